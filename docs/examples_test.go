@@ -14,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // placements returns the placements that a page shows: the JSON objects with a max_size and features.
@@ -79,7 +80,7 @@ func sales(t *testing.T, config map[string]any) (sold float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/setup"
 )
 
 const target = 20 * 3000 // rounds a second: 20 times real time at 3000
@@ -99,7 +100,7 @@ func run(ctx context.Context, data string, n int) error {
 
 // replay makes the state from the log, like a start without a snapshot.
 func replay(ctx context.Context, store *natslog.Store) error {
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		return err
 	}

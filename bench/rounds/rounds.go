@@ -11,6 +11,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/setup"
 )
 
 // What a decision has.
@@ -23,7 +24,7 @@ const (
 // Write writes rounds to an empty log as the service does: through the engine, with concurrent callers, each of whom reports
 // the outcome before the next decision. It calls progress with the number of each round.
 func Write(ctx context.Context, store decision.Log, policy string, rounds, callers int, progress func(n int64)) error {
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		return err
 	}

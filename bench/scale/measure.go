@@ -20,6 +20,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/load"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 // used is the processor time of this process so far, in microseconds.
@@ -78,7 +79,7 @@ func processor() string {
 
 // serve returns the processor time of a decision with its outcomes in a service that another process loads.
 func serve(ctx context.Context, rounds int) (float64, error) {
-	e, err := decision.Open(ctx, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(ctx, decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		return 0, err
 	}
@@ -123,7 +124,7 @@ func record(ctx context.Context, policy string, n int) (*memlog.Store, error) {
 func replay(ctx context.Context, store *memlog.Store, rounds int) (float64, error) {
 	runtime.GC()
 	before := used()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		return 0, err
 	}

@@ -14,6 +14,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 // noPlaces have no placements.
@@ -25,7 +26,7 @@ func (noPlaces) Add(context.Context, int, []string) (map[string]int, error) { re
 func TestCluster(t *testing.T) {
 	store := new(memlog.Store)
 	open := func(o decision.Options) string {
-		o.Build = decision.NewLearner
+		o.Build = setup.NewLearner
 		e, err := decision.Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +47,7 @@ func TestCluster(t *testing.T) {
 		asks.CloseIdleConnections()
 	}
 	sharded := func(follow int) string {
-		e, err := decision.Open(t.Context(), decision.Options{Build: decision.NewLearner, Store: new(memlog.Store)})
+		e, err := decision.Open(t.Context(), decision.Options{Build: setup.NewLearner, Store: new(memlog.Store)})
 		if err != nil {
 			t.Fatal(err)
 		}

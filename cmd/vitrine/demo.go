@@ -10,6 +10,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/demo"
 	"vitrine/service/host"
+	"vitrine/service/setup"
 )
 
 // demonstration adds the shop of the demonstration to a service with its log in data. If the placements were changed
@@ -47,7 +48,7 @@ func mayDemonstrate(engine *decision.Engine, data string) error {
 		if err != nil {
 			return err
 		}
-		ours, err := decision.ParseConfig(text)
+		ours, err := setup.Parse(text)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"vitrine/service/demo"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/host"
+	"vitrine/service/setup"
 )
 
 // The demonstration runs in its own service.
@@ -77,7 +78,7 @@ func TestDemoOverwritesNothing(t *testing.T) {
 
 // A log that was opened again is served without the demonstration if one of its placements was changed meanwhile.
 func TestDemoOfChangedPlacement(t *testing.T) {
-	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

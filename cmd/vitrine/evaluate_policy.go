@@ -21,7 +21,7 @@ import (
 	"vitrine/internal/settings"
 	"vitrine/internal/strict"
 	"vitrine/offpolicy"
-	"vitrine/service/decision"
+	"vitrine/service/setup"
 	"vitrine/utility"
 )
 
@@ -192,7 +192,7 @@ func (p *judged) learner(e *evaluation, size int) (vitrine.Learner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("[policy]: %w", err)
 	}
-	l, err := decision.NewLearner(decision.Spec{
+	l, err := setup.NewLearner(setup.Spec{
 		Policy: text, Features: problem.Features, Size: size, Items: items, All: true, Rounds: problem.Rounds, Seed: e.Seed,
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
+	"vitrine/service/setup"
 )
 
 // tradeOn opens the log of a data directory, makes decisions with new ids, and writes a snapshot.
@@ -186,8 +187,8 @@ func TestServeBeginsAgain(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "data")
 		tradeOn(t, data, "known", 20)
 		err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
-			e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
-				l, err := decision.NewLearner(s)
+			e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
+				l, err := setup.NewLearner(s)
 				return altered{l}, err
 			}})
 			if err != nil {

@@ -22,6 +22,7 @@ import (
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
 	"vitrine/service/records"
+	"vitrine/service/setup"
 )
 
 type importCmd struct {
@@ -80,7 +81,7 @@ func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
 		if create, err = os.ReadFile(c.Create); err != nil {
 			return err
 		}
-		if _, err := decision.ParseConfig(create); err != nil {
+		if _, err := setup.Parse(create); err != nil {
 			return fmt.Errorf("%s: %w", c.Create, err)
 		}
 	}
@@ -130,7 +131,7 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *records
 	isNew := errors.Is(err, decision.ErrNotFound)
 	switch {
 	case isNew && create != nil:
-		if config, err = decision.ParseConfig(create); err != nil {
+		if config, err = setup.Parse(create); err != nil {
 			return err
 		}
 	case isNew:
@@ -198,7 +199,7 @@ func (c importCmd) known(ctx context.Context, store *natslog.Store) (known map[s
 type importing struct {
 	importCmd
 	engine *decision.Engine
-	config *decision.Config
+	config *setup.Config
 	known  map[string]bool
 	last   int64 // the time of the log's last entry
 	first  int64 // that of the first decision

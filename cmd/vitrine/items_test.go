@@ -13,6 +13,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 // shop is a service with a placement, the flags that name it, and a directory of files.
@@ -22,7 +23,7 @@ type itemShop struct {
 }
 
 func openItemShop(t *testing.T) *itemShop {
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

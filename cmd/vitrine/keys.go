@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"vitrine/internal/hint"
-	"vitrine/service/decision"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 type keysCmd struct {
@@ -57,7 +57,7 @@ func (c keysAddCmd) Run(t terminal) error {
 		return usageError{errors.New("--placements names no placement: leave it out for all")}
 	}
 	for _, name := range c.Placements {
-		if !decision.IsPlacementName(name) {
+		if !setup.IsName(name) {
 			return usageError{fmt.Errorf("--placements %q: a placement's name has from 1 to 64 letters, digits, '.', '_', '-' and ':'", name)}
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
+	"vitrine/service/setup"
 )
 
 // shop is the placement of the logs of the tests.
@@ -56,7 +57,7 @@ func withLog(dir string, f func(context.Context, *natslog.Store) error) error {
 // withEngine opens the log of a data directory for writing, and an engine that has read all of it.
 func withEngine(dir string, f func(context.Context, *decision.Engine, *natslog.Store) error) error {
 	return withLog(dir, func(ctx context.Context, store *natslog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+		e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
 		if err != nil {
 			return err
 		}
@@ -212,7 +213,7 @@ func TestLogOnServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

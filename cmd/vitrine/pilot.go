@@ -18,8 +18,8 @@ import (
 	"vitrine/choice"
 	"vitrine/internal/hint"
 	"vitrine/service/api"
-	"vitrine/service/decision"
 	"vitrine/service/feature"
+	"vitrine/service/setup"
 )
 
 type pilotCmd struct {
@@ -49,7 +49,7 @@ func (c pilotCmd) Run(t terminal) error {
 	if err != nil {
 		return err
 	}
-	config, err := decision.ParseConfig(text)
+	config, err := setup.Parse(text)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Placement, err)
 	}
@@ -81,7 +81,7 @@ func (c pilotCmd) Run(t terminal) error {
 	if err != nil {
 		return err
 	}
-	if _, err := decision.ParseConfig(bytes.Clone(out)); err != nil {
+	if _, err := setup.Parse(bytes.Clone(out)); err != nil {
 		return fmt.Errorf("%s: %w", c.Placement, err)
 	}
 	_, err = fmt.Fprintf(t.out, "%s\n", out)
@@ -91,7 +91,7 @@ func (c pilotCmd) Run(t terminal) error {
 // modelWeights returns the parameters, with an intercept, of the linear utility of a placement's rows
 // that is the utility of a model, and their covariance, row after row; nil if the model has none. The rows of
 // parameters that the model does not have are 0.
-func modelWeights(r *choice.Result, c *decision.Config) (w, covariance []float64, err error) {
+func modelWeights(r *choice.Result, c *setup.Config) (w, covariance []float64, err error) {
 	switch {
 	case r.Kind() != "multinomial logit" || r.Listed() < len(r.Names):
 		return nil, nil, fmt.Errorf("it is a %s: only a multinomial logit without a network has utilities that are linear in the features", r.Kind())

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // fitModel leaves model.json in a new working directory: the utility x, of 300 customers with exp(x)/(1 + exp(x)). home.json is
@@ -53,7 +54,7 @@ func TestPilotOfAuto(t *testing.T) {
 			t.Errorf("%s has no %s", config, want)
 		}
 	}
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestPilotOfAuto(t *testing.T) {
 func TestFixedPilot(t *testing.T) {
 	fitModel(t, "ucb-mnl")
 	config := []byte(shell(t, "vitrine pilot model.json home.json --fixed"))
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

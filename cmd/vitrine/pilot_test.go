@@ -10,13 +10,13 @@ import (
 
 	"vitrine/choice"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/setup"
 	"vitrine/utility"
 )
 
 // The utility of a placement's row under the weights is that of the model for the request's values.
 func TestModelWeights(t *testing.T) {
-	c, err := decision.ParseConfig([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"user","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","buckets":3,"default":""}]}`))
+	c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"user","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","buckets":3,"default":""}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

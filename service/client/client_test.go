@@ -26,6 +26,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -51,7 +52,7 @@ func started(t testing.TB) *service {
 func (s *service) start() {
 	s.Helper()
 	var err error
-	if s.engine, err = decision.Open(context.Background(), decision.Options{Store: s.store, Build: decision.NewLearner}); err != nil {
+	if s.engine, err = decision.Open(context.Background(), decision.Options{Store: s.store, Build: setup.NewLearner}); err != nil {
 		s.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", s.address)

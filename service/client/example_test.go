@@ -12,11 +12,12 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 func Example() {
 	// A service: yours is vitrine serve.
-	engine, err := decision.Open(context.Background(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	engine, err := decision.Open(context.Background(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		panic(err)
 	}

@@ -5,17 +5,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/guard"
 )
-
-// watch says how a placement of this configuration is watched.
-func (c *Config) watch() guard.Watch {
-	w := guard.Watch{Mode: c.Mode, Explore: c.Explore, Window: c.window}
-	if c.ExploreShare != nil {
-		w.Share = *c.ExploreShare
-	}
-	return w
-}
 
 // restartGuard restarts the guard after an entry, and ends its alarm.
 func (p *placement) restartGuard(sequence uint64) {

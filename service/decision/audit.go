@@ -8,6 +8,7 @@ import (
 
 	"vitrine"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // Audit checks the entries of a log by the rules of the state: a decision is made once, with its placement's
@@ -17,8 +18,8 @@ type Audit struct{ state *fold }
 
 // NewAudit starts before the first entry, or after the last entry of a snapshot. It builds policies only to
 // check that they can be built.
-func NewAudit(build func(Spec) (vitrine.Learner, error), snapshot []byte) (*Audit, error) {
-	onlyBuilt := func(s Spec) (vitrine.Learner, error) {
+func NewAudit(build func(setup.Spec) (vitrine.Learner, error), snapshot []byte) (*Audit, error) {
+	onlyBuilt := func(s setup.Spec) (vitrine.Learner, error) {
 		l, err := build(s)
 		if _, ok := l.(snapshotter); err != nil || !ok {
 			return l, err
@@ -69,8 +70,8 @@ func (a *Audit) Tallies() []Tally {
 }
 
 // Unchanged returns the configurations of the placements that were not changed at or after an entry.
-func (a *Audit) Unchanged(before uint64) map[string]*Config {
-	configs := map[string]*Config{}
+func (a *Audit) Unchanged(before uint64) map[string]*setup.Config {
+	configs := map[string]*setup.Config{}
 	for name, p := range a.state.placements {
 		if p.changed < before {
 			configs[name] = p.config

@@ -8,6 +8,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // devNull is a log that keeps nothing.
@@ -23,7 +24,7 @@ func (s *devNull) Append(_ context.Context, entries ...[]byte) (uint64, error) {
 
 func wide(t testing.TB, policy string, record string) (*decision.Engine, *api.Request) {
 	store := &devNull{Store: new(memlog.Store)}
-	e := opened(t, decision.Options{Store: store, Build: decision.NewLearner})
+	e := opened(t, decision.Options{Store: store, Build: setup.NewLearner})
 	put(t, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":%s,"record":%q,"memory":64000000}`, numbers(10), policy, record))
 	s := newSimulator(1, 100, 10)
 	r, _ := s.request(1)
@@ -57,7 +58,7 @@ func BenchmarkReplay(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			store := new(memlog.Store)
-			e := opened(b, decision.Options{Store: store, Build: decision.NewLearner})
+			e := opened(b, decision.Options{Store: store, Build: setup.NewLearner})
 			put(b, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":%s}`, numbers(10), policy))
 			s := newSimulator(1, 20, 10)
 			for t := range rounds {
@@ -74,7 +75,7 @@ func BenchmarkReplay(b *testing.B) {
 			wait(b, e)
 			b.ResetTimer()
 			for b.Loop() {
-				e, err := decision.Open(b.Context(), decision.Options{Store: store, Build: decision.NewLearner})
+				e, err := decision.Open(b.Context(), decision.Options{Store: store, Build: setup.NewLearner})
 				if err != nil {
 					b.Fatal(err)
 				}

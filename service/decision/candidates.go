@@ -76,7 +76,7 @@ func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
 		v.items.RUnlock()
 	}
 	const constant = 32 // the slot, the revenue and the utility
-	return int64(n) * int64(8*v.config.schema.Width()+constant)
+	return int64(n) * int64(8*v.config.Schema().Width()+constant)
 }
 
 // unlock unlocks the catalogue, if the request has one.
@@ -219,7 +219,7 @@ const minShort = 256
 // features returns the rows of a request, by a schema that knows its values, and the policy to ask about them. If only the catalogue's items are candidates and
 // the policy is conditional, they are the columns of the items, which are there already.
 func (d *decider) features(v view, schema *feature.Schema, r *request, pi vitrine.Policy) (asked vitrine.Policy, x *mat.Dense, clipped int, err error) {
-	c, n, width := &r.stock, r.len(), v.config.schema.Width()
+	c, n, width := &r.stock, r.len(), v.config.Schema().Width()
 	d.width, d.short, d.overflow = width, nil, false
 	if c.items == nil {
 		d.rows = resize(d.rows, n*width)

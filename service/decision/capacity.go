@@ -11,6 +11,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
+	"vitrine/service/setup"
 )
 
 // Capacity. The spaces of the items shown sum to at most the capacity of the placement, and at most that of the request.
@@ -22,7 +23,7 @@ import (
 const maxTable = 1 << 28
 
 // capacity returns that of a request, nil if it has none: the smaller one of its own and the placement's.
-func (r *request) capacity(c *Config) *float64 {
+func (r *request) capacity(c *setup.Config) *float64 {
 	if r.Capacity == nil || c.Capacity != nil && *c.Capacity < *r.Capacity {
 		return c.Capacity
 	}
@@ -30,7 +31,7 @@ func (r *request) capacity(c *Config) *float64 {
 }
 
 // family returns the sets that may be shown.
-func (r *request) family(c *Config, index map[string]int) (vitrine.Constraint, error) {
+func (r *request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	family, err := r.ruled(c, index)
 	if capacity := r.capacity(c); err == nil && capacity != nil {
 		return r.within(family, *capacity, c.MaxSize, index)
@@ -147,7 +148,7 @@ func (r *request) spaceOf(i int) float64 {
 }
 
 // spacesOf returns the spaces of all candidates if there is a capacity.
-func (r *request) spacesOf(c *Config) []float64 {
+func (r *request) spacesOf(c *setup.Config) []float64 {
 	if r.capacity(c) == nil {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // cupboard is a shelf whose items have spaces, in steps of a quarter; some do not say theirs, and take 1.
@@ -311,7 +312,7 @@ func TestCapacityOfARequest(t *testing.T) {
 	if len(a.Shown) != 2 {
 		t.Errorf("%v are shown: 0.1 and 0.2 take 0.3", a.Shown)
 	}
-	if _, err := decision.ParseConfig([]byte(window + `,"capacity":-2}`)); err == nil || !strings.HasPrefix(err.Error(), "/capacity: -2: must be") {
+	if _, err := setup.Parse([]byte(window + `,"capacity":-2}`)); err == nil || !strings.HasPrefix(err.Error(), "/capacity: -2: must be") {
 		t.Errorf("error %v", err)
 	}
 }

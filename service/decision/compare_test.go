@@ -12,6 +12,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // An engine that carries offers has the state of one that does not, unless an offer is another one in what is needed of
@@ -82,7 +83,7 @@ func TestCompare(t *testing.T) {
 	}
 
 	level := o
-	level.Build = func(s decision.Spec) (vitrine.Learner, error) { return &toy{size: s.Size, level: 7}, nil }
+	level.Build = func(s setup.Spec) (vitrine.Learner, error) { return &toy{size: s.Size, level: 7}, nil }
 	if have, err := decision.Compare(ctx, e, opened(t, level)); err != nil || !slices.Equal(have, []string{"away", "home"}) {
 		t.Errorf("other learners: %q, %v", have, err)
 	}

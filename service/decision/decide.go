@@ -20,6 +20,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/guard"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // estimator is a policy with an estimate of the utilities: it stores f_ŵ(x_i) of each item in dst.
@@ -43,7 +44,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		if err != nil {
 			return nil, err
 		}
-		q, err := d.place(r, v.config.schema)
+		q, err := d.place(r, v.config.Schema())
 		if err != nil {
 			return nil, err
 		}
@@ -70,14 +71,14 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		offered.Request = sum
 		event.Body = offered
 		size := 8 * (len(offered.Features) + len(offered.Revenue))
-		if size <= maxBatch { // otherwise the entry is useless
+		if size <= eventlog.MaxBatch { // otherwise the entry is useless
 			if d.entry, err = event.Encode(d.entry[:0]); err != nil {
 				return nil, api.Fieldf("/items", "%v", err)
 			}
 			size = eventlog.EntrySize(d.entry)
 		}
-		if size > maxBatch {
-			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record only the items shown", size, maxBatch)
+		if size > eventlog.MaxBatch {
+			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record only the items shown", size, eventlog.MaxBatch)
 		}
 		own := &offer.Offer{Offered: offered, Estimates: d.estimates}
 		var before *offer.Offer // that the leader has of an earlier request
@@ -197,9 +198,9 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		}
 		r.addNames(d.index)
 	}
-	n, width := r.len(), v.config.schema.Width()
-	unseen := v.config.schema.Unseen(r.user, r.items)
-	schema, err := v.config.schema.Learn(unseen...)
+	n, width := r.len(), v.config.Schema().Width()
+	unseen := v.config.Schema().Unseen(r.user, r.items)
+	schema, err := v.config.Schema().Learn(unseen...)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +279,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 }
 
 // explore returns what is shown in the mode "explore", and stores its propensity in o and its law in d.estimates.
-func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *Config, share float64) vitrine.Assortment {
+func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *setup.Config, share float64) vitrine.Assortment {
 	draw := offer.ExploreSets
 	if c.Explore == api.BySlots {
 		draw = offer.ExploreSlots
@@ -318,7 +319,7 @@ func (e *Engine) see(ctx context.Context, name string, changed uint64, values []
 			return errMoved
 		}
 		owner := b.state.owner(p)
-		schema := owner.config.schema
+		schema := owner.config.Schema()
 		for _, seen := range values {
 			if seen = schema.Fresh(seen); seen.Values != nil {
 				b.alone = true
@@ -330,12 +331,12 @@ func (e *Engine) see(ctx context.Context, name string, changed uint64, values []
 }
 
 // baseline returns the items that the caller shows, in display order.
-func (r *request) baseline(c *Config, index map[string]int) (vitrine.Assortment, error) {
+func (r *request) baseline(c *setup.Config, index map[string]int) (vitrine.Assortment, error) {
 	switch {
-	case !c.needsBaseline() && c.Fallback != api.FallbackBaseline: // a caller may send one before the mode that needs it begins
+	case !c.NeedsBaseline() && c.Fallback != api.FallbackBaseline: // a caller may send one before the mode that needs it begins
 	case r.Baseline == nil && r.trial:
 		return nil, nil
-	case r.Baseline == nil && c.Mode == api.Experimenting && c.needsBaseline():
+	case r.Baseline == nil && c.Mode == api.Experimenting && c.NeedsBaseline():
 		return nil, api.Fieldf("/baseline", "is missing: the experiment shows it to some units, and which ones the caller does not know")
 	case r.Baseline == nil && c.Mode == api.Shadow:
 		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)

@@ -11,6 +11,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 const plainShop = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":POLICY}`
@@ -67,7 +68,7 @@ func TestPolicyIsComplete(t *testing.T) {
 func TestLogWithoutDefaults(t *testing.T) {
 	store := new(memlog.Store)
 	for name, policy := range map[string]string{"ucb": `{"name":"ucb-mnl"}`, "onl": `{"name":"onl-mnl"}`} {
-		c, err := decision.ParseConfig([]byte(shopWith(policy)))
+		c, err := setup.Parse([]byte(shopWith(policy)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,25 +1,29 @@
 // Package decision is the engine of the decision service. It decides, records and learns for many placements
 // in one process. From the bottom up:
 //
-//	config.go     the configuration of a placement
 //	request.go    a validated request
-//	rules.go      the sets that may be shown
-//	answer.go     the answer, and its part in the log
-//	record.go     a decision that is remembered
-//	placement.go  a placement in the state
-//	offer.go      an offer, read back from the log
+//	candidates.go the candidates that the catalogue has
+//	rules.go      the sets that may be shown; capacity.go those that fit
+//	answer.go     the answer
+//	record.go     a decision that is remembered; due.go the open ones by time
 //	queue.go      the rounds that wait for a learner
-//	learn.go      a learner on its own goroutine
+//	learn.go      a learner on its own goroutine; history.go the log that a second one reads, since.go its last tasks in a snapshot
+//	placement.go  a placement in the state; alarm.go its guard's fallback, experiment.go its learners in an experiment
 //	fold.go       the state, and the one function that applies an entry of the log to it
+//	versions.go   the states of a learner to roll back to; relearn.go a second learner
 //	restore.go    bytes → state
 //	writer.go     proposals → commit groups → state
 //	recall.go     offers that a call concerns, read before the writer
+//	follow.go     the state of an engine whose log another process writes; propose.go what it asks of that process
 //	open.go       a snapshot and a log → an engine
-//	put.go        a configuration → a placement with its learner
+//	put.go        a configuration → a placement with its learner; preview.go what would change
 //	decide.go     a request → an offer; place.go puts its values in their places
 //	outcome.go    what became of an offer; reward.go the same as numbers, defer.go before it is shown, evict.go if it never comes
+//	explain.go    why a set was shown; others.go the next best one, insight.go what a placement has learned
 //	snapshot.go   state → bytes
 //	audit.go      compares a log with the rules, without learning
+//
+// What needs nothing of this is in packages below: setup (configurations), offer, tally, guard, variants, explain and gauge.
 //
 // The engine has no clock, socket or file: time is an argument, in Unix nanoseconds, the log is an [eventlog.Store], and
 // randomness is a stream at the address (seed of the placement, number of the decision, purpose). The state is a fold of

@@ -8,6 +8,7 @@ import (
 
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/setup"
 )
 
 // durable opens a log on disk.
@@ -25,7 +26,7 @@ func durable(t testing.TB, dir string) *natslog.Store {
 func TestRestartOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	store := durable(t, dir)
-	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestRestartOnDisk(t *testing.T) {
 	store = durable(t, dir)
 	defer store.Close()
 	for _, from := range [][]byte{nil, early, live} {
-		if string(replayed(t, decision.Options{Store: store, Build: decision.NewLearner, Snapshot: from})) != string(live) {
+		if string(replayed(t, decision.Options{Store: store, Build: setup.NewLearner, Snapshot: from})) != string(live) {
 			t.Error("the state is another one")
 		}
 	}
@@ -56,7 +57,7 @@ func TestRestartOnDisk(t *testing.T) {
 func BenchmarkDecideOnDisk(b *testing.B) {
 	store := durable(b, b.TempDir())
 	defer store.Close()
-	e, err := decision.Open(b.Context(), decision.Options{Store: store, Build: decision.NewLearner})
+	e, err := decision.Open(b.Context(), decision.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		b.Fatal(err)
 	}

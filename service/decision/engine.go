@@ -12,6 +12,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // stop stops the workers.
@@ -55,14 +56,8 @@ func (e *Engine) Close() {
 }
 
 const (
-	maxPlacement  = 64   // bytes of its name
 	maxPlacements = 1000 // each has a learner, a goroutine and memory of its own
 )
-
-// IsPlacementName reports whether a name is legal for a placement.
-func IsPlacementName(name string) bool {
-	return name != "" && len(name) <= maxPlacement && checkDecision(name) == nil
-}
 
 // about proposes an event about a placement, or none if body returns nil.
 func (e *Engine) about(ctx context.Context, name string, now int64, body func(p *placement) (eventlog.Body, error)) error {
@@ -130,15 +125,15 @@ func (e *Engine) Placements() []string {
 	return slices.Sorted(maps.Keys(e.state.placements))
 }
 
-// Config returns the configuration of a placement. The caller must not change it.
-func (e *Engine) Config(name string) (*Config, error) {
+// setup.Config returns the configuration of a placement. The caller must not change it.
+func (e *Engine) Config(name string) (*setup.Config, error) {
 	v, err := e.view(name)
 	return v.config, err
 }
 
-// Revision returns the configuration of a placement as Config does, and its revision, which is another one after every
+// Revision returns the configuration of a placement as setup.Config does, and its revision, which is another one after every
 // change.
-func (e *Engine) Revision(name string) (*Config, uint64, error) {
+func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
 	v, err := e.view(name)
 	if err != nil {
 		return nil, 0, err
@@ -212,7 +207,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
 	s.Clipped = v.sound.Clipped.Load()
-	s.Categories, s.Guard, s.Eras = v.config.schema.Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
+	s.Categories, s.Guard, s.Eras = v.config.Schema().Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
@@ -233,7 +228,7 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 	e.mu.RLock()
 	s := v.tally.Series.Copy()
 	e.mu.RUnlock()
-	return s.Report(name, v.config.window, now, span, points), nil
+	return s.Report(name, v.config.Window(), now, span, points), nil
 }
 
 // Recent returns what the decisions in a span of time before now have earned, by the way that found the assortment:

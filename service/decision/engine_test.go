@@ -25,6 +25,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 	"vitrine/utility"
 )
 
@@ -36,7 +37,7 @@ const minute = int64(60e9)
 func opened(t testing.TB, o decision.Options) *decision.Engine {
 	t.Helper()
 	if o.Build == nil {
-		o.Build = decision.NewLearner
+		o.Build = setup.NewLearner
 	}
 	e, err := decision.Open(t.Context(), o)
 	if err != nil {
@@ -73,7 +74,7 @@ func snapshot(t testing.TB, e *decision.Engine) []byte {
 func replayed(t testing.TB, o decision.Options) []byte {
 	t.Helper()
 	if o.Build == nil {
-		o.Build = decision.NewLearner
+		o.Build = setup.NewLearner
 	}
 	e, err := decision.Open(t.Context(), o)
 	if err != nil {
@@ -189,7 +190,7 @@ func TestRegretIsTheExperiments(t *testing.T) {
 			e := experiment.Experiment{
 				Name: "x", Rounds: rounds, Constraint: assortment.AtMost(size), World: newWorld(items, d), Seeds: []uint64{seed},
 				Policies: []experiment.Policy{{Label: "p", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-					return decision.NewLearner(decision.Spec{Policy: []byte(policy), Features: d, Items: items, All: true, Size: size, Rounds: rounds, Seed: seed})
+					return setup.NewLearner(setup.Spec{Policy: []byte(policy), Features: d, Items: items, All: true, Size: size, Rounds: rounds, Seed: seed})
 				}}},
 			}
 			want := played(t, &e)

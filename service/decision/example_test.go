@@ -8,12 +8,13 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // A placement that shows one of two items, a decision and its outcome.
 func Example() {
 	ctx := context.Background()
-	engine, err := decision.Open(ctx, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	engine, err := decision.Open(ctx, decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		panic(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 	"vitrine/service/variants"
 )
 
@@ -94,18 +95,18 @@ func (p *placement) taught(o *offer.Offer) (list []*worker) {
 }
 
 // newVariants reports whether an experiment begins with a configuration.
-func (p *placement) newVariants(c *Config) bool {
-	return c.Experiment != nil && (p == nil || p.experiment == nil || p.config.Experiment.Name != c.Experiment.Name || !p.config.sameLearner(c))
+func (p *placement) newVariants(c *setup.Config) bool {
+	return c.Experiment != nil && (p == nil || p.experiment == nil || p.config.Experiment.Name != c.Experiment.Name || !p.config.SameLearner(c))
 }
 
 // buildVariants builds the learners of the variants that have their own, for an experiment that begins with a
 // configuration; nil if none does.
-func buildVariants(build func(Spec) (vitrine.Learner, error), p *placement, c *Config) ([]*worker, error) {
+func buildVariants(build func(setup.Spec) (vitrine.Learner, error), p *placement, c *setup.Config) ([]*worker, error) {
 	if !p.newVariants(c) {
 		return nil, nil
 	}
 	workers := make([]*worker, len(c.Experiment.Variants))
-	err := c.ofVariants(func(i int, own *Config) (err error) {
+	err := c.OfVariants(func(i int, own *setup.Config) (err error) {
 		workers[i], err = newWorker(build, own, 0)
 		return err
 	})
@@ -134,7 +135,7 @@ func (s *fold) conduct(p *placement, sequence uint64, time int64, workers []*wor
 	}
 	for _, w := range p.experiment.workers {
 		if w != nil {
-			w.queue.setBound(c.share())
+			w.queue.setBound(c.Share())
 		}
 	}
 }
@@ -143,7 +144,7 @@ func (s *fold) conduct(p *placement, sequence uint64, time int64, workers []*wor
 func (p *placement) endExperiment(now int64) {
 	report := p.experiment.report()
 	report.Ended = new(time.Unix(0, now).UTC())
-	p.past = append(slices.Clone(p.past), string(canonical(report)))
+	p.past = append(slices.Clone(p.past), string(setup.Canonical(report)))
 	p.past = p.past[max(0, len(p.past)-maxPast):]
 	for _, w := range p.experiment.workers {
 		if w != nil && w != p.worker {
@@ -162,16 +163,16 @@ func (p *placement) challengers() (list []*worker) {
 }
 
 // adoptable returns the variant whose learner goes on under a configuration without an experiment, -1 if there is none.
-func (p *placement) adoptable(c *Config) int {
+func (p *placement) adoptable(c *setup.Config) int {
 	if p.experiment == nil || c.Experiment != nil {
 		return -1
 	}
-	return slices.IndexFunc(p.experiment.workers, func(w *worker) bool { return w != nil && w.config.sameLearner(c) })
+	return slices.IndexFunc(p.experiment.workers, func(w *worker) bool { return w != nil && w.config.SameLearner(c) })
 }
 
 // adopt makes the learner of a variant the one that decides, and ends the experiment.
 func (s *fold) adopt(p *placement, sequence uint64, time int64, b *eventlog.LearnerAdopted) error {
-	c, _, err := parseLogged(b.Config)
+	c, _, err := setup.ParseLogged(b.Config)
 	if err != nil {
 		return err
 	}
@@ -199,8 +200,8 @@ func (s *fold) adopt(p *placement, sequence uint64, time int64, b *eventlog.Lear
 }
 
 // ends reports what a change of a placement with an experiment would lose. done says that nothing else is to be checked.
-func (p *placement) ends(c *Config, how *Change) (done bool, err error) {
-	same := p.config.sameLearner(c)
+func (p *placement) ends(c *setup.Config, how *Change) (done bool, err error) {
+	same := p.config.SameLearner(c)
 	switch {
 	case p.experiment == nil:
 		if how.relearns() && c.Experiment != nil && !same {
@@ -208,7 +209,7 @@ func (p *placement) ends(c *Config, how *Change) (done bool, err error) {
 		}
 		return false, nil
 	case same && c.Experiment != nil && c.Experiment.Name == p.config.Experiment.Name:
-		return true, mayBecome(p.config, c)
+		return true, setup.MayBecome(p.config, c)
 	case p.adoptable(c) >= 0 && !same:
 		return true, nil
 	case how.relearns():
@@ -311,7 +312,7 @@ func (s *fold) restoreExperiments(d decoder, p *placement) error {
 	}
 	e := &experiment{found, p.worker, make([]*worker, len(p.config.Experiment.Variants))}
 	p.experiment = e
-	return p.config.ofVariants(func(i int, c *Config) error {
+	return p.config.OfVariants(func(i int, c *setup.Config) error {
 		began := d.Uint64()
 		w, _, err := s.restoreWorker(d, c)
 		if err != nil {

@@ -20,6 +20,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 	"vitrine/service/variants"
 )
 
@@ -34,7 +35,7 @@ func (l *fixed) Observe(vitrine.Round) error { l.level++; return nil }
 func (l *fixed) Policy() vitrine.Policy { return &shows{l.item, 0.5 + float64(l.item)} }
 
 // buildFixed builds the learner of {"name": "K"}, which shows item K.
-func buildFixed(s decision.Spec) (vitrine.Learner, error) {
+func buildFixed(s setup.Spec) (vitrine.Learner, error) {
 	l := new(fixed)
 	if n, _ := fmt.Sscanf(string(s.Policy), `{"name":"%d"}`, &l.item); n == 0 {
 		return nil, errors.New("there is no such policy")
@@ -487,12 +488,12 @@ func TestBadExperiments(t *testing.T) {
 		of(`"variants":[` + a + `,` + b + `],"worth":-1`):                                  `/experiment/worth: -1: must not be negative`,
 		of(`"variants":[` + a + `,` + b + `],"arms":2`):                                    `/experiment/arms: unknown key`,
 	} {
-		_, err := decision.ParseConfig([]byte(text))
+		_, err := setup.Parse([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner, Size: decision.LearnerSize})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: setup.NewLearner, Size: setup.LearnerSize})
 	real := strings.NewReplacer(`{"name":"0"}`, `{"name":"ucb-mnl"}`, `{"name":"1"}`, `{"name":"ts-mnl"}`).Replace(onTrial(fourVariants))
 	for from, want := range map[string][2]string{
 		`{"name":"ts-mnl"}`: {`{"name":"ts-mnl","lambda":-3}`, `/experiment/variants/2/policy: `},
@@ -957,7 +958,7 @@ func TestOffersOfOtherVariants(t *testing.T) {
 		"and its unit is shown":      strings.NewReplacer(`"share":0.4`, `"share":0.1`, `"share":0.1`, `"share":0.4`).Replace(onTrial(fourVariants)),
 		"and there is no experiment": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`,
 	} {
-		c, err := decision.ParseConfig([]byte(change))
+		c, err := setup.Parse([]byte(change))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -993,8 +994,8 @@ func TestOffersOfOtherVariants(t *testing.T) {
 
 // A placement is charged for the learners of its variants, and for the sums of the experiment.
 func TestChargeOfAnExperiment(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed, Size: func(decision.Spec) (decision.Size, error) {
-		return decision.Size{Learner: 1000, State: 10}, nil
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed, Size: func(setup.Spec) (setup.Size, error) {
+		return setup.Size{Learner: 1000, State: 10}, nil
 	}})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m","memory":8000000}`)
 	before, err := e.Stats("home")

@@ -17,6 +17,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/explain"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 
 // matter is what an explanation is made of.
 type matter struct {
-	config  *Config
+	config  *setup.Config
 	answer  *Answer
 	policy  published
 	name    string   // of the policy
@@ -52,7 +53,7 @@ func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64
 	}
 	d := deciders.Get().(*decider)
 	defer d.release()
-	q, err := d.place(r, v.config.schema)
+	q, err := d.place(r, v.config.Schema())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,7 +169,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	e.mu.RLock()
 	mine := f.was.isOf(v.learner)
 	e.mu.RUnlock()
-	if !mine || o.Width != v.config.schema.Width() {
+	if !mine || o.Width != v.config.Schema().Width() {
 		m.policy.policy = nil
 		m.unknown = append(m.unknown, "the utilities: the features or the learner of the placement have changed since")
 	}
@@ -221,9 +222,9 @@ func (w *worker) policyName() string {
 }
 
 // requestOf returns the request of an offer as far as the log has it: the candidates, with their categories.
-func requestOf(c *Config, o *eventlog.Offered, hasRows bool) *request {
+func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *request {
 	q := &request{Request: &api.Request{Items: make([]api.Item, len(o.ItemIDs))}, items: make([]api.Item, len(o.ItemIDs)), revenue: o.Revenue}
-	s := c.schema
+	s := c.Schema()
 	for i, id := range o.ItemIDs {
 		q.Items[i].ID, q.items[i].ID = id, id
 		q.items[i].Features = make(api.Values, s.NumItem())
@@ -303,7 +304,7 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s has none", x.Policy))
 		return
 	}
-	reference := make([]float64, m.config.schema.Width())
+	reference := make([]float64, m.config.Schema().Width())
 	if x.Attribution = "linear"; !e.IsLinear() {
 		x.Attribution = "shapley"
 		for i := range n {
@@ -325,7 +326,7 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 			}
 		}
 		row := m.x.Features.RawRowView(i)
-		base, list := explain.Row(e, m.config.schema, row, reference)
+		base, list := explain.Row(e, m.config.Schema(), row, reference)
 		if item.Base = explain.Usable(base); item.Utility != nil && item.Base != nil {
 			item.Contributions = list
 		}

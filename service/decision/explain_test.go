@@ -22,6 +22,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // reasoned is a placement of a policy, whose log has the rows of all candidates.
@@ -194,7 +195,7 @@ func TestLinearContributions(t *testing.T) {
 //
 //	xy − ab = b(x − a) + a(y − b) + (x − a)(y − b)
 func TestShapley(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) { return &stuck{policy: product{near{2, 0}}}, nil }})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: product{near{2, 0}}}, nil }})
 	put(t, e, "home", `{"max_size":2,"features":`+numbers(2)+`}`)
 	r := &api.Request{}
 	for i, v := range [][2]float64{{1, 3}, {-1, 1}, {3, 2}} { // of the mean (1, 2)
@@ -235,7 +236,7 @@ func (product) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons {
 func TestRivals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 8))
 	for trial := range 300 {
-		c, err := decision.ParseConfig([]byte(reasoned(`{"name":"ucb-mnl"}`, []string{"", `,"at_most":[{"feature":"brand","most":1}]`}[trial%2])))
+		c, err := setup.Parse([]byte(reasoned(`{"name":"ucb-mnl"}`, []string{"", `,"at_most":[{"feature":"brand","most":1}]`}[trial%2])))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +306,7 @@ func TestRivals(t *testing.T) {
 }
 
 // search returns the best set of the rules other than one, and all sets, by their number.
-func search(t *testing.T, c *decision.Config, r *api.Request, u, revenue []float64, other vitrine.Assortment) (best vitrine.Assortment, earns float64, all []vitrine.Assortment) {
+func search(t *testing.T, c *setup.Config, r *api.Request, u, revenue []float64, other vitrine.Assortment) (best vitrine.Assortment, earns float64, all []vitrine.Assortment) {
 	t.Helper()
 	_, _, _, _, family := decision.Rivals(c, r, other, u, revenue)
 	earns = math.Inf(-1)
@@ -443,7 +444,7 @@ func TestTryShadow(t *testing.T) {
 // An explanation of a policy that panics, or that is not one of ours, names what is shown and says what it does not know.
 func TestExplainForeign(t *testing.T) {
 	for name, policy := range map[string]vitrine.Policy{"no explainer": near{2, 0}, "a panic": panicking{near{2, 0}}} {
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) { return &stuck{policy: policy}, nil }})
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: policy}, nil }})
 		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)
 		_, why, err := e.Try(t.Context(), "home", stock("", 4), 0)
 		if err != nil {
@@ -473,7 +474,7 @@ func (panicking) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons      { ret
 // A number that JSON does not have is left out of an explanation.
 func TestExplainInfinite(t *testing.T) {
 	for _, u := range []float64{math.NaN(), math.Inf(1), 800} {
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
 			return &stuck{policy: level{near{2, 0}, u}}, nil
 		}})
 		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)

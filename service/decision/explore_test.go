@@ -14,6 +14,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // events yields the events of a log.
@@ -80,7 +81,7 @@ func TestLogHasTheLaw(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := new(memlog.Store)
-			e := opened(t, decision.Options{Store: store, Build: func(decision.Spec) (vitrine.Learner, error) {
+			e := opened(t, decision.Options{Store: store, Build: func(setup.Spec) (vitrine.Learner, error) {
 				return &always{offer: func(*vitrine.Context) vitrine.Offer {
 					return vitrine.Offer{Assortment: vitrine.Assortment{0, 1}, Propensity: 1}
 				}}, nil

@@ -7,6 +7,7 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 	"vitrine/service/variants"
 )
 
@@ -14,7 +15,7 @@ import (
 func Fitting(entries [][]byte) int { return fitting(entries) }
 
 // RoundBytes returns the bytes of a round that waits for the learner.
-func RoundBytes(numbers, shown int) int { return roundBytes(numbers, shown) }
+func RoundBytes(numbers, shown int) int { return setup.RoundBytes(numbers, shown) }
 
 // Carry makes the decisions that are remembered what those of a snapshot of before format 6 are: they carry their
 // offers, each changed first.
@@ -60,7 +61,7 @@ func (r *record) carry(ctx context.Context, log eventlog.Reader, change func(sta
 
 // Rivals returns the best set other than the one shown and what the rules of a request cost, by utilities and revenues
 // of its items. family has the sets that the rules allow.
-func Rivals(c *Config, r *api.Request, shown vitrine.Assortment, u, revenue []float64) (next vitrine.Assortment, earns float64, ok bool, rules []api.RuleCost, family vitrine.Constraint) {
+func Rivals(c *setup.Config, r *api.Request, shown vitrine.Assortment, u, revenue []float64) (next vitrine.Assortment, earns float64, ok bool, rules []api.RuleCost, family vitrine.Constraint) {
 	q := &request{Request: r, items: r.Items}
 	v := &rivals{request: q, config: c, index: q.places(), u: u, r: revenue}
 	next, earns, ok = v.next(shown)

@@ -14,13 +14,14 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 	"vitrine/service/tally"
 	"vitrine/service/variants"
 )
 
 // fold is the state: the fold of the log's entries. It has one writer.
 type fold struct {
-	build      func(Spec) (vitrine.Learner, error)
+	build      func(setup.Spec) (vitrine.Learner, error)
 	position   eventlog.Position // after the last entry applied
 	machines   []string          // kinds of machines that have learned, sorted: see SnapshotMachines
 	beginAgain bool              // learners whose saved state cannot be read
@@ -32,14 +33,14 @@ type fold struct {
 	relearned  []relearned  // the second learners that there were
 	alarmed    []*placement // new alarms that Options.Alarmed has not had
 
-	size   func(Spec) (Size, error) // of a learner; nil is unknown
+	size   func(setup.Spec) (setup.Size, error) // of a learner; nil is unknown
 	budget *budget.Budget
 	ready  *prepared // prepared for the next PlacementPut; if nil, put prepares it
 	staged *staged   // the next ItemsChanged, which the engine has applied to the catalogue; nil applies it
 }
 
 // newFold returns the state before the first entry.
-func newFold(build func(Spec) (vitrine.Learner, error)) *fold {
+func newFold(build func(setup.Spec) (vitrine.Learner, error)) *fold {
 	return &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}}
 }
 
@@ -202,12 +203,12 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 // put creates a placement or changes it. The learner goes on if it sees the same rows under the same settings.
 // Otherwise, which only logs of earlier programs have, it begins again, and its versions are lost.
 func (s *fold) put(sequence uint64, time int64, name string, config []byte) error {
-	c, _, err := parseLogged(config)
+	c, _, err := setup.ParseLogged(config)
 	if err != nil {
 		return err
 	}
 	p := s.placements[name]
-	goesOn := p != nil && p.config.sameLearner(c)
+	goesOn := p != nil && p.config.SameLearner(c)
 	r, err := s.prepared(p, c, !goesOn)
 	if err != nil {
 		return err
@@ -220,7 +221,7 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 		s.begin(p, r.worker, c, sequence)
 		began = api.BegunByCreation
 	case goesOn:
-		if p.config.watch() != c.watch() || r.variants != nil {
+		if p.config.Watch() != c.Watch() || r.variants != nil {
 			began = api.BegunByMode
 		}
 		p.configure(c, sequence)
@@ -244,7 +245,7 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 
 // reset changes a placement, whose learner begins again.
 func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.LearnerReset) error {
-	c, _, err := parseLogged(b.Config)
+	c, _, err := setup.ParseLogged(b.Config)
 	if err != nil {
 		return err
 	}
@@ -266,7 +267,7 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 
 // prepared returns the learner that a caller has prepared, or prepares one: a placement in the log is not refused for its
 // size.
-func (s *fold) prepared(p *placement, c *Config, needsLearner bool) (r *prepared, err error) {
+func (s *fold) prepared(p *placement, c *setup.Config, needsLearner bool) (r *prepared, err error) {
 	if r, s.ready = s.ready, nil; r != nil {
 		return r, nil
 	}
@@ -281,7 +282,7 @@ func (s *fold) prepared(p *placement, c *Config, needsLearner bool) (r *prepared
 }
 
 // begin gives a placement a learner that has learned nothing.
-func (s *fold) begin(p *placement, w *worker, c *Config, sequence uint64) {
+func (s *fold) begin(p *placement, w *worker, c *setup.Config, sequence uint64) {
 	w.begin(sequence)
 	p.worker = w
 	p.learner, p.learned, p.standing = sequence, sequence, 0
@@ -313,7 +314,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	if o == nil {
 		o, err = offerOf(p.config, offered)
 	} else {
-		err = o.Check(p.config.schema.Width(), p.config.MaxSize)
+		err = o.Check(p.config.Schema().Width(), p.config.MaxSize)
 	}
 	if err != nil {
 		return err
@@ -348,12 +349,12 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 }
 
 // offerOf decodes an offer that was made under a configuration.
-func offerOf(c *Config, o *eventlog.Offered) (*offer.Offer, error) {
+func offerOf(c *setup.Config, o *eventlog.Offered) (*offer.Offer, error) {
 	decoded, err := offer.Of(o)
 	if err != nil {
 		return nil, err
 	}
-	return decoded, decoded.Check(c.schema.Width(), c.MaxSize)
+	return decoded, decoded.Check(c.Schema().Width(), c.MaxSize)
 }
 
 // forget drops the oldest closed decisions until the rest fits into memory.
@@ -478,7 +479,7 @@ func (r *prepared) claim() bool { return r.claimed.CompareAndSwap(false, true) }
 // charge returns the bytes that a placement is charged with under a configuration: its learner, the states that it has saved, which are the last
 // checkpoint, the one that is being made and those to roll back to, and what [Config.Bound] says. The states of other learners
 // of the placement may be larger.
-func (s *fold) charge(c *Config, others ...*worker) (int64, error) {
+func (s *fold) charge(c *setup.Config, others ...*worker) (int64, error) {
 	size, err := s.sizeOf(c)
 	if err != nil {
 		return int64(c.Bound()), err
@@ -492,20 +493,20 @@ func (s *fold) charge(c *Config, others ...*worker) (int64, error) {
 	if c.Experiment != nil {
 		all += variants.Size
 	}
-	err = c.ofVariants(func(_ int, own *Config) error {
+	err = c.OfVariants(func(_ int, own *setup.Config) error {
 		size, err := s.sizeOf(own)
-		all += size.Learner + 2*size.State + int64(2*own.share())
+		all += size.Learner + 2*size.State + int64(2*own.Share())
 		return err
 	})
 	return all, err
 }
 
-func (s *fold) sizeOf(c *Config) (size Size, err error) {
+func (s *fold) sizeOf(c *setup.Config) (size setup.Size, err error) {
 	if s.size == nil {
-		return Size{}, nil
+		return setup.Size{}, nil
 	}
-	if err, _ = safely(func() (err error) { size, err = s.size(c.spec()); return err }); err != nil {
-		return Size{}, api.Fieldf("/policy", "%v", err)
+	if err, _ = safely(func() (err error) { size, err = s.size(c.Spec()); return err }); err != nil {
+		return setup.Size{}, api.Fieldf("/policy", "%v", err)
 	}
 	return size, nil
 }
@@ -520,7 +521,7 @@ func (s *fold) chargeOf(p *placement) int64 {
 }
 
 // chargeOfSecond returns what a second learner of a placement adds.
-func (s *fold) chargeOfSecond(c *Config) int64 {
+func (s *fold) chargeOfSecond(c *setup.Config) int64 {
 	size, _ := s.sizeOf(c)
 	return size.Learner + 2*size.State + int64(c.Bound())
 }

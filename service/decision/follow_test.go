@@ -16,6 +16,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // follower opens an engine that follows a log.
@@ -374,7 +375,7 @@ func slowFollower(t *testing.T, config string) {
 	put(t, e, "home", config)
 	gate, waiting := make(chan struct{}), new(atomic.Int64)
 	slow := gated(gate, waiting)
-	f := follower(t, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
+	f := follower(t, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
 		if strings.Contains(string(s.Policy), "slow") {
 			return slow(s)
 		}

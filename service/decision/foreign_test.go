@@ -9,6 +9,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // shopOn makes decisions under ids that begin with a name, with their outcomes.
@@ -116,7 +117,7 @@ func TestBeginAgain(t *testing.T) {
 	e.Close()
 	is(t, "removing", store.TruncateBefore(t.Context(), e.Sequence()+1), nil)
 
-	o := decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) { return &later{toy{size: s.Size}}, nil }, Snapshot: old}
+	o := decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) { return &later{toy{size: s.Size}}, nil }, Snapshot: old}
 	if _, err := decision.Open(t.Context(), o); err == nil {
 		t.Fatal("a state that cannot be read is read")
 	}

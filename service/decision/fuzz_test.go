@@ -14,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 func FuzzConfig(f *testing.F) {
@@ -24,12 +25,12 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := decision.ParseConfig(text)
+		c, err := setup.Parse(text)
 		if err != nil {
 			return
 		}
 		canonical := c.Canonical()
-		again, err := decision.ParseConfig(canonical)
+		again, err := setup.Parse(canonical)
 		if err != nil || string(again.Canonical()) != string(canonical) {
 			t.Fatalf("%s is read as %s, %v", text, canonical, err)
 		}
@@ -49,7 +50,7 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	c, err := decision.ParseConfig([]byte(clothes))
+	c, err := setup.Parse([]byte(clothes))
 	if err != nil {
 		f.Fatal(err)
 	}

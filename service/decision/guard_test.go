@@ -13,6 +13,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // showing is a learner whose policy shows the first item, or the second one once its level is 1; each round raises it by
@@ -48,8 +49,8 @@ func guarded(t *testing.T, store *memlog.Store, l showing, alarmed func(string, 
 	return opened(t, decision.Options{Store: store, Build: buildShowing(l), Alarmed: alarmed})
 }
 
-func buildShowing(l showing) func(decision.Spec) (vitrine.Learner, error) {
-	return func(decision.Spec) (vitrine.Learner, error) { own := l; return &own, nil }
+func buildShowing(l showing) func(setup.Spec) (vitrine.Learner, error) {
+	return func(setup.Spec) (vitrine.Learner, error) { own := l; return &own, nil }
 }
 
 // trade is a shop whose items 0, 1, … sell with the given probabilities, a decision a minute. Sales are

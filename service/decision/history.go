@@ -7,6 +7,7 @@ import (
 
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // history reads from the log what a second learner of a placement learns from: the outcomes of all decisions since an
@@ -28,7 +29,7 @@ type waiting struct {
 	deferred bool   // and not activated
 }
 
-func newHistory(log Log, name string, from uint64, c *Config) *history {
+func newHistory(log Log, name string, from uint64, c *setup.Config) *history {
 	return &history{log: log, name: name, from: from, maxSize: c.MaxSize, next: from, open: map[string]waiting{}}
 }
 

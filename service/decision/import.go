@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // Imported is a decision of another log, and its outcome.
@@ -25,7 +26,7 @@ type Imported struct {
 
 // CheckImport reports why [Engine.Import] would not import a decision into a placement of a
 // configuration.
-func CheckImport(name string, c *Config, m *Imported) error {
+func CheckImport(name string, c *setup.Config, m *Imported) error {
 	d := deciders.Get().(*decider)
 	defer d.release()
 	_, _, err := d.imported(view{placement: &placement{name: name}, config: c}, m)
@@ -96,7 +97,7 @@ func (d *decider) importedTogether(v view, decisions []*Imported) (list []import
 		}
 		bytes += eventlog.EntrySize(i.entries[0]) + eventlog.EntrySize(i.entries[1])
 		rounds += bytesOf(i.offer)
-		if len(list) > 0 && (bytes > maxBatch/2 || rounds > v.config.share()/2 || ids[m.Request.Decision]) {
+		if len(list) > 0 && (bytes > eventlog.MaxBatch/2 || rounds > v.config.Share()/2 || ids[m.Request.Decision]) {
 			return list, nil
 		}
 		ids[m.Request.Decision] = true
@@ -111,7 +112,7 @@ var errBehind = errors.New("the learner is behind")
 // imported returns the two events of a decision, and their entries.
 func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entries [2][]byte, err error) {
 	clear(d.index)
-	q, err := d.place(m.Request, v.config.schema)
+	q, err := d.place(m.Request, v.config.Schema())
 	if err != nil {
 		return events, entries, err
 	}
@@ -145,12 +146,12 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 		}
 	}
 	if m.Choice != "" && choice == 0 {
-		return events, entries, api.Fieldf("/choice", "%q was not shown", api.Abbreviate(m.Choice, maxID))
+		return events, entries, api.Fieldf("/choice", "%q was not shown", api.Abbreviate(m.Choice, setup.MaxID))
 	}
-	n, width := len(m.Request.Items), v.config.schema.Width()
+	n, width := len(m.Request.Items), v.config.Schema().Width()
 	d.rows, d.width = resize(d.rows, n*width), width
-	unseen := v.config.schema.Unseen(q.user, q.items)
-	schema, err := v.config.schema.Learn(unseen...)
+	unseen := v.config.Schema().Unseen(q.user, q.items)
+	schema, err := v.config.Schema().Learn(unseen...)
 	if err != nil {
 		return events, entries, err
 	}
@@ -182,8 +183,8 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 			return events, entries, api.Fieldf("/items", "%v", err)
 		}
 	}
-	if size := eventlog.EntrySize(entries[0]); size > maxBatch {
-		return events, entries, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit", size, maxBatch)
+	if size := eventlog.EntrySize(entries[0]); size > eventlog.MaxBatch {
+		return events, entries, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit", size, eventlog.MaxBatch)
 	}
 	if unseen != nil { // of a decision without faults
 		return events, entries, &unseenError{unseen}

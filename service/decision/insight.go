@@ -82,7 +82,7 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 		return x, err
 	}
 	// A policy that fails leaves out what it would say.
-	_, _ = safely(func() error { value(x, explainer, rows, v.config.schema); return nil })
+	_, _ = safely(func() error { value(x, explainer, rows, v.config.Schema()); return nil })
 	return x, nil
 }
 
@@ -97,7 +97,7 @@ type itemRow struct {
 // earlier features, before the entry that began the learner.
 func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []string, sold []tally.Sold) (rows []itemRow, err error) {
 	offers := map[uint64]*eventlog.Offered{}
-	width := v.config.schema.Width()
+	width := v.config.Schema().Width()
 	for item, id := range ids {
 		at := sold[item].Last
 		if at <= learner {

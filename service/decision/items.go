@@ -14,6 +14,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/setup"
 )
 
 // stock is the catalogue of a placement.
@@ -27,11 +28,11 @@ type stock struct {
 func (s *fold) restock(p *placement) {
 	if owner := s.owner(p); owner != p {
 		c := p.config.Inherit(owner.config)
-		if !c.schema.Same(p.config.schema) {
+		if !c.Schema().Same(p.config.Schema()) {
 			p.config, p.worker.config = c, c
 		}
 	}
-	schema := p.config.schema
+	schema := p.config.Schema()
 	switch {
 	case p.items.schema == schema:
 		return
@@ -52,7 +53,7 @@ func (s *fold) restock(p *placement) {
 // categories of both learn together, because the catalogue has the rows of both.
 func (s *fold) owner(p *placement) *placement {
 	owner := s.placements[p.config.Catalogue]
-	if owner == nil || owner.config.Catalogue != "" || !owner.config.schema.Equal(p.config.schema) {
+	if owner == nil || owner.config.Catalogue != "" || !owner.config.Schema().Equal(p.config.Schema()) {
 		return p
 	}
 	return owner
@@ -79,7 +80,7 @@ func (s *fold) itemsOf(p *placement) *catalogue.Catalogue {
 		return p.items.of
 	}
 	owner := s.placements[p.config.Catalogue]
-	if owner == nil || owner.config.Catalogue != "" || !owner.config.schema.Equal(p.config.schema) {
+	if owner == nil || owner.config.Catalogue != "" || !owner.config.Schema().Equal(p.config.Schema()) {
 		return nil
 	}
 	return owner.items.of
@@ -96,11 +97,11 @@ func (s *fold) sharers(name string) (names []string) {
 }
 
 // checkItems reports why a placement must not have a configuration because of its catalogue, or that of another one.
-func (e *Engine) checkItems(name string, c *Config, how *Change) error {
+func (e *Engine) checkItems(name string, c *setup.Config, how *Change) error {
 	e.mu.RLock()
 	sharers := e.state.sharers(name)
 	var items *catalogue.Catalogue
-	var before, owner *Config // nil if there is no such placement
+	var before, owner *setup.Config // nil if there is no such placement
 	if p := e.state.placements[name]; p != nil {
 		items, before = p.items.of, p.config
 	}
@@ -116,24 +117,24 @@ func (e *Engine) checkItems(name string, c *Config, how *Change) error {
 			return api.Fieldf("/catalogue", "there is no placement %q", c.Catalogue)
 		case owner.Catalogue != "":
 			return api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.Catalogue, owner.Catalogue)
-		case !owner.schema.Equal(c.schema):
+		case !owner.Schema().Equal(c.Schema()):
 			return api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.Catalogue)
 		case len(sharers) > 0:
 			return api.Fieldf("/catalogue", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
 		case items != nil && items.Bytes() > 0:
 			return api.Fieldf("/catalogue", "this placement has items of its own: delete them first")
-		case before != nil && !c.Inherit(before).Inherit(owner).schema.Same(owner.schema):
+		case before != nil && !c.Inherit(before).Inherit(owner).Schema().Same(owner.Schema()):
 			return api.Fieldf("/catalogue", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
 				"let %q have the catalogue of this placement, or put a new placement", c.Catalogue, c.Catalogue)
 		}
 	}
-	if before == nil || before.schema.Equal(c.schema) {
+	if before == nil || before.Schema().Equal(c.Schema()) {
 		return nil
 	}
 	if len(sharers) > 0 {
 		return api.Fieldf("/features", "this placement has the catalogue of %s, which need the same features: change these first", strings.Join(sharers, ", "))
 	}
-	if _, err := items.WithSchema(c.schema); err != nil {
+	if _, err := items.WithSchema(c.Schema()); err != nil {
 		return api.Fieldf("/features", "the catalogue does not fit: %v", err)
 	}
 	return nil
@@ -270,7 +271,7 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 		if err != nil || d.features == nil {
 			return err
 		}
-		schema, unseen := v.config.schema, []feature.Seen(nil)
+		schema, unseen := v.config.Schema(), []feature.Seen(nil)
 		one := make([]api.Item, 1)
 		for i := range d.n {
 			values := make(api.Values, schema.NumItem())
@@ -360,7 +361,7 @@ func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
 			continue // as after an interrupted push
 		case record == "":
 			k.body.Deleted = append(k.body.Deleted, d.id(k.to))
-			size += maxID
+			size += setup.MaxID
 		default:
 			k.body.Put = append(k.body.Put, record)
 			size += len(record)
@@ -471,7 +472,7 @@ func encodeItems(e *state.Encoder, f *catalogue.Frozen) {
 
 // restoreItems reads the catalogue of a placement.
 func (s *fold) restoreItems(d decoder, p *placement) error {
-	p.items = stock{of: catalogue.New(p.config.schema), schema: p.config.schema}
+	p.items = stock{of: catalogue.New(p.config.Schema()), schema: p.config.Schema()}
 	if d.format < 8 {
 		return nil
 	}
@@ -480,7 +481,7 @@ func (s *fold) restoreItems(d decoder, p *placement) error {
 		return fmt.Errorf("the catalogue has %d items and the version %d in a snapshot of entry %d", n, version, s.position.Sequence)
 	}
 	var misfit *catalogue.ItemError
-	c, err := catalogue.Restore(p.config.schema, version, func(yield func(string) bool) {
+	c, err := catalogue.Restore(p.config.Schema(), version, func(yield func(string) bool) {
 		for range n {
 			if record := d.String(); d.Err() != nil || !yield(record) {
 				return

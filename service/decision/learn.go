@@ -17,6 +17,7 @@ import (
 	"vitrine/service/explain"
 	"vitrine/service/feature"
 	"vitrine/service/guard"
+	"vitrine/service/setup"
 	"vitrine/service/tally"
 	"vitrine/service/variants"
 )
@@ -29,7 +30,7 @@ type snapshotter interface {
 }
 
 // buildLearner builds a learner, and turns panics into errors.
-func buildLearner(build func(Spec) (vitrine.Learner, error), s Spec) (l snapshotter, err error) {
+func buildLearner(build func(setup.Spec) (vitrine.Learner, error), s setup.Spec) (l snapshotter, err error) {
 	err, _ = safely(func() error {
 		learner, err := build(s)
 		if err != nil {
@@ -94,9 +95,9 @@ type published struct {
 // from a checkpoint and the rounds since, so its state does not depend on the time of checkpoints. If that
 // fails the learner is broken: it learns no more, and its last good policy stays.
 type worker struct {
-	build   func(Spec) (vitrine.Learner, error)
-	config  *Config // of the placement, while the learner decides; the writer's, as began
-	began   uint64  // the entry that began the learner
+	build   func(setup.Spec) (vitrine.Learner, error)
+	config  *setup.Config // of the placement, while the learner decides; the writer's, as began
+	began   uint64        // the entry that began the learner
 	queue   *queue
 	given   atomic.Uint64 // rounds sent
 	done    atomic.Uint64 // and done
@@ -114,7 +115,7 @@ type worker struct {
 	fault      atomic.Pointer[string]    // why the current policy could not be replaced, or nil
 	families   explain.Families
 
-	spec       Spec
+	spec       setup.Spec
 	learner    snapshotter // nil if it has retired
 	checkpoint []byte
 	marked     bool // since it settled
@@ -166,21 +167,8 @@ const (
 	maxProblem       = 500 // bytes of an error's text
 )
 
-// share is the part of a placement's memory for the rounds in the learner's queue, and the same again for
-// those in its journal.
-func (c *Config) share() int { return c.Memory / 4 }
-
-// Bound returns the maximal bytes of a placement's decisions and rounds under any traffic: Memory for the
-// remembered decisions, a quarter of it for the rounds that wait for the learner, a quarter for the rounds
-// since its last checkpoint, a sixteenth for the names of evicted decisions, and a sixty-fourth for the counts of
-// items. The learner and its kept states come on top; their size depends on the policy, and some policies keep all
-// rounds.
-func (c *Config) Bound() int {
-	return c.Memory + 2*c.share() + c.Memory/evictedShare + tally.ItemBytes*tally.MaxItems(c.Memory) + c.schema.NamesBytes()
-}
-
-func newWorker(build func(Spec) (vitrine.Learner, error), c *Config, sequence uint64) (*worker, error) {
-	w := &worker{build: build, config: c, spec: c.spec(), queue: newQueue(c.share()), ended: make(chan struct{})}
+func newWorker(build func(setup.Spec) (vitrine.Learner, error), c *setup.Config, sequence uint64) (*worker, error) {
+	w := &worker{build: build, config: c, spec: c.Spec(), queue: newQueue(c.Share()), ended: make(chan struct{})}
 	w.context, w.cancel = context.WithCancel(context.Background())
 	var err error
 	if w.learner, err = buildLearner(build, w.spec); err != nil {

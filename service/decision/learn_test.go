@@ -16,6 +16,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 const toys = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`
@@ -102,7 +103,7 @@ func (l *fragile) UnmarshalBinary(data []byte) error {
 func TestBrokenLearner(t *testing.T) {
 	var broken atomic.Bool
 	store := new(memlog.Store)
-	build := func(s decision.Spec) (vitrine.Learner, error) {
+	build := func(s setup.Spec) (vitrine.Learner, error) {
 		return &fragile{toy{size: s.Size}, &broken}, nil
 	}
 	e := opened(t, decision.Options{Store: store, Build: build})
@@ -155,7 +156,7 @@ func (l *unsaved) MarshalBinary() ([]byte, error) {
 // A learner that cannot be saved has broken, and the others' snapshots are made.
 func TestUnsavedLearner(t *testing.T) {
 	store := new(memlog.Store)
-	build := func(s decision.Spec) (vitrine.Learner, error) {
+	build := func(s setup.Spec) (vitrine.Learner, error) {
 		if s.Seed == 1 {
 			return &unsaved{toy{size: s.Size}}, nil
 		}
@@ -186,7 +187,7 @@ func TestUnsavedLearner(t *testing.T) {
 func TestSlowLearner(t *testing.T) {
 	gate, store := make(chan struct{}), new(memlog.Store)
 	var waiting atomic.Int64
-	e := opened(t, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
+	e := opened(t, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
 		if s.Seed == 1 {
 			return gated(gate, &waiting)(s)
 		}
@@ -265,7 +266,7 @@ func TestBadPolicies(t *testing.T) {
 		"outside [0, 3)":         func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Assortment: vitrine.Assortment{9}} },
 		"the propensity is NaN":  func(*vitrine.Context) vitrine.Offer { return vitrine.Offer{Propensity: math.NaN()} },
 	} {
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
 			return &always{offer: offer}, nil
 		}})
 		put(t, e, "home", toys)
@@ -278,11 +279,11 @@ func TestBadPolicies(t *testing.T) {
 
 // What cannot be built, or not be saved, does not get into the log.
 func TestBuildersAreChecked(t *testing.T) {
-	for want, build := range map[string]func(decision.Spec) (vitrine.Learner, error){
-		"/policy: no":                              func(decision.Spec) (vitrine.Learner, error) { return nil, errors.New("no") },
-		"/policy: panic: oh":                       func(decision.Spec) (vitrine.Learner, error) { panic("oh") },
-		"/policy: the learner cannot be saved":     func(decision.Spec) (vitrine.Learner, error) { return struct{ vitrine.Learner }{&toy{}}, nil },
-		"/policy: the learner has no first policy": func(decision.Spec) (vitrine.Learner, error) { return &policyless{}, nil },
+	for want, build := range map[string]func(setup.Spec) (vitrine.Learner, error){
+		"/policy: no":                              func(setup.Spec) (vitrine.Learner, error) { return nil, errors.New("no") },
+		"/policy: panic: oh":                       func(setup.Spec) (vitrine.Learner, error) { panic("oh") },
+		"/policy: the learner cannot be saved":     func(setup.Spec) (vitrine.Learner, error) { return struct{ vitrine.Learner }{&toy{}}, nil },
+		"/policy: the learner has no first policy": func(setup.Spec) (vitrine.Learner, error) { return &policyless{}, nil },
 	} {
 		e := opened(t, decision.Options{Store: new(memlog.Store), Build: build})
 		_, err := e.Put(t.Context(), "home", []byte(toys), 0)
@@ -303,7 +304,7 @@ func (*policyless) Policy() vitrine.Policy { return nil }
 // a replay too.
 func TestRollBack(t *testing.T) {
 	store := new(memlog.Store)
-	e := opened(t, decision.Options{Store: store, Build: decision.NewLearner})
+	e := opened(t, decision.Options{Store: store, Build: setup.NewLearner})
 	put(t, e, "home", shop)
 	ask := func() float64 {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // In the mode "explore" a set is shown as often as its propensity says.
@@ -52,7 +53,7 @@ func TestExplorePropensityOfRandomPolicies(t *testing.T) {
 		0.5: {0.5*0.1 + 0.5*0.5, 0}, // the set that the policy drew; another
 		0:   {0, 0},
 	} {
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
 			return &always{offer: func(*vitrine.Context) vitrine.Offer {
 				return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: own}
 			}}, nil
@@ -80,7 +81,7 @@ func TestExplorePropensityOfRandomPolicies(t *testing.T) {
 // Where every set is drawn uniformly its propensity is known, whatever the policy's.
 func TestUniformPropensity(t *testing.T) {
 	for _, own := range []float64{0, 0.5, 1} {
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
 			return &always{offer: func(*vitrine.Context) vitrine.Offer {
 				return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: own}
 			}}, nil
@@ -201,7 +202,7 @@ func TestShadow(t *testing.T) {
 // A request's rules hold for what the policy shows, and for what is drawn.
 func TestConstraints(t *testing.T) {
 	const place = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","warmup":5},"mode":"explore","explore_share":0.3,"at_most":[{"feature":"brand","most":2}]}`
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	put(t, e, "home", place)
 	brand := []string{"a", "a", "a", "b", "b", "c"}
 	seen := map[int]bool{}
@@ -245,7 +246,7 @@ func TestConstraints(t *testing.T) {
 // before teach nothing; other changes leave it alone.
 func TestChanges(t *testing.T) {
 	store := new(memlog.Store)
-	e := opened(t, decision.Options{Store: store, Build: decision.NewLearner})
+	e := opened(t, decision.Options{Store: store, Build: setup.NewLearner})
 	put(t, e, "home", shop)
 	if created, err := e.Put(t.Context(), "home", []byte(" "+shop), 5); created || err != nil || e.Sequence() != 1 {
 		t.Errorf("the same again: %v, %v, at entry %d", created, err, e.Sequence())

@@ -10,6 +10,7 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // Log is an event log that also reads single entries.
@@ -22,10 +23,10 @@ type Log interface {
 type Options struct {
 	Shard int // of the service's, whose log is Store, from 1 on; 0 if it is the only one
 	Store Log // the engine is its only writer, or follows it; it does not close it
-	Build func(Spec) (vitrine.Learner, error)
+	Build func(setup.Spec) (vitrine.Learner, error)
 
 	// Size returns the size of a learner, for the Budget, or an error of its policy. nil counts 0.
-	Size func(Spec) (Size, error)
+	Size func(setup.Spec) (setup.Size, error)
 	// Budget is charged with placements: a new one that does not fit is refused, but not one in the log. nil
 	// means no bound.
 	Budget *budget.Budget

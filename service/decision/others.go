@@ -9,18 +9,19 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/service/api"
+	"vitrine/service/setup"
 )
 
 // rivals compares the set that is shown with others, by the utilities u.
 type rivals struct {
 	request *request
-	config  *Config
+	config  *setup.Config
 	index   map[string]int // of the candidates' ids
 	u, r    []float64
 }
 
 // best returns the best set of the rules of a request and a configuration; ok is false if none satisfies them.
-func (v *rivals) best(q *request, c *Config) (s vitrine.Assortment, revenue float64, ok bool) {
+func (v *rivals) best(q *request, c *setup.Config) (s vitrine.Assortment, revenue float64, ok bool) {
 	family, err := q.family(c, v.index)
 	if err != nil {
 		return nil, 0, false
@@ -79,7 +80,7 @@ func (v *rivals) rules() []api.RuleCost {
 		return nil
 	}
 	var list []api.RuleCost
-	without := func(rule api.RuleCost, change func(q *request, c *Config)) {
+	without := func(rule api.RuleCost, change func(q *request, c *setup.Config)) {
 		if len(list) == maxRules {
 			return
 		}
@@ -92,35 +93,35 @@ func (v *rivals) rules() []api.RuleCost {
 	}
 	q := v.request
 	if q.Size != 0 && q.Size < v.config.MaxSize {
-		without(api.RuleCost{Rule: "size", On: strconv.Itoa(q.Size)}, func(q *request, _ *Config) { q.Size = 0 })
+		without(api.RuleCost{Rule: "size", On: strconv.Itoa(q.Size)}, func(q *request, _ *setup.Config) { q.Size = 0 })
 	}
 	drop := func(list []string, k int) []string { return slices.Delete(slices.Clone(list), k, k+1) }
 	for k, id := range q.Include {
-		without(api.RuleCost{Rule: "include", Item: id}, func(q *request, _ *Config) { q.Include = drop(q.Include, k) })
+		without(api.RuleCost{Rule: "include", Item: id}, func(q *request, _ *setup.Config) { q.Include = drop(q.Include, k) })
 	}
 	for k, id := range q.Exclude {
 		if _, ok := v.index[id]; ok {
-			without(api.RuleCost{Rule: "exclude", Item: id}, func(q *request, _ *Config) { q.Exclude = drop(q.Exclude, k) })
+			without(api.RuleCost{Rule: "exclude", Item: id}, func(q *request, _ *setup.Config) { q.Exclude = drop(q.Exclude, k) })
 		}
 	}
 	for k, l := range q.AtMost {
 		on := cmp.Or(l.By(), fmt.Sprint(k))
-		without(api.RuleCost{Rule: "at_most", On: on}, func(q *request, _ *Config) { q.AtMost = slices.Delete(slices.Clone(q.AtMost), k, k+1) })
+		without(api.RuleCost{Rule: "at_most", On: on}, func(q *request, _ *setup.Config) { q.AtMost = slices.Delete(slices.Clone(q.AtMost), k, k+1) })
 	}
 	for k, l := range v.config.AtMost {
-		without(api.RuleCost{Rule: "at_most", On: l.By()}, func(_ *request, c *Config) { c.AtMost = slices.Delete(slices.Clone(c.AtMost), k, k+1) })
+		without(api.RuleCost{Rule: "at_most", On: l.By()}, func(_ *request, c *setup.Config) { c.AtMost = slices.Delete(slices.Clone(c.AtMost), k, k+1) })
 	}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	if q.Capacity != nil {
-		without(api.RuleCost{Rule: "capacity", On: number(*q.Capacity)}, func(q *request, _ *Config) { q.Capacity = nil })
+		without(api.RuleCost{Rule: "capacity", On: number(*q.Capacity)}, func(q *request, _ *setup.Config) { q.Capacity = nil })
 	}
 	if v.config.Capacity != nil {
-		without(api.RuleCost{Rule: "capacity", On: number(*v.config.Capacity)}, func(_ *request, c *Config) { c.Capacity = nil })
+		without(api.RuleCost{Rule: "capacity", On: number(*v.config.Capacity)}, func(_ *request, c *setup.Config) { c.Capacity = nil })
 	}
 	for k, s := range q.Slots {
 		for j, id := range s.Exclude {
 			if _, ok := v.index[id]; ok {
-				without(api.RuleCost{Rule: "slot", Item: id, On: fmt.Sprint(k + 1)}, func(q *request, _ *Config) {
+				without(api.RuleCost{Rule: "slot", Item: id, On: fmt.Sprint(k + 1)}, func(q *request, _ *setup.Config) {
 					q.Slots = slices.Clone(q.Slots)
 					q.Slots[k].Exclude = drop(q.Slots[k].Exclude, j)
 				})

@@ -8,6 +8,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // Outcome reports the outcome of a decision of a placement: the id of the item that was taken, or "" for
@@ -28,7 +29,7 @@ func (b *batch) outcome(r *record, o *offer.Offer, item string, now int64) error
 	choice := 0
 	if item != "" {
 		if choice = o.Place(item); choice == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, maxID), ErrNotShown, r.id)
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, setup.MaxID), ErrNotShown, r.id)
 		}
 	}
 	switch {

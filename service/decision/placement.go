@@ -10,6 +10,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/gauge"
 	"vitrine/service/guard"
+	"vitrine/service/setup"
 	"vitrine/service/tally"
 	"vitrine/service/variants"
 )
@@ -21,7 +22,7 @@ type placement struct {
 	changed   uint64 // the last entry that changed its configuration
 	charged   int64  // bytes, to the budget
 	learner   uint64 // the entry since which decisions have the rows of its learner
-	config    *Config
+	config    *setup.Config
 	canonical []byte
 
 	numbers    uint64    // the largest number of a decision
@@ -49,20 +50,20 @@ type placement struct {
 }
 
 // configure gives the placement a configuration, with what its categories have learned.
-func (p *placement) configure(c *Config, sequence uint64) {
+func (p *placement) configure(c *setup.Config, sequence uint64) {
 	before := p.config
-	if before == nil || !before.schema.Equal(c.schema) {
+	if before == nil || !before.Schema().Equal(c.Schema()) {
 		p.rows = sequence
 	}
 	if before != nil {
 		c = c.Inherit(before)
 	}
-	if w := c.watch(); before == nil || w != p.guard.Watch {
+	if w := c.Watch(); before == nil || w != p.guard.Watch {
 		p.guard.Watch = w
 		p.restartGuard(sequence)
 	}
-	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c.plain()
-	p.worker.queue.setBound(c.share())
+	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c.Plain()
+	p.worker.queue.setBound(c.Share())
 	p.fallBack()
 }
 
@@ -79,7 +80,7 @@ func (p *placement) turn(sequence uint64, time int64, began string) {
 func (p *placement) see(seen feature.Seen) error {
 	c, err := p.config.Learn(seen)
 	if err == nil {
-		p.config, p.worker.config = c, c.plain()
+		p.config, p.worker.config = c, c.Plain()
 	}
 	return err
 }
@@ -109,7 +110,7 @@ func (p *placement) learners() []*worker { return append([]*worker{p.worker}, p.
 // view is a placement at the time that a decision is computed.
 type view struct {
 	*placement
-	config      *Config
+	config      *setup.Config
 	changed     uint64
 	worker      *worker
 	items       *catalogue.Catalogue // nil if the placement that shares its own is not there
@@ -137,12 +138,12 @@ func tooSmall(p *placement, id string) error {
 		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
 	}
 	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
-		api.Abbreviate(id, maxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
+		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
 }
 
 // unknownDecision returns the error of a decision that is not remembered.
 func unknownDecision(id string) error {
-	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, maxDecision), ErrNotFound)
+	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, setup.MaxDecision), ErrNotFound)
 }
 
 // departed are the hashes of the last evicted and forgotten decisions of a placement, as a circle once it is full, so that a
@@ -155,7 +156,6 @@ type departed struct {
 
 const (
 	evictedBytes = 64 // of a name: in the circle and in the map
-	evictedShare = 16 // of the placement's memory
 )
 
 var evictedSeed = maphash.MakeSeed()
@@ -166,7 +166,7 @@ func (d *departed) add(id string, memory int) {
 		d.has = map[uint64]bool{}
 	}
 	h := maphash.String(evictedSeed, id)
-	if len(d.hashes) < memory/evictedShare/evictedBytes {
+	if len(d.hashes) < memory/setup.EvictedShare/evictedBytes {
 		d.hashes = append(d.hashes, h)
 	} else {
 		d.next %= len(d.hashes)

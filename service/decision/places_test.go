@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // curator shows the last items first, and says that the second place has an effect of log ½ on
@@ -43,7 +44,7 @@ func (c *curator) Observe(r vitrine.Round) error {
 func TestOrdersOfPolicies(t *testing.T) {
 	for _, mode := range []string{"learn", "shadow"} {
 		var seen [][]int
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {
 			return &curator{toy{size: s.Size}, &seen}, nil
 		}})
 		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"`+mode+`"}`)

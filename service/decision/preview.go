@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"vitrine/service/api"
+	"vitrine/service/setup"
 )
 
 // Preview returns what [Engine.Change] would do with a configuration, and changes nothing. how.Reset and how.Relearn are
@@ -29,7 +30,7 @@ func (e *Engine) Preview(name string, config []byte, how Change) (v api.Preview,
 }
 
 // preview says what becomes of the learner.
-func (e *Engine) preview(v *api.Preview, name string, c *Config, how Change) error {
+func (e *Engine) preview(v *api.Preview, name string, c *setup.Config, how Change) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	p := e.state.placements[name]
@@ -50,14 +51,14 @@ func (e *Engine) preview(v *api.Preview, name string, c *Config, how Change) err
 	case loss != nil && loss.Experiment != "":
 		v.Change, v.Fields, v.Lost = api.PreviewEnd, loss.Fields, &loss.Loss
 		return nil
-	case p.config.sameLearner(c):
+	case p.config.SameLearner(c):
 		v.Change = api.PreviewKeep
 		return nil
 	case p.adoptable(c) >= 0:
 		v.Change = api.PreviewAdopt
 		return nil
 	}
-	v.Change, v.Fields = api.PreviewRestart, p.config.learnerFields(c)
+	v.Change, v.Fields = api.PreviewRestart, p.config.LearnerFields(c)
 	if loss != nil {
 		v.Lost = &loss.Loss
 		if err := (&Change{Relearn: true}).check(p, c); err == nil {

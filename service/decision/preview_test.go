@@ -8,12 +8,13 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // A preview says what the same change then does, and changes nothing: no entry of the log, no byte of the budget.
 func TestPreview(t *testing.T) {
 	b := budget.New(1 << 40)
-	size := func(decision.Spec) (decision.Size, error) { return decision.Size{Learner: 1000, State: 10}, nil }
+	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 10}, nil }
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildShowing(showing{utility: -800}), Size: size, Budget: b})
 	const shop = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`
 	changes := func(config string, want api.Preview, fields string) {

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // A follower decides with its own policy, and proposes what it has decided to the leader, which checks it against the
@@ -364,15 +365,15 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 		return nil, fmt.Errorf("%w: %w", errProposal, err)
 	}
 	offered, ok := event.Body.(*eventlog.Offered)
-	if !ok || offered.Decision == "" || len(offered.Decision) > maxDecision {
+	if !ok || offered.Decision == "" || len(offered.Decision) > setup.MaxDecision {
 		return nil, errProposal
 	}
 	event.Time = now
 	if entry, err = event.Encode(nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", errProposal, err)
 	}
-	if size := eventlog.EntrySize(entry); size > maxBatch {
-		return nil, fmt.Errorf("%w: it takes %d bytes of the log, at most %d fit", errProposal, size, maxBatch)
+	if size := eventlog.EntrySize(entry); size > eventlog.MaxBatch {
+		return nil, fmt.Errorf("%w: it takes %d bytes of the log, at most %d fit", errProposal, size, eventlog.MaxBatch)
 	}
 	for {
 		v, err := e.view(event.Placement)

@@ -9,6 +9,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // Match reports why a placement of a revision must not be changed; the revision of one that is not there is 0. A nil
@@ -117,11 +118,11 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 }
 
 // parsePut reads the configuration of a put.
-func (e *Engine) parsePut(name string, config []byte) (*Config, error) {
-	if !IsPlacementName(name) {
-		return nil, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, maxPlacement)
+func (e *Engine) parsePut(name string, config []byte) (*setup.Config, error) {
+	if !setup.IsName(name) {
+		return nil, api.Fieldf("/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':', and be no step of a path", name, setup.MaxName)
 	}
-	c, err := ParseConfig(config)
+	c, err := setup.Parse(config)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +133,8 @@ func (e *Engine) parsePut(name string, config []byte) (*Config, error) {
 		return nil, api.Fieldf("/shard", "%d: the placement is in shard %d, where its name was first put, and stays there: leave it out", c.Shard, e.shard)
 	}
 	c.Shard = 0 // no part of the log
-	if n := len(c.Canonical()); n > maxBatch/2 {
-		return nil, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", n, maxBatch/2)
+	if n := len(c.Canonical()); n > eventlog.MaxBatch/2 {
+		return nil, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", n, eventlog.MaxBatch/2)
 	}
 	return c, nil
 }
@@ -144,7 +145,7 @@ func errPlacements(name string) error {
 
 // mayChange refuses a change before its learner is built. What is wrong with a policy is said before what the change
 // would lose.
-func (e *Engine) mayChange(name string, c *Config, how *Change) error {
+func (e *Engine) mayChange(name string, c *setup.Config, how *Change) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	err := how.check(e.state.placements[name], c)
@@ -158,7 +159,7 @@ func (e *Engine) mayChange(name string, c *Config, how *Change) error {
 
 // check reports why a placement, nil for a new one, must not have a configuration, errSame if it has it. A change that
 // has happened is not refused.
-func (how *Change) check(p *placement, c *Config) error {
+func (how *Change) check(p *placement, c *setup.Config) error {
 	switch {
 	case how == nil:
 		return nil
@@ -171,16 +172,16 @@ func (how *Change) check(p *placement, c *Config) error {
 	switch {
 	case p == nil || string(p.canonical) == string(c.Canonical()):
 		return nil
-	case p.relearning != nil && !how.Reset, p.relearning != nil && p.config.sameLearner(c): // which the exchange would undo
+	case p.relearning != nil && !how.Reset, p.relearning != nil && p.config.SameLearner(c): // which the exchange would undo
 		return fmt.Errorf("placement %q: %w", p.name, ErrRelearning)
 	}
 	if done, err := p.ends(c, how); done || err != nil {
 		return err
 	}
 	switch {
-	case how.Reset || p.config.sameLearner(c):
+	case how.Reset || p.config.SameLearner(c):
 		return nil
-	case how.relearns() && !p.config.schema.Equal(c.schema):
+	case how.relearns() && !p.config.Schema().Equal(c.Schema()):
 		return api.Fieldf("/features", "are not those of the decisions in the log, from which a learner could learn them")
 	case how.Relearn || !p.hasLearned():
 		return nil
@@ -190,7 +191,7 @@ func (how *Change) check(p *placement, c *Config) error {
 
 // mayUse reports whether a placement may have a configuration with the catalogue of another one. before is its present
 // configuration, nil for a new one.
-func (how *Change) mayUse(c, before *Config) bool {
+func (how *Change) mayUse(c, before *setup.Config) bool {
 	return how == nil || how.Uses == nil || before != nil && before.Catalogue == c.Catalogue || how.Uses(c.Catalogue)
 }
 
@@ -200,7 +201,7 @@ func (how *Change) isReset() bool { return how != nil && how.Reset }
 func (how *Change) relearns() bool { return how != nil && how.Relearn && !how.Reset }
 
 // has reports whether the placement has a configuration already, or will have it after its relearning.
-func (p *placement) has(c *Config) bool {
+func (p *placement) has(c *setup.Config) bool {
 	if p.relearning != nil {
 		return bytes.Equal(p.relearning.worker.config.Canonical(), c.Canonical())
 	}
@@ -221,31 +222,31 @@ func (e *Engine) first(ctx context.Context, how *Change) (uint64, error) {
 }
 
 // loss is the error of a change that would begin the learner again.
-func (p *placement) loss(c *Config) error {
+func (p *placement) loss(c *setup.Config) error {
 	smaller := 0
 	if c.MaxSize < p.config.MaxSize {
 		smaller = c.MaxSize
 	}
 	return &LossError{
-		Placement: p.name, Fields: p.config.learnerFields(c), MaxSize: smaller, OtherRows: !p.config.schema.Equal(c.schema),
+		Placement: p.name, Fields: p.config.LearnerFields(c), MaxSize: smaller, OtherRows: !p.config.Schema().Equal(c.Schema()),
 		Loss: api.Loss{Rounds: p.worker.rounds(), Versions: len(p.numbersOf(p.worker))},
 	}
 }
 
 // change is the event of a change. The log has entries from one on.
-func (p *placement) change(c *Config, canonical []byte, how *Change, from uint64) eventlog.Body {
+func (p *placement) change(c *setup.Config, canonical []byte, how *Change, from uint64) eventlog.Body {
 	switch {
 	case p == nil:
 		return &eventlog.PlacementPut{Config: canonical}
 	case p.relearning != nil && bytes.Equal(p.canonical, canonical):
 		return &eventlog.RelearningEnded{Reason: "the configuration of before was put"}
-	case p.config.sameLearner(c):
+	case p.config.SameLearner(c):
 		return &eventlog.PlacementPut{Config: canonical}
 	case !how.Reset && p.adoptable(c) >= 0:
 		variant := p.experiment.Name(p.adoptable(c))
 		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q of the experiment %q", variant, p.config.Experiment.Name)}
 	}
-	note := "before a change of " + abbreviated(p.config.learnerFields(c))
+	note := "before a change of " + abbreviated(p.config.LearnerFields(c))
 	if how.relearns() {
 		return &eventlog.RelearningBegun{Config: canonical, From: max(p.rows, from), Note: note}
 	}
@@ -259,7 +260,7 @@ func abbreviated(fields []string) string {
 
 // prepare reserves memory for a placement and builds its learner, if it needs a new one. A placement whose
 // learner cannot be built must not enter the log.
-func (e *Engine) prepare(name string, c *Config, how *Change) (*prepared, error) {
+func (e *Engine) prepare(name string, c *setup.Config, how *Change) (*prepared, error) {
 	s := e.state
 	if err := e.checkItems(name, c, how); err != nil {
 		return nil, err
@@ -270,7 +271,7 @@ func (e *Engine) prepare(name string, c *Config, how *Change) (*prepared, error)
 	e.mu.RLock()
 	if p := s.placements[name]; p != nil {
 		r.placement, r.changed = p, p.changed
-		if goesOn = p.config.sameLearner(c) || !how.isReset() && p.adoptable(c) >= 0; goesOn {
+		if goesOn = p.config.SameLearner(c) || !how.isReset() && p.adoptable(c) >= 0; goesOn {
 			charged = p.charged
 		}
 		others = p.learners()
@@ -286,7 +287,7 @@ func (e *Engine) prepare(name string, c *Config, how *Change) (*prepared, error)
 	r.held = max(charge-charged, 0)
 	if err := s.budget.Hold(r.held); err != nil {
 		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, keep is %d and memory %d: lower the buckets of its features, keep or memory, "+
-			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.schema.Width(), c.Keep, c.Memory)
+			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.Schema().Width(), c.Keep, c.Memory)
 	}
 	if !goesOn {
 		r.worker, err = newWorker(s.build, c, 0)
@@ -303,7 +304,7 @@ func (e *Engine) prepare(name string, c *Config, how *Change) (*prepared, error)
 
 // variants builds the learners of the variants that need one, without holding the writer up. If the placement changes
 // meanwhile, they are not used.
-func (e *Engine) variants(p *placement, c *Config) ([]*worker, error) {
+func (e *Engine) variants(p *placement, c *setup.Config) ([]*worker, error) {
 	e.mu.RLock()
 	begins := p.newVariants(c)
 	e.mu.RUnlock()

@@ -12,6 +12,7 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // broad is a PUT of about 128 bytes whose learner takes 0.8 GB.
@@ -30,7 +31,7 @@ func charged(t testing.TB, e *decision.Engine, name string) int64 {
 func TestPutHoldsNobodyUp(t *testing.T) {
 	var e *decision.Engine
 	built := map[string]int{}
-	build := func(s decision.Spec) (vitrine.Learner, error) {
+	build := func(s setup.Spec) (vitrine.Learner, error) {
 		name := string(s.Policy)
 		if built[name]++; name == `{"name":"slow"}` {
 			one(t, e, "home", fmt.Sprint("meanwhile", built[name]), 1)
@@ -61,7 +62,7 @@ func TestPutMeetsPut(t *testing.T) {
 	b := budget.New(1 << 40)
 	var e *decision.Engine
 	builds := 0
-	build := func(s decision.Spec) (vitrine.Learner, error) {
+	build := func(s setup.Spec) (vitrine.Learner, error) {
 		if string(s.Policy) == `{"name":"first"}` {
 			if builds++; builds == 1 {
 				put(t, e, "home", toys)
@@ -69,7 +70,7 @@ func TestPutMeetsPut(t *testing.T) {
 		}
 		return &toy{size: s.Size}, nil
 	}
-	size := func(decision.Spec) (decision.Size, error) { return decision.Size{Learner: 1000, State: 10}, nil }
+	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 10}, nil }
 	e = opened(t, decision.Options{Store: new(memlog.Store), Build: build, Size: size, Budget: b})
 	created, err := e.Put(t.Context(), "home", []byte(strings.Replace(toys, "{}", `{"name":"first"}`, 1)), 0)
 	if created || err != nil || builds != 2 {
@@ -86,13 +87,13 @@ func TestPutMeetsPut(t *testing.T) {
 // A placement is charged with its learner, the states that it saves, and its decisions.
 func TestPlacementsAreCharged(t *testing.T) {
 	b := budget.New(8 << 30)
-	e := opened(t, decision.Options{Store: new(memlog.Store), Size: decision.LearnerSize, Budget: b})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Size: setup.LearnerSize, Budget: b})
 	put(t, e, "home", shop)
 	c, err := e.Config("home")
 	if err != nil {
 		t.Fatal(err)
 	}
-	size, err := decision.LearnerSize(decision.Spec{Policy: []byte(`{"name":"ucb-mnl"}`), Features: 1, Size: 2, Items: 1000, Rounds: 100})
+	size, err := setup.LearnerSize(setup.Spec{Policy: []byte(`{"name":"ucb-mnl"}`), Features: 1, Size: 2, Items: 1000, Rounds: 100})
 	if err != nil || size.Learner == 0 || size.State == 0 {
 		t.Fatal(size, err)
 	}
@@ -124,11 +125,11 @@ func TestPlacementsAreCharged(t *testing.T) {
 func TestPutThatDoesNotFit(t *testing.T) {
 	b := budget.New(1 << 30)
 	store := new(memlog.Store)
-	e := opened(t, decision.Options{Store: store, Size: decision.LearnerSize, Budget: b, Build: func(s decision.Spec) (vitrine.Learner, error) {
+	e := opened(t, decision.Options{Store: store, Size: setup.LearnerSize, Budget: b, Build: func(s setup.Spec) (vitrine.Learner, error) {
 		if s.Features > 100 {
 			t.Error("what does not fit is built")
 		}
-		return decision.NewLearner(s)
+		return setup.NewLearner(s)
 	}})
 	put(t, e, "home", shop)
 	before := b.Usage()
@@ -155,7 +156,7 @@ func TestPutThatDoesNotFit(t *testing.T) {
 func TestPutGivesBack(t *testing.T) {
 	b := budget.New(1 << 30)
 	ctx, cancel := context.WithCancel(t.Context())
-	e := opened(t, decision.Options{Store: new(memlog.Store), Budget: b, Build: func(s decision.Spec) (vitrine.Learner, error) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Budget: b, Build: func(s setup.Spec) (vitrine.Learner, error) {
 		if string(s.Policy) == `{"name":"bad"}` {
 			return nil, errors.New("bad")
 		}
@@ -183,7 +184,7 @@ func TestPutGivesBack(t *testing.T) {
 // What is in a log or a snapshot is opened however small the budget is, and charged as it was.
 func TestOpeningIsNeverRefused(t *testing.T) {
 	store := new(memlog.Store)
-	o := decision.Options{Store: store, Size: decision.LearnerSize}
+	o := decision.Options{Store: store, Size: setup.LearnerSize}
 	o.Budget = budget.New(1 << 30)
 	e := opened(t, o)
 	put(t, e, "home", shop)
@@ -237,7 +238,7 @@ func copied(t *testing.T, s *memlog.Store) *memlog.Store {
 }
 
 func TestWrongPolicyIsSaidBeforeItsLoss(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner, Size: decision.LearnerSize})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: setup.NewLearner, Size: setup.LearnerSize})
 	put := func(policy string) error {
 		_, err := e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":`+policy+`}`), 100)
 		return err

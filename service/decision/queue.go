@@ -3,6 +3,9 @@ package decision
 import (
 	"slices"
 	"sync"
+
+	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // queue holds the tasks that wait for a learner, the oldest first. The bytes of its rounds are bounded.
@@ -149,4 +152,9 @@ func (q *queue) close() {
 	defer q.mu.Unlock()
 	q.closed = true
 	q.changed.Broadcast()
+}
+
+// bytesOf returns the bytes of the round of an offer while it waits for the learner.
+func bytesOf(o *offer.Offer) int {
+	return setup.RoundBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
 }

@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // found is a decision at the time of its lookup.
@@ -160,7 +161,7 @@ func (e *Engine) FindSeen(id string, may func(placement string) bool) (placement
 		return names[0], nil
 	}
 	slices.Sort(names)
-	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, maxDecision), ErrAmbiguous, strings.Join(names, ", "))
+	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, setup.MaxDecision), ErrAmbiguous, strings.Join(names, ", "))
 }
 
 // Time returns the time of an entry of the log. Errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and that of ctx.

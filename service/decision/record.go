@@ -7,6 +7,7 @@ import (
 
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // record is a remembered decision. Its offer is in the log, and is read when it is needed.
@@ -51,17 +52,12 @@ func (s status) String() string {
 	return [...]string{"open", "chosen", "expired", "deferred", "withdrawn", "evicted"}[s]
 }
 
-const (
-	// recordBytes is the size of a record without its id, including its places in the index and among the
-	// open or the closed decisions.
-	recordBytes = 136
-	rareBytes   = 96
-)
+const rareBytes = 96
 
 // size returns the bytes that the record counts for in the placement's memory: at least its real size, and a
 // function of the state only.
 func (r *record) size() int {
-	size := recordBytes + idBytes(r.id)
+	size := setup.RecordBytes + idBytes(r.id)
 	if r.rare != nil {
 		size += rareBytes + len(r.rare.passed) + 5*len(r.rare.carried)/4
 	}
@@ -77,7 +73,7 @@ func (r *record) isOf(learner uint64) bool {
 }
 
 // isLate reports whether the attribution window is over.
-func (r *record) isLate(now int64) bool { return now-r.time > int64(r.placement.config.window) }
+func (r *record) isLate(now int64) bool { return now-r.time > int64(r.placement.config.Window()) }
 
 // hasPassed reports whether the item at a place, from 1 on, is reported as not taken.
 func (r *record) hasPassed(place int) bool {

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // relearning is a second learner of a placement, which learns from the log while the first one decides.
@@ -22,7 +23,7 @@ type relearning struct {
 
 // beginRelearning gives a placement a second learner.
 func (s *fold) beginRelearning(p *placement, sequence uint64, time int64, b *eventlog.RelearningBegun) error {
-	c, _, err := parseLogged(b.Config)
+	c, _, err := setup.ParseLogged(b.Config)
 	switch {
 	case err != nil:
 		return err
@@ -30,7 +31,7 @@ func (s *fold) beginRelearning(p *placement, sequence uint64, time int64, b *eve
 		return errors.New("a relearning is under way already")
 	case b.From < p.rows || b.From > sequence:
 		return fmt.Errorf("a relearning from entry %d on of a placement whose features entry %d has changed", b.From, p.rows)
-	case !p.config.schema.Equal(c.schema):
+	case !p.config.Schema().Equal(c.Schema()):
 		return errors.New("a relearning of other features")
 	}
 	r, err := s.prepared(p, c, true)
@@ -62,14 +63,14 @@ func (s *fold) lacks(entry uint64) bool {
 func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.LearnerExchanged) error {
 	r := p.relearning
 	switch {
-	case r == nil || !r.worker.config.isLogged(b.Config):
+	case r == nil || !r.worker.config.IsLogged(b.Config):
 		return errors.New("no second learner of this configuration can decide")
 	case r.lost:
 		return fmt.Errorf("the learner has learned from entry %d on: %w", r.worker.history.from, eventlog.ErrRemoved)
 	}
 	s.keepBefore(p, time, r.note, 0)
 	s.retire(p)
-	if !p.config.sameRows(r.worker.config) {
+	if !p.config.SameRows(r.worker.config) {
 		p.learner = sequence
 	}
 	p.worker, p.relearning = r.worker, nil
@@ -193,7 +194,7 @@ func (r *relearning) progress() *api.Relearning {
 }
 
 // Relearning returns the configuration that a placement will have after its relearning, nil if none is under way.
-func (e *Engine) Relearning(name string) *Config {
+func (e *Engine) Relearning(name string) *setup.Config {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	if p := e.state.placements[name]; p != nil && p.relearning != nil {

@@ -20,6 +20,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // another is toys with another learner.
@@ -190,7 +191,7 @@ func TestRelearningGoesOn(t *testing.T) {
 	store, gate := new(memlog.Store), make(chan struct{})
 	var waiting atomic.Int64
 	rounds := 0
-	build := func(s decision.Spec) (vitrine.Learner, error) {
+	build := func(s setup.Spec) (vitrine.Learner, error) {
 		l := &toy{size: s.Size}
 		if strings.Contains(string(s.Policy), "another") {
 			l.before = func(*vitrine.Context) {
@@ -237,7 +238,7 @@ func TestRelearningGoesOn(t *testing.T) {
 		}
 	}
 	s, _ := e.Stats("home")
-	slow := func(s decision.Spec) (vitrine.Learner, error) {
+	slow := func(s setup.Spec) (vitrine.Learner, error) {
 		return &toy{size: s.Size, before: func(*vitrine.Context) { time.Sleep(20 * time.Microsecond) }}, nil
 	}
 	again := opened(t, decision.Options{Store: copied(t, store), Build: slow})
@@ -256,10 +257,10 @@ func TestRelearningGoesOn(t *testing.T) {
 // breaks. Other changes wait.
 func TestRelearningEnds(t *testing.T) {
 	b := budget.New(1 << 30)
-	size := func(decision.Spec) (decision.Size, error) { return decision.Size{Learner: 1000, State: 100}, nil }
+	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 100}, nil }
 	store := new(memlog.Store)
 	var broken atomic.Bool
-	e := opened(t, decision.Options{Store: store, Size: size, Budget: b, Build: func(s decision.Spec) (vitrine.Learner, error) {
+	e := opened(t, decision.Options{Store: store, Size: size, Budget: b, Build: func(s setup.Spec) (vitrine.Learner, error) {
 		if strings.Contains(string(s.Policy), "another") && broken.Load() {
 			return &fragile{toy{size: s.Size}, &broken}, nil
 		}
@@ -276,7 +277,7 @@ func TestRelearningEnds(t *testing.T) {
 	ends := func(what string, f func() error) {
 		t.Helper()
 		relearn(t, e, another)
-		c, _ := decision.ParseConfig([]byte(another))
+		c, _ := setup.Parse([]byte(another))
 		if have := charged(t, e, "home") - alone; have != 1200+int64(c.Bound()) {
 			t.Errorf("a second learner is charged %d", have)
 		}
@@ -414,7 +415,7 @@ func (mute) Extent(context.Context) (eventlog.Extent, error) {
 // A learner that takes over before it has read the last entries decides by what it has read.
 func TestRelearnedPolicyDecidesAtOnce(t *testing.T) {
 	gate, rounds := make(chan struct{}), new(atomic.Int64)
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {
 		l := &toy{size: s.Size}
 		if strings.Contains(string(s.Policy), "another") {
 			l.before = func(*vitrine.Context) {

@@ -12,6 +12,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // request is an [api.Request] whose values are indexed by the slots of the placement's schema.
@@ -29,17 +30,9 @@ type request struct {
 	spaced  bool                            // of a logged request: its candidates have their spaces
 }
 
-// RequestSize bounds the bytes that a request with the given number of items takes while it is read and
-// decided, in addition to its text: the values of its features, N·d numbers of rows, and a constant for each
-// item.
-func (c *Config) RequestSize(items int) int64 {
-	const value, item = 96, 200
-	return int64(items) * int64(8*c.schema.Width()+value*c.schema.NumItem()+item)
-}
-
 // check reports errors of the request except those of its features, and returns the places of the ids.
-func (r *request) check(c *Config, index map[string]int) error {
-	if err := checkDecision(r.Decision); err != nil {
+func (r *request) check(c *setup.Config, index map[string]int) error {
+	if err := setup.CheckDecision(r.Decision); err != nil {
 		return err
 	}
 	for _, list := range []struct {
@@ -57,13 +50,13 @@ func (r *request) check(c *Config, index map[string]int) error {
 			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.MaxRevenue)
 		}
 	}
-	if len(r.Unit) > maxUnit || !utf8.ValidString(r.Unit) {
-		return api.Fieldf("/unit", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.Unit, 40), maxUnit)
+	if len(r.Unit) > setup.MaxUnit || !utf8.ValidString(r.Unit) {
+		return api.Fieldf("/unit", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.Unit, 40), setup.MaxUnit)
 	}
 	for i := range r.Items {
 		id := r.Items[i].ID
-		if id == "" || len(id) > maxID || !utf8.ValidString(id) {
-			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "must have from 1 to %d bytes of UTF-8", maxID)
+		if id == "" || len(id) > setup.MaxID || !utf8.ValidString(id) {
+			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "must have from 1 to %d bytes of UTF-8", setup.MaxID)
 		}
 		if j, twice := index[id]; twice {
 			return api.Fieldf(fmt.Sprintf("/items/%d/id", i), "%q is the id of item %d too", id, j)
@@ -84,24 +77,6 @@ func (r *request) check(c *Config, index map[string]int) error {
 		if err := api.InRange("/size", r.Size, 1, c.MaxSize); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// checkDecision reports an id that must be escaped in a URL. Ids that the engine makes contain a ~.
-func checkDecision(id string) error {
-	if len(id) > maxDecision {
-		return api.Fieldf("/decision_id", "must have at most %d bytes", maxDecision)
-	}
-	for _, c := range []byte(id) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':':
-		default:
-			return api.Fieldf("/decision_id", "%q: must be of letters, digits, '.', '_', '-' and ':'", id)
-		}
-	}
-	if id == "." || id == ".." {
-		return api.Fieldf("/decision_id", "%q: is no name in a URL", id)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/guard"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 	"vitrine/service/tally"
 )
 
@@ -105,7 +106,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	if d.Err() != nil {
 		return d.Err()
 	}
-	config, written, err := parseLogged([]byte(text))
+	config, written, err := setup.ParseLogged([]byte(text))
 	if err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
@@ -116,7 +117,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	if p.config, err = config.Learn(values...); err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
-	p.guard.Watch = p.config.watch()
+	p.guard.Watch = p.config.Watch()
 	for _, waits := range []bool{true, false} {
 		var before *record
 		for range d.Count() {
@@ -194,7 +195,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 				return d.Err()
 			}
 			var written []byte
-			if c, written, err = parseLogged([]byte(text)); err != nil {
+			if c, written, err = setup.ParseLogged([]byte(text)); err != nil {
 				return err
 			}
 			if string(written) != text {
@@ -204,7 +205,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 				return err
 			}
 		}
-		w, versions, err := s.restoreWorker(d, c.plain())
+		w, versions, err := s.restoreWorker(d, c.Plain())
 		if err != nil {
 			return err
 		}
@@ -313,7 +314,7 @@ func (p *placement) restoreVersions(d decoder, kept []uint64, has [][]uint64) er
 }
 
 // restoreWorker reads a learner, and returns the versions that it has once nothing is left to do.
-func (s *fold) restoreWorker(d decoder, c *Config) (w *worker, versions []uint64, err error) {
+func (s *fold) restoreWorker(d decoder, c *setup.Config) (w *worker, versions []uint64, err error) {
 	var f frozenWorker
 	for _, v := range []*uint64{&f.version, &f.observed, &f.skipped} {
 		*v = d.Uint64()
@@ -438,7 +439,7 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 	}
 	r.time = int64(d.Uint64())
 	shown := d.Count()
-	r.shown = uint16(min(shown, maxSize))
+	r.shown = uint16(min(shown, setup.MaxSize))
 	if err := r.restoreStatus(d, shown); err != nil {
 		return nil, cmp.Or(d.Err(), err)
 	}
@@ -459,8 +460,8 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 // restoreStatus reads the status and the choice of a decision that shows the given number of items.
 func (r *record) restoreStatus(d decoder, shown int) error {
 	r.status = status(min(d.Count(), 255))
-	r.choice = int16(min(d.Count(), maxSize+1))
-	if shown > maxSize || r.status > evicted || int(r.choice) > shown || r.choice > 0 && r.status != chosen {
+	r.choice = int16(min(d.Count(), setup.MaxSize+1))
+	if shown > setup.MaxSize || r.status > evicted || int(r.choice) > shown || r.choice > 0 && r.status != chosen {
 		return fmt.Errorf("decision %q shows %d items and has status %d and choice %d", r.id, shown, r.status, r.choice)
 	}
 	return nil
@@ -474,7 +475,7 @@ func (p *placement) restoreOffer(d decoder) (*record, error) {
 	r.time = int64(d.Uint64())
 	r.rare.learner = d.Uint64()
 	n := d.Count()
-	if n > maxSize {
+	if n > setup.MaxSize {
 		return nil, fmt.Errorf("decision %q shows %d items", r.id, n)
 	}
 	shown := make([]string, n)

@@ -10,6 +10,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // Reward reports the outcome of a decision of a placement as rewards of some or all items shown, for callers
@@ -52,7 +53,7 @@ func (b *batch) reward(r *record, o *offer.Offer, rewards []api.Reward, now int6
 	for _, w := range rewards {
 		place := o.Place(w.Item)
 		if place == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, maxID), ErrNotShown, r.id)
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, setup.MaxID), ErrNotShown, r.id)
 		}
 		if !r.hasPassed(place) && !slices.Contains(reported.Items, int32(place)) {
 			value[place-1] = w.Value

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
+	"vitrine/service/setup"
 )
 
 // Slots. A request with slots fills all of them: the k-th item shown is in the k-th slot.
@@ -56,7 +57,7 @@ func (r *request) nameSlots() error {
 }
 
 // transversal returns the sets that fill the slots.
-func (r *request) transversal(c *Config, index map[string]int) (vitrine.Constraint, error) {
+func (r *request) transversal(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	for _, other := range []struct {
 		field string
 		has   bool
@@ -84,7 +85,7 @@ func (r *request) transversal(c *Config, index map[string]int) (vitrine.Constrai
 }
 
 // ruled returns the sets that may be shown regardless of a capacity.
-func (r *request) ruled(c *Config, index map[string]int) (vitrine.Constraint, error) {
+func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	if r.Slots != nil {
 		return r.transversal(c, index)
 	}
@@ -94,17 +95,17 @@ func (r *request) ruled(c *Config, index map[string]int) (vitrine.Constraint, er
 	}
 	var limits []grouping
 	for _, l := range c.AtMost {
-		limits = append(limits, r.grouping(c.schema, l, "", index))
+		limits = append(limits, r.grouping(c.Schema(), l, "", index))
 	}
 	for i, l := range r.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
-		if err := checkLimit(r.AtMost[:i], l, field, c.schema); err != nil {
+		if err := setup.CheckLimit(r.AtMost[:i], l, field, c.Schema()); err != nil {
 			return nil, err
 		}
 		if err := r.checkAttribute(l, field); err != nil {
 			return nil, err
 		}
-		limits = append(limits, r.grouping(c.schema, l, fmt.Sprintf("at_most %d", i), index))
+		limits = append(limits, r.grouping(c.Schema(), l, fmt.Sprintf("at_most %d", i), index))
 	}
 	if r.Include == nil && len(limits) <= 1 {
 		return r.quota(size, limits, index)
@@ -146,11 +147,6 @@ type grouping struct {
 	name func(group int32) string
 }
 
-// groupsBy returns what groups the items of a limit without ids.
-func groupsBy(l api.Limit) catalogue.GroupsBy {
-	return catalogue.GroupsBy{Category: l.Feature, Attribute: l.Attribute, Group: l.Group}
-}
-
 // checkAttribute refuses a limit by an attribute that no item of the catalogue has.
 func (r *request) checkAttribute(l api.Limit, field string) error {
 	if items := r.stock.items; l.Attribute != "" && items != nil && !items.HasAttribute(l.Attribute) {
@@ -160,12 +156,12 @@ func (r *request) checkAttribute(l api.Limit, field string) error {
 }
 
 // byCatalogue returns the limits of a request and its placement by what only the catalogue says of an item.
-func (r *request) byCatalogue(c *Config) []api.Limit {
+func (r *request) byCatalogue(c *setup.Config) []api.Limit {
 	return slices.DeleteFunc(slices.Concat(c.AtMost, r.AtMost), func(l api.Limit) bool { return l.Attribute == "" && l.Group == "" })
 }
 
 // keepGroups keeps the groups of the candidates for when the catalogue is no longer locked.
-func (r *request) keepGroups(c *Config) error {
+func (r *request) keepGroups(c *setup.Config) error {
 	for i, l := range r.AtMost {
 		if err := r.checkAttribute(l, fmt.Sprintf("/at_most/%d", i)); err != nil {
 			return err
@@ -173,14 +169,14 @@ func (r *request) keepGroups(c *Config) error {
 	}
 	r.groups = map[catalogue.GroupsBy]grouping{}
 	for _, l := range r.byCatalogue(c) {
-		g := r.grouping(c.schema, api.Limit{Attribute: l.Attribute, Group: l.Group}, "", nil)
+		g := r.grouping(c.Schema(), api.Limit{Attribute: l.Attribute, Group: l.Group}, "", nil)
 		names := map[int32]string{}
 		for _, number := range g.of {
 			if number >= 0 {
 				names[number] = g.name(number)
 			}
 		}
-		r.groups[groupsBy(l)] = grouping{of: slices.Clone(g.of), name: func(number int32) string { return names[number] }}
+		r.groups[setup.GroupsBy(l)] = grouping{of: slices.Clone(g.of), name: func(number int32) string { return names[number] }}
 	}
 	return nil
 }
@@ -197,13 +193,13 @@ func (r *request) grouping(s *feature.Schema, l api.Limit, name string, index ma
 		}
 		return g
 	}
-	if kept, ok := r.groups[groupsBy(l)]; ok {
+	if kept, ok := r.groups[setup.GroupsBy(l)]; ok {
 		kept.most = l.Most
 		return kept
 	}
 	var stored *catalogue.Groups
 	if r.stock.items != nil {
-		stored = r.stock.items.Groups(groupsBy(l))
+		stored = r.stock.items.Groups(setup.GroupsBy(l))
 		g.name = stored.Name
 		if r.stock.from == 0 && r.stock.All {
 			g.of = stored.Of
@@ -319,7 +315,7 @@ const (
 )
 
 // logged returns the rules of a request for the log, "" if it has none. The spaces of many candidates are left out.
-func (r *request) logged(c *Config) string {
+func (r *request) logged(c *setup.Config) string {
 	spaces := r.spacesOf(c)
 	if r.Size == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
 		return ""

@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/state"
+	"vitrine/service/setup"
 )
 
 // encode writes a task after a learner's checkpoint.
@@ -43,7 +44,7 @@ func (t *task) encode(e *state.Encoder) {
 }
 
 // restoreSince reads the tasks after the checkpoint.
-func (f *frozenWorker) restoreSince(d decoder, c *Config) {
+func (f *frozenWorker) restoreSince(d decoder, c *setup.Config) {
 	if d.format < 5 {
 		return
 	}
@@ -57,7 +58,7 @@ func (f *frozenWorker) restoreSince(d decoder, c *Config) {
 	}
 }
 
-func restoreTask(d decoder, c *Config) (task, error) {
+func restoreTask(d decoder, c *setup.Config) (task, error) {
 	t := task{what: whatTask(min(d.Count(), 255)), sequence: d.Uint64()}
 	switch t.what {
 	case toObserve:
@@ -69,7 +70,7 @@ func restoreTask(d decoder, c *Config) (task, error) {
 	}
 	t.bytes = d.Count()
 	n, rows := d.Count(), d.FloatSlice()
-	if width := c.schema.Width(); len(rows)%width != 0 || len(rows)/width != n {
+	if width := c.Schema().Width(); len(rows)%width != 0 || len(rows)/width != n {
 		return t, fmt.Errorf("snapshot has a round of %d items with %d numbers, of %d each", n, len(rows), width)
 	}
 	x := new(vitrine.Context)

@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // A snapshot does not wait for a learner that is behind: it has what the learner has to do, also the versions that it
@@ -20,7 +21,7 @@ func TestSnapshotOfALearnerThatIsBehind(t *testing.T) {
 	defer close(gate)
 	var waiting atomic.Int64
 	rounds := 0
-	build := func(s decision.Spec) (vitrine.Learner, error) {
+	build := func(s setup.Spec) (vitrine.Learner, error) {
 		return &toy{size: s.Size, before: func(*vitrine.Context) {
 			if rounds++; rounds > 300 { // after the first checkpoint
 				waiting.Add(1)

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 const three = `{"max_size":3,"features":[{"name":"x","kind":"number"}],"policy":{}}`
@@ -145,7 +146,7 @@ func TestSlotsExplore(t *testing.T) {
 
 // A policy that draws is not certain, and slots of too many kinds have no propensity.
 func TestSlotsWithoutPropensity(t *testing.T) {
-	build := func(decision.Spec) (vitrine.Learner, error) {
+	build := func(setup.Spec) (vitrine.Learner, error) {
 		return &always{offer: func(x *vitrine.Context) vitrine.Offer {
 			return vitrine.Offer{Assortment: x.Feasible.MaxGain(nil, make([]float64, x.NumItems())), Propensity: 0.5}
 		}}, nil

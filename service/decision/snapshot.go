@@ -13,6 +13,7 @@ import (
 	"vitrine/internal/state"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/setup"
 )
 
 // Snapshot returns the state after some entry of the log, and the entry. An engine opened with it replays
@@ -199,7 +200,7 @@ func SnapshotNeeds(data []byte, upTo uint64) (uint64, error) {
 
 // VerifySnapshot reads a snapshot as Open does, with its learners, and returns its last entry. It needs the
 // memory of the whole state.
-func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uint64, error) {
+func VerifySnapshot(build func(setup.Spec) (vitrine.Learner, error), data []byte) (uint64, error) {
 	s := newFold(build)
 	defer s.end()
 	err := s.restore(data)
@@ -209,7 +210,7 @@ func VerifySnapshot(build func(Spec) (vitrine.Learner, error), data []byte) (uin
 func (p *placement) freeze() *frozen {
 	f := &frozen{
 		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
-		values:  p.config.schema.Learned(),
+		values:  p.config.Schema().Learned(),
 		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, guard: p.guard.Copy(), tally: p.tally.Copy(),
 		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
 	}
@@ -224,7 +225,7 @@ func (p *placement) freeze() *frozen {
 		f.challengers = append(f.challengers, frozenLearner{frozenWorker: w.view(), of: w, began: w.began})
 	}
 	for _, w := range p.lasting() {
-		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical(), w.config.schema.Learned()})
+		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical(), w.config.Schema().Learned()})
 	}
 	return f
 }

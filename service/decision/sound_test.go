@@ -11,6 +11,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // attacked is what a placement predicts of a usual item, after usual rounds, fifteen lawful ones of an extreme feature, and usual
@@ -18,7 +19,7 @@ import (
 func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stats) {
 	t.Helper()
 	store := new(memlog.Store)
-	e := opened(t, decision.Options{Store: store, Build: decision.NewLearner})
+	e := opened(t, decision.Options{Store: store, Build: setup.NewLearner})
 	put(t, e, "home", `{"max_size":1,"features":[`+text+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	rng := rand.New(rand.NewPCG(1, 1))
 	round := func(x float64) *decision.Answer {
@@ -84,7 +85,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 		`"number","min":1,"max":1`: "/features/0/min", `"number","min":2,"max":1`: "/features/0/min", `"number","center":1,"max":-10`: "/features/0/min",
 		`"number","max":1e9`: "/features/0/max: 1e+09: is 1e+09 after scaling", `"category","min":1`: "/features/0/min: is not a field of kind",
 	} {
-		if _, err := decision.ParseConfig([]byte(place(text))); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := setup.Parse([]byte(place(text))); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -96,7 +97,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 		{`"number","scale":2,"center":10`, 1000, 10}, {`"number","scale":2,"center":10`, -1e6, -10}, {`"number","scale":2,"center":10`, 28, 9}, {`"number"`, 9999, 9999},
 		{`"number","from":"user","max":1`, 3, 1}, {`"number","max":1,"default":7`, math.NaN(), 1},
 	} {
-		config, err := decision.ParseConfig([]byte(place(c.text)))
+		config, err := setup.Parse([]byte(place(c.text)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +115,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 		}
 	}
 	for _, v := range []float64{math.Inf(1), math.NaN()} {
-		config, _ := decision.ParseConfig([]byte(place(`"number","max":1`)))
+		config, _ := setup.Parse([]byte(place(`"number","max":1`)))
 		if _, err := config.Schema().Rows(make([]float64, 1), nil, []api.Item{{ID: "a", Features: []api.Value{api.Number("", v)}}}); err == nil {
 			t.Errorf("%v is taken", v)
 		}
@@ -148,7 +149,7 @@ func TestUnsoundPolicies(t *testing.T) {
 		u       float64
 		problem string
 	}{{0, ""}, {math.NaN(), "not finite"}, {math.Inf(1), "not finite"}, {701, "not finite"}, {30, "below 1e-06"}, {10, ""}} {
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(decision.Spec) (vitrine.Learner, error) { return &sure{u: c.u}, nil }})
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &sure{u: c.u}, nil }})
 		put(t, e, "home", small)
 		for i := range 30 {
 			id := fmt.Sprint("d", i)

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 
 	"vitrine"
-	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // toy is a learner whose ways are easy to foretell: its one number moves with
@@ -86,7 +86,7 @@ func (p near) Utilities(dst []float64, x *vitrine.Context) {
 	}
 }
 
-func buildToy(s decision.Spec) (vitrine.Learner, error) {
+func buildToy(s setup.Spec) (vitrine.Learner, error) {
 	if string(s.Policy) == `{"name":"none"}` {
 		return nil, errors.New("there is no such toy")
 	}
@@ -94,8 +94,8 @@ func buildToy(s decision.Spec) (vitrine.Learner, error) {
 }
 
 // gated builds toys that stop in Observe until the gate is opened.
-func gated(gate chan struct{}, waiting *atomic.Int64) func(decision.Spec) (vitrine.Learner, error) {
-	return func(s decision.Spec) (vitrine.Learner, error) {
+func gated(gate chan struct{}, waiting *atomic.Int64) func(setup.Spec) (vitrine.Learner, error) {
+	return func(s setup.Spec) (vitrine.Learner, error) {
 		return &toy{size: s.Size, before: func(*vitrine.Context) {
 			waiting.Add(1)
 			<-gate

@@ -20,6 +20,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // faultyStore is a log in memory that counts its appends, and fails at will.
@@ -430,7 +431,7 @@ func (l counting) MarshalBinary() ([]byte, error) {
 func TestRoundsSinceTheCheckpoint(t *testing.T) {
 	const items, columns = 8, 2000
 	rounds, maximum := 0, 0
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {
 		return &counting{toy{size: s.Size}, &rounds, &maximum, 0}, nil
 	}})
 	put(t, e, "home", fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"x","kind":"text","buckets":%d}],"policy":{},"record":"all","memory":2700000}`, items, columns))
@@ -462,7 +463,7 @@ func TestCheckpointOfALargeLearner(t *testing.T) {
 	each := decision.RoundBytes(1, 1)
 	for _, c := range []struct{ bytes, want int }{{0, 256}, {300 * each, 300}, {150 * each, 256}} {
 		rounds, maximum := 0, 0
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s decision.Spec) (vitrine.Learner, error) {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {
 			return &counting{toy{size: s.Size}, &rounds, &maximum, max(0, c.bytes-8)}, nil
 		}})
 		put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)

@@ -1,7 +1,6 @@
 package decision
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -122,7 +121,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 		return fmt.Errorf("version %d: %w", b.Version, ErrNotFound)
 	}
 	w := v.learner
-	if same := w == p.worker; same != (len(b.Config) == 0) || !same && !w.config.isLogged(b.Config) {
+	if same := w == p.worker; same != (len(b.Config) == 0) || !same && !w.config.IsLogged(b.Config) {
 		return fmt.Errorf("version %d is not of the configuration %s", b.Version, b.Config)
 	}
 	s.endRelearning(p)
@@ -134,7 +133,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 		p.worker = w
 		p.configure(w.config, sequence)
 		s.conduct(p, sequence, time, nil)
-		if !before.sameRows(w.config) {
+		if !before.SameRows(w.config) {
 			p.learner = sequence
 		}
 	}
@@ -161,17 +160,6 @@ func (p *placement) rollBackTo(sequence uint64, time int64, number uint64) error
 	p.turn(sequence, time, api.BegunByRollback)
 	p.worker.send(task{what: toRollBack, sequence: sequence, version: number})
 	return nil
-}
-
-// isLogged reports whether a configuration is the one that a log has.
-func (c *Config) isLogged(text []byte) bool {
-	logged, _, err := parseLogged(text)
-	return err == nil && bytes.Equal(logged.Canonical(), c.Canonical())
-}
-
-// sameRows reports whether a learner of a configuration o can learn from decisions made under c.
-func (c *Config) sameRows(o *Config) bool {
-	return c.MaxSize <= o.MaxSize && c.schema.Equal(o.schema)
 }
 
 const maxVersionNote = 500 // bytes

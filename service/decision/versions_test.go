@@ -15,6 +15,7 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // A change that would begin the learner again is refused, and says what would be lost. With Reset it is made, and a
@@ -103,7 +104,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 
 func canonicalOf(t *testing.T, text string) []byte {
 	t.Helper()
-	c, err := decision.ParseConfig([]byte(text))
+	c, err := setup.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func TestFormerLearnerIsBehind(t *testing.T) {
 // A former learner whose state cannot be read has broken when it comes back, and a learner without rounds decides.
 func TestUnreadableVersion(t *testing.T) {
 	var unreadable atomic.Bool
-	build := func(s decision.Spec) (vitrine.Learner, error) {
+	build := func(s setup.Spec) (vitrine.Learner, error) {
 		return &fragile{toy: toy{size: s.Size}, broken: &unreadable}, nil
 	}
 	store := new(memlog.Store)
@@ -221,11 +222,11 @@ func TestUnreadableVersion(t *testing.T) {
 
 // The states of a former learner are charged as long as it has versions.
 func TestFormerLearnersAreCharged(t *testing.T) {
-	size := func(s decision.Spec) (decision.Size, error) {
+	size := func(s setup.Spec) (setup.Size, error) {
 		if string(s.Policy) == `{"name":"large"}` {
-			return decision.Size{Learner: 1000, State: 500}, nil
+			return setup.Size{Learner: 1000, State: 500}, nil
 		}
-		return decision.Size{Learner: 10, State: 5}, nil
+		return setup.Size{Learner: 10, State: 5}, nil
 	}
 	b := budget.New(1 << 30)
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy, Size: size, Budget: b})

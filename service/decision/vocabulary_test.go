@@ -11,6 +11,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 const brands = `{"max_size":1,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"ucb-mnl"}}`
@@ -136,7 +137,7 @@ func TestCallersLearnTogether(t *testing.T) {
 // A log of an earlier program hashes all values, and goes on to do so. Put again with its own answer, it is the same.
 func TestLogWithoutNames(t *testing.T) {
 	store := new(memlog.Store)
-	c, err := decision.ParseConfig([]byte(brands))
+	c, err := setup.Parse([]byte(brands))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // Engine decides, records and learns. It is safe for concurrent use.
@@ -154,7 +155,7 @@ func (e *Engine) collect(b *batch, p *proposal) (carried *proposal) {
 			p.err, p.entry = err, b.state.position.Sequence+uint64(len(b.events))
 			b.waiting = append(b.waiting, p)
 		}
-		if b.alone || b.bytes > maxBatch/2 {
+		if b.alone || b.bytes > eventlog.MaxBatch/2 {
 			return nil
 		}
 		select {
@@ -206,7 +207,7 @@ func (e *Engine) announce(first uint64, events ...*eventlog.Event) {
 func fitting(entries [][]byte) int {
 	size := 0
 	for i, entry := range entries {
-		if size += eventlog.EntrySize(entry); size > maxBatch {
+		if size += eventlog.EntrySize(entry); size > eventlog.MaxBatch {
 			return i
 		}
 	}
@@ -313,7 +314,7 @@ func (b *batch) offer(v view, e *eventlog.Event, o *offer.Offer, forgotten *reco
 	if b.state.placements[p.name] != p || p.changed != v.changed || before != nil && before != forgotten {
 		return errMoved
 	}
-	size := recordBytes + idBytes(o.Decision)
+	size := setup.RecordBytes + idBytes(o.Decision)
 	if _, err := b.makeRoom(p, p.open.bytes+b.open[p]+size-p.config.Memory, e.Time, math.MaxInt); err != nil {
 		return err
 	}

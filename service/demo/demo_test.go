@@ -19,6 +19,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 // shop is a shop at a service of its own, in which shoppers are sent by hand.
@@ -31,7 +32,7 @@ type shop struct {
 
 func opened(t *testing.T, half int) *shop {
 	t.Helper()
-	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Policies = append(e.Policies, experiment.Policy{Label: name, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return decision.NewLearner(decision.Spec{
+			return setup.NewLearner(setup.Spec{
 				Policy: policy, Features: columnKind + len(kinds), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice},
 				Items: 1000, Size: size, Rounds: 100_000, Seed: Seed,
 			})

@@ -61,6 +61,9 @@ func (f *Frame) Next() uint64 { return f.First + uint64(len(f.Entries)) }
 // EmptyFrame is the size of a frame without entries.
 const EmptyFrame = headerSize + positionSize + sumSize
 
+// MaxBatch bounds the bytes of the entries of an append.
+const MaxBatch = MaxFrame - EmptyFrame
+
 // EntrySize returns the bytes that an entry takes in a frame.
 func EntrySize(entry []byte) int {
 	return max(1, (bits.Len(uint(len(entry)))+6)/7) + len(entry)

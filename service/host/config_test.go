@@ -13,6 +13,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 func TestServiceFile(t *testing.T) {
@@ -133,7 +134,7 @@ func FuzzServiceFile(f *testing.F) {
 	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
 	f.Add("limits = {rate = nan}")
 	f.Add("limits = {rate = 1e-300}\ncors = {origins = [\"http://localhost:3000\"]}")
-	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // gather is how long a commit waits for more callers. docs/adr/0041 measures what that saves.
@@ -25,7 +26,7 @@ const gather = 200 * time.Microsecond
 // placements exceed their part of the budget. It uses the Store, Budget, Applied, Follow and Leader of o, and the
 // options of followers; it sets the others itself.
 func OpenEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {
-	o.Build, o.Size, o.Gather = decision.NewLearner, decision.LearnerSize, gather
+	o.Build, o.Size, o.Gather = setup.NewLearner, setup.LearnerSize, gather
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
 	o.Alarmed = func(placement string, a *api.Alarm) { alarm(logger, placement, a) }
 	e, err := openEngine(ctx, data, o, logger)

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/setup"
 )
 
 // stuck is a learner that learns nothing before the gate is open.
@@ -40,8 +41,8 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s decision.Spec) (vitrine.Learner, error) {
-		l, err := decision.NewLearner(s)
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
+		l, err := setup.NewLearner(s)
 		return stuck{l, gate}, err
 	}})
 	if err != nil {

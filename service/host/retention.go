@@ -14,6 +14,7 @@ import (
 	"vitrine/internal/replace"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // Shrinkable is a log whose oldest entries can be removed.
@@ -232,7 +233,7 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 		return nil, err
 	}
 	// It must be usable by a start: the entries that it stands for are removed.
-	switch have, err := decision.VerifySnapshot(decision.NewLearner, data); {
+	switch have, err := decision.VerifySnapshot(setup.NewLearner, data); {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", SnapshotFile, err)
 	case have != upTo:

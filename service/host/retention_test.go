@@ -18,6 +18,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // shrinking is an engine whose log is kept within limits.
@@ -31,7 +32,7 @@ type shrinking struct {
 
 func newShrinking(t *testing.T, log Shrinkable) *shrinking {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: log, Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: log, Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func (s *shrinking) sound(want []byte) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		e, err := decision.Open(s.Context(), decision.Options{Store: s.Log, Build: decision.NewLearner, Snapshot: data})
+		e, err := decision.Open(s.Context(), decision.Options{Store: s.Log, Build: setup.NewLearner, Snapshot: data})
 		if err != nil {
 			s.Fatalf("from %s: %v", path, err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // Report is what [Log.Check] found.
@@ -96,22 +97,22 @@ func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
 	for _, s := range k.log.snapshots {
 		_, err := s.entry(ctx, k.log)
 		if err == nil {
-			_, err = decision.VerifySnapshot(decision.NewLearner, s.data)
+			_, err = decision.VerifySnapshot(setup.NewLearner, s.data)
 		}
 		if err != nil {
 			k.fault(fmt.Errorf("%s: %w", s.path, err))
 		}
 	}
 	if k.log.First == 1 {
-		return decision.NewAudit(decision.NewLearner, nil)
+		return decision.NewAudit(setup.NewLearner, nil)
 	}
 	base, upTo := k.log.base(ctx, k.log.snapshots, false)
 	if base == nil {
 		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: later entries cannot be checked against them", k.log.First))
-		return decision.NewAudit(decision.NewLearner, nil)
+		return decision.NewAudit(setup.NewLearner, nil)
 	}
 	k.Base, k.BaseEntry = base.path, upTo
-	return decision.NewAudit(decision.NewLearner, base.data)
+	return decision.NewAudit(setup.NewLearner, base.data)
 }
 
 // entry checks one entry. Entries up to the base are only decoded.

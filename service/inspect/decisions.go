@@ -12,6 +12,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // Decisions selects decisions of a log.
@@ -22,8 +23,8 @@ type Decisions struct {
 
 // decisions calls each for the selected decisions, in the order of their outcomes. Decisions without
 // an outcome come last. It returns the configurations of the placements.
-func (log *Log) decisions(ctx context.Context, what string, which Decisions, each func(o *offered, end outcome) error) (map[string]*decision.Config, error) {
-	x := &decisions{placement: which.Placement, from: log.First, each: each, configs: map[string]*decision.Config{}, former: map[string]*decision.Config{}, open: map[decisionKey]*offered{}}
+func (log *Log) decisions(ctx context.Context, what string, which Decisions, each func(o *offered, end outcome) error) (map[string]*setup.Config, error) {
+	x := &decisions{placement: which.Placement, from: log.First, each: each, configs: map[string]*setup.Config{}, former: map[string]*setup.Config{}, open: map[decisionKey]*offered{}}
 	if which.From != nil {
 		x.from = *which.From
 		if err := log.CheckFrom(x.from); err != nil {
@@ -48,7 +49,7 @@ func (x *decisions) begin(ctx context.Context, log *Log) error {
 	if log.First == 1 || base == nil {
 		return nil
 	}
-	audit, err := decision.NewAudit(decision.NewLearner, base.data)
+	audit, err := decision.NewAudit(setup.NewLearner, base.data)
 	if err != nil {
 		return fmt.Errorf("%s: %w", base.path, err)
 	}
@@ -69,9 +70,9 @@ type decisions struct {
 	placement string // the only one; "" is all
 	from      uint64
 	each      func(o *offered, end outcome) error
-	failed    bool                        // whether each has failed
-	configs   map[string]*decision.Config // of the placements seen; nil if it is not known
-	former    map[string]*decision.Config // by placement and canonical form
+	failed    bool                     // whether each has failed
+	configs   map[string]*setup.Config // of the placements seen; nil if it is not known
+	former    map[string]*setup.Config // by placement and canonical form
 	open      map[decisionKey]*offered
 }
 
@@ -82,7 +83,7 @@ type decisionKey struct{ placement, id string }
 type offered struct {
 	*eventlog.Offered
 	placement string
-	config    *decision.Config // nil if it is not known
+	config    *setup.Config // nil if it is not known
 	sequence  uint64
 	time      int64
 	deferred  bool // and not activated
@@ -171,7 +172,7 @@ func (x *decisions) configure(sequence uint64, e *eventlog.Event, text string) e
 	if before != nil {
 		x.former[e.Placement+"\x00"+string(before.Canonical())] = before
 	}
-	c, err := decision.ParseLogged([]byte(text))
+	c, _, err := setup.ParseLogged([]byte(text))
 	if err != nil {
 		return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
 	}

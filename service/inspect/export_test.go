@@ -7,15 +7,15 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // Two placements may use one id: each outcome goes to the decision of its own placement.
 func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
-	x := &decisions{configs: map[string]*decision.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
+	x := &decisions{configs: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
 	offer := func(item string) *eventlog.Offered {
 		return &eventlog.Offered{Decision: "d", ItemIDs: []string{item}, Shown: []int32{0}, Candidates: 1, Width: 1, Features: []float64{1}, Propensity: 1}
 	}
@@ -40,19 +40,19 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 func TestExportNamesLearnedValues(t *testing.T) {
 	const brands = `{"max_size":1,"features":[{"name":"brand","kind":"category","buckets":4}],"policy":{"name":"POLICY"}}`
 	config := func(policy string) []byte {
-		c, err := decision.ParseConfig([]byte(strings.Replace(brands, "POLICY", policy, 1)))
+		c, err := setup.Parse([]byte(strings.Replace(brands, "POLICY", policy, 1)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c.Canonical()
 	}
-	other, err := decision.ParseConfig([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`))
+	other, err := setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
-	x := &decisions{configs: map[string]*decision.Config{}, former: map[string]*decision.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
+	x := &decisions{configs: map[string]*setup.Config{}, former: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
 	offer := func(id string, column int) *eventlog.Offered {
 		row := make([]float64, 4)
 		row[column] = 1

@@ -19,8 +19,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/offpolicy"
-	"vitrine/service/decision"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // ExportParquet writes decisions as a table with a row for each item, which package records reads.
@@ -74,7 +74,7 @@ func (log *Log) warnSkipped(n int, why string) {
 }
 
 // configOf returns the configuration of the placement that is exported, which must be one.
-func (log *Log) configOf(ctx context.Context, which Decisions) (*decision.Config, error) {
+func (log *Log) configOf(ctx context.Context, which Decisions) (*setup.Config, error) {
 	configs, err := log.decisions(ctx, "reading", which, func(*offered, outcome) error { return nil })
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
 	"vitrine/service/inspect"
+	"vitrine/service/setup"
 )
 
 // An export from the log of a running service has the same bytes as one from a copy of it.
@@ -21,7 +22,7 @@ func TestExportPlacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: decision.NewLearner})
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // Comparison is the result of comparing a snapshot with a replay.
@@ -136,7 +137,7 @@ func (r *replay) compare(ctx context.Context, source *section, e *decision.Engin
 		return Comparison{Path: s.path, Entry: s.upTo, Different: fmt.Sprintf("the state at entry %d is another one%s%s", s.upTo, of, otherMachines(s.data))}
 	}
 	source.last = s.upTo
-	saved, err := decision.Open(ctx, decision.Options{Store: source, Build: decision.NewLearner, Snapshot: s.data})
+	saved, err := decision.Open(ctx, decision.Options{Store: source, Build: setup.NewLearner, Snapshot: s.data})
 	if err != nil {
 		return different(": " + err.Error())
 	}
@@ -155,7 +156,7 @@ func (r *replay) compare(ctx context.Context, source *section, e *decision.Engin
 // open makes the engine at an entry.
 func (r *replay) open(ctx context.Context, source *section, last uint64) (*decision.Engine, error) {
 	source.last = last
-	e, err := decision.Open(ctx, decision.Options{Store: source, Build: decision.NewLearner, Snapshot: r.state})
+	e, err := decision.Open(ctx, decision.Options{Store: source, Build: setup.NewLearner, Snapshot: r.state})
 	if err != nil {
 		return nil, r.log.explain(err)
 	}

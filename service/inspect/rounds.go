@@ -11,15 +11,15 @@ import (
 
 	"vitrine"
 	"vitrine/offpolicy"
-	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // Rounds are the decisions of a placement from which other policies can be judged.
 type Rounds struct {
 	Placement string
-	Config    *decision.Config // of the placement at the end of the log
+	Config    *setup.Config // of the placement at the end of the log
 	Rounds    []offpolicy.Round
 	Left      []Left // the decisions that were left out
 }

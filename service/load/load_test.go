@@ -25,13 +25,14 @@ import (
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/load"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func service(t *testing.T) (*decision.Engine, string) {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +305,7 @@ func TestRetries(t *testing.T) {
 
 // Connections begin at different addresses of one service, and at the next where one is away.
 func TestSeveralAddresses(t *testing.T) {
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/setup"
 )
 
 // Adapter answers the calls of the contract with an engine.
@@ -158,7 +159,7 @@ const defaults = `{
 }`
 
 // config returns the placement of a call and its configuration. It makes the placement of the root, if it may.
-func (a *Adapter) config(c Call) (name string, config *decision.Config, err error) {
+func (a *Adapter) config(c Call) (name string, config *setup.Config, err error) {
 	name = c.Placement()
 	config, err = a.Engine.Config(name)
 	if !errors.Is(err, decision.ErrNotFound) || c.PathValue("name") != "" || name != Placement {

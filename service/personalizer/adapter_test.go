@@ -20,6 +20,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/personalizer"
+	"vitrine/service/setup"
 )
 
 // call is a request as a server without keys and limits would let it in.
@@ -40,7 +41,7 @@ func (c *call) Reserve(bytes int64) error    { c.reserved = bytes; return c.full
 
 func opened(t *testing.T) *decision.Engine {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 type bareCall struct {
@@ -20,7 +21,7 @@ func (bareCall) Now() int64                 { return 2 }
 
 // A change of a placement that somebody else has changed meanwhile is refused, and theirs stays.
 func TestChangeMeanwhile(t *testing.T) {
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

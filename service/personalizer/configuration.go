@@ -14,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // serviceDocument is the configuration of a resource: what a placement has of it, and fixed values for the rest.
@@ -46,7 +47,7 @@ const (
 )
 
 // serviceOf returns the configuration of a placement as that of a resource.
-func serviceOf(c *decision.Config) *serviceDocument {
+func serviceOf(c *setup.Config) *serviceDocument {
 	window, _ := time.ParseDuration(c.AttributionWindow) // which a Config has checked
 	s := &serviceDocument{
 		RewardWaitTime: isoDuration(window), RewardAggregation: earliest, ModelExportFrequency: "PT1S", LogRetentionDays: -1, LearningMode: online,
@@ -125,7 +126,7 @@ func (s *serviceChange) apply(p *api.Placement) error {
 	if s.RewardAggregation != nil && *s.RewardAggregation != earliest {
 		return api.Fieldf("/rewardAggregation", "%q: must be %q: the first reward counts", *s.RewardAggregation, earliest)
 	}
-	now := serviceOf(&decision.Config{Placement: *p})
+	now := serviceOf(&setup.Config{Placement: *p})
 	if s.ExplorationPercentage != nil {
 		now.ExplorationPercentage = *s.ExplorationPercentage
 	}

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 const (
@@ -204,7 +205,7 @@ func (q *rankQuery) checkSlots() error {
 }
 
 // request returns the engine's request, without the decision's id.
-func (q *rankQuery) request(c *decision.Config) (*api.Request, error) {
+func (q *rankQuery) request(c *setup.Config) (*api.Request, error) {
 	items, users := featuresOf(c, true), featuresOf(c, false)
 	r := &api.Request{Items: make([]api.Item, len(q.Actions)), Defer: q.DeferActivation}
 	var err error
@@ -247,7 +248,7 @@ const (
 	restOfContext = "context"
 )
 
-func featuresOf(c *decision.Config, item bool) rankFeatures {
+func featuresOf(c *setup.Config, item bool) rankFeatures {
 	from, rest := "user", restOfContext
 	if item {
 		from, rest = "item", restOfActions

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/service/decision"
 	"vitrine/service/records"
+	"vitrine/service/setup"
 )
 
 const placement = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number","default":1},{"name":"brand","kind":"category","buckets":4,"default":"none"},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"ucb-mnl"}}`
@@ -35,7 +36,7 @@ func FuzzRead(f *testing.F) {
 	}](&table)
 	w.Close()
 	f.Add("parquet", table.Bytes())
-	c, err := decision.ParseConfig([]byte(placement))
+	c, err := setup.Parse([]byte(placement))
 	if err != nil {
 		f.Fatal(err)
 	}

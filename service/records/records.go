@@ -33,6 +33,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // Mapping says how a file holds decisions. The zero value is that of files whose columns have the
@@ -139,7 +140,7 @@ const maxValues = 100_000
 
 // Read reads the log at path for a placement, and calls each for every decision with an outcome.
 // Both passes of an import call it. The error names the file and the place.
-func Read(ctx context.Context, path string, m *Mapping, c *decision.Config, each func(d *decision.Imported) error) (*Report, error) {
+func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each func(d *decision.Imported) error) (*Report, error) {
 	format := m.Format
 	if format == "" {
 		var err error
@@ -189,7 +190,7 @@ type source struct {
 	ctx     context.Context
 	file    *os.File
 	mapping *Mapping
-	config  *decision.Config
+	config  *setup.Config
 	each    func(d *decision.Imported) error
 	report  *Report
 	used    map[string]bool // columns

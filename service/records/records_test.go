@@ -8,12 +8,13 @@ import (
 
 	"vitrine/service/decision"
 	"vitrine/service/records"
+	"vitrine/service/setup"
 )
 
 // A file in another encoding than UTF-8 is refused, with the line and the column: its categories would be others than those
 // of requests.
 func TestFileThatIsNotUTF8(t *testing.T) {
-	c, err := decision.ParseConfig([]byte(placement))
+	c, err := setup.Parse([]byte(placement))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 // An export is sent as it is written; one that breaks off does not look whole; and there is one at a time.
@@ -78,7 +79,7 @@ func TestModel(t *testing.T) {
 	if m.Placement != "home" || m.Learned != 1 || m.PolicyVersion != 3 || m.Config.Policy["name"] != "ucb-mnl" || len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
 		t.Errorf("%v %s", a.header, a.body)
 	}
-	e, err := decision.Open(t.Context(), decision.Options{Store: s.store.(decision.Log), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Store: s.store.(decision.Log), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

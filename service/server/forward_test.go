@@ -14,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 // followed makes a service that follows the log of another one, and asks that for what it cannot do. The numbers of its decisions are
@@ -23,7 +24,7 @@ func followed(t testing.TB, leader *service) *service {
 	f := &service{TB: t, feed: new(server.Feed), clock: leader.clock, log: leader.log, token: leader.token, store: leader.store}
 	var err error
 	f.engine, err = decision.Open(context.Background(), decision.Options{
-		Store: leader.store.(decision.Log), Build: decision.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
+		Store: leader.store.(decision.Log), Build: setup.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
 		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
 			if leader.Server == nil {
 				return nil, errors.New("nobody answers")

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"vitrine/service/budget"
-	"vitrine/service/decision"
+	"vitrine/service/setup"
 )
 
 // memoryPatience is how long a request waits for memory that other requests hold.
@@ -46,6 +46,6 @@ func (c *call) keep(p budget.Purpose, bytes int64) {
 const maxPooled = 8 << 20
 
 // maxItems returns an upper bound on the number of items of a request that is not read yet: each item is an object.
-func maxItems(body []byte, c *decision.Config) int {
+func maxItems(body []byte, c *setup.Config) int {
 	return min(bytes.Count(body, []byte{'{'}), c.MaxItems)
 }

@@ -13,12 +13,13 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 func within(t testing.TB, size int64) (*service, *budget.Budget) {
 	b := budget.New(size)
 	return started(t, func(so *server.Options, eo *decision.Options) {
-		so.Budget, eo.Budget, eo.Size = b, b, decision.LearnerSize
+		so.Budget, eo.Budget, eo.Size = b, b, setup.LearnerSize
 	}), b
 }
 

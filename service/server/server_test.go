@@ -28,6 +28,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -76,7 +77,7 @@ func started(t testing.TB, change func(o *server.Options, e *decision.Options)) 
 	s := &service{TB: t, feed: new(server.Feed), clock: new(clock), log: new(lines)}
 	s.clock.advance(time.Hour)
 	store := new(memlog.Store)
-	eo := decision.Options{Store: store, Build: decision.NewLearner, Applied: s.feed.Applied}
+	eo := decision.Options{Store: store, Build: setup.NewLearner, Applied: s.feed.Applied}
 	so := server.Options{
 		Shard: server.Shard{Clock: s.clock.now, Log: store}, Feed: s.feed, Version: "test", Personalizer: true,
 		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -9,6 +9,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // Shard is a log that a server serves, with its engine: the only one of a service, or one of several.
@@ -33,7 +34,7 @@ type Shard struct {
 }
 
 // answer returns a configuration as callers get it.
-func (s *Shard) answer(c *decision.Config) api.Placement {
+func (s *Shard) answer(c *setup.Config) api.Placement {
 	p := c.Answer()
 	p.Shard = s.Number
 	return p

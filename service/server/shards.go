@@ -20,6 +20,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/personalizer"
+	"vitrine/service/setup"
 )
 
 // Shards say how a service has several logs. A server begins without any: [Server.Mount] gives it one.
@@ -235,7 +236,7 @@ func (s *Server) confirmShard(c *call, rt *route, name string, number int) (int,
 	if at := s.slots[number]; at != nil {
 		here = at.shard.Load()
 	}
-	if makes := rt.id == "putPlacement" || here != nil && s.isFirstRank(rt, name); !makes || !decision.IsPlacementName(name) {
+	if makes := rt.id == "putPlacement" || here != nil && s.isFirstRank(rt, name); !makes || !setup.IsName(name) {
 		return number, nil
 	}
 	if here != nil {
@@ -265,7 +266,7 @@ func (s *Server) shardOf(c *call, rt *route, name string) (int, error) {
 			return number, s.unplaced(err)
 		}
 	}
-	wanted := &decision.Config{}
+	wanted := &setup.Config{}
 	switch {
 	case s.isFirstRank(rt, name):
 	case rt.id == "putPlacement", rt.id == "previewPlacement":
@@ -273,10 +274,10 @@ func (s *Server) shardOf(c *call, rt *route, name string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if !decision.IsPlacementName(name) {
+		if !setup.IsName(name) {
 			return s.options.Shards.Follow[0], nil // whose engine refuses it
 		}
-		if wanted, err = decision.ParseConfig(body); err != nil {
+		if wanted, err = setup.Parse(body); err != nil {
 			return 0, malformed(body, err)
 		}
 		c.again(bytes.Clone(body))
@@ -292,7 +293,7 @@ func (s *Server) shardOf(c *call, rt *route, name string) (int, error) {
 
 // choose returns the shard of a new placement: that of the catalogue that it uses, or the one that its configuration names, or the
 // one with the fewest placements among those that are not known to be away.
-func (s *Server) choose(c *call, wanted *decision.Config) (int, error) {
+func (s *Server) choose(c *call, wanted *setup.Config) (int, error) {
 	o := s.options.Shards
 	if wanted.Shard > o.Count || wanted.Shard < 0 {
 		return 0, api.Fieldf("/shard", "%d: must be from 1 to %d, or left out", wanted.Shard, o.Count)

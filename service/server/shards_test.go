@@ -19,6 +19,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 // places are server.Places in memory.
@@ -137,7 +138,7 @@ func newSharded(t *testing.T, change func(*server.Options)) *sharded {
 		if number == 3 {
 			of = s.other
 		}
-		e, err := decision.Open(t.Context(), decision.Options{Shard: number, Store: new(memlog.Store), Build: decision.NewLearner, Applied: of.Applied(number)})
+		e, err := decision.Open(t.Context(), decision.Options{Shard: number, Store: new(memlog.Store), Build: setup.NewLearner, Applied: of.Applied(number)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -383,7 +384,7 @@ func TestReadyNamesNoHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &service{TB: t, Server: server.New(server.Options{Keys: keys, Feed: new(server.Feed), Shards: &server.Shards{Count: 2, Follow: []int{1, 2}, Places: &places{of: map[string]int{}}}})}
-	e, err := decision.Open(t.Context(), decision.Options{Shard: 2, Store: new(memlog.Store), Build: decision.NewLearner})
+	e, err := decision.Open(t.Context(), decision.Options{Shard: 2, Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
+	"vitrine/service/setup"
 )
 
 // beside makes a service that has the first of several shards with a placement one, and follows those in hang, whose leader does not
@@ -32,7 +33,7 @@ func beside(t *testing.T, count int, hang []int, pass func(ctx context.Context, 
 		},
 	}})
 	for _, number := range append([]int{1}, hang...) {
-		o := decision.Options{Shard: number, Store: new(memlog.Store), Build: decision.NewLearner, Follow: number > 1}
+		o := decision.Options{Shard: number, Store: new(memlog.Store), Build: setup.NewLearner, Follow: number > 1}
 		o.Propose = func(ctx context.Context, _ []byte) ([]byte, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()

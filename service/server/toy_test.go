@@ -7,17 +7,17 @@ import (
 	"strings"
 
 	"vitrine"
-	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
 // brokenUnder builds learners whose policy panics under a name, and others as usual.
-func brokenUnder(name string) func(decision.Spec) (vitrine.Learner, error) {
-	return func(s decision.Spec) (vitrine.Learner, error) {
+func brokenUnder(name string) func(setup.Spec) (vitrine.Learner, error) {
+	return func(s setup.Spec) (vitrine.Learner, error) {
 		if strings.Contains(string(s.Policy), name) {
 			return broken{}, nil
 		}
-		return decision.NewLearner(s)
+		return setup.NewLearner(s)
 	}
 }
 
@@ -47,8 +47,8 @@ func (s *gatedStore) Append(ctx context.Context, entries ...[]byte) (uint64, err
 // offers builds learners whose policies call offered before each offer.
 type offers struct{ offered func() }
 
-func (c *offers) build(s decision.Spec) (vitrine.Learner, error) {
-	l, err := decision.NewLearner(s)
+func (c *offers) build(s setup.Spec) (vitrine.Learner, error) {
+	l, err := setup.NewLearner(s)
 	if err != nil {
 		return nil, err
 	}

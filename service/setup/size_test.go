@@ -1,4 +1,4 @@
-package decision_test
+package setup_test
 
 import (
 	"math/rand/v2"
@@ -10,7 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/policy"
-	"vitrine/service/decision"
+	"vitrine/service/setup"
 	"vitrine/utility"
 )
 
@@ -39,13 +39,13 @@ func TestLearnerSize(t *testing.T) {
 		{`{"name":"auto"}`, 2000, []int{0, 1, 2}},
 		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory":200}]}`, 120, nil},
 	} {
-		s := decision.Spec{Policy: []byte(c.policy), Features: c.features, Numeric: c.numeric, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
-		size, err := decision.LearnerSize(s)
+		s := setup.Spec{Policy: []byte(c.policy), Features: c.features, Numeric: c.numeric, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
+		size, err := setup.LearnerSize(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := heap()
-		l, err := decision.NewLearner(s)
+		l, err := setup.NewLearner(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestLearnerSize(t *testing.T) {
 			t.Errorf("%s is not compared", d.Name)
 		}
 	}
-	if size, err := decision.LearnerSize(specOf(`{"name":"uniform"}`)); err != nil || size != (decision.Size{}) {
+	if size, err := setup.LearnerSize(specOf(`{"name":"uniform"}`)); err != nil || size != (setup.Size{}) {
 		t.Errorf("uniform learns nothing, and has the size %+v, %v", size, err)
 	}
 }
@@ -99,14 +99,14 @@ func TestLearnerSizeOfALargeOne(t *testing.T) {
 	s.Features = 138
 	params := int64(utility.NewQuadratic(138).NumParams())
 	before := heap()
-	size, err := decision.LearnerSize(s)
+	size, err := setup.LearnerSize(s)
 	if err != nil || size.Learner < 4e9 || size.Learner%(8*params*params) != 0 {
 		t.Errorf("all products of 138 features, %d parameters: %+v, %v", params, size, err)
 	}
 	if took := heap() - before; took > 1e6 {
 		t.Errorf("its size takes %d bytes to know", took)
 	}
-	if _, err := decision.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)); err == nil || err.Error() != "ucb-mnl: lambda = -1: must be finite and at least 1e-09" {
+	if _, err := setup.LearnerSize(specOf(`{"name":"ucb-mnl","lambda":-1}`)); err == nil || err.Error() != "ucb-mnl: lambda = -1: must be finite and at least 1e-09" {
 		t.Errorf("a bad option: %v", err)
 	}
 }
@@ -119,7 +119,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func nameOf(t *testing.T, s decision.Spec) string {
+func nameOf(t *testing.T, s setup.Spec) string {
 	t.Helper()
 	var p struct {
 		Name string `json:"name"`

@@ -1,4 +1,12 @@
-package decision
+// Package setup has the configurations of placements: it validates them, says what a change of one means, and builds
+// learners.
+//
+//	config.go      a validated configuration
+//	experiment.go  its experiment, and the configurations of the variants
+//	memory.go      the bytes that a placement takes
+//	names.go       the names of placements and decisions
+//	learner.go     the learner of a configuration
+package setup
 
 import (
 	"bytes"
@@ -16,9 +24,7 @@ import (
 	"vitrine/internal/policy"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
-	"vitrine/service/eventlog"
 	"vitrine/service/feature"
-	"vitrine/service/offer"
 )
 
 // Config is a validated placement. Fields that its JSON omits have the defaults of [api.Placement].
@@ -30,13 +36,7 @@ type Config struct {
 }
 
 const (
-	maxID       = 200 // bytes
-	maxDecision = 128
-	maxUnit     = 200
-)
-
-const (
-	maxSize   = 1000
+	MaxSize   = 1000
 	maxItems  = 1_000_000
 	maxRounds = 100_000_000
 	maxKeep   = 1000
@@ -46,10 +46,10 @@ const (
 	maxMemory = min(1<<40, math.MaxInt/2)
 )
 
-// ParseConfig reads the JSON of a placement, strictly: unknown keys, duplicate keys and wrong types are
+// Parse reads the JSON of a placement, strictly: unknown keys, duplicate keys and wrong types are
 // errors that name the field. What is left out has its default, and so have the settings of the policy.
 // Errors of a policy are those of the builder of its learner.
-func ParseConfig(text []byte) (*Config, error) {
+func Parse(text []byte) (*Config, error) {
 	c, err := readConfig(text, feature.Complete)
 	if err == nil {
 		c.complete(policy.Complete)
@@ -57,15 +57,9 @@ func ParseConfig(text []byte) (*Config, error) {
 	return c, err
 }
 
-// ParseLogged reads the JSON of a placement that a log has. Earlier programs left out settings that they had by default.
-func ParseLogged(text []byte) (*Config, error) {
-	c, _, err := parseLogged(text)
-	return c, err
-}
-
-// parseLogged reads the JSON of a placement that a log or a snapshot has. Earlier programs left out settings that
+// ParseLogged reads the JSON of a placement that a log or a snapshot has. Earlier programs left out settings that
 // they had by default: written is what they wrote.
-func parseLogged(text []byte) (c *Config, written []byte, err error) {
+func ParseLogged(text []byte) (c *Config, written []byte, err error) {
 	if c, err = readConfig(text, func([]api.Feature) {}); err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +91,7 @@ func readConfig(text []byte, complete func([]api.Feature)) (*Config, error) {
 
 // complete gives the policy all its settings. One that cannot be built stays as it is.
 func (c *Config) complete(settings func(text []byte, p bandit.Problem, allRows bool) (map[string]any, error)) {
-	s := c.spec()
+	s := c.Spec()
 	if all, err := settings(s.Policy, s.problem(), s.All); err == nil {
 		c.Policy = all
 	}
@@ -106,7 +100,7 @@ func (c *Config) complete(settings func(text []byte, p bandit.Problem, allRows b
 	}
 	for i := range c.Experiment.Variants {
 		v := &c.Experiment.Variants[i]
-		if s.Policy = canonical(v.Policy); v.Policy != nil {
+		if s.Policy = Canonical(v.Policy); v.Policy != nil {
 			if all, err := settings(s.Policy, s.problem(), s.All); err == nil {
 				v.Policy = all
 			}
@@ -157,11 +151,11 @@ func errPolicyObject() error {
 // Canonical returns the configuration with all its values, keys in order
 // (RFC 8785): configurations of the same meaning have the same bytes.
 func (c *Config) Canonical() []byte {
-	return canonical(c.Placement)
+	return Canonical(c.Placement)
 }
 
-// canonical returns the canonical JSON of a value that was decoded from JSON.
-func canonical(v any) []byte {
+// Canonical returns the canonical JSON of a value that was decoded from JSON.
+func Canonical(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("decision: %T does not marshal: %v", v, err))
@@ -172,11 +166,14 @@ func canonical(v any) []byte {
 	return text
 }
 
+// Window returns the attribution window.
+func (c *Config) Window() time.Duration { return c.window }
+
 // Schema returns the schema that turns the placement's features into rows.
 func (c *Config) Schema() *feature.Schema { return c.schema }
 
 func (c *Config) check() error {
-	if err := api.InRange("/max_size", c.MaxSize, 1, maxSize); err != nil {
+	if err := api.InRange("/max_size", c.MaxSize, 1, MaxSize); err != nil {
 		return err
 	}
 	if err := api.InRange("/max_items", c.MaxItems, 1, maxItems); err != nil {
@@ -210,7 +207,7 @@ func (c *Config) check() error {
 		if l.Items != nil {
 			return api.Fieldf(field+"/items", "only requests have items: name a feature, an attribute or a group")
 		}
-		if err := checkLimit(c.AtMost[:i], l, field, c.schema); err != nil {
+		if err := CheckLimit(c.AtMost[:i], l, field, c.schema); err != nil {
 			return err
 		}
 	}
@@ -272,42 +269,20 @@ func (c *Config) checkMode() error {
 	return nil
 }
 
-// Spec says how to build a placement's learner.
-type Spec struct {
-	Policy   []byte // JSON, as configured
-	Features int    // d, the width of a row
-	Numeric  []int  // the columns that are numbers and not indicators; nil if that is not known
-	Size     int    // K
-	Items    int    // the largest N of a request
-	All      bool   // rounds have the rows of all N items, not only of the items shown
-	Rounds   int    // T
-	Seed     uint64
-}
-
-// Size is the memory of a learner in bytes.
-type Size struct {
-	Learner int64 // the learner and its policies
-	State   int64 // its saved state
-}
-
-func (c *Config) spec() Spec {
-	return Spec{Policy: canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
-}
-
-// sameLearner reports whether a learner of one configuration can continue under the other: it is built in the
+// SameLearner reports whether a learner of one configuration can continue under the other: it is built in the
 // same way and sees the same rows.
-func (c *Config) sameLearner(o *Config) bool {
-	return bytes.Equal(canonical(c.Policy), canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Rounds == o.Rounds && c.Seed == o.Seed &&
+func (c *Config) SameLearner(o *Config) bool {
+	return bytes.Equal(Canonical(c.Policy), Canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Rounds == o.Rounds && c.Seed == o.Seed &&
 		slices.EqualFunc(c.Features, o.Features, feature.Equal)
 }
 
-// learnerFields are the fields in which configurations differ whose learners are not the same. Of another policy
+// LearnerFields are the fields in which configurations differ whose learners are not the same. Of another policy
 // the name says enough, because its settings are others.
-func (c *Config) learnerFields(o *Config) (fields []string) {
+func (c *Config) LearnerFields(o *Config) (fields []string) {
 	keys := maps.Clone(c.Policy)
 	maps.Copy(keys, o.Policy)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !bytes.Equal(canonical(c.Policy[key]), canonical(o.Policy[key])) {
+		if !bytes.Equal(Canonical(c.Policy[key]), Canonical(o.Policy[key])) {
 			fields = append(fields, "policy/"+api.Pointer(key))
 		}
 	}
@@ -328,8 +303,8 @@ func (c *Config) learnerFields(o *Config) (fields []string) {
 	return fields
 }
 
-// checkLimit checks a limit after others. What groups the items has one limit, because its groups would cross themselves.
-func checkLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema) error {
+// CheckLimit checks a limit after others. What groups the items has one limit, because its groups would cross themselves.
+func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema) error {
 	given := 0
 	for _, has := range []bool{l.Items != nil, l.Feature != "", l.Attribute != "", l.Group != ""} {
 		if has {
@@ -347,30 +322,32 @@ func checkLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema
 		return nil
 	}
 	for _, b := range before {
-		if groupsBy(b) == groupsBy(l) {
+		if GroupsBy(b) == GroupsBy(l) {
 			return api.Fieldf(field, "%q has a limit already", l.By())
 		}
 	}
 	return nil
 }
 
-// maxRecord bounds the memory of a decision: its record and its round, whose rows come from the log.
-func (c *Config) maxRecord() int {
-	rows := c.MaxSize
-	if c.Record == "all" {
-		rows = c.MaxItems
-	}
-	return recordBytes + maxDecision + 16 + roundBytes(min(rows*(c.schema.Width()+1), maxBatch/8), c.MaxSize)
+func (c *Config) Spec() Spec {
+	return Spec{Policy: Canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
 }
 
-// rowBytes returns the bytes of the numbers and of the places of the items shown. An allocator rounds up by
-// at most a quarter.
-func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
+// IsLogged reports whether a configuration is the one that a log has.
+func (c *Config) IsLogged(text []byte) bool {
+	logged, _, err := ParseLogged(text)
+	return err == nil && bytes.Equal(logged.Canonical(), c.Canonical())
+}
 
-func roundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
+// SameRows reports whether a learner of a configuration o can learn from decisions made under c.
+func (c *Config) SameRows(o *Config) bool {
+	return c.MaxSize <= o.MaxSize && c.schema.Equal(o.schema)
+}
 
-// bytesOf returns the bytes of the round of an offer while it waits for the learner.
-func bytesOf(o *offer.Offer) int { return roundBytes(len(o.Features)+len(o.Revenue), len(o.Shown)) }
-
-// maxBatch bounds the bytes of an append.
-const maxBatch = eventlog.MaxFrame - eventlog.EmptyFrame
+// RequestSize bounds the bytes that a request with the given number of items takes while it is read and
+// decided, in addition to its text: the values of its features, N·d numbers of rows, and a constant for each
+// item.
+func (c *Config) RequestSize(items int) int64 {
+	const value, item = 96, 200
+	return int64(items) * int64(8*c.schema.Width()+value*c.schema.NumItem()+item)
+}

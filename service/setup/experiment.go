@@ -1,4 +1,4 @@
-package decision
+package setup
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
+	"vitrine/service/guard"
 	"vitrine/service/variants"
 )
 
@@ -20,18 +22,18 @@ func (c *Config) checkExperiment() error {
 	case e == nil:
 		return api.Fieldf("/experiment", "is missing: in the mode %q it says what is compared", api.Experimenting)
 	default:
-		return variants.Check(e, IsPlacementName)
+		return variants.Check(e, IsName)
 	}
 }
 
-// needsBaseline reports whether each request must have the caller's baseline.
-func (c *Config) needsBaseline() bool {
+// NeedsBaseline reports whether each request must have the caller's baseline.
+func (c *Config) NeedsBaseline() bool {
 	return c.Mode == api.Shadow || variants.IsShown(c.Experiment, api.ShowBaseline) || c.Experiment != nil && c.Experiment.Holdout > 0
 }
 
-// plain is the configuration without an experiment, in which the policy decides. A learner has it that has decided
+// Plain is the configuration without an experiment, in which the policy decides. A learner has it that has decided
 // during an experiment, and a roll back brings it back.
-func (c *Config) plain() *Config {
+func (c *Config) Plain() *Config {
 	if c.Mode != api.Experimenting {
 		return c
 	}
@@ -42,13 +44,13 @@ func (c *Config) plain() *Config {
 
 // ofVariant is the configuration of the learner of a variant that has its own.
 func (c *Config) ofVariant(i int) *Config {
-	p := *c.plain()
+	p := *c.Plain()
 	p.Policy = c.Experiment.Variants[i].Policy
 	return &p
 }
 
-// ofVariants calls f with the configuration of each learner of a variant. An error of a policy names the variant.
-func (c *Config) ofVariants(f func(i int, c *Config) error) error {
+// OfVariants calls f with the configuration of each learner of a variant. An error of a policy names the variant.
+func (c *Config) OfVariants(f func(i int, c *Config) error) error {
 	if c.Experiment == nil {
 		return nil
 	}
@@ -66,8 +68,8 @@ func (c *Config) ofVariants(f func(i int, c *Config) error) error {
 	return nil
 }
 
-// mayBecome reports what of an experiment must not change while it runs.
-func mayBecome(before, after *Config) error {
+// MayBecome reports what of an experiment must not change while it runs.
+func MayBecome(before, after *Config) error {
 	e, o := before.Experiment, after.Experiment
 	const end = "cannot change while the experiment %q runs: end it with another mode, or begin another one under another name"
 	if !slices.Equal(variants.Names(e), variants.Names(o)) {
@@ -78,7 +80,7 @@ func mayBecome(before, after *Config) error {
 		switch v, w := &e.Variants[i], &o.Variants[i]; {
 		case v.Show != w.Show:
 			return api.Fieldf(field+"/show", "is %q, not %q, and "+end, v.Show, w.Show, e.Name)
-		case !bytes.Equal(canonical(v.Policy), canonical(w.Policy)):
+		case !bytes.Equal(Canonical(v.Policy), Canonical(w.Policy)):
 			return api.Fieldf(field+"/policy", "of variant %q "+end, v.Name, e.Name)
 		}
 	}
@@ -91,4 +93,18 @@ func mayBecome(before, after *Config) error {
 		return api.Fieldf("/attribution_window", "is %s, not %s, and "+end, before.AttributionWindow, after.AttributionWindow, e.Name)
 	}
 	return nil
+}
+
+// Watch says how a placement of this configuration is watched.
+func (c *Config) Watch() guard.Watch {
+	w := guard.Watch{Mode: c.Mode, Explore: c.Explore, Window: c.window}
+	if c.ExploreShare != nil {
+		w.Share = *c.ExploreShare
+	}
+	return w
+}
+
+// GroupsBy returns what groups the items of a limit without ids.
+func GroupsBy(l api.Limit) catalogue.GroupsBy {
+	return catalogue.GroupsBy{Category: l.Feature, Attribute: l.Attribute, Group: l.Group}
 }

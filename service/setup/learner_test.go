@@ -1,4 +1,4 @@
-package decision_test
+package setup_test
 
 import (
 	"encoding"
@@ -12,20 +12,19 @@ import (
 	"vitrine/bandit"
 	"vitrine/internal/policy"
 	"vitrine/internal/stream"
-	"vitrine/service/decision"
-	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 	"vitrine/utility"
 )
 
 const specFeatures, specSize = 3, 3
 
-func specOf(policy string) decision.Spec {
-	return decision.Spec{Policy: []byte(policy), Features: specFeatures, Items: 12, All: true, Size: specSize, Rounds: 100, Seed: 4}
+func specOf(policy string) setup.Spec {
+	return setup.Spec{Policy: []byte(policy), Features: specFeatures, Items: 12, All: true, Size: specSize, Rounds: 100, Seed: 4}
 }
 
 // A placement's learner is what the library makes of the same options.
 func TestNewLearner(t *testing.T) {
-	have, err := decision.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`))
+	have, err := setup.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +53,7 @@ func saved(t *testing.T, l vitrine.Learner) []byte {
 func TestPoliciesServe(t *testing.T) {
 	unfit := map[string]string{}
 	for _, d := range policy.All {
-		l, err := decision.NewLearner(specOf(`{"name":"` + d.Name + `"}`))
+		l, err := setup.NewLearner(specOf(`{"name":"` + d.Name + `"}`))
 		if d.Learner.Unfit != "" {
 			unfit[d.Name] = d.Learner.Unfit
 			if err == nil || err.Error() != d.Name+": "+d.Learner.Unfit {
@@ -80,7 +79,7 @@ func TestPoliciesServe(t *testing.T) {
 // Learners of linear utilities take a basis, which brings its own constant term.
 func TestNewLearnerOnABasis(t *testing.T) {
 	p := bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)}
-	have, err := decision.NewLearner(specOf(`{"name":"ucb-mnl","lambda":3,"utility":{"kind":"quadratic"}}`))
+	have, err := setup.NewLearner(specOf(`{"name":"ucb-mnl","lambda":3,"utility":{"kind":"quadratic"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +93,7 @@ func TestNewLearnerOnABasis(t *testing.T) {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
 	}
 	for _, name := range []string{"ts-mnl", "ofu-mnl-plus"} {
-		if _, err := decision.NewLearner(specOf(`{"name":"` + name + `","utility":{"kind":"linear","intercept":true}}`)); err != nil {
+		if _, err := setup.NewLearner(specOf(`{"name":"` + name + `","utility":{"kind":"linear","intercept":true}}`)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -130,30 +129,10 @@ func TestNewLearnerRefuses(t *testing.T) {
 		`{"name":"ucb-mnl","utility":"quadratic"}`:                           `ucb-mnl: utility = 'quadratic': must be a table`,
 		`{"name":"ucb-mnl","name":"ucb-mnl"}`:                                `jsontext: duplicate object member name "name"`,
 	} {
-		_, err := decision.NewLearner(specOf(text))
+		_, err := setup.NewLearner(specOf(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
-	}
-}
-
-// The errors come out of the engine with the field that they are about.
-func TestBadPolicyOfAPlacement(t *testing.T) {
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"feel-good-ts"}}`), 0)
-	if want := `/policy: feel-good-ts: learns from the items that were not shown, too: the placement must have "record": "all"`; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
-	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"onl-mnl","lamda":3}}`), 0)
-	if want := `/policy: onl-mnl: unknown key "lamda": did you mean "lambda"?`; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
-	}
-	if _, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`), 0); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -161,6 +140,6 @@ func FuzzNewLearner(f *testing.F) {
 	f.Add([]byte(`{"name":"onl-mnl","lambda":3,"utility":{"kind":"mlp","hidden":[2]}}`))
 	f.Add([]byte(`{"name":"ts-mnl","samples":[{"a":null}],"x":{"y":[1,2.5,"z",true]}}`))
 	f.Fuzz(func(t *testing.T, policy []byte) {
-		_, _ = decision.NewLearner(decision.Spec{Policy: policy, Features: 2, Size: 2, Rounds: 100})
+		_, _ = setup.NewLearner(setup.Spec{Policy: policy, Features: 2, Size: 2, Rounds: 100})
 	})
 }

@@ -1,4 +1,4 @@
-package decision
+package setup
 
 import (
 	"vitrine"
@@ -7,6 +7,24 @@ import (
 	"vitrine/internal/policy"
 	"vitrine/internal/stream"
 )
+
+// Spec says how to build a placement's learner.
+type Spec struct {
+	Policy   []byte // JSON, as configured
+	Features int    // d, the width of a row
+	Numeric  []int  // the columns that are numbers and not indicators; nil if that is not known
+	Size     int    // K
+	Items    int    // the largest N of a request
+	All      bool   // rounds have the rows of all N items, not only of the items shown
+	Rounds   int    // T
+	Seed     uint64
+}
+
+// Size is the memory of a learner in bytes.
+type Size struct {
+	Learner int64 // the learner and its policies
+	State   int64 // its saved state
+}
 
 // NewLearner builds the learner of a placement. The policy is a JSON object, {"name": "onl-mnl", "lambda": 3,
 // …}, with the keys of a [[policy]] in an experiment's file.

@@ -8,70 +8,11 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
 )
 
-func TestBadConfigs(t *testing.T) {
-	const fine = `"max_size":2,"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category"}],"policy":{"name":"uniform"}`
-	for text, want := range map[string]string{
-		``:                            `the JSON ends early`,
-		`[]`:                          `wrong type: have a list, want an object`,
-		`{` + fine + `,"max_size":3}`: `/max_size: duplicate key`,
-		`{` + fine + `,"sizes":3}`:    `/sizes: unknown key "sizes": must be one of max_size, max_items, features, at_most, `,
-		`{"max_size":2,"features":[{"name":"a","kind":"number","scal":1}],"policy":{}}`: `/features/0/scal: unknown key "scal": must be one of name, kind, from, center, scale, `,
-		`{` + fine + `} {}`:                           `not JSON: `,
-		`{` + fine + `,"seed":-1}`:                    `/seed: `,
-		`{` + fine + `,"seed":1e300}`:                 `/seed: `,
-		`{` + fine + `,"rounds":"many"}`:              `/rounds: wrong type: have a string, want a whole number`,
-		`{` + fine + `,"rounds":0}`:                   `/rounds: 0: must be from 1 to 100000000`,
-		`{` + fine + `,"keep":0}`:                     `/keep: 0: must be from 1 to 1000`,
-		`{` + fine + `,"max_items":0}`:                `/max_items: 0: must be from 1 to 1000000`,
-		`{` + fine + `,"memory":10}`:                  `/memory: 10: must be at least `,
-		`{` + fine + `,"memory":9000000000000000000}`: `/memory: `,
-		`{"max_size":2,"max_items":1000000,"features":[{"name":"a","kind":"text","buckets":4096}],"policy":{}}`: `/max_items: 1000000: must be at most 16384 of 4096 columns each`,
-		`{` + fine + `,"mode":"lern"}`:                                                 `/mode: "lern": must be one of ["learn" "shadow" "explore" "experiment"]`,
-		`{` + fine + `,"record":"some"}`:                                               `/record: "some": must be one of ["shown" "all"]`,
-		`{` + fine + `,"explore_share":0.1}`:                                           `/explore_share: 0.1: is for the mode "explore"`,
-		`{` + fine + `,"mode":"explore","explore_share":0}`:                            `/explore_share: 0: must be in (0, 1]`,
-		`{` + fine + `,"explore":"slots"}`:                                             `/explore: "slots": is for the mode "explore"`,
-		`{` + fine + `,"mode":"explore","explore":"item"}`:                             `/explore: "item": must be one of ["sets" "slots"]`,
-		`{` + fine + `,"mode":"explore","explore_share":2}`:                            `/explore_share: 2: must be in (0, 1]`,
-		`{` + fine + `,"attribution_window":"soon"}`:                                   `/attribution_window: "soon": must be a duration such as "30m"`,
-		`{` + fine + `,"attribution_window":"-1s"}`:                                    `/attribution_window: "-1s": must be`,
-		`{` + fine + `,"at_most":[{"feature":"a","most":1}]}`:                          `/at_most/0/feature: "a": must be a category of items`,
-		`{` + fine + `,"at_most":[{"feature":"b","most":-1}]}`:                         `/at_most/0/most: -1: must not be negative`,
-		`{` + fine + `,"at_most":[{"feature":"b","most":2},{"feature":"b","most":1}]}`: `/at_most/1: "b" has a limit already`,
-		`{` + fine + `,"at_most":[{"items":["b"],"most":1}]}`:                          `/at_most/0/items: only requests have items`,
-		`{"max_size":2,"policy":{}}`:                                                   `/features: must name at least one feature`,
-		`{"max_size":2,"features":[{"name":"a","kind":"number"}],"policy":"x"}`:        `/policy: must be an object such as`,
-		`{"max_size":0,"features":[]}`:                                                 `/max_size: 0: must be from 1 to 1000`,
-	} {
-		_, err := decision.ParseConfig([]byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
-	}
-}
-
-// A configuration has one canonical form, with all that was left out.
-func TestCanonical(t *testing.T) {
-	a, err := decision.ParseConfig([]byte(`{"policy":{"b":1.0,"a":[ ]}, "attribution_window":"90s", "max_size":3,"features":[{"kind":"number","name":"price","default":1e0}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `{"attribution_window":"1m30s","features":[{"default":1,"from":"item","kind":"number","name":"price","scale":1}],"keep":8,"max_items":1000,"max_size":3,"memory":67108864,"mode":"learn","policy":{"a":[],"b":1},"record":"shown","rounds":100000,"seed":0}`
-	if have := string(a.Canonical()); have != want {
-		t.Errorf("have %s\nwant %s", have, want)
-	}
-	b, err := decision.ParseConfig(a.Canonical())
-	if err != nil || string(b.Canonical()) != want {
-		t.Errorf("read again: %s, %v", b.Canonical(), err)
-	}
-}
-
-const clothes = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["a","b"]},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"uniform"}}`
-
 func TestBadRequests(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: decision.NewLearner})
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	put(t, e, "home", clothes)
 	put(t, e, "shadow", strings.Replace(clothes, `"max_size"`, `"mode":"shadow","max_size"`, 1))
 	c, err := e.Config("home")
@@ -152,3 +93,25 @@ func TestBadRequests(t *testing.T) {
 		t.Errorf("a placement's name: %v", err)
 	}
 }
+
+// The errors come out of the engine with the field that they are about.
+func TestBadPolicyOfAPlacement(t *testing.T) {
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"feel-good-ts"}}`), 0)
+	if want := `/policy: feel-good-ts: learns from the items that were not shown, too: the placement must have "record": "all"`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"onl-mnl","lamda":3}}`), 0)
+	if want := `/policy: onl-mnl: unknown key "lamda": did you mean "lambda"?`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`), 0); err != nil {
+		t.Error(err)
+	}
+}
+
+const clothes = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["a","b"]},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"uniform"}}`

@@ -1,0 +1,68 @@
+package setup_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/setup"
+)
+
+func TestBadConfigs(t *testing.T) {
+	const fine = `"max_size":2,"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category"}],"policy":{"name":"uniform"}`
+	for text, want := range map[string]string{
+		``:                            `the JSON ends early`,
+		`[]`:                          `wrong type: have a list, want an object`,
+		`{` + fine + `,"max_size":3}`: `/max_size: duplicate key`,
+		`{` + fine + `,"sizes":3}`:    `/sizes: unknown key "sizes": must be one of max_size, max_items, features, at_most, `,
+		`{"max_size":2,"features":[{"name":"a","kind":"number","scal":1}],"policy":{}}`: `/features/0/scal: unknown key "scal": must be one of name, kind, from, center, scale, `,
+		`{` + fine + `} {}`:                           `not JSON: `,
+		`{` + fine + `,"seed":-1}`:                    `/seed: `,
+		`{` + fine + `,"seed":1e300}`:                 `/seed: `,
+		`{` + fine + `,"rounds":"many"}`:              `/rounds: wrong type: have a string, want a whole number`,
+		`{` + fine + `,"rounds":0}`:                   `/rounds: 0: must be from 1 to 100000000`,
+		`{` + fine + `,"keep":0}`:                     `/keep: 0: must be from 1 to 1000`,
+		`{` + fine + `,"max_items":0}`:                `/max_items: 0: must be from 1 to 1000000`,
+		`{` + fine + `,"memory":10}`:                  `/memory: 10: must be at least `,
+		`{` + fine + `,"memory":9000000000000000000}`: `/memory: `,
+		`{"max_size":2,"max_items":1000000,"features":[{"name":"a","kind":"text","buckets":4096}],"policy":{}}`: `/max_items: 1000000: must be at most 16384 of 4096 columns each`,
+		`{` + fine + `,"mode":"lern"}`:                                                 `/mode: "lern": must be one of ["learn" "shadow" "explore" "experiment"]`,
+		`{` + fine + `,"record":"some"}`:                                               `/record: "some": must be one of ["shown" "all"]`,
+		`{` + fine + `,"explore_share":0.1}`:                                           `/explore_share: 0.1: is for the mode "explore"`,
+		`{` + fine + `,"mode":"explore","explore_share":0}`:                            `/explore_share: 0: must be in (0, 1]`,
+		`{` + fine + `,"explore":"slots"}`:                                             `/explore: "slots": is for the mode "explore"`,
+		`{` + fine + `,"mode":"explore","explore":"item"}`:                             `/explore: "item": must be one of ["sets" "slots"]`,
+		`{` + fine + `,"mode":"explore","explore_share":2}`:                            `/explore_share: 2: must be in (0, 1]`,
+		`{` + fine + `,"attribution_window":"soon"}`:                                   `/attribution_window: "soon": must be a duration such as "30m"`,
+		`{` + fine + `,"attribution_window":"-1s"}`:                                    `/attribution_window: "-1s": must be`,
+		`{` + fine + `,"at_most":[{"feature":"a","most":1}]}`:                          `/at_most/0/feature: "a": must be a category of items`,
+		`{` + fine + `,"at_most":[{"feature":"b","most":-1}]}`:                         `/at_most/0/most: -1: must not be negative`,
+		`{` + fine + `,"at_most":[{"feature":"b","most":2},{"feature":"b","most":1}]}`: `/at_most/1: "b" has a limit already`,
+		`{` + fine + `,"at_most":[{"items":["b"],"most":1}]}`:                          `/at_most/0/items: only requests have items`,
+		`{"max_size":2,"policy":{}}`:                                                   `/features: must name at least one feature`,
+		`{"max_size":2,"features":[{"name":"a","kind":"number"}],"policy":"x"}`:        `/policy: must be an object such as`,
+		`{"max_size":0,"features":[]}`:                                                 `/max_size: 0: must be from 1 to 1000`,
+	} {
+		_, err := setup.Parse([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// A configuration has one canonical form, with all that was left out.
+func TestCanonical(t *testing.T) {
+	a, err := setup.Parse([]byte(`{"policy":{"b":1.0,"a":[ ]}, "attribution_window":"90s", "max_size":3,"features":[{"kind":"number","name":"price","default":1e0}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"attribution_window":"1m30s","features":[{"default":1,"from":"item","kind":"number","name":"price","scale":1}],"keep":8,"max_items":1000,"max_size":3,"memory":67108864,"mode":"learn","policy":{"a":[],"b":1},"record":"shown","rounds":100000,"seed":0}`
+	if have := string(a.Canonical()); have != want {
+		t.Errorf("have %s\nwant %s", have, want)
+	}
+	b, err := setup.Parse(a.Canonical())
+	if err != nil || string(b.Canonical()) != want {
+		t.Errorf("read again: %s, %v", b.Canonical(), err)
+	}
+}

@@ -1,0 +1,43 @@
+package setup
+
+import (
+	"vitrine/service/eventlog"
+	"vitrine/service/tally"
+)
+
+const (
+	// RecordBytes is the size of a remembered decision without its id, including its places in the index and among the
+	// open or the closed decisions.
+	RecordBytes = 136
+	// EvictedShare is the part of a placement's memory for the names of evicted decisions.
+	EvictedShare = 16
+)
+
+// Share is the part of a placement's memory for the rounds in the learner's queue, and the same again for
+// those in its journal.
+func (c *Config) Share() int { return c.Memory / 4 }
+
+// Bound returns the maximal bytes of a placement's decisions and rounds under any traffic: Memory for the
+// remembered decisions, a quarter of it for the rounds that wait for the learner, a quarter for the rounds
+// since its last checkpoint, a sixteenth for the names of evicted decisions, and a sixty-fourth for the counts of
+// items. The learner and its kept states come on top; their size depends on the policy, and some policies keep all
+// rounds.
+func (c *Config) Bound() int {
+	return c.Memory + 2*c.Share() + c.Memory/EvictedShare + tally.ItemBytes*tally.MaxItems(c.Memory) + c.schema.NamesBytes()
+}
+
+// maxRecord bounds the memory of a decision: its record and its round, whose rows come from the log.
+func (c *Config) maxRecord() int {
+	rows := c.MaxSize
+	if c.Record == "all" {
+		rows = c.MaxItems
+	}
+	return RecordBytes + MaxDecision + 16 + RoundBytes(min(rows*(c.schema.Width()+1), eventlog.MaxBatch/8), c.MaxSize)
+}
+
+// rowBytes returns the bytes of the numbers and of the places of the items shown. An allocator rounds up by
+// at most a quarter.
+func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
+
+// RoundBytes returns the bytes of a round while it waits for the learner.
+func RoundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
