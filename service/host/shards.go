@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +65,7 @@ func (s *service) runShards(ctx context.Context) error {
 	}
 	defer places.Close()
 	follow := s.Log.follows()
-	options.Shards = &server.Shards{Count: s.Log.Shards, Follow: follow, Places: places, Pass: pass(places)}
+	options.Shards = &server.Shards{Count: s.Log.Shards, Follow: follow, Places: places, Pass: pass(places.Ask), PassAtLength: pass(places.AskAtLength)}
 	answering := server.New(options)
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx)) // requests in progress need the logs
 	defer stopWorking()
@@ -124,7 +125,11 @@ func (s *service) keep(ctx context.Context, answering *server.Server, o server.O
 			if err != nil {
 				return nil, nil, err
 			}
-			stop, err := l.store.Serve(func(request []byte, most int) []byte { return answering.Passed(s.shard, request, most) })
+			stop, err := l.store.Serve(
+				func(request []byte, most int) []byte { return answering.Passed(s.shard, request, most) },
+				func(ctx context.Context, request []byte, to io.Writer) error {
+					return answering.PassedAtLength(ctx, s.shard, request, to)
+				})
 			if err != nil {
 				answering.Unmount(s.shard, err.Error())
 				return nil, nil, err
@@ -164,15 +169,15 @@ func (s *service) keep(ctx context.Context, answering *server.Server, o server.O
 	}
 }
 
-// pass returns the function that passes a request on to a process with a shard.
-func pass(places *natslog.Places) func(ctx context.Context, shard int, request []byte) ([]byte, error) {
-	return func(ctx context.Context, shard int, request []byte) ([]byte, error) {
-		answer, err := places.Ask(ctx, shard, request)
-		if errors.Is(err, natslog.ErrNobody) {
-			return nil, fmt.Errorf("%w: %w", server.ErrAway, err)
-		}
-		if errors.Is(err, nats.ErrMaxPayload) {
-			return nil, fmt.Errorf("%w: %w", server.ErrTooLong, err)
+// pass returns ask, which passes a request on to a process with a shard, with the errors that a server knows.
+func pass[T any](ask func(ctx context.Context, shard int, request []byte) (T, error)) func(ctx context.Context, shard int, request []byte) (T, error) {
+	return func(ctx context.Context, shard int, request []byte) (answer T, err error) {
+		answer, err = ask(ctx, shard, request)
+		switch {
+		case errors.Is(err, natslog.ErrNobody):
+			err = fmt.Errorf("%w: %w", server.ErrAway, err)
+		case errors.Is(err, nats.ErrMaxPayload):
+			err = fmt.Errorf("%w: %w", server.ErrTooLong, err)
 		}
 		return answer, err
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,11 +155,23 @@ func TestShards(t *testing.T) {
 	if strings.Count(metrics, `shard="1"`) != 1 || !strings.Contains(metrics, `vitrine_shard_follows{shard="1"} 0`) {
 		t.Error("more metrics of a shard that is not followed")
 	}
-	for _, path := range []string{"/v1/events?placement=a", "/v1/placements/a/export"} {
-		if text := third.ask(503, "GET", path, ""); !strings.Contains(text, "shard 3 is away") {
-			t.Errorf("%s: %s", path, text)
+	listening := request(t, "GET", third.url+"/v1/events?placement=a", "")
+	listening.Header.Set("Last-Event-ID", "0")
+	events, err := http.DefaultClient.Do(listening)
+	if err != nil || events.StatusCode != 200 {
+		t.Fatal(events, err)
+	}
+	lines := bufio.NewScanner(events.Body)
+	for seen := 0; seen < 2 && lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "event: offered") {
+			seen++
 		}
 	}
+	if lines.Err() != nil {
+		t.Error(lines.Err())
+	}
+	events.Body.Close()
+	third.ask(404, "GET", "/v1/placements/a/export", "") // the service that has shard 3 can make none
 
 	// A service ends: the others lead its shards, and the lists of one that follows some name what is missing.
 	first.stop()
@@ -175,6 +188,11 @@ func TestShards(t *testing.T) {
 	}
 	if text := third.ask(503, "POST", "/v1/placements/b/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`); !strings.Contains(text, "shard-away") || !strings.Contains(text, "shard 1 is away: no process that follows it answers") {
 		t.Error(text)
+	}
+	for _, path := range []string{"/v1/events?placement=a", "/v1/placements/a/export"} {
+		if text := third.ask(503, "GET", path, ""); !strings.Contains(text, "shard 3 is away") {
+			t.Errorf("%s: %s", path, text)
+		}
 	}
 	third.ask(503, "POST", "/v1/decisions/none/outcome", `{"choice":"i"}`)
 	third.ask(201, "POST", "/v1/placements/c/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -227,16 +228,16 @@ const (
 // listen sends events until the listener disconnects, does not keep up, or loses its key. One that names the last event
 // that it has seen first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
-	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
-	shards, plain, err := s.listened(c)
+	shards, plain, elsewhere, err := s.listened(c)
 	if err != nil {
 		return err
 	}
-	sub, ok := s.feed.subscribe(c, shards, s.limits.Subscribers, each)
-	if !ok {
-		p := problemf(http.StatusServiceUnavailable, "busy", "there are too many listeners: at most %d, and at most %d with one key", s.limits.Subscribers, each)
-		p.retry = "5"
-		return p
+	if elsewhere > 0 {
+		return s.listenElsewhere(c, elsewhere)
+	}
+	sub, err := s.subscribe(c, shards)
+	if err != nil {
+		return err
 	}
 	defer s.feed.leave(sub)
 	after, err := c.lastEvent(sub.shards, plain)
@@ -268,25 +269,57 @@ func (s *Server) listen(c *call) error {
 	return nil
 }
 
+// subscribe adds a listener to shards, within the limits.
+func (s *Server) subscribe(c *call, shards func() []*Shard) (*subscriber, error) {
+	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
+	sub, ok := s.feed.subscribe(c, shards, s.limits.Subscribers, each)
+	if !ok {
+		p := problemf(http.StatusServiceUnavailable, "busy", "there are too many listeners: at most %d, and at most %d with one key", s.limits.Subscribers, each)
+		p.retry = "5"
+		return nil, p
+	}
+	return sub, nil
+}
+
+// listenElsewhere passes a listener on to a process with the shard of its placement, until listeners here are to come back.
+func (s *Server) listenElsewhere(c *call, number int) error {
+	sub, err := s.subscribe(c, func() []*Shard { return nil })
+	if err != nil {
+		return err
+	}
+	defer s.feed.leave(sub)
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	c.ctx = ctx
+	go func() {
+		select {
+		case <-sub.messages: // closed
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return s.passAtLength(c, number)
+}
+
 // listened returns a function that returns the shards whose events a listener gets: those that are here, or that of the
-// placement in the query. The ids of events are plain if they are of one log for ever.
-func (s *Server) listened(c *call) (shards func() []*Shard, plain bool, err error) {
+// placement in the query. If that is not here its number is elsewhere. The ids of events are plain if they are of one log for ever.
+func (s *Server) listened(c *call) (shards func() []*Shard, plain bool, elsewhere int, err error) {
 	all := func() []*Shard { return s.here(c) }
 	name := c.URL.Query().Get("placement")
 	if !s.several() || name == "" {
-		return all, !s.several(), nil
+		return all, !s.several(), 0, nil
 	}
 	number, err := s.options.Shards.Places.Shard(c.Context(), name)
 	if err != nil || number == 0 {
-		return all, false, s.unplaced(err)
+		return all, false, 0, s.unplaced(err)
 	}
 	one := func() []*Shard {
 		return slices.DeleteFunc(all(), func(shard *Shard) bool { return shard.Number != number })
 	}
 	if len(one()) == 0 && c.mine(name) {
-		return nil, true, s.away(number, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
+		return nil, true, number, nil
 	}
-	return one, true, nil
+	return one, true, 0, nil
 }
 
 // lastEvent returns the last event of each shard that a listener has seen, by its header Last-Event-ID; none without it.

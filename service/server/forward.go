@@ -21,6 +21,7 @@ import (
 type relay struct {
 	toLeader bool // because it follows
 	shard    int  // because it does not have the log of the shard
+	atLength bool // and the answer may have no end
 }
 
 // relayKey is the key of the relay in the context of a request.

@@ -32,6 +32,8 @@ type Shards struct {
 	// Pass passes a request of a caller, in the form of HTTP/1.1, on to a process that follows a shard: its Passed has the
 	// answer. The error of a shard that no process follows is ErrAway, and that of a request that is too long ErrTooLong.
 	Pass func(ctx context.Context, shard int, request []byte) (answer []byte, err error)
+	// PassAtLength is the same of a request whose answer may have no end: its PassedAtLength writes the answer.
+	PassAtLength func(ctx context.Context, shard int, request []byte) (answer io.ReadCloser, err error)
 }
 
 // ErrAway is returned by Shards.Pass for a shard that no process follows.
@@ -185,7 +187,7 @@ func (s *Server) locate(c *call, rt *route) (done bool, err error) {
 			_, err = c.placementOf(id)
 		}
 		return false, err
-	case relayOf(c).shard > 0 && (rt.stream || len(s.here(c)) == 0): // the answer of a stream may have no end
+	case relayOf(c).shard > 0 && (rt.stream && !relayOf(c).atLength || len(s.here(c)) == 0):
 		return false, s.away(relayOf(c).shard, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
 	case name == "" && id == "" || rt.id == "":
 		return false, nil
@@ -436,8 +438,11 @@ func (c *call) leaveShard() {
 
 // passOn answers a call by a process that has the log of a shard.
 func (s *Server) passOn(c *call, rt *route, number int) error {
-	if rt.stream || relayOf(c) != (relay{}) {
-		return s.away(number, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
+	if rt.stream {
+		return s.passAtLength(c, number)
+	}
+	if err := s.onlyOnce(c, number); err != nil {
+		return err
 	}
 	request, err := s.requestOf(c, c.URL.RequestURI())
 	if err != nil {
@@ -450,20 +455,33 @@ func (s *Server) passOn(c *call, rt *route, number int) error {
 	return c.relay(a, text)
 }
 
+// onlyOnce refuses to pass a request on that was passed on.
+func (s *Server) onlyOnce(c *call, number int) error {
+	if relayOf(c) == (relay{}) {
+		return nil
+	}
+	return s.away(number, fmt.Errorf("%w here: ask a process that follows it", ErrAway))
+}
+
 // request asks a process that has the log of a shard.
 func (s *Server) request(ctx context.Context, c *call, number int, request []byte) (*http.Response, []byte, error) {
 	answer, err := s.options.Shards.Pass(ctx, number, request)
-	if errors.Is(err, ErrTooLong) {
-		return nil, nil, problemf(http.StatusServiceUnavailable, "shard-away", "the request has %d bytes, which is too long to be passed on: ask a process that follows shard %d", len(request), number)
-	}
 	if err != nil {
-		return nil, nil, s.away(number, err)
+		return nil, nil, s.unpassed(number, request, err)
 	}
 	a, text, err := readAnswer(answer, c.Request)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the answer of a process with shard %d: %w", number, err)
 	}
 	return a, text, nil
+}
+
+// unpassed is the problem of a request that cannot be passed on.
+func (s *Server) unpassed(number int, request []byte, err error) error {
+	if errors.Is(err, ErrTooLong) {
+		return problemf(http.StatusServiceUnavailable, "shard-away", "the request has %d bytes, which is too long to be passed on: ask a process that follows shard %d", len(request), number)
+	}
+	return s.away(number, err)
 }
 
 // away is the problem of a shard that cannot be asked.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -105,10 +106,11 @@ type sharded struct {
 	logs     [4]server.Shard // by number
 	passed   chan string     // the requests that were passed on
 	held     chan struct{}   // nil, or what they wait for
+	ended    chan int        // the shards whose answers at length have ended
 }
 
 func newSharded(t *testing.T, change func(*server.Options)) *sharded {
-	s := &sharded{service: &service{TB: t}, places: &places{of: map[string]int{}}, passed: make(chan string, 100)}
+	s := &sharded{service: &service{TB: t}, places: &places{of: map[string]int{}}, passed: make(chan string, 100), ended: make(chan int, 100)}
 	pass := func(to **server.Server, has func(int) bool) func(context.Context, int, []byte) ([]byte, error) {
 		return func(_ context.Context, shard int, request []byte) ([]byte, error) {
 			if !has(shard) {
@@ -122,8 +124,25 @@ func newSharded(t *testing.T, change func(*server.Options)) *sharded {
 			return (*to).Passed(shard, request, 5000), nil
 		}
 	}
+	atLength := func(to **server.Server, has func(int) bool) func(context.Context, int, []byte) (io.ReadCloser, error) {
+		return func(ctx context.Context, shard int, request []byte) (io.ReadCloser, error) {
+			if !has(shard) {
+				return nil, fmt.Errorf("%w: nobody", server.ErrAway)
+			}
+			from, in := io.Pipe()
+			go func() {
+				if err := (*to).PassedAtLength(ctx, shard, request, in); err != nil {
+					in.CloseWithError(io.ErrUnexpectedEOF)
+				}
+				in.Close()
+				s.ended <- shard
+			}()
+			return from, nil
+		}
+	}
+	theirs, ours := func(n int) bool { return n == 3 }, func(n int) bool { return n < 3 }
 	o := server.Options{Feed: new(server.Feed), Personalizer: true, Shards: &server.Shards{
-		Count: 3, Follow: []int{1, 2}, Places: s.places, Pass: pass(&s.other, func(n int) bool { return n == 3 }),
+		Count: 3, Follow: []int{1, 2}, Places: s.places, Pass: pass(&s.other, theirs), PassAtLength: atLength(&s.other, theirs),
 	}}
 	if change != nil {
 		change(&o)
@@ -131,7 +150,7 @@ func newSharded(t *testing.T, change func(*server.Options)) *sharded {
 	s.feed = o.Feed
 	t.Cleanup(s.feed.Close)
 	s.Server = server.New(o)
-	o.Feed, o.Shards = new(server.Feed), &server.Shards{Count: 3, Follow: []int{3}, Places: s.places, Pass: pass(&s.Server, func(n int) bool { return n < 3 })}
+	o.Feed, o.Shards = new(server.Feed), &server.Shards{Count: 3, Follow: []int{3}, Places: s.places, Pass: pass(&s.Server, ours), PassAtLength: atLength(&s.Server, ours)}
 	s.other = server.New(o)
 	for number := 1; number <= 3; number++ {
 		of := s.Server

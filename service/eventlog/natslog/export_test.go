@@ -84,3 +84,10 @@ func Sent(s *Store) uint64 { return s.conn.Stats().OutMsgs }
 func Age(s *Store, by time.Duration) {
 	s.lease.renewed.Store(new(time.Now().Add(-by)))
 }
+
+// SetAnswer sets the times of answers at length.
+func SetAnswer(beat, slow, silence time.Duration) (undo func()) {
+	b, w, l := answerBeat, answerSlow, answerSilence
+	answerBeat, answerSlow, answerSilence = beat, slow, silence
+	return func() { answerBeat, answerSlow, answerSilence = b, w, l }
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -382,11 +383,16 @@ func (p *Places) Ask(ctx context.Context, shard int, request []byte) ([]byte, er
 				continue
 			}
 		}
-		if errors.Is(err, nats.ErrNoResponders) {
-			return nil, fmt.Errorf("%w: %s of %s", ErrNobody, stream, p.of.where())
-		}
-		return nil, fmt.Errorf("asking a process at %s of %s: %w", stream, p.of.where(), err)
+		return nil, p.unanswered(stream, err)
 	}
+}
+
+// unanswered is the error of a request to the processes that have a log.
+func (p *Places) unanswered(stream string, err error) error {
+	if errors.Is(err, nats.ErrNoResponders) {
+		return fmt.Errorf("%w: %s of %s", ErrNobody, stream, p.of.where())
+	}
+	return fmt.Errorf("asking a process at %s of %s: %w", stream, p.of.where(), err)
 }
 
 // answerer returns a process that has the log of a stream.
@@ -425,19 +431,27 @@ func (p *Places) forget(stream string, gone answerer) {
 }
 
 // Serve answers requests to any process that has this log, each in a goroutine of its own, until stop is called.
-// most is the max size of an answer.
-func (s *Store) Serve(handle func(request []byte, most int) []byte) (stop func(), err error) {
+// most is the max size of an answer. Those of AskAtLength are answered by atLength, whose context ends when its answer is not
+// wanted any more, or at stop; an error breaks the answer off.
+func (s *Store) Serve(handle func(request []byte, most int) []byte, atLength func(ctx context.Context, request []byte, to io.Writer) error) (stop func(), err error) {
 	var running sync.WaitGroup
+	answering, stopAnswering := context.WithCancel(context.Background())
 	question := s.options.Stream + process
 	own := question + "." + rand.Text()
 	requests, err := s.conn.Subscribe(own, func(m *nats.Msg) {
+		if m.Header.Get(answerHeader) != "" {
+			running.Go(func() { s.answerAtLength(answering, m, atLength) })
+			return
+		}
 		running.Go(func() { _ = m.Respond(handle(m.Data, int(s.conn.MaxPayload()))) })
 	})
 	if err != nil {
+		stopAnswering()
 		return nil, fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
 	questions, err := s.conn.QueueSubscribe(question, "vitrine", func(m *nats.Msg) { _ = m.Respond([]byte(own)) })
 	if err != nil {
+		stopAnswering()
 		_ = requests.Unsubscribe()
 		return nil, fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
@@ -445,6 +459,7 @@ func (s *Store) Serve(handle func(request []byte, most int) []byte) (stop func()
 	return func() {
 		drain(questions)
 		drain(requests)
+		stopAnswering()
 		running.Wait()
 	}, nil
 }

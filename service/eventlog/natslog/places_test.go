@@ -130,7 +130,7 @@ func TestServe(t *testing.T) {
 		t.Error(err)
 	}
 	s := connect(t, natslog.Options{URL: url, Stream: natslog.ShardStream("", 2)})
-	stop, err := s.Serve(func(request []byte, most int) []byte { return fmt.Appendf(nil, "%s %v", request, most > 1<<16) })
+	stop, err := s.Serve(func(request []byte, most int) []byte { return fmt.Appendf(nil, "%s %v", request, most > 1<<16) }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestServeEnds(t *testing.T) {
 	defer p.Close()
 	s := connect(t, natslog.Options{URL: url})
 	for range 30 {
-		stop, err := s.Serve(func([]byte, int) []byte { return []byte("x") })
+		stop, err := s.Serve(func([]byte, int) []byte { return []byte("x") }, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestServeBesideOneThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := connect(t, natslog.Options{URL: url})
-	stop, err := s.Serve(func([]byte, int) []byte { return []byte("x") })
+	stop, err := s.Serve(func([]byte, int) []byte { return []byte("x") }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestServeBesideOneThatHangs(t *testing.T) {
 	}
 	// The one that was asked leaves, and another one comes.
 	stop()
-	if stop, err = s.Serve(func([]byte, int) []byte { return []byte("y") }); err != nil {
+	if stop, err = s.Serve(func([]byte, int) []byte { return []byte("y") }, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
