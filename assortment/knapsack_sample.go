@@ -12,9 +12,9 @@ import (
 
 // Sample implements [Sampler]: it draws the number of items and the weight of each group in
 // proportion to the number of sets with them, then of each class of items of one weight, and
-// then the items. It takes the time to count the sets, O(Pkc) for P classes and groups, where k
-// and c are the numbers of items and of units that a set can have, times the number of pairs of
-// them that the largest group has. It panics unless n is N.
+// then the items. It takes the time to count the sets, O(Pkcm) for P classes, where k and c are
+// the numbers of items and of units that a set can have, and m is the largest number of items
+// of a group. It panics unless n is N.
 func (s *Knapsack) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 	if s.slack {
 		return s.counts.Sample(dst, n, rng)
@@ -104,14 +104,73 @@ func (s *Knapsack) tallyOf(p portion, k, c int) *tally {
 	return t
 }
 
-// product counts the sets of parts side by side.
+// product counts the sets of parts side by side. A group with more kinds of sets than items is not counted by itself.
 func (s *Knapsack) product(parts []portion, k, c int) *tally {
 	t := newTally(0, 0)
 	t.of[0] = count{1, 0}
 	for _, p := range parts {
-		t = t.product(s.tallyOf(p, k, c), k, c)
+		o := s.tallyOf(p, k, c)
+		if p.class != nil || len(t.of) == 1 || o.kinds() <= s.steps(p.group) {
+			t = t.product(o, k, c)
+			continue
+		}
+		sum := newTally(k, c)
+		for _, own := range s.extend(t, p.group, k, c) {
+			sum.add(own, 0, 0, count{1, 0})
+		}
+		t = sum
 	}
 	return t
+}
+
+// extend counts the unions of a set of t and one of a group that have at most k items and c units, by the number of items of
+// the group. It takes one class after the other.
+func (s *Knapsack) extend(t *tally, group, k, c int) []*tally {
+	g := &s.groups[group]
+	by := make([]*tally, min(k, g.maximum)+1)
+	by[0] = t
+	for j := range by[1:] {
+		by[1+j] = newTally(0, 0)
+	}
+	rows, width := t.rows, t.width
+	for _, p := range s.portions(group) {
+		o := s.tallyOf(p, k, c)
+		width = min(c+1, width+o.width-1)
+		next := make([]*tally, len(by))
+		for j := range next {
+			next[j] = newTally(min(k, rows-1+j), width-1)
+		}
+		for j, t := range by {
+			if p.class == nil {
+				for i, own := range s.extend(t, p.group, k, c) {
+					if j+i < len(next) {
+						next[j+i].add(own, 0, 0, count{1, 0})
+					}
+				}
+				continue
+			}
+			for i := range min(o.rows, len(by)-j) {
+				next[j+i].add(t, i, i*p.class.units, o.at(i, i*p.class.units))
+			}
+		}
+		by = next
+	}
+	for j := range min(g.minimum, len(by)) {
+		by[j] = newTally(0, 0)
+	}
+	return by
+}
+
+// steps returns how many times extend adds a tally to another.
+func (s *Knapsack) steps(group int) (number int) {
+	for _, p := range s.portions(group) {
+		if p.class == nil {
+			number += s.steps(p.group)
+		} else {
+			number += p.class.cap + 1
+		}
+	}
+	return number * (s.groups[group].maximum + 1)
 }
 
 // sample appends k items of c units of the parts. It halves the parts, draws how many items and
@@ -180,21 +239,36 @@ func (t *tally) product(o *tally, k, c int) *tally {
 	p := newTally(min(k, t.rows+o.rows-2), min(c, t.width+o.width-2))
 	for j := range o.rows {
 		for d, n := range o.of[j*o.width:][:o.width] {
-			if n.m == 0 || d >= p.width {
-				continue
-			}
-			for i := range min(t.rows, p.rows-j) {
-				from := t.of[i*t.width:][:min(t.width, p.width-d)]
-				to := p.of[(i+j)*p.width+d:]
-				for e, m := range from {
-					if m.m != 0 {
-						to[e] = to[e].plus(m.times(n))
-					}
-				}
-			}
+			p.add(t, j, d, n)
 		}
 	}
 	return p
+}
+
+// add adds n times the sets of t, with k more items and c more units each. It leaves out those that have no cell.
+func (p *tally) add(t *tally, k, c int, n count) {
+	if n.m == 0 || c >= p.width {
+		return
+	}
+	for i := range min(t.rows, p.rows-k) {
+		from := t.of[i*t.width:][:min(t.width, p.width-c)]
+		to := p.of[(i+k)*p.width+c:]
+		for e, m := range from {
+			if m.m != 0 {
+				to[e] = to[e].plus(m.times(n))
+			}
+		}
+	}
+}
+
+// kinds returns the number of cells with sets.
+func (t *tally) kinds() (number int) {
+	for _, n := range t.of {
+		if n.m != 0 {
+			number++
+		}
+	}
+	return number
 }
 
 // draw draws a cell in proportion to its share.

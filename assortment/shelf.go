@@ -97,7 +97,7 @@ func (s *Shelf) Table() float64 {
 		if most > 0 {
 			candidates += most
 			unit = gcd(unit, s.weight[k])
-			room += min(most*s.weight[k], s.capacity-room)
+			room = min(s.capacity, plus(room, most, s.weight[k]))
 			lightest = min(lightest, s.weight[k])
 		}
 	}
@@ -108,7 +108,15 @@ func (s *Shelf) Table() float64 {
 	if q.Group != nil {
 		rows *= float64(min(q.Most, q.Size)) + 1
 	}
-	return float64(rows*float64(candidates+64)) * float64(room/max(unit, 1)+64)
+	return float64(rows*float64(candidates+64)) * (float64(room/max(unit, 1)) + 64)
+}
+
+// plus returns a + n·weight, or the largest number if that is larger.
+func plus(a, n, weight int) int {
+	if weight > 0 && n > (math.MaxInt-a)/weight {
+		return math.MaxInt
+	}
+	return a + n*weight
 }
 
 // Items returns N.
@@ -317,13 +325,13 @@ func (p *shelving) pack(s *Shelf) {
 			continue
 		}
 		maximum := min(root.maximum, p.fit(s, group, unit))
-		needed += p.add(s, group, unit, bundle{first: len(p.knapsack.groups), maximum: min(q.Most, maximum), capped: q.Most < maximum}, root.capped)
+		needed = plus(needed, 1, p.add(s, group, unit, bundle{first: len(p.knapsack.groups), maximum: min(q.Most, maximum), capped: q.Most < maximum}, root.capped))
 	}
 	for k := range p.knapsack.groups {
 		p.knapsack.groups[k].parent = len(p.knapsack.groups)
 	}
 	slices.SortFunc(p.single, func(i, j int) int { return cmp.Or(cmp.Compare(s.weightOf(j), s.weightOf(i)), cmp.Compare(i, j)) })
-	needed += p.add(s, p.single, unit, root, false)
+	needed = plus(needed, 1, p.add(s, p.single, unit, root, false))
 	p.knapsack.room = min(p.knapsack.room, needed)
 }
 
@@ -356,7 +364,7 @@ func (p *shelving) add(s *Shelf, items []int, unit int, g bundle, counted bool) 
 		c := class{items: items[from:to], units: a / unit, cap: min(to-from, g.maximum), free: a == 0 && !counted && !g.capped}
 		if c.units > 0 {
 			c.cap = min(c.cap, p.knapsack.room/c.units)
-			needed += min(c.cap*c.units, p.knapsack.room)
+			needed = plus(needed, c.cap, c.units)
 		}
 		p.classes = append(p.classes, c)
 	}

@@ -195,6 +195,19 @@ func TestShelvesThatAreRefused(t *testing.T) {
 	}
 }
 
+// Weights whose sum is no int are refused as those of other large tables.
+func TestShelfOfLargeWeights(t *testing.T) {
+	const large = math.MaxInt / 2
+	q := assortment.Quota{Size: 3, Group: make([]int32, 4), Most: 3}
+	if s, err := assortment.NewShelf(4, q, []int32{0, 0, 0, 1}, []int{large, large - 1}, math.MaxInt-1); !errors.Is(err, assortment.ErrTable) {
+		t.Errorf("%v, error %v, want %v", s, err, assortment.ErrTable)
+	}
+	c := onShelf(t, q, []int{large, large, large, 0}, math.MaxInt-1)
+	if s := c.MaxGain(nil, []float64{1, 2, 3, 4}); !slices.Equal(s, vitrine.Assortment{1, 2, 3}) {
+		t.Errorf("%v is the best set", s)
+	}
+}
+
 // The number of sets may be larger than a float64, and is that of sets without weights if all weigh 1.
 func TestDrawsFromManySets(t *testing.T) {
 	const n = 3000
@@ -216,5 +229,35 @@ func TestDrawsFromManySets(t *testing.T) {
 	c := onShelf(t, assortment.Quota{Size: 1000}, weights, 900)
 	if s := c.Sample(nil, n, rng); c.Propensity(n) != 0 || !c.Contains(s) || len(s) < 500 {
 		t.Errorf("%d items with propensity %v: most sets are large, and too many for a float64", len(s), c.Propensity(n))
+	}
+}
+
+// Groups with many kinds of sets are counted item by item: there is no product of two of them, which takes a minute if there are 20,000 units.
+func TestDrawsFromLargeGroups(t *testing.T) {
+	const n = 13
+	weights, group := make([]int, n), make([]int32, n)
+	for i := range n {
+		weights[i], group[i] = 1<<i, int32(i%2)
+	}
+	weights[0], weights[12] = 4, 100
+	for _, q := range []assortment.Quota{{Size: 7, Group: group, Most: 4}, {Size: 4, Group: group, Most: 5}} {
+		c := onShelf(t, q, weights, 3000)
+		sets := assortmenttest.Sets(c, n)
+		if got, want := c.Propensity(n), 1/float64(len(sets)-1); math.Abs(got-want) > 1e-12*want {
+			t.Errorf("%+v: the propensity is %v, want %v", q, got, want)
+		}
+		if s := c.Sample(nil, n, rand.New(rand.NewPCG(1, 1))); !c.Contains(s) || len(s) == 0 {
+			t.Errorf("%v is no set", s)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	const many = 60
+	weights, group = make([]int, many), make([]int32, many)
+	for i := range weights {
+		weights[i], group[i] = 1+rng.IntN(500), int32(i%3)
+	}
+	c := onShelf(t, assortment.Quota{Size: 10, Group: group, Most: 5}, weights, 3000)
+	if s := c.Sample(nil, many, rng); !c.Contains(s) || len(s) == 0 {
+		t.Errorf("%v is no set", s)
 	}
 }

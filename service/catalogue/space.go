@@ -17,10 +17,13 @@ const (
 // SpaceUnits returns a space or a capacity in millionths. ok is false if it is not a multiple of a millionth, up to the
 // rounding of sums of decimals such as 0.1 + 0.2, or if it is negative or more than 10⁹.
 func SpaceUnits(space float64) (units int64, ok bool) {
-	const rounding = 1e-14
+	const (
+		rounding    = 1e-14
+		maxRounding = 0.2 // of a unit: a float64 near 10⁹ is less exact than that
+	)
 	v := space * unitsOfSpace
 	whole := math.Round(v)
-	return int64(whole), space >= 0 && space <= maxSpace && math.Abs(v-whole) <= rounding*v
+	return int64(whole), space >= 0 && space <= maxSpace && math.Abs(v-whole) <= min(rounding*v, maxRounding)
 }
 
 // SpaceOf returns a number of millionths as a space.

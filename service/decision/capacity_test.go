@@ -400,12 +400,12 @@ func TestCapacityIsExplained(t *testing.T) {
 }
 
 func TestUnitsOfSpace(t *testing.T) {
-	for space, want := range map[float64]int64{0: 0, 1: 1e6, 0.1 + 0.2: 3e5, 1e-6: 1, 2.5: 25e5, 1e9: 1e15, 123456.789012: 123456789012} {
+	for space, want := range map[float64]int64{0: 0, 1: 1e6, 0.1 + 0.2: 3e5, 1e-6: 1, 2.5: 25e5, 1e9: 1e15, 999999999.999999: 999999999999999, 123456.789012: 123456789012} {
 		if units, ok := catalogue.SpaceUnits(space); !ok || units != want {
 			t.Errorf("%v: %d units, %v", space, units, ok)
 		}
 	}
-	for _, space := range []float64{-1, 1e-7, 1.0 / 3, 2e9, math.NaN(), math.Inf(1), 0.1234565} {
+	for _, space := range []float64{-1, 1e-7, 1.0 / 3, 2e9, math.NaN(), math.Inf(1), 0.1234565, 123456789.1234565, 999999999.0000005} {
 		if units, ok := catalogue.SpaceUnits(space); ok {
 			t.Errorf("%v: %d units", space, units)
 		}
