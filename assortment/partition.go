@@ -148,24 +148,30 @@ func (p *Partition) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrin
 // Propensity implements [Sampler].
 func (p *Partition) Propensity(n int) float64 { return p.laminar().Propensity(n) }
 
+// GroupsOf returns the groups of items by the numbers of their groups, in the order of their first items. A negative number
+// is of no group. A set has at most the maximum of each.
+func GroupsOf(numbers []int32, maximum int, name func(number int32) string) (groups []Group) {
+	at := map[int32]int{}
+	for i, number := range numbers {
+		if number < 0 {
+			continue
+		}
+		k, ok := at[number]
+		if !ok {
+			k = len(groups)
+			at[number] = k
+			groups = append(groups, Group{Name: name(number), Max: maximum})
+		}
+		groups[k].Items = append(groups[k].Items, i)
+	}
+	return groups
+}
+
 // laminar returns the same family as a tree.
 func (p *Partition) laminar() *Laminar {
 	p.drawing.Do(func() {
 		rules := Rules{Items: p.items, Max: p.quota.Size, Exclude: p.quota.Exclude}
-		at := map[int32]int{}
-		for i := range p.items {
-			g := p.quota.group(i)
-			if g < 0 {
-				continue
-			}
-			k, ok := at[g]
-			if !ok {
-				k = len(rules.Groups)
-				at[g] = k
-				rules.Groups = append(rules.Groups, Group{Name: fmt.Sprintf("group %d", g), Max: p.quota.Most})
-			}
-			rules.Groups[k].Items = append(rules.Groups[k].Items, i)
-		}
+		rules.Groups = GroupsOf(p.quota.Group, p.quota.Most, func(g int32) string { return fmt.Sprintf("group %d", g) })
 		l, err := NewLaminar(rules)
 		if err != nil {
 			panic(fmt.Sprintf("assortment: a partition is no laminar family: %v", err))

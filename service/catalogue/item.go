@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -142,24 +143,11 @@ func patched(item, patch *api.CatalogueItem) *api.CatalogueItem {
 			p.Features[at] = v
 		}
 	}
-	if patch.Revenue != nil {
-		p.Revenue = patch.Revenue
-	}
 	if patch.Groups != nil {
 		p.Groups = patch.Groups
 	}
-	if patch.Space != nil {
-		p.Space = patch.Space
-	}
-	if patch.Available != nil {
-		p.Available = patch.Available
-	}
-	if patch.ValidFrom != nil {
-		p.ValidFrom = patch.ValidFrom
-	}
-	if patch.ValidUntil != nil {
-		p.ValidUntil = patch.ValidUntil
-	}
+	p.Revenue, p.Space, p.Available = cmp.Or(patch.Revenue, p.Revenue), cmp.Or(patch.Space, p.Space), cmp.Or(patch.Available, p.Available)
+	p.ValidFrom, p.ValidUntil = cmp.Or(patch.ValidFrom, p.ValidFrom), cmp.Or(patch.ValidUntil, p.ValidUntil)
 	for name, v := range patch.Attributes {
 		if p.Attributes == nil {
 			p.Attributes = map[string]any{}

@@ -190,12 +190,7 @@ func (s *fold) adopt(p *placement, sequence uint64, time int64, b *eventlog.Lear
 	p.learned, p.standing = sequence, 0
 	p.configure(c, sequence)
 	s.conduct(p, sequence, time, nil)
-	p.turn(sequence, time, api.BegunByAdoption)
-	p.sound.Forget()
-	p.restartGuard(sequence)
-	s.trim(p, 0)
-	s.recharge(p, s.chargeOf(p), r.held)
-	s.forget(p)
+	s.replaced(p, sequence, time, api.BegunByAdoption, 0, r.held)
 	return nil
 }
 

@@ -258,11 +258,19 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 	s.retire(p)
 	s.begin(p, r.worker, c, sequence)
 	s.conduct(p, sequence, time, r.variants)
-	p.turn(sequence, time, api.BegunByReset)
-	s.trim(p, 0)
-	s.recharge(p, s.chargeOf(p), r.held)
-	s.forget(p)
+	s.replaced(p, sequence, time, api.BegunByReset, 0, r.held)
 	return nil
+}
+
+// replaced ends a change after which another learner decides, or an earlier state of it. The version spare is not forgotten. The
+// budget has reserved held bytes.
+func (s *fold) replaced(p *placement, sequence uint64, time int64, began string, spare uint64, held int64) {
+	p.sound.Forget()
+	p.restartGuard(sequence)
+	p.turn(sequence, time, began)
+	s.trim(p, spare)
+	s.recharge(p, s.chargeOf(p), held)
+	s.forget(p)
 }
 
 // prepared returns the learner that a caller has prepared, or prepares one: a placement in the log is not refused for its

@@ -79,12 +79,7 @@ func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.L
 	p.worker.queue.follow(sequence)
 	p.worker.send(task{what: toEndHistory})
 	s.conduct(p, sequence, time, nil)
-	p.turn(sequence, time, api.BegunByRelearning)
-	p.sound.Forget()
-	p.restartGuard(sequence)
-	s.trim(p, 0)
-	s.recharge(p, s.chargeOf(p), 0)
-	s.forget(p)
+	s.replaced(p, sequence, time, api.BegunByRelearning, 0, 0)
 	return nil
 }
 

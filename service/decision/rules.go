@@ -117,7 +117,7 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 	}
 	rules.Exclude = present(r.Exclude, index)
 	for _, l := range limits {
-		rules.Groups = append(rules.Groups, l.groups()...)
+		rules.Groups = append(rules.Groups, assortment.GroupsOf(l.of, l.most, l.name)...)
 	}
 	family, err := assortment.NewLaminar(rules)
 	if err != nil {
@@ -251,25 +251,6 @@ func (r *request) groupOf(s *feature.Schema, item *api.Item, name string, stored
 		values[value] = k
 	}
 	return k
-}
-
-// groups returns the groups with the candidates in them.
-func (g *grouping) groups() []assortment.Group {
-	var groups []assortment.Group
-	at := map[int32]int{}
-	for i, number := range g.of {
-		if number < 0 {
-			continue
-		}
-		k, ok := at[number]
-		if !ok {
-			k = len(groups)
-			at[number] = k
-			groups = append(groups, assortment.Group{Name: g.name(number), Max: g.most})
-		}
-		groups[k].Items = append(groups[k].Items, i)
-	}
-	return groups
 }
 
 // present returns where those of the ids are that the request has. A rule that says what not to show also holds

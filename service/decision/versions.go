@@ -138,13 +138,8 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 		}
 	}
 	p.learned, p.standing = sequence, b.Version
-	p.sound.Forget()
-	p.restartGuard(sequence)
-	p.turn(sequence, time, api.BegunByRollback)
 	w.send(task{what: toReturn, sequence: sequence, version: b.Version})
-	s.trim(p, b.Version)
-	s.recharge(p, s.chargeOf(p), 0)
-	s.forget(p)
+	s.replaced(p, sequence, time, api.BegunByRollback, b.Version, 0)
 	return nil
 }
 

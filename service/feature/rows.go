@@ -42,13 +42,8 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 			case c.From == "user" && i > 0:
 				copy(to, dst[c.from:c.from+c.size])
 			case c.From == "user":
-				var v api.Value
-				if len(user) > 0 {
-					v = user[c.slot]
-				}
-				c.count(&v, &clipped)
-				if message := c.encode(to, v); message != "" {
-					return 0, api.Fieldf("/user/"+api.Pointer(c.Name), "%s", message)
+				if err := c.encodeUser(to, user, &clipped); err != nil {
+					return 0, err
 				}
 			default:
 				if message := c.encode(to, items[i].Features[c.slot]); message != "" {
@@ -130,3 +125,16 @@ func (c *column) encode(to []float64, v api.Value) (message string) {
 
 // isFinite reports whether a learner accepts v as a feature.
 func isFinite(v float64) bool { return math.Abs(v) <= vitrine.MaxFeature }
+
+// encodeUser stores a user's value, a missing one if nothing is known of the user.
+func (c *column) encodeUser(to []float64, user api.Values, clipped *int) error {
+	var v api.Value
+	if len(user) > 0 {
+		v = user[c.slot]
+	}
+	c.count(&v, clipped)
+	if message := c.encode(to, v); message != "" {
+		return api.Fieldf("/user/"+api.Pointer(c.Name), "%s", message)
+	}
+	return nil
+}

@@ -138,13 +138,8 @@ func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
 			}
 			continue
 		}
-		var v api.Value
-		if len(user) > 0 {
-			v = user[c.slot]
-		}
-		c.count(&v, &clipped)
-		if message := c.encode(to, v); message != "" {
-			return 0, api.Fieldf("/user/"+api.Pointer(c.Name), "%s", message)
+		if err := c.encodeUser(to, user, &clipped); err != nil {
+			return 0, err
 		}
 	}
 	return clipped, nil
