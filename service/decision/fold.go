@@ -216,7 +216,7 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 	began := ""
 	switch {
 	case p == nil:
-		p = &placement{name: name, born: sequence}
+		p = &placement{facts: facts{name: name, born: sequence}}
 		s.placements[name] = p
 		s.begin(p, r.worker, c, sequence)
 		began = api.BegunByCreation

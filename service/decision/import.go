@@ -29,7 +29,7 @@ type Imported struct {
 func CheckImport(name string, c *setup.Config, m *Imported) error {
 	d := deciders.Get().(*decider)
 	defer d.release()
-	_, _, err := d.imported(view{placement: &placement{name: name}, config: c}, m)
+	_, _, err := d.imported(view{placement: &placement{facts: facts{name: name}}, config: c}, m)
 	if unseen := new(unseenError); errors.As(err, &unseen) {
 		return nil
 	}

@@ -12,14 +12,9 @@ import (
 
 	"vitrine"
 	"vitrine/service/api"
-	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/explain"
-	"vitrine/service/feature"
-	"vitrine/service/guard"
 	"vitrine/service/setup"
-	"vitrine/service/tally"
-	"vitrine/service/variants"
 )
 
 // snapshotter is a learner that can be saved. All learners of placements must be.
@@ -545,35 +540,6 @@ func (w *worker) rollBack(sequence, version uint64) {
 	if err != nil {
 		w.fail(err)
 	}
-}
-
-// frozen is a placement at an entry.
-type frozen struct {
-	name                   string
-	born, changed, learner uint64
-	canonical              []byte
-	values                 []feature.Seen // that categories have learned
-	numbers, learned       uint64
-	versions               []version
-	standing, rows         uint64
-	guard                  guard.Guard
-	tally                  tally.Tally
-	open, closed           []record
-	learners               []frozenLearner // the one that decides, the former ones, and the second one
-	relearning             *relearning     // nil if there is no second one
-	items                  *catalogue.Frozen
-	past                   []string
-	experiment             *variants.Experiment // nil if none runs
-	challengers            []frozenLearner
-}
-
-// frozenLearner is a learner of a placement at an entry.
-type frozenLearner struct {
-	frozenWorker
-	of        *worker
-	began     uint64
-	canonical []byte // its configuration
-	values    []feature.Seen
 }
 
 // frozenWorker is a learner at an entry.

@@ -15,33 +15,38 @@ import (
 	"vitrine/service/variants"
 )
 
-// placement is the state of a placement.
-type placement struct {
+// facts are the part of a placement's state that a snapshot has as it is.
+type facts struct {
 	name      string
 	born      uint64 // the entry that created it
 	changed   uint64 // the last entry that changed its configuration
-	charged   int64  // bytes, to the budget
 	learner   uint64 // the entry since which decisions have the rows of its learner
-	config    *setup.Config
-	canonical []byte
+	canonical []byte // the configuration
 
-	numbers    uint64    // the largest number of a decision
-	learned    uint64    // the last entry passed to the learner
-	rows       uint64    // the entry since which decisions have the present features
-	versions   []version // to roll back to, the oldest first
-	standing   uint64    // the version that is the learner's state, 0 if none is
+	numbers  uint64    // the largest number of a decision
+	learned  uint64    // the last entry passed to the learner
+	rows     uint64    // the entry since which decisions have the present features
+	versions []version // to roll back to, the oldest first
+	standing uint64    // the version that is the learner's state, 0 if none is
+	past     []string  // the reports of experiments that have ended, as canonical JSON
+	tally    tally.Tally
+	guard    guard.Guard
+}
+
+// placement is the state of a placement.
+type placement struct {
+	facts
+	charged    int64 // bytes, to the budget
+	config     *setup.Config
 	open       due
 	closed     shelf
 	departed   departed
-	tally      tally.Tally
 	pace       gauge.Pace
 	sound      guard.Soundness
-	guard      guard.Guard
 	worker     *worker     // the learner that decides
 	relearning *relearning // nil if none is under way
 	former     []*worker   // those that decided before and have versions, in the order in which they retired
 	experiment *experiment // nil if none runs
-	past       []string    // the reports of experiments that have ended, as canonical JSON
 	items      stock
 	upcoming   atomic.Uint64 // of live decisions: the largest number given out
 	proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica

@@ -78,7 +78,7 @@ func (s *fold) restoreRelearned(d decoder) error {
 }
 
 func (s *fold) restorePlacement(d decoder, name string) error {
-	p := &placement{name: name}
+	p := &placement{facts: facts{name: name}}
 	for _, v := range []*uint64{&p.born, &p.changed, &p.learner, &p.numbers, &p.learned} {
 		*v = d.Uint64()
 	}

@@ -11,9 +11,11 @@ import (
 
 	"vitrine"
 	"vitrine/internal/state"
+	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/setup"
+	"vitrine/service/variants"
 )
 
 // Snapshot returns the state after some entry of the log, and the entry. An engine opened with it replays
@@ -207,17 +209,35 @@ func VerifySnapshot(build func(setup.Spec) (vitrine.Learner, error), data []byte
 	return s.position.Sequence, err
 }
 
+// frozen is a placement at an entry.
+type frozen struct {
+	facts
+	values       []feature.Seen // that categories have learned
+	open, closed []record
+	learners     []frozenLearner // the one that decides, the former ones, and the second one
+	relearning   *relearning     // nil if there is no second one
+	items        *catalogue.Frozen
+	experiment   *variants.Experiment // nil if none runs
+	challengers  []frozenLearner
+}
+
+// frozenLearner is a learner of a placement at an entry.
+type frozenLearner struct {
+	frozenWorker
+	of        *worker
+	began     uint64
+	canonical []byte // its configuration
+	values    []feature.Seen
+}
+
 func (p *placement) freeze() *frozen {
 	f := &frozen{
-		name: p.name, born: p.born, changed: p.changed, learner: p.learner, canonical: p.canonical,
-		values:  p.config.Schema().Learned(),
-		numbers: p.numbers, learned: p.learned, versions: slices.Clone(p.versions), standing: p.standing, rows: p.rows, guard: p.guard.Copy(), tally: p.tally.Copy(),
-		open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
+		facts: p.facts, values: p.config.Schema().Learned(), open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
 	}
+	f.versions, f.guard, f.tally = slices.Clone(p.versions), p.guard.Copy(), p.tally.Copy()
 	if p.relearning != nil {
 		f.relearning = new(*p.relearning)
 	}
-	f.past = p.past
 	if p.experiment != nil {
 		f.experiment = p.experiment.Copy()
 	}
