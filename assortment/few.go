@@ -26,8 +26,9 @@ func NumFew(k, n int) (size int, ok bool) {
 type Few struct {
 	items   []int
 	revenue []float64
-	group   []int32
-	within  Partition // the family of the items
+	group   []int32 // of the items, limit after limit
+	limits  []Limit
+	include []int
 }
 
 // Maximize finds the best set within a quota of k items. largest are the size items of the largest utilities, or all with a
@@ -43,21 +44,23 @@ type Few struct {
 // Items with larger revenues join C, until there are none outside. ok is false if C becomes 16 times as large. If several
 // sets have the same expected revenue, up to rounding, [Maximize] may find another one of them.
 func (f *Few) Maximize(q Quota, r []float64, largest []int, size int, utilities func(items []int) []float64) (best vitrine.Assortment, ok bool) {
-	f.items = append(f.items[:0], largest...)
-	if q.hidesAny() {
-		f.items = slices.DeleteFunc(f.items, q.hides)
-	}
+	f.hold(&q, largest)
 	full, least := len(largest) == size, math.Inf(-1)
 	for {
 		u := utilities(f.items)
-		if full && math.IsInf(least, -1) && len(u) > 0 {
-			least = slices.Min(u)
+		if full && math.IsInf(least, -1) {
+			least = math.Inf(1)
+			for j, i := range f.items {
+				if !q.includes(i) {
+					least = min(least, u[j])
+				}
+			}
 		}
 		var revenue float64
 		best, revenue = f.among(best, &q, r, u)
 		had := len(f.items)
 		if full {
-			f.join(&q, r, f.bound(best, u, revenue, least, q.Size), fewGrowth*size)
+			f.join(&q, r, f.bound(&q, best, u, revenue, least), fewGrowth*size)
 		}
 		switch len(f.items) {
 		case had:
@@ -71,13 +74,32 @@ func (f *Few) Maximize(q Quota, r []float64, largest []int, size int, utilities 
 	}
 }
 
-// Among finds the best set within a quota of the given items, which increase and have the utilities u; r are the revenues
-// of all items. It returns where the items of the set are among those given, its expected revenue R, and the smallest gain
-// v_i (r_i − R) in it, 0 if it has fewer items than the quota allows. The quota must hide none of the items.
-func (f *Few) Among(dst vitrine.Assortment, q Quota, items []int, u, r []float64) (best vitrine.Assortment, revenue, gain float64) {
+// Among finds the best set within a quota of the given items, which increase, and of those that every set has. utilities
+// returns those of items, and r are the revenues of all items. It returns the set, its utilities, its expected revenue R, and the
+// smallest gain v_i (r_i − R) of an item in it that not every set has. That is 0 if the quota allows more items.
+func (f *Few) Among(dst vitrine.Assortment, q Quota, items []int, utilities func(items []int) []float64, r []float64) (best vitrine.Assortment, u []float64, revenue, gain float64) {
+	f.hold(&q, items)
+	all := utilities(f.items)
+	best, revenue = f.among(dst, &q, r, all)
+	gain = f.gain(&q, best, all, revenue, 0)
+	for k, j := range best {
+		u = append(u, all[j])
+		best[k] = f.items[j]
+	}
+	return best, u, revenue, gain
+}
+
+// hold makes C the given items, which increase, without those that the quota hides and with those that every set has.
+func (f *Few) hold(q *Quota, items []int) {
 	f.items = append(f.items[:0], items...)
-	best, revenue = f.among(dst, &q, r, u)
-	return best, revenue, f.gain(best, u, revenue, 0, q.Size)
+	if q.hidesAny() {
+		f.items = slices.DeleteFunc(f.items, q.hides)
+	}
+	if len(q.Include) > 0 {
+		f.items = append(f.items, q.Include...)
+		slices.Sort(f.items)
+		f.items = slices.Compact(f.items)
+	}
 }
 
 // among finds the best set within a quota of C, whose utilities are u.
@@ -90,34 +112,49 @@ func (f *Few) among(dst vitrine.Assortment, q *Quota, r, u []float64) (best vitr
 }
 
 // gain returns τ/v for the best set of C and log v.
-func (f *Few) gain(best vitrine.Assortment, u []float64, revenue, logV float64, k int) float64 {
-	if len(best) < k {
+func (f *Few) gain(q *Quota, best vitrine.Assortment, u []float64, revenue, logV float64) float64 {
+	if len(best) < q.Size {
 		return 0
 	}
 	tau := math.Inf(1)
 	for _, j := range best {
-		tau = min(tau, portable.Exp(u[j]-logV)*(f.revenue[j]-revenue))
+		if !q.includes(f.items[j]) {
+			tau = min(tau, portable.Exp(u[j]-logV)*(f.revenue[j]-revenue))
+		}
 	}
 	return tau
 }
 
 // family returns the sets of C within a quota, which hides none of its items.
 func (f *Few) family(q *Quota) vitrine.Constraint {
-	if q.Group == nil || q.Most <= 0 { // the items of C are in no group
+	within := Quota{Size: q.Size}
+	f.group = scratch.Grow(f.group, len(q.Limits)*len(f.items))
+	f.limits, f.include = f.limits[:0], f.include[:0]
+	for k, l := range q.Limits {
+		if l.Most <= 0 { // the items of C are in no such group
+			continue
+		}
+		group := f.group[k*len(f.items):][:len(f.items)]
+		for j, i := range f.items {
+			group[j] = l.Group[i]
+		}
+		f.limits = append(f.limits, Limit{group, l.Most})
+	}
+	for _, i := range q.Include {
+		j, _ := slices.BinarySearch(f.items, i)
+		f.include = append(f.include, j)
+	}
+	if len(f.limits) == 0 && len(f.include) == 0 {
 		return AtMost(q.Size)
 	}
-	f.group = scratch.Grow(f.group, len(f.items))
-	for j, i := range f.items {
-		f.group[j] = q.Group[i]
-	}
-	f.within.items, f.within.quota = len(f.items), Quota{Size: q.Size, Group: f.group, Most: q.Most}
-	return &f.within
+	within.Limits, within.Include = f.limits, f.include
+	return &Partition{items: len(f.items), quota: within}
 }
 
 // bound returns ρ, less what rounding may add to it, for the best set of C and the largest log v.
-func (f *Few) bound(best vitrine.Assortment, u []float64, revenue, least float64, k int) float64 {
+func (f *Few) bound(q *Quota, best vitrine.Assortment, u []float64, revenue, least float64) float64 {
 	const margin = 1e-9
-	return revenue + float64(f.gain(best, u, revenue, least, k)*(1-margin)) - float64(margin*revenue)
+	return revenue + float64(f.gain(q, best, u, revenue, least)*(1-margin)) - float64(margin*revenue)
 }
 
 // join adds the other items whose revenue is above rho, or is not comparable with it, until there are most of them.

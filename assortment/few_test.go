@@ -23,14 +23,23 @@ func TestFewOfMany(t *testing.T) {
 				u[i] = math.Inf(-1)
 			}
 		}
-		w := &workspace{c: k, b: &Bounds{Lower: u, Upper: u}, r: r, shift: math.Inf(1)}
+		c := vitrine.Constraint(k)
+		if seed%3 == 0 { // every set has an item whose utility is low
+			i := rng.IntN(n)
+			u[i] = -30
+			var err error
+			if c, err = NewPartition(n, Quota{Size: int(k) + 1, Include: []int{i}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := &workspace{c: c, b: &Bounds{Lower: u, Upper: u}, r: r, shift: math.Inf(1)}
 		want := vitrine.ExpectedRevenue(w.maximizeRevenue(), u, r)
 		if w.maximizeFew() != nil {
 			found++
 		}
-		s, have := Maximize(nil, k, u, r)
-		if !(have >= want*(1-1e-12)) || have != vitrine.ExpectedRevenue(s, u, r) || !k.Contains(s) || !slices.IsSorted(s) {
-			t.Errorf("seed %d, N = %d, %v: %v earns %v, the best set %v", seed, n, k, s, have, want)
+		s, have := Maximize(nil, c, u, r)
+		if !(have >= want*(1-1e-12)) || have != vitrine.ExpectedRevenue(s, u, r) || !c.Contains(s) || !slices.IsSorted(s) {
+			t.Errorf("seed %d, N = %d, %v: %v earns %v, the best set %v", seed, n, c, s, have, want)
 		}
 	}
 	if found < 50 {
@@ -38,20 +47,35 @@ func TestFewOfMany(t *testing.T) {
 	}
 }
 
-// The best set of given items is that of these items, and its smallest gain is 0 if the quota allows more.
+// The best set of given items is that of these items and of those that every set has, and its smallest gain is one of the
+// others; 0 if the quota allows more.
 func TestFewAmong(t *testing.T) {
-	items, r := []int{1, 3, 4}, []float64{9, 2, 9, 1, 3}
-	u := []float64{0.5, 0, -1}
-	for k, want := range []struct {
-		set  vitrine.Assortment
-		gain float64
-	}{1: {vitrine.Assortment{0}, math.Exp(0.5) * (2 - 2*math.Exp(0.5)/(1+math.Exp(0.5)))}, 3: {vitrine.Assortment{0, 2}, 0}} {
-		if k%2 == 0 {
-			continue
+	r, u := []float64{9, 2, 9, 1, 3, 0}, []float64{0, 0.5, 0, 0, -1, 0.25}
+	for _, c := range []struct {
+		q     Quota
+		items []int
+		want  vitrine.Assortment
+		least int // the item of the smallest gain, -1 for 0
+	}{
+		{Quota{Size: 1}, []int{1, 3, 4}, vitrine.Assortment{1}, 1},
+		{Quota{Size: 3}, []int{1, 3, 4}, vitrine.Assortment{1, 4}, -1},
+		{Quota{Size: 2, Exclude: []int{1}}, []int{1, 3, 4}, vitrine.Assortment{3, 4}, 3},
+		{Quota{Size: 2, Include: []int{5}}, []int{1, 3, 4}, vitrine.Assortment{1, 5}, 1},
+		{Quota{Size: 3, Include: []int{5}, Limits: []Limit{{[]int32{0, 1, 0, 1, 1, -1}, 1}}}, []int{1, 3, 4}, vitrine.Assortment{1, 5}, -1},
+	} {
+		utilities := func(items []int) (some []float64) {
+			for _, i := range items {
+				some = append(some, u[i])
+			}
+			return some
 		}
-		best, revenue, gain := new(Few).Among(nil, Quota{Size: k}, items, u, r)
-		if !slices.Equal(best, want.set) || math.Abs(gain-want.gain) > 1e-15 || revenue != vitrine.ExpectedRevenue(best, u, []float64{2, 1, 3}) {
-			t.Errorf("of %d items: %v earns %v with the gain %v, want %v and %v", k, best, revenue, gain, want.set, want.gain)
+		best, of, revenue, gain := new(Few).Among(nil, c.q, c.items, utilities, r)
+		want := 0.0
+		if c.least >= 0 {
+			want = math.Exp(u[c.least]) * (r[c.least] - revenue)
+		}
+		if !slices.Equal(best, c.want) || !slices.Equal(of, utilities(best)) || math.Abs(gain-want) > 1e-15 || revenue != vitrine.ExpectedRevenue(best, u, r) {
+			t.Errorf("%+v: %v of %v earns %v with the gain %v, want %v and %v", c.q, best, of, revenue, gain, c.want, want)
 		}
 	}
 }

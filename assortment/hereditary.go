@@ -13,6 +13,6 @@ func Hereditary(c vitrine.Constraint) bool {
 
 func (AtMost) hereditary() bool { return true }
 
-func (p *Partition) hereditary() bool { return true }
+func (p *Partition) hereditary() bool { return len(p.quota.Include) == 0 }
 
 func (s *Shelf) hereditary() bool { return true }

@@ -26,21 +26,36 @@ func groupsOf(n, groups int) []int32 {
 	return of
 }
 
+// halved returns groups that are each two of the given ones.
+func halved(groups []int32) []int32 {
+	of := make([]int32, len(groups))
+	for i, g := range groups {
+		if of[i] = g / 2; g < 0 {
+			of[i] = -1
+		}
+	}
+	return of
+}
+
 func TestPartition(t *testing.T) {
 	for _, n := range []int{0, 3, 8, 40} {
 		for _, q := range []assortment.Quota{
 			{Size: 3},
 			{Size: 3, Exclude: []int{0, 2}},
-			{Size: 4, Group: groupsOf(n, 2), Most: 1},
-			{Size: 3, Group: groupsOf(n, 3), Most: 2},
-			{Size: 2, Group: groupsOf(n, 2), Most: 0},
-			{Size: 5, Group: make([]int32, n), Most: 2},
-			{Size: 0, Group: groupsOf(n, 2), Most: 1},
+			{Size: 4, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 1}}},
+			{Size: 3, Limits: []assortment.Limit{{Group: groupsOf(n, 3), Most: 2}}},
+			{Size: 2, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 0}}},
+			{Size: 5, Limits: []assortment.Limit{{Group: make([]int32, n), Most: 2}}},
+			{Size: 3, Include: []int{1}, Exclude: []int{2}},
+			{Size: 4, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 1}}},
+			{Size: 4, Limits: []assortment.Limit{{Group: halved(groupsOf(n, 4)), Most: 3}, {Group: groupsOf(n, 4), Most: 2}}},
+			{Size: 5, Include: []int{1}, Limits: []assortment.Limit{{Group: groupsOf(n, 4), Most: 1}, {Group: halved(groupsOf(n, 4)), Most: 2}}},
+			{Size: 0, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 1}}},
 		} {
-			if q.Exclude != nil && n < 3 {
+			if (q.Exclude != nil || q.Include != nil) && n < 3 {
 				continue
 			}
-			t.Run(fmt.Sprintf("%d items, size %d, most %d, without %v", n, q.Size, q.Most, q.Exclude), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d items, size %d, %d limits, with %v, without %v", n, q.Size, len(q.Limits), q.Include, q.Exclude), func(t *testing.T) {
 				p, err := assortment.NewPartition(n, q)
 				if err != nil {
 					t.Fatal(err)
@@ -57,45 +72,40 @@ func TestPartitionIsLaminar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		n := 1 + rng.IntN([]int{20, 400, 12000}[rng.IntN(3)])
-		q := assortment.Quota{Size: 1 + rng.IntN(12), Group: make([]int32, n), Most: rng.IntN(4)}
-		rules := assortment.Rules{Items: n, Max: q.Size, Groups: make([]assortment.Group, 1+rng.IntN(2*n))}
-		for g := range rules.Groups {
-			rules.Groups[g].Max = q.Most
-		}
+		q, rules := nestedRules(rng, n)
 		u, r := make([]float64, n), make([]float64, n)
 		for i := range n {
-			g := rng.IntN(len(rules.Groups)+1) - 1
-			if q.Group[i] = int32(g); g >= 0 {
-				rules.Groups[g].Items = append(rules.Groups[g].Items, i)
-			}
-			if rng.IntN(20) == 0 {
-				q.Exclude = append(q.Exclude, i)
-			}
 			u[i], r[i] = math.Round(8*rng.NormFloat64())/4-2, math.Exp(rng.NormFloat64())
 		}
-		rules.Exclude = q.Exclude
 		p, err := assortment.NewPartition(n, q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree, err := assortment.NewLaminar(rules)
-		if err != nil {
-			t.Fatal(err)
+		tree, err1 := assortment.NewLaminar(rules)
+		if err != nil || err1 != nil {
+			if (err == nil) != (err1 == nil) {
+				t.Fatalf("%+v: %v, but %v", q, err, err1)
+			}
+			return
 		}
 		family, same := vitrine.Constraint(p), vitrine.Constraint(tree)
 		if rng.IntN(2) == 0 {
 			k := rng.IntN(q.Size + 1)
 			family, err = p.Limit(k)
-			if err != nil {
-				t.Fatal(err)
+			same, err1 = tree.Limit(k)
+			if err != nil || err1 != nil {
+				if (err == nil) != (err1 == nil) {
+					t.Fatalf("%+v, at most %d: %v, but %v", q, k, err, err1)
+				}
+				return
 			}
-			same, _ = tree.Limit(k)
 		}
 		if rng.IntN(2) == 0 {
-			if family, err = assortment.Floor(family, r, 0.5); err != nil {
-				t.Fatal(err)
+			family, err = assortment.Floor(family, r, 0.5)
+			same, err1 = assortment.Floor(same, r, 0.5)
+			if err != nil || err1 != nil {
+				if (err == nil) != (err1 == nil) {
+					t.Fatalf("%+v, with a floor: %v, but %v", q, err, err1)
+				}
+				return
 			}
-			same, _ = assortment.Floor(same, r, 0.5)
 		}
 		if got, want := family.MaxGain(nil, u), same.MaxGain(nil, u); !slices.Equal(got, want) {
 			t.Fatalf("%+v: the largest gains are those of %v, want %v", q, got, want)
@@ -111,22 +121,62 @@ func TestPartitionIsLaminar(t *testing.T) {
 	})
 }
 
+// nestedRules draws a quota among n items, with up to three limits whose groups are nested, and the same rules of a tree.
+func nestedRules(rng *rand.Rand, n int) (q assortment.Quota, rules assortment.Rules) {
+	q.Size = 1 + rng.IntN(12)
+	groups, inner := 1+rng.IntN(2*n), 1
+	of := make([]int32, n)
+	for i := range of {
+		of[i] = int32(rng.IntN(groups+1) - 1)
+	}
+	for range rng.IntN(4) {
+		l := assortment.Limit{Group: make([]int32, n), Most: rng.IntN(4) + inner/4}
+		at := map[int32]int{}
+		for i, g := range of {
+			if l.Group[i] = g / int32(inner); g < 0 || g%5 == 0 { // some inner groups are in no outer one
+				l.Group[i] = -1
+				continue
+			}
+			k, ok := at[l.Group[i]]
+			if !ok {
+				k = len(rules.Groups)
+				at[l.Group[i]] = k
+				rules.Groups = append(rules.Groups, assortment.Group{Max: l.Most})
+			}
+			rules.Groups[k].Items = append(rules.Groups[k].Items, i)
+		}
+		q.Limits = append(q.Limits, l)
+		inner *= 1 + rng.IntN(5)
+	}
+	rng.Shuffle(len(q.Limits), func(i, j int) { q.Limits[i], q.Limits[j] = q.Limits[j], q.Limits[i] })
+	for i := range n {
+		switch {
+		case rng.IntN(20) == 0:
+			q.Exclude = append(q.Exclude, i)
+		case rng.IntN(2*n) < 3:
+			q.Include = append(q.Include, i)
+		}
+	}
+	rules.Items, rules.Max, rules.Include, rules.Exclude = n, q.Size, q.Include, q.Exclude
+	return q, rules
+}
+
 // No item of a group may be shown. There are enough items for the search to begin with a few of them, and items with large
 // revenues join these.
 func TestPartitionHidesAmongMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	n := 12000
-	q := assortment.Quota{Size: 3, Group: make([]int32, n)}
+	group := make([]int32, n)
 	u, r := make([]float64, n), make([]float64, n)
 	var hidden []int
 	for i := range n {
-		q.Group[i] = int32(i%2) - 1
+		group[i] = int32(i%2) - 1
 		if i%2 == 1 {
 			hidden = append(hidden, i)
 		}
 		u[i], r[i] = rng.NormFloat64()-6, math.Exp(3*rng.NormFloat64())
 	}
-	p, err := assortment.NewPartition(n, q)
+	p, err := assortment.NewPartition(n, assortment.Quota{Size: 3, Limits: []assortment.Limit{{Group: group}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,10 +192,17 @@ func TestPartitionHidesAmongMany(t *testing.T) {
 
 func TestNewPartitionRefuses(t *testing.T) {
 	for want, q := range map[string]assortment.Quota{
-		"2 numbers of groups for 3 items": {Size: 1, Group: make([]int32, 2)},
-		"at most -1 of a group":           {Size: 1, Most: -1},
-		"must increase":                   {Size: 1, Exclude: []int{2, 1}},
-		"item 3 is outside [0, 3)":        {Size: 1, Exclude: []int{3}},
+		"2 numbers of groups for 3 items":               {Size: 1, Limits: []assortment.Limit{{Group: make([]int32, 2)}}},
+		"at most -1 of a group":                         {Size: 1, Limits: []assortment.Limit{{Group: make([]int32, 3), Most: -1}}},
+		"must increase":                                 {Size: 1, Exclude: []int{2, 1}},
+		"and those included, must":                      {Size: 2, Include: []int{2, 1}},
+		"item 3 is outside [0, 3)":                      {Size: 1, Exclude: []int{3}},
+		"item -1 is outside [0, 3)":                     {Size: 1, Include: []int{-1}},
+		"item 2 is both":                                {Size: 1, Include: []int{2}, Exclude: []int{1, 2}},
+		"item 1 is included twice":                      {Size: 3, Include: []int{1, 1}},
+		"at most 1, but 2 items are":                    {Size: 1, Include: []int{0, 1}},
+		"at most 1 of group 7, but 2":                   {Size: 3, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: []int32{7, 0, 7}, Most: 1}}},
+		"group 0 and group 5 share item 1, but neither": {Size: 3, Limits: []assortment.Limit{{Group: []int32{0, 0, 1}, Most: 1}, {Group: []int32{4, 5, 5}, Most: 1}}},
 	} {
 		if _, err := assortment.NewPartition(3, q); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", q, err, want)

@@ -7,13 +7,19 @@ import (
 	"vitrine"
 )
 
-// Quota bounds how many items are shown, in all and of each group. The sets within it are the independent sets of a
-// matroid: those of [AtMost], and those of a [Partition].
+// Quota bounds how many items are shown, in all and of each group. The sets within it are, but for the items that all of
+// them have, the independent sets of a matroid: those of [AtMost], and those of a [Partition].
 type Quota struct {
 	Size    int
-	Group   []int32 // of each item, negative for none; nil if no item has one
-	Most    int     // of the items of a group
+	Limits  []Limit // any two groups are disjoint, or one contains the other
+	Include []int   // items that every set has, in increasing order
 	Exclude []int   // items that are not shown, in increasing order
+}
+
+// Limit bounds how many items of each of some disjoint groups are shown.
+type Limit struct {
+	Group []int32 // of each item, negative for none
+	Most  int     // of the items of a group
 }
 
 // QuotaOf returns the quota of a family; ok is false if the family has none.
@@ -29,53 +35,86 @@ func QuotaOf(c vitrine.Constraint) (q Quota, ok bool) {
 	return Quota{}, false
 }
 
-// Allows reports whether a set is within the quota.
+// Allows reports whether a set may be shown, together with the items that every set has.
 func (q *Quota) Allows(s vitrine.Assortment) bool {
-	if len(s) > q.Size {
-		return false
-	}
+	size := len(q.Include)
 	for k, i := range s {
-		if q.hides(i) || q.count(s[:k], i) >= q.Most && q.group(i) >= 0 {
+		if q.includes(i) {
+			continue
+		}
+		if size++; size > q.Size || q.hides(i) {
 			return false
 		}
+		for _, l := range q.Limits {
+			if l.Group[i] >= 0 && q.count(&l, i, s[:k]) >= l.Most {
+				return false
+			}
+		}
 	}
-	return true
+	return size <= q.Size
 }
 
 // Ungrouped returns the quota of some of the items that this one does not hide, whatever their groups.
 func (q Quota) Ungrouped(size int) Quota {
-	q.Size = size
-	if q.Most > 0 {
-		q.Group = nil
+	q.Size, q.Include = size, nil
+	var hiding []Limit
+	for _, l := range q.Limits {
+		if l.Most <= 0 {
+			hiding = append(hiding, l)
+		}
 	}
+	q.Limits = hiding
 	return q
 }
 
+// includes reports whether every set has an item.
+func (q *Quota) includes(i int) bool { return among(q.Include, i) }
+
 // hides reports whether an item is in no set.
 func (q *Quota) hides(i int) bool {
-	if len(q.Exclude) > 0 {
-		if _, excluded := slices.BinarySearch(q.Exclude, i); excluded {
+	if among(q.Exclude, i) {
+		return true
+	}
+	if len(q.Include) > 0 {
+		if q.includes(i) {
+			return false
+		}
+		if len(q.Include) >= q.Size {
 			return true
 		}
 	}
-	return q.Most <= 0 && q.group(i) >= 0
+	for _, l := range q.Limits {
+		if l.Group[i] >= 0 && q.count(&l, i, nil) >= l.Most {
+			return true
+		}
+	}
+	return false
+}
+
+// among reports whether an item is among some in increasing order.
+func among(items []int, i int) bool {
+	if len(items) == 0 {
+		return false
+	}
+	_, ok := slices.BinarySearch(items, i)
+	return ok
 }
 
 // hidesAny reports whether the quota may hide an item.
-func (q *Quota) hidesAny() bool { return len(q.Exclude) > 0 || q.Group != nil && q.Most <= 0 }
-
-func (q *Quota) group(i int) int32 {
-	if q.Group == nil {
-		return -1
-	}
-	return q.Group[i]
+func (q *Quota) hidesAny() bool {
+	return len(q.Exclude) > 0 || len(q.Include) > 0 || slices.ContainsFunc(q.Limits, func(l Limit) bool { return l.Most <= 0 })
 }
 
-// count returns how many items of a set are in the group of item i.
-func (q *Quota) count(s []int, i int) (n int) {
-	g := q.group(i)
+// count returns how many items are in the group of item i, of those that every set has and the others of s.
+func (q *Quota) count(l *Limit, i int, s []int) (n int) {
+	g := l.Group[i]
+	for _, j := range q.Include {
+		if l.Group[j] == g {
+			n++
+		}
+	}
 	for _, j := range s {
-		if q.group(j) == g {
+		if l.Group[j] == g && !q.includes(j) {
 			n++
 		}
 	}
@@ -83,7 +122,7 @@ func (q *Quota) count(s []int, i int) (n int) {
 }
 
 // Ranking holds, of the items added so far, the set within a quota with the largest values, compared from the largest
-// down; of equal values the lower items. The order in which they are added does not matter: an item that is not in the best
+// down; of equal values the lower items. It does not hold the items that every set has. The order in which they are added does not matter: an item that is not in the best
 // set of some items is not in that of more of them (Edmonds 1971). It is a heap with the item to be replaced first at its
 // root.
 type Ranking struct {
@@ -110,7 +149,9 @@ func (r *Ranking) Threshold() float64 {
 }
 
 // Full reports whether the set has as many items as the quota allows.
-func (r *Ranking) Full() bool { return len(r.Items) == r.quota.Size }
+func (r *Ranking) Full() bool { return len(r.Items) == r.size() }
+
+func (r *Ranking) size() int { return r.quota.Size - len(r.quota.Include) }
 
 // AddAll adds the items from one on. No item before was higher.
 func (r *Ranking) AddAll(from int, values []float64) {
@@ -125,30 +166,46 @@ func (r *Ranking) AddAll(from int, values []float64) {
 
 // Add adds an item.
 func (r *Ranking) Add(i int, value float64) {
-	if !(value > r.minimum) || r.quota.Size == 0 {
+	if !(value > r.minimum) || r.size() <= 0 {
 		return
 	}
-	if r.Full() && r.before(i, value, 0) || r.quota.hides(i) {
+	if r.Full() && r.before(i, value, 0) || r.quota.hides(i) || r.quota.includes(i) {
 		return
 	}
 	at := 0 // the item that it replaces
-	if n := len(r.Items); r.quota.group(i) >= 0 && r.quota.count(r.Items, i) == r.quota.Most {
-		at = r.last(r.quota.group(i))
+	if l := r.tight(i); l != nil {
+		at = r.last(l, i)
 		if r.before(i, value, at) {
 			return
 		}
-	} else if !r.Full() {
+	} else if n := len(r.Items); !r.Full() {
 		r.Items, r.Values, at = append(r.Items, i), append(r.Values, value), n
 	}
 	r.Items[at], r.Values[at] = i, value
 	r.sift(at)
 }
 
-// last returns where the item of a group is that is replaced first.
-func (r *Ranking) last(group int32) int {
+// tight returns the limit of the innermost group of an item that can have no more items, nil if there is none. Of two such
+// groups the outer one has more of the set, or the same items of it.
+func (r *Ranking) tight(i int) (tight *Limit) {
+	least := 0
+	for k := range r.quota.Limits {
+		l := &r.quota.Limits[k]
+		if l.Group[i] < 0 {
+			continue
+		}
+		if n := r.quota.count(l, i, r.Items); n >= l.Most && (tight == nil || n < least) {
+			tight, least = l, n
+		}
+	}
+	return tight
+}
+
+// last returns where the item in the group of item i is that is replaced first. There is one.
+func (r *Ranking) last(l *Limit, i int) int {
 	last := -1
-	for j, i := range r.Items {
-		if r.quota.group(i) == group && (last < 0 || r.before(i, r.Values[j], last)) {
+	for j, other := range r.Items {
+		if l.Group[other] == l.Group[i] && (last < 0 || r.before(other, r.Values[j], last)) {
 			last = j
 		}
 	}
@@ -194,7 +251,7 @@ func (r *Ranking) swap(a, b int) {
 func (r *Ranking) best(dst vitrine.Assortment, q Quota, values []float64, minimum float64) vitrine.Assortment {
 	r.Reset(q, minimum)
 	r.AddAll(0, values)
-	dst = append(dst[:0], r.Items...)
+	dst = append(append(dst[:0], r.Items...), q.Include...)
 	slices.Sort(dst)
 	r.quota = Quota{} // it may be kept
 	return dst

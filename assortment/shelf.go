@@ -42,12 +42,14 @@ type Shelf struct {
 }
 
 // NewShelf returns the family of the sets of items within a quota that weigh at most the capacity. kind has the number of
-// each item's weight, and weight has the weights. It keeps the slices. It returns an error if a weight is negative, or if
-// the table of the program would exceed 2³² bits.
+// each item's weight, and weight has the weights. It keeps the slices. It returns an error if a weight is negative, if the
+// quota has several limits or includes items, or if the table of the program would exceed 2³² bits.
 func NewShelf(items int, q Quota, kind []int32, weight []int, capacity int) (*Shelf, error) {
 	switch {
 	case len(kind) != items:
 		return nil, fmt.Errorf("%d numbers of weights for %d items", len(kind), items)
+	case len(q.Limits) > 1 || len(q.Include) > 0:
+		return nil, fmt.Errorf("a quota of %d limits and %d items included: a shelf may have one limit, and includes none", len(q.Limits), len(q.Include))
 	case capacity < 0:
 		return nil, fmt.Errorf("capacity = %d: must not be negative", capacity)
 	}
@@ -76,7 +78,7 @@ func NewShelf(items int, q Quota, kind []int32, weight []int, capacity int) (*Sh
 		s.most[k] = min(n, within.quota.Size)
 		if a > capacity {
 			s.most[k] = 0
-		} else if a > 0 && within.quota.Group == nil {
+		} else if a > 0 && len(within.quota.Limits) == 0 {
 			s.most[k] = min(s.most[k], capacity/a)
 		}
 	}
@@ -105,8 +107,8 @@ func (s *Shelf) Table() float64 {
 	if lightest == 0 || s.capacity/lightest > q.Size {
 		rows += float64(min(q.Size, candidates))
 	}
-	if q.Group != nil {
-		rows *= float64(min(q.Most, q.Size)) + 1
+	for _, l := range q.Limits {
+		rows *= float64(min(l.Most, q.Size)) + 1
 	}
 	return float64(rows*float64(candidates+64)) * (float64(room/max(unit, 1)) + 64)
 }
@@ -300,6 +302,16 @@ type shelving struct {
 // pack makes them. It sorts the items.
 func (p *shelving) pack(s *Shelf) {
 	q := &s.within.quota
+	limit := Limit{}
+	if len(q.Limits) > 0 {
+		limit = q.Limits[0]
+	}
+	groupOf := func(i int) int32 {
+		if limit.Group == nil {
+			return -1
+		}
+		return limit.Group[i]
+	}
 	p.knapsack.room, p.units = s.capacity, p.units[:0]
 	unit := 0
 	for _, i := range p.items {
@@ -308,7 +320,7 @@ func (p *shelving) pack(s *Shelf) {
 	unit = max(unit, 1)
 	p.knapsack.room /= unit
 	slices.SortFunc(p.items, func(i, j int) int { // those in no group last, and the heaviest first
-		return cmp.Or(cmp.Compare(q.group(j), q.group(i)), cmp.Compare(s.weightOf(j), s.weightOf(i)), cmp.Compare(i, j))
+		return cmp.Or(cmp.Compare(groupOf(j), groupOf(i)), cmp.Compare(s.weightOf(j), s.weightOf(i)), cmp.Compare(i, j))
 	})
 	fit := p.fit(s, p.items, unit)
 	root := bundle{parent: -1, maximum: min(q.Size, fit), capped: q.Size < fit}
@@ -316,16 +328,16 @@ func (p *shelving) pack(s *Shelf) {
 	p.classes = slices.Grow(p.classes[:0], len(p.items)) // which bundles keep parts of
 	needed := 0
 	for from, to := 0, 0; from < len(p.items); from = to {
-		g := q.group(p.items[from])
-		for to++; to < len(p.items) && q.group(p.items[to]) == g; to++ {
+		g := groupOf(p.items[from])
+		for to++; to < len(p.items) && groupOf(p.items[to]) == g; to++ {
 		}
 		group := p.items[from:to]
-		if g < 0 || len(group) <= q.Most {
+		if g < 0 || len(group) <= limit.Most {
 			p.single = append(p.single, group...)
 			continue
 		}
 		maximum := min(root.maximum, p.fit(s, group, unit))
-		needed = plus(needed, 1, p.add(s, group, unit, bundle{first: len(p.knapsack.groups), maximum: min(q.Most, maximum), capped: q.Most < maximum}, root.capped))
+		needed = plus(needed, 1, p.add(s, group, unit, bundle{first: len(p.knapsack.groups), maximum: min(limit.Most, maximum), capped: limit.Most < maximum}, root.capped))
 	}
 	for k := range p.knapsack.groups {
 		p.knapsack.groups[k].parent = len(p.knapsack.groups)

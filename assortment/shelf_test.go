@@ -48,9 +48,9 @@ func TestShelf(t *testing.T) {
 			{assortment.Quota{Size: 3}, 0},
 			{assortment.Quota{Size: 3}, 100},
 			{assortment.Quota{Size: 0}, 8},
-			{assortment.Quota{Size: 40, Group: groupsOf(n, 2), Most: 1}, 9},
-			{assortment.Quota{Size: 4, Group: groupsOf(n, 2), Most: 2, Exclude: []int{1, 4}}, 8},
-			{assortment.Quota{Size: 3, Group: make([]int32, n), Most: 0}, 8},
+			{assortment.Quota{Size: 40, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 1}}}, 9},
+			{assortment.Quota{Size: 4, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 2}}, Exclude: []int{1, 4}}, 8},
+			{assortment.Quota{Size: 3, Limits: []assortment.Limit{{Group: make([]int32, n), Most: 0}}}, 8},
 		} {
 			if n > 0 || c.q.Exclude == nil {
 				t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) { assortmenttest.TestConstraint(t, onShelf(t, c.q, weights, c.capacity), n) })
@@ -61,7 +61,7 @@ func TestShelf(t *testing.T) {
 
 // drawShelf draws a quota, weights and a capacity of n items, and the same family as a knapsack.
 func drawShelf(t *rapid.T, n int) (q assortment.Quota, weights []int, capacity int, same *assortment.Knapsack) {
-	q = assortment.Quota{Size: rapid.IntRange(0, n+1).Draw(t, "size"), Most: rapid.IntRange(0, 3).Draw(t, "most")}
+	q = assortment.Quota{Size: rapid.IntRange(0, n+1).Draw(t, "size")}
 	rules := assortment.Rules{Items: n, Max: q.Size}
 	weights = rapid.SliceOfN(rapid.IntRange(0, 6), n, n).Draw(t, "weights")
 	unit := rapid.SampledFrom([]int{1, 3}).Draw(t, "unit")
@@ -73,11 +73,12 @@ func drawShelf(t *rapid.T, n int) (q assortment.Quota, weights []int, capacity i
 	}
 	rules.Exclude = q.Exclude
 	if rapid.Bool().Draw(t, "grouped") {
-		q.Group = rapid.SliceOfN(rapid.Int32Range(-1, 3), n, n).Draw(t, "groups")
+		l := assortment.Limit{Group: rapid.SliceOfN(rapid.Int32Range(-1, 3), n, n).Draw(t, "groups"), Most: rapid.IntRange(0, 3).Draw(t, "most")}
+		q.Limits = []assortment.Limit{l}
 		rules.Groups = make([]assortment.Group, 4)
-		for i, g := range q.Group {
+		for i, g := range l.Group {
 			if g >= 0 {
-				rules.Groups[g].Items, rules.Groups[g].Max = append(rules.Groups[g].Items, i), q.Most
+				rules.Groups[g].Items, rules.Groups[g].Max = append(rules.Groups[g].Items, i), l.Most
 			}
 		}
 	}
@@ -137,16 +138,16 @@ func TestShelfOfManyItems(t *testing.T) {
 		q := assortment.Quota{Size: 1 + rng.IntN(12)}
 		rules := assortment.Rules{Items: n, Max: q.Size}
 		if seed%2 == 0 {
-			q.Group, q.Most = make([]int32, n), 1+rng.IntN(2)
+			q.Limits = []assortment.Limit{{Group: make([]int32, n), Most: 1 + rng.IntN(2)}}
 			rules.Groups = make([]assortment.Group, 1+rng.IntN(30))
 		}
 		u, r, weights := make([]float64, n), make([]float64, n), make([]int, n)
 		for i := range n {
 			u[i], r[i], weights[i] = rng.NormFloat64()-3, math.Exp(rng.NormFloat64()), rng.IntN(1+rng.IntN(60))
-			if q.Group != nil {
+			for _, l := range q.Limits {
 				g := rng.IntN(len(rules.Groups))
-				q.Group[i] = int32(g)
-				rules.Groups[g].Items, rules.Groups[g].Max = append(rules.Groups[g].Items, i), q.Most
+				l.Group[i] = int32(g)
+				rules.Groups[g].Items, rules.Groups[g].Max = append(rules.Groups[g].Items, i), l.Most
 			}
 			if rng.IntN(20) == 0 {
 				q.Exclude = append(q.Exclude, i)
@@ -172,10 +173,12 @@ func TestShelvesThatAreRefused(t *testing.T) {
 		weight   []int
 		capacity int
 	}{
-		"capacity = -1: must not be negative":         {assortment.Quota{Size: 1}, []int32{0}, []int{1}, -1},
-		"weight = -2: must not be negative":           {assortment.Quota{Size: 1}, []int32{0, 1}, []int{1, -2}, 5},
-		"2 numbers of weights for 1 items":            {assortment.Quota{Size: 1}, []int32{0, 0}, []int{1}, 5},
-		"at most -1 of a group: must not be negative": {assortment.Quota{Size: 1, Most: -1}, []int32{0}, []int{1}, 5},
+		"capacity = -1: must not be negative":                                                     {assortment.Quota{Size: 1}, []int32{0}, []int{1}, -1},
+		"weight = -2: must not be negative":                                                       {assortment.Quota{Size: 1}, []int32{0, 1}, []int{1, -2}, 5},
+		"2 numbers of weights for 1 items":                                                        {assortment.Quota{Size: 1}, []int32{0, 0}, []int{1}, 5},
+		"at most -1 of a group: must not be negative":                                             {assortment.Quota{Size: 1, Limits: []assortment.Limit{{Group: []int32{0}, Most: -1}}}, []int32{0}, []int{1}, 5},
+		"a quota of 2 limits and 0 items included: a shelf may have one limit, and includes none": {assortment.Quota{Size: 1, Limits: make([]assortment.Limit, 2)}, []int32{0}, []int{1}, 5},
+		"a quota of 0 limits and 1 items included: a shelf may have one limit, and includes none": {assortment.Quota{Size: 1, Include: []int{0}}, []int32{0}, []int{1}, 5},
 	} {
 		items := len(c.kind)
 		if want[0] == '2' {
@@ -198,7 +201,7 @@ func TestShelvesThatAreRefused(t *testing.T) {
 // Weights whose sum is no int are refused as those of other large tables.
 func TestShelfOfLargeWeights(t *testing.T) {
 	const large = math.MaxInt / 2
-	q := assortment.Quota{Size: 3, Group: make([]int32, 4), Most: 3}
+	q := assortment.Quota{Size: 3, Limits: []assortment.Limit{{Group: make([]int32, 4), Most: 3}}}
 	if s, err := assortment.NewShelf(4, q, []int32{0, 0, 0, 1}, []int{large, large - 1}, math.MaxInt-1); !errors.Is(err, assortment.ErrTable) {
 		t.Errorf("%v, error %v, want %v", s, err, assortment.ErrTable)
 	}
@@ -240,7 +243,7 @@ func TestDrawsFromLargeGroups(t *testing.T) {
 		weights[i], group[i] = 1<<i, int32(i%2)
 	}
 	weights[0], weights[12] = 4, 100
-	for _, q := range []assortment.Quota{{Size: 7, Group: group, Most: 4}, {Size: 4, Group: group, Most: 5}} {
+	for _, q := range []assortment.Quota{{Size: 7, Limits: []assortment.Limit{{Group: group, Most: 4}}}, {Size: 4, Limits: []assortment.Limit{{Group: group, Most: 5}}}} {
 		c := onShelf(t, q, weights, 3000)
 		sets := assortmenttest.Sets(c, n)
 		if got, want := c.Propensity(n), 1/float64(len(sets)-1); math.Abs(got-want) > 1e-12*want {
@@ -256,7 +259,7 @@ func TestDrawsFromLargeGroups(t *testing.T) {
 	for i := range weights {
 		weights[i], group[i] = 1+rng.IntN(500), int32(i%3)
 	}
-	c := onShelf(t, assortment.Quota{Size: 10, Group: group, Most: 5}, weights, 3000)
+	c := onShelf(t, assortment.Quota{Size: 10, Limits: []assortment.Limit{{Group: group, Most: 5}}}, weights, 3000)
 	if s := c.Sample(nil, many, rng); !c.Contains(s) || len(s) == 0 {
 		t.Errorf("%v is no set", s)
 	}

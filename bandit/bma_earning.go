@@ -3,6 +3,8 @@ package bandit
 import (
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/kernel"
@@ -88,9 +90,7 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 		for k := range sets {
 			w.take(family, sets[k].items, sets[k].u, x.Revenue, sets[k].revenue)
 		}
-		s = append(vitrine.Assortment{}, w.taken...)
-		slices.Sort(s)
-		return s, true
+		return w.shown(q), true
 	}
 	return nil, false
 }
@@ -99,24 +99,26 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 // false if the set that the slot has earns more.
 func (o *mixture) solve(w *mixtureScratch, set *slotSet, k int, q assortment.Quota, items []int, z standardisation, x *vitrine.Context) (gain float64, ok bool) {
 	w.some = append(w.some[:0], items...)
-	w.some = slices.DeleteFunc(w.some, func(i int) bool { return !q.Allows([]int{i}) })
 	slices.Sort(w.some)
-	u := scratch.Grow(w.sampled, len(w.some))
-	w.sampled = u
-	for from := 0; from < len(w.some); from += indexRows {
-		to := min(from+indexRows, len(w.some))
-		rows := o.standardised(&w.items, z, w.rows.Rows(x.Features, w.some[from:to]))
-		o.fillBlock(w, w, rows, k, k+1, func(int) []float64 { return u[from:to] })
-	}
-	clamp(u)
-	best, revenue, gain := w.few.Among(w.best, q, w.some, u, x.Revenue)
-	w.best = best
+	best, u, revenue, gain := w.few.Among(nil, q, w.some, func(items []int) []float64 {
+		w.sampled = o.slotUtilities(w.sampled, w, k, items, z, x.Features)
+		clamp(w.sampled)
+		return w.sampled
+	}, x.Revenue)
 	if revenue < (1-margin/2)*set.revenue {
 		return 0, false
 	}
-	set.revenue, set.items, set.u = revenue, set.items[:0], set.u[:0]
-	for _, j := range best {
-		set.items, set.u = append(set.items, w.some[j]), append(set.u, u[j])
-	}
+	set.items, set.u, set.revenue = best, u, revenue
 	return gain, true
+}
+
+// slotUtilities returns the sampled utilities of a slot for some items of x, in dst.
+func (o *mixture) slotUtilities(dst []float64, w *mixtureScratch, k int, items []int, z standardisation, x *mat.Dense) []float64 {
+	dst = scratch.Grow(dst, len(items))
+	for from := 0; from < len(items); from += indexRows {
+		to := min(from+indexRows, len(items))
+		rows := o.standardised(&w.items, z, w.rows.Rows(x, items[from:to]))
+		o.fillBlock(w, w, rows, k, k+1, func(int) []float64 { return dst[from:to] })
+	}
+	return dst
 }

@@ -36,10 +36,16 @@ func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.
 // already, and there is always one more in the set that may be added (Edmonds 1971).
 func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisation, x *mat.Dense) (s vitrine.Assortment, ok bool) {
 	each := q
-	each.Size = min(q.Size, len(w.expert))
+	if each.Size = min(q.Size, len(w.expert)); each.Size < q.Size && len(q.Include) > 0 {
+		return nil, false
+	}
 	best := o.rank(w, 1, each, z, x, nil)
 	s = make(vitrine.Assortment, 0, each.Size)
-	for _, b := range best[:each.Size] {
+	for k, b := range best[:each.Size] {
+		if len(q.Include) > 0 {
+			b.Items = append(b.Items, q.Include...)
+			b.Values = append(b.Values, o.slotUtilities(w.sampled, w, k, q.Include, z, x)...)
+		}
 		next, maximum := -1, math.Inf(-1)
 		for j, i := range b.Items {
 			if v := b.Values[j]; (v > maximum || v == maximum && i < next) && !slices.Contains(s, i) && q.Allows(append(s, i)) {

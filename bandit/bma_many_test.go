@@ -42,14 +42,21 @@ func TestManyItems(t *testing.T) {
 		}
 		return r
 	}
-	q, groups := assortment.Quota{Size: 4, Group: make([]int32, n), Most: 1}, make([]assortment.Group, 5)
+	limit, pairs := assortment.Limit{Group: make([]int32, n), Most: 1}, assortment.Limit{Group: make([]int32, n), Most: 2}
+	groups := make([]assortment.Group, 8)
 	for i := range n {
 		g := i % 7 % 5
-		q.Group[i] = int32(g)
+		limit.Group[i], pairs.Group[i] = int32(g), int32(g/2)
 		groups[g].Items, groups[g].Max = append(groups[g].Items, i), 1
+		groups[5+g/2].Items, groups[5+g/2].Max = append(groups[5+g/2].Items, i), 2
 	}
-	partition, err := assortment.NewPartition(n, q)
-	tree, err1 := assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups})
+	partition, err := assortment.NewPartition(n, assortment.Quota{Size: 4, Limits: []assortment.Limit{limit}})
+	tree, err1 := assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups[:5]})
+	if err != nil || err1 != nil {
+		t.Fatal(err, err1)
+	}
+	pinned, err := assortment.NewPartition(n, assortment.Quota{Size: 4, Limits: []assortment.Limit{pairs, limit}, Include: []int{7, 9001}})
+	pins, err1 := assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups, Include: []int{7, 9001}})
 	if err != nil || err1 != nil {
 		t.Fatal(err, err1)
 	}
@@ -77,7 +84,7 @@ func TestManyItems(t *testing.T) {
 		for seed := range seeds {
 			draws := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
 			for _, family := range []struct{ limit, same vitrine.Constraint }{
-				{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree}, {rest, same},
+				{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree}, {rest, same}, {pinned, pins},
 			} {
 				limit := family.limit
 				whole, mapped := &vitrine.Context{Features: x, Revenue: r, Feasible: limit}, &vitrine.Context{Features: a, Revenue: r, Feasible: limit}

@@ -235,7 +235,6 @@ type mixtureScratch struct {
 	view    scratch.Matrix
 	some    []int     // items
 	sampled []float64 // utilities of these
-	best    vitrine.Assortment
 	rows    scratch.Matrix
 	few     assortment.Few
 }
@@ -295,10 +294,8 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 		}
 		s.take(family, s.answers[k], s.u, r, s.earned[k])
 	}
-	if assortment.Hereditary(family) {
-		answer := append(vitrine.Assortment{}, s.taken...)
-		slices.Sort(answer)
-		return answer
+	if q, ok := assortment.QuotaOf(family); ok || assortment.Hereditary(family) {
+		return s.shown(q)
 	}
 	z := s.z[(len(s.expert)-1)*n:][:n]
 	for i := range s.gain {
@@ -308,6 +305,13 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 		s.gain[i] = 4 * maxSample * float64(n)
 	}
 	return append(vitrine.Assortment{}, s.ask(family)...)
+}
+
+// shown returns the items taken and those that every set within a quota has.
+func (s *mixtureScratch) shown(q assortment.Quota) vitrine.Assortment {
+	answer := append(append(vitrine.Assortment{}, s.taken...), q.Include...)
+	slices.Sort(answer)
+	return slices.Compact(answer)
 }
 
 // maximize finds the best assortment under the sampled utilities of a slot.
@@ -357,6 +361,9 @@ func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment
 
 // stands reports whether a set of the family has all items taken.
 func (s *mixtureScratch) stands(family vitrine.Constraint) bool {
+	if q, ok := assortment.QuotaOf(family); ok {
+		return q.Allows(s.taken)
+	}
 	if assortment.Hereditary(family) {
 		return family.Contains(s.taken)
 	}

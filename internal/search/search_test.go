@@ -162,21 +162,39 @@ func TestSearchIsExact(t *testing.T) {
 
 // quota returns a quota among n items, of at most k, and the same family as a tree.
 func quota(t interface{ Fatal(...any) }, rng *rand.Rand, n, k int) (assortment.Quota, vitrine.Constraint) {
-	q := assortment.Quota{Size: k, Group: make([]int32, n), Most: 1 + rng.IntN(3)}
-	rules := assortment.Rules{Items: n, Max: k, Groups: make([]assortment.Group, 1+rng.IntN(20))}
-	for g := range rules.Groups {
-		rules.Groups[g].Max = q.Most
+	q := assortment.Quota{Size: k}
+	rules := assortment.Rules{Items: n, Max: k}
+	groups := 1 + rng.IntN(20)
+	of := make([]int32, n)
+	for i := range of {
+		of[i] = int32(rng.IntN(groups+1) - 1)
 	}
-	for i := range q.Group {
-		g := rng.IntN(len(rules.Groups)+1) - 1
-		if q.Group[i] = int32(g); g >= 0 {
-			rules.Groups[g].Items = append(rules.Groups[g].Items, i)
+	for inner := int32(1); inner <= 4; inner += 1 + rng.Int32N(3)*inner { // groups of groups
+		l := assortment.Limit{Group: make([]int32, n), Most: 1 + rng.IntN(3)}
+		limited := make([]assortment.Group, groups)
+		for i, g := range of {
+			if l.Group[i] = -1; g >= 0 {
+				l.Group[i] = g / inner
+				limited[g/inner].Items, limited[g/inner].Max = append(limited[g/inner].Items, i), l.Most
+			}
 		}
+		if inner > 1 && rng.IntN(2) == 0 || inner == 3 { // which may cross
+			continue
+		}
+		q.Limits, rules.Groups = append(q.Limits, l), append(rules.Groups, limited...)
+		if inner > 1 {
+			break
+		}
+	}
+	for i := range n {
 		if rng.IntN(10) == 0 {
 			q.Exclude = append(q.Exclude, i)
 		}
 	}
-	rules.Exclude = q.Exclude
+	if i := rng.IntN(n); rng.IntN(3) == 0 && !slices.Contains(q.Exclude, i) {
+		q.Include = []int{i}
+	}
+	rules.Exclude, rules.Include = q.Exclude, q.Include
 	p, err := assortment.NewPartition(n, q)
 	if err != nil {
 		t.Fatal(err)

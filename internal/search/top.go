@@ -41,7 +41,7 @@ func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, q a
 			s.best.Add(i, w.best.Values[j])
 		}
 	}
-	answer := append(make(vitrine.Assortment, 0, s.quota.Size), s.best.Items...)
+	answer := append(append(make(vitrine.Assortment, 0, s.quota.Size), s.best.Items...), q.Include...)
 	slices.Sort(answer)
 	return answer
 }

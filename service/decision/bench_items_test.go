@@ -17,27 +17,32 @@ func BenchmarkDecideByIDs(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
 		for _, policy := range []string{"greedy", "ucb-mnl", "auto"} {
 			for _, equal := range []bool{true, false} {
-				b.Run(fmt.Sprintf("%d/%s/equal=%v", n, policy, equal), func(b *testing.B) { decideByIDs(b, n, policy, equal) })
+				b.Run(fmt.Sprintf("%d/%s/equal=%v", n, policy, equal), func(b *testing.B) { decideByIDs(b, n, policy, equal, &api.Request{}) })
 			}
 		}
 	}
 }
 
-// BenchmarkLimitsByIDs shows at most two items of each of 5000 brands, without or with a limit of a group.
+// pinned is the item that every set has.
+var pinned = itemID(7)
+
+// BenchmarkLimitsByIDs shows at most two items of each of 5000 brands, without or with a limit of a group, and that with an
+// item which must be shown.
 func BenchmarkLimitsByIDs(b *testing.B) {
 	limits := []api.Limit{{Attribute: "brand", Most: 2}, {Group: "sale", Most: 4}}
+	rules := []api.Request{{}, {AtMost: limits[:1]}, {AtMost: limits}, {AtMost: limits, Include: []string{pinned}}}
 	for _, n := range []int{100_000, 1_000_000} {
 		for _, policy := range []string{"ucb-mnl", "auto"} {
 			for _, equal := range []bool{true, false} {
-				for k := range 3 {
-					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, k), func(b *testing.B) { decideByIDs(b, n, policy, equal, limits[:k]...) })
+				for k, r := range rules {
+					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, k), func(b *testing.B) { decideByIDs(b, n, policy, equal, &r) })
 				}
 			}
 		}
 	}
 }
 
-func decideByIDs(b *testing.B, n int, policy string, equal bool, limits ...api.Limit) {
+func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Request) {
 	e := opened(b, decision.Options{Store: new(memlog.Store)})
 	features := numbers(10)[1:]
 	for j := range 5 {
@@ -49,7 +54,7 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, limits ...api.L
 	var items []api.CatalogueItem
 	for i := range r.Items {
 		item := api.CatalogueItem{ID: r.Items[i].ID, Features: r.Items[i].Features}
-		if limits != nil {
+		if request.AtMost != nil {
 			brand := i * 7919 % 5000
 			item.Attributes = map[string]any{"brand": fmt.Sprint("b", brand)}
 			if brand%2 == 0 { // groups are nested
@@ -62,7 +67,7 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, limits ...api.L
 		items = append(items, item)
 	}
 	putItems(b, e, "home", items)
-	request := &api.Request{AtMost: limits}
+	request.User = nil
 	for j := range 5 {
 		request.User = append(request.User, api.Number(fmt.Sprintf("u%d", 4-j), float64(j)/5))
 	}

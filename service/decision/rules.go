@@ -107,9 +107,13 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 		}
 		limits = append(limits, r.grouping(c.Schema(), l, fmt.Sprintf("at_most %d", i), index))
 	}
-	if r.Include == nil && len(limits) <= 1 {
-		return r.quota(size, limits, index)
+	if r.capacity(c) == nil || r.Include == nil && len(limits) <= 1 {
+		if family, err := r.partition(size, limits, index); err == nil {
+			return family, nil
+		}
 	}
+	// The tree is for a knapsack of these rules, for rules that leave no set, which it says in their words, and for a limit
+	// that bounds nothing and crosses another.
 	rules := assortment.Rules{Items: r.len(), Max: size, Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
@@ -126,18 +130,20 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 	return family, nil
 }
 
-// quota returns the sets within one limit at most, without items that must be shown.
-func (r *request) quota(size int, limits []grouping, index map[string]int) (vitrine.Constraint, error) {
+// partition returns the sets that obey the rules of a request, and an error if it cannot tell that these are in order.
+func (r *request) partition(size int, limits []grouping, index map[string]int) (vitrine.Constraint, error) {
 	q := assortment.Quota{Size: size, Exclude: present(r.Exclude, index)}
+	var err error
+	if q.Include, err = find("/include", r.Include, index); err != nil {
+		return nil, err
+	}
 	slices.Sort(q.Exclude)
+	slices.Sort(q.Include)
+	q.Include = slices.Compact(q.Include)
 	for _, l := range limits {
-		q.Group, q.Most = l.of, l.most
+		q.Limits = append(q.Limits, assortment.Limit{Group: l.of, Most: l.most})
 	}
-	family, err := assortment.NewPartition(r.len(), q)
-	if err != nil {
-		return nil, api.Fieldf("", "%v", err)
-	}
-	return family, nil
+	return assortment.NewPartition(r.len(), q)
 }
 
 // grouping is a limit on the candidates: each group may have at most that number of items shown.
