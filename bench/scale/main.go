@@ -9,6 +9,7 @@
 //	costs.go    the constants
 //	plan.go     how many shards and processes a rate takes, what they answer with, where it breaks
 //	measure.go  the measurements
+//	append.go   what the writers of shards append: bench/shards.sh
 package main
 
 import (
@@ -40,6 +41,8 @@ func run(ctx context.Context, args []string) error {
 		}
 		plan(out, c, planned)
 		return nil
+	case len(args) == 5 && args[0] == "append": // of bench/shards.sh
+		return appendTo(ctx, out, args[1], args[2:])
 	case len(args) == 3 && args[0] == "visit": // of measure
 		rounds, err := strconv.Atoi(args[2])
 		if err != nil {

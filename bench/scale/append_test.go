@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"vitrine/service/eventlog/natslog"
+)
+
+// Each caller's entries are in the log of its shard, and every shard has some.
+func TestAppendFor(t *testing.T) {
+	var stores []*natslog.Store
+	for range 2 {
+		s, err := natslog.Open(t.Context(), natslog.Options{Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		stores = append(stores, s)
+	}
+	a, err := appendFor(t.Context(), stores, [][]byte{[]byte("a decision"), []byte("an outcome")}, 8, 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := uint64(0)
+	for _, s := range stores {
+		x, err := s.Extent(t.Context())
+		if err != nil || x.Last == 0 {
+			t.Errorf("%+v, %v: a shard without entries", x, err)
+		}
+		total += x.Last
+	}
+	if uint64(a.entries) != total || a.frames < 2 || a.frames > a.entries || a.p50 > a.p99 || a.p99 > a.took {
+		t.Errorf("%s of %d entries", fmt.Sprintf("%+v", a), total)
+	}
+	stores[1].Close()
+	if _, err := appendFor(t.Context(), stores, [][]byte{[]byte("a decision")}, 2, 10*time.Millisecond); err == nil {
+		t.Error("appends to a log that is closed fail unseen")
+	}
+}
