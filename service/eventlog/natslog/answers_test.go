@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"testing"
 	"time"
 
@@ -77,11 +78,13 @@ func TestAnswersAtLength(t *testing.T) {
 	quiet.Close()
 	<-ended
 	quiet = ask(t.Context(), "quiet")
-	go stop()
+	var stopping sync.WaitGroup
+	stopping.Go(stop)
 	if text, err := io.ReadAll(quiet); string(text) != "first" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%q, %v, want that it breaks off with its process", text, err)
 	}
 	<-ended
+	stopping.Wait()
 }
 
 // A process whose machine is gone in the middle of an answer is waited for a while. One of an earlier program answers in one message.
