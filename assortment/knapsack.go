@@ -49,6 +49,7 @@ type Knapsack struct {
 
 	counting sync.Once
 	sets     *tally
+	large    bool // there may be too many of them for a float64
 }
 
 // bundle is a group of counts, without the pinned items.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 )
 
@@ -54,11 +55,24 @@ func (s *Knapsack) counted(n int) *tally {
 // tally counts the nonempty sets.
 func (s *Knapsack) tally() *tally {
 	root := len(s.groups) - 1
+	s.large = s.isLarge()
 	t := s.tallyOf(portion{group: root}, s.groups[root].maximum, s.room)
 	if len(s.pinned) == 0 {
-		t.of[0] = count{}
+		t.set(0, 0, count{})
 	}
 	return t
+}
+
+// isLarge reports whether there may be too many sets for a float64: no more than (N + 1)^K.
+func (s *Knapsack) isLarge() bool {
+	const most = 1000 // bits
+	items := 1.0
+	for _, g := range s.groups {
+		for _, c := range g.classes {
+			items += float64(len(c.items))
+		}
+	}
+	return float64(s.groups[len(s.groups)-1].maximum)*math.Log2(items) > most
 }
 
 // portion is a part of a group: a group within it, or the items of a class.
@@ -90,33 +104,32 @@ func (s *Knapsack) tallyOf(p portion, k, c int) *tally {
 		if units > 0 {
 			k = min(k, c/units)
 		}
-		t := newTally(k, k*units)
-		n := count{1, 0}
+		t := newTally(k, k*units, s.large)
+		n := count{0.5, 1}
 		for j := range k + 1 {
-			*t.cell(j, j*units) = n
+			t.set(j, j*units, n)
 			n = n.times(countOf(float64(len(p.class.items)-j) / float64(j+1)))
 		}
 		return t
 	}
 	g := &s.groups[p.group]
 	t := s.product(s.portions(p.group), min(k, g.maximum), c)
-	clear(t.of[:min(g.minimum, t.rows)*t.width])
+	t.clear(g.minimum)
 	return t
 }
 
 // product counts the sets of parts side by side. A group with more kinds of sets than items is not counted by itself.
 func (s *Knapsack) product(parts []portion, k, c int) *tally {
-	t := newTally(0, 0)
-	t.of[0] = count{1, 0}
+	t := one(s.large)
 	for _, p := range parts {
 		o := s.tallyOf(p, k, c)
-		if p.class != nil || len(t.of) == 1 || o.kinds() <= s.steps(p.group) {
+		if p.class != nil || t.rows*t.width == 1 || o.kinds() <= s.steps(p.group) {
 			t = t.product(o, k, c)
 			continue
 		}
-		sum := newTally(k, c)
+		sum := newTally(k, c, s.large)
 		for _, own := range s.extend(t, p.group, k, c) {
-			sum.add(own, 0, 0, count{1, 0})
+			sum.add(own, 0, 0, count{0.5, 1})
 		}
 		t = sum
 	}
@@ -130,7 +143,7 @@ func (s *Knapsack) extend(t *tally, group, k, c int) []*tally {
 	by := make([]*tally, min(k, g.maximum)+1)
 	by[0] = t
 	for j := range by[1:] {
-		by[1+j] = newTally(0, 0)
+		by[1+j] = newTally(0, 0, s.large)
 	}
 	rows, width := t.rows, t.width
 	for _, p := range s.portions(group) {
@@ -138,13 +151,13 @@ func (s *Knapsack) extend(t *tally, group, k, c int) []*tally {
 		width = min(c+1, width+o.width-1)
 		next := make([]*tally, len(by))
 		for j := range next {
-			next[j] = newTally(min(k, rows-1+j), width-1)
+			next[j] = newTally(min(k, rows-1+j), width-1, s.large)
 		}
 		for j, t := range by {
 			if p.class == nil {
 				for i, own := range s.extend(t, p.group, k, c) {
 					if j+i < len(next) {
-						next[j+i].add(own, 0, 0, count{1, 0})
+						next[j+i].add(own, 0, 0, count{0.5, 1})
 					}
 				}
 				continue
@@ -156,7 +169,7 @@ func (s *Knapsack) extend(t *tally, group, k, c int) []*tally {
 		by = next
 	}
 	for j := range min(g.minimum, len(by)) {
-		by[j] = newTally(0, 0)
+		by[j] = newTally(0, 0, s.large)
 	}
 	return by
 }
@@ -201,26 +214,60 @@ func (s *Knapsack) sample(dst vitrine.Assortment, parts []portion, k, c int, rng
 // tally has numbers of sets, by how many items and units they have.
 type tally struct {
 	rows, width int
-	of          []count // rows×width
+	of          []float64 // rows×width
+	large       []count   // instead, if there may be too many sets for a float64
 }
 
-func newTally(k, c int) *tally {
-	return &tally{rows: k + 1, width: c + 1, of: make([]count, (k+1)*(c+1))}
+func newTally(k, c int, large bool) *tally {
+	t := &tally{rows: k + 1, width: c + 1}
+	if n := t.rows * t.width; large {
+		t.large = make([]count, n)
+	} else {
+		t.of = make([]float64, n)
+	}
+	return t
 }
 
-func (t *tally) cell(k, c int) *count { return &t.of[k*t.width+c] }
+// one counts the empty set.
+func one(large bool) *tally {
+	t := newTally(0, 0, large)
+	t.set(0, 0, count{0.5, 1})
+	return t
+}
+
+func (t *tally) set(k, c int, n count) {
+	if at := k*t.width + c; t.large != nil {
+		t.large[at] = n
+	} else {
+		t.of[at] = math.Ldexp(n.m, n.e)
+	}
+}
 
 // at returns the number of sets of k items and c units.
 func (t *tally) at(k, c int) count {
-	if k < 0 || k >= t.rows || c < 0 || c >= t.width {
+	switch {
+	case k < 0 || k >= t.rows || c < 0 || c >= t.width:
 		return count{}
+	case t.large != nil:
+		return t.large[k*t.width+c]
 	}
-	return *t.cell(k, c)
+	return countOf(t.of[k*t.width+c])
+}
+
+// clear removes the sets of less than k items.
+func (t *tally) clear(k int) {
+	if n := min(k, t.rows) * t.width; t.large != nil {
+		clear(t.large[:n])
+	} else {
+		clear(t.of[:n])
+	}
 }
 
 func (t *tally) total() (sum count) {
-	for _, n := range t.of {
-		sum = sum.plus(n)
+	for k := range t.rows {
+		for c := range t.width {
+			sum = sum.plus(t.at(k, c))
+		}
 	}
 	return sum
 }
@@ -236,10 +283,10 @@ func (t *tally) propensity() float64 {
 
 // product counts the unions of a set of t and one of o that have at most k items and c units.
 func (t *tally) product(o *tally, k, c int) *tally {
-	p := newTally(min(k, t.rows+o.rows-2), min(c, t.width+o.width-2))
+	p := newTally(min(k, t.rows+o.rows-2), min(c, t.width+o.width-2), t.large != nil)
 	for j := range o.rows {
-		for d, n := range o.of[j*o.width:][:o.width] {
-			p.add(t, j, d, n)
+		for d := range o.width {
+			p.add(t, j, d, o.at(j, d))
 		}
 	}
 	return p
@@ -250,12 +297,16 @@ func (p *tally) add(t *tally, k, c int, n count) {
 	if n.m == 0 || c >= p.width {
 		return
 	}
+	size := min(t.width, p.width-c)
 	for i := range min(t.rows, p.rows-k) {
-		from := t.of[i*t.width:][:min(t.width, p.width-c)]
-		to := p.of[(i+k)*p.width+c:]
-		for e, m := range from {
+		from, to := i*t.width, (i+k)*p.width+c
+		if p.large == nil {
+			kernel.Axpy(p.of[to:][:size], math.Ldexp(n.m, n.e), t.of[from:][:size])
+			continue
+		}
+		for e, m := range t.large[from:][:size] {
 			if m.m != 0 {
-				to[e] = to[e].plus(m.times(n))
+				p.large[to+e] = p.large[to+e].plus(m.times(n))
 			}
 		}
 	}
@@ -263,9 +314,11 @@ func (p *tally) add(t *tally, k, c int, n count) {
 
 // kinds returns the number of cells with sets.
 func (t *tally) kinds() (number int) {
-	for _, n := range t.of {
-		if n.m != 0 {
-			number++
+	for k := range t.rows {
+		for c := range t.width {
+			if t.at(k, c).m != 0 {
+				number++
+			}
 		}
 	}
 	return number
@@ -295,7 +348,7 @@ func (t *tally) draw(rng *rand.Rand, share func(k, c int) count) (k, c int) {
 	return k, c
 }
 
-// count is a number m·2^e, 0 or with m in [½, 1): there are too many sets for a float64.
+// count is a number m·2^e, 0 or with m in [½, 1).
 type count struct {
 	m float64
 	e int
