@@ -160,6 +160,7 @@ type workspace struct {
 	items      []int              // to be tightened
 	exact      Bounds             // of known utilities
 	few        Few
+	screened   Ranking
 	some       []float64 // utilities of a few items
 	iterations int
 }
@@ -170,7 +171,12 @@ func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bo
 	w.c, w.b, w.r, w.hidden = c, b, r, Hidden(c)
 	w.shift, w.iterations = math.Inf(1), 0 // no weights yet
 	k, ranks := c.(ranker)
+	shelf, ok := c.(*Shelf)
+	if ok {
+		s = w.maximizeShelf(shelf)
+	}
 	switch {
+	case s != nil:
 	case !EqualRevenues(r):
 		if s = w.maximizeFew(); s == nil {
 			s = w.maximizeRevenue()
@@ -202,17 +208,36 @@ func (w *workspace) maximizeFew() vitrine.Assortment {
 	}
 	w.iterations++
 	w.next = largest(w.next, size, u, math.Inf(-1))
-	best, ok := w.few.Maximize(q, w.r, w.next, size, func(items []int) []float64 {
-		w.some = scratch.Grow(w.some, len(items))
-		for j, i := range items {
-			w.some[j] = u[i]
-		}
-		return w.some
-	})
+	best, ok := w.few.Maximize(q, w.r, w.next, size, w.pick)
 	if !ok {
 		return nil
 	}
 	return best
+}
+
+// maximizeShelf is maximizeFew for a shelf.
+func (w *workspace) maximizeShelf(shelf *Shelf) vitrine.Assortment {
+	size, ok := shelf.NumFew()
+	if !ok || w.b.Known != nil {
+		return nil
+	}
+	u := w.b.Upper
+	w.iterations++
+	w.next = w.screened.best(w.next, shelf.Screen(size), u, math.Inf(-1))
+	best, ok := w.few.MaximizeShelf(shelf, w.r, w.next, size, w.pick)
+	if !ok {
+		return nil
+	}
+	return best
+}
+
+// pick returns the utilities of some items.
+func (w *workspace) pick(items []int) []float64 {
+	w.some = scratch.Grow(w.some, len(items))
+	for j, i := range items {
+		w.some[j] = w.b.Upper[i]
+	}
+	return w.some
 }
 
 // maximizeRevenue is Dinkelbach's iteration.

@@ -30,9 +30,11 @@ type Shelf struct {
 	within   *Partition
 	kind     []int32 // of each item: the number of its weight
 	weight   []int   // by kind
+	count    []int   // by kind: how many items it has
 	most     []int   // by kind: how many of its items are candidates
 	capacity int
 	slack    bool // every set within the quota fits
+	heavy    bool // an item weighs more than the capacity
 
 	hiding   sync.Once
 	never    []bool
@@ -41,10 +43,17 @@ type Shelf struct {
 	sets     *tally
 }
 
-// NewShelf returns the family of the sets of items within a quota that weigh at most the capacity. kind has the number of
-// each item's weight, and weight has the weights. It keeps the slices. It returns an error if a weight is negative, if the
-// quota has several limits or includes items, or if the table of the program would exceed 2³² bits.
-func NewShelf(items int, q Quota, kind []int32, weight []int, capacity int) (*Shelf, error) {
+// Weights are those of the items of a [Shelf].
+type Weights struct {
+	Kind  []int32 // of each item: the number of its weight
+	Of    []int   // by number
+	Count []int   // how many items have each; nil to count them
+}
+
+// NewShelf returns the family of the sets of items within a quota that weigh at most the capacity. It keeps the slices. It
+// returns an error if a weight is negative, if the quota has several limits or includes items, or if the table of the program would exceed 2³² bits.
+func NewShelf(items int, q Quota, w Weights, capacity int) (*Shelf, error) {
+	kind, weight := w.Kind, w.Of
 	switch {
 	case len(kind) != items:
 		return nil, fmt.Errorf("%d numbers of weights for %d items", len(kind), items)
@@ -58,9 +67,13 @@ func NewShelf(items int, q Quota, kind []int32, weight []int, capacity int) (*Sh
 		return nil, err
 	}
 	s := &Shelf{items: items, within: within, kind: kind, weight: weight, most: make([]int, len(weight)), capacity: capacity}
-	for _, k := range kind {
-		s.most[k]++
+	if w.Count == nil {
+		for _, k := range kind {
+			s.most[k]++
+		}
 	}
+	copy(s.most, w.Count)
+	s.count = slices.Clone(s.most)
 	heaviest := numbers(len(weight))
 	slices.SortFunc(heaviest, func(a, b int) int { return cmp.Compare(weight[b], weight[a]) })
 	s.slack = true
@@ -77,7 +90,7 @@ func NewShelf(items int, q Quota, kind []int32, weight []int, capacity int) (*Sh
 		}
 		s.most[k] = min(n, within.quota.Size)
 		if a > capacity {
-			s.most[k] = 0
+			s.most[k], s.heavy = 0, s.heavy || n > 0
 		} else if a > 0 && len(within.quota.Limits) == 0 {
 			s.most[k] = min(s.most[k], capacity/a)
 		}
@@ -160,7 +173,7 @@ func (s *Shelf) Limit(maximum int) (vitrine.Constraint, error) {
 	}
 	q := s.within.quota
 	q.Size = maximum
-	return NewShelf(s.items, q, s.kind, s.weight, s.capacity)
+	return NewShelf(s.items, q, Weights{s.kind, s.weight, s.count}, s.capacity)
 }
 
 // without implements narrower.
@@ -169,7 +182,7 @@ func (s *Shelf) without(items []int) (vitrine.Constraint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewShelf(s.items, within.(*Partition).quota, s.kind, s.weight, s.capacity)
+	return NewShelf(s.items, within.(*Partition).quota, Weights{s.kind, s.weight, s.count}, s.capacity)
 }
 
 // Sample implements [Sampler], as [Knapsack.Sample] does.

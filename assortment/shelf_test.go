@@ -1,6 +1,7 @@
 package assortment_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -25,7 +26,7 @@ func onShelf(t interface{ Fatal(...any) }, q assortment.Quota, weights []int, ca
 		}
 		kind[i] = int32(k)
 	}
-	s, err := assortment.NewShelf(len(weights), q, kind, weight, capacity)
+	s, err := assortment.NewShelf(len(weights), q, assortment.Weights{Kind: kind, Of: weight}, capacity)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,6 +167,65 @@ func TestShelfOfManyItems(t *testing.T) {
 	}
 }
 
+// The best set of a few items earns what the best set of all does, or is not called the best.
+func TestFewItemsOfAShelfSuffice(t *testing.T) {
+	found, missed := [2]int{}, 0
+	var f assortment.Few
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		n := 1 + rng.IntN(400)
+		q := assortment.Quota{Size: 1 + rng.IntN(6)}
+		if seed%2 == 0 {
+			q.Limits = []assortment.Limit{{Group: groupsOf(n, 1+rng.IntN(9)), Most: rng.IntN(3)}}
+		}
+		weights, u, r := make([]int, n), make([]float64, n), make([]float64, n)
+		tail := []float64{0, 0.1, 1, 3}[rng.IntN(4)]
+		for i := range n {
+			weights[i] = rng.IntN(12)
+			u[i], r[i] = 2*rng.NormFloat64()-2+0.2*float64(weights[i])*float64(seed%3), math.Exp(tail*rng.NormFloat64())
+			if rng.IntN(20) == 0 {
+				q.Exclude = append(q.Exclude, i)
+			}
+		}
+		if tail == 0 {
+			r = nil
+		}
+		s := onShelf(t, q, weights, rng.IntN(20))
+		size := max(2, n/16)
+		screen := s.Screen(size)
+		var largest []int
+		for i := range n {
+			if screen.Allows([]int{i}) {
+				largest = append(largest, i)
+			}
+		}
+		slices.SortStableFunc(largest, func(i, j int) int { return cmp.Compare(u[j], u[i]) })
+		largest = largest[:min(size, len(largest))]
+		slices.Sort(largest)
+		if len(largest) == 0 {
+			continue
+		}
+		_, want := assortment.Maximize(nil, s, u, r)
+		got, ok := f.MaximizeShelf(s, r, largest, size, func(items []int) (some []float64) {
+			for _, i := range items {
+				some = append(some, u[i])
+			}
+			return some
+		})
+		if !ok {
+			missed++
+			continue
+		}
+		found[min(len(r), 1)]++
+		if have := vitrine.ExpectedRevenue(got, u, r); !slices.IsSorted(got) || !s.Contains(got) || !(have >= want*(1-1e-9)) {
+			t.Fatalf("seed %d, N = %d, %+v: %v earns %v, the best set %v", seed, n, q, got, have, want)
+		}
+	}
+	if found[0] < 100 || found[1] < 500 || missed < 100 {
+		t.Errorf("found %v times, missed %d times", found, missed)
+	}
+}
+
 func TestShelvesThatAreRefused(t *testing.T) {
 	for want, c := range map[string]struct {
 		q        assortment.Quota
@@ -184,7 +244,7 @@ func TestShelvesThatAreRefused(t *testing.T) {
 		if want[0] == '2' {
 			items--
 		}
-		if _, err := assortment.NewShelf(items, c.q, c.kind, c.weight, c.capacity); err == nil || err.Error() != want {
+		if _, err := assortment.NewShelf(items, c.q, assortment.Weights{Kind: c.kind, Of: c.weight}, c.capacity); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -193,7 +253,7 @@ func TestShelvesThatAreRefused(t *testing.T) {
 	for i := range n {
 		kind[i], weight[i] = int32(i), 1_000_003+i
 	}
-	if _, err := assortment.NewShelf(n, assortment.Quota{Size: 100}, kind, weight, 50_000_000); !errors.Is(err, assortment.ErrTable) {
+	if _, err := assortment.NewShelf(n, assortment.Quota{Size: 100}, assortment.Weights{Kind: kind, Of: weight}, 50_000_000); !errors.Is(err, assortment.ErrTable) {
 		t.Errorf("error %v, want %v", err, assortment.ErrTable)
 	}
 }
@@ -202,7 +262,7 @@ func TestShelvesThatAreRefused(t *testing.T) {
 func TestShelfOfLargeWeights(t *testing.T) {
 	const large = math.MaxInt / 2
 	q := assortment.Quota{Size: 3, Limits: []assortment.Limit{{Group: make([]int32, 4), Most: 3}}}
-	if s, err := assortment.NewShelf(4, q, []int32{0, 0, 0, 1}, []int{large, large - 1}, math.MaxInt-1); !errors.Is(err, assortment.ErrTable) {
+	if s, err := assortment.NewShelf(4, q, assortment.Weights{Kind: []int32{0, 0, 0, 1}, Of: []int{large, large - 1}}, math.MaxInt-1); !errors.Is(err, assortment.ErrTable) {
 		t.Errorf("%v, error %v, want %v", s, err, assortment.ErrTable)
 	}
 	c := onShelf(t, q, []int{large, large, large, 0}, math.MaxInt-1)

@@ -80,6 +80,13 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 			}
 		}
 	}
+	if shelf, ok := c.(*assortment.Shelf); ok && (sketches || o.Radius == 0) {
+		if size, ok := shelf.NumFew(); ok {
+			if best, ok := s.shelf(o, sketcher, shelf, size, x, workers); ok {
+				return best
+			}
+		}
+	}
 	if sketches && len(o.Params) >= minIntervalParams && assortment.Stable(c) {
 		return s.maximize(o, sketcher, c, x, workers)
 	}

@@ -478,3 +478,54 @@ func TestEqualUtilitiesOfTwoWorkers(t *testing.T) {
 		t.Errorf("the best are %v", w.best.Items)
 	}
 }
+
+// On a shelf the set earns what the best set of the full computation does.
+func TestShelfIsExact(t *testing.T) {
+	found := 0
+	for seed := range uint64(48) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		o := hardPolicy(rng, utility.NewLinear(1+rng.IntN(4), true))
+		o.Radius, o.Slack = []float64{0, 0.1, 1}[seed%3], 0
+		n := 8192 + rng.IntN(3000)
+		x := &vitrine.Context{Features: hardItems(rng, n, o.Model.NumFeatures())}
+		if seed%4 > 0 {
+			x.Revenue = make([]float64, n)
+			for i := range x.Revenue {
+				x.Revenue[i] = math.Exp(0.3 * rng.NormFloat64())
+			}
+		}
+		z := exhaustive(o, x.Features)
+		if slices.Max(z) > 700 || slices.Min(z) < -700 {
+			continue
+		}
+		q, counts := quota(t, rng, n, 1+rng.IntN(8))
+		if len(q.Limits) > 1 || len(q.Include) > 0 {
+			continue
+		}
+		found++
+		kind := make([]int32, n)
+		for i := range kind {
+			kind[i] = int32(rng.IntN(10))
+		}
+		c, err := assortment.NewShelf(n, q, assortment.Weights{Kind: kind, Of: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}}, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := make([]int, n)
+		for i, k := range kind {
+			same[i] = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}[k]
+		}
+		k, err := assortment.NewKnapsack(counts.(*assortment.Laminar), same, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, want := assortment.Maximize(nil, k, z, x.Revenue)
+		got := o.Maximize(c, x)
+		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !k.Contains(got) || !(have >= want*(1-1e-9)) {
+			t.Errorf("seed %d: %v earns %v, the best set %v", seed, got, have, want)
+		}
+	}
+	if found < 10 {
+		t.Errorf("%d shelves", found)
+	}
+}

@@ -25,6 +25,7 @@ type Groups struct {
 	number map[api.Value]int32
 	values []api.Value // by number
 	spaces []float64   // of groups by space, the same values
+	counts []int       // of groups by space, the number of items
 	seen   int         // of filters.touched; −1 if no item was
 }
 
@@ -37,8 +38,8 @@ func (g *Groups) Number(value string) (number int32, ok bool) {
 // Len returns one more than the largest number.
 func (g *Groups) Len() int { return len(g.values) }
 
-// Spaces returns the spaces of the groups, by number, of groups by space. They must not be changed.
-func (g *Groups) Spaces() []float64 { return g.spaces }
+// Spaces returns the spaces of groups by space, by number, and how many items have each. They must not be changed.
+func (g *Groups) Spaces() (of []float64, count []int) { return g.spaces, g.counts }
 
 // Name returns what errors call a group.
 func (g *Groups) Name(number int32) string {
@@ -101,6 +102,12 @@ func (c *Catalogue) Groups(by GroupsBy) *Groups {
 		}
 	}
 	g.seen = len(l.touched)
+	if by.Space {
+		g.counts = make([]int, len(g.spaces))
+		for _, k := range g.Of {
+			g.counts[k]++
+		}
+	}
 	return g
 }
 

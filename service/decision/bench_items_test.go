@@ -42,6 +42,21 @@ func BenchmarkLimitsByIDs(b *testing.B) {
 	}
 }
 
+// BenchmarkCapacityByIDs shows up to five items of the spaces 1 to 20 that take at most 40, without or with a limit of a group.
+func BenchmarkCapacityByIDs(b *testing.B) {
+	for _, n := range []int{1000, 100_000, 1_000_000} {
+		for _, policy := range []string{"greedy", "ucb-mnl", "auto"} {
+			for _, equal := range []bool{true, false} {
+				for k, limits := range [][]api.Limit{nil, {{Attribute: "brand", Most: 2}}} {
+					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, k), func(b *testing.B) {
+						decideByIDs(b, n, policy, equal, &api.Request{Capacity: new(40.0), AtMost: limits})
+					})
+				}
+			}
+		}
+	}
+}
+
 func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Request) {
 	e := opened(b, decision.Options{Store: new(memlog.Store)})
 	features := numbers(10)[1:]
@@ -60,6 +75,9 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 			if brand%2 == 0 { // groups are nested
 				item.Groups = []string{"sale"}
 			}
+		}
+		if request.Capacity != nil {
+			item.Space = new(float64(1 + i*31%20))
 		}
 		if !equal {
 			item.Revenue = r.Items[i].Revenue

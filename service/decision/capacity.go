@@ -75,7 +75,7 @@ func (r *request) within(family vitrine.Constraint, capacity float64, size int, 
 	}
 	var err error
 	if q, ok := assortment.QuotaOf(family); ok {
-		bounded, err = assortment.NewShelf(r.len(), q, s.kind, weight, int(room))
+		bounded, err = assortment.NewShelf(r.len(), q, assortment.Weights{Kind: s.kind, Of: weight, Count: s.count}, int(room))
 	} else {
 		each := make([]int, len(s.kind))
 		for i, k := range s.kind {
@@ -103,7 +103,8 @@ func gcd(a, b int64) int64 {
 type spaces struct {
 	kind  []int32   // the number of each candidate's space
 	of    []float64 // by number
-	units []int64   // the same, in millionths; −1 if no candidate has it
+	count []int     // of candidates, by number
+	units []int64   // the spaces in millionths; −1 if no candidate has it
 }
 
 // spaces returns those of the candidates. Items of the request have numbers after those of the catalogue.
@@ -111,7 +112,7 @@ func (r *request) spaces() spaces {
 	s := spaces{}
 	if r.stock.items != nil {
 		stored := r.stock.items.Groups(catalogue.GroupsBy{Space: true})
-		if s.of = stored.Spaces(); r.stock.from == 0 && r.stock.All {
+		if s.of, s.count = stored.Spaces(); r.stock.from == 0 && r.stock.All {
 			s.kind = stored.Of
 			return s
 		}
@@ -132,6 +133,10 @@ func (r *request) spaces() spaces {
 			number[space], s.of = k, append(s.of, space)
 		}
 		s.kind[i] = k
+	}
+	s.count = make([]int, len(s.of))
+	for _, k := range s.kind {
+		s.count[k]++
 	}
 	return s
 }
@@ -163,13 +168,13 @@ func (r *request) spacesOf(c *setup.Config) []float64 {
 // let others into the catalogue.
 func (r *request) checkSpaces(s *spaces, capacity float64) error {
 	s.units = slices.Repeat([]int64{-1}, len(s.of))
-	for i, k := range s.kind {
-		if s.units[k] >= 0 {
+	for k, n := range s.count {
+		if n == 0 {
 			continue
 		}
 		units, ok := catalogue.SpaceUnits(s.of[k])
 		if !ok && s.of[k] <= capacity {
-			return api.Fieldf("/capacity", "item %q has the space %v: with a capacity it must have at most 6 decimals", r.id(i), s.of[k])
+			return api.Fieldf("/capacity", "item %q has the space %v: with a capacity it must have at most 6 decimals", r.id(slices.Index(s.kind, int32(k))), s.of[k])
 		}
 		if s.units[k] = units; !ok {
 			s.units[k] = math.MaxInt64
