@@ -100,10 +100,7 @@ func (s *Knapsack) portions(group int) []portion {
 func (s *Knapsack) tallyOf(p portion, k, c int) *tally {
 	if p.class != nil {
 		units := p.class.units
-		k = min(k, p.class.cap)
-		if units > 0 {
-			k = min(k, c/units)
-		}
+		k = p.class.fit(k, c)
 		t := newTally(k, k*units, s.large)
 		n := count{0.5, 1}
 		for j := range k + 1 {
@@ -120,53 +117,84 @@ func (s *Knapsack) tallyOf(p portion, k, c int) *tally {
 
 // product counts the sets of parts side by side. A group with more kinds of sets than items is not counted by itself.
 func (s *Knapsack) product(parts []portion, k, c int) *tally {
-	t := one(s.large)
-	for _, p := range parts {
+	k, c = s.reach(parts, k, c)
+	t := newTally(k, c, s.large)
+	t.set(0, 0, count{0.5, 1})
+	for at, p := range parts {
 		o := s.tallyOf(p, k, c)
-		if p.class != nil || t.rows*t.width == 1 || o.kinds() <= s.steps(p.group) {
+		switch {
+		case p.class != nil:
+			t.join(o, p.class.units)
+		case at > 0 && o.kinds() <= s.steps(p.group):
 			t = t.product(o, k, c)
-			continue
+		default:
+			sets := []*tally{o}
+			if at > 0 {
+				sets = s.extend(t, p.group, k, c)
+			}
+			t = newTally(k, c, s.large)
+			for _, some := range sets {
+				t.add(some, 0, 0, count{0.5, 1})
+			}
 		}
-		sum := newTally(k, c, s.large)
-		for _, own := range s.extend(t, p.group, k, c) {
-			sum.add(own, 0, 0, count{0.5, 1})
-		}
-		t = sum
 	}
 	return t
+}
+
+// reach returns bounds of the items and units of a set of parts, of at most k items and c units.
+func (s *Knapsack) reach(parts []portion, k, c int) (items, units int) {
+	for _, p := range parts {
+		if p.class != nil {
+			n := p.class.fit(k, c)
+			items, units = min(k, items+n), min(c, units+n*p.class.units)
+			continue
+		}
+		n, u := s.reach(s.portions(p.group), min(k, s.groups[p.group].maximum), c)
+		items, units = min(k, items+n), min(c, units+u)
+	}
+	return items, units
+}
+
+// fit returns how many items of a class a set of k items and c units can have.
+func (p *class) fit(k, c int) int {
+	if k = min(k, p.cap); p.units > 0 {
+		k = min(k, c/p.units)
+	}
+	return k
 }
 
 // extend counts the unions of a set of t and one of a group that have at most k items and c units, by the number of items of
 // the group. It takes one class after the other.
 func (s *Knapsack) extend(t *tally, group, k, c int) []*tally {
 	g := &s.groups[group]
-	by := make([]*tally, min(k, g.maximum)+1)
-	by[0] = t
-	for j := range by[1:] {
-		by[1+j] = newTally(0, 0, s.large)
-	}
-	rows, width := t.rows, t.width
-	for _, p := range s.portions(group) {
-		o := s.tallyOf(p, k, c)
-		width = min(c+1, width+o.width-1)
-		next := make([]*tally, len(by))
-		for j := range next {
-			next[j] = newTally(min(k, rows-1+j), width-1, s.large)
+	begin := func(first *tally) []*tally {
+		by := make([]*tally, min(k, g.maximum)+1)
+		by[0] = first
+		for j := range by[1:] {
+			by[1+j] = newTally(k, c, s.large)
 		}
-		for j, t := range by {
-			if p.class == nil {
+		return by
+	}
+	by := begin(t)
+	for _, p := range s.portions(group) {
+		if p.class == nil {
+			next := begin(newTally(k, c, s.large))
+			for j, t := range by {
 				for i, own := range s.extend(t, p.group, k, c) {
 					if j+i < len(next) {
 						next[j+i].add(own, 0, 0, count{0.5, 1})
 					}
 				}
-				continue
 			}
-			for i := range min(o.rows, len(by)-j) {
-				next[j+i].add(t, i, i*p.class.units, o.at(i, i*p.class.units))
+			by = next
+			continue
+		}
+		o := s.tallyOf(p, k, c)
+		for j := len(by) - 1; j > 0; j-- { // those below are still without the class
+			for i := 1; i < min(o.rows, j+1); i++ {
+				by[j].add(by[j-i], i, i*p.class.units, o.at(i, i*p.class.units))
 			}
 		}
-		by = next
 	}
 	for j := range min(g.minimum, len(by)) {
 		by[j] = newTally(0, 0, s.large)
@@ -225,13 +253,6 @@ func newTally(k, c int, large bool) *tally {
 	} else {
 		t.of = make([]float64, n)
 	}
-	return t
-}
-
-// one counts the empty set.
-func one(large bool) *tally {
-	t := newTally(0, 0, large)
-	t.set(0, 0, count{0.5, 1})
 	return t
 }
 
@@ -297,17 +318,30 @@ func (p *tally) add(t *tally, k, c int, n count) {
 	if n.m == 0 || c >= p.width {
 		return
 	}
-	size := min(t.width, p.width-c)
 	for i := range min(t.rows, p.rows-k) {
-		from, to := i*t.width, (i+k)*p.width+c
-		if p.large == nil {
-			kernel.Axpy(p.of[to:][:size], math.Ldexp(n.m, n.e), t.of[from:][:size])
-			continue
+		p.addRow(i+k, t, i, c, n)
+	}
+}
+
+// addRow adds n times row i of t to row k, with c more units.
+func (p *tally) addRow(k int, t *tally, i, c int, n count) {
+	from, to, size := i*t.width, k*p.width+c, min(t.width, p.width-c)
+	if p.large == nil {
+		kernel.Axpy(p.of[to:][:size], math.Ldexp(n.m, n.e), t.of[from:][:size])
+		return
+	}
+	for e, m := range t.large[from:][:size] {
+		if m.m != 0 {
+			p.large[to+e] = p.large[to+e].plus(m.times(n))
 		}
-		for e, m := range t.large[from:][:size] {
-			if m.m != 0 {
-				p.large[to+e] = p.large[to+e].plus(m.times(n))
-			}
+	}
+}
+
+// join adds items of a class, whose sets are those of o, to the sets of t. It is the product in place.
+func (t *tally) join(o *tally, units int) {
+	for k := t.rows - 1; k > 0; k-- { // the rows below are still without the class
+		for j := 1; j < min(o.rows, k+1) && j*units < t.width; j++ {
+			t.addRow(k, t, k-j, j*units, o.at(j, j*units))
 		}
 	}
 }

@@ -34,8 +34,11 @@ func CheckSpace(field string, space float64) error {
 	if !(space >= 0 && !math.IsInf(space, 0)) {
 		return api.Fieldf(field, "%v: must be finite and not negative", space)
 	}
+	if space > maxSpace {
+		return api.Fieldf(field, "%v: must be at most 10⁹", space)
+	}
 	if _, ok := SpaceUnits(space); !ok {
-		return api.Fieldf(field, "%v: must be at most 10⁹ and have at most 6 decimals, so that spaces can be summed exactly: round it up", space)
+		return api.Fieldf(field, "%v: must have at most 6 decimals, so that spaces can be summed exactly: round a space up, a capacity down", space)
 	}
 	return nil
 }
