@@ -279,9 +279,13 @@ func (e *Engine) Confirm(ctx context.Context) error {
 }
 
 // CatchUp waits until a follower's state has all entries that the leader's has now. A leader's state has all entries of the
-// log afterwards: a follower may have applied the last ones before it.
+// log afterwards: a follower may have applied the last ones before it. The error is that of Confirm if another process may
+// have written entries since.
 func (e *Engine) CatchUp(ctx context.Context) error {
 	if !e.follows.Load() {
+		if err := e.Confirm(ctx); err != nil {
+			return err
+		}
 		return e.inspect(ctx, func(*fold) {})
 	}
 	a, err := e.call(ctx, remoteCall{What: "position"})

@@ -477,6 +477,8 @@ func TestLeaderInDoubt(t *testing.T) {
 	is(t, "the writer", p.leader.Confirm(t.Context()), nil)
 	replaced.Store(true)
 	is(t, "an unknown decision of a leader in doubt", p.follower.Outcome(t.Context(), "home", "a", "", 1), decision.ErrNoLeader)
+	_, err := p.leader.Find(t.Context(), "a", nil)
+	is(t, "its placement", err, decision.ErrNoLeader)
 	if err := p.leader.Confirm(t.Context()); !errors.Is(err, decision.ErrNoLeader) || !errors.Is(err, eventlog.ErrFenced) {
 		t.Errorf("%v, want ErrNoLeader, and why", err)
 	}

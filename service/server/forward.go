@@ -181,14 +181,14 @@ func (w *written) Write(b []byte) (int, error) {
 	return w.body.Write(b)
 }
 
-// seek lets a follower see the placement of a request that it does not know, in case the leader does. Without a leader it must
-// not say that there is none.
+// seek lets a process see the placement of a request that it does not know, in case the leader does: it follows, or was the
+// leader before. Without a leader it must not say that there is none.
 func (s *Server) seek(c *call, rt *route) error {
 	name := c.PathValue("name")
 	if rt.contract != nil {
 		name = c.Placement()
 	}
-	if name == "" || c.shard == nil || c.shard.Engine.Role() != decision.Follower {
+	if name == "" || c.shard == nil {
 		return nil
 	}
 	if _, err := c.shard.Engine.Config(name); err == nil {

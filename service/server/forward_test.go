@@ -178,12 +178,14 @@ func TestForwardedIsContained(t *testing.T) {
 	}
 }
 
-// A leader that may have been replaced refuses changes, and goes on to answer what reads.
+// A leader that may have been replaced refuses changes, answers what it knows, and does not say that something is missing.
 func TestLeaderInDoubt(t *testing.T) {
 	s := started(t, func(_ *server.Options, e *decision.Options) {
 		e.Confirm = func(context.Context) error { return errors.New("another one writes the log") }
 	})
 	s.problem(503, "no-leader", "", "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
+	s.problem(503, "no-leader", "", "GET", "/v1/decisions/a", "")
+	s.problem(503, "no-leader", "", "GET", "/v1/placements/home", "")
 	s.want(200, "GET", "/v1/placements", "")
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,7 +101,8 @@ func (p *places) Counts(context.Context) (map[int]int, error) {
 
 // sharded is a service with three shards in two processes: the first one follows 1 and 2, the second one 3.
 type sharded struct {
-	*service // the first process
+	*service             // the first process
+	inDoubt  atomic.Bool // the leader of each shard may have been replaced
 	other    *server.Server
 	places   *places
 	logs     [4]server.Shard // by number
@@ -157,7 +159,12 @@ func newSharded(t *testing.T, change func(*server.Options)) *sharded {
 		if number == 3 {
 			of = s.other
 		}
-		e, err := decision.Open(t.Context(), decision.Options{Shard: number, Store: new(memlog.Store), Build: setup.NewLearner, Applied: of.Applied(number)})
+		e, err := decision.Open(t.Context(), decision.Options{Shard: number, Store: new(memlog.Store), Build: setup.NewLearner, Applied: of.Applied(number), Confirm: func(context.Context) error {
+			if s.inDoubt.Load() {
+				return errors.New("another one writes the log")
+			}
+			return nil
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,6 +185,21 @@ func newSharded(t *testing.T, change func(*server.Options)) *sharded {
 func (s *sharded) decide(status int, name, id string) answer {
 	s.Helper()
 	return s.want(status, "POST", "/v1/placements/"+name+"/decisions", `{"decision_id":"`+id+`","items":[{"id":"i","features":{"x":1}}]}`)
+}
+
+// A leader that may have been replaced does not say that no shard has a decision.
+func TestShardsInDoubt(t *testing.T) {
+	s := newSharded(t, nil)
+	for _, name := range []string{"one", "three"} {
+		s.decide(201, name, "of-"+name)
+	}
+	s.problem(404, "not-found", "", "POST", "/v1/decisions/unknown/outcome", `{"choice":null}`)
+	s.inDoubt.Store(true)
+	for _, id := range []string{"of-one", "of-three", "unknown"} {
+		s.problem(503, "no-leader", "", "POST", "/v1/decisions/"+id+"/outcome", `{"choice":null}`)
+	}
+	s.problem(503, "no-leader", "", "GET", "/v1/decisions/unknown", "")
+	s.want(200, "GET", "/v1/decisions/of-one", "")
 }
 
 // A request goes to the shard of its placement or its decision, here or in another process, once.
