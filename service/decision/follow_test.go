@@ -357,6 +357,44 @@ func TestFollowerReadsLittleAhead(t *testing.T) {
 	reach(t, f, e.Sequence())
 }
 
+// leaving is a log that says when its follower leaves.
+type leaving struct {
+	*counted
+	leaves chan struct{}
+}
+
+func (s *leaving) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	context.AfterFunc(ctx, func() { close(s.leaves) })
+	return s.counted.Follow(ctx, from)
+}
+
+// A follower that is closed does not apply what it has read ahead, which may take long.
+func TestFollowerEndsBeforeWhatItHasRead(t *testing.T) {
+	store := &leaving{&counted{Store: new(memlog.Store)}, make(chan struct{})}
+	e := opened(t, decision.Options{Store: store.Store, Build: buildToy})
+	gate := make(chan struct{})
+	var applied atomic.Int64
+	f := follower(t, decision.Options{Store: store, Build: buildToy, Applied: func(uint64, *eventlog.Event) { applied.Add(1); <-gate }})
+	put(t, e, "home", toys)
+	for i := range 300 {
+		decide(t, e, "home", stock(fmt.Sprint("d", i), 1))
+	}
+	for store.read.Load() < 60 {
+		time.Sleep(time.Millisecond)
+	}
+	gate <- struct{}{} // the first entry; the next ones are applied in one go
+	for applied.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	time.AfterFunc(0, f.Close)
+	<-store.leaves
+	close(gate)
+	f.Close()
+	if n := applied.Load(); n > 3 {
+		t.Errorf("it has applied %d entries", n)
+	}
+}
+
 // A follower whose learner is slow waits for it without holding up those who read, also if it is that of a variant.
 func TestSlowFollower(t *testing.T) {
 	t.Run("placement", func(t *testing.T) {

@@ -33,6 +33,9 @@ func TestFollowerReadsNoOfferTwice(t *testing.T) {
 	f := follower(t, decision.Options{Store: whole, Build: buildToy})
 	g := follower(t, decision.Options{Store: later, Build: buildToy, Snapshot: snapshot(t, e)})
 	reach(t, f, e.Sequence())
+	if f.OfferBytes() == 0 {
+		t.Error("it keeps no offers")
+	}
 	for i := range 20 {
 		is(t, "an outcome", e.Outcome(t.Context(), "home", fmt.Sprint("d", i), "", 2), nil)
 	}
@@ -40,6 +43,9 @@ func TestFollowerReadsNoOfferTwice(t *testing.T) {
 	reach(t, g, e.Sequence())
 	if n, m := whole.read.Load(), later.read.Load(); n != 0 || m != 20 {
 		t.Errorf("%d offers were read again, and %d after a snapshot; want 0 and 20", n, m)
+	}
+	if n := f.OfferBytes(); n != 0 {
+		t.Errorf("%d bytes of offers are kept after their outcomes", n)
 	}
 	if string(snapshot(t, f)) != string(snapshot(t, g)) {
 		t.Error("the two have different states")
