@@ -41,3 +41,38 @@ func TestCollectOften(t *testing.T) {
 		}
 	}
 }
+
+func TestHeapRests(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		unused, allocated uint64
+		want              bool
+	}{{33 * mb, 0, true}, {32 * mb, 0, false}, {120 * mb, 2*mb - 1, true}, {120 * mb, 2 * mb, false}} {
+		before := heap{allocated: 7 * mb}
+		now := heap{live: 500 * mb, unused: c.unused, allocated: 7*mb + c.allocated}
+		if now.rests(before) != c.want {
+			t.Errorf("%d bytes unused, %d allocated in a second: %v", c.unused, c.allocated, !c.want)
+		}
+	}
+}
+
+// Garbage that is too little for a collection is given back once nothing is allocated.
+func TestGarbageIsGivenBack(t *testing.T) {
+	t.Setenv("GOGC", "")
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	debug.FreeOSMemory()
+	clear(make([]byte, 2*manyUnused))
+	if have := readHeap(); have.unused <= manyUnused {
+		t.Fatalf("%+v: the slice is not garbage", have)
+	}
+	go collectOften(t.Context())
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		have := readHeap()
+		if have.unused < manyUnused {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%+v after 20 seconds", have)
+		}
+	}
+}
