@@ -409,3 +409,13 @@ func TestShardsBesideNone(t *testing.T) {
 	two.stop()
 	refused(sharded(0))
 }
+
+// A service may be without shards again, as long as none but the first has a placement.
+func TestNoShardsAgain(t *testing.T) {
+	log := logServer(t)
+	two := runs(t, log, t.TempDir(), sharded(2))
+	two.leads(2)
+	two.ask(201, "PUT", "/v1/placements/home", homeOfX+`,"shard":1}`)
+	two.stop()
+	runs(t, log, t.TempDir(), nil).ask(201, "POST", "/v1/placements/home/decisions", `{"items":[{"id":"i","features":{"x":1}}]}`)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,8 +33,8 @@ func (s *Store) disagrees(held Holder) error {
 	return fmt.Errorf("%w: %s writes %s and has %s, this one has %s: stop all, then start them with the same log.shards", ErrShards, held, s.where(), has(held.Shards), has(own))
 }
 
-// isAlone returns ErrShards if the log is a shard of a service, and this one has no shards. Servers that do not say so, for lack of a
-// permission or of a leader, are believed to have no others.
+// isAlone returns ErrShards if other shards than the first have placements, and this service has no shards. Servers that do not
+// say so, for lack of a permission or of a leader, are believed to have no others.
 func (s *Store) isAlone(ctx context.Context) error {
 	p := &Places{of: s, known: map[string]int{}}
 	var err error
@@ -45,8 +46,15 @@ func (s *Store) isAlone(ctx context.Context) error {
 	if err != nil || len(added) == 0 || slices.Max(added) == 1 {
 		return err
 	}
-	slices.Sort(added)
-	return fmt.Errorf("%w: the bucket %q of %s has placements in the shards %v, this process has none: start it with log.shards = %d", ErrShards, p.name(), s.where(), added, slices.Max(added))
+	placements, err := ask(ctx, s, p.all)
+	if err != nil {
+		return err
+	}
+	shards := slices.Compact(slices.Sorted(maps.Values(placements)))
+	if len(shards) == 0 || slices.Max(shards) == 1 {
+		return nil
+	}
+	return fmt.Errorf("%w: the bucket %q of %s has placements in the shards %v, this process has none: start it with log.shards = %d", ErrShards, p.name(), s.where(), shards, slices.Max(shards))
 }
 
 // agree returns ErrShards if a process that renews the lease of the log has no shards, and this one has.
