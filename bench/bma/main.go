@@ -1,7 +1,7 @@
-// Command versions prints what bench/versions.sh has played as a table in Markdown: BMA-MNL now, its version 2, and the tuned
-// linear learner with the least mean, in each panel of which all are finished.
+// Command bma prints what bench/bma.sh has played as a table in Markdown: BMA-MNL and the tuned linear learner with the lowest
+// mean, in each finished panel.
 //
-//	go run ./bench/versions out/versions
+//	go run ./bench/bma out/bma
 package main
 
 import (
@@ -14,17 +14,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 )
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: versions DIRECTORY")
+		fmt.Fprintln(os.Stderr, "usage: bma DIRECTORY")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "versions:", err)
+		fmt.Fprintln(os.Stderr, "bma:", err)
 		os.Exit(1)
 	}
 }
@@ -32,7 +33,7 @@ func main() {
 // finals are the last regrets of a policy by seed.
 type finals map[string]float64
 
-// read returns the last regrets of all policies of a panel; none if it is not finished.
+// read returns the last regrets of all policies of a panel, or none if it is not finished.
 func read(dir, panel string) (map[string]finals, error) {
 	file, err := os.Open(filepath.Join(dir, panel, "regret.csv"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +69,7 @@ func (f finals) values() (v []float64) {
 	return v
 }
 
-// best returns the policy of the least mean.
+// best returns the policy with the lowest mean.
 func best(all map[string]finals) (name string) {
 	for p, f := range all {
 		if name == "" || stat.Mean(f.values(), nil) < stat.Mean(all[name].values(), nil) {
@@ -91,12 +92,12 @@ func (f finals) minus(g finals) (mean, se float64) {
 }
 
 func run(dir string) error {
-	panels, err := filepath.Glob(filepath.Join(dir, "new", "*", "regret.csv"))
+	panels, err := filepath.Glob(filepath.Join(dir, "bma", "*", "regret.csv"))
 	if err != nil {
 		return err
 	}
-	fmt.Println("| panel | seeds | version 2 | now | difference | best tuned linear learner | now minus it | median, largest |")
-	fmt.Println("|---|---|---|---|---|---|---|---|")
+	fmt.Println("| panel | regret | best tuned linear learner | difference | median, largest | largest ÷ median |")
+	fmt.Println("|---|---|---|---|---|---|")
 	ahead, level, behind := 0, 0, 0
 	for _, path := range panels {
 		panel := filepath.Base(filepath.Dir(path))
@@ -105,22 +106,17 @@ func run(dir string) error {
 			err = errors.Join(err, e)
 			return all
 		}
-		now, linear := read("new")["bma-mnl"], read("linear")
+		bma, linear := read("bma")["bma-mnl"], read("linear")
 		for p, f := range read("forgetting") {
 			if linear != nil {
 				linear[p] = f
 			}
 		}
-		if now == nil || linear == nil {
+		if bma == nil || linear == nil {
 			continue
 		}
-		before, change := "–", "–"
-		if old := read("old")["bma-mnl"]; old != nil {
-			m, se := now.minus(old)
-			before, change = fmt.Sprintf("%.2f", stat.Mean(old.values(), nil)), fmt.Sprintf("%+.2f ± %.2f", m, se)
-		}
 		name := best(linear)
-		m, se := now.minus(linear[name])
+		m, se := bma.minus(linear[name])
 		switch {
 		case m < -2*se:
 			ahead++
@@ -129,9 +125,10 @@ func run(dir string) error {
 		default:
 			behind++
 		}
-		v := now.values()
-		fmt.Printf("| %s | %d | %s | %.2f | %s | %.2f (%s) | %+.2f ± %.2f | %.1f, %.1f |\n", panel, len(v), before, stat.Mean(v, nil), change,
-			stat.Mean(linear[name].values(), nil), name, m, se, stat.Quantile(0.5, stat.Empirical, v, nil), v[len(v)-1])
+		v := bma.values()
+		median, largest := stat.Quantile(0.5, stat.Empirical, v, nil), v[len(v)-1]
+		fmt.Printf("| %s | %.2f | %.2f (%s) | %+.2f ± %.2f | %.1f, %.1f | %.1f |\n", strings.TrimPrefix(panel, "worlds-"), stat.Mean(v, nil),
+			stat.Mean(linear[name].values(), nil), strings.TrimSuffix(name, "-tuned"), m, se, median, largest, largest/median)
 	}
 	fmt.Printf("\nAhead of the best linear learner in %d panels, within two standard errors in %d, behind in %d.\n", ahead, level, behind)
 	return err
