@@ -265,6 +265,9 @@ func TestCapacityOfARequest(t *testing.T) {
 	requests := []api.Request{
 		{Items: few()}, {Items: few(), Capacity: new(0.0)}, {Items: few(), Capacity: new(2.0)}, {Items: few(1)}, {Items: few(1, 2)}, {Items: few(1, 2), Capacity: new(2.0)},
 	}
+	second := few()
+	second[1].Space = new(1.0)
+	requests = append(requests, api.Request{Items: second})
 	for k, first := range requests {
 		for j, second := range requests {
 			first.Decision = fmt.Sprintf("d%d.%d", k, j)
