@@ -19,8 +19,8 @@ import (
 // The best set is that of the exact program of a knapsack, which counts whole units. A unit is the greatest common divisor
 // of the spaces of the candidates that fit, so that nothing is rounded.
 
-// maxTable bounds the table of the program, in bits: a call takes less than half a second.
-const maxTable = 1 << 28
+// maxTable bounds the table of the program, in bits: a call takes some 0.1 s, and a decision under auto makes several.
+const maxTable = 1 << 26
 
 // capacity returns that of a request, nil if it has none: the smaller one of its own and the placement's.
 func (r *request) capacity(c *setup.Config) *float64 {

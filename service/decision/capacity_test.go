@@ -294,9 +294,9 @@ func TestCapacityOfARequest(t *testing.T) {
 			t.Errorf("error %v\n want %s", err, want)
 		}
 	}
-	fine := &api.Request{User: aged(1), Capacity: new(1000.0)}
+	fine := &api.Request{User: aged(1), Capacity: new(100.0)}
 	for i := range 200 {
-		fine.Items = append(fine.Items, api.Item{ID: fmt.Sprint(i), Features: items[0].Features, Space: new(500 + float64(i*i%7919)/1000)})
+		fine.Items = append(fine.Items, api.Item{ID: fmt.Sprint(i), Features: items[0].Features, Space: new(50 + float64(i*i%7919)/1000)})
 	}
 	if _, err := e.Decide(t.Context(), "home", fine, 0); err != nil {
 		t.Errorf("two of them fit: %v", err)
