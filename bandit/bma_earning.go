@@ -52,7 +52,7 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 	gains := func(k int, u []float64, from int) {
 		clamp(u)
 		kernel.Exp(u, u)
-		least := (1 - margin) * sets[k].revenue
+		least := float64((1 - margin) * sets[k].revenue)
 		for j, r := range x.Revenue[from:][:len(u)] {
 			u[j] *= r - least
 		}
