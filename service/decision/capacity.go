@@ -65,7 +65,7 @@ func (r *request) within(family vitrine.Constraint, capacity float64, size int, 
 	}
 	weight := make([]int, len(s.units))
 	for k, units := range s.units {
-		if weight[k] = int(room + 1); units >= 0 { // no candidate has the others
+		if weight[k] = int(room + 1); units >= 0 && units <= most { // a larger space is no number of units
 			weight[k] = int(min(units/unit, room+1))
 		}
 	}

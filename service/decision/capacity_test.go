@@ -52,6 +52,38 @@ func spaceOf(items []api.CatalogueItem, shown []string) (sum float64) {
 	return sum
 }
 
+// Spaces of items that do not fit need not be multiples of those that do. Sets of equal revenue leave no place for another item.
+func TestSpacesWithoutACommonUnit(t *testing.T) {
+	for _, policy := range []string{`{"name":"greedy","warmup":0}`, `{"name":"uniform"}`} {
+		e := opened(t, decision.Options{Store: new(memlog.Store)})
+		put(t, e, "home", strings.Replace(window, `{"name":"ucb-mnl"}`, policy, 1)+"}")
+		items := cupboard(9, true)
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 300 {
+			space := map[string]float64{}
+			q := &api.Request{User: aged(1), Capacity: new(float64(rng.IntN(40)) / 4), Items: inline(items)}
+			for i := range q.Items {
+				s := []float64{1.5, 2.5, 3.5, 4, 5.25, 7}[rng.IntN(6)]
+				q.Items[i].Space, space[q.Items[i].ID] = &s, s
+			}
+			a := decide(t, e, "home", q)
+			left := *q.Capacity
+			for _, id := range a.Shown {
+				left -= space[id]
+				delete(space, id)
+			}
+			for id, s := range space {
+				if s <= left && len(a.Shown) < 3 && strings.Contains(policy, "greedy") {
+					t.Errorf("capacity %v: %v are shown, and %q still fits", *q.Capacity, a.Shown, id)
+				}
+			}
+			if left < 0 {
+				t.Fatalf("%s: capacity %v: %v are shown, which take %v more", policy, *q.Capacity, a.Shown, -left)
+			}
+		}
+	}
+}
+
 // What is shown is the best of all sets that obey the rules: by exhaustive search, with the utilities that the policy states
 // of single items.
 func TestCapacityIsExact(t *testing.T) {
