@@ -58,32 +58,35 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 		}
 	}
 	if w.n >= 2*thin*sampled {
-		best := o.rank(w, thin, assortment.Quota{Size: size}, z, x.Features, gains)
+		best := o.rank(w, 0, len(sets), thin, assortment.Quota{Size: size}, z, x.Features, gains)
 		for k := range sets {
 			o.solve(w, &sets[k], k, q, best[k].Items, z, x)
 		}
 	}
+	first, end := 0, len(sets) // of the slots that have no set yet
 	for range maxPasses {
-		best := o.rank(w, 1, q.Ungrouped(size), z, x.Features, gains)
-		left := 0
-		for k := range sets {
+		best := o.rank(w, first, end, 1, q.Ungrouped(size), z, x.Features, gains)
+		from := first
+		first, end = len(sets), 0
+		for j, b := range best {
+			k := from + j
 			set := &sets[k]
 			if set.done {
 				continue
 			}
 			outside := 0.0 // bounds the gains outside C
-			if len(best[k].Items) == size {
-				outside = slices.Min(best[k].Values) * (1 + margin)
+			if len(b.Items) == size {
+				outside = slices.Min(b.Values) * (1 + margin)
 			}
-			gain, ok := o.solve(w, set, k, q, best[k].Items, z, x)
+			gain, ok := o.solve(w, set, k, q, b.Items, z, x)
 			if !ok {
 				return nil, false
 			}
 			if set.done = outside <= gain; !set.done {
-				left++
+				first, end = min(first, k), k+1
 			}
 		}
-		if left > 0 {
+		if first < end {
 			continue
 		}
 		w.taken = w.taken[:0]

@@ -39,7 +39,7 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 	if each.Size = min(q.Size, len(w.expert)); each.Size < q.Size && len(q.Include) > 0 {
 		return nil, false
 	}
-	best := o.rank(w, 1, each, z, x, nil)
+	best := o.rank(w, 0, len(w.expert), 1, each, z, x, nil)
 	s = make(vitrine.Assortment, 0, each.Size)
 	for k, b := range best[:each.Size] {
 		if len(q.Include) > 0 {
@@ -61,26 +61,24 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 	return s, true
 }
 
-// rank returns the best items of each slot within a quota, by their sampled utilities, or by what gains makes of those of the
-// items from one on. It looks at one of so many blocks of items.
-func (o *mixture) rank(w *mixtureScratch, every int, q assortment.Quota, z standardisation, x *mat.Dense, gains func(slot int, u []float64, from int)) []search.Best {
-	slots := len(w.expert)
+// rank returns the best items of each slot first ≤ k < end within a quota, by their sampled utilities, or by what gains makes
+// of those of the items from one on. It looks at one of so many blocks of items.
+func (o *mixture) rank(w *mixtureScratch, first, end, every int, q assortment.Quota, z standardisation, x *mat.Dense, gains func(slot int, u []float64, from int)) []search.Best {
 	n := w.n
 	if every > 1 {
 		n = n / (every * search.BlockRows) * search.BlockRows
 	}
 	at := func(i int) int { return i - i%search.BlockRows }
-	best := search.Slots(n, slots, q, func() (values func(dst []float64, from, to int), done func()) {
+	best := search.Slots(n, end-first, q, func() (values func(dst []float64, from, to int), done func()) {
 		own := mixtures.Get().(*mixtureScratch)
 		return func(dst []float64, from, to int) {
 			size := to - from
 			from += (every - 1) * at(from)
 			items := o.standardised(&own.items, z, own.view.View(x, from, from+size))
-			o.fillBlock(own, w, items, 0, slots, func(k int) []float64 { return dst[k*size:][:size] })
-			for k := range slots {
-				if gains != nil {
-					gains(k, dst[k*size:][:size], from)
-				}
+			of := func(k int) []float64 { return dst[(k-first)*size:][:size] }
+			o.fillBlock(own, w, items, first, end, of)
+			for k := first; k < end && gains != nil; k++ {
+				gains(k, of(k), from)
 			}
 		}, func() { mixtures.Put(own) }
 	})

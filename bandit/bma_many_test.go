@@ -113,3 +113,32 @@ func TestManyItems(t *testing.T) {
 		t.Error("before the first round rows are short")
 	}
 }
+
+// Wide draws have sets whose revenue a sample does not show, so some slots look at all items again, without the others.
+func TestManyItemsOfWideDraws(t *testing.T) {
+	const n = 20_000
+	p := Problem{Features: paperFeatures, Size: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
+	l := newBMA(t, p, DefaultExperts(paperFeatures))
+	play(t, l, product, 0, 4)
+	pi := l.Policy().(*mixture)
+	rng := rand.New(rand.NewPCG(8, 8))
+	x := &vitrine.Context{Features: mat.NewDense(n, paperFeatures, nil), Revenue: make([]float64, n), Feasible: p.Constraint}
+	x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
+	for i := range x.Revenue {
+		x.Revenue[i] = 0.5 + 0.5*rng.Float64()
+	}
+	for seed := range uint64(40) {
+		w := new(mixtureScratch)
+		pi.begin(w, n, rand.New(rand.NewPCG(seed, 3)))
+		got, ok := pi.many(w, p.Constraint, x)
+		if !ok {
+			t.Errorf("seed %d: no set", seed)
+			continue
+		}
+		pi.begin(w, n, rand.New(rand.NewPCG(seed, 3)))
+		pi.fillSlots(w, x.Features, 0, len(w.expert))
+		if want := pi.pick(w, p.Constraint, x.Revenue).Assortment; !slices.Equal(got, want) {
+			t.Errorf("seed %d: %v, want %v", seed, got, want)
+		}
+	}
+}
