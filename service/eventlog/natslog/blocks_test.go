@@ -17,7 +17,7 @@ import (
 // manyBlocks makes a log of 40 entries of half a megabyte each, in three files.
 func manyBlocks(t *testing.T) (dir string) {
 	t.Helper()
-	defer natslog.SetPatientAttempts()() // a busy machine's messages are not sent again, so the files are always the same
+	t.Cleanup(natslog.SetPatientAttempts()) // a busy machine's messages are not sent again, so the files are always the same
 	dir = t.TempDir()
 	s := connect(t, natslog.Options{Dir: dir})
 	for i := range 40 {
@@ -141,7 +141,7 @@ func TestDamagedDescription(t *testing.T) {
 // A copy of a log went on by itself, and a file of it comes into the log: every frame is sound and in its place, and the
 // running hash tells.
 func TestMixedCopies(t *testing.T) {
-	defer natslog.SetPatientAttempts()() // as above
+	t.Cleanup(natslog.SetPatientAttempts()) // as above
 	dir := t.TempDir()
 	s := connect(t, natslog.Options{Dir: dir})
 	if err := s.Close(); err != nil {

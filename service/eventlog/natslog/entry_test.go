@@ -26,7 +26,7 @@ func TestEntryIsFoundAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer natslog.SetMemory(c.bytes, c.begins, c.coarse)()
-			defer natslog.SetPatientAttempts()() // a busy machine's messages are not sent again
+			t.Cleanup(natslog.SetPatientAttempts()) // a busy machine's messages are not sent again
 			natslog.SetSync(false)
 			defer natslog.SetSync(true)
 			o := natslog.Options{Dir: t.TempDir()}

@@ -387,7 +387,7 @@ func TestClaimsWithoutFrames(t *testing.T) {
 
 // A process that needs longer to claim the log than a lease lasts keeps the lease: another one that waits does not take the log from it.
 func TestSlowClaim(t *testing.T) {
-	defer natslog.SetLease(15*time.Millisecond, 40*time.Millisecond)()
+	t.Cleanup(natslog.SetLease(15*time.Millisecond, 40*time.Millisecond))
 	o := natslog.Options{URL: external(t), Standby: true}
 	leader := connect(t, o)
 	fill(t, leader, 1, 3)

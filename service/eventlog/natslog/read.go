@@ -210,7 +210,13 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 			yield(message{}, err)
 			return
 		}
-		defer func() { go s.discard(ctx, consumer) }() // a take-over does not wait for it
+		defer func() {
+			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), attempt)
+			go func() { // a take-over does not wait for it
+				defer cancel()
+				s.discard(late, consumer)
+			}()
+		}()
 		incoming, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(4096, 16*eventlog.MaxFrame))
 		if err != nil {
 			yield(message{}, err)
@@ -231,8 +237,6 @@ const inactive = 5 * time.Minute
 
 // discard ends a consumer. The server would keep it for minutes, and limits their number.
 func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attempt)
-	defer cancel()
 	if info := c.CachedInfo(); info != nil {
 		s.stream.DeleteConsumer(ctx, info.Name) // otherwise it ends by itself
 	}
