@@ -13,10 +13,10 @@ import (
 
 const (
 	sampled        = 512 // items of the first set of a slot
-	thin           = 16  // one of so many blocks of items has those of its next set
+	thin           = 16  // the next set is of one block of items in thin
 	gaining        = 64  // items of the largest gains, or gainingPerItem for each item shown
 	gainingPerItem = 8
-	gainingShare   = 16   // there must be so many times more items
+	gainingShare   = 16   // there must be gainingShare times more items
 	maxPasses      = 3    // over all items
 	margin         = 1e-9 // for rounding
 )

@@ -62,7 +62,7 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 }
 
 // rank returns the best items of each slot first ≤ k < end within a quota, by their sampled utilities, or by what gains makes
-// of those of the items from one on. It looks at one of so many blocks of items.
+// of those of the items from one on. It looks at one block of items in every.
 func (o *mixture) rank(w *mixtureScratch, first, end, every int, q assortment.Quota, z standardisation, x *mat.Dense, gains func(slot int, u []float64, from int)) []search.Best {
 	n := w.n
 	if every > 1 {
