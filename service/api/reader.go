@@ -102,15 +102,13 @@ func (p *RequestReader) read() {
 				r.Slots = append(r.Slots, p.readSlot())
 			}
 		case "baseline":
-			r.Baseline = p.texts(nil)
+			r.Baseline = p.texts([]string{}) // an empty page is one, too
 		case "unit":
 			r.Unit = p.text()
 		case "defer":
 			r.Defer = p.truth()
 		case "candidates":
-			if r.Candidates = p.texts(nil); r.Candidates == nil {
-				r.Candidates = []string{}
-			}
+			r.Candidates = p.texts([]string{})
 		case "filter":
 			r.Filter = p.text()
 		case "strict":

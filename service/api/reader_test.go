@@ -30,7 +30,7 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 	case wantErr != nil && err == nil:
 		t.Fatalf("%s: %+v, and by json v2 %v", text, have, wantErr)
 	case err == nil:
-		if diff := cmp.Diff(&want, have, cmpopts.EquateEmpty()); diff != "" || (want.User == nil) != (have.User == nil) {
+		if diff := cmp.Diff(&want, have, cmpopts.EquateEmpty()); diff != "" || (want.User == nil) != (have.User == nil) || (want.Baseline == nil) != (have.Baseline == nil) || (want.Candidates == nil) != (have.Candidates == nil) {
 			t.Fatalf("%s: request (-json v2 +reader):\n%s", text, diff)
 		}
 	case wantErr == nil:

@@ -11,7 +11,7 @@ type Request struct {
 	AtMost   []Limit  `json:"at_most,omitzero" doc:"limits in addition to the placement's"`
 	Capacity *float64 `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals"`
 	Slots    []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include, at_most and capacity"`
-	Baseline []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; without effect otherwise"`
+	Baseline []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; without effect otherwise"`
 	Unit     string   `json:"unit,omitzero" maxLength:"200" doc:"who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it"`
 	Defer    bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
 

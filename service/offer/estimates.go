@@ -172,8 +172,11 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 		}
 		f.Uvarint(&e.Catalogue.Version)
 		f.Count(&e.Catalogue.Missing)
-		list(f, &e.Catalogue.Unknown)
-		list(f, &e.Catalogue.Unavailable)
+		for _, ids := range []*[]string{&e.Catalogue.Unknown, &e.Catalogue.Unavailable} {
+			if list(f, ids); len(*ids) == 0 {
+				*ids = nil // as in the first answer
+			}
+		}
 	}
 	if has(flagVariant) {
 		f.String(&e.Variant)

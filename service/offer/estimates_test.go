@@ -1,6 +1,7 @@
 package offer_test
 
 import (
+	"reflect"
 	"testing"
 
 	"vitrine/service/offer"
@@ -70,6 +71,17 @@ func TestDecode(t *testing.T) {
 		}
 		if have != c.want {
 			t.Errorf("%q is %q (%v), want %q", c.data, have, err, c.want)
+		}
+	}
+}
+
+// Lists without ids are nil again, so that a repeated answer leaves them out as the first one does.
+func TestNoMissingCandidates(t *testing.T) {
+	for _, unknown := range [][]string{nil, {"sku1"}} {
+		was := offer.Estimates{Number: 1, Catalogue: &offer.FromCatalogue{Version: 3, Unknown: unknown, Missing: len(unknown)}}
+		e, err := offer.Decode(was.Append(nil), 0)
+		if err != nil || !reflect.DeepEqual(e.Catalogue, was.Catalogue) {
+			t.Errorf("%+v is read as %+v (%v)", was.Catalogue, e.Catalogue, err)
 		}
 	}
 }
