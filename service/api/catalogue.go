@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -18,6 +19,48 @@ type CatalogueItem struct {
 	ValidUntil *time.Time     `json:"valid_until,omitempty" doc:"it may be shown before this time"`
 	Attributes map[string]any `json:"attributes,omitzero" doc:"numbers, strings and booleans by name, for filters and limits; the policy does not see them"`
 	Payload    jsontext.Value `json:"payload,omitzero" doc:"any JSON, such as a title and a picture, which answers can carry"`
+}
+
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. A field that is null has its default, which a patch puts in the place
+// of what the item has. The default of a time is the zero time.
+func (c *CatalogueItem) UnmarshalJSONFrom(in *jsontext.Decoder) error {
+	type item CatalogueItem // without this method
+	v := struct {
+		item
+		Revenue    orDefault[float64]   `json:"revenue"`
+		Groups     orDefault[[]string]  `json:"groups"`
+		Space      orDefault[float64]   `json:"space"`
+		Available  orDefault[bool]      `json:"available"`
+		ValidFrom  orDefault[time.Time] `json:"valid_from"`
+		ValidUntil orDefault[time.Time] `json:"valid_until"`
+	}{
+		Revenue: orDefault[float64]{byDefault: 1}, Groups: orDefault[[]string]{byDefault: []string{}}, Space: orDefault[float64]{byDefault: 1},
+		Available: orDefault[bool]{byDefault: true},
+	}
+	if err := json.UnmarshalDecode(in, &v); err != nil {
+		return err
+	}
+	*c = CatalogueItem(v.item)
+	c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil = v.Revenue.is, v.Space.is, v.Available.is, v.ValidFrom.is, v.ValidUntil.is
+	if v.Groups.is != nil {
+		c.Groups = *v.Groups.is
+	}
+	return nil
+}
+
+// orDefault is a member of an object: nil if it is left out, and the default if it is null.
+type orDefault[T any] struct {
+	byDefault T
+	is        *T
+}
+
+func (o *orDefault[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
+	if in.PeekKind() == 'n' {
+		o.is = new(o.byDefault)
+		return in.SkipValue()
+	}
+	o.is = new(T)
+	return json.UnmarshalDecode(in, o.is)
 }
 
 // ItemsChanged is the answer to a change of a catalogue.

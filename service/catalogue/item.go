@@ -33,6 +33,7 @@ var reserved = []string{"id", "revenue", "space", "groups", "payload", "availabl
 // Encode returns the record of an item whose features are those of the schema. Errors have the type
 // *[api.FieldError], with fields below field.
 func Encode(item *api.CatalogueItem, s *feature.Schema, field string) (string, error) {
+	item = bare(item)
 	if err := check(item, s, field); err != nil {
 		return "", err
 	}
@@ -41,6 +42,20 @@ func Encode(item *api.CatalogueItem, s *feature.Schema, field string) (string, e
 		return "", err
 	}
 	return encode(item, values), nil
+}
+
+// bare returns an item without what says that it has nothing: the zero time, and the payload null.
+func bare(item *api.CatalogueItem) *api.CatalogueItem {
+	b := *item
+	for _, t := range []**time.Time{&b.ValidFrom, &b.ValidUntil} {
+		if *t != nil && (*t).IsZero() {
+			*t = nil
+		}
+	}
+	if string(b.Payload) == "null" {
+		b.Payload = nil
+	}
+	return &b
 }
 
 func check(item *api.CatalogueItem, s *feature.Schema, field string) error {
@@ -61,11 +76,11 @@ func check(item *api.CatalogueItem, s *feature.Schema, field string) error {
 		at *time.Time
 	}{{"/valid_from", item.ValidFrom}, {"/valid_until", item.ValidUntil}} {
 		if t.at != nil && (t.at.Year() < 1700 || t.at.Year() > 2200) {
-			return wrong(t.of, "%v: must be between the years 1700 and 2200", t.at)
+			return wrong(t.of, "%s: must be between the years 1700 and 2200", t.at.Format(time.RFC3339Nano))
 		}
 	}
 	if a, b := item.ValidFrom, item.ValidUntil; a != nil && b != nil && !a.Before(*b) {
-		return wrong("/valid_until", "%v: must be after valid_from, %v", b, a)
+		return wrong("/valid_until", "%s: must be after valid_from, %s", b.Format(time.RFC3339Nano), a.Format(time.RFC3339Nano))
 	}
 	if len(item.Groups) > maxGroups {
 		return wrong("/groups", "has %d groups, at most %d", len(item.Groups), maxGroups)
@@ -132,7 +147,7 @@ func isName(name string) bool {
 }
 
 // patched returns an item with the fields of a patch. Features and attributes are merged by name, and
-// null removes one.
+// null removes one. The zero time removes a bound, and the payload null a payload.
 func patched(item, patch *api.CatalogueItem) *api.CatalogueItem {
 	p := *item
 	for _, v := range patch.Features {

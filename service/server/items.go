@@ -41,7 +41,7 @@ func (s *Server) itemRoutes() []route {
 		},
 		{
 			method: "PATCH", path: path, scope: ScopeAdmin, handle: s.changeItems((*decision.Engine).PatchItems),
-			id: "patchItems", summary: "Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Items that the catalogue does not have are named in the answer.",
+			id: "patchItems", summary: "Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer.",
 			body: []content{jsonOf[itemList](examplePatches), {mediaType: asLines}}, answers: changed, errors: errors,
 		},
 		{
