@@ -36,11 +36,12 @@ type Answer struct {
 
 // answerOf returns the answer to a decision's caller, who may change it.
 func answerOf(placement string, o *offer.Offer) *Answer {
+	shown := o.IDs()
 	a := &Answer{
 		Decision: o.Decision, Placement: placement,
-		Shown: o.IDs(), Probability: o.Probability, Outside: o.Outside, Revenue: o.Expected,
+		Shown: shown, Probability: o.Probability, Outside: o.Outside, Revenue: o.Expected,
 		Propensity: o.Propensity, PolicyVersion: o.PolicyVersion, By: o.Mode,
-		Deferred: o.Deferred, Certain: o.Certain, Own: slices.Clone(o.Own), Slots: slotIDs(o.Note), Variant: o.Variant,
+		Deferred: o.Deferred, Certain: o.Certain, Own: slices.Clone(o.Own), Slots: slotIDs(o.Note, len(shown)), Variant: o.Variant,
 	}
 	if c := o.Catalogue; c != nil {
 		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing
@@ -48,10 +49,13 @@ func answerOf(placement string, o *offer.Offer) *Answer {
 	return a
 }
 
-// slotIDs returns the ids of the slots in a note, nil if it has none.
-func slotIDs(note string) (ids []string) {
+// slotIDs returns the ids of the slots in a note, at least n, nil if it has none.
+func slotIDs(note string, n int) (ids []string) {
 	if note == "" || json.Unmarshal([]byte(note), &ids) != nil { // earlier Go programs could write any note
 		return nil
+	}
+	for len(ids) < n { // earlier programs showed a baseline with more items than slots
+		ids = append(ids, "")
 	}
 	return ids
 }

@@ -346,6 +346,9 @@ func (r *request) baseline(c *setup.Config, index map[string]int) (vitrine.Assor
 	if len(r.Baseline) > c.MaxSize {
 		return nil, api.Fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
 	}
+	if r.Slots != nil && len(r.Baseline) > len(r.Slots) {
+		return nil, api.Fieldf("/baseline", "has %d items, and /slots has %d: the k-th item is in the k-th slot", len(r.Baseline), len(r.Slots))
+	}
 	s, err := find("/baseline", r.Baseline, index)
 	if err != nil {
 		return nil, err

@@ -94,3 +94,5 @@ func (e *Engine) Evidence(placement string) (log float64, sums []variants.Earned
 	x := e.state.placements[placement].experiment
 	return x.Ratio.Log, append([]variants.Earned{}, x.Results.Variants...), x.Table
 }
+
+var SlotIDs = slotIDs

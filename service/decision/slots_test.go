@@ -188,6 +188,17 @@ func TestSlotsShadow(t *testing.T) {
 	if err != nil || !slices.Equal(a.Shown, r.Baseline) || a.Certain {
 		t.Errorf("%+v, %v", a, err)
 	}
+	r.Slots = []api.Slot{{ID: "left"}}
+	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || err.Error() != "/baseline: has 2 items, and /slots has 1: the k-th item is in the k-th slot" {
+		t.Errorf("a baseline with more items than slots: %v", err)
+	}
+	r.Slots = append(r.Slots, api.Slot{ID: "middle"}, api.Slot{ID: "right"})
+	if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || !slices.Equal(a.Shown, r.Baseline) || !slices.Equal(a.Slots[:2], []string{"left", "middle"}) {
+		t.Errorf("a baseline with fewer items than slots: %+v, %v", a, err)
+	}
+	if have := decision.SlotIDs(`["left"]`, 2); !slices.Equal(have, []string{"left", ""}) { // of an earlier program
+		t.Errorf("the slots of a longer baseline are %q", have)
+	}
 }
 
 // The new fields of a request are part of its identity, and a note is returned.
