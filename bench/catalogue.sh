@@ -26,8 +26,10 @@ start=$(date +%s.%N)
 load --decisions 1 2>/dev/null >/dev/null
 printf '%s items in %.1f s, then:\n\n' "$items" "$(echo "$(date +%s.%N) - $start" | bc)"
 load --rate "${RATE:-max}" --duration "$duration"
-printf '\nresident memory: %d MB, rows of 15 numbers: %d MB\n' \
-	"$(($(awk '/VmRSS/ { print $2 }' "/proc/$service/status") / 1024))" "$((items * 15 * 8 / 1048576))"
+resident() { echo "$(($(awk '/VmRSS/ { print $2 }' "/proc/$service/status") / 1024)) MB"; }
+printf '\nresident memory: %s, ' "$(resident)"
+sleep 30
+printf '30 s later %s; rows of 15 numbers: %d MB\n' "$(resident)" "$((items * 15 * 8 / 1048576))"
 
 n=$((items < 100000 ? items : 100000))
 seq 0 $((n - 1)) | sed 's/.*/{"id":"item-&","revenue":0.75}/' | split -l 5000 - "$work/prices."

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -12,7 +11,7 @@ import (
 // collectOften lets a large heap grow by less than its own size before garbage is collected, and a small one by more,
 // until ctx ends. Go's default is as much garbage as there is live memory. That is 300 MB beside a catalogue of a million
 // items, and so little in a small service that collections take a tenth of its processor time. At rest it collects what a
-// push of items has left, and gives the memory back. The variable GOGC has precedence.
+// push of items or some decisions have left, and gives the memory back. The variable GOGC has precedence.
 func collectOften(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -20,7 +19,7 @@ func collectOften(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	defer debug.SetGCPercent(debug.SetGCPercent(maxGarbage))
-	before := readHeap()
+	r := rest{before: readHeap().allocated}
 	for last := maxGarbage; ; {
 		select {
 		case <-ctx.Done():
@@ -32,41 +31,61 @@ func collectOften(ctx context.Context) {
 			debug.SetGCPercent(percent)
 			last = percent
 		}
-		if now.rests(before) {
-			runtime.GC() // pools keep what they have until the second collection
+		if r.collects(now) {
 			debug.FreeOSMemory()
 		}
-		before = now
 	}
 }
 
 // heap is what the heap has, in bytes.
 type heap struct {
 	live      uint64 // after the last collection
-	unused    uint64 // garbage, and free memory that the system has not been given back
+	held      uint64 // live, garbage, and free memory that the system has not been given back
 	allocated uint64 // since the beginning
 }
 
 func readHeap() heap {
 	samples := []metrics.Sample{
-		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/heap/allocs:bytes"},
 	}
 	metrics.Read(samples)
-	live, objects, free := samples[0].Value.Uint64(), samples[2].Value.Uint64(), samples[3].Value.Uint64()
-	return heap{live, max(objects, live) - live + free, samples[1].Value.Uint64()}
+	return heap{samples[0].Value.Uint64(), samples[1].Value.Uint64() + samples[2].Value.Uint64(), samples[3].Value.Uint64()}
 }
 
-// rests reports whether much is unused, which would not be allocated again within a minute at the rate since the second
-// before.
-func (h heap) rests(before heap) bool {
-	return h.unused > manyUnused && h.unused/60 > h.allocated-before.allocated
+// rest says when to collect garbage because little is allocated. Once is not enough: a pool keeps its memory until nobody
+// has used it between two collections, and the server of the log gives buffers of 8 MB to a pool ten seconds after its
+// last message.
+type rest struct {
+	before  uint64 // bytes allocated until the last second
+	given   uint64 // bytes allocated until the last rest began
+	seconds int    // since this rest began; 0 if there is none
+}
+
+// collects is called once a second. It reports whether to collect garbage and give memory back now. A rest begins when the
+// memory that may be unused is much, and would not be allocated again within a minute at the rate of the last second. The
+// collections are seconds apart, so that pools in use keep what they have.
+func (r *rest) collects(now heap) bool {
+	unused, second := min(now.allocated-r.given, now.held), now.allocated-r.before
+	r.before = now.allocated
+	if r.seconds == 0 {
+		if unused <= manyUnused || second > unused/60 {
+			return false
+		}
+		r.given = now.allocated
+	}
+	collects := r.seconds%betweenCollections == 0
+	r.seconds = (r.seconds + 1) % restSeconds
+	return collects
 }
 
 const (
 	maxGarbage   = 400 // percent of the live memory; Go's default is 100
 	minGarbage   = 25
 	smallGarbage = 64 << 20 // bytes, which may always be
-	manyUnused   = 32 << 20
+	manyUnused   = 16 << 20
+
+	betweenCollections = 5 // seconds
+	restSeconds        = 21
 )
 
 // garbagePercent returns how much garbage there may be, in percent of the live bytes, in steps that are rarely passed.

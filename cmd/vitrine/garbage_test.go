@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -42,37 +44,66 @@ func TestCollectOften(t *testing.T) {
 	}
 }
 
-func TestHeapRests(t *testing.T) {
+// A rest begins when much was allocated since the last one and little in the last second, and has five collections.
+func TestRestCollects(t *testing.T) {
 	const mb = 1 << 20
 	for _, c := range []struct {
-		unused, allocated uint64
-		want              bool
-	}{{33 * mb, 0, true}, {32 * mb, 0, false}, {120 * mb, 2*mb - 1, true}, {120 * mb, 2 * mb, false}} {
-		before := heap{allocated: 7 * mb}
-		now := heap{live: 500 * mb, unused: c.unused, allocated: 7*mb + c.allocated}
-		if now.rests(before) != c.want {
-			t.Errorf("%d bytes unused, %d allocated in a second: %v", c.unused, c.allocated, !c.want)
+		allocated, held, second uint64
+		want                    bool
+	}{
+		{17 * mb, 500 * mb, 0, true}, {16 * mb, 500 * mb, 0, false}, {500 * mb, 16 * mb, 0, false},
+		{120 * mb, 500 * mb, 2 * mb, true}, {120 * mb, 500 * mb, 2*mb + 1, false}, {500 * mb, 120 * mb, 2*mb + 1, false},
+	} {
+		r := rest{before: 7*mb + c.allocated - c.second, given: 7 * mb}
+		if have := r.collects(heap{held: c.held, allocated: 7*mb + c.allocated}); have != c.want {
+			t.Errorf("%+v: %v", c, have)
 		}
+	}
+
+	r, now := rest{}, heap{held: 500 * mb, allocated: 100 * mb}
+	r.before = now.allocated
+	collections := func() (at []int) {
+		for second := range 100 {
+			if r.collects(now) {
+				at = append(at, second)
+			}
+		}
+		return at
+	}
+	if have, want := collections(), []int{0, 5, 10, 15, 20}; !slices.Equal(have, want) {
+		t.Errorf("collections at %v, want %v", have, want)
+	}
+	if now.allocated += 16 * mb; len(collections()) > 0 {
+		t.Error("16 MB since a rest: another one")
+	}
+	if now.allocated += mb; len(collections()) != 5 {
+		t.Error("17 MB since a rest: no other one")
 	}
 }
 
-// Garbage that is too little for a collection is given back once nothing is allocated.
+// Garbage that is too little for a collection, and what only a pool has, are given back once nothing is allocated.
 func TestGarbageIsGivenBack(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	debug.FreeOSMemory()
+	least := readHeap().held
+	pool := sync.Pool{}
+	pool.Put(new([manyUnused]byte))
 	clear(make([]byte, 2*manyUnused))
-	if have := readHeap(); have.unused <= manyUnused {
-		t.Fatalf("%+v: the slice is not garbage", have)
+	if have := readHeap(); have.held < least+3*manyUnused {
+		t.Fatalf("%+v, before %d: the slices are not garbage", have, least)
 	}
 	go collectOften(t.Context())
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(40 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		have := readHeap()
-		if have.unused < manyUnused {
-			return
+		if have.held < least+manyUnused {
+			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%+v after 20 seconds", have)
+			t.Fatalf("%+v after 40 seconds, before %d", have, least)
 		}
+	}
+	if pool.Get() != nil {
+		t.Error("the pool has kept its memory")
 	}
 }

@@ -103,8 +103,8 @@ func (e *removedError) Error() string {
 
 func (e *removedError) Unwrap() error { return errUnreadable }
 
-// memory caches frames: the last of them whole, the places of more, and the places of each sixteenth of even
-// more.
+// memory caches frames: the last of them whole, unless their entries are large, the places of more, and the places of each
+// sixteenth of even more.
 type memory struct {
 	mu             sync.Mutex
 	first          uint64 // remaining message, as far as is known
@@ -119,7 +119,13 @@ var (
 	memoryCoarse = 1 << 18
 )
 
-const coarseSpacing = 16
+const (
+	coarseSpacing = 16
+
+	// memoryEntry limits the mean size of the entries of a frame that is cached whole. Larger ones are pieces of catalogues,
+	// which nobody reads again; an offer has a few kilobytes.
+	memoryEntry = 16 << 10
+)
 
 // ring is a map that forgets its oldest entry.
 type ring[T any] struct {
@@ -149,10 +155,12 @@ func (r *ring[T]) pop() T {
 func (m *memory) note(message uint64, f eventlog.Frame) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, ok := m.last.of[message]; !ok {
-		m.last.bytes += frameBytes(f)
+	if frameBytes(f) <= memoryEntry*max(len(f.Entries), 1) {
+		if _, ok := m.last.of[message]; !ok {
+			m.last.bytes += frameBytes(f)
+		}
+		m.last.put(message, f)
 	}
-	m.last.put(message, f)
 	for m.last.bytes > memoryBytes {
 		m.last.bytes -= frameBytes(m.last.pop())
 	}

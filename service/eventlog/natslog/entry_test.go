@@ -85,3 +85,36 @@ func TestEntryIsFoundAgain(t *testing.T) {
 		})
 	}
 }
+
+// Large entries, as of a catalogue, do not take the place of small ones, which are read again.
+func TestLargeEntriesAreNotRemembered(t *testing.T) {
+	const remembered = 48 << 10
+	defer natslog.SetMemory(remembered, 1<<16, 1<<16)()
+	t.Cleanup(natslog.SetPatientAttempts())
+	natslog.SetSync(false)
+	defer natslog.SetSync(true)
+	s := connect(t, natslog.Options{Dir: t.TempDir()})
+	defer s.Close()
+	small, medium, large := entry(1), bytes.Repeat([]byte("m"), 15<<10), bytes.Repeat([]byte("l"), 17<<10)
+	frames := [][][]byte{{small}, {medium}, {large}, {large, large}, {small, large}}
+	cost := []uint64{0, 0, 1, 1, 0} // messages for an entry of each frame
+	for _, f := range frames {
+		if _, err := s.Append(t.Context(), f...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sequence := uint64(0)
+	for i, f := range frames {
+		for _, want := range f {
+			sequence++
+			before := natslog.Sent(s)
+			have, err := s.Entry(t.Context(), sequence)
+			if err != nil || !bytes.Equal(have, want) {
+				t.Fatalf("entry %d has %d bytes, %v; want %d", sequence, len(have), err, len(want))
+			}
+			if sent := natslog.Sent(s) - before; sent != cost[i] {
+				t.Errorf("entry %d of frame %d cost %d messages, want %d", sequence, i, sent, cost[i])
+			}
+		}
+	}
+}
