@@ -17,7 +17,7 @@ import (
 // Capacity. The spaces of the items shown sum to at most the capacity of the placement, and at most that of the request.
 //
 // The best set is that of the exact program of a knapsack, which counts whole units. A unit is the greatest common divisor
-// of the spaces of the candidates that fit, so that nothing is rounded.
+// of the spaces of the candidates that fit and are not excluded, so that nothing is rounded.
 
 // maxTable bounds the table of the program, in bits: a call takes some 0.1 s, and a decision under auto makes several.
 const maxTable = 1 << 26
@@ -42,6 +42,7 @@ func (r *request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 // within returns the sets of a family, of at most size items, that fit.
 func (r *request) within(family vitrine.Constraint, capacity float64, size int, index map[string]int) (vitrine.Constraint, error) {
 	s := r.spaces()
+	r.leaveOut(&s, index)
 	most, _ := catalogue.SpaceUnits(capacity)
 	if err := r.checkSpaces(&s, capacity); err != nil {
 		return nil, err
@@ -139,6 +140,19 @@ func (r *request) spaces() spaces {
 		s.count[k]++
 	}
 	return s
+}
+
+// leaveOut does not count the excluded candidates, whose spaces need no units.
+func (r *request) leaveOut(s *spaces, index map[string]int) {
+	if len(r.Exclude) == 0 {
+		return
+	}
+	s.count = slices.Clone(s.count)
+	at := present(r.Exclude, index)
+	slices.Sort(at)
+	for _, i := range slices.Compact(at) {
+		s.count[s.kind[i]]--
+	}
 }
 
 // spaceOf returns the space of a candidate.

@@ -84,6 +84,29 @@ func TestSpacesWithoutACommonUnit(t *testing.T) {
 	}
 }
 
+// An excluded item does not count for the unit of the spaces, also if it is named twice.
+func TestUnitWithoutTheExcluded(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	items := cupboard(9, true)
+	for i := range items {
+		items[i].Space = new(1.0)
+	}
+	items[5].Space = new(1.000001)
+	putItems(t, e, "home", items)
+	fine := []string{items[5].ID, items[5].ID}
+	for _, q := range []api.Request{{}, {Items: inline(items)}, {Filter: "space > 0"}, {Include: []string{items[0].ID}}} {
+		q.User, q.Capacity = aged(1), new(2.5)
+		if _, err := e.Decide(t.Context(), "home", &q, 0); err == nil || !strings.Contains(err.Error(), "multiples of 1e-06") {
+			t.Errorf("%+v: %v, want that the units are too many", q, err)
+		}
+		q.Exclude = fine
+		if a := decide(t, e, "home", &q); len(a.Shown) != 2 || slices.Contains(a.Shown, fine[0]) {
+			t.Errorf("%+v shows %v", q, a.Shown)
+		}
+	}
+}
+
 // What is shown is the best of all sets that obey the rules: by exhaustive search, with the utilities that the policy states
 // of single items.
 func TestCapacityIsExact(t *testing.T) {
