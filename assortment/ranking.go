@@ -100,8 +100,8 @@ func among(items []int, i int) bool {
 	return ok
 }
 
-// hidesAny reports whether the quota may hide an item.
-func (q *Quota) hidesAny() bool {
+// HidesAny reports whether the quota may hide an item.
+func (q *Quota) HidesAny() bool {
 	return len(q.Exclude) > 0 || len(q.Include) > 0 || slices.ContainsFunc(q.Limits, func(l Limit) bool { return l.Most <= 0 })
 }
 
