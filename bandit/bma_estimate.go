@@ -44,7 +44,7 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
 			for range 2 * meanPairs {
-				e.unit.sample(params, e.family.(*utility.Additive), e.posterior, 1, rng)
+				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, rng)
 				e.family.Utilities(moved, params[:d], items)
 				vitrine.Probabilities(p, moved)
 				for k, v := range p {

@@ -109,7 +109,8 @@ func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float
 	return best
 }
 
-// begin draws a belief and a parameter for each slot, among n items.
+// begin draws a belief and a parameter for each slot, among n items. Beliefs and their units are drawn by systematic
+// sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than its weight asks for.
 func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 	slots := min(o.p.Size, n)
 	w.n = n
@@ -119,13 +120,16 @@ func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 		w.width = max(w.width, e.model.NumParams())
 	}
 	w.delta = scratch.Grow(w.delta, slots*w.width)
-	for k := range slots {
-		i := drawIndex(o.weights, rng)
+	w.v = scratch.Grow(w.v, slots)
+	systematic(w.v, rng)
+	for k, v := range w.v {
+		i, within := quantile(o.weights, v)
 		w.expert[k] = i
 		e := o.beliefs[i]
 		delta := w.delta[k*w.width:][:e.model.NumParams()]
 		if e.unit != nil {
-			e.unit.sample(delta, e.family.(*utility.Additive), e.posterior, o.width, rng)
+			unit, _ := quantile(e.unit.weight, within)
+			e.unit.sample(delta, unit, e.family.(*utility.Additive), e.posterior, o.width, rng)
 			continue
 		}
 		e.posterior.Deviation(delta, o.width, rng)
@@ -223,6 +227,7 @@ type mixtureScratch struct {
 	n       int
 	z       []float64 // slots×n
 	expert  []int     // the belief of each slot
+	v       []float64 // by which the slots draw beliefs and units
 	width   int       // of a slot's parameters
 	delta   []float64 // slots×width
 	u       []float64

@@ -268,7 +268,7 @@ func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) 
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
 			for range 2 * meanPairs {
-				e.unit.sample(params, e.family.(*utility.Additive), e.posterior, 1, rng)
+				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, rng)
 				e.family.Utilities(u, params[:d], items)
 				for i, v := range u {
 					add(weight/(2*meanPairs), i, v, 0)
