@@ -31,8 +31,6 @@ func QuotaOf(c vitrine.Constraint) (q Quota, ok bool) {
 		return c.quota, true
 	case *Shelf:
 		return c.within.quota, c.slack
-	case *Crate:
-		return c.within.quota, c.slack
 	}
 	return Quota{}, false
 }
@@ -102,8 +100,8 @@ func among(items []int, i int) bool {
 	return ok
 }
 
-// HidesAny reports whether the quota may hide an item.
-func (q *Quota) HidesAny() bool {
+// hidesAny reports whether the quota may hide an item.
+func (q *Quota) hidesAny() bool {
 	return len(q.Exclude) > 0 || len(q.Include) > 0 || slices.ContainsFunc(q.Limits, func(l Limit) bool { return l.Most <= 0 })
 }
 

@@ -109,8 +109,7 @@ func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float
 	return best
 }
 
-// begin draws a belief and a parameter for each slot, among n items. Beliefs and their units are drawn by systematic
-// sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than its weight asks for.
+// begin draws a belief and a parameter for each slot, among n items.
 func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 	slots := min(o.p.Size, n)
 	w.n = n
@@ -120,16 +119,13 @@ func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 		w.width = max(w.width, e.model.NumParams())
 	}
 	w.delta = scratch.Grow(w.delta, slots*w.width)
-	w.v = scratch.Grow(w.v, slots)
-	systematic(w.v, rng)
-	for k, v := range w.v {
-		i, within := quantile(o.weights, v)
+	for k := range slots {
+		i := drawIndex(o.weights, rng)
 		w.expert[k] = i
 		e := o.beliefs[i]
 		delta := w.delta[k*w.width:][:e.model.NumParams()]
 		if e.unit != nil {
-			unit, _ := quantile(e.unit.weight, within)
-			e.unit.sample(delta, unit, e.family.(*utility.Additive), e.posterior, o.width, rng)
+			e.unit.sample(delta, e.family.(*utility.Additive), e.posterior, o.width, rng)
 			continue
 		}
 		e.posterior.Deviation(delta, o.width, rng)
@@ -158,37 +154,33 @@ const indexRows = 256
 
 // fillRows is fillSlots of the items from ≤ i < to, in the scratch w, by the draws of drawn, which has the utilities.
 func (o *mixture) fillRows(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, from, to, first, end int) {
-	o.fillBlock(w, drawn, z, w.view.View(x, from, to), first, end, func(k int) []float64 { return drawn.z[k*drawn.n+from:][:to-from] })
+	items := o.standardised(&w.items, z, w.view.View(x, from, to))
+	o.fillBlock(w, drawn, items, first, end, func(k int) []float64 { return drawn.z[k*drawn.n+from:][:to-from] })
 }
 
-// fillBlock stores in u(k) the sampled utilities of the slots k of [first, end) for the items x, by the draws of drawn.
-func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, first, end int, u func(k int) []float64) {
-	o.standardise(w, z, x)
-	n, _ := x.Dims()
+// fillBlock stores in z(k) the sampled utilities of the slots k of [first, end) for standardised items, by the draws of drawn.
+func (o *mixture) fillBlock(w, drawn *mixtureScratch, items *mat.Dense, first, end int, z func(k int) []float64) {
+	n, _ := items.Dims()
 	for i, e := range o.beliefs {
 		if !slices.Contains(drawn.expert[first:end], i) {
 			continue
 		}
-		d := e.family.NumParams()
-		mode := e.posterior.Mode[:min(d, len(e.posterior.Mode))]
-		columnar, ok := e.family.(utility.Columnar)
-		if !ok {
+		d := e.model.NumParams()
+		g := w.g.Reshape(n, d)
+		if e.unit == nil {
 			w.u = scratch.Grow(w.u, n)
-			utility.Linearize(e.family, w.u, w.g.Reshape(n, d), mode, w.standardised())
+			utility.Linearize(e.model, w.u, g, e.posterior.Mode, items)
 		}
 		for k := first; k < end; k++ {
 			if drawn.expert[k] != i {
 				continue
 			}
-			delta := drawn.delta[k*drawn.width:][:d] // in the first place the effects of places are 0
-			switch {
-			case e.unit != nil:
-				columnar.ColumnUtilities(u(k), delta, &w.columns)
-			case ok:
-				columnar.ColumnTangent(u(k), mode, delta, &w.columns)
-			default:
-				kernel.Gemv(u(k), w.u, w.g.RawMatrix().Data, delta, n, d) // the same for equal items, wherever they are
+			z, delta := z(k), drawn.delta[k*drawn.width:][:d]
+			if e.unit != nil {
+				e.model.Utilities(z, delta, items)
+				continue
 			}
+			kernel.Gemv(z, w.u, g.RawMatrix().Data, delta, n, d) // the same for equal items, wherever they are
 		}
 	}
 }
@@ -203,20 +195,23 @@ func (o *mixture) standardisation(x *mat.Dense) standardisation {
 	return seen.standardisation()
 }
 
-// standardise makes the columns of w the standardised items x.
-func (o *mixture) standardise(w *mixtureScratch, z standardisation, x *mat.Dense) {
+// standardised stores the standardised items x, in the first place, in dst and returns them.
+func (o *mixture) standardised(dst *scratch.Matrix, z standardisation, x *mat.Dense) *mat.Dense {
+	n, d := x.Dims()
 	if o.rows != nil {
-		o.rows.of(&w.columns, &w.short, x)
-		return
+		d = len(o.rows.fixed)
 	}
-	w.columns.SetRows(x)
-	z.of(&w.columns)
-}
-
-// standardised returns the items in the columns of w, in rows.
-func (w *mixtureScratch) standardised() *mat.Dense {
-	items := w.items.Reshape(w.columns.Dims())
-	w.columns.Rows(items)
+	items := dst.Reshape(n, d+int(o.places))
+	if o.rows != nil {
+		o.rows.of(items, x)
+	} else {
+		z.of(items, x)
+	}
+	if o.places > 0 {
+		for i := range n {
+			clear(items.RawRowView(i)[d:])
+		}
+	}
 	return items
 }
 
@@ -227,7 +222,6 @@ type mixtureScratch struct {
 	n       int
 	z       []float64 // slots×n
 	expert  []int     // the belief of each slot
-	v       []float64 // by which the slots draw beliefs and units
 	width   int       // of a slot's parameters
 	delta   []float64 // slots×width
 	u       []float64
@@ -237,8 +231,6 @@ type mixtureScratch struct {
 	answers []vitrine.Assortment // of the slots
 	whole   vitrine.Assortment
 	g       scratch.Matrix
-	columns utility.Columns // of standardised items
-	short   utility.Columns
 	items   scratch.Matrix
 	view    scratch.Matrix
 	some    []int     // items
@@ -272,10 +264,8 @@ func (s *mixtureScratch) largest(limit int) vitrine.Assortment {
 const maxSample = 200
 
 func clamp(z []float64) {
-	for i, v := range z {
-		if math.Abs(v) > maxSample {
-			z[i] = math.Copysign(maxSample, v)
-		}
+	for i := range z {
+		z[i] = max(-maxSample, min(maxSample, z[i]))
 	}
 }
 

@@ -233,7 +233,7 @@ func (c *Catalogue) note(slot int32, isUnfit bool) {
 	if c.states[slot] = state; state != 0 {
 		c.limited++
 	}
-	c.filters.touch(slot)
+	c.touch(slot)
 }
 
 // forget undoes note.
@@ -275,7 +275,7 @@ func (c *Catalogue) remove(slot int32) {
 		c.index.add(id, slot)
 		c.revenues[slot], c.states[slot] = c.revenues[last], c.states[last]
 		copy(c.rows[int(slot)*width:], c.rows[int(last)*width:(int(last)+1)*width])
-		c.filters.touch(slot)
+		c.touch(slot)
 	}
 	c.kept.drop()
 	c.revenues, c.states, c.rows = c.revenues[:last], c.states[:last], c.rows[:int(last)*width]

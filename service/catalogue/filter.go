@@ -11,6 +11,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 
 	"vitrine/service/api"
+	"vitrine/service/budget"
 )
 
 // A filter is a condition on the attributes, the features and the other fields of an item, in the
@@ -230,6 +231,7 @@ type filters struct {
 	of      map[string]*filtered
 	groups  map[GroupsBy]*Groups
 	touched []int32 // slots that have changed, in order
+	budget  *budget.Budget
 }
 
 const (
@@ -246,13 +248,14 @@ type filtered struct {
 }
 
 // touch notes that a slot has changed. The catalogue's writer calls it.
-func (l *filters) touch(slot int32) {
-	switch {
+func (c *Catalogue) touch(slot int32) {
+	switch l := &c.filters; {
 	case len(l.of)+len(l.groups) == 0:
 	case len(l.touched) < maxTouched:
 		l.touched = append(l.touched, slot)
 	default: // they are cheaper to compute again
-		l.of, l.groups, l.touched = nil, nil, nil
+		c.DropLists()
+		l.of, l.touched = nil, nil
 	}
 }
 

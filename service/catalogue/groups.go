@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"vitrine/service/api"
+	"vitrine/service/budget"
 )
 
 // GroupsBy says what groups items: the value of a category, that of an attribute, whether they are in a group, or the space
@@ -27,6 +28,9 @@ type Groups struct {
 	spaces []float64   // of groups by space, the same values
 	counts []int       // of groups by space, the number of items
 	seen   int         // of filters.touched; −1 if no item was
+	texts  int64       // bytes of the values
+
+	charged int64 // to the budget; with the lock of filters
 }
 
 // Number returns the number of the group with a value; ok is false if no item has been in it.
@@ -58,20 +62,96 @@ func (g *Groups) Name(number int32) string {
 // HasAttribute reports whether any item has an attribute.
 func (c *Catalogue) HasAttribute(name string) bool { return c.attributes[name] > 0 }
 
-const maxLists = 8 // of groups, each of 4 bytes an item
+const (
+	maxLists   = 8   // of groups
+	valueBytes = 200 // that a value takes beside its text
+)
 
-// Groups returns the groups of all items. They are remembered, and only items that have changed are looked at again.
-// The category must be one of items.
+// bytes returns the memory of a list.
+func (g *Groups) bytes() int64 { return 4*int64(len(g.Of)) + valueBytes*int64(len(g.values)) + g.texts }
+
+// ChargeTo has the lists of groups take their memory from a budget. Those that took it from another one are dropped.
+func (c *Catalogue) ChargeTo(b *budget.Budget) {
+	l := &c.filters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.budget != b {
+		l.dropLists()
+		l.budget = b
+	}
+}
+
+// DropLists forgets the lists of groups, and gives their memory back to the budget.
+func (c *Catalogue) DropLists() {
+	c.filters.mu.Lock()
+	defer c.filters.mu.Unlock()
+	c.filters.dropLists()
+}
+
+// ListBytes returns the memory that the lists of groups have taken from the budget.
+func (c *Catalogue) ListBytes() (bytes int64) {
+	l := &c.filters
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.groups {
+		bytes += g.charged
+	}
+	return bytes
+}
+
+// charge takes the memory of a list from the budget. Other lists give way to it. If there is still too little, the list is
+// not remembered.
+func (l *filters) charge(g *Groups) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.groups[g.by] != g { // it has given way to another one
+		return
+	}
+	more := g.bytes() - g.charged
+	for more > 0 && l.budget.Hold(more) != nil {
+		other := l.other(g)
+		l.drop(other)
+		if other == g {
+			return
+		}
+	}
+	if more < 0 {
+		l.budget.Charge(more)
+	}
+	g.charged += more
+}
+
+// other returns a list that is not g, or g if there is none.
+func (l *filters) other(g *Groups) *Groups {
+	for _, other := range l.groups {
+		if other != g {
+			return other
+		}
+	}
+	return g
+}
+
+func (l *filters) drop(g *Groups) {
+	delete(l.groups, g.by)
+	l.budget.Charge(-g.charged)
+	g.charged = 0
+}
+
+func (l *filters) dropLists() {
+	for _, g := range l.groups {
+		l.drop(g)
+	}
+}
+
+// Groups returns the groups of all items. They are remembered if the budget has room, and only items that have changed
+// are looked at again. The category must be one of items.
 func (c *Catalogue) Groups(by GroupsBy) *Groups {
 	l := &c.filters
 	l.mu.Lock()
 	g := l.groups[by]
 	if g == nil {
-		for other := range l.groups {
-			if len(l.groups) < maxLists {
-				break
-			}
-			delete(l.groups, other)
+		for len(l.groups) >= maxLists {
+			l.drop(l.other(nil))
 		}
 		if l.groups == nil {
 			l.groups = map[GroupsBy]*Groups{}
@@ -89,7 +169,7 @@ func (c *Catalogue) Groups(by GroupsBy) *Groups {
 	var f fields
 	if g.seen < 0 || len(g.values) > 2*n+len(l.touched) { // most groups have no items left
 		clear(g.number)
-		g.values, g.spaces, g.Of = g.values[:0], nil, make([]int32, n)
+		g.values, g.spaces, g.texts, g.Of = g.values[:0], nil, 0, make([]int32, n)
 		for slot := range int32(n) {
 			g.Of[slot] = g.find(c, slot, &f)
 		}
@@ -108,6 +188,7 @@ func (c *Catalogue) Groups(by GroupsBy) *Groups {
 			g.counts[k]++
 		}
 	}
+	l.charge(g)
 	return g
 }
 
@@ -141,6 +222,7 @@ func (g *Groups) find(c *Catalogue, slot int32, f *fields) int32 {
 		number = int32(len(g.values))
 		value.Text = string(append([]byte(nil), value.Text...)) // not a part of a page
 		g.number[value], g.values = number, append(g.values, value)
+		g.texts += int64(len(value.Text))
 		if g.by.Space {
 			g.spaces = append(g.spaces, f.space)
 		}

@@ -184,7 +184,8 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	seen, current := v.worker.seen.Load(), v.worker.current.Load()
 	s := api.Stats{
 		Placement: name, Mode: v.config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes, Charged: v.charged + v.placement.items.charged,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes,
+		Charged:      v.charged + v.placement.items.charged + v.placement.items.of.ListBytes(),
 		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.Seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
 		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,

@@ -42,7 +42,9 @@ func (s *fold) restock(p *placement) {
 		if learned, ok := schema.Since(p.items.of.Split().Schema()); ok {
 			p.items.of.Learn(schema, learned)
 		} else {
-			p.items.of, _ = p.items.of.WithSchema(schema) // an error names an item that is no longer available
+			before := p.items.of
+			p.items.of, _ = before.WithSchema(schema) // an error names an item that is no longer available
+			before.ChargeTo(nil)
 		}
 	}
 	p.items.schema = schema
@@ -59,8 +61,10 @@ func (s *fold) owner(p *placement) *placement {
 	return owner
 }
 
-// chargeItems charges the budget with the items of a placement. The budget has set aside held bytes of them.
+// chargeItems charges the budget with the items of a placement. The budget has set aside held bytes of them. Lists of their
+// groups take their memory when decisions make them.
 func (s *fold) chargeItems(p *placement, held int64) {
+	p.items.of.ChargeTo(s.budget)
 	bytes := p.items.of.Bytes()
 	s.budget.Charge(bytes - p.items.charged - held)
 	p.items.charged = bytes
@@ -71,6 +75,9 @@ func (s *fold) release(p *placement) {
 	s.recharge(p, 0, 0)
 	s.budget.Charge(-p.items.charged)
 	p.items.charged = 0
+	if p.items.of != nil {
+		p.items.of.ChargeTo(nil) // requests may still use it
+	}
 }
 
 // itemsOf returns the catalogue that a placement uses, nil if it is another placement's that is not there or
@@ -383,7 +390,12 @@ func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, n
 		return api.Fieldf("/items", "%v", err)
 	}
 	g := &staged{items: v.items, change: change, held: v.items.MaxBytes(change)}
-	if err := e.state.budget.Hold(g.held); err != nil {
+	err = e.state.budget.Hold(g.held)
+	if err != nil {
+		v.items.DropLists() // decisions make them again if there is room
+		err = e.state.budget.Hold(g.held)
+	}
+	if err != nil {
 		return fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.name, ErrMemory, err, g.held)
 	}
 	err = e.submit(ctx, func(b *batch) error {

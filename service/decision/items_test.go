@@ -357,6 +357,79 @@ func TestItemsAreCharged(t *testing.T) {
 	}
 }
 
+// Lists of groups take memory from the budget while there is room for them. Items have precedence, and decisions do without.
+func TestListsOfGroupsAreCharged(t *testing.T) {
+	const n, room = 1000, 6000 // bytes, more than a list and less than two
+	decide := func(e *decision.Engine, limits ...api.Limit) {
+		t.Helper()
+		a, err := e.Decide(t.Context(), "home", &api.Request{User: api.Values{api.Number("age", 0)}, AtMost: limits}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if odd := slices.Collect(func(yield func(string) bool) {
+			for _, id := range a.Shown {
+				if item, _ := e.Item("home", id); item.Attributes["half"] == 1.0 && !yield(id) {
+					return
+				}
+			}
+		}); len(limits) > 0 && limits[0].Attribute != "" && len(odd) > 1 {
+			t.Fatalf("%v of %v are in one half", odd, a.Shown)
+		}
+	}
+	half, brand := api.Limit{Attribute: "half", Most: 1}, api.Limit{Feature: "brand", Most: 2}
+	plenty := budget.New(400 << 20)
+	e := opened(t, decision.Options{Store: new(memlog.Store), Budget: plenty})
+	put(t, e, "home", window+`,"memory":1000000}`)
+	putItems(t, e, "home", goods(1, n))
+	items := plenty.Usage().Placements
+	is := func(what string, lists int) {
+		t.Helper()
+		if have := plenty.Usage().Placements - items; have < int64(4*n*lists) || have > int64((4*n+1000)*lists) || charged(t, e, "home") != items+have {
+			t.Errorf("%s: %d bytes are charged, the placement %d, want about %d × %d", what, have, charged(t, e, "home")-items, lists, 4*n)
+		}
+	}
+	decide(e)
+	is("no limit", 0)
+	decide(e, half)
+	is("a limit", 1)
+	decide(e, half)
+	decide(e, brand)
+	is("two limits", 2)
+	put(t, e, "home", strings.Replace(window, `{"name":"x1"`, `{"name":"other","kind":"number","default":0},{"name":"x1"`, 1)+`,"memory":1000000}`)
+	items = charged(t, e, "home")
+	is("another schema", 0)
+	decide(e, half)
+	is("a limit again", 1)
+	if err := e.Delete(t.Context(), "home", nil, 0); err != nil || plenty.Usage().Placements != 0 {
+		t.Errorf("%d bytes are charged to a placement that was deleted: %v", plenty.Usage().Placements, err)
+	}
+	// A list fits beside these items, and not beside more of them.
+	e = opened(t, decision.Options{Store: new(memlog.Store), Budget: budget.New(1 << 30)})
+	put(t, e, "home", window+`,"memory":1000000}`)
+	putItems(t, e, "home", goods(1, n))
+	tight := budget.New((charged(t, e, "home") + room) / 3 * 4)
+	e = opened(t, decision.Options{Store: new(memlog.Store), Budget: tight})
+	put(t, e, "home", window+`,"memory":1000000}`)
+	for some := range slices.Chunk(goods(1, n), 20) { // because a change sets aside more than it takes in the end
+		putItems(t, e, "home", some)
+	}
+	items = tight.Usage().Placements
+	decide(e, half)
+	if have := tight.Usage().Placements; have <= items {
+		t.Errorf("%d bytes are charged with a list, %d without", have, items)
+	}
+	putItems(t, e, "home", goods(1, n+20)[n:]) // needs the memory of the list
+	before := tight.Usage().Placements
+	if before > items+4000 {
+		t.Errorf("%d bytes are charged with 20 more items, %d before", before, items)
+	}
+	tight.Charge(room)
+	decide(e, half)
+	if have := tight.Usage().Placements; have != before+room {
+		t.Errorf("%d bytes are charged for a list without room", have-before-room)
+	}
+}
+
 // What a request may take of memory grows with the candidates that the catalogue may have for it.
 func TestCatalogueSize(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store)})

@@ -1,0 +1,150 @@
+package catalogue
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/budget"
+)
+
+// attributed returns a catalogue of n items with some attributes. Each attribute has values values.
+func attributed(t *testing.T, n, values, attributes int) *Catalogue {
+	s := schemaOf(t, `[{"name":"x","kind":"number"}]`)
+	c := New(s)
+	putAttributed(t, c, 0, n, values, attributes)
+	return c
+}
+
+func putAttributed(t *testing.T, c *Catalogue, from, to, values, attributes int) {
+	var records []string
+	for i := from; i < to; i++ {
+		item := api.CatalogueItem{ID: fmt.Sprint("item", i), Features: api.Values{api.Number("x", float64(i%100))}, Attributes: map[string]any{}}
+		for k := range attributes {
+			item.Attributes[fmt.Sprint("a", k)] = fmt.Sprintf("value %08d", (i*7+k)%values)
+		}
+		record, err := Encode(&item, c.Split().Schema(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, record)
+	}
+	change, err := c.NewChange(records, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(c.Version()+1, change)
+}
+
+// Lists of groups take their memory from the budget and give it back. One that has too little room takes that of another, and
+// one that has none is the same, but is not remembered.
+func TestGroupsAreCharged(t *testing.T) {
+	const n, values = 1000, 10
+	const list = 4*n + values*(valueBytes+14)
+	by := func(k int) GroupsBy { return GroupsBy{Attribute: fmt.Sprint("a", k)} }
+	c := attributed(t, n, values, 10)
+	b := budget.New(4 * list) // placements hold three quarters
+	c.ChargeTo(b)
+	is := func(what string, lists int64) {
+		t.Helper()
+		if have := b.Usage().Placements; have != lists || c.ListBytes() != lists || int(lists) > 0 != (len(c.filters.groups) > 0) {
+			t.Fatalf("%s: %d bytes are charged, for %d lists of %d; want %d", what, have, len(c.filters.groups), c.ListBytes(), lists)
+		}
+	}
+	for k := range 3 {
+		if g := c.Groups(by(k)); len(g.Of) != n || g.Len() != values {
+			t.Fatalf("%d groups of %d items", g.Len(), len(g.Of))
+		}
+		c.Groups(by(k))
+		is("a list", int64(k+1)*list)
+	}
+	for k := range 10 {
+		g := c.Groups(by(k))
+		is("a list for another one", 3*list)
+		if c.Groups(by(k)) != g {
+			t.Error("the last list is not remembered")
+		}
+	}
+	putAttributed(t, c, n, 2*n, values, 10)
+	c.Groups(by(9))
+	is("a longer list", 2*list+4*n) // and one of the others, which has not been looked at again
+	deleted, err := c.NewChange(nil, []string{"item1", "item2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(c.Version()+1, deleted)
+	before := b.Usage().Placements
+	c.Groups(by(9))
+	is("a shorter list", before-8)
+
+	const items = 3*list - 1 // of others, without regard to the limit
+	b.Charge(items)
+	g := c.Groups(by(0))
+	if number := g.Of[0]; len(g.Of) != 2*n-2 || g.Name(number) != `a0 "value 00000000"` {
+		t.Errorf("the list without room has %d items, the first in %s", len(g.Of), g.Name(number))
+	}
+	b.Charge(-items)
+	is("no room", 0)
+
+	for range 2 {
+		c.Groups(by(1))
+		before := c.ListBytes()
+		c.filters.groups[by(1)].seen = -1 // so that it is made again
+		c.Groups(by(1))
+		c.ChargeTo(b)
+		is("the same list", before)
+		c.DropLists()
+		is("a dropped list", 0)
+	}
+	g = c.Groups(by(1))
+	c.DropLists()
+	c.filters.charge(g) // as if it had been made meanwhile
+	is("dropped while it is made", 0)
+	c.Groups(by(1))
+	c.ChargeTo(nil)
+	is("charged to nobody", 0)
+	for k := range 10 {
+		c.Groups(by(k))
+	}
+	if len(c.filters.groups) != maxLists {
+		t.Errorf("%d lists are remembered, want %d", len(c.filters.groups), maxLists)
+	}
+}
+
+// Lists of a catalogue that changes too much are given back.
+func TestGroupsOfAChangingCatalogue(t *testing.T) {
+	c, b := attributed(t, 100, 10, 1), budget.New(1<<20)
+	c.ChargeTo(b)
+	for range maxLists + 1 {
+		c.Groups(GroupsBy{Attribute: "a0"})
+	}
+	for range maxTouched {
+		c.touch(3)
+	}
+	if b.Usage().Placements == 0 {
+		t.Fatal("the list is not charged")
+	}
+	if c.touch(3); b.Usage().Placements != 0 || c.ListBytes() != 0 {
+		t.Errorf("%d bytes are charged, %d of lists", b.Usage().Placements, c.ListBytes())
+	}
+}
+
+// What a list is charged is about what it takes, also if each item has a value of its own.
+func TestGroupsTakeWhatTheyAreCharged(t *testing.T) {
+	c := attributed(t, 20_000, 20_000, 1)
+	used := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := used()
+	c.ChargeTo(budget.New(1 << 30))
+	c.Groups(GroupsBy{Attribute: "a0"})
+	took, charged := used()-before, c.ListBytes()
+	if charged < took*7/10 || charged > took*13/10 {
+		t.Errorf("a list of %d bytes is charged %d", took, charged)
+	}
+	runtime.KeepAlive(c)
+}
