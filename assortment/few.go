@@ -92,7 +92,7 @@ func (f *Few) Among(dst vitrine.Assortment, q Quota, items []int, utilities func
 // hold makes C the given items, which increase, without those that the quota hides and with those that every set has.
 func (f *Few) hold(q *Quota, items []int) {
 	f.items = append(f.items[:0], items...)
-	if q.hidesAny() {
+	if q.HidesAny() {
 		f.items = slices.DeleteFunc(f.items, q.hides)
 	}
 	if len(q.Include) > 0 {

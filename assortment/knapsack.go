@@ -82,6 +82,22 @@ func NewKnapsack(counts *Laminar, weight []int, capacity int) (*Knapsack, error)
 	if counts == nil {
 		return nil, errors.New("NewKnapsack: the family counts is nil: make it by NewLaminar")
 	}
+	s, err := newKnapsack(counts, weight, capacity)
+	if err != nil || s.slack {
+		return s, err
+	}
+	if bits, numbers := s.table(); bits > maxTable {
+		hint := "measure weights in larger units"
+		if numbers > 1 {
+			hint += fmt.Sprintf(", or bound fewer numbers of items, which multiply it by up to %.0f", numbers)
+		}
+		return nil, fmt.Errorf("capacity = %d: %w: its table would have %.0f MB, more than %.0f: %s", capacity, ErrTable, bits/8e6, maxTable/8e6, hint)
+	}
+	return s, nil
+}
+
+// newKnapsack is NewKnapsack for a table of any size.
+func newKnapsack(counts *Laminar, weight []int, capacity int) (*Knapsack, error) {
 	rules, weight := counts.rules, slices.Clone(weight)
 	switch {
 	case len(weight) != counts.Items():
@@ -118,13 +134,6 @@ func NewKnapsack(counts *Laminar, weight []int, capacity int) (*Knapsack, error)
 		return s, nil
 	}
 	s.plan(order)
-	if bits, numbers := s.table(); bits > maxTable {
-		hint := "measure weights in larger units"
-		if numbers > 1 {
-			hint += fmt.Sprintf(", or bound fewer numbers of items, which multiply it by up to %.0f", numbers)
-		}
-		return nil, fmt.Errorf("capacity = %d: %w: its table would have %.0f MB, more than %.0f: %s", capacity, ErrTable, bits/8e6, maxTable/8e6, hint)
-	}
 	return s, nil
 }
 

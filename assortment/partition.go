@@ -197,7 +197,7 @@ func (p *Partition) matroid() (int, bool) { return 0, len(p.quota.Include) == 0 
 
 // hides implements selective.
 func (p *Partition) hides() []bool {
-	if !p.quota.hidesAny() {
+	if !p.quota.HidesAny() {
 		return nil
 	}
 	p.hiding.Do(func() {

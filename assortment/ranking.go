@@ -31,6 +31,8 @@ func QuotaOf(c vitrine.Constraint) (q Quota, ok bool) {
 		return c.quota, true
 	case *Shelf:
 		return c.within.quota, c.slack
+	case *Crate:
+		return c.within.quota, c.slack
 	}
 	return Quota{}, false
 }
@@ -100,8 +102,8 @@ func among(items []int, i int) bool {
 	return ok
 }
 
-// hidesAny reports whether the quota may hide an item.
-func (q *Quota) hidesAny() bool {
+// HidesAny reports whether the quota may hide an item.
+func (q *Quota) HidesAny() bool {
 	return len(q.Exclude) > 0 || len(q.Include) > 0 || slices.ContainsFunc(q.Limits, func(l Limit) bool { return l.Most <= 0 })
 }
 

@@ -229,7 +229,7 @@ func (s *Shelf) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 	}
 	w := screenings.Get().(*screening)
 	defer screenings.Put(w)
-	w.reset(s, 0)
+	w.reset(s.kind, s.most, s.within.quota, 0)
 	for i, v := range gain {
 		if k := s.kind[i]; v > w.threshold[k] {
 			w.add(i, v)
@@ -251,11 +251,10 @@ type screening struct {
 var screenings = sync.Pool{New: func() any { return new(screening) }}
 
 // reset makes all sets empty. Only values above the minimum will enter.
-func (w *screening) reset(s *Shelf, minimum float64) {
-	w.kind, w.best, w.threshold = s.kind, scratch.Grow(w.best, len(s.most)), scratch.Grow(w.threshold, len(s.most))
-	q := s.within.quota
-	for k, most := range s.most {
-		q.Size = most
+func (w *screening) reset(kind []int32, most []int, q Quota, minimum float64) {
+	w.kind, w.best, w.threshold = kind, scratch.Grow(w.best, len(most)), scratch.Grow(w.threshold, len(most))
+	for k, most := range most {
+		q.Size = most + len(q.Include)
 		w.best[k].Reset(q, minimum)
 		w.threshold[k] = minimum
 		if most == 0 {
@@ -310,6 +309,10 @@ type shelving struct {
 	single  []int // items whose groups bound nothing
 	units   []int
 	classes []class
+
+	sizes  []map[int32]int // of a crate, by limit: how many items each group has
+	paths  []inGroup
+	nested []nesting
 }
 
 // pack makes them. It sorts the items.
@@ -335,7 +338,7 @@ func (p *shelving) pack(s *Shelf) {
 	slices.SortFunc(p.items, func(i, j int) int { // those in no group last, and the heaviest first
 		return cmp.Or(cmp.Compare(groupOf(j), groupOf(i)), cmp.Compare(s.weightOf(j), s.weightOf(i)), cmp.Compare(i, j))
 	})
-	fit := p.fit(s, p.items, unit)
+	fit := p.fit(s.weightOf, p.items, unit)
 	root := bundle{parent: -1, maximum: min(q.Size, fit), capped: q.Size < fit}
 	p.knapsack.groups, p.single = p.knapsack.groups[:0], p.single[:0]
 	p.classes = slices.Grow(p.classes[:0], len(p.items)) // which bundles keep parts of
@@ -349,24 +352,24 @@ func (p *shelving) pack(s *Shelf) {
 			p.single = append(p.single, group...)
 			continue
 		}
-		maximum := min(root.maximum, p.fit(s, group, unit))
-		needed = plus(needed, 1, p.add(s, group, unit, bundle{first: len(p.knapsack.groups), maximum: min(limit.Most, maximum), capped: limit.Most < maximum}, root.capped))
+		maximum := min(root.maximum, p.fit(s.weightOf, group, unit))
+		needed = plus(needed, 1, p.add(s.weightOf, group, unit, bundle{first: len(p.knapsack.groups), maximum: min(limit.Most, maximum), capped: limit.Most < maximum}, root.capped))
 	}
 	for k := range p.knapsack.groups {
 		p.knapsack.groups[k].parent = len(p.knapsack.groups)
 	}
 	slices.SortFunc(p.single, func(i, j int) int { return cmp.Or(cmp.Compare(s.weightOf(j), s.weightOf(i)), cmp.Compare(i, j)) })
-	needed = plus(needed, 1, p.add(s, p.single, unit, root, false))
+	needed = plus(needed, 1, p.add(s.weightOf, p.single, unit, root, false))
 	p.knapsack.room = min(p.knapsack.room, needed)
 }
 
 func (s *Shelf) weightOf(i int) int { return s.weight[s.kind[i]] }
 
 // fit returns how many of some items fit.
-func (p *shelving) fit(s *Shelf, items []int, unit int) (number int) {
+func (p *shelving) fit(weightOf func(i int) int, items []int, unit int) (number int) {
 	p.units = p.units[:0]
 	for _, i := range items {
-		p.units = append(p.units, s.weightOf(i)/unit)
+		p.units = append(p.units, weightOf(i)/unit)
 	}
 	slices.Sort(p.units)
 	left := p.knapsack.room
@@ -380,11 +383,11 @@ func (p *shelving) fit(s *Shelf, items []int, unit int) (number int) {
 }
 
 // add adds a group of items, sorted by weight. It returns how many units a set can have of them, at most.
-func (p *shelving) add(s *Shelf, items []int, unit int, g bundle, counted bool) (needed int) {
+func (p *shelving) add(weightOf func(i int) int, items []int, unit int, g bundle, counted bool) (needed int) {
 	first := len(p.classes)
 	for from, to := 0, 0; from < len(items); from = to {
-		a := s.weightOf(items[from])
-		for to++; to < len(items) && s.weightOf(items[to]) == a; to++ {
+		a := weightOf(items[from])
+		for to++; to < len(items) && weightOf(items[to]) == a; to++ {
 		}
 		c := class{items: items[from:to], units: a / unit, cap: min(to-from, g.maximum), free: a == 0 && !counted && !g.capped}
 		if c.units > 0 {

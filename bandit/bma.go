@@ -24,6 +24,8 @@ type BMAOptions struct {
 	// The width of the draws in round t is
 	//
 	//	b_t = max(Width, min(1, √(Anneal/(d t))))
+	//
+	// except that amplitudes of units have the width 1.
 	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of the draws, in posterior standard deviations"`
 	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of the draws is √(a/(d t)), at most 1"`
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`

@@ -245,10 +245,7 @@ func TestMomentsAreThoseOfAllItems(t *testing.T) {
 		wantNear(t, "mean", z.shift[j], sum, 1e-12)
 		wantNear(t, "standard deviation", z.scale[j], sd, 1e-9)
 	}
-	back := mat.DenseCopyOf(rows)
-	z.of(back, back)
-	z.inverse().of(back, back)
-	for i, v := range back.RawMatrix().Data {
+	for i, v := range standardisedRows(z.inverse(), standardisedRows(z, rows)).RawMatrix().Data {
 		wantNear(t, "a feature there and back", v, all[i], 1e-12)
 	}
 }
@@ -305,4 +302,14 @@ func TestMovedMomentsAreLearnedFromTheFirstRound(t *testing.T) {
 		}
 		wantNear(t, "the evidence", e.posterior.LogEvidence, twin.experts[i].posterior.LogEvidence, 1e-4)
 	}
+}
+
+// standardisedRows returns standardised rows of x.
+func standardisedRows(z standardisation, x *mat.Dense) *mat.Dense {
+	var items utility.Columns
+	items.SetRows(x)
+	z.of(&items)
+	rows := mat.DenseCopyOf(x)
+	items.Rows(rows)
+	return rows
 }

@@ -1,6 +1,7 @@
 package bandit
 
 import (
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -9,14 +10,15 @@ import (
 	"vitrine/assortment"
 	"vitrine/internal/kernel"
 	"vitrine/internal/scratch"
+	"vitrine/internal/search"
 )
 
 const (
 	sampled        = 512 // items of the first set of a slot
 	thin           = 16  // the next set is of one block of items in thin
-	gaining        = 64  // items of the largest gains, or gainingPerItem for each item shown
-	gainingPerItem = 8
-	gainingShare   = 16   // there must be gainingShare times more items
+	gaining        = 256 // items of the largest gains, or gainingPerItem for each item shown
+	gainingPerItem = 32
+	gainingShare   = 8    // there must be gainingShare times more items
 	maxPasses      = 3    // over all items
 	margin         = 1e-9 // for rounding
 )
@@ -57,15 +59,20 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 			u[j] *= r - least
 		}
 	}
+	least := slices.Repeat([]float64{math.Inf(-1)}, len(sets)) // of each slot, the gain that about 2·size items exceed
 	if w.n >= 2*thin*sampled {
-		best := o.rank(w, 0, len(sets), thin, assortment.Quota{Size: size}, z, x.Features, gains)
+		best := o.rank(w, 0, len(sets), thin, assortment.Quota{Size: size / 4}, z, x.Features, gains, least)
 		for k := range sets {
+			before := sets[k].revenue
 			o.solve(w, &sets[k], k, q, best[k].Items, z, x)
+			if !q.HidesAny() { // the sample has what is hidden
+				least[k] = nthGain(&best[k], x.Revenue, before, sets[k].revenue, 2*size/thin)
+			}
 		}
 	}
 	first, end := 0, len(sets) // of the slots that have no set yet
 	for range maxPasses {
-		best := o.rank(w, first, end, 1, q.Ungrouped(size), z, x.Features, gains)
+		best := o.rank(w, first, end, 1, q.Ungrouped(size), z, x.Features, gains, least[first:end])
 		from := first
 		first, end = len(sets), 0
 		for j, b := range best {
@@ -74,7 +81,7 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 			if set.done {
 				continue
 			}
-			outside := 0.0 // bounds the gains outside C
+			outside := max(0, least[k]) // bounds the gains outside C
 			if len(b.Items) == size {
 				outside = slices.Min(b.Values) * (1 + margin)
 			}
@@ -83,6 +90,7 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 				return nil, false
 			}
 			if set.done = outside <= gain; !set.done {
+				least[k] = math.Inf(-1)
 				first, end = min(first, k), k+1
 			}
 		}
@@ -96,6 +104,19 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 		return w.shown(q), true
 	}
 	return nil, false
+}
+
+// nthGain returns the n-th largest gain at z of some items, whose values are their gains at before, and −∞ if they are fewer.
+// It changes the values.
+func nthGain(some *search.Best, r []float64, before, z float64, n int) float64 {
+	for j, i := range some.Items {
+		some.Values[j] *= (r[i] - z) / (r[i] - before)
+	}
+	slices.Sort(some.Values)
+	if len(some.Values) < n {
+		return math.Inf(-1)
+	}
+	return some.Values[len(some.Values)-n]
 }
 
 // solve sets the best set of a slot within a quota of some items, in any order, and returns the smallest gain in it. ok is
@@ -120,8 +141,7 @@ func (o *mixture) slotUtilities(dst []float64, w *mixtureScratch, k int, items [
 	dst = scratch.Grow(dst, len(items))
 	for from := 0; from < len(items); from += indexRows {
 		to := min(from+indexRows, len(items))
-		rows := o.standardised(&w.items, z, w.rows.Rows(x, items[from:to]))
-		o.fillBlock(w, w, rows, k, k+1, func(int) []float64 { return dst[from:to] })
+		o.fillBlock(w, w, z, w.rows.Rows(x, items[from:to]), k, k+1, func(int) []float64 { return dst[from:to] })
 	}
 	return dst
 }

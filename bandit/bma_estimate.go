@@ -31,8 +31,8 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 	}
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
-	z := o.standardisation(x.Features)
-	items := o.standardised(&w.items, z, x.Features)
+	o.standardise(w, o.standardisation(x.Features), x.Features)
+	items := w.standardised()
 	rng := rand.New(rand.NewPCG(1, 1))
 	mean, p := make([]float64, n+1), make([]float64, n+1)
 	u, moved := make([]float64, n), make([]float64, n)
@@ -40,11 +40,12 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 		if o.weights[i] < meanLeast {
 			continue
 		}
+		d := e.family.NumParams() // in the first place the effects of places are 0
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
 			for range 2 * meanPairs {
-				e.unit.sample(params, e.family.(*utility.Additive), e.posterior, 1, rng)
-				e.model.Utilities(moved, params, items)
+				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, rng)
+				e.family.Utilities(moved, params[:d], items)
 				vitrine.Probabilities(p, moved)
 				for k, v := range p {
 					mean[k] += float64(o.weights[i] * v)
@@ -52,14 +53,14 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 			}
 			continue
 		}
-		g := w.g.Reshape(n, e.model.NumParams())
-		utility.Linearize(e.model, u, g, e.posterior.Mode, items)
+		g := w.g.Reshape(n, d)
+		utility.Linearize(e.family, u, g, e.posterior.Mode[:d], items)
 		delta := make([]float64, e.model.NumParams())
 		for range meanPairs {
 			e.posterior.Deviation(delta, 1, rng)
 			for _, sign := range []float64{1, -1} {
 				copy(moved, u)
-				blas64.Gemv(blas.NoTrans, sign, g.RawMatrix(), vector(delta), 1, vector(moved))
+				blas64.Gemv(blas.NoTrans, sign, g.RawMatrix(), vector(delta[:d]), 1, vector(moved))
 				vitrine.Probabilities(p, moved)
 				for k, v := range p {
 					mean[k] += float64(o.weights[i] * v)

@@ -8,7 +8,9 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/kernel"
 	"vitrine/internal/search"
+	"vitrine/utility"
 )
 
 // many returns the offer of the slots' draws among many items, without the utilities of all of them in memory. It is the one
@@ -39,7 +41,7 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 	if each.Size = min(q.Size, len(w.expert)); each.Size < q.Size && len(q.Include) > 0 {
 		return nil, false
 	}
-	best := o.rank(w, 0, len(w.expert), 1, each, z, x, nil)
+	best := o.rank(w, 0, len(w.expert), 1, each, z, x, nil, nil)
 	s = make(vitrine.Assortment, 0, each.Size)
 	for k, b := range best[:each.Size] {
 		if len(q.Include) > 0 {
@@ -62,21 +64,20 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 }
 
 // rank returns the best items of each slot first ≤ k < end within a quota, by their sampled utilities, or by what gains makes
-// of those of the items from one on. It looks at one block of items in every.
-func (o *mixture) rank(w *mixtureScratch, first, end, every int, q assortment.Quota, z standardisation, x *mat.Dense, gains func(slot int, u []float64, from int)) []search.Best {
+// of those of the items from one on. It looks at one block of items in every, and for values above those of least, if it is not nil.
+func (o *mixture) rank(w *mixtureScratch, first, end, every int, q assortment.Quota, z standardisation, x *mat.Dense, gains func(slot int, u []float64, from int), least []float64) []search.Best {
 	n := w.n
 	if every > 1 {
 		n = n / (every * search.BlockRows) * search.BlockRows
 	}
 	at := func(i int) int { return i - i%search.BlockRows }
-	best := search.Slots(n, end-first, q, func() (values func(dst []float64, from, to int), done func()) {
+	best := search.Slots(n, end-first, q, least, func() (values func(dst []float64, from, to int), done func()) {
 		own := mixtures.Get().(*mixtureScratch)
 		return func(dst []float64, from, to int) {
 			size := to - from
 			from += (every - 1) * at(from)
-			items := o.standardised(&own.items, z, own.view.View(x, from, from+size))
 			of := func(k int) []float64 { return dst[(k-first)*size:][:size] }
-			o.fillBlock(own, w, items, first, end, of)
+			o.fillBlock(own, w, z, own.view.View(x, from, from+size), first, end, of)
 			for k := first; k < end && gains != nil; k++ {
 				gains(k, of(k), from)
 			}
@@ -90,13 +91,13 @@ func (o *mixture) rank(w *mixtureScratch, first, end, every int, q assortment.Qu
 	return best
 }
 
-// affineRows makes standardised rows of x = M a + c from short rows a,
+// affineRows makes standardised items of x = M a + c from short rows a,
 //
 //	(M_j a + c_j − m_j) / s_j = (M_j / s_j) a + (c_j − m_j) / s_j
 //
 // M has few entries that are not 0.
 type affineRows struct {
-	fixed []float64 // the row of a = 0
+	fixed []float64 // the item of a = 0
 	terms []affineTerm
 }
 
@@ -119,16 +120,16 @@ func newAffineRows(m *mat.Dense, c []float64, z standardisation) *affineRows {
 	return rows
 }
 
-// of stores the rows of short rows a in the first columns of dst.
-func (r *affineRows) of(dst, a *mat.Dense) {
-	to, from := dst.RawMatrix(), a.RawMatrix()
-	for i := range from.Rows {
-		x, a := to.Data[i*to.Stride:][:len(r.fixed)], from.Data[i*from.Stride:][:from.Cols]
-		copy(x, r.fixed)
-		for k := range r.terms {
-			t := &r.terms[k]
-			x[t.to] += float64(t.m * a[t.from])
-		}
+// of makes items those of short rows a. It uses short.
+func (r *affineRows) of(items, short *utility.Columns, a *mat.Dense) {
+	short.SetRows(a)
+	n, _ := a.Dims()
+	items.Reset(n, len(r.fixed))
+	for j, v := range r.fixed {
+		kernel.Combine(items.Feature(j), v, nil, 1, nil, 0)
+	}
+	for _, t := range r.terms {
+		kernel.Axpy(items.Feature(t.to), t.m, short.Feature(t.from))
 	}
 }
 

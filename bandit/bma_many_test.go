@@ -11,6 +11,8 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/search"
+	"vitrine/utility"
 )
 
 // Among many items the offer is the one that the utilities of all items give, with any number of processors and for short
@@ -114,7 +116,7 @@ func TestManyItems(t *testing.T) {
 	}
 }
 
-// Wide draws have sets whose revenue a sample does not show, so some slots look at all items again, without the others.
+// Wide draws have sets whose revenue a sample does not show.
 func TestManyItemsOfWideDraws(t *testing.T) {
 	const n = 20_000
 	p := Problem{Features: paperFeatures, Size: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
@@ -122,23 +124,78 @@ func TestManyItemsOfWideDraws(t *testing.T) {
 	play(t, l, product, 0, 4)
 	pi := l.Policy().(*mixture)
 	rng := rand.New(rand.NewPCG(8, 8))
-	x := &vitrine.Context{Features: mat.NewDense(n, paperFeatures, nil), Revenue: make([]float64, n), Feasible: p.Constraint}
-	x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
-	for i := range x.Revenue {
-		x.Revenue[i] = 0.5 + 0.5*rng.Float64()
-	}
 	for seed := range uint64(40) {
-		w := new(mixtureScratch)
-		pi.begin(w, n, rand.New(rand.NewPCG(seed, 3)))
-		got, ok := pi.many(w, p.Constraint, x)
-		if !ok {
-			t.Errorf("seed %d: no set", seed)
-			continue
+		x := &vitrine.Context{Features: mat.NewDense(n, paperFeatures, nil), Revenue: make([]float64, n), Feasible: p.Constraint}
+		x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
+		for i := range x.Revenue {
+			x.Revenue[i] = 0.5 + 0.5*rng.Float64()
 		}
-		pi.begin(w, n, rand.New(rand.NewPCG(seed, 3)))
-		pi.fillSlots(w, x.Features, 0, len(w.expert))
-		if want := pi.pick(w, p.Constraint, x.Revenue).Assortment; !slices.Equal(got, want) {
-			t.Errorf("seed %d: %v, want %v", seed, got, want)
+		wantAll(t, pi, x, seed)
+	}
+}
+
+// If most items are unlike those in the sample, some slots look at all items again, without the others.
+func TestManyItemsUnlikeTheSample(t *testing.T) {
+	const n = 20_000
+	p := Problem{Features: 1, Size: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
+	o := DefaultBMAOptions()
+	o.Width, o.Anneal = 0, 0
+	l, err := NewBMA(p, []Expert{{Model: utility.NewLinear(1, true)}}, o, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode := *l.experts[0].posterior
+	mode.Mode = []float64{1, 0}
+	pi := &mixture{p: p, beliefs: []belief{{l.base.Model, l.base.model, &mode, nil, 0}}, weights: []float64{1}, z: standardisation{[]float64{0}, []float64{1}}}
+	for _, test := range []struct {
+		dearest int     // items outside the sample that are attractive
+		large   float64 // their attraction, beside that of two others
+		small   float64
+	}{
+		{3, 1, 0.001}, {5, 1, 2}, {300, 1, 2}, {0, 1, 0.001},
+	} {
+		x := &vitrine.Context{Features: mat.NewDense(n, 1, nil), Revenue: make([]float64, n), Feasible: p.Constraint}
+		dearest, dear := test.dearest, 2
+		for i := range n {
+			attraction := 1e-9
+			switch sample := i/search.BlockRows%thin == 0; {
+			case sample && i%4 == 0:
+				attraction = 1000 + 0.01*float64(i)
+			case !sample && dearest > 0:
+				attraction, x.Revenue[i] = test.large*(1+1e-4*float64(i)), 99
+				dearest--
+			case !sample && dear > 0:
+				attraction, x.Revenue[i] = test.small, 99
+				dear--
+			}
+			x.Revenue[i]++
+			x.Features.Set(i, 0, math.Log(attraction))
 		}
+		wantAll(t, pi, x, 1)
+	}
+}
+
+// wantAll tests that a policy offers what the utilities of all items give.
+func wantAll(t *testing.T, pi *mixture, x *vitrine.Context, seed uint64) {
+	t.Helper()
+	w, n := new(mixtureScratch), x.NumItems()
+	pi.begin(w, n, rand.New(rand.NewPCG(seed, 3)))
+	got, ok := pi.many(w, x.Feasible, x)
+	if !ok {
+		t.Errorf("seed %d: no set", seed)
+		return
+	}
+	pi.begin(w, n, rand.New(rand.NewPCG(seed, 3)))
+	pi.fillSlots(w, x.Features, 0, len(w.expert))
+	if want := pi.pick(w, x.Feasible, x.Revenue).Assortment; !slices.Equal(got, want) {
+		t.Errorf("seed %d: %v, want %v", seed, got, want)
+	}
+}
+
+func TestClamp(t *testing.T) {
+	z := []float64{-maxSample - 1, math.Inf(-1), -maxSample, 0, maxSample, maxSample + 1, math.Inf(1)}
+	clamp(z)
+	if want := []float64{-maxSample, -maxSample, -maxSample, 0, maxSample, maxSample, maxSample}; !slices.Equal(z, want) {
+		t.Errorf("%v, want %v", z, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/state"
+	"vitrine/utility"
 )
 
 // moments are the running mean and sum of squared deviations of each feature,
@@ -75,13 +76,13 @@ func (s *moments) standardisation() standardisation {
 // standardisation turns features into (x − shift) / scale. The zero value is none.
 type standardisation struct{ shift, scale []float64 }
 
-// of stores the standardised features in dst, which may be x.
-func (z standardisation) of(dst, x *mat.Dense) {
-	n, _ := x.Dims()
-	for i := range n {
-		to := dst.RawRowView(i)
-		for j, v := range x.RawRowView(i) {
-			to[j] = (v - z.shift[j]) / z.scale[j]
+// of standardises items.
+func (z standardisation) of(items *utility.Columns) {
+	_, d := items.Dims()
+	for j := range d {
+		column, shift, scale := items.Feature(j), z.shift[j], z.scale[j]
+		for i, v := range column {
+			column[i] = (v - shift) / scale
 		}
 	}
 }

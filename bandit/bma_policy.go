@@ -109,7 +109,8 @@ func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float
 	return best
 }
 
-// begin draws a belief and a parameter for each slot, among n items.
+// begin draws a belief and a parameter for each slot, among n items. Beliefs and their units are drawn by systematic
+// sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than its weight asks for.
 func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 	slots := min(o.p.Size, n)
 	w.n = n
@@ -119,13 +120,16 @@ func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 		w.width = max(w.width, e.model.NumParams())
 	}
 	w.delta = scratch.Grow(w.delta, slots*w.width)
-	for k := range slots {
-		i := drawIndex(o.weights, rng)
+	w.v = scratch.Grow(w.v, slots)
+	systematic(w.v, rng)
+	for k, v := range w.v {
+		i, within := quantile(o.weights, v)
 		w.expert[k] = i
 		e := o.beliefs[i]
 		delta := w.delta[k*w.width:][:e.model.NumParams()]
 		if e.unit != nil {
-			e.unit.sample(delta, e.family.(*utility.Additive), e.posterior, o.width, rng)
+			unit, _ := quantile(e.unit.weight, within)
+			e.unit.sample(delta, unit, e.family.(*utility.Additive), e.posterior, o.width, rng)
 			continue
 		}
 		e.posterior.Deviation(delta, o.width, rng)
@@ -154,33 +158,37 @@ const indexRows = 256
 
 // fillRows is fillSlots of the items from ≤ i < to, in the scratch w, by the draws of drawn, which has the utilities.
 func (o *mixture) fillRows(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, from, to, first, end int) {
-	items := o.standardised(&w.items, z, w.view.View(x, from, to))
-	o.fillBlock(w, drawn, items, first, end, func(k int) []float64 { return drawn.z[k*drawn.n+from:][:to-from] })
+	o.fillBlock(w, drawn, z, w.view.View(x, from, to), first, end, func(k int) []float64 { return drawn.z[k*drawn.n+from:][:to-from] })
 }
 
-// fillBlock stores in z(k) the sampled utilities of the slots k of [first, end) for standardised items, by the draws of drawn.
-func (o *mixture) fillBlock(w, drawn *mixtureScratch, items *mat.Dense, first, end int, z func(k int) []float64) {
-	n, _ := items.Dims()
+// fillBlock stores in u(k) the sampled utilities of the slots k of [first, end) for the items x, by the draws of drawn.
+func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, first, end int, u func(k int) []float64) {
+	o.standardise(w, z, x)
+	n, _ := x.Dims()
 	for i, e := range o.beliefs {
 		if !slices.Contains(drawn.expert[first:end], i) {
 			continue
 		}
-		d := e.model.NumParams()
-		g := w.g.Reshape(n, d)
-		if e.unit == nil {
+		d := e.family.NumParams()
+		mode := e.posterior.Mode[:min(d, len(e.posterior.Mode))]
+		columnar, ok := e.family.(utility.Columnar)
+		if !ok {
 			w.u = scratch.Grow(w.u, n)
-			utility.Linearize(e.model, w.u, g, e.posterior.Mode, items)
+			utility.Linearize(e.family, w.u, w.g.Reshape(n, d), mode, w.standardised())
 		}
 		for k := first; k < end; k++ {
 			if drawn.expert[k] != i {
 				continue
 			}
-			z, delta := z(k), drawn.delta[k*drawn.width:][:d]
-			if e.unit != nil {
-				e.model.Utilities(z, delta, items)
-				continue
+			delta := drawn.delta[k*drawn.width:][:d] // in the first place the effects of places are 0
+			switch {
+			case e.unit != nil:
+				columnar.ColumnUtilities(u(k), delta, &w.columns)
+			case ok:
+				columnar.ColumnTangent(u(k), mode, delta, &w.columns)
+			default:
+				kernel.Gemv(u(k), w.u, w.g.RawMatrix().Data, delta, n, d) // the same for equal items, wherever they are
 			}
-			kernel.Gemv(z, w.u, g.RawMatrix().Data, delta, n, d) // the same for equal items, wherever they are
 		}
 	}
 }
@@ -195,23 +203,20 @@ func (o *mixture) standardisation(x *mat.Dense) standardisation {
 	return seen.standardisation()
 }
 
-// standardised stores the standardised items x, in the first place, in dst and returns them.
-func (o *mixture) standardised(dst *scratch.Matrix, z standardisation, x *mat.Dense) *mat.Dense {
-	n, d := x.Dims()
+// standardise makes the columns of w the standardised items x.
+func (o *mixture) standardise(w *mixtureScratch, z standardisation, x *mat.Dense) {
 	if o.rows != nil {
-		d = len(o.rows.fixed)
+		o.rows.of(&w.columns, &w.short, x)
+		return
 	}
-	items := dst.Reshape(n, d+int(o.places))
-	if o.rows != nil {
-		o.rows.of(items, x)
-	} else {
-		z.of(items, x)
-	}
-	if o.places > 0 {
-		for i := range n {
-			clear(items.RawRowView(i)[d:])
-		}
-	}
+	w.columns.SetRows(x)
+	z.of(&w.columns)
+}
+
+// standardised returns the items in the columns of w, in rows.
+func (w *mixtureScratch) standardised() *mat.Dense {
+	items := w.items.Reshape(w.columns.Dims())
+	w.columns.Rows(items)
 	return items
 }
 
@@ -222,6 +227,7 @@ type mixtureScratch struct {
 	n       int
 	z       []float64 // slots×n
 	expert  []int     // the belief of each slot
+	v       []float64 // by which the slots draw beliefs and units
 	width   int       // of a slot's parameters
 	delta   []float64 // slots×width
 	u       []float64
@@ -231,6 +237,8 @@ type mixtureScratch struct {
 	answers []vitrine.Assortment // of the slots
 	whole   vitrine.Assortment
 	g       scratch.Matrix
+	columns utility.Columns // of standardised items
+	short   utility.Columns
 	items   scratch.Matrix
 	view    scratch.Matrix
 	some    []int     // items
@@ -264,8 +272,10 @@ func (s *mixtureScratch) largest(limit int) vitrine.Assortment {
 const maxSample = 200
 
 func clamp(z []float64) {
-	for i := range z {
-		z[i] = max(-maxSample, min(maxSample, z[i]))
+	for i, v := range z {
+		if math.Abs(v) > maxSample {
+			z[i] = math.Copysign(maxSample, v)
+		}
 	}
 }
 

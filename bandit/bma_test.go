@@ -319,10 +319,8 @@ func TestNoWidthIsGreedy(t *testing.T) {
 	rng := newRand()
 	for _, revenue := range [][]float64{nil, unequal(rng, n)} {
 		x.Revenue = revenue
-		items := mat.DenseCopyOf(x.Features)
-		l.z.of(items, items)
 		u := make([]float64, n)
-		m.Utilities(u, l.experts[0].posterior.Mode, items)
+		m.Utilities(u, l.experts[0].posterior.Mode, standardisedRows(l.z, x.Features))
 		want, _ := assortment.Maximize(nil, paperProblem().Constraint, u, revenue)
 		if got := l.Policy().Offer(x, rng).Assortment; !slices.Equal(got, want) {
 			t.Errorf("revenues %v: offered %v, want %v", revenue, got, want)

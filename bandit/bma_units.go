@@ -135,17 +135,16 @@ func (p *unitPosterior) logPriorOverProposal(theta, rho []float64) float64 {
 // draw returns a unit by weight.
 func (p *unitPosterior) draw(rng *rand.Rand) int { return drawIndex(p.weight, rng) }
 
-// sample stores in w, parameters of the family, a draw of the linear parameters and of one
-// unit, with b times the standard deviations of the posterior. linear is the posterior of the linear
-// family.
+// sample stores in w, parameters of the family, unit i and a draw of its amplitudes and of the linear parameters, the latter
+// with b times the standard deviations of the posterior. Amplitudes always have the whole ones, since nothing else makes a slot
+// show a bump that no page has shown. linear is the posterior of the linear family.
 //
-//	γ = γ̂ + b J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(b ξ' − c̃γ)
-func (p *unitPosterior) sample(w []float64, m *utility.Additive, linear *mle.Laplace, b float64, rng *rand.Rand) {
+//	γ = γ̂ + J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(b ξ' − c̃γ)
+func (p *unitPosterior) sample(w []float64, i int, m *utility.Additive, linear *mle.Laplace, b float64, rng *rand.Rand) {
 	clear(w)
-	i := p.draw(rng)
 	copy(m.Theta(w, 0), p.theta[i])
 	a, gamma := &p.amplitudes[i], m.Gamma(w, 0)
-	a.Deviation(gamma, b, rng)
+	a.Deviation(gamma, rng)
 	floats.Add(gamma, a.Mode)
 	line := w[:m.Linear()]
 	if len(linear.Mode) > len(line) {
@@ -203,13 +202,30 @@ func decodeUnits(d *state.Decoder, m *utility.Additive, linear int) *unitPosteri
 
 // drawIndex returns i with probability π_i.
 func drawIndex(pi []float64, rng *rand.Rand) int {
-	v := rng.Float64()
+	i, _ := quantile(pi, rng.Float64())
+	return i
+}
+
+// quantile returns the first i with π_0 + … + π_i > v, and v's place within π_i as a share of it. If v is uniform on [0, 1),
+// i has probability π_i, and the share is again uniform.
+func quantile(pi []float64, v float64) (i int, within float64) {
 	for i, p := range pi {
-		if v -= p; v < 0 {
-			return i
+		if v < p {
+			return i, v / p
 		}
+		v -= p
 	}
-	return len(pi) - 1
+	return len(pi) - 1, 0
+}
+
+// systematic stores in v, in random order, numbers that are each uniform on [0, 1): the same place in each of len(v) equal
+// parts (Kitagawa 1996).
+func systematic(v []float64, rng *rand.Rand) {
+	place := rng.Float64()
+	for k := range v {
+		v[k] = (float64(k) + place) / float64(len(v))
+	}
+	rng.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
 }
 
 func logSumExp(v []float64) float64 {

@@ -1,7 +1,9 @@
 package bandit
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -88,7 +90,7 @@ func TestUnitsFindTheWave(t *testing.T) {
 	}
 }
 
-// Draws of one unit have the mean ŵ − U⁻¹c̃γ̂ and γ̂, and a width of 0 is that mean.
+// For any width b the amplitudes are draws of N(γ̂, J⁻¹), and the linear part is one of N(ŵ − U⁻¹c̃γ, b² A⁻¹).
 func TestDrawsOfAUnit(t *testing.T) {
 	m := utility.NewSpectral(1, 1)
 	prior := make([]float64, m.NumParams())
@@ -99,36 +101,49 @@ func TestDrawsOfAUnit(t *testing.T) {
 	a, _ := test.Amplitudes(theta)
 	p := &unitPosterior{theta: [][]float64{theta}, amplitudes: []mle.Amplitudes{a}, weight: []float64{1}}
 
-	// By hand, with A⁻¹ from draws that are basis vectors.
-	want := append([]float64(nil), base.Mode...)
-	for k, g := range a.Mode {
-		v := append([]float64(nil), a.Cross[k*2:][:2]...)
-		base.Colour(v)
-		floats.AddScaled(want, -g, v)
-	}
-	want = append(append(want, a.Mode...), theta...)
-	w, rng := make([]float64, m.NumParams()), newRand()
-	p.sample(w, m, base, 0, rng)
-	for j := range w {
-		wantNear(t, "a parameter of the mean", w[j], want[j], 1e-12)
+	root := mat.NewDense(2, 2, a.Root)
+	var j, covariance mat.Dense
+	j.Mul(root.T(), root)
+	if err := covariance.Inverse(&j); err != nil {
+		t.Fatal(err)
 	}
 	const n = 20000
-	mean, square := make([]float64, len(w)), make([]float64, len(w))
-	for range n {
-		p.sample(w, m, base, 0.5, rng)
-		for j, v := range w {
-			mean[j] += v / n
-			square[j] += (v - want[j]) * (v - want[j]) / n
+	w, rng := make([]float64, m.NumParams()), newRand()
+	for _, b := range []float64{0, 0.5} {
+		var gamma, line [2][]float64
+		for range n {
+			p.sample(w, 0, m, base, b, rng)
+			if !slices.Equal(m.Theta(w, 0), theta) {
+				t.Fatalf("the unit is %v", m.Theta(w, 0))
+			}
+			rest := slices.Clone(w[:2]) // of the linear part, without ŵ − U⁻¹c̃γ
+			floats.Sub(rest, base.Mode)
+			for k, g := range m.Gamma(w, 0) {
+				v := slices.Clone(a.Cross[k*2:][:2])
+				base.Colour(v)
+				floats.AddScaled(rest, g, v)
+			}
+			for k, g := range m.Gamma(w, 0) {
+				gamma[k], line[k] = append(gamma[k], g-a.Mode[k]), append(line[k], rest[k])
+			}
 		}
-	}
-	for j := range w {
-		if math.Abs(mean[j]-want[j]) > 5*math.Sqrt(square[j]/n)+1e-9 {
-			t.Errorf("parameter %d has the mean %v, want %v", j, mean[j], want[j])
+		for k := range gamma {
+			unit := make([]float64, 2)
+			unit[k] = 1
+			wantMoments(t, fmt.Sprintf("b = %v: amplitude %d", b, k), gamma[k], covariance.At(k, k))
+			wantMoments(t, fmt.Sprintf("b = %v: linear parameter %d", b, k), line[k], b*b*base.Variance(unit))
 		}
+		wantNear(t, "the covariance of the amplitudes", floats.Dot(gamma[0], gamma[1])/n, covariance.At(0, 1),
+			5*math.Sqrt(2*covariance.At(0, 0)*covariance.At(1, 1)/n))
 	}
-	if square[0] == 0 || square[1] == 0 || square[4] != 0 {
-		t.Errorf("the variances are %v", square)
-	}
+}
+
+// wantMoments checks that draws have the mean 0 and the variance.
+func wantMoments(t *testing.T, what string, draws []float64, variance float64) {
+	t.Helper()
+	n := float64(len(draws))
+	wantNear(t, what+", mean", floats.Sum(draws)/n, 0, 5*math.Sqrt(variance/n)+1e-12)
+	wantNear(t, what+", variance", floats.Dot(draws, draws)/n, variance, 5*variance*math.Sqrt(2/n)+1e-20)
 }
 
 // Before the first round the units are those of the prior, with equal weights beside the modes.

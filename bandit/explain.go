@@ -243,12 +243,14 @@ func (o *widePolicy) Families() []Weight { return o.inner.Families() }
 // belief in units has those of 16 draws, the same for all rows. Beliefs of little weight are left out, as
 // in Utilities.
 func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) {
-	n, d := x.Dims()
-	items := mat.NewDense(n, d+int(o.places), nil)
-	items.Copy(x)
+	items := x
 	if o.z.shift != nil { // otherwise no round has been learned
-		o.z.of(items, x)
+		w := mixtures.Get().(*mixtureScratch)
+		defer mixtures.Put(w)
+		o.standardise(w, o.z, x)
+		items = w.standardised()
 	}
+	n, _ := x.Dims()
 	u, square, total := make([]float64, n), make([]float64, n), 0.0
 	clear(mean)
 	add := func(weight float64, i int, mode, variance float64) {
@@ -262,19 +264,20 @@ func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) 
 			continue
 		}
 		total += weight
+		d := e.family.NumParams()
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
 			for range 2 * meanPairs {
-				e.unit.sample(params, e.family.(*utility.Additive), e.posterior, 1, rng)
-				e.model.Utilities(u, params, items)
+				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, rng)
+				e.family.Utilities(u, params[:d], items)
 				for i, v := range u {
 					add(weight/(2*meanPairs), i, v, 0)
 				}
 			}
 			continue
 		}
-		g := mat.NewDense(n, e.model.NumParams(), nil)
-		utility.Linearize(e.model, u, g, e.posterior.Mode, items)
+		g := mat.NewDense(n, e.model.NumParams(), nil) // 0 for the effects of places
+		utility.Linearize(e.family, u, g.Slice(0, n, 0, d).(*mat.Dense), e.posterior.Mode[:d], items)
 		for i, v := range u {
 			add(weight, i, v, e.posterior.Variance(g.RawRowView(i)))
 		}

@@ -170,13 +170,18 @@ func (m *Additive) inputs(rows []float64, n int, x *mat.Dense, from int) {
 // forward stores the outputs of the units of n items in their rows, after
 // inputs, and the utilities in u.
 func (m *Additive) forward(u, rows []float64, n int, w []float64) {
+	m.outputs(rows, n, w)
+	kernel.Combine(u[:n], 0, w, 1, rows[n:], m.Linear()+m.units*m.Outputs())
+}
+
+// outputs stores the outputs of the units of n items in their rows, after inputs.
+func (m *Additive) outputs(rows []float64, n int, w []float64) {
 	first, count := m.unit.inputs(m.d)
 	for k := range m.units {
 		h := rows[m.rowOutput(k)*n:][:m.Outputs()*n]
 		kernel.Combine(h[:n], 0, m.Theta(w, k), 1, rows[first*n:], count)
 		m.unit.apply(h, n)
 	}
-	kernel.Combine(u[:n], 0, w, 1, rows[n:], m.Linear()+m.units*m.Outputs())
 }
 
 // slopes stores the slopes of the units in their rows, after forward.
@@ -196,6 +201,38 @@ func (m *Additive) Utilities(dst, w []float64, x *mat.Dense) {
 		m.inputs(*buf, k, x, i)
 		m.forward(dst[i:], *buf, k, w)
 	}
+}
+
+// ColumnUtilities implements [Columnar].
+func (m *Additive) ColumnUtilities(dst, w []float64, c *Columns) {
+	checkColumns(m, dst, w, c)
+	m.forward(dst, m.rows(c), c.n, w)
+}
+
+// ColumnTangent implements [Columnar]. In γ_kᵀ∇h(θ_kᵀψ) δθ_kᵀψ, the last factor is of the projection of ψ.
+func (m *Additive) ColumnTangent(dst, w, delta []float64, c *Columns) {
+	checkColumns(m, dst, w, c)
+	rows, n := m.rows(c), c.n
+	m.outputs(rows, n, w)
+	m.slopes(rows, n, w)
+	first, count := m.unit.inputs(m.d)
+	for k := range m.units { // dst has room for a projection
+		kernel.Combine(dst, 0, m.Theta(delta, k), 1, rows[first*n:], count)
+		kernel.Mul(rows[m.rowSlope(k)*n:][:n], dst)
+	}
+	// (w + δ) for a, b and γ, and 1 for the products of slopes and projections, whose rows come next
+	moved := c.moved(w, delta)
+	outputs := m.Linear() + m.units*m.Outputs()
+	for k := range m.units {
+		moved[outputs+k] = 1
+	}
+	kernel.Combine(dst, 0, moved, 1, rows[n:], outputs+m.units)
+}
+
+// rows returns the rows of a tile of all items of c, with ‖x‖², if the units need it, the features and ones.
+func (m *Additive) rows(c *Columns) []float64 {
+	first, _ := m.unit.inputs(m.d)
+	return c.with(m.numRows()-m.rowOutput(0), first == 0)
 }
 
 // Gradients implements [Model].

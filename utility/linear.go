@@ -88,6 +88,17 @@ func (m *Linear) combine(dst, q, t []float64) {
 	kernel.Combine(dst, c, q, 1, t, m.d)
 }
 
+// ColumnUtilities implements [Columnar].
+func (m *Linear) ColumnUtilities(dst, w []float64, c *Columns) {
+	checkColumns(m, dst, w, c)
+	m.combine(dst, w, c.features())
+}
+
+// ColumnTangent implements [Columnar].
+func (m *Linear) ColumnTangent(dst, w, delta []float64, c *Columns) {
+	m.ColumnUtilities(dst, c.moved(w, delta), c)
+}
+
 // columns stores the rows from ≤ i < to of x as columns of the matrix with as
 // many columns, in t, which has room, and returns it.
 func columns(t []float64, x *mat.Dense, from, to int) []float64 {

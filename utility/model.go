@@ -7,7 +7,7 @@
 //
 // [NewLinear], [NewQuadratic], [NewMLP], [NewWide], [NewSpectral] and [NewRadial] make
 // families, and [NewSum] adds two. A family of your own implements Model; package
-// utilitytest checks it. Linearizer, Backpropagator, Sketcher, Prior and LinearInParams
+// utilitytest checks it. Linearizer, Columnar, Backpropagator, Sketcher, Prior and LinearInParams
 // are optional, and make learners faster or say more of the family.
 package utility
 

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/client"
+	"vitrine/service/feature"
 )
 
 type itemsPushCmd struct {
@@ -61,7 +64,11 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	ids, err := c.check(m)
+	schema, err := feature.New(config.Features)
+	if err != nil {
+		return err
+	}
+	ids, err := c.check(m, schema)
 	if err != nil {
 		return err
 	}
@@ -82,12 +89,26 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// check reads the file, and returns the ids of its items. An item twice with different values is an error.
-func (c itemsPushCmd) check(m *mapping) (map[string]uint64, error) {
-	seed := maphash.MakeSeed()
+// check reads the file, and returns the ids of its items. Errors are an item that does not fit the features, which a patch
+// need not have, and an item twice with different values.
+func (c itemsPushCmd) check(m *mapping, schema *feature.Schema) (map[string]uint64, error) {
+	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0
 	err := readItemFile(c.File, m, func(item *api.CatalogueItem) error {
 		row++
+		if !c.Patch {
+			record, err := catalogue.Encode(item, schema, "")
+			if err == nil {
+				_, err = empty.NewChange([]string{record}, nil)
+			}
+			var field *api.FieldError
+			if errors.As(err, &field) {
+				err = api.Fieldf(strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
+			}
+			if err != nil {
+				return fmt.Errorf("item %q: %w", api.Abbreviate(item.ID, 40), err)
+			}
+		}
 		text, err := json.Marshal(item, json.Deterministic(true))
 		if err != nil {
 			return err

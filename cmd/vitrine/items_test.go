@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -147,6 +148,15 @@ func TestPushAndList(t *testing.T) {
 	}
 }
 
+// manyRows are more items than one request has.
+func manyRows() string {
+	text := "id,price\n"
+	for i := range 1200 {
+		text += fmt.Sprintf("i%d,1\n", i)
+	}
+	return text
+}
+
 // A bad file is refused before anything is sent, and the error names the row and the column.
 func TestBadPushes(t *testing.T) {
 	s := openItemShop(t)
@@ -169,7 +179,9 @@ func TestBadPushes(t *testing.T) {
 		{"bad.parquet", "PAR1 is not a table", nil, "bad.parquet: "},
 		{"time.csv", "id,price,valid_from\na,1,yesterday\n", nil, `"yesterday" is not a time such as`},
 		{"stock.csv", "id,price,available\na,1,perhaps\n", nil, `"perhaps" is neither true nor false`},
-		{"missing.csv", "id,brand\na,acme\n", nil, "items from 1 on: "},
+		{"missing.csv", "id,brand\na,acme\n", nil, `missing.csv: row 1: item "a": /features/price: is missing, and the feature has no default`},
+		{"late.csv", manyRows() + "z,\n", nil, `late.csv: row 1201: item "z": /features/price: is missing`},
+		{"spaces.csv", "id,price,space\na,1,0.1234567\n", nil, `row 1: item "a": /space: `},
 		{"both.csv", "id,price\na,1\n", []string{"--patch", "--replace"}, "do not go together"},
 		{"map.csv", "id,price\na,1\n", []string{"--mapping", s.file("bad.toml", "[features]\ncolour = \"c\"\n")}, "features.colour: the placement has no feature of items of this name: it has brand, price"},
 		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")}, "sku: unknown key"},

@@ -79,17 +79,21 @@ type Best struct {
 	Values []float64
 }
 
-// Slots finds for each of some slots the set within a quota, among n items, with the largest values above −∞, of equal
-// ones the lower items. It takes little memory, however large n is.
+// Slots finds for each of some slots the set within a quota, among n items, with the largest values above those of least,
+// nil for −∞, of equal ones the lower items. It takes little memory, however large n is.
 //
 // Each goroutine calls begin, and in the end done. Between, values stores the values of the items from ≤ i < to, one slot
 // after another. The result does not depend on the number of goroutines if values does not.
-func Slots(n, slots int, q assortment.Quota, begin func() (values func(z []float64, from, to int), done func())) []Best {
+func Slots(n, slots int, q assortment.Quota, least []float64, begin func() (values func(z []float64, from, to int), done func())) []Best {
 	rankings := make([][]assortment.Ranking, numWorkers(n)) // the number of processors may change
 	blocks(n, len(rankings), func(worker int) (func(from, to int), func()) {
 		best, z := make([]assortment.Ranking, slots), make([]float64, slots*BlockRows)
 		for s := range best {
-			best[s].Reset(q, math.Inf(-1))
+			minimum := math.Inf(-1)
+			if least != nil {
+				minimum = least[s]
+			}
+			best[s].Reset(q, minimum)
 		}
 		rankings[worker] = best
 		values, done := begin()

@@ -75,9 +75,18 @@ func (r *request) within(family vitrine.Constraint, capacity float64, size int, 
 		Table() float64
 	}
 	var err error
-	if q, ok := assortment.QuotaOf(family); ok {
-		bounded, err = assortment.NewShelf(r.len(), q, assortment.Weights{Kind: s.kind, Of: weight, Count: s.count}, int(room))
-	} else {
+	of := assortment.Weights{Kind: s.kind, Of: weight, Count: s.count}
+	switch q, ok := assortment.QuotaOf(family); {
+	case ok && len(q.Limits) <= 1 && len(q.Include) == 0:
+		bounded, err = assortment.NewShelf(r.len(), q, of, int(room))
+	case ok:
+		var crate *assortment.Crate
+		if crate, err = assortment.NewCrate(r.len(), q, of, int(room)); err == nil {
+			if bounded = crate; crate.Table() > maxTable {
+				bounded = crate.Knapsack()
+			}
+		}
+	default:
 		each := make([]int, len(s.kind))
 		for i, k := range s.kind {
 			each[i] = weight[k]

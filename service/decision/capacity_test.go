@@ -107,6 +107,26 @@ func TestUnitWithoutTheExcluded(t *testing.T) {
 	}
 }
 
+// Limits that bind nothing do not make spaces too fine, though their table could be large.
+func TestFineSpacesUnderLooseLimits(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	q := &api.Request{User: aged(1), Capacity: new(2.401), Items: inline(cupboard(9, true))}
+	for i := range q.Items {
+		q.Items[i].Space = new(0.8 + float64(i)/1e4)
+	}
+	for _, n := range []int{8, 5, 3} {
+		some := api.Limit{Most: 3}
+		for _, item := range q.Items[:n] {
+			some.Items = append(some.Items, item.ID)
+		}
+		q.AtMost = append(q.AtMost, some)
+	}
+	if a := decide(t, e, "home", q); len(a.Shown) != 3 {
+		t.Errorf("%v are shown", a.Shown)
+	}
+}
+
 // What is shown is the best of all sets that obey the rules: by exhaustive search, with the utilities that the policy states
 // of single items.
 func TestCapacityIsExact(t *testing.T) {

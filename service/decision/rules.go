@@ -107,13 +107,11 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 		}
 		limits = append(limits, r.grouping(c.Schema(), l, fmt.Sprintf("at_most %d", i), index))
 	}
-	if r.capacity(c) == nil || r.Include == nil && len(limits) <= 1 {
-		if family, err := r.partition(size, limits, index); err == nil {
-			return family, nil
-		}
+	if family, err := r.partition(size, limits, index); err == nil {
+		return family, nil
 	}
-	// The tree is for a knapsack of these rules, for rules that leave no set, which it says in their words, and for a limit
-	// that bounds nothing and crosses another.
+	// The tree is for rules that leave no set, which it says in their words, and for a limit that bounds nothing and crosses
+	// another.
 	rules := assortment.Rules{Items: r.len(), Max: size, Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {

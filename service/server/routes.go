@@ -192,7 +192,7 @@ func (s *Server) routes() []route {
 	list = append(list, s.decisionRoutes("/v1/decisions/{id}", "", ", by its id only: 409 if several placements have given it")...)
 	list = append(list, route{
 		method: "POST", path: "/v1/placements/{name}/decisions/{id}/rewards", scope: ScopeOutcome, handle: s.rewards,
-		id: "rewards", summary: "Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward.",
+		id: "rewards", summary: "Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing.",
 		body:    []content{jsonOf[api.Rewards](`{"rewards":[{"item":"sku1","value":0.5}]}`)},
 		answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
 	})

@@ -136,6 +136,17 @@ func checkPanics(m utility.Model) error {
 			misuse{"Backpropagate of too many features", func() { b.Backpropagate(make([]float64, params), w, wide, sumOfSquares) }},
 		)
 	}
+	if by, ok := m.(utility.Columnar); ok {
+		var c, wider utility.Columns
+		c.SetRows(x)
+		wider.SetRows(wide)
+		wrong = append(wrong,
+			misuse{"ColumnUtilities of too few items", func() { by.ColumnUtilities(u[:items-1], w, &c) }},
+			misuse{"ColumnUtilities of too many features", func() { by.ColumnUtilities(u, w, &wider) }},
+			misuse{"ColumnTangent with too many parameters", func() { by.ColumnTangent(u, long, long, &c) }},
+			misuse{"ColumnTangent with too long a direction", func() { by.ColumnTangent(u, w, long, &c) }},
+		)
+	}
 	for _, c := range wrong {
 		if !panics(c.call) {
 			return fmt.Errorf("%s does not panic", c.name)

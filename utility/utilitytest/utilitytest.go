@@ -20,6 +20,7 @@ var checks = []struct {
 	{"GradientsAreDerivatives", checkGradients},
 	{"LinearizeIsUtilitiesAndGradients", checkLinearize},
 	{"BackpropagateIsGradientsTimesCotangent", checkBackpropagate},
+	{"ColumnsAreRows", checkColumns},
 	{"LinearInParamsIsTrue", checkLinearInParams},
 	{"BatchIsSingleItems", checkBatch},
 	{"ViewsAreAccepted", checkViews},
@@ -30,15 +31,16 @@ var checks = []struct {
 }
 
 // TestModel tests that m keeps the contract of [utility.Model], and those of
-// [utility.Linearizer], [utility.Backpropagator] and [utility.LinearInParams]
-// where it implements them:
+// [utility.Linearizer], [utility.Backpropagator], [utility.Columnar] and
+// [utility.LinearInParams] where it implements them:
 //
 //   - Init fills w, repeatably, with finite numbers from rng;
 //   - Gradients agree with central differences of Utilities, to 1e-7 of the
 //     largest derivative of the item (or of 1); entries at a kink, where two
 //     step sizes disagree, are left out, and may not be more than a tenth;
 //   - Linearize agrees with Utilities and Gradients exactly, Backpropagate
-//     with Gᵀc to 1e-12 of Σ_i |g_ij c_i|;
+//     with Gᵀc to 1e-12 of Σ_i |g_ij c_i|, and columns with rows to 1e-12 of
+//     |u_i| + Σ_j |g_ij w_j| + |g_ij δ_j|;
 //   - a model that says it is linear in its parameters has gradients that do not
 //     depend on w, and Utilities that are wᵀ∇f, to 1e-12 of Σ_j |w_j g_ij|;
 //   - an item's results are the same alone and in a batch, bit for bit;

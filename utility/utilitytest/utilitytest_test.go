@@ -48,6 +48,8 @@ func TestBatteryFindsFlaws(t *testing.T) {
 				return l
 			}},
 			"BackpropagateIsGradientsTimesCotangent: 1 items: entry 0 is NaN"},
+		{"a tangent by columns is the utility", constant{utility.NewQuadratic(2)},
+			"ColumnsAreRows: 1 items: tangent 0"},
 		{"a network says it is linear", claims{flawed{MLP: sound}},
 			"LinearInParamsIsTrue: the gradients depend on w"},
 		{"a line with a constant says it is linear", claims{flawed{MLP: sound,
@@ -116,6 +118,13 @@ type flawed struct {
 	gradients     func(g *mat.Dense, w []float64, x *mat.Dense)
 	linearize     func(u []float64, g *mat.Dense, w []float64, x *mat.Dense)
 	backpropagate func(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64
+}
+
+// constant is a family whose tangents do not move.
+type constant struct{ *utility.Quadratic }
+
+func (m constant) ColumnTangent(dst, w, _ []float64, c *utility.Columns) {
+	m.ColumnUtilities(dst, w, c)
 }
 
 // claims is a model that says it is linear in its parameters.

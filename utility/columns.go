@@ -1,0 +1,91 @@
+package utility
+
+import (
+	"fmt"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/kernel"
+)
+
+// Columns are the features of n items, column after column. Where several parameters or families read the same items,
+// columns cost less than rows. The zero value is ready for Reset, and keeps its memory for the next items.
+type Columns struct {
+	n, d    int
+	squared bool      // ‖x‖² is stored
+	data    []float64 // ‖x‖², x_1, …, x_d, ones, and what a family adds, each of n numbers
+	params  []float64
+}
+
+// Columnar is implemented by models that read items from columns.
+type Columnar interface {
+	Model
+
+	// ColumnUtilities stores f_w(x_i) in dst[i] for all items. It panics unless w and c fit the model and dst the items.
+	ColumnUtilities(dst, w []float64, c *Columns)
+
+	// ColumnTangent stores f_w(x_i) + ∇f_w(x_i)ᵀδ in dst[i] for all items, under the same conditions.
+	ColumnTangent(dst, w, delta []float64, c *Columns)
+}
+
+// Reset makes the columns those of n items with d features, with arbitrary numbers.
+func (c *Columns) Reset(n, d int) {
+	c.n, c.d, c.squared = n, d, false
+	c.data = slices.Grow(c.data[:0], (2+d)*n)[:(2+d)*n]
+	kernel.Combine(c.data[(1+d)*n:], 1, nil, 1, nil, 0)
+}
+
+// Feature returns the column of a feature. It may be changed until a model has read the columns.
+func (c *Columns) Feature(j int) []float64 { return c.data[(1+j)*c.n:][:c.n:c.n] }
+
+// SetRows makes the columns those of the n×d matrix x.
+func (c *Columns) SetRows(x *mat.Dense) {
+	c.Reset(x.Dims())
+	columns(c.features(), x, 0, c.n)
+}
+
+// Dims returns n and d.
+func (c *Columns) Dims() (n, d int) { return c.n, c.d }
+
+// Rows stores the items in the rows of the n×d matrix dst.
+func (c *Columns) Rows(dst *mat.Dense) {
+	for j := range c.d {
+		for i, v := range c.Feature(j) {
+			dst.Set(i, j, v)
+		}
+	}
+}
+
+func (c *Columns) features() []float64 { return c.data[c.n:][:c.d*c.n] }
+
+// with returns the data with room for more columns, and with ‖x‖² if it is wanted.
+func (c *Columns) with(more int, squares bool) []float64 {
+	size := (2 + c.d + more) * c.n
+	if size > len(c.data) {
+		c.data = slices.Grow(c.data, size-len(c.data))[:size]
+	}
+	if squares && !c.squared {
+		clear(c.data[:c.n])
+		kernel.AddSquares(c.data[:c.n], c.features(), c.d)
+		c.squared = true
+	}
+	return c.data
+}
+
+// moved returns w + δ, which is valid until the next call.
+func (c *Columns) moved(w, delta []float64) []float64 {
+	c.params = append(c.params[:0], w...)
+	for j, v := range delta {
+		c.params[j] += v
+	}
+	return c.params
+}
+
+// checkColumns panics unless dst, w and c fit the model.
+func checkColumns(m Model, dst, w []float64, c *Columns) {
+	checkParams(m, w)
+	if len(dst) != c.n || c.d != m.NumFeatures() {
+		panic(fmt.Sprintf("utility: %d utilities of %d items with %d features, for a model of %d", len(dst), c.n, c.d, m.NumFeatures()))
+	}
+}
