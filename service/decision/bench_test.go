@@ -3,6 +3,7 @@ package decision_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"vitrine/service/api"
@@ -100,4 +101,48 @@ func TestDecideAllocates(t *testing.T) {
 	if n := testing.AllocsPerRun(200, decide); n > 70 {
 		t.Errorf("%v allocations a decision, at most 70 were wanted", n)
 	}
+}
+
+// BenchmarkFollow follows a log to which 16 entries at a time are appended: rounds of 5 shown items of 10 features, each
+// two entries.
+func BenchmarkFollow(b *testing.B) {
+	const rounds = 20_000
+	store := new(memlog.Store)
+	e := opened(b, decision.Options{Store: store, Build: setup.NewLearner})
+	put(b, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":{"name":"onl-mnl"}}`, numbers(10)))
+	s := newSimulator(1, 20, 10)
+	for t := range rounds {
+		r, _ := s.request(t + 1)
+		a, err := e.Decide(b.Context(), "home", r, int64(t))
+		if err != nil {
+			b.Fatal(err)
+		}
+		item, _ := s.choose(a)
+		for e.Outcome(b.Context(), "", a.Decision, item, int64(t)) != nil {
+			wait(b, e)
+		}
+	}
+	var entries [][]byte
+	for entry, err := range store.Entries(b.Context(), 1) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		entries = append(entries, entry)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		log := new(memlog.Store)
+		f := follower(b, decision.Options{Store: log, Build: setup.NewLearner})
+		last := uint64(0)
+		for some := range slices.Chunk(entries, 16) {
+			var err error
+			if last, err = log.Append(b.Context(), some...); err != nil {
+				b.Fatal(err)
+			}
+			reach(b, f, last)
+		}
+		wait(b, f)
+		f.Close()
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*rounds), "µs/round")
 }

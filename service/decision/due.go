@@ -60,7 +60,10 @@ func (d *due) sorted() []*record {
 
 // compareDue orders by time, and decisions of one time by their order.
 func compareDue(a, b *record) int {
-	return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.entry, b.entry), strings.Compare(a.id, b.id))
+	if a.time != b.time { // cmp.Or would compare the ids, which are elsewhere in memory
+		return cmp.Compare(a.time, b.time)
+	}
+	return cmp.Or(cmp.Compare(a.entry, b.entry), strings.Compare(a.id, b.id))
 }
 
 // dueHeap is a heap.Interface.

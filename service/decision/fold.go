@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +38,7 @@ type fold struct {
 	budget *budget.Budget
 	ready  *prepared // prepared for the next PlacementPut; if nil, put prepares it
 	staged *staged   // the next ItemsChanged, which the engine has applied to the catalogue; nil applies it
+	asleep []*worker // have got rounds since rouse, and may not know it
 }
 
 // newFold returns the state before the first entry.
@@ -79,6 +81,16 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 		}
 	}
 	return nil
+}
+
+// rouse wakes the learners that have got rounds. Call it after some entries, so that a learner is not woken for
+// each of its rounds.
+func (s *fold) rouse() {
+	for _, w := range s.asleep {
+		w.queue.rouse()
+	}
+	clear(s.asleep)
+	s.asleep = s.asleep[:0]
 }
 
 // closes returns the decision that an event closes with a round, or nil.
@@ -418,6 +430,9 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 		p.sound.Closed(c)
 		for _, w := range p.taught(o) {
 			w.send(task{sequence: sequence, round: o.Round(choice), bytes: bytesOf(o)})
+			if !slices.Contains(s.asleep, w) {
+				s.asleep = append(s.asleep, w)
+			}
 		}
 		fallthrough
 	default:

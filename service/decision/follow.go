@@ -164,14 +164,14 @@ type followed struct {
 }
 
 const (
-	maxRead    = 64                     // entries that are read ahead; each may have a megabyte
+	maxRead    = 64                     // groups of entries that are read ahead; each may have a megabyte
 	lookAround = 100 * time.Millisecond // how often a follower looks whether it has all entries
 )
 
 // follow applies the entries that come. It returns true when the engine is to write them from now on.
 func (e *Engine) follow(ctx context.Context) bool {
 	reading, stop := context.WithCancel(ctx)
-	incoming := make(chan followed, maxRead)
+	incoming := make(chan []followed, maxRead)
 	go e.read(reading, e.state.position.Sequence+1, incoming)
 	go func() {
 		select {
@@ -201,16 +201,9 @@ func (e *Engine) follow(ctx context.Context) bool {
 			}
 			b.reset()
 			p.done <- p.propose(b)
-		case f := <-incoming:
-			for more := len(incoming); ; more-- {
-				if err := e.take(reading, f); err != nil {
-					e.failure = err
-					return false
-				}
-				if more == 0 || reading.Err() != nil {
-					break
-				}
-				f = <-incoming
+		case some := <-incoming:
+			if e.failure = e.takeAll(reading, some, incoming); e.failure != nil || reading.Err() != nil {
+				return false
 			}
 			e.look()
 		case l := <-e.lead:
@@ -225,27 +218,54 @@ func (e *Engine) follow(ctx context.Context) bool {
 	}
 }
 
-// read sends the entries from one on, until ctx ends or with an error.
-func (e *Engine) read(ctx context.Context, from uint64, to chan<- followed) {
+// read sends the entries from one on, until ctx ends or with an error. It sends those together that came together, so
+// that the other goroutine is woken once and not for each entry.
+func (e *Engine) read(ctx context.Context, from uint64, to chan<- []followed) {
 	defer close(to)
-	for entry, err := range e.store.Follow(ctx, from) {
-		f := followed{entry: entry, err: err}
-		if err == nil {
+	for entries, err := range e.store.Follow(ctx, from) {
+		some := make([]followed, 0, len(entries)+1)
+		for _, entry := range entries {
+			f := followed{entry: entry}
 			f.event, f.err = eventlog.Decode(entry)
+			if some = append(some, f); f.err != nil {
+				break
+			}
+		}
+		if err != nil {
+			some = append(some, followed{err: err})
 		}
 		select {
-		case to <- f:
+		case to <- some:
 		case <-ctx.Done():
 			return
 		}
-		if f.err != nil {
+		if some[len(some)-1].err != nil {
 			return
 		}
 	}
 }
 
+// takeAll applies entries, and others that were read meanwhile, until ctx ends.
+func (e *Engine) takeAll(ctx context.Context, some []followed, incoming <-chan []followed) error {
+	for more := len(incoming); ; more-- {
+		for i := range some {
+			if err := e.take(ctx, &some[i]); err != nil {
+				return err
+			}
+			if ctx.Err() != nil { // the others are lost to this engine
+				return nil
+			}
+		}
+		e.state.rouse()
+		if more == 0 {
+			return nil
+		}
+		some = <-incoming
+	}
+}
+
 // take applies an entry that another process has written.
-func (e *Engine) take(ctx context.Context, f followed) error {
+func (e *Engine) take(ctx context.Context, f *followed) error {
 	sequence := e.state.position.Sequence + 1
 	switch {
 	case errors.Is(f.err, eventlog.ErrRemoved): // it was too far behind; a later snapshot has the entries
@@ -284,8 +304,11 @@ func (e *Engine) take(ctx context.Context, f followed) error {
 // wrong with it is left to the fold.
 func (e *Engine) stage(sequence uint64, event *eventlog.Event) *staged {
 	b, ok := event.Body.(*eventlog.ItemsChanged)
+	if !ok {
+		return nil
+	}
 	p := e.state.placements[event.Placement]
-	if !ok || p == nil {
+	if p == nil {
 		return nil
 	}
 	change, err := p.items.of.NewChange(b.Put, b.Deleted)
@@ -297,17 +320,19 @@ func (e *Engine) stage(sequence uint64, event *eventlog.Event) *staged {
 }
 
 // catchUp applies the entries that were read, and then the rest of the log, whose writer this process is by now.
-func (e *Engine) catchUp(ctx context.Context, incoming <-chan followed) error {
-	for f := range incoming {
-		if f.err != nil {
-			break
-		}
-		if err := e.take(ctx, f); err != nil {
-			return err
+func (e *Engine) catchUp(ctx context.Context, incoming <-chan []followed) error {
+	for some := range incoming {
+		for i := range some {
+			if some[i].err != nil {
+				break
+			}
+			if err := e.take(ctx, &some[i]); err != nil {
+				return err
+			}
 		}
 	}
 	for entry, err := range e.store.Entries(ctx, e.state.position.Sequence+1) {
-		f := followed{entry: entry, err: err}
+		f := &followed{entry: entry, err: err}
 		if err == nil {
 			f.event, f.err = eventlog.Decode(entry)
 		}
@@ -315,6 +340,7 @@ func (e *Engine) catchUp(ctx context.Context, incoming <-chan followed) error {
 			return err
 		}
 	}
+	e.state.rouse()
 	if err := e.compare(ctx); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -325,11 +326,17 @@ type counted struct {
 	read atomic.Int64
 }
 
-func (s *counted) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for e, err := range s.Store.Follow(ctx, from) {
-			s.read.Add(1)
-			if !yield(e, err) {
+func (s *counted) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		for entries, err := range s.Store.Follow(ctx, from) {
+			for one := range slices.Chunk(entries, 1) {
+				s.read.Add(1)
+				if !yield(one, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(nil, err)
 				return
 			}
 		}
@@ -363,7 +370,7 @@ type leaving struct {
 	leaves chan struct{}
 }
 
-func (s *leaving) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+func (s *leaving) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
 	context.AfterFunc(ctx, func() { close(s.leaves) })
 	return s.counted.Follow(ctx, from)
 }
@@ -436,5 +443,32 @@ func slowFollower(t *testing.T, config string) {
 	reach(t, f, e.Sequence())
 	if string(snapshot(t, f)) != string(snapshot(t, e)) {
 		t.Error("it has another state")
+	}
+}
+
+// Learners learn without being asked for anything: those of the writer, of who replays, of who follows, and of a follower
+// that leads.
+func TestLearnersAreWoken(t *testing.T) {
+	const rounds = 10
+	store := &held{new(memlog.Store), make(chan struct{}, 100)}
+	e := opened(t, decision.Options{Store: store.Store, Build: buildToy})
+	put(t, e, "home", toys)
+	f, heir := follower(t, decision.Options{Store: store.Store, Build: buildToy}), follower(t, decision.Options{Store: store, Build: buildToy})
+	for i := range rounds {
+		a := decide(t, e, "home", stock(fmt.Sprint("d", i), 1))
+		is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 1), nil)
+	}
+	is(t, "leading", heir.Lead(t.Context()), nil)
+	for name, learns := range map[string]*decision.Engine{
+		"writer":   e,
+		"replay":   opened(t, decision.Options{Store: upTo(t, store, e.Sequence()), Build: buildToy}),
+		"follower": f,
+		"heir":     heir,
+	} {
+		for end := time.Now().Add(10 * time.Second); statsOf(t, learns, "home").Learned < rounds; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: it has learned %d rounds of %d", name, statsOf(t, learns, "home").Learned, rounds)
+			}
+		}
 	}
 }

@@ -275,12 +275,12 @@ func (w *worker) run() {
 }
 
 // learn learns a round. It notes that under the queue's lock, by note.
-func (w *worker) learn(t task, note func(func())) {
+func (w *worker) learn(t task, note func(func(task), task)) {
 	w.observe(t)
-	note(func() { w.record(t) })
+	note(w.record, t)
 	if w.isDue() {
 		w.save()
-		note(func() { w.record(task{what: toCall}) })
+		note(w.record, task{what: toCall})
 	}
 }
 
@@ -354,7 +354,7 @@ func (w *worker) do(t task) {
 
 // settle ends a task: snapshots no longer wait for it. It drops tasks from the journal that the checkpoint
 // has or that a broken learner will not learn.
-func (w *worker) settle(t task) { w.queue.end(func() { w.record(t) }) }
+func (w *worker) settle(t task) { w.queue.end(w.record, t) }
 
 // record notes what was done. The queue's lock is held.
 func (w *worker) record(t task) {

@@ -125,10 +125,14 @@ func (e *Engine) replay(ctx context.Context, options Options) error {
 		if err := e.state.apply(entry, &event, o); err != nil {
 			return err
 		}
+		if n%learnEntries == 0 {
+			e.state.rouse()
+		}
 		if n++; n%progressEntries == 0 && options.Progress != nil {
 			options.Progress(n)
 		}
 	}
+	e.state.rouse()
 	if options.Progress != nil {
 		options.Progress(n)
 	}
@@ -167,3 +171,6 @@ func (e *Engine) closed(ctx context.Context, event *eventlog.Event) (*offer.Offe
 
 // progressEntries is the number of replayed entries between two calls of Progress.
 const progressEntries = 10_000
+
+// learnEntries is the number of replayed entries after which learners are woken.
+const learnEntries = 64

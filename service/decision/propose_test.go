@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -281,14 +282,20 @@ type held struct {
 	gate chan struct{}
 }
 
-func (s *held) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for e, err := range s.Store.Follow(ctx, from) {
-			select {
-			case <-s.gate:
-			case <-ctx.Done():
+func (s *held) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		for entries, err := range s.Store.Follow(ctx, from) {
+			for one := range slices.Chunk(entries, 1) {
+				select {
+				case <-s.gate:
+				case <-ctx.Done():
+				}
+				if !yield(one, nil) {
+					return
+				}
 			}
-			if !yield(e, err) || err != nil {
+			if err != nil {
+				yield(nil, err)
 				return
 			}
 		}

@@ -13,7 +13,8 @@ type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // of anything; its lock is mu
 	tasks   []task
-	current []task // the task taken last, until it ends
+	small   [16]task // the array of tasks, unless more wait
+	current []task   // the task taken last, until it ends
 	bytes   int
 	limit   int
 	upTo    uint64 // the entry up to which the log is learned from
@@ -23,19 +24,37 @@ type queue struct {
 func newQueue(limit int) *queue {
 	q := &queue{limit: limit}
 	q.changed.L = &q.mu
+	q.tasks = q.small[:0]
 	return q
 }
 
-// push adds a task. It waits until there is room, unless the queue is empty.
+// push adds a task. It waits until there is room, unless the queue is empty. Who pops may not see a round before rouse.
 func (q *queue) push(t task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.bytes > 0 && t.bytes > 0 && q.bytes+t.bytes > q.limit {
-		q.changed.Wait()
-	}
+	q.makeRoom(t.bytes)
 	q.tasks = append(q.tasks, t)
 	q.bytes += t.bytes
+	if t.what != toObserve {
+		q.changed.Broadcast()
+	}
+}
+
+// rouse wakes who pops.
+func (q *queue) rouse() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.changed.Broadcast()
+}
+
+// makeRoom waits until there is room for a round, or the queue is empty or closed. The caller holds mu.
+func (q *queue) makeRoom(bytes int) {
+	for first := true; q.bytes > 0 && bytes > 0 && q.bytes+bytes > q.limit && !q.closed; first = false {
+		if first {
+			q.changed.Broadcast() // as rouse
+		}
+		q.changed.Wait()
+	}
 }
 
 // pop takes the oldest task, and waits while there is none; ok is false after the
@@ -52,7 +71,7 @@ func (q *queue) pop() (t task, last, ok bool) {
 	t = q.tasks[0]
 	q.tasks[0] = task{}
 	if q.tasks = q.tasks[1:]; len(q.tasks) == 0 {
-		q.tasks = nil // so that the array is freed
+		q.tasks = q.small[:0] // so that a larger array is freed
 	}
 	q.current = append(q.current[:0], t)
 	q.bytes -= t.bytes
@@ -60,13 +79,13 @@ func (q *queue) pop() (t task, last, ok bool) {
 	return t, len(q.tasks) == 0, true
 }
 
-// end ends the task taken last, and calls f under the lock.
-func (q *queue) end(f func()) {
+// end ends the task taken last, and calls f with a task under the lock.
+func (q *queue) end(f func(task), t task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	clear(q.current)
 	q.current = q.current[:0]
-	f()
+	f(t)
 }
 
 // look calls f with the tasks that have not ended.
@@ -109,20 +128,18 @@ func (q *queue) followed() uint64 {
 	return q.upTo
 }
 
-// hold calls f under the lock, while a task goes on.
-func (q *queue) hold(f func()) {
+// hold calls f with a task under the lock, while another one goes on.
+func (q *queue) hold(f func(task), t task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f()
+	f(t)
 }
 
 // await waits until there is room for a round.
 func (q *queue) await(bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.bytes > 0 && bytes > 0 && q.bytes+bytes > q.limit && !q.closed {
-		q.changed.Wait()
-	}
+	q.makeRoom(bytes)
 }
 
 // room reports whether a round of the given bytes can be pushed without waiting, after other rounds of before

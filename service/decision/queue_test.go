@@ -3,6 +3,7 @@ package decision
 import (
 	"runtime"
 	"testing"
+	"time"
 )
 
 // A queue that was long takes nothing once it is empty.
@@ -28,4 +29,27 @@ func TestQueueGivesItsMemoryBack(t *testing.T) {
 		t.Errorf("the empty queue takes %d bytes", after-before)
 	}
 	runtime.KeepAlive(q)
+}
+
+// Rounds wait for rouse, except that who pops is woken when there is no room for another one.
+func TestQueueThatIsFullWakes(t *testing.T) {
+	for name, add := range map[string]func(*queue){
+		"push":  func(q *queue) { q.push(task{sequence: 2, bytes: 60}) },
+		"await": func(q *queue) { q.await(60) },
+	} {
+		q := newQueue(100)
+		popped, asleep := make(chan task, 1), make(chan struct{})
+		go func() {
+			close(asleep)
+			v, _, _ := q.pop()
+			popped <- v
+		}()
+		<-asleep
+		time.Sleep(5 * time.Millisecond)
+		q.push(task{sequence: 1, bytes: 60})
+		add(q)
+		if v := <-popped; v.sequence != 1 {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
 }

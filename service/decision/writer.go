@@ -183,6 +183,7 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 	if err := e.apply(b); err != nil {
 		return err
 	}
+	e.state.rouse()
 	e.announce(first, b.events...)
 	return nil
 }

@@ -34,8 +34,9 @@ type Store interface {
 	Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
 
 	// Follow yields the entries from a sequence on, and goes on with those that are appended later, also by
-	// other processes. It ends with an error or with the iteration. Errors are those of Entries.
-	Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
+	// other processes: in their order, as many at once as come together. It ends with an error or with the
+	// iteration. Errors are those of Entries.
+	Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error]
 
 	// Position returns the position after an entry of the log, or before its first entry. Its identity is
 	// zero if the entry is older than the log's identity. Errors are those of Entries.

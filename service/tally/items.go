@@ -96,19 +96,19 @@ func (t *Items) closed(o *offer.Closed, maxItems int) {
 		t.drop(maxItems)
 	}
 	s := spanOf(o)
-	t.all.add(s)
+	t.all.add(&s)
 	if n := len(t.recent); n == 0 || t.recent[n-1].decisions == recentLength {
 		if n == maxRecent {
 			t.recent = slices.Delete(t.recent, 0, 1)
 		}
 		t.recent = append(t.recent, span{})
 	}
-	t.recent[len(t.recent)-1].add(s)
+	t.recent[len(t.recent)-1].add(&s)
 }
 
 // spanOf returns the span of one decision.
-func spanOf(o *offer.Closed) *span {
-	s := &span{decisions: 1}
+func spanOf(o *offer.Closed) span {
+	s := span{decisions: 1}
 	if o.Predicted {
 		s.estimated, s.earned, s.predicted = 1, o.Earned(), o.Expected
 	}

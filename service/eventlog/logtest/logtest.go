@@ -678,16 +678,21 @@ func testFollow(t *testing.T, s eventlog.Store) {
 		next, got := int(from), make(chan int, 100)
 		ended := make(chan error, 1)
 		go func() {
-			for e, err := range s.Follow(ctx, from) {
+			for entries, err := range s.Follow(ctx, from) {
 				if err != nil {
 					ended <- err
 					return
 				}
-				if want := entry(next); !bytes.Equal(e, want) {
-					t.Errorf("from %d: %q, want %q", from, e, want)
+				if len(entries) == 0 {
+					t.Errorf("from %d: it yields no entries", from)
 				}
-				got <- next
-				next++
+				for _, e := range entries {
+					if want := entry(next); !bytes.Equal(e, want) {
+						t.Errorf("from %d: %q, want %q", from, e, want)
+					}
+					got <- next
+					next++
+				}
 			}
 			ended <- nil
 		}()
@@ -707,9 +712,9 @@ func testFollow(t *testing.T, s eventlog.Store) {
 		}
 	}
 	last := extent(t, s).Last
-	for e, err := range s.Follow(t.Context(), last) { // the iteration ends
-		if err != nil || !bytes.Equal(e, entry(int(last))) {
-			t.Errorf("%q, %v", e, err)
+	for entries, err := range s.Follow(t.Context(), last) { // the iteration ends
+		if err != nil || len(entries) != 1 || !bytes.Equal(entries[0], entry(int(last))) {
+			t.Errorf("%q, %v", entries, err)
 		}
 		break
 	}

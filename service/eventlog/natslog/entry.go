@@ -134,14 +134,18 @@ type ring[T any] struct {
 	bytes int
 }
 
-func (r *ring[T]) put(key uint64, value T) {
+// put reports whether the key is new.
+func (r *ring[T]) put(key uint64, value T) bool {
 	if r.of == nil {
 		r.of = map[uint64]T{}
 	}
-	if _, ok := r.of[key]; !ok {
-		r.order = append(r.order, key)
-	}
+	n := len(r.of)
 	r.of[key] = value
+	if len(r.of) == n {
+		return false
+	}
+	r.order = append(r.order, key)
+	return true
 }
 
 func (r *ring[T]) pop() T {
@@ -155,11 +159,8 @@ func (r *ring[T]) pop() T {
 func (m *memory) note(message uint64, f eventlog.Frame) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if frameBytes(f) <= memoryEntry*max(len(f.Entries), 1) {
-		if _, ok := m.last.of[message]; !ok {
-			m.last.bytes += frameBytes(f)
-		}
-		m.last.put(message, f)
+	if frameBytes(f) <= memoryEntry*max(len(f.Entries), 1) && m.last.put(message, f) {
+		m.last.bytes += frameBytes(f)
 	}
 	for m.last.bytes > memoryBytes {
 		m.last.bytes -= frameBytes(m.last.pop())

@@ -13,16 +13,16 @@ import (
 
 // Follow implements eventlog.Store. It waits for a server that is away. In a store that another process writes, the
 // entries that it yields become part of the log that the other methods know.
-func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		if err := s.follow(ctx, from, func(e []byte) bool { return yield(e, nil) }); err != nil {
+func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		if err := s.follow(ctx, from, func(entries [][]byte) bool { return yield(entries, nil) }); err != nil {
 			yield(nil, err)
 		}
 	}
 }
 
-// follow yields entries until yield returns false, or with an error.
-func (s *Store) follow(ctx context.Context, next uint64, yield func([]byte) bool) error {
+// follow yields the entries of frames until yield returns false, or with an error.
+func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bool) error {
 	end := s.acknowledged()
 	x, err := s.Extent(ctx)
 	if err != nil {
@@ -67,10 +67,11 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([]byte) bool
 			s.memory.note(m.sequence, f)
 			s.see(m, &f, c.end)
 			at = m.sequence + 1
-			for ; next < f.Next(); next++ {
-				if !yield(f.Entries[next-f.First]) {
+			if next < f.Next() {
+				if !yield(f.Entries[next-f.First:]) {
 					return nil
 				}
+				next = f.Next()
 			}
 		}
 	}

@@ -223,6 +223,7 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 			return
 		}
 		defer incoming.Stop()
+		defer context.AfterFunc(ctx, incoming.Stop)()
 		for want := first; want <= last; want++ {
 			m, err := s.next(ctx, incoming, want, want-first+1, wait, idle)
 			if !yield(m, err) || err != nil {
@@ -254,14 +255,17 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	var m jetstream.Msg
 	for {
 		var err error
-		m, err = within(ctx, wait, func(ctx context.Context) (jetstream.Msg, error) { return incoming.Next(jetstream.NextContext(ctx)) })
+		m, err = incoming.Next(jetstream.NextMaxWait(wait)) // a context would take more processor time for each message
 		if err == nil {
 			break
+		}
+		if ctx.Err() != nil {
+			return message{}, ctx.Err()
 		}
 		if errors.Is(err, jetstream.ErrNoHeartbeat) || errors.Is(err, jetstream.ErrConsumerDeleted) {
 			return message{}, errStalled
 		}
-		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		if !errors.Is(err, nats.ErrTimeout) {
 			return message{}, err
 		}
 		if idle != nil {

@@ -19,12 +19,14 @@ import (
 func followed(ctx context.Context, s *natslog.Store, from uint64) (<-chan []byte, <-chan error) {
 	entries, ended := make(chan []byte, 10_000), make(chan error, 1)
 	go func() {
-		for e, err := range s.Follow(ctx, from) {
+		for some, err := range s.Follow(ctx, from) {
 			if err != nil {
 				ended <- err
 				return
 			}
-			entries <- e
+			for _, e := range some {
+				entries <- e
+			}
 		}
 	}()
 	return entries, ended
