@@ -30,7 +30,7 @@ items are the items in the log: those shown, or all candidates if the placement 
 
 by says how the set was found: policy, chance, baseline, or import for decisions of vitrine import. status is chosen, expired, evicted (the memory was full before the outcome came, and nothing was learned), open, deferred (not activated) or withdrawn (never activated, and nothing was learned). choice is null for the outside option and if the wait for an outcome ended; it is left out while the decision is open. An unknown propensity is null. If the log has it, law says how the set was drawn, and items have the probability of being shown.
 
-parquet is a table with a row for each item of one placement. dsjson has slates of slots (CCB) with an outcome; the probability of a slot is that of its item being on the page. obp has a row for each item shown, and the items in the file of --items. vitrine import reads all four.
+parquet is a table with a row for each item of one placement. dsjson has slates of slots (CCB) with an outcome; the probability of a slot is that of its item being on the page. obp has a row for each item shown, and the items in the file of --items. vitrine import reads all four, but no columns of hashed categories, texts and objects.
 
 ` + aboutLog + "\n\n" + examples("vitrine export vitrine-data > decisions.jsonl", "vitrine export vitrine-data --placement home --from 100000 > new.jsonl", "vitrine export vitrine-data --placement home --format parquet > decisions.parquet")
 }

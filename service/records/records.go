@@ -28,6 +28,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
+
 	"vitrine/internal/decompress"
 	"vitrine/internal/strict"
 	"vitrine/service/api"
@@ -360,6 +362,9 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 		if !utf8.ValidString(v.Text) {
 			return nil, fmt.Errorf("column %s: %.40q is not UTF-8: convert the file", m.Column, v.Text)
 		}
+		if feature.Buckets > 0 && isColumns(v, feature.Buckets) {
+			return nil, fmt.Errorf("column %s: %.40s are columns: the values of hashed categories, texts and objects are not in an export", m.Column, v.Text)
+		}
 		typed, err := typed(feature.Kind, v)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", m.Column, err)
@@ -397,6 +402,12 @@ func typed(kind string, v api.Value) (api.Value, error) {
 		return api.Object("", v.Text), nil
 	}
 	return v, nil
+}
+
+// isColumns reports whether a value is the n columns that an export has in the place of a hashed one, in a table as a text.
+func isColumns(v api.Value, n int) bool {
+	var columns []float64
+	return (v.Kind == api.IsText || v.Kind == api.IsObject) && strings.HasPrefix(v.Text, "[") && json.Unmarshal([]byte(v.Text), &columns) == nil && len(columns) == n
 }
 
 // probability parses a propensity, which must be in (0, 1].

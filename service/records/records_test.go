@@ -1,6 +1,7 @@
 package records_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,5 +26,35 @@ func TestFileThatIsNotUTF8(t *testing.T) {
 	_, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil })
 	if err == nil || !strings.HasSuffix(err.Error(), `item "y": column brand: "caf\xe9" is not UTF-8: convert the file`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// An export has columns in the place of hashed values. They are no values, in a table of an export either.
+func TestColumnsOfAnExport(t *testing.T) {
+	for kind, buckets := range map[string]int{"text": 3, "object": 3, "category": 3} {
+		c, err := setup.Parse(fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"t","kind":%q,"buckets":%d}]}`, kind, buckets))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{
+			"log.csv":   "decision_id,item,chosen,t\na,x,1,\"[0,1,0.5]\"\n",
+			"log.jsonl": `{"placement":"home","decision_id":"a","time":"2026-01-02T15:04:05Z","candidates":1,"items":[{"id":"x","features":{"t":[0,1,0.5]},"revenue":1}],"shown":["x"],"status":"chosen","choice":"x"}`,
+		} {
+			path := filepath.Join(t.TempDir(), name)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil })
+			if err == nil || !strings.HasSuffix(err.Error(), "column t: [0,1,0.5] are columns: the values of hashed categories, texts and objects are not in an export") {
+				t.Errorf("%s, %s: %v", kind, name, err)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "log.csv")
+		if err := os.WriteFile(path, []byte("decision_id,item,chosen,t\na,x,1,\"[{\"\"year\"\":2026}]\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil }); err != nil {
+			t.Errorf("%s: another list: %v", kind, err)
+		}
 	}
 }
