@@ -28,8 +28,8 @@ printf '%s items in %.1f s, then:\n\n' "$items" "$(echo "$(date +%s.%N) - $start
 load --rate "${RATE:-max}" --duration "$duration"
 resident() { echo "$(($(awk '/VmRSS/ { print $2 }' "/proc/$service/status") / 1024)) MB"; }
 printf '\nresident memory: %s, ' "$(resident)"
-sleep 30
-printf '30 s later %s; rows of 15 numbers: %d MB\n' "$(resident)" "$((items * 15 * 8 / 1048576))"
+sleep 40
+printf '40 s later %s; rows of 15 numbers: %d MB\n' "$(resident)" "$((items * 15 * 8 / 1048576))"
 
 n=$((items < 100000 ? items : 100000))
 seq 0 $((n - 1)) | sed 's/.*/{"id":"item-&","revenue":0.75}/' | split -l 5000 - "$work/prices."
