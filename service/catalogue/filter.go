@@ -254,7 +254,9 @@ func (c *Catalogue) touch(slot int32) {
 	case len(l.touched) < maxTouched:
 		l.touched = append(l.touched, slot)
 	default: // they are cheaper to compute again
-		c.DropLists()
+		l.mu.Lock()
+		l.dropLists()
+		l.mu.Unlock()
 		l.of, l.touched = nil, nil
 	}
 }

@@ -81,8 +81,10 @@ func (c *Catalogue) ChargeTo(b *budget.Budget) {
 	}
 }
 
-// DropLists forgets the lists of groups, and gives their memory back to the budget.
+// DropLists forgets the lists of groups, and gives their memory back to the budget. It waits for a change that goes on.
 func (c *Catalogue) DropLists() {
+	c.RLock() // a change looks whether there are lists
+	defer c.RUnlock()
 	c.filters.mu.Lock()
 	defer c.filters.mu.Unlock()
 	c.filters.dropLists()

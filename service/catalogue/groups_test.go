@@ -148,3 +148,22 @@ func TestGroupsTakeWhatTheyAreCharged(t *testing.T) {
 	}
 	runtime.KeepAlive(c)
 }
+
+// Lists are dropped while the catalogue changes. The race detector looks at it.
+func TestListsAreDroppedDuringChanges(t *testing.T) {
+	c := attributed(t, 100, 5, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 20 {
+			c.RLock()
+			c.Groups(GroupsBy{Attribute: "a0"})
+			c.RUnlock()
+			c.DropLists()
+		}
+	}()
+	for range 20 {
+		putAttributed(t, c, 0, 100, 5, 1)
+	}
+	<-done
+}

@@ -13,7 +13,7 @@ type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // of anything; its lock is mu
 	tasks   []task
-	small   [16]task // the array of tasks, unless more wait
+	small   [16]task // the array of tasks, unless more wait; then it is empty
 	current []task   // the task taken last, until it ends
 	bytes   int
 	limit   int
@@ -28,19 +28,29 @@ func newQueue(limit int) *queue {
 	return q
 }
 
-// push adds a task. It waits until there is room, unless the queue is empty. Who pops may not see a round before rouse.
+// push adds a task. It waits until there is room, unless the queue is empty. A learner that waits in
+// pop may not see a round before rouse.
 func (q *queue) push(t task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.makeRoom(t.bytes)
-	q.tasks = append(q.tasks, t)
+	q.add(t)
 	q.bytes += t.bytes
 	if t.what != toObserve {
 		q.changed.Broadcast()
 	}
 }
 
-// rouse wakes who pops.
+// add adds tasks. The caller holds mu.
+func (q *queue) add(tasks ...task) {
+	if len(q.tasks)+len(tasks) > cap(q.tasks) {
+		q.tasks = slices.Grow(q.tasks, len(tasks))
+		clear(q.small[:]) // which would keep the rounds
+	}
+	q.tasks = append(q.tasks, tasks...)
+}
+
+// rouse wakes a learner that waits in pop.
 func (q *queue) rouse() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -99,7 +109,7 @@ func (q *queue) look(f func(tasks []task)) {
 func (q *queue) refill(tasks []task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.tasks = append(q.tasks, tasks...)
+	q.add(tasks...)
 	for _, t := range tasks {
 		q.bytes += t.bytes
 		if t.what == toFollow {
@@ -117,7 +127,7 @@ func (q *queue) follow(upTo uint64) {
 		q.tasks[last].sequence = upTo
 		return
 	}
-	q.tasks = append(q.tasks, task{what: toFollow, sequence: upTo})
+	q.add(task{what: toFollow, sequence: upTo})
 	q.changed.Broadcast()
 }
 

@@ -31,7 +31,33 @@ func TestQueueGivesItsMemoryBack(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-// Rounds wait for rouse, except that who pops is woken when there is no room for another one.
+// A queue that was longer than its small array has no rounds in that array.
+func TestQueueForgetsItsTasks(t *testing.T) {
+	many := make([]task, len(queue{}.small))
+	for name, add := range map[string]func(*queue){
+		"push":   func(q *queue) { q.push(task{bytes: 1}) },
+		"refill": func(q *queue) { q.refill(many) },
+		"follow": func(q *queue) { q.follow(1) },
+	} {
+		q := newQueue(100)
+		for k := range many {
+			q.push(task{sequence: uint64(k + 1), bytes: 1})
+		}
+		add(q)
+		for k := range many {
+			if v, _, _ := q.pop(); v.sequence != uint64(k+1) {
+				t.Errorf("%s: task %d is %+v", name, k, v)
+			}
+		}
+		for _, v := range q.small {
+			if v.sequence != 0 {
+				t.Errorf("%s: the array has task %d", name, v.sequence)
+			}
+		}
+	}
+}
+
+// Rounds wait for rouse, except that a waiting pop is woken when there is no room for another one.
 func TestQueueThatIsFullWakes(t *testing.T) {
 	for name, add := range map[string]func(*queue){
 		"push":  func(q *queue) { q.push(task{sequence: 2, bytes: 60}) },
