@@ -171,3 +171,15 @@ func TestNewCrateRefuses(t *testing.T) {
 		}
 	}
 }
+
+// An included item counts in its group, also if the groups' other items have different weights.
+func TestCrateCountsIncludedItems(t *testing.T) {
+	q := assortment.Quota{Size: 3, Include: []int{0}, Limits: []assortment.Limit{{Group: []int32{0, 0, 0, -1, -1}, Most: 2}}}
+	c, err := assortment.NewCrate(5, q, weighed([]int{1, 1, 2, 3, 2}), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, want := c.MaxGain(nil, []float64{0, 10, 9, 1, 0.5}), (vitrine.Assortment{0, 1, 4}); !slices.Equal(have, want) {
+		t.Errorf("%v, want %v", have, want)
+	}
+}
