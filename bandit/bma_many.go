@@ -64,7 +64,8 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 }
 
 // rank returns the best items of each slot first ≤ k < end within a quota, by their sampled utilities, or by what gains makes
-// of those of the items from one on. It looks at one block of items in every, and for values above those of least, if it is not nil.
+// of those of the items from one on. It looks at one block of items in every. If least is not nil,
+// it ignores values that are not above least[k−first].
 func (o *mixture) rank(w *mixtureScratch, first, end, every int, q assortment.Quota, z standardisation, x *mat.Dense, gains func(slot int, u []float64, from int), least []float64) []search.Best {
 	n := w.n
 	if every > 1 {

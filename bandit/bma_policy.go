@@ -109,8 +109,8 @@ func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float
 	return best
 }
 
-// begin draws a belief and a parameter for each slot, among n items. Beliefs and their units are drawn by systematic
-// sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than its weight asks for.
+// begin draws a belief and a parameter for each slot, among n items. Beliefs and their units are drawn by systematic sampling:
+// each slot draws them by weight, but together the slots repeat a belief or a unit no more often than its weight asks for.
 func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 	slots := min(o.p.Size, n)
 	w.n = n

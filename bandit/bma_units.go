@@ -135,9 +135,9 @@ func (p *unitPosterior) logPriorOverProposal(theta, rho []float64) float64 {
 // draw returns a unit by weight.
 func (p *unitPosterior) draw(rng *rand.Rand) int { return drawIndex(p.weight, rng) }
 
-// sample stores in w, parameters of the family, unit i and a draw of its amplitudes and of the linear parameters, the latter
-// with b times the standard deviations of the posterior. Amplitudes always have the whole ones, since nothing else makes a slot
-// show a bump that no page has shown. linear is the posterior of the linear family.
+// sample stores unit i in w, parameters of the family, with a draw of its amplitudes and of the linear parameters. The linear
+// parameters have b times the standard deviations of their posterior, amplitudes always the full ones: nothing else makes a
+// slot show a bump that no page has shown. linear is the posterior of the linear family.
 //
 //	γ = γ̂ + J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(b ξ' − c̃γ)
 func (p *unitPosterior) sample(w []float64, i int, m *utility.Additive, linear *mle.Laplace, b float64, rng *rand.Rand) {

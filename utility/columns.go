@@ -9,7 +9,7 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Columns are the features of n items, column after column. Where several parameters or families read the same items,
+// Columns are the features of n items, column after column. If several parameters or families read the same items,
 // columns cost less than rows. The zero value is ready for Reset, and keeps its memory for the next items.
 type Columns struct {
 	n, d    int

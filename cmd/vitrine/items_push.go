@@ -89,8 +89,8 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// check reads the file, and returns the ids of its items. Errors are an item that does not fit the features, which a patch
-// need not have, and an item twice with different values.
+// check reads the file, and returns the ids of its items. It returns an error if an item does not fit the features, unless
+// it is a patch, or if an id has two items with different values.
 func (c itemsPushCmd) check(m *mapping, schema *feature.Schema) (map[string]uint64, error) {
 	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0

@@ -218,8 +218,8 @@ func (e *Engine) follow(ctx context.Context) bool {
 	}
 }
 
-// read sends the entries from one on, until ctx ends or with an error. It sends those together that came together, so
-// that the other goroutine is woken once and not for each entry.
+// read sends the entries from one on, until ctx ends or with an error. It keeps the groups in which they came, so that
+// the other goroutine is not woken for each entry.
 func (e *Engine) read(ctx context.Context, from uint64, to chan<- []followed) {
 	defer close(to)
 	for entries, err := range e.store.Follow(ctx, from) {

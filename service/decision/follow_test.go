@@ -446,8 +446,22 @@ func slowFollower(t *testing.T, config string) {
 	}
 }
 
-// Learners learn without being asked for anything: those of the writer, of who replays, of who follows, and of a follower
-// that leads.
+// hesitant is a log that is read slowly, so that learners fall asleep between its entries.
+type hesitant struct{ *memlog.Store }
+
+func (s hesitant) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for entry, err := range s.Store.Entries(ctx, from) {
+			time.Sleep(time.Millisecond)
+			if !yield(entry, err) {
+				return
+			}
+		}
+	}
+}
+
+// Learners learn without being asked for anything: those of the writer, of a replay, of a follower, and of a
+// follower that leads.
 func TestLearnersAreWoken(t *testing.T) {
 	const rounds = 10
 	store := &held{new(memlog.Store), make(chan struct{}, 100)}
@@ -461,7 +475,7 @@ func TestLearnersAreWoken(t *testing.T) {
 	is(t, "leading", heir.Lead(t.Context()), nil)
 	for name, learns := range map[string]*decision.Engine{
 		"writer":   e,
-		"replay":   opened(t, decision.Options{Store: upTo(t, store, e.Sequence()), Build: buildToy}),
+		"replay":   opened(t, decision.Options{Store: hesitant{upTo(t, store, e.Sequence())}, Build: buildToy}),
 		"follower": f,
 		"heir":     heir,
 	} {
