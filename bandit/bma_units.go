@@ -221,7 +221,7 @@ func quantile(pi []float64, v float64) (i int, within float64) {
 // systematic stores in v, in random order, numbers that are each uniform on [0, 1): the same place in each of len(v) equal
 // parts (Kitagawa 1996).
 func systematic(v []float64, rng *rand.Rand) {
-	place := rng.Float64()
+	place := float64(rng.Float64())
 	for k := range v {
 		v[k] = (float64(k) + place) / float64(len(v))
 	}
