@@ -25,7 +25,7 @@ type BMAOptions struct {
 	//
 	//	b_t = max(Width, min(1, √(Anneal/(d t))))
 	//
-	// except that amplitudes of units have the width 1.
+	// except that amplitudes of units have at least the width 0.6.
 	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of the draws, in posterior standard deviations"`
 	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of the draws is √(a/(d t)), at most 1"`
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`

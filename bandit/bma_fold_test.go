@@ -131,7 +131,7 @@ func TestPlacesBesideAWave(t *testing.T) {
 		for i := range u {
 			u[i] = 3 * math.Sin(2.5*x.Features.At(i, 1))
 		}
-		rng := stream.New(3, s, stream.Customers)
+		rng := stream.New(4, s, stream.Customers)
 		offer := l.Policy().Offer(x, rng)
 		if err := offer.Check(n); err != nil || len(offer.Order) != len(offer.Assortment) {
 			t.Fatalf("order %v of %v: %v", offer.Order, offer.Assortment, err)

@@ -39,6 +39,9 @@ const (
 	shareOfPrior = 0.4 // of the units, drawn from the prior
 )
 
+// amplitudeWidth is the least width of draws of amplitudes, in posterior standard deviations.
+const amplitudeWidth = 0.6
+
 // unitNoise are the standard deviations of the noise about the units before, in those of
 // the prior. One of them is drawn for each unit.
 var unitNoise = [...]float64{0.05, 0.2, 0.6}
@@ -135,16 +138,16 @@ func (p *unitPosterior) logPriorOverProposal(theta, rho []float64) float64 {
 // draw returns a unit by weight.
 func (p *unitPosterior) draw(rng *rand.Rand) int { return drawIndex(p.weight, rng) }
 
-// sample stores unit i in w, parameters of the family, with a draw of its amplitudes and of the linear parameters. The linear
-// parameters have b times the standard deviations of their posterior, amplitudes always the full ones: nothing else makes a
-// slot show a bump that no page has shown. linear is the posterior of the linear family.
+// sample stores unit i in w, parameters of the family, with a draw of its amplitudes and of the linear parameters, with b times
+// the standard deviations of the posterior. Amplitudes have at least 0.6 of them: nothing else makes a slot show a bump that no
+// page has shown. linear is the posterior of the linear family.
 //
-//	γ = γ̂ + J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(b ξ' − c̃γ)
+//	γ = γ̂ + max(b, 0.6) J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(b ξ' − c̃γ)
 func (p *unitPosterior) sample(w []float64, i int, m *utility.Additive, linear *mle.Laplace, b float64, rng *rand.Rand) {
 	clear(w)
 	copy(m.Theta(w, 0), p.theta[i])
 	a, gamma := &p.amplitudes[i], m.Gamma(w, 0)
-	a.Deviation(gamma, rng)
+	a.Deviation(gamma, max(b, amplitudeWidth), rng)
 	floats.Add(gamma, a.Mode)
 	line := w[:m.Linear()]
 	if len(linear.Mode) > len(line) {

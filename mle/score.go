@@ -124,10 +124,10 @@ type Amplitudes struct {
 	Root []float64
 }
 
-// Deviation stores in dst a draw of N(0, J⁻¹).
-func (a *Amplitudes) Deviation(dst []float64, rng *rand.Rand) {
+// Deviation stores in dst a draw of scale · N(0, J⁻¹).
+func (a *Amplitudes) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	for k := range dst {
-		dst[k] = rng.NormFloat64()
+		dst[k] = scale * rng.NormFloat64()
 	}
 	o := len(a.Mode)
 	root := blas64.Triangular{N: o, Stride: o, Data: a.Root, Uplo: blas.Upper, Diag: blas.NonUnit}

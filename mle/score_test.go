@@ -219,16 +219,16 @@ func TestAmplitudesAreTheDensePosterior(t *testing.T) {
 			}
 		}
 		// Draws have the covariance scale² J⁻¹, within five standard errors.
-		const draws = 20000
+		const draws, scale = 20000, 0.5
 		sum, v := make([]float64, o), make([]float64, o)
 		for range draws {
-			a.Deviation(v, rng)
+			a.Deviation(v, scale, rng)
 			for k := range o {
 				sum[k] += v[k] * v[k] / draws
 			}
 		}
 		for k := range o {
-			if want := block.At(k, k); math.Abs(sum[k]-want) > 5*want*math.Sqrt(2.0/draws) {
+			if want := scale * scale * block.At(k, k); math.Abs(sum[k]-want) > 5*want*math.Sqrt(2.0/draws) {
 				t.Errorf("%v: variance %v of a draw, want %v", m, sum[k], want)
 			}
 		}
