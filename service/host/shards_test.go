@@ -96,8 +96,11 @@ func TestShards(t *testing.T) {
 	first := runs(t, log, t.TempDir(), sharded(3))
 	first.leads(3)
 	second := runs(t, log, t.TempDir(), sharded(3))
-	second.leads(1)
-	first.leads(2)
+	first.until("three leaders on two services", func() bool {
+		a, ready := first.led()
+		b, also := second.led()
+		return a+b == 3 && a > 0 && b > 0 && ready && also
+	})
 	third := runs(t, log, t.TempDir(), sharded(3, 2))
 	third.leads(0)
 
