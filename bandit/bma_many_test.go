@@ -148,25 +148,25 @@ func TestManyItemsUnlikeTheSample(t *testing.T) {
 	mode.Mode = []float64{1, 0}
 	pi := &mixture{p: p, beliefs: []belief{{l.base.Model, l.base.model, &mode, nil, 0}}, weights: []float64{1}, z: standardisation{[]float64{0}, []float64{1}}}
 	for _, test := range []struct {
-		dearest int     // items outside the sample that are attractive
-		large   float64 // their attraction, beside that of two others
-		small   float64
+		attractive int     // items outside the sample that are attractive
+		large      float64 // their attraction, beside that of two others
+		small      float64
 	}{
 		{3, 1, 0.001}, {5, 1, 2}, {300, 1, 2}, {0, 1, 0.001},
 	} {
 		x := &vitrine.Context{Features: mat.NewDense(n, 1, nil), Revenue: make([]float64, n), Feasible: p.Constraint}
-		dearest, dear := test.dearest, 2
+		attractive, others := test.attractive, 2
 		for i := range n {
 			attraction := 1e-9
 			switch sample := i/search.BlockRows%thin == 0; {
 			case sample && i%4 == 0:
 				attraction = 1000 + 0.01*float64(i)
-			case !sample && dearest > 0:
+			case !sample && attractive > 0:
 				attraction, x.Revenue[i] = test.large*(1+1e-4*float64(i)), 99
-				dearest--
-			case !sample && dear > 0:
+				attractive--
+			case !sample && others > 0:
 				attraction, x.Revenue[i] = test.small, 99
-				dear--
+				others--
 			}
 			x.Revenue[i]++
 			x.Features.Set(i, 0, math.Log(attraction))
