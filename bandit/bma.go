@@ -21,13 +21,13 @@ import (
 
 // BMAOptions are the options of BMA-MNL.
 type BMAOptions struct {
-	// The width of the draws in round t is
+	// Amplitudes of units are drawn in round t with the width
 	//
-	//	b_t = max(Width, min(1, √(Anneal/(d t))))
+	//	max(b_t, 0.6),  b_t = max(Width, min(1, √(Anneal/(d t))))
 	//
-	// except that amplitudes of units have at least the width 0.6.
-	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of the draws, in posterior standard deviations"`
-	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of the draws is √(a/(d t)), at most 1"`
+	// and the effects of ids under auto with b_t.
+	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of draws of ids' effects, and of amplitudes if above 0.6"`
+	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of these draws is √(a/(d t)), at most 1"`
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`
 	Candidates int     `toml:"candidates" range:"[0, 1e6]" doc:"random units that a search looks at, and 0.7 as many along the line"`
 	Sample     int     `toml:"sample" range:"[1, inf)" doc:"the most rounds on which a search compares its candidates"`
@@ -95,10 +95,14 @@ func DefaultExperts(d int) []Expert {
 //	π_e ∝ evidence_e
 //
 // An additive expert has two more beliefs, posteriors over one unit beside a linear fit and beside one with slopes near 0,
-// with weights of their own.
+// with weights of their own. The linear expert has one more, with slopes near 0.
 //
-// For each slot an expert e ~ π and a parameter w ~ N(ŵ_e, b_t² H_e⁻¹) are drawn, and
-// the slot takes the best remaining item under the utilities f linearised at ŵ_e. So an
+// For each slot a belief is drawn by weight, and one in units also draws a unit and its amplitudes. The slot takes the best
+// remaining item under the index
+//
+//	f_ŵ(x) + α √(∇f_ŵ(x)ᵀ H⁻¹ ∇f_ŵ(x)),  α = 1, or 0.3 for unequal revenues
+//
+// with the linear parameters in the place of all if a unit is drawn. So an
 // assortment has the answers of several hypotheses: a wrong one costs a slot, and the
 // choice between the items tests what the experts disagree about.
 //
@@ -183,7 +187,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 		l.experts = append(l.experts, e)
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 5, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 6, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
 	l.identity.oldest = 1
 	if known != nil {
 		if err := l.know(known); err != nil {
@@ -259,21 +263,44 @@ func (l *BMA) learn(r vitrine.Round) {
 
 // weights returns the π_e, those of all beliefs of an expert together.
 func (l *BMA) weights() []float64 {
-	modes, units := l.split()
+	modes, units, flat := l.split()
 	for _, u := range units {
 		floats.Add(modes, u)
+	}
+	if i := l.line(); i >= 0 {
+		modes[i] += flat
 	}
 	return modes
 }
 
-// split returns the weights of the experts' modes, and those of their units beside each base. All modes have
-// the same weight if all rest.
-func (b *beliefs) split() (modes []float64, units [2][]float64) {
-	n := len(b.experts)
-	pi := slices.Repeat([]float64{math.Inf(-1)}, n*(1+len(units)))
+// The weights of two beliefs before the first round. Those of the others are 1.
+const (
+	weightOfLine = 2    // the linear family
+	weightOfFlat = 0.25 // the linear family with slopes near 0
+)
+
+// line returns the index of the linear family with constant parameters, −1 if it is not among the experts.
+func (b *beliefs) line() int {
+	return slices.IndexFunc(b.experts, func(e *expert) bool {
+		_, ok := e.Model.(*utility.Linear)
+		return ok && e.Memory == 0
+	})
+}
+
+// split returns the weights of the experts' modes, those of their units beside each base, and that of the linear family with
+// slopes near 0. All modes have the same weight if all rest.
+func (b *beliefs) split() (modes []float64, units [2][]float64, flat float64) {
+	n, line := len(b.experts), b.line()
+	pi := slices.Repeat([]float64{math.Inf(-1)}, n*(1+len(units))+1)
+	if line >= 0 && b.flat != nil {
+		pi[len(pi)-1] = b.flat.posterior.LogEvidence + portable.Log(weightOfFlat)
+	}
 	for i, e := range b.experts {
 		if e.wake == 0 {
-			pi[i] = e.posterior.LogEvidence
+			pi[i] = e.posterior.LogEvidence + e.logMoment()
+			if i == line {
+				pi[i] += portable.Log(weightOfLine)
+			}
 		}
 		for k, base := range b.bases() {
 			if e.unit[k] != nil {
@@ -292,7 +319,7 @@ func (b *beliefs) split() (modes []float64, units [2][]float64) {
 		}
 	}
 	floats.Scale(1/floats.Sum(pi), pi)
-	return pi[:n:n], [2][]float64{pi[n : 2*n : 2*n], pi[2*n:]}
+	return pi[:n:n], [2][]float64{pi[n : 2*n : 2*n], pi[2*n : 3*n : 3*n]}, pi[3*n]
 }
 
 // Diagnostics returns the weight of each expert.
@@ -318,7 +345,11 @@ func (l *BMA) freeze() vitrine.Policy {
 		pi.estimateEffects()
 		return pi
 	}
-	modes, units := l.split()
+	modes, units, flat := l.split()
+	if flat > 0 {
+		pi.beliefs = append(pi.beliefs, belief{l.flat.Model, l.flat.model, l.flat.posterior, nil, 0})
+		pi.weights = append(pi.weights, flat)
+	}
 	for i, e := range l.experts {
 		if modes[i] > 0 {
 			pi.beliefs = append(pi.beliefs, belief{e.Model, e.model, e.posterior, nil, e.Memory})

@@ -21,7 +21,7 @@ const (
 //
 //	dst_i = log p̄(i) − log p̄(0),   p̄ = Σ_e π_e E p(· | w),   w ~ N(ŵ_e, H_e⁻¹)
 //
-// with f_w linearised at ŵ_e as in an offer, or draws of a posterior over units. The draws are the same in
+// with f_w linearised at ŵ_e, or draws of a posterior over units. The draws are the same in
 // every call.
 func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 	o.p.checkWidth(x)
@@ -44,7 +44,7 @@ func (o *mixture) Utilities(dst []float64, x *vitrine.Context) {
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
 			for range 2 * meanPairs {
-				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, rng)
+				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, 1, rng)
 				e.family.Utilities(moved, params[:d], items)
 				vitrine.Probabilities(p, moved)
 				for k, v := range p {

@@ -91,11 +91,11 @@ func TestManyItems(t *testing.T) {
 				limit := family.limit
 				whole, mapped := &vitrine.Context{Features: x, Revenue: r, Feasible: limit}, &vitrine.Context{Features: a, Revenue: r, Feasible: limit}
 				w := new(mixtureScratch)
-				pi.begin(w, n, draws())
+				pi.begin(w, whole, draws())
 				if _, ok := pi.many(w, limit, whole); !ok && seeds > 2 {
 					t.Errorf("seed %d, %T: a slot does not find its set", seed, limit)
 				}
-				pi.begin(w, n, draws())
+				pi.begin(w, whole, draws())
 				runtime.GOMAXPROCS(1)
 				pi.fillSlots(w, x, 0, len(w.expert))
 				want := pi.pick(w, family.same, r).Assortment
@@ -178,14 +178,14 @@ func TestManyItemsUnlikeTheSample(t *testing.T) {
 // wantAll tests that a policy offers what the utilities of all items give.
 func wantAll(t *testing.T, pi *mixture, x *vitrine.Context, seed uint64) {
 	t.Helper()
-	w, n := new(mixtureScratch), x.NumItems()
-	pi.begin(w, n, rand.New(rand.NewPCG(seed, 3)))
+	w := new(mixtureScratch)
+	pi.begin(w, x, rand.New(rand.NewPCG(seed, 3)))
 	got, ok := pi.many(w, x.Feasible, x)
 	if !ok {
 		t.Errorf("seed %d: no set", seed)
 		return
 	}
-	pi.begin(w, n, rand.New(rand.NewPCG(seed, 3)))
+	pi.begin(w, x, rand.New(rand.NewPCG(seed, 3)))
 	pi.fillSlots(w, x.Features, 0, len(w.expert))
 	if want := pi.pick(w, x.Feasible, x.Revenue).Assortment; !slices.Equal(got, want) {
 		t.Errorf("seed %d: %v, want %v", seed, got, want)

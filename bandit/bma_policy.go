@@ -30,7 +30,7 @@ type belief struct {
 	memory    float64        // the expert's
 }
 
-// mixture is BMA-MNL's policy: for each slot a family and a parameter.
+// mixture is BMA-MNL's policy: for each slot a belief, and a unit if it has them.
 type mixture struct {
 	p       Problem
 	beliefs []belief
@@ -65,7 +65,7 @@ func (o *mixture) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	family := o.p.Family(x)
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
-	o.begin(w, x.NumItems(), rng)
+	o.begin(w, x, rng)
 	if s, ok := o.many(w, family, x); ok {
 		return vitrine.Offer{Assortment: s}
 	}
@@ -109,11 +109,21 @@ func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float
 	return best
 }
 
-// begin draws a belief and a parameter for each slot, among n items. Beliefs and their units are drawn by systematic sampling:
-// each slot draws them by weight, but together the slots repeat a belief or a unit no more often than its weight asks for.
-func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
-	slots := min(o.p.Size, n)
-	w.n = n
+// α, the standard deviations that a slot adds to utilities: fewer if revenues differ.
+const (
+	optimism        = 1
+	revenueOptimism = 0.3
+)
+
+// begin draws a belief for each slot, and a unit and its amplitudes if it has them, among the items of x. Beliefs and their units are drawn by systematic
+// sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than its weight asks for.
+func (o *mixture) begin(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
+	w.n = x.NumItems()
+	slots := min(o.p.Size, w.n)
+	w.optimism = optimism
+	if !assortment.EqualRevenues(x.Revenue) {
+		w.optimism = revenueOptimism
+	}
 	w.expert = slices.Grow(w.expert[:0], slots)[:slots]
 	w.width = 0
 	for _, e := range o.beliefs {
@@ -126,13 +136,10 @@ func (o *mixture) begin(w *mixtureScratch, n int, rng *rand.Rand) {
 		i, within := quantile(o.weights, v)
 		w.expert[k] = i
 		e := o.beliefs[i]
-		delta := w.delta[k*w.width:][:e.model.NumParams()]
 		if e.unit != nil {
 			unit, _ := quantile(e.unit.weight, within)
-			e.unit.sample(delta, unit, e.family.(*utility.Additive), e.posterior, o.width, rng)
-			continue
+			e.unit.sample(w.delta[k*w.width:][:e.model.NumParams()], unit, e.family.(*utility.Additive), e.posterior, max(o.width, amplitudeWidth), 0, rng)
 		}
-		e.posterior.Deviation(delta, o.width, rng)
 	}
 }
 
@@ -164,33 +171,59 @@ func (o *mixture) fillRows(w, drawn *mixtureScratch, z standardisation, x *mat.D
 // fillBlock stores in u(k) the sampled utilities of the slots k of [first, end) for the items x, by the draws of drawn.
 func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.Dense, first, end int, u func(k int) []float64) {
 	o.standardise(w, z, x)
-	n, _ := x.Dims()
+	w.deviationsOf, w.deviations = w.deviationsOf[:0], w.deviations[:0]
 	for i, e := range o.beliefs {
-		if !slices.Contains(drawn.expert[first:end], i) {
-			continue
-		}
-		d := e.family.NumParams()
-		mode := e.posterior.Mode[:min(d, len(e.posterior.Mode))]
-		columnar, ok := e.family.(utility.Columnar)
-		if !ok {
-			w.u = scratch.Grow(w.u, n)
-			utility.Linearize(e.family, w.u, w.g.Reshape(n, d), mode, w.standardised())
-		}
+		index := -1 // a slot that has the belief's
 		for k := first; k < end; k++ {
-			if drawn.expert[k] != i {
-				continue
-			}
-			delta := drawn.delta[k*drawn.width:][:d] // in the first place the effects of places are 0
 			switch {
+			case drawn.expert[k] != i:
 			case e.unit != nil:
-				columnar.ColumnUtilities(u(k), delta, &w.columns)
-			case ok:
-				columnar.ColumnTangent(u(k), mode, delta, &w.columns)
+				delta := drawn.delta[k*drawn.width:][:e.family.NumParams()] // in the first place the effects of places are 0
+				e.family.(*utility.Additive).ColumnUtilities(u(k), delta, &w.columns)
+				kernel.Axpy(u(k), drawn.optimism, w.deviation(e.posterior, w.columns.Affine()))
+			case index < 0:
+				e.index(u(k), drawn.optimism, w)
+				index = k
 			default:
-				kernel.Gemv(u(k), w.u, w.g.RawMatrix().Data, delta, n, d) // the same for equal items, wherever they are
+				copy(u(k), u(index))
 			}
 		}
 	}
+}
+
+// index stores in u the utilities of the items in the columns of w at the mode, and adds optimism times their standard deviations,
+//
+//	u_i = f_ŵ(x_i) + optimism √(∇f_ŵ(x_i)ᵀ H⁻¹ ∇f_ŵ(x_i))
+func (e *belief) index(u []float64, optimism float64, w *mixtureScratch) {
+	n, d := len(u), e.family.NumParams()
+	mode := e.posterior.Mode[:d] // in the first place the effects of places are 0
+	var gradients []float64
+	if m, ok := e.family.(*utility.Linear); ok {
+		m.ColumnUtilities(u, mode, &w.columns)
+		gradients = w.columns.Affine()[:d*n]
+	} else {
+		w.gradients = scratch.Grow(w.gradients, d*n)
+		gradients = w.gradients
+		g := w.g.Reshape(n, d)
+		utility.Linearize(e.family, u, g, mode, w.standardised())
+		kernel.Columns(gradients, g.RawMatrix().Data, d, n, d)
+	}
+	kernel.Axpy(u, optimism, w.deviation(e.posterior, gradients))
+}
+
+// deviation returns the posterior standard deviations of utilities with the given gradients, in columns. It keeps them for other
+// beliefs with the same posterior.
+func (w *mixtureScratch) deviation(p *mle.Laplace, gradients []float64) []float64 {
+	n, _ := w.columns.Dims()
+	if k := slices.Index(w.deviationsOf, p); k >= 0 {
+		return w.deviations[k*n:][:n]
+	}
+	have := len(w.deviations)
+	w.deviations = slices.Grow(w.deviations, n)[:have+n]
+	w.deviationsOf = append(w.deviationsOf, p)
+	w.solved = scratch.Grow(w.solved, len(p.Mode)*(n+1))
+	p.Deviations(w.deviations[have:], w.solved, gradients)
+	return w.deviations[have:]
 }
 
 // standardisation returns the moments in use, or those of the items x if there are none yet.
@@ -224,27 +257,32 @@ func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Data: v
 
 // mixtureScratch is what an offer needs besides memory for its answer.
 type mixtureScratch struct {
-	n       int
-	z       []float64 // slots×n
-	expert  []int     // the belief of each slot
-	v       []float64 // by which the slots draw beliefs and units
-	width   int       // of a slot's parameters
-	delta   []float64 // slots×width
-	u       []float64
-	gain    []float64
-	earned  []float64 // by the answer of each slot
-	taken   vitrine.Assortment
-	answers []vitrine.Assortment // of the slots
-	whole   vitrine.Assortment
-	g       scratch.Matrix
-	columns utility.Columns // of standardised items
-	short   utility.Columns
-	items   scratch.Matrix
-	view    scratch.Matrix
-	some    []int     // items
-	sampled []float64 // utilities of these
-	rows    scratch.Matrix
-	few     assortment.Few
+	n            int
+	z            []float64 // slots×n
+	expert       []int     // the belief of each slot
+	v            []float64 // by which the slots draw beliefs and units
+	width        int       // of a slot's parameters
+	optimism     float64   // α
+	deviations   []float64 // of the utilities of a block of items, under each of deviationsOf
+	deviationsOf []*mle.Laplace
+	gradients    []float64 // column after column
+	solved       []float64 // for deviations
+	delta        []float64 // slots×width
+	u            []float64
+	gain         []float64
+	earned       []float64 // by the answer of each slot
+	taken        vitrine.Assortment
+	answers      []vitrine.Assortment // of the slots
+	whole        vitrine.Assortment
+	g            scratch.Matrix
+	columns      utility.Columns // of standardised items
+	short        utility.Columns
+	items        scratch.Matrix
+	view         scratch.Matrix
+	some         []int     // items
+	sampled      []float64 // utilities of these
+	rows         scratch.Matrix
+	few          assortment.Few
 }
 
 var mixtures = sync.Pool{New: func() any { return new(mixtureScratch) }}

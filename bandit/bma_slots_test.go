@@ -1,10 +1,14 @@
 package bandit
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -26,9 +30,10 @@ func TestSlotsAreASystematicSample(t *testing.T) {
 		weights: []float64{0.45, 0.55}, width: 1,
 	}
 	rng, w := newRand(), new(mixtureScratch)
+	x := &vitrine.Context{Features: mat.NewDense(2*slots, 1, nil)}
 	var first [4]float64 // how often the first slot has the line and each unit
 	for range pages {
-		o.begin(w, 2*slots, rng)
+		o.begin(w, x, rng)
 		var got [4]float64
 		for k, i := range w.expert {
 			at := 0
@@ -93,5 +98,69 @@ func TestQuantile(t *testing.T) {
 		if i, within := quantile(pi, c.v); i != c.i || within != c.within {
 			t.Errorf("quantile of %v: %d, %v, want %d, %v", c.v, i, within, c.i, c.within)
 		}
+	}
+}
+
+// A slot's utilities are those of its belief and their standard deviations, for linear parameters of units and for all of others:
+// one of them if revenues are equal, and 0.3 if not.
+func TestSlotsAreOptimistic(t *testing.T) {
+	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+	play(t, l, product, 0, 30)
+	x := paperContext(99)
+	n := x.NumItems()
+	for _, c := range []struct {
+		revenue  []float64
+		optimism float64
+	}{{nil, 1}, {unequal(newRand(), n), 0.3}} {
+		x.Revenue = c.revenue
+		for _, e := range l.Policy().(*mixture).beliefs {
+			pi := &mixture{p: l.p, beliefs: []belief{e}, weights: []float64{1}, width: 0.7, z: l.z}
+			rng, w := newRand(), new(mixtureScratch)
+			pi.begin(w, x, rng)
+			pi.fillSlots(w, x.Features, 0, len(w.expert))
+			items := standardisedRows(l.z, x.Features)
+			for k := range w.expert {
+				want, g := make([]float64, n), mat.NewDense(n, len(e.posterior.Mode), nil)
+				if e.unit == nil {
+					e.family.Utilities(want, e.posterior.Mode, items)
+					e.family.Gradients(g, e.posterior.Mode, items)
+				} else {
+					e.family.Utilities(want, w.delta[k*w.width:][:e.family.NumParams()], items)
+					utility.NewLinear(paperFeatures, true).Gradients(g, e.posterior.Mode, items)
+				}
+				for i := range want {
+					want[i] += c.optimism * math.Sqrt(e.posterior.Variance(g.RawRowView(i)))
+					wantNear(t, e.name()+": utility", w.z[k*n+i], want[i], 1e-9)
+				}
+			}
+		}
+	}
+}
+
+// Amplitudes of units are drawn with the width b_t, and with 0.6 if that is less. Nothing else of a unit's slot is drawn.
+func TestSlotsDrawAmplitudes(t *testing.T) {
+	wave := utility.NewSpectral(1, 1)
+	_, base := waves(t, 60)
+	unit := mle.Amplitudes{Mode: []float64{1, 2}, Cross: make([]float64, 4), Root: []float64{2, 0, 0, 2}}
+	units := &unitPosterior{theta: [][]float64{{1}}, amplitudes: []mle.Amplitudes{unit}, weight: []float64{1}}
+	for b, want := range map[float64]float64{0: 0.3, 0.3: 0.3, 0.8: 0.4, 1: 0.5} {
+		o := &mixture{
+			p:       Problem{Features: 1, Size: 100, Rounds: 1},
+			beliefs: []belief{{family: wave, model: wave, posterior: base, unit: units}},
+			weights: []float64{1}, width: b,
+		}
+		w := new(mixtureScratch)
+		o.begin(w, &vitrine.Context{Features: mat.NewDense(100, 1, nil)}, newRand())
+		square := 0.0
+		for k := range w.expert {
+			drawn := w.delta[k*w.width:][:wave.NumParams()]
+			if !slices.Equal(drawn[:2], base.Mode) {
+				t.Fatalf("the linear part is %v, want %v", drawn[:2], base.Mode)
+			}
+			for j, g := range wave.Gamma(drawn, 0) {
+				square += (g - unit.Mode[j]) * (g - unit.Mode[j]) / 200
+			}
+		}
+		wantNear(t, fmt.Sprintf("b = %v: variance of amplitudes", b), square, want*want, 5*want*want*math.Sqrt(2.0/200))
 	}
 }

@@ -22,9 +22,9 @@ import (
 // A full fit draws θ_i from a mixture q of the prior p and of noise about the units before,
 // and weighs by importance (population Monte Carlo, Cappé and others 2004),
 //
-//	log w_i = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ + log p(θ_i) − log q(θ_i)
+//	log w_i = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ + log m_i + log p(θ_i) − log q(θ_i)
 //
-// with the quantities of [mle.ScoreTest]. The mean of the w_i estimates the evidence of
+// with the quantities of [mle.ScoreTest] and the moment m_i of [mle.Amplitudes.LogMoment]. The mean of the w_i estimates the evidence of
 // the linear family with a unit over that of the linear family.
 type unitPosterior struct {
 	theta      [][]float64
@@ -39,7 +39,8 @@ const (
 	shareOfPrior = 0.4 // of the units, drawn from the prior
 )
 
-// amplitudeWidth is the least width of draws of amplitudes, in posterior standard deviations.
+// amplitudeWidth is the least width of a slot's draws of amplitudes, in posterior standard deviations: nothing else makes a slot
+// show a bump that no page has shown.
 const amplitudeWidth = 0.6
 
 // unitNoise are the standard deviations of the noise about the units before, in those of
@@ -79,7 +80,7 @@ func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.Sco
 			continue
 		}
 		n.theta, n.amplitudes = append(n.theta, theta), append(n.amplitudes, a)
-		n.weight = append(n.weight, a.Gain+p.logPriorOverProposal(theta, rho))
+		n.weight = append(n.weight, a.Gain+a.LogMoment(m.Gamma(prior, 0))+p.logPriorOverProposal(theta, rho))
 	}
 	if len(n.theta) == 0 {
 		return nil
@@ -138,23 +139,22 @@ func (p *unitPosterior) logPriorOverProposal(theta, rho []float64) float64 {
 // draw returns a unit by weight.
 func (p *unitPosterior) draw(rng *rand.Rand) int { return drawIndex(p.weight, rng) }
 
-// sample stores unit i in w, parameters of the family, with a draw of its amplitudes and of the linear parameters, with b times
-// the standard deviations of the posterior. Amplitudes have at least 0.6 of them: nothing else makes a slot show a bump that no
-// page has shown. linear is the posterior of the linear family.
+// sample stores unit i in w, parameters of the family, with a draw of its amplitudes, of width posterior standard
+// deviations, and of the linear parameters given these, of lineWidth. linear is the posterior of the linear family.
 //
-//	γ = γ̂ + max(b, 0.6) J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(b ξ' − c̃γ)
-func (p *unitPosterior) sample(w []float64, i int, m *utility.Additive, linear *mle.Laplace, b float64, rng *rand.Rand) {
+//	γ = γ̂ + width J^{−1/2} ξ,  (a, b) = ŵ + U⁻¹(lineWidth ξ' − c̃γ)
+func (p *unitPosterior) sample(w []float64, i int, m *utility.Additive, linear *mle.Laplace, width, lineWidth float64, rng *rand.Rand) {
 	clear(w)
 	copy(m.Theta(w, 0), p.theta[i])
 	a, gamma := &p.amplitudes[i], m.Gamma(w, 0)
-	a.Deviation(gamma, max(b, amplitudeWidth), rng)
+	a.Deviation(gamma, width, rng)
 	floats.Add(gamma, a.Mode)
 	line := w[:m.Linear()]
 	if len(linear.Mode) > len(line) {
 		line = make([]float64, len(linear.Mode))
 	}
 	for j := range line {
-		line[j] = b * rng.NormFloat64()
+		line[j] = lineWidth * rng.NormFloat64()
 	}
 	for k, g := range gamma {
 		for j, c := range a.Cross[k*len(line):][:len(line)] {

@@ -36,7 +36,7 @@ func waves(t *testing.T, rounds int) (*mle.Choices, *mle.Laplace) {
 	return c, base.posterior
 }
 
-// The mean of the weights is the evidence of a unit, ∫ exp(gain(θ)) dN(θ), by the rule of the
+// The mean of the weights is the evidence of a unit, ∫ exp(gain(θ)) m(θ) dN(θ) with the moment m, by the rule of the
 // trapezium: with proposals from the prior, and with those about an earlier population.
 func TestUnitsWeighByTheirEvidence(t *testing.T) {
 	m := utility.NewSpectral(1, 1)
@@ -51,7 +51,7 @@ func TestUnitsWeighByTheirEvidence(t *testing.T) {
 		if !ok {
 			t.Fatal("no amplitudes")
 		}
-		integral += math.Exp(a.Gain-theta*theta/18) / (3 * math.Sqrt(2*math.Pi)) * step
+		integral += math.Exp(a.Gain+a.LogMoment(m.Gamma(prior, 0))-theta*theta/18) / (3 * math.Sqrt(2*math.Pi)) * step
 	}
 	rng := newRand()
 	first := newUnits(m, prior, 0, rng)
@@ -90,7 +90,7 @@ func TestUnitsFindTheWave(t *testing.T) {
 	}
 }
 
-// For a width b the amplitudes are draws of N(γ̂, max(b, 0.6)² J⁻¹), and the linear part is one of N(ŵ − U⁻¹c̃γ, b² A⁻¹).
+// Amplitudes are draws of N(γ̂, width² J⁻¹), and the linear part given these is one of N(ŵ − U⁻¹c̃γ, lineWidth² A⁻¹).
 func TestDrawsOfAUnit(t *testing.T) {
 	m := utility.NewSpectral(1, 1)
 	prior := make([]float64, m.NumParams())
@@ -109,11 +109,11 @@ func TestDrawsOfAUnit(t *testing.T) {
 	}
 	const n = 20000
 	w, rng := make([]float64, m.NumParams()), newRand()
-	for _, b := range []float64{0, 0.5, 1} {
-		square := max(b*b, 0.36)
+	for _, widths := range [][2]float64{{0.6, 0}, {0.5, 0.25}, {1, 1}} {
+		b, lineB := widths[0], widths[1]
 		var gamma, line [2][]float64
 		for range n {
-			p.sample(w, 0, m, base, b, rng)
+			p.sample(w, 0, m, base, b, lineB, rng)
 			if !slices.Equal(m.Theta(w, 0), theta) {
 				t.Fatalf("the unit is %v", m.Theta(w, 0))
 			}
@@ -131,11 +131,11 @@ func TestDrawsOfAUnit(t *testing.T) {
 		for k := range gamma {
 			unit := make([]float64, 2)
 			unit[k] = 1
-			wantMoments(t, fmt.Sprintf("b = %v: amplitude %d", b, k), gamma[k], square*covariance.At(k, k))
-			wantMoments(t, fmt.Sprintf("b = %v: linear parameter %d", b, k), line[k], b*b*base.Variance(unit))
+			wantMoments(t, fmt.Sprintf("b = %v: amplitude %d", b, k), gamma[k], b*b*covariance.At(k, k))
+			wantMoments(t, fmt.Sprintf("b = %v: linear parameter %d", b, k), line[k], lineB*lineB*base.Variance(unit))
 		}
-		wantNear(t, "the covariance of the amplitudes", floats.Dot(gamma[0], gamma[1])/n, square*covariance.At(0, 1),
-			5*square*math.Sqrt(2*covariance.At(0, 0)*covariance.At(1, 1)/n))
+		wantNear(t, "the covariance of the amplitudes", floats.Dot(gamma[0], gamma[1])/n, b*b*covariance.At(0, 1),
+			5*b*b*math.Sqrt(2*covariance.At(0, 0)*covariance.At(1, 1)/n))
 	}
 }
 
@@ -147,13 +147,16 @@ func wantMoments(t *testing.T, what string, draws []float64, variance float64) {
 	wantNear(t, what+", variance", floats.Dot(draws, draws)/n, variance, 5*variance*math.Sqrt(2/n)+1e-20)
 }
 
-// Before the first round the units are those of the prior, with equal weights beside the modes.
+// Before the first round the units are those of the prior, with half the weight of the line.
 func TestUnitsBeforeTheFirstRound(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
-	modes, units := l.split()
+	modes, units, flat := l.split()
+	wantNear(t, "the weight of the line", modes[0], 2*units[0][1], 1e-12)
+	wantNear(t, "the weight of slopes near 0", flat, 0.25*units[0][1], 1e-12)
+	wantNear(t, "the weights of the line", l.weights()[0], 2.25*units[0][1], 1e-12)
 	for _, beside := range units {
 		wantNear(t, "the weight of units of the line", beside[0], 0, 0)
-		wantNear(t, "the weight of units of the waves", beside[1], modes[0], 1e-12)
+		wantNear(t, "the weight of units of the waves", beside[1], units[0][1], 1e-12)
 	}
 	p := l.experts[1].unit[0]
 	if floats.Equal(p.theta[0], l.experts[1].unit[1].theta[0]) {
@@ -176,7 +179,7 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 		"line": func(x []float64) float64 { return 2*x[0] - 1 },
 	} {
 		l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewRadial(paperFeatures, 1)}})
-		for s := 0; s < 60 || l.job != nil; s++ {
+		for s := 0; s < 40 || l.job != nil; s++ {
 			play(t, l, truth, s, s+1)
 		}
 		for _, b := range l.freeze().(*mixture).beliefs {
@@ -202,7 +205,7 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 			}
 			evidence[k] = p.LogEvidence + f.experts[0].unit[k].logMean
 		}
-		_, weights := f.split()
+		_, weights, _ := f.split()
 		wantNear(t, "the log of the ratio of weights", math.Log(weights[1][0]/weights[0][0]), evidence[1]-evidence[0], 1e-3)
 		if near0 := weights[1][0] / (weights[0][0] + weights[1][0]); name == "bump" && near0 < 0.6 || name == "line" && near0 > 0.01 {
 			t.Errorf("with a %s units beside slopes near 0 have the share %v", name, near0)

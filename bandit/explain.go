@@ -51,7 +51,7 @@ const (
 	ByBonus    Cause = "bonus"    // the best set under optimistic utilities
 	ByEstimate Cause = "estimate" // the best set under estimated utilities
 	ByDraw     Cause = "draw"     // the best set under utilities that were drawn
-	BySlot     Cause = "slots"    // for each slot the best item left under utilities drawn for it
+	BySlot     Cause = "slots"    // for each slot the best item left under utilities of a belief drawn for it
 	ByWeight   Cause = "weights"  // a set drawn from a distribution that prefers good ones
 	ByChance   Cause = "chance"   // a set drawn whatever the utilities are
 )
@@ -268,7 +268,7 @@ func (o *mixture) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD bool) 
 		if e.unit != nil {
 			params := make([]float64, e.model.NumParams())
 			for range 2 * meanPairs {
-				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, rng)
+				e.unit.sample(params, e.unit.draw(rng), e.family.(*utility.Additive), e.posterior, 1, 1, rng)
 				e.family.Utilities(u, params[:d], items)
 				for i, v := range u {
 					add(weight/(2*meanPairs), i, v, 0)
@@ -303,7 +303,7 @@ func (o *mixture) IsLinear() bool {
 func (o *mixture) Reasons(x *vitrine.Context, rng *rand.Rand) Reasons {
 	w := mixtures.Get().(*mixtureScratch)
 	defer mixtures.Put(w)
-	o.begin(w, x.NumItems(), rng)
+	o.begin(w, x, rng)
 	if w.n > 0 {
 		o.fillSlots(w, x.Features, 0, len(w.expert))
 	}

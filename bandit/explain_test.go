@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -109,35 +110,48 @@ func checkAffine(t *testing.T, e Explainer, x *mat.Dense) {
 	}
 }
 
-// The moments that the policies state are those of the utilities that they draw, at the full width.
+// The moments that the policies state are those of utilities that are drawn by their posteriors.
 func TestExplainMoments(t *testing.T) {
 	p := paperProblem()
 	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.Features, true)}, {Model: utility.NewLinear(p.Features, true), Memory: 50}}, DefaultBMAOptions(), newRand()))
-	mix := *taught(t, bma, 40).(*mixture)
-	mix.width = 1
+	mix := taught(t, bma, 40).(*mixture)
 	p.Numeric = []int{0, 1}
 	wide := taught(t, must(NewWide(p, newRand())), 40).(*widePolicy)
-	inner := mixture{p: wide.inner.p, width: 1, z: wide.inner.z} // without units, which Value draws
+	inner := &mixture{p: wide.inner.p, z: wide.inner.z} // without units, which Value draws
 	for _, e := range wide.inner.beliefs {
 		if e.unit == nil && isLinear(e.model) {
 			inner.beliefs, inner.weights = append(inner.beliefs, e), append(inner.weights, 0.5)
 		}
 	}
-	wide = &widePolicy{wide.p, wide.line, &inner}
+	wide = &widePolicy{wide.p, wide.line, inner}
 	options := DefaultTSOptions()
 	options.Constants, options.Radius, options.Samples = "tuned", 1, 1
-	for name, pi := range map[string]Explainer{
-		"bma-mnl": &mix, "wide": wide, "ts-mnl": taught(t, must(NewTS(paperProblem(), options)), 40).(*sampling),
+	ts := taught(t, must(NewTS(paperProblem(), options)), 40).(*sampling)
+	for name, c := range map[string]struct {
+		pi   Explainer
+		draw func(x *vitrine.Context, rng *rand.Rand) float64
+	}{
+		"bma-mnl": {mix, func(x *vitrine.Context, rng *rand.Rand) float64 { return drawLinear(mix, x.Features, rng) }},
+		"wide": {wide, func(x *vitrine.Context, rng *rand.Rand) float64 {
+			var s wideScratch
+			s.rows.scan(wide.line, x.Features)
+			s.effect = s.rows.modes(s.effect, wide.line)
+			for a, j := range s.rows.distinct {
+				s.effect[a] += math.Sqrt(wide.line.variance(j)) * rng.NormFloat64()
+			}
+			return drawLinear(inner, wide.line.reduce(&s.reduced, x.Features, &s.rows, s.effect), rng)
+		}},
+		"ts-mnl": {ts, func(x *vitrine.Context, rng *rand.Rand) float64 { return ts.Reasons(x, rng).Index[0] }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := paperContext(99)
 			x = &vitrine.Context{Features: x.Features.Slice(0, 1, 0, paperFeatures).(*mat.Dense)} // one item has one slot
 			mean, sd := make([]float64, 1), make([]float64, 1)
-			pi.Value(mean, sd, x.Features)
+			c.pi.Value(mean, sd, x.Features)
 			const draws = 4000
 			sum, square, rng := 0.0, 0.0, newRand()
 			for range draws {
-				u := pi.Reasons(x, rng).Index[0]
+				u := c.draw(x, rng)
 				sum += u
 				square += u * u
 			}
@@ -151,6 +165,17 @@ func TestExplainMoments(t *testing.T) {
 			}
 		})
 	}
+}
+
+// drawLinear returns the utility of the first item under a draw of one of the policy's beliefs, which are linear.
+func drawLinear(pi *mixture, x *mat.Dense, rng *rand.Rand) float64 {
+	e := pi.beliefs[drawIndex(pi.weights, rng)]
+	w := make([]float64, len(e.posterior.Mode))
+	e.posterior.Deviation(w, 1, rng)
+	floats.Add(w, e.posterior.Mode)
+	u := make([]float64, x.RawMatrix().Rows)
+	e.family.Utilities(u, w, standardisedRows(pi.z, x))
+	return u[0]
 }
 
 // The weights of the families sum to 1, and are those of the learner's diagnostics.

@@ -118,7 +118,7 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 		return nil, err
 	}
 	l := &Wide{line: newWideLine(p.Features, numeric), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
-	l.learner = learner{p: p, self: l, identity: p.identify("wide", 2, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
+	l.learner = learner{p: p, self: l, identity: p.identify("wide", 3, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
 	l.identity.oldest = 1
 	return l, nil
 }
@@ -219,7 +219,7 @@ func (o *widePolicy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 
 // sample leaves the sampled utilities of all slots in w.
 func (o *widePolicy) sample(w *mixtureScratch, s *wideScratch, x *vitrine.Context, rng *rand.Rand) {
-	o.inner.begin(w, x.NumItems(), rng)
+	o.inner.begin(w, x, rng)
 	if w.n == 0 {
 		return
 	}
@@ -254,7 +254,7 @@ func (l *Wide) encode(e *state.Encoder) {
 	l.bma.encode(e)
 }
 
-// decode implements algorithm. Version 1 has version 4 of BMA-MNL within.
+// decode implements algorithm. Version 1 has version 4 of BMA-MNL within, and the next ones the next.
 func (l *Wide) decode(d *state.Decoder, version, rounds int) func() {
 	next, seen := d.Count(), newMoments(len(l.line.numeric))
 	seen.decode(d)

@@ -3,6 +3,7 @@ package mle
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -119,6 +120,29 @@ func (p *Laplace) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 // Colour replaces v by U⁻¹v, which has the covariance H⁻¹ if that of v is the identity.
 func (p *Laplace) Colour(v []float64) {
 	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
+}
+
+// Deviations stores in dst the standard deviations of the g_iᵀw, √(g_iᵀH⁻¹g_i) = ‖U⁻ᵀg_i‖. g has the coordinates of the g_i, column
+// after column, each of len(dst) numbers. Coordinates that it lacks are 0. buffer has room for d (n + 1) numbers, and must
+// not overlap g.
+func (p *Laplace) Deviations(dst, buffer, g []float64) {
+	n, d := len(dst), len(p.Mode)
+	u, v, over := p.root.RawTriangular(), buffer[:d*n], buffer[d*n:]
+	for j := range d {
+		pivot := u.Data[j*u.Stride+j]
+		for i := range j {
+			over[i] = -u.Data[i*u.Stride+j] / pivot
+		}
+		kernel.Combine(v[j*n:][:n], 0, over, 1, v, j)
+		if len(g) > j*n {
+			kernel.Axpy(v[j*n:][:n], 1/pivot, g[j*n:][:n])
+		}
+	}
+	clear(dst)
+	kernel.AddSquares(dst, v, d)
+	for i, square := range dst {
+		dst[i] = math.Sqrt(square)
+	}
 }
 
 // Variance returns gᵀH⁻¹g, the variance of gᵀw.

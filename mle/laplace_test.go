@@ -383,3 +383,31 @@ func TestBlocksAddUp(t *testing.T) {
 		}
 	}
 }
+
+// Deviations are the roots of the variances, for gradients that lack the last coordinates, too.
+func TestDeviationsOfManyGradients(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	l := &mle.NLL{Model: utility.NewLinear(3, true), Choices: mle.NewChoices(3), Prior: []float64{1, 3, 2, 0.5}}
+	for range 30 {
+		x := mat.NewDense(4, 3, nil)
+		x.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, x)
+		l.Choices.AppendRows(x, vitrine.Choice(rng.IntN(4)))
+	}
+	p := fitted(t, l, make([]float64, 4))
+	const n = 9
+	for _, coordinates := range []int{0, 2, 4} {
+		g := make([]float64, coordinates*n)
+		for i := range g {
+			g[i] = rng.NormFloat64()
+		}
+		got := make([]float64, n)
+		p.Deviations(got, make([]float64, 4*(n+1)), g)
+		for i, sd := range got {
+			gradient := make([]float64, 4)
+			for j := range coordinates {
+				gradient[j] = g[j*n+i]
+			}
+			near(t, "standard deviation", sd, math.Sqrt(p.Variance(gradient)), 1e-12)
+		}
+	}
+}

@@ -209,26 +209,6 @@ func (m *Additive) ColumnUtilities(dst, w []float64, c *Columns) {
 	m.forward(dst, m.rows(c), c.n, w)
 }
 
-// ColumnTangent implements [Columnar]. In γ_kᵀ∇h(θ_kᵀψ) δθ_kᵀψ, the last factor is of the projection of ψ.
-func (m *Additive) ColumnTangent(dst, w, delta []float64, c *Columns) {
-	checkColumns(m, dst, w, c)
-	rows, n := m.rows(c), c.n
-	m.outputs(rows, n, w)
-	m.slopes(rows, n, w)
-	first, count := m.unit.inputs(m.d)
-	for k := range m.units { // dst has room for a projection
-		kernel.Combine(dst, 0, m.Theta(delta, k), 1, rows[first*n:], count)
-		kernel.Mul(rows[m.rowSlope(k)*n:][:n], dst)
-	}
-	// (w + δ) for a, b and γ, and 1 for the products of slopes and projections, whose rows come next
-	moved := c.moved(w, delta)
-	outputs := m.Linear() + m.units*m.Outputs()
-	for k := range m.units {
-		moved[outputs+k] = 1
-	}
-	kernel.Combine(dst, 0, moved, 1, rows[n:], outputs+m.units)
-}
-
 // rows returns the rows of a tile of all items of c, with ‖x‖², if the units need it, the features and ones.
 func (m *Additive) rows(c *Columns) []float64 {
 	first, _ := m.unit.inputs(m.d)

@@ -15,7 +15,6 @@ type Columns struct {
 	n, d    int
 	squared bool      // ‖x‖² is stored
 	data    []float64 // ‖x‖², x_1, …, x_d, ones, and what a family adds, each of n numbers
-	params  []float64
 }
 
 // Columnar is implemented by models that read items from columns.
@@ -24,9 +23,6 @@ type Columnar interface {
 
 	// ColumnUtilities stores f_w(x_i) in dst[i] for all items. It panics unless w and c fit the model and dst the items.
 	ColumnUtilities(dst, w []float64, c *Columns)
-
-	// ColumnTangent stores f_w(x_i) + ∇f_w(x_i)ᵀδ in dst[i] for all items, under the same conditions.
-	ColumnTangent(dst, w, delta []float64, c *Columns)
 }
 
 // Reset makes the columns those of n items with d features, with arbitrary numbers.
@@ -38,6 +34,9 @@ func (c *Columns) Reset(n, d int) {
 
 // Feature returns the column of a feature. It may be changed until a model has read the columns.
 func (c *Columns) Feature(j int) []float64 { return c.data[(1+j)*c.n:][:c.n:c.n] }
+
+// Affine returns the columns x_1, …, x_d, 1, one after the other: the gradients of aᵀx + b.
+func (c *Columns) Affine() []float64 { return c.data[c.n:][:(c.d+1)*c.n] }
 
 // SetRows makes the columns those of the n×d matrix x.
 func (c *Columns) SetRows(x *mat.Dense) {
@@ -71,15 +70,6 @@ func (c *Columns) with(more int, squares bool) []float64 {
 		c.squared = true
 	}
 	return c.data
-}
-
-// moved returns w + δ, which is valid until the next call.
-func (c *Columns) moved(w, delta []float64) []float64 {
-	c.params = append(c.params[:0], w...)
-	for j, v := range delta {
-		c.params[j] += v
-	}
-	return c.params
 }
 
 // checkColumns panics unless dst, w and c fit the model.

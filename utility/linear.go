@@ -94,11 +94,6 @@ func (m *Linear) ColumnUtilities(dst, w []float64, c *Columns) {
 	m.combine(dst, w, c.features())
 }
 
-// ColumnTangent implements [Columnar].
-func (m *Linear) ColumnTangent(dst, w, delta []float64, c *Columns) {
-	m.ColumnUtilities(dst, c.moved(w, delta), c)
-}
-
 // columns stores the rows from ≤ i < to of x as columns of the matrix with as
 // many columns, in t, which has room, and returns it.
 func columns(t []float64, x *mat.Dense, from, to int) []float64 {

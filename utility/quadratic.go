@@ -98,27 +98,3 @@ func (m *Quadratic) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Den
 		u[i] = kernel.Dot(w, g.RawRowView(i))
 	}
 }
-
-// ColumnUtilities implements [Columnar].
-func (m *Quadratic) ColumnUtilities(dst, w []float64, c *Columns) {
-	checkColumns(m, dst, w, c)
-	// b + Σ_j x_j (a_j + Σ_k q_jk x_k), where q_jk = 0 for k < j
-	form := m.scratch.get(m.d*m.d + m.d)
-	defer m.scratch.put(form)
-	q := w[m.d+1:]
-	for j := range m.d {
-		row := (*form)[j*m.d:][:m.d]
-		clear(row[:j])
-		q = q[copy(row[j:], q):]
-	}
-	copy((*form)[m.d*m.d:], w[:m.d])
-	for i := range dst {
-		dst[i] = w[m.d]
-	}
-	kernel.Bilinear(dst, c.n, c.features(), m.d, c.features(), m.d, *form, m.d*m.d, len(*form))
-}
-
-// ColumnTangent implements [Columnar].
-func (m *Quadratic) ColumnTangent(dst, w, delta []float64, c *Columns) {
-	m.ColumnUtilities(dst, c.moved(w, delta), c)
-}

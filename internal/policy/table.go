@@ -91,7 +91,7 @@ var All = []Policy{
 		Learner:  OfUtility(bandit.DefaultFeelGoodOptions, bandit.NewFeelGood),
 	},
 	{
-		Name: "bma-mnl", Doc: "utility families averaged by evidence, one sample a slot",
+		Name: "bma-mnl", Doc: "utility families averaged by evidence, one for each slot",
 		Choose: "if it is not known what utilities look like", Offer: "K N d_w", Round: "d_w³ + K d_w²", Page: "bma-mnl",
 		Matrices: Matrices{12, 5},
 		Learner:  OfExperts(),

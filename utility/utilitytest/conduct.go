@@ -143,8 +143,7 @@ func checkPanics(m utility.Model) error {
 		wrong = append(wrong,
 			misuse{"ColumnUtilities of too few items", func() { by.ColumnUtilities(u[:items-1], w, &c) }},
 			misuse{"ColumnUtilities of too many features", func() { by.ColumnUtilities(u, w, &wider) }},
-			misuse{"ColumnTangent with too many parameters", func() { by.ColumnTangent(u, long, long, &c) }},
-			misuse{"ColumnTangent with too long a direction", func() { by.ColumnTangent(u, w, long, &c) }},
+			misuse{"ColumnUtilities with too many parameters", func() { by.ColumnUtilities(u, long, &c) }},
 		)
 	}
 	for _, c := range wrong {

@@ -48,8 +48,8 @@ func TestBatteryFindsFlaws(t *testing.T) {
 				return l
 			}},
 			"BackpropagateIsGradientsTimesCotangent: 1 items: entry 0 is NaN"},
-		{"a tangent by columns is the utility", constant{utility.NewQuadratic(2)},
-			"ColumnsAreRows: 1 items: tangent 0"},
+		{"utilities by columns are 1", constant{utility.NewLinear(2, true)},
+			"ColumnsAreRows: 1 items: utility 0"},
 		{"a network says it is linear", claims{flawed{MLP: sound}},
 			"LinearInParamsIsTrue: the gradients depend on w"},
 		{"a line with a constant says it is linear", claims{flawed{MLP: sound,
@@ -120,11 +120,14 @@ type flawed struct {
 	backpropagate func(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64
 }
 
-// constant is a family whose tangents do not move.
-type constant struct{ *utility.Quadratic }
+// constant is a family whose utilities by columns are 1.
+type constant struct{ *utility.Linear }
 
-func (m constant) ColumnTangent(dst, w, _ []float64, c *utility.Columns) {
-	m.ColumnUtilities(dst, w, c)
+func (m constant) ColumnUtilities(dst, w []float64, c *utility.Columns) {
+	m.Linear.ColumnUtilities(dst, w, c) // checks
+	for i := range dst {
+		dst[i] = 1
+	}
 }
 
 // claims is a model that says it is linear in its parameters.
