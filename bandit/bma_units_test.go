@@ -330,3 +330,29 @@ func TestSearchAlongTheLine(t *testing.T) {
 		t.Errorf("%d of %d units point along the line", along, len(e.units))
 	}
 }
+
+// A mode with a unit is weighed by its evidence and by the mean of γᵀP_γγ under its posterior over that under the prior, by
+// simulation.
+func TestModesWeighByMoments(t *testing.T) {
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}})
+	play(t, l, product, 0, 30)
+	e := l.experts[1]
+	m, _ := e.additive()
+	const draws = 100_000
+	w, rng, sum, square := make([]float64, len(e.prior)), newRand(), 0.0, 0.0
+	for range draws {
+		e.posterior.Deviation(w, 1, rng)
+		floats.Add(w, e.posterior.Mode)
+		v := 0.0
+		for k, g := range m.Gamma(w, 0) {
+			v += m.Gamma(e.prior, 0)[k] * g * g / 2
+		}
+		sum, square = sum+v/draws, square+v*v/draws
+	}
+	modes, _, _ := l.split()
+	got := modes[1] / modes[0] * math.Exp(l.experts[0].posterior.LogEvidence-e.posterior.LogEvidence) * 2
+	wantNear(t, "moment", got, sum, 5*math.Sqrt((square-sum*sum)/draws))
+	if math.Abs(got-1) < 0.05 {
+		t.Errorf("the moment %v is too near 1 to tell", got)
+	}
+}

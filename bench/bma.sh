@@ -2,7 +2,7 @@
 # Compares BMA-MNL with the tuned linear learners on all panels and worlds, and prints the table of
 # docs/algorithms/bma-mnl.md. Worlds with drift also have linear learners that forget.
 #
-#   bench/bma.sh DATA [OUT [FIRST [SEEDS [PANEL ...]]]]     default out/bma 1500 40, all panels; DATA as for
+#   bench/bma.sh DATA [OUT [FIRST [SEEDS [PANEL ...]]]]     default out/bma 1700 40, all panels; DATA as for
 #                                                           vitrine reproduce --data, or - if no panel needs it
 #
 # An interrupted run continues when it is started again, and the table has the panels that are finished. All take some 30
@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 data=${1:?names the data}
 out=${2:-out/bma}
-first=${3:-1500}
+first=${3:-1700}
 seeds=${4:-40}
 shift "$(($# < 4 ? $# : 4))"
 [[ $# -gt 0 ]] || set -- worlds main camera imdb imdb-probability items sweep
