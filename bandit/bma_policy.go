@@ -115,8 +115,9 @@ const (
 	revenueOptimism = 0.3
 )
 
-// begin draws a belief for each slot, and a unit and its amplitudes if it has them, among the items of x. Beliefs and their units are drawn by systematic
-// sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than its weight asks for.
+// begin draws a belief for each slot, and a unit and its amplitudes if it has them, for the items of x. Beliefs and their units are
+// drawn by systematic sampling: each slot draws them by weight, but together the slots repeat a belief or a unit no more often than
+// its weight asks for.
 func (o *mixture) begin(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
 	w.n = x.NumItems()
 	slots := min(o.p.Size, w.n)

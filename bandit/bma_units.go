@@ -24,8 +24,8 @@ import (
 //
 //	log w_i = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ + log m_i + log p(θ_i) − log q(θ_i)
 //
-// with the quantities of [mle.ScoreTest] and the moment m_i of [mle.Amplitudes.LogMoment]. The mean of the w_i estimates the evidence of
-// the linear family with a unit over that of the linear family.
+// with the quantities of [mle.ScoreTest] and the moment m_i of [mle.Amplitudes.LogMoment]. The mean of the w_i estimates the
+// evidence of the linear family with a unit over that of the linear family.
 type unitPosterior struct {
 	theta      [][]float64
 	amplitudes []mle.Amplitudes
