@@ -21,13 +21,13 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// command runs a command in a directory, without the network, and returns what it prints. Without
+// command runs a command in a directory, and returns what it prints. Without
 // paths in them, compiled packages that did not change are found in the cache of an earlier test.
 func command(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
+	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
