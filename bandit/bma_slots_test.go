@@ -113,13 +113,17 @@ func TestSlotsAreOptimistic(t *testing.T) {
 		optimism float64
 	}{{nil, 1}, {unequal(newRand(), n), 0.3}} {
 		x.Revenue = c.revenue
-		for _, e := range l.Policy().(*mixture).beliefs {
-			pi := &mixture{p: l.p, beliefs: []belief{e}, weights: []float64{1}, width: 0.7, z: l.z}
-			rng, w := newRand(), new(mixtureScratch)
+		beliefs := l.Policy().(*mixture).beliefs
+		pi := &mixture{p: l.p, beliefs: beliefs, weights: slices.Repeat([]float64{1 / float64(len(beliefs))}, len(beliefs)), width: 0.7, z: l.z}
+		pi.p.Size = n
+		rng, w, seen := newRand(), new(mixtureScratch), map[int]bool{}
+		for range 5 {
 			pi.begin(w, x, rng)
 			pi.fillSlots(w, x.Features, 0, len(w.expert))
 			items := standardisedRows(l.z, x.Features)
-			for k := range w.expert {
+			for k, b := range w.expert {
+				e := beliefs[b]
+				seen[b] = true
 				want, g := make([]float64, n), mat.NewDense(n, len(e.posterior.Mode), nil)
 				if e.unit == nil {
 					e.family.Utilities(want, e.posterior.Mode, items)
@@ -133,6 +137,9 @@ func TestSlotsAreOptimistic(t *testing.T) {
 					wantNear(t, e.name()+": utility", w.z[k*n+i], want[i], 1e-9)
 				}
 			}
+		}
+		if len(seen) != len(beliefs) {
+			t.Errorf("slots have %d of %d beliefs", len(seen), len(beliefs))
 		}
 	}
 }
