@@ -138,12 +138,7 @@ func TestManyItemsOfWideDraws(t *testing.T) {
 func TestManyItemsUnlikeTheSample(t *testing.T) {
 	const n = 20_000
 	p := Problem{Features: 1, Size: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
-	o := DefaultBMAOptions()
-	o.Width, o.Anneal = 0, 0
-	l, err := NewBMA(p, []Expert{{Model: utility.NewLinear(1, true)}}, o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newBMA(t, p, []Expert{{Model: utility.NewLinear(1, true)}})
 	mode := *l.experts[0].posterior
 	mode.Mode = []float64{1, 0}
 	pi := &mixture{p: p, beliefs: []belief{{l.base.Model, l.base.model, &mode, nil, 0}}, weights: []float64{1}, z: standardisation{[]float64{0}, []float64{1}}}

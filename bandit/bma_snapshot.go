@@ -66,7 +66,7 @@ func (b *beliefs) encode(e *state.Encoder) {
 // made up from those that were offered. Versions 1 and 2 have no units' posteriors, which the
 // next full fit makes. Version 3 may have experts at rest
 // that its units' evidence sent there; they wake as they would have. Versions 1 to 4 have no base of slopes near 0: see
-// [expert.besides].
+// [expert.besides]. Up to version 5 units weigh without moments, until the next full fit.
 func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 	n := *l
 	n.job = nil

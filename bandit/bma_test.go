@@ -307,16 +307,10 @@ func TestBytesDoNotDependOnProcessors(t *testing.T) {
 	}
 }
 
-// With a width of 0 and one expert each slot has the best item left, so the
-// offer is the best assortment under the mode.
-func TestNoWidthIsGreedy(t *testing.T) {
-	o := DefaultBMAOptions()
-	o.Width, o.Anneal = 0, 0
+// With one expert each slot has the best item left, so the offer is the best assortment under the expert's index.
+func TestOneExpertIsOptimistic(t *testing.T) {
 	m := utility.NewQuadratic(paperFeatures)
-	l, err := NewBMA(paperProblem(), []Expert{{Model: m}}, o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newBMA(t, paperProblem(), []Expert{{Model: m}})
 	play(t, l, product, 0, 40)
 	x := paperContext(3)
 	n := x.NumItems()
@@ -324,7 +318,16 @@ func TestNoWidthIsGreedy(t *testing.T) {
 	for _, revenue := range [][]float64{nil, unequal(rng, n)} {
 		x.Revenue = revenue
 		u := make([]float64, n)
-		m.Utilities(u, l.experts[0].posterior.Mode, standardisedRows(l.z, x.Features))
+		items, g, optimism := standardisedRows(l.z, x.Features), mat.NewDense(n, m.NumParams(), nil), 1.0
+		if revenue != nil {
+			optimism = 0.3
+		}
+		p := l.experts[0].posterior
+		m.Utilities(u, p.Mode, items)
+		m.Gradients(g, p.Mode, items)
+		for i := range u {
+			u[i] += optimism * math.Sqrt(p.Variance(g.RawRowView(i)))
+		}
 		want, _ := assortment.Maximize(nil, paperProblem().Constraint, u, revenue)
 		if got := l.Policy().Offer(x, rng).Assortment; !slices.Equal(got, want) {
 			t.Errorf("revenues %v: offered %v, want %v", revenue, got, want)

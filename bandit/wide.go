@@ -254,7 +254,7 @@ func (l *Wide) encode(e *state.Encoder) {
 	l.bma.encode(e)
 }
 
-// decode implements algorithm. Version 1 has version 4 of BMA-MNL within, and the next ones the next.
+// decode implements algorithm. Version v has version v + 3 of BMA-MNL within.
 func (l *Wide) decode(d *state.Decoder, version, rounds int) func() {
 	next, seen := d.Count(), newMoments(len(l.line.numeric))
 	seen.decode(d)
