@@ -10,7 +10,7 @@ import (
 var All = []Policy{
 	{
 		Name: "auto", Doc: "bma-mnl, with what the features and their number call for",
-		Choose: "if in doubt: it has no constants to choose", Offer: "K N d_w", Round: "K d_w²", Page: "auto",
+		Choose: "if in doubt: it has no constants to choose", Offer: "N d_w² + K N d", Round: "K d_w²", Page: "auto",
 		Matrices: Matrices{12, 5},
 		Learner:  OfAuto(),
 	},
@@ -92,7 +92,7 @@ var All = []Policy{
 	},
 	{
 		Name: "bma-mnl", Doc: "utility families averaged by evidence, one for each slot",
-		Choose: "if it is not known what utilities look like", Offer: "K N d_w", Round: "d_w³ + K d_w²", Page: "bma-mnl",
+		Choose: "if it is not known what utilities look like", Offer: "N d_w² + K N d", Round: "d_w³ + K d_w²", Page: "bma-mnl",
 		Matrices: Matrices{12, 5},
 		Learner:  OfExperts(),
 	},
