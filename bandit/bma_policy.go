@@ -198,18 +198,15 @@ func (o *mixture) fillBlock(w, drawn *mixtureScratch, z standardisation, x *mat.
 func (e *belief) index(u []float64, optimism float64, w *mixtureScratch) {
 	n, d := len(u), e.family.NumParams()
 	mode := e.posterior.Mode[:d] // in the first place the effects of places are 0
-	var gradients []float64
-	if m, ok := e.family.(*utility.Linear); ok {
-		m.ColumnUtilities(u, mode, &w.columns)
-		gradients = w.columns.Affine()[:d*n]
+	w.gradients = scratch.Grow(w.gradients, d*n)
+	if m, ok := e.family.(utility.Columnar); ok {
+		m.ColumnLinearize(u, w.gradients, mode, &w.columns)
 	} else {
-		w.gradients = scratch.Grow(w.gradients, d*n)
-		gradients = w.gradients
 		g := w.g.Reshape(n, d)
 		utility.Linearize(e.family, u, g, mode, w.standardised())
-		kernel.Columns(gradients, g.RawMatrix().Data, d, n, d)
+		kernel.Columns(w.gradients, g.RawMatrix().Data, d, n, d)
 	}
-	kernel.Axpy(u, optimism, w.deviation(e.posterior, gradients))
+	kernel.Axpy(u, optimism, w.deviation(e.posterior, w.gradients))
 }
 
 // deviation returns the posterior standard deviations of utilities with the given gradients, in columns. It keeps them for other

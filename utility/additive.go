@@ -203,10 +203,28 @@ func (m *Additive) Utilities(dst, w []float64, x *mat.Dense) {
 	}
 }
 
-// ColumnUtilities implements [Columnar].
+// ColumnUtilities stores f_w(x_i) in dst[i] for all items. It panics unless w and c fit the family and dst the items.
 func (m *Additive) ColumnUtilities(dst, w []float64, c *Columns) {
 	checkColumns(m, dst, w, c)
 	m.forward(dst, m.rows(c), c.n, w)
+}
+
+// ColumnLinearize implements [Columnar].
+func (m *Additive) ColumnLinearize(u, g, w []float64, c *Columns) {
+	checkColumnGradients(m, u, g, w, c)
+	rows := m.rows(c)
+	m.forward(u, rows, c.n, w)
+	m.slopes(rows, c.n, w)
+	affine := m.Linear() + m.units*m.Outputs()
+	copy(g, rows[c.n:][:affine*c.n])
+	first, count := m.unit.inputs(m.d)
+	for k := range m.units {
+		theta := g[(affine+k*count)*c.n:][:count*c.n]
+		copy(theta, rows[first*c.n:])
+		for j := range count {
+			kernel.Mul(theta[j*c.n:][:c.n], rows[m.rowSlope(k)*c.n:][:c.n])
+		}
+	}
 }
 
 // rows returns the rows of a tile of all items of c, with ‖x‖², if the units need it, the features and ones.

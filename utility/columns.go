@@ -21,8 +21,9 @@ type Columns struct {
 type Columnar interface {
 	Model
 
-	// ColumnUtilities stores f_w(x_i) in dst[i] for all items. It panics unless w and c fit the model and dst the items.
-	ColumnUtilities(dst, w []float64, c *Columns)
+	// ColumnLinearize stores f_w(x_i) in u[i], and ∂f_w(x_i)/∂w_j in g[j n + i], for all n items. It panics unless w and c fit
+	// the model, and u and g the items.
+	ColumnLinearize(u, g, w []float64, c *Columns)
 }
 
 // Reset makes the columns those of n items with d features, with arbitrary numbers.
@@ -72,10 +73,18 @@ func (c *Columns) with(more int, squares bool) []float64 {
 	return c.data
 }
 
-// checkColumns panics unless dst, w and c fit the model.
-func checkColumns(m Model, dst, w []float64, c *Columns) {
+// checkColumns panics unless u, w and c fit the model.
+func checkColumns(m Model, u, w []float64, c *Columns) {
 	checkParams(m, w)
-	if len(dst) != c.n || c.d != m.NumFeatures() {
-		panic(fmt.Sprintf("utility: %d utilities of %d items with %d features, for a model of %d", len(dst), c.n, c.d, m.NumFeatures()))
+	if len(u) != c.n || c.d != m.NumFeatures() {
+		panic(fmt.Sprintf("utility: %d utilities of %d items with %d features, for a model of %d", len(u), c.n, c.d, m.NumFeatures()))
+	}
+}
+
+// checkColumnGradients panics unless u, g, w and c fit the model.
+func checkColumnGradients(m Model, u, g, w []float64, c *Columns) {
+	checkColumns(m, u, w, c)
+	if len(g) != c.n*len(w) {
+		panic(fmt.Sprintf("utility: room for %d derivatives of %d items by %d parameters", len(g), c.n, len(w)))
 	}
 }

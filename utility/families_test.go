@@ -27,6 +27,28 @@ func TestNestedFamiliesKeepTheContract(t *testing.T) {
 	}
 }
 
+// Utilities by columns need no gradients.
+func TestUnitsByColumns(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, create := range additive {
+		m := create(3, 2)
+		w, x := make([]float64, m.NumParams()), mat.NewDense(20, 3, nil)
+		for _, v := range [][]float64{w, x.RawMatrix().Data} {
+			for j := range v {
+				v[j] = rng.NormFloat64()
+			}
+		}
+		var c utility.Columns
+		c.SetRows(x)
+		want, got := make([]float64, 20), make([]float64, 20)
+		m.ColumnLinearize(want, make([]float64, 20*len(w)), w, &c)
+		m.ColumnUtilities(got, w, &c)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v: %s", m, diff)
+		}
+	}
+}
+
 func TestSumKeepsTheContract(t *testing.T) {
 	for _, m := range []*utility.Sum{
 		utility.NewSum(utility.NewLinear(2, false), utility.NewMLP(3, []int{4}, utility.Tanh)),
@@ -144,6 +166,9 @@ func TestFamiliesOfNothingPanic(t *testing.T) {
 		"no units":              func() { utility.NewSpectral(1, 0) },
 		"products of nothing":   func() { utility.NewQuadratic(0) },
 		"a prior of wrong size": func() { utility.Precisions(utility.NewQuadratic(2), make([]float64, 2)) },
+		"columns of no items": func() {
+			utility.NewRadial(1, 1).ColumnUtilities(make([]float64, 1), make([]float64, 6), new(utility.Columns))
+		},
 	} {
 		func() {
 			defer func() {

@@ -88,10 +88,11 @@ func (m *Linear) combine(dst, q, t []float64) {
 	kernel.Combine(dst, c, q, 1, t, m.d)
 }
 
-// ColumnUtilities implements [Columnar].
-func (m *Linear) ColumnUtilities(dst, w []float64, c *Columns) {
-	checkColumns(m, dst, w, c)
-	m.combine(dst, w, c.features())
+// ColumnLinearize implements [Columnar].
+func (m *Linear) ColumnLinearize(u, g, w []float64, c *Columns) {
+	checkColumnGradients(m, u, g, w, c)
+	copy(g, c.Affine())
+	m.combine(u, w, c.features())
 }
 
 // columns stores the rows from ≤ i < to of x as columns of the matrix with as

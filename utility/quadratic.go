@@ -98,3 +98,18 @@ func (m *Quadratic) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Den
 		u[i] = kernel.Dot(w, g.RawRowView(i))
 	}
 }
+
+// ColumnLinearize implements [Columnar].
+func (m *Quadratic) ColumnLinearize(u, g, w []float64, c *Columns) {
+	checkColumnGradients(m, u, g, w, c)
+	copy(g, c.Affine())
+	products := g[(m.d+1)*c.n:]
+	for i := range m.d {
+		for j := i; j < m.d; j++ {
+			copy(products[:c.n], c.Feature(i))
+			kernel.Mul(products[:c.n], c.Feature(j))
+			products = products[c.n:]
+		}
+	}
+	kernel.Combine(u, 0, w, 1, g, len(w))
+}

@@ -156,8 +156,8 @@ func checkLinearInParams(m utility.Model) error {
 	return nil
 }
 
-// checkColumns compares utilities by columns with those by rows, if there are any, and with those of an item
-// without the others, bit for bit.
+// checkColumns compares utilities and gradients by columns with those by rows, if there are any, and with those of an
+// item without the others, bit for bit.
 func checkColumns(m utility.Model) error {
 	by, ok := m.(utility.Columnar)
 	if !ok {
@@ -173,8 +173,8 @@ func checkColumns(m utility.Model) error {
 		if c.Rows(back); !mat.Equal(back, x) {
 			return fmt.Errorf("%d items: rows have changed in columns", n)
 		}
-		values := slices.Repeat([]float64{math.NaN()}, n)
-		by.ColumnUtilities(values, w, &c)
+		values, gradients := slices.Repeat([]float64{math.NaN()}, n), slices.Repeat([]float64{math.NaN()}, n*len(w))
+		by.ColumnLinearize(values, gradients, w, &c)
 		for i := range n {
 			size := math.Abs(u[i])
 			for j, v := range w {
@@ -184,10 +184,18 @@ func checkColumns(m utility.Model) error {
 				return fmt.Errorf("%d items: utility %d by columns is %v, want %v", n, i, values[i], u[i])
 			}
 			c.SetRows(mat.NewDense(1, m.NumFeatures(), slices.Clone(x.RawRowView(i))))
-			one := []float64{math.NaN()}
-			by.ColumnUtilities(one, w, &c)
+			one, gradient := []float64{math.NaN()}, slices.Repeat([]float64{math.NaN()}, len(w))
+			by.ColumnLinearize(one, gradient, w, &c)
 			if one[0] != values[i] {
 				return fmt.Errorf("%d items: item %d has %v by columns, and %v without the others", n, i, values[i], one[0])
+			}
+			for j, v := range gradient {
+				if want := g.At(i, j); !(math.Abs(v-want) <= tolerance*math.Abs(want)) {
+					return fmt.Errorf("%d items: derivative %d of item %d is %v by columns, want %v", n, j, i, v, want)
+				}
+				if all := gradients[j*n+i]; v != all {
+					return fmt.Errorf("%d items: derivative %d of item %d is %v by columns, and %v without the others", n, j, i, all, v)
+				}
 			}
 		}
 	}

@@ -140,10 +140,12 @@ func checkPanics(m utility.Model) error {
 		var c, wider utility.Columns
 		c.SetRows(x)
 		wider.SetRows(wide)
+		columns := make([]float64, items*params)
 		wrong = append(wrong,
-			misuse{"ColumnUtilities of too few items", func() { by.ColumnUtilities(u[:items-1], w, &c) }},
-			misuse{"ColumnUtilities of too many features", func() { by.ColumnUtilities(u, w, &wider) }},
-			misuse{"ColumnUtilities with too many parameters", func() { by.ColumnUtilities(u, long, &c) }},
+			misuse{"ColumnLinearize of too few items", func() { by.ColumnLinearize(u[:items-1], columns, w, &c) }},
+			misuse{"ColumnLinearize of too many derivatives", func() { by.ColumnLinearize(u, make([]float64, items*(params+1)), w, &c) }},
+			misuse{"ColumnLinearize of too many features", func() { by.ColumnLinearize(u, columns, w, &wider) }},
+			misuse{"ColumnLinearize with too many parameters", func() { by.ColumnLinearize(u, columns, long, &c) }},
 		)
 	}
 	for _, c := range wrong {

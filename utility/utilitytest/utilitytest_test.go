@@ -3,6 +3,7 @@ package utilitytest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,8 +49,14 @@ func TestBatteryFindsFlaws(t *testing.T) {
 				return l
 			}},
 			"BackpropagateIsGradientsTimesCotangent: 1 items: entry 0 is NaN"},
-		{"utilities by columns are 1", constant{utility.NewLinear(2, true)},
+		{"utilities by columns are 1", byColumns{utility.NewLinear(2, true), func(u, _ []float64) { u[0] = 1 }},
 			"ColumnsAreRows: 1 items: utility 0"},
+		{"the last derivative by columns is 2", byColumns{utility.NewLinear(2, true), func(_, g []float64) { g[len(g)-1] = 2 }},
+			"ColumnsAreRows: 1 items: derivative 2 of item 0 is 2 by columns, want 1"},
+		{"derivatives by columns are in rows", byColumns{utility.NewLinear(2, true), func(u, g []float64) {
+			copy(g, mat.DenseCopyOf(mat.NewDense(len(g)/len(u), len(u), slices.Clone(g)).T()).RawMatrix().Data)
+		}},
+			"ColumnsAreRows: 7 items: derivative 1 of item 0"},
 		{"a network says it is linear", claims{flawed{MLP: sound}},
 			"LinearInParamsIsTrue: the gradients depend on w"},
 		{"a line with a constant says it is linear", claims{flawed{MLP: sound,
@@ -120,14 +127,15 @@ type flawed struct {
 	backpropagate func(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64
 }
 
-// constant is a family whose utilities by columns are 1.
-type constant struct{ *utility.Linear }
+// byColumns is the linear family with changed results by columns.
+type byColumns struct {
+	*utility.Linear
+	change func(u, g []float64)
+}
 
-func (m constant) ColumnUtilities(dst, w []float64, c *utility.Columns) {
-	m.Linear.ColumnUtilities(dst, w, c) // checks
-	for i := range dst {
-		dst[i] = 1
-	}
+func (m byColumns) ColumnLinearize(u, g, w []float64, c *utility.Columns) {
+	m.Linear.ColumnLinearize(u, g, w, c)
+	m.change(u, g)
 }
 
 // claims is a model that says it is linear in its parameters.
