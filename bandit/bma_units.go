@@ -72,7 +72,7 @@ func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.Sco
 		p = new(unitPosterior)
 	}
 	n := new(unitPosterior)
-	rho := m.Theta(prior, 0)
+	rho, logShares := m.Theta(prior, 0), p.logShares()
 	for range population {
 		theta := p.propose(rho, rng)
 		a, ok := test.Amplitudes(theta)
@@ -80,7 +80,7 @@ func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.Sco
 			continue
 		}
 		n.theta, n.amplitudes = append(n.theta, theta), append(n.amplitudes, a)
-		n.weight = append(n.weight, a.Gain+a.LogMoment(m.Gamma(prior, 0))+p.logPriorOverProposal(theta, rho))
+		n.weight = append(n.weight, a.Gain+a.LogMoment(m.Gamma(prior, 0))+p.logPriorOverProposal(theta, rho, logShares))
 	}
 	if len(n.theta) == 0 {
 		return nil
@@ -108,12 +108,25 @@ func (p *unitPosterior) propose(rho []float64, rng *rand.Rand) []float64 {
 	return theta
 }
 
-// logPriorOverProposal returns log p(θ) − log q(θ).
-func (p *unitPosterior) logPriorOverProposal(theta, rho []float64) float64 {
+// logShares returns the logarithm of each unit's share of q, about it by noise of one size.
+func (p *unitPosterior) logShares() []float64 {
+	log := make([]float64, len(p.weight))
+	for i, weight := range p.weight {
+		log[i] = portable.Log(weight * (1 - shareOfPrior) / float64(len(unitNoise)))
+	}
+	return log
+}
+
+// logPriorOverProposal returns log p(θ) − log q(θ), given logShares.
+func (p *unitPosterior) logPriorOverProposal(theta, rho, logShares []float64) float64 {
 	if len(p.theta) == 0 {
 		return 0
 	}
 	d := float64(len(theta))
+	var logNoise [len(unitNoise)]float64
+	for k, tau := range unitNoise {
+		logNoise[k] = float64(d * portable.Log(tau))
+	}
 	square := 0.0
 	for j, v := range theta {
 		square += float64(rho[j] * v * v)
@@ -128,9 +141,8 @@ func (p *unitPosterior) logPriorOverProposal(theta, rho []float64) float64 {
 		for j, v := range theta {
 			square += float64(rho[j] * (v - centre[j]) * (v - centre[j]))
 		}
-		for _, tau := range unitNoise {
-			terms = append(terms, portable.Log(p.weight[i]*(1-shareOfPrior)/float64(len(unitNoise)))-
-				float64(square/(2*tau*tau))-float64(d*portable.Log(tau)))
+		for k, tau := range unitNoise {
+			terms = append(terms, logShares[i]-float64(square/(2*tau*tau))-logNoise[k])
 		}
 	}
 	return logPrior - logSumExp(terms)

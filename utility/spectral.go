@@ -1,6 +1,6 @@
 package utility
 
-import "vitrine/internal/portable"
+import "vitrine/internal/kernel"
 
 // NewSpectral returns the family of a linear utility plus waves,
 //
@@ -19,10 +19,7 @@ func (waveUnit) outputs() int { return 2 }
 func (waveUnit) inputs(d int) (first, count int) { return 1, d }
 
 func (waveUnit) apply(h []float64, n int) {
-	sin, cos := h[:n], h[n:2*n]
-	for i, z := range sin {
-		sin[i], cos[i] = portable.Sincos(z)
-	}
+	kernel.Sincos(h[:n], h[n:2*n], h[:n])
 }
 
 func (waveUnit) slope(dst, h, gamma []float64) {

@@ -16,8 +16,8 @@
 // specified.
 //
 //   - Kernels that treat entries apart do the same operations in the same
-//     order, none of them fused: Exp, Sigmoid, Tanh, Softplus, Axpy, Mul,
-//     MulComplement, AddSquares, Combine, MulPairs, Columns, GemvTrans, SymRankOne.
+//     order, none of them fused: Exp, Sigmoid, Tanh, Sincos, Softplus, Axpy,
+//     Mul, MulComplement, AddSquares, Combine, MulPairs, Columns, GemvTrans, SymRankOne.
 //   - Sums along a row go in eight lanes by fused multiply-add, and the lanes are
 //     totalled in one order, see lanes.go: Dot, Sum, LogSumExp1, Gemv, SymMulVec,
 //     SymQuadForms. Bilinear and SymRankK fuse too, in the order of their index.

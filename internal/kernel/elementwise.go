@@ -119,6 +119,22 @@ func Tanh(dst, x []float64) {
 	}
 }
 
+// Sincos stores sin(x_i) in sin_i and cos(x_i) in cos_i, those of [portable.Sincos]. sin or cos may be x; it panics if one of
+// them is shorter.
+func Sincos(sin, cos, x []float64) {
+	sin, cos = sin[:len(x)], cos[:len(x)]
+	for len(x) > 0 {
+		n := sincosVector(sin, cos, x)
+		sin, cos, x = sin[n:], cos[n:], x[n:]
+		n = scalars(x)
+		s, c := sin[:n], cos[:n]
+		for i, v := range x[:n] {
+			s[i], c[i] = portable.Sincos(v)
+		}
+		sin, cos, x = sin[n:], cos[n:], x[n:]
+	}
+}
+
 // Softplus stores log(1 + exp(x_i)) in dst_i, with relative error below 6e-16.
 // dst may be x; it panics if dst is shorter.
 //

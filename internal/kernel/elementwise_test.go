@@ -4,11 +4,13 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"vitrine/internal/kernel"
+	"vitrine/internal/portable"
 )
 
 // functions are the elementwise kernels, with the documented bound of their
@@ -95,6 +97,33 @@ func TestExpIsNotFused(t *testing.T) {
 				t.Errorf("exp(%v) = %x, want %x", x, y[0], want)
 			}
 		}
+	})
+}
+
+// Sincos is portable.Sincos, whatever the bits, wherever in a vector, and in the place of its argument.
+func TestSincosIsPortable(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	x := []float64{0, math.Copysign(0, -1), 1 << 29, 1<<29 - 1, 1<<29 - 0.5, math.Inf(1), math.Inf(-1), math.NaN()}
+	for k := range 200 {
+		quarter := float64(k-100) * math.Pi / 4
+		x = append(x, quarter, math.Nextafter(quarter, 1000), math.Nextafter(quarter, -1000))
+	}
+	for range 8000 {
+		x = append(x, math.Float64frombits(rng.Uint64()), 3*rng.NormFloat64(), 1e9*(rng.Float64()-0.5))
+	}
+	wantSin, wantCos := make([]float64, len(x)), make([]float64, len(x))
+	for i, v := range x {
+		wantSin[i], wantCos[i] = portable.Sincos(v)
+	}
+	eachPath(t, func(t *testing.T) {
+		sin, cos := slices.Clone(x), make([]float64, len(x))
+		kernel.Sincos(sin, cos, sin)
+		wantBits(t, "sine", sin, wantSin)
+		wantBits(t, "cosine", cos, wantCos)
+		sin, cos = make([]float64, len(x)), slices.Clone(x)
+		kernel.Sincos(sin, cos, cos)
+		wantBits(t, "sine, the cosine in the place of x", sin, wantSin)
+		wantBits(t, "cosine in the place of x", cos, wantCos)
 	})
 }
 

@@ -75,6 +75,17 @@ func softplusVector(dst, x []float64) int {
 	return 0
 }
 
+func sincosVector(sin, cos, x []float64) int {
+	s, c, a, n := unsafe.SliceData(sin), unsafe.SliceData(cos), unsafe.SliceData(x), len(x)
+	switch active {
+	case avx512:
+		return sincosAVX512(s, c, a, n)
+	case avx2:
+		return sincosAVX2(s, c, a, n)
+	}
+	return 0
+}
+
 func dotVector(a, b []float64) float64 {
 	p, q, n := unsafe.SliceData(a), unsafe.SliceData(b), len(a)
 	if active == avx512 {

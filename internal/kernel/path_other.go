@@ -11,6 +11,7 @@ func expVector(_, _ []float64) int                             { return 0 }
 func sigmoidVector(_, _ []float64) int                         { return 0 }
 func tanhVector(_, _ []float64) int                            { return 0 }
 func softplusVector(_, _ []float64) int                        { return 0 }
+func sincosVector(_, _, _ []float64) int                       { return 0 }
 func axpyVector(_ []float64, _ float64, _ []float64) int       { return 0 }
 func mulComplementVector(_, _ []float64) int                   { return 0 }
 func mulVector(_, _ []float64) int                             { return 0 }

@@ -34,6 +34,11 @@ var kernels = []struct {
 	{"Exp", func(of source, n, d int) []float64 { return entrywise(kernel.Exp, of, n*d) }},
 	{"Sigmoid", func(of source, n, d int) []float64 { return entrywise(kernel.Sigmoid, of, n*d) }},
 	{"Tanh", func(of source, n, d int) []float64 { return entrywise(kernel.Tanh, of, n*d) }},
+	{"Sincos", func(of source, n, d int) []float64 {
+		sin, cos := of(n*d), of(n*d)
+		kernel.Sincos(sin, cos, of(n*d))
+		return append(slices.Clone(sin), cos...)
+	}},
 	{"Softplus", func(of source, n, d int) []float64 { return entrywise(kernel.Softplus, of, n*d) }},
 	{"LogSumExp1", func(of source, n, d int) []float64 { return []float64{kernel.LogSumExp1(of(n * d))} }},
 	{"Dot", func(of source, n, d int) []float64 { return []float64{kernel.Dot(of(n*d), of(n*d))} }},
@@ -437,11 +442,12 @@ func TestPathOfALesserMachine(t *testing.T) {
 }
 
 // bits are checksums of what the kernels return, by the program of before there was
-// one order on all paths, with AVX-512.
+// one order on all paths, with AVX-512; that of Sincos is of portable.Sincos.
 var bits = map[string]string{
 	"Exp":                 "17586d0976f11b74",
 	"Sigmoid":             "a6bdbd6d07fd06c7",
 	"Tanh":                "b869c540040bca69",
+	"Sincos":              "3e946d64dbc8b7fb",
 	"Softplus":            "39db5237e344fecb",
 	"LogSumExp1":          "85542985f0e5984f",
 	"Dot":                 "0c09b0089b1ee48e",

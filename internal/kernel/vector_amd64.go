@@ -26,6 +26,12 @@ func tanhAVX512(dst *float64, x *float64, n int) int
 //go:noescape
 func softplusAVX512(dst *float64, x *float64, n int) int
 
+// sincosAVX512 computes a prefix of the n entries, up to the first vector with an
+// entry out of reach, and returns its length.
+//
+//go:noescape
+func sincosAVX512(sin *float64, cos *float64, x *float64, n int) int
+
 // dotAVX512 returns Σ a_i b_i.
 //
 //go:noescape
@@ -133,6 +139,12 @@ func tanhAVX2(dst *float64, x *float64, n int) int
 //
 //go:noescape
 func softplusAVX2(dst *float64, x *float64, n int) int
+
+// sincosAVX2 computes a prefix of the n entries, up to the first vector with an
+// entry out of reach, and returns its length.
+//
+//go:noescape
+func sincosAVX2(sin *float64, cos *float64, x *float64, n int) int
 
 // dotAVX2 returns Σ a_i b_i.
 //

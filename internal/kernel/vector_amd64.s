@@ -346,31 +346,31 @@ loop7:
 	VDIVPD       Z4, Z6, Z4
 	VMULPD       Z4, Z4, Z5
 	VMULPD       Z5, Z5, Z6
-	VBROADCASTSD even4<>+0(SB), Z7
+	VBROADCASTSD even0<>+0(SB), Z7
 	VMULPD       Z7, Z6, Z7
-	VBROADCASTSD even3<>+0(SB), Z8
+	VBROADCASTSD even1<>+0(SB), Z8
 	VADDPD       Z8, Z7, Z7
 	VMULPD       Z6, Z7, Z7
 	VBROADCASTSD even2<>+0(SB), Z8
 	VADDPD       Z8, Z7, Z7
 	VMULPD       Z6, Z7, Z7
-	VBROADCASTSD even1<>+0(SB), Z8
+	VBROADCASTSD even3<>+0(SB), Z8
 	VADDPD       Z8, Z7, Z7
 	VMULPD       Z6, Z7, Z7
-	VBROADCASTSD even0<>+0(SB), Z8
+	VBROADCASTSD even4<>+0(SB), Z8
 	VADDPD       Z8, Z7, Z7
-	VBROADCASTSD odd4<>+0(SB), Z8
+	VBROADCASTSD odd0<>+0(SB), Z8
 	VMULPD       Z8, Z6, Z8
-	VBROADCASTSD odd3<>+0(SB), Z9
+	VBROADCASTSD odd1<>+0(SB), Z9
 	VADDPD       Z9, Z8, Z8
 	VMULPD       Z6, Z8, Z8
 	VBROADCASTSD odd2<>+0(SB), Z9
 	VADDPD       Z9, Z8, Z8
 	VMULPD       Z6, Z8, Z8
-	VBROADCASTSD odd1<>+0(SB), Z9
+	VBROADCASTSD odd3<>+0(SB), Z9
 	VADDPD       Z9, Z8, Z8
 	VMULPD       Z6, Z8, Z6
-	VBROADCASTSD odd0<>+0(SB), Z8
+	VBROADCASTSD odd4<>+0(SB), Z8
 	VADDPD       Z8, Z6, Z6
 	VMULPD       Z6, Z5, Z5
 	VADDPD       Z5, Z7, Z5
@@ -402,17 +402,17 @@ DATA negative<>+16(SB)/8, $0x8000000000000000
 DATA negative<>+24(SB)/8, $0x8000000000000000
 GLOBL negative<>(SB), RODATA|NOPTR, $32
 
-DATA even4<>+0(SB)/8, $0x3fa95f1c2fc6b647
-DATA even4<>+8(SB)/8, $0x3fa95f1c2fc6b647
-DATA even4<>+16(SB)/8, $0x3fa95f1c2fc6b647
-DATA even4<>+24(SB)/8, $0x3fa95f1c2fc6b647
-GLOBL even4<>(SB), RODATA|NOPTR, $32
+DATA even0<>+0(SB)/8, $0x3fa95f1c2fc6b647
+DATA even0<>+8(SB)/8, $0x3fa95f1c2fc6b647
+DATA even0<>+16(SB)/8, $0x3fa95f1c2fc6b647
+DATA even0<>+24(SB)/8, $0x3fa95f1c2fc6b647
+GLOBL even0<>(SB), RODATA|NOPTR, $32
 
-DATA even3<>+0(SB)/8, $0x3fb3aaa1b297b587
-DATA even3<>+8(SB)/8, $0x3fb3aaa1b297b587
-DATA even3<>+16(SB)/8, $0x3fb3aaa1b297b587
-DATA even3<>+24(SB)/8, $0x3fb3aaa1b297b587
-GLOBL even3<>(SB), RODATA|NOPTR, $32
+DATA even1<>+0(SB)/8, $0x3fb3aaa1b297b587
+DATA even1<>+8(SB)/8, $0x3fb3aaa1b297b587
+DATA even1<>+16(SB)/8, $0x3fb3aaa1b297b587
+DATA even1<>+24(SB)/8, $0x3fb3aaa1b297b587
+GLOBL even1<>(SB), RODATA|NOPTR, $32
 
 DATA even2<>+0(SB)/8, $0x3fbc71c4b02f3cee
 DATA even2<>+8(SB)/8, $0x3fbc71c4b02f3cee
@@ -420,29 +420,29 @@ DATA even2<>+16(SB)/8, $0x3fbc71c4b02f3cee
 DATA even2<>+24(SB)/8, $0x3fbc71c4b02f3cee
 GLOBL even2<>(SB), RODATA|NOPTR, $32
 
-DATA even1<>+0(SB)/8, $0x3fc99999998efd11
-DATA even1<>+8(SB)/8, $0x3fc99999998efd11
-DATA even1<>+16(SB)/8, $0x3fc99999998efd11
-DATA even1<>+24(SB)/8, $0x3fc99999998efd11
-GLOBL even1<>(SB), RODATA|NOPTR, $32
+DATA even3<>+0(SB)/8, $0x3fc99999998efd11
+DATA even3<>+8(SB)/8, $0x3fc99999998efd11
+DATA even3<>+16(SB)/8, $0x3fc99999998efd11
+DATA even3<>+24(SB)/8, $0x3fc99999998efd11
+GLOBL even3<>(SB), RODATA|NOPTR, $32
 
-DATA even0<>+0(SB)/8, $0x3ff0000000000000
-DATA even0<>+8(SB)/8, $0x3ff0000000000000
-DATA even0<>+16(SB)/8, $0x3ff0000000000000
-DATA even0<>+24(SB)/8, $0x3ff0000000000000
-GLOBL even0<>(SB), RODATA|NOPTR, $32
+DATA even4<>+0(SB)/8, $0x3ff0000000000000
+DATA even4<>+8(SB)/8, $0x3ff0000000000000
+DATA even4<>+16(SB)/8, $0x3ff0000000000000
+DATA even4<>+24(SB)/8, $0x3ff0000000000000
+GLOBL even4<>(SB), RODATA|NOPTR, $32
 
-DATA odd4<>+0(SB)/8, $0x3fb6afb83c90fd1d
-DATA odd4<>+8(SB)/8, $0x3fb6afb83c90fd1d
-DATA odd4<>+16(SB)/8, $0x3fb6afb83c90fd1d
-DATA odd4<>+24(SB)/8, $0x3fb6afb83c90fd1d
-GLOBL odd4<>(SB), RODATA|NOPTR, $32
+DATA odd0<>+0(SB)/8, $0x3fb6afb83c90fd1d
+DATA odd0<>+8(SB)/8, $0x3fb6afb83c90fd1d
+DATA odd0<>+16(SB)/8, $0x3fb6afb83c90fd1d
+DATA odd0<>+24(SB)/8, $0x3fb6afb83c90fd1d
+GLOBL odd0<>(SB), RODATA|NOPTR, $32
 
-DATA odd3<>+0(SB)/8, $0x3fb1636d9a1d6f02
-DATA odd3<>+8(SB)/8, $0x3fb1636d9a1d6f02
-DATA odd3<>+16(SB)/8, $0x3fb1636d9a1d6f02
-DATA odd3<>+24(SB)/8, $0x3fb1636d9a1d6f02
-GLOBL odd3<>(SB), RODATA|NOPTR, $32
+DATA odd1<>+0(SB)/8, $0x3fb1636d9a1d6f02
+DATA odd1<>+8(SB)/8, $0x3fb1636d9a1d6f02
+DATA odd1<>+16(SB)/8, $0x3fb1636d9a1d6f02
+DATA odd1<>+24(SB)/8, $0x3fb1636d9a1d6f02
+GLOBL odd1<>(SB), RODATA|NOPTR, $32
 
 DATA odd2<>+0(SB)/8, $0x3fb746240585d6ca
 DATA odd2<>+8(SB)/8, $0x3fb746240585d6ca
@@ -450,23 +450,253 @@ DATA odd2<>+16(SB)/8, $0x3fb746240585d6ca
 DATA odd2<>+24(SB)/8, $0x3fb746240585d6ca
 GLOBL odd2<>(SB), RODATA|NOPTR, $32
 
-DATA odd1<>+0(SB)/8, $0x3fc249249769e890
-DATA odd1<>+8(SB)/8, $0x3fc249249769e890
-DATA odd1<>+16(SB)/8, $0x3fc249249769e890
-DATA odd1<>+24(SB)/8, $0x3fc249249769e890
-GLOBL odd1<>(SB), RODATA|NOPTR, $32
+DATA odd3<>+0(SB)/8, $0x3fc249249769e890
+DATA odd3<>+8(SB)/8, $0x3fc249249769e890
+DATA odd3<>+16(SB)/8, $0x3fc249249769e890
+DATA odd3<>+24(SB)/8, $0x3fc249249769e890
+GLOBL odd3<>(SB), RODATA|NOPTR, $32
 
-DATA odd0<>+0(SB)/8, $0x3fd555555555591b
-DATA odd0<>+8(SB)/8, $0x3fd555555555591b
-DATA odd0<>+16(SB)/8, $0x3fd555555555591b
-DATA odd0<>+24(SB)/8, $0x3fd555555555591b
-GLOBL odd0<>(SB), RODATA|NOPTR, $32
+DATA odd4<>+0(SB)/8, $0x3fd555555555591b
+DATA odd4<>+8(SB)/8, $0x3fd555555555591b
+DATA odd4<>+16(SB)/8, $0x3fd555555555591b
+DATA odd4<>+24(SB)/8, $0x3fd555555555591b
+GLOBL odd4<>(SB), RODATA|NOPTR, $32
 
 DATA half<>+0(SB)/8, $0x3fe0000000000000
 DATA half<>+8(SB)/8, $0x3fe0000000000000
 DATA half<>+16(SB)/8, $0x3fe0000000000000
 DATA half<>+24(SB)/8, $0x3fe0000000000000
 GLOBL half<>(SB), RODATA|NOPTR, $32
+
+// func sincosAVX512(sin *float64, cos *float64, x *float64, n int) int
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·sincosAVX512(SB), NOSPLIT, $0-40
+	MOVQ         sin+0(FP), AX
+	MOVQ         cos+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         n+24(FP), BX
+	XORQ         SI, SI
+	VBROADCASTSD positive<>+0(SB), Z0
+	VBROADCASTSD sincosReach<>+0(SB), Z1
+	SUBQ         $0x00000008, BX
+
+loop9:
+	CMPQ         SI, BX
+	JGT          done10
+	VMOVUPD      (DX)(SI*8), Z2
+	VANDPD       Z0, Z2, Z3
+	VCMPPD       $0x12, Z1, Z3, K1
+	KMOVB        K1, DI
+	CMPL         DI, $0x000000ff
+	JNE          sincosOut
+	VBROADCASTSD positive<>+0(SB), Z3
+	VANDPD       Z3, Z2, Z3
+	VBROADCASTSD shift<>+0(SB), Z4
+	VBROADCASTSD fourByPi<>+0(SB), Z5
+	VMULPD       Z5, Z3, Z5
+	VRNDSCALEPD  $0x03, Z5, Z5
+	VADDPD       Z4, Z5, Z5
+	VBROADCASTSD bit<>+0(SB), Z6
+	VANDPD       Z6, Z5, Z7
+	VPADDQ       Z7, Z5, Z5
+	VSUBPD       Z4, Z5, Z4
+	VBROADCASTSD quarter1<>+0(SB), Z7
+	VMULPD       Z7, Z4, Z7
+	VSUBPD       Z7, Z3, Z3
+	VBROADCASTSD quarter2<>+0(SB), Z7
+	VMULPD       Z7, Z4, Z7
+	VSUBPD       Z7, Z3, Z3
+	VBROADCASTSD quarter3<>+0(SB), Z7
+	VMULPD       Z7, Z4, Z4
+	VSUBPD       Z4, Z3, Z3
+	VMULPD       Z3, Z3, Z4
+	VBROADCASTSD cos0<>+0(SB), Z7
+	VMULPD       Z7, Z4, Z7
+	VBROADCASTSD cos1<>+0(SB), Z8
+	VADDPD       Z8, Z7, Z7
+	VMULPD       Z4, Z7, Z7
+	VBROADCASTSD cos2<>+0(SB), Z8
+	VADDPD       Z8, Z7, Z7
+	VMULPD       Z4, Z7, Z7
+	VBROADCASTSD cos3<>+0(SB), Z8
+	VADDPD       Z8, Z7, Z7
+	VMULPD       Z4, Z7, Z7
+	VBROADCASTSD cos4<>+0(SB), Z8
+	VADDPD       Z8, Z7, Z7
+	VMULPD       Z4, Z7, Z7
+	VBROADCASTSD cos5<>+0(SB), Z8
+	VADDPD       Z8, Z7, Z7
+	VMOVUPD      ones<>+0(SB), Z8
+	VBROADCASTSD half<>+0(SB), Z9
+	VMULPD       Z9, Z4, Z9
+	VSUBPD       Z9, Z8, Z8
+	VMULPD       Z4, Z4, Z9
+	VMULPD       Z7, Z9, Z7
+	VADDPD       Z7, Z8, Z7
+	VBROADCASTSD sin0<>+0(SB), Z8
+	VMULPD       Z8, Z4, Z8
+	VBROADCASTSD sin1<>+0(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z4, Z8, Z8
+	VBROADCASTSD sin2<>+0(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z4, Z8, Z8
+	VBROADCASTSD sin3<>+0(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z4, Z8, Z8
+	VBROADCASTSD sin4<>+0(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z4, Z8, Z8
+	VBROADCASTSD sin5<>+0(SB), Z9
+	VADDPD       Z9, Z8, Z8
+	VMULPD       Z4, Z3, Z4
+	VMULPD       Z8, Z4, Z4
+	VADDPD       Z4, Z3, Z3
+	VBROADCASTSD negative<>+0(SB), Z8
+	VPSRLQ       $0x01, Z5, Z4
+	VANDPD       Z6, Z4, Z4
+	VXORPD       Z6, Z6, Z6
+	VPSUBQ       Z4, Z6, Z6
+	VXORPD       Z7, Z3, Z9
+	VANDPD       Z6, Z9, Z6
+	VPSLLQ       $0x3d, Z5, Z5
+	VPSLLQ       $0x3f, Z4, Z4
+	VXORPD       Z6, Z3, Z3
+	VXORPD       Z2, Z5, Z2
+	VANDPD       Z8, Z2, Z2
+	VXORPD       Z2, Z3, Z2
+	VXORPD       Z6, Z7, Z3
+	VXORPD       Z4, Z5, Z4
+	VANDPD       Z8, Z4, Z4
+	VXORPD       Z4, Z3, Z3
+	VMOVUPD      Z2, (AX)(SI*8)
+	VMOVUPD      Z3, (CX)(SI*8)
+	ADDQ         $0x00000008, SI
+	JMP          loop9
+
+done10:
+sincosOut:
+	MOVQ SI, ret+32(FP)
+	VZEROUPPER
+	RET
+
+DATA sincosReach<>+0(SB)/8, $0x41bfffffff000000
+DATA sincosReach<>+8(SB)/8, $0x41bfffffff000000
+DATA sincosReach<>+16(SB)/8, $0x41bfffffff000000
+DATA sincosReach<>+24(SB)/8, $0x41bfffffff000000
+GLOBL sincosReach<>(SB), RODATA|NOPTR, $32
+
+DATA fourByPi<>+0(SB)/8, $0x3ff45f306dc9c883
+DATA fourByPi<>+8(SB)/8, $0x3ff45f306dc9c883
+DATA fourByPi<>+16(SB)/8, $0x3ff45f306dc9c883
+DATA fourByPi<>+24(SB)/8, $0x3ff45f306dc9c883
+GLOBL fourByPi<>(SB), RODATA|NOPTR, $32
+
+DATA bit<>+0(SB)/8, $0x0000000000000001
+DATA bit<>+8(SB)/8, $0x0000000000000001
+DATA bit<>+16(SB)/8, $0x0000000000000001
+DATA bit<>+24(SB)/8, $0x0000000000000001
+GLOBL bit<>(SB), RODATA|NOPTR, $32
+
+DATA quarter1<>+0(SB)/8, $0x3fe921fb40000000
+DATA quarter1<>+8(SB)/8, $0x3fe921fb40000000
+DATA quarter1<>+16(SB)/8, $0x3fe921fb40000000
+DATA quarter1<>+24(SB)/8, $0x3fe921fb40000000
+GLOBL quarter1<>(SB), RODATA|NOPTR, $32
+
+DATA quarter2<>+0(SB)/8, $0x3e64442d00000000
+DATA quarter2<>+8(SB)/8, $0x3e64442d00000000
+DATA quarter2<>+16(SB)/8, $0x3e64442d00000000
+DATA quarter2<>+24(SB)/8, $0x3e64442d00000000
+GLOBL quarter2<>(SB), RODATA|NOPTR, $32
+
+DATA quarter3<>+0(SB)/8, $0x3ce8469898cc5170
+DATA quarter3<>+8(SB)/8, $0x3ce8469898cc5170
+DATA quarter3<>+16(SB)/8, $0x3ce8469898cc5170
+DATA quarter3<>+24(SB)/8, $0x3ce8469898cc5170
+GLOBL quarter3<>(SB), RODATA|NOPTR, $32
+
+DATA cos0<>+0(SB)/8, $0xbda8fa49a0861a9b
+DATA cos0<>+8(SB)/8, $0xbda8fa49a0861a9b
+DATA cos0<>+16(SB)/8, $0xbda8fa49a0861a9b
+DATA cos0<>+24(SB)/8, $0xbda8fa49a0861a9b
+GLOBL cos0<>(SB), RODATA|NOPTR, $32
+
+DATA cos1<>+0(SB)/8, $0x3e21ee9d7b4e3f05
+DATA cos1<>+8(SB)/8, $0x3e21ee9d7b4e3f05
+DATA cos1<>+16(SB)/8, $0x3e21ee9d7b4e3f05
+DATA cos1<>+24(SB)/8, $0x3e21ee9d7b4e3f05
+GLOBL cos1<>(SB), RODATA|NOPTR, $32
+
+DATA cos2<>+0(SB)/8, $0xbe927e4f7eac4bc6
+DATA cos2<>+8(SB)/8, $0xbe927e4f7eac4bc6
+DATA cos2<>+16(SB)/8, $0xbe927e4f7eac4bc6
+DATA cos2<>+24(SB)/8, $0xbe927e4f7eac4bc6
+GLOBL cos2<>(SB), RODATA|NOPTR, $32
+
+DATA cos3<>+0(SB)/8, $0x3efa01a019c844f5
+DATA cos3<>+8(SB)/8, $0x3efa01a019c844f5
+DATA cos3<>+16(SB)/8, $0x3efa01a019c844f5
+DATA cos3<>+24(SB)/8, $0x3efa01a019c844f5
+GLOBL cos3<>(SB), RODATA|NOPTR, $32
+
+DATA cos4<>+0(SB)/8, $0xbf56c16c16c14f91
+DATA cos4<>+8(SB)/8, $0xbf56c16c16c14f91
+DATA cos4<>+16(SB)/8, $0xbf56c16c16c14f91
+DATA cos4<>+24(SB)/8, $0xbf56c16c16c14f91
+GLOBL cos4<>(SB), RODATA|NOPTR, $32
+
+DATA cos5<>+0(SB)/8, $0x3fa555555555554b
+DATA cos5<>+8(SB)/8, $0x3fa555555555554b
+DATA cos5<>+16(SB)/8, $0x3fa555555555554b
+DATA cos5<>+24(SB)/8, $0x3fa555555555554b
+GLOBL cos5<>(SB), RODATA|NOPTR, $32
+
+DATA ones<>+0(SB)/8, $0x3ff0000000000000
+DATA ones<>+8(SB)/8, $0x3ff0000000000000
+DATA ones<>+16(SB)/8, $0x3ff0000000000000
+DATA ones<>+24(SB)/8, $0x3ff0000000000000
+DATA ones<>+32(SB)/8, $0x3ff0000000000000
+DATA ones<>+40(SB)/8, $0x3ff0000000000000
+DATA ones<>+48(SB)/8, $0x3ff0000000000000
+DATA ones<>+56(SB)/8, $0x3ff0000000000000
+GLOBL ones<>(SB), RODATA|NOPTR, $64
+
+DATA sin0<>+0(SB)/8, $0x3de5d8fd1fd19ccd
+DATA sin0<>+8(SB)/8, $0x3de5d8fd1fd19ccd
+DATA sin0<>+16(SB)/8, $0x3de5d8fd1fd19ccd
+DATA sin0<>+24(SB)/8, $0x3de5d8fd1fd19ccd
+GLOBL sin0<>(SB), RODATA|NOPTR, $32
+
+DATA sin1<>+0(SB)/8, $0xbe5ae5e5a9291f5d
+DATA sin1<>+8(SB)/8, $0xbe5ae5e5a9291f5d
+DATA sin1<>+16(SB)/8, $0xbe5ae5e5a9291f5d
+DATA sin1<>+24(SB)/8, $0xbe5ae5e5a9291f5d
+GLOBL sin1<>(SB), RODATA|NOPTR, $32
+
+DATA sin2<>+0(SB)/8, $0x3ec71de3567d48a1
+DATA sin2<>+8(SB)/8, $0x3ec71de3567d48a1
+DATA sin2<>+16(SB)/8, $0x3ec71de3567d48a1
+DATA sin2<>+24(SB)/8, $0x3ec71de3567d48a1
+GLOBL sin2<>(SB), RODATA|NOPTR, $32
+
+DATA sin3<>+0(SB)/8, $0xbf2a01a019bfdf03
+DATA sin3<>+8(SB)/8, $0xbf2a01a019bfdf03
+DATA sin3<>+16(SB)/8, $0xbf2a01a019bfdf03
+DATA sin3<>+24(SB)/8, $0xbf2a01a019bfdf03
+GLOBL sin3<>(SB), RODATA|NOPTR, $32
+
+DATA sin4<>+0(SB)/8, $0x3f8111111110f7d0
+DATA sin4<>+8(SB)/8, $0x3f8111111110f7d0
+DATA sin4<>+16(SB)/8, $0x3f8111111110f7d0
+DATA sin4<>+24(SB)/8, $0x3f8111111110f7d0
+GLOBL sin4<>(SB), RODATA|NOPTR, $32
+
+DATA sin5<>+0(SB)/8, $0xbfc5555555555548
+DATA sin5<>+8(SB)/8, $0xbfc5555555555548
+DATA sin5<>+16(SB)/8, $0xbfc5555555555548
+DATA sin5<>+24(SB)/8, $0xbfc5555555555548
+GLOBL sin5<>(SB), RODATA|NOPTR, $32
 
 // func dotAVX512(a *float64, b *float64, n int) float64
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, SSE2
@@ -479,9 +709,9 @@ TEXT ·dotAVX512(SB), NOSPLIT, $0-32
 	VXORPD Z2, Z2, Z2
 	VXORPD Z3, Z3, Z3
 
-loop9:
+loop11:
 	CMPQ        DX, $0x00000020
-	JLT         done10
+	JLT         done12
 	VMOVUPD     (AX), Z4
 	VFMADD231PD (CX), Z4, Z0
 	VMOVUPD     64(AX), Z4
@@ -493,20 +723,20 @@ loop9:
 	ADDQ        $0x00000100, AX
 	ADDQ        $0x00000100, CX
 	SUBQ        $0x00000020, DX
-	JMP         loop9
+	JMP         loop11
 
-done10:
-loop11:
+done12:
+loop13:
 	CMPQ        DX, $0x00000008
-	JLT         done12
+	JLT         done14
 	VMOVUPD     (AX), Z4
 	VFMADD231PD (CX), Z4, Z0
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, CX
 	SUBQ        $0x00000008, DX
-	JMP         loop11
+	JMP         loop13
 
-done12:
+done14:
 	MOVQ          $0x000000ff, BX
 	BZHIQ         DX, BX, BX
 	KMOVB         BX, K1
@@ -536,9 +766,9 @@ TEXT ·sumAVX512(SB), NOSPLIT, $0-24
 	VXORPD Z2, Z2, Z2
 	VXORPD Z3, Z3, Z3
 
-loop13:
+loop15:
 	CMPQ    CX, $0x00000020
-	JLT     done14
+	JLT     done16
 	VMOVUPD (AX), Z4
 	VADDPD  Z4, Z0, Z0
 	VMOVUPD 64(AX), Z4
@@ -549,19 +779,19 @@ loop13:
 	VADDPD  Z4, Z3, Z3
 	ADDQ    $0x00000100, AX
 	SUBQ    $0x00000020, CX
-	JMP     loop13
+	JMP     loop15
 
-done14:
-loop15:
+done16:
+loop17:
 	CMPQ    CX, $0x00000008
-	JLT     done16
+	JLT     done18
 	VMOVUPD (AX), Z4
 	VADDPD  Z4, Z0, Z0
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000008, CX
-	JMP     loop15
+	JMP     loop17
 
-done16:
+done18:
 	MOVQ          $0x000000ff, DX
 	BZHIQ         CX, DX, DX
 	KMOVB         DX, K1
@@ -588,18 +818,18 @@ TEXT ·axpyAVX512(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 	VBROADCASTSD alpha+8(FP), Z0
 
-loop17:
+loop19:
 	CMPQ    DX, $0x00000008
-	JLT     done18
+	JLT     done20
 	VMULPD  (CX), Z0, Z1
 	VADDPD  (AX), Z1, Z1
 	VMOVUPD Z1, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000008, DX
-	JMP     loop17
+	JMP     loop19
 
-done18:
+done20:
 	VZEROUPPER
 	RET
 
@@ -610,18 +840,18 @@ TEXT ·mulAVX512(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop19:
+loop21:
 	CMPQ    DX, $0x00000008
-	JLT     done20
+	JLT     done22
 	VMOVUPD (AX), Z0
 	VMULPD  (CX), Z0, Z0
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000008, DX
-	JMP     loop19
+	JMP     loop21
 
-done20:
+done22:
 	VZEROUPPER
 	RET
 
@@ -633,9 +863,9 @@ TEXT ·mulComplementAVX512(SB), NOSPLIT, $0-24
 	MOVQ    n+16(FP), DX
 	VMOVUPD ones<>+0(SB), Z0
 
-loop21:
+loop23:
 	CMPQ    DX, $0x00000008
-	JLT     done22
+	JLT     done24
 	VMOVUPD (CX), Z1
 	VSUBPD  Z1, Z0, Z2
 	VMULPD  Z1, Z2, Z1
@@ -643,21 +873,11 @@ loop21:
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000008, DX
-	JMP     loop21
+	JMP     loop23
 
-done22:
+done24:
 	VZEROUPPER
 	RET
-
-DATA ones<>+0(SB)/8, $0x3ff0000000000000
-DATA ones<>+8(SB)/8, $0x3ff0000000000000
-DATA ones<>+16(SB)/8, $0x3ff0000000000000
-DATA ones<>+24(SB)/8, $0x3ff0000000000000
-DATA ones<>+32(SB)/8, $0x3ff0000000000000
-DATA ones<>+40(SB)/8, $0x3ff0000000000000
-DATA ones<>+48(SB)/8, $0x3ff0000000000000
-DATA ones<>+56(SB)/8, $0x3ff0000000000000
-GLOBL ones<>(SB), RODATA|NOPTR, $64
 
 // func addSquaresAVX512(dst *float64, x *float64, d int, n int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
@@ -668,9 +888,9 @@ TEXT ·addSquaresAVX512(SB), NOSPLIT, $0-32
 	MOVQ n+24(FP), BX
 	SHLQ $0x03, DX
 
-loop23:
+loop25:
 	CMPQ    BX, $0x00000020
-	JLT     done24
+	JLT     done26
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	VMOVUPD 128(AX), Z2
@@ -678,7 +898,7 @@ loop23:
 	MOVQ    d+16(FP), DI
 	MOVQ    CX, SI
 
-loop25:
+loop27:
 	VMOVUPD (SI), Z4
 	VMULPD  Z4, Z4, Z4
 	VADDPD  Z4, Z0, Z0
@@ -693,7 +913,7 @@ loop25:
 	VADDPD  Z4, Z3, Z3
 	ADDQ    DX, SI
 	DECQ    DI
-	JNZ     loop25
+	JNZ     loop27
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	VMOVUPD Z2, 128(AX)
@@ -701,32 +921,32 @@ loop25:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x00000020, BX
-	JMP     loop23
+	JMP     loop25
 
-done24:
-loop26:
+done26:
+loop28:
 	CMPQ    BX, $0x00000008
-	JLT     done27
+	JLT     done29
 	VMOVUPD (AX), Z0
 	MOVQ    d+16(FP), DI
 	MOVQ    CX, SI
 
-loop28:
+loop30:
 	VMOVUPD (SI), Z1
 	VMULPD  Z1, Z1, Z1
 	VADDPD  Z1, Z0, Z0
 	ADDQ    DX, SI
 	DECQ    DI
-	JNZ     loop28
+	JNZ     loop30
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000008, BX
-	JMP     loop26
+	JMP     loop28
 
-done27:
+done29:
 	TESTQ     BX, BX
-	JZ        none29
+	JZ        none31
 	MOVQ      $0x000000ff, SI
 	BZHIQ     BX, SI, SI
 	KMOVB     SI, K1
@@ -734,19 +954,19 @@ done27:
 	MOVQ      d+16(FP), DI
 	MOVQ      CX, SI
 
-loop30:
+loop32:
 	VMOVUPD.Z (SI), K1, Z1
 	VMULPD    Z1, Z1, Z1
 	VADDPD    Z1, Z0, Z0
 	ADDQ      DX, SI
 	DECQ      DI
-	JNZ       loop30
+	JNZ       loop32
 	VMOVUPD   Z0, K1, (AX)
 	ADDQ      $0x00000040, AX
 	ADDQ      $0x00000040, CX
 	SUBQ      $0x00000008, BX
 
-none29:
+none31:
 	VZEROUPPER
 	RET
 
@@ -762,9 +982,9 @@ TEXT ·combineAVX512(SB), NOSPLIT, $0-56
 	SHLQ $0x03, DX
 	SHLQ $0x03, SI
 
-loop31:
+loop33:
 	CMPQ         DI, $0x00000020
-	JLT          done32
+	JLT          done34
 	VBROADCASTSD c+8(FP), Z0
 	VBROADCASTSD c+8(FP), Z1
 	VBROADCASTSD c+8(FP), Z2
@@ -776,13 +996,13 @@ loop31:
 	ANDQ         $0x03, R11
 	SHRQ         $0x02, R10
 	CMPQ         R11, $0x01
-	JLT          fours36
-	JEQ          one33
+	JLT          fours38
+	JEQ          one35
 	CMPQ         R11, $0x02
-	JEQ          two34
-	JMP          three35
+	JEQ          two36
+	JMP          three37
 
-one33:
+one35:
 	VBROADCASTSD (R8), Z4
 	VMOVUPD      (R9), Z5
 	VMULPD       Z5, Z4, Z5
@@ -798,9 +1018,9 @@ one33:
 	VADDPD       Z6, Z1, Z1
 	VADDPD       Z7, Z2, Z2
 	VADDPD       Z4, Z3, Z3
-	JMP          fours36
+	JMP          fours38
 
-two34:
+two36:
 	VBROADCASTSD (R8), Z4
 	VMOVUPD      (R9), Z5
 	VMULPD       Z5, Z4, Z5
@@ -831,9 +1051,9 @@ two34:
 	VADDPD       Z11, Z2, Z2
 	VADDPD       Z4, Z3, Z3
 	VADDPD       Z8, Z3, Z3
-	JMP          fours36
+	JMP          fours38
 
-three35:
+three37:
 	VBROADCASTSD (R8), Z4
 	VMOVUPD      (R9), Z5
 	VMULPD       Z5, Z4, Z5
@@ -880,11 +1100,11 @@ three35:
 	VADDPD       Z12, Z8, Z8
 	VADDPD       Z8, Z3, Z3
 
-fours36:
+fours38:
 	TESTQ R10, R10
-	JZ    done37
+	JZ    done39
 
-loop38:
+loop40:
 	VBROADCASTSD (R8), Z4
 	VMOVUPD      (R9), Z5
 	VMULPD       Z5, Z4, Z5
@@ -946,9 +1166,9 @@ loop38:
 	VADDPD       Z8, Z4, Z4
 	VADDPD       Z4, Z3, Z3
 	DECQ         R10
-	JNZ          loop38
+	JNZ          loop40
 
-done37:
+done39:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	VMOVUPD Z2, 128(AX)
@@ -956,12 +1176,12 @@ done37:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, BX
 	SUBQ    $0x00000020, DI
-	JMP     loop31
+	JMP     loop33
 
-done32:
-loop39:
+done34:
+loop41:
 	CMPQ         DI, $0x00000008
-	JLT          done40
+	JLT          done42
 	VBROADCASTSD c+8(FP), Z0
 	MOVQ         CX, R8
 	MOVQ         BX, R9
@@ -970,22 +1190,22 @@ loop39:
 	ANDQ         $0x03, R11
 	SHRQ         $0x02, R10
 	CMPQ         R11, $0x01
-	JLT          fours44
-	JEQ          one41
+	JLT          fours46
+	JEQ          one43
 	CMPQ         R11, $0x02
-	JEQ          two42
-	JMP          three43
+	JEQ          two44
+	JMP          three45
 
-one41:
+one43:
 	VBROADCASTSD (R8), Z1
 	VMOVUPD      (R9), Z2
 	VMULPD       Z2, Z1, Z1
 	ADDQ         DX, R8
 	ADDQ         SI, R9
 	VADDPD       Z1, Z0, Z0
-	JMP          fours44
+	JMP          fours46
 
-two42:
+two44:
 	VBROADCASTSD (R8), Z1
 	VMOVUPD      (R9), Z2
 	VMULPD       Z2, Z1, Z1
@@ -998,9 +1218,9 @@ two42:
 	ADDQ         SI, R9
 	VADDPD       Z1, Z0, Z0
 	VADDPD       Z2, Z0, Z0
-	JMP          fours44
+	JMP          fours46
 
-three43:
+three45:
 	VBROADCASTSD (R8), Z1
 	VMOVUPD      (R9), Z2
 	VMULPD       Z2, Z1, Z1
@@ -1020,11 +1240,11 @@ three43:
 	VADDPD       Z3, Z2, Z2
 	VADDPD       Z2, Z0, Z0
 
-fours44:
+fours46:
 	TESTQ R10, R10
-	JZ    done45
+	JZ    done47
 
-loop46:
+loop48:
 	VBROADCASTSD (R8), Z1
 	VMOVUPD      (R9), Z2
 	VMULPD       Z2, Z1, Z1
@@ -1050,18 +1270,18 @@ loop46:
 	VADDPD       Z2, Z1, Z1
 	VADDPD       Z1, Z0, Z0
 	DECQ         R10
-	JNZ          loop46
+	JNZ          loop48
 
-done45:
+done47:
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x00000008, DI
-	JMP     loop39
+	JMP     loop41
 
-done40:
+done42:
 	TESTQ        DI, DI
-	JZ           none47
+	JZ           none49
 	MOVQ         $0x000000ff, R8
 	BZHIQ        DI, R8, R8
 	KMOVB        R8, K1
@@ -1072,22 +1292,22 @@ done40:
 	ANDQ         $0x03, R10
 	SHRQ         $0x02, R9
 	CMPQ         R10, $0x01
-	JLT          fours51
-	JEQ          one48
+	JLT          fours53
+	JEQ          one50
 	CMPQ         R10, $0x02
-	JEQ          two49
-	JMP          three50
+	JEQ          two51
+	JMP          three52
 
-one48:
+one50:
 	VBROADCASTSD (CX), Z1
 	VMOVUPD.Z    (R8), K1, Z2
 	VMULPD       Z2, Z1, Z1
 	ADDQ         DX, CX
 	ADDQ         SI, R8
 	VADDPD       Z1, Z0, Z0
-	JMP          fours51
+	JMP          fours53
 
-two49:
+two51:
 	VBROADCASTSD (CX), Z1
 	VMOVUPD.Z    (R8), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -1100,9 +1320,9 @@ two49:
 	ADDQ         SI, R8
 	VADDPD       Z1, Z0, Z0
 	VADDPD       Z2, Z0, Z0
-	JMP          fours51
+	JMP          fours53
 
-three50:
+three52:
 	VBROADCASTSD (CX), Z1
 	VMOVUPD.Z    (R8), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -1122,11 +1342,11 @@ three50:
 	VADDPD       Z3, Z2, Z2
 	VADDPD       Z2, Z0, Z0
 
-fours51:
+fours53:
 	TESTQ R9, R9
-	JZ    done52
+	JZ    done54
 
-loop53:
+loop55:
 	VBROADCASTSD (CX), Z1
 	VMOVUPD.Z    (R8), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -1152,15 +1372,15 @@ loop53:
 	VADDPD       Z2, Z1, Z1
 	VADDPD       Z1, Z0, Z0
 	DECQ         R9
-	JNZ          loop53
+	JNZ          loop55
 
-done52:
+done54:
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, BX
 	SUBQ    $0x00000008, DI
 
-none47:
+none49:
 	VZEROUPPER
 	RET
 
@@ -1174,9 +1394,9 @@ TEXT ·bilinearAVX512(SB), NOSPLIT, $0-80
 	MOVQ n+8(FP), SI
 	SHLQ $0x03, SI
 
-loop54:
+loop56:
 	CMPQ    BX, $0x00000010
-	JLT     done55
+	JLT     done57
 	MOVQ    stride+64(FP), DI
 	SHLQ    $0x03, DI
 	MOVQ    w+48(FP), R8
@@ -1203,7 +1423,7 @@ loop54:
 	MOVQ    h+24(FP), R13
 	MOVQ    CX, R12
 
-loop56:
+loop58:
 	VBROADCASTSD (R8)(R9*1), Z8
 	VBROADCASTSD (R8)(R9*1), Z9
 	VBROADCASTSD (R10)(R9*1), Z10
@@ -1215,7 +1435,7 @@ loop56:
 	MOVQ         d+40(FP), R15
 	MOVQ         DX, R14
 
-loop57:
+loop59:
 	VMOVUPD      (R14), Z16
 	VMOVUPD      64(R14), Z17
 	VBROADCASTSD (R8), Z18
@@ -1236,7 +1456,7 @@ loop57:
 	ADDQ         $0x08, DI
 	ADDQ         SI, R14
 	DECQ         R15
-	JNZ          loop57
+	JNZ          loop59
 	VMOVUPD      (R12), Z16
 	VFMADD231PD  Z16, Z8, Z0
 	VFMADD231PD  Z16, Z10, Z2
@@ -1253,7 +1473,7 @@ loop57:
 	SUBQ         R14, R9
 	ADDQ         $0x08, R9
 	DECQ         R13
-	JNZ          loop56
+	JNZ          loop58
 	MOVQ         count+72(FP), DI
 	MOVQ         AX, R8
 	LEAQ         (R8)(SI*1), R9
@@ -1293,12 +1513,12 @@ loop57:
 	ADDQ         $0x00000080, DX
 	ADDQ         $0x00000080, CX
 	SUBQ         $0x00000010, BX
-	JMP          loop54
+	JMP          loop56
 
-done55:
-loop58:
+done57:
+loop60:
 	CMPQ    BX, $0x00000008
-	JLT     done59
+	JLT     done61
 	MOVQ    stride+64(FP), DI
 	SHLQ    $0x03, DI
 	MOVQ    w+48(FP), R8
@@ -1321,7 +1541,7 @@ loop58:
 	MOVQ    h+24(FP), R13
 	MOVQ    CX, R12
 
-loop60:
+loop62:
 	VBROADCASTSD (R8)(R9*1), Z4
 	VBROADCASTSD (R10)(R9*1), Z5
 	VBROADCASTSD (R11)(R9*1), Z6
@@ -1329,7 +1549,7 @@ loop60:
 	MOVQ         d+40(FP), R15
 	MOVQ         DX, R14
 
-loop61:
+loop63:
 	VMOVUPD      (R14), Z8
 	VBROADCASTSD (R8), Z9
 	VFMADD231PD  Z8, Z9, Z4
@@ -1345,7 +1565,7 @@ loop61:
 	ADDQ         $0x08, DI
 	ADDQ         SI, R14
 	DECQ         R15
-	JNZ          loop61
+	JNZ          loop63
 	VMOVUPD      (R12), Z8
 	VFMADD231PD  Z8, Z4, Z0
 	VFMADD231PD  Z8, Z5, Z1
@@ -1357,7 +1577,7 @@ loop61:
 	SUBQ         R14, R9
 	ADDQ         $0x08, R9
 	DECQ         R13
-	JNZ          loop60
+	JNZ          loop62
 	MOVQ         count+72(FP), DI
 	MOVQ         AX, R8
 	LEAQ         (R8)(SI*1), R9
@@ -1385,11 +1605,11 @@ loop61:
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000008, BX
-	JMP          loop58
+	JMP          loop60
 
-done59:
+done61:
 	TESTQ   BX, BX
-	JZ      none62
+	JZ      none64
 	MOVQ    $0x000000ff, DI
 	BZHIQ   BX, DI, DI
 	KMOVB   DI, K1
@@ -1415,7 +1635,7 @@ done59:
 	MOVQ    h+24(FP), R13
 	MOVQ    CX, R12
 
-loop63:
+loop65:
 	VBROADCASTSD (R8)(R9*1), Z4
 	VBROADCASTSD (R10)(R9*1), Z5
 	VBROADCASTSD (R11)(R9*1), Z6
@@ -1423,7 +1643,7 @@ loop63:
 	MOVQ         d+40(FP), R15
 	MOVQ         DX, R14
 
-loop64:
+loop66:
 	VMOVUPD.Z    (R14), K1, Z8
 	VBROADCASTSD (R8), Z9
 	VFMADD231PD  Z8, Z9, Z4
@@ -1439,7 +1659,7 @@ loop64:
 	ADDQ         $0x08, DI
 	ADDQ         SI, R14
 	DECQ         R15
-	JNZ          loop64
+	JNZ          loop66
 	VMOVUPD.Z    (R12), K1, Z8
 	VFMADD231PD  Z8, Z4, Z0
 	VFMADD231PD  Z8, Z5, Z1
@@ -1451,7 +1671,7 @@ loop64:
 	SUBQ         R14, R9
 	ADDQ         $0x08, R9
 	DECQ         R13
-	JNZ          loop63
+	JNZ          loop65
 	MOVQ         count+72(FP), DI
 	MOVQ         AX, R8
 	LEAQ         (R8)(SI*1), R9
@@ -1480,7 +1700,7 @@ loop64:
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000008, BX
 
-none62:
+none64:
 	VZEROUPPER
 	RET
 
@@ -1495,14 +1715,14 @@ TEXT ·mulPairsAVX512(SB), NOSPLIT, $0-48
 	SHLQ $0x03, BX
 	XORQ SI, SI
 
-loop65:
+loop67:
 	MOVQ  pairs+32(FP), DI
 	MOVQ  SI, R8
 	IMULQ CX, R8
 	ADDQ  AX, R8
 	XORQ  R9, R9
 
-loop67:
+loop69:
 	MOVLQSX    (DI)(R9*8), R10
 	MOVLQSX    4(DI)(R9*8), R11
 	IMULQ      BX, R10
@@ -1611,23 +1831,23 @@ loop67:
 	MOVQ       count+40(FP), R10
 	SUBQ       $0x00000008, R10
 	CMPQ       R9, R10
-	JGE        done68
+	JGE        done70
 	ADDQ       $0x00000008, R9
 	CMPQ       R9, R10
 	CMOVQGT    R10, R9
-	JMP        loop67
+	JMP        loop69
 
-done68:
+done70:
 	MOVQ    n+24(FP), DI
 	SUBQ    $0x00000008, DI
 	CMPQ    SI, DI
-	JGE     done66
+	JGE     done68
 	ADDQ    $0x00000008, SI
 	CMPQ    SI, DI
 	CMOVQGT DI, SI
-	JMP     loop65
+	JMP     loop67
 
-done66:
+done68:
 	VZEROUPPER
 	RET
 
@@ -1644,10 +1864,10 @@ TEXT ·columnsAVX512(SB), NOSPLIT, $0-40
 	IMULQ DX, SI
 	XORQ  DI, DI
 
-loop69:
+loop71:
 	XORQ R8, R8
 
-loop71:
+loop73:
 	MOVQ       DI, R9
 	IMULQ      DX, R9
 	ADDQ       CX, R9
@@ -1729,23 +1949,23 @@ loop71:
 	MOVQ       d+32(FP), R9
 	SUBQ       $0x00000008, R9
 	CMPQ       R8, R9
-	JGE        done72
+	JGE        done74
 	ADDQ       $0x00000008, R8
 	CMPQ       R8, R9
 	CMOVQGT    R9, R8
-	JMP        loop71
+	JMP        loop73
 
-done72:
+done74:
 	MOVQ    n+24(FP), R8
 	SUBQ    $0x00000008, R8
 	CMPQ    DI, R8
-	JGE     done70
+	JGE     done72
 	ADDQ    $0x00000008, DI
 	CMPQ    DI, R8
 	CMOVQGT R8, DI
-	JMP     loop69
+	JMP     loop71
 
-done70:
+done72:
 	VZEROUPPER
 	RET
 
@@ -1789,9 +2009,9 @@ TEXT ·gemvAVX512(SB), NOSPLIT, $0-40
 	VXORPD  Z7, Z7, Z7
 	XORQ    R12, R12
 
-loop73:
+loop75:
 	CMPQ        R11, $0x00000008
-	JLT         done74
+	JLT         done76
 	VMOVUPD     (CX)(R12*1), Z8
 	VFMADD231PD (AX)(R12*1), Z8, Z0
 	VFMADD231PD (BX)(R12*1), Z8, Z1
@@ -1803,9 +2023,9 @@ loop73:
 	VFMADD231PD (DX)(R12*1), Z8, Z7
 	ADDQ        $0x40, R12
 	SUBQ        $0x08, R11
-	JMP         loop73
+	JMP         loop75
 
-done74:
+done76:
 	MOVQ          $0x000000ff, R13
 	BZHIQ         R11, R13, R13
 	KMOVB         R13, K1
@@ -1895,9 +2115,9 @@ TEXT ·gemvTransAVX512(SB), NOSPLIT, $0-40
 	MOVQ d+32(FP), BX
 	SHLQ $0x03, DX
 
-loop75:
+loop77:
 	CMPQ    BX, $0x00000020
-	JLT     done76
+	JLT     done78
 	VMOVUPD (AX), Z0
 	VMOVUPD 64(AX), Z1
 	VMOVUPD 128(AX), Z2
@@ -1909,9 +2129,9 @@ loop75:
 	SHRQ    $0x02, R9
 	ANDQ    $0x03, R8
 	TESTQ   R9, R9
-	JZ      ones77
+	JZ      ones79
 
-loop79:
+loop81:
 	VBROADCASTSD (DI), Z4
 	VMOVUPD      (SI), Z5
 	VMULPD       Z5, Z4, Z5
@@ -1973,13 +2193,13 @@ loop79:
 	VADDPD       Z8, Z4, Z4
 	VADDPD       Z4, Z3, Z3
 	DECQ         R9
-	JNZ          loop79
+	JNZ          loop81
 
-ones77:
+ones79:
 	TESTQ R8, R8
-	JZ    done78
+	JZ    done80
 
-loop80:
+loop82:
 	VBROADCASTSD (DI), Z4
 	VMOVUPD      (SI), Z5
 	VMULPD       Z5, Z4, Z5
@@ -1996,9 +2216,9 @@ loop80:
 	VADDPD       Z7, Z2, Z2
 	VADDPD       Z4, Z3, Z3
 	DECQ         R8
-	JNZ          loop80
+	JNZ          loop82
 
-done78:
+done80:
 	VMOVUPD Z0, (AX)
 	VMOVUPD Z1, 64(AX)
 	VMOVUPD Z2, 128(AX)
@@ -2006,12 +2226,12 @@ done78:
 	ADDQ    $0x00000100, AX
 	ADDQ    $0x00000100, CX
 	SUBQ    $0x00000020, BX
-	JMP     loop75
+	JMP     loop77
 
-done76:
-loop81:
+done78:
+loop83:
 	CMPQ    BX, $0x00000008
-	JLT     done82
+	JLT     done84
 	VMOVUPD (AX), Z0
 	MOVQ    CX, SI
 	MOVQ    c+16(FP), DI
@@ -2020,9 +2240,9 @@ loop81:
 	SHRQ    $0x02, R9
 	ANDQ    $0x03, R8
 	TESTQ   R9, R9
-	JZ      ones83
+	JZ      ones85
 
-loop85:
+loop87:
 	VBROADCASTSD (DI), Z1
 	VMOVUPD      (SI), Z2
 	VMULPD       Z2, Z1, Z1
@@ -2048,13 +2268,13 @@ loop85:
 	VADDPD       Z2, Z1, Z1
 	VADDPD       Z1, Z0, Z0
 	DECQ         R9
-	JNZ          loop85
+	JNZ          loop87
 
-ones83:
+ones85:
 	TESTQ R8, R8
-	JZ    done84
+	JZ    done86
 
-loop86:
+loop88:
 	VBROADCASTSD (DI), Z1
 	VMOVUPD      (SI), Z2
 	VMULPD       Z2, Z1, Z1
@@ -2062,18 +2282,18 @@ loop86:
 	ADDQ         DX, SI
 	VADDPD       Z1, Z0, Z0
 	DECQ         R8
-	JNZ          loop86
+	JNZ          loop88
 
-done84:
+done86:
 	VMOVUPD Z0, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000008, BX
-	JMP     loop81
+	JMP     loop83
 
-done82:
+done84:
 	TESTQ     BX, BX
-	JZ        none87
+	JZ        none89
 	MOVQ      $0x000000ff, SI
 	BZHIQ     BX, SI, SI
 	KMOVB     SI, K1
@@ -2085,9 +2305,9 @@ done82:
 	SHRQ      $0x02, R9
 	ANDQ      $0x03, R8
 	TESTQ     R9, R9
-	JZ        ones88
+	JZ        ones90
 
-loop90:
+loop92:
 	VBROADCASTSD (DI), Z1
 	VMOVUPD.Z    (SI), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -2113,13 +2333,13 @@ loop90:
 	VADDPD       Z2, Z1, Z1
 	VADDPD       Z1, Z0, Z0
 	DECQ         R9
-	JNZ          loop90
+	JNZ          loop92
 
-ones88:
+ones90:
 	TESTQ R8, R8
-	JZ    done89
+	JZ    done91
 
-loop91:
+loop93:
 	VBROADCASTSD (DI), Z1
 	VMOVUPD.Z    (SI), K1, Z2
 	VMULPD       Z2, Z1, Z1
@@ -2127,15 +2347,15 @@ loop91:
 	ADDQ         DX, SI
 	VADDPD       Z1, Z0, Z0
 	DECQ         R8
-	JNZ          loop91
+	JNZ          loop93
 
-done89:
+done91:
 	VMOVUPD Z0, K1, (AX)
 	ADDQ    $0x00000040, AX
 	ADDQ    $0x00000040, CX
 	SUBQ    $0x00000008, BX
 
-none87:
+none89:
 	VZEROUPPER
 	RET
 
@@ -2146,9 +2366,9 @@ TEXT ·symMulVecAVX512(SB), NOSPLIT, $0-32
 	MOVQ d+24(FP), CX
 	XORQ DX, DX
 
-loop92:
+loop94:
 	CMPQ         CX, $0x00000008
-	JLT          done93
+	JLT          done95
 	SUBQ         DX, AX
 	MOVQ         rows+16(FP), BX
 	VXORPD       Z0, Z0, Z0
@@ -2255,9 +2475,9 @@ loop92:
 	LEAQ         -8(CX), R13
 	ADDQ         $0x40, BX
 
-loop95:
+loop97:
 	CMPQ        R13, $0x00000008
-	JLT         done96
+	JLT         done98
 	MOVQ        rows+16(FP), R14
 	MOVQ        dst+0(FP), R15
 	VMOVUPD     (R14)(BX*1), Z16
@@ -2289,11 +2509,11 @@ loop95:
 	VMOVUPD     Z17, (R15)(BX*1)
 	ADDQ        $0x40, BX
 	SUBQ        $0x08, R13
-	JMP         loop95
+	JMP         loop97
 
-done96:
+done98:
 	TESTQ       R13, R13
-	JZ          full94
+	JZ          full96
 	MOVQ        $0x000000ff, R14
 	BZHIQ       R13, R14, R14
 	KMOVB       R14, K1
@@ -2327,7 +2547,7 @@ done96:
 	VFMADD231PD Z1, Z15, Z17
 	VMOVUPD     Z17, K1, (R14)(BX*1)
 
-full94:
+full96:
 	MOVQ          dst+0(FP), AX
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPD        Y1, Y0, Y0
@@ -2397,9 +2617,9 @@ full94:
 	LEAQ          64(AX)(DX*1), AX
 	ADDQ          $0x40, DX
 	SUBQ          $0x08, CX
-	JMP           loop92
+	JMP           loop94
 
-done93:
+done95:
 	VZEROUPPER
 	RET
 
@@ -2411,9 +2631,9 @@ TEXT ·symRankOneAVX512(SB), NOSPLIT, $0-32
 	MOVQ  d+24(FP), DX
 	MOVSD c+8(FP), X0
 
-loop97:
+loop99:
 	CMPQ         DX, $0x00000008
-	JLT          done98
+	JLT          done100
 	VMULSD       (CX), X0, X1
 	VBROADCASTSD X1, Z1
 	VMULPD       -64(CX)(DX*8), Z1, Z2
@@ -2423,25 +2643,25 @@ loop97:
 	LEAQ         -64(AX)(DX*8), DI
 	MOVQ         DX, AX
 
-loop99:
+loop101:
 	CMPQ    AX, $0x00000009
-	JLT     done100
+	JLT     done102
 	VMULPD  (SI), Z1, Z3
 	VADDPD  (BX), Z3, Z3
 	VMOVUPD Z3, (BX)
 	ADDQ    $0x00000040, BX
 	ADDQ    $0x00000040, SI
 	SUBQ    $0x00000008, AX
-	JMP     loop99
+	JMP     loop101
 
-done100:
+done102:
 	VMOVUPD Z2, (DI)
 	LEAQ    64(DI), AX
 	ADDQ    $0x08, CX
 	DECQ    DX
-	JMP     loop97
+	JMP     loop99
 
-done98:
+done100:
 	VZEROUPPER
 	RET
 
@@ -2452,25 +2672,25 @@ TEXT ·symRankKAVX512(SB), NOSPLIT, $0-40
 	MOVQ rows+16(FP), CX
 	MOVQ d+32(FP), DX
 
-loop101:
+loop103:
 	MOVQ d+32(FP), BX
 	ANDQ $0x07, BX
 	CMPQ DX, BX
-	JE   done102
+	JE   done104
 	XORQ BX, BX
 	MOVQ DX, SI
 
-columns103:
+columns105:
 	CMPQ SI, $0x00000010
-	JGT  three106
+	JGT  three108
 	CMPQ SI, $0x00000008
-	JGT  two105
+	JGT  two107
 	SUBQ $0x00000000, SI
 	CMPQ SI, $0x00000008
-	JLE  whole107
+	JLE  whole109
 	MOVQ $0x00000008, SI
 
-whole107:
+whole109:
 	MOVQ   $0x000000ff, DI
 	BZHIQ  SI, DI, DI
 	KMOVB  DI, K1
@@ -2488,7 +2708,7 @@ whole107:
 	MOVQ   CX, SI
 	SHLQ   $0x03, R9
 
-loop108:
+loop110:
 	VBROADCASTSD (DI), Z8
 	VMOVUPD.Z    (SI)(BX*1), K1, Z9
 	VMULPD       Z8, Z9, Z9
@@ -2511,7 +2731,7 @@ loop108:
 	ADDQ         $0x08, DI
 	ADDQ         R9, SI
 	DECQ         R8
-	JNZ          loop108
+	JNZ          loop110
 	LEAQ         (AX)(BX*1), SI
 	LEAQ         -1(DX), DI
 	XORQ         R8, R8
@@ -2598,15 +2818,15 @@ loop108:
 	ADDQ         R9, R8
 	LEAQ         (SI)(DI*8), SI
 	DECQ         DI
-	JMP          next104
+	JMP          next106
 
-two105:
+two107:
 	SUBQ $0x00000008, SI
 	CMPQ SI, $0x00000008
-	JLE  whole109
+	JLE  whole111
 	MOVQ $0x00000008, SI
 
-whole109:
+whole111:
 	MOVQ   $0x000000ff, DI
 	BZHIQ  SI, DI, DI
 	KMOVB  DI, K1
@@ -2632,7 +2852,7 @@ whole109:
 	MOVQ   CX, SI
 	SHLQ   $0x03, R9
 
-loop110:
+loop112:
 	VBROADCASTSD (DI), Z16
 	VMULPD       (SI)(BX*1), Z16, Z17
 	VMOVUPD.Z    64(SI)(BX*1), K1, Z18
@@ -2664,7 +2884,7 @@ loop110:
 	ADDQ         $0x08, DI
 	ADDQ         R9, SI
 	DECQ         R8
-	JNZ          loop110
+	JNZ          loop112
 	LEAQ         (AX)(BX*1), SI
 	LEAQ         -1(DX), DI
 	XORQ         R8, R8
@@ -2767,16 +2987,16 @@ loop110:
 	ADDQ         R9, R8
 	LEAQ         (SI)(DI*8), SI
 	DECQ         DI
-	JMP          next104
+	JMP          next106
 
-three106:
+three108:
 	MOVQ SI, DI
 	SUBQ $0x00000010, DI
 	CMPQ DI, $0x00000008
-	JLE  whole111
+	JLE  whole113
 	MOVQ $0x00000008, DI
 
-whole111:
+whole113:
 	MOVQ   $0x000000ff, R8
 	BZHIQ  DI, R8, R8
 	KMOVB  R8, K1
@@ -2810,7 +3030,7 @@ whole111:
 	MOVQ   CX, DI
 	SHLQ   $0x03, R10
 
-loop112:
+loop114:
 	VBROADCASTSD (R8), Z24
 	VMULPD       (DI)(BX*1), Z24, Z25
 	VMULPD       64(DI)(BX*1), Z24, Z26
@@ -2851,7 +3071,7 @@ loop112:
 	ADDQ         $0x08, R8
 	ADDQ         R10, DI
 	DECQ         R9
-	JNZ          loop112
+	JNZ          loop114
 	LEAQ         (AX)(BX*1), DI
 	LEAQ         -1(DX), R8
 	XORQ         R9, R9
@@ -2972,9 +3192,9 @@ loop112:
 	DECQ         R8
 	ADDQ         $0x000000c0, BX
 	SUBQ         $0x00000018, SI
-	JG           columns103
+	JG           columns105
 
-next104:
+next106:
 	ADDQ $0x00000040, CX
 	LEAQ (AX)(DX*8), AX
 	DECQ DX
@@ -2992,9 +3212,9 @@ next104:
 	DECQ DX
 	LEAQ (AX)(DX*8), AX
 	DECQ DX
-	JMP  loop101
+	JMP  loop103
 
-done102:
+done104:
 	VZEROUPPER
 	RET
 
@@ -3039,7 +3259,7 @@ TEXT ·symQuadFormsAVX512(SB), NOSPLIT, $512-40
 	MOVQ    d+32(FP), R11
 	ANDQ    $0x07, R11
 	TESTQ   R11, R11
-	JZ      eights113
+	JZ      eights115
 	MOVQ    $0x000000ff, R12
 	BZHIQ   R11, R12, R12
 	KMOVB   R12, K1
@@ -3060,7 +3280,7 @@ TEXT ·symQuadFormsAVX512(SB), NOSPLIT, $512-40
 	LEAQ    halves<>+64(SB), R15
 	LEAQ    (R14)(R11*8), R11
 
-diagonal114:
+diagonal116:
 	VMOVUPD.Z    (R12), K1, Z8
 	VMULPD       (R15), Z8, Z8
 	VBROADCASTSD (AX)(R14*1), Z9
@@ -3084,7 +3304,7 @@ diagonal114:
 	ADDQ         $0x08, R14
 	SUBQ         $0x08, R15
 	CMPQ         R14, R11
-	JLT          diagonal114
+	JLT          diagonal116
 	VMOVUPD      (SP), Z8
 	VMOVUPD.Z    (AX)(CX*1), K1, Z9
 	VFMADD231PD  Z9, Z0, Z8
@@ -3121,12 +3341,12 @@ diagonal114:
 	ANDQ         $0x07, R11
 	LEAQ         (CX)(R11*8), CX
 
-eights113:
-strip115:
+eights115:
+strip117:
 	MOVQ   d+32(FP), R11
 	SHLQ   $0x03, R11
 	SUBQ   CX, R11
-	JZ     done117
+	JZ     done119
 	SHRQ   $0x06, R11
 	MOVQ   $0x55555556, R12
 	MOVQ   R11, R13
@@ -3134,9 +3354,9 @@ strip115:
 	SHRQ   $0x20, R13
 	LEAQ   (R13)(R13*2), R13
 	SUBQ   R13, R11
-	JZ     three119
+	JZ     three121
 	CMPQ   R11, $0x01
-	JEQ    one118
+	JEQ    one120
 	VXORPD Z0, Z0, Z0
 	VXORPD Z1, Z1, Z1
 	VXORPD Z2, Z2, Z2
@@ -3160,9 +3380,9 @@ strip115:
 	SHLQ   $0x03, R12
 	XORQ   R13, R13
 
-loop120:
+loop122:
 	CMPQ         R13, CX
-	JGE          done121
+	JGE          done123
 	VMOVUPD      (R11), Z16
 	VMOVUPD      64(R11), Z17
 	VBROADCASTSD (AX)(R13*1), Z18
@@ -3192,13 +3412,13 @@ loop120:
 	ADDQ         R12, R11
 	SUBQ         $0x08, R12
 	ADDQ         $0x08, R13
-	JMP          loop120
+	JMP          loop122
 
-done121:
+done123:
 	LEAQ halves<>+64(SB), R14
 	LEAQ 64(R13), R15
 
-diagonal122:
+diagonal124:
 	VMOVUPD      (R11), Z16
 	VMULPD       (R14), Z16, Z16
 	VMOVUPD      64(R11), Z17
@@ -3231,11 +3451,11 @@ diagonal122:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal122
+	JLT          diagonal124
 	LEAQ         halves<>+64(SB), R14
 	LEAQ         64(R13), R15
 
-diagonal123:
+diagonal125:
 	VMOVUPD      64(R11), Z16
 	VMULPD       (R14), Z16, Z16
 	VBROADCASTSD (AX)(R13*1), Z17
@@ -3259,7 +3479,7 @@ diagonal123:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal123
+	JLT          diagonal125
 	VMOVUPD      (SP), Z16
 	VMOVUPD      (AX)(CX*1), Z17
 	VFMADD231PD  Z17, Z0, Z16
@@ -3309,9 +3529,9 @@ diagonal123:
 	VFMADD231PD  Z1, Z15, Z0
 	VMOVUPD      Z0, 448(SP)
 	ADDQ         $0x00000080, CX
-	JMP          next116
+	JMP          next118
 
-three119:
+three121:
 	VXORPD Z0, Z0, Z0
 	VXORPD Z1, Z1, Z1
 	VXORPD Z2, Z2, Z2
@@ -3343,9 +3563,9 @@ three119:
 	SHLQ   $0x03, R12
 	XORQ   R13, R13
 
-loop124:
+loop126:
 	CMPQ         R13, CX
-	JGE          done125
+	JGE          done127
 	VMOVUPD      (R11), Z24
 	VMOVUPD      64(R11), Z25
 	VMOVUPD      128(R11), Z26
@@ -3384,13 +3604,13 @@ loop124:
 	ADDQ         R12, R11
 	SUBQ         $0x08, R12
 	ADDQ         $0x08, R13
-	JMP          loop124
+	JMP          loop126
 
-done125:
+done127:
 	LEAQ halves<>+64(SB), R14
 	LEAQ 64(R13), R15
 
-diagonal126:
+diagonal128:
 	VMOVUPD      (R11), Z24
 	VMULPD       (R14), Z24, Z24
 	VMOVUPD      64(R11), Z25
@@ -3432,11 +3652,11 @@ diagonal126:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal126
+	JLT          diagonal128
 	LEAQ         halves<>+64(SB), R14
 	LEAQ         64(R13), R15
 
-diagonal127:
+diagonal129:
 	VMOVUPD      64(R11), Z24
 	VMULPD       (R14), Z24, Z24
 	VMOVUPD      128(R11), Z25
@@ -3469,11 +3689,11 @@ diagonal127:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal127
+	JLT          diagonal129
 	LEAQ         halves<>+64(SB), R14
 	LEAQ         64(R13), R15
 
-diagonal128:
+diagonal130:
 	VMOVUPD      128(R11), Z24
 	VMULPD       (R14), Z24, Z24
 	VBROADCASTSD (AX)(R13*1), Z25
@@ -3497,7 +3717,7 @@ diagonal128:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal128
+	JLT          diagonal130
 	VMOVUPD      (SP), Z24
 	VMOVUPD      (AX)(CX*1), Z25
 	VFMADD231PD  Z25, Z0, Z24
@@ -3563,9 +3783,9 @@ diagonal128:
 	VFMADD231PD  Z1, Z23, Z0
 	VMOVUPD      Z0, 448(SP)
 	ADDQ         $0x000000c0, CX
-	JMP          next116
+	JMP          next118
 
-one118:
+one120:
 	VXORPD Z0, Z0, Z0
 	VXORPD Z1, Z1, Z1
 	VXORPD Z2, Z2, Z2
@@ -3581,9 +3801,9 @@ one118:
 	SHLQ   $0x03, R12
 	XORQ   R13, R13
 
-loop129:
+loop131:
 	CMPQ         R13, CX
-	JGE          done130
+	JGE          done132
 	VMOVUPD      (R11), Z8
 	VBROADCASTSD (AX)(R13*1), Z9
 	VFMADD231PD  Z8, Z9, Z0
@@ -3604,13 +3824,13 @@ loop129:
 	ADDQ         R12, R11
 	SUBQ         $0x08, R12
 	ADDQ         $0x08, R13
-	JMP          loop129
+	JMP          loop131
 
-done130:
+done132:
 	LEAQ halves<>+64(SB), R14
 	LEAQ 64(R13), R15
 
-diagonal131:
+diagonal133:
 	VMOVUPD      (R11), Z8
 	VMULPD       (R14), Z8, Z8
 	VBROADCASTSD (AX)(R13*1), Z9
@@ -3634,7 +3854,7 @@ diagonal131:
 	ADDQ         $0x08, R13
 	SUBQ         $0x08, R14
 	CMPQ         R13, R15
-	JLT          diagonal131
+	JLT          diagonal133
 	VMOVUPD      (SP), Z8
 	VMOVUPD      (AX)(CX*1), Z9
 	VFMADD231PD  Z9, Z0, Z8
@@ -3669,10 +3889,10 @@ diagonal131:
 	VMOVUPD      Z0, 448(SP)
 	ADDQ         $0x00000040, CX
 
-next116:
-	JMP strip115
+next118:
+	JMP strip117
 
-done117:
+done119:
 	MOVQ          q+0(FP), AX
 	VMOVUPD       (SP), Z0
 	VEXTRACTF64X4 $0x01, Z0, Y1
@@ -3776,9 +3996,9 @@ TEXT ·expAVX2(SB), NOSPLIT, $0-32
 	XORQ BX, BX
 	SUBQ $0x00000004, DX
 
-loop132:
+loop134:
 	CMPQ      BX, DX
-	JGT       done133
+	JGT       done135
 	VMOVUPD   (CX)(BX*8), Y0
 	VANDPD    positive<>+0(SB), Y0, Y1
 	VCMPPD    $0x12, expReach<>+0(SB), Y1, Y1
@@ -3809,9 +4029,9 @@ loop132:
 	VMULPD    Y1, Y0, Y0
 	VMOVUPD   Y0, (AX)(BX*8)
 	ADDQ      $0x00000004, BX
-	JMP       loop132
+	JMP       loop134
 
-done133:
+done135:
 expOut:
 	MOVQ BX, ret+24(FP)
 	VZEROUPPER
@@ -3826,9 +4046,9 @@ TEXT ·sigmoidAVX2(SB), NOSPLIT, $0-32
 	XORQ BX, BX
 	SUBQ $0x00000004, DX
 
-loop134:
+loop136:
 	CMPQ      BX, DX
-	JGT       done135
+	JGT       done137
 	VMOVUPD   (CX)(BX*8), Y0
 	VANDPD    positive<>+0(SB), Y0, Y1
 	VCMPPD    $0x12, sigmoidReach<>+0(SB), Y1, Y1
@@ -3860,9 +4080,9 @@ loop134:
 	VDIVPD    Y0, Y1, Y0
 	VMOVUPD   Y0, (AX)(BX*8)
 	ADDQ      $0x00000004, BX
-	JMP       loop134
+	JMP       loop136
 
-done135:
+done137:
 sigmoidOut:
 	MOVQ BX, ret+24(FP)
 	VZEROUPPER
@@ -3877,9 +4097,9 @@ TEXT ·tanhAVX2(SB), NOSPLIT, $0-32
 	XORQ BX, BX
 	SUBQ $0x00000004, DX
 
-loop136:
+loop138:
 	CMPQ      BX, DX
-	JGT       done137
+	JGT       done139
 	VMOVUPD   (CX)(BX*8), Y0
 	VANDPD    positive<>+0(SB), Y0, Y1
 	VCMPPD    $0x12, tanhReach<>+0(SB), Y1, Y1
@@ -3916,9 +4136,9 @@ loop136:
 	VDIVPD    Y0, Y4, Y0
 	VMOVUPD   Y0, (AX)(BX*8)
 	ADDQ      $0x00000004, BX
-	JMP       loop136
+	JMP       loop138
 
-done137:
+done139:
 tanhOut:
 	MOVQ BX, ret+24(FP)
 	VZEROUPPER
@@ -3933,9 +4153,9 @@ TEXT ·softplusAVX2(SB), NOSPLIT, $0-32
 	XORQ BX, BX
 	SUBQ $0x00000004, DX
 
-loop138:
+loop140:
 	CMPQ      BX, DX
-	JGT       done139
+	JGT       done141
 	VMOVUPD   (CX)(BX*8), Y0
 	VANDPD    positive<>+0(SB), Y0, Y1
 	VCMPPD    $0x12, softplusReach<>+0(SB), Y1, Y1
@@ -3970,22 +4190,22 @@ loop138:
 	VDIVPD    Y2, Y3, Y2
 	VMULPD    Y2, Y2, Y3
 	VMULPD    Y3, Y3, Y4
-	VMULPD    even4<>+0(SB), Y4, Y5
-	VADDPD    even3<>+0(SB), Y5, Y5
+	VMULPD    even0<>+0(SB), Y4, Y5
+	VADDPD    even1<>+0(SB), Y5, Y5
 	VMULPD    Y4, Y5, Y5
 	VADDPD    even2<>+0(SB), Y5, Y5
 	VMULPD    Y4, Y5, Y5
-	VADDPD    even1<>+0(SB), Y5, Y5
+	VADDPD    even3<>+0(SB), Y5, Y5
 	VMULPD    Y4, Y5, Y5
-	VADDPD    even0<>+0(SB), Y5, Y5
-	VMULPD    odd4<>+0(SB), Y4, Y6
-	VADDPD    odd3<>+0(SB), Y6, Y6
+	VADDPD    even4<>+0(SB), Y5, Y5
+	VMULPD    odd0<>+0(SB), Y4, Y6
+	VADDPD    odd1<>+0(SB), Y6, Y6
 	VMULPD    Y4, Y6, Y6
 	VADDPD    odd2<>+0(SB), Y6, Y6
 	VMULPD    Y4, Y6, Y6
-	VADDPD    odd1<>+0(SB), Y6, Y6
+	VADDPD    odd3<>+0(SB), Y6, Y6
 	VMULPD    Y4, Y6, Y4
-	VADDPD    odd0<>+0(SB), Y4, Y4
+	VADDPD    odd4<>+0(SB), Y4, Y4
 	VMULPD    Y4, Y3, Y3
 	VADDPD    Y3, Y5, Y3
 	VADDPD    Y1, Y0, Y0
@@ -3995,11 +4215,100 @@ loop138:
 	VADDPD    Y1, Y0, Y0
 	VMOVUPD   Y0, (AX)(BX*8)
 	ADDQ      $0x00000004, BX
-	JMP       loop138
+	JMP       loop140
 
-done139:
+done141:
 softplusOut:
 	MOVQ BX, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func sincosAVX2(sin *float64, cos *float64, x *float64, n int) int
+// Requires: AVX, AVX2
+TEXT ·sincosAVX2(SB), NOSPLIT, $0-40
+	MOVQ sin+0(FP), AX
+	MOVQ cos+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	SUBQ $0x00000004, BX
+
+loop142:
+	CMPQ      SI, BX
+	JGT       done143
+	VMOVUPD   (DX)(SI*8), Y0
+	VANDPD    positive<>+0(SB), Y0, Y1
+	VCMPPD    $0x12, sincosReach<>+0(SB), Y1, Y1
+	VMOVMSKPD Y1, DI
+	CMPL      DI, $0x0000000f
+	JNE       sincosOut
+	VANDPD    positive<>+0(SB), Y0, Y1
+	VMULPD    fourByPi<>+0(SB), Y1, Y2
+	VROUNDPD  $0x03, Y2, Y2
+	VADDPD    shift<>+0(SB), Y2, Y2
+	VANDPD    bit<>+0(SB), Y2, Y3
+	VPADDQ    Y3, Y2, Y2
+	VSUBPD    shift<>+0(SB), Y2, Y3
+	VMULPD    quarter1<>+0(SB), Y3, Y4
+	VSUBPD    Y4, Y1, Y1
+	VMULPD    quarter2<>+0(SB), Y3, Y4
+	VSUBPD    Y4, Y1, Y1
+	VMULPD    quarter3<>+0(SB), Y3, Y3
+	VSUBPD    Y3, Y1, Y1
+	VMULPD    Y1, Y1, Y3
+	VMULPD    cos0<>+0(SB), Y3, Y4
+	VADDPD    cos1<>+0(SB), Y4, Y4
+	VMULPD    Y3, Y4, Y4
+	VADDPD    cos2<>+0(SB), Y4, Y4
+	VMULPD    Y3, Y4, Y4
+	VADDPD    cos3<>+0(SB), Y4, Y4
+	VMULPD    Y3, Y4, Y4
+	VADDPD    cos4<>+0(SB), Y4, Y4
+	VMULPD    Y3, Y4, Y4
+	VADDPD    cos5<>+0(SB), Y4, Y4
+	VMOVUPD   ones<>+0(SB), Y5
+	VMULPD    half<>+0(SB), Y3, Y6
+	VSUBPD    Y6, Y5, Y5
+	VMULPD    Y3, Y3, Y6
+	VMULPD    Y4, Y6, Y4
+	VADDPD    Y4, Y5, Y4
+	VMULPD    sin0<>+0(SB), Y3, Y5
+	VADDPD    sin1<>+0(SB), Y5, Y5
+	VMULPD    Y3, Y5, Y5
+	VADDPD    sin2<>+0(SB), Y5, Y5
+	VMULPD    Y3, Y5, Y5
+	VADDPD    sin3<>+0(SB), Y5, Y5
+	VMULPD    Y3, Y5, Y5
+	VADDPD    sin4<>+0(SB), Y5, Y5
+	VMULPD    Y3, Y5, Y5
+	VADDPD    sin5<>+0(SB), Y5, Y5
+	VMULPD    Y3, Y1, Y3
+	VMULPD    Y5, Y3, Y3
+	VADDPD    Y3, Y1, Y1
+	VPSRLQ    $0x01, Y2, Y3
+	VANDPD    bit<>+0(SB), Y3, Y3
+	VXORPD    Y5, Y5, Y5
+	VPSUBQ    Y3, Y5, Y5
+	VXORPD    Y4, Y1, Y6
+	VANDPD    Y5, Y6, Y5
+	VPSLLQ    $0x3d, Y2, Y2
+	VPSLLQ    $0x3f, Y3, Y3
+	VXORPD    Y5, Y1, Y1
+	VXORPD    Y0, Y2, Y0
+	VANDPD    negative<>+0(SB), Y0, Y0
+	VXORPD    Y0, Y1, Y0
+	VXORPD    Y5, Y4, Y1
+	VXORPD    Y3, Y2, Y2
+	VANDPD    negative<>+0(SB), Y2, Y2
+	VXORPD    Y2, Y1, Y1
+	VMOVUPD   Y0, (AX)(SI*8)
+	VMOVUPD   Y1, (CX)(SI*8)
+	ADDQ      $0x00000004, SI
+	JMP       loop142
+
+done143:
+sincosOut:
+	MOVQ SI, ret+32(FP)
 	VZEROUPPER
 	RET
 
@@ -4018,9 +4327,9 @@ TEXT ·dotAVX2(SB), NOSPLIT, $0-32
 	VXORPD Y6, Y6, Y6
 	VXORPD Y7, Y7, Y7
 
-loop140:
+loop144:
 	CMPQ        DX, $0x00000020
-	JLT         done141
+	JLT         done145
 	VMOVUPD     (AX), Y8
 	VFMADD231PD (CX), Y8, Y0
 	VMOVUPD     32(AX), Y8
@@ -4040,12 +4349,12 @@ loop140:
 	ADDQ        $0x00000100, AX
 	ADDQ        $0x00000100, CX
 	SUBQ        $0x00000020, DX
-	JMP         loop140
+	JMP         loop144
 
-done141:
-loop142:
+done145:
+loop146:
 	CMPQ        DX, $0x00000008
-	JLT         done143
+	JLT         done147
 	VMOVUPD     (AX), Y8
 	VFMADD231PD (CX), Y8, Y0
 	VMOVUPD     32(AX), Y8
@@ -4053,9 +4362,9 @@ loop142:
 	ADDQ        $0x00000040, AX
 	ADDQ        $0x00000040, CX
 	SUBQ        $0x00000008, DX
-	JMP         loop142
+	JMP         loop146
 
-done143:
+done147:
 	LEAQ         window<>+128(SB), BX
 	NEGQ         DX
 	VMOVUPD      (BX)(DX*8), Y8
@@ -4125,9 +4434,9 @@ TEXT ·sumAVX2(SB), NOSPLIT, $0-24
 	VXORPD Y6, Y6, Y6
 	VXORPD Y7, Y7, Y7
 
-loop144:
+loop148:
 	CMPQ    CX, $0x00000020
-	JLT     done145
+	JLT     done149
 	VMOVUPD (AX), Y8
 	VADDPD  Y8, Y0, Y0
 	VMOVUPD 32(AX), Y8
@@ -4146,21 +4455,21 @@ loop144:
 	VADDPD  Y8, Y7, Y7
 	ADDQ    $0x00000100, AX
 	SUBQ    $0x00000020, CX
-	JMP     loop144
+	JMP     loop148
 
-done145:
-loop146:
+done149:
+loop150:
 	CMPQ    CX, $0x00000008
-	JLT     done147
+	JLT     done151
 	VMOVUPD (AX), Y8
 	VADDPD  Y8, Y0, Y0
 	VMOVUPD 32(AX), Y8
 	VADDPD  Y8, Y1, Y1
 	ADDQ    $0x00000040, AX
 	SUBQ    $0x00000008, CX
-	JMP     loop146
+	JMP     loop150
 
-done147:
+done151:
 	LEAQ         window<>+128(SB), DX
 	NEGQ         CX
 	VMOVUPD      (DX)(CX*8), Y8
@@ -4196,18 +4505,18 @@ TEXT ·axpyAVX2(SB), NOSPLIT, $0-32
 	MOVQ         n+24(FP), DX
 	VBROADCASTSD alpha+8(FP), Y0
 
-loop148:
+loop152:
 	CMPQ    DX, $0x00000004
-	JLT     done149
+	JLT     done153
 	VMULPD  (CX), Y0, Y1
 	VADDPD  (AX), Y1, Y1
 	VMOVUPD Y1, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, DX
-	JMP     loop148
+	JMP     loop152
 
-done149:
+done153:
 	VZEROUPPER
 	RET
 
@@ -4218,18 +4527,18 @@ TEXT ·mulAVX2(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 
-loop150:
+loop154:
 	CMPQ    DX, $0x00000004
-	JLT     done151
+	JLT     done155
 	VMOVUPD (AX), Y0
 	VMULPD  (CX), Y0, Y0
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, DX
-	JMP     loop150
+	JMP     loop154
 
-done151:
+done155:
 	VZEROUPPER
 	RET
 
@@ -4241,9 +4550,9 @@ TEXT ·mulComplementAVX2(SB), NOSPLIT, $0-24
 	MOVQ    n+16(FP), DX
 	VMOVUPD ones<>+0(SB), Y0
 
-loop152:
+loop156:
 	CMPQ    DX, $0x00000004
-	JLT     done153
+	JLT     done157
 	VMOVUPD (CX), Y1
 	VSUBPD  Y1, Y0, Y2
 	VMULPD  Y1, Y2, Y1
@@ -4251,9 +4560,9 @@ loop152:
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, DX
-	JMP     loop152
+	JMP     loop156
 
-done153:
+done157:
 	VZEROUPPER
 	RET
 
@@ -4266,16 +4575,16 @@ TEXT ·addSquaresAVX2(SB), NOSPLIT, $0-32
 	MOVQ n+24(FP), BX
 	SHLQ $0x03, DX
 
-loop154:
+loop158:
 	CMPQ    BX, $0x0000000c
-	JLT     done155
+	JLT     done159
 	VMOVUPD (AX), Y0
 	VMOVUPD 32(AX), Y1
 	VMOVUPD 64(AX), Y2
 	MOVQ    d+16(FP), DI
 	MOVQ    CX, SI
 
-loop156:
+loop160:
 	VMOVUPD (SI), Y3
 	VMULPD  Y3, Y3, Y3
 	VADDPD  Y3, Y0, Y0
@@ -4287,39 +4596,39 @@ loop156:
 	VADDPD  Y3, Y2, Y2
 	ADDQ    DX, SI
 	DECQ    DI
-	JNZ     loop156
+	JNZ     loop160
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
 	ADDQ    $0x00000060, AX
 	ADDQ    $0x00000060, CX
 	SUBQ    $0x0000000c, BX
-	JMP     loop154
+	JMP     loop158
 
-done155:
-loop157:
+done159:
+loop161:
 	CMPQ    BX, $0x00000004
-	JLT     done158
+	JLT     done162
 	VMOVUPD (AX), Y0
 	MOVQ    d+16(FP), DI
 	MOVQ    CX, SI
 
-loop159:
+loop163:
 	VMOVUPD (SI), Y1
 	VMULPD  Y1, Y1, Y1
 	VADDPD  Y1, Y0, Y0
 	ADDQ    DX, SI
 	DECQ    DI
-	JNZ     loop159
+	JNZ     loop163
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, BX
-	JMP     loop157
+	JMP     loop161
 
-done158:
+done162:
 	TESTQ      BX, BX
-	JZ         none160
+	JZ         none164
 	LEAQ       window<>+128(SB), SI
 	NEGQ       BX
 	VMOVUPD    (SI)(BX*8), Y0
@@ -4328,19 +4637,19 @@ done158:
 	MOVQ       d+16(FP), DI
 	MOVQ       CX, SI
 
-loop161:
+loop165:
 	VMASKMOVPD (SI), Y0, Y2
 	VMULPD     Y2, Y2, Y2
 	VADDPD     Y2, Y1, Y1
 	ADDQ       DX, SI
 	DECQ       DI
-	JNZ        loop161
+	JNZ        loop165
 	VMASKMOVPD Y1, Y0, (AX)
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	SUBQ       $0x00000004, BX
 
-none160:
+none164:
 	VZEROUPPER
 	RET
 
@@ -4356,9 +4665,9 @@ TEXT ·combineAVX2(SB), NOSPLIT, $0-56
 	SHLQ $0x03, DX
 	SHLQ $0x03, SI
 
-loop162:
+loop166:
 	CMPQ         DI, $0x0000000c
-	JLT          done163
+	JLT          done167
 	VBROADCASTSD c+8(FP), Y0
 	VBROADCASTSD c+8(FP), Y1
 	VBROADCASTSD c+8(FP), Y2
@@ -4369,13 +4678,13 @@ loop162:
 	ANDQ         $0x03, R11
 	SHRQ         $0x02, R10
 	CMPQ         R11, $0x01
-	JLT          fours167
-	JEQ          one164
+	JLT          fours171
+	JEQ          one168
 	CMPQ         R11, $0x02
-	JEQ          two165
-	JMP          three166
+	JEQ          two169
+	JMP          three170
 
-one164:
+one168:
 	VBROADCASTSD (R8), Y3
 	VMOVUPD      (R9), Y4
 	VMULPD       Y4, Y3, Y4
@@ -4388,9 +4697,9 @@ one164:
 	VADDPD       Y4, Y0, Y0
 	VADDPD       Y5, Y1, Y1
 	VADDPD       Y3, Y2, Y2
-	JMP          fours167
+	JMP          fours171
 
-two165:
+two169:
 	VBROADCASTSD (R8), Y3
 	VMOVUPD      (R9), Y4
 	VMULPD       Y4, Y3, Y4
@@ -4415,9 +4724,9 @@ two165:
 	VADDPD       Y8, Y1, Y1
 	VADDPD       Y3, Y2, Y2
 	VADDPD       Y6, Y2, Y2
-	JMP          fours167
+	JMP          fours171
 
-three166:
+three170:
 	VBROADCASTSD (R8), Y3
 	VMOVUPD      (R9), Y4
 	VMULPD       Y4, Y3, Y4
@@ -4455,11 +4764,11 @@ three166:
 	VADDPD       Y9, Y6, Y6
 	VADDPD       Y6, Y2, Y2
 
-fours167:
+fours171:
 	TESTQ R10, R10
-	JZ    done168
+	JZ    done172
 
-loop169:
+loop173:
 	VBROADCASTSD (R8), Y3
 	VMOVUPD      (R9), Y4
 	VMULPD       Y4, Y3, Y4
@@ -4509,21 +4818,21 @@ loop169:
 	VADDPD       Y6, Y3, Y3
 	VADDPD       Y3, Y2, Y2
 	DECQ         R10
-	JNZ          loop169
+	JNZ          loop173
 
-done168:
+done172:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
 	ADDQ    $0x00000060, AX
 	ADDQ    $0x00000060, BX
 	SUBQ    $0x0000000c, DI
-	JMP     loop162
+	JMP     loop166
 
-done163:
-loop170:
+done167:
+loop174:
 	CMPQ         DI, $0x00000004
-	JLT          done171
+	JLT          done175
 	VBROADCASTSD c+8(FP), Y0
 	MOVQ         CX, R8
 	MOVQ         BX, R9
@@ -4532,22 +4841,22 @@ loop170:
 	ANDQ         $0x03, R11
 	SHRQ         $0x02, R10
 	CMPQ         R11, $0x01
-	JLT          fours175
-	JEQ          one172
+	JLT          fours179
+	JEQ          one176
 	CMPQ         R11, $0x02
-	JEQ          two173
-	JMP          three174
+	JEQ          two177
+	JMP          three178
 
-one172:
+one176:
 	VBROADCASTSD (R8), Y1
 	VMOVUPD      (R9), Y2
 	VMULPD       Y2, Y1, Y1
 	ADDQ         DX, R8
 	ADDQ         SI, R9
 	VADDPD       Y1, Y0, Y0
-	JMP          fours175
+	JMP          fours179
 
-two173:
+two177:
 	VBROADCASTSD (R8), Y1
 	VMOVUPD      (R9), Y2
 	VMULPD       Y2, Y1, Y1
@@ -4560,9 +4869,9 @@ two173:
 	ADDQ         SI, R9
 	VADDPD       Y1, Y0, Y0
 	VADDPD       Y2, Y0, Y0
-	JMP          fours175
+	JMP          fours179
 
-three174:
+three178:
 	VBROADCASTSD (R8), Y1
 	VMOVUPD      (R9), Y2
 	VMULPD       Y2, Y1, Y1
@@ -4582,11 +4891,11 @@ three174:
 	VADDPD       Y3, Y2, Y2
 	VADDPD       Y2, Y0, Y0
 
-fours175:
+fours179:
 	TESTQ R10, R10
-	JZ    done176
+	JZ    done180
 
-loop177:
+loop181:
 	VBROADCASTSD (R8), Y1
 	VMOVUPD      (R9), Y2
 	VMULPD       Y2, Y1, Y1
@@ -4612,18 +4921,18 @@ loop177:
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y1, Y0, Y0
 	DECQ         R10
-	JNZ          loop177
+	JNZ          loop181
 
-done176:
+done180:
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, BX
 	SUBQ    $0x00000004, DI
-	JMP     loop170
+	JMP     loop174
 
-done171:
+done175:
 	TESTQ        DI, DI
-	JZ           none178
+	JZ           none182
 	LEAQ         window<>+128(SB), R8
 	NEGQ         DI
 	VMOVUPD      (R8)(DI*8), Y0
@@ -4635,22 +4944,22 @@ done171:
 	ANDQ         $0x03, R10
 	SHRQ         $0x02, R9
 	CMPQ         R10, $0x01
-	JLT          fours182
-	JEQ          one179
+	JLT          fours186
+	JEQ          one183
 	CMPQ         R10, $0x02
-	JEQ          two180
-	JMP          three181
+	JEQ          two184
+	JMP          three185
 
-one179:
+one183:
 	VBROADCASTSD (CX), Y2
 	VMASKMOVPD   (R8), Y0, Y3
 	VMULPD       Y3, Y2, Y2
 	ADDQ         DX, CX
 	ADDQ         SI, R8
 	VADDPD       Y2, Y1, Y1
-	JMP          fours182
+	JMP          fours186
 
-two180:
+two184:
 	VBROADCASTSD (CX), Y2
 	VMASKMOVPD   (R8), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -4663,9 +4972,9 @@ two180:
 	ADDQ         SI, R8
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y3, Y1, Y1
-	JMP          fours182
+	JMP          fours186
 
-three181:
+three185:
 	VBROADCASTSD (CX), Y2
 	VMASKMOVPD   (R8), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -4685,11 +4994,11 @@ three181:
 	VADDPD       Y4, Y3, Y3
 	VADDPD       Y3, Y1, Y1
 
-fours182:
+fours186:
 	TESTQ R9, R9
-	JZ    done183
+	JZ    done187
 
-loop184:
+loop188:
 	VBROADCASTSD (CX), Y2
 	VMASKMOVPD   (R8), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -4715,15 +5024,15 @@ loop184:
 	VADDPD       Y3, Y2, Y2
 	VADDPD       Y2, Y1, Y1
 	DECQ         R9
-	JNZ          loop184
+	JNZ          loop188
 
-done183:
+done187:
 	VMASKMOVPD Y1, Y0, (AX)
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, BX
 	SUBQ       $0x00000004, DI
 
-none178:
+none182:
 	VZEROUPPER
 	RET
 
@@ -4737,9 +5046,9 @@ TEXT ·bilinearAVX2(SB), NOSPLIT, $0-80
 	MOVQ n+8(FP), SI
 	SHLQ $0x03, SI
 
-loop185:
+loop189:
 	CMPQ    BX, $0x00000008
-	JLT     done186
+	JLT     done190
 	MOVQ    stride+64(FP), DI
 	SHLQ    $0x03, DI
 	MOVQ    w+48(FP), R8
@@ -4756,7 +5065,7 @@ loop185:
 	MOVQ    h+24(FP), R11
 	MOVQ    CX, R10
 
-loop187:
+loop191:
 	VBROADCASTSD (R8)(R9*1), Y4
 	VBROADCASTSD (R8)(R9*1), Y5
 	VBROADCASTSD (DI)(R9*1), Y6
@@ -4764,7 +5073,7 @@ loop187:
 	MOVQ         d+40(FP), R13
 	MOVQ         DX, R12
 
-loop188:
+loop192:
 	VMOVUPD      (R12), Y8
 	VMOVUPD      32(R12), Y9
 	VBROADCASTSD (R8), Y10
@@ -4777,7 +5086,7 @@ loop188:
 	ADDQ         $0x08, DI
 	ADDQ         SI, R12
 	DECQ         R13
-	JNZ          loop188
+	JNZ          loop192
 	VMOVUPD      (R10), Y8
 	VFMADD231PD  Y8, Y4, Y0
 	VFMADD231PD  Y8, Y6, Y2
@@ -4790,7 +5099,7 @@ loop188:
 	SUBQ         R12, R9
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNZ          loop187
+	JNZ          loop191
 	MOVQ         count+72(FP), DI
 	MOVQ         AX, R8
 	LEAQ         (R8)(SI*1), R9
@@ -4812,12 +5121,12 @@ loop188:
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, CX
 	SUBQ         $0x00000008, BX
-	JMP          loop185
+	JMP          loop189
 
-done186:
-loop189:
+done190:
+loop193:
 	CMPQ    BX, $0x00000004
-	JLT     done190
+	JLT     done194
 	MOVQ    stride+64(FP), DI
 	SHLQ    $0x03, DI
 	MOVQ    w+48(FP), R8
@@ -4832,13 +5141,13 @@ loop189:
 	MOVQ    h+24(FP), R11
 	MOVQ    CX, R10
 
-loop191:
+loop195:
 	VBROADCASTSD (R8)(R9*1), Y2
 	VBROADCASTSD (DI)(R9*1), Y3
 	MOVQ         d+40(FP), R13
 	MOVQ         DX, R12
 
-loop192:
+loop196:
 	VMOVUPD      (R12), Y4
 	VBROADCASTSD (R8), Y5
 	VFMADD231PD  Y4, Y5, Y2
@@ -4848,7 +5157,7 @@ loop192:
 	ADDQ         $0x08, DI
 	ADDQ         SI, R12
 	DECQ         R13
-	JNZ          loop192
+	JNZ          loop196
 	VMOVUPD      (R10), Y4
 	VFMADD231PD  Y4, Y2, Y0
 	VFMADD231PD  Y4, Y3, Y1
@@ -4858,7 +5167,7 @@ loop192:
 	SUBQ         R12, R9
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNZ          loop191
+	JNZ          loop195
 	MOVQ         count+72(FP), DI
 	MOVQ         AX, R8
 	LEAQ         (R8)(SI*1), R9
@@ -4874,11 +5183,11 @@ loop192:
 	ADDQ         $0x00000020, DX
 	ADDQ         $0x00000020, CX
 	SUBQ         $0x00000004, BX
-	JMP          loop189
+	JMP          loop193
 
-done190:
+done194:
 	TESTQ   BX, BX
-	JZ      none193
+	JZ      none197
 	LEAQ    window<>+128(SB), DI
 	NEGQ    BX
 	VMOVUPD (DI)(BX*8), Y0
@@ -4897,13 +5206,13 @@ done190:
 	MOVQ    h+24(FP), R11
 	MOVQ    CX, R10
 
-loop194:
+loop198:
 	VBROADCASTSD (R8)(R9*1), Y3
 	VBROADCASTSD (DI)(R9*1), Y4
 	MOVQ         d+40(FP), R13
 	MOVQ         DX, R12
 
-loop195:
+loop199:
 	VMASKMOVPD   (R12), Y0, Y5
 	VBROADCASTSD (R8), Y6
 	VFMADD231PD  Y5, Y6, Y3
@@ -4913,7 +5222,7 @@ loop195:
 	ADDQ         $0x08, DI
 	ADDQ         SI, R12
 	DECQ         R13
-	JNZ          loop195
+	JNZ          loop199
 	VMASKMOVPD   (R10), Y0, Y5
 	VFMADD231PD  Y5, Y3, Y1
 	VFMADD231PD  Y5, Y4, Y2
@@ -4923,7 +5232,7 @@ loop195:
 	SUBQ         R12, R9
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNZ          loop194
+	JNZ          loop198
 	MOVQ         count+72(FP), DI
 	MOVQ         AX, R8
 	LEAQ         (R8)(SI*1), SI
@@ -4940,7 +5249,7 @@ loop195:
 	ADDQ         $0x00000020, CX
 	SUBQ         $0x00000004, BX
 
-none193:
+none197:
 	VZEROUPPER
 	RET
 
@@ -4955,14 +5264,14 @@ TEXT ·mulPairsAVX2(SB), NOSPLIT, $0-48
 	SHLQ $0x03, BX
 	XORQ SI, SI
 
-loop196:
+loop200:
 	MOVQ  pairs+32(FP), DI
 	MOVQ  SI, R8
 	IMULQ CX, R8
 	ADDQ  AX, R8
 	XORQ  R9, R9
 
-loop198:
+loop202:
 	MOVLQSX    (DI)(R9*8), R10
 	MOVLQSX    4(DI)(R9*8), R11
 	IMULQ      BX, R10
@@ -5015,23 +5324,23 @@ loop198:
 	MOVQ       count+40(FP), R10
 	SUBQ       $0x00000004, R10
 	CMPQ       R9, R10
-	JGE        done199
+	JGE        done203
 	ADDQ       $0x00000004, R9
 	CMPQ       R9, R10
 	CMOVQGT    R10, R9
-	JMP        loop198
+	JMP        loop202
 
-done199:
+done203:
 	MOVQ    n+24(FP), DI
 	SUBQ    $0x00000004, DI
 	CMPQ    SI, DI
-	JGE     done197
+	JGE     done201
 	ADDQ    $0x00000004, SI
 	CMPQ    SI, DI
 	CMOVQGT DI, SI
-	JMP     loop196
+	JMP     loop200
 
-done197:
+done201:
 	VZEROUPPER
 	RET
 
@@ -5048,10 +5357,10 @@ TEXT ·columnsAVX2(SB), NOSPLIT, $0-40
 	IMULQ DX, SI
 	XORQ  DI, DI
 
-loop200:
+loop204:
 	XORQ R8, R8
 
-loop202:
+loop206:
 	MOVQ       DI, R9
 	IMULQ      DX, R9
 	ADDQ       CX, R9
@@ -5093,23 +5402,23 @@ loop202:
 	MOVQ       d+32(FP), R9
 	SUBQ       $0x00000004, R9
 	CMPQ       R8, R9
-	JGE        done203
+	JGE        done207
 	ADDQ       $0x00000004, R8
 	CMPQ       R8, R9
 	CMOVQGT    R9, R8
-	JMP        loop202
+	JMP        loop206
 
-done203:
+done207:
 	MOVQ    n+24(FP), R8
 	SUBQ    $0x00000004, R8
 	CMPQ    DI, R8
-	JGE     done201
+	JGE     done205
 	ADDQ    $0x00000004, DI
 	CMPQ    DI, R8
 	CMOVQGT R8, DI
-	JMP     loop200
+	JMP     loop204
 
-done201:
+done205:
 	VZEROUPPER
 	RET
 
@@ -5141,9 +5450,9 @@ TEXT ·gemvAVX2(SB), NOSPLIT, $0-40
 	VXORPD  Y7, Y7, Y7
 	XORQ    R8, R8
 
-loop204:
+loop208:
 	CMPQ        DI, $0x00000008
-	JLT         done205
+	JLT         done209
 	VMOVUPD     (CX)(R8*1), Y8
 	VFMADD231PD (AX)(R8*1), Y8, Y0
 	VFMADD231PD (BX)(R8*1), Y8, Y2
@@ -5156,9 +5465,9 @@ loop204:
 	VFMADD231PD 32(DX)(R8*1), Y8, Y7
 	ADDQ        $0x40, R8
 	SUBQ        $0x08, DI
-	JMP         loop204
+	JMP         loop208
 
-done205:
+done209:
 	LEAQ         window<>+128(SB), R9
 	NEGQ         DI
 	VMOVUPD      (R9)(DI*8), Y8
@@ -5222,9 +5531,9 @@ TEXT ·gemvTransAVX2(SB), NOSPLIT, $0-40
 	MOVQ d+32(FP), BX
 	SHLQ $0x03, DX
 
-loop206:
+loop210:
 	CMPQ    BX, $0x0000000c
-	JLT     done207
+	JLT     done211
 	VMOVUPD (AX), Y0
 	VMOVUPD 32(AX), Y1
 	VMOVUPD 64(AX), Y2
@@ -5235,9 +5544,9 @@ loop206:
 	SHRQ    $0x02, R9
 	ANDQ    $0x03, R8
 	TESTQ   R9, R9
-	JZ      ones208
+	JZ      ones212
 
-loop210:
+loop214:
 	VBROADCASTSD (DI), Y3
 	VMOVUPD      (SI), Y4
 	VMULPD       Y4, Y3, Y4
@@ -5287,13 +5596,13 @@ loop210:
 	VADDPD       Y6, Y3, Y3
 	VADDPD       Y3, Y2, Y2
 	DECQ         R9
-	JNZ          loop210
+	JNZ          loop214
 
-ones208:
+ones212:
 	TESTQ R8, R8
-	JZ    done209
+	JZ    done213
 
-loop211:
+loop215:
 	VBROADCASTSD (DI), Y3
 	VMOVUPD      (SI), Y4
 	VMULPD       Y4, Y3, Y4
@@ -5307,21 +5616,21 @@ loop211:
 	VADDPD       Y5, Y1, Y1
 	VADDPD       Y3, Y2, Y2
 	DECQ         R8
-	JNZ          loop211
+	JNZ          loop215
 
-done209:
+done213:
 	VMOVUPD Y0, (AX)
 	VMOVUPD Y1, 32(AX)
 	VMOVUPD Y2, 64(AX)
 	ADDQ    $0x00000060, AX
 	ADDQ    $0x00000060, CX
 	SUBQ    $0x0000000c, BX
-	JMP     loop206
+	JMP     loop210
 
-done207:
-loop212:
+done211:
+loop216:
 	CMPQ    BX, $0x00000004
-	JLT     done213
+	JLT     done217
 	VMOVUPD (AX), Y0
 	MOVQ    CX, SI
 	MOVQ    c+16(FP), DI
@@ -5330,9 +5639,9 @@ loop212:
 	SHRQ    $0x02, R9
 	ANDQ    $0x03, R8
 	TESTQ   R9, R9
-	JZ      ones214
+	JZ      ones218
 
-loop216:
+loop220:
 	VBROADCASTSD (DI), Y1
 	VMOVUPD      (SI), Y2
 	VMULPD       Y2, Y1, Y1
@@ -5358,13 +5667,13 @@ loop216:
 	VADDPD       Y2, Y1, Y1
 	VADDPD       Y1, Y0, Y0
 	DECQ         R9
-	JNZ          loop216
+	JNZ          loop220
 
-ones214:
+ones218:
 	TESTQ R8, R8
-	JZ    done215
+	JZ    done219
 
-loop217:
+loop221:
 	VBROADCASTSD (DI), Y1
 	VMOVUPD      (SI), Y2
 	VMULPD       Y2, Y1, Y1
@@ -5372,18 +5681,18 @@ loop217:
 	ADDQ         DX, SI
 	VADDPD       Y1, Y0, Y0
 	DECQ         R8
-	JNZ          loop217
+	JNZ          loop221
 
-done215:
+done219:
 	VMOVUPD Y0, (AX)
 	ADDQ    $0x00000020, AX
 	ADDQ    $0x00000020, CX
 	SUBQ    $0x00000004, BX
-	JMP     loop212
+	JMP     loop216
 
-done213:
+done217:
 	TESTQ      BX, BX
-	JZ         none218
+	JZ         none222
 	LEAQ       window<>+128(SB), SI
 	NEGQ       BX
 	VMOVUPD    (SI)(BX*8), Y0
@@ -5396,9 +5705,9 @@ done213:
 	SHRQ       $0x02, R9
 	ANDQ       $0x03, R8
 	TESTQ      R9, R9
-	JZ         ones219
+	JZ         ones223
 
-loop221:
+loop225:
 	VBROADCASTSD (DI), Y2
 	VMASKMOVPD   (SI), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -5424,13 +5733,13 @@ loop221:
 	VADDPD       Y3, Y2, Y2
 	VADDPD       Y2, Y1, Y1
 	DECQ         R9
-	JNZ          loop221
+	JNZ          loop225
 
-ones219:
+ones223:
 	TESTQ R8, R8
-	JZ    done220
+	JZ    done224
 
-loop222:
+loop226:
 	VBROADCASTSD (DI), Y2
 	VMASKMOVPD   (SI), Y0, Y3
 	VMULPD       Y3, Y2, Y2
@@ -5438,15 +5747,15 @@ loop222:
 	ADDQ         DX, SI
 	VADDPD       Y2, Y1, Y1
 	DECQ         R8
-	JNZ          loop222
+	JNZ          loop226
 
-done220:
+done224:
 	VMASKMOVPD Y1, Y0, (AX)
 	ADDQ       $0x00000020, AX
 	ADDQ       $0x00000020, CX
 	SUBQ       $0x00000004, BX
 
-none218:
+none222:
 	VZEROUPPER
 	RET
 
@@ -5457,9 +5766,9 @@ TEXT ·symMulVecAVX2(SB), NOSPLIT, $0-32
 	MOVQ d+24(FP), CX
 	XORQ DX, DX
 
-loop223:
+loop227:
 	CMPQ         CX, $0x00000008
-	JLT          done224
+	JLT          done228
 	SUBQ         DX, AX
 	MOVQ         rows+16(FP), BX
 	VXORPD       Y0, Y0, Y0
@@ -5541,9 +5850,9 @@ loop223:
 	LEAQ         -8(CX), R9
 	ADDQ         $0x40, BX
 
-loop226:
+loop230:
 	CMPQ        R9, $0x00000008
-	JLT         done227
+	JLT         done231
 	MOVQ        rows+16(FP), R10
 	MOVQ        dst+0(FP), R11
 	VMOVUPD     (R10)(BX*1), Y12
@@ -5580,11 +5889,11 @@ loop226:
 	VMOVUPD     Y13, 32(R11)(BX*1)
 	ADDQ        $0x40, BX
 	SUBQ        $0x08, R9
-	JMP         loop226
+	JMP         loop230
 
-done227:
+done231:
 	TESTQ       R9, R9
-	JZ          full225
+	JZ          full229
 	LEAQ        window<>+128(SB), R10
 	NEGQ        R9
 	VMOVUPD     (R10)(R9*8), Y12
@@ -5628,7 +5937,7 @@ done227:
 	VFMADD231PD Y2, Y11, Y14
 	VMASKMOVPD  Y14, Y12, 32(R10)(BX*1)
 
-full225:
+full229:
 	MOVQ         dst+0(FP), AX
 	VADDPD       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -5739,9 +6048,9 @@ full225:
 	LEAQ         -8(CX), R9
 	ADDQ         $0x40, BX
 
-loop229:
+loop233:
 	CMPQ        R9, $0x00000008
-	JLT         done230
+	JLT         done234
 	MOVQ        rows+16(FP), R10
 	MOVQ        dst+0(FP), R11
 	VMOVUPD     (R10)(BX*1), Y12
@@ -5778,11 +6087,11 @@ loop229:
 	VMOVUPD     Y13, 32(R11)(BX*1)
 	ADDQ        $0x40, BX
 	SUBQ        $0x08, R9
-	JMP         loop229
+	JMP         loop233
 
-done230:
+done234:
 	TESTQ       R9, R9
-	JZ          full228
+	JZ          full232
 	LEAQ        window<>+128(SB), R10
 	NEGQ        R9
 	VMOVUPD     (R10)(R9*8), Y12
@@ -5826,7 +6135,7 @@ done230:
 	VFMADD231PD Y2, Y11, Y14
 	VMASKMOVPD  Y14, Y12, 32(R10)(BX*1)
 
-full228:
+full232:
 	MOVQ         dst+0(FP), AX
 	VADDPD       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -5860,9 +6169,9 @@ full228:
 	LEAQ         64(AX)(DX*1), AX
 	ADDQ         $0x40, DX
 	SUBQ         $0x08, CX
-	JMP          loop223
+	JMP          loop227
 
-done224:
+done228:
 	VZEROUPPER
 	RET
 
@@ -5874,9 +6183,9 @@ TEXT ·symRankOneAVX2(SB), NOSPLIT, $0-32
 	MOVQ  d+24(FP), DX
 	MOVSD c+8(FP), X0
 
-loop231:
+loop235:
 	CMPQ         DX, $0x00000004
-	JLT          done232
+	JLT          done236
 	VMULSD       (CX), X0, X1
 	VBROADCASTSD X1, Y1
 	VMULPD       -32(CX)(DX*8), Y1, Y2
@@ -5886,25 +6195,25 @@ loop231:
 	LEAQ         -32(AX)(DX*8), DI
 	MOVQ         DX, AX
 
-loop233:
+loop237:
 	CMPQ    AX, $0x00000005
-	JLT     done234
+	JLT     done238
 	VMULPD  (SI), Y1, Y3
 	VADDPD  (BX), Y3, Y3
 	VMOVUPD Y3, (BX)
 	ADDQ    $0x00000020, BX
 	ADDQ    $0x00000020, SI
 	SUBQ    $0x00000004, AX
-	JMP     loop233
+	JMP     loop237
 
-done234:
+done238:
 	VMOVUPD Y2, (DI)
 	LEAQ    32(DI), AX
 	ADDQ    $0x08, CX
 	DECQ    DX
-	JMP     loop231
+	JMP     loop235
 
-done232:
+done236:
 	VZEROUPPER
 	RET
 
@@ -5915,25 +6224,25 @@ TEXT ·symRankKAVX2(SB), NOSPLIT, $0-40
 	MOVQ rows+16(FP), CX
 	MOVQ d+32(FP), DX
 
-loop235:
+loop239:
 	MOVQ d+32(FP), BX
 	ANDQ $0x07, BX
 	CMPQ DX, BX
-	JE   done236
+	JE   done240
 	XORQ BX, BX
 	MOVQ DX, SI
 
-columns237:
+columns241:
 	CMPQ SI, $0x00000008
-	JGT  three240
+	JGT  three244
 	CMPQ SI, $0x00000004
-	JGT  two239
+	JGT  two243
 	SUBQ $0x00000000, SI
 	CMPQ SI, $0x00000004
-	JLE  whole241
+	JLE  whole245
 	MOVQ $0x00000004, SI
 
-whole241:
+whole245:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -5944,7 +6253,7 @@ whole241:
 	MOVQ   CX, DI
 	SHLQ   $0x03, R10
 
-loop242:
+loop246:
 	VBROADCASTSD (R8), Y4
 	LEAQ         window<>+128(SB), R11
 	NEGQ         SI
@@ -5963,7 +6272,7 @@ loop242:
 	ADDQ         $0x08, R8
 	ADDQ         R10, DI
 	DECQ         R9
-	JNZ          loop242
+	JNZ          loop246
 	LEAQ         window<>+128(SB), DI
 	NEGQ         SI
 	VMOVUPD      (DI)(SI*8), Y4
@@ -6018,15 +6327,15 @@ loop242:
 	ADDQ         R9, R8
 	LEAQ         (SI)(DI*8), SI
 	DECQ         DI
-	JMP          next238
+	JMP          next242
 
-two239:
+two243:
 	SUBQ $0x00000004, SI
 	CMPQ SI, $0x00000004
-	JLE  whole243
+	JLE  whole247
 	MOVQ $0x00000004, SI
 
-whole243:
+whole247:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6041,7 +6350,7 @@ whole243:
 	MOVQ   CX, DI
 	SHLQ   $0x03, R10
 
-loop244:
+loop248:
 	VBROADCASTSD (R8), Y8
 	VMULPD       (DI)(BX*1), Y8, Y9
 	LEAQ         window<>+128(SB), R11
@@ -6065,7 +6374,7 @@ loop244:
 	ADDQ         $0x08, R8
 	ADDQ         R10, DI
 	DECQ         R9
-	JNZ          loop244
+	JNZ          loop248
 	LEAQ         window<>+128(SB), DI
 	NEGQ         SI
 	VMOVUPD      (DI)(SI*8), Y8
@@ -6128,16 +6437,16 @@ loop244:
 	ADDQ         R9, R8
 	LEAQ         (SI)(DI*8), SI
 	DECQ         DI
-	JMP          next238
+	JMP          next242
 
-three240:
+three244:
 	MOVQ SI, DI
 	SUBQ $0x00000008, DI
 	CMPQ DI, $0x00000004
-	JLE  whole245
+	JLE  whole249
 	MOVQ $0x00000004, DI
 
-whole245:
+whole249:
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6156,7 +6465,7 @@ whole245:
 	MOVQ   CX, R8
 	SHLQ   $0x03, R11
 
-loop246:
+loop250:
 	VBROADCASTSD (R9), Y12
 	VMULPD       (R8)(BX*1), Y12, Y13
 	VMULPD       32(R8)(BX*1), Y12, Y14
@@ -6185,7 +6494,7 @@ loop246:
 	ADDQ         $0x08, R9
 	ADDQ         R11, R8
 	DECQ         R10
-	JNZ          loop246
+	JNZ          loop250
 	LEAQ         window<>+128(SB), R8
 	NEGQ         DI
 	VMOVUPD      (R8)(DI*8), Y12
@@ -6258,9 +6567,9 @@ loop246:
 	DECQ         R8
 	ADDQ         $0x00000060, BX
 	SUBQ         $0x0000000c, SI
-	JG           columns237
+	JG           columns241
 
-next238:
+next242:
 	ADDQ $0x00000020, CX
 	LEAQ (AX)(DX*8), AX
 	DECQ DX
@@ -6270,9 +6579,9 @@ next238:
 	DECQ DX
 	LEAQ (AX)(DX*8), AX
 	DECQ DX
-	JMP  loop235
+	JMP  loop239
 
-done236:
+done240:
 	VZEROUPPER
 	RET
 
@@ -6305,7 +6614,7 @@ TEXT ·symQuadFormsAVX2(SB), NOSPLIT, $256-40
 	MOVQ    d+32(FP), DI
 	ANDQ    $0x07, DI
 	TESTQ   DI, DI
-	JZ      eights247
+	JZ      eights251
 	LEAQ    window<>+128(SB), R8
 	NEGQ    DI
 	VMOVUPD (R8)(DI*8), Y0
@@ -6331,7 +6640,7 @@ TEXT ·symQuadFormsAVX2(SB), NOSPLIT, $256-40
 	LEAQ    halves<>+64(SB), R11
 	LEAQ    (R10)(DI*8), DI
 
-diagonal248:
+diagonal252:
 	VMASKMOVPD   (R8), Y0, Y10
 	VMULPD       (R11), Y10, Y10
 	VMASKMOVPD   32(R8), Y1, Y11
@@ -6353,7 +6662,7 @@ diagonal248:
 	ADDQ         $0x08, R10
 	SUBQ         $0x08, R11
 	CMPQ         R10, DI
-	JLT          diagonal248
+	JLT          diagonal252
 	VMOVUPD      (SP), Y10
 	VMASKMOVPD   (AX)(CX*1), Y0, Y11
 	VFMADD231PD  Y11, Y2, Y10
@@ -6390,12 +6699,12 @@ diagonal248:
 	ANDQ         $0x07, DI
 	LEAQ         (CX)(DI*8), CX
 
-eights247:
-strip249:
+eights251:
+strip253:
 	MOVQ   d+32(FP), DI
 	SHLQ   $0x03, DI
 	SUBQ   CX, DI
-	JZ     done251
+	JZ     done255
 	VXORPD Y0, Y0, Y0
 	VXORPD Y1, Y1, Y1
 	VXORPD Y2, Y2, Y2
@@ -6411,9 +6720,9 @@ strip249:
 	SHLQ   $0x03, R8
 	XORQ   R9, R9
 
-loop252:
+loop256:
 	CMPQ         R9, CX
-	JGE          done253
+	JGE          done257
 	VMOVUPD      (DI), Y8
 	VMOVUPD      32(DI), Y9
 	VBROADCASTSD (AX)(R9*1), Y10
@@ -6431,13 +6740,13 @@ loop252:
 	ADDQ         R8, DI
 	SUBQ         $0x08, R8
 	ADDQ         $0x08, R9
-	JMP          loop252
+	JMP          loop256
 
-done253:
+done257:
 	LEAQ halves<>+64(SB), R10
 	LEAQ 64(R9), R11
 
-diagonal254:
+diagonal258:
 	VMOVUPD      (DI), Y8
 	VMULPD       (R10), Y8, Y8
 	VMOVUPD      32(DI), Y9
@@ -6459,7 +6768,7 @@ diagonal254:
 	ADDQ         $0x08, R9
 	SUBQ         $0x08, R10
 	CMPQ         R9, R11
-	JLT          diagonal254
+	JLT          diagonal258
 	VMOVUPD      (SP), Y8
 	VMOVUPD      (AX)(CX*1), Y9
 	VFMADD231PD  Y9, Y0, Y8
@@ -6493,9 +6802,9 @@ diagonal254:
 	VFMADD231PD  Y1, Y7, Y0
 	VMOVUPD      Y0, 224(SP)
 	ADDQ         $0x00000040, CX
-	JMP          strip249
+	JMP          strip253
 
-done251:
+done255:
 	MOVQ         q+0(FP), AX
 	VMOVUPD      (SP), Y0
 	VMOVUPD      32(SP), Y1

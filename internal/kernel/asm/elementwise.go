@@ -54,6 +54,12 @@ func (m machine) function(name string, reach float64, body func(x Register) VecV
 	m.text(name, "(dst, x *float64, n int) int",
 		"computes a prefix of the n entries, up to the first vector with an\nentry out of reach, and returns its length.")
 	dst, x, n := arg("dst"), arg("x"), arg("n")
+	m.vectors(name, reach, x, n, func(v VecVirtual, i Register) { VMOVUPD(body(v), Mem{Base: dst, Index: i, Scale: 8}) })
+}
+
+// vectors writes a loop that applies body to the vectors of x, and their place i, up to the first with a lane that is not
+// within ±reach, and returns the place of that one.
+func (m machine) vectors(name string, reach float64, x, n GPVirtual, body func(v VecVirtual, i Register)) {
 	i := GP64()
 	XORQ(i, i)
 	positive := m.constant("positive", math.MaxInt64)
@@ -78,7 +84,7 @@ func (m machine) function(name string, reach float64, body func(x Register) VecV
 		}
 		CMPL(reached, U32(1<<m.lanes-1))
 		JNE(LabelRef(name + "Out"))
-		VMOVUPD(body(v), Mem{Base: dst, Index: i, Scale: 8})
+		body(v, i)
 		ADDQ(U32(uint32(m.lanes)), i)
 	})
 	Label(name + "Out")
@@ -112,12 +118,12 @@ func (m machine) reduction() func(x Register) reduced {
 
 // horner evaluates a polynomial with the given coefficients, highest first.
 func (m machine) horner(x VecVirtual, name string, c ...float64) VecVirtual {
-	sum := m.mul2(x, m.real(name+"4", c[0]))
+	sum := m.mul2(x, m.real(name+"0", c[0]))
 	for i, v := range c[1:] {
 		if i > 0 {
 			sum = m.mul2(sum, x)
 		}
-		sum = m.add(sum, m.real(name+string(rune('3'-i)), v))
+		sum = m.add(sum, m.real(name+string(rune('1'+i)), v))
 	}
 	return sum
 }

@@ -9,6 +9,7 @@ import . "github.com/mmcloughlin/avo/build"
 func main() {
 	for _, m := range []machine{avx512, avx2} {
 		m.elementwise()
+		m.sincos()
 		m.dot()
 		m.sum()
 		m.axpy()
