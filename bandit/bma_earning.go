@@ -61,7 +61,7 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 	}
 	least := slices.Repeat([]float64{math.Inf(-1)}, len(sets)) // of each slot, the gain that about 2·size items exceed
 	if w.n >= 2*thin*sampled {
-		best := o.rank(w, 0, len(sets), thin, assortment.Quota{Size: size / 4}, z, x.Features, gains, least)
+		best := o.rank(w, look{0, len(sets), thin, assortment.Quota{Size: size / 4}, gains, least}, z, x.Features)
 		for k := range sets {
 			before := sets[k].revenue
 			o.solve(w, &sets[k], k, q, best[k].Items, z, x)
@@ -72,7 +72,7 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 	}
 	first, end := 0, len(sets) // of the slots that have no set yet
 	for range maxPasses {
-		best := o.rank(w, first, end, 1, q.Ungrouped(size), z, x.Features, gains, least[first:end])
+		best := o.rank(w, look{first, end, 1, q.Ungrouped(size), gains, least[first:end]}, z, x.Features)
 		from := first
 		first, end = len(sets), 0
 		for j, b := range best {

@@ -41,7 +41,7 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 	if each.Size = min(q.Size, len(w.expert)); each.Size < q.Size && len(q.Include) > 0 {
 		return nil, false
 	}
-	best := o.rank(w, 0, len(w.expert), 1, each, z, x, nil, nil)
+	best := o.rank(w, look{end: len(w.expert), every: 1, quota: each}, z, x)
 	s = make(vitrine.Assortment, 0, each.Size)
 	for k, b := range best[:each.Size] {
 		if len(q.Include) > 0 {
@@ -63,30 +63,37 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 	return s, true
 }
 
-// rank returns the best items of each slot first ≤ k < end within a quota, by their sampled utilities, or by what gains makes
-// of those of the items from one on. It looks at one block of items in every. If least is not nil,
-// it ignores values that are not above least[k−first].
-func (o *mixture) rank(w *mixtureScratch, first, end, every int, q assortment.Quota, z standardisation, x *mat.Dense, gains func(slot int, u []float64, from int), least []float64) []search.Best {
+// look says what rank looks at.
+type look struct {
+	first, end int // slots
+	every      int // of this many blocks of items, one
+	quota      assortment.Quota
+	gains      func(slot int, u []float64, from int) // makes values of the utilities of the items from one on; nil leaves them
+	least      []float64                             // of each slot, the value that others must exceed; nil for none
+}
+
+// rank returns the best items of each slot within a quota, by their sampled utilities or by the values that gains makes of these.
+func (o *mixture) rank(w *mixtureScratch, l look, z standardisation, x *mat.Dense) []search.Best {
 	n := w.n
-	if every > 1 {
-		n = n / (every * search.BlockRows) * search.BlockRows
+	if l.every > 1 {
+		n = n / (l.every * search.BlockRows) * search.BlockRows
 	}
 	at := func(i int) int { return i - i%search.BlockRows }
-	best := search.Slots(n, end-first, q, least, func() (values func(dst []float64, from, to int), done func()) {
+	best := search.Slots(n, l.end-l.first, l.quota, l.least, func() (values func(dst []float64, from, to int), done func()) {
 		own := mixtures.Get().(*mixtureScratch)
 		return func(dst []float64, from, to int) {
 			size := to - from
-			from += (every - 1) * at(from)
-			of := func(k int) []float64 { return dst[(k-first)*size:][:size] }
-			o.fillBlock(own, w, z, own.view.View(x, from, from+size), first, end, of)
-			for k := first; k < end && gains != nil; k++ {
-				gains(k, of(k), from)
+			from += (l.every - 1) * at(from)
+			of := func(k int) []float64 { return dst[(k-l.first)*size:][:size] }
+			o.fillBlock(own, w, z, own.view.View(x, from, from+size), l.first, l.end, of)
+			for k := l.first; k < l.end && l.gains != nil; k++ {
+				l.gains(k, of(k), from)
 			}
 		}, func() { mixtures.Put(own) }
 	})
 	for _, b := range best {
 		for j, i := range b.Items {
-			b.Items[j] = i + (every-1)*at(i)
+			b.Items[j] = i + (l.every-1)*at(i)
 		}
 	}
 	return best
