@@ -88,8 +88,8 @@ func DefaultExperts(d int) []Expert {
 	return experts
 }
 
-// BMA is BMA-MNL: Bayesian model averaging of utility families, the experts, and
-// posterior sampling for each slot of the assortment. An expert e has the posterior mode ŵ_e, its
+// BMA is BMA-MNL: Bayesian model averaging of utility families, the experts, with a
+// family drawn for each slot of the assortment. An expert e has the posterior mode ŵ_e, its
 // precision H_e and its evidence by [mle.Laplace], and the weight
 //
 //	π_e ∝ evidence_e
@@ -273,17 +273,17 @@ func (l *BMA) weights() []float64 {
 	return modes
 }
 
-// The weights of two beliefs before the first round. Those of the others are 1.
+// The prior weights of two beliefs. Those of the others are 1.
 const (
 	weightOfLine = 2    // the linear family
 	weightOfFlat = 0.25 // the linear family with slopes near 0
 )
 
-// line returns the index of the linear family with constant parameters, −1 if it is not among the experts.
+// line returns the index of the linear family with an intercept and constant parameters, −1 if it is not among the experts.
 func (b *beliefs) line() int {
 	return slices.IndexFunc(b.experts, func(e *expert) bool {
-		_, ok := e.Model.(*utility.Linear)
-		return ok && e.Memory == 0
+		m, ok := e.Model.(*utility.Linear)
+		return ok && m.NumParams() > m.NumFeatures() && e.Memory == 0
 	})
 }
 

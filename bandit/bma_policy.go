@@ -84,7 +84,7 @@ func (o *mixture) pick(w *mixtureScratch, family vitrine.Constraint, revenue []f
 	return vitrine.Offer{Assortment: s, Order: o.order(w, s, revenue)}
 }
 
-// order returns the best order of the items of s for the means of the slots' sampled utilities; nil without
+// order returns the best order of the items of s for the means of the slots' utilities; nil without
 // position effects.
 func (o *mixture) order(w *mixtureScratch, s vitrine.Assortment, revenue []float64) []int {
 	if o.places == 0 {
@@ -210,7 +210,8 @@ func (e *belief) index(u []float64, optimism float64, w *mixtureScratch) {
 }
 
 // deviation returns the posterior standard deviations of utilities with the given gradients, in columns. It keeps them for other
-// beliefs with the same posterior.
+// beliefs with the same posterior, and so the same gradients. The deviation is 0 if the gradient is beyond [vitrine.MaxFeature]: such
+// an item would be shown for its deviation, and no expert could learn from that.
 func (w *mixtureScratch) deviation(p *mle.Laplace, gradients []float64) []float64 {
 	n, _ := w.columns.Dims()
 	if k := slices.Index(w.deviationsOf, p); k >= 0 {
@@ -221,6 +222,14 @@ func (w *mixtureScratch) deviation(p *mle.Laplace, gradients []float64) []float6
 	w.deviationsOf = append(w.deviationsOf, p)
 	w.solved = scratch.Grow(w.solved, len(p.Mode)*(n+1))
 	p.Deviations(w.deviations[have:], w.solved, gradients)
+	squares := w.solved[:n]
+	clear(squares)
+	kernel.AddSquares(squares, gradients, len(gradients)/n)
+	for i, square := range squares {
+		if !(square <= vitrine.MaxFeature*vitrine.MaxFeature) {
+			w.deviations[have+i] = 0
+		}
+	}
 	return w.deviations[have:]
 }
 

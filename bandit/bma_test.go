@@ -97,7 +97,7 @@ func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 	for _, memory := range []float64{0, 1e12} {
 		l := newBMA(t, paperProblem(), []Expert{
 			{Model: utility.NewLinear(d, true)},
-			{Model: poisoned{utility.NewLinear(d, true)}, Memory: memory},
+			{Model: poisoned{newByRows(d)}, Memory: memory},
 		})
 		for s := 0; s < 31 || l.job != nil || l.nextFit == l.rounds+1; s++ {
 			play(t, l, product, s, s+1)
@@ -136,14 +136,25 @@ func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 	}
 }
 
+// byRows is the linear family and its prior, without its methods by columns.
+type byRows struct {
+	utility.Model
+	utility.Prior
+}
+
+func newByRows(d int) byRows {
+	m := utility.NewLinear(d, true)
+	return byRows{m, m}
+}
+
 // poisoned is a family with gradients that are not numbers where the first
 // feature, standardised, is beyond 40.
-type poisoned struct{ *utility.Linear }
+type poisoned struct{ byRows }
 
 func (poisoned) String() string { return "poisoned" }
 
 func (m poisoned) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
-	m.Linear.Gradients(g, w, x)
+	m.Model.Gradients(g, w, x)
 	for i := range x.RawMatrix().Rows {
 		if x.At(i, 0) > 40 {
 			g.Set(i, 0, math.NaN())
@@ -158,7 +169,7 @@ func TestPanicOfAModelInAFit(t *testing.T) {
 		experts := []Expert{{Model: utility.NewLinear(paperFeatures, false)}}
 		var armed atomic.Bool
 		for k := range many {
-			experts = append(experts, Expert{Model: &exploding{utility.NewLinear(paperFeatures, true), k, &armed}})
+			experts = append(experts, Expert{Model: &exploding{newByRows(paperFeatures), k, &armed}})
 		}
 		l := newBMA(t, paperProblem(), experts)
 		play(t, l, product, 0, 2)
@@ -177,7 +188,7 @@ func TestPanicOfAModelInAFit(t *testing.T) {
 
 // exploding is a family that panics in a fit after it is armed.
 type exploding struct {
-	*utility.Linear
+	byRows
 	number int
 	now    *atomic.Bool
 }
@@ -188,7 +199,7 @@ func (m *exploding) Utilities(u, w []float64, x *mat.Dense) {
 	if n, _ := x.Dims(); n > 1 && m.now.Load() { // more rows than the round has
 		panic("no ink")
 	}
-	m.Linear.Utilities(u, w, x)
+	m.Model.Utilities(u, w, x)
 }
 
 // The evidence finds the family that has the truth, and the offers follow.
@@ -244,12 +255,12 @@ func TestWeightsAreEvidences(t *testing.T) {
 // An expert that cannot be fitted has no weight until it can, and where none can
 // all have the same.
 func TestExpertsThatCannotBeFittedRest(t *testing.T) {
-	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: cliffs{utility.NewLinear(paperFeatures, true)}}})
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: cliffs{newByRows(paperFeatures)}}})
 	play(t, l, product, 0, 1)
 	if got := l.weights(); got[0] != 1 || got[1] != 0 {
 		t.Errorf("weights %v, want all on the first", got)
 	}
-	l = newBMA(t, paperProblem(), []Expert{{Model: utility.NewQuadratic(paperFeatures)}, {Model: cliffs{utility.NewLinear(paperFeatures, true)}}})
+	l = newBMA(t, paperProblem(), []Expert{{Model: utility.NewQuadratic(paperFeatures)}, {Model: cliffs{newByRows(paperFeatures)}}})
 	play(t, l, product, 0, 1)
 	l.experts[0].wake = 1 << 20
 	if got := l.weights(); got[0] != 0.5 || got[1] != 0.5 {
@@ -259,12 +270,12 @@ func TestExpertsThatCannotBeFittedRest(t *testing.T) {
 
 // cliffs is a family whose information overflows everywhere but at 0, where it
 // begins.
-type cliffs struct{ *utility.Linear }
+type cliffs struct{ byRows }
 
 func (cliffs) String() string                 { return "cliffs" }
 func (cliffs) Init(w []float64, _ *rand.Rand) { clear(w) }
 func (m cliffs) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
-	m.Linear.Gradients(g, w, x)
+	m.Model.Gradients(g, w, x)
 	if floats.Norm(w, 1) > 0 {
 		g.Scale(1e200, g)
 	}

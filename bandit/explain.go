@@ -222,7 +222,7 @@ func (e *belief) name() string {
 	return name
 }
 
-// Families returns the weights of the families, those of both beliefs of a family together.
+// Families returns the weights of the families, those of all beliefs of a family together.
 func (o *mixture) Families() []Weight {
 	var list []Weight
 	for i, e := range o.beliefs {

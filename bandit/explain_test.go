@@ -180,16 +180,18 @@ func drawLinear(pi *mixture, x *mat.Dense, rng *rand.Rand) float64 {
 
 // The weights of the families sum to 1, and are those of the learner's diagnostics.
 func TestExplainFamilies(t *testing.T) {
-	l := must(NewBMA(paperProblem(), DefaultExperts(paperFeatures), DefaultBMAOptions(), newRand())).(*BMA)
-	pi := taught(t, l, 25).(*mixture)
-	want, total := l.Diagnostics(), 0.0
-	for _, w := range pi.Families() {
-		total += w.Weight
-		if math.Abs(w.Weight-want[w.Family]) > 1e-12 {
-			t.Errorf("%s has the weight %v, the learner says %v", w.Family, w.Weight, want[w.Family])
+	for _, experts := range [][]Expert{DefaultExperts(paperFeatures), {{Model: utility.NewLinear(paperFeatures, false)}}} {
+		l := must(NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand())).(*BMA)
+		pi := taught(t, l, 25).(*mixture)
+		want, total := l.Diagnostics(), 0.0
+		for _, w := range pi.Families() {
+			total += w.Weight
+			if math.Abs(w.Weight-want[w.Family]) > 1e-12 {
+				t.Errorf("%s has the weight %v, the learner says %v", w.Family, w.Weight, want[w.Family])
+			}
 		}
-	}
-	if math.Abs(total-1) > 1e-12 {
-		t.Errorf("the weights sum to %v", total)
+		if math.Abs(total-1) > 1e-12 {
+			t.Errorf("the weights sum to %v", total)
+		}
 	}
 }

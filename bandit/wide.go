@@ -186,8 +186,7 @@ func (l *Wide) freeze() vitrine.Policy {
 	return &widePolicy{l.p, &line, l.bma.Policy().(*mixture)}
 }
 
-// widePolicy is Wide's policy: for each slot a draw of the effects of indicators, a family and a
-// parameter.
+// widePolicy is Wide's policy: for each slot a draw of the effects of indicators, and a family.
 type widePolicy struct {
 	p     Problem
 	line  *wideLine // only what belongs to the indicators

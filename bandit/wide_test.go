@@ -104,26 +104,31 @@ func TestWideLearnsIDs(t *testing.T) {
 }
 
 // Version 1 has BMA-MNL of version 4 within.
-func TestWideReadsItsFirstVersion(t *testing.T) {
+func TestWideReadsItsEarlierVersions(t *testing.T) {
 	w := newIDs(1)
-	l, restored := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide), must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
-	w.play(t, l, 0, 40)
-	l.bma.wait()
-	l.bma.flat, l.identity.version = nil, 1
-	if l.bma.job != nil {
-		l.bma.job.result.flat = nil
+	for version := 1; version <= 2; version++ {
+		l, restored := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide), must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
+		w.play(t, l, 0, 40)
+		l.bma.wait()
+		l.identity.version = version
+		if version == 1 {
+			l.bma.flat = nil
+			if l.bma.job != nil {
+				l.bma.job.result.flat = nil
+			}
+		}
+		data, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := restored.UnmarshalBinary(data); err != nil {
+			t.Fatalf("version %d: %v", version, err)
+		}
+		if !slices.Equal(restored.bma.base.posterior.Mode, l.bma.base.posterior.Mode) || restored.bma.flat == nil {
+			t.Errorf("version %d: the experts are others", version)
+		}
+		w.play(t, restored, 40, 60)
 	}
-	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := restored.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(restored.bma.base.posterior.Mode, l.bma.base.posterior.Mode) || restored.bma.flat == nil {
-		t.Error("the experts are others")
-	}
-	w.play(t, restored, 40, 60)
 }
 
 // One round from the prior moves the mean as the extended Kalman filter of all features at once

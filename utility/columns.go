@@ -17,7 +17,8 @@ type Columns struct {
 	data    []float64 // ‖x‖², x_1, …, x_d, ones, and what a family adds, each of n numbers
 }
 
-// Columnar is implemented by models that read items from columns.
+// Columnar is implemented by models that read items from columns. A model that embeds one of these and changes its utilities must
+// change ColumnLinearize, too.
 type Columnar interface {
 	Model
 
