@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
@@ -146,7 +145,7 @@ func (a *Amplitudes) LogMoment(prior []float64) float64 {
 		clear(v)
 		v[k] = 1
 		blas64.Trsv(blas.Trans, root, blas64.Vector{N: o, Data: v, Inc: 1})
-		sum += float64(rho * (float64(a.Mode[k]*a.Mode[k]) + floats.Dot(v, v)))
+		sum += float64(rho * (float64(a.Mode[k]*a.Mode[k]) + kernel.Dot(v, v)))
 	}
 	return portable.Log(sum / float64(o))
 }
