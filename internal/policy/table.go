@@ -10,7 +10,7 @@ import (
 var All = []Policy{
 	{
 		Name: "auto", Doc: "bma-mnl, with what the features and their number call for",
-		Choose: "if in doubt: it has no constants to choose", Offer: "N d_w² + K N d", Round: "K d_w²", Page: "auto",
+		Choose: "if in doubt: it has no constants to choose", Offer: "K N d_w²", Round: "K d_w²", Page: "auto",
 		Matrices: Matrices{12, 5},
 		Learner:  OfAuto(),
 	},
