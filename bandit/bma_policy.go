@@ -220,12 +220,11 @@ func (w *mixtureScratch) deviation(p *mle.Laplace, gradients []float64) []float6
 	have := len(w.deviations)
 	w.deviations = slices.Grow(w.deviations, n)[:have+n]
 	w.deviationsOf = append(w.deviationsOf, p)
-	w.solved = scratch.Grow(w.solved, len(p.Mode)*(n+1))
-	p.Deviations(w.deviations[have:], w.solved, gradients)
-	squares := w.solved[:n]
-	clear(squares)
-	kernel.AddSquares(squares, gradients, len(gradients)/n)
-	for i, square := range squares {
+	w.solved = p.Deviations(w.deviations[have:], w.solved, gradients)
+	w.squares = scratch.Grow(w.squares, n)
+	clear(w.squares)
+	kernel.AddSquares(w.squares, gradients, len(gradients)/n)
+	for i, square := range w.squares {
 		if !(square <= vitrine.MaxFeature*vitrine.MaxFeature) {
 			w.deviations[have+i] = 0
 		}
@@ -273,7 +272,8 @@ type mixtureScratch struct {
 	deviations   []float64 // of the utilities of a block of items, under each of deviationsOf
 	deviationsOf []*mle.Laplace
 	gradients    []float64 // column after column
-	solved       []float64 // for deviations
+	solved       []float64 // scratch of deviations
+	squares      []float64 // lengths of gradients
 	delta        []float64 // slots×width
 	u            []float64
 	gain         []float64

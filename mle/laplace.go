@@ -15,6 +15,7 @@ import (
 
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
+	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 )
 
@@ -122,27 +123,38 @@ func (p *Laplace) Colour(v []float64) {
 	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
 }
 
+// deviationTile is the number of items whose coordinates stay in the first cache.
+const deviationTile = 128
+
 // Deviations stores in dst the standard deviations of the g_iᵀw, √(g_iᵀH⁻¹g_i) = ‖U⁻ᵀg_i‖. g has the coordinates of the g_i, column
-// after column, each of len(dst) numbers. Coordinates that it lacks are 0. buffer has room for d (n + 1) numbers, and must
-// not overlap g.
-func (p *Laplace) Deviations(dst, buffer, g []float64) {
+// after column, each of len(dst) numbers. Coordinates that it lacks are 0. It returns buffer, grown if that is too small, which must
+// not overlap dst and g.
+func (p *Laplace) Deviations(dst, buffer, g []float64) []float64 {
 	n, d := len(dst), len(p.Mode)
-	u, v, over := p.root.RawTriangular(), buffer[:d*n], buffer[d*n:]
+	buffer = scratch.Grow(buffer, d*(deviationTile+d))
+	u, v, over := p.root.RawTriangular(), buffer[:d*deviationTile], buffer[d*deviationTile:]
 	for j := range d {
-		pivot := u.Data[j*u.Stride+j]
 		for i := range j {
-			over[i] = -u.Data[i*u.Stride+j] / pivot
-		}
-		kernel.Combine(v[j*n:][:n], 0, over, 1, v, j)
-		if len(g) > j*n {
-			kernel.Axpy(v[j*n:][:n], 1/pivot, g[j*n:][:n])
+			over[j*d+i] = -u.Data[i*u.Stride+j] / u.Data[j*u.Stride+j]
 		}
 	}
-	clear(dst)
-	kernel.AddSquares(dst, v, d)
+	for from := 0; from < n; from += deviationTile {
+		to := min(from+deviationTile, n)
+		m := to - from
+		for j := range d {
+			kernel.Combine(v[j*m:][:m], 0, over[j*d:], 1, v, j)
+			if len(g) > j*n {
+				kernel.Axpy(v[j*m:][:m], 1/u.Data[j*u.Stride+j], g[j*n+from:][:m])
+			}
+		}
+		squares := dst[from:to]
+		clear(squares)
+		kernel.AddSquares(squares, v, d)
+	}
 	for i, square := range dst {
 		dst[i] = math.Sqrt(square)
 	}
+	return buffer
 }
 
 // Variance returns gᵀH⁻¹g, the variance of gᵀw.
