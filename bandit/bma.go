@@ -26,7 +26,7 @@ type BMAOptions struct {
 	//	max(b_t, 0.6),  b_t = max(Width, min(1, √(Anneal/(d t))))
 	//
 	// and the effects of ids under auto with b_t.
-	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of draws of ids' effects, and of amplitudes if above 0.6"`
+	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of draws of amplitudes of units, at least 0.6 in effect"`
 	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of these draws is √(a/(d t)), at most 1"`
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`
 	Candidates int     `toml:"candidates" range:"[0, 1e6]" doc:"random units that a search looks at, and 0.7 as many along the line"`

@@ -213,6 +213,11 @@ func TestWrongTypes(t *testing.T) {
 		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, student-t, visits, pool, table",
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
 		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
+		"position_effects = true": "x.toml:2: position_effects = true: wrong type: want a list of numbers",
+		plainWorld + "[[policy]]\nname = \"bma-mnl\"\nposition_effects = 1": "x.toml:8: policy \"bma-mnl\": position_effects = 1: wrong type: want true or false",
+		plainWorld + "[[policy]]\nname = \"auto\"\nprior_mean = [true]":     "x.toml:8: policy \"auto\": prior_mean = [true]: wrong type: want a list of numbers",
+		plainWorld + "[[policy]]\nname = \"auto\"\nwidth = 1": "x.toml:8: policy \"auto\": unknown key \"width\": must be one of position_effects, prior_covariance, prior_mean, " +
+			"name, label, baselines",
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text+"\n"))
 		if err == nil || err.Error() != want {

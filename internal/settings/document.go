@@ -8,9 +8,12 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
+	"encoding"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -193,12 +196,12 @@ func (s Section) Bind(dst any, except ...string) error {
 		return nil
 	case errors.As(err, &unknown):
 		key := strings.Join(unknown.Errors[0].Key(), ".")
-		legal := slices.Sorted(maps.Keys(Keys(dst)))
+		legal := slices.Sorted(maps.Keys(types(reflect.TypeOf(dst))))
 		legal = append(legal, except...)
 		return s.Errorf(key, "unknown key %q%s", key, Hint(key, legal))
 	case errors.As(err, &wrong):
 		key := strings.Join(wrong.Key(), ".")
-		return s.Errorf(key, "%s = %s: wrong type: want %s", key, Literal(s.Values[key]), typeOf(Keys(dst)[key]))
+		return s.Errorf(key, "%s = %s: wrong type%s", key, Literal(s.Values[key]), wanted(types(reflect.TypeOf(dst))[key]))
 	default:
 		return s.Errorf("", "%v", err)
 	}
@@ -214,20 +217,59 @@ func Literal(v any) string {
 	return value
 }
 
-// typeOf names the type of a value that a key has by default.
-func typeOf(v any) string {
-	switch v.(type) {
-	case int64:
-		return "an integer"
-	case float64:
-		return "a number"
-	case string:
-		return "a string in quotes"
-	case bool:
-		return "true or false"
-	default:
-		return "a list of integers"
+// types returns the types of the keys that a struct, or what points to one, has in TOML, those without a value, too.
+func types(t reflect.Type) map[string]reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
+	all := map[string]reflect.Type{}
+	if t.Kind() != reflect.Struct {
+		return all
+	}
+	for f := range t.Fields() {
+		key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		switch {
+		case key == "" && f.Anonymous:
+			maps.Copy(all, types(f.Type))
+		case key != "-" && f.IsExported():
+			all[cmp.Or(key, f.Name)] = f.Type
+		}
+	}
+	return all
+}
+
+// wanted says what a value of the type of a key must be; nothing if there is no such key.
+func wanted(t reflect.Type) string {
+	if t == nil {
+		return ""
+	}
+	if t.Kind() == reflect.Pointer {
+		return wanted(t.Elem())
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return ": want a string in quotes"
+	}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		return ": want an integer"
+	case reflect.Float64:
+		return ": want a number"
+	case reflect.String:
+		return ": want a string in quotes"
+	case reflect.Bool:
+		return ": want true or false"
+	case reflect.Slice:
+		switch t.Elem().Kind() {
+		case reflect.Int, reflect.Int64:
+			return ": want a list of integers"
+		case reflect.Float64:
+			return ": want a list of numbers"
+		case reflect.String:
+			return ": want a list of strings in quotes"
+		}
+		return ": want a list"
+	}
+	return ": want a table"
 }
 
 // Errorf makes an error that stands at a key of the section, or at its head
