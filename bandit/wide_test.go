@@ -103,7 +103,7 @@ func TestWideLearnsIDs(t *testing.T) {
 	}
 }
 
-// Version 1 has BMA-MNL of version 4 within.
+// Version 1 has BMA-MNL of version 4 within, and version 2 that of version 5.
 func TestWideReadsItsEarlierVersions(t *testing.T) {
 	w := newIDs(1)
 	for version := 1; version <= 2; version++ {

@@ -259,17 +259,16 @@ func wanted(t reflect.Type) string {
 	case reflect.Bool:
 		return ": want true or false"
 	case reflect.Slice:
-		switch t.Elem().Kind() {
-		case reflect.Int, reflect.Int64:
-			return ": want a list of integers"
-		case reflect.Float64:
-			return ": want a list of numbers"
-		case reflect.String:
-			return ": want a list of strings in quotes"
+		if of, ok := plurals[t.Elem().Kind()]; ok {
+			return ": want a list of " + of
 		}
 		return ": want a list"
 	}
 	return ": want a table"
+}
+
+var plurals = map[reflect.Kind]string{
+	reflect.Int: "integers", reflect.Int64: "integers", reflect.Float64: "numbers", reflect.String: "strings in quotes",
 }
 
 // Errorf makes an error that stands at a key of the section, or at its head

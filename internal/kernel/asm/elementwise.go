@@ -30,8 +30,7 @@ func (m machine) elementwise() {
 		return m.div(above, below)
 	})
 	m.function("softplus", 690, func(x Register) VecVirtual {
-		a := m.vec()
-		VANDPD(m.constant("positive", math.MaxInt64), x, a)
+		a := m.and(x, m.constant("positive", math.MaxInt64))
 		minus := m.vec()
 		VORPD(m.constant("negative", 1<<63), a, minus)
 		r := m.reduction()(minus)
@@ -70,8 +69,7 @@ func (m machine) vectors(name string, reach float64, x, n GPVirtual, body func(v
 		JGT(LabelRef(done))
 	}, func() {
 		v := m.load(Mem{Base: x, Index: i, Scale: 8})
-		abs := m.vec()
-		VANDPD(positive, v, abs)
+		abs := m.and(v, positive)
 		const lessEqual = 18
 		reached := GP32()
 		if m.wide() {
@@ -151,5 +149,17 @@ func (m machine) mul2(a Register, b Op) VecVirtual {
 func (m machine) div(a Register, b Op) VecVirtual {
 	v := m.vec()
 	VDIVPD(b, a, v)
+	return v
+}
+
+func (m machine) and(a Register, b Op) VecVirtual {
+	v := m.vec()
+	VANDPD(b, a, v)
+	return v
+}
+
+func (m machine) xor(a Register, b Op) VecVirtual {
+	v := m.vec()
+	VXORPD(b, a, v)
 	return v
 }

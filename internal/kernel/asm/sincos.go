@@ -48,8 +48,7 @@ func (m machine) sincosOf(x VecVirtual) (sin, cos VecVirtual) {
 	odd, upper, signs := m.vec(), m.vec(), m.constant("negative", 1<<63)
 	VPSRLQ(U8(1), octant, odd)
 	odd = m.and(odd, one)
-	all := m.vec()
-	VXORPD(all, all, all)
+	all := m.zeros(1)[0]
 	VPSUBQ(odd, all, all)
 	other := m.and(m.xor(sin, cos), all)
 	VPSLLQ(U8(61), octant, upper) // the bit of the upper quadrants becomes the sign
@@ -68,17 +67,5 @@ func (m machine) truncate(x VecVirtual) VecVirtual {
 	} else {
 		VROUNDPD(U8(towardsZero), x, v)
 	}
-	return v
-}
-
-func (m machine) and(a Register, b Op) VecVirtual {
-	v := m.vec()
-	VANDPD(b, a, v)
-	return v
-}
-
-func (m machine) xor(a Register, b Op) VecVirtual {
-	v := m.vec()
-	VXORPD(b, a, v)
 	return v
 }
