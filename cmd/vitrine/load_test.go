@@ -68,6 +68,9 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%+v, %v, %s", r, err, errs2)
 	}
 	reported, err := os.ReadFile(path("reported"))
+	if _, errs := loaded(t, 0, append(few, "--policy", "ucb-mnl")...); !strings.Contains(errs, `placement "load" keeps its policy, onl-mnl`) || strings.Contains(errs2, "keeps its policy") {
+		t.Errorf("%s, and before %s", errs, errs2)
+	}
 	if n := strings.Count(string(reported), `"shown"`); err != nil || n != 100 {
 		t.Errorf("%d decisions were appended, %v", n, err)
 	}

@@ -172,7 +172,10 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 			return err
 		}
 		c.names = numNames(*f)
-		return api.InRange(field+"/names", c.names, 0, f.Buckets-1)
+		if c.names < 0 || c.names >= f.Buckets {
+			return api.Fieldf(field+"/names", "%d: must be from 0 to %d, less than buckets", c.names, f.Buckets-1)
+		}
+		return nil
 	case "text", "object":
 		return c.buckets(field, f, 64)
 	default:

@@ -111,6 +111,15 @@ func TestSchemasDoNotChange(t *testing.T) {
 	}
 }
 
+// Values get columns of their own only if others are left for those without one.
+func TestNamesAreFewerThanBuckets(t *testing.T) {
+	eight := 8
+	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Buckets: 8, Names: &eight}})
+	if err == nil || !strings.Contains(err.Error(), "8: must be from 0 to 7, less than buckets") {
+		t.Error(err)
+	}
+}
+
 func TestLearnRefuses(t *testing.T) {
 	s := learning(t, `,"buckets":4,"names":2`)
 	for want, seen := range map[string]feature.Seen{

@@ -82,8 +82,10 @@ func Run(ctx context.Context, c *Config, o Options) error {
 			return fmt.Errorf("keys: %w", err)
 		}
 	}
-	if err := server.MayListen(s.Listen, s.keys); err != nil {
+	if err := server.MayListen(s.Listen, s.keys); errors.Is(err, server.ErrOpen) {
 		return hint.New(err, "name a file of API keys in the configuration, keys = \"keys.toml\", or listen on 127.0.0.1")
+	} else if err != nil {
+		return err
 	}
 	if err := os.MkdirAll(s.Data, 0o700); err != nil {
 		return err

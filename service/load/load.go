@@ -123,6 +123,9 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 	if !same {
 		return fmt.Errorf("placement %q: %w: these have %d items with %d numbers x0, x1, …, and show %d", o.Placement, ErrPlacement, o.Items, o.Features, o.Size)
 	}
+	if o.Note != nil && there.Policy["name"] != o.Policy["name"] {
+		o.Note(fmt.Sprintf("placement %q keeps its policy, %v: another one is for a new placement", o.Placement, there.Policy["name"]))
+	}
 	return nil
 }
 

@@ -140,10 +140,14 @@ func TestPlacementThatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, _ := engine.Config("p")
-	o.Note = func(m string) { t.Error(m) }
+	note := ""
+	o.Note = func(m string) { note += m }
+	if _, err := load.Run(t.Context(), o); err != nil || note != "" {
+		t.Fatal(err, note)
+	}
 	o.Policy = map[string]any{"name": "uniform"}
-	if _, err := load.Run(t.Context(), o); err != nil {
-		t.Fatal(err)
+	if _, err := load.Run(t.Context(), o); err != nil || !strings.Contains(note, "keeps its policy, ") {
+		t.Fatal(err, note)
 	}
 	if after, _ := engine.Config("p"); !bytes.Equal(before.Canonical(), after.Canonical()) {
 		t.Errorf("%s was %s", after.Canonical(), before.Canonical())

@@ -48,8 +48,11 @@ func (l Listen) withDefaults() Listen {
 // ErrOpen is returned if a server without keys would be reachable from other machines.
 var ErrOpen = errors.New("without API keys the service listens only on loopback")
 
-// MayListen returns [ErrOpen] if keys is nil and address is not a loopback address.
+// MayListen returns [ErrOpen] if keys is nil and address is not a loopback address, and an error for what is no address.
 func MayListen(address string, keys *Keys) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("listening on %q: must be HOST:PORT, such as 127.0.0.1:8080", address)
+	}
 	if keys == nil && !isLoopback(address) {
 		return fmt.Errorf("listening on %q: %w", address, ErrOpen)
 	}
