@@ -24,8 +24,6 @@ type BMAOptions struct {
 	// Amplitudes of units are drawn in round t with the width
 	//
 	//	max(b_t, 0.6),  b_t = max(Width, min(1, √(Anneal/(d t))))
-	//
-	// and the effects of ids under auto with b_t.
 	Width      float64 `toml:"width" range:"[0, inf)" doc:"the least width of draws of amplitudes of units, at least 0.6 in effect"`
 	Anneal     float64 `toml:"anneal" range:"[0, inf)" doc:"a: in round t the width of these draws is √(a/(d t)), at most 1"`
 	Growth     float64 `toml:"growth" range:"(1, inf)" doc:"the factor between the rounds of full fits"`
@@ -65,7 +63,7 @@ func (e Expert) called(family string) string {
 	return family + fmt.Sprintf(" of memory %v", e.Memory)
 }
 
-// maxProducts is the largest d with which products are among the defaults.
+// maxProducts is the largest d with which all products are among the defaults.
 const maxProducts = 10
 
 // maxUnits is the largest d with which families of units are among the defaults: a round of one costs
@@ -172,7 +170,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 			return nil, err
 		}
 	}
-	var families []string
+	var families, products []string
 	for i, x := range experts {
 		e, err := newExpert(x, k, rng)
 		if err != nil {
@@ -185,10 +183,18 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 			}
 		}
 		l.experts = append(l.experts, e)
-		families = append(families, e.called(utility.Identity(x.Model)))
+		name := e.called(utility.Identity(x.Model))
+		if hasNumericProducts(x.Model) {
+			products = append(products, name)
+		} else {
+			families = append(families, name)
+		}
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 6, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 7, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
 	l.identity.oldest = 1
+	if list := strings.Join(products, " "); list != "" {
+		l.identity.facts = append(l.identity.facts, fact{"products", list, []string{list}}) // up to version 6 there were none
+	}
 	if known != nil {
 		if err := l.know(known); err != nil {
 			return nil, err

@@ -66,7 +66,8 @@ func (b *beliefs) encode(e *state.Encoder) {
 // made up from those that were offered. Versions 1 and 2 have no units' posteriors, which the
 // next full fit makes. Version 3 may have experts at rest
 // that its units' evidence sent there; they wake as they would have. Versions 1 to 4 have no base of slopes near 0: see
-// [expert.besides]. Up to version 5 units weigh without moments, until the next full fit.
+// [expert.besides]. Up to version 5 units weigh without moments, until the next full fit. Up to version 6 no expert has products of
+// numbers only: see [expert.joins].
 func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 	n := *l
 	n.job = nil
@@ -154,6 +155,20 @@ func (e *expert) besides(base *expert, intercept float64) *expert {
 	return n
 }
 
+// joins makes a quadratic expert one that a snapshot lacks: it rests until the next full fit. Of the rounds that are not kept it
+// has what the base has.
+func (e *expert) joins(base *expert) (err error) {
+	if base.anchor != nil {
+		d := e.Model.NumFeatures() + 1
+		if e.anchor, err = base.anchor.Extended(d, e.prior[d:e.Model.NumParams()]); err != nil {
+			return err
+		}
+		copy(e.start, e.anchor.Mode)
+	}
+	e.wake = 1
+	return e.restart()
+}
+
 // decodeUnits reads the best units of the last search.
 func (e *expert) decodeUnits(d *state.Decoder) {
 	for range d.Count() {
@@ -178,6 +193,13 @@ func (b *beliefs) decode(d *state.Decoder, version int) *beliefs {
 	}
 	for i, x := range all {
 		restored := x.twin(n.intercept)
+		if version < 7 && hasNumericProducts(x.Model) {
+			if err := restored.joins(all[0]); err != nil {
+				d.Fail(err)
+			}
+			all[i] = restored
+			continue
+		}
 		d.Floats(restored.start)
 		if d.Count() > 0 {
 			restored.anchor = mle.DecodeLaplace(d, len(x.prior))

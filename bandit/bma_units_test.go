@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -360,5 +361,57 @@ func TestModesWeighByMoments(t *testing.T) {
 			t.Errorf("%v: the moment %v is too near 1 to tell", m, sum)
 		}
 		wantNear(t, m.String()+" with a memory: moment", ratio(2), 1, 1e-9)
+	}
+}
+
+// Up to version 6 snapshots have no expert with products of numbers. It rests until the next full fit, and has the base's anchor.
+func TestSnapshotsWithoutProductsOfNumbers(t *testing.T) {
+	create := func(numeric []int) *BMA {
+		p := paperProblem()
+		p.Numeric = numeric
+		l := must(NewAuto(p, AutoOptions{}, newRand())).(*BMA)
+		l.window = 128
+		return l
+	}
+	square := func(x []float64) float64 { return 1 - 2*x[1]*x[1] }
+	for _, rounds := range []int{50, 200} { // 200 are folded
+		l := create(nil)
+		play(t, l, square, 0, rounds)
+		l.identity.version = 6
+		data, err := l.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		restored := create([]int{1})
+		if err := restored.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		joined := restored.experts[len(restored.experts)-1]
+		if !hasNumericProducts(joined.Model) || joined.wake == 0 || restored.Diagnostics()[joined.String()] != 0 {
+			t.Errorf("%v does not rest", joined)
+		}
+		switch base := restored.base.anchor; {
+		case (joined.anchor == nil) != (rounds == 50) || (base == nil) != (rounds == 50):
+			t.Errorf("after %d rounds the anchors are %v and %v", rounds, joined.anchor, base)
+		case base != nil:
+			if joined.anchor.LogEvidence != base.LogEvidence || !slices.Equal(joined.anchor.Mode[:paperFeatures+1], base.Mode) {
+				t.Errorf("the anchor is not the base's")
+			}
+		}
+		for s := rounds; s < rounds+100; s++ {
+			play(t, restored, square, s, s+1)
+		}
+		// Of folded rounds it knows a line only, and the quadratic family a curve.
+		joined = restored.experts[len(restored.experts)-1]
+		if w := restored.Diagnostics()[joined.String()]; joined.wake != 0 || rounds == 50 && !(w > 0.5) {
+			t.Errorf("%d rounds later %v has the weight %v", 100, joined, w)
+		}
+		again, err := restored.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := create(nil).UnmarshalBinary(again); err == nil || !strings.Contains(err.Error(), "products = quadratic in [1]") {
+			t.Errorf("a learner without products reads it: %v", err)
+		}
 	}
 }

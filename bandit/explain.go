@@ -330,21 +330,15 @@ func (o *widePolicy) Value(mean, sd []float64, x *mat.Dense) (hasMean, hasSD boo
 	s := wides.Get().(*wideScratch)
 	defer wides.Put(s)
 	s.rows.scan(o.line, x)
-	s.effect = s.rows.modes(s.effect, o.line)
-	reduced := o.line.reduce(&s.reduced, x, &s.rows, s.effect)
-	index := len(o.line.numeric)
+	reduced := o.line.reduce(&s.reduced, x, &s.rows, 0)
 	_, d := reduced.Dims()
-	around := mat.NewDense(2*n, d, nil)
+	around, variances := mat.NewDense(2*n, d, nil), make([]float64, n)
+	o.line.indexVariances(variances, &s.rows, 0, n)
 	for i := range n {
-		at, value := s.rows.row(i)
-		variance := 0.0
-		for k, a := range at {
-			variance += float64(value[k] * value[k] * o.line.variance(s.rows.distinct[a]))
-		}
 		for side, sign := range []float64{-1, 1} {
 			row := around.RawRowView(2*i + side)
 			copy(row, reduced.RawRowView(i))
-			row[index] += float64(sign * math.Sqrt(variance))
+			row[d-1] += float64(sign * math.Sqrt(variances[i]))
 		}
 	}
 	moved, spread := make([]float64, 2*n), make([]float64, 2*n)

@@ -135,11 +135,9 @@ func TestExplainMoments(t *testing.T) {
 		"wide": {wide, func(x *vitrine.Context, rng *rand.Rand) float64 {
 			var s wideScratch
 			s.rows.scan(wide.line, x.Features)
-			s.effect = s.rows.modes(s.effect, wide.line)
-			for a, j := range s.rows.distinct {
-				s.effect[a] += math.Sqrt(wide.line.variance(j)) * rng.NormFloat64()
-			}
-			return drawLinear(inner, wide.line.reduce(&s.reduced, x.Features, &s.rows, s.effect), rng)
+			reduced := wide.line.reduce(&s.reduced, x.Features, &s.rows, 0)
+			reduced.Set(0, 2, reduced.At(0, 2)+float64(math.Sqrt(varianceOf(wide.line, s.rows.column, s.rows.value))*rng.NormFloat64()))
+			return drawLinear(inner, reduced, rng)
 		}},
 		"ts-mnl": {ts, func(x *vitrine.Context, rng *rand.Rand) float64 { return ts.Reasons(x, rng).Index[0] }},
 	} {

@@ -2,32 +2,37 @@ package bandit
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/mat"
-
 	"vitrine"
 	"vitrine/internal/scratch"
 	"vitrine/internal/state"
+	"vitrine/utility"
 )
 
 // The widths at which [NewAuto] chooses.
 const (
 	maxAllExperts = 30  // features of which BMA-MNL has all experts
-	maxLinear     = 100 // features of which BMA-MNL has its linear experts, if their kinds are not known
+	maxLinear     = 128 // features of which BMA-MNL has its linear experts, if all are numeric or their kinds are not known
 )
 
 // isWide reports whether a problem has more features than BMA-MNL learns from at once.
 func (p Problem) isWide() bool {
-	return p.Features > maxLinear || p.Features > maxAllExperts && p.Numeric != nil
+	return p.Features > maxLinear || p.Features > maxAllExperts && p.Numeric != nil && len(p.Numeric) < p.Features
 }
 
-// inner returns the problem of the BMA-MNL within Wide: the first 29 numeric columns, and the index.
+// inner returns the problem of the BMA-MNL within Wide: the first numeric columns, and the index.
 func (p Problem) inner() Problem {
-	p.Features, p.Numeric = min(len(p.Numeric), maxAllExperts-1)+1, nil
+	most := maxAllExperts
+	if len(p.Numeric) >= most {
+		most = maxLinear
+	}
+	p.Features, p.Numeric = min(len(p.Numeric), most-1)+1, nil
+	for k := range p.Features - 1 {
+		p.Numeric = append(p.Numeric, k)
+	}
 	return p
 }
 
@@ -36,7 +41,42 @@ func AutoExperts(p Problem) []Expert {
 	if p.isWide() {
 		p = p.inner()
 	}
-	return DefaultExperts(p.Features)
+	return append(DefaultExperts(p.Features), numericProducts(p)...)
+}
+
+// maxProductParams is the largest number of parameters of a family with products of numeric features.
+const maxProductParams = 120
+
+// numericProducts returns experts with the products of the numeric features with each other, and with all features, unless these
+// are among the defaults or too many.
+func numericProducts(p Problem) (experts []Expert) {
+	numeric := len(p.Numeric)
+	if numeric == 0 || p.Features > maxAllExperts {
+		return nil
+	}
+	for _, all := range []bool{false, true} {
+		if p.Features <= maxProducts && (all || numeric == p.Features) || all && numeric == p.Features {
+			continue
+		}
+		if m := utility.NewProducts(p.Features, p.Numeric, all); m.NumParams() <= maxProductParams {
+			experts = append(experts, Expert{Model: m})
+		}
+	}
+	return experts
+}
+
+// hasNumericProducts reports a family that numericProducts makes.
+func hasNumericProducts(m utility.Model) bool {
+	q, ok := m.(*utility.Quadratic)
+	return ok && q.String() != utility.NewQuadratic(1).String()
+}
+
+// AutoBlock returns the largest order of the matrix of covariances that [Wide] keeps, 0 if [NewAuto] makes another learner.
+func AutoBlock(p Problem) int {
+	if !p.isWide() {
+		return 0
+	}
+	return min(p.Features+1, maxBlock)
 }
 
 // AutoOptions say what no learner can know. The zero value is right if the items of a page are not shown in places.
@@ -50,8 +90,8 @@ type AutoOptions struct {
 }
 
 // NewAuto returns the learner that needs no choice. Up to 30 features it is BMA-MNL with
-// its default experts. Wider it is [Wide]; but if the problem does not say which columns are
-// numeric, only beyond 100.
+// its default experts. Wider it is [Wide]; but if all columns are numeric, or the problem does not say which are,
+// only beyond 128.
 func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
 	if p.isWide() {
 		if o.PositionEffects {
@@ -75,7 +115,7 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 	}
 	averaged := DefaultBMAOptions()
 	averaged.PositionEffects = o.PositionEffects
-	l, err := newBMAKnowing(known, p, DefaultExperts(p.Features), averaged, rng)
+	l, err := newBMAKnowing(known, p, AutoExperts(p), averaged, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -83,57 +123,59 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 }
 
 // Wide is BMA-MNL for many features, most of which are indicators: hashed ids, words, crosses. A
-// linear posterior of the effects φ of all columns gives each item the index of its indicators,
+// linear posterior of all columns gives each item the index of its indicators,
 //
 //	s_i = Σ_j φ_j x_ij
 //
 // and BMA-MNL learns from the numeric features and s. So its experts may bend the numeric
-// features and the main effect of the indicators, and a round costs O(K d) and a bounded
-// amount. The effects of indicators have a common variance, learned from the data, which shrinks them.
+// features and the main effect of the indicators. The effects of indicators have a common variance, learned from the data, which
+// shrinks them. Numeric features beyond the 29th bend no more: of at most 127 BMA-MNL has linear experts, and others are in the
+// index.
 //
-// For each slot the effects are drawn again, φ ~ N(φ̂, b_t² V), so that what is not known of an item is
-// explored.
+// A policy adds to s a share of its posterior standard deviation, so that what is not known of an item is explored.
 type Wide struct {
 	learner
 	line     *wideLine
-	seen     moments // of the numeric features of all items
+	seen     moments // of the numeric columns of all items
 	bma      *BMA
-	nextMove int // the round after which moments and σ are looked at
+	nextMove int // the round after which moments, τ and σ are looked at
 
-	scan    indicators // scratch
-	effect  []float64
+	scan    entries // scratch
+	numbers scratch.Matrix
 	offered scratch.Matrix
 }
 
-// NewWide returns a learner at its first round. It uses the first 29 numeric columns of the
-// problem as such, and takes all others for indicators.
+// NewWide returns a learner at its first round. It takes numeric columns beyond the 255th for indicators.
 func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
 	inner := p.inner()
-	numeric := slices.Clone(p.Numeric[:inner.Features-1])
-	bma, err := NewBMA(inner, DefaultExperts(inner.Features), DefaultBMAOptions(), rng)
+	numeric := slices.Clone(p.Numeric[:min(len(p.Numeric), maxBlock-1)])
+	bma, err := NewBMA(inner, AutoExperts(inner), DefaultBMAOptions(), rng)
 	if err != nil {
 		return nil, err
 	}
-	l := &Wide{line: newWideLine(p.Features, numeric), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
-	l.learner = learner{p: p, self: l, identity: p.identify("wide", 3, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
-	l.identity.oldest = 1
+	l := &Wide{line: newWideLine(p.Features, min(p.Features+1, maxBlock), numeric, inner.Features-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
+	l.learner = learner{p: p, self: l, identity: p.identify("wide", 4, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
+	if l.identity.oldest = 1; len(numeric) >= maxAllExperts {
+		l.identity.oldest = 4 // before, numeric columns beyond the 29th were indicators
+	}
 	return l, nil
 }
 
 // learn implements algorithm.
 func (l *Wide) learn(r vitrine.Round) {
 	x := *r.Context
-	if r.Context.Features != nil {
+	if r.Context.NumItems() > 0 {
+		if len(l.line.numeric) > 0 {
+			l.seen.add(l.line.numbers(&l.numbers, r.Context.Features))
+			if l.line.z.shift == nil {
+				l.line.z = l.seen.standardisation()
+			}
+		}
 		l.scan.scan(l.line, r.Context.Features)
-		l.effect = l.scan.modes(l.effect, l.line)
-		x.Features = l.line.reduce(new(scratch.Matrix), r.Context.Features, &l.scan, l.effect)
-		l.seen.add(l.numeric(x.Features))
-	}
-	if l.line.z.shift == nil && l.seen.n > 0 {
-		l.line.standardise(l.seen.standardisation())
+		x.Features = l.line.reduce(new(scratch.Matrix), r.Context.Features, &l.scan, 0)
 	}
 	if err := l.bma.Observe(vitrine.Round{Context: &x, Offer: r.Offer, Choice: r.Choice}); err != nil {
 		// The index is beyond the bound of features: the experts sit the round out.
@@ -146,59 +188,37 @@ func (l *Wide) learn(r vitrine.Round) {
 	}
 	if l.rounds >= l.nextMove {
 		l.nextMove = max(l.rounds+1, int(min(1.2*float64(l.rounds), 1<<30-1)))
+		z := l.line.z
 		if l.seen.n > 0 {
-			if now := l.seen.standardisation(); !l.line.z.stands(now) {
-				l.line.standardise(now)
+			if now := l.seen.standardisation(); !z.stands(now) {
+				z = now
 			}
 		}
-		l.line.shrink()
+		l.line.renew(z)
 	}
-}
-
-// numeric returns the numeric columns of reduced features.
-func (l *Wide) numeric(reduced *mat.Dense) *mat.Dense {
-	n, d := reduced.Dims()
-	if d == 1 {
-		return nil
-	}
-	return reduced.Slice(0, n, 0, d-1).(*mat.Dense)
-}
-
-// reduce stores in dst the numeric features of each item and its index under the given effects of the
-// distinct indicators.
-func (l *wideLine) reduce(dst *scratch.Matrix, x *mat.Dense, rows *indicators, effect []float64) *mat.Dense {
-	n, _ := x.Dims()
-	reduced := dst.Reshape(n, len(l.numeric)+1)
-	for i := range n {
-		from, to := x.RawRowView(i), reduced.RawRowView(i)
-		for k, j := range l.numeric {
-			to[k] = from[j]
-		}
-		to[len(l.numeric)] = rows.sum(i, effect)
-	}
-	return reduced
 }
 
 // freeze implements algorithm.
 func (l *Wide) freeze() vitrine.Policy {
-	line := *l.line
-	line.effect, line.pull = slices.Clone(line.effect), slices.Clone(line.pull)
-	return &widePolicy{l.p, &line, l.bma.Policy().(*mixture)}
+	return &widePolicy{l.p, l.line.freeze(), l.bma.Policy().(*mixture)}
 }
 
-// widePolicy is Wide's policy: for each slot a draw of the effects of indicators, and a family.
+// widePolicy is Wide's policy: that of BMA-MNL for the numeric features and the index, with its bonus.
 type widePolicy struct {
 	p     Problem
-	line  *wideLine // only what belongs to the indicators
+	line  *wideLine // frozen
 	inner *mixture
 }
 
 // wideScratch is what an offer of Wide needs besides memory for its answer.
 type wideScratch struct {
-	rows    indicators
-	effect  []float64
+	rows    entries
 	reduced scratch.Matrix
 }
+
+// indexOptimism is the share of α that the bonus of the index has: BMA-MNL adds its own. The bonus works by the slope of the index, so
+// only once that is learned.
+const indexOptimism = 0.5
 
 var wides = sync.Pool{New: func() any { return new(wideScratch) }}
 
@@ -223,13 +243,7 @@ func (o *widePolicy) sample(w *mixtureScratch, s *wideScratch, x *vitrine.Contex
 		return
 	}
 	s.rows.scan(o.line, x.Features)
-	for k := range w.expert {
-		s.effect = s.rows.modes(s.effect, o.line)
-		for a, j := range s.rows.distinct {
-			s.effect[a] += float64(o.inner.width * math.Sqrt(o.line.variance(j)) * rng.NormFloat64())
-		}
-		o.inner.fillSlots(w, o.line.reduce(&s.reduced, x.Features, &s.rows, s.effect), k, k+1)
-	}
+	o.inner.fillSlots(w, o.line.reduce(&s.reduced, x.Features, &s.rows, indexOptimism*w.optimism), 0, len(w.expert))
 }
 
 // Utilities stores in dst what BMA-MNL's policy stores, at the modes of the effects.
@@ -241,8 +255,7 @@ func (o *widePolicy) Utilities(dst []float64, x *vitrine.Context) {
 	s := wides.Get().(*wideScratch)
 	defer wides.Put(s)
 	s.rows.scan(o.line, x.Features)
-	s.effect = s.rows.modes(s.effect, o.line)
-	o.inner.Utilities(dst, &vitrine.Context{Features: o.line.reduce(&s.reduced, x.Features, &s.rows, s.effect)})
+	o.inner.Utilities(dst, &vitrine.Context{Features: o.line.reduce(&s.reduced, x.Features, &s.rows, 0)})
 }
 
 // encode implements algorithm.
@@ -257,7 +270,7 @@ func (l *Wide) encode(e *state.Encoder) {
 func (l *Wide) decode(d *state.Decoder, version, rounds int) func() {
 	next, seen := d.Count(), newMoments(len(l.line.numeric))
 	seen.decode(d)
-	line := l.line.decode(d)
+	line := l.line.decode(d, version)
 	inner := l.bma.decode(d, version+3, rounds)
 	return func() {
 		l.nextMove, l.seen, l.line = next, seen, line

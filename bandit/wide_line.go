@@ -8,178 +8,355 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/gram"
+	"vitrine/internal/kernel"
 	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 )
 
-// wideLine is the posterior of a linear utility of many features, most of which are indicators,
-// with a block for the numeric features and the intercept, and a diagonal for the indicators,
+// wideLine is the posterior of a linear utility of many features,
 //
-//	u = θᵀz + b + Σ_j φ_j x_j,   (θ, b) ~ N(0, P⁻¹),  φ_j ~ N(0, σ²)
+//	u = θᵀz + b + Σ_j φ_j x_j,   θ_k ~ N(0, τ²),  b ~ N(0, 2²),  φ_j ~ N(0, σ²)
 //
-// where z are the standardised numeric features. A round is a step of the extended Kalman filter
-// whose precision is then projected on the block and the diagonal:
+// where z are the standardised numeric features, and x_j the indicators. All covariances are kept of a block of at most 256
+// parameters, w: the slopes θ, the intercept, and the effects φ of the indicators that pages show first. The effects of other
+// indicators are independent, each with its information g_j and r_j = (g_j + 1/σ²) φ̂_j.
+//
+// A round is a step of the extended Kalman filter, whose precision is then projected on the block and the diagonal beside it:
 //
 //	w' = w − (H + XᵀWX)⁻¹Xᵀ(p − y) = w − H⁻¹Xᵀ(I + WS)⁻¹(p − y),  S = XH⁻¹Xᵀ,  W = diag(p) − ppᵀ
-//
-// It is kept as the information of the rounds, G = H − P, and r = Hw. Both are independent of
-// the prior, so that σ can be learned and the standardisation can change.
 type wideLine struct {
-	numeric []int // columns
+	numeric []int // columns, all in the block
+	direct  int   // of these the first, which experts read. The others and the indicators make up the index
 	z       standardisation
-	effect  []float64     // the information of the indicators, 0 for numeric columns
-	pull    []float64     // r of the indicators
-	block   *mat.SymDense // the information of (θ, b)
-	natural []float64     // r of (θ, b)
-	spread  float64       // σ
 
-	mean  []float64 // of (θ, b)
-	chol  mat.Cholesky
-	sides []bool // whether a column is numeric
+	limit  int          // of parameters in the block
+	block  *gram.Matrix // H, the precision: slopes, intercept, joined indicators, and free places
+	mean   []float64    // w
+	joined []int        // the indicators of the block
+	known  []float64    // g of each column that is not in the block, 0 of others
+	pull   []float64    // r of these
+	slope  float64      // τ
+	spread float64      // σ
+
+	place   []int        // of each column in the block, −1 if it has none
+	inverse gram.Inverse // of H, if the posterior is frozen
 }
 
-// Standard deviations of the prior of standardised slopes, of the intercept, and of indicators
-// before their evidence.
+// maxBlock is the number of parameters whose covariances are kept.
+const maxBlock = 256
+
+// Standard deviations of the prior of the intercept, and, before their evidence, of standardised slopes and of indicators.
 const (
-	wideSlopeSD     = 0.5
 	wideInterceptSD = 2
+	wideSlopeSD     = 0.5
 	wideEffectSD    = 0.5
 )
 
-func newWideLine(d int, numeric []int) *wideLine {
-	n := len(numeric) + 1
+// newWideLine returns the posterior of d columns before the first round, with a block for at most limit parameters, more than there
+// are numeric columns.
+func newWideLine(d, limit int, numeric []int, direct int) *wideLine {
 	l := &wideLine{
-		numeric: numeric, effect: make([]float64, d), pull: make([]float64, d),
-		block: mat.NewSymDense(n, nil), natural: make([]float64, n), mean: make([]float64, n),
-		spread: wideEffectSD, sides: make([]bool, d),
+		numeric: numeric, direct: direct, limit: limit, mean: make([]float64, len(numeric)+1),
+		known: make([]float64, d), pull: make([]float64, d), slope: wideSlopeSD, spread: wideEffectSD, place: make([]int, d),
 	}
-	for _, j := range numeric {
-		l.sides[j] = true
+	for j := range l.place {
+		l.place[j] = -1
 	}
-	l.solve()
+	for k, j := range numeric {
+		l.place[j] = k
+	}
+	l.block = gram.NewDiagonal(l.priors())
 	return l
 }
 
-// precision returns the diagonal of the prior of (θ, b) at j.
-func (l *wideLine) precision(j int) float64 {
-	if j == len(l.numeric) {
-		return 1.0 / (wideInterceptSD * wideInterceptSD)
-	}
-	return 1 / (wideSlopeSD * wideSlopeSD)
+// grow gives the block places for more parameters, up to size.
+func (l *wideLine) grow(size int) {
+	have := len(l.mean)
+	l.mean = append(l.mean, make([]float64, size-have)...)
+	l.block = l.block.Extended(l.priors()[have:])
 }
 
-// solve makes mean the solution of (G + P) w = r.
-func (l *wideLine) solve() {
-	n := len(l.mean)
-	h := mat.NewSymDense(n, nil)
-	h.CopySym(l.block)
-	for j := range n {
-		h.SetSym(j, j, h.At(j, j)+l.precision(j))
+// intercept returns the place of b in the block, after the slopes.
+func (l *wideLine) intercept() int { return len(l.numeric) }
+
+// priors returns the diagonal of the prior's precision of the block.
+func (l *wideLine) priors() []float64 {
+	p := make([]float64, len(l.mean))
+	for k := range p {
+		sd := l.spread
+		switch {
+		case k < l.intercept():
+			sd = l.slope
+		case k == l.intercept():
+			sd = wideInterceptSD
+		}
+		p[k] = 1 / (sd * sd)
 	}
-	if l.chol.Factorize(h) {
-		_ = l.chol.SolveVecTo(mat.NewVecDense(n, l.mean), mat.NewVecDense(n, l.natural))
-	}
+	return p
 }
 
-// variance and mode return those of the indicator j.
-func (l *wideLine) variance(j int) float64 { return 1 / (l.effect[j] + 1/(l.spread*l.spread)) }
+// information returns that of the rounds in the block, G = H − P, and r = Hw. Both are independent of the prior.
+func (l *wideLine) information() (g *mat.SymDense, r []float64) {
+	r = make([]float64, len(l.mean))
+	kernel.SymMulVec(r, l.block.Packed(), l.mean)
+	g = l.block.Sym(nil)
+	for k, p := range l.priors() {
+		g.SetSym(k, k, g.At(k, k)-p)
+	}
+	return g, r
+}
+
+// setBlock makes the block the posterior of rounds with this information: H = G + P, w = H⁻¹r. It changes g. It returns an error,
+// and leaves the block as it was, where H is not positive definite.
+func (l *wideLine) setBlock(g *mat.SymDense, r []float64) error {
+	for k, p := range l.priors() {
+		g.SetSym(k, k, g.At(k, k)+p)
+	}
+	if err := l.block.Set(gram.Pack(nil, g)); err != nil {
+		return err
+	}
+	l.block.Solve(l.mean, r)
+	return nil
+}
+
+// variance and mode return those of the effect of an indicator beside the block.
+func (l *wideLine) variance(j int) float64 { return 1 / (l.known[j] + 1/(l.spread*l.spread)) }
 func (l *wideLine) mode(j int) float64     { return float64(l.pull[j] * l.variance(j)) }
 
-// indicators are those of some items that are not 0, row after row.
-type indicators struct {
-	end      []int // one past the last of each row
-	at       []int // the index in distinct of each
-	value    []float64
-	distinct []int // columns
-	index    []int // of each column in distinct, plus 1; all 0 between scans
+// standardised returns the numeric feature at a place of the block, 0 before there are moments.
+func (l *wideLine) standardised(place int, v float64) float64 {
+	if l.z.shift == nil {
+		return 0
+	}
+	return (v - l.z.shift[place]) / l.z.scale[place]
 }
 
-// scan reads the indicators of x.
-func (s *indicators) scan(l *wideLine, x *mat.Dense) {
-	n, d := x.Dims()
-	s.end, s.at, s.value, s.distinct = s.end[:0], s.at[:0], s.value[:0], s.distinct[:0]
-	if len(s.index) < d {
-		s.index = make([]int, d)
-	}
+// numbers stores the numeric features of x in dst.
+func (l *wideLine) numbers(dst *scratch.Matrix, x *mat.Dense) *mat.Dense {
+	n, _ := x.Dims()
+	numbers := dst.Reshape(n, len(l.numeric))
 	for i := range n {
-		for j, v := range x.RawRowView(i) {
-			if v == 0 || l.sides[j] {
+		from, to := x.RawRowView(i), numbers.RawRowView(i)
+		for k, j := range l.numeric {
+			to[k] = from[j]
+		}
+	}
+	return numbers
+}
+
+// entries are the features of some items that make up the index, without zeros, row after row.
+type entries struct {
+	end    []int // one past the last of each row
+	column []int
+	value  []float64 // numeric ones standardised
+}
+
+// scan reads the features of x.
+func (s *entries) scan(l *wideLine, x *mat.Dense) {
+	n, _ := x.Dims()
+	s.end, s.column, s.value = s.end[:0], s.column[:0], s.value[:0]
+	for i := range n {
+		row := x.RawRowView(i)
+		for k, j := range l.numeric[l.direct:] {
+			if v := l.standardised(l.direct+k, row[j]); v != 0 {
+				s.column, s.value = append(s.column, j), append(s.value, v)
+			}
+		}
+		for j, v := range row {
+			if v == 0 {
 				continue
 			}
-			if s.index[j] == 0 {
-				s.distinct = append(s.distinct, j)
-				s.index[j] = len(s.distinct)
+			if place := l.place[j]; place < 0 || place > l.intercept() {
+				s.column, s.value = append(s.column, j), append(s.value, v)
 			}
-			s.at, s.value = append(s.at, s.index[j]-1), append(s.value, v)
 		}
-		s.end = append(s.end, len(s.at))
-	}
-	for _, j := range s.distinct {
-		s.index[j] = 0
+		s.end = append(s.end, len(s.column))
 	}
 }
 
-// row returns the indices in distinct and the values of an item.
-func (s *indicators) row(i int) (at []int, value []float64) {
+// row returns the columns and the values of an item.
+func (s *entries) row(i int) (column []int, value []float64) {
 	from := 0
 	if i > 0 {
 		from = s.end[i-1]
 	}
-	return s.at[from:s.end[i]], s.value[from:s.end[i]]
+	return s.column[from:s.end[i]], s.value[from:s.end[i]]
 }
 
-// modes stores the modes of the distinct columns in dst, which grows.
-func (s *indicators) modes(dst []float64, l *wideLine) []float64 {
-	dst = scratch.Grow(dst, len(s.distinct))
-	for k, j := range s.distinct {
-		dst[k] = l.mode(j)
+// index returns the index of an item at the mode.
+func (l *wideLine) index(column []int, value []float64) float64 {
+	s := 0.0
+	for a, j := range column {
+		if k := l.place[j]; k >= 0 {
+			s += float64(value[a] * l.mean[k])
+		} else {
+			s += float64(value[a] * l.mode(j))
+		}
 	}
-	return dst
+	return s
 }
 
-// sum returns Σ_j φ_j x_ij of an item, for effects of the distinct columns.
-func (s *indicators) sum(i int, effect []float64) float64 {
-	total := 0.0
-	at, value := s.row(i)
-	for k, a := range at {
-		total += float64(effect[a] * value[k])
+// fewEntries is the number of entries up to which an item's variance is a sum over their pairs.
+const fewEntries = 16
+
+// indexVariances stores the posterior variances of the indices of the rows from ≤ i < to in dst. The posterior must be frozen.
+func (l *wideLine) indexVariances(dst []float64, s *entries, from, to int) {
+	var block *mat.Dense
+	for i := from; i < to; i++ {
+		column, value := s.row(i)
+		v := 0.0
+		if len(column) > fewEntries && block == nil {
+			block = mat.NewDense(to-from, len(l.mean), nil)
+		}
+		for a, j := range column {
+			k := l.place[j]
+			switch {
+			case k < 0:
+				v += float64(value[a] * value[a] * l.variance(j))
+			case len(column) > fewEntries:
+				block.Set(i-from, k, value[a])
+			default:
+				v += float64(value[a] * value[a] * l.inverse.At(k, k))
+				for b := range a {
+					if other := l.place[column[b]]; other >= 0 {
+						v += 2 * float64(value[a]*value[b]*l.inverse.At(k, other))
+					}
+				}
+			}
+		}
+		dst[i-from] = max(0, v)
 	}
-	return total
+	if block == nil {
+		return
+	}
+	deviations := make([]float64, to-from)
+	l.inverse.Norms(deviations, block)
+	for i, sd := range deviations {
+		dst[i] += float64(sd * sd)
+	}
 }
 
-// dense returns the standardised numeric features of a row, and 1.
-func (l *wideLine) dense(row []float64) []float64 {
-	z := make([]float64, len(l.numeric)+1)
-	for k, j := range l.numeric {
-		z[k] = (row[j] - l.z.shift[k]) / l.z.scale[k]
+// reduce stores in dst the features of each item that experts read, and its index plus optimism times its posterior standard
+// deviation, if it is frozen.
+func (l *wideLine) reduce(dst *scratch.Matrix, x *mat.Dense, rows *entries, optimism float64) *mat.Dense {
+	n, _ := x.Dims()
+	reduced := dst.Reshape(n, l.direct+1)
+	for i := range n {
+		from, to := x.RawRowView(i), reduced.RawRowView(i)
+		for k, j := range l.numeric[:l.direct] {
+			to[k] = from[j]
+		}
+		to[l.direct] = l.index(rows.row(i))
 	}
-	z[len(l.numeric)] = 1
-	return z
+	if optimism == 0 {
+		return reduced
+	}
+	var variances [indexRows]float64
+	for from := 0; from < n; from += indexRows {
+		to := min(from+indexRows, n)
+		l.indexVariances(variances[:], rows, from, to)
+		for i := from; i < to; i++ {
+			row := reduced.RawRowView(i)
+			row[l.direct] += float64(optimism * math.Sqrt(variances[i-from]))
+		}
+	}
+	return reduced
+}
+
+// join gives an indicator a place in the block, if there is one left.
+func (l *wideLine) join(j int) {
+	k := l.intercept() + 1 + len(l.joined)
+	if k == l.limit {
+		return
+	}
+	if k == len(l.mean) {
+		l.grow(min(2*k, l.limit))
+	}
+	l.mean[k] = l.mode(j)
+	unit := make([]float64, len(l.mean))
+	unit[k] = 1
+	l.block.Add(l.known[j], unit)
+	l.known[j], l.pull[j] = 0, 0
+	l.joined, l.place[j] = append(l.joined, j), k
+}
+
+// columnSums is what a round says of an indicator beside the block.
+type columnSums struct {
+	average float64 // Σ_i p_i x_ij
+	square  float64 // Σ_i p_i x_ij²
+	move    float64 // of φ̂_j
 }
 
 // learn moves the posterior by a round in which the rows x were offered.
 func (l *wideLine) learn(x *mat.Dense, y vitrine.Choice) {
 	n, _ := x.Dims()
-	var rows indicators
+	var rows entries
 	rows.scan(l, x)
-	effect := rows.modes(nil, l)
-	z := make([][]float64, n)
-	u, p := make([]float64, n), make([]float64, n+1)
-	for i := range n {
-		z[i] = l.dense(x.RawRowView(i))
-		u[i] = rows.sum(i, effect)
-		for k, v := range z[i] {
-			u[i] += float64(v * l.mean[k])
+	for _, j := range rows.column {
+		if l.place[j] < 0 {
+			l.join(j)
 		}
 	}
-	vitrine.Probabilities(p, u)
-	p = p[1:]
-
-	s := l.covariance(z, &rows)
-	// (I + WS) a = p − y
-	system, residual := mat.NewDense(n, n, nil), mat.NewVecDense(n, nil)
+	d := len(l.mean)
+	z, solved := mat.NewDense(n, d, nil), mat.NewDense(n, d, nil) // X and XH⁻¹ of the block
+	u, p := make([]float64, n), make([]float64, n+1)
 	for i := range n {
-		residual.SetVec(i, p[i])
+		row := z.RawRowView(i)
+		for k, j := range l.numeric[:l.direct] {
+			row[k] = l.standardised(k, x.At(i, j))
+		}
+		row[l.intercept()] = 1
+		column, value := rows.row(i)
+		for a, j := range column {
+			if k := l.place[j]; k >= 0 {
+				row[k] = value[a]
+			} else {
+				u[i] += float64(value[a] * l.mode(j))
+			}
+		}
+		u[i] += kernel.Dot(row, l.mean)
+		l.block.Solve(solved.RawRowView(i), row)
+	}
+	vitrine.Probabilities(p, u)
+	a, ok := residuals(l.covariance(z, solved, &rows), p[1:], y)
+	if !ok {
+		return
+	}
+	l.step(z, solved, &rows, p, a)
+}
+
+// covariance returns S = XH⁻¹Xᵀ.
+func (l *wideLine) covariance(z, solved *mat.Dense, rows *entries) *mat.SymDense {
+	n, _ := z.Dims()
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		weighted := map[int]float64{} // the values of row i beside the block times their variances
+		column, value := rows.row(i)
+		for a, j := range column {
+			if l.place[j] < 0 {
+				weighted[j] = value[a] * l.variance(j)
+			}
+		}
+		for k := i; k < n; k++ {
+			sum := kernel.Dot(solved.RawRowView(i), z.RawRowView(k))
+			column, value := rows.row(k)
+			for a, j := range column {
+				if l.place[j] < 0 {
+					sum += float64(value[a] * weighted[j])
+				}
+			}
+			s.SetSym(i, k, sum)
+		}
+	}
+	return s
+}
+
+// residuals returns a = (I + WS)⁻¹(p − y). ok is false if they are not numbers.
+func residuals(s *mat.SymDense, p []float64, y vitrine.Choice) (a []float64, ok bool) {
+	n := len(p)
+	system, residual := mat.NewDense(n, n, nil), mat.NewVecDense(n, slices.Clone(p))
+	for i := range n {
 		for j := range n {
 			sum := float64(p[i] * s.At(i, j))
 			for k := range n {
@@ -194,152 +371,202 @@ func (l *wideLine) learn(x *mat.Dense, y vitrine.Choice) {
 	if y != vitrine.Outside {
 		residual.SetVec(int(y)-1, residual.AtVec(int(y)-1)-1)
 	}
-	var a mat.VecDense
-	if err := a.SolveVec(system, residual); err != nil || math.IsNaN(mat.Sum(&a)) || math.IsInf(mat.Sum(&a), 0) {
-		return
+	a = make([]float64, n)
+	if err := mat.NewVecDense(n, a).SolveVec(system, residual); err != nil {
+		return nil, false
 	}
-	l.step(z, &rows, effect, p, &a)
+	return a, !slices.ContainsFunc(a, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// covariance returns S = XH⁻¹Xᵀ.
-func (l *wideLine) covariance(z [][]float64, rows *indicators) *mat.SymDense {
-	n := len(z)
-	s := mat.NewSymDense(n, nil)
-	spread := make([]float64, len(rows.distinct)) // of row i, by distinct column
-	for i := range n {
-		var solved mat.VecDense
-		_ = l.chol.SolveVecTo(&solved, mat.NewVecDense(len(z[i]), z[i]))
-		at, value := rows.row(i)
-		for k, a := range at {
-			spread[a] = value[k] * l.variance(rows.distinct[a])
-		}
-		for j := i; j < n; j++ {
-			s.SetSym(i, j, mat.Dot(&solved, mat.NewVecDense(len(z[j]), z[j]))+rows.sum(j, spread))
-		}
-		for _, a := range at {
-			spread[a] = 0
-		}
-	}
-	return s
-}
-
-// step moves the means by −H⁻¹Xᵀa, and adds the information of the round. effect has the modes of the
-// distinct indicators.
-func (l *wideLine) step(z [][]float64, rows *indicators, effect, p []float64, a *mat.VecDense) {
-	n := len(l.mean)
-	pull, average := make([]float64, n), make([]float64, n)
-	first, second := make([]float64, len(effect)), make([]float64, len(effect))
-	for i := range z {
-		for k, v := range z[i] {
-			pull[k] += float64(v * a.AtVec(i))
-			average[k] += float64(p[i] * v)
-		}
-		at, value := rows.row(i)
-		for k, c := range at {
-			effect[c] -= float64(l.variance(rows.distinct[c]) * value[k] * a.AtVec(i))
-			first[c] += float64(p[i] * value[k])
-			second[c] += float64(p[i] * value[k] * value[k])
-		}
-	}
-	var delta mat.VecDense
-	_ = l.chol.SolveVecTo(&delta, mat.NewVecDense(n, pull))
-	for k := range l.mean {
-		l.mean[k] -= delta.AtVec(k)
-	}
-	for c, j := range rows.distinct {
-		l.effect[j] += max(0, second[c]-float64(first[c]*first[c]))
-		l.pull[j] = effect[c] / l.variance(j)
-	}
-	for i := range z {
-		l.block.SymRankOne(l.block, p[i], mat.NewVecDense(n, z[i]))
-	}
-	l.block.SymRankOne(l.block, -1, mat.NewVecDense(n, average))
-	l.rebase()
-}
-
-// rebase makes r of (θ, b) that of their means.
-func (l *wideLine) rebase() {
-	n := len(l.mean)
-	var r mat.VecDense
-	r.MulVec(l.block, mat.NewVecDense(n, l.mean))
-	for j := range n {
-		l.natural[j] = r.AtVec(j) + float64(l.precision(j)*l.mean[j])
-	}
-	l.solve()
-}
-
-// standardise changes the standardisation of the numeric features. The information of the rounds is
-// that of the same utilities, w = Mw', so G' = MᵀGM and r' = Mᵀr; the prior is that of the new
-// features.
-func (l *wideLine) standardise(z standardisation) {
-	if l.z.shift != nil {
-		n := len(l.mean)
-		m := mat.NewDense(n, n, nil)
-		m.Set(n-1, n-1, 1)
-		for j := range l.numeric {
-			// θ_j = θ'_j s_j/s'_j, and b = b' + Σ_j θ'_j (m_j − m'_j)/s'_j
-			m.Set(j, j, l.z.scale[j]/z.scale[j])
-			m.Set(n-1, j, (l.z.shift[j]-z.shift[j])/z.scale[j])
-		}
-		var product, information mat.Dense
-		product.Mul(l.block, m)
-		information.Mul(m.T(), &product)
-		for i := range n {
-			for j := i; j < n; j++ {
-				l.block.SetSym(i, j, information.At(i, j))
-			}
-		}
-		var r mat.VecDense
-		r.MulVec(m.T(), mat.NewVecDense(n, slices.Clone(l.natural)))
-		copy(l.natural, r.RawVector().Data)
-	}
-	l.z = z
-	l.solve()
-}
-
-// shrink sets σ by one step of expectation maximisation over the indicators seen,
+// step moves the means by −H⁻¹Xᵀa, and adds the information of the round: with the mean row x̄ = Σ_i p_i x_i,
 //
-//	σ² ← mean_j (φ_j² + v_j)
-func (l *wideLine) shrink() {
-	sum, count := 0.0, 0.0
-	for j, g := range l.effect {
-		if g > 0 {
-			mode := l.mode(j)
-			sum += float64(mode*mode) + l.variance(j)
-			count++
+//	XᵀWX = Σ_i p_i (x_i − x̄)(x_i − x̄)ᵀ + p_0 x̄x̄ᵀ
+//
+// It changes z.
+func (l *wideLine) step(z, solved *mat.Dense, rows *entries, p, a []float64) {
+	sums := map[int]*columnSums{}
+	average := make([]float64, len(l.mean))
+	for i, move := range a {
+		kernel.Axpy(l.mean, -move, solved.RawRowView(i))
+		kernel.Axpy(average, p[i+1], z.RawRowView(i))
+		column, value := rows.row(i)
+		for b, j := range column {
+			if l.place[j] >= 0 {
+				continue
+			}
+			sum := sums[j]
+			if sum == nil {
+				sum = new(columnSums)
+				sums[j] = sum
+			}
+			sum.average += float64(p[i+1] * value[b])
+			sum.square += float64(p[i+1] * value[b] * value[b])
+			sum.move -= float64(l.variance(j) * value[b] * move)
 		}
 	}
-	if count > 0 {
-		l.spread = max(0.03, min(3, math.Sqrt(sum/count)))
+	for j, sum := range sums {
+		mode := l.mode(j) + sum.move
+		l.known[j] += max(0, sum.square-float64(sum.average*sum.average))
+		l.pull[j] = mode / l.variance(j)
 	}
+	for i := range a {
+		row := z.RawRowView(i)
+		kernel.Axpy(row, -1, average)
+		l.block.Add(p[i+1], row)
+	}
+	l.block.Add(p[0], average)
+}
+
+// renew sets τ and σ by one step of expectation maximisation: each is the mean square of its parameters, the slopes or the n
+// indicators seen, and of one more of standard deviation ½,
+//
+//	σ² ← (½² + Σ_j (φ̂_j² + v_j)) / (1 + n)
+//
+// It also changes the standardisation to z. If rounding leaves no positive definite precision, it changes nothing.
+func (l *wideLine) renew(z standardisation) {
+	g, r := l.information()
+	slopes, effects := newShrinkage(wideSlopeSD), newShrinkage(wideEffectSD)
+	inverse := l.block.Inverse()
+	for k := range l.numeric {
+		slopes.add(l.mean[k], inverse.At(k, k))
+	}
+	for k := range l.joined {
+		k += l.intercept() + 1
+		effects.add(l.mean[k], inverse.At(k, k))
+	}
+	for j, information := range l.known {
+		if information > 0 {
+			effects.add(l.mode(j), l.variance(j))
+		}
+	}
+	before := *l
+	l.restate(g, r, z)
+	l.slope, l.spread, l.z = slopes.sd(), effects.sd(), z
+	if err := l.setBlock(g, r); err != nil {
+		*l = before
+	}
+}
+
+// restate changes the information of the rounds to that of the same utilities of features that are standardised by z. With w = Mw',
+//
+//	θ_k = θ'_k s_k/s'_k,  b = b' + Σ_k θ'_k (m_k − m'_k)/s'_k,  G' = MᵀGM,  r' = Mᵀr
+func (l *wideLine) restate(g *mat.SymDense, r []float64, z standardisation) {
+	if l.z.shift == nil {
+		return // no round had items
+	}
+	b := l.intercept()
+	for k := range l.numeric {
+		scale, shift := l.z.scale[k]/z.scale[k], (l.z.shift[k]-z.shift[k])/z.scale[k]
+		corner := float64(scale*scale*g.At(k, k)) + float64(2*scale*shift*g.At(k, b)) + float64(shift*shift*g.At(b, b))
+		for j := range r {
+			g.SetSym(k, j, float64(scale*g.At(k, j))+float64(shift*g.At(b, j)))
+		}
+		g.SetSym(k, k, corner)
+		r[k] = float64(scale*r[k]) + float64(shift*r[b])
+	}
+}
+
+// shrinkage is the mean square of some parameters of one scale.
+type shrinkage struct{ sum, count float64 }
+
+func newShrinkage(sd float64) shrinkage { return shrinkage{sd * sd, 1} }
+
+func (s *shrinkage) add(mode, variance float64) {
+	s.sum += float64(mode*mode) + variance
+	s.count++
+}
+
+// The bounds of τ and σ.
+const minScale, maxScale = 0.03, 3
+
+func (s *shrinkage) sd() float64 { return max(minScale, min(maxScale, math.Sqrt(s.sum/s.count))) }
+
+// freeze returns a copy for a policy.
+func (l *wideLine) freeze() *wideLine {
+	f := *l
+	f.block, f.inverse = nil, l.block.Inverse()
+	f.mean, f.place = slices.Clone(l.mean), slices.Clone(l.place)
+	f.known, f.pull = slices.Clone(l.known), slices.Clone(l.pull)
+	return &f
 }
 
 func (l *wideLine) encode(e *state.Encoder) {
 	e.Floats(l.z.shift)
 	e.Floats(l.z.scale)
-	e.Floats(l.effect)
+	e.Floats(l.known)
 	e.Floats(l.pull)
-	e.Floats(l.block.RawSymmetric().Data)
-	e.Floats(l.natural)
+	e.Float(l.slope)
 	e.Float(l.spread)
+	e.Count(len(l.joined))
+	for _, j := range l.joined {
+		e.Count(j)
+	}
+	e.Count(len(l.mean))
+	e.Floats(l.mean)
+	l.block.Encode(e)
 }
 
 // decode returns the posterior that encode wrote. Errors go to the decoder.
-func (l *wideLine) decode(d *state.Decoder) *wideLine {
-	n := newWideLine(len(l.effect), l.numeric)
+func (l *wideLine) decode(d *state.Decoder, version int) *wideLine {
+	n := newWideLine(len(l.known), l.limit, l.numeric, l.direct)
 	n.z = decodeStandardisation(d, len(l.numeric))
-	d.Floats(n.effect)
+	d.Floats(n.known)
 	d.Floats(n.pull)
-	d.Floats(n.block.RawSymmetric().Data)
-	d.Floats(n.natural)
-	if n.spread = d.Float(); d.Err() == nil && !(n.spread > 0) {
-		d.Fail(fmt.Errorf("snapshot has the standard deviation %v", n.spread))
+	if version < 4 {
+		n.decodeNumeric(d)
+	} else {
+		n.slope, n.spread = d.Float(), d.Float()
+		n.decodeBlock(d)
 	}
-	for _, g := range n.effect {
-		if d.Err() == nil && g < 0 {
-			d.Fail(fmt.Errorf("snapshot has the information %v, which must not be negative", g))
+	if d.Err() == nil && !(min(n.slope, n.spread) >= minScale && max(n.slope, n.spread) <= maxScale) {
+		d.Fail(fmt.Errorf("snapshot has the standard deviations %v and %v, which must be from %v to %v", n.slope, n.spread, minScale, maxScale))
+	}
+	for j, g := range n.known {
+		if d.Err() == nil && (g < 0 || g > 0 && n.place[j] >= 0) {
+			d.Fail(fmt.Errorf("snapshot has the information %v of the column %d", g, j))
 		}
 	}
-	n.solve()
 	return n
+}
+
+// decodeBlock reads the indicators of the block, and the block.
+func (l *wideLine) decodeBlock(d *state.Decoder) {
+	for range d.Count() {
+		j := d.Count()
+		if d.Err() != nil {
+			return
+		}
+		if j >= len(l.place) || l.place[j] >= 0 {
+			d.Fail(fmt.Errorf("snapshot has the column %d in its block, where it cannot be", j))
+			return
+		}
+		l.place[j] = l.intercept() + 1 + len(l.joined)
+		l.joined = append(l.joined, j)
+	}
+	size := d.Count()
+	if d.Err() == nil && (size < l.intercept()+1+len(l.joined) || size > l.limit) {
+		d.Fail(fmt.Errorf("snapshot has a block of %d parameters, with %d indicators", size, len(l.joined)))
+	}
+	if d.Err() != nil {
+		return
+	}
+	l.grow(size)
+	d.Floats(l.mean)
+	l.block.Decode(d)
+}
+
+// decodeNumeric reads what earlier versions wrote: the information of the slopes and the intercept, and σ. Indicators join the
+// block when pages show them again.
+func (l *wideLine) decodeNumeric(d *state.Decoder) {
+	n := len(l.mean)
+	g, r := mat.NewSymDense(n, nil), make([]float64, n)
+	d.Floats(g.RawSymmetric().Data)
+	d.Floats(r)
+	l.spread = d.Float()
+	if d.Err() != nil {
+		return
+	}
+	if err := l.setBlock(g, r); err != nil {
+		d.Fail(fmt.Errorf("snapshot has numeric columns without a posterior: %w", err))
+	}
 }

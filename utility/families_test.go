@@ -25,6 +25,9 @@ func TestNestedFamiliesKeepTheContract(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("quadratic d=%d", d), func(t *testing.T) { utilitytest.TestModel(t, utility.NewQuadratic(d)) })
 	}
+	for _, m := range []*utility.Quadratic{utility.NewProducts(3, []int{1}, false), utility.NewProducts(4, []int{0, 2}, true)} {
+		t.Run(m.String(), func(t *testing.T) { utilitytest.TestModel(t, m) })
+	}
 }
 
 // Utilities by columns need no gradients.
@@ -73,6 +76,9 @@ func TestUnitsByHand(t *testing.T) {
 		{utility.NewRadial(2, 1), []float64{3, 4, 5, 2, -0.1, 0.1, 0.2, 0.3}, 16 + 2*odd(-0.5+0.5+0.3)},
 		{utility.NewSum(utility.NewLinear(1, false), utility.NewLinear(1, true)), []float64{3, 4, 5}, 3*1 + 4*2 + 5},
 		{utility.NewQuadratic(2), []float64{3, 4, 5, 0.1, 0.2, 0.3}, 16 + 0.1*1 + 0.2*2 + 0.3*4},
+		{utility.NewProducts(2, []int{1}, false), []float64{3, 4, 5, 0.3}, 16 + 0.3*4},
+		{utility.NewProducts(2, []int{1}, true), []float64{3, 4, 5, 0.2, 0.3}, 16 + 0.2*2 + 0.3*4},
+		{utility.NewProducts(2, []int{0, 1}, false), []float64{3, 4, 5, 0.1, 0.2, 0.3}, 16 + 0.1*1 + 0.2*2 + 0.3*4},
 	} {
 		u := make([]float64, 1)
 		c.m.Utilities(u, c.w, x)
@@ -150,6 +156,8 @@ func TestPriors(t *testing.T) {
 		{utility.NewRadial(1, 1), []float64{4, 1, 1, 1, 1, 1}},
 		{utility.NewQuadratic(1), []float64{4, 1, 4}},
 		{utility.NewQuadratic(3), []float64{4, 4, 4, 1, 8, 8, 8, 8, 8, 8}},
+		{utility.NewProducts(3, []int{1, 2}, false), []float64{4, 4, 4, 1, 4, 4, 4}},
+		{utility.NewProducts(3, []int{1}, true), []float64{4, 4, 4, 1, 4, 4, 4}},
 		{utility.NewMLP(1, []int{1}, utility.Sigmoid), []float64{1, 1, 1, 1}},
 	} {
 		got := make([]float64, c.m.NumParams())
@@ -165,6 +173,10 @@ func TestFamiliesOfNothingPanic(t *testing.T) {
 		"no features":           func() { utility.NewWide(0, 1) },
 		"no units":              func() { utility.NewSpectral(1, 0) },
 		"products of nothing":   func() { utility.NewQuadratic(0) },
+		"products of none":      func() { utility.NewProducts(3, nil, true) },
+		"one feature twice":     func() { utility.NewProducts(3, []int{1, 1}, false) },
+		"a feature too many":    func() { utility.NewProducts(3, []int{3}, false) },
+		"products in no order":  func() { utility.NewProducts(3, []int{1, 0}, false) },
 		"a prior of wrong size": func() { utility.Precisions(utility.NewQuadratic(2), make([]float64, 2)) },
 		"columns of no items": func() {
 			utility.NewRadial(1, 1).ColumnUtilities(make([]float64, 1), make([]float64, 6), new(utility.Columns))

@@ -87,13 +87,15 @@ func TestIdentityTellsFamiliesApart(t *testing.T) {
 // The families of the package keep the names that snapshots have of them.
 func TestIdentityOfThePackagesFamilies(t *testing.T) {
 	for want, m := range map[string]utility.Model{
-		"linear":                utility.NewLinear(3, false),
-		"linear with intercept": utility.NewLinear(3, true),
-		"quadratic":             utility.NewQuadratic(3),
-		"sigmoid 3-15-1":        utility.NewMLP(3, []int{15}, utility.Sigmoid),
-		"wide 3-4":              utility.NewWide(3, 4),
-		"radial 3-1":            utility.NewRadial(3, 1),
-		"spectral 3-2":          utility.NewSpectral(3, 2),
+		"linear":                    utility.NewLinear(3, false),
+		"linear with intercept":     utility.NewLinear(3, true),
+		"quadratic in [0 2]":        utility.NewProducts(3, []int{0, 2}, false),
+		"quadratic in [1] with all": utility.NewProducts(3, []int{1}, true),
+		"quadratic":                 utility.NewQuadratic(3),
+		"sigmoid 3-15-1":            utility.NewMLP(3, []int{15}, utility.Sigmoid),
+		"wide 3-4":                  utility.NewWide(3, 4),
+		"radial 3-1":                utility.NewRadial(3, 1),
+		"spectral 3-2":              utility.NewSpectral(3, 2),
 	} {
 		if got := utility.Identity(m); got != want {
 			t.Errorf("identity %q, want %q", got, want)

@@ -13,10 +13,12 @@ import (
 //
 //	f_w(x) = aᵀx + b + Σ_{j≤k} q_jk x_j x_k
 //
-// with w = [a, b, q_11, q_12, …, q_1d, q_22, …, q_dd]. Its prior has
-// q ~ N(0, 1/(2(d+1))), so that the products have the variance of aᵀx.
+// with w = [a, b, q_11, q_12, …, q_1d, q_22, …, q_dd], or with some of the products only, in this order. Its prior has
+// q ~ N(0, d/(4P)) for P products, so that they have the variance of aᵀx: 1/(2(d+1)) if it has all.
 type Quadratic struct {
 	d       int
+	pairs   [][2]int // j ≤ k
+	name    string
 	scratch scratch
 }
 
@@ -26,20 +28,53 @@ func NewQuadratic(d int) *Quadratic {
 	if d < 1 {
 		panic(fmt.Sprintf("utility: quadratic utility of %d features, want at least 1", d))
 	}
-	return &Quadratic{d: d}
+	m := &Quadratic{d: d, name: "quadratic"}
+	m.choose(func(j, k int) bool { return true })
+	return m
 }
 
-// String returns "quadratic".
-func (m *Quadratic) String() string { return "quadratic" }
+// NewProducts returns the quadratic family of d features with the products of some of them only, with each other, and with all
+// features if all is true. It panics if d < 1, or unless the features are distinct, in order, and at least one.
+func NewProducts(d int, of []int, all bool) *Quadratic {
+	chosen := make([]bool, max(d, 1))
+	for i, j := range of {
+		if j < 0 || j >= d || i > 0 && j <= of[i-1] {
+			panic(fmt.Sprintf("utility: products of the features %v of %d, want distinct ones in order", of, d))
+		}
+		chosen[j] = true
+	}
+	if len(of) == 0 {
+		panic("utility: products of no features")
+	}
+	m := &Quadratic{d: d, name: fmt.Sprintf("quadratic in %v", of)}
+	if all {
+		m.name += " with all"
+	}
+	m.choose(func(j, k int) bool { return chosen[j] && chosen[k] || all && (chosen[j] || chosen[k]) })
+	return m
+}
+
+// choose makes the pairs those of which has is true.
+func (m *Quadratic) choose(has func(j, k int) bool) {
+	for j := range m.d {
+		for k := j; k < m.d; k++ {
+			if has(j, k) {
+				m.pairs = append(m.pairs, [2]int{j, k})
+			}
+		}
+	}
+}
+
+// String returns "quadratic", and the features of the products if not all have them.
+func (m *Quadratic) String() string { return m.name }
 
 // NumFeatures returns d.
 func (m *Quadratic) NumFeatures() int { return m.d }
 
-// NumParams returns d_w = (d+1)(d+2)/2.
-func (m *Quadratic) NumParams() int { return (m.d + 1) * (m.d + 2) / 2 }
+// NumParams returns d_w = d + 1 + P, (d+1)(d+2)/2 with all products.
+func (m *Quadratic) NumParams() int { return m.d + 1 + len(m.pairs) }
 
-// LinearInParams implements [LinearInParams]: φ(x) are the monomials of x up to
-// degree 2.
+// LinearInParams implements [LinearInParams]: φ(x) are the features, 1 and the products.
 func (m *Quadratic) LinearInParams() {}
 
 // Precisions implements [Prior].
@@ -47,7 +82,7 @@ func (m *Quadratic) Precisions(dst []float64) {
 	checkParams(m, dst)
 	linearPrecisions(dst[:m.d+1], m.d)
 	for j := m.d + 1; j < len(dst); j++ {
-		dst[j] = precision(slopeSD) * float64(m.d+1) / 2
+		dst[j] = precision(slopeSD) * float64(len(m.pairs)) / float64(m.d)
 	}
 }
 
@@ -62,12 +97,9 @@ func (m *Quadratic) Init(w []float64, rng *rand.Rand) {
 func (m *Quadratic) monomials(g, x []float64) {
 	copy(g, x)
 	g[m.d] = 1
-	k := m.d + 1
-	for i, v := range x {
-		for _, u := range x[i:] {
-			g[k] = v * u
-			k++
-		}
+	products := g[m.d+1:]
+	for i, p := range m.pairs {
+		products[i] = x[p[0]] * x[p[1]]
 	}
 }
 
@@ -104,12 +136,10 @@ func (m *Quadratic) ColumnLinearize(u, g, w []float64, c *Columns) {
 	checkColumnGradients(m, u, g, w, c)
 	copy(g, c.Affine())
 	products := g[(m.d+1)*c.n:]
-	for i := range m.d {
-		for j := i; j < m.d; j++ {
-			copy(products[:c.n], c.Feature(i))
-			kernel.Mul(products[:c.n], c.Feature(j))
-			products = products[c.n:]
-		}
+	for _, p := range m.pairs {
+		copy(products[:c.n], c.Feature(p[0]))
+		kernel.Mul(products[:c.n], c.Feature(p[1]))
+		products = products[c.n:]
 	}
 	kernel.Combine(u, 0, w, 1, g, len(w))
 }

@@ -9,6 +9,7 @@ package gram
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -39,6 +40,30 @@ func New(d int, lambda float64) *Matrix {
 	m := &Matrix{d: d, v: make([]float64, n), inv: Inverse{d: d, p: make([]float64, n)}, tmp: make([]float64, d)}
 	m.Reset(lambda)
 	return m
+}
+
+// NewDiagonal returns the diagonal matrix of the numbers p, which must be above 0.
+func NewDiagonal(p []float64) *Matrix {
+	m := New(len(p), 1)
+	k := 0
+	for i, v := range p {
+		m.v[k], m.inv.p[k] = v, 1/v
+		k += m.d - i
+	}
+	return m
+}
+
+// Extended returns the matrix with more rows and columns, in which only the diagonal p is not 0. Its numbers must be above 0.
+func (m *Matrix) Extended(p []float64) *Matrix {
+	n := NewDiagonal(append(slices.Repeat([]float64{1}, m.d), p...))
+	n.updates = m.updates
+	from, to := 0, 0
+	for i := range m.d {
+		copy(n.v[to:], m.v[from:from+m.d-i])
+		copy(n.inv.p[to:], m.inv.p[from:from+m.d-i])
+		from, to = from+m.d-i, to+n.d-i
+	}
+	return n
 }
 
 // Reset makes the matrix λI again.
@@ -78,7 +103,7 @@ func (m *Matrix) Set(p []float64) error {
 		return err
 	}
 	copy(m.v, p)
-	pack(m.inv.p, inv)
+	Pack(m.inv.p, inv)
 	m.updates = 0
 	return nil
 }
@@ -92,6 +117,9 @@ func (m *Matrix) CopyFrom(o *Matrix) {
 
 // Sym stores V in dst, nil allocates, and returns it.
 func (m *Matrix) Sym(dst *mat.SymDense) *mat.SymDense { return Unpack(dst, m.v, m.d) }
+
+// Packed returns the upper triangle of V, row after row. It must not be changed, and changes with V.
+func (m *Matrix) Packed() []float64 { return m.v }
 
 // Solve stores V⁻¹ g in dst.
 func (m *Matrix) Solve(dst, g []float64) { kernel.SymMulVec(dst, m.inv.p, g) }
@@ -121,7 +149,7 @@ func (m *Matrix) Decode(d *state.Decoder) {
 func (m *Matrix) refresh() {
 	m.updates = 0
 	if inv, err := inverse(m.Sym(nil)); err == nil {
-		pack(m.inv.p, inv)
+		Pack(m.inv.p, inv)
 	}
 }
 
@@ -129,6 +157,14 @@ func (m *Matrix) refresh() {
 type Inverse struct {
 	d int
 	p []float64 // packed upper triangle
+}
+
+// At returns an entry of V⁻¹.
+func (v Inverse) At(i, j int) float64 {
+	if i > j {
+		i, j = j, i
+	}
+	return v.p[kernel.PackedLen(v.d)-kernel.PackedLen(v.d-i)+j-i]
 }
 
 // Norms stores ‖g_i‖_{V⁻¹} = √(g_iᵀ V⁻¹ g_i) in dst[i] for every row g_i of
@@ -168,12 +204,17 @@ func inverse(v *mat.SymDense) (*mat.SymDense, error) {
 	return &inv, nil
 }
 
-func pack(dst []float64, s *mat.SymDense) {
+// Pack stores the upper triangle of s, row after row, in dst, nil allocates, and returns it.
+func Pack(dst []float64, s *mat.SymDense) []float64 {
 	raw := s.RawSymmetric()
-	for i := range raw.N {
-		n := copy(dst, raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N])
-		dst = dst[n:]
+	if dst == nil {
+		dst = make([]float64, kernel.PackedLen(raw.N))
 	}
+	to := dst
+	for i := range raw.N {
+		to = to[copy(to, raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N]):]
+	}
+	return dst
 }
 
 // Unpack stores in dst, nil allocates, the symmetric matrix of order d with the

@@ -3,6 +3,7 @@ package gram_test
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -253,5 +254,39 @@ func BenchmarkAdd(b *testing.B) {
 				m.Add(1, g)
 			}
 		})
+	}
+}
+
+// A diagonal matrix with more rows and columns is the one that is made entry by entry.
+func TestExtended(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	m := gram.NewDiagonal([]float64{2, 0.5, 4})
+	want := mat.NewSymDense(5, []float64{2, 0, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0.25})
+	add := func(c float64, g []float64) {
+		m.Add(c, g)
+		want.SymRankOne(want, c, mat.NewVecDense(5, append(slices.Clone(g), make([]float64, 5-len(g))...)))
+	}
+	add(0.7, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()})
+	m = m.Extended([]float64{8, 0.25})
+	add(0.3, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()})
+	if !mat.EqualApprox(m.Sym(nil), want, 1e-12) {
+		t.Errorf("V is %v, want %v", mat.Formatted(m.Sym(nil)), mat.Formatted(want))
+	}
+	var inverse mat.Dense
+	if err := inverse.Inverse(want); err != nil {
+		t.Fatal(err)
+	}
+	packed := gram.Pack(nil, want)
+	for i := range 5 {
+		for j := range 5 {
+			if got := m.Inverse().At(i, j); math.Abs(got-inverse.At(i, j)) > 1e-12 {
+				t.Errorf("the inverse has %v at (%d, %d), want %v", got, i, j, inverse.At(i, j))
+			}
+		}
+	}
+	for k, v := range m.Packed() {
+		if math.Abs(v-packed[k]) > 1e-12 {
+			t.Errorf("packed, entry %d is %v, want %v", k, v, packed[k])
+		}
 	}
 }

@@ -281,7 +281,8 @@ func OfAuto() Learner {
 		if _, err := bandit.NewAuto(p, o, stream.New(0, 0, stream.Learner)); err != nil {
 			return none, s.At(err)
 		}
-		squares := 2 * float64(p.Features) // vectors of effects
+		block := bandit.AutoBlock(p)
+		squares := 2*float64(p.Features) + float64(block*block)/4 // vectors of effects, and three of the twelve matrices of the table
 		for _, e := range bandit.AutoExperts(p) {
 			squares += expertSquare(e)
 		}
