@@ -96,7 +96,7 @@ func TestGarbageIsGivenBack(t *testing.T) {
 	kept := weak.Make(pooled)
 	pool.Put(pooled)
 	clear(make([]byte, 2*manyUnused))
-	if have := readHeap(); have.held < least+3*manyUnused {
+	if have := readHeap(); have.held < least+5*manyUnused/2 { // what earlier tests leave may go meanwhile
 		t.Fatalf("%+v, before %d: the slices are not garbage", have, least)
 	}
 	go collectOften(t.Context())
