@@ -170,7 +170,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 			return nil, err
 		}
 	}
-	var families, products []string
+	var families []string
 	for i, x := range experts {
 		e, err := newExpert(x, k, rng)
 		if err != nil {
@@ -183,17 +183,14 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 			}
 		}
 		l.experts = append(l.experts, e)
-		name := e.called(utility.Identity(x.Model))
-		if hasNumericProducts(x.Model) {
-			products = append(products, name)
-		} else {
-			families = append(families, name)
-		}
+		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 7, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
+	n := withoutNumericProducts(experts)
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 7, strings.Join(families[:n], " "), o, DefaultBMAOptions()), places: k}
 	l.identity.oldest = 1
-	if list := strings.Join(products, " "); list != "" {
-		l.identity.facts = append(l.identity.facts, fact{"products", list, []string{list}}) // up to version 6 there were none
+	if n < len(experts) {
+		products := strings.Join(families[n:], " ")
+		l.identity.facts = append(l.identity.facts, fact{key: "products", value: products, earlier: []string{products}, since: 7})
 	}
 	if known != nil {
 		if err := l.know(known); err != nil {

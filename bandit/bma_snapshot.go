@@ -126,6 +126,13 @@ func (l *BMA) decodeEarlier(d *state.Decoder, b *beliefs, version int) {
 	n.base.posterior = mle.DecodeLaplace(d, len(b.base.prior))
 	for _, x := range b.experts {
 		restored := x.twin(1)
+		if hasNumericProducts(x.Expert) {
+			if err := restored.joins(n.base); err != nil {
+				d.Fail(err)
+			}
+			n.experts = append(n.experts, restored)
+			continue
+		}
 		if version > 1 {
 			d.Floats(restored.start)
 		}
@@ -193,7 +200,7 @@ func (b *beliefs) decode(d *state.Decoder, version int) *beliefs {
 	}
 	for i, x := range all {
 		restored := x.twin(n.intercept)
-		if version < 7 && hasNumericProducts(x.Model) {
+		if version < 7 && hasNumericProducts(x.Expert) {
 			if err := restored.joins(all[0]); err != nil {
 				d.Fail(err)
 			}

@@ -387,7 +387,7 @@ func TestSnapshotsWithoutProductsOfNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		joined := restored.experts[len(restored.experts)-1]
-		if !hasNumericProducts(joined.Model) || joined.wake == 0 || restored.Diagnostics()[joined.String()] != 0 {
+		if !hasNumericProducts(joined.Expert) || joined.wake == 0 || restored.Diagnostics()[joined.String()] != 0 {
 			t.Errorf("%v does not rest", joined)
 		}
 		switch base := restored.base.anchor; {
@@ -413,5 +413,35 @@ func TestSnapshotsWithoutProductsOfNumbers(t *testing.T) {
 		if err := create(nil).UnmarshalBinary(again); err == nil || !strings.Contains(err.Error(), "products = quadratic in [1]") {
 			t.Errorf("a learner without products reads it: %v", err)
 		}
+	}
+}
+
+// Snapshots of version 7 name products of numbers, so that they belong to a learner that has the same ones.
+func TestSnapshotsNameProductsOfNumbers(t *testing.T) {
+	create := func(numeric []int) *BMA {
+		p := paperProblem()
+		p.Numeric = numeric
+		return must(NewAuto(p, AutoOptions{}, newRand())).(*BMA)
+	}
+	for want, numeric := range map[string][2][]int{
+		"snapshot was made before there was products": {nil, {1}},
+		"products = quadratic in [0]":                 {{0}, {1}},
+	} {
+		data, err := create(numeric[0]).MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := create(numeric[1]).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	// Only those at the end are named so: the order of experts is part of their families' list.
+	products, line := Expert{Model: utility.NewProducts(paperFeatures, []int{0}, true)}, Expert{Model: utility.NewLinear(paperFeatures, true)}
+	data, err := newBMA(t, paperProblem(), []Expert{products, line}).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := newBMA(t, paperProblem(), []Expert{line, products}).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "utility = quadratic in [0] with all linear") {
+		t.Errorf("another order: %v", err)
 	}
 }

@@ -44,6 +44,7 @@ type identity struct {
 type fact struct {
 	key, value string
 	earlier    []string // the values for which snapshots without the key are read
+	since      int      // the first version whose snapshots have the key; 0 if that is not known
 }
 
 // identify returns the identity of a learner of this problem. The utility is "" if the learner has none.
@@ -69,7 +70,7 @@ func (p Problem) identify(learner string, version int, utility string, options, 
 		if o.Omitted && reflect.DeepEqual(o.Default, zero) {
 			continue
 		}
-		id.facts = append(id.facts, fact{o.Key, fmt.Sprint(o.Default), []string{fmt.Sprint(zero), fmt.Sprint(before[i].Default)}})
+		id.facts = append(id.facts, fact{key: o.Key, value: fmt.Sprint(o.Default), earlier: []string{fmt.Sprint(zero), fmt.Sprint(before[i].Default)}})
 	}
 	return id
 }
@@ -109,7 +110,7 @@ func (id identity) match(text string) (version int, err error) {
 		if named && have != f.value {
 			return 0, fmt.Errorf("snapshot is of %s = %s, want %s", f.key, have, f.value)
 		}
-		if !named && !slices.Contains(f.earlier, f.value) {
+		if !named && (!slices.Contains(f.earlier, f.value) || f.since > 0 && version >= f.since) {
 			return 0, fmt.Errorf("snapshot was made before there was %s, want %s = %s", f.key, f.key, f.value)
 		}
 		delete(facts, f.key)

@@ -65,10 +65,19 @@ func numericProducts(p Problem) (experts []Expert) {
 	return experts
 }
 
-// hasNumericProducts reports a family that numericProducts makes.
-func hasNumericProducts(m utility.Model) bool {
-	q, ok := m.(*utility.Quadratic)
-	return ok && q.String() != utility.NewQuadratic(1).String()
+// hasNumericProducts reports an expert that numericProducts makes.
+func hasNumericProducts(x Expert) bool {
+	q, ok := x.Model.(*utility.Quadratic)
+	return ok && x.Memory == 0 && q.String() != "quadratic"
+}
+
+// withoutNumericProducts returns the number of experts before those that numericProducts adds.
+func withoutNumericProducts(experts []Expert) int {
+	n := len(experts)
+	for n > 0 && hasNumericProducts(experts[n-1]) {
+		n--
+	}
+	return n
 }
 
 // AutoBlock returns the largest order of the matrix of covariances that [Wide] keeps, 0 if [NewAuto] makes another learner.
@@ -90,7 +99,7 @@ type AutoOptions struct {
 }
 
 // NewAuto returns the learner that needs no choice. Up to 30 features it is BMA-MNL with
-// its default experts. Wider it is [Wide]; but if all columns are numeric, or the problem does not say which are,
+// the experts of [AutoExperts]. Wider it is [Wide]; but if all columns are numeric, or the problem does not say which are,
 // only beyond 128.
 func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
 	if p.isWide() {
@@ -129,7 +138,7 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 //
 // and BMA-MNL learns from the numeric features and s. So its experts may bend the numeric
 // features and the main effect of the indicators. The effects of indicators have a common variance, learned from the data, which
-// shrinks them. Numeric features beyond the 29th bend no more: of at most 127 BMA-MNL has linear experts, and others are in the
+// shrinks them. Of 30 and more numeric features none bends: of at most 127 BMA-MNL has linear experts, and others are in the
 // index.
 //
 // A policy adds to s a share of its posterior standard deviation, so that what is not known of an item is explored.

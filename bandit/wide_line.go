@@ -5,11 +5,13 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
+	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 )
@@ -53,13 +55,19 @@ const (
 	wideEffectSD    = 0.5
 )
 
+// firstSlope returns τ before its evidence: of many numbers it is smaller, so that together they have the variance of 30.
+func (l *wideLine) firstSlope() float64 {
+	return wideSlopeSD * math.Sqrt(min(1, maxAllExperts/float64(max(1, len(l.numeric)))))
+}
+
 // newWideLine returns the posterior of d columns before the first round, with a block for at most limit parameters, more than there
 // are numeric columns.
 func newWideLine(d, limit int, numeric []int, direct int) *wideLine {
 	l := &wideLine{
 		numeric: numeric, direct: direct, limit: limit, mean: make([]float64, len(numeric)+1),
-		known: make([]float64, d), pull: make([]float64, d), slope: wideSlopeSD, spread: wideEffectSD, place: make([]int, d),
+		known: make([]float64, d), pull: make([]float64, d), spread: wideEffectSD, place: make([]int, d),
 	}
+	l.slope = l.firstSlope()
 	for j := range l.place {
 		l.place[j] = -1
 	}
@@ -274,10 +282,12 @@ func (l *wideLine) join(j int) {
 		l.grow(min(2*k, l.limit))
 	}
 	l.mean[k] = l.mode(j)
-	unit := make([]float64, len(l.mean))
-	unit[k] = 1
-	l.block.Add(l.known[j], unit)
-	l.known[j], l.pull[j] = 0, 0
+	if l.known[j] > 0 {
+		unit := make([]float64, len(l.mean))
+		unit[k] = 1
+		l.block.Add(l.known[j], unit)
+		l.known[j], l.pull[j] = 0, 0
+	}
 	l.joined, l.place[j] = append(l.joined, j), k
 }
 
@@ -319,11 +329,34 @@ func (l *wideLine) learn(x *mat.Dense, y vitrine.Choice) {
 		l.block.Solve(solved.RawRowView(i), row)
 	}
 	vitrine.Probabilities(p, u)
-	a, ok := residuals(l.covariance(z, solved, &rows), p[1:], y)
+	s := l.covariance(z, solved, &rows)
+	a, ok := residuals(s, p[1:], y)
 	if !ok {
 		return
 	}
+	shorten(a, u, s, y)
 	l.step(z, solved, &rows, p, a)
+}
+
+// shorten halves the step −H⁻¹Xᵀa while its loss, ℓ(u − Sa) + ½aᵀSa, is more than 1 above ℓ(u): if choice probabilities are near 0 or
+// 1 the information does not determine how far to go, as in [mle.Laplace.Step].
+func shorten(a, u []float64, s *mat.SymDense, y vitrine.Choice) {
+	n := len(a)
+	loss := func(u []float64) float64 {
+		p := make([]float64, n+1)
+		vitrine.Probabilities(p, u)
+		return -portable.Log(p[y])
+	}
+	var moved mat.VecDense
+	next, before := make([]float64, n), loss(u)
+	for range 30 {
+		moved.MulVec(s, mat.NewVecDense(n, a))
+		floats.SubTo(next, u, moved.RawVector().Data)
+		if loss(next)+floats.Dot(a, moved.RawVector().Data)/2 <= before+1 {
+			return
+		}
+		floats.Scale(0.5, a)
+	}
 }
 
 // covariance returns S = XH⁻¹Xᵀ.
@@ -418,14 +451,14 @@ func (l *wideLine) step(z, solved *mat.Dense, rows *entries, p, a []float64) {
 }
 
 // renew sets τ and σ by one step of expectation maximisation: each is the mean square of its parameters, the slopes or the n
-// indicators seen, and of one more of standard deviation ½,
+// indicators seen, and of one more as before the first round,
 //
 //	σ² ← (½² + Σ_j (φ̂_j² + v_j)) / (1 + n)
 //
 // It also changes the standardisation to z. If rounding leaves no positive definite precision, it changes nothing.
 func (l *wideLine) renew(z standardisation) {
 	g, r := l.information()
-	slopes, effects := newShrinkage(wideSlopeSD), newShrinkage(wideEffectSD)
+	slopes, effects := newShrinkage(l.firstSlope()), newShrinkage(wideEffectSD)
 	inverse := l.block.Inverse()
 	for k := range l.numeric {
 		slopes.add(l.mean[k], inverse.At(k, k))

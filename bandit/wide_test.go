@@ -156,7 +156,7 @@ func TestWideReadsItsEarlierVersions(t *testing.T) {
 			all = append(all, l.bma.job.result)
 		}
 		for _, b := range all {
-			b.experts = slices.DeleteFunc(b.experts, func(e *expert) bool { return hasNumericProducts(e.Model) })
+			b.experts = slices.DeleteFunc(b.experts, func(e *expert) bool { return hasNumericProducts(e.Expert) })
 			if version == 1 {
 				b.flat = nil
 			}
@@ -261,6 +261,61 @@ func TestWideIsAKalmanFilter(t *testing.T) {
 		}
 		wantNear(t, "a slope", l.mean[0], want.Mode[0], 1e-9)
 		wantNear(t, "the intercept", l.mean[2], want.Mode[2], 1e-9)
+	}
+}
+
+// With many numbers a surprising choice is no reason for a long step, and noise none for slopes.
+func TestWideDoesNotRunAway(t *testing.T) {
+	const numbers = 150
+	p := Problem{Features: numbers, Size: 4, Rounds: 1000, Constraint: assortment.AtMost(4)}
+	for j := range numbers {
+		p.Numeric = append(p.Numeric, j)
+	}
+	for seed := range uint64(3) {
+		l, rng := must(NewWide(p, newRand())).(*Wide), rand.New(rand.NewPCG(seed, 7))
+		if first := l.line.slope; first <= 0.2 || first >= 0.25 {
+			t.Errorf("the first slope is %v, want ½ √(30/150)", first)
+		}
+		for range 120 {
+			x := mat.NewDense(4, numbers, nil)
+			for i := range 4 {
+				for j := range numbers {
+					x.Set(i, j, rng.NormFloat64())
+				}
+			}
+			r := vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2, 3}}, Choice: vitrine.Choice(rng.IntN(5))}
+			if err := l.Observe(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if l.line.slope > 0.2 || mat.Norm(mat.NewVecDense(numbers, l.line.mean[:numbers]), 2) > 2 {
+			t.Errorf("of noise τ is %v, and the slopes have the length %v", l.line.slope, mat.Norm(mat.NewVecDense(numbers, l.line.mean[:numbers]), 2))
+		}
+	}
+}
+
+// A step is halved until its loss is at most 1 above that of none.
+func TestWideShortensSteps(t *testing.T) {
+	s := mat.NewSymDense(2, []float64{9, 2, 2, 4})
+	for _, want := range []float64{1, 0.5, 0.25, 0.0625} {
+		u, a := []float64{1, -1}, []float64{3 / want / 4, -2 / want / 4}
+		whole := slices.Clone(a)
+		shorten(a, u, s, 1)
+		loss := func(share float64) float64 {
+			v := mat.NewVecDense(2, nil)
+			v.MulVec(s, mat.NewVecDense(2, whole))
+			p := make([]float64, 3)
+			vitrine.Probabilities(p, []float64{u[0] - share*v.AtVec(0), u[1] - share*v.AtVec(1)})
+			return share*share*(whole[0]*v.AtVec(0)+whole[1]*v.AtVec(1))/2 - math.Log(p[1])
+		}
+		share := a[0] / whole[0]
+		if share != math.Exp2(math.Round(math.Log2(share))) || a[1] != share*whole[1] || loss(share) > loss(0)+1 || share < 1 && loss(2*share) <= loss(0)+1 {
+			t.Errorf("of the step %v remains %v", whole, a)
+		}
+	}
+	small := []float64{0.01, 0.02}
+	if shorten(small, []float64{1, -1}, s, 1); small[0] != 0.01 {
+		t.Errorf("a small step becomes %v", small)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%+v, %v, %s", r, err, errs2)
 	}
 	reported, err := os.ReadFile(path("reported"))
-	if _, errs := loaded(t, 0, append(few, "--policy", "ucb-mnl")...); !strings.Contains(errs, `placement "load" keeps its policy, onl-mnl`) || strings.Contains(errs2, "keeps its policy") {
+	if _, errs := loaded(t, 0, append(few, "--policy", "ucb-mnl")...); !strings.Contains(errs, `placement "load" has the policy onl-mnl`) || strings.Contains(errs2, "has the policy") {
 		t.Errorf("%s, and before %s", errs, errs2)
 	}
 	if n := strings.Count(string(reported), `"shown"`); err != nil || n != 100 {

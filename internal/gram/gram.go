@@ -53,7 +53,7 @@ func NewDiagonal(p []float64) *Matrix {
 	return m
 }
 
-// Extended returns the matrix with more rows and columns, in which only the diagonal p is not 0. Its numbers must be above 0.
+// Extended returns the matrix with more rows and columns, which are 0 but for their diagonal p. Its numbers must be above 0.
 func (m *Matrix) Extended(p []float64) *Matrix {
 	n := NewDiagonal(append(slices.Repeat([]float64{1}, m.d), p...))
 	n.updates = m.updates

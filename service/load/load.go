@@ -124,7 +124,7 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 		return fmt.Errorf("placement %q: %w: these have %d items with %d numbers x0, x1, …, and show %d", o.Placement, ErrPlacement, o.Items, o.Features, o.Size)
 	}
 	if o.Note != nil && there.Policy["name"] != o.Policy["name"] {
-		o.Note(fmt.Sprintf("placement %q keeps its policy, %v: another one is for a new placement", o.Placement, there.Policy["name"]))
+		o.Note(fmt.Sprintf("placement %q has the policy %v: --policy is for a new placement", o.Placement, there.Policy["name"]))
 	}
 	return nil
 }

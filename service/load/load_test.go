@@ -146,7 +146,7 @@ func TestPlacementThatIsThere(t *testing.T) {
 		t.Fatal(err, note)
 	}
 	o.Policy = map[string]any{"name": "uniform"}
-	if _, err := load.Run(t.Context(), o); err != nil || !strings.Contains(note, "keeps its policy, ") {
+	if _, err := load.Run(t.Context(), o); err != nil || !strings.Contains(note, "has the policy ") {
 		t.Fatal(err, note)
 	}
 	if after, _ := engine.Config("p"); !bytes.Equal(before.Canonical(), after.Canonical()) {

@@ -71,8 +71,8 @@ type Socket struct {
 	served  chan error
 }
 
-// Bind binds the address and reads the certificate. It ignores Options.Engine. Errors are [ErrOpen] and
-// those of files and sockets. The caller closes the socket with Close; Serve closes it too.
+// Bind binds the address and reads the certificate. It ignores Options.Engine. Errors are those of [MayListen], of
+// files and of sockets. The caller closes the socket with Close; Serve closes it too.
 func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	l, o = l.withDefaults(), o.withDefaults()
 	if err := MayListen(l.Address, o.Keys); err != nil {
