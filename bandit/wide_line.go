@@ -352,7 +352,7 @@ func shorten(a, u []float64, s *mat.SymDense, y vitrine.Choice) {
 	for range 30 {
 		moved.MulVec(s, mat.NewVecDense(n, a))
 		floats.SubTo(next, u, moved.RawVector().Data)
-		if loss(next)+floats.Dot(a, moved.RawVector().Data)/2 <= before+1 {
+		if loss(next)+float64(kernel.Dot(a, moved.RawVector().Data)/2) <= before+1 {
 			return
 		}
 		floats.Scale(0.5, a)
