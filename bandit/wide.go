@@ -50,17 +50,20 @@ const maxProductParams = 120
 // numericProducts returns experts with the products of the numeric features with each other, and with all features, unless these
 // are among the defaults or too many.
 func numericProducts(p Problem) (experts []Expert) {
-	numeric := len(p.Numeric)
-	if numeric == 0 || p.Features > maxAllExperts {
+	if len(p.Numeric) == 0 || p.Features > maxAllExperts {
 		return nil
 	}
-	for _, all := range []bool{false, true} {
-		if p.Features <= maxProducts && (all || numeric == p.Features) || all && numeric == p.Features {
-			continue
-		}
+	add := func(all bool) {
 		if m := utility.NewProducts(p.Features, p.Numeric, all); m.NumParams() <= maxProductParams {
 			experts = append(experts, Expert{Model: m})
 		}
+	}
+	indicators, many := len(p.Numeric) < p.Features, p.Features > maxProducts
+	if indicators || many {
+		add(false)
+	}
+	if indicators && many {
+		add(true)
 	}
 	return experts
 }
@@ -85,8 +88,11 @@ func AutoBlock(p Problem) int {
 	if !p.isWide() {
 		return 0
 	}
-	return min(p.Features+1, maxBlock)
+	return p.block()
 }
+
+// block returns the most parameters whose covariances Wide keeps.
+func (p Problem) block() int { return min(p.Features+1, maxBlock) }
 
 // AutoOptions say what no learner can know. The zero value is right if the items of a page are not shown in places.
 type AutoOptions struct {
@@ -165,7 +171,7 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Wide{line: newWideLine(p.Features, min(p.Features+1, maxBlock), numeric, inner.Features-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
+	l := &Wide{line: newWideLine(p.Features, p.block(), numeric, inner.Features-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
 	l.learner = learner{p: p, self: l, identity: p.identify("wide", 4, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
 	if l.identity.oldest = 1; len(numeric) >= maxAllExperts {
 		l.identity.oldest = 4 // before, numeric columns beyond the 29th were indicators
