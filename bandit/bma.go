@@ -252,9 +252,6 @@ func (l *BMA) learn(r vitrine.Round) {
 		x = l.items.Rows(r.Context.Features, s)
 	}
 	l.history.AppendRows(x, r.Choice)
-	if l.history.Rounds() == l.window/4 { // from here on a copy of a larger history would take long
-		l.history.Reserve(l.window + l.window/minLag)
-	}
 	if l.z.shift == nil && l.seen.n > 0 {
 		l.z = l.seen.standardisation()
 	}
@@ -311,17 +308,10 @@ func (b *beliefs) split() (modes []float64, units [2][]float64, flat float64) {
 			}
 		}
 	}
-	maximum := floats.Max(pi)
-	for i := range pi {
-		pi[i] = portable.Exp(pi[i] - maximum)
-		if math.IsInf(maximum, -1) {
-			pi[i] = 1
-			if i >= n {
-				pi[i] = 0
-			}
-		}
+	if math.IsInf(slices.Max(pi), -1) {
+		clear(pi[:n])
 	}
-	floats.Scale(1/floats.Sum(pi), pi)
+	softmax(pi)
 	return pi[:n:n], [2][]float64{pi[n : 2*n : 2*n], pi[2*n : 3*n : 3*n]}, pi[3*n]
 }
 

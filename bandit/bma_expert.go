@@ -3,6 +3,7 @@ package bandit
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"vitrine"
 	"vitrine/internal/portable"
@@ -199,14 +200,31 @@ func (e *expert) taken(c *mle.Choices, base *expert) (taken *mle.Choices, charge
 	return taken, charge
 }
 
+// shortRounds is the number of rounds to which the starts of a search are fitted first.
+const shortRounds = 1024
+
 // best returns the posterior of the largest evidence and its anchor, nil if there is none. The
-// first start has more steps than the others.
+// first start has more steps than the others. Beside a long history the others are fitted to a sample, and only the best of them
+// goes on.
 func (e *expert) best(c *mle.Choices, starts []start) (best, anchor *mle.Laplace) {
+	if len(starts) > 2 && c.Rounds() > 2*shortRounds {
+		p, at := e.fromBest(c.Sample(shortRounds, 0), starts[1:], 15, 15)
+		starts = starts[:1:1]
+		if p != nil {
+			starts = append(starts, start{p.Mode, at})
+		}
+	}
+	return e.fromBest(c, starts, 20, 15)
+}
+
+// fromBest returns the best fit from some starts, as best does, with at most first steps from the first start and others from each other.
+func (e *expert) fromBest(c *mle.Choices, starts []start, first, others int) (best, anchor *mle.Laplace) {
+	nll := e.loss(c, nil)
 	for k, s := range starts {
-		nll, w := e.loss(c, s.anchor), append([]float64(nil), s.w...)
-		steps := 15
+		nll.Anchor = s.anchor
+		w, steps := slices.Clone(s.w), others
 		if k == 0 {
-			steps = 20
+			steps = first
 		}
 		p, err := mle.LevenbergMarquardt{Steps: steps, Tolerance: 1e-4}.Laplace(nll, w)
 		if err == nil && (best == nil || p.LogEvidence > best.LogEvidence) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"vitrine/internal/kernel"
 	"vitrine/internal/panics"
 	"vitrine/internal/portable"
 	"vitrine/mle"
@@ -115,6 +116,7 @@ func (l *BMA) begin() {
 		l.nextSearch = l.later(3)
 	}
 	l.job = job
+	grow := kept >= l.window/8 && !l.history.HasRoom(l.window+maxLag) // while a copy is short
 	history := l.history.Slice(0, kept)
 	workers := runtime.GOMAXPROCS(0)
 	if lag > 0 { // one is left for the rounds and decisions that come meanwhile
@@ -122,6 +124,9 @@ func (l *BMA) begin() {
 	}
 	f := fitting{job.result, l.o, l.seed, l.rounds, job.moved, search, workers}
 	job.start(l.cost*time.Duration(kept), lag, func() {
+		if grow {
+			job.room = history.Room(l.window + maxLag)
+		}
 		if job.result.z.shift != nil {
 			history = history.Standardised(job.result.z.shift, job.result.z.scale)
 		}
@@ -161,8 +166,12 @@ func (l *BMA) take() {
 		}
 	}
 	l.beliefs = job.result
+	if job.room != nil {
+		job.room.AppendAll(l.history)
+		l.history = job.room
+	}
 	if job.fold > 0 {
-		l.history = l.history.From(job.fold)
+		l.history.Drop(job.fold)
 		l.folded += job.fold
 	}
 }
@@ -316,7 +325,7 @@ func (f *fitting) scaleIntercept(history *mle.Choices) {
 	if f.base.anchor != nil {
 		return
 	}
-	var logs, log [len(interceptScales)]float64
+	var logs, q [len(interceptScales)]float64
 	e := *f.base
 	e.prior = slices.Clone(e.prior)
 	for k, sd := range interceptScales {
@@ -325,13 +334,10 @@ func (f *fitting) scaleIntercept(history *mle.Choices) {
 			return
 		}
 		logs[k] = portable.Log(sd)
-		log[k] = e.posterior.LogEvidence - float64(logs[k]*logs[k]/(2*interceptSpread*interceptSpread))
+		q[k] = e.posterior.LogEvidence - float64(logs[k]*logs[k]/(2*interceptSpread*interceptSpread))
 	}
-	total, mean := logSumExp(log[:]), 0.0
-	for k := range log {
-		mean += float64(portable.Exp(log[k]-total) * logs[k])
-	}
-	f.intercept = portable.Exp(mean)
+	softmax(q[:])
+	f.intercept = portable.Exp(kernel.Dot(q[:], logs[:]))
 	for _, e := range f.all() {
 		e.setIntercept(f.intercept)
 	}

@@ -165,3 +165,17 @@ func TestPlacesBesideAWave(t *testing.T) {
 		t.Errorf("effects %v, want %v", got, gamma)
 	}
 }
+
+// A fit that began at an eighth of the window makes the room for all rounds that are ever kept.
+func TestFitsMakeRoomForTheHistory(t *testing.T) {
+	l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+	l.window = 128
+	play(t, l, product, 0, 12)
+	if l.history.HasRoom(l.window + maxLag) {
+		t.Fatal("there is room before")
+	}
+	play(t, l, product, 12, 40)
+	if !l.history.HasRoom(l.window + maxLag) {
+		t.Error("there is no room for the history")
+	}
+}

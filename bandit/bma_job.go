@@ -19,6 +19,7 @@ type fitJob struct {
 	due    int // the round after which the result is taken
 	fold   int // the rounds, of those kept, that the result has folded
 	moved  bool
+	room   *mle.Choices  // where the learner moves its rounds, nil if they stay; so Observe does not wait for new memory
 	result *beliefs      // the job's, until wait
 	took   time.Duration // of the fit; 0 until it has ended
 	fits   panics.Catcher

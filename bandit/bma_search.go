@@ -64,8 +64,9 @@ func concave(m utility.Model) bool {
 
 // unitStart is a unit that a search looks at.
 type unitStart struct {
-	theta, gamma []float64
-	gain         float64
+	theta      []float64
+	amplitudes *mle.Amplitudes
+	gain       float64
 }
 
 // alongTheLine is the number of candidates along the line for each random one.
@@ -82,15 +83,7 @@ func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choic
 		return nil
 	}
 	prior := m.Theta(e.prior, 0)
-	units := make([]unitStart, 0, f.o.Candidates+len(e.units))
-	look := func(theta []float64) {
-		u := unitStart{theta: theta, gamma: make([]float64, m.Outputs())}
-		u.gain = test.Gain(u.gamma, theta)
-		units = append(units, u)
-	}
-	for _, theta := range e.units {
-		look(theta)
-	}
+	thetas := slices.Clone(e.units)
 	line := make([]float64, len(f.base.prior))
 	for k := range int((1 + alongTheLine) * float64(f.o.Candidates)) {
 		theta := make([]float64, m.Inputs())
@@ -104,7 +97,11 @@ func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choic
 			norm := floats.Norm(direction, 2)
 			floats.ScaleTo(direction, norm/floats.Norm(line[:len(direction)], 2), line[:len(direction)])
 		}
-		look(theta)
+		thetas = append(thetas, theta)
+	}
+	units := make([]unitStart, len(thetas))
+	for i, a := range test.Amplitudes(thetas...) {
+		units[i] = unitStart{thetas[i], a, test.Gain(a, thetas[i])}
 	}
 	slices.SortStableFunc(units, func(a, b unitStart) int { return cmp.Compare(b.gain, a.gain) })
 	e.units = nil
@@ -114,7 +111,7 @@ func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choic
 	var starts [][]float64
 	var taken []unitStart
 	for _, u := range units {
-		if len(starts) == searchStarts {
+		if len(starts) == searchStarts || u.amplitudes == nil {
 			break
 		}
 		if slices.ContainsFunc(taken, func(o unitStart) bool { return near(o.theta, u.theta) }) {
@@ -127,7 +124,7 @@ func (f *fitting) searchUnits(e *expert, m *utility.Additive, history *mle.Choic
 			clear(m.Gamma(w, k))
 		}
 		m.CopyLinear(w, f.base.posterior.Mode)
-		copy(m.Gamma(w, 0), u.gamma)
+		copy(m.Gamma(w, 0), u.amplitudes.Mode)
 		copy(m.Theta(w, 0), u.theta)
 		starts = append(starts, w)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 	"vitrine/internal/state"
 	"vitrine/mle"
@@ -72,25 +73,23 @@ func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.Sco
 		p = new(unitPosterior)
 	}
 	n := new(unitPosterior)
-	rho, logShares := m.Theta(prior, 0), p.logShares()
-	for range population {
-		theta := p.propose(rho, rng)
-		a, ok := test.Amplitudes(theta)
-		if !ok {
+	rho := m.Theta(prior, 0)
+	q := p.proposal(rho)
+	theta := make([][]float64, population)
+	for i := range theta {
+		theta[i] = p.propose(rho, rng)
+	}
+	for i, a := range test.Amplitudes(theta...) {
+		if a == nil {
 			continue
 		}
-		n.theta, n.amplitudes = append(n.theta, theta), append(n.amplitudes, a)
-		n.weight = append(n.weight, a.Gain+a.LogMoment(m.Gamma(prior, 0))+p.logPriorOverProposal(theta, rho, logShares))
+		n.theta, n.amplitudes = append(n.theta, theta[i]), append(n.amplitudes, *a)
+		n.weight = append(n.weight, a.Gain+a.LogMoment(m.Gamma(prior, 0))+q.logPriorOver(theta[i]))
 	}
 	if len(n.theta) == 0 {
 		return nil
 	}
-	n.logMean = logSumExp(n.weight) - portable.Log(population)
-	maximum := floats.Max(n.weight)
-	for i, v := range n.weight {
-		n.weight[i] = portable.Exp(v - maximum)
-	}
-	floats.Scale(1/floats.Sum(n.weight), n.weight)
+	n.logMean = softmax(n.weight) - portable.Log(population)
 	return n
 }
 
@@ -108,44 +107,52 @@ func (p *unitPosterior) propose(rho []float64, rng *rand.Rand) []float64 {
 	return theta
 }
 
-// logShares returns the logarithm of each unit's share of q, about it by noise of one size.
-func (p *unitPosterior) logShares() []float64 {
-	log := make([]float64, len(p.weight))
-	for i, weight := range p.weight {
-		log[i] = portable.Log(weight * (1 - shareOfPrior) / float64(len(unitNoise)))
-	}
-	return log
+// proposal computes the density q of the units that a population proposes.
+type proposal struct {
+	p        *unitPosterior
+	rho      []float64 // the precisions of the prior
+	logShare []float64 // log(ω_i (1 − shareOfPrior) / 3) − d log τ_k of unit i, row after row
+	logs     []float64 // scratch
 }
 
-// logPriorOverProposal returns log p(θ) − log q(θ), given logShares.
-func (p *unitPosterior) logPriorOverProposal(theta, rho, logShares []float64) float64 {
+// proposal returns q for a prior of the given precisions.
+func (p *unitPosterior) proposal(rho []float64) *proposal {
+	q := &proposal{p: p, rho: rho}
 	if len(p.theta) == 0 {
-		return 0
+		return q
 	}
-	d := float64(len(theta))
-	var logNoise [len(unitNoise)]float64
-	for k, tau := range unitNoise {
-		logNoise[k] = float64(d * portable.Log(tau))
+	for _, weight := range p.weight {
+		for _, tau := range unitNoise {
+			share := portable.Log(weight * (1 - shareOfPrior) / float64(len(unitNoise)))
+			q.logShare = append(q.logShare, share-float64(float64(len(rho))*portable.Log(tau)))
+		}
+	}
+	q.logs = make([]float64, 1+len(q.logShare))
+	return q
+}
+
+// logPriorOver returns log p(θ) − log q(θ).
+func (q *proposal) logPriorOver(theta []float64) float64 {
+	if len(q.p.theta) == 0 {
+		return 0
 	}
 	square := 0.0
 	for j, v := range theta {
-		square += float64(rho[j] * v * v)
+		square += float64(q.rho[j] * v * v)
 	}
 	logPrior := float64(-square / 2) // up to ½ log det ρ − ½ d log 2π, as all densities here
-	terms := []float64{portable.Log(shareOfPrior) + logPrior}
-	for i, centre := range p.theta {
-		if p.weight[i] == 0 {
-			continue
-		}
+	logs := q.logs[:0]
+	for i, centre := range q.p.theta {
 		square := 0.0
 		for j, v := range theta {
-			square += float64(rho[j] * (v - centre[j]) * (v - centre[j]))
+			square += float64(q.rho[j] * (v - centre[j]) * (v - centre[j]))
 		}
 		for k, tau := range unitNoise {
-			terms = append(terms, logShares[i]-float64(square/(2*tau*tau))-logNoise[k])
+			logs = append(logs, q.logShare[i*len(unitNoise)+k]-float64(square/(2*tau*tau)))
 		}
 	}
-	return logPrior - logSumExp(terms)
+	logs = append(logs, portable.Log(shareOfPrior)+logPrior)
+	return logPrior - softmax(logs)
 }
 
 // draw returns a unit by weight.
@@ -243,11 +250,14 @@ func systematic(v []float64, rng *rand.Rand) {
 	rng.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
 }
 
-func logSumExp(v []float64) float64 {
+// softmax turns the v_i into exp(v_i) / Σ_j exp(v_j) and returns log Σ_j exp(v_j).
+func softmax(v []float64) (logSum float64) {
 	maximum := slices.Max(v)
-	sum := 0.0
-	for _, x := range v {
-		sum += portable.Exp(x - maximum)
+	floats.AddConst(-maximum, v)
+	kernel.Exp(v, v)
+	sum := kernel.Sum(v)
+	for i := range v {
+		v[i] /= sum
 	}
 	return maximum + portable.Log(sum)
 }

@@ -48,8 +48,8 @@ func TestUnitsWeighByTheirEvidence(t *testing.T) {
 	const step, half = 0.01, 15.0
 	integral := 0.0
 	for theta := -half; theta <= half; theta += step {
-		a, ok := test.Amplitudes([]float64{theta})
-		if !ok {
+		a := test.Amplitudes([]float64{theta})[0]
+		if a == nil {
 			t.Fatal("no amplitudes")
 		}
 		integral += math.Exp(a.Gain+a.LogMoment(m.Gamma(prior, 0))-theta*theta/18) / (3 * math.Sqrt(2*math.Pi)) * step
@@ -99,8 +99,8 @@ func TestDrawsOfAUnit(t *testing.T) {
 	c, base := waves(t, 60)
 	test := mle.NewScoreTest(m, c, base, c.Rounds(), 0)
 	theta := []float64{2.5}
-	a, _ := test.Amplitudes(theta)
-	p := &unitPosterior{theta: [][]float64{theta}, amplitudes: []mle.Amplitudes{a}, weight: []float64{1}}
+	a := test.Amplitudes(theta)[0]
+	p := &unitPosterior{theta: [][]float64{theta}, amplitudes: []mle.Amplitudes{*a}, weight: []float64{1}}
 
 	root := mat.NewDense(2, 2, a.Root)
 	var j, covariance mat.Dense
@@ -443,5 +443,78 @@ func TestSnapshotsNameProductsOfNumbers(t *testing.T) {
 	}
 	if err := newBMA(t, paperProblem(), []Expert{line, products}).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "utility = quadratic in [0] with all linear") {
 		t.Errorf("another order: %v", err)
+	}
+}
+
+// rowCounter counts the items at which a family is evaluated.
+type rowCounter struct {
+	*utility.Additive
+	rows *int
+}
+
+func (m rowCounter) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
+	*m.rows += len(u)
+	m.Additive.Linearize(u, g, w, x)
+}
+
+func (m rowCounter) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64 {
+	n, _ := x.Dims()
+	*m.rows += n
+	return m.Additive.Backpropagate(dst, w, x, loss)
+}
+
+// Beside a long history only the best start of a search is fitted to all of it. What is found is as good as from fits of all.
+func TestStartsAreTriedOnASample(t *testing.T) {
+	m := utility.NewSpectral(1, 1)
+	e, err := newExpert(Expert{Model: m}, 0, newRand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	e.model = rowCounter{m, &rows}
+	c, base := waves(t, 3*shortRounds)
+	from := func(theta float64) start {
+		w := make([]float64, m.NumParams())
+		m.CopyLinear(w, base.Mode)
+		m.Theta(w, 0)[0], m.Gamma(w, 0)[0] = theta, 0.5
+		return start{w: w}
+	}
+	starts := []start{from(12), from(9), from(3.3), from(20)} // the wave has 3
+	want, _ := e.fromBest(c, starts, 20, 15)
+	all := rows
+	rows = 0
+	got, _ := e.best(c, starts)
+	if d := math.Abs(got.LogEvidence - want.LogEvidence); d > 1e-3 || math.Abs(math.Abs(m.Theta(got.Mode, 0)[0])-3) > 0.3 {
+		t.Errorf("a unit %v with an evidence %v from the best, want 3", m.Theta(got.Mode, 0), d)
+	}
+	if rows > 2*all/3 {
+		t.Errorf("fits look at %d items, and at %d if all are to all rounds", rows, all)
+	}
+	// The present mode stays if it is best.
+	starts[0], starts[2] = starts[2], starts[0]
+	if got, _ := e.best(c, starts); math.Abs(got.LogEvidence-want.LogEvidence) > 1e-3 {
+		t.Errorf("from the best mode, evidence %v, want %v", got.LogEvidence, want.LogEvidence)
+	}
+	// What is known at a start goes with it.
+	known, err := mle.NewLaplace(e.loss(c.Slice(0, 50), nil), starts[0].w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts[0], starts[2] = starts[2], starts[0]
+	starts[2].anchor = known
+	if want, err = (mle.LevenbergMarquardt{Steps: 15, Tolerance: 1e-4}).Laplace(e.loss(c, known), slices.Clone(starts[2].w)); err != nil {
+		t.Fatal(err)
+	}
+	got, anchor := e.best(c, starts)
+	if anchor != known || math.Abs(got.LogEvidence-want.LogEvidence) > 1e-3 {
+		t.Errorf("of a start with an anchor, evidence %v with %p, want %v with %p", got.LogEvidence, anchor, want.LogEvidence, known)
+	}
+	starts[2].anchor = nil
+	short := c.Slice(0, 2*shortRounds)
+	rows = 0
+	e.fromBest(short, starts, 20, 15)
+	all, rows = rows, 0
+	if e.best(short, starts); rows != all {
+		t.Errorf("of %d rounds, fits look at %d items, want %d", 2*shortRounds, rows, all)
 	}
 }

@@ -97,7 +97,7 @@ func (p Problem) block() int { return min(p.Features+1, maxBlock) }
 // AutoOptions say what no learner can know. The zero value is right if the items of a page are not shown in places.
 type AutoOptions struct {
 	// Rounds tell the places by the order of their offers. [Wide] cannot learn them.
-	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently, which is learned; up to 30 features"`
+	PositionEffects bool `toml:"position_effects,omitempty" doc:"whether places sell differently; up to 30 columns, or 128 numbers"`
 	// A linear utility that was fitted to earlier choices, for features as they come: aᵀx + b with (a, b) ~ N(mean, covariance).
 	// Nothing is known of a parameter whose row of the covariance is 0. [Wide] has no such prior.
 	PriorMean       []float64 `toml:"prior_mean,omitempty" doc:"a linear utility that is known: its slopes, and then its intercept"`
@@ -110,10 +110,10 @@ type AutoOptions struct {
 func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
 	if p.isWide() {
 		if o.PositionEffects {
-			return nil, fmt.Errorf("position_effects = true: auto learns places of items with at most %d features, and these have %d: name fewer, or the policy ucb-mnl", maxAllExperts, p.Features)
+			return nil, fmt.Errorf("position_effects = true: auto learns places of items with at most %d columns, or %d if all are numbers, and these have %d: name fewer features, or the policy ucb-mnl", maxAllExperts, maxLinear, p.Features)
 		}
 		if len(o.PriorMean) > 0 || len(o.PriorCovariance) > 0 {
-			return nil, fmt.Errorf("prior_mean: auto takes a prior of at most %d features, and these have %d: name fewer, or the policy onl-mnl with pilot_weights", maxAllExperts, p.Features)
+			return nil, fmt.Errorf("prior_mean: auto takes a prior of at most %d columns, or %d if all are numbers, and these have %d: name fewer features, or the policy onl-mnl with pilot_weights", maxAllExperts, maxLinear, p.Features)
 		}
 		l, err := NewWide(p, rng)
 		if err != nil {

@@ -721,7 +721,7 @@ func TestAutoChooses(t *testing.T) {
 		if features == 30 && (err != nil || len(l.Policy().(*mixture).PlaceEffects()) != 3) {
 			t.Errorf("%d features with position effects: %T, error %v", features, l, err)
 		}
-		if features == 31 && (err == nil || !strings.Contains(err.Error(), "at most 30 features, and these have 31")) {
+		if features == 31 && (err == nil || !strings.Contains(err.Error(), "at most 30 columns, or 128 if all are numbers, and these have 31")) {
 			t.Errorf("%d features with position effects: %T, error %v", features, l, err)
 		}
 	}

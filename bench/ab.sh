@@ -5,9 +5,10 @@
 #
 #   bench/ab.sh OLD NEW [TURNS [FLAGS OF vitrine load]]
 #
-# OLD and NEW are files of built programs or revisions of this repository, such as 3a6edb5 and HEAD. Each turn has 30,000
-# decisions with a log of its own, synced to the disk of TMPDIR; there are 5 turns without TURNS. The flags replace
-# --rate 3000 --policy onl-mnl. Each program brings its own generator of load, because the API has changed. Linux only.
+# OLD and NEW are files of built programs or revisions of this repository, such as 3a6edb5 and HEAD. A policy may follow after
+# the last @: HEAD@onl-mnl and HEAD@auto compare two policies of one program. It wins over a --policy among the flags. Each
+# turn has 30,000 decisions with a log of its own, synced to the disk of TMPDIR; there are 5 turns without TURNS. The flags
+# replace --rate 3000 --policy onl-mnl. Each program brings its own generator of load, because the API has changed. Linux only.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -32,8 +33,11 @@ program() {
 		rm -r "$work/source"
 	fi
 }
-program "$old" old
-program "$new" new
+program "${old%@*}" old
+program "${new%@*}" new
+declare -A policy
+[[ $old != *@* ]] || policy[old]=${old##*@}
+[[ $new != *@* ]] || policy[new]=${new##*@}
 
 # ticks prints the user and the system time of the service.
 ticks() { sed 's/.*) //' "/proc/$service/stat" | cut -d' ' -f12,13; }
@@ -43,7 +47,8 @@ hertz=$(getconf CLK_TCK)
 turn() {
 	start "$work/$1"
 	read -r user system < <(ticks)
-	"$work/$1" load "http://$address" --decisions 30000 --json "${flags[@]}" >"$work/result" 2>/dev/null
+	"$work/$1" load "http://$address" --decisions 30000 --json "${flags[@]}" ${policy[$1]:+--policy "${policy[$1]}"} \
+		>"$work/result" 2>"$work/messages" || { cat "$work/messages" >&2; return 1; }
 	read -r user2 system2 < <(ticks)
 	p99=$(tr -d ' \n' <"$work/result" | sed 's/.*"decisions":{[^}]*"p99":\([0-9.e-]*\).*/\1/')
 	awk -v u=$((user2 - user)) -v s=$((system2 - system)) -v hertz="$hertz" -v p="$p99" \
@@ -59,7 +64,7 @@ for ((i = 1; i <= turns; i++)); do
 	done
 done
 
-echo "medians of $turns turns, vitrine load ${flags[*]}"
+echo "medians of $turns turns, vitrine load ${flags[*]}; old is $old, new is $new"
 for name in old new; do
 	printf '%s:' $name
 	for column in 1 2 3 4; do

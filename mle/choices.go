@@ -130,18 +130,55 @@ func (c *Choices) Slice(from, to int) *Choices {
 	return s
 }
 
-// From returns the rounds from one on. It shares no memory with c, and has room for as many rounds as c.
-func (c *Choices) From(first int) *Choices {
-	tail := c.Slice(first, c.Rounds())
-	tail.features = append(make([]float64, 0, cap(c.features)), tail.features...)
-	return tail
+// Sample returns n rounds, evenly spaced from the offset on and round to it, in memory of their own; c itself if it has no more than n.
+func (c *Choices) Sample(n, offset int) *Choices {
+	rounds := c.Rounds()
+	if rounds <= n {
+		return c
+	}
+	sample := c.Room(n)
+	for k := range n {
+		s := (k*rounds/n + offset) % rounds
+		sample.features = append(sample.features, c.features[c.start(s)*c.d:c.end[s]*c.d]...)
+		sample.append(c.end[s]-c.start(s), c.choice[s])
+	}
+	return sample
 }
 
-// Reserve makes room for about as many rounds, if they are like those so far. So the memory is not copied again and again
-// while it grows.
-func (c *Choices) Reserve(rounds int) {
-	if n := c.Rounds(); n > 0 && n < rounds {
-		c.features = slices.Grow(c.features, len(c.features)/n*(rounds-n))
+// Drop forgets the first n rounds. It moves the others to their place, so what shares memory with c must not be used any more.
+func (c *Choices) Drop(n int) {
+	rows := c.start(n)
+	c.features = append(c.features[:0], c.features[rows*c.d:]...)
+	c.choice = append(c.choice[:0], c.choice[n:]...)
+	c.end = append(c.end[:0], c.end[n:]...)
+	for s := range c.end {
+		c.end[s] -= rows
+	}
+}
+
+// HasRoom reports whether so many rounds of the mean size so far fit into the memory of c.
+func (c *Choices) HasRoom(rounds int) bool { return cap(c.features) >= c.size(rounds) }
+
+// Room returns an empty set, which shares no memory with c, with room for so many rounds of the mean size of those of c.
+func (c *Choices) Room(rounds int) *Choices {
+	return &Choices{d: c.d, features: slices.Grow([]float64(nil), c.size(rounds))}
+}
+
+// size returns the number of features of so many rounds of the mean size so far.
+func (c *Choices) size(rounds int) int {
+	n := c.Rounds()
+	if n == 0 {
+		return 0
+	}
+	return (len(c.features)*rounds + n - 1) / n
+}
+
+// AppendAll adds all rounds of o, whose items must have as many features as those of c.
+func (c *Choices) AppendAll(o *Choices) {
+	base := c.Rows()
+	c.features = append(c.features, o.features...)
+	for s, end := range o.end {
+		c.end, c.choice = append(c.end, base+end), append(c.choice, o.choice[s])
 	}
 }
 
@@ -275,13 +312,18 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 // from them: u becomes p − y, the gradient of the loss in the utilities.
 func (o *outcomes) residuals(u, out []float64, from, to int) float64 {
 	loss := o.probabilities(u, out, from, to)
+	o.subtractChoices(u, from, to)
+	return loss
+}
+
+// subtractChoices takes the indicators of the choices from the probabilities of the rows.
+func (o *outcomes) subtractChoices(p []float64, from, to int) {
 	base := o.start(from)
 	for s := from; s < to; s++ {
 		if y := o.choice[s]; y != vitrine.Outside {
-			u[o.start(s)-base+int(y)-1]--
+			p[o.start(s)-base+int(y)-1]--
 		}
 	}
-	return loss
 }
 
 // addFisher adds the information of the rounds [from, to) to the packed d×d

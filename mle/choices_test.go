@@ -2,6 +2,7 @@ package mle_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,8 +70,8 @@ func TestSnapshotWithAChoiceOfNothingIsRefused(t *testing.T) {
 	}
 }
 
-// The last rounds, in memory of their own, are those rounds, and there is room for as many as before: neither
-// they nor a history with reserved memory is copied while it grows.
+// A history that is moved to a set with room for it is not copied while it grows there, also after its first rounds are
+// dropped. Its rounds stay the same.
 func TestHistoryStaysWhereItIs(t *testing.T) {
 	const rounds = 40
 	x := func(s int) *mat.Dense { return mat.NewDense(2, 3, []float64{float64(s), 1, 2, 3, 4, 5}) }
@@ -89,19 +90,45 @@ func TestHistoryStaysWhereItIs(t *testing.T) {
 	for s := range 10 {
 		c.AppendRows(x(s), vitrine.Choice(s%3))
 	}
-	c.Reserve(rounds)
-	grow(10, rounds)
-	all := c
-	c = all.From(30)
-	grow(10, rounds)
-	for s := range 10 {
-		if have, want := c.Round(s).Features().At(0, 0), float64(30+s); have != want || c.Choice(s) != all.Choice(30+s) {
-			t.Errorf("round %d has %v and choice %d, want %v and %d", s, have, c.Choice(s), want, all.Choice(30+s))
+	if c.HasRoom(1000) {
+		t.Error("a set of 10 rounds has room for 1000")
+	}
+	seldom := mle.NewChoices(3) // items in one round of four
+	for s := range 40 {
+		if seldom.AppendRows(nil, vitrine.Outside); s%4 == 0 {
+			seldom.AppendRows(x(s), 1)
 		}
 	}
-	c.Features().Set(0, 0, -1)
-	if all.Round(30).Features().At(0, 0) != 30 {
-		t.Error("the rounds share memory")
+	if seldom.HasRoom(1000) {
+		t.Error("a set of 50 rounds, most of them empty, has room for 1000")
 	}
-	mle.NewChoices(3).Reserve(rounds) // of unknown width
+	room := c.Room(rounds)
+	room.AppendAll(c)
+	c.Features().Set(0, 0, -1) // it shares no memory
+	c = room
+	if !c.HasRoom(rounds) || !mle.NewChoices(3).HasRoom(0) {
+		t.Errorf("no room for %d rounds", rounds)
+	}
+	grow(10, rounds)
+	for s := range rounds {
+		if got := c.Round(s).Features().At(0, 0); got != float64(s) || c.Choice(s) != vitrine.Choice(s%3) {
+			t.Errorf("round %d has %v and choice %d", s, got, c.Choice(s))
+		}
+	}
+	var want []float64
+	for s := range rounds - 31 {
+		want = append(want, float64(c.Choice(31+s)), c.Round(31+s).Features().At(0, 0))
+	}
+	c.Drop(31)
+	var got []float64
+	for s := range c.Rounds() {
+		got = append(got, float64(c.Choice(s)), c.Round(s).Features().At(0, 0))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rounds after the first 31 are %v, want %v", got, want)
+	}
+	grow(rounds-31, rounds)
+	if mle.NewChoices(3).Room(rounds).Rounds() != 0 { // of unknown width
+		t.Error("room is not empty")
+	}
 }

@@ -42,22 +42,29 @@ var ErrSingular = errors.New("mle: the Fisher information is singular: scale the
 // With an anchor the evidence is that of the anchor's rounds and of these. Otherwise
 // every parameter needs a positive penalty; the error names the first that has none.
 // Other errors are ErrSingular and ErrNotFinite.
-func NewLaplace(l *NLL, w []float64) (*Laplace, error) { return l.laplace(w, nil) }
-
-// laplace is NewLaplace, with the Fisher information at w; nil computes it.
-func (l *NLL) laplace(w []float64, fisher *mat.SymDense) (*Laplace, error) {
-	for j := range w {
-		if p := l.precision(j); l.Anchor == nil && !(p > 0) {
-			return nil, fmt.Errorf("mle: parameter %d has a prior of precision %v: must be positive: set Ridge, or Prior for every parameter", j, p)
-		}
+func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
+	if err := l.checkPrior(); err != nil {
+		return nil, err
 	}
 	value := l.Value(w)
 	if !finite(value) {
 		return nil, ErrNotFinite
 	}
-	if fisher == nil {
-		fisher = l.Fisher(nil, w)
+	return l.laplace(w, value, l.Fisher(nil, w))
+}
+
+// checkPrior returns an error unless l has an anchor or every parameter a penalty.
+func (l *NLL) checkPrior() error {
+	for j := range l.Dim() {
+		if p := l.precision(j); l.Anchor == nil && !(p > 0) {
+			return fmt.Errorf("mle: parameter %d has a prior of precision %v: must be positive: set Ridge, or Prior for every parameter", j, p)
+		}
 	}
+	return nil
+}
+
+// laplace is NewLaplace with the value and the Fisher information at w, which are finite, after checkPrior.
+func (l *NLL) laplace(w []float64, value float64, fisher *mat.SymDense) (*Laplace, error) {
 	p, err := newLaplace(append([]float64(nil), w...), fisher)
 	if err != nil {
 		return nil, err

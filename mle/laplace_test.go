@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -409,5 +410,36 @@ func TestDeviationsOfManyGradients(t *testing.T) {
 			}
 			near(t, "standard deviation", sd, math.Sqrt(p.Variance(gradient)), 1e-12)
 		}
+	}
+}
+
+// The approximation that the minimiser returns is the one at its minimum, with rounds in one block and in several, and names a parameter
+// without a prior as that does.
+func TestLaplaceOfTheMinimiser(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 1))
+	m := utility.NewRadial(2, 1)
+	for _, rounds := range []int{40, 1024, 1500} {
+		l := &mle.NLL{Model: m, Choices: manyChoices(rng, rounds, []float64{1, -0.5}), Prior: make([]float64, m.NumParams())}
+		m.Precisions(l.Prior)
+		w := make([]float64, m.NumParams())
+		m.Init(w, rng)
+		got, err := mle.LevenbergMarquardt{Steps: 7, Tolerance: 1e-9}.Laplace(l, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := mle.NewLaplace(l, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, "log evidence", got.LogEvidence, want.LogEvidence, 1e-8)
+		g := normals(rng, len(w))
+		near(t, "variance", got.Variance(g), want.Variance(g), 1e-8)
+		if !slices.Equal(got.Mode, w) {
+			t.Errorf("the mode is %v, want %v", got.Mode, w)
+		}
+	}
+	l := &mle.NLL{Model: m, Choices: manyChoices(rng, 5, []float64{1, -0.5})}
+	if _, err := (mle.LevenbergMarquardt{Steps: 7}).Laplace(l, make([]float64, m.NumParams())); err == nil || !strings.Contains(err.Error(), "parameter 0 has a prior of precision 0") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -43,11 +43,16 @@ func (o LevenbergMarquardt) Minimize(l Curved, w []float64) (Minimum, error) {
 // Laplace is Minimize, and returns [NewLaplace] at the minimum, with its errors too. It computes the information there
 // once.
 func (o LevenbergMarquardt) Laplace(l *NLL, w []float64) (*Laplace, error) {
-	_, fisher, err := o.minimize(l, w)
+	if err := l.checkPrior(); err != nil {
+		return nil, err
+	}
+	l.keep(true)
+	defer l.keep(false)
+	m, fisher, err := o.minimize(l, w)
 	if err != nil {
 		return nil, err
 	}
-	return l.laplace(w, fisher)
+	return l.laplace(w, m.Value, fisher)
 }
 
 // minimize also returns the Fisher information at w afterwards.

@@ -31,9 +31,12 @@ type NLL struct {
 	// that are not among the choices adds ½ (w − m)ᵀP(w − m).
 	Anchor *Laplace
 
-	u, out, mean, packed []float64
-	g                    *mat.Dense
-	gradients            scratch.Matrix
+	u, r, out, mean, packed []float64
+	g                       *mat.Dense
+	gradients               scratch.Matrix
+
+	keeps bool // see keep
+	ready bool // u has the probabilities and g the gradients that Fisher needs
 }
 
 // Dim returns the number of parameters d_w.
@@ -67,8 +70,16 @@ func (l *NLL) Gradient(dst, w []float64) float64 {
 
 // addGradient adds the gradient of the rounds [from, to) to dst and returns their loss.
 func (l *NLL) addGradient(dst, w []float64, from, to int) float64 {
-	x := l.Choices.rows(from, to)
 	l.out, l.mean = scratch.Grow(l.out, to-from), scratch.Grow(l.mean, l.Dim())
+	if l.keeps && to-from == l.Choices.Rounds() {
+		loss := l.probabilities(w, from, to)
+		l.ready = true
+		l.r = append(l.r[:0], l.u...)
+		l.Choices.subtractChoices(l.r, from, to)
+		kernel.GemvTrans(dst, l.g.RawMatrix().Data, l.r, len(l.u), l.Dim())
+		return loss
+	}
+	x := l.Choices.rows(from, to)
 	residuals := func(cotangent, u []float64) float64 {
 		copy(cotangent, u)
 		return l.Choices.residuals(cotangent, l.out, from, to)
@@ -100,9 +111,10 @@ func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	l.packed = scratch.Grow(l.packed, kernel.PackedLen(d))
 	clear(l.packed)
 	for from, to := range l.Choices.blocks() {
-		l.linearize(w, l.Choices.rows(from, to))
-		l.out, l.mean = scratch.Grow(l.out, to-from), scratch.Grow(l.mean, d)
-		l.Choices.probabilities(l.u, l.out, from, to)
+		if !l.ready {
+			l.probabilities(w, from, to)
+		}
+		l.mean = scratch.Grow(l.mean, d)
 		l.Choices.addFisher(l.packed, l.u, l.g.RawMatrix().Data, l.mean, from, to)
 	}
 	dst = gram.Unpack(dst, l.packed, d)
@@ -114,6 +126,18 @@ func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 		dst.SetSym(i, i, dst.At(i, i)+l.precision(i))
 	}
 	return dst
+}
+
+// keep makes Gradient keep what Fisher needs of the utilities, if all rounds are in one block. While it is on, call only Gradient
+// and Fisher, and Fisher only with the w of the last Gradient.
+func (l *NLL) keep(on bool) { l.keeps, l.ready = on, false }
+
+// probabilities leaves the choice probabilities of the rounds [from, to) in l.u and l.out, and ∇f_w in l.g. It returns
+// their loss.
+func (l *NLL) probabilities(w []float64, from, to int) float64 {
+	l.linearize(w, l.Choices.rows(from, to))
+	l.out = scratch.Grow(l.out, to-from)
+	return l.Choices.probabilities(l.u, l.out, from, to)
 }
 
 // linearize leaves f_w and ∇f_w of the rows x in l.u and l.g.

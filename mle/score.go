@@ -2,16 +2,18 @@ package mle
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
-	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
+	"vitrine/internal/scratch"
 	"vitrine/internal/state"
 	"vitrine/utility"
 )
@@ -29,82 +31,94 @@ import (
 // linear fit. Rounds may be a sample: sums are scaled to all of them. Not safe
 // for concurrent use.
 type ScoreTest struct {
-	m     *utility.Additive
-	psi   []float64 // the inputs of units
-	o     outcomes
-	scale float64
+	m      *utility.Additive
+	linear *Laplace
+	family utility.Model // of linear
+	c      *Choices
+	scale  float64
+	theta  []float64 // precisions of a unit
+	gamma  []float64 // and of its amplitudes
 
-	p, r         []float64 // n: probabilities, y − p
-	z            []float64 // (d+1)×n: rows of U⁻ᵀ p (z − z̄), UᵀU = A
-	gamma, theta []float64 // precisions of a unit
-	h            []float64 // scratch
+	tile scoreTile
 }
 
 // NewScoreTest returns the test of units of m in addition to the linear fit with the
 // parameters (a, b) to all rounds of c. Features of c beyond those of m have parameters after b in the linear
 // fit, and units do not have them. It uses at most the given number of rounds,
-// evenly spaced from the offset on.
+// evenly spaced from the offset on. It returns nil if these have no items.
 func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, offset int) *ScoreTest {
-	t := &ScoreTest{m: m, scale: 1}
-	features := c.features
-	t.o = c.outcomes
-	if n := c.Rounds(); n > maximum {
-		sample := NewChoices(c.d)
-		for k := range maximum {
-			s := (k*n/maximum + offset) % n
-			sample.features = append(sample.features, c.features[c.start(s)*c.d:c.end[s]*c.d]...)
-			sample.append(c.end[s]-c.start(s), c.choice[s])
-		}
-		features, t.o, t.scale = sample.features, sample.outcomes, float64(n)/float64(maximum)
-	}
-	n := t.o.Rows()
-	if n == 0 {
+	t := &ScoreTest{m: m, linear: linear, family: utility.NewLinear(c.d, true), c: c.Sample(maximum, offset)}
+	t.scale = float64(c.Rounds()) / float64(t.c.Rounds())
+	if t.c.Rows() == 0 {
 		return nil
 	}
-	x := mat.NewDense(n, c.d, features)
-	t.psi = m.Psi(x)
-
-	u := make([]float64, n)
-	var family utility.Model = utility.NewLinear(c.d, true)
 	if own := m.NumFeatures(); own < c.d {
-		family = utility.NewSum(utility.NewLinear(own, true), utility.NewLinear(c.d-own, false))
+		t.family = utility.NewSum(utility.NewLinear(own, true), utility.NewLinear(c.d-own, false))
 	}
-	family.Utilities(u, linear.Mode, x)
-	t.p = append([]float64(nil), u...)
-	out := make([]float64, t.o.Rounds())
-	t.o.probabilities(t.p, out, 0, t.o.Rounds())
-	t.o.residuals(u, out, 0, t.o.Rounds())
-	t.r = u
-	for i := range u {
-		u[i] = -u[i]
-	}
-
-	d := c.d + 1
-	g := mat.NewDense(n, d, nil)
-	family.Gradients(g, linear.Mode, x)
-	t.z = make([]float64, d*n)
-	mean := make([]float64, d)
-	for s := range t.o.Rounds() {
-		lo, hi := t.o.start(s), t.o.end[s]
-		clear(mean)
-		for i := lo; i < hi; i++ {
-			for j, v := range g.RawRowView(i) {
-				mean[j] += float64(t.p[i] * v)
-			}
-		}
-		for i := lo; i < hi; i++ {
-			for j, v := range g.RawRowView(i) {
-				t.z[j*n+i] = t.p[i] * (v - mean[j])
-			}
-		}
-	}
-	blas64.Trsm(blas.Left, blas.Trans, 1, linear.root.RawTriangular(), blas64.General{Rows: d, Cols: n, Stride: n, Data: t.z})
-
 	prior := make([]float64, m.NumParams())
 	m.Precisions(prior)
 	t.gamma, t.theta = m.Gamma(prior, 0), m.Theta(prior, 0)
-	t.h = make([]float64, m.Outputs()*n)
 	return t
+}
+
+// scoreTile is what a test computes of some rounds with n items. All units look at one tile while it is in the cache.
+type scoreTile struct {
+	end       []int     // one past the last row of each round
+	p, r, out []float64 // probabilities and y − p of the items, and probabilities of the outside option
+	g         scratch.Matrix
+	mean      []float64
+	z         []float64 // (d+1)×n: rows of U⁻ᵀ p (z − z̄), UᵀU = A
+	rows, psi []float64 // the inputs of units, in rows
+	h, ph     []float64 // the outputs of a unit, and p h
+	means     []float64 // Σ p h of each round
+}
+
+// tileRows is the least number of items of a tile, if there are as many.
+const tileRows = 256
+
+// tiles returns the rounds in tiles [from, to), without those in which nothing was offered.
+func (t *ScoreTest) tiles() iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		for from, to := 0, 0; from < t.c.Rounds(); from = to {
+			for to = from + 1; to < t.c.Rounds() && t.c.end[to-1]-t.c.start(from) < tileRows; {
+				to++
+			}
+			if t.c.end[to-1] > t.c.start(from) && !yield(from, to) {
+				return
+			}
+		}
+	}
+}
+
+// look computes what all units need of the rounds [from, to).
+func (t *ScoreTest) look(from, to int) {
+	v, d, x, base := &t.tile, t.c.d+1, t.c.rows(from, to), t.c.start(from)
+	n, _ := x.Dims()
+	v.end = v.end[:0]
+	for s := from; s < to; s++ {
+		v.end = append(v.end, t.c.end[s]-base)
+	}
+	v.p, v.out, v.mean, v.z = scratch.Grow(v.p, n), scratch.Grow(v.out, to-from), scratch.Grow(v.mean, d), scratch.Grow(v.z, d*n)
+	g := v.g.Reshape(n, d)
+	utility.Linearize(t.family, v.p, g, t.linear.Mode, x)
+	t.c.probabilities(v.p, v.out, from, to)
+	v.r = append(v.r[:0], v.p...)
+	t.c.subtractChoices(v.r, from, to)
+	floats.Scale(-1, v.r)
+	lo := 0
+	for _, hi := range v.end {
+		clear(v.mean)
+		kernel.GemvTrans(v.mean, g.RawMatrix().Data[lo*d:hi*d], v.p[lo:hi], hi-lo, d)
+		for i := lo; i < hi; i++ {
+			for j, value := range g.RawRowView(i) {
+				v.z[j*n+i] = v.p[i] * (value - v.mean[j])
+			}
+		}
+		lo = hi
+	}
+	blas64.Trsm(blas.Left, blas.Trans, 1, t.linear.root.RawTriangular(), blas64.General{Rows: d, Cols: n, Stride: n, Data: v.z})
+	v.rows = scratch.Grow(v.rows, (d+1)*n)
+	v.psi = t.m.Psi(v.rows, x)
 }
 
 // Amplitudes are the posterior of the amplitudes of a unit θ beside a linear fit with the
@@ -174,29 +188,71 @@ func DecodeAmplitudes(d *state.Decoder, outputs, linear int) Amplitudes {
 	return a
 }
 
-// Amplitudes returns the posterior of the amplitudes of the unit θ, and false if J is not
-// positive definite to the precision of a float64.
-func (t *ScoreTest) Amplitudes(theta []float64) (a Amplitudes, ok bool) {
-	n, o := len(t.p), len(t.gamma)
-	rows := len(t.z) / n
-	t.m.Unit(t.h, theta, t.psi)
-	a = Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*rows), Root: make([]float64, o*o)}
-	j := mat.NewSymDense(o, a.Root)
+// Amplitudes returns the posteriors of the amplitudes of units θ. It is nil for a unit whose J is not positive
+// definite to the precision of a float64.
+func (t *ScoreTest) Amplitudes(theta ...[]float64) []*Amplitudes {
+	o, linear := len(t.gamma), t.c.d+1
+	all := make([]*Amplitudes, len(theta))
+	for i := range all {
+		all[i] = &Amplitudes{Mode: make([]float64, o), Cross: make([]float64, o*linear), Root: make([]float64, o*o)}
+	}
+	for from, to := range t.tiles() {
+		t.look(from, to)
+		for i, a := range all {
+			t.tile.add(a, t.m, theta[i])
+		}
+	}
+	for i, a := range all {
+		if !t.solve(a) {
+			all[i] = nil
+		}
+	}
+	return all
+}
+
+// add adds the rounds of the tile to three sums: s is in a.Mode, Cov(z, h) in a.Cross, and the lower triangle of Cov(h, h) in a.Root.
+func (v *scoreTile) add(a *Amplitudes, m *utility.Additive, theta []float64) {
+	n, o, rounds := len(v.p), len(a.Mode), len(v.end)
+	linear := len(a.Cross) / o
+	v.h, v.ph, v.means = scratch.Grow(v.h, o*n), scratch.Grow(v.ph, n), scratch.Grow(v.means, o*rounds)
+	m.Unit(v.h, theta, v.psi)
 	for k := range o {
-		h, cross := t.h[k*n:][:n], a.Cross[k*rows:][:rows]
-		a.Mode[k] = t.scale * kernel.Dot(t.r, h)
-		for i := range cross {
-			cross[i] = t.scale * kernel.Dot(t.z[i*n:][:n], h)
+		h, means, cross := v.h[k*n:][:n], v.means[k*rounds:][:rounds], a.Cross[k*linear:][:linear]
+		a.Mode[k] += kernel.Dot(v.r, h)
+		kernel.Gemv(cross, cross, v.z, h, linear, n)
+		copy(v.ph, v.p)
+		kernel.Mul(v.ph, h)
+		lo := 0
+		for s, hi := range v.end {
+			means[s] = 0
+			for _, ph := range v.ph[lo:hi] {
+				means[s] += ph
+			}
+			lo = hi
 		}
 		for b := range k + 1 {
-			j.SetSym(k, b, float64(t.scale*t.covariance(h, t.h[b*n:][:n]))-kernel.Dot(cross, a.Cross[b*rows:][:rows]))
+			a.Root[k*o+b] += kernel.Dot(v.ph, v.h[b*n:][:n]) - kernel.Dot(means, v.means[b*rounds:][:rounds])
 		}
-		j.SetSym(k, k, j.At(k, k)+t.gamma[k])
+	}
+}
+
+// solve turns the sums over all rounds into the posterior. It returns false if there is none.
+func (t *ScoreTest) solve(a *Amplitudes) bool {
+	o := len(a.Mode)
+	linear := len(a.Cross) / o
+	floats.Scale(t.scale, a.Mode)
+	floats.Scale(t.scale, a.Cross)
+	for k := range o {
+		for b := range k + 1 {
+			j := float64(t.scale*a.Root[k*o+b]) - kernel.Dot(a.Cross[k*linear:][:linear], a.Cross[b*linear:][:linear])
+			a.Root[k*o+b], a.Root[b*o+k] = 0, j
+		}
+		a.Root[k*o+k] += t.gamma[k]
 		a.Gain += float64(portable.Log(t.gamma[k]) / 2)
 	}
 	root, ok := lapack64.Potrf(blas64.Symmetric{N: o, Stride: o, Data: a.Root, Uplo: blas.Upper})
 	if !ok {
-		return a, false
+		return false
 	}
 	mode := blas64.Vector{N: o, Data: a.Mode, Inc: 1}
 	blas64.Trsv(blas.Trans, root, mode)
@@ -205,37 +261,17 @@ func (t *ScoreTest) Amplitudes(theta []float64) (a Amplitudes, ok bool) {
 	for k := range o {
 		a.Gain -= portable.Log(a.Root[k*o+k])
 	}
-	return a, finite(a.Gain)
+	return finite(a.Gain)
 }
 
-// Gain returns the gain of the unit θ, and stores the amplitudes γ = J⁻¹s that attain
-// it in gamma.
-func (t *ScoreTest) Gain(gamma, theta []float64) float64 {
-	a, ok := t.Amplitudes(theta)
-	if !ok {
+// Gain returns the gain of a unit θ with the amplitudes a, −Inf if that is nil.
+func (t *ScoreTest) Gain(a *Amplitudes, theta []float64) float64 {
+	if a == nil {
 		return math.Inf(-1)
 	}
-	copy(gamma, a.Mode)
+	gain := a.Gain
 	for k, v := range theta {
-		a.Gain -= float64(t.theta[k] * v * v / 2)
+		gain -= float64(t.theta[k] * v * v / 2)
 	}
-	return a.Gain
-}
-
-// covariance returns the sum of the rounds' covariances of a and b.
-func (t *ScoreTest) covariance(a, b []float64) float64 {
-	sum := 0.0
-	lo := 0
-	for _, hi := range t.o.end {
-		var ab, ma, mb float64
-		for i := lo; i < hi; i++ {
-			pa := float64(t.p[i] * a[i])
-			ab += float64(pa * b[i])
-			ma += pa
-			mb += float64(t.p[i] * b[i])
-		}
-		sum += ab - float64(ma*mb)
-		lo = hi
-	}
-	return sum
+	return gain
 }

@@ -68,8 +68,8 @@ func TestGainIsALaplaceEvidence(t *testing.T) {
 		var ofBestGain float64
 		for range 40 {
 			theta := normals(rng, m.Inputs())
-			gamma := make([]float64, m.Outputs())
-			gain := test.Gain(gamma, theta)
+			a := test.Amplitudes(theta)[0]
+			gain := test.Gain(a, theta)
 
 			// By hand: the dense Newton step from γ = 0.
 			family := pinned{m, theta}
@@ -97,7 +97,7 @@ func TestGainIsALaplaceEvidence(t *testing.T) {
 			}
 			want := -value + inner + logPrior - chol.LogDet()/2 - ofTheta - fit.LogEvidence
 			near(t, m.String()+": gain", gain, want, 1e-6)
-			for o, v := range gamma {
+			for o, v := range a.Mode {
 				near(t, m.String()+": γ", v, -step.AtVec(m.Linear()+o), 1e-6)
 			}
 
@@ -115,6 +115,8 @@ func TestGainIsALaplaceEvidence(t *testing.T) {
 	}
 }
 
+func gainOf(t *mle.ScoreTest, theta []float64) float64 { return t.Gain(t.Amplitudes(theta)[0], theta) }
+
 // A sample of the rounds stands for all of them, within its noise; no rounds
 // make no test.
 func TestScoreTestOnASample(t *testing.T) {
@@ -124,8 +126,8 @@ func TestScoreTestOnASample(t *testing.T) {
 	l := &mle.NLL{Model: linear, Choices: manyChoices(rng, 3000, []float64{1}), Prior: []float64{4, 0.1}}
 	fit := fitted(t, l, make([]float64, 2))
 	all, some := mle.NewScoreTest(m, l.Choices, fit, 3000, 0), mle.NewScoreTest(m, l.Choices, fit, 1500, 7)
-	gamma, theta := make([]float64, 2), []float64{2}
-	if a, b := all.Gain(gamma, theta), some.Gain(gamma, theta); math.Abs(a-b) > 4 {
+	theta := []float64{2}
+	if a, b := gainOf(all, theta), gainOf(some, theta); math.Abs(a-b) > 4 {
 		t.Errorf("gain %v on all rounds, %v on half of them", a, b)
 	}
 	if mle.NewScoreTest(m, mle.NewChoices(1), fit, 10, 0) != nil {
@@ -147,15 +149,15 @@ func TestScoreTestSamplesFromTheOffset(t *testing.T) {
 		all.AppendRows(rounds[s], vitrine.Choice(s%4))
 	}
 	fit := fitted(t, &mle.NLL{Model: linear, Choices: all, Prior: []float64{4, 0.1}}, make([]float64, 2))
-	gamma, theta := make([]float64, 2), []float64{2}
+	theta := []float64{2}
 	gains := map[float64]bool{}
 	for offset := range 2 * n {
 		repeated := mle.NewChoices(1)
 		for range n {
 			repeated.AppendRows(rounds[offset%n], vitrine.Choice(offset%n%4))
 		}
-		want := mle.NewScoreTest(m, repeated, fit, n, 0).Gain(gamma, theta)
-		got := mle.NewScoreTest(m, all, fit, 1, offset).Gain(gamma, theta)
+		want := gainOf(mle.NewScoreTest(m, repeated, fit, n, 0), theta)
+		got := gainOf(mle.NewScoreTest(m, all, fit, 1, offset), theta)
 		near(t, "gain on the round at the offset", got, want, 1e-12)
 		gains[got] = true
 	}
@@ -177,8 +179,8 @@ func TestAmplitudesAreTheDensePosterior(t *testing.T) {
 		prior := make([]float64, m.NumParams())
 		m.Precisions(prior)
 		theta := normals(rng, m.Inputs())
-		a, ok := mle.NewScoreTest(m, c, fit, 1000, 0).Amplitudes(theta)
-		if !ok {
+		a := mle.NewScoreTest(m, c, fit, 1000, 0).Amplitudes(theta)[0]
+		if a == nil {
 			t.Fatal("no amplitudes")
 		}
 
@@ -263,8 +265,8 @@ func TestFeaturesWithoutUnits(t *testing.T) {
 	linear := utility.NewSum(utility.NewLinear(2, true), utility.NewLinear(1, false))
 	fit := fitted(t, &mle.NLL{Model: linear, Choices: c, Prior: []float64{4, 4, 1, 1}}, make([]float64, 4))
 	theta := normals(rng, m.Inputs())
-	a, ok := mle.NewScoreTest(m, c, fit, 1000, 0).Amplitudes(theta)
-	if !ok {
+	a := mle.NewScoreTest(m, c, fit, 1000, 0).Amplitudes(theta)[0]
+	if a == nil {
 		t.Fatal("no amplitudes")
 	}
 	prior := make([]float64, m.NumParams())
@@ -304,4 +306,38 @@ func TestLogMomentOfAmplitudes(t *testing.T) {
 		sum, square = sum+v/draws, square+v*v/draws
 	}
 	near(t, "moment", math.Exp(a.LogMoment(prior)), sum, 5*math.Sqrt((square-sum*sum)/draws))
+}
+
+// A test goes over the rounds in tiles. Their order and rounds without items change no gain, and a unit without amplitudes has none.
+func TestScoreTestInTiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 1))
+	const rounds = 180 // two tiles of 86 rounds, and one of 8
+	c := manyChoices(rng, rounds, []float64{1, -0.5})
+	m := utility.NewSpectral(2, 1)
+	fit := fitted(t, &mle.NLL{Model: utility.NewLinear(2, true), Choices: c, Prior: []float64{4, 4, 1}}, make([]float64, 3))
+	other := mle.NewChoices(2)
+	for s := range rounds {
+		k := (s + 50) % rounds
+		other.AppendRows(c.Round(k).Features(), c.Choice(k))
+		if s%3 == 0 {
+			other.AppendRows(nil, vitrine.Outside)
+		}
+	}
+	for range 300 {
+		other.AppendRows(nil, vitrine.Outside)
+	}
+	whole, tiles := mle.NewScoreTest(m, c, fit, rounds, 0), mle.NewScoreTest(m, other, fit, other.Rounds(), 0)
+	for range 5 {
+		theta := normals(rng, m.Inputs())
+		near(t, "gain", gainOf(tiles, theta), gainOf(whole, theta), 1e-9)
+	}
+	full, then := c.Slice(0, 86), c.Slice(0, 86) // one tile, and one without items
+	for range 5 {
+		then.AppendRows(nil, vitrine.Outside)
+	}
+	theta := normals(rng, m.Inputs())
+	near(t, "gain", gainOf(mle.NewScoreTest(m, then, fit, 91, 0), theta), gainOf(mle.NewScoreTest(m, full, fit, 86, 0), theta), 1e-9)
+	if gain := whole.Gain(nil, []float64{1, 1}); !math.IsInf(gain, -1) {
+		t.Errorf("a unit without amplitudes gains %v", gain)
+	}
 }

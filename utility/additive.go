@@ -299,13 +299,12 @@ func (m *Additive) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotan
 }
 
 // Psi returns the inputs ψ(x_i) of a unit at the items x, an Inputs()×n matrix
-// row after row.
-func (m *Additive) Psi(x *mat.Dense) []float64 {
+// row after row. It aliases buffer, which must have (2+d) n elements.
+func (m *Additive) Psi(buffer []float64, x *mat.Dense) []float64 {
 	n, _ := x.Dims()
-	rows := make([]float64, (2+m.d)*n)
-	m.inputs(rows, n, x, 0)
+	m.inputs(buffer, n, x, 0)
 	first, count := m.unit.inputs(m.d)
-	return rows[first*n:][:count*n]
+	return buffer[first*n:][:count*n]
 }
 
 // Unit stores in dst, an Outputs()×n matrix row after row, the outputs h(θᵀψ) of

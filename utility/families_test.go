@@ -129,7 +129,7 @@ func TestUnitsAreOutputs(t *testing.T) {
 		u := make([]float64, 300)
 		m.Utilities(u, w, x)
 		h := make([]float64, m.Outputs()*300)
-		m.Unit(h, m.Theta(w, 0), m.Psi(x))
+		m.Unit(h, m.Theta(w, 0), m.Psi(make([]float64, 4*300), x))
 		for i := range u {
 			want := 0.0
 			for o, gamma := range m.Gamma(w, 0) {

@@ -30,10 +30,11 @@ type Document struct {
 
 // Section is a table of a document.
 type Section struct {
-	Doc    *Document
-	Path   string // "" is the document's own
-	What   string // how errors call it, "policy \"ucb-mnl\""; "" is the document itself
-	Values map[string]any
+	Doc       *Document
+	Path      string // "" is the document's own
+	What      string // how errors call it, "policy \"ucb-mnl\""; "" is the document itself
+	Values    map[string]any
+	elsewhere []string // the keys that Without left out
 }
 
 // Parse reads a TOML file. name is what errors call it.
@@ -169,10 +170,11 @@ func (s Section) Only(key string) Section {
 	return s
 }
 
-// Without returns the section without a key.
+// Without returns the section without a key, which something else binds.
 func (s Section) Without(key string) Section {
 	s.Values = maps.Clone(s.Values)
 	delete(s.Values, key)
+	s.elsewhere = append(slices.Clip(s.elsewhere), key)
 	return s
 }
 
@@ -197,7 +199,7 @@ func (s Section) Bind(dst any, except ...string) error {
 	case errors.As(err, &unknown):
 		key := strings.Join(unknown.Errors[0].Key(), ".")
 		legal := slices.Sorted(maps.Keys(types(reflect.TypeOf(dst))))
-		legal = append(legal, except...)
+		legal = slices.Concat(legal, except, s.elsewhere)
 		return s.Errorf(key, "unknown key %q%s", key, Hint(key, legal))
 	case errors.As(err, &wrong):
 		key := strings.Join(wrong.Key(), ".")

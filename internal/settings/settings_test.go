@@ -124,6 +124,8 @@ func TestBind(t *testing.T) {
 	}
 	if left := root.Without("name"); len(left.Values) != 3 || left.Values["name"] != nil {
 		t.Errorf("without the name is %v", left.Values)
+	} else if err := left.Bind(&struct{}{}, "rounds"); err == nil || !strings.HasSuffix(err.Error(), ": must be one of rounds, name") {
+		t.Errorf("without the name, an unknown key: %v", err)
 	}
 	if len(root.Only("nothing").Values) != 0 || len(root.Values) != 4 {
 		t.Errorf("the document has %v", root.Values)
