@@ -98,6 +98,21 @@ func storeOfBends() store {
 	}}
 }
 
+// storeOfIdeals has numbers, such as a price, of which one value is best, the nearer the better.
+func storeOfIdeals(d int) store {
+	return store{items: 50, size: 4, features: d, numeric: d, open: func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
+		ideal := normals(d, 0.7, rng)
+		return func(x []float64, rng *rand.Rand) float64 {
+			u := -2.0
+			copy(x, normals(d, 1, rng))
+			for j, v := range x {
+				u -= 0.8 * (v - ideal[j]) * (v - ideal[j])
+			}
+			return u
+		}
+	}}
+}
+
 // storeOfSegments has four numbers, whose slopes are others for each of some segments of customers. A category of the customer says
 // which.
 func storeOfSegments(segments int) store {
@@ -117,11 +132,12 @@ func storeOfSegments(segments int) store {
 	}}
 }
 
-// beside returns a store whose items have the features of one in a and of one in b, which has no numeric ones. The base utility is
-// that of a.
+// beside returns a store whose items have the features of one in a and of one in b, which has numeric ones only if a has no
+// others. The base utility is that of a.
 func (a store) beside(b store) store {
 	c := a
 	c.features += b.features
+	c.numeric += b.numeric
 	c.open = func(rng *rand.Rand) func(x []float64, rng *rand.Rand) float64 {
 		first, second := a.open(rng), b.open(rng)
 		return func(x []float64, rng *rand.Rand) float64 {
@@ -212,6 +228,8 @@ func BenchmarkAuto(b *testing.B) {
 		{"embedding-ids", storeOfNumbers(64, 1.2, true).beside(storeOfIDs(50, 4, 0, 200, 0.7))},
 		{"bends", storeOfBends()},
 		{"bends-categories", storeOfBends().beside(storeOfIDs(50, 4, 0, 8, 0.5)).beside(storeOfIDs(50, 4, 0, 8, 0.5))},
+		{"ideals-numbers", storeOfIdeals(3).beside(storeOfNumbers(17, 1.2, false))},
+		{"ideals-embedding-ids", storeOfIdeals(2).beside(storeOfNumbers(32, 1.2, true)).beside(storeOfIDs(50, 4, 0, 200, 0.7))},
 		{"8-segments", storeOfSegments(8)},
 		{"bends-ids", storeOfBends().beside(storeOfIDs(50, 4, 0, 100, 0.7))},
 	} {

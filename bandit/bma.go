@@ -186,11 +186,11 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
 	n := withoutNumericProducts(experts)
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 7, strings.Join(families[:n], " "), o, DefaultBMAOptions()), places: k}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 8, strings.Join(families[:n], " "), o, DefaultBMAOptions()), places: k}
 	l.identity.oldest = 1
 	if n < len(experts) {
 		products := strings.Join(families[n:], " ")
-		l.identity.facts = append(l.identity.facts, fact{key: "products", value: products, earlier: []string{products}, since: 7})
+		l.identity.facts = append(l.identity.facts, fact{key: "products", value: products, earlier: []string{products}, since: joinedAt(experts[n])})
 	}
 	if known != nil {
 		if err := l.know(known); err != nil {

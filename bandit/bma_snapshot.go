@@ -67,7 +67,7 @@ func (b *beliefs) encode(e *state.Encoder) {
 // next full fit makes. Version 3 may have experts at rest
 // that its units' evidence sent there; they wake as they would have. Versions 1 to 4 have no base of slopes near 0: see
 // [expert.besides]. Up to version 5 units weigh without moments, until the next full fit. Up to version 6 no expert has products of
-// numbers only: see [expert.joins].
+// numbers only, and up to version 7 none has squares only: see [expert.joins].
 func (l *BMA) decode(d *state.Decoder, version, rounds int) func() {
 	n := *l
 	n.job = nil
@@ -126,7 +126,7 @@ func (l *BMA) decodeEarlier(d *state.Decoder, b *beliefs, version int) {
 	n.base.posterior = mle.DecodeLaplace(d, len(b.base.prior))
 	for _, x := range b.experts {
 		restored := x.twin(1)
-		if hasNumericProducts(x.Expert) {
+		if joinedAt(x.Expert) > 0 {
 			if err := restored.joins(n.base); err != nil {
 				d.Fail(err)
 			}
@@ -200,7 +200,7 @@ func (b *beliefs) decode(d *state.Decoder, version int) *beliefs {
 	}
 	for i, x := range all {
 		restored := x.twin(n.intercept)
-		if version < 7 && hasNumericProducts(x.Expert) {
+		if version < joinedAt(x.Expert) {
 			if err := restored.joins(all[0]); err != nil {
 				d.Fail(err)
 			}

@@ -35,12 +35,18 @@ func newBMA(t testing.TB, p Problem, experts []Expert) *BMA {
 // play lets the learner meet customers of the given utility in rounds from..to.
 func play(t testing.TB, l vitrine.Learner, truth func(x []float64) float64, from, to int) {
 	t.Helper()
+	playOf(t, paperFeatures, l, truth, from, to)
+}
+
+// playOf is play with items of d features.
+func playOf(t testing.TB, d int, l vitrine.Learner, truth func(x []float64) float64, from, to int) {
+	t.Helper()
 	for s := from; s < to; s++ {
 		rng := rand.New(rand.NewPCG(21, uint64(s)))
-		x := mat.NewDense(30, paperFeatures, nil)
+		x := mat.NewDense(30, d, nil)
 		u, shock := make([]float64, 30), make([]float64, 31)
 		for i := range u {
-			for j := range paperFeatures {
+			for j := range d {
 				x.Set(i, j, rng.NormFloat64())
 			}
 			u[i] = truth(x.RawRowView(i))

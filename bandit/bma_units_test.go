@@ -364,54 +364,69 @@ func TestModesWeighByMoments(t *testing.T) {
 	}
 }
 
-// Up to version 6 snapshots have no expert with products of numbers. It rests until the next full fit, and has the base's anchor.
+// Up to version 6 snapshots have no expert with products of numbers, and up to version 7 none with squares only. It rests until
+// the next full fit, and has the base's anchor.
 func TestSnapshotsWithoutProductsOfNumbers(t *testing.T) {
-	create := func(numeric []int) *BMA {
-		p := paperProblem()
-		p.Numeric = numeric
-		l := must(NewAuto(p, AutoOptions{}, newRand())).(*BMA)
-		l.window = 128
-		return l
-	}
 	square := func(x []float64) float64 { return 1 - 2*x[1]*x[1] }
-	for _, rounds := range []int{50, 200} { // 200 are folded
-		l := create(nil)
-		play(t, l, square, 0, rounds)
-		l.identity.version = 6
-		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
+	var sixteen []int
+	for j := range 16 {
+		sixteen = append(sixteen, j)
+	}
+	for _, c := range []struct {
+		features int
+		numeric  []int
+		version  int
+		name     string
+	}{{paperFeatures, []int{1}, 6, "quadratic in [1]"}, {16, sixteen, 7, "squares of the first 16"}} {
+		create := func(numeric []int) *BMA {
+			p := paperProblem()
+			p.Features, p.Numeric = c.features, numeric
+			l := must(NewAuto(p, AutoOptions{}, newRand())).(*BMA)
+			l.window = 128
+			return l
 		}
-		restored := create([]int{1})
-		if err := restored.UnmarshalBinary(data); err != nil {
-			t.Fatal(err)
-		}
-		joined := restored.experts[len(restored.experts)-1]
-		if !hasNumericProducts(joined.Expert) || joined.wake == 0 || restored.Diagnostics()[joined.String()] != 0 {
-			t.Errorf("%v does not rest", joined)
-		}
-		switch base := restored.base.anchor; {
-		case (joined.anchor == nil) != (rounds == 50) || (base == nil) != (rounds == 50):
-			t.Errorf("after %d rounds the anchors are %v and %v", rounds, joined.anchor, base)
-		case base != nil:
-			if joined.anchor.LogEvidence != base.LogEvidence || !slices.Equal(joined.anchor.Mode[:paperFeatures+1], base.Mode) {
-				t.Errorf("the anchor is not the base's")
+		for _, rounds := range []int{50, 200} { // 200 are folded
+			l := create(nil)
+			playOf(t, c.features, l, square, 0, rounds)
+			l.identity.version = c.version
+			data, err := l.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		for s := rounds; s < rounds+100; s++ {
-			play(t, restored, square, s, s+1)
-		}
-		// Of folded rounds it knows a line only, and the quadratic family a curve.
-		joined = restored.experts[len(restored.experts)-1]
-		if w := restored.Diagnostics()[joined.String()]; joined.wake != 0 || rounds == 50 && !(w > 0.5) {
-			t.Errorf("%d rounds later %v has the weight %v", 100, joined, w)
-		}
-		again, err := restored.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := create(nil).UnmarshalBinary(again); err == nil || !strings.Contains(err.Error(), "products = quadratic in [1]") {
-			t.Errorf("a learner without products reads it: %v", err)
+			restored := create(c.numeric)
+			if err := restored.UnmarshalBinary(data); err != nil {
+				t.Fatal(err)
+			}
+			joined := restored.experts[len(restored.experts)-1]
+			if joined.String() != c.name || joined.wake == 0 || restored.Diagnostics()[c.name] != 0 {
+				t.Errorf("%v does not rest, want %s to", joined, c.name)
+			}
+			switch base := restored.base.anchor; {
+			case (joined.anchor == nil) != (rounds == 50) || (base == nil) != (rounds == 50):
+				t.Errorf("after %d rounds the anchors are %v and %v", rounds, joined.anchor, base)
+			case base != nil:
+				if joined.anchor.LogEvidence != base.LogEvidence || !slices.Equal(joined.anchor.Mode[:c.features+1], base.Mode) {
+					t.Errorf("the anchor is not the base's")
+				}
+			}
+			for s := rounds; s < rounds+100; s++ {
+				playOf(t, c.features, restored, square, s, s+1)
+			}
+			// Of folded rounds it knows a line only, and the quadratic family a curve.
+			joined = restored.experts[len(restored.experts)-1]
+			if w := restored.Diagnostics()[c.name]; rounds == 50 && !(joined.wake == 0 && w > 0.5) {
+				t.Errorf("%d rounds later %v has the weight %v", 100, joined, w)
+			}
+			again, err := restored.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := create(nil).UnmarshalBinary(again); err == nil || !strings.Contains(err.Error(), "products = "+c.name) {
+				t.Errorf("a learner without products reads it: %v", err)
+			}
+			if err := create(c.numeric).UnmarshalBinary(again); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestIdentities(t *testing.T) {
 		},
 		{
 			bma, bma.identity,
-			"bma-mnl version=7 features=3 size=2 rounds=1000 utility=linear with intercept linear with intercept of memory 200 radial 3-1 width=0.3 anneal=60 growth=1.2 candidates=150 sample=150",
+			"bma-mnl version=8 features=3 size=2 rounds=1000 utility=linear with intercept linear with intercept of memory 200 radial 3-1 width=0.3 anneal=60 growth=1.2 candidates=150 sample=150",
 			"bma-mnl v2 d=3 K=2 T=1000 {Width:0.3 Anneal:60 Growth:1.2 Candidates:150 Sample:150} linear with intercept linear with intercept of memory 200 radial 3-1",
 		},
 		{

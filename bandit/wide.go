@@ -44,40 +44,52 @@ func AutoExperts(p Problem) []Expert {
 	return append(DefaultExperts(p.Features), numericProducts(p)...)
 }
 
-// maxProductParams is the largest number of parameters of a family with products of numeric features.
-const maxProductParams = 120
+// The largest numbers of parameters of families with products of numeric features, and with squares only.
+const (
+	maxProductParams = 120
+	maxSquareParams  = 160
+)
 
 // numericProducts returns experts with the products of the numeric features with each other, and with all features, unless these
-// are among the defaults or too many.
+// are among the defaults or too many. If the first are too many, the expert has squares only.
 func numericProducts(p Problem) (experts []Expert) {
-	if len(p.Numeric) == 0 || p.Features > maxAllExperts {
+	if len(p.Numeric) == 0 {
 		return nil
 	}
-	add := func(all bool) {
-		if m := utility.NewProducts(p.Features, p.Numeric, all); m.NumParams() <= maxProductParams {
+	add := func(m *utility.Quadratic, maxParams int) bool {
+		fits := m.NumParams() <= maxParams
+		if fits {
 			experts = append(experts, Expert{Model: m})
 		}
+		return fits
 	}
 	indicators, many := len(p.Numeric) < p.Features, p.Features > maxProducts
-	if indicators || many {
-		add(false)
+	if (indicators || many) && !add(utility.NewProducts(p.Features, p.Numeric, false), maxProductParams) {
+		add(utility.NewSquares(p.Features, p.Numeric), maxSquareParams)
 	}
 	if indicators && many {
-		add(true)
+		add(utility.NewProducts(p.Features, p.Numeric, true), maxProductParams)
 	}
 	return experts
 }
 
-// hasNumericProducts reports an expert that numericProducts makes.
-func hasNumericProducts(x Expert) bool {
+// joinedAt returns the first version of BMA-MNL whose snapshots have an expert that numericProducts makes, 0 for other experts,
+// which all versions have.
+func joinedAt(x Expert) int {
 	q, ok := x.Model.(*utility.Quadratic)
-	return ok && x.Memory == 0 && q.String() != "quadratic"
+	switch {
+	case !ok || x.Memory != 0 || q.Products() == utility.AllProducts:
+		return 0
+	case q.Products() == utility.SquaresOnly:
+		return 8
+	}
+	return 7
 }
 
 // withoutNumericProducts returns the number of experts before those that numericProducts adds.
 func withoutNumericProducts(experts []Expert) int {
 	n := len(experts)
-	for n > 0 && hasNumericProducts(experts[n-1]) {
+	for n > 0 && joinedAt(experts[n-1]) > 0 {
 		n--
 	}
 	return n
@@ -144,8 +156,8 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 //
 // and BMA-MNL learns from the numeric features and s. So its experts may bend the numeric
 // features and the main effect of the indicators. The effects of indicators have a common variance, learned from the data, which
-// shrinks them. Of 30 and more numeric features none bends: of at most 127 BMA-MNL has linear experts, and others are in the
-// index.
+// shrinks them. Of 30 and more numeric features BMA-MNL has linear experts and, up to 79, their squares. Those beyond the 127th
+// are in the index.
 //
 // A policy adds to s a share of its posterior standard deviation, so that what is not known of an item is explored.
 type Wide struct {
@@ -172,7 +184,7 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 		return nil, err
 	}
 	l := &Wide{line: newWideLine(p.Features, p.block(), numeric, inner.Features-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
-	l.learner = learner{p: p, self: l, identity: p.identify("wide", 4, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
+	l.learner = learner{p: p, self: l, identity: p.identify("wide", 5, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
 	if l.identity.oldest = 1; len(numeric) >= maxAllExperts {
 		l.identity.oldest = 4 // before, numeric columns beyond the 29th were indicators
 	}

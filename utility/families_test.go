@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,7 @@ func TestNestedFamiliesKeepTheContract(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("quadratic d=%d", d), func(t *testing.T) { utilitytest.TestModel(t, utility.NewQuadratic(d)) })
 	}
-	for _, m := range []*utility.Quadratic{utility.NewProducts(3, []int{1}, false), utility.NewProducts(4, []int{0, 2}, true)} {
+	for _, m := range []*utility.Quadratic{utility.NewProducts(3, []int{1}, false), utility.NewProducts(4, []int{0, 2}, true), utility.NewSquares(3, []int{0, 2})} {
 		t.Run(m.String(), func(t *testing.T) { utilitytest.TestModel(t, m) })
 	}
 }
@@ -78,6 +79,8 @@ func TestUnitsByHand(t *testing.T) {
 		{utility.NewQuadratic(2), []float64{3, 4, 5, 0.1, 0.2, 0.3}, 16 + 0.1*1 + 0.2*2 + 0.3*4},
 		{utility.NewProducts(2, []int{1}, false), []float64{3, 4, 5, 0.3}, 16 + 0.3*4},
 		{utility.NewProducts(2, []int{1}, true), []float64{3, 4, 5, 0.2, 0.3}, 16 + 0.2*2 + 0.3*4},
+		{utility.NewSquares(2, []int{0}), []float64{3, 4, 5, 0.3}, 16 + 0.3*1},
+		{utility.NewSquares(2, []int{0, 1}), []float64{3, 4, 5, 0.2, 0.3}, 16 + 0.2*1 + 0.3*4},
 		{utility.NewProducts(2, []int{0, 1}, false), []float64{3, 4, 5, 0.1, 0.2, 0.3}, 16 + 0.1*1 + 0.2*2 + 0.3*4},
 	} {
 		u := make([]float64, 1)
@@ -158,6 +161,7 @@ func TestPriors(t *testing.T) {
 		{utility.NewQuadratic(3), []float64{4, 4, 4, 1, 8, 8, 8, 8, 8, 8}},
 		{utility.NewProducts(3, []int{1, 2}, false), []float64{4, 4, 4, 1, 4, 4, 4}},
 		{utility.NewProducts(3, []int{1}, true), []float64{4, 4, 4, 1, 4, 4, 4}},
+		{utility.NewSquares(10, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), append(append(slices.Repeat([]float64{4}, 10), 1), slices.Repeat([]float64{8}, 10)...)},
 		{utility.NewMLP(1, []int{1}, utility.Sigmoid), []float64{1, 1, 1, 1}},
 	} {
 		got := make([]float64, c.m.NumParams())
@@ -175,6 +179,7 @@ func TestFamiliesOfNothingPanic(t *testing.T) {
 		"products of nothing":   func() { utility.NewQuadratic(0) },
 		"products of none":      func() { utility.NewProducts(3, nil, true) },
 		"one feature twice":     func() { utility.NewProducts(3, []int{1, 1}, false) },
+		"squares of none":       func() { utility.NewSquares(3, nil) },
 		"a feature too many":    func() { utility.NewProducts(3, []int{3}, false) },
 		"products in no order":  func() { utility.NewProducts(3, []int{1, 0}, false) },
 		"a prior of wrong size": func() { utility.Precisions(utility.NewQuadratic(2), make([]float64, 2)) },

@@ -91,6 +91,8 @@ func TestIdentityOfThePackagesFamilies(t *testing.T) {
 		"linear with intercept":     utility.NewLinear(3, true),
 		"quadratic in [0 2]":        utility.NewProducts(3, []int{0, 2}, false),
 		"quadratic in [1] with all": utility.NewProducts(3, []int{1}, true),
+		"squares of [0 2]":          utility.NewSquares(3, []int{0, 2}),
+		"squares of the first 2":    utility.NewSquares(3, []int{0, 1}),
 		"quadratic":                 utility.NewQuadratic(3),
 		"sigmoid 3-15-1":            utility.NewMLP(3, []int{15}, utility.Sigmoid),
 		"wide 3-4":                  utility.NewWide(3, 4),

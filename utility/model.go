@@ -5,7 +5,7 @@
 // evaluates one family at the pilot ŵ_0, at past estimates ŵ_s and at ŵ_t.
 // Functions panic if a slice or a matrix has the wrong size.
 //
-// [NewLinear], [NewQuadratic], [NewProducts], [NewMLP], [NewWide], [NewSpectral] and [NewRadial] make
+// [NewLinear], [NewQuadratic], [NewProducts], [NewSquares], [NewMLP], [NewWide], [NewSpectral] and [NewRadial] make
 // families, and [NewSum] adds two. A family of your own implements Model; package
 // utilitytest checks it. Linearizer, Columnar, Backpropagator, Sketcher, Prior and LinearInParams
 // are optional, and make learners faster or say more of the family.

@@ -14,13 +14,25 @@ import (
 //	f_w(x) = aᵀx + b + Σ_{j≤k} q_jk x_j x_k
 //
 // with w = [a, b, q_11, q_12, …, q_1d, q_22, …, q_dd], or with some of the products only, in this order. Its prior has
-// q ~ N(0, d/(4P)) for P products, so that they have the variance of aᵀx: 1/(2(d+1)) if it has all.
+// q ~ N(0, d/(4P)) for P products, so that they have the variance of aᵀx: 1/(2(d+1)) if it has all. Of squares only it has
+// q ~ N(0, 5/(4P)): some five features may bend.
 type Quadratic struct {
 	d       int
 	pairs   [][2]int // j ≤ k
+	share   float64  // the prior variance of a product's parameter over that of a slope
+	kind    Products
 	name    string
 	scratch scratch
 }
+
+// Products says which products a [Quadratic] has.
+type Products int
+
+const (
+	AllProducts  Products = iota // [NewQuadratic]
+	SomeProducts                 // [NewProducts]
+	SquaresOnly                  // [NewSquares]
+)
 
 // NewQuadratic returns the quadratic family of d features. It panics if
 // d < 1.
@@ -30,28 +42,47 @@ func NewQuadratic(d int) *Quadratic {
 	}
 	m := &Quadratic{d: d, name: "quadratic"}
 	m.choose(func(j, k int) bool { return true })
+	m.share = float64(d) / float64(len(m.pairs))
 	return m
 }
 
 // NewProducts returns the quadratic family of d features with the products of some of them only, with each other, and with all
 // features if all is true. It panics if d < 1, or unless the features are distinct, in order, and at least one.
 func NewProducts(d int, of []int, all bool) *Quadratic {
-	chosen := make([]bool, max(d, 1))
-	for i, j := range of {
-		if j < 0 || j >= d || i > 0 && j <= of[i-1] {
-			panic(fmt.Sprintf("utility: products of the features %v of %d, want distinct ones in order", of, d))
-		}
-		chosen[j] = true
-	}
-	if len(of) == 0 {
-		panic("utility: products of no features")
-	}
-	m := &Quadratic{d: d, name: fmt.Sprintf("quadratic in %v", of)}
+	has := chosen(d, of)
+	m := &Quadratic{d: d, kind: SomeProducts, name: fmt.Sprintf("quadratic in %v", of)}
 	if all {
 		m.name += " with all"
 	}
-	m.choose(func(j, k int) bool { return chosen[j] && chosen[k] || all && (chosen[j] || chosen[k]) })
+	m.choose(func(j, k int) bool { return has[j] && has[k] || all && (has[j] || has[k]) })
+	m.share = float64(d) / float64(len(m.pairs))
 	return m
+}
+
+// NewSquares returns the quadratic family of d features with the squares of some of them only. It panics as [NewProducts] does.
+func NewSquares(d int, of []int) *Quadratic {
+	has := chosen(d, of)
+	m := &Quadratic{d: d, kind: SquaresOnly, share: 5 / float64(len(of)), name: fmt.Sprintf("squares of %v", of)}
+	if n := len(of); of[n-1] == n-1 {
+		m.name = fmt.Sprintf("squares of the first %d", n)
+	}
+	m.choose(func(j, k int) bool { return j == k && has[j] })
+	return m
+}
+
+// chosen reports for each of d features whether it is in of.
+func chosen(d int, of []int) []bool {
+	has := make([]bool, max(d, 1))
+	for i, j := range of {
+		if j < 0 || j >= d || i > 0 && j <= of[i-1] {
+			panic(fmt.Sprintf("utility: products or squares of the features %v of %d, want distinct ones in order", of, d))
+		}
+		has[j] = true
+	}
+	if len(of) == 0 {
+		panic("utility: products or squares of no features")
+	}
+	return has
 }
 
 // choose makes the pairs those of which has is true.
@@ -64,6 +95,9 @@ func (m *Quadratic) choose(has func(j, k int) bool) {
 		}
 	}
 }
+
+// Products returns which products the family has.
+func (m *Quadratic) Products() Products { return m.kind }
 
 // String returns "quadratic", and the features of the products if not all have them.
 func (m *Quadratic) String() string { return m.name }
@@ -82,7 +116,7 @@ func (m *Quadratic) Precisions(dst []float64) {
 	checkParams(m, dst)
 	linearPrecisions(dst[:m.d+1], m.d)
 	for j := m.d + 1; j < len(dst); j++ {
-		dst[j] = precision(slopeSD) * float64(len(m.pairs)) / float64(m.d)
+		dst[j] = precision(slopeSD) / m.share
 	}
 }
 
