@@ -15,6 +15,7 @@ package mle
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -166,11 +167,10 @@ func (c *Choices) Room(rounds int) *Choices {
 
 // size returns the number of features of so many rounds of the mean size so far.
 func (c *Choices) size(rounds int) int {
-	n := c.Rounds()
-	if n == 0 {
+	if c.Rounds() == 0 {
 		return 0
 	}
-	return (len(c.features)*rounds + n - 1) / n
+	return int(math.Ceil(float64(len(c.features)) / float64(c.Rounds()) * float64(rounds)))
 }
 
 // AppendAll adds all rounds of o, whose items must have as many features as those of c.
