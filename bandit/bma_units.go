@@ -122,8 +122,8 @@ func (p *unitPosterior) proposal(rho []float64) *proposal {
 		return q
 	}
 	for _, weight := range p.weight {
+		share := portable.Log(weight * (1 - shareOfPrior) / float64(len(unitNoise)))
 		for _, tau := range unitNoise {
-			share := portable.Log(weight * (1 - shareOfPrior) / float64(len(unitNoise)))
 			q.logShare = append(q.logShare, share-float64(float64(len(rho))*portable.Log(tau)))
 		}
 	}

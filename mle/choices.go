@@ -157,15 +157,15 @@ func (c *Choices) Drop(n int) {
 	}
 }
 
-// HasRoom reports whether so many rounds of the mean size so far fit into the memory of c.
+// HasRoom reports whether the memory of c has room for the given number of rounds of the mean size so far.
 func (c *Choices) HasRoom(rounds int) bool { return cap(c.features) >= c.size(rounds) }
 
-// Room returns an empty set, which shares no memory with c, with room for so many rounds of the mean size of those of c.
+// Room returns an empty set with room for the given number of rounds of the mean size of those of c. It shares no memory with c.
 func (c *Choices) Room(rounds int) *Choices {
 	return &Choices{d: c.d, features: slices.Grow([]float64(nil), c.size(rounds))}
 }
 
-// size returns the number of features of so many rounds of the mean size so far.
+// size returns how many features the given number of rounds have, if they have the mean size so far.
 func (c *Choices) size(rounds int) int {
 	if c.Rounds() == 0 {
 		return 0
@@ -175,10 +175,9 @@ func (c *Choices) size(rounds int) int {
 
 // AppendAll adds all rounds of o, whose items must have as many features as those of c.
 func (c *Choices) AppendAll(o *Choices) {
-	base := c.Rows()
 	c.features = append(c.features, o.features...)
-	for s, end := range o.end {
-		c.end, c.choice = append(c.end, base+end), append(c.choice, o.choice[s])
+	for s, y := range o.choice {
+		c.append(o.end[s]-o.start(s), y)
 	}
 }
 
