@@ -111,9 +111,9 @@ type Loss struct {
 // Version is a state of a placement's learner to roll back to.
 type Version struct {
 	Version      uint64         `json:"version" doc:"the last entry of the log that the learner was given"`
-	Time         *time.Time     `json:"time,omitempty" doc:"when it was kept; left out if an earlier program kept it and this is not known, as the next fields"`
+	Time         time.Time      `json:"time" doc:"when it was kept"`
 	Learned      *uint64        `json:"learned,omitempty" doc:"rounds that the learner had learned; left out while it is behind"`
-	RoundsSince  *uint64        `json:"rounds_since,omitempty" doc:"decisions of the placement that have ended since"`
+	RoundsSince  uint64         `json:"rounds_since" doc:"decisions of the placement that have ended since"`
 	RevenueSince *float64       `json:"revenue_since,omitempty" doc:"what they have earned, per decision"`
 	Note         string         `json:"note,omitzero" doc:"why it was kept"`
 	Automatic    bool           `json:"automatic" doc:"whether the clock kept it; such versions are dropped before others"`

@@ -164,8 +164,8 @@ type Comparison struct {
 // Era is a time in which a placement decided in one way. Each decision counts in the era in which it was made.
 type Era struct {
 	Entry      uint64      `json:"entry" doc:"of the log, which began it"`
-	Time       *time.Time  `json:"time,omitempty" doc:"left out if it began with a snapshot of an earlier program"`
-	Began      string      `json:"began" enum:"created,mode,reset,rollback,relearned,adopted,opened" doc:"what began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, the learner of a variant, or the opening of a snapshot of an earlier program"`
+	Time       time.Time   `json:"time"`
+	Began      string      `json:"began" enum:"created,mode,reset,rollback,relearned,adopted" doc:"what began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, or the learner of a variant"`
 	Mode       string      `json:"mode" enum:"learn,shadow,explore,experiment"`
 	Experiment string      `json:"experiment,omitzero" doc:"its name"`
 	Decisions  uint64      `json:"decisions"`
@@ -183,5 +183,4 @@ const (
 	BegunByRollback   = "rollback"  // to a version
 	BegunByRelearning = "relearned" // a learner that has learned from the log decides
 	BegunByAdoption   = "adopted"   // the learner of a variant decides
-	BegunByOpening    = "opened"    // with a snapshot of an earlier program
 )

@@ -1,8 +1,6 @@
 package decision_test
 
 import (
-	"encoding/hex"
-	"os"
 	"strings"
 	"testing"
 
@@ -65,29 +63,5 @@ func TestDefer(t *testing.T) {
 	}
 	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
 		t.Error("a replay has another state")
-	}
-}
-
-// Snapshots of the kind before are read: this one was written by the program before.
-func TestSnapshotsOfBefore(t *testing.T) {
-	text, err := os.ReadFile("testdata/snapshot-1.hex")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p, err := decision.SnapshotPosition(before); p.Sequence != 10 || err != nil {
-		t.Errorf("position %+v, %v", p, err)
-	}
-	store := unnamed{new(memlog.Store)}
-	for range 10 {
-		store.Append(t.Context(), nil)
-	}
-	e := opened(t, decision.Options{Store: store, Build: buildToy, Snapshot: before})
-	is(t, "an open decision", e.Outcome(t.Context(), "", "c", "", 1), nil)
-	if d, err := e.Decision(t.Context(), "", "a"); err != nil || d.Choice != "sku0" {
-		t.Errorf("decision %+v, %v", d, err)
 	}
 }

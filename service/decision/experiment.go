@@ -280,10 +280,6 @@ func (e *Engine) Experiments(name string) (*api.Experiments, error) {
 
 // restoreExperiments reads the eras of a placement and its experiments.
 func (s *fold) restoreExperiments(d decoder, p *placement) error {
-	if d.format < 12 {
-		p.turn(s.position.Sequence, 0, api.BegunByOpening)
-		return nil
-	}
 	p.tally.Eras.Decode(d.Decoder)
 	n := d.Count()
 	if n > maxPast {

@@ -1,12 +1,10 @@
 package decision
 
 import (
-	"context"
 	"time"
 
 	"vitrine"
 	"vitrine/service/api"
-	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 	"vitrine/service/variants"
 )
@@ -16,48 +14,6 @@ func Fitting(entries [][]byte) int { return fitting(entries) }
 
 // RoundBytes returns the bytes of a round that waits for the learner.
 func RoundBytes(numbers, shown int) int { return setup.RoundBytes(numbers, shown) }
-
-// Carry makes the decisions that are remembered what those of a snapshot of before format 6 are: they carry their
-// offers, each changed first.
-func (e *Engine) Carry(ctx context.Context, change func(status string, o *eventlog.Offered)) error {
-	return e.submit(ctx, func(b *batch) error {
-		for _, p := range b.state.placements {
-			for _, r := range p.open.heap {
-				p.open.bytes -= r.size()
-				if err := r.carry(ctx, e.store, change); err != nil {
-					return err
-				}
-				p.open.bytes += r.size()
-			}
-			for _, r := range p.closed.records {
-				p.closed.bytes -= r.size()
-				if err := r.carry(ctx, e.store, change); err != nil {
-					return err
-				}
-				p.closed.bytes += r.size()
-			}
-			b.state.forget(p)
-		}
-		return nil
-	})
-}
-
-func (r *record) carry(ctx context.Context, log eventlog.Reader, change func(status string, o *eventlog.Offered)) error {
-	o, err := r.read(ctx, log)
-	if err != nil {
-		return err
-	}
-	change(r.status.String(), o.Offered)
-	event := eventlog.Event{Time: r.time, Placement: r.placement.name, Body: o.Offered}
-	var next rare
-	if r.rare != nil {
-		next = *r.rare
-	}
-	next.learner = r.placement.learner
-	next.carried, err = event.Encode(nil)
-	r.entry, r.rare = 0, &next
-	return err
-}
 
 // Rivals returns the best set other than the one shown and what the rules of a request cost, by utilities and revenues
 // of its items. family has the sets that the rules allow.

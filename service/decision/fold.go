@@ -455,11 +455,7 @@ func (s *fold) abandon(r *record, to status) {
 
 // shelve keeps the part of a closed decision that a repeated request needs.
 func (s *fold) shelve(r *record) {
-	if r.rare != nil && r.rare.carried != nil {
-		r.rare = &rare{carried: r.rare.carried, learner: r.rare.learner}
-	} else {
-		r.rare = nil
-	}
+	r.rare = nil
 	s.offers.drop(r.entry)
 	r.placement.closed.push(r)
 	s.forget(r.placement)

@@ -485,9 +485,6 @@ func encodeItems(e *state.Encoder, f *catalogue.Frozen) {
 // restoreItems reads the catalogue of a placement.
 func (s *fold) restoreItems(d decoder, p *placement) error {
 	p.items = stock{of: catalogue.New(p.config.Schema()), schema: p.config.Schema()}
-	if d.format < 8 {
-		return nil
-	}
 	version, n := d.Uint64(), d.Count()
 	if version > s.position.Sequence || n > catalogue.MaxItems {
 		return fmt.Errorf("the catalogue has %d items and the version %d in a snapshot of entry %d", n, version, s.position.Sequence)

@@ -5,7 +5,6 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -141,7 +140,7 @@ type progress struct {
 // keptState is a kept version.
 type keptState struct {
 	version  uint64
-	observed uint64 // rounds learned, or unknownRounds
+	observed uint64 // rounds learned
 	data     []byte
 }
 
@@ -152,9 +151,6 @@ func stateOf(kept []keptState, version uint64) *keptState {
 	}
 	return nil
 }
-
-// unknownRounds is what snapshots of before format 7 say of a kept state.
-const unknownRounds = math.MaxUint64
 
 const (
 	checkpointRounds = 256 // minimal number of rounds between checkpoints
@@ -477,10 +473,10 @@ func (w *worker) keep(version uint64, maximum int) {
 	}
 }
 
-// learnedAt returns how many rounds a kept state has learned; ok is false if that is not known, or not yet.
+// learnedAt returns how many rounds a kept state has learned; ok is false before the state is kept.
 func (w *worker) learnedAt(version uint64) (rounds uint64, ok bool) {
 	w.queue.look(func([]task) {
-		if k := stateOf(w.saved.kept, version); k != nil && k.observed != unknownRounds {
+		if k := stateOf(w.saved.kept, version); k != nil {
 			rounds, ok = k.observed, true
 		}
 	})
@@ -517,7 +513,7 @@ func (w *worker) showFirst() {
 func (w *worker) returnTo(sequence, version uint64) {
 	w.retired = false
 	w.rollBack(sequence, version)
-	if k := stateOf(w.kept, version); k != nil && k.observed != unknownRounds {
+	if k := stateOf(w.kept, version); k != nil {
 		w.observed = k.observed
 	}
 	if w.learner == nil { // the state cannot be read: the learner has broken

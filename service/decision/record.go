@@ -14,7 +14,7 @@ import (
 type record struct {
 	placement *placement
 	id        string
-	entry     uint64 // of the offer; 0 if it is carried
+	entry     uint64 // of the offer
 	time      int64
 	twin      *record // in the index
 	rare      *rare   // fields of few decisions, usually nil; it does not change
@@ -29,9 +29,6 @@ type record struct {
 type rare struct {
 	passed   []bool  // which of the items shown are reported as not taken; nil for none
 	reported float64 // the sum of their rewards
-
-	carried []byte // the entry of the offer, from a snapshot of an earlier program, which did not know its number
-	learner uint64 // of a carried one: the placement's at that time
 }
 
 type status uint8
@@ -59,16 +56,13 @@ const rareBytes = 96
 func (r *record) size() int {
 	size := setup.RecordBytes + idBytes(r.id)
 	if r.rare != nil {
-		size += rareBytes + len(r.rare.passed) + 5*len(r.rare.carried)/4
+		size += rareBytes + len(r.rare.passed)
 	}
 	return size
 }
 
 // isOf reports whether the decision was made with the learner that began at an entry.
 func (r *record) isOf(learner uint64) bool {
-	if r.entry == 0 {
-		return r.rare.learner == learner
-	}
 	return r.entry > learner
 }
 
@@ -131,11 +125,8 @@ func (r *record) pass(p *eventlog.Passed) error {
 // read reads the offer of a decision from the log. The error wraps eventlog.ErrRemoved if the entry was
 // removed, and is that of ctx or ErrUnread otherwise.
 func (r *record) read(ctx context.Context, log eventlog.Reader) (*offer.Offer, error) {
-	var data []byte
-	var err error
-	if r.entry == 0 {
-		data = r.rare.carried
-	} else if data, err = log.Entry(ctx, r.entry); err != nil {
+	data, err := log.Entry(ctx, r.entry)
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -1,9 +1,7 @@
 package decision
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,10 +9,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
-	"vitrine/service/guard"
-	"vitrine/service/offer"
 	"vitrine/service/setup"
-	"vitrine/service/tally"
 )
 
 // restore restores the state from a snapshot.
@@ -61,9 +56,6 @@ func (s *fold) restore(data []byte) error {
 
 // restoreRelearned reads which second learners there were.
 func (s *fold) restoreRelearned(d decoder) error {
-	if d.format < 7 {
-		return nil
-	}
 	for range d.Count() {
 		r := relearned{d.Uint64(), d.Uint64()}
 		if d.Err() != nil {
@@ -84,25 +76,10 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	}
 	text := d.String()
 	values := restoreValues(d)
-	var kept []uint64
-	if d.format < 7 {
-		for range d.Count() {
-			if d.Err() != nil {
-				break
-			}
-			kept = append(kept, d.Uint64())
-		}
-	}
-	p.tally.Counts.Numbers(d.format).Decode(d.Decoder)
-	if p.guard = guard.Late(s.position.Sequence); d.format >= 10 {
-		p.guard.Decode(d.Decoder)
-	}
-	if p.tally.Series = tally.LateSeries(); d.format >= 11 {
-		p.tally.Series.Decode(d.Decoder)
-	}
-	if p.tally.Items = tally.LateItems(); d.format >= 13 {
-		p.tally.Items.Decode(d.Decoder)
-	}
+	p.tally.Counts.Numbers().Decode(d.Decoder)
+	p.guard.Decode(d.Decoder)
+	p.tally.Series.Decode(d.Decoder)
+	p.tally.Items.Decode(d.Decoder)
 	if d.Err() != nil {
 		return d.Err()
 	}
@@ -131,7 +108,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 			if r.status.waits() != waits || s.decisions.find(p, r.id) != nil || r.entry > s.position.Sequence {
 				return fmt.Errorf("decision %q is out of place", r.id)
 			}
-			if waits && d.format > 5 && before != nil && compareDue(before, r) >= 0 {
+			if waits && before != nil && compareDue(before, r) >= 0 {
 				return fmt.Errorf("decision %q comes after decision %q", r.id, before.id)
 			}
 			before = r
@@ -143,7 +120,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 			}
 		}
 	}
-	if err := s.restoreLearners(d, p, kept); err != nil {
+	if err := s.restoreLearners(d, p); err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
 	return nil
@@ -151,9 +128,6 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 
 // restoreValues reads the values that categories have learned.
 func restoreValues(d decoder) (all []feature.Seen) {
-	if d.format < 9 {
-		return nil
-	}
 	for range d.Count() {
 		if d.Err() != nil {
 			return nil
@@ -171,7 +145,7 @@ func restoreValues(d decoder) (all []feature.Seen) {
 }
 
 // restoreLearners reads the learners of a placement, the one that decides first, and their versions.
-func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err error) {
+func (s *fold) restoreLearners(d decoder, p *placement) (err error) {
 	defer func() {
 		if err != nil && p.worker != nil && s.placements[p.name] == nil { // nobody else ends them
 			for _, w := range p.all() {
@@ -179,15 +153,9 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 			}
 		}
 	}()
-	n, has := 1, [][]uint64{}
-	if d.format >= 7 {
-		n = d.Count()
-	}
-	for i := range n {
-		began, c := p.learner, p.config
-		if d.format >= 7 {
-			began = d.Uint64()
-		}
+	has := [][]uint64{}
+	for i := range d.Count() {
+		began, c := d.Uint64(), p.config
 		if i > 0 {
 			text := d.String()
 			values := restoreValues(d)
@@ -227,7 +195,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 	if err := p.restoreRelearning(d, &has); err != nil {
 		return err
 	}
-	if err := p.restoreVersions(d, kept, has); err != nil {
+	if err := p.restoreVersions(d, has); err != nil {
 		return err
 	}
 	if err := s.restoreItems(d, p); err != nil {
@@ -244,7 +212,7 @@ func (s *fold) restoreLearners(d decoder, p *placement, kept []uint64) (err erro
 
 // restoreRelearning takes the second learner, if there is one, from the end of the others.
 func (p *placement) restoreRelearning(d decoder, has *[][]uint64) error {
-	if d.format < 7 || !d.Flag() {
+	if !d.Flag() {
 		return d.Err()
 	}
 	r := &relearning{note: d.String(), time: int64(d.Uint64())}
@@ -274,34 +242,25 @@ func (s *fold) restoreHistory(w *worker, f *frozenWorker) error {
 	return nil
 }
 
-// restoreVersions reads the versions, of which earlier formats have only the numbers. The learners have the states of some.
-func (p *placement) restoreVersions(d decoder, kept []uint64, has [][]uint64) error {
-	for _, number := range kept {
-		p.versions = append(p.versions, version{number: number, learner: p.worker, routine: true})
-	}
-	if d.format >= 7 {
-		learners := p.learners()
-		for range d.Count() {
-			number, at := d.Uint64(), d.Count()
-			if d.Err() != nil {
-				return d.Err()
-			}
-			if at >= len(learners) {
-				return fmt.Errorf("version %d is of learner %d of %d", number, at, len(learners))
-			}
-			v := version{number: number, learner: learners[at], routine: d.Flag(), note: d.String(), dated: d.Flag()}
-			v.time, v.rounds, v.revenue = int64(d.Uint64()), d.Uint64(), d.Float()
-			p.versions = append(p.versions, v)
+// restoreVersions reads the versions. has lists the versions whose states each learner keeps.
+func (p *placement) restoreVersions(d decoder, has [][]uint64) error {
+	learners := p.learners()
+	for range d.Count() {
+		number, at := d.Uint64(), d.Count()
+		if d.Err() != nil {
+			return d.Err()
 		}
-	}
-	if d.format >= 7 {
-		if p.standing = d.Uint64(); p.standing > 0 && p.version(p.standing) == nil {
-			return fmt.Errorf("the learner is at version %d, which is none", p.standing)
+		if at >= len(learners) {
+			return fmt.Errorf("version %d is of learner %d of %d", number, at, len(learners))
 		}
-		p.rows = d.Uint64()
-	} else if p.rows = p.changed; p.version(p.learned) != nil {
-		p.standing = p.learned
+		v := version{number: number, learner: learners[at], routine: d.Flag(), note: d.String()}
+		v.time, v.rounds, v.revenue = int64(d.Uint64()), d.Uint64(), d.Float()
+		p.versions = append(p.versions, v)
 	}
+	if p.standing = d.Uint64(); p.standing > 0 && p.version(p.standing) == nil {
+		return fmt.Errorf("the learner is at version %d, which does not exist", p.standing)
+	}
+	p.rows = d.Uint64()
 	if !slices.IsSortedFunc(p.versions, func(a, b version) int { return cmp.Compare(a.number, b.number) }) {
 		return fmt.Errorf("the versions are %v, which are not in order", p.numbersOf(nil))
 	}
@@ -316,37 +275,25 @@ func (p *placement) restoreVersions(d decoder, kept []uint64, has [][]uint64) er
 // restoreWorker reads a learner, and returns the versions that it has once nothing is left to do.
 func (s *fold) restoreWorker(d decoder, c *setup.Config) (w *worker, versions []uint64, err error) {
 	var f frozenWorker
-	for _, v := range []*uint64{&f.version, &f.observed, &f.skipped} {
+	for _, v := range []*uint64{&f.version, &f.observed, &f.skipped, &f.forgotten} {
 		*v = d.Uint64()
 	}
-	if d.format >= 3 {
-		f.forgotten = d.Uint64()
-	}
 	f.broken = d.Flag()
-	if d.format >= 7 {
-		f.retired = d.Flag()
-	}
+	f.retired = d.Flag()
 	f.problem = d.String()
 	f.data = []byte(d.String())
 	for range d.Count() {
 		if d.Err() != nil {
 			break
 		}
-		k := keptState{version: d.Uint64(), observed: unknownRounds}
-		if d.format >= 7 {
-			k.observed = d.Uint64()
-		}
-		k.data = []byte(d.String())
-		f.kept = append(f.kept, k)
+		f.kept = append(f.kept, keptState{version: d.Uint64(), observed: d.Uint64(), data: []byte(d.String())})
 	}
 	f.restoreSince(d, c)
 	if d.Err() != nil {
 		return nil, nil, d.Err()
 	}
-	if d.format >= 7 {
-		if f.from = d.Uint64(); f.from > s.position.Sequence {
-			d.Fail(fmt.Errorf("a learner follows the log from entry %d on, after the last one", f.from))
-		}
+	if f.from = d.Uint64(); f.from > s.position.Sequence {
+		d.Fail(fmt.Errorf("a learner follows the log from entry %d on, after the last one", f.from))
 	}
 	if f.retired && (f.broken || len(f.data) > 0) {
 		return nil, nil, errors.New("a learner that has retired has a state")
@@ -360,8 +307,6 @@ func (s *fold) restoreWorker(d decoder, c *setup.Config) (w *worker, versions []
 	w.progress, w.kept, w.checkpoint = f.progress, f.kept, f.data
 	if f.retired {
 		w.retire()
-	} else if err := w.modernise(); err != nil {
-		return nil, nil, err
 	}
 	w.progress.broken = false // its last good policy decides
 	w.publish()
@@ -407,49 +352,18 @@ func (w *worker) read(f *frozenWorker, beginAgain bool) error {
 	return nil
 }
 
-// modernise saves the states of an earlier program in the present format, so that equal states have equal
-// bytes.
-func (w *worker) modernise() error {
-	before := w.checkpoint
-	if w.broken {
-		return nil
-	}
-	if err := w.mark(); err != nil || bytes.Equal(w.checkpoint, before) {
-		return err
-	}
-	for i, k := range w.kept {
-		l, err := w.restored(k.data)
-		if err != nil {
-			continue // a roll back to it breaks the learner, as before
-		}
-		if w.kept[i].data, err = l.MarshalBinary(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (p *placement) restoreRecord(d decoder) (*record, error) {
-	if d.format < 6 {
-		return p.restoreOffer(d)
-	}
-	r := &record{placement: p, id: d.String(), entry: d.Uint64()}
-	if r.entry == 0 {
-		r.rare = &rare{learner: d.Uint64(), carried: []byte(d.String())}
-	}
-	r.time = int64(d.Uint64())
+	r := &record{placement: p, id: d.String(), entry: d.Uint64(), time: int64(d.Uint64())}
 	shown := d.Count()
 	r.shown = uint16(min(shown, setup.MaxSize))
 	if err := r.restoreStatus(d, shown); err != nil {
 		return nil, cmp.Or(d.Err(), err)
 	}
 	if r.entry == 0 && d.Err() == nil {
-		if o, err := r.read(context.Background(), nil); err != nil || len(o.Shown) != int(r.shown) {
-			return nil, fmt.Errorf("decision %q is not what it carries: %w", r.id, err)
-		}
+		return nil, fmt.Errorf("decision %q has no entry", r.id)
 	}
 	if r.status.waits() {
-		r.first = d.format >= 12 && d.Flag()
+		r.first = d.Flag()
 		if err := r.restorePassed(d); err != nil {
 			return nil, cmp.Or(d.Err(), err)
 		}
@@ -467,81 +381,9 @@ func (r *record) restoreStatus(d decoder, shown int) error {
 	return nil
 }
 
-// restoreOffer reads a decision in a format with offers.
-func (p *placement) restoreOffer(d decoder) (*record, error) {
-	r := &record{placement: p, id: d.String(), rare: new(rare)}
-	o := &eventlog.Offered{Decision: r.id}
-	d.bytes(o.Request[:])
-	r.time = int64(d.Uint64())
-	r.rare.learner = d.Uint64()
-	n := d.Count()
-	if n > setup.MaxSize {
-		return nil, fmt.Errorf("decision %q shows %d items", r.id, n)
-	}
-	shown := make([]string, n)
-	for k := range n {
-		shown[k] = d.String()
-	}
-	r.shown = uint16(n)
-	o.PolicyVersion = d.Uint64()
-	o.Mode = uint8(min(d.Count(), 255))
-	o.Propensity = d.Float()
-	o.Answer = []byte(d.String())
-	estimates, err := offer.Decode(o.Answer, n)
-	if err == nil {
-		err = r.restoreStatus(d, n)
-	}
-	if err == nil && (o.Mode < offer.ByPolicy || o.Mode > offer.ByImport || (r.status == deferred || r.status == withdrawn) && !estimates.Deferred) {
-		err = fmt.Errorf("decision %q has mode %d and status %d", r.id, o.Mode, r.status)
-	}
-	if err == nil && r.status.waits() {
-		if err = restoreRows(d, o, shown); err == nil && d.format > 1 {
-			err = r.restorePassed(d)
-		}
-	} else if err == nil {
-		o.Candidates, o.ItemIDs = n, shown
-		for k := range shown {
-			o.Shown = append(o.Shown, int32(k))
-		}
-	}
-	if err = cmp.Or(d.Err(), err); err != nil {
-		return nil, err
-	}
-	event := eventlog.Event{Time: r.time, Placement: p.name, Body: o}
-	if r.rare.carried, err = event.Encode(nil); err != nil {
-		return nil, fmt.Errorf("decision %q: %w", r.id, err)
-	}
-	return r, nil
-}
-
-// restoreRows reads the rows of an offer that shows some items. The ids of the others are not known.
-func restoreRows(d decoder, o *eventlog.Offered, shown []string) error {
-	n := d.Count()
-	o.Features = d.FloatSlice()
-	if n < len(shown) || n == 0 && len(o.Features) > 0 || n > 0 && (len(o.Features) == 0 || len(o.Features)%n != 0) {
-		return fmt.Errorf("decision %q has %d features of %d items", o.Decision, len(o.Features), n)
-	}
-	if n > 0 {
-		o.Width = len(o.Features) / n
-	}
-	if d.Flag() {
-		o.Revenue = make([]float64, n)
-		d.Floats(o.Revenue)
-	}
-	o.Candidates, o.ItemIDs, o.Shown = n, make([]string, n), make([]int32, len(shown))
-	for k := range o.Shown {
-		i := d.Count()
-		if i >= n || slices.Contains(o.Shown[:k], int32(i)) {
-			return fmt.Errorf("decision %q has two items in row %d of %d", o.Decision, i, n)
-		}
-		o.Shown[k], o.ItemIDs[i] = int32(i), shown[k]
-	}
-	return nil
-}
-
 func (r *record) restorePassed(d decoder) error {
 	n, last := d.Count(), -1
-	if n == 0 && d.format > 5 {
+	if n == 0 {
 		return nil
 	}
 	var passed []bool

@@ -36,7 +36,7 @@ func (t *task) encode(e *state.Encoder) {
 		e.Floats(x.Revenue)
 	}
 	e.Count(len(t.round.Offer.Order))
-	for _, i := range t.round.Offer.Order { // programs without position effects wrote it sorted
+	for _, i := range t.round.Offer.Order {
 		e.Count(i)
 	}
 	e.Float(t.round.Offer.Propensity)
@@ -45,9 +45,6 @@ func (t *task) encode(e *state.Encoder) {
 
 // restoreSince reads the tasks after the checkpoint.
 func (f *frozenWorker) restoreSince(d decoder, c *setup.Config) {
-	if d.format < 5 {
-		return
-	}
 	for range d.Count() {
 		t, err := restoreTask(d, c)
 		if err = cmp.Or(d.Err(), err); err != nil {

@@ -2,7 +2,6 @@ package decision
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -126,7 +125,7 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 	return f, nil
 }
 
-func (f *frozenState) kind() string { return fmt.Sprint(snapshotKind, snapshotFormat) }
+func (f *frozenState) kind() string { return snapshotKind }
 
 func (f *frozenState) encode(e *state.Encoder) {
 	e.Uint64(f.at.Sequence)
@@ -145,8 +144,7 @@ func (f *frozenState) encode(e *state.Encoder) {
 	}
 }
 
-// SnapshotPosition returns the position of a snapshot in its log. The identity is zero if an earlier program
-// wrote it.
+// SnapshotPosition returns the position of a snapshot in its log.
 func SnapshotPosition(data []byte) (eventlog.Position, error) {
 	d, err := newDecoder(data)
 	if err != nil {
@@ -157,9 +155,8 @@ func SnapshotPosition(data []byte) (eventlog.Position, error) {
 }
 
 // SnapshotMachines returns the kinds of machines that have learned the state of a snapshot, as
-// [runtime.GOARCH] names them, nil if they are not known. The same log gives the same state on all machines
-// of a kind; on other kinds the last digits of some policies differ. The names avx2 and generic denote vector
-// code of earlier programs on amd64, with different last digits.
+// [runtime.GOARCH] names them. The same log gives the same state on all machines
+// of a kind; on other kinds the last digits of some policies differ.
 func SnapshotMachines(data []byte) ([]string, error) {
 	d, err := newDecoder(data)
 	if err != nil {
@@ -286,7 +283,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	}
 	e.String(string(f.canonical))
 	encodeValues(e, f.values)
-	f.tally.Counts.Numbers(snapshotFormat).Encode(e)
+	f.tally.Counts.Numbers().Encode(e)
 	f.guard.Encode(e)
 	f.tally.Series.Encode(e)
 	f.tally.Items.Encode(e)
@@ -358,7 +355,6 @@ func (f *frozen) deciding() []frozenLearner {
 func (v *version) encode(e *state.Encoder) {
 	e.Flag(v.routine)
 	e.String(v.note)
-	e.Flag(v.dated)
 	e.Uint64(uint64(v.time))
 	e.Uint64(v.rounds)
 	e.Float(v.revenue)
@@ -388,10 +384,6 @@ func (w *frozenWorker) encode(e *state.Encoder) {
 func (r *record) encode(e *state.Encoder) {
 	e.String(r.id)
 	e.Uint64(r.entry)
-	if r.entry == 0 {
-		e.Uint64(r.rare.learner)
-		e.String(string(r.rare.carried))
-	}
 	e.Uint64(uint64(r.time))
 	e.Count(int(r.shown))
 	e.Count(int(r.status))

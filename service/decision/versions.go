@@ -18,7 +18,6 @@ type version struct {
 	routine bool // whether it was kept by the clock: such versions are dropped first
 	note    string
 
-	dated   bool    // whether the rest is known; snapshots of before format 7 do not have it
 	time    int64   // when it was kept
 	rounds  uint64  // decisions of the placement that had ended until then
 	revenue float64 // what they had earned
@@ -50,7 +49,7 @@ func (p *placement) hasLearned() bool { return p.learned > p.worker.began }
 
 // keep makes the learner that decides remember its state. The version spare is not dropped for it.
 func (s *fold) keep(p *placement, v version, spare uint64) {
-	v.number, v.learner, v.dated = p.learned, p.worker, true
+	v.number, v.learner = p.learned, p.worker
 	v.rounds, v.revenue = p.tally.Counts.Earned()
 	p.versions, p.standing = append(p.versions, v), v.number
 	v.learner.send(task{what: toKeep, version: v.number})
@@ -275,15 +274,12 @@ func (e *Engine) Versions(name string) ([]api.Version, error) {
 	rounds, revenue := p.tally.Counts.Earned()
 	list := []api.Version{}
 	for _, v := range p.versions {
-		a := api.Version{Version: v.number, Note: v.note, Automatic: v.routine, Policy: v.learner.config.Policy, OtherLearner: v.learner != p.worker}
+		a := api.Version{Version: v.number, Time: time.Unix(0, v.time).UTC(), RoundsSince: rounds - v.rounds, Note: v.note, Automatic: v.routine, Policy: v.learner.config.Policy, OtherLearner: v.learner != p.worker}
 		if learned, ok := v.learner.learnedAt(v.number); ok {
 			a.Learned = &learned
 		}
-		if v.dated {
-			a.Time = new(time.Unix(0, v.time).UTC())
-			if a.RoundsSince = new(rounds - v.rounds); rounds > v.rounds {
-				a.RevenueSince = new((revenue - v.revenue) / float64(rounds-v.rounds))
-			}
+		if rounds > v.rounds {
+			a.RevenueSince = new((revenue - v.revenue) / float64(rounds-v.rounds))
 		}
 		list = append(list, a)
 	}

@@ -66,7 +66,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 			t.Fatalf("%+v, %+v, %v, %v", s, versions, err, failed)
 		}
 		v := versions[0]
-		if *v.Learned != 20 || !v.Time.Equal(time.Unix(0, 200)) || *v.RoundsSince != 4 || *v.RevenueSince != 0.75 || v.Automatic || !v.OtherLearner ||
+		if *v.Learned != 20 || !v.Time.Equal(time.Unix(0, 200)) || v.RoundsSince != 4 || *v.RevenueSince != 0.75 || v.Automatic || !v.OtherLearner ||
 			v.Note != "before a change of policy/lambda" || v.Policy["lambda"] != 1.0 {
 			t.Errorf("the version %+v", v)
 		}

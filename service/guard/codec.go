@@ -42,7 +42,6 @@ func (c *cohort) numbers() (n state.Numbers) {
 // Encode writes the guard to a snapshot.
 func (g *Guard) Encode(e *state.Encoder) {
 	g.numbers().Encode(e)
-	e.Flag(g.late)
 	e.Count(len(g.cohorts))
 	for _, c := range g.cohorts {
 		c.numbers().Encode(e)
@@ -60,7 +59,6 @@ func (g *Guard) Encode(e *state.Encoder) {
 // Decode reads the guard of a snapshot.
 func (g *Guard) Decode(d *state.Decoder) {
 	g.numbers().Decode(d)
-	g.late = d.Flag()
 	for range d.Count() {
 		if d.Err() != nil {
 			return

@@ -42,7 +42,6 @@ type Guard struct {
 	first    confseq.Mean // earned in the first week
 	baseline confseq.Mean // what the caller's sets earned, in all periods
 	cohorts  []*cohort    // the oldest first
-	late     bool         // whether it began with a snapshot of an earlier program, and not with the placement
 }
 
 // sums are what the decisions of a period have earned.
@@ -88,18 +87,7 @@ const (
 
 // Restart forgets the sums, and ends an alarm. What is watched comes after an entry.
 func (g *Guard) Restart(entry uint64) {
-	*g = Guard{Watch: g.Watch, since: entry, Entry: entry, baseline: g.baseline, late: g.late}
-}
-
-// Late is a guard that begins after the last entry of a snapshot that has none.
-func Late(entry uint64) Guard { return Guard{since: entry, Entry: entry, late: true} }
-
-// Settle leaves out two guards if one of them began with a snapshot: guards that begin after different entries have different
-// sums.
-func Settle(p, q *Guard) {
-	if p.late || q.late {
-		*p, *q = Guard{}, Guard{}
-	}
+	*g = Guard{Watch: g.Watch, since: entry, Entry: entry, baseline: g.baseline}
 }
 
 // cohortOf returns the cohort of the decision of an entry, nil if it is not watched.

@@ -94,17 +94,9 @@ func (c *Counts) Calibrated() []api.Calibrated {
 	return list
 }
 
-// Numbers are those that snapshots of a format of the engine have.
-func (c *Counts) Numbers(format int) (n state.Numbers) {
-	if format >= 7 {
-		n.Integers(&c.Unlearned)
-	}
-	if format >= 4 {
-		n.Integers(&c.Evicted)
-	}
-	if format >= 2 {
-		n.Integers(&c.Withdrawn)
-	}
+// Numbers are those that snapshots have.
+func (c *Counts) Numbers() (n state.Numbers) {
+	n.Integers(&c.Unlearned, &c.Evicted, &c.Withdrawn)
 	n.Integers(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
 	comparison(&n, &c.Shadow)
 	n.Floats(&c.Calibration.Revenue, &c.Calibration.Predicted)

@@ -16,7 +16,7 @@ type Eras []era
 
 type era struct {
 	entry      uint64 // that began it
-	time       int64  // 0 if it began with a snapshot of an earlier program
+	time       int64
 	began      string // api.BegunByMode, …
 	mode       string
 	experiment string // its name, in the mode "experiment"
@@ -44,11 +44,6 @@ func (l Eras) of(entry uint64) *era {
 	return nil
 }
 
-// late reports whether an era began with a snapshot of before format 12.
-func (l Eras) late() bool {
-	return slices.ContainsFunc(l, func(e era) bool { return e.began == api.BegunByOpening })
-}
-
 func (l Eras) copy() Eras { return slices.Clone(l) }
 
 // Report returns the eras for the statistics.
@@ -56,10 +51,7 @@ func (l Eras) Report() []api.Era {
 	list := make([]api.Era, len(l))
 	for i := range l {
 		e, g := &l[i], &l[i].groups
-		list[i] = api.Era{Entry: e.entry, Began: e.began, Mode: e.mode, Experiment: e.experiment, Decisions: e.decisions, ByPolicy: g[0], ByChance: g[1], ByBaseline: g[2]}
-		if e.time != 0 {
-			list[i].Time = new(time.Unix(0, e.time).UTC())
-		}
+		list[i] = api.Era{Entry: e.entry, Time: time.Unix(0, e.time).UTC(), Began: e.began, Mode: e.mode, Experiment: e.experiment, Decisions: e.decisions, ByPolicy: g[0], ByChance: g[1], ByBaseline: g[2]}
 		if e.shadow.Rounds > 0 {
 			list[i].Shadow = new(e.shadow)
 		}

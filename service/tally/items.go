@@ -16,7 +16,6 @@ import (
 // Items count what the closed decisions of a placement have shown and sold: by item, by place and in the last decisions. Of
 // too many items those that were shown least are summed up.
 type Items struct {
-	late    bool // whether it began with a snapshot of before format 13
 	sold    map[string]*Sold
 	Others  Sold   // of the items that were dropped
 	Dropped uint64 // their number; an item that is dropped twice counts twice
@@ -176,7 +175,6 @@ func (s *span) numbers() (n state.Numbers) {
 
 // Encode writes the counts to a snapshot.
 func (t *Items) Encode(e *state.Encoder) {
-	e.Flag(t.late)
 	e.Count(len(t.sold))
 	for _, id := range slices.Sorted(maps.Keys(t.sold)) {
 		e.String(id)
@@ -197,12 +195,8 @@ func (t *Items) Encode(e *state.Encoder) {
 
 var errTally = errors.New("the counts of items are not in order")
 
-// LateItems begin after the last entry of a snapshot that has none.
-func LateItems() Items { return Items{late: true} }
-
 // Decode reads the counts of a snapshot.
 func (t *Items) Decode(d *state.Decoder) {
-	t.late = d.Flag()
 	t.sold = map[string]*Sold{}
 	before := ""
 	for n := range d.Count() {

@@ -22,7 +22,6 @@ type Series struct {
 		rounds  uint64
 		revenue float64
 	}
-	late bool // whether it began with a snapshot of an earlier program, and not with the placement
 }
 
 // bucket sums the decisions of 2^level seconds.
@@ -269,9 +268,6 @@ func (s *Series) Recent(now int64, span time.Duration) (groups [3]api.Group, rat
 	return sum.arms, float64(last) / 10
 }
 
-// LateSeries begins after the last entry of a snapshot that has none.
-func LateSeries() Series { return Series{late: true} }
-
 // Copy returns a copy that shares nothing with s.
 func (s *Series) Copy() Series {
 	c := *s
@@ -289,7 +285,6 @@ func (b *bucket) numbers() (n state.Numbers) {
 
 // Encode writes the series to a snapshot.
 func (s *Series) Encode(e *state.Encoder) {
-	e.Flag(s.late)
 	e.Uint64(s.policy.rounds)
 	e.Float(s.policy.revenue)
 	e.Count(len(s.buckets))
@@ -300,7 +295,6 @@ func (s *Series) Encode(e *state.Encoder) {
 
 // Decode reads the series of a snapshot.
 func (s *Series) Decode(d *state.Decoder) {
-	s.late = d.Flag()
 	s.policy.rounds, s.policy.revenue = d.Uint64(), d.Float()
 	for range d.Count() {
 		var b bucket

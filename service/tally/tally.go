@@ -66,19 +66,6 @@ func (t *Tally) Copy() Tally {
 	return Tally{t.Counts, t.Items.Copy(), t.Series.Copy(), t.Eras.copy()}
 }
 
-// Settle leaves out of two tallies what one of them has counted only since a snapshot of an earlier format.
-func Settle(p, q *Tally) {
-	if p.Series.late || q.Series.late {
-		p.Series, q.Series = Series{}, Series{}
-	}
-	if p.Items.late || q.Items.late {
-		p.Items, q.Items = Items{}, Items{}
-	}
-	if p.Eras.late() || q.Eras.late() {
-		p.Eras, q.Eras = nil, nil
-	}
-}
-
 func comparison(n *state.Numbers, c *api.Comparison) {
 	n.Integers(&c.Rounds, &c.Agreements, &c.Estimated)
 	n.Floats(&c.Policy, &c.Baseline)
