@@ -463,6 +463,10 @@ func (s *fold) shelve(r *record) {
 
 // keepAt makes the learner remember its state, as the version that the log says.
 func (s *fold) keepAt(p *placement, number uint64, v version) error {
+	if had := p.version(number); had != nil && number == p.standing && !v.routine {
+		had.annotate(v.note)
+		return nil
+	}
 	if number != p.learned {
 		return fmt.Errorf("version %d is kept while the learner is at %d", number, p.learned)
 	}

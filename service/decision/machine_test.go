@@ -62,7 +62,8 @@ type modelVersion struct {
 
 // keep adds the version that the engine has last, if it is a new one, and drops what is beyond the limit.
 func (p *modelPlace) keepVersion(versions []uint64, routine bool, spare uint64) {
-	if p.isKept() {
+	if at := slices.IndexFunc(p.kept, func(v modelVersion) bool { return v.now }); at >= 0 {
+		p.kept[at].routine = p.kept[at].routine && routine
 		return
 	}
 	p.kept = append(p.kept, modelVersion{versions[len(versions)-1], p.learner, routine, true})
@@ -82,11 +83,6 @@ func (p *modelPlace) trim(spare uint64) {
 		}
 		p.kept = slices.Delete(p.kept, drop, drop+1)
 	}
-}
-
-// isKept reports whether the learner that decides is at a version.
-func (p *modelPlace) isKept() bool {
-	return slices.ContainsFunc(p.kept, func(v modelVersion) bool { return v.now })
 }
 
 func (p *modelPlace) moves() {

@@ -56,10 +56,21 @@ func (s *fold) keep(p *placement, v version, spare uint64) {
 	s.trim(p, spare)
 }
 
-// keepBefore keeps the state of the learner that decides before a change, unless that is a version already or has nothing.
+// keepBefore keeps the state of the learner that decides before a change, if it has learned anything. If that state is
+// already a version, the version stays, with the note.
 func (s *fold) keepBefore(p *placement, time int64, note string, spare uint64) {
-	if p.hasLearned() && p.version(p.standing) == nil {
+	switch v := p.version(p.standing); {
+	case v != nil:
+		v.annotate(note)
+	case p.hasLearned():
 		s.keep(p, version{time: time, note: note}, spare)
+	}
+}
+
+// annotate turns a version of the timer into one that is kept for the reason in the note. A version with a note keeps it.
+func (v *version) annotate(note string) {
+	if v.routine {
+		v.routine, v.note = false, note
 	}
 }
 
@@ -166,8 +177,9 @@ func checkNote(note string) error {
 }
 
 // Keep keeps what a placement's learner has learned from all outcomes so far, and returns its version to roll back
-// to. If that state is kept already, Keep returns its version, whose note does not change. Versions without a note
-// are those of the service's timer; they are dropped first if there are more versions than the placement keeps.
+// to. If that state is a version already, Keep returns that version; a version of the timer gets the note, and a version
+// with a note keeps its own. An empty note is the timer's: its versions are dropped first if there are more than the
+// placement keeps.
 // Errors are *api.FieldError for the note, ErrNotFound, ErrStopped and that of ctx.
 func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number uint64, err error) {
 	if err := checkNote(note); err != nil {
@@ -183,7 +195,9 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 			}
 			return nil, nil
 		case p.version(p.standing) != nil:
-			*kept = p.standing
+			if *kept = p.standing; note != "" && p.version(p.standing).routine {
+				return &eventlog.VersionKept{Version: p.standing, Note: note}, nil
+			}
 			return nil, nil
 		case note != "":
 			return &eventlog.VersionKept{Version: p.learned, Note: note}, nil

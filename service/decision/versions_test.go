@@ -146,6 +146,60 @@ func TestOldestVersionsGo(t *testing.T) {
 	is(t, "a long note", err, api.ErrInvalid)
 }
 
+// A person who keeps a state that the timer has just kept gets a version with the note, and so does a roll back from
+// such a state: later versions of the timer do not push it out. The timer never takes a note away.
+func TestNoteKeepsAVersion(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
+	put(t, e, "home", strings.Replace(toys, `{}`, `{},"keep":3`, 1))
+	keep := func(note string) uint64 {
+		t.Helper()
+		version, err := e.Keep(t.Context(), "home", note, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return version
+	}
+	one(t, e, "home", "a", 1)
+	timers := keep("")
+	if byHand := keep("before the sale"); byHand != timers {
+		t.Errorf("one state is the versions %d and %d", timers, byHand)
+	}
+	sequence := e.Sequence()
+	keep("")
+	keep("another word")
+	if e.Sequence() != sequence {
+		t.Error("a version with a note was kept again")
+	}
+	one(t, e, "home", "b", 1)
+	keep("") // which the roll back is to keep
+	if err := e.RollBack(t.Context(), "home", timers, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 4 {
+		one(t, e, "home", fmt.Sprint(i), 1)
+		keep("")
+	}
+	check := func(e *decision.Engine) {
+		t.Helper()
+		var notes []string
+		versions, _ := e.Versions("home")
+		for _, v := range versions {
+			if notes = append(notes, v.Note); v.Automatic != (v.Note == "") {
+				t.Errorf("%+v", v)
+			}
+		}
+		if !slices.Equal(notes, []string{"before the sale", fmt.Sprintf("before the roll back to version %d", timers), ""}) {
+			t.Errorf("the versions are %q", notes)
+		}
+	}
+	check(e)
+	check(opened(t, decision.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)}))
+	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
+		t.Error("a replay has another state")
+	}
+}
+
 // A learner that is behind when its placement changes learns what it was given, as a version, also after a restart.
 // The new one decides meanwhile.
 func TestFormerLearnerIsBehind(t *testing.T) {

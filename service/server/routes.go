@@ -147,7 +147,7 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: "POST", path: "/v1/placements/{name}/versions", scope: ScopeAdmin, handle: s.keepVersion,
-			id: "keepVersion", summary: "Keep what the placement has learned as a version to roll back to. The answer has its number. What is kept already has its number again, and its note.",
+			id: "keepVersion", summary: "Keep what the placement has learned as a version to roll back to. The answer has its number. If that state is a version already, the answer has its number: a version of the timer gets the note and stays, a version with a note keeps its own.",
 			body:    []content{jsonOf[api.Note](`{"note":"before the sale"}`)},
 			answers: map[int][]content{200: {jsonOf[api.Kept]("")}}, errors: []int{400, 404, 413, 415, 422},
 		},
