@@ -39,8 +39,8 @@ func (e *IdentificationError) Error() string {
 }
 
 // Fit estimates the specification by maximum likelihood. The error is an [IdentificationError] if
-// the data do not determine the coefficients, and that of ctx if it ends. A fit that does not
-// converge has a Result that says so, without an error.
+// the data do not determine the coefficients, and that of ctx if it ends. A log-likelihood that is not finite is
+// an error. A fit that does not converge has a Result that says so, without an error.
 func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	switch o.Errors {
 	case "", "classic", "robust":
@@ -78,15 +78,18 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	if l, ok := l.(*mixed); ok {
-		if start, ok := l.mirror(best.theta); ok {
-			other, err := m.newton(ctx, objective, start)
+		for k := range l.random {
+			other, err := m.newton(ctx, objective, l.mirror(best.theta, k))
 			if err != nil {
 				return nil, err
 			}
-			if other.converged && other.value < best.value {
+			if other.converged && (other.value < best.value || !best.converged) {
 				best = other
 			}
 		}
+	}
+	if math.IsNaN(best.value) || math.IsInf(best.value, 0) {
+		return nil, fmt.Errorf("the log-likelihood is %v after %d steps: some choice has a probability of 0; check the data for values out of scale, or try another model", -best.value, best.steps)
 	}
 	if _, concave := l.(mnl); concave {
 		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {

@@ -179,43 +179,38 @@ func (m *mixed) names() []string {
 	return names
 }
 
-// start implements startable: MNL, with spreads as large as the coefficients and no correlation.
+// start implements startable: MNL, with spreads as large as the coefficients and no correlation. A coefficient smaller than its
+// standard error counts as that error, so that the start, like the likelihood, does not depend on the units of the variables.
 func (m *mixed) start(mnl *minimum, _ int) []float64 {
 	theta := slices.Clone(mnl.theta)
+	covariance, _ := inverse(mnl.hessian) // the caller has checked that the data determine the coefficients
 	for _, s := range m.spreads {
 		v := m.random[s.of]
-		b := &theta[v.coefficient]
+		b, se := &theta[v.coefficient], math.Sqrt(covariance.At(v.coefficient, v.coefficient))
 		switch {
 		case s.with != s.of:
 			theta = append(theta, 0)
 		case v.lognormal:
-			*b = math.Log(math.Max(*b, 1e-3))
+			*b = math.Log(math.Max(*b, se))
 			theta = append(theta, 0.5)
 		default:
-			theta = append(theta, math.Max(math.Abs(*b), 1e-3))
+			theta = append(theta, math.Max(math.Abs(*b), se))
 		}
 	}
 	return theta
 }
 
-// mirror returns θ with positive spreads, and false if they are positive already. η and −η have the
-// same distribution, so that the sign of a spread, and of the column of L that it is the diagonal
-// of, means nothing; but finite draws are not symmetric, and the likelihood has a maximum on either
-// side.
-func (m *mixed) mirror(theta []float64) ([]float64, bool) {
-	other, changed := slices.Clone(theta), false
-	for k, s := range m.spreads {
-		if s.of != s.with || !(other[m.dim()+k] < 0) {
-			continue
-		}
-		changed = true
-		for l, t := range m.spreads {
-			if t.with == s.with {
-				other[m.dim()+l] *= -1
-			}
+// mirror returns θ with the other sign of η_k of a random coefficient: of its spread, and of the column of L whose diagonal the
+// spread is. η and −η have the same distribution, so the sign means nothing; but finite draws are not symmetric, and the
+// likelihood has a maximum on either side.
+func (m *mixed) mirror(theta []float64, k int) []float64 {
+	other := slices.Clone(theta)
+	for l, s := range m.spreads {
+		if s.with == k {
+			other[m.dim()+l] *= -1
 		}
 	}
-	return other, changed
+	return other
 }
 
 func (m *mixed) worker() worker {

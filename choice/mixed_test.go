@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -115,12 +116,49 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 	}
 }
 
-// The sign of a column of L means nothing: the mirror of θ has a positive diagonal and the same
-// covariance.
+// The sign of a column of L means nothing: the mirror of θ has the same covariance, and tables print a positive diagonal.
 func TestMirrorOfCorrelated(t *testing.T) {
 	m := &mixed{design: &design{names: []string{"a", "b"}}, spreads: []spread{{0, 0}, {1, 0}, {1, 1}}}
-	got, changed := m.mirror([]float64{1, 2, -3, 4, 5})
-	if want := []float64{1, 2, 3, -4, 5}; !changed || got[2] != want[2] || got[3] != want[3] || got[4] != want[4] {
-		t.Errorf("mirror %v, want %v", got, want)
+	if got := m.mirror([]float64{1, 2, -3, 4, 5}, 0); !slices.Equal(got, []float64{1, 2, 3, -4, 5}) {
+		t.Errorf("mirror %v", got)
+	}
+	if got := m.mirror([]float64{1, 2, -3, 4, 5}, 1); !slices.Equal(got, []float64{1, 2, -3, 4, -5}) {
+		t.Errorf("mirror %v", got)
+	}
+	r := &Result{Spec: &Spec{Model: Model{Correlated: true, Random: make([]Random, 2)}}, Coefficients: []float64{1, 2, -3, 4, -5}}
+	if got := r.unsigned(); !slices.Equal(got, []float64{1, 2, 3, -4, 5}) {
+		t.Errorf("printed as %v", got)
+	}
+}
+
+// The unit of a variable changes its coefficient and nothing else: c·x has the coefficient β/c and the same likelihood. Starts
+// with absolute floors ended in other optima, or in none.
+func TestMixedDoesNotDependOnUnits(t *testing.T) {
+	for _, distribution := range []string{"normal", "lognormal", "uniform", "triangular"} {
+		t.Run(distribution, func(t *testing.T) {
+			fit := func(scale float64) *Result {
+				d, u := simulated(t, 2000, 2)
+				rng := rand.New(rand.NewPCG(7, 7))
+				data := inPanels(t, d, u, rng, func() []float64 { return []float64{math.Exp(0.2 + 0.6*rng.NormFloat64()), -0.5} })
+				for alternative := range data.Alternatives {
+					data = data.multiplied(0, alternative, scale)
+				}
+				spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 50, Random: []Random{{Coefficient: "a", Distribution: distribution}}}}
+				r, err := Fit(t.Context(), spec, data, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !r.Converged {
+					t.Errorf("scale %g: not converged", scale)
+				}
+				return r
+			}
+			want := fit(1)
+			for _, scale := range []float64{1e-6, 1e-3, 1e4, 1e6} {
+				if r := fit(scale); !near(r.LogLikelihood, want.LogLikelihood, 1e-8) || r.unsigned()[2] <= 0 {
+					t.Errorf("scale %g: log-likelihood %.6f, want %.6f; %v", scale, r.LogLikelihood, want.LogLikelihood, r.Coefficients)
+				}
+			}
+		})
 	}
 }

@@ -128,7 +128,7 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Spec, err)
 	}
-	if c.Out != "" {
+	if c.Out != "" && r.Converged {
 		if err := r.Write(c.Out); err != nil {
 			return err
 		}
@@ -152,6 +152,9 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	if _, err := t.out.Write(text); err != nil {
 		return err
 	}
+	if !r.Converged {
+		return notConverged(c, r)
+	}
 	if held != nil {
 		score, err := r.Score(held)
 		if err != nil {
@@ -166,6 +169,18 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	return nil
+}
+
+// notConverged is the error of estimates that are printed, but that nobody should use.
+func notConverged(c fitCmd, r *choice.Result) error {
+	err := fmt.Errorf("%s: the fit did not converge after %d steps", c.Spec, r.Steps)
+	if r.Separated != nil {
+		err = fmt.Errorf("%s: there is no finite estimate of %s", c.Spec, strings.Join(r.Separated, ", "))
+	}
+	if c.Out != "" {
+		err = fmt.Errorf("%w; %s is not written", err, c.Out)
+	}
+	return hint.New(err, "leave out the variables that predict choices perfectly, or fit a simpler model")
 }
 
 // formatOf returns the format that the name of a picture's file asks for.
