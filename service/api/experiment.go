@@ -59,8 +59,10 @@ type ExperimentReport struct {
 	Learn     string          `json:"learn" enum:"own,all"`
 	Worth     float64         `json:"worth"`
 	Holdout   float64         `json:"holdout" doc:"share of all units"`
-	Decisions uint64          `json:"decisions" doc:"that count so far, without those of the holdout"`
+	Decisions uint64          `json:"decisions" doc:"decisions that count so far, without the holdout's"`
+	Counts    *time.Time      `json:"counts,omitempty" doc:"when the first decisions will count, at the latest; left out once some do, and before the first decision"`
 	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
+	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair without decisions of both is left out"`
 	HeldOut   *VariantReport  `json:"held_out,omitempty" doc:"what the holdout earned; left out if there is none"`
 	Phases    []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
 	Ratio     Ratio           `json:"ratio"`
@@ -77,7 +79,7 @@ type VariantReport struct {
 	Units      uint64         `json:"units" doc:"units, by their first decision; some are missed once there are a million"`
 	Group      Group          `json:"group" doc:"the decisions that count"`
 	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
-	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's; all of them together hold at all times with 95 %. Left out of the control and the holdout, and before there are decisions of both"`
+	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both"`
 	Learner    *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
 }
 
@@ -97,6 +99,13 @@ type Interval struct {
 	Low      float64 `json:"low"`
 	Estimate float64 `json:"estimate"`
 	High     float64 `json:"high"`
+}
+
+// Pair compares two variants.
+type Pair struct {
+	Variant    string   `json:"variant" doc:"the variant with the larger estimate"`
+	Over       string   `json:"over" doc:"the other variant"`
+	Difference Interval `json:"difference" doc:"revenue a decision that the first variant earns above the other"`
 }
 
 // Phase is a time with the same shares.
@@ -125,15 +134,17 @@ type ReportPoint struct {
 
 // Verdict is what the stop rule says.
 type Verdict struct {
-	Rule    string  `json:"rule" enum:"ship,stop,keep going"`
-	Variant string  `json:"variant,omitzero" doc:"of ship: the one to ship"`
-	Reason  string  `json:"reason"`
-	Gain    float64 `json:"gain,omitzero" doc:"of ship: the estimated revenue that it gains a decision"`
+	Rule    string   `json:"rule" enum:"ship,keep either,stop,keep going"`
+	Variant string   `json:"variant,omitzero" doc:"the variant to ship. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does"`
+	Tied    []string `json:"tied,omitempty" doc:"with keep either: the variants that surely gain and cannot be told apart, the largest estimate first"`
+	Reason  string   `json:"reason"`
+	Gain    float64  `json:"gain,omitzero" doc:"estimated gain of the variant to ship over the control, in revenue a decision"`
 }
 
 // Values of [Verdict.Rule].
 const (
-	Ship      = "ship"       // a variant surely gains
-	Stop      = "stop"       // no variant can gain what is worth a change, or the units are not divided as planned
-	KeepGoing = "keep going" // otherwise
+	Ship       = "ship"        // a variant surely gains what is worth a change, and surely earns more than every other one
+	KeepEither = "keep either" // several variants surely gain, earn more than all others, and cannot be told apart
+	Stop       = "stop"        // no variant can gain what is worth a change, or the units are not divided as planned
+	KeepGoing  = "keep going"  // otherwise
 )

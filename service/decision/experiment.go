@@ -142,8 +142,8 @@ func (s *fold) conduct(p *placement, sequence uint64, time int64, workers []*wor
 
 // endExperiment ends the experiment and keeps its report. Its learners end, except the one that decides now.
 func (p *placement) endExperiment(now int64) {
-	report := p.experiment.report()
-	report.Ended = new(time.Unix(0, now).UTC())
+	report := p.report()
+	report.Ended, report.Counts = new(time.Unix(0, now).UTC()), nil
 	p.past = append(slices.Clone(p.past), string(setup.Canonical(report)))
 	p.past = p.past[max(0, len(p.past)-maxPast):]
 	for _, w := range p.experiment.workers {
@@ -231,10 +231,11 @@ func (p *placement) ends(c *setup.Config, how *Change) (done bool, err error) {
 // rounds is how many rounds a learner has learned or is about to.
 func (w *worker) rounds() uint64 { return w.seen.Load().observed + w.given.Load() - w.done.Load() }
 
-// report returns what the experiment has found. What the learners have learned is left out, because it is not part of
-// the state.
-func (e *experiment) report() *api.ExperimentReport {
-	r := e.Report()
+// report returns what the experiment has found. It leaves out what the learners have learned, which is not part of the
+// state.
+func (p *placement) report() *api.ExperimentReport {
+	e, w := p.experiment, &p.guard.Watch
+	r := e.Report(w.Window, w.Cohort())
 	for class := range r.Variants {
 		if w := e.workers[class]; w != nil {
 			r.Variants[class].Learner = &api.LearnerReport{Policy: w.config.Policy, Own: true}
@@ -262,7 +263,7 @@ func (e *Engine) Experiments(name string) (*api.Experiments, error) {
 	if p.experiment == nil {
 		return all, nil
 	}
-	all.Experiment = p.experiment.report()
+	all.Experiment = p.report()
 	for i := range all.Experiment.Variants {
 		v, w := &all.Experiment.Variants[i], p.experiment.workers[i]
 		if v.Learner == nil {

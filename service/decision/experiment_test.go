@@ -142,9 +142,9 @@ func TestExperiment(t *testing.T) {
 	e := opened(t, decision.Options{Store: store, Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))
 	s := newBoutique(t, e, 0.05, 0.6, 0.05, 0.2)
-	s.serve(600, 400)
+	s.serve(1000, 600)
 	middle := snapshot(t, e)
-	s.serve(600, 400)
+	s.serve(1000, 600)
 	s.settle()
 
 	r := s.report()
@@ -175,6 +175,21 @@ func TestExperiment(t *testing.T) {
 	}
 	if r.Decisions != total {
 		t.Errorf("%d decisions count, want %d", r.Decisions, total)
+	}
+	if len(r.Pairs) != 3 {
+		t.Errorf("%d pairs besides those with the control, want 3", len(r.Pairs))
+	}
+	earned := map[string]api.Interval{}
+	for _, v := range r.Variants {
+		if v.Difference != nil {
+			earned[v.Name] = *v.Difference
+		}
+	}
+	for _, p := range r.Pairs {
+		want := earned[p.Variant].Estimate - earned[p.Over].Estimate
+		if d := p.Difference; d.Estimate < 0 || math.Abs(d.Estimate-want) > 1e-9 || d.Low >= d.Estimate || d.High <= d.Estimate {
+			t.Errorf("%q earns %+v more than %q, want about %v", p.Variant, d, p.Over, want)
+		}
 	}
 	if r.Verdict.Rule != api.Ship || r.Verdict.Variant != "rival" || r.Ratio.Mismatch || len(r.Points) == 0 {
 		t.Errorf("the verdict is %+v, the ratio %+v, after %d points", r.Verdict, r.Ratio, len(r.Points))
@@ -605,14 +620,38 @@ func TestStopRule(t *testing.T) {
 			e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
 			put(t, e, "home", onTrial(fmt.Sprintf(`{"name":"x","worth":%v,"variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`, c.worth)))
 			s := newBoutique(t, e, c.sells...)
-			if r := s.report(); r.Verdict.Rule != api.KeepGoing {
-				t.Errorf("before the first decision the verdict is %+v", r.Verdict)
+			if r := s.report(); r.Verdict.Rule != api.KeepGoing || r.Counts != nil {
+				t.Errorf("before the first decision the verdict is %+v, counted from %v on", r.Verdict, r.Counts)
 			}
 			s.serve(500, 500)
 			if r := s.report(); r.Verdict.Rule != c.rule || r.Control != "shop" || (r.Verdict.Variant == "own") != (c.rule == api.Ship) {
 				t.Errorf("the verdict is %+v", r.Verdict)
 			}
 		})
+	}
+}
+
+// While no decision counts, the report says when the first ones will: when the last decision that may join their cohort has
+// expired. At that time they count.
+func TestFirstDecisionsCount(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", onTrial(`{"name":"x","variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`))
+	s := newBoutique(t, e, 0, 0)
+	s.serve(2, 2)
+	r := s.report()
+	length := int64(30*minute) / 16
+	want := (1e18+minute)/length*length + length + 30*minute // the first decision is made after a minute
+	if r.Decisions != 0 || r.Counts == nil || r.Counts.UnixNano() != want {
+		t.Fatalf("%d decisions count, the first at %v, want %v", r.Decisions, r.Counts, time.Unix(0, want).UTC())
+	}
+	s.now = want
+	s.expire()
+	if r := s.report(); r.Decisions == 0 || r.Counts != nil {
+		t.Errorf("when the first decisions count, %d do, and the first do at %v", r.Decisions, r.Counts)
+	}
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
+	if all, err := e.Experiments("home"); err != nil || all.Past[0].Counts != nil {
+		t.Errorf("an experiment that has ended counts decisions from %v on, %v", all.Past[0].Counts, err)
 	}
 }
 
@@ -858,8 +897,12 @@ func TestSumsOfAnExperiment(t *testing.T) {
 		}
 	}
 	for v, is := range s.report().Variants {
-		if lead := sums[v].Lead; is.Difference != nil && (is.Difference.Low > max(lead.Low(0.05/3/2), -2) || is.Difference.High < min(lead.High(0.05/3/2), 2)) {
-			t.Errorf("%s has the difference %+v, want one that holds together with two others", is.Name, is.Difference)
+		if is.Difference == nil {
+			continue
+		}
+		lead := sums.Pairs[variants.PairCount(v)] // above variant 0, the control
+		if is.Difference.Low > max(lead.Low(0.05/6/2), -2) || is.Difference.High < min(lead.High(0.05/6/2), 2) {
+			t.Errorf("%s has the difference %+v, want one that holds together with five others", is.Name, is.Difference)
 		}
 	}
 	for name, v := range names {
@@ -872,7 +915,7 @@ func TestSumsOfAnExperiment(t *testing.T) {
 				ss, nn = ss+c.x*c.x, nn+c.n*c.n
 			}
 		}
-		if q := sums[v].Sum; q.SS != ss || q.NN != nn {
+		if q := sums.Variants[v].Sum; q.SS != ss || q.NN != nn {
 			t.Errorf("%s has the sums of squares %v and %v, want %v and %v", name, q.SS, q.NN, ss, nn)
 		}
 	}

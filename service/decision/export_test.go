@@ -43,12 +43,12 @@ func DecodeAnswer(data []byte) error {
 	return err
 }
 
-// Evidence returns log M of the ratio of an experiment, the sums of its variants, and the variants of its buckets.
-func (e *Engine) Evidence(placement string) (log float64, sums []variants.Earned, table []uint8) {
+// Evidence returns log M of the ratio of an experiment, its sums, and the variants of its buckets.
+func (e *Engine) Evidence(placement string) (log float64, sums *variants.Results, table []uint8) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	x := e.state.placements[placement].experiment
-	return x.Ratio.Log, append([]variants.Earned{}, x.Results.Variants...), x.Table
+	return x.Ratio.Log, x.Results.Copy(), x.Table
 }
 
 var SlotIDs = slotIDs

@@ -51,6 +51,10 @@ func (v view) Sentence() string {
 	switch {
 	case v.Verdict.Rule == api.Ship:
 		return fmt.Sprintf("Ship “%s”.", v.Verdict.Variant)
+	case v.Verdict.Rule == api.KeepEither && v.Verdict.Variant != "":
+		return fmt.Sprintf("A tie, so keep “%s”.", v.Verdict.Variant)
+	case v.Verdict.Rule == api.KeepEither:
+		return fmt.Sprintf("A tie: keep “%s”.", strings.Join(v.Verdict.Tied, "” or “"))
 	case v.Ratio.Mismatch:
 		return "Stop, and find out why the shoppers are not divided as planned."
 	case v.Verdict.Rule == api.Stop:
@@ -63,13 +67,23 @@ func (v view) Sentence() string {
 func (v view) Advice() string {
 	switch {
 	case v.Verdict.Rule == api.Ship:
-		return "The whole interval of its difference is above zero, and that can be said at any time, without waiting for a planned end."
+		return "The whole interval of its difference is above what a change is worth. You may act on that at any time, without waiting for a planned end."
+	case v.Verdict.Rule == api.KeepEither:
+		return "You may stop now. If you go on, more decisions may still tell which one earns more."
 	case v.Ratio.Mismatch:
 		return "Something loses decisions of some variants: pages that fail, outcomes that are not reported, a cache. Until it is found the differences mean nothing."
 	case v.Verdict.Rule == api.Stop:
 		return "Even at best no other variant gains as much as a change is worth."
 	}
 	return "The differences may still be chance. More decisions make the intervals narrower: four times as many halve them."
+}
+
+// Made is the number of decisions of the variants, with those that do not count yet.
+func (v view) Made() (n uint64) {
+	for i := range v.Variants {
+		n += v.Variants[i].Asked
+	}
+	return n
 }
 
 // Gain is what a variant would have earned above the control in all decisions of the experiment.

@@ -29,6 +29,7 @@ func example() *api.ExperimentReport {
 			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Asked: 12400, Units: 4500, Group: api.Group{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
 		},
 		HeldOut: &api.VariantReport{Name: api.Holdout, Show: api.ShowBaseline, Share: 0.05, Units: 2340, Group: api.Group{Rounds: 6400, Purchases: 320, Revenue: 7000}, Mean: api.Interval{Low: 0.9, Estimate: 1.09, High: 1.3}},
+		Pairs:   []api.Pair{{Variant: "ours", Over: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Difference: api.Interval{Low: 0.004, Estimate: 0.2, High: 0.4}}},
 		Ratio:   api.Ratio{Units: 46840, P: 0.42},
 		Verdict: api.Verdict{Rule: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 a decision more than "shop"`},
 		Phases: []api.Phase{
@@ -81,12 +82,13 @@ func TestPage(t *testing.T) {
 	}
 	text := plain(page)
 	for _, want := range []string{
-		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 decisions count.`,
+		`Summer <sale>`, `Experiment on the placement “home”, 1 June 2026 to 16 June 2026, 09:30 UTC, still running. 123,456 of 123,600 decisions count.`,
 		`Ship “ours”. Verdict: ship. Because "ours" earns at least 0.021 a decision more than "shop".`,
 		`shopwhat the shop shows by itself45 %55,6002,780 1.11.04 to 1.17 –`,
 		`oursthe policy auto, the one of the placement45 %55,4003,100 1.251.18 to 1.32 +0.15+0.021 to +0.28`,
 		`the policy ts-mnl, which learns for this variant10 %12,456600 1.050.91 to 1.2 −0.05−0.29 to +0.19`,
 		`holdoutwhat the shop shows by itself, in no experiment5 % of all6,400`,
+		`ours over a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on+0.2+0.004 to +0.4`,
 		`With “ours” in all 123,456 decisions the shop would have earned +18,518 against “shop”: from +2,593 to +34,568.`,
 		`A change is worth making if it gains 0.01 a decision.`,
 		`Nothing speaks against it (p = 0.42`, `shop20,10042.75 %`, `holdout2,3405 %`,
@@ -114,16 +116,25 @@ func TestSentences(t *testing.T) {
 		"Keep going. Verdict: keep going. Because it is early.": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Rule: api.KeepGoing, Reason: "it is early"}
 		},
+		`A tie, so keep “ours”. Verdict: keep either. Because "ours" and "b" both earn more. You may stop now.`: func(r *api.ExperimentReport) {
+			r.Verdict = api.Verdict{Rule: api.KeepEither, Variant: "ours", Tied: []string{"b", "ours"}, Reason: `"ours" and "b" both earn more`}
+		},
+		"A tie: keep “b” or “c”. Verdict: keep either.": func(r *api.ExperimentReport) {
+			r.Verdict = api.Verdict{Rule: api.KeepEither, Tied: []string{"b", "c"}, Reason: "it is one"}
+		},
+		"0 of 123,600 decisions count; the first ones by 3 June 2026, 22:04 UTC.": func(r *api.ExperimentReport) {
+			r.Decisions, r.Counts = 0, new(time.Date(2026, 6, 3, 22, 4, 0, 0, time.UTC))
+		},
 		"Stop, and stay with “shop”. Verdict: stop.": func(r *api.ExperimentReport) { r.Verdict = api.Verdict{Rule: api.Stop, Reason: "no gain"} },
 		"Stop, and find out why the shoppers are not divided as planned.": func(r *api.ExperimentReport) {
 			r.Verdict, r.Ratio = api.Verdict{Rule: api.Stop, Reason: "x"}, api.Ratio{P: 1e-6, Mismatch: true}
 		},
-		"to 3 June 2026, 00:00 UTC. 123,456": func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
+		"to 3 June 2026, 00:00 UTC. 123,456 of 123,600": func(r *api.ExperimentReport) { r.Ended = new(time.Date(2026, 6, 3, 0, 0, 0, 0, time.UTC)) },
 		"All learners learn from all shoppers": func(r *api.ExperimentReport) {
 			r.Learn = api.LearnAll
 		},
 		"The picture begins with the second point in time.": func(r *api.ExperimentReport) { r.Points = r.Points[:1] },
-		"0 decisions count.": func(r *api.ExperimentReport) {
+		"0 of 0 decisions count.": func(r *api.ExperimentReport) {
 			*r = api.ExperimentReport{Name: "new", Control: "a", Variants: []api.VariantReport{{Name: "a", Show: api.ShowUniform}, {Name: "b", Show: api.ShowPolicy}}, Verdict: api.Verdict{Rule: api.KeepGoing}}
 		},
 	} {

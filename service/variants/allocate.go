@@ -6,7 +6,8 @@
 //	results.go     what the variants earn, and the differences, as confidence sequences
 //	ratio.go       whether the units are divided as they should be
 //	experiment.go  the state of an experiment: cohorts of decisions → results
-//	report.go      what it has found, and the stop rule
+//	report.go      what it has found
+//	verdict.go     the stop rule
 //	codec.go       the state in a snapshot
 package variants
 

@@ -17,10 +17,13 @@ func (r *Results) Numbers(n *state.Numbers) {
 	n.Floats(&r.All)
 	for v := range r.Variants {
 		e := &r.Variants[v]
-		confseq.Means(n, &e.Mean, &e.Lead)
+		confseq.Means(n, &e.Mean)
 		for _, q := range []*Squares{&e.Sum, &e.Part} {
 			n.Floats(&q.SS, &q.SN, &q.NN)
 		}
+	}
+	for k := range r.Pairs {
+		confseq.Means(n, &r.Pairs[k])
 	}
 }
 
@@ -29,7 +32,10 @@ func (b *Block) Numbers(n *state.Numbers) {
 	n.Floats(&b.Centre)
 	confseq.Blocks(n, &b.Mean)
 	for v := range b.Variants {
-		confseq.Blocks(n, &b.Variants[v].Mean, &b.Variants[v].Lead)
+		confseq.Blocks(n, &b.Variants[v])
+	}
+	for k := range b.Pairs {
+		confseq.Blocks(n, &b.Pairs[k])
 	}
 }
 

@@ -76,7 +76,7 @@ func newExperiment(entry uint64, time int64, design *api.Experiment, step int64)
 	n := len(design.Variants)
 	return &Experiment{
 		Routes: &Routes{Number: entry, Design: design}, begun: time, step: step,
-		Results: NewResults(n, Of(design, design.Control)), held: NewResults(1, 0),
+		Results: NewResults(n), held: NewResults(1),
 		groups: make([]api.Group, n+1), asked: make([]uint64, n+1), units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
 	}
 }
@@ -166,10 +166,10 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 	}
 	switch {
 	case class == len(e.shares):
-		s.held.Add(0, x, bound, []float64{1}, 0)
+		s.held.Add(0, x, bound, []float64{1})
 		e.held.Cluster(Bucket(o.Unit, 0), 0, x, s.held.Centre, []float64{1})
 	case made.shares[class] > 0:
-		s.block.Add(class, x, bound, made.shares, e.Results.Control)
+		s.block.Add(class, x, bound, made.shares)
 		bucket := Bucket(o.Unit, e.Number)
 		if int(e.Table[bucket]) != class {
 			bucket = -1

@@ -1,7 +1,7 @@
 package variants
 
 import (
-	"fmt"
+	"slices"
 	"time"
 
 	"vitrine/service/api"
@@ -21,9 +21,9 @@ func (e *Experiment) mean(class int) (i api.Interval) {
 	return api.Interval{Low: max(low, 0), Estimate: m.Average(), High: min(high, m.Bound)}
 }
 
-// difference returns what a variant earns a decision above the control. All differences share the error.
-func (e *Experiment) difference(v int) (i api.Interval, ok bool) {
-	low, estimate, high, ok := e.Results.Difference(v, experimentError/float64(len(e.shares)-1))
+// difference returns what variant v earns a decision above variant u. The differences of all pairs share the error.
+func (e *Experiment) difference(v, u int) (i api.Interval, ok bool) {
+	low, estimate, high, ok := e.Results.Difference(v, u, experimentError/float64(len(e.Results.Pairs)))
 	if !ok {
 		return i, false
 	}
@@ -34,20 +34,26 @@ func (e *Experiment) difference(v int) (i api.Interval, ok bool) {
 // point is the state at a time.
 func (e *Experiment) point(at int64) point {
 	p := point{time: at, decisions: e.Results.Mean.N}
+	control := Of(e.Design, e.Design.Control)
 	for v := range e.shares {
-		difference, _ := e.difference(v)
+		difference, _ := e.difference(v, control)
 		p.means, p.differences = append(p.means, e.mean(v)), append(p.differences, difference)
 	}
 	return p
 }
 
-// Report returns what the experiment has found. What the learners are and have learned is left out.
-func (e *Experiment) Report() *api.ExperimentReport {
+// Report returns what the experiment has found, for decisions with an attribution window. It leaves out what the learners
+// are and have learned.
+func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentReport {
 	d := e.Design
+	control := Of(d, d.Control)
 	r := &api.ExperimentReport{
 		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, Worth: d.Worth, Holdout: d.Holdout,
-		Decisions: e.Results.Mean.N, Phases: []api.Phase{}, Points: []api.ReportPoint{},
+		Decisions: e.Results.Mean.N, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
+	}
+	if r.Decisions == 0 && len(e.samples) > 0 {
+		r.Counts = new(timeOf((e.samples[0].number+1)*cohort + int64(window)))
 	}
 	for class := range e.groups {
 		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Asked: e.asked[class], Units: e.units[class], Group: e.groups[class], Share: d.Holdout}
@@ -60,10 +66,23 @@ func (e *Experiment) Report() *api.ExperimentReport {
 			continue
 		}
 		v.Share = e.shares[class]
-		if difference, ok := e.difference(class); ok {
+		if difference, ok := e.difference(class, control); ok {
 			v.Difference = &difference
 		}
 		r.Variants = append(r.Variants, v)
+	}
+	for v := range e.shares {
+		for u := range v {
+			difference, ok := e.difference(v, u)
+			switch {
+			case !ok || v == control || u == control:
+			case difference.Estimate < 0:
+				difference, _ = e.difference(u, v)
+				r.Pairs = append(r.Pairs, api.Pair{Variant: e.Name(u), Over: e.Name(v), Difference: difference})
+			default:
+				r.Pairs = append(r.Pairs, api.Pair{Variant: e.Name(v), Over: e.Name(u), Difference: difference})
+			}
+		}
 	}
 	for _, p := range e.phases {
 		r.Phases = append(r.Phases, api.Phase{Entry: p.entry, Time: timeOf(p.time), Shares: p.shares, Holdout: float64(p.holdout) / Buckets, Moved: float64(p.moved) / Buckets})
@@ -71,51 +90,9 @@ func (e *Experiment) Report() *api.ExperimentReport {
 	for _, p := range e.points {
 		r.Points = append(r.Points, api.ReportPoint{Time: timeOf(p.time), Decisions: p.decisions, Means: p.means, Differences: p.differences})
 	}
-	r.Verdict = verdict(r)
+	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
+	r.Verdict = verdict(r, own)
 	return r
-}
-
-// verdict is the stop rule:
-//
-//	stop        the units are not divided as the shares say
-//	stop        each variant that is not the control surely gains less than what is worth a change, or surely loses
-//	ship        a variant surely gains, the one with the largest estimate
-//	keep going  otherwise
-//
-// All intervals hold at all times at once, so the rule may be applied at any time, and as often as one likes.
-func verdict(r *api.ExperimentReport) api.Verdict {
-	if r.Ratio.Mismatch {
-		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("the units are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
-	}
-	var best, likely, top *api.VariantReport // that surely gains, with the largest estimate, and with the highest bound
-	waits := ""
-	for i := range r.Variants {
-		v := &r.Variants[i]
-		switch {
-		case v.Name == r.Control:
-		case v.Difference == nil:
-			waits = v.Name
-		default:
-			if top == nil || v.Difference.High > top.Difference.High {
-				top = v
-			}
-			if likely == nil || v.Difference.Estimate > likely.Difference.Estimate {
-				likely = v
-			}
-			if v.Difference.Low > 0 && (best == nil || v.Difference.Estimate > best.Difference.Estimate) {
-				best = v
-			}
-		}
-	}
-	switch {
-	case waits != "":
-		return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("%q cannot be compared with %q before both have decisions that count", waits, r.Control)}
-	case top.Difference.High < r.Worth:
-		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("no variant gains %.3g a decision over %q: the largest gain that is possible is %.3g, of %q", r.Worth, r.Control, top.Difference.High, top.Name)}
-	case best != nil:
-		return api.Verdict{Rule: api.Ship, Variant: best.Name, Gain: best.Difference.Estimate, Reason: fmt.Sprintf("%q earns at least %.3g a decision more than %q", best.Name, best.Difference.Low, r.Control)}
-	}
-	return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain is certain yet: %q earns between %.3g and %.3g a decision more than %q", likely.Name, likely.Difference.Low, likely.Difference.High, r.Control)}
 }
 
 func timeOf(t int64) time.Time { return time.Unix(0, t).UTC() }

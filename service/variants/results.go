@@ -8,14 +8,15 @@ import (
 
 // Results are what the variants of an experiment have earned.
 //
-// The difference of variant v and the control c is the mean of
+// The difference of variants v and u is the mean of
 //
-//	D = (x − m)(A_v/p_v − A_c/p_c)
+//	D = (x − m)(A_v/p_v − A_u/p_u)
 //
-// over the decisions of the experiment. x is the revenue, A_v says that the decision was of variant v, whose share
-// then was p_v, and m is the mean revenue before. The expectation of D given the past is the difference of the
+// over the decisions made while both had a share. x is the revenue, A_v says that the decision was of variant v, whose
+// share then was p_v, and m is the mean revenue before. The expectation of D given the past is the difference of the
 // two revenues that the decision would have had. So neither a change of the shares nor a drift of the revenues biases
-// its mean, and [confseq.Mean] gives its interval.
+// its mean, and [confseq.Mean] gives its interval. Every pair of variants keeps its own D, because a pair in which one
+// variant had no share for a while has fewer decisions than the others.
 //
 // That holds for units with one decision each. A unit that comes back stays in its variant, and then the D of its
 // decisions are not independent. V_n, the sum of their squares, is therefore at least the sum of squares by buckets,
@@ -25,32 +26,31 @@ import (
 // as in cluster-robust standard errors: with independent decisions both have the same expectation. The intervals are
 // then those of the same boundary with an estimated V. docs/experiments.md has their coverage in simulations.
 type Results struct {
-	Control  int
 	Mean     confseq.Mean // of all variants
 	Variants []Earned
-	Clusters []Cluster // of Buckets
-	All      float64   // Σ n² over clusters
+	Pairs    []confseq.Mean // D of each pair: see pairOf
+	Clusters []Cluster      // of Buckets
+	All      float64        // Σ n² over clusters
 }
 
 // Earned is what a variant has earned.
 type Earned struct {
 	Mean confseq.Mean
-	Lead confseq.Mean // D of this variant and the control
-	Sum  Squares      // of Σ x
-	Part Squares      // of Σ (x − m)/p
+	Sum  Squares // of Σ x
+	Part Squares // of Σ (x − m)/p
 }
 
 // Copy returns a copy.
 func (r *Results) Copy() *Results {
 	c := *r
-	c.Variants, c.Clusters = slices.Clone(r.Variants), slices.Clone(r.Clusters)
+	c.Variants, c.Pairs, c.Clusters = slices.Clone(r.Variants), slices.Clone(r.Pairs), slices.Clone(r.Clusters)
 	return &c
 }
 
 // Copy returns a copy.
 func (b *Block) Copy() *Block {
 	c := *b
-	c.Variants = slices.Clone(b.Variants)
+	c.Variants, c.Pairs = slices.Clone(b.Variants), slices.Clone(b.Pairs)
 	return &c
 }
 
@@ -64,50 +64,53 @@ type Cluster struct {
 	N, Sum, Part float64
 }
 
-// NewResults returns those of a number of variants without decisions.
-func NewResults(variants, control int) *Results {
-	return &Results{Control: control, Variants: make([]Earned, variants), Clusters: make([]Cluster, Buckets)}
+// NewResults returns the results of a number of variants without decisions.
+func NewResults(variants int) *Results {
+	return &Results{Variants: make([]Earned, variants), Pairs: make([]confseq.Mean, PairCount(variants)), Clusters: make([]Cluster, Buckets)}
 }
+
+// PairCount returns the number of pairs of variants.
+func PairCount(variants int) int { return variants * (variants - 1) / 2 }
+
+// pairOf returns the place of the pair u < v in a list of all pairs.
+func pairOf(u, v int) int { return PairCount(v) + u }
 
 // Block sums decisions that are taken together, so that their order does not matter.
 type Block struct {
 	Centre   float64 // m
 	Mean     confseq.Block
-	Variants []EarnedBlock
-}
-
-// EarnedBlock is the part of a block of a variant.
-type EarnedBlock struct {
-	Mean confseq.Block
-	Lead confseq.Block
+	Variants []confseq.Block
+	Pairs    []confseq.Block
 }
 
 // Begin returns a block of decisions that come after those that were taken.
 func (r *Results) Begin() *Block {
-	b := &Block{Mean: r.Mean.Begin(), Variants: make([]EarnedBlock, len(r.Variants))}
+	b := &Block{Mean: r.Mean.Begin(), Variants: make([]confseq.Block, len(r.Variants)), Pairs: make([]confseq.Block, len(r.Pairs))}
 	b.Centre = b.Mean.Centre
 	for v := range b.Variants {
-		b.Variants[v].Mean = r.Variants[v].Mean.Begin()
+		b.Variants[v] = r.Variants[v].Mean.Begin()
 	}
 	return b
 }
 
 // Add adds a decision of variant v with the revenue x ≤ bound. shares are those of the variants when it was made.
-func (b *Block) Add(v int, x, bound float64, shares []float64, control int) {
+func (b *Block) Add(v int, x, bound float64, shares []float64) {
 	b.Mean.Add(x, bound)
-	b.Variants[v].Mean.Add(x, bound)
-	for u := range b.Variants {
-		if u == control || shares[u] == 0 || shares[control] == 0 {
-			continue
+	b.Variants[v].Add(x, bound)
+	for other := range b.Variants {
+		for u := range other {
+			if shares[u] == 0 || shares[other] == 0 {
+				continue
+			}
+			lead := 0.0
+			switch v {
+			case other:
+				lead = (x - b.Centre) / shares[other]
+			case u:
+				lead = -(x - b.Centre) / shares[u]
+			}
+			b.Pairs[pairOf(u, other)].Add(lead, max(bound, b.Centre)/min(shares[u], shares[other]))
 		}
-		lead := 0.0
-		switch v {
-		case u:
-			lead = (x - b.Centre) / shares[u]
-		case control:
-			lead = -(x - b.Centre) / shares[control]
-		}
-		b.Variants[u].Lead.Add(lead, max(bound, b.Centre)/min(shares[u], shares[control]))
 	}
 }
 
@@ -149,8 +152,10 @@ func (r *Results) Move(before, after []uint8) {
 func (r *Results) Take(b *Block) {
 	r.Mean.Add(&b.Mean)
 	for v := range b.Variants {
-		r.Variants[v].Mean.Add(&b.Variants[v].Mean)
-		r.Variants[v].Lead.Add(&b.Variants[v].Lead)
+		r.Variants[v].Mean.Add(&b.Variants[v])
+	}
+	for k := range b.Pairs {
+		r.Pairs[k].Add(&b.Pairs[k])
 	}
 }
 
@@ -169,15 +174,22 @@ func (r *Results) Earns(v int, alpha float64) (low, high float64) {
 	return m.Interval(alpha)
 }
 
-// Difference returns the estimate and bounds of what variant v earns a decision above the control; ok is false before
-// there are decisions of both.
-func (r *Results) Difference(v int, alpha float64) (low, estimate, high float64, ok bool) {
-	m := r.Variants[v].Lead
-	if v == r.Control || m.N == 0 || r.Variants[v].Mean.N == 0 || r.Variants[r.Control].Mean.N == 0 {
+// Difference returns the estimate and bounds of what variant v earns a decision above variant u; ok is false before
+// there are decisions of both. The bounds are wrong at any time with a probability of at most alpha.
+func (r *Results) Difference(v, u int, alpha float64) (low, estimate, high float64, ok bool) {
+	if v < u {
+		low, estimate, high, ok = r.Difference(u, v, alpha)
+		return -high, -estimate, -low, ok
+	}
+	if v == u || r.Variants[v].Mean.N == 0 || r.Variants[u].Mean.N == 0 {
+		return 0, 0, 0, false
+	}
+	m := r.Pairs[pairOf(u, v)]
+	if m.N == 0 {
 		return 0, 0, 0, false
 	}
 	estimate = m.Average()
-	one, other := &r.Variants[v].Part, &r.Variants[r.Control].Part
+	one, other := &r.Variants[v].Part, &r.Variants[u].Part
 	m.Squares = max(m.Squares, one.SS+other.SS-float64(2*estimate*(one.SN-other.SN))+float64(float64(estimate*estimate)*r.All))
 	low, high = m.Interval(alpha)
 	return low, estimate, high, true

@@ -113,23 +113,29 @@ func TestResultsByHand(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(4, 4))
 	const control = 1
-	r := variants.NewResults(3, control)
+	r := variants.NewResults(3)
 	var all []decision
 	shares := []float64{0.5, 0.3, 0.2}
-	var lead confseq.Mean // of variant 0
+	var lead, last confseq.Mean // of variants 0 and 2
 	for block := range 20 {
-		if block == 10 {
+		switch block {
+		case 10:
 			shares = []float64{0.4, 0.4, 0.2}
+		case 15:
+			shares = []float64{0.6, 0.4, 0} // only the other pair goes on
 		}
 		b := r.Begin()
-		var own confseq.Block
+		var own, other confseq.Block
 		for range 30 {
 			v := rng.IntN(3)
+			if shares[v] == 0 {
+				v = 0
+			}
 			bucket := v*100 + rng.IntN(20)
 			d := decision{v, bucket, float64(bucket % 4), float64(bucket % 5), b.Centre, shares} // shoppers of a bucket are alike
 			d.bound = max(d.bound, d.x)
 			all = append(all, d)
-			b.Add(d.v, d.x, d.bound, shares, control)
+			b.Add(d.v, d.x, d.bound, shares)
 			r.Cluster(d.bucket, d.v, d.x, b.Centre, shares)
 			w := 0.0
 			switch v {
@@ -139,8 +145,19 @@ func TestResultsByHand(t *testing.T) {
 				w = -(d.x - b.Centre) / shares[control]
 			}
 			own.Add(w, max(d.bound, b.Centre)/min(shares[0], shares[control]))
+			if w = 0; shares[2] == 0 {
+				continue
+			}
+			switch v {
+			case 2:
+				w = (d.x - b.Centre) / shares[2]
+			case control:
+				w = -(d.x - b.Centre) / shares[control]
+			}
+			other.Add(w, max(d.bound, b.Centre)/min(shares[2], shares[control]))
 		}
 		lead.Add(&own)
+		last.Add(&other)
 		r.Take(b)
 	}
 	earned, n := 0.0, 0.0
@@ -179,11 +196,17 @@ func TestResultsByHand(t *testing.T) {
 		t.Errorf("the sum of squares by buckets is %v, and that of decisions %v", lead.Squares, alone)
 	}
 	wantLow, wantHigh := lead.Interval(0.05)
-	low, estimate, high, ok := r.Difference(0, 0.05)
+	low, estimate, high, ok := r.Difference(0, control, 0.05)
 	for _, c := range [][2]float64{{low, wantLow}, {estimate, lead.Average()}, {high, wantHigh}} {
 		if !ok || math.Abs(c[0]-c[1]) > 1e-9 {
 			t.Errorf("the difference is %v in [%v, %v], want %v in [%v, %v]", estimate, low, high, lead.Average(), wantLow, wantHigh)
 		}
+	}
+	if backLow, back, backHigh, ok := r.Difference(control, 0, 0.05); !ok || backLow != -high || back != -estimate || backHigh != -low {
+		t.Errorf("the other way round the difference is %v in [%v, %v]", back, backLow, backHigh)
+	}
+	if _, estimate, _, ok := r.Difference(2, control, 0.05); !ok || last.N != 450 || math.Abs(estimate-last.Average()) > 1e-12 {
+		t.Errorf("variant 2 differs by %v, want %v of the %d decisions while it had a share", estimate, last.Average(), last.N)
 	}
 	mean := r.Variants[2].Mean
 	mean.Squares = max(mean.Squares, around(mean.Average(), func(d decision) (float64, bool) { return d.x, d.v == 2 }))
@@ -191,19 +214,19 @@ func TestResultsByHand(t *testing.T) {
 	if low, high := r.Earns(2, 0.05); math.Abs(low-wantLow) > 1e-9 || math.Abs(high-wantHigh) > 1e-9 {
 		t.Errorf("variant 2 earns in [%v, %v], want [%v, %v]", low, high, wantLow, wantHigh)
 	}
-	if _, _, _, ok := r.Difference(control, 0.05); ok {
+	if _, _, _, ok := r.Difference(control, control, 0.05); ok {
 		t.Error("the control differs from itself")
 	}
 }
 
 // Without decisions of both there is no difference, and a bucket that moves begins again.
 func TestResultsWithoutDecisions(t *testing.T) {
-	r := variants.NewResults(2, 0)
+	r := variants.NewResults(2)
 	b := r.Begin()
-	b.Add(0, 1, 1, []float64{0.5, 0.5}, 0)
+	b.Add(0, 1, 1, []float64{0.5, 0.5})
 	r.Cluster(7, 0, 1, 0, []float64{0.5, 0.5})
 	r.Take(b)
-	if _, _, _, ok := r.Difference(1, 0.05); ok {
+	if _, _, _, ok := r.Difference(1, 0, 0.05); ok {
 		t.Error("a variant without decisions differs")
 	}
 	before, _ := variants.Allocate(nil, []int{variants.Buckets, 0})

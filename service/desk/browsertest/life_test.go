@@ -122,7 +122,7 @@ func TestExperiment(t *testing.T) {
 	s.sell(t, "window", "summer", 30, "a")
 	time.Sleep(400 * time.Millisecond) // more than a sixteenth of the window, which is a cohort; a decision after it closes it
 	s.sell(t, "window", "later", 1, "a")
-	b.wait(`/[1-9][0-9]* decisions count/.test(document.querySelector("main").innerText)`)
+	b.wait(`/[1-9][0-9]* of [0-9]+ decisions count/.test(document.querySelector("main").innerText)`)
 	b.reads("shop (control)")
 	b.reads("keep going")
 

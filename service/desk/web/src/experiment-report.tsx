@@ -32,15 +32,17 @@ export interface ExperimentReport {
   worth: number;
   holdout: number;
   decisions: number;
+  counts?: string;
   variants: Variant[];
+  pairs: { variant: string; over: string; difference: Interval }[];
   held_out?: Variant;
   phases: { time: string; shares: number[]; holdout: number; moved: number }[];
   ratio: { units: number; p: number; mismatch: boolean };
   points: { time: string; decisions: number; means: Interval[]; differences: Interval[] }[];
-  verdict: { rule: "ship" | "stop" | "keep going"; variant?: string; reason: string };
+  verdict: { rule: "ship" | "keep either" | "stop" | "keep going"; variant?: string; reason: string };
 }
 
-const level = { ship: "good", stop: "bad", "keep going": "warning" };
+const level = { ship: "good", "keep either": "good", stop: "bad", "keep going": "warning" };
 const digits = { maximumSignificantDigits: 4 };
 const signed = { ...digits, signDisplay: "exceptZero" } as const;
 
@@ -60,8 +62,8 @@ export function Report(props: { of: ExperimentReport }) {
   const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : v.learner?.learned === undefined ? "–" : count(v.learner.learned) + (v.learner.lag ? `, ${count(v.learner.lag)} behind` : ""));
   return (
     <>
-      <p class="row"><span class={`badge ${level[r.verdict.rule]}`}>{r.verdict.rule}{r.verdict.variant ? ` ${r.verdict.variant}` : ""}</span> <span>{r.verdict.reason}.</span></p>
-      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} decisions count, of {count(r.variants.reduce((n, v) => n + v.asked, 0))} made. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}</p>
+      <p class="row"><span class={`badge ${level[r.verdict.rule]}`}>{r.verdict.rule === "keep either" && r.verdict.variant ? "tie: keep" : r.verdict.rule}{r.verdict.variant ? ` ${r.verdict.variant}` : ""}</span> <span>{r.verdict.reason}.</span></p>
+      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} decisions count{r.counts ? `; the first ones by ${moment(r.counts)}` : ""}. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}</p>
       <Table
         caption={`Variants of ${r.name}`}
         rows={rows}
@@ -77,6 +79,17 @@ export function Report(props: { of: ExperimentReport }) {
         ]}
       />
       <p class="quiet">The difference weighs each decision by the share of its variant, so after few decisions, or if shares have changed, it is not that of the two means.</p>
+      {r.pairs.length > 0 ? (
+        <Table
+          caption={`Which variant of ${r.name} is the best`}
+          rows={r.pairs}
+          empty="There are no pairs."
+          columns={[
+            { title: "Variants", cell: (p) => `${p.variant} over ${p.over}`, text: true },
+            { title: "Difference a decision", cell: (p) => <>{number(p.difference.estimate, signed)}<br /><small class="nowrap">{range(p.difference, signed)}</small></> },
+          ]}
+        />
+      ) : null}
       {r.points.length > 1 ? <Charts of={r} /> : <p class="empty">The charts begin with the second point in time: the first decisions count once their attribution window is over.</p>}
       <h3>Are the shoppers divided as planned?</h3>
       <p><span class={r.ratio.mismatch ? "bad" : "good"}>{r.ratio.mismatch ? "No: do not trust the differences, and find the cause first." : "Nothing speaks against it."}</span> p = {number(r.ratio.p, { maximumSignificantDigits: 2 })}, from {count(r.ratio.units)} shoppers: {rows.map((v) => `${v.name} ${count(v.units)}`).join(", ")}.</p>
