@@ -83,16 +83,18 @@ func (r *request) check(c *setup.Config, index map[string]int) error {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// sum returns the SHA-256 of the request's contents, which does not depend on its encoding.
+// sum returns the SHA-256 of all that the request says: requests that differ in a field differ in it. It does not depend on the
+// encoding.
 func (r *request) sum() [32]byte {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	b := (*buf)[:0]
 	b = appendString(b, r.Decision)
-	b = binary.AppendUvarint(b, uint64(len(r.Items)))
+	b = appendLength(b, len(r.Items), r.Items == nil)
 	for i := range r.Items {
 		b = appendString(b, r.Items[i].ID)
 		b = appendValues(b, r.items[i].Features)
+		b = appendOptional(b, r.Items[i].Space)
 	}
 	b = appendValues(b, r.user)
 	b = binary.AppendUvarint(b, uint64(len(r.revenue)))
@@ -102,46 +104,27 @@ func (r *request) sum() [32]byte {
 	b = binary.AppendUvarint(b, uint64(r.Size))
 	b = appendStrings(b, r.Include)
 	b = appendStrings(b, r.Exclude)
-	b = binary.AppendUvarint(b, uint64(len(r.AtMost)))
+	b = appendLength(b, len(r.AtMost), r.AtMost == nil)
 	for _, l := range r.AtMost {
 		b = appendStrings(b, l.Items)
 		b = appendString(b, l.Feature)
+		b = appendString(b, l.Attribute)
+		b = appendString(b, l.Group)
 		b = binary.AppendUvarint(b, uint64(l.Most))
 	}
+	b = appendOptional(b, r.Capacity)
+	b = appendLength(b, len(r.Slots), r.Slots == nil)
+	for _, s := range r.Slots {
+		b = appendString(b, s.ID)
+		b = appendStrings(b, s.Exclude)
+	}
 	b = appendStrings(b, r.Baseline)
-	if r.Slots != nil || r.Defer || r.note != "" { // sums of requests without these fields stay the same
-		b = appendFlag(b, r.Defer)
-		b = appendString(b, r.note)
-		b = appendFlag(b, r.Slots != nil)
-		b = binary.AppendUvarint(b, uint64(len(r.Slots)))
-		for _, s := range r.Slots {
-			b = appendStrings(b, s.Exclude)
-		}
-	}
-	if r.asksCatalogue() && (r.Candidates != nil || r.Filter != "" || r.Strict) { // 2 is no flag
-		b = append(b, 2)
-		b = appendFlag(b, r.Candidates != nil)
-		b = appendStrings(b, r.Candidates)
-		b = appendString(b, r.Filter)
-		b = appendFlag(b, r.Strict)
-	}
-	if r.Unit != "" {
-		b = appendString(append(b, 3), r.Unit)
-	}
-	for i, l := range r.AtMost {
-		if l.Attribute != "" || l.Group != "" {
-			b = binary.AppendUvarint(append(b, 4), uint64(i))
-			b = appendString(appendString(b, l.Attribute), l.Group)
-		}
-	}
-	if r.Capacity != nil {
-		b = appendFloat(append(b, 5), *r.Capacity)
-	}
-	for i := range r.Items {
-		if v := r.Items[i].Space; v != nil {
-			b = appendFloat(binary.AppendUvarint(append(b, 6), uint64(i)), *v)
-		}
-	}
+	b = appendString(b, r.Unit)
+	b = appendFlag(b, r.Defer)
+	b = appendStrings(b, r.Candidates)
+	b = appendString(b, r.Filter)
+	b = appendFlag(b, r.Strict)
+	b = appendFlag(b, r.Payload)
 	*buf = b
 	return sha256.Sum256(b)
 }
@@ -157,12 +140,27 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
+// appendLength appends the length of a list, one more than it is: a list that is left out is not an empty one.
+func appendLength(b []byte, n int, isMissing bool) []byte {
+	if isMissing {
+		return append(b, 0)
+	}
+	return binary.AppendUvarint(b, uint64(n)+1)
+}
+
 func appendStrings(b []byte, v []string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(v)))
+	b = appendLength(b, len(v), v == nil)
 	for _, s := range v {
 		b = appendString(b, s)
 	}
 	return b
+}
+
+func appendOptional(b []byte, v *float64) []byte {
+	if v == nil {
+		return append(b, 0)
+	}
+	return appendFloat(append(b, 1), *v)
 }
 
 func appendFloat(b []byte, v float64) []byte {
