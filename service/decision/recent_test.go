@@ -69,3 +69,46 @@ func TestRecent(t *testing.T) {
 		t.Errorf("a decision of another placement: %+v", x)
 	}
 }
+
+// The rows of a deleted placement's decision are not those of its twin: the decision of the same id, number and page in a placement
+// that was put again under the name, or in another placement.
+func TestRowsOfADeletedTwin(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	ask := func(name string, n int, x float64) {
+		t.Helper()
+		put(t, e, name, shop)
+		r := stock("one", n)
+		r.Size, r.Include = 1, []string{itemID(0)}
+		for i := range r.Items {
+			r.Items[i].Features[0].Number = x
+		}
+		decide(t, e, name, r)
+	}
+	check := func(name string, n int) {
+		t.Helper()
+		why, err := e.Explain(t.Context(), name, "one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		item := why.Items[0]
+		if why.Candidates != n || why.Known != n || item.ID != itemID(0) || len(why.Unknown) > 0 {
+			t.Errorf("%s: %d candidates, %d known, the first %q, unknown %q, want %d", name, why.Candidates, why.Known, item.ID, why.Unknown, n)
+		}
+	}
+	var others []string
+	for i := range 20 { // some of them share what "home" is kept in
+		others = append(others, fmt.Sprint("other-", i))
+		ask(others[i], 2+i%3, float64(i))
+	}
+	ask("home", 5, 0.1)
+	check("home", 5)
+	is(t, "delete", e.Delete(t.Context(), "home", nil, 0), nil)
+	for i, name := range others {
+		check(name, 2+i%3)
+	}
+	ask("home", 3, 0.2)
+	check("home", 3)
+	for i, name := range others {
+		check(name, 2+i%3)
+	}
+}
