@@ -114,28 +114,38 @@ func (o *epsGreedy) share(n int) float64 {
 // and 0 if the first part has no closed form: of sets of a family that cannot be sampled
 // uniformly.
 func (o *epsGreedy) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
-	epsilon := o.share(x.NumItems())
-	explore := rng.Float64() < epsilon
+	explore := rng.Float64() < o.share(x.NumItems())
 	offer := o.best.Offer(x, rng)
-	greedy := 1 - epsilon // where the set is the greedy one
+	greedy := true
 	if explore {
 		drawn := assortments.Get().(*vitrine.Assortment)
 		defer assortments.Put(drawn)
 		*drawn = o.explorer.draw(*drawn, x, rng)
-		if !slices.Equal(*drawn, offer.Assortment) {
-			greedy = 0
-		}
+		greedy = slices.Equal(*drawn, offer.Assortment)
 		offer.Assortment = append(offer.Assortment[:0], *drawn...)
 		if _, ok := o.best.(*placed); ok {
 			offer.Order = slices.Clone([]int(offer.Assortment))
 			rng.Shuffle(len(offer.Order), func(a, b int) { offer.Order[a], offer.Order[b] = offer.Order[b], offer.Order[a] })
 		}
 	}
-	explored, known := o.explorer.probability(x, offer.Assortment, rng)
-	if !known && epsilon > 0 {
-		offer.Propensity = 0
-	} else {
-		offer.Propensity = float64(epsilon*explored) + greedy
-	}
+	offer.Propensity = o.mixture(x, offer.Assortment, greedy)
 	return offer
+}
+
+// Propensity returns the probability that Offer shows s, 0 if it has no closed form.
+func (o *epsGreedy) Propensity(x *vitrine.Context, s vitrine.Assortment) float64 {
+	return o.mixture(x, s, slices.Equal(s, o.best.Offer(x, nil).Assortment))
+}
+
+// mixture returns the propensity of s. greedy says whether s is the greedy assortment.
+func (o *epsGreedy) mixture(x *vitrine.Context, s vitrine.Assortment, greedy bool) (p float64) {
+	epsilon := o.share(x.NumItems())
+	explored, known := o.explorer.probability(x, s)
+	if !known && epsilon > 0 {
+		return 0
+	}
+	if greedy {
+		p = 1 - epsilon
+	}
+	return float64(epsilon*explored) + p
 }

@@ -15,8 +15,8 @@ type explorer interface {
 	draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment
 
 	// probability returns the probability with which draw returns s. It is false if that has
-	// no closed form. It may draw from rng.
-	probability(x *vitrine.Context, s vitrine.Assortment, rng *rand.Rand) (float64, bool)
+	// no closed form, or underflows.
+	probability(x *vitrine.Context, s vitrine.Assortment) (float64, bool)
 }
 
 // items explores item by item (Zhang and Luo 2024, Equation 4): it draws one of the n items
@@ -44,7 +44,7 @@ func (e items) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) 
 	return assortment.Smallest(dst, family, i, n)
 }
 
-func (e items) probability(x *vitrine.Context, s vitrine.Assortment, _ *rand.Rand) (float64, bool) {
+func (e items) probability(x *vitrine.Context, s vitrine.Assortment) (float64, bool) {
 	family, n := e.p.Family(x), x.NumItems()
 	hits := 0
 	smallest := assortments.Get().(*vitrine.Assortment)
@@ -95,19 +95,17 @@ func nth(never []bool, k int) int {
 // sets explores by assortments, S ~ Unif(𝒮 \ {∅}), as Phase I of ONL-MNL does.
 type sets struct{ uniform }
 
-// probability is 1/|𝒮 \ {∅}| where the family can be sampled uniformly. ∅ is drawn only where
-// it is the family's only set.
-func (e sets) probability(x *vitrine.Context, s vitrine.Assortment, rng *rand.Rand) (float64, bool) {
+// probability is 1/|𝒮 \ {∅}| if the family can be sampled uniformly. ∅ is drawn only if it is the
+// family's only set.
+func (e sets) probability(x *vitrine.Context, s vitrine.Assortment) (float64, bool) {
 	family, ok := e.p.Family(x).(assortment.Sampler)
 	if !ok {
 		return 0, false
 	}
-	if t, ok := family.(*assortment.Transversal); ok && !t.Uniform() {
-		return 0, false
-	}
 	n := x.NumItems()
-	if len(s) == 0 && len(family.Sample(nil, n, rng)) > 0 {
-		return 0, true
+	p := family.Propensity(n)
+	if len(s) == 0 && numShown(assortment.NeverShown(family, n), n) > 0 {
+		return 0, p > 0
 	}
-	return family.Propensity(n), true
+	return p, p > 0
 }

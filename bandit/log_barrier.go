@@ -139,6 +139,22 @@ func (o *logBarrier) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	panic("bandit: a distribution on no sets")
 }
 
+// Propensity returns the probability that Offer shows s.
+func (o *logBarrier) Propensity(x *vitrine.Context, s vitrine.Assortment) float64 {
+	w := barriers.Get().(*barrierScratch)
+	defer barriers.Put(w)
+	q := o.distribution(w, x)
+	if q == nil && slices.Equal(s, o.greedy.Offer(x, nil).Assortment) {
+		return 1
+	}
+	for k, p := range q {
+		if slices.Equal(w.sets.At(k), s) {
+			return p
+		}
+	}
+	return 0
+}
+
 // distribution returns q, nil if the family is not enumerated or has no
 // nonempty set.
 func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float64 {

@@ -59,6 +59,12 @@ func (u uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
+// Propensity returns the probability that Offer shows s, 0 if it has no closed form.
+func (u uniform) Propensity(x *vitrine.Context, s vitrine.Assortment) float64 {
+	p, _ := sets{u}.probability(x, s)
+	return p
+}
+
 // draw returns the set of an offer, in dst's storage if it suffices.
 func (u uniform) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {
 	family, n := u.p.Family(x), x.NumItems()

@@ -348,7 +348,7 @@ func TestSupportInWords(t *testing.T) {
 			for t := range rounds {
 				rounds[t].Propensity, rounds[t].Law = 1/15.0, nil
 			}
-		}, []string{"has propensities of pages but not how"}, []string{"dr-pi", "pi", "items"}},
+		}, []string{"has the propensities of 100.0 % of pages but not how"}, []string{"dr-pi", "pi", "items"}},
 		"a wrong law": {1, func(rounds []offpolicy.Round) {
 			for t := range rounds {
 				rounds[t].Law = offpolicy.EpsilonPages(0.2, 6, 2, vitrine.Assortment{0, 1})

@@ -40,7 +40,7 @@ func (s *Support) Words() []string {
 	case s.KnownLaw == 0 && s.KnownPropensity == 0:
 		say("The log does not say how pages were drawn: only the direct method has a number, and nothing checks its model.")
 	case s.KnownLaw == 0:
-		say("The log has propensities of pages but not how pages were drawn, so item weights are unknown.")
+		say("The log has the propensities of %s of pages but not how pages were drawn, so item weights are unknown.", percent(s.KnownPropensity))
 	case s.KnownLaw < s.Rounds:
 		say("The log says how pages were drawn in %s of rounds; in the others the model is trusted.", percent(s.KnownLaw))
 	default:

@@ -151,7 +151,8 @@ func (b battery) offersAreFeasible(t *testing.T) {
 		done = at
 		for _, n := range []int{0, 1, b.size - 1, b.size, b.size + 1, 30} {
 			rng := rngAt(3, uint64(at), uint64(n))
-			offer := l.Policy().Offer(b.context(n, rng), rng)
+			x, policy := b.context(n, rng), l.Policy()
+			offer := policy.Offer(x, rng)
 			if err := offer.Assortment.Check(n); err != nil {
 				t.Fatalf("after %d rounds, N = %d: %v", at, n, err)
 			}
@@ -160,6 +161,13 @@ func (b battery) offersAreFeasible(t *testing.T) {
 			}
 			if !(offer.Propensity >= 0 && offer.Propensity <= 1) {
 				t.Fatalf("after %d rounds, N = %d: propensity %v", at, n, offer.Propensity)
+			}
+			if known, ok := policy.(interface {
+				Propensity(x *vitrine.Context, s vitrine.Assortment) float64
+			}); ok {
+				if p := known.Propensity(x, offer.Assortment); math.Abs(p-offer.Propensity) > 1e-12 {
+					t.Fatalf("after %d rounds, N = %d: the policy gives its offer the propensity %v, and says %v of the same set", at, n, offer.Propensity, p)
+				}
 			}
 		}
 	}

@@ -23,9 +23,15 @@ const shelf = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":
 // exploredLog makes the log of a shop in a directory.
 func exploredLog(t *testing.T, dir, explore string, share float64, rounds int) {
 	t.Helper()
+	playedLog(t, dir, fmt.Sprintf(shelf, explore, share), rounds)
+}
+
+// playedLog makes the log of a placement of that shop with the given configuration.
+func playedLog(t *testing.T, dir, config string, rounds int) {
+	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 2))
 	err := withEngine(dir, func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
-		if _, err := e.Put(ctx, "home", fmt.Appendf(nil, shelf, explore, share), 1); err != nil {
+		if _, err := e.Put(ctx, "home", []byte(config), 1); err != nil {
 			return err
 		}
 		for k := range rounds {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 )
@@ -160,6 +162,45 @@ func TestExportsAreImports(t *testing.T) {
 		strip := func(s string) string { return law.ReplaceAllString(shown.FindString(s), "") }
 		if strip(line) != strip(want[id]) {
 			t.Fatalf("decision %s\n got %s\nwant %s", id, strip(line), strip(want[id]))
+		}
+	}
+}
+
+// An export says which share of the decisions has no propensity. That share does not depend on the pages: in particular,
+// formats with propensities of items do not keep only the pages that have one item.
+func TestExportsOfRandomPolicies(t *testing.T) {
+	const rounds = 60
+	t.Chdir(t.TempDir())
+	for policy, c := range map[string]struct{ record, jsonl, dsjson string }{
+		"uniform":        {"shown", "", "59 of 60 decisions (98.3 %) are left out: they have no propensities of items"},
+		"eps-greedy-mnl": {"all", "", ""},
+		"auto":           {"all", "60 of 60 decisions (100 %) have no propensity", ""},
+	} {
+		config := strings.Replace(strings.Replace(fmt.Sprintf(shelf, "sets", 0.5), "ucb-mnl", policy, 1), `"mode"`, `"record":"`+c.record+`","mode"`, 1)
+		playedLog(t, policy, config, rounds)
+		exported, errs, code := vitrineRun(t, "export", policy)
+		if code != 0 || c.jsonl == "" && errs != "" || !strings.Contains(errs, c.jsonl) {
+			t.Errorf("%s: exit code %d, %q, want %q", policy, code, errs, c.jsonl)
+		}
+		none := 0
+		if c.jsonl != "" {
+			none = rounds
+		}
+		if n := strings.Count(exported, `"propensity":null`); n != none {
+			t.Errorf("%s: %d decisions without a propensity, want %d", policy, n, none)
+		}
+		_, errs, _ = vitrineRun(t, "export", policy, "--format", "dsjson")
+		if !strings.Contains(errs, c.dsjson) || c.dsjson == "" && strings.Contains(errs, "no propensities") {
+			t.Errorf("%s: %q, want %q", policy, errs, c.dsjson)
+		}
+		if c.record == "all" { // and import takes both the propensity and the law
+			write(t, policy+".json", config)
+			write(t, policy+".jsonl", exported)
+			want := decisionsOf(t, policy)
+			run1(t, "import", policy+".jsonl", "--placement", "home", "--create", policy+".json", "--to", policy+" again")
+			if diff := cmp.Diff(want, decisionsOf(t, policy+" again")); diff != "" {
+				t.Errorf("%s: imported otherwise (-exported +imported):\n%s", policy, diff)
+			}
 		}
 	}
 }

@@ -252,12 +252,15 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	shown := own.Assortment
 	switch {
 	case to.show == api.ShowUniform:
-		shown = d.explore(o, own, x, v.config, 1)
+		shown, err = d.explore(o, asked, own, x, v.config, 1)
 	case (v.config.Mode == api.Shadow || to.show == api.ShowBaseline || to.worker == nil && v.fallback == api.FallbackBaseline) && !(r.trial && r.Baseline == nil):
 		shown, o.Propensity, o.Mode = baseline, 0, offer.ByBaseline
 		d.estimates.Shadowed = true
 	case v.config.Mode == api.Explore:
-		shown = d.explore(o, own, x, v.config, *v.config.ExploreShare)
+		shown, err = d.explore(o, asked, own, x, v.config, *v.config.ExploreShare)
+	}
+	if err != nil {
+		return nil, err
 	}
 	ordered := o.Mode == offer.ByBaseline
 	if o.Mode == offer.ByPolicy && own.Order != nil && !hasSlots {
@@ -279,19 +282,30 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 }
 
 // explore returns what is shown in the mode "explore", and stores its propensity in o and its law in d.estimates.
-func (d *decider) explore(o *eventlog.Offered, own vitrine.Offer, x *vitrine.Context, c *setup.Config, share float64) vitrine.Assortment {
-	draw := offer.ExploreSets
-	if c.Explore == api.BySlots {
-		draw = offer.ExploreSlots
+func (d *decider) explore(o *eventlog.Offered, pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, c *setup.Config, share float64) (vitrine.Assortment, error) {
+	var e offer.Explored
+	rng := d.coin.Numbered(c.Seed, d.estimates.Number, stream.Exploration)
+	err, _ := safely(func() error {
+		if c.Explore == api.BySlots {
+			e = offer.ExploreSlots(own, x, share, rng)
+		} else {
+			e = offer.ExploreSets(pi, own, x, share, rng)
+		}
+		if !(e.Propensity >= 0 && e.Propensity <= 1) {
+			return fmt.Errorf("the propensity of %v is %v", e.Shown, e.Propensity)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
 	}
-	e := draw(own, x, share, d.coin.Numbered(c.Seed, d.estimates.Number, stream.Exploration))
 	if o.Propensity = e.Propensity; e.ByChance {
 		o.Mode = offer.ByChance
 	}
 	if c.Record == "all" { // the law is that of positions among all items
 		d.estimates.Law = e.Law
 	}
-	return e.Shown
+	return e.Shown, nil
 }
 
 // unseenError are values that have to be in the log before the decision.

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"vitrine"
+	"vitrine/internal/policy"
 	"vitrine/offpolicy"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -134,6 +137,84 @@ func TestLogHasTheLaw(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The decisions of the mode "explore" with a propensity are no biased sample. Over the sets that may be shown, the weights 1/μ have
+// the mean 1, for every policy, before it has learned and later; or no decision has a propensity, whatever its set.
+func TestExploreWeights(t *testing.T) {
+	const n, share, rounds = 4, 0.4, 400
+	sets := 4.0 + 6
+	known := map[string]bool{}
+	for _, name := range policy.Names() {
+		if p, _ := policy.Named(name); p.Learner.Unfit != "" {
+			continue
+		}
+		for _, explore := range []string{"sets", "slots"} {
+			store := new(memlog.Store)
+			e := opened(t, decision.Options{Store: store})
+			put(t, e, "home", fmt.Sprintf(`{"max_size":2,"max_items":10,"features":[{"name":"x","kind":"number"}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":%v}`,
+				name, explore, share))
+			for _, phase := range []string{"first", "later"} {
+				var weights []float64
+				missing := 0
+				for i := range rounds {
+					a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint(phase, i), n), 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					page := float64(len(a.Shown))
+					switch {
+					case a.Propensity == 0:
+						missing++
+					case explore == "sets":
+						weights = append(weights, 1/(a.Propensity*sets))
+					default: // the policy's page, and those with one item swapped
+						weights = append(weights, 1/(a.Propensity*(1+page*(n-page))))
+					}
+				}
+				what := fmt.Sprintf("%s, %s, %s", name, explore, phase)
+				if missing > 0 && len(weights) > 0 {
+					t.Errorf("%s: %d decisions have a propensity, and %d have none", what, len(weights), missing)
+				}
+				if len(weights) > 0 {
+					known[name+" "+explore] = true
+					mean, sd := stat.MeanStdDev(weights, nil)
+					if math.Abs(mean-1) > 4*sd/math.Sqrt(float64(len(weights)))+1e-9 {
+						t.Errorf("%s: the mean of 1/μ is %.3f ± %.3f, want 1", what, mean, sd/math.Sqrt(float64(len(weights))))
+					}
+				}
+				for i := range 60 {
+					choice := ""
+					if a, err := e.Decision(t.Context(), "home", fmt.Sprint(phase, i)); err == nil && i%3 > 0 {
+						choice = a.Answer.Shown[0]
+					}
+					if err := e.Outcome(t.Context(), "home", fmt.Sprint(phase, i), choice, 0); err != nil {
+						t.Fatal(err)
+					}
+				}
+				wait(t, e)
+			}
+		}
+	}
+	for _, random := range []string{"uniform", "eps-greedy-mnl", "log-barrier-mnl"} {
+		if !known[random+" sets"] {
+			t.Errorf("%s has a law in closed form, and its decisions have no propensity", random)
+		}
+	}
+	if !known["ucb-mnl slots"] {
+		t.Error("a certain policy that explores by slots has no propensities")
+	}
+}
+
+// A random policy that cannot swap an item of its page has no propensity either: then only such pages would have one.
+func TestSlotsWithoutSwaps(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"},"mode":"explore","explore":"slots"}`)
+	for range 50 {
+		if a, err := e.Decide(t.Context(), "home", stock("", 2), 0); err != nil || a.Propensity != 0 {
+			t.Fatalf("%v has the propensity %v, %v", a.Shown, a.Propensity, err)
+		}
 	}
 }
 

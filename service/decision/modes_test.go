@@ -47,33 +47,66 @@ func TestExplorePropensity(t *testing.T) {
 	}
 }
 
-// The propensity of random policies is that of the mixture where it is known.
+// knowing knows the probability of all its sets.
+type knowing struct {
+	*always
+	law map[string]float64
+}
+
+func (l knowing) Policy() vitrine.Policy { return l }
+
+func (l knowing) Propensity(_ *vitrine.Context, s vitrine.Assortment) float64 {
+	return l.law[fmt.Sprint(s)]
+}
+
+// The propensity of a random policy's set is that of the mixture if the policy can evaluate its law, also at a set that the
+// policy did not draw. Otherwise no set has one.
 func TestExplorePropensityOfRandomPolicies(t *testing.T) {
-	for own, want := range map[float64][2]float64{
-		0.5: {0.5*0.1 + 0.5*0.5, 0}, // the set that the policy drew; another
-		0:   {0, 0},
+	for _, c := range []struct {
+		own   float64
+		law   map[string]float64 // nil: the policy knows only the propensity of the set that it drew
+		first float64            // the propensity of the set of the first item
+		other float64            // and of another set
+	}{
+		{0.5, nil, 0, 0},
+		{0.5, map[string]float64{"[0]": 0.5, "[1]": 0.3, "[2]": 0.3, "[3]": 0.3}, 0.5*0.1 + 0.5*0.5, 0.5*0.1 + 0.5*0.3},
+		{0, map[string]float64{"[0]": 0.5}, 0, 0}, // for this request there is no closed form
+		{1, nil, 0.5*0.1 + 0.5*1, 0.5 * 0.1},
 	} {
 		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
-			return &always{offer: func(*vitrine.Context) vitrine.Offer {
-				return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: own}
-			}}, nil
+			a := &always{offer: func(*vitrine.Context) vitrine.Offer {
+				return vitrine.Offer{Assortment: vitrine.Assortment{0}, Propensity: c.own}
+			}}
+			if c.law == nil {
+				return a, nil
+			}
+			return knowing{a, c.law}, nil
 		}})
 		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.5}`)
+		seen := 0
 		for range 50 {
 			a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			k := 1
-			if slices.Equal(a.Shown, []string{"sku0"}) {
-				k = 0
+			want := c.other
+			switch {
+			case slices.Equal(a.Shown, []string{"sku0"}):
+				want = c.first
+			case len(a.Shown) == 2:
+				continue
+			default:
+				seen++
 			}
-			if math.Abs(a.Propensity-want[k]) > 1e-12 {
-				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.Shown, own)
+			if math.Abs(a.Propensity-want) > 1e-12 {
+				t.Errorf("propensity %v of %v, want %v where the policy's is %v", a.Propensity, a.Shown, want, c.own)
 			}
 			if a.Probability != nil {
 				t.Error("probabilities without an estimate")
 			}
+		}
+		if seen == 0 {
+			t.Error("no other set was drawn")
 		}
 	}
 }

@@ -18,9 +18,18 @@ import (
 func (log *Log) Export(ctx context.Context, w io.Writer, which Decisions) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := jsontext.NewEncoder(buffered, jsontext.AllowInvalidUTF8(true))
-	_, err := log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error { return writeLine(out, o, end) })
+	all, unknown := 0, 0
+	_, err := log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
+		if all++; o.Propensity == 0 {
+			unknown++
+		}
+		return writeLine(out, o, end)
+	})
 	if flushed := buffered.Flush(); err == nil {
 		err = flushed
+	}
+	if err == nil {
+		log.warnUnknown(unknown, all)
 	}
 	return err
 }

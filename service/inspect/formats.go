@@ -51,11 +51,15 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 	}
 	out := parquet.NewGenericWriter[map[string]any](w, parquet.NewSchema("decisions", schema), parquet.Compression(&parquet.Zstd))
 	width := c.Schema().Width()
-	skipped := 0
+	all, skipped, unknown := 0, 0, 0
 	_, err = log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
+		all++
 		if o.Width != width || !o.named() {
 			skipped++
 			return nil
+		}
+		if o.Propensity == 0 {
+			unknown++
 		}
 		_, err := out.Write(tableRows(o, end))
 		return err
@@ -63,14 +67,27 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 	if err = errors.Join(err, out.Close()); err != nil {
 		return err
 	}
-	log.warnSkipped(skipped, "have the features of another configuration")
+	log.warnSkipped(skipped, all, "have the features of another configuration")
+	log.warnUnknown(unknown, all)
 	return nil
 }
 
-func (log *Log) warnSkipped(n int, why string) {
+// warnSkipped says which share of all decisions an export leaves out.
+func (log *Log) warnSkipped(n, all int, why string) {
 	if n > 0 {
-		log.warn(fmt.Sprintf("%d decisions are left out: they %s", n, why))
+		log.warn(fmt.Sprintf("%s are left out: they %s", share(n, all), why))
 	}
+}
+
+// warnUnknown says which share of all decisions an export writes without a propensity.
+func (log *Log) warnUnknown(n, all int) {
+	if n > 0 {
+		log.warn(fmt.Sprintf("%s have no propensity: how likely their pages were is not known", share(n, all)))
+	}
+}
+
+func share(n, all int) string {
+	return fmt.Sprintf("%d of %d decisions (%.3g %%)", n, all, 100*float64(n)/float64(all))
 }
 
 // configOf returns the configuration of the placement that is exported, which must be one.
@@ -164,12 +181,13 @@ func (o *offered) revenue(i int) float64 {
 }
 
 // itemPropensity returns the probability of an item being on the page, and false if the log does not say
-// it: that of the law, or of the page if it has one item.
+// it: that of the law, or of the page if all pages of the placement have one item. A page that happens to have one item says
+// nothing: a sample of such pages would be biased.
 func (o *offered) itemPropensity(law offpolicy.Law, i int) (float64, bool) {
 	switch {
 	case law != nil:
 		return law.Inclusion(i), true
-	case len(o.Shown) == 1 && o.Propensity > 0:
+	case o.config != nil && o.config.MaxSize == 1 && o.Propensity > 0:
 		return o.Propensity, true
 	}
 	return 0, false
@@ -183,8 +201,9 @@ func (o *offered) itemPropensity(law offpolicy.Law, i int) (float64, bool) {
 func (log *Log) ExportVW(ctx context.Context, w io.Writer, which Decisions) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := jsontext.NewEncoder(buffered)
-	ended, unknown := 0, 0
+	all, ended, unknown := 0, 0, 0
 	_, err := log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
+		all++
 		law := offer.LawOf(o.Offered)
 		known := o.named()
 		for _, i := range o.Shown {
@@ -204,8 +223,8 @@ func (log *Log) ExportVW(ctx context.Context, w io.Writer, which Decisions) erro
 	if err = errors.Join(err, buffered.Flush()); err != nil {
 		return err
 	}
-	log.warnSkipped(ended, "have no outcome")
-	log.warnSkipped(unknown, "have no propensities of items: placements in the mode explore have them")
+	log.warnSkipped(ended, all, "have no outcome")
+	log.warnSkipped(unknown, all, "have no propensities of items: placements in the mode explore have them")
 	return nil
 }
 
@@ -288,11 +307,12 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := csv.NewWriter(buffered)
 	out.Write(slices.Concat([]string{"decision_id", "timestamp", "item_id", "position", "click", "propensity_score"}, users))
-	ended, unknown, changed := 0, 0, map[string]bool{}
+	all, ended, unknown, changed := 0, 0, 0, map[string]bool{}
 	contexts := map[string][]string{}
 	var order []string
 	width := c.Schema().Width()
 	_, err = log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
+		all++
 		law := offer.LawOf(o.Offered)
 		switch {
 		case end.status != "chosen" && end.status != "expired" || len(o.Shown) == 0:
@@ -338,8 +358,8 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 		list.Write(slices.Concat([]string{id}, contexts[id]))
 	}
 	list.Flush()
-	log.warnSkipped(ended, "have no outcome")
-	log.warnSkipped(unknown, "have no propensities of items, or the features of another configuration")
+	log.warnSkipped(ended, all, "have no outcome")
+	log.warnSkipped(unknown, all, "have no propensities of items, or the features of another configuration")
 	if n := len(changed); n > 0 {
 		log.warn(fmt.Sprintf("%d items have other features or revenues in some decisions: item_context.csv has the last ones", n))
 	}

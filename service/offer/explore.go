@@ -16,15 +16,38 @@ type Explored struct {
 	Law        *Draw   // nil if it is not known
 }
 
+// lawful is a random policy that can evaluate its own law.
+type lawful interface {
+	// Propensity returns the probability that the policy offers s, 0 if it has no closed form for x.
+	Propensity(x *vitrine.Context, s vitrine.Assortment) float64
+}
+
+// probability returns π_policy(s), given the policy's own offer. Whether it is known depends on the policy and the
+// request, never on s: otherwise the decisions with a propensity would be a biased sample.
+func probability(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, s vitrine.Assortment) (p float64, known bool) {
+	same := slices.Equal(s, own.Assortment)
+	l, ok := pi.(lawful)
+	switch {
+	case own.Propensity == 1 && same:
+		return 1, true
+	case own.Propensity == 1:
+		return 0, true
+	case own.Propensity == 0 || !ok:
+		return 0, false
+	case same:
+		return own.Propensity, true
+	}
+	return l.Propensity(x, s), true
+}
+
 // ExploreSets replaces the policy's set by one drawn uniformly, S ~ Unif(𝒮 \ {∅}), with
 // probability ε. The propensity is that of the mixture,
 //
 //	π(S) = ε/|𝒮 \ {∅}| + (1 − ε) π_policy(S)
 //
-// where it is known: π_policy of the set drawn is, unless the policy is random
-// and would have shown another one, and |𝒮| is, unless [assortment.Transversal.Uniform]
-// is false. Then it is 0. The law is known of a set of at most K items.
-func ExploreSets(own vitrine.Offer, x *vitrine.Context, share float64, rng *rand.Rand) (e Explored) {
+// It is 0 for all sets if |𝒮| is unknown or too large for a float64, or if the policy is random and cannot evaluate
+// π_policy. The law, which is given the policy's own set, is known for families of all sets of at most K items.
+func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share float64, rng *rand.Rand) (e Explored) {
 	family, n := x.Feasible.(assortment.Sampler), x.NumItems()
 	if size, ok := family.(assortment.AtMost); ok {
 		e.Law = &Draw{Kind: DrawSets, Epsilon: share, Size: min(int(size), n), Page: positions(own.Assortment)}
@@ -34,20 +57,15 @@ func ExploreSets(own vitrine.Offer, x *vitrine.Context, share float64, rng *rand
 	if e.Shown = own.Assortment; e.ByChance {
 		e.Shown = drawn
 	}
-	mine := 0.0
-	slots, ok := family.(*assortment.Transversal)
-	switch same := slices.Equal(e.Shown, own.Assortment); {
-	case ok && !slots.Uniform():
-		return e
-	case share == 1: // and π_policy has no part in it
-	case own.Propensity == 0, own.Propensity < 1 && !same:
-		return e
-	case same:
-		mine = own.Propensity
+	uniform, mine, known := family.Propensity(n), 0.0, true
+	if share < 1 { // otherwise π_policy has no part in it
+		mine, known = probability(pi, own, x, e.Shown)
 	}
-	uniform := 0.0
-	if len(e.Shown) > 0 || len(drawn) == 0 {
-		uniform = family.Propensity(n)
+	if !known || uniform == 0 {
+		return e
+	}
+	if len(e.Shown) == 0 && len(drawn) > 0 {
+		uniform = 0
 	}
 	e.Propensity = min(float64(share*uniform)+float64((1-share)*mine), 1)
 	return e
@@ -58,8 +76,8 @@ func ExploreSets(own vitrine.Offer, x *vitrine.Context, share float64, rng *rand
 //
 //	π(S) = 1 − ε for the policy's set, and ε/F for another
 //
-// if the policy itself is certain, and not known otherwise. If there is no swap, the policy's set is
-// shown.
+// if the policy itself is certain. If the policy is random, the propensity is 0 for all sets: a set can be
+// reached from too many others. If there is no swap, the policy's set is shown.
 func ExploreSlots(own vitrine.Offer, x *vitrine.Context, share float64, rng *rand.Rand) Explored {
 	n, page := x.NumItems(), own.Assortment
 	law := &Draw{Kind: DrawSlots, Epsilon: share, Size: len(page), Page: positions(page)}
@@ -72,15 +90,20 @@ func ExploreSlots(own vitrine.Offer, x *vitrine.Context, share float64, rng *ran
 	if _, free := x.Feasible.(assortment.AtMost); !free {
 		law.Swaps, count = swaps(x, page, inside)
 	}
+	certain := own.Propensity == 1
 	if count == 0 {
-		e.Propensity = own.Propensity
+		if certain {
+			e.Propensity = 1
+		}
 		return e
 	}
 	var swap int
 	e.ByChance, swap = rng.Float64() < share, rng.IntN(count)
-	if own.Propensity == 1 && e.ByChance {
+	switch {
+	case !certain:
+	case e.ByChance:
 		e.Propensity = share / float64(count)
-	} else if own.Propensity == 1 {
+	default:
 		e.Propensity = 1 - share
 	}
 	if !e.ByChance {
