@@ -29,7 +29,7 @@ type Lock struct {
 
 // Take opens a file or a directory, with the flags of [os.OpenFile], and locks it.
 func Take(path string, flag, how int) (*Lock, error) {
-	file, err := os.OpenFile(path, flag, 0o644)
+	file, err := os.OpenFile(path, flag, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -16,10 +16,10 @@ import (
 // names the file.
 func File(path string, content []byte) error { return named(path, whole(content), 0o644) }
 
-// Stream is File for content that write gives bit by bit. What was written is synced on the way, so that the
-// disk is never kept from others for long. Where write fails path is as it was.
-func Stream(path string, write func(w io.Writer) error) error {
-	return named(path, func(f *os.File) error { return write(&syncing{file: f}) }, 0o644)
+// PrivateStream is Private for content that write gives bit by bit. What was written is synced on the way, so
+// that the disk is never kept from others for long. Where write fails path is as it was.
+func PrivateStream(path string, write func(w io.Writer) error) error {
+	return named(path, func(f *os.File) error { return write(&syncing{file: f}) }, 0o600)
 }
 
 // syncing syncs a file whenever a number of bytes has been written.
@@ -38,7 +38,7 @@ func (s *syncing) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Private is File with permissions for the owner only.
+// Private is File for data of callers: only the owner may read it.
 func Private(path string, content []byte) error { return named(path, whole(content), 0o600) }
 
 func whole(content []byte) func(*os.File) error {

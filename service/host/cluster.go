@@ -124,7 +124,7 @@ func (l *life) fetchSnapshot(ctx context.Context) error {
 	ctx, cancel = context.WithTimeout(ctx, shareDeadline)
 	defer cancel()
 	if err := patiently(ctx, firstRead, func(ctx context.Context) error {
-		return replace.Stream(path, func(w io.Writer) error { return read(ctx, w) })
+		return replace.PrivateStream(path, func(w io.Writer) error { return read(ctx, w) })
 	}); err != nil {
 		return err
 	}

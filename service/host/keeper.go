@@ -120,7 +120,7 @@ func (k *keeper) write(ctx context.Context) {
 	var behind []string
 	var size counter
 	begin := k.now()
-	err := replace.Stream(k.path, func(w io.Writer) (err error) {
+	err := replace.PrivateStream(k.path, func(w io.Writer) (err error) {
 		upTo, behind, err = k.engine.WriteSnapshot(ctx, io.MultiWriter(w, &size), learnersPatience)
 		return cmp.Or(err, k.log.Loss()) // another process may use the directory by now
 	})

@@ -243,7 +243,7 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := replace.File(basePath(r.Data, upTo), data); err != nil {
+	if err := replace.Private(basePath(r.Data, upTo), data); err != nil {
 		return nil, err
 	}
 	return append(bases, upTo), errors.Join(replace.Sync(dir), replace.Sync(r.Data))

@@ -66,7 +66,7 @@ func copySnapshots(to, data string) error {
 		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
 			return err
 		}
-		if err := replace.File(copied, s.data); err != nil {
+		if err := replace.Private(copied, s.data); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func (s *Server) passAtLength(c *call, number int) error {
 		return c.relay(a, text)
 	}
 	maps.Copy(c.w.Header(), a.Header)
-	to := &download{&c.w, http.NewResponseController(&c.w)}
+	to := newDownload(c)
 	c.w.WriteHeader(a.StatusCode)
 	part := make([]byte, 32<<10)
 	for {

@@ -89,6 +89,9 @@ func (l *limitedListener) state(c net.Conn, now http.ConnState) {
 		l.open[c] = time.Time{}
 	case http.StateIdle:
 		l.open[c] = time.Now()
+		if head, ok := c.(*headConn); ok {
+			head.idle()
+		}
 	case http.StateClosed:
 		delete(l.open, c)
 	}

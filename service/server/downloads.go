@@ -1,15 +1,23 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"vitrine/service/api"
 )
 
-const downloadWrite = 30 * time.Second // for a caller to read a part of a download
+const (
+	downloadWrite = 30 * time.Second // for a caller to read a part of a download
+
+	maxExports    = 4               // at once; each reads the log and holds a snapshot in memory
+	maxKeyExports = 2               // at once, of one of several keys
+	stalled       = 5 * time.Second // after which a reader who does not take the next part may lose its place
+)
 
 // downloadRoutes are what the desk offers to take away.
 func (s *Server) downloadRoutes() []route {
@@ -21,7 +29,7 @@ func (s *Server) downloadRoutes() []route {
 	if s.options.Export != nil || s.several() {
 		list = append(list, route{
 			method: "GET", path: "/v1/placements/{name}/export", scope: ScopeRead, handle: s.export, stream: true,
-			id: "export", summary: "The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. The service makes one export at a time: 503 during another one.",
+			id: "export", summary: "The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503, or replaces an export whose reader has stopped reading for five seconds.",
 			answers: map[int][]content{200: {{mediaType: asLines}}}, errors: []int{404},
 		})
 	}
@@ -51,15 +59,16 @@ func (s *Server) export(c *call) error {
 	if _, err := c.shard.Engine.Config(name); err != nil {
 		return err
 	}
-	if !s.exporting.TryLock() {
-		return problemf(http.StatusServiceUnavailable, "busy", "another export is under way")
+	to := newDownload(c)
+	if err := s.exports.begin(to, c.key, s.share(maxKeyExports, maxExports)); err != nil {
+		return err
 	}
-	defer s.exporting.Unlock()
+	defer s.exports.end(to)
 	c.attach(name + ".jsonl")
 	h := c.w.Header()
 	h.Set("Content-Type", asLines)
 	h["Cache-Control"] = noStore
-	if err := c.shard.Export(c.Context(), &download{&c.w, http.NewResponseController(&c.w)}, name); err != nil {
+	if err := c.shard.Export(c.Context(), to, name); err != nil {
 		if c.w.status == 0 {
 			h.Del("Content-Disposition")
 			return err
@@ -73,14 +82,109 @@ func (s *Server) export(c *call) error {
 	return nil
 }
 
+// exports are the exports in progress, with the keys of their callers.
+type exports struct {
+	mu      sync.Mutex
+	running map[*download]string
+}
+
+// begin admits an export, unless its key runs perKey already. If all places are taken, the export whose reader has stalled the longest
+// is broken off and gives its place to the new one.
+func (e *exports) begin(d *download, key string, perKey int) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	ofKey := 0
+	for _, of := range e.running {
+		if of == key {
+			ofKey++
+		}
+	}
+	var slowest *download
+	longest := stalled
+	for other, of := range e.running {
+		if ofKey >= perKey && of != key {
+			continue // a key at its limit can only replace an export of its own
+		}
+		if took := other.writing(); took >= longest {
+			slowest, longest = other, took
+		}
+	}
+	if ofKey >= perKey || len(e.running) >= maxExports {
+		if slowest == nil {
+			return problemf(http.StatusServiceUnavailable, "busy", "%d exports are in progress, %d of them with this key: wait until one has ended", len(e.running), ofKey)
+		}
+		slowest.breakOff()
+		delete(e.running, slowest)
+	}
+	if e.running == nil {
+		e.running = map[*download]string{}
+	}
+	e.running[d] = key
+	return nil
+}
+
+func (e *exports) end(d *download) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.running, d)
+}
+
 // download gives the caller time for each part of a long answer.
 type download struct {
 	w       io.Writer
 	control *http.ResponseController
+
+	mu     sync.Mutex
+	since  time.Time // when the write in progress began; zero between writes
+	broken bool
 }
 
+func newDownload(c *call) *download {
+	return &download{w: &c.w, control: http.NewResponseController(&c.w)}
+}
+
+var errStalled = errors.New("its reader stalled, and another export needed the place")
+
 func (d *download) Write(b []byte) (int, error) {
+	if err := d.begin(); err != nil {
+		return 0, err
+	}
+	n, err := d.w.Write(b)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.since = time.Time{}
+	if d.broken {
+		err = errStalled
+	}
+	return n, err
+}
+
+func (d *download) begin() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken {
+		return errStalled
+	}
+	d.since = time.Now()
 	// An error means that deadlines are not supported, as in tests without a connection.
-	_ = d.control.SetWriteDeadline(time.Now().Add(downloadWrite))
-	return d.w.Write(b)
+	_ = d.control.SetWriteDeadline(d.since.Add(downloadWrite))
+	return nil
+}
+
+// writing returns how long the reader has kept the write in progress waiting, 0 between writes.
+func (d *download) writing() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.since.IsZero() {
+		return 0
+	}
+	return time.Since(d.since)
+}
+
+// breakOff lets the write in progress fail, and all later ones.
+func (d *download) breakOff() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.broken = true
+	_ = d.control.SetWriteDeadline(time.Now())
 }

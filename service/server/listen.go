@@ -88,13 +88,16 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 		if listener, err = withTLS(listener, l, o); err != nil {
 			return nil, err
 		}
-	} else if !isLoopback(l.Address) {
-		o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
+	} else {
+		listener = headListener{listener}
+		if !isLoopback(l.Address) {
+			o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
+		}
 	}
 	s := &Socket{listen: l, at: listener, process: rand.Text()[:8], served: make(chan error, 1)}
 	s.http = http.Server{
 		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: maxHeader,
-		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: limited.state,
+		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: limited.state, ConnContext: withHead,
 		ErrorLog: log.New(connections{o.Logger}, "", 0),
 	}
 	if l.Health != "" {
@@ -145,12 +148,17 @@ func (s *Socket) Close() error {
 }
 
 func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
-	if server := s.server.Load(); server != nil {
+	twice := framed(w, r)
+	if server := s.server.Load(); server != nil && twice == nil {
 		server.ServeHTTP(w, r)
 		return
 	}
 	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: cmp.Or(callersID(r.Header, "X-Request-Id"), s.process)}
 	w.Header().Set("X-Request-Id", c.id)
+	if twice != nil {
+		c.fail(twice)
+		return
+	}
 	if r.URL.Path == "/healthz" {
 		_ = c.healthy()
 		return

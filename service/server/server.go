@@ -66,7 +66,7 @@ type Server struct {
 	clock      func() time.Time
 	keys       *Keys
 	sessions   sessions
-	exporting  sync.Mutex // during an export
+	exports    exports
 	feed       *Feed
 	limits     Limits
 	rates      rates

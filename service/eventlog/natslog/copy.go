@@ -48,7 +48,7 @@ func Copy(ctx context.Context, to, from string, progress func(done, total int64)
 		}
 	}
 	if _, after, err := readMark(from); err == nil && before.first > 0 && after.first > before.first {
-		return replace.File(filepath.Join(to, "mark"), bounds{before.next, after.first}.encode())
+		return replace.Private(filepath.Join(to, "mark"), bounds{before.next, after.first}.encode())
 	}
 	return nil
 }

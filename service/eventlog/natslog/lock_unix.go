@@ -26,7 +26,7 @@ func lockDir(dir string) (*fileLock, error) {
 
 // keepHolds creates the file that Hold locks.
 func keepHolds(dir string) error {
-	file, err := os.OpenFile(filepath.Join(dir, "hold"), os.O_CREATE, 0o644)
+	file, err := os.OpenFile(filepath.Join(dir, "hold"), os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,103 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"net/textproto"
+	"sync"
+)
+
+// A request with both Content-Length and Transfer-Encoding ends in one place for a proxy that believes the first and in another for a
+// server that believes the second, so its body can smuggle in a request that the proxy has never seen. net/http drops the length
+// without a trace, so the head of each request is kept until the handler has looked at it.
+
+// headListener accepts connections that remember the head of the request in progress.
+type headListener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l headListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &headConn{Conn: c}, nil
+}
+
+// headConn is a connection that remembers what it has read since it was last idle, up to the end of a request's head.
+type headConn struct {
+	net.Conn
+
+	mu   sync.Mutex
+	head []byte
+	full bool // the head has ended
+}
+
+// Read implements net.Conn.
+func (c *headConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.full {
+		from := max(len(c.head)-2, 0)
+		c.head = append(c.head, b[:n]...)
+		tail := c.head[from:]
+		c.full = len(c.head) > 2*maxHeader || bytes.Contains(tail, []byte("\n\r\n")) || bytes.Contains(tail, []byte("\n\n"))
+	}
+	return n, err
+}
+
+// idle forgets the head, because the next request begins.
+func (c *headConn) idle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.head, c.full = c.head[:0], false
+	if cap(c.head) > maxHeader/2 {
+		c.head = nil
+	}
+}
+
+// headOf returns the fields of the request in progress as they came, and false if they cannot be told from others.
+func (c *headConn) headOf(r *http.Request) (textproto.MIMEHeader, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in := textproto.NewReader(bufio.NewReader(bytes.NewReader(c.head)))
+	line, err := in.ReadLine()
+	if err != nil || line != r.Method+" "+r.RequestURI+" "+r.Proto {
+		return nil, false
+	}
+	fields, err := in.ReadMIMEHeader()
+	return fields, err == nil
+}
+
+type headKey struct{}
+
+// withHead is http.Server's ConnContext.
+func withHead(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, headKey{}, c)
+}
+
+var errTwoLengths = problemf(http.StatusBadRequest, "header", "the request has both Content-Length and Transfer-Encoding: send one of them")
+
+// framed refuses a request whose body has two lengths. If the head of a request in chunks cannot be seen, because the request came
+// with an earlier one or over TLS, the connection ends after the answer.
+func framed(w http.ResponseWriter, r *http.Request) error {
+	if len(r.TransferEncoding) == 0 && r.ProtoAtLeast(1, 1) { // net/http ignores the encoding of a request of HTTP/1.0
+		return nil
+	}
+	var fields textproto.MIMEHeader
+	seen := false
+	if c, ok := r.Context().Value(headKey{}).(*headConn); ok {
+		fields, seen = c.headOf(r)
+	}
+	two := fields["Content-Length"] != nil && fields["Transfer-Encoding"] != nil
+	if two || !seen {
+		w.Header().Set("Connection", "close")
+	}
+	if two {
+		return errTwoLengths
+	}
+	return nil
+}
