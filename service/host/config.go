@@ -27,6 +27,9 @@ type Config struct {
 	Keys     string     `toml:"keys"` // a file of API keys
 	LogLevel slog.Level `toml:"log_level"`
 
+	TrustedProxies      []string `toml:"trusted_proxies"`       // addresses and networks of proxies before the service
+	ClientAddressHeader string   `toml:"client_address_header"` // in which they say who called; "" is X-Forwarded-For
+
 	Personalizer bool `toml:"personalizer"` // whether the first Rank creates the placement of that name
 
 	TLS struct {
@@ -151,6 +154,9 @@ func (c *Config) parse(text []byte) error {
 			return fmt.Errorf("cors.origins: %w", err)
 		}
 	}
+	if _, err := c.proxies(); err != nil {
+		return err
+	}
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
 		return errors.New("[tls] needs both certificate and key")
 	}
@@ -168,6 +174,10 @@ func (c *Config) limits() server.Limits {
 		Body: l.Body, Concurrent: l.Concurrent, Rate: l.Rate, Burst: l.Burst, Connections: l.Connections, Subscribers: l.Subscribers, Answer: l.Answer.Duration,
 		KeyConcurrent: l.KeyConcurrent, KeySubscribers: l.KeySubscribers,
 	}
+}
+
+func (c *Config) proxies() (server.Proxies, error) {
+	return server.ParseProxies(c.TrustedProxies, c.ClientAddressHeader)
 }
 
 func (c *Config) listen() server.Listen {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -31,6 +32,8 @@ log = "nats://host:4222"
 keys = "k.toml"
 log_level = "debug"
 personalizer = true
+trusted_proxies = ["127.0.0.1", "10.1.2.3/8"]
+client_address_header = "x-real-ip"
 cors = {origins = ["https://shop.example"]}
 tls = {certificate = "/c.pem", key = "p.pem"}
 limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer = "6s", connections = 7, memory = "3MiB"}
@@ -46,6 +49,9 @@ snapshots = {every = "1m", keep_every = "2m"}
 	}
 	if got, want := s.limits(), (server.Limits{Body: 1, Concurrent: 2, Rate: 3, Burst: 4, Subscribers: 5, Answer: 6e9, Connections: 7}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	if p, err := s.proxies(); err != nil || p.Header != "X-Real-Ip" || fmt.Sprint(p.Trusted) != "[127.0.0.1/32 10.0.0.0/8]" {
+		t.Errorf("proxies: %+v, %v", p, err)
 	}
 	if !s.Personalizer || Default().Personalizer {
 		t.Errorf("personalizer is %v, and %v without a configuration", s.Personalizer, Default().Personalizer)

@@ -58,6 +58,7 @@ type service struct {
 	process string // identifies the writer of the log
 	shard   int    // whose log it is; 0 of the only one
 	keys    *server.Keys
+	proxies server.Proxies
 	tracer  trace.Tracer // nil without traces
 }
 
@@ -81,6 +82,10 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		if s.keys, err = server.OpenKeys(s.Keys, time.Now, s.Logger); err != nil {
 			return fmt.Errorf("keys: %w", err)
 		}
+	}
+	var err error
+	if s.proxies, err = s.Config.proxies(); err != nil {
+		return err
 	}
 	if err := server.MayListen(s.Listen, s.keys); errors.Is(err, server.ErrOpen) {
 		return hint.New(err, "name a file of API keys in the configuration, keys = \"keys.toml\", or listen on 127.0.0.1")
@@ -197,7 +202,7 @@ func (s *service) live(ctx context.Context, known uint64) (*life, error) {
 func (s *service) serverOptions() server.Options {
 	return server.Options{
 		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
-		Personalizer: s.Personalizer, Origins: s.CORS.Origins, Tracer: s.tracer, Demo: s.Demo,
+		Personalizer: s.Personalizer, Proxies: s.proxies, Origins: s.CORS.Origins, Tracer: s.tracer, Demo: s.Demo,
 	}
 }
 

@@ -38,6 +38,8 @@ type Options struct {
 
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
+	Proxies Proxies
+
 	Origins []string // whose pages may call the service from a browser; see CheckOrigin
 
 	Tracer trace.Tracer // of requests; nil traces nothing
@@ -290,7 +292,7 @@ func (s *Server) logCall(c *call, rt *route, took time.Duration) {
 	}
 	attributes := []slog.Attr{
 		slog.String("request_id", c.id), slog.String("method", rt.method), slog.String("route", rt.path), slog.Int("status", c.w.status),
-		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key), slog.String("remote", c.RemoteAddr),
+		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key), slog.String("remote", s.options.Proxies.caller(c.Request).String()),
 	}
 	attributes = append(attributes, c.traceAttributes()...)
 	if c.problem != nil {

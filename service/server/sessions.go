@@ -7,8 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -41,13 +41,7 @@ const sessionCookie = "vitrine_session"
 type sessions struct {
 	mu    sync.Mutex
 	of    map[[sha256.Size]byte]*session
-	wrong map[string]*attempts // sign-ins with a wrong key, by address
-}
-
-// attempts are the wrong keys of an address. A caller holds mu while a key is looked up, so that many at once are not more.
-type attempts struct {
-	mu sync.Mutex
-	*rate.Limiter
+	wrong map[netip.Prefix]*rate.Limiter // sign-ins with a wrong key, by address
 }
 
 type session struct {
@@ -128,33 +122,20 @@ func (s *sessions) count(key [sha256.Size]byte, now time.Time) (n int) {
 	return n
 }
 
-// attempts returns the wrong keys of a caller.
-func (s *sessions) attempts(remote string) *attempts {
-	host := networkOf(remote)
+// isTooMany counts a wrong key from an address, and reports whether that address has sent too many.
+func (s *sessions) isTooMany(from netip.Addr, now time.Time) bool {
+	network := networkOf(from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.wrong[host]
+	l := s.wrong[network]
 	if l == nil {
 		if s.wrong == nil || len(s.wrong) >= maxWrong {
-			s.wrong = map[string]*attempts{}
+			s.wrong = map[netip.Prefix]*rate.Limiter{}
 		}
-		l = &attempts{Limiter: rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)}
-		s.wrong[host] = l
+		l = rate.NewLimiter(rate.Every(wrongEvery), wrongBurst)
+		s.wrong[network] = l
 	}
-	return l
-}
-
-// networkOf returns the address of a caller without its port, of IPv6 the network of one customer.
-func networkOf(remote string) string {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		return remote
-	}
-	ip := net.ParseIP(host)
-	if ip == nil || ip.To4() != nil {
-		return host
-	}
-	return ip.Mask(net.CIDRMask(64, 128)).String()
+	return !l.AllowN(now, 1)
 }
 
 var errOtherOrigin = problemf(http.StatusForbidden, "origin", "the session of the desk is only for requests of its own pages: send an API key in the header Authorization")
@@ -235,18 +216,9 @@ func (s *Server) signIn(c *call) error {
 		return problemf(http.StatusBadRequest, "body", `the body must be of the form {"key":"…"}`)
 	}
 	now := s.clock()
-	wrong := s.sessions.attempts(c.RemoteAddr)
-	wrong.mu.Lock()
-	defer wrong.mu.Unlock()
-	if wrong.TokensAt(now) < 1 {
-		p := problemf(http.StatusTooManyRequests, "rate", "too many wrong keys came from this address")
-		p.retry = strconv.Itoa(int(wrongEvery / time.Second))
-		return p
-	}
 	key, ok := s.keys.find(strings.TrimSpace(given.Key))
 	if !ok {
-		wrong.AllowN(now, 1)
-		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
+		return s.wrongKey(c, now)
 	}
 	c.key = key.name
 	if cookie, err := c.Cookie(sessionCookie); err == nil {
@@ -255,6 +227,17 @@ func (s *Server) signIn(c *call) error {
 	value, expires := s.sessions.begin(key.sum, now)
 	c.setSession(value, int(sessionLife/time.Second))
 	return c.answerJSON(http.StatusOK, s.sessionOf(key, expires))
+}
+
+// wrongKey counts a wrong key of a caller. Only wrong keys are limited: many callers may share the address of a proxy, and one of them
+// must not lock the others out.
+func (s *Server) wrongKey(c *call, now time.Time) error {
+	if !s.sessions.isTooMany(s.options.Proxies.caller(c.Request), now) {
+		return problemf(http.StatusUnauthorized, "unauthorized", "the API key is unknown or was removed")
+	}
+	p := problemf(http.StatusTooManyRequests, "rate", "too many wrong keys came from this address: the right key is still accepted")
+	p.retry = strconv.Itoa(int(wrongEvery / time.Second))
+	return p
 }
 
 // signOut ends the session of the request.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
+	"vitrine/service/decision"
 	"vitrine/service/server"
 )
 
@@ -205,7 +207,7 @@ func TestWrongSignInsAtOnce(t *testing.T) {
 	s.signedIn(token)
 }
 
-// Wrong keys are few, by the address that they come from.
+// Wrong keys are few, by the address that they come from. The right one is accepted all the same: others may share the address.
 func TestWrongSignIns(t *testing.T) {
 	token, key := server.NewKey("shop", server.ScopeRead)
 	s, _ := locked(t, stored(key))
@@ -233,15 +235,20 @@ func TestWrongSignIns(t *testing.T) {
 			t.Errorf("wrong key %d of an IPv6 network: %d, want %d", i, got, want)
 		}
 	}
-	if got := from("192.0.2.1:9", token); got != 429 {
+	if got := from("192.0.2.1:9", token); got != 200 {
 		t.Errorf("then a right key: %d", got)
 	}
-	if got := from("192.0.2.2:9", token); got != 200 {
+	if got := from("192.0.2.1:9", "wrong"); got != 429 {
+		t.Errorf("then a wrong one: %d", got)
+	}
+	if got := from("192.0.2.2:9", "wrong"); got != 401 {
 		t.Errorf("from another address: %d", got)
 	}
 	s.clock.advance(10 * time.Second)
-	if got := from("192.0.2.1:9", token); got != 200 {
-		t.Errorf("later: %d", got)
+	for want := 401; want <= 429; want += 28 {
+		if got := from("192.0.2.1:9", "wrong"); got != want {
+			t.Errorf("later: %d, want %d", got, want)
+		}
 	}
 	s.problem(400, "body", "", "POST", "/v1/session", `{"key":`, own...)
 	s.problem(413, "too-large", "", "POST", "/v1/session", `{"key":"`+strings.Repeat("x", 5000)+`"}`, own...)
@@ -304,5 +311,47 @@ func TestEventsBySession(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/later", plain)
 	if e := nextEvent(t, in); e.kind != "end" {
 		t.Errorf("after signing out the event is %+v", e)
+	}
+}
+
+// Behind a trusted proxy callers have addresses of their own; a caller cannot take another one by a header.
+func TestWrongSignInsBehindAProxy(t *testing.T) {
+	token, key := server.NewKey("shop", server.ScopeRead)
+	path := filepath.Join(t.TempDir(), "keys.toml")
+	write(t, path, stored(key))
+	s := started(t, func(o *server.Options, _ *decision.Options) {
+		var err error
+		if o.Keys, err = server.OpenKeys(path, o.Clock, o.Logger); err != nil {
+			t.Fatal(err)
+		}
+		if o.Proxies, err = server.ParseProxies([]string{"10.0.0.1"}, ""); err != nil {
+			t.Fatal(err)
+		}
+	})
+	from := func(peer, forwarded, key string) int {
+		r := httptest.NewRequest("POST", "http://localhost/v1/session", strings.NewReader(`{"key":"`+key+`"}`))
+		r.Header.Set("Origin", "http://localhost")
+		r.Header.Set("X-Forwarded-For", forwarded)
+		r.RemoteAddr = peer
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		return w.Code
+	}
+	for i := range 11 {
+		if got, want := from("10.0.0.1:1", fmt.Sprintf("203.0.113.%d, 198.51.100.1", i), "wrong"), 401+28*(i/10); got != want {
+			t.Errorf("wrong key %d through the proxy: %d, want %d", i, got, want)
+		}
+		if got, want := from("192.0.2.1:1", fmt.Sprintf("203.0.113.%d", i), "wrong"), 401+28*(i/10); got != want {
+			t.Errorf("wrong key %d from another peer: %d, want %d", i, got, want)
+		}
+	}
+	if got := from("10.0.0.1:1", "198.51.100.2", "wrong"); got != 401 {
+		t.Errorf("a wrong key of another caller of the proxy: %d", got)
+	}
+	if got := from("10.0.0.1:1", "198.51.100.1", token); got != 200 {
+		t.Errorf("the right key: %d", got)
+	}
+	if line := s.log.String(); !strings.Contains(line, `"remote":"198.51.100.1"`) || !strings.Contains(line, `"remote":"192.0.2.1"`) {
+		t.Errorf("the log has not the callers' addresses: %s", line)
 	}
 }

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// The address of a caller is what trusted proxies say, and no more than what they say.
+func TestCallersAddress(t *testing.T) {
+	proxies := []string{"10.0.0.0/8", "2001:db8::1", "127.0.0.1"}
+	for _, c := range []struct {
+		header, peer, field, want string
+	}{
+		{"", "192.0.2.9:5", "198.51.100.1", "192.0.2.9"}, // who is no proxy claims an address
+		{"", "10.0.0.1:5", "", "10.0.0.1"},
+		{"", "10.0.0.1:5", "198.51.100.1", "198.51.100.1"},
+		{"", "10.0.0.1:5", "203.0.113.7, 198.51.100.1", "198.51.100.1"}, // the caller claims another address
+		{"", "10.0.0.1:5", "203.0.113.7, 198.51.100.1, 10.0.0.2 , 10.0.0.3", "198.51.100.1"},
+		{"", "10.0.0.1:5", "203.0.113.7\n198.51.100.1", "198.51.100.1"}, // in two fields
+		{"", "10.0.0.1:5", "10.0.0.2, 10.0.0.3", "10.0.0.2"},            // a caller among the proxies
+		{"", "10.0.0.1:5", "198.51.100.1, unknown", "10.0.0.1"},
+		{"", "10.0.0.1:5", "198.51.100.1, unknown, 10.0.0.2", "10.0.0.2"},
+		{"", "10.0.0.1:5", "198.51.100.1:4711", "198.51.100.1"},
+		{"", "[2001:db8::1]:5", "[2001:db8:1::2]:77", "2001:db8:1::2"},
+		{"", "[2001:db8::2]:5", "198.51.100.1", "2001:db8::2"},
+		{"", "[::ffff:10.0.0.1]:5", "::ffff:198.51.100.1", "198.51.100.1"},
+		{"X-Real-IP", "127.0.0.1:5", "198.51.100.1", "198.51.100.1"},
+		{"x-real-ip", "127.0.0.1:5", "198.51.100.1", "198.51.100.1"},
+		{"", "no address", "198.51.100.1", "invalid IP"},
+	} {
+		p, err := ParseProxies(proxies, c.header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = c.peer
+		name := "X-Forwarded-For"
+		if c.header != "" {
+			name = "X-Real-Ip"
+			r.Header.Set("X-Forwarded-For", "203.0.113.99") // of which nobody asked
+		}
+		for _, line := range strings.Split(c.field, "\n") {
+			r.Header.Add(name, line)
+		}
+		if got := p.caller(r).String(); got != c.want {
+			t.Errorf("peer %s, %s %q: the caller is %s, want %s", c.peer, name, c.field, got, c.want)
+		}
+	}
+	var none Proxies
+	r := httptest.NewRequest("GET", "/", nil)
+	r.Header.Set("X-Forwarded-For", "198.51.100.1")
+	if got := none.caller(r).String(); got != "192.0.2.1" {
+		t.Errorf("without trusted proxies the caller is %s", got)
+	}
+	for _, bad := range [][]string{{"10.0.0.1/33"}, {"proxy.example"}, {""}, {"10.0.0.1:80"}} {
+		if _, err := ParseProxies(bad, ""); err == nil {
+			t.Errorf("%q are proxies", bad)
+		}
+	}
+	if _, err := ParseProxies(nil, "X-Real-IP"); err == nil {
+		t.Error("a header without proxies")
+	}
+	if _, err := ParseProxies(proxies, "forwarded"); err == nil {
+		t.Error("the header Forwarded, whose form is another one")
+	}
+}
