@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -220,9 +221,11 @@ type Report struct {
 	Support   Support
 	Estimates []Estimate
 
-	// Alarm is (dr-pi − direct) in standard errors of the difference. Beyond 2 the model's family
-	// is probably wrong. NaN if one of them has no number.
-	Alarm float64
+	// Alarm is the paired difference of a doubly robust method and the direct one, in standard errors of the difference.
+	// Beyond 2 the model's family is probably wrong. AlarmMethod is dr-pi, or dr-sets if dr-pi has no number; if neither
+	// has one, it is empty and Alarm is NaN.
+	Alarm       float64
+	AlarmMethod string
 
 	level     float64
 	resamples int
@@ -263,12 +266,70 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 		r.finish(&e)
 		r.Estimates = append(r.Estimates, e)
 	}
-	if a, b := &r.Estimates[1], &r.Estimates[0]; a.None == "" {
-		if d := r.difference(a, b); d.StandardError > 0 {
-			r.Alarm = d.Value / d.StandardError
+	direct := r.Estimate("direct")
+	for _, method := range []string{"dr-pi", "dr-sets"} {
+		if d := r.difference(r.Estimate(method), direct); d.None == "" && d.StandardError > 0 {
+			r.Alarm, r.AlarmMethod = d.Value/d.StandardError, method
+			break
 		}
 	}
 	return r, nil
+}
+
+// Balance is how far the pages of a log are from those that its laws draw, by what their items are like. With a feature φ, and
+// 1 as one more,
+//
+//	D_t = Σ_i (1{i ∈ S_t} − P_t(i ∈ S)) φ(x_ti)
+//
+// has mean 0 given the past if page S_t was drawn by the law of its round, so that Σ_t D_t / √(Σ_t D_t²) is nearly standard normal.
+type Balance struct {
+	Rounds  int     // those with a law
+	Feature int     // the column that is farthest off; −1 stands for the number of items
+	Z       float64 // its sum in standard errors
+	Limit   float64 // largest |Z| that chance explains: the two-sided 0.1 % point of a normal, shared by all columns
+}
+
+// Wrong reports whether the pages were not drawn as the log says.
+func (b Balance) Wrong() bool { return math.Abs(b.Z) > b.Limit }
+
+// Balance tests the laws of the log. It has no rounds if the log has no laws.
+func (l *Log) Balance() Balance {
+	d := l.o.Model.NumFeatures()
+	sum, squares, one := make([]float64, d+1), make([]float64, d+1), make([]float64, d+1)
+	b := Balance{Feature: -1, Limit: distuv.UnitNormal.Quantile(1 - 0.0005/float64(d+1))}
+	for t := range l.Rounds {
+		r := &l.Rounds[t]
+		if r.Law == nil {
+			continue
+		}
+		b.Rounds++
+		clear(one)
+		for i := range r.Context.NumItems() {
+			off := -r.Law.Inclusion(i)
+			if _, shown := slices.BinarySearch(r.Shown, i); shown {
+				off++
+			}
+			if math.Abs(off) < tolerance { // a law that is certain, up to rounding
+				continue
+			}
+			add(one[:d], off, r.Context.Features.RawRowView(i))
+			one[d] += off
+		}
+		for j, v := range one {
+			if math.Abs(v) > tolerance {
+				sum[j] += v
+				squares[j] += v * v
+			}
+		}
+	}
+	for j, v := range sum {
+		if z := ratio(v, math.Sqrt(squares[j])); math.Abs(z) > math.Abs(b.Z) {
+			if b.Z, b.Feature = z, j; j == d {
+				b.Feature = -1
+			}
+		}
+	}
+	return b
 }
 
 // direct is the direct method, V = (1/n) Σ_t R̂(π(x_t)), with the influence

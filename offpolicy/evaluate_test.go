@@ -1,6 +1,7 @@
 package offpolicy_test
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -327,6 +328,92 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
+// A log with propensities of pages only checks the model, too: by dr-sets.
+func TestAlarmOfPagePropensities(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 4))
+	var rounds []offpolicy.Round
+	var pages []vitrine.Assortment
+	for range 3000 { // the utility is |x|, on which a linear one has no hold
+		x := &vitrine.Context{Features: mat.NewDense(4, 1, nil)}
+		best := 0
+		for i := range 4 {
+			x.Features.Set(i, 0, 4*rng.Float64()-2)
+			if math.Abs(x.Features.At(i, 0)) > math.Abs(x.Features.At(best, 0)) {
+				best = i
+			}
+		}
+		r := offpolicy.Round{Context: x, Propensity: 0.25, Shown: vitrine.Assortment{rng.IntN(4)}}
+		if u := 2*math.Abs(x.Features.At(r.Shown[0], 0)) - 2; rng.Float64() < 1/(1+math.Exp(-u)) {
+			r.Choice = 1
+		}
+		rounds, pages = append(rounds, r), append(pages, vitrine.Assortment{best})
+	}
+	r := evaluate(t, newLog(t, rounds, offpolicy.Options{}), pages)
+	if !(r.Alarm > 2) || r.AlarmMethod != "dr-sets" || !strings.Contains(r.AlarmWords(), "probably wrong: dr-sets and direct differ") || !strings.Contains(r.AlarmWords(), "Trust dr-sets") {
+		t.Errorf("the alarm is %v by %q: %s", r.Alarm, r.AlarmMethod, r.AlarmWords())
+	}
+}
+
+// Propensities that are halved, or clipped from below, do not have weights of mean 1. True ones have.
+func TestMeanWeightsOfPages(t *testing.T) {
+	s := shop{9, 2}
+	for _, c := range []struct {
+		name  string
+		of    func(mu float64) float64
+		words string
+	}{
+		{"true", func(mu float64) float64 { return mu }, "and 1 is expected"},
+		{"halved", func(mu float64) float64 { return mu / 2 }, "instead of 1: the propensities are not those"},
+		{"clipped", func(mu float64) float64 { return max(mu, 0.05) }, "instead of 1: the propensities are too large"},
+	} {
+		for seed := range uint64(6) {
+			rng := rand.New(rand.NewPCG(seed, 11))
+			rounds, pages, _ := s.log(8000, 1, rng)
+			for t := range rounds {
+				rounds[t].Propensity, rounds[t].Law = c.of(rounds[t].Law.Propensity(rounds[t].Shown)), nil
+			}
+			r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 2}), pages)
+			if words := strings.Join(r.Support.Words(), "\n"); !strings.Contains(words, c.words) {
+				t.Errorf("%s, seed %d: no %q in\n%s", c.name, seed, c.words, words)
+			}
+		}
+	}
+}
+
+// Pages that were drawn by another law than the log's show items with other features. Pages drawn by it are within the limit.
+func TestBalance(t *testing.T) {
+	s := shop{8, 3}
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 12))
+		rounds, _, _ := s.log(1000, 0.5, rng)
+		if b := newLog(t, rounds, offpolicy.Options{Resamples: 2}).Balance(); b.Wrong() || b.Rounds != 1000 || b.Limit < 3.5 || b.Limit > 3.7 {
+			t.Errorf("seed %d: pages drawn by the law: %+v", seed, b)
+		}
+		for t := range rounds { // shown by the first feature, whatever the law says
+			r := &rounds[t]
+			r.Law = offpolicy.EpsilonPages(1, s.n, s.size, nil)
+			if rng.Float64() < 0.5 {
+				u := make([]float64, s.n)
+				for i := range u {
+					u[i] = r.Context.Features.At(i, 0)
+				}
+				r.Shown, r.Choice = largest(u, s.size), 0
+			}
+		}
+		if b := newLog(t, rounds, offpolicy.Options{Resamples: 2}).Balance(); !b.Wrong() || b.Feature != 0 || b.Z < 10 {
+			t.Errorf("seed %d: pages drawn by another law: %+v", seed, b)
+		}
+	}
+	// By hand: two rounds of one page {0} of two items with x = (3, 1), drawn uniformly: D = 1/2·3 − 1/2·1 = 1 and the count is even.
+	var rounds []offpolicy.Round
+	for range 2 {
+		rounds = append(rounds, offpolicy.Round{Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{3, 1})}, Shown: vitrine.Assortment{0}, Law: offpolicy.EpsilonPages(1, 2, 1, nil)})
+	}
+	if b := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2}).Balance(); b.Feature != 0 || math.Abs(b.Z-math.Sqrt2) > 1e-12 {
+		t.Errorf("by hand: %+v, want √2 in feature 0", b)
+	}
+}
+
 // What a log cannot tell comes in words, and has no number.
 func TestSupportInWords(t *testing.T) {
 	s := shop{6, 2}
@@ -533,7 +620,7 @@ func TestCrossFit(t *testing.T) {
 // A log in which the rare pages of large weight happen to be missing has weights that are alike: they
 // are worth what their law says, and there is no number.
 func TestAlikeWeightsAreNoSupport(t *testing.T) {
-	s := shop{8, 2}
+	s := shop{9, 2}
 	rounds, pages, _ := s.log(400, 0.05, rand.New(rand.NewPCG(1, 6)))
 	for t := range rounds { // every page is the policy's own, and every second target too
 		rounds[t].Shown = s.first()
@@ -565,4 +652,16 @@ func TestBootstrapOfLongLogs(t *testing.T) {
 			t.Errorf("%d rounds: %v, want 3 ± %v", n, i, want/2)
 		}
 	}
+}
+
+// largest returns the k items of largest u, in order.
+func largest(u []float64, k int) vitrine.Assortment {
+	page := make(vitrine.Assortment, len(u))
+	for i := range page {
+		page[i] = i
+	}
+	slices.SortFunc(page, func(a, b int) int { return cmp.Compare(u[b], u[a]) })
+	page = page[:k]
+	slices.Sort(page)
+	return page
 }

@@ -22,7 +22,12 @@ type Support struct {
 	ExpectedWeight          float64 // the mean weight if the laws are those by which pages were drawn
 	ESS                     float64 // their effective sample size (Σw)²/Σw²
 	SetESS                  float64 // that of the weights of pages, and at most n²/Σ 1/μ(π(x_t)), its expectation
+
+	MeanSetWeight, SetWeightError float64 // mean of 1{S_t = π(x_t)}/μ(S_t) over rounds with a propensity; 1 is expected where the log could show the page
 }
+
+// minShown is the number of rounds with the policy's page from which on the mean of their weights is nearly normal.
+const minShown = 30
 
 // Words describes the support, a sentence each.
 func (s *Support) Words() []string {
@@ -57,6 +62,20 @@ func (s *Support) Words() []string {
 		}
 	}
 	say("The policy's page was shown in %s of rounds.", percent(s.Shown))
+	if s.KnownPropensity == s.Rounds && s.Shown >= minShown {
+		expected := 1.0
+		if s.KnownLaw == s.Rounds {
+			expected = float64(s.PagePossible) / float64(s.Rounds)
+		}
+		switch off := s.MeanSetWeight - expected; {
+		case !(math.Abs(off) > 4*s.SetWeightError):
+			say("The mean weight of its pages is %.3g ± %.2g, and %.3g is expected.", s.MeanSetWeight, s.SetWeightError, expected)
+		case off < 0 && s.KnownLaw < s.Rounds:
+			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: the propensities are too large, or the log never shows some of its pages.", s.MeanSetWeight, s.SetWeightError, expected)
+		default:
+			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: the propensities are not those with which the pages were drawn.", s.MeanSetWeight, s.SetWeightError, expected)
+		}
+	}
 	if s.ItemsSeen < s.Rounds && len(s.Unseen) > 0 {
 		const named = 5
 		names := strings.Join(s.Unseen[:min(named, len(s.Unseen))], ", ")
@@ -82,7 +101,7 @@ func (r *Report) AlarmWords() string {
 	case math.IsNaN(r.Alarm):
 		return "Nothing in the log checks the model of the direct method."
 	case math.Abs(r.Alarm) > 2:
-		return fmt.Sprintf("The model is probably wrong: dr-pi and direct differ by %.1f standard errors. Trust dr-pi, or give the model another family.", math.Abs(r.Alarm))
+		return fmt.Sprintf("The model is probably wrong: %s and direct differ by %.1f standard errors. Trust %[1]s, or give the model another family.", r.AlarmMethod, math.Abs(r.Alarm))
 	}
-	return fmt.Sprintf("The model agrees with the residuals: dr-pi and direct differ by %.1f standard errors.", math.Abs(r.Alarm))
+	return fmt.Sprintf("The model agrees with the residuals: %s and direct differ by %.1f standard errors.", r.AlarmMethod, math.Abs(r.Alarm))
 }

@@ -128,6 +128,14 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	// A log may lack the rare pages of large weight: then its weights are alike by chance. With laws
 	// the mean of w² is known, 1/μ(π(x)).
 	s.SetESS = effective(j.set)
+	if k := float64(s.KnownPropensity); k > 1 {
+		sum, squares := 0.0, 0.0
+		for _, w := range j.set {
+			sum, squares = sum+w, squares+w*w
+		}
+		s.MeanSetWeight = sum / k
+		s.SetWeightError = math.Sqrt(max(squares/k-s.MeanSetWeight*s.MeanSetWeight, 0) / (k - 1))
+	}
 	if s.KnownLaw == n && inverse > 0 {
 		s.SetESS = min(s.SetESS, float64(n)*float64(n)/inverse)
 	}

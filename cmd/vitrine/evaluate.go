@@ -213,6 +213,9 @@ func (e *evaluation) text(name string) []byte {
 	for _, l := range e.rounds.Left {
 		fmt.Fprintf(&b, "Left out: %d decisions, which %s.\n", l.Decisions, l.Reason)
 	}
+	if words := e.balance(); words != "" {
+		fmt.Fprintln(&b, words)
+	}
 	for _, r := range e.results {
 		fmt.Fprintf(&b, "\n%s: %s\n", r.Name, r.describe())
 		if r.replay != nil {
@@ -231,6 +234,27 @@ func (e *evaluation) text(name string) []byte {
 		}
 	}
 	return b.Bytes()
+}
+
+// balance says whether the pages of the log are like those that its laws draw; "" if it has none.
+func (e *evaluation) balance() string {
+	b := e.log.Balance()
+	if b.Rounds == 0 {
+		return ""
+	}
+	if !b.Wrong() {
+		return fmt.Sprintf("The items shown are like those that the log's laws draw: no feature is off by more than %.1f standard errors.", math.Abs(b.Z))
+	}
+	what, more := "larger pages were shown", "smaller pages were shown"
+	for _, f := range e.rounds.Config.Features {
+		if from, size, _ := e.rounds.Config.Schema().Columns(f.Name); b.Feature >= from && b.Feature < from+size {
+			what, more = fmt.Sprintf("items with more of the feature %q were shown more often", f.Name), fmt.Sprintf("items with more of the feature %q were shown less often", f.Name)
+		}
+	}
+	if b.Z < 0 {
+		what = more
+	}
+	return fmt.Sprintf("Warning: the pages were not drawn as the log says: %s than its laws would, by %.1f standard errors. Estimates with weights are wrong.", what, math.Abs(b.Z))
 }
 
 // table writes estimates.
@@ -334,9 +358,10 @@ func (e *evaluation) json() ([]byte, error) {
 		Logged    float64    `json:"logged_revenue"`
 		Error     float64    `json:"logged_standard_error"`
 		Level     float64    `json:"level"`
+		Balance   string     `json:"balance,omitzero"`
 		Support   []support  `json:"policies"`
 		Estimates []estimate `json:"estimates"`
-	}{Placement: e.rounds.Placement, Rounds: len(e.rounds.Rounds), Logged: mean, Error: se, Level: e.Level}
+	}{Placement: e.rounds.Placement, Rounds: len(e.rounds.Rounds), Logged: mean, Error: se, Level: e.Level, Balance: e.balance()}
 	for _, r := range e.results {
 		if r.report != nil {
 			all.Support = append(all.Support, support{r.Name, append(r.report.Support.Words(), r.report.AlarmWords()), number(r.report.Alarm)})
