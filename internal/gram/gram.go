@@ -22,6 +22,10 @@ import (
 // updates at λ ≥ 1, so this is for learners that never stop.
 const refreshAfter = 1 << 14
 
+// largeUpdate is the c gᵀV⁻¹g from which on V⁻¹ is recomputed from V: the formula of Sherman and Morrison subtracts nearly all of
+// V⁻¹ along g, and its relative error there is that number times the rounding error.
+const largeUpdate = 1e6
+
 // Matrix is a symmetric positive definite d×d matrix and its inverse.
 type Matrix struct {
 	d       int
@@ -81,6 +85,8 @@ func (m *Matrix) Reset(lambda float64) {
 // Sherman and Morrison (1950), in O(d²):
 //
 //	V⁻¹ ← V⁻¹ − c (V⁻¹g)(V⁻¹g)ᵀ / (1 + c gᵀV⁻¹g)
+//
+// or, in O(d³), from V after a large update.
 func (m *Matrix) Add(c float64, g []float64) {
 	if c == 0 {
 		return
@@ -89,7 +95,7 @@ func (m *Matrix) Add(c float64, g []float64) {
 	kernel.SymMulVec(m.tmp, m.inv.p, g)
 	q := kernel.Dot(g, m.tmp)
 	kernel.SymRankOne(m.inv.p, -c/(1+float64(c*q)), m.tmp)
-	if m.updates++; m.updates >= refreshAfter {
+	if m.updates++; m.updates >= refreshAfter || c*q > largeUpdate {
 		m.refresh()
 	}
 }

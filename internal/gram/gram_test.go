@@ -2,6 +2,7 @@ package gram_test
 
 import (
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -287,6 +288,67 @@ func TestExtended(t *testing.T) {
 	for k, v := range m.Packed() {
 		if math.Abs(v-packed[k]) > 1e-12 {
 			t.Errorf("packed, entry %d is %v, want %v", k, v, packed[k])
+		}
+	}
+}
+
+// With a tiny λ and huge features the inverse keeps the digits that V itself has. The reference is Gauss–Jordan elimination of the
+// same sum with 300 bits.
+func TestLargeUpdatesKeepDigits(t *testing.T) {
+	const d, lambda = 6, 1e-9
+	rng := rand.New(rand.NewPCG(3, 9))
+	for trial := range 20 {
+		m := gram.New(d, lambda)
+		exact := make([][]*big.Float, d)
+		number := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
+		for i := range exact {
+			exact[i] = make([]*big.Float, d)
+			for j := range exact[i] {
+				exact[i][j] = number(0)
+			}
+			exact[i][i] = number(lambda)
+		}
+		for range 2 * d { // the condition is 1e13 until all directions are known
+			g := make([]float64, d)
+			for j := range g {
+				g[j] = 100 * rng.NormFloat64()
+			}
+			m.Add(1, g)
+			for i := range d {
+				for j := range d {
+					exact[i][j].Add(exact[i][j], new(big.Float).Mul(number(g[i]), number(g[j])))
+				}
+			}
+		}
+		probe := make([]float64, d)
+		for j := range probe {
+			probe[j] = rng.NormFloat64()
+		}
+		right := make([]*big.Float, d)
+		for i := range right {
+			right[i] = number(probe[i])
+		}
+		for i := range d { // V is positive definite: no pivoting
+			for r := range d {
+				if r == i {
+					continue
+				}
+				f := new(big.Float).Quo(exact[r][i], exact[i][i])
+				for c := range d {
+					exact[r][c].Sub(exact[r][c], new(big.Float).Mul(f, exact[i][c]))
+				}
+				right[r].Sub(right[r], new(big.Float).Mul(f, right[i]))
+			}
+		}
+		want := 0.0
+		for i := range d {
+			v, _ := new(big.Float).Quo(right[i], exact[i][i]).Float64()
+			want += probe[i] * v
+		}
+		norm := make([]float64, 1)
+		m.Inverse().Norms(norm, mat.NewDense(1, d, probe))
+		if have := norm[0] * norm[0]; math.Abs(have/want-1) > 1e-9 {
+			t.Errorf("trial %d: the squared norm is %v, want %v", trial, have, want)
 		}
 	}
 }
