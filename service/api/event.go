@@ -17,6 +17,7 @@ import "time"
 //	relearning-ended    note
 //	items-changed       items
 //	values-seen         feature, values
+//	clock-moved         seconds
 type Event struct {
 	Time          time.Time  `json:"time"`
 	Placement     string     `json:"placement"`
@@ -34,4 +35,5 @@ type Event struct {
 	Items         int        `json:"items,omitzero" doc:"items of the catalogue that were put or deleted"`
 	Feature       string     `json:"feature,omitzero" doc:"a category"`
 	Values        []string   `json:"values,omitzero" doc:"that have columns of their own from now on"`
+	Seconds       float64    `json:"seconds,omitzero" doc:"by which the attribution windows of the open decisions move, because the clock did"`
 }

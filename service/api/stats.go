@@ -22,6 +22,8 @@ type Stats struct {
 	Items            int    `json:"items,omitzero" doc:"items of the catalogue that the placement uses"`
 	CatalogueVersion uint64 `json:"catalogue_version,omitzero" doc:"the last entry of the log that changed the catalogue"`
 
+	Held *Held `json:"held,omitempty" doc:"while decisions wait longer than their attribution window, because the clock moved"`
+
 	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before the end of their attribution window; the policy learns nothing from them"`
 	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`
 
@@ -54,6 +56,14 @@ type Stats struct {
 	Shadow      Comparison  `json:"shadow"`
 
 	Relearning *Relearning `json:"relearning,omitempty" doc:"while a second learner learns from the log"`
+}
+
+// Held tells of decisions whose attribution windows moved with the clock: between the log's last entry and the time at which
+// the service went on, nobody could report their outcomes, or the clock is wrong, or was.
+type Held struct {
+	Decisions int       `json:"decisions" doc:"that still wait for an outcome"`
+	Time      time.Time `json:"time" doc:"to which the clock moved"`
+	Seconds   float64   `json:"seconds" doc:"by how much it moved; negative if it moved back"`
 }
 
 // Relearning is how far a second learner of a placement is, which learns from the log while the first one decides.

@@ -6,6 +6,9 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
+
+	"vitrine/service/api"
 )
 
 // due are the open decisions of a placement, the one whose attribution window ends first at the top. They are
@@ -13,16 +16,62 @@ import (
 type due struct {
 	heap  dueHeap
 	bytes int
+	moves []move // of the clock, that windows of open decisions moved with
+	held  int    // open decisions from before the last move
+}
+
+// move is a move of the clock. The windows of earlier decisions move with it.
+type move struct {
+	entry    uint64 // of the ClockMoved
+	time, by int64
 }
 
 func (d *due) add(r *record) {
 	heap.Push(&d.heap, r)
 	d.bytes += r.size()
+	if d.isHeld(r) {
+		d.held++
+	}
 }
 
 func (d *due) remove(r *record) {
 	heap.Remove(&d.heap, r.at)
 	d.bytes -= r.size()
+	if d.isHeld(r) {
+		d.held--
+	}
+}
+
+// isHeld reports whether a decision was open when the clock moved last.
+func (d *due) isHeld(r *record) bool {
+	return len(d.moves) > 0 && r.entry < d.moves[len(d.moves)-1].entry
+}
+
+// move moves the windows of all open decisions, which keeps their order. Moves from before the oldest one are forgotten.
+func (d *due) move(m move) {
+	oldest := d.oldest(m.entry)
+	d.moves = append(slices.DeleteFunc(d.moves, func(m move) bool { return m.entry < oldest }), m)
+	d.held = len(d.heap)
+}
+
+// report tells of the decisions that were open when the clock moved last, nil if none is open any more.
+func (d *due) report() *api.Held {
+	if d.held == 0 {
+		return nil
+	}
+	m := d.moves[len(d.moves)-1]
+	return &api.Held{Decisions: d.held, Time: time.Unix(0, m.time).UTC(), Seconds: time.Duration(m.by).Seconds()}
+}
+
+// since returns when the window of a decision began, by the present clock.
+func (d *due) since(r *record) int64 {
+	t := r.time
+	for _, m := range d.moves {
+		if r.entry < m.entry {
+			t += m.by
+		}
+	}
+	return t
 }
 
 // all yields the decisions in their order. They must not change meanwhile.
@@ -60,8 +109,8 @@ func (d *due) sorted() []*record {
 
 // compareDue orders by time, and decisions of one time by their order.
 func compareDue(a, b *record) int {
-	if a.time != b.time { // cmp.Or would compare the ids, which are elsewhere in memory
-		return cmp.Compare(a.time, b.time)
+	if a, b := a.since(), b.since(); a != b { // cmp.Or would compare the ids, which are elsewhere in memory
+		return cmp.Compare(a, b)
 	}
 	return cmp.Or(cmp.Compare(a.entry, b.entry), strings.Compare(a.id, b.id))
 }

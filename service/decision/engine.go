@@ -201,6 +201,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	if v.relearning != nil {
 		s.Relearning = v.relearning.progress()
 	}
+	s.Held = v.open.report()
 	if fault := v.worker.fault.Load(); fault != nil {
 		s.Problem = *fault
 	}

@@ -168,6 +168,9 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 			return err
 		}
 		return r.pass(b)
+	case *eventlog.ClockMoved:
+		p.open.move(move{sequence, e.Time, b.By})
+		return nil
 	case *eventlog.ItemsChanged:
 		return s.changeItems(p, sequence, b)
 	case *eventlog.SnapshotTaken:

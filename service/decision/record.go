@@ -66,8 +66,11 @@ func (r *record) isOf(learner uint64) bool {
 	return r.entry > learner
 }
 
+// since returns when the attribution window began: when the decision was made, moved with the clock.
+func (r *record) since() int64 { return r.placement.open.since(r) }
+
 // isLate reports whether the attribution window is over.
-func (r *record) isLate(now int64) bool { return now-r.time > int64(r.placement.config.Window()) }
+func (r *record) isLate(now int64) bool { return now-r.since() > int64(r.placement.config.Window()) }
 
 // hasPassed reports whether the item at a place, from 1 on, is reported as not taken.
 func (r *record) hasPassed(place int) bool {

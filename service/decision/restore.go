@@ -95,6 +95,16 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
 	p.guard.Watch = p.config.Watch()
+	for range d.Count() {
+		m := move{d.Uint64(), int64(d.Uint64()), int64(d.Uint64())}
+		if d.Err() != nil {
+			return d.Err()
+		}
+		if n := len(p.open.moves); n > 0 && m.entry <= p.open.moves[n-1].entry || m.entry > s.position.Sequence {
+			return fmt.Errorf("placement %q: a move of the clock at entry %d is out of place", p.name, m.entry)
+		}
+		p.open.moves = append(p.open.moves, m)
+	}
 	for _, waits := range []bool{true, false} {
 		var before *record
 		for range d.Count() {

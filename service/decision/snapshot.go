@@ -210,6 +210,7 @@ func VerifySnapshot(build func(setup.Spec) (vitrine.Learner, error), data []byte
 type frozen struct {
 	facts
 	values       []feature.Seen // that categories have learned
+	moves        []move         // of the clock
 	open, closed []record
 	learners     []frozenLearner // the one that decides, the former ones, and the second one
 	relearning   *relearning     // nil if there is no second one
@@ -231,6 +232,7 @@ func (p *placement) freeze() *frozen {
 	f := &frozen{
 		facts: p.facts, values: p.config.Schema().Learned(), open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
 	}
+	f.moves = slices.Clone(p.open.moves)
 	f.versions, f.guard, f.tally = slices.Clone(p.versions), p.guard.Copy(), p.tally.Copy()
 	if p.relearning != nil {
 		f.relearning = new(*p.relearning)
@@ -287,6 +289,12 @@ func (f *frozen) encode(e *state.Encoder) {
 	f.guard.Encode(e)
 	f.tally.Series.Encode(e)
 	f.tally.Items.Encode(e)
+	e.Count(len(f.moves))
+	for _, m := range f.moves {
+		e.Uint64(m.entry)
+		e.Uint64(uint64(m.time))
+		e.Uint64(uint64(m.by))
+	}
 	for _, records := range [][]record{f.open, f.closed} {
 		e.Count(len(records))
 		for i := range records {

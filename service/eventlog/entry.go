@@ -139,6 +139,12 @@ func (l *LearnerAdopted) fields(f *fields.Fields) {
 	f.String(&l.Note)
 }
 
+func (c *ClockMoved) fields(f *fields.Fields) {
+	by := uint64(c.By)
+	f.Fixed64(&by)
+	c.By = int64(by)
+}
+
 func (i *ItemsChanged) fields(f *fields.Fields) {
 	put, deleted := f.Length(len(i.Put), 1), f.Length(len(i.Deleted), 1)
 	f.Strings(&i.Put, put)

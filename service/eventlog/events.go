@@ -154,6 +154,12 @@ type LearnerAdopted struct {
 	Note    string // of the version that is kept
 }
 
+// ClockMoved says that the service's clock did not go on from the log's last entry: nobody could report outcomes in
+// between, or the clock is wrong, or was. The attribution windows of the placement's open decisions move with the clock.
+type ClockMoved struct {
+	By int64 // nanoseconds; negative if the clock was moved back
+}
+
 // kind is the byte of a type of events. Kinds are never reused.
 type kind uint8
 
@@ -180,6 +186,7 @@ const (
 	valuesSeen
 	alarmCleared
 	learnerAdopted
+	clockMoved
 )
 
 func (*PlacementPut) kind() kind      { return placementPut }
@@ -200,6 +207,7 @@ func (*LearnerExchanged) kind() kind  { return learnerExchanged }
 func (*RelearningEnded) kind() kind   { return relearningEnded }
 func (*ItemsChanged) kind() kind      { return itemsChanged }
 func (*LearnerAdopted) kind() kind    { return learnerAdopted }
+func (*ClockMoved) kind() kind        { return clockMoved }
 
 func (c *Chosen) kind() kind {
 	if c.Unlearned {
@@ -239,6 +247,7 @@ var bodies = [...]func() Body{
 	relearningEnded:   func() Body { return new(RelearningEnded) },
 	itemsChanged:      func() Body { return new(ItemsChanged) },
 	learnerAdopted:    func() Body { return new(LearnerAdopted) },
+	clockMoved:        func() Body { return new(ClockMoved) },
 }
 
 // newBody returns an empty body of a kind, or nil.
@@ -394,6 +403,13 @@ func (l *LearnerAdopted) check() error {
 		return errors.New("the learner of no variant is adopted")
 	}
 	return checkConfig(l.Config)
+}
+
+func (c *ClockMoved) check() error {
+	if c.By == 0 {
+		return errors.New("a clock that was moved by nothing")
+	}
+	return nil
 }
 
 func (i *ItemsChanged) check() error {

@@ -53,6 +53,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.ValuesSeen{Feature: "brand", Values: []string{"acme", "", "Zé"}}),
 		at(&eventlog.AlarmCleared{}),
 		at(&eventlog.LearnerAdopted{Config: []byte(`{"policy":"ts-mnl"}`), Variant: "rival", Note: "an experiment ☕"}),
+		at(&eventlog.ClockMoved{By: -3_600_000_000_000}),
 	}
 }
 
@@ -202,6 +203,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.AlarmCleared{}
 	case 21:
 		e.Body = &eventlog.LearnerAdopted{Config: append([]byte("{"), bytesOrNil("config")...), Variant: name.Draw(t, "variant"), Note: rapid.String().Draw(t, "note")}
+	case 22:
+		e.Body = &eventlog.ClockMoved{By: rapid.Int64().Draw(t, "by") | 1}
 	case 18:
 		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
 	}
@@ -241,6 +244,7 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.LearnerAdopted{Variant: "rival"}), "without its configuration"},
 		{at(&eventlog.LearnerAdopted{Config: []byte("{}")}), "of no variant"},
 		{at(&eventlog.Activated{}), "without a decision"},
+		{at(&eventlog.ClockMoved{}), "by nothing"},
 		{at(&eventlog.Passed{Items: []int32{1}}), "without a decision"},
 		{at(&eventlog.Passed{Decision: "d"}), "no items"},
 		{at(&eventlog.Passed{Decision: "d", Items: []int32{0}}), "places from 1 on"},

@@ -9,52 +9,77 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// steadyClock is the clock of the service. It starts at the time of day, or at the time of the log's
-// last event if that is a little later, and then follows the system's monotonic clock. If the time of
-// day is stepped, no decisions expire and no entries are removed; the step takes effect at the next
-// start.
+// steadyClock is the clock of the service, which follows the system's monotonic clock. It starts at the time of day, or at
+// the time of the log's last event if that is a little later. Stepping the time of day does not change it before the next
+// start. While another process writes the log, its entries set the clock, and a process that has heard them being written
+// goes on by them when it becomes the writer, whatever its time of day.
 type steadyClock struct {
-	ahead   atomic.Int64         // nanoseconds by which the clock was advanced after its start
-	begin   time.Time            // when the clock started
-	elapsed func() time.Duration // since begin, by the monotonic clock
+	begin   atomic.Int64         // Unix nanoseconds, when elapsed was 0
+	elapsed func() time.Duration // by the monotonic clock
 	wall    func() time.Time     // the time of day
+	last    atomic.Int64         // of the last entry that was heard, Unix nanoseconds
+	heard   atomic.Bool          // whether the entries of another process have set the clock
+	held    atomic.Bool          // whether it stands at the last entry
 	skew    time.Duration        // between wall and now, when it was last reported
 }
 
 // maxSkew is the difference between the time of day and the service's that is not reported.
 const maxSkew = time.Minute
 
-// newClock makes a clock for a log whose last event was at the Unix time last, in nanoseconds, or 0 if
-// there is none.
-func newClock(last int64, wall func() time.Time, logger *slog.Logger) *steadyClock {
+// newClock makes a clock that starts at the time of day.
+func newClock(wall func() time.Time) *steadyClock {
 	start := time.Now()
-	c := &steadyClock{begin: wall(), elapsed: func() time.Duration { return time.Since(start) }, wall: wall}
-	c.begin = c.after(last, logger)
+	c := &steadyClock{elapsed: func() time.Duration { return time.Since(start) }, wall: wall}
+	c.set(wall().UnixNano())
 	return c
 }
 
-// after returns the time at which the clock starts.
-func (c *steadyClock) after(last int64, logger *slog.Logger) time.Time {
-	ahead := time.Unix(0, last).Sub(c.begin)
-	switch {
-	case ahead <= 0:
-		return c.begin
-	case ahead <= maxSkew:
-		return c.begin.Add(ahead)
-	}
-	logger.Warn("the log's last event is in the future: the clock was ahead then or is behind now", "seconds", int64(ahead.Seconds()))
-	return c.begin
-}
+func (c *steadyClock) set(now int64) { c.begin.Store(now - int64(c.elapsed())) }
+
+// running returns the time, even while the clock is held.
+func (c *steadyClock) running() int64 { return c.begin.Load() + int64(c.elapsed()) }
 
 func (c *steadyClock) now() time.Time {
-	return c.begin.Add(c.elapsed() + time.Duration(c.ahead.Load()))
+	if c.held.Load() {
+		return time.Unix(0, c.last.Load())
+	}
+	return time.Unix(0, c.running())
 }
 
-// advance advances the clock to the last event of a log, if that is a little later, before this process writes the log.
-func (c *steadyClock) advance(last int64) {
-	if ahead := time.Unix(0, last).Sub(c.now()); ahead > 0 && ahead <= maxSkew {
-		c.ahead.Add(int64(ahead))
+// hear takes the time of an entry that another process has written. If it was written just now, it is the time at
+// most; the entry that came soonest after it was written is the best clock.
+func (c *steadyClock) hear(entry int64, justNow bool) {
+	c.last.Store(entry)
+	if !justNow {
+		return
 	}
+	if ahead := time.Duration(entry - c.running()); ahead > 0 || ahead < -maxSkew || !c.heard.Load() {
+		c.set(entry)
+		c.heard.Store(true)
+	}
+}
+
+// hold stops the clock at the last entry that was heard, until resume lets it run: decisions wait for their outcomes
+// meanwhile.
+func (c *steadyClock) hold() { c.held.Store(true) }
+
+func (c *steadyClock) resume() { c.held.Store(false) }
+
+// goOn returns the time at which the clock goes on after the last event of a log, and by how much that is a gap in the
+// log's time: 0 if it is a little one.
+func (c *steadyClock) goOn(last int64) (now int64, gap time.Duration) {
+	if now = c.running(); last == 0 {
+		return now, 0
+	}
+	gap = time.Duration(now - last)
+	switch {
+	case gap < -maxSkew || gap > maxSkew:
+		return now, gap
+	case gap < 0:
+		c.set(last)
+		now = last
+	}
+	return now, 0
 }
 
 // watch warns about steps of the time of day, until ctx ends.
@@ -77,13 +102,20 @@ func repeat(ctx context.Context, every time.Duration, f func()) {
 }
 
 func (c *steadyClock) compare(logger *slog.Logger) {
-	skew := c.wall().Round(0).Sub(c.now().Round(0))
+	skew := c.ahead()
 	if (skew - c.skew).Abs() <= maxSkew {
 		return
 	}
 	c.skew = skew
+	if c.heard.Load() {
+		logger.Warn("this machine's clock differs from the log's, which the service goes by: check the time synchronization of the machines", "seconds", int64(skew.Seconds()))
+		return
+	}
 	logger.Warn("the time of day was stepped: the service keeps its own time until it is started again", "seconds", int64(skew.Seconds()))
 }
+
+// ahead returns by how much the time of day is ahead of the clock.
+func (c *steadyClock) ahead() time.Duration { return time.Duration(c.wall().UnixNano() - c.running()) }
 
 // lastTime returns the time of the last entry of a log, or 0 if the log is empty.
 func lastTime(ctx context.Context, store eventlog.Store, last uint64) (int64, error) {

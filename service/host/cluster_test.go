@@ -92,11 +92,11 @@ func (r *running) until(what string, is func() bool) {
 // runs starts a service, and returns when it answers.
 func runs(t *testing.T, log, data string, change func(c *Config)) *running {
 	t.Helper()
-	return runsFor(t, log, data, 0, change)
+	return runsWith(t, log, data, Options{}, change)
 }
 
-// runsFor is runs with a patience for the log's servers.
-func runsFor(t *testing.T, log, data string, patience time.Duration, change func(c *Config)) *running {
+// runsWith is runs with some options.
+func runsWith(t *testing.T, log, data string, o Options, change func(c *Config)) *running {
 	t.Helper()
 	r := &running{T: t, data: data}
 	c := Default()
@@ -108,7 +108,8 @@ func runsFor(t *testing.T, log, data string, patience time.Duration, change func
 	ctx, stop := context.WithCancel(t.Context())
 	address, ended := make(chan string, 10), make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, c, Options{Patience: patience, Logger: slog.New(slog.NewJSONHandler(r, nil)), Serving: func(_ context.Context, at string) { address <- at }})
+		o.Logger, o.Serving = slog.New(slog.NewJSONHandler(r, nil)), func(_ context.Context, at string) { address <- at }
+		ended <- Run(ctx, c, o)
 	}()
 	r.stop = sync.OnceFunc(func() {
 		stop()

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -244,7 +245,7 @@ func (l *life) work(ctx context.Context, known uint64, of *budget.Budget, applie
 	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
 	defer beside.Wait()
 	defer stop()
-	shard.Engine, shard.Clock, shard.SnapshotAge = l.engine, l.clock.now, l.keeper.age
+	shard.Engine, shard.Clock, shard.ClockSkew, shard.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
 	if s.Log.URL != "" {
 		shard.Forward = l.forward
 	}
@@ -316,16 +317,26 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 			}
 		}()
 	}
+	l.clock = newClock(l.Wall)
+	var follower atomic.Pointer[decision.Engine]
 	engine.Confirm = l.store.Confirm
 	if !l.store.Leads() {
 		if engine.Replica, err = l.store.NewReplica(ctx); err != nil {
 			return err
 		}
 		engine.Follow, engine.Leader, engine.Propose = true, l.leader, l.propose
+		applied := engine.Applied
+		engine.Applied = func(entry uint64, e *eventlog.Event) {
+			if f := follower.Load(); f != nil && f.Role() == decision.Follower {
+				l.clock.hear(e.Time, f.Lag() < time.Second)
+			}
+			applied(entry, e)
+		}
 	}
 	if l.engine, err = OpenEngine(ctx, l.Data, engine, l.Logger); err != nil {
 		return err
 	}
+	follower.Store(l.engine)
 	defer func() {
 		if err != nil {
 			l.engine.Close()
@@ -343,7 +354,13 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 	if err != nil {
 		return err
 	}
-	l.clock = newClock(begin, l.Wall, l.Logger)
+	if l.store.Leads() {
+		if err := l.goOn(ctx, begin); err != nil {
+			return err
+		}
+	} else if l.clock.last.Load() == 0 {
+		l.clock.last.Store(begin)
+	}
 	retention := &Retention{Age: l.Retention.Age.Duration, Size: uint64(l.Retention.Size), Log: l.store, Data: l.Data}
 	if l.store.Leads() {
 		if err := retention.Begin(ctx, l.Logger); err != nil {
@@ -401,6 +418,7 @@ func (l *life) lead(ctx context.Context) error {
 		case <-time.After(time.Second):
 		}
 	}
+	l.clock.hold()
 	if err := l.engine.Lead(ctx); err != nil {
 		return err
 	}
@@ -408,10 +426,36 @@ func (l *life) lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.clock.advance(last)
+	if err := l.goOn(ctx, last); err != nil {
+		return err
+	}
+	l.clock.resume()
 	l.Logger.Info("this process writes the log now", "entry", l.engine.Sequence(), "epoch", l.store.Epoch())
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return l.keeper.retention.Begin(ctx, l.Logger)
+}
+
+// goOn continues the log's time when this process begins to write it. If its clock does not follow on from the log's last
+// event, either nobody could report outcomes since, or the clock is wrong, or was: open decisions must not expire by that.
+func (l *life) goOn(ctx context.Context, last int64) error {
+	now, gap := l.clock.goOn(last)
+	if gap == 0 {
+		return nil
+	}
+	if gap < 0 {
+		l.Logger.Warn("the log's last event is in the future: the clock was ahead then or is behind now", "seconds", int64(-gap.Seconds()))
+	}
+	open, late, err := l.engine.MoveClock(ctx, last, now)
+	switch {
+	case err != nil:
+		return err
+	case late > 0:
+		l.Logger.Warn("decisions wait for their outcomes although their attribution windows are over: the service was down, or a clock is wrong. Each keeps what was left of its window at the log's last event; check the clocks of the machines",
+			"decisions", late, "seconds", int64(gap.Seconds()), "open", open)
+	case open > 0:
+		l.Logger.Info("the attribution windows of open decisions move with the clock", "open", open, "seconds", int64(gap.Seconds()))
+	}
+	return nil
 }
 
 // measuredLog is a log whose appends are measured.

@@ -249,7 +249,7 @@ func TestPlacesOfShards(t *testing.T) {
 // A shard whose stream is removed is named, and the others are served.
 func TestShardIsAway(t *testing.T) {
 	log := logServer(t)
-	r := runsFor(t, log, t.TempDir(), 2*time.Second, func(c *Config) {
+	r := runsWith(t, log, t.TempDir(), Options{Patience: 2 * time.Second}, func(c *Config) {
 		sharded(2)(c)
 		c.Limits.Answer.Duration = 500 * time.Millisecond
 	})

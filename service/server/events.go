@@ -172,6 +172,8 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Decision = "evicted", body.Decision
 	case *eventlog.AlarmCleared:
 		kind = "alarm-cleared"
+	case *eventlog.ClockMoved:
+		kind, t.Seconds = "clock-moved", time.Duration(body.By).Seconds()
 	case *eventlog.ValuesSeen:
 		kind, t.Feature, t.Values = "values-seen", body.Feature, body.Values
 	case *eventlog.SnapshotTaken:

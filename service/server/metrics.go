@@ -143,6 +143,12 @@ var ofPlacement = []struct {
 	{about("outcomes_total", "Outcomes reported in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Outcomes) }},
 	{about("expired_total", "Decisions without an outcome in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Expired) }},
 	{about("expired_early_total", "Decisions that left memory before the end of their attribution window. The policy learns nothing from them.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.ExpiredEarly) }},
+	{about("held_decisions", "Decisions that wait for an outcome longer than their attribution window, because the clock moved.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
+		if s.Held == nil {
+			return 0
+		}
+		return float64(s.Held.Decisions)
+	}},
 	{about("memory_seconds", "How long an open decision stays in the placement's memory at the rate of the last minute. 0 if it is not known.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return s.MemorySeconds }},
 	{about("withdrawn_total", "Deferred decisions that were not activated in time.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Withdrawn) }},
 	{about("pending", "Decisions that wait for an outcome.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Pending) }},
@@ -181,6 +187,7 @@ var (
 	lagDesc     = about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows. 0 in the process that writes the log.")
 	appliedDesc = about("applied_entries", "The last entry of the log that is part of the state.")
 	snapshotAge = about("snapshot_age_seconds", "Age of the last snapshot; before the first snapshot, the time since the start.")
+	clockSkew   = about("clock_skew_seconds", "By how much the machine's time of day is ahead of the service's time, by which attribution windows end.")
 	memoryLimit = about("memory_limit_bytes", "Memory that placements and requests share, [limits] memory. Placements get three quarters of it.")
 	memoryUsed  = about("memory_used_bytes", "Memory in use, by purpose.", "by")
 	memoryWaits = about("memory_waiting_requests", "Requests that wait for memory.")
@@ -197,7 +204,7 @@ func (shardCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, leaderDesc, lagDesc, appliedDesc, snapshotAge, logLag, logFirst, logEntries, logBytes, logEpoch} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, leaderDesc, lagDesc, appliedDesc, snapshotAge, clockSkew, logLag, logFirst, logEntries, logBytes, logEpoch} {
 		to <- d
 	}
 }
@@ -237,6 +244,9 @@ func (c shardCollector) Collect(to chan<- prometheus.Metric) {
 	gauge(lagDesc, shard.Engine.Lag().Seconds())
 	if shard.SnapshotAge != nil {
 		gauge(snapshotAge, shard.SnapshotAge().Seconds())
+	}
+	if shard.ClockSkew != nil {
+		gauge(clockSkew, shard.ClockSkew().Seconds())
 	}
 	if shard.Log == nil {
 		return

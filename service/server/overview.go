@@ -186,6 +186,10 @@ func healthOf(s *api.Stats, warnings []string) []api.Health {
 	if s.Forgotten > 0 {
 		say("warning", "The learner lost %d rounds, because its saved state could not be read.", s.Forgotten)
 	}
+	if h := s.Held; h != nil {
+		say("warning", "The clock moved by %v: %d decisions from before wait that much longer for their outcomes. Check the clocks of the machines, unless the service was down.",
+			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
+	}
 	if s.ExpiredEarly > 0 {
 		say("warning", "%d decisions left memory before their outcome: make the placement's memory larger.", s.ExpiredEarly)
 	}

@@ -22,6 +22,7 @@ type Shard struct {
 	Appends *Appends         // to the log, for /metrics; may be nil
 
 	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
+	ClockSkew   func() time.Duration // by how much the time of day is ahead of Clock, for /metrics; may be nil
 
 	// Export, if set, writes the decisions of a placement that are in the log.
 	Export func(ctx context.Context, w io.Writer, placement string) error

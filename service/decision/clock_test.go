@@ -1,0 +1,84 @@
+package decision_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+)
+
+// When the clock moves, far ahead or back, the windows of open decisions move with it: all of them can still have
+// their outcomes for what was left of their windows, and expire after that. A second move adds to the first. Decisions
+// made afterwards have their usual window. A snapshot and a replay know all of it.
+func TestWindowsMoveWithTheClock(t *testing.T) {
+	const year = int64(365 * 24 * time.Hour)
+	for _, by := range [][]int64{{year}, {-year}, {year, -year}, {90 * minute, 2 * year}} {
+		t.Run(fmt.Sprint(by), func(t *testing.T) {
+			store := new(memlog.Store)
+			e := opened(t, decision.Options{Store: store, Build: buildToy})
+			put(t, e, "home", toys) // a window of 30 minutes
+			var last *decision.Answer
+			decide := func(id string, now int64) {
+				t.Helper()
+				var err error
+				if last, err = e.Decide(t.Context(), "home", stock(id, 3), now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			now := 10 * year
+			for i := range int64(20) {
+				decide(fmt.Sprint("a", i), now+i*minute)
+			}
+			now += 20 * minute
+			for _, by := range by {
+				open, late, err := e.MoveClock(t.Context(), now, now+by)
+				if want := 20; err != nil || open != want || by > 0 && late != want || by < 0 && late != 0 {
+					t.Fatalf("moved by %v: %d open, %d late, %v", time.Duration(by), open, late, err)
+				}
+				now += by
+			}
+			e = opened(t, decision.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)})
+			if n, err := e.Expire(t.Context(), now); n != 0 || err != nil {
+				t.Fatalf("%d have expired at once, %v", n, err)
+			}
+			if held := mustStats(t, e).Held; held == nil || held.Decisions != 20 || held.Seconds != time.Duration(by[len(by)-1]).Seconds() {
+				t.Errorf("held: %+v", held)
+			}
+			if err := e.Outcome(t.Context(), "home", "a19", last.Shown[0], now+29*minute); err != nil {
+				t.Error(err)
+			}
+			decide("b", now)
+			for _, left := range []int64{10, 11} { // minutes, of the two oldest
+				for after, want := range []int{0, 1} {
+					if n, err := e.Expire(t.Context(), now+left*minute+int64(after)); n != want || err != nil {
+						t.Errorf("%d ns after %d minutes %d have expired, %v", after, left, n, err)
+					}
+				}
+			}
+			if n, err := e.Expire(t.Context(), now+30*minute); n != 17 || err != nil {
+				t.Errorf("at the end %d have expired, %v", n, err)
+			}
+			if s := mustStats(t, e); s.Held != nil || s.Pending != 1 || s.Expired != 19 || s.Outcomes != 1 {
+				t.Errorf("%+v", s)
+			}
+			if n, err := e.Expire(t.Context(), now+30*minute+1); n != 1 || err != nil {
+				t.Errorf("of the later decision %d have expired, %v", n, err)
+			}
+			if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
+				t.Error("a replay has another state")
+			}
+		})
+	}
+}
+
+// Without open decisions nothing moves, and nothing is logged.
+func TestClockMovesWithoutDecisions(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", toys)
+	before := e.Sequence()
+	if open, late, err := e.MoveClock(t.Context(), 0, 1<<60); open+late != 0 || err != nil || e.Sequence() != before {
+		t.Errorf("%d open, %d late, %v, entry %d after %d", open, late, err, e.Sequence(), before)
+	}
+}
