@@ -62,6 +62,8 @@ type cli struct {
 	Completion completionCmd `cmd:"" help:"Print the completion script of a shell."`
 	Complete   completeCmd   `cmd:"" hidden:""`
 	Man        manCmd        `cmd:"" hidden:"" help:"Print the page of the manual."`
+
+	ShowVersion versionFlag `name:"version" help:"Print the version."`
 }
 
 const description = `Vitrine learns what to put in the window: at most K of N items, of which a customer takes one or none.

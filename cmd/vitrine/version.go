@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"runtime"
+
+	"github.com/alecthomas/kong"
 )
 
 // version is the release; CHANGELOG.md has the same.
@@ -21,6 +23,18 @@ func (versionCmd) Run(t terminal) error {
 		return err
 	}
 	fmt.Fprintf(t.out, "vitrine %s (%s, %s/%s)\n", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
+}
+
+// versionFlag is --version, which prints what the command version prints.
+type versionFlag bool
+
+// BeforeReset implements kong's hook, so that the flag needs no command.
+func (versionFlag) BeforeReset(parser *kong.Kong) error {
+	if err := (versionCmd{}).Run(terminal{parser.Stdout, parser.Stderr}); err != nil {
+		return err
+	}
+	parser.Exit(0)
 	return nil
 }
 

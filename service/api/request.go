@@ -12,7 +12,7 @@ type Request struct {
 	Capacity *float64 `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals"`
 	Slots    []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include, at_most and capacity"`
 	Baseline []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; without effect otherwise"`
-	Unit     string   `json:"unit,omitzero" maxLength:"200" doc:"who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it"`
+	Unit     string   `json:"unit,omitzero" maxLength:"200" doc:"at most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it"`
 	Defer    bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
 
 	Candidates []string `json:"candidates,omitzero" doc:"ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates"`
@@ -23,7 +23,7 @@ type Request struct {
 
 // Item is a candidate of a request.
 type Item struct {
-	ID       string   `json:"id" minLength:"1" maxLength:"200"`
+	ID       string   `json:"id" minLength:"1" maxLength:"200" doc:"at most 200 bytes of UTF-8"`
 	Features Values   `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
 	Revenue  *float64 `json:"revenue,omitempty" minimum:"0" default:"1" doc:"the revenue if it is taken"`
 	Space    *float64 `json:"space,omitempty" minimum:"0" maximum:"1e9" default:"1" doc:"the space that it takes of a capacity: a number with at most 6 decimals"`

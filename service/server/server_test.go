@@ -475,6 +475,90 @@ func TestItemIDs(t *testing.T) {
 	}
 }
 
+// Lengths are counted in bytes. Characters of several bytes reach the limit sooner; characters of one byte reach it at the same length.
+func TestLengthsAreBytes(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	s.want(201, "PUT", "/v1/placements/shop", plain)
+	n := 0
+	decides := func(status int, field, body string) string {
+		n++
+		const path = "/v1/placements/home/decisions"
+		body = fmt.Sprintf(`{"decision_id":"d%d",%s}`, n, body)
+		if status == 422 {
+			s.problem(422, "invalid", field, "POST", path, body)
+			return ""
+		}
+		return s.want(status, "POST", path, body).body
+	}
+	puts := func(status int, field, item string) {
+		body := fmt.Sprintf(`{"items":[{"features":{"x":1},%s}]}`, item)
+		if status == 422 {
+			s.problem(422, "invalid", field, "PUT", "/v1/placements/shop/items", body)
+		} else {
+			s.want(200, "PUT", "/v1/placements/shop/items", body)
+		}
+	}
+	const one = `"items":[{"id":"a","features":{"x":1}}]`
+	for _, limited := range []struct {
+		field string
+		bytes int
+		send  func(status int, field, text string)
+	}{
+		{"#/items/0/id", 200, func(status int, field, text string) {
+			answer := decides(status, field, fmt.Sprintf(`"items":[{"id":%q,"features":{"x":1}}]`, text))
+			if status == 201 {
+				if a := parsed(t, answer); len(a.Assortment) != 1 || a.Assortment[0].ID != text {
+					t.Errorf("an id of %d bytes came back as %+v", len(text), a)
+				}
+				s.want(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", n), fmt.Sprintf(`{"choice":%q}`, text))
+			}
+		}},
+		{"#/unit", 200, func(status int, field, text string) { decides(status, field, fmt.Sprintf(`%s,"unit":%q`, one, text)) }},
+		{"#/slots/0/id", 1024, func(status int, field, text string) {
+			decides(status, field, fmt.Sprintf(`%s,"slots":[{"id":%q}]`, one, text))
+		}},
+		{"#/items/0/id", 200, func(status int, field, text string) { puts(status, field, fmt.Sprintf(`"id":%q`, text)) }},
+		{"#/items/0/groups/0", 100, func(status int, field, text string) {
+			puts(status, field, fmt.Sprintf(`"id":"g","groups":[%q]`, text))
+		}},
+	} {
+		for _, character := range []string{"x", "é", "€", "𝄞"} {
+			full := strings.Repeat(character, limited.bytes/len(character))
+			full += strings.Repeat("y", limited.bytes-len(full))
+			limited.send(201, limited.field, full)
+			limited.send(422, limited.field, full+"y")
+			limited.send(422, limited.field, strings.Repeat(character, limited.bytes/len(character)+1))
+		}
+	}
+	long := strings.Repeat("d", 128)
+	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,%s}`, long, one))
+	s.problem(422, "invalid", "#/decision_id", "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,%s}`, long+"d", one))
+	s.problem(422, "invalid", "#/decision_id", "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"é",%s}`, one))
+}
+
+// A remembered decision takes the bytes of its id besides a constant, so long ids fill a placement's memory sooner.
+func TestIDsTakeMemory(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	memory := func() int {
+		stats, err := s.engine.Stats("home")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stats.Memory
+	}
+	var taken []int
+	for _, id := range []string{"a", "b", strings.Repeat("c", 101)} {
+		before := memory()
+		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[{"id":"sku","features":{"x":1}}]}`, id))
+		taken = append(taken, memory()-before)
+	}
+	if taken[0] <= 1 || taken[1] != taken[0] || taken[2] != taken[0]+100 {
+		t.Errorf("decisions with ids of 1, 1 and 101 bytes take %d bytes", taken)
+	}
+}
+
 // An outcome after the window is refused, unless it is what the round counted as.
 func TestLateOutcomes(t *testing.T) {
 	s := started(t, nil)
