@@ -10,9 +10,13 @@ package experiment
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -36,7 +40,8 @@ type Experiment struct {
 	// Settings describe the world and the rounds, for run.json. Together with the policy's settings and
 	// Version they identify the finished units of this experiment. They must marshal to JSON.
 	Settings any
-	// Version identifies the program: units of another version are not continued.
+	// Version identifies the program: units of another version are not continued. If it is empty, it is a hash of the
+	// executable, so that a changed program plays its units again.
 	Version string
 }
 
@@ -55,6 +60,8 @@ type Options struct {
 	// Progress, if not nil, is called with the number of rounds done since the last call, including those of
 	// units that were already finished. It is called concurrently.
 	Progress func(rounds int)
+	// Note, if not nil, is called with what a run takes over from earlier results, or replaces.
+	Note func(message string)
 	// Warn, if not nil, is called with each problem in earlier results and the action taken.
 	Warn func(message string)
 }
@@ -69,11 +76,19 @@ var ErrInterrupted = errors.New("interrupted")
 // error names its policy, seed and round; no files but runs.jsonl are then written. A unit that panics fails
 // too, with a *[PanicError]: finished units are kept, and the caller's program goes on.
 func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
+	e, err := e.versioned()
+	if err != nil {
+		return nil, err
+	}
 	units, err := e.complete(ctx, o, all)
 	if err != nil {
 		return nil, err
 	}
-	return e.write(filepath.Join(o.Dir, e.Name), units, Machine())
+	dir := filepath.Join(o.Dir, e.Name)
+	if o.Note != nil && e.replaces(dir) {
+		o.Note(fmt.Sprintf("the files of %s are replaced: they were of other settings", dir))
+	}
+	return e.write(dir, units, Machine())
 }
 
 // Finals plays like [Run], with the same errors, and returns the regret after
@@ -102,6 +117,10 @@ type Result struct {
 
 // Results plays like [Finals], and returns whole units, policy by policy and seed by seed.
 func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
+	e, err := e.versioned()
+	if err != nil {
+		return nil, err
+	}
 	units, err := e.complete(ctx, o, all)
 	if err != nil {
 		return nil, err
@@ -112,6 +131,38 @@ func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 	}
 	return results, nil
 }
+
+// versioned returns the experiment with a version.
+func (e *Experiment) versioned() (*Experiment, error) {
+	if e.Version != "" {
+		return e, nil
+	}
+	version, err := executable()
+	if err != nil {
+		return nil, fmt.Errorf("experiment %q: the executable cannot be hashed: set Version: %w", e.Name, err)
+	}
+	versioned := *e
+	versioned.Version = version
+	return &versioned, nil
+}
+
+// executable names the running program by a hash of its file.
+var executable = sync.OnceValues(func() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return "executable " + hex.EncodeToString(sum.Sum(nil)[:8]), nil
+})
 
 // all selects the units at all places.
 func all(int) bool { return true }
@@ -158,6 +209,9 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 			}
 			units = append(units, u)
 		}
+	}
+	if found := len(units) - len(missing); found > 0 && o.Note != nil {
+		o.Note(fmt.Sprintf("%s: %d of %d runs were there already", e.Name, found, len(units)))
 	}
 	if err := e.playAll(ctx, missing, j, o); err != nil {
 		return nil, err

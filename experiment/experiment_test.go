@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -316,6 +317,35 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 		run(t, other, options)
 		if played.Load() != 4 {
 			t.Errorf("units of another %s were taken for finished", what)
+		}
+	}
+}
+
+// A run says which units were there, and whose files it replaces. Without a version the executable is the version.
+func TestRunsSayWhatTheyTakeOver(t *testing.T) {
+	dir := t.TempDir()
+	var notes []string
+	options := experiment.Options{Dir: dir, Note: func(what string) { notes = append(notes, what) }}
+	e := small(policy("random", random()))
+	e.Version = ""
+	for _, c := range []struct {
+		change func()
+		want   []string
+	}{
+		{func() {}, nil},
+		{func() {}, []string{"small: 4 of 4 runs were there already"}},
+		{func() { e.Seeds = append(e.Seeds, 77) }, []string{"small: 4 of 5 runs were there already", "the files of " + filepath.Join(dir, "small") + " are replaced: they were of other settings"}},
+		{func() { e.Settings = "other" }, []string{"the files of " + filepath.Join(dir, "small") + " are replaced: they were of other settings"}},
+		{func() { e.Version = "2" }, []string{"the files of " + filepath.Join(dir, "small") + " are replaced: they were of other settings"}},
+	} {
+		notes = nil
+		c.change()
+		run(t, e, options)
+		if !slices.Equal(notes, c.want) {
+			t.Errorf("notes %q, want %q", notes, c.want)
+		}
+		if e.Version == "" && !bytes.Contains(read(t, dir, "small", "run.json"), []byte(`"version": "executable `)) {
+			t.Error("run.json does not name the executable")
 		}
 	}
 }

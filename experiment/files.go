@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strconv"
 
@@ -144,6 +145,32 @@ func (e *Experiment) record(units []*unit, machine any) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return append(data, '\n'), nil
+}
+
+// replaces reports whether a directory has the files of another experiment of this name: of other settings, policies or seeds, or of
+// another version of the program.
+func (e *Experiment) replaces(dir string) bool {
+	type policy struct {
+		Label    string `json:"label"`
+		Settings any    `json:"settings"`
+	}
+	type identity struct {
+		Settings any      `json:"settings"`
+		Seeds    []uint64 `json:"seeds"`
+		Version  string   `json:"version"`
+		Policies []policy `json:"policies"`
+	}
+	now := identity{Settings: e.Settings, Seeds: e.Seeds, Version: e.Version}
+	for _, p := range e.Policies {
+		now.Policies = append(now.Policies, policy{p.Label, p.Settings})
+	}
+	record, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	if err != nil {
+		return false // there are no files
+	}
+	text, err := json.Marshal(now)
+	var mine, its identity
+	return err == nil && json.Unmarshal(text, &mine) == nil && json.Unmarshal(record, &its) == nil && !reflect.DeepEqual(mine, its)
 }
 
 // Machine describes the computer and the compiler, for records of results.

@@ -83,6 +83,7 @@ type terminal struct {
 	out, err io.Writer
 }
 
+func (t terminal) note(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", message) }
 func (t terminal) warn(message string) { fmt.Fprintf(t.err, "vitrine: warning: %s\n", message) }
 
 // usageError is an error of the command line, exit status 2.

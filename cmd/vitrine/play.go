@@ -208,7 +208,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 			continue
 		}
 		bar := newProgress(t.err, e.Name, runs(len(e.Policies)*len(e.Seeds)), len(e.Policies)*len(e.Seeds)*e.Rounds)
-		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add, Warn: t.warn})
+		summaries, err := experiment.Run(ctx, e, experiment.Options{Dir: c.Out, Workers: c.Workers, Progress: bar.add, Note: t.note, Warn: t.warn})
 		bar.close()
 		if err != nil {
 			return err

@@ -65,7 +65,7 @@ func main() {
 	tuned.Constants, tuned.Radius, tuned.Intercept = "tuned", 0.5, true
 
 	e := &experiment.Experiment{
-		Name: "season", Title: "A season in the shop", Version: "1",
+		Name: "season", Title: "A season in the shop",
 		Rounds: rounds, Constraint: family, World: newSeason, Seeds: []uint64{0, 1, 2, 3, 4},
 		Settings: map[string]any{"items": items, "rounds": rounds},
 		Policies: []experiment.Policy{
@@ -73,7 +73,7 @@ func main() {
 			{Label: "ucb-mnl", Settings: tuned, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return bandit.NewUCB(problem, tuned) }},
 		},
 	}
-	summaries, err := experiment.Run(context.Background(), e, experiment.Options{Dir: out})
+	summaries, err := experiment.Run(context.Background(), e, experiment.Options{Dir: out, Note: func(what string) { log.Print(what) }})
 	if err != nil {
 		log.Fatal(err)
 	}
