@@ -1,9 +1,16 @@
 package assortment_test
 
 import (
+	"errors"
+	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
+
+	"pgregory.net/rapid"
 
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
@@ -102,4 +109,174 @@ func TestCrossingErrors(t *testing.T) {
 		}
 	}()
 	c.MaxGain(nil, []float64{1})
+}
+
+// nestedGroups draws groups of n items of which each two are nested or disjoint.
+func nestedGroups(t *rapid.T, n int, name string) (groups []assortment.Group) {
+	var divide func(items []int, depth int)
+	divide = func(items []int, depth int) {
+		if len(items) == 0 || depth == 3 {
+			return
+		}
+		parts := make([][]int, rapid.IntRange(1, 3).Draw(t, "parts"))
+		for _, i := range items {
+			if k := rapid.IntRange(0, len(parts)).Draw(t, "part"); k < len(parts) {
+				parts[k] = append(parts[k], i)
+			}
+		}
+		for _, part := range parts {
+			if len(part) > 0 {
+				groups = append(groups, assortment.Group{Name: fmt.Sprintf("%s %d", name, len(groups)), Items: part, Max: rapid.IntRange(0, 3).Draw(t, "most")})
+				divide(part, depth+1)
+			}
+		}
+	}
+	divide(numbers(n), rapid.IntRange(1, 2).Draw(t, "depth"))
+	return groups
+}
+
+// Of rules with two hierarchies, pinned and excluded items and a smallest size, the family has the sets that obey them, and the
+// best one has the gain that exhaustive search finds. If no set obeys the rules, there is no family.
+func TestCrossedRules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 9).Draw(t, "N")
+		pick := func(name string) []int {
+			return rapid.SliceOfN(rapid.IntRange(0, n-1), 0, 2).Draw(t, name)
+		}
+		r := assortment.Rules{Items: n, Max: rapid.IntRange(0, n).Draw(t, "K"), Exclude: pick("exclude"), Include: pick("include")}
+		if rapid.Bool().Draw(t, "full") {
+			r.Min = rapid.IntRange(0, r.Max).Draw(t, "least")
+		}
+		r.Groups = append(nestedGroups(t, n, "brand"), nestedGroups(t, n, "category")...)
+		// Gains of a few bits, so that sums are exact and ties occur.
+		gain := rapid.SliceOfN(rapid.Map(rapid.IntRange(-8, 16), func(v int) float64 { return float64(v) / 4 }), n, n).Draw(t, "gain")
+		best, any := math.Inf(-1), false
+		may := make([]bool, n)
+		for _, s := range subsets(n) {
+			sum := 0.0
+			for _, i := range s {
+				sum += gain[i]
+			}
+			if obeys(r, s) {
+				any, best = true, max(best, sum)
+				for _, i := range s {
+					may[i] = true
+				}
+			}
+		}
+		c, err := assortment.NewCrossed(r, nil)
+		if (err == nil) != any {
+			t.Fatalf("%+v: %v, and exhaustive search finds sets: %v", r, err, any)
+		}
+		if err != nil {
+			return
+		}
+		s, sum := c.MaxGain(nil, gain), 0.0
+		for _, i := range s {
+			sum += gain[i]
+		}
+		if !obeys(r, s) || !c.Contains(s) || sum != best {
+			t.Fatalf("%+v with the gains %v: %v gains %v, want %v", r, gain, s, sum, best)
+		}
+		never := assortment.Hidden(c)
+		for i := range n {
+			if never != nil && never[i] && may[i] {
+				t.Fatalf("%+v: item %d is declared to be in no set", r, i)
+			}
+		}
+		for _, s := range subsets(n) {
+			if c.Contains(s) != obeys(r, s) {
+				t.Fatalf("%+v: contains %v: %v", r, s, c.Contains(s))
+			}
+		}
+	})
+}
+
+// Groups that cross in three ways are refused, and the error names one of each way. Groups that bound nothing are no groups.
+func TestThreeWaysCross(t *testing.T) {
+	group := func(name string, most int, items ...int) assortment.Group {
+		return assortment.Group{Name: name, Max: most, Items: items}
+	}
+	r := assortment.Rules{Items: 4, Max: 4, Groups: []assortment.Group{group("brand a", 1, 0, 1), group("category x", 1, 1, 2), group("colour red", 1, 0, 2)}}
+	_, err := assortment.NewCrossed(r, nil)
+	var crossing *assortment.CrossingError
+	if !errors.As(err, &crossing) || len(crossing.Groups) != 3 || !strings.Contains(err.Error(), "drop one of these limits") {
+		t.Errorf("three ways: %v", err)
+	}
+	r.Groups[2].Max = 2
+	if _, err := assortment.NewCrossed(r, nil); err != nil {
+		t.Errorf("the third one bounds nothing: %v", err)
+	}
+	for want, change := range map[string]func(r *assortment.Rules){
+		"brand a: at most 1, but 2 items are demanded":                       func(r *assortment.Rules) { r.Include = []int{1, 0} },
+		"at most 1, but 2 items are demanded":                                func(r *assortment.Rules) { r.Include, r.Max = []int{0, 2}, 1 },
+		"item 3 is both included and excluded":                               func(r *assortment.Rules) { r.Include, r.Exclude = []int{3}, []int{3} },
+		"brand a: at least 1: groups that cross others have no lower bounds": func(r *assortment.Rules) { r.Groups[0].Min = 1 },
+		"at least 4, but no more than 3 can be shown":                        func(r *assortment.Rules) { r.Min = 4 },
+		"brand a has item 1 twice":                                           func(r *assortment.Rules) { r.Groups[0].Items = []int{1, 1} },
+		"item 4 is outside [0, 4)":                                           func(r *assortment.Rules) { r.Exclude = []int{4} },
+		"category x: item 7 is outside [0, 4)":                               func(r *assortment.Rules) { r.Groups[1].Items = []int{1, 7} },
+	} {
+		r := assortment.Rules{Items: 4, Max: 4, Groups: []assortment.Group{group("brand a", 1, 0, 1), group("category x", 1, 1, 2)}}
+		change(&r)
+		if _, err := assortment.NewCrossed(r, nil); fmt.Sprint(err) != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// A search that has no steps left stops, and the work says so.
+func TestCrossingWork(t *testing.T) {
+	rules := assortment.Rules{Items: 6, Max: 6}
+	for k := range 3 {
+		rules.Groups = append(rules.Groups, assortment.Group{Name: "brand", Max: 1, Items: []int{2 * k, 2*k + 1}}, assortment.Group{Name: "category", Max: 1, Items: []int{k, k + 3}})
+	}
+	gain := []float64{1, 1, 1, 1, 1, 1}
+	for _, c := range []struct{ steps, items int }{{1000, 3}, {6, 0}, {0, 0}} {
+		work := assortment.NewWork(c.steps)
+		family, err := assortment.NewCrossed(rules, work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := family.MaxGain(nil, gain); len(s) != c.items || work.Exceeded() != (c.items < 3) {
+			t.Errorf("with %d steps: %v, exceeded: %v", c.steps, s, work.Exceeded())
+		}
+	}
+}
+
+var crossingTimes = flag.Bool("crossing.times", false, "print how long Maximize takes among many items with limits by brand and by category")
+
+// Among many items a decision stays within few steps: a pass over the items, and for each item shown a few over the cells.
+func TestCrossingAmongManyItems(t *testing.T) {
+	for _, c := range []struct{ items, brands, categories, size int }{{10_000, 300, 40, 10}, {10_000, 2000, 300, 20}, {100_000, 2000, 60, 20}, {100_000, 20_000, 500, 20}, {100_000, 5000, 200, 100}} {
+		if c.items > 10_000 && !*crossingTimes {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(7, uint64(c.items)))
+		brand, category, most := make([]int32, c.items), make([]int32, c.items), [2]int{2, 3}
+		u, r := make([]float64, c.items), make([]float64, c.items)
+		for i := range u {
+			brand[i], category[i] = int32(float64(c.brands)*math.Pow(rng.Float64(), 2)), int32(float64(c.categories)*math.Pow(rng.Float64(), 2)) // a few are large
+			u[i], r[i] = rng.NormFloat64()-3+math.Sin(float64(brand[i]))+math.Sin(float64(category[i])), math.Exp(rng.NormFloat64())
+		}
+		rules := assortment.Rules{Items: c.items, Max: c.size}
+		rules.Groups = append(assortment.GroupsOf(brand, most[0], func(k int32) string { return fmt.Sprint("brand ", k) }), assortment.GroupsOf(category, most[1], func(k int32) string { return fmt.Sprint("category ", k) })...)
+		begin := time.Now()
+		const allowed = 1 << 30
+		work := assortment.NewWork(allowed)
+		family, err := assortment.NewCrossed(rules, work)
+		if err != nil {
+			t.Fatal(err)
+		}
+		built := time.Since(begin)
+		s, revenue, calls := assortment.MaximizeIterations(nil, family, u, r)
+		if !family.Contains(s) || len(s) == 0 || work.Exceeded() {
+			t.Errorf("%+v: %d items, exceeded: %v", c, len(s), work.Exceeded())
+		}
+		if *crossingTimes {
+			begin = time.Now()
+			assortment.Maximize(s, family, u, r)
+			t.Logf("%+v: %v to build, %v for %d calls, revenue %v", c, built, time.Since(begin), calls, revenue)
+		}
+	}
 }
