@@ -40,8 +40,10 @@ type Crossing struct {
 
 	rules   Rules // of the groups that bound something
 	side    []int // of each of these groups
-	drawing *sync.Once
-	draws   *Laminar // without the rules of one side
+	drawing struct {
+		once  sync.Once
+		draws crossingDraws
+	}
 }
 
 // hierarchy has the groups of one side as a tree. Node 0 is the set itself, and parents come before their parts.
@@ -70,6 +72,13 @@ func (w *Work) Exceeded() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.left < 0
+}
+
+// Stop leaves no steps.
+func (w *Work) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left = -1
 }
 
 // spend takes steps, and reports whether they were left.
@@ -126,7 +135,7 @@ func NewCrossing(brand, category, brandMax, categoryMax []int, maximum int) (*Cr
 // obeys the rules.
 func NewCrossed(r Rules, work *Work) (*Crossing, error) {
 	r.Groups = slices.DeleteFunc(slices.Clone(r.Groups), func(g Group) bool { return g.Min == 0 && g.Max >= min(len(g.Items), r.Max) })
-	c := &Crossing{items: r.Items, minimum: r.Min, maximum: r.Max, work: work, rules: r, drawing: new(sync.Once)}
+	c := &Crossing{items: r.Items, minimum: r.Min, maximum: r.Max, work: work}
 	slices.SortStableFunc(r.Groups, func(a, b Group) int { return len(b.Items) - len(a.Items) }) // parents come first
 	of, err := r.groupsOf()
 	if err != nil {
@@ -135,13 +144,15 @@ func NewCrossed(r Rules, work *Work) (*Crossing, error) {
 	if c.side, err = r.sides(of); err != nil {
 		return nil, err
 	}
-	if err := c.plant(of); err != nil {
+	if err := c.plant(&r, of); err != nil {
 		return nil, err
 	}
+	r.Name = nil // it may be of use only now
+	c.rules = r
 	c.pool = &sync.Pool{New: func() any { return &flow{Crossing: c} }}
 	if r.Min > 0 {
 		if n := len(c.MaxGain(nil, make([]float64, r.Items))); n < r.Min {
-			return nil, fmt.Errorf("at least %d, but no more than %d can be shown", r.Min, n)
+			return nil, fmt.Errorf("size: at least %d, but no more than %d can be shown", r.Min, n)
 		}
 	}
 	return c, nil
@@ -273,8 +284,7 @@ func (e *CrossingError) Error() string {
 }
 
 // plant makes the hierarchies and the cells.
-func (c *Crossing) plant(of *memberships) error {
-	r := &c.rules
+func (c *Crossing) plant(r *Rules, of *memberships) error {
 	node := make([]int32, len(r.Groups)) // of each group, in its hierarchy
 	for s := range c.sides {
 		c.sides[s] = hierarchy{parent: []int32{-1}, room: []int32{int32(min(r.Max, r.Items))}}
@@ -316,14 +326,14 @@ func (c *Crossing) plant(of *memberships) error {
 		}
 		for _, k := range of.at(i) {
 			if h := &c.sides[c.side[k]]; h.room[node[k]] == 0 {
-				return fmt.Errorf("%s: at most %d, but %s demanded", r.Groups[k].Name, r.Groups[k].Max, areDemanded(countIn(r.Groups[k].Items, c.include)))
+				return c.demands(r, r.Groups[k])
 			}
 		}
 		at := smallest(i)
 		for s := range c.sides {
 			h := &c.sides[s]
 			if h.room[0] == 0 {
-				return fmt.Errorf("at most %d, but %s demanded", r.Max, areDemanded(len(c.include)))
+				return c.demands(r, Group{Name: "size", Max: r.Max, Items: c.include})
 			}
 			for n := at[s]; n >= 0; n = h.parent[n] {
 				h.room[n]--
@@ -340,14 +350,15 @@ func (c *Crossing) plant(of *memberships) error {
 	return nil
 }
 
-// countIn returns how many of the items are included.
-func countIn(items []int, include vitrine.Assortment) (n int) {
-	for _, i := range items {
-		if _, ok := slices.BinarySearch(include, i); ok {
-			n++
+// demands reports a group with too many items that every set must have.
+func (c *Crossing) demands(r *Rules, g Group) error {
+	var list []string
+	for _, i := range c.include {
+		if slices.Contains(g.Items, i) {
+			list = append(list, r.name(i)+" is included")
 		}
 	}
-	return n
+	return fmt.Errorf("%s: at most %d, but %s demanded: %s", g.Name, g.Max, areDemanded(len(list)), few(list))
 }
 
 // findCells puts the items that may be in a set, but need not be, into cells. out are the excluded items.

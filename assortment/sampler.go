@@ -17,6 +17,7 @@ type Sampler interface {
 	Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment
 
 	// Propensity returns the probability of each nonempty set, one over their number,
-	// or 1 if there are none. It underflows to 0 for more than about 1e323 sets.
+	// or 1 if there are none. It is 0 if their number is unknown, and underflows to 0 for
+	// more than about 1e323 sets.
 	Propensity(n int) float64
 }

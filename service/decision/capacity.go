@@ -70,6 +70,9 @@ func (r *request) within(family vitrine.Constraint, capacity float64, size int, 
 			weight[k] = int(min(units/unit, room+1))
 		}
 	}
+	if _, crosses := family.(*assortment.Crossing); crosses {
+		return nil, api.Fieldf("/capacity", "%v: cannot be combined with limits whose groups cross, as those of at_most do here: drop the capacity or one of these limits", capacity)
+	}
 	var bounded interface {
 		vitrine.Constraint
 		Table() float64

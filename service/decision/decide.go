@@ -208,6 +208,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.work = assortment.NewWork(maxSteps)
 	family, err := r.family(v.config, d.index)
 	if err != nil {
 		return nil, err
@@ -238,6 +239,9 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		d.considered.worker = to.worker
 	}
 	own, err := d.ask(asked, x, v.config.Seed)
+	if r.work.Exceeded() {
+		return nil, api.Fieldf("/at_most", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
+	}
 	if err != nil {
 		return nil, err
 	}

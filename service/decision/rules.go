@@ -22,6 +22,9 @@ import (
 // has the item with the largest choice probability such that the other slots can be filled, the next slot the
 // one among the rest, and so on.
 
+// maxSteps is how many steps the search of the best set may take under limits whose groups cross: some seconds.
+const maxSteps = 1 << 30
+
 const (
 	maxSlotID = 1024    // bytes
 	maxNote   = 1 << 14 // total length of the ids of all slots
@@ -110,8 +113,7 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 	if family, err := r.partition(size, limits, index); err == nil {
 		return family, nil
 	}
-	// The tree is for rules that leave no set, which it says in their words, and for a limit that bounds nothing and crosses
-	// another.
+	// The other families are for limits that cross, and for rules that leave no set, which they say in their words.
 	rules := assortment.Rules{Items: r.len(), Max: size, Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
@@ -121,7 +123,10 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 	for _, l := range limits {
 		rules.Groups = append(rules.Groups, assortment.GroupsOf(l.of, l.most, l.name)...)
 	}
-	family, err := assortment.NewLaminar(rules)
+	if family, err := assortment.NewLaminar(rules); err == nil {
+		return family, nil
+	}
+	family, err := assortment.NewCrossed(rules, r.work)
 	if err != nil {
 		return nil, api.Fieldf("", "%v", err)
 	}

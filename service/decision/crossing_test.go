@@ -1,0 +1,136 @@
+package decision_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
+)
+
+// stand is a request of n items, each of a brand and a category.
+func stand(id string, n int) *api.Request {
+	rng := rand.New(rand.NewPCG(3, uint64(n)))
+	r := &api.Request{Decision: id}
+	for i := range n {
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Revenue: new(1 + rng.Float64()), Features: api.Values{
+			api.Number("x", rng.Float64()), api.Text("brand", fmt.Sprint("b", rng.IntN(5))), api.Text("kind", fmt.Sprint("k", rng.IntN(4))),
+		}})
+	}
+	return r
+}
+
+// value returns the category of an item of a request.
+func value(r *api.Request, id, name string) string {
+	for _, i := range r.Items {
+		for _, v := range i.Features {
+			if i.ID == id && v.Name == name {
+				return v.Text
+			}
+		}
+	}
+	return ""
+}
+
+const stalls = `{"max_size":6,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],
+	"at_most":[{"feature":"brand","most":1},{"feature":"kind","most":2}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":0.5}`
+
+// Limits by brand and by category hold together: in what the policy shows, in what is drawn, and with other rules.
+func TestBrandAndCategory(t *testing.T) {
+	for _, policy := range []string{"ucb-mnl", "ts-mnl", "auto", "eps-greedy-mnl", "uniform"} {
+		for _, mode := range []string{"sets", "slots"} {
+			e := opened(t, decision.Options{Store: new(memlog.Store)})
+			put(t, e, "home", fmt.Sprintf(stalls, policy, mode))
+			for k := range 60 {
+				r := stand(fmt.Sprint(k), 40)
+				switch k % 3 {
+				case 1:
+					r.Exclude, r.Include = []string{"sku1", "sku2"}, []string{"sku3"}
+				case 2:
+					r.Size = 3
+				}
+				a, err := e.Decide(t.Context(), "home", r, 0)
+				if err != nil {
+					t.Fatalf("%s, %s: %v", policy, mode, err)
+				}
+				brands, kinds := map[string]int{}, map[string]int{}
+				for _, id := range a.Shown {
+					brands[value(r, id, "brand")]++
+					kinds[value(r, id, "kind")]++
+				}
+				for name, n := range brands {
+					if n > 1 {
+						t.Errorf("%s, %s: shows %d items of the brand %s: %v", policy, mode, n, name, a.Shown)
+					}
+				}
+				for name, n := range kinds {
+					if n > 2 {
+						t.Errorf("%s, %s: shows %d items of the kind %s: %v", policy, mode, n, name, a.Shown)
+					}
+				}
+				if k%3 == 1 && (!slices.Contains(a.Shown, "sku3") || slices.Contains(a.Shown, "sku1")) || k%3 == 2 && len(a.Shown) > 3 || len(a.Shown) == 0 {
+					t.Errorf("%s, %s: request %d shows %v", policy, mode, k, a.Shown)
+				}
+			}
+		}
+	}
+}
+
+// In the mode explore, pages by slots have propensities. Pages by sets have them if the request has so few sets that they
+// can be listed: whether one is known does not depend on the page.
+func TestPropensitiesUnderCrossingLimits(t *testing.T) {
+	for _, c := range []struct {
+		mode  string
+		items int
+		known bool
+	}{{"sets", 8, true}, {"sets", 60, false}, {"slots", 60, true}} {
+		e := opened(t, decision.Options{Store: new(memlog.Store)})
+		put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", c.mode))
+		drawn := map[bool]int{}
+		for k := range 40 {
+			a, err := e.Decide(t.Context(), "home", stand(fmt.Sprint(k), c.items), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (a.Propensity > 0) != c.known {
+				t.Errorf("%+v: the propensity of %v is %v", c, a.Shown, a.Propensity)
+			}
+			drawn[a.By == offer.ByChance]++
+		}
+		if drawn[true] == 0 || drawn[false] == 0 {
+			t.Errorf("%+v: %v", c, drawn)
+		}
+	}
+}
+
+// Rules that cannot be obeyed together are refused, and the error names what to drop.
+func TestCrossingLimitsThatAreRefused(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", "sets"))
+	for want, change := range map[string]func(r *api.Request){
+		"drop the capacity or one of these limits": func(r *api.Request) { r.Capacity = new(3.0) },
+		"drop one of these limits": func(r *api.Request) {
+			r.AtMost = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"}, Most: 1}}
+		},
+		"does not go together with slots": func(r *api.Request) { r.Slots = []api.Slot{{}, {}} },
+		`brand "b`: func(r *api.Request) {
+			for _, i := range r.Items {
+				if value(r, i.ID, "brand") == "b1" {
+					r.Include = append(r.Include, i.ID)
+				}
+			}
+		},
+		`item "sku1" is both included and excluded`: func(r *api.Request) { r.Include, r.Exclude = []string{"sku1"}, []string{"sku1"} },
+	} {
+		r := stand("d", 40)
+		change(r)
+		if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
