@@ -78,29 +78,39 @@ type Relearning struct {
 	Policy  map[string]any `json:"policy" doc:"of the configuration that the placement will have"`
 }
 
-// Guard watches what a placement earns a decision. Its tests may be looked at any time: that a placement without a
-// fault ever gets an alarm has a probability of at most 1 %.
+// Guard watches what a placement sells and earns. Its tests may be looked at any time: that a placement without a fault ever
+// gets an alarm has a probability of at most 1 %.
 type Guard struct {
 	Period    uint64       `json:"period" doc:"the tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested"`
 	Decisions uint64       `json:"decisions" doc:"of the policy in this period, without the last ones, whose outcomes are still awaited"`
-	Checks    []GuardCheck `json:"checks,omitempty"`
-	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed; it stays until it is cleared, or the learner begins again or goes back"`
+	Checks    []GuardCheck `json:"checks"`
+	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed. One of no-sale and sales ends once sales are back; the others stay until they are cleared, or the learner begins again or goes back"`
+
+	WithoutSale uint64  `json:"without_sale" doc:"decisions in a row without a sale, the last ones whose outcomes are known or overdue"`
+	Overdue     float64 `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out while it is not known"`
+	Held        uint64  `json:"held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
 }
 
-// GuardCheck is a confidence sequence: its interval holds at all times at once.
+// GuardCheck is a test of what a placement sells or earns. The last four are confidence sequences, whose intervals hold at all
+// times at once.
 type GuardCheck struct {
-	Name      string  `json:"name" enum:"chance,baseline,first-week,predictions" doc:"what the policy is compared with: sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions"`
-	Decisions uint64  `json:"decisions"`
-	Low       float64 `json:"low" doc:"the policy earns at least this much more a decision; of predictions, at least this multiple"`
-	High      float64 `json:"high" doc:"the policy earns at most this much more a decision; of predictions, at most this multiple. An alarm is raised below 0, and of predictions outside 0.8 and 1.25"`
+	Name      string     `json:"name" enum:"no-sale,sales,chance,baseline,first-week,predictions" doc:"no-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions"`
+	Decisions uint64     `json:"decisions" doc:"it has seen so far"`
+	Needs     uint64     `json:"needs,omitzero" doc:"how many more decisions it needs, at least, before it can fail"`
+	From      *time.Time `json:"from,omitempty" doc:"when it begins, if it waits for a time"`
+	Silence   uint64     `json:"silence,omitzero" doc:"of no-sale: how many decisions in a row without a sale are an alarm"`
+	Sees      *float64   `json:"sees,omitempty" doc:"the smallest fall that it would notice by now, as a share of what is sold or earned: 0.3 is a fall by 30 %. Left out while it would notice none"`
+	Low       *float64   `json:"low,omitempty" doc:"the policy earns at least this much more a decision; of predictions, at least this multiple"`
+	High      *float64   `json:"high,omitempty" doc:"the policy earns at most this much more a decision; of predictions, at most this multiple. An alarm is raised below 0, and of predictions outside 0.8 and 1.25"`
 }
 
 // Alarm is a check that failed.
 type Alarm struct {
-	Check    string    `json:"check" enum:"chance,baseline,first-week,predictions"`
+	Check    string    `json:"check" enum:"no-sale,sales,chance,baseline,first-week,predictions"`
 	Detail   string    `json:"detail"`
 	Time     time.Time `json:"time"`
 	Entry    uint64    `json:"entry" doc:"of the log, at which the check failed"`
+	Since    uint64    `json:"since,omitzero" doc:"of no-sale and sales: the entry of the first decision in doubt"`
 	Fallback string    `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown until the alarm is cleared; the policy's sets if left out"`
 	Version  uint64    `json:"version,omitzero" doc:"of the fallback version; the present one if left out, because none was kept"`
 }

@@ -127,7 +127,7 @@ func (s *fold) conduct(p *placement, sequence uint64, time int64, workers []*wor
 		for _, w := range workers {
 			if w != nil {
 				w.begin(sequence)
-				s.workers.Go(w.run)
+				s.start(p, w)
 			}
 		}
 	default:
@@ -312,7 +312,7 @@ func (s *fold) restoreExperiments(d decoder, p *placement) error {
 		}
 		w.began = began
 		e.workers[i] = w
-		s.workers.Go(w.run)
+		s.start(p, w)
 		return nil
 	})
 }

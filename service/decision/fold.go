@@ -76,7 +76,7 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 		if p.experiment != nil {
 			p.experiment.Advance(e.Time, p.guard.Watch.Cohort())
 		}
-		if p.advance(e.Time, next.Sequence) {
+		if s.advance(p, e.Time, next.Sequence) {
 			s.alarmed = append(s.alarmed, p)
 		}
 	}
@@ -136,7 +136,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 		if b.Choice > 0 && r.hasPassed(int(b.Choice)) {
 			return fmt.Errorf("item %d of decision %q was chosen after it was passed", b.Choice, r.id)
 		}
-		s.close(sequence, r, o, chosen, int(b.Choice), !b.Unlearned)
+		s.close(sequence, e.Time, r, o, chosen, int(b.Choice), !b.Unlearned)
 		return nil
 	case *eventlog.Expired:
 		r, err := s.openRecord(p, b.Decision)
@@ -147,7 +147,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 			s.abandon(r, withdrawn)
 			return nil
 		}
-		s.close(sequence, r, o, expired, 0, !b.Unlearned)
+		s.close(sequence, e.Time, r, o, expired, 0, !b.Unlearned)
 		return nil
 	case *eventlog.Evicted:
 		r, err := s.openRecord(p, b.Decision)
@@ -178,10 +178,15 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 	case *eventlog.VersionKept:
 		return s.keepAt(p, b.Version, version{time: e.Time, note: b.Note})
 	case *eventlog.AlarmCleared:
-		if p.guard.Alarm == nil && !s.isAudit() {
+		if p.guard.Alarm() == nil && !s.isAudit() {
 			return fmt.Errorf("an alarm: %w", ErrNotFound)
 		}
+		doubtful := p.guard.Doubtful(sequence + 1)
+		if b.All {
+			doubtful = [2]uint64{}
+		}
 		p.restartGuard(sequence)
+		s.resume(p, sequence, doubtful)
 		return nil
 	case *eventlog.ValuesSeen:
 		if err := p.see(feature.Seen{Feature: b.Feature, Values: b.Values}); err != nil {
@@ -239,6 +244,12 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 		if p.config.Watch() != c.Watch() || r.variants != nil {
 			began = api.BegunByMode
 		}
+		switch {
+		case p.config.Watch() != c.Watch(): // which restarts the guard
+			s.resume(p, sequence, p.guard.Doubtful(sequence+1))
+		case c.LearnInAlarm:
+			s.resume(p, sequence, [2]uint64{})
+		}
 		p.configure(c, sequence)
 	default:
 		began = api.BegunByReset
@@ -282,6 +293,7 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 func (s *fold) replaced(p *placement, sequence uint64, time int64, began string, spare uint64, held int64) {
 	p.sound.Forget()
 	p.restartGuard(sequence)
+	p.held = backlog{}
 	p.turn(sequence, time, began)
 	s.trim(p, spare)
 	s.recharge(p, s.chargeOf(p), held)
@@ -312,6 +324,13 @@ func (s *fold) begin(p *placement, w *worker, c *setup.Config, sequence uint64) 
 	p.configure(c, sequence)
 	p.sound.Forget()
 	p.restartGuard(sequence)
+	p.held = backlog{}
+	s.start(p, w)
+}
+
+// start runs a learner of a placement.
+func (s *fold) start(p *placement, w *worker) {
+	w.log, w.placement = s.log, p.name
 	s.workers.Go(w.run)
 }
 
@@ -355,7 +374,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	}
 	s.decisions.add(r)
 	p.open.add(r)
-	p.guard.Enter(sequence, time)
+	p.guard.Enter(sequence, time, o, p.isOwn(o))
 	if o.Number>>replicaShift == 0 {
 		p.numbers = max(p.numbers, o.Number)
 	}
@@ -403,7 +422,7 @@ func (s *fold) openRecord(p *placement, decision string) (*record, error) {
 }
 
 // close gives a decision its outcome, which its learner may learn from.
-func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choice int, learn bool) {
+func (s *fold) close(sequence uint64, now int64, r *record, o *offer.Offer, to status, choice int, learn bool) {
 	p := r.placement
 	p.open.remove(r)
 	if p.relearning != nil {
@@ -419,6 +438,9 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 	if p.experiment != nil {
 		p.experiment.Leave(r.entry, r.time, p.guard.Watch.Cohort(), r.first, c)
 	}
+	if c != nil {
+		p.guard.Sold(c, now)
+	}
 	if own {
 		p.guard.Leave(r.entry, r.time, c)
 	} else {
@@ -427,6 +449,8 @@ func (s *fold) close(sequence uint64, r *record, o *offer.Offer, to status, choi
 	switch {
 	case !r.isOf(p.learner):
 		p.tally.Counts.Stale++
+	case p.held.after > 0:
+		p.held.rounds++
 	case !learn:
 		p.tally.Counts.Unlearned++
 	case o != nil:

@@ -179,14 +179,14 @@ func TestFallbackToTheBaseline(t *testing.T) {
 	if !bytes.Equal(snapshot(t, e), replayed(t, decision.Options{Store: store, Snapshot: middle, Build: buildShowing(showing{utility: -800})})) {
 		t.Error("a snapshot with an alarm gives another state")
 	}
-	if err := e.ClearAlarm(t.Context(), "home", w.now); err != nil || w.alarm() != nil {
+	if err := e.ClearAlarm(t.Context(), "home", false, w.now); err != nil || w.alarm() != nil {
 		t.Errorf("cleared: %v, %+v", err, w.alarm())
 	}
 	before := e.Sequence()
-	if err := e.ClearAlarm(t.Context(), "home", w.now); err != nil || e.Sequence() != before {
+	if err := e.ClearAlarm(t.Context(), "home", false, w.now); err != nil || e.Sequence() != before {
 		t.Errorf("cleared again: %v, with %d entries", err, e.Sequence()-before)
 	}
-	is(t, "of no placement", e.ClearAlarm(t.Context(), "nowhere", w.now), decision.ErrNotFound)
+	is(t, "of no placement", e.ClearAlarm(t.Context(), "nowhere", false, w.now), decision.ErrNotFound)
 	if shown := w.goOn2(40); !slices.Contains(shown, "sku0") {
 		t.Errorf("after the alarm it shows %v", shown)
 	}
@@ -306,10 +306,10 @@ func TestGuardAgainstThePast(t *testing.T) {
 		"first-week": func(w *trade, e *decision.Engine) {
 			put(t, e, "home", fmt.Sprintf(guardedShop, ""))
 			w.sells[0] = 0.6
-			w.goOn(900, 1)
+			w.goOn(1900, 1)
 			w.now += 7 * 24 * 60 * minute
 			w.goOn(700, 1)
-			w.sells[0] = 0.1
+			w.sells[0] = 0.35 // more than half, so the check of sales is silent
 		},
 	} {
 		e := guarded(t, new(memlog.Store), showing{utility: -800}, nil) // and no prediction
@@ -357,11 +357,11 @@ func TestGuardIsSilent(t *testing.T) {
 				}
 			}
 			g := mustStats(t, e).Guard
-			if g.Alarm != nil || g.Period != 1 || len(g.Checks) != 2 {
+			if g.Alarm != nil || g.Period != 1 || len(g.Checks) != 5 || *g.Checks[2].Low >= *g.Checks[2].High || *g.Checks[3].Low >= *g.Checks[3].High {
 				t.Errorf("the guard is %+v, with the alarm %+v", g, g.Alarm)
 			}
 			for _, c := range g.Checks {
-				t.Logf("%s after %d decisions: [%.3g, %.3g]", c.Name, c.Decisions, c.Low, c.High)
+				t.Logf("%s after %d decisions: from %d without a sale, %d more decisions needed", c.Name, c.Decisions, c.Silence, c.Needs)
 			}
 		})
 	}

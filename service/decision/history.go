@@ -19,6 +19,7 @@ type history struct {
 	from    uint64
 	maxSize int // of the learner
 
+	gap  *gap               // what it is limited to, nil for everything
 	next uint64             // the next entry
 	open map[string]waiting // decisions that it can learn from
 }
@@ -92,6 +93,10 @@ func (h *history) activate(decision string) {
 // round returns what is learned from the outcome of a decision, which the entry that is read reports.
 func (h *history) round(ctx context.Context, decision string, choice int) (task, error) {
 	d, ok := h.open[decision]
+	if ok && h.gap != nil && (h.next <= h.gap.after || d.entry >= h.gap.doubtful[0] && d.entry < h.gap.doubtful[1]) {
+		delete(h.open, decision)
+		ok = false
+	}
 	if !ok {
 		return task{what: toCall}, nil
 	}
@@ -109,6 +114,14 @@ func (h *history) round(ctx context.Context, decision string, choice int) (task,
 	}
 	delete(h.open, decision)
 	o := offer.Offer{Offered: offered}
+	if h.gap != nil && h.gap.only != nil {
+		if o.Estimates, err = offer.Decode(offered.Answer, len(offered.Shown)); err != nil {
+			return task{}, err
+		}
+		if !slices.Contains(h.gap.only, o.Variant) {
+			return task{what: toCall}, nil
+		}
+	}
 	return task{sequence: h.next, round: o.Round(choice), bytes: bytesOf(&o)}, nil
 }
 

@@ -60,6 +60,7 @@ type task struct {
 	bytes    int           // of the round
 	version  uint64        // to keep, to forget, or to roll back to
 	maximum  int           // number of versions to keep, in snapshots of before format 7; 0 keeps all
+	gap      *gap          // to catch up on
 	call     func(*worker) // closed when the policy after all earlier tasks is published; not part of the state
 }
 
@@ -75,6 +76,7 @@ const (
 	toRetire // the learner goes, and its states stay
 	toFollow // what the log has up to an entry
 	toEndHistory
+	toCatchUp // on a gap, up to an entry
 )
 
 // published is a policy, and the last entry that it has learned from.
@@ -98,6 +100,8 @@ type worker struct {
 	stopped atomic.Bool
 	ended   chan struct{} // closed when nothing is done any more
 
+	log        Log           // nil in audits
+	placement  string        // its name
 	history    *history      // that it follows, nil if none; its own, once it runs
 	following  atomic.Uint64 // the first entry of that
 	reached    atomic.Uint64 // the last entry of it that was read
@@ -340,6 +344,8 @@ func (w *worker) do(t task) {
 		w.retire()
 	case toFollow:
 		w.follow(t.sequence)
+	case toCatchUp:
+		w.catchUp(t.sequence, t.gap)
 	case toEndHistory:
 		w.history = nil
 		w.following.Store(0)
@@ -362,7 +368,7 @@ func (w *worker) record(t task) {
 		w.saved = w.frozen()
 		clear(w.journal)
 		w.journal, w.noted, w.marked = w.journal[:0], 0, false
-	case t.what != toCall && t.what != toFollow && t.what != toEndHistory: // whose rounds are there
+	case t.what != toCall && t.what != toFollow && t.what != toCatchUp && t.what != toEndHistory: // whose rounds are there
 		w.journal = append(w.journal, t)
 		w.noted += t.bytes
 	}

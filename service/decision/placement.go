@@ -31,6 +31,7 @@ type facts struct {
 	past     []string  // the reports of experiments that have ended, as canonical JSON
 	tally    tally.Tally
 	guard    guard.Guard
+	held     backlog
 }
 
 // placement is the state of a placement.

@@ -44,7 +44,7 @@ func (s *fold) beginRelearning(p *placement, sequence uint64, time int64, b *eve
 	w.learnFrom(newHistory(s.log, p.name, b.From, c))
 	p.relearning = &relearning{worker: w, note: b.Note, time: time, lost: r.placement == nil && s.lacks(b.From)}
 	s.relearned = remember(s.relearned, relearned{sequence, b.From})
-	s.workers.Go(w.run)
+	s.start(p, w)
 	w.queue.follow(sequence)
 	s.recharge(p, s.chargeOf(p), r.held)
 	return nil
@@ -102,10 +102,11 @@ func (s *fold) needs(upTo uint64) uint64 {
 		}
 	}
 	for _, p := range s.placements {
+		if p.held.after > 0 {
+			first = min(first, p.held.from)
+		}
 		for _, w := range p.all() {
-			if from := w.following.Load(); from > 0 {
-				first = min(first, from)
-			}
+			first = min(first, w.needs())
 		}
 	}
 	return first

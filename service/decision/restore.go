@@ -41,11 +41,11 @@ func (s *fold) restore(data []byte) error {
 	}
 	first := s.position.Sequence + 1
 	for _, p := range s.placements {
-		first = p.open.oldest(first)
+		if first = p.open.oldest(first); p.held.after > 0 {
+			first = min(first, p.held.from)
+		}
 		for _, w := range p.all() {
-			if from := w.following.Load(); from > 0 {
-				first = min(first, from)
-			}
+			first = min(first, w.needs())
 		}
 	}
 	if first != oldest {
@@ -78,6 +78,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	values := restoreValues(d)
 	p.tally.Counts.Numbers().Decode(d.Decoder)
 	p.guard.Decode(d.Decoder)
+	p.held = backlog{d.Uint64(), d.Uint64(), d.Uint64()}
 	p.tally.Series.Decode(d.Decoder)
 	p.tally.Items.Decode(d.Decoder)
 	if d.Err() != nil {
@@ -197,7 +198,7 @@ func (s *fold) restoreLearners(d decoder, p *placement) (err error) {
 		} else {
 			p.former = append(p.former, w)
 		}
-		s.workers.Go(w.run)
+		s.start(p, w)
 	}
 	if d.Err() != nil || p.worker == nil {
 		return cmp.Or(d.Err(), errors.New("there is no learner"))

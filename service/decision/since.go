@@ -17,6 +17,10 @@ import (
 func (t *task) encode(e *state.Encoder) {
 	e.Count(int(t.what))
 	e.Uint64(t.sequence)
+	if t.what == toCatchUp {
+		t.gap.encode(e)
+		return
+	}
 	if t.what != toObserve {
 		e.Uint64(t.version)
 		e.Count(t.maximum)
@@ -43,6 +47,32 @@ func (t *task) encode(e *state.Encoder) {
 	e.Count(int(t.round.Choice))
 }
 
+func (g *gap) encode(e *state.Encoder) {
+	for _, v := range []uint64{g.after, g.from, g.rounds, g.doubtful[0], g.doubtful[1]} {
+		e.Uint64(v)
+	}
+	if e.Flag(g.only != nil); g.only != nil {
+		e.Count(len(g.only))
+		for _, variant := range g.only {
+			e.String(variant)
+		}
+	}
+}
+
+func restoreGap(d decoder) *gap {
+	g := &gap{backlog: backlog{d.Uint64(), d.Uint64(), d.Uint64()}, doubtful: [2]uint64{d.Uint64(), d.Uint64()}}
+	if d.Flag() {
+		g.only = []string{}
+		for range d.Count() {
+			if d.Err() != nil {
+				break
+			}
+			g.only = append(g.only, d.String())
+		}
+	}
+	return g
+}
+
 // restoreSince reads the tasks after the checkpoint.
 func (f *frozenWorker) restoreSince(d decoder, c *setup.Config) {
 	for range d.Count() {
@@ -61,6 +91,9 @@ func restoreTask(d decoder, c *setup.Config) (task, error) {
 	case toObserve:
 	case toKeep, toRollBack, toForget, toReturn, toRetire, toFollow, toEndHistory:
 		t.version, t.maximum = d.Uint64(), d.Count()
+		return t, nil
+	case toCatchUp:
+		t.gap = restoreGap(d)
 		return t, nil
 	default:
 		return t, fmt.Errorf("snapshot has task %d of a learner", t.what)

@@ -116,9 +116,12 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 		}
 	}
 	for _, p := range f.placements {
-		for i := range p.learners {
-			if from := p.learners[i].from; from > 0 {
-				f.oldest = min(f.oldest, from)
+		if p.held.after > 0 {
+			f.oldest = min(f.oldest, p.held.from)
+		}
+		for _, l := range append(slices.Clone(p.learners), p.challengers...) {
+			if f.oldest = min(f.oldest, gaps(l.since)); l.from > 0 {
+				f.oldest = min(f.oldest, l.from)
 			}
 		}
 	}
@@ -287,6 +290,9 @@ func (f *frozen) encode(e *state.Encoder) {
 	encodeValues(e, f.values)
 	f.tally.Counts.Numbers().Encode(e)
 	f.guard.Encode(e)
+	for _, v := range []uint64{f.held.after, f.held.from, f.held.rounds} {
+		e.Uint64(v)
+	}
 	f.tally.Series.Encode(e)
 	f.tally.Items.Encode(e)
 	e.Count(len(f.moves))

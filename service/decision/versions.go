@@ -97,7 +97,7 @@ func (p *placement) expendable(spare uint64) int {
 	oldest := -1
 	for i, v := range p.versions[:len(p.versions)-1] {
 		switch {
-		case v.number == spare, p.guard.Alarm != nil && v.number == p.guard.Alarm.Version:
+		case v.number == spare, p.guard.Alarm() != nil && v.number == p.guard.Alarm().Version:
 		case v.routine:
 			return i
 		case oldest < 0:
@@ -189,7 +189,7 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 	err = e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
 		*kept = p.learned
 		switch {
-		case note == "" && p.guard.Alarm != nil: // what is bad is not worth keeping, and the last good version stays
+		case note == "" && p.guard.Alarm() != nil: // what is bad is not worth keeping, and the last good version stays
 			if n := len(p.versions); n > 0 {
 				*kept = p.versions[n-1].number
 			}

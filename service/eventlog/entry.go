@@ -96,7 +96,13 @@ func (v *ValuesSeen) fields(f *fields.Fields) {
 	f.Strings(&v.Values, f.Length(len(v.Values), 1))
 }
 
-func (*AlarmCleared) fields(*fields.Fields) {}
+func (a *AlarmCleared) fields(f *fields.Fields) {
+	all := 0
+	if a.All {
+		all = 1
+	}
+	a.All = f.Bounded(all, 1) == 1
+}
 
 func (s *SnapshotTaken) fields(f *fields.Fields) {
 	f.Uvarint(&s.Version)

@@ -143,8 +143,8 @@ type ValuesSeen struct {
 	Values  []string
 }
 
-// AlarmCleared ends the alarm of a placement's guard.
-type AlarmCleared struct{}
+// AlarmCleared ends the alarm of a placement's guard. All says that the learner also learns the decisions in doubt.
+type AlarmCleared struct{ All bool }
 
 // LearnerAdopted ends an experiment: the learner of one of its variants decides from then on. The state of the
 // placement's learner is kept, as a version.

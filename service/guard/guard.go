@@ -2,6 +2,8 @@
 // signs that its predictions are unsound.
 //
 //	guard.go      what it earns, in cohorts and periods, and the alarm
+//	sales.go      what it sells, in the last 50 to 5,000 decisions
+//	report.go     what it says of itself
 //	codec.go      the guard in a snapshot
 //	soundness.go  its predictions, since the process began
 package guard
@@ -26,12 +28,15 @@ import (
 // the sums as a whole. Its centres were known when it began.
 //
 // The sums begin again with each period, so that a late decline does not hide behind good months. The error of all
-// tests in all periods sums to guardError: a test has a quarter of it, and of this 1/(j(j+1)) in period j. Period 0 is
-// the learner's apprenticeship, and is not tested.
+// tests in all periods sums to guardError: each of these four tests spends a fifth of it, and 1/(j(j+1)) of that fifth in
+// period j. sales, which is faster, spends the last fifth. Period 0 is the learner's apprenticeship, and is not tested.
+//
+// An alarm about earnings stays until somebody clears it. An alarm about sales ends by itself once sales are back.
 type Guard struct {
-	Watch Watch
-	Alarm *api.Alarm // without its fallback; nil if there is none
-	Entry uint64     // the last one before the period
+	Watch    Watch
+	Earnings *api.Alarm // without its fallback; nil if there is none
+	Sales    *api.Alarm // the same
+	Entry    uint64     // the last one before the period
 
 	since  uint64 // later entries are watched
 	period uint64
@@ -42,6 +47,24 @@ type Guard struct {
 	first    confseq.Mean // earned in the first week
 	baseline confseq.Mean // what the caller's sets earned, in all periods
 	cohorts  []*cohort    // the oldest first
+	sales    sales
+}
+
+// Doubtful returns the decisions whose outcomes were probably not reported: from the first entry on, before the second. These
+// are the ones before until without a sale, if nothing was sold.
+func (g *Guard) Doubtful(until uint64) [2]uint64 {
+	if g.Sales == nil || g.Sales.Check != noSale {
+		return [2]uint64{}
+	}
+	return [2]uint64{g.Sales.Since, until}
+}
+
+// Alarm returns the alarm in force, nil if there is none. One about sales is more urgent.
+func (g *Guard) Alarm() *api.Alarm {
+	if g.Sales != nil {
+		return g.Sales
+	}
+	return g.Earnings
 }
 
 // sums are what the decisions of a period have earned.
@@ -92,7 +115,7 @@ func (g *Guard) Restart(entry uint64) {
 
 // cohortOf returns the cohort of the decision of an entry, nil if it is not watched.
 func (g *Guard) cohortOf(entry uint64, time int64) *cohort {
-	if entry <= g.since || g.Alarm != nil {
+	if entry <= g.since || g.Alarm() != nil {
 		return nil
 	}
 	number := time / g.Watch.Cohort()
@@ -103,14 +126,15 @@ func (g *Guard) cohortOf(entry uint64, time int64) *cohort {
 	return g.cohorts[at]
 }
 
-// Enter adds an open decision.
-func (g *Guard) Enter(entry uint64, time int64) {
+// Enter adds an open decision. own says whether the placement's learner predicted its outcome.
+func (g *Guard) Enter(entry uint64, time int64, o *offer.Offer, own bool) {
 	if c := g.cohortOf(entry, time); c != nil {
 		c.open++
 	}
+	g.sales.enter(entry, time, o, own)
 }
 
-// Leave takes a decision that has closed; o is nil if there is no round of it.
+// Leave takes a decision that has closed. o is its outcome, nil if there is no round of the placement's learner.
 func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 	c := g.cohortOf(entry, time)
 	if c == nil || c.open == 0 {
@@ -121,6 +145,9 @@ func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 		c.add(o, &g.Watch)
 	}
 }
+
+// Sold notes the outcome of a decision, whichever learner made it, at a time.
+func (g *Guard) Sold(c *offer.Closed, now int64) { g.sales.leave(c, now, g.Watch.Window) }
 
 // add adds a round. With exploration the lead of the policy over chance in a round is
 //
@@ -154,8 +181,13 @@ func (g *Guard) Lead(c *offer.Closed, m float64) (lead float64, ok bool) {
 	return g.Watch.lead(c, m)
 }
 
+// drawsSets reports whether some sets are drawn by chance, and others not.
+func (w *Watch) drawsSets() bool {
+	return w.Mode == api.Explore && w.Explore != api.BySlots && w.Share < 1
+}
+
 func (w *Watch) lead(c *offer.Closed, m float64) (lead float64, ok bool) {
-	if w.Mode != api.Explore || w.Explore == api.BySlots || w.Share >= 1 {
+	if !w.drawsSets() {
 		return 0, false
 	}
 	switch c.Mode {
@@ -167,23 +199,35 @@ func (w *Watch) lead(c *offer.Closed, m float64) (lead float64, ok bool) {
 	return 0, false
 }
 
-// Advance adds the cohorts that are complete by a time, and tests what they earned. It reports a new alarm.
-func (g *Guard) Advance(now int64, entry uint64) bool {
+// Advance takes the decisions that are due by a time, and tests them. It reports whether an alarm was raised. If an alarm
+// about sales has ended, over is what Doubtful says of it.
+func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) {
+	switch what, alarm := g.sales.judge(now, g.Sales); what {
+	case rang:
+		g.Sales, g.cohorts = alarm, nil
+		g.Sales.Time, g.Sales.Entry = time.Unix(0, now).UTC(), entry
+		return true, nil
+	case ended:
+		over = new(g.Doubtful(g.sales.back))
+		g.Sales = nil
+		g.since = max(g.since, entry)
+		return false, over
+	}
 	length := g.Watch.Cohort()
-	for len(g.cohorts) > 0 && g.Alarm == nil {
+	for len(g.cohorts) > 0 && g.Alarm() == nil {
 		c := g.cohorts[0]
 		if c.open > 0 || c.number >= now/length {
-			return false
+			return false, nil
 		}
 		g.cohorts = slices.Delete(g.cohorts, 0, 1)
 		g.take(c, c.number*length, entry)
 		if check, detail := g.test(); check != "" {
-			g.Alarm = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry}
+			g.Earnings = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry}
 			g.cohorts = nil
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // take adds a cohort that began at a time, and begins the next period if this one is over.
@@ -208,22 +252,28 @@ func (g *Guard) take(c *cohort, at int64, entry uint64) {
 	}
 }
 
-// checks are the tests of the guard in the present period.
+// checks are the tests of what the policy earns in the present period.
 func (g *Guard) checks() (all []api.GuardCheck) {
 	if g.period == 0 {
 		return nil
 	}
-	one := guardError / 4
+	one := guardError / 5
 	alpha := one / float64(g.period*(g.period+1))
+	add := func(name string, n uint64, low, high, limit, scale float64) {
+		low, high = finite(low), finite(high)
+		c := api.GuardCheck{Name: name, Decisions: n, Low: &low, High: &high}
+		if sees := (high - limit) / scale; sees > 0 && sees < 1 {
+			c.Sees = &sees
+		}
+		all = append(all, c)
+	}
+	earned := g.earned.Average()
 	if g.lead.N > 0 {
-		all = append(all, api.GuardCheck{Name: "chance", Decisions: g.lead.N, Low: g.lead.Low(alpha), High: g.lead.High(alpha)})
+		add("chance", g.lead.N, g.lead.Low(alpha), g.lead.High(alpha), 0, earned)
 	}
 	against := func(name string, m *confseq.Mean) {
 		if m.N > 0 && g.earned.N > 0 {
-			all = append(all, api.GuardCheck{
-				Name: name, Decisions: g.earned.N,
-				Low: g.earned.Low(alpha/2) - m.High(one/2), High: g.earned.High(alpha/2) - m.Low(one/2),
-			})
+			add(name, g.earned.N, g.earned.Low(alpha/2)-m.High(one/2), g.earned.High(alpha/2)-m.Low(one/2), 0, earned)
 		}
 	}
 	against("baseline", &g.baseline)
@@ -233,7 +283,7 @@ func (g *Guard) checks() (all []api.GuardCheck) {
 	if g.predicted > 0 {
 		low, high := g.estimated.Interval(alpha)
 		mean := g.predicted / float64(g.estimated.N)
-		all = append(all, api.GuardCheck{Name: "predictions", Decisions: g.estimated.N, Low: finite(low / mean), High: finite(high / mean)})
+		add("predictions", g.estimated.N, low/mean, high/mean, leastRatio, g.estimated.Average()/mean)
 	}
 	return all
 }
@@ -245,28 +295,16 @@ func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFl
 func (g *Guard) test() (check, detail string) {
 	for _, c := range g.checks() {
 		switch {
-		case c.Name == "predictions" && (c.High < leastRatio || c.Low > mostRatio):
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what it predicted", c.Decisions, max(c.Low, 0), c.High)
-		case c.Name == "predictions" || c.High >= 0:
+		case c.Name == "predictions" && (*c.High < leastRatio || *c.Low > mostRatio):
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what it predicted", c.Decisions, max(*c.Low, 0), *c.High)
+		case c.Name == "predictions" || *c.High >= 0:
 		case c.Name == "chance":
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than sets drawn by chance", c.Decisions, -c.High)
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than sets drawn by chance", c.Decisions, -*c.High)
 		case c.Name == "baseline":
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than the baseline did", c.Decisions, -c.High)
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than the baseline did", c.Decisions, -*c.High)
 		default:
-			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than in its first week", c.Decisions, -c.High)
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than in its first week", c.Decisions, -*c.High)
 		}
 	}
 	return "", ""
-}
-
-// Report returns the guard for the statistics. fallback is what decides while there is an alarm, "" for the policy.
-func (g *Guard) Report(fallback string) *api.Guard {
-	r := &api.Guard{Period: g.period, Decisions: g.earned.N, Checks: g.checks()}
-	if g.Alarm != nil {
-		r.Alarm = new(*g.Alarm)
-		if r.Alarm.Fallback = fallback; fallback != api.FallbackVersion {
-			r.Alarm.Version = 0
-		}
-	}
-	return r
 }

@@ -25,3 +25,68 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// block is a block of n observations of x, with the centre 0.
+func block(n int, x float64) (b confseq.Block) {
+	for range n {
+		b.Add(x, 1)
+	}
+	return b
+}
+
+// A test of period j has a fifth of one percent, and of that 1/(j(j+1)): over all periods that is the fifth.
+func TestErrorOfPeriods(t *testing.T) {
+	lead := block(100, 0.25)
+	for period, alpha := range map[uint64]float64{1: 0.001, 2: 0.002 / 6, 9: 0.002 / 90} {
+		g := Guard{period: period}
+		g.lead.Add(&lead)
+		g.earned.Add(&lead)
+		g.estimated.Add(&lead)
+		g.predicted = 50
+		g.baseline.Add(&lead)
+		want := map[string][2]float64{
+			"chance":      {g.lead.Low(alpha), g.lead.High(alpha)},
+			"baseline":    {g.earned.Low(alpha/2) - g.earned.High(0.001), g.earned.High(alpha/2) - g.earned.Low(0.001)},
+			"predictions": {g.estimated.Low(alpha/2) / 0.5, g.estimated.High(alpha/2) / 0.5},
+		}
+		checks := g.checks()
+		if len(checks) != len(want) {
+			t.Fatalf("%d checks", len(checks))
+		}
+		for _, c := range checks {
+			if got := [2]float64{*c.Low, *c.High}; got != want[c.Name] {
+				t.Errorf("period %d, %s: the interval is %v, want %v", period, c.Name, got, want[c.Name])
+			}
+		}
+	}
+}
+
+// A cohort counts once it is over and all its decisions have closed, and not before the cohorts before it.
+func TestCohortsAreWhole(t *testing.T) {
+	g := Guard{Watch: Watch{Window: 16}} // cohorts of 1
+	closed := func(entry uint64, at int64) *offer.Closed {
+		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{1}, Mode: offer.ByPolicy}}
+		return &offer.Closed{Offer: o, Entry: entry, Time: at, Choice: 1}
+	}
+	counted := func(now int64, want uint64) {
+		t.Helper()
+		g.Advance(now, 9)
+		if g.earned.N != want {
+			t.Errorf("at %d %d decisions count, want %d", now, g.earned.N, want)
+		}
+	}
+	for entry, at := range []int64{100, 100, 101, 102} {
+		g.Enter(uint64(entry+1), at, closed(0, at).Offer, true)
+	}
+	leave := func(entry uint64, at int64) { g.Leave(entry, at, closed(entry, at)) }
+	leave(1, 100)
+	leave(3, 101)
+	counted(200, 0) // decision 2 is open
+	leave(2, 100)
+	counted(100, 0) // the first cohort is the present one
+	counted(101, 2)
+	counted(102, 3)
+	leave(4, 102)
+	counted(102, 3)
+	counted(103, 4)
+}

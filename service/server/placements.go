@@ -139,7 +139,11 @@ func (s *Server) listPlacements(c *call) error {
 }
 
 func (s *Server) clearAlarm(c *call) error {
-	return c.done(c.shard.Engine.ClearAlarm(c.Context(), c.PathValue("name"), c.now))
+	learn := c.URL.Query().Get("learn")
+	if learn != "" && learn != "all" {
+		return api.Fieldf("/learn", `%q: must be "all", or left out`, learn)
+	}
+	return c.done(c.shard.Engine.ClearAlarm(c.Context(), c.PathValue("name"), learn == "all", c.now))
 }
 
 func (s *Server) stats(c *call) error {

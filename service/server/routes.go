@@ -137,8 +137,9 @@ func (s *Server) routes() []route {
 		},
 		{
 			method: "DELETE", path: "/v1/placements/{name}/alarm", scope: ScopeAdmin, handle: s.clearAlarm,
-			id: "clearAlarm", summary: "Clear the alarm of a placement's guard: the policy decides again, and the guard begins again.",
-			answers: map[int][]content{204: nil}, errors: []int{404},
+			id: "clearAlarm", summary: "Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed.",
+			query:   []parameter{{"learn", "all: after the alarm no-sale the policy also learns the decisions without a sale; by default it skips them, because their sales were probably not reported"}},
+			answers: map[int][]content{204: nil}, errors: []int{404, 422},
 		},
 		{
 			method: "GET", path: "/v1/placements/{name}/versions", scope: ScopeRead, handle: s.listVersions,
