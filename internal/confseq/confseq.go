@@ -128,6 +128,39 @@ func stitched(v, c, alpha float64) float64 {
 	return math.Sqrt(float64(k1*k1*v*l)+float64(k2*k2*c*c*l*l)) + float64(k2*c*l)
 }
 
+// Share returns bounds of the mean probability of n events of which k happened, each of which is wrong with a probability of at
+// most alpha: the q with n KL(k/n ‖ q) <= log(1/alpha) (Hoeffding 1963, Probability inequalities for sums of bounded random
+// variables, Theorem 1). They hold for one n, and for all n at once with alpha/(n(n+1)).
+func Share(k, n, alpha float64) (low, high float64) {
+	if n == 0 {
+		return 0, 1
+	}
+	mean, most := k/n, -portable.Log(alpha)/n
+	bound := func(inside, outside float64) float64 {
+		for range 60 {
+			if q := (inside + outside) / 2; divergence(mean, q) <= most {
+				inside = q
+			} else {
+				outside = q
+			}
+		}
+		return inside
+	}
+	return bound(mean, 0), bound(mean, 1)
+}
+
+// divergence returns KL(p ‖ q) of two coins.
+func divergence(p, q float64) float64 {
+	d := 0.0
+	if p > 0 {
+		d += float64(p * portable.Log(p/q))
+	}
+	if p < 1 {
+		d += float64((1 - p) * portable.Log((1-p)/(1-q)))
+	}
+	return d
+}
+
 // Means adds the fields of means to those of a snapshot.
 func Means(n *state.Numbers, list ...*Mean) {
 	for _, m := range list {

@@ -175,3 +175,22 @@ func TestEmpty(t *testing.T) {
 		t.Errorf("[%v, %v] of an uncertain 0", low, high)
 	}
 }
+
+// Of 10 events none happened: q satisfies (1 − q)^10 >= alpha. The bounds are those of the other event turned round.
+func TestShare(t *testing.T) {
+	low, high := Share(0, 10, 0.05)
+	if want := 1 - math.Pow(0.05, 0.1); low != 0 || math.Abs(high-want) > 1e-9 {
+		t.Errorf("0 of 10: [%v, %v], want up to %v", low, high, want)
+	}
+	low, high = Share(3, 10, 0.05)
+	other, another := Share(7, 10, 0.05)
+	if math.Abs(low-(1-another)) > 1e-9 || math.Abs(high-(1-other)) > 1e-9 || low > 0.3 || high < 0.3 {
+		t.Errorf("3 of 10: [%v, %v], 7 of 10: [%v, %v]", low, high, other, another)
+	}
+	if d := 0.3*math.Log(0.3/low) + 0.7*math.Log(0.7/(1-low)); math.Abs(10*d-math.Log(20)) > 1e-6 {
+		t.Errorf("the bound %v of 3 of 10 has the divergence %v", low, d)
+	}
+	if low, high = Share(0, 0, 0.05); low != 0 || high != 1 {
+		t.Errorf("of nothing: [%v, %v]", low, high)
+	}
+}

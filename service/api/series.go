@@ -63,6 +63,6 @@ type OverviewEntry struct {
 
 // Health is something that an operator should know.
 type Health struct {
-	Level string `json:"level" enum:"bad,warning,note"`
+	Level string `json:"level" enum:"bad,warning,waiting,note"`
 	Text  string `json:"text"`
 }

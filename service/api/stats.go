@@ -54,6 +54,7 @@ type Stats struct {
 
 	Calibration Calibration `json:"calibration"`
 	Shadow      Comparison  `json:"shadow"`
+	Drift       *Drift      `json:"drift,omitempty" doc:"once there are decisions before the recent ones"`
 
 	Relearning *Relearning `json:"relearning,omitempty" doc:"while a second learner learns from the log"`
 }
@@ -86,9 +87,10 @@ type Guard struct {
 	Checks    []GuardCheck `json:"checks"`
 	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed. One of no-sale and sales ends once sales are back; the others stay until they are cleared, or the learner begins again or goes back"`
 
-	WithoutSale uint64  `json:"without_sale" doc:"decisions in a row without a sale, the last ones whose outcomes are known or overdue"`
-	Overdue     float64 `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out while it is not known"`
-	Held        uint64  `json:"held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
+	WithoutSale uint64      `json:"without_sale" doc:"decisions in a row without a sale, the last ones whose outcomes are known or overdue"`
+	Overdue     float64     `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out while it is not known"`
+	FarOff      *Calibrated `json:"far_off,omitempty" doc:"the predictions that are certainly wrong in this period: by more than a fifth of the shoppers that buy, or of those that do not if they are fewer; of several bins the one with the most decisions"`
+	Held        uint64      `json:"held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
 }
 
 // GuardCheck is a test of what a placement sells or earns. The last four are confidence sequences, whose intervals hold at all

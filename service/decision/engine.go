@@ -210,7 +210,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	}
 	s.Clipped = v.sound.Clipped.Load()
 	s.Categories, s.Guard, s.Eras = v.config.Schema().Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
-	s.Guard.Held = v.held.rounds
+	s.Guard.Held, s.Drift = v.held.rounds, v.tally.Items.Drift()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}

@@ -38,6 +38,7 @@ func (g *Guard) numbers() (n state.Numbers) {
 	n.Times(&g.start, &g.begun)
 	n.Floats(&g.predicted)
 	confseq.Means(&n, &g.earned, &g.estimated, &g.lead, &g.first, &g.baseline)
+	g.bins.add(&n)
 	return n
 }
 
@@ -46,7 +47,16 @@ func (c *cohort) numbers() (n state.Numbers) {
 	n.Times(&c.number)
 	n.Floats(&c.predicted)
 	confseq.Blocks(&n, &c.earned, &c.estimated, &c.lead, &c.baseline)
+	c.bins.add(&n)
 	return n
+}
+
+// add adds the fields of bins to those of a snapshot.
+func (b *bins) add(n *state.Numbers) {
+	for i := range b {
+		n.Integers(&b[i].Rounds, &b[i].Purchases)
+		n.Floats(&b[i].Predicted)
+	}
 }
 
 func (s *sales) numbers() (n state.Numbers) {

@@ -73,7 +73,14 @@ type sums struct {
 	estimated confseq.Mean // by sets with a prediction
 	predicted float64      // by the policy, of the same sets
 	lead      confseq.Mean // of the policy over chance: see cohort.add
+	bins      bins
 }
+
+// bins are decisions with a prediction by the predicted probability of a sale, as [api.Calibration] has them.
+type bins [10]api.Bin
+
+// bin returns the bin of a prediction.
+func (b *bins) bin(outside float64) *api.Bin { return &b[min(max(int(10*(1-outside)), 0), len(b)-1)] }
 
 // cohort are the decisions of a part of the attribution window.
 type cohort struct {
@@ -84,6 +91,7 @@ type cohort struct {
 	predicted float64
 	lead      confseq.Block
 	baseline  confseq.Block
+	bins      bins
 }
 
 // Watch says how a placement decides while a guard watches.
@@ -166,6 +174,12 @@ func (c *cohort) add(o *offer.Closed, watch *Watch) {
 	if o.Predicted {
 		c.estimated.Add(x, max(bound, c.estimated.Centre))
 		c.predicted += o.Expected
+		b := c.bins.bin(o.Outside)
+		b.Rounds++
+		b.Predicted += 1 - o.Outside
+		if o.Choice > 0 {
+			b.Purchases++
+		}
 	}
 	if lead, ok := watch.lead(o, c.earned.Centre); ok {
 		most := max(bound, c.earned.Centre) / min(watch.Share, 1-watch.Share)
@@ -247,6 +261,11 @@ func (g *Guard) take(c *cohort, at int64, entry uint64) {
 	g.estimated.Add(&c.estimated)
 	g.predicted += c.predicted
 	g.lead.Add(&c.lead)
+	for i := range g.bins {
+		to, from := &g.bins[i], &c.bins[i]
+		to.Rounds, to.Purchases = to.Rounds+from.Rounds, to.Purchases+from.Purchases
+		to.Predicted += from.Predicted
+	}
 	if g.period > 0 && at-g.begun < int64(firstWeek) {
 		g.first.Add(&c.earned)
 	}

@@ -1,9 +1,14 @@
 package guard
 
 import (
+	"fmt"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"vitrine/internal/confseq"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -89,4 +94,62 @@ func TestCohortsAreWhole(t *testing.T) {
 	leave(4, 102)
 	counted(102, 3)
 	counted(103, 4)
+}
+
+// Predictions are far off once it is certain that they are wrong by more than a fifth, in the present period only.
+func TestFarOff(t *testing.T) {
+	for _, c := range []struct {
+		rounds, purchases uint64
+		predicted         float64
+		off               bool
+	}{
+		{20, 2, 0.45, false},     // what 20 decisions say is nothing
+		{2000, 860, 0.45, false}, // 0.43
+		{2000, 780, 0.45, false}, // 0.39 is more than four fifths of 0.45
+		{2000, 500, 0.45, true},
+		{2000, 1300, 0.45, true},
+		{2000, 1960, 0.93, true}, // 2 % do not buy, where 7 % should
+	} {
+		g := Guard{period: 1}
+		*g.bins.bin(1 - c.predicted) = api.Bin{Rounds: c.rounds, Purchases: c.purchases, Predicted: c.predicted * float64(c.rounds)}
+		g.bins[0] = api.Bin{Rounds: 100, Purchases: 5, Predicted: 5}
+		if b := g.farOff(); (b != nil) != c.off || b != nil && (b.Rounds != c.rounds || b.Observed != float64(c.purchases)/float64(c.rounds)) {
+			t.Errorf("%+v: far off is %+v", c, b)
+		}
+		if g.period = 0; g.farOff() != nil {
+			t.Error("predictions of the apprenticeship are judged")
+		}
+	}
+}
+
+// A fresh guard says what it waits for.
+func TestReport(t *testing.T) {
+	g := Guard{Watch: Watch{Mode: api.Explore, Share: 0.1, Window: time.Hour}}
+	needs := func() (list []string) {
+		for _, c := range g.Report("").Checks {
+			list = append(list, fmt.Sprint(c.Name, " ", c.Needs))
+		}
+		return list
+	}
+	if diff := cmp.Diff([]string{"no-sale 551", "sales 601", "chance 501", "first-week 501", "predictions 501"}, needs()); diff != "" {
+		t.Error(diff)
+	}
+	g.sales.watched = 400
+	g.sales.delays[2] = 4
+	b := block(400, 0.2)
+	g.earned.Add(&b)
+	if diff := cmp.Diff([]string{"no-sale 1250", "sales 1300", "chance 101", "first-week 101", "predictions 101"}, needs()); diff != "" {
+		t.Error(diff)
+	}
+	g.Watch.Mode = api.Shadow
+	if diff := cmp.Diff([]string{"no-sale 1250", "sales 1300"}, needs()); diff != "" {
+		t.Error(diff)
+	}
+	// the first stretch has half of 0.002 · 3/8 / 2 / 8, whose logarithm is −10.661
+	if sees, ok := smallestFall(len(lengths)-1, 1, 0.5); !ok || evidence(5000, 2500*(1-sees), 0.25) < 10.661 || evidence(5000, 2500*(1.002-sees), 0.25) > 10.661 {
+		t.Errorf("5,000 decisions see a fall by %v, %v", sees, ok)
+	}
+	if _, ok := smallestFall(0, 1, 0.05); ok {
+		t.Error("50 decisions of which two sell see a fall")
+	}
 }

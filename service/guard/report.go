@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"vitrine/internal/confseq"
 	"vitrine/service/api"
 )
 
@@ -29,6 +30,7 @@ func (g *Guard) Report(fallback string) *api.Guard {
 		}
 		r.Checks = append(r.Checks, c)
 	}
+	r.FarOff = g.farOff()
 	if a := g.Alarm(); a != nil {
 		r.Alarm = new(*a)
 		if r.Alarm.Fallback = fallback; fallback != api.FallbackVersion {
@@ -36,6 +38,30 @@ func (g *Guard) Report(fallback string) *api.Guard {
 		}
 	}
 	return r
+}
+
+// farOff returns the bin with the most decisions whose predictions are certainly wrong by more than a fifth of the shoppers
+// that buy or of those that do not, whichever are fewer; nil if there is none. That it is ever wrong in a period has a
+// probability of at most guardError/(j(j+1)).
+func (g *Guard) farOff() (worst *api.Calibrated) {
+	if g.period == 0 {
+		return nil
+	}
+	for i, b := range g.bins {
+		n, k := float64(b.Rounds), float64(b.Purchases)
+		if b.Rounds == 0 || worst != nil && b.Rounds <= worst.Rounds {
+			continue
+		}
+		p := min(b.Predicted/n, 1)
+		low, high := confseq.Share(k, n, guardError/float64(2*len(g.bins))/float64(g.period*(g.period+1))/(n*(n+1)))
+		if off := min(p, 1-p) / 5; high < p-off || low > p+off {
+			worst = &api.Calibrated{
+				Low: float64(i) / float64(len(g.bins)), High: float64(i+1) / float64(len(g.bins)), Rounds: b.Rounds,
+				Predicted: p, Observed: k / n, StandardError: math.Sqrt(float64(p*(1-p)) / n),
+			}
+		}
+	}
+	return worst
 }
 
 // policyChecks are the checks of what the policy earns that there will be, or may be.

@@ -51,7 +51,14 @@ func placementsOf(e *decision.Engine) []string {
 
 // alarm warns of an alarm of a placement's guard.
 func alarm(logger *slog.Logger, placement string, a *api.Alarm) {
-	logger.Warn("a placement earns other than it should: look at its guard in /stats, roll back or change it, and clear the alarm",
+	text := "a placement earns other than it should: look at its guard in /stats, roll back or change it, and clear the alarm"
+	switch a.Check {
+	case "no-sale":
+		text = "no sale for many decisions: is the checkout reporting? The alarm ends by itself once sales are back"
+	case "sales":
+		text = "sales have fallen by more than half: look at the shop and at guard in /stats. The alarm ends by itself once sales are back"
+	}
+	logger.Warn(text,
 		"placement", placement, "check", a.Check, "cause", a.Detail, "shown", cmp.Or(a.Fallback, "policy"), "version", a.Version)
 }
 

@@ -161,7 +161,11 @@ var ofPlacement = []struct {
 	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Skipped) }},
 	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Broken) }},
 	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Clipped) }},
-	{about("guard_alarm", "1 if the placement earns less than it should, or other than it predicts: see guard in its statistics.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Guard.Alarm != nil) }},
+	{about("guard_alarm", "1 if the placement sells or earns less than it should, or other than it predicts: see guard in its statistics.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Guard.Alarm != nil) }},
+	{about("no_sale_alarm", "1 if nothing has been sold for so long that the checkout has probably stopped reporting.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Guard.Alarm != nil && s.Guard.Alarm.Check == "no-sale") }},
+	{about("decisions_without_sale", "Decisions in a row without a sale, the last ones whose outcomes are known or overdue.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Guard.WithoutSale) }},
+	{about("held_rounds", "Outcomes that the learner has not been given because of an alarm about sales.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Guard.Held) }},
+	{about("drift_fell", "1 if the policy certainly sells less than four fifths as often as before, over the last 1000 decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Drift != nil && s.Drift.Fell) }},
 	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Unsound) }},
 	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyVersion) }},
 	{about("relearning_behind_entries", "Entries of the log that a second learner has not read yet, 0 if no relearning is under way.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {

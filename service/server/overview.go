@@ -158,7 +158,13 @@ func (s *Shard) overview(name string, now int64, span time.Duration, points int)
 }
 
 // The levels of health, the worst first.
-var healthLevels = []string{"bad", "warning", "note"}
+var healthLevels = []string{"bad", "warning", "waiting", "note"}
+
+// manyExpired is how many decisions may end before the first outcome is reported.
+const manyExpired = 50
+
+// share returns the percentage of a group's decisions that sold.
+func share(g api.Group) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
 
 // healthOf says what an operator should know of a placement, the worst first.
 func healthOf(s *api.Stats, warnings []string) []api.Health {
@@ -175,7 +181,25 @@ func healthOf(s *api.Stats, warnings []string) []api.Health {
 		case "version":
 			shown = "the sets of an earlier version are shown"
 		}
-		say("bad", "The guard has an alarm: %s; %s.", a.Detail, shown)
+		paused := ""
+		if s.Guard.Held > 0 {
+			paused = fmt.Sprintf(" The policy has not learned from %d outcomes since, and will read them from the log when the alarm ends.", s.Guard.Held)
+		}
+		switch a.Check {
+		case "no-sale":
+			say("bad", "No sale in the last %d decisions: is the checkout reporting? The alarm ends once sales are back; %s.%s", s.Guard.WithoutSale, shown, paused)
+		case "sales":
+			say("bad", "Sales have fallen: %s. The alarm ends once they are back; %s.%s", a.Detail, shown, paused)
+		default:
+			say("bad", "The guard has an alarm: %s; %s.", a.Detail, shown)
+		}
+	}
+	switch {
+	case s.Outcomes > 0:
+	case s.Expired < manyExpired:
+		say("waiting", "Waiting for the first outcome: %d decisions, and none has been reported yet.", s.Decisions)
+	default:
+		say("warning", "Waiting for the first outcome: %d decisions have ended, and none was ever reported. Is the page reporting what was bought?", s.Expired)
 	}
 	if s.Broken {
 		say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
@@ -201,6 +225,13 @@ func healthOf(s *api.Stats, warnings []string) []api.Health {
 	}
 	if s.Skipped > 0 && !s.Broken {
 		say("warning", "The learner refused %d rounds: %s.", s.Skipped, cmp.Or(s.Problem, "see the log"))
+	}
+	if s.Guard != nil && s.Guard.FarOff != nil {
+		b := s.Guard.FarOff
+		say("warning", "Predictions are far off: where %.0f%% of the shoppers should have bought, %.0f%% of %d did. A feature is missing, or tastes have changed.", 100*b.Predicted, 100*b.Observed, b.Rounds)
+	}
+	if d := s.Drift; d != nil && d.Fell {
+		say("warning", "Sales drift: %.1f%% of the policy's last %d pages sold, %.1f%% before.", share(d.Recent.ByPolicy), d.Recent.ByPolicy.Rounds, share(d.Before.ByPolicy))
 	}
 	for _, text := range warnings {
 		say("warning", "%s", text)

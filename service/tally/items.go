@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"vitrine/internal/confseq"
 	"vitrine/internal/state"
 	"vitrine/service/api"
 	"vitrine/service/offer"
@@ -261,5 +262,19 @@ func (t *Items) Drift() *api.Drift {
 		a.Revenue -= b.Revenue
 		a.Squares = max(0, a.Squares-b.Squares)
 	}
-	return &api.Drift{Recent: recent.report(), Before: before.report()}
+	return &api.Drift{Recent: recent.report(), Before: before.report(), Fell: fell(&recent.arms[0], &before.arms[0], t.all.decisions)}
+}
+
+const (
+	fellError = 0.01
+	fellShare = 0.8
+)
+
+// fell reports whether the policy certainly sells less often than fellShare of before. There may be as many looks as there are
+// decisions: the one at n of them has the error fellError/(n(n+1)).
+func fell(recent, before *api.Group, looks uint64) bool {
+	alpha := fellError / 2 / (float64(looks) * float64(looks+1))
+	_, now := confseq.Share(float64(recent.Purchases), float64(recent.Rounds), alpha)
+	then, _ := confseq.Share(float64(before.Purchases), float64(before.Rounds), alpha)
+	return now < fellShare*then
 }
