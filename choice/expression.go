@@ -30,6 +30,7 @@ type expression struct {
 	program *vm.Program // nil until the types of the columns are known
 	env     map[string]any
 	out     []float64
+	text    []string
 }
 
 // functions are those that expressions have beside the language's own.
@@ -108,7 +109,7 @@ func (e *expression) compile(f *frame) error {
 			env[f.names[slot]] = ""
 		}
 	}
-	options := []expr.Option{expr.Env(env)}
+	options := []expr.Option{expr.Env(env), expr.Patch(indicators{})}
 	for name, f := range functions {
 		options = append(options, expr.Function(name, func(x ...any) (any, error) { return f(float(x[0])), nil },
 			new(func(float64) float64), new(func(int) float64)))
@@ -121,6 +122,35 @@ func (e *expression) compile(f *frame) error {
 	}
 	e.program = program
 	return nil
+}
+
+// indicators makes numbers of conditions in sums and products: price * (season == 0) is the price or 0.
+type indicators struct{}
+
+// Visit implements [ast.Visitor].
+func (indicators) Visit(node *ast.Node) {
+	n, ok := (*node).(*ast.BinaryNode)
+	if !ok || !slices.Contains([]string{"+", "-", "*", "/", "**", "^", "%"}, n.Operator) {
+		return
+	}
+	for _, side := range []*ast.Node{&n.Left, &n.Right} {
+		if isBoolean(*side) {
+			ast.Patch(side, &ast.ConditionalNode{Cond: *side, Exp1: &ast.FloatNode{Value: 1}, Exp2: &ast.FloatNode{Value: 0}})
+		}
+	}
+}
+
+// isBoolean reports whether a node is true or false by its form.
+func isBoolean(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.BoolNode:
+		return true
+	case *ast.UnaryNode:
+		return n.Operator == "not" || n.Operator == "!"
+	case *ast.BinaryNode:
+		return slices.Contains([]string{"==", "!=", "<", "<=", ">", ">=", "and", "&&", "or", "||", "in", "not in", "contains", "startsWith", "endsWith", "matches"}, n.Operator)
+	}
+	return false
 }
 
 // firstLine is an error without the picture that follows it.
@@ -148,27 +178,36 @@ func indicator(b bool) float64 {
 // numbers returns the values of the expression in the rows of f. The slice is valid until the next
 // call. The row of an error is its second result.
 func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
-	if e.plain {
-		c := &f.columns[e.slots[0]]
-		if c.text == nil {
-			return c.number, 0, nil
-		}
-		e.out = e.out[:0]
-		for i, text := range c.text {
-			v, err := parseNumber(text)
-			if err != nil {
-				return nil, i, err
+	c, i, err := e.values(f)
+	if err != nil || c.text == nil {
+		return c.number, i, err
+	}
+	e.out = e.out[:0]
+	for i, text := range c.text {
+		v, err := parseNumber(text)
+		if err != nil {
+			if !e.plain {
+				err = fmt.Errorf("%q is %v: want a number or a condition", e.source, text)
 			}
-			e.out = append(e.out, v)
+			return nil, i, err
 		}
-		return e.out, 0, nil
+		e.out = append(e.out, v)
+	}
+	return e.out, 0, nil
+}
+
+// values returns the values of the expression in the rows of f: numbers, or text. They are valid until the next call. The row of
+// an error is the second result.
+func (e *expression) values(f *frame) (c column, row int, err error) {
+	if e.plain {
+		return f.columns[e.slots[0]], 0, nil
 	}
 	if e.program == nil {
 		if err := e.compile(f); err != nil {
-			return nil, 0, err
+			return c, 0, err
 		}
 	}
-	e.out = e.out[:0]
+	e.out, e.text = e.out[:0], e.text[:0]
 	var machine vm.VM
 	for i := range f.n {
 		for _, slot := range e.slots {
@@ -180,7 +219,7 @@ func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
 		}
 		v, err := machine.Run(e.program, e.env)
 		if err != nil {
-			return nil, i, fmt.Errorf("%q: %s", e.source, firstLine(err))
+			return c, i, fmt.Errorf("%q: %s", e.source, firstLine(err))
 		}
 		switch v := v.(type) {
 		case float64:
@@ -189,9 +228,17 @@ func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
 			e.out = append(e.out, float64(v))
 		case bool:
 			e.out = append(e.out, indicator(v))
+		case string:
+			e.text = append(e.text, v)
 		default:
-			return nil, i, fmt.Errorf("%q is %v: want a number or a condition", e.source, v)
+			return c, i, fmt.Errorf("%q is %v: want a number or a condition", e.source, v)
+		}
+		if len(e.out) > 0 && len(e.text) > 0 {
+			return c, i, fmt.Errorf("%q is a number in some rows and text in others", e.source)
 		}
 	}
-	return e.out, 0, nil
+	if len(e.text) > 0 {
+		return column{text: e.text}, 0, nil
+	}
+	return column{number: e.out}, 0, nil
 }

@@ -13,14 +13,15 @@ import (
 // Conditions and values are expressions of the columns, in the language of
 // github.com/expr-lang/expr with the functions exp, log, sqrt and pow; a bool counts as 1 or 0. A
 // name that is a column is that column, whatever characters it has. Of a wide table the variables
-// of Names are columns too, each with the value of the row's alternative. Expressions may also
+// of Names are columns too, each with the value of the row's alternative; columns derived from those of the table take part in
+// Names, and the filter comes before anything is required of the labels. Expressions may also
 // use alternative, the label of the row's alternative, and position, its place among the rows of
 // its choice counted from 1, unless the table has columns of these names.
 type Layout struct {
 	Form         string            `toml:"form" json:"form"`                                         // "long" or "wide"
 	Choice       []string          `toml:"choice" json:"choice,omitempty"`                           // long: the columns that together identify a choice
 	Alternative  string            `toml:"alternative" json:"alternative,omitempty"`                 // long: the column of labels; "" numbers the rows of a choice from 1
-	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                           // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label; "" if choices are not known
+	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                           // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label, or an expression of the columns that is a label or its code; "" if choices are not known
 	Names        string            `toml:"names" json:"names,omitempty"`                             // wide: how columns are named, such as "{variable}.{alternative}"
 	Alternatives []string          `toml:"alternatives" json:"alternatives,omitempty"`               // the labels; wide tables need them, of long ones they set the order
 	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                           // what a table writes in the place of a label, and the label

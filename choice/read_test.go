@@ -142,6 +142,13 @@ available = "av"
 		{"wide, a variable of one alternative", wide, wideSpec + "[utility]\ngeneric = [\"income\"]\n[[utility.terms]]\nvariable = \"cost\"\nalternatives = [\"bus\"]\n",
 			"bus 10 2; car* 10 0\nbus* 20 1\nbus* 30 3\n"},
 		{"wide with labels", strings.Replace(wide, "\ncar", "\n7", 1), wideSpec + "labels = {7 = \"car\"}\n[utility]\nconstants = true\n", "bus; car*\nbus*\nbus*\n"},
+		{"wide with codes, a filter before the labels, and derived columns in names",
+			"pick,pass,train_fare,car_fuel,year\n1,0,6,4,89\n2,1,6,5,89\n0,0,1,1,88\n",
+			"[data]\nform = \"wide\"\nchosen = \"pick\"\nnames = \"{alternative}_{variable}\"\nalternatives = [\"train\", \"car\"]\nlabels = {1 = \"train\", 2 = \"car\"}\nfilter = \"year == 89\"\n" +
+				"derive = [\"train_cost = train_fare * (pass == 0)\", \"car_cost = car_fuel\", \"half = cost / 2\"]\n[utility]\ngeneric = [\"cost\", \"half\"]\n",
+			"train* 6 3; car 4 2\ntrain 0 0; car* 5 2.5\n"},
+		{"wide with an expression of the choice", "bought,cost_bus,cost_car\n1,2,5\n0,1,4\n", strings.Replace(strings.Replace(wideSpec, "\"mode\"", "\"bought == 1 ? 'bus' : 'car'\"", 1), "available = \"av\"\n", "", 1) + "[utility]\ngeneric = [\"cost\"]\n",
+			"bus* 2; car 5\nbus 1; car* 4\n"},
 		{"wide with an outside option", strings.Replace(wide, "\ncar", "\n", 1), wideSpec + "outside = \"implicit\"\n[utility]\ngeneric = [\"cost\"]\n", "bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
 		{"wide with an explicit outside option", strings.Replace(wide, "\ncar", "\nhome", 1), wideSpec + "outside = \"explicit\"\noutside_alternative = \"home\"\n[utility]\ngeneric = [\"cost\"]\n", "bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},
 	} {

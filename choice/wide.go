@@ -11,6 +11,9 @@ const (
 	choiceColumn = "\x00choice" // the number of the row of the wide table
 	chosenColumn = "\x00chosen" // 1 for the chosen alternative, 0 for another
 	labelColumn  = "\x00label"  // the alternative
+
+	keptColumn    = "\x00kept"  // of the wide table: whether the filter keeps the row
+	labelOfChosen = "\x00taken" // of the wide table: the chosen label, if it is an expression
 )
 
 // unfolded is a wide table as a long one: a row for each alternative. A variable of Layout.Names is
@@ -22,6 +25,7 @@ type unfolded struct {
 	names  []string
 	from   [][]int // by name: the column of the wide table, by alternative, or -1
 	chosen int     // the wide column; -1 if choices are not known
+	kept   int     // the wide column; -1 if the wide table does not determine the filter
 	batch  batch
 	wide   []int // the columns of the wide table that are read
 	place  []int // by column of the wide table: its place in wide
@@ -29,7 +33,11 @@ type unfolded struct {
 
 // unfold returns the long form of a wide table, and the layout of that.
 func unfold(t table, l *Layout) (table, *Layout, error) {
-	u := &unfolded{table: t, layout: l, chosen: -1}
+	t, left, err := widen(t, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	u := &unfolded{table: t, layout: l, chosen: -1, kept: slices.Index(t.header(), keptColumn)}
 	for _, a := range l.Alternatives {
 		if a != l.OutsideLabel {
 			u.labels = append(u.labels, a)
@@ -38,7 +46,7 @@ func unfold(t table, l *Layout) (table, *Layout, error) {
 	header := t.header()
 	if l.Chosen != "" {
 		if u.chosen = slices.Index(header, l.Chosen); u.chosen < 0 {
-			return nil, nil, fmt.Errorf("data.chosen: %w", unknownColumn(l.Chosen, header))
+			u.chosen = slices.Index(header, labelOfChosen)
 		}
 	}
 	for j, name := range header {
@@ -70,7 +78,7 @@ func unfold(t table, l *Layout) (table, *Layout, error) {
 
 	long := *l
 	long.Form, long.Choice, long.Alternative, long.Names = "long", []string{choiceColumn}, labelColumn, ""
-	long.Alternatives, long.Labels = u.labels, nil
+	long.Alternatives, long.Labels, long.Derive = u.labels, nil, left
 	if l.hasOutside() {
 		long.Outside, long.OutsideLabel = "implicit", ""
 	}
@@ -133,6 +141,7 @@ func (u *unfolded) choose(columns []int) {
 		}
 	}
 	add(u.chosen)
+	add(u.kept)
 	for _, j := range columns {
 		if j < len(u.from) {
 			for _, from := range u.from[j] {
@@ -151,6 +160,12 @@ func (u *unfolded) indicators(c *column, w *batch) error {
 	}
 	labels := &w.columns[u.place[u.chosen]]
 	for i := range w.n {
+		if u.kept >= 0 && w.columns[u.place[u.kept]].number[i] == 0 { // whatever its label is
+			for range u.labels {
+				c.number = append(c.number, 0)
+			}
+			continue
+		}
 		label := u.layout.label(labels.string(i))
 		if labels.missing(i) {
 			label = ""

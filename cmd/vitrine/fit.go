@@ -35,14 +35,15 @@ func (fitCmd) Help() string {
     form = "long"                     a row for each alternative; "wide": a row for each choice
     choice = ["trip"]                 long: the columns that identify a choice; its rows are consecutive
     alternative = "mode"              long: the column of labels
-    chosen = "chosen"                 long: a condition, true or 1 in the chosen row; wide: the column of the chosen label
+    chosen = "chosen"                 long: a condition, true or 1 in the chosen row; wide: the column, or an expression, of the chosen label
     names = "{variable}_{alternative}"    wide: how columns are named
     alternatives = ["bus", "car"]     wide: the labels; long: their order
     available = "seats > 0"           a condition on rows
     outside = "implicit"              an option of utility 0, chosen if no row is; "explicit", with outside_alternative = "none"; "absent" (the default)
+    labels = {1 = "bus", 2 = "car"}   labels for the table's codes
     filter = "year == 1989"           a condition on rows
     exclude = ["air"]                 alternatives to leave out, with the choices that took them
-    derive = ["hours = minutes / 60"] further columns
+    derive = ["hours = minutes / 60"] further columns, which names may use
     weight = "w"                      of a choice
     panel = "traveller"               the column that identifies the decision maker
     cluster = "district"              the column that identifies clusters, for --errors clustered
@@ -80,7 +81,7 @@ func (fitCmd) Help() string {
     classes = 2
     membership = ["income"]           what the class probabilities depend on
 
-Variables are columns or expressions of them: + - * / **, comparisons, "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
+Variables are columns or expressions of them: + - * / **, comparisons (1 or 0, as in "cost * (pass == 0)"), "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
 
 ` + examples(
 		"vitrine fit trips.csv trips.toml",

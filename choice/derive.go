@@ -1,0 +1,95 @@
+package choice
+
+import (
+	"fmt"
+	"slices"
+)
+
+// derivedTable is a table with further columns, which are computed row by row.
+type derivedTable struct {
+	table
+	computed []*computed
+	frame    frame // all columns, by number: those of the table, then the computed ones
+	base     []int // the columns of the table that are read
+	batch    batch
+}
+
+// widen returns a wide table with the derived columns that its own columns determine, and with keptColumn and labelOfChosen if the
+// filter and the chosen alternative are such expressions. Of the derived columns it leaves the others to the long form: those that
+// use the alternative, its position, or a variable of [Layout.Names].
+func widen(t table, l *Layout) (wide table, left []string, err error) {
+	w := &derivedTable{table: t, frame: frame{names: slices.Clone(t.header())}}
+	add := func(field, name, source string) error {
+		e, err := parseExpression(source, w.frame.names)
+		if err != nil {
+			return err
+		}
+		w.computed = append(w.computed, &computed{expression: e, field: field, slot: len(w.frame.names)})
+		w.frame.names = append(w.frame.names, name)
+		return nil
+	}
+	for _, entry := range l.Derive {
+		name, source, err := derived(entry)
+		if err != nil {
+			return nil, nil, err
+		}
+		if slices.Contains(w.frame.names, name) {
+			return nil, nil, fmt.Errorf("data.derive: there is a column %q already", name)
+		}
+		if add("data.derive", name, source) != nil {
+			left = append(left, entry)
+		}
+	}
+	if l.Filter != "" {
+		_ = add("data.filter", keptColumn, l.Filter) // or the long form has its columns, or reports that nothing has
+	}
+	if l.Chosen != "" && !slices.Contains(w.frame.names, l.Chosen) {
+		if err := add("data.chosen", labelOfChosen, l.Chosen); err != nil {
+			return nil, nil, fmt.Errorf("data.chosen: %w", err)
+		}
+	}
+	if w.computed == nil {
+		return t, left, nil
+	}
+	return w, left, nil
+}
+
+func (w *derivedTable) header() []string { return w.frame.names }
+
+func (w *derivedTable) next(columns []int) (*batch, error) {
+	if w.frame.columns == nil {
+		w.frame.columns = make([]column, len(w.frame.names))
+		w.batch.columns = make([]column, len(columns))
+		need := slices.Clone(columns)
+		for _, c := range w.computed {
+			need = append(need, c.slots...)
+		}
+		slices.Sort(need)
+		for _, j := range slices.Compact(need) {
+			if j < len(w.table.header()) {
+				w.base = append(w.base, j)
+			}
+		}
+	}
+	b, err := w.table.next(w.base)
+	if err != nil {
+		return nil, err
+	}
+	w.batch.first, w.batch.n, w.frame.n = b.first, b.n, b.n
+	for k, j := range w.base {
+		w.frame.columns[j] = b.columns[k]
+	}
+	for _, c := range w.computed {
+		column, i, err := c.values(&w.frame)
+		if err != nil && c.program == nil && !c.plain {
+			return nil, fmt.Errorf("%s: %w", c.field, err) // the same for all rows
+		} else if err != nil {
+			return nil, fmt.Errorf("%s %d: %s: %w", w.unit(), w.line(b.first+i), c.field, err)
+		}
+		w.frame.columns[c.slot] = column
+	}
+	for k, j := range columns {
+		w.batch.columns[k] = w.frame.columns[j]
+	}
+	return &w.batch, nil
+}

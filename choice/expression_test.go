@@ -1,0 +1,31 @@
+package choice
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// A condition in a sum or a product counts 1 or 0, whatever side it is on.
+func TestConditionsInProducts(t *testing.T) {
+	f := &frame{names: []string{"cost", "pass", "mode"}, n: 2, columns: []column{{number: []float64{6, 8}}, {number: []float64{0, 1}}, {text: []string{"car", "bus"}}}}
+	for source, want := range map[string][]float64{
+		"cost * (pass == 0)":                 {6, 0},
+		"(mode == 'car') * cost / 2":         {3, 0},
+		"cost * (pass == 0) / 100 + 1":       {1.06, 1},
+		"cost - (pass == 1 or mode == 'x')":  {6, 7},
+		"1 + not (cost > 7)":                 {2, 1},
+		"2 ** (cost > 7)":                    {1, 2},
+		"-cost * (mode in ['bus', 'train'])": {0, -8},
+		"(pass == 1) + (cost > 1)":           {1, 2},
+	} {
+		e, err := parseExpression(source, f.names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		have, _, err := e.numbers(f)
+		if err != nil || !slices.EqualFunc(have, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
+			t.Errorf("%s is %v, %v, want %v", source, have, err, want)
+		}
+	}
+}
