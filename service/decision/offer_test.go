@@ -110,8 +110,10 @@ func TestEvictBefore(t *testing.T) {
 		}
 	}
 	oldest(at[0])
-	if n, err := e.EvictBefore(ctx, at[3], 6); n != 2 || err != nil {
-		t.Errorf("%d evicted, %v", n, err)
+	for since, want := range []int{0, 1, 0, 1} { // d0, d2 by their times
+		if n, err := e.EvictBefore(ctx, at[3], int64(since), 6); n != want || err != nil {
+			t.Errorf("of before %d %d are evicted, %v, want %d", since, n, err, want)
+		}
 	}
 	oldest(at[3])
 	is(t, "evicted", e.Outcome(ctx, "home", "d2", "", 7), decision.ErrEvicted)
@@ -130,7 +132,7 @@ func TestEvictBefore(t *testing.T) {
 	}
 	e.Close()
 	e = opened(t, decision.Options{Store: store, Build: buildToy, Snapshot: live})
-	if n, err := e.EvictBefore(ctx, e.Sequence()+1, 9); n != 2 || err != nil {
+	if n, err := e.EvictBefore(ctx, e.Sequence()+1, 9, 9); n != 2 || err != nil {
 		t.Errorf("%d evicted, %v", n, err)
 	}
 	oldest(e.Sequence() + 1)

@@ -368,12 +368,12 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 		}
 	}
 	retention.Needs = l.engine.Needs
-	retention.Evict = func(ctx context.Context, before uint64) error {
-		n, err := l.engine.EvictBefore(ctx, before, l.clock.now().UnixNano())
+	retention.Evict = func(ctx context.Context, before uint64, since int64) (int, error) {
+		n, err := l.engine.EvictBefore(ctx, before, since, l.clock.now().UnixNano())
 		if n > 0 {
 			l.Logger.Warn("decisions are given up before their attribution window is over: the log must be smaller than they need", "decisions", n, "before", before)
 		}
-		return err
+		return n, err
 	}
 	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
 	if l.Log.URL != "" {

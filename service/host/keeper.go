@@ -41,7 +41,8 @@ func (k *keeper) age() time.Duration {
 }
 
 func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
-	snapshots, versions := time.NewTicker(every), time.NewTicker(keepEvery)
+	snapshots, versions, looks := time.NewTicker(every), time.NewTicker(keepEvery), time.NewTicker(lookEvery)
+	defer looks.Stop()
 	defer snapshots.Stop()
 	defer versions.Stop()
 	for {
@@ -54,6 +55,12 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 			k.shrink(ctx)
 			if age := k.age(); age > snapshotsLate*every {
 				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no entries are removed", "seconds", int64(age.Seconds()))
+			}
+		case <-looks.C:
+			if over, err := k.retention.over(ctx); err == nil && over {
+				k.write(ctx)
+				k.spread(ctx, shareDeadline)
+				k.shrink(ctx)
 			}
 		case <-versions.C:
 			k.keep(ctx)
@@ -71,6 +78,10 @@ const (
 	// shareDeadline limits the time in which it is copied beside the log, or from there, and lastShareDeadline that of the
 	// last one: the service is to end.
 	shareDeadline, lastShareDeadline = time.Minute, 5 * time.Second
+	// lookEvery is how often the keeper looks whether the log exceeds its size.
+	lookEvery = time.Second
+	// evictions is how often it snapshots the state without decisions that it has given up, in a row.
+	evictions = 3
 	// snapshotsLate is the number of missed snapshots after which there is a warning.
 	snapshotsLate = 3
 )
@@ -142,17 +153,25 @@ type counter int64
 
 func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
 
-// shrink removes the entries beyond the retention.
+// shrink removes the entries beyond the retention. Those of open decisions that it gives up go at once, too: the next
+// snapshot does not need them.
 func (k *keeper) shrink(ctx context.Context) {
-	if k.upTo == 0 || !k.retention.limits() || k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of what is removed
-		return
-	}
-	removed, err := k.retention.Apply(ctx, k.upTo, k.now())
-	switch {
-	case err != nil:
-		k.logger.Warn("retention", "cause", err.Error())
-	case removed.To >= removed.From:
-		k.logger.Info("removed", "entries", removed)
+	for range evictions {
+		if k.upTo == 0 || !k.retention.limits() || k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of what is removed
+			return
+		}
+		removed, err := k.retention.Apply(ctx, k.upTo, k.now())
+		switch {
+		case err != nil:
+			k.logger.Warn("retention", "cause", err.Error())
+		case removed.To >= removed.From:
+			k.logger.Info("removed", "entries", removed)
+		}
+		if err != nil || removed.Evicted == 0 {
+			return
+		}
+		k.write(ctx)
+		k.spread(ctx, shareDeadline)
 	}
 }
 

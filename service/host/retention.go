@@ -36,9 +36,9 @@ type Retention struct {
 	// snapshot of the entry upTo: see decision.Engine.Needs. Nil stands for no such learners.
 	Needs func(upTo uint64) uint64
 
-	// Evict ends the wait for the outcomes of decisions made before an entry, so that the next snapshot does
-	// not need their entries. Nil evicts none.
-	Evict func(ctx context.Context, before uint64) error
+	// Evict ends the wait for the outcomes of decisions before an entry whose attribution windows began before a time, so
+	// that the next snapshot does not need their entries, and returns their number. Nil evicts none.
+	Evict func(ctx context.Context, before uint64, since int64) (int, error)
 }
 
 // limits reports whether there is a limit.
@@ -95,6 +95,7 @@ type Removal struct {
 	From, To uint64 // the first and the last; none if To is From − 1
 	Bytes    uint64 // by how much the log is smaller
 	Base     uint64 // the last entry of the base that has them
+	Evicted  int    // open decisions that were given up: a later snapshot does not need their entries
 }
 
 // LogValue implements slog.LogValuer.
@@ -113,20 +114,37 @@ func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Remo
 		return Removal{}, err
 	}
 	none := Removal{From: before.First, To: before.First - 1}
-	wanted, err := r.cut(ctx, before.First, now)
+	since := now.Add(-r.Age).UnixNano()
+	byAge, bySize, err := r.cuts(ctx, before, since)
 	if err != nil {
 		return none, err
 	}
-	wanted = min(wanted, upTo+1, r.needs(upTo))
+	most := min(upTo+1, r.needs(upTo))
+	byAge, bySize = min(byAge, most), min(bySize, most)
 	oldest, err := oldestOf(filepath.Join(r.Data, SnapshotFile))
 	if err != nil {
 		return none, err
 	}
-	removed, err := r.remove(ctx, before, min(wanted, oldest), upTo)
-	if err == nil && oldest < wanted && r.Evict != nil {
-		err = r.Evict(ctx, wanted)
+	removed, err := r.remove(ctx, before, min(max(byAge, bySize), oldest), upTo)
+	evict := func(cut uint64, since int64) {
+		if err == nil && oldest < cut && r.Evict != nil {
+			var n int
+			n, err = r.Evict(ctx, cut, since)
+			removed.Evicted += n
+		}
 	}
+	evict(bySize, math.MaxInt64)
+	evict(byAge, since)
 	return removed, err
+}
+
+// over reports whether the log exceeds its size.
+func (r *Retention) over(ctx context.Context) (bool, error) {
+	if r.Size == 0 {
+		return false, nil
+	}
+	x, err := r.Log.Extent(ctx)
+	return x.Bytes > r.Size, err
 }
 
 // remove removes the entries before a cut, or fewer, of a log as it is.
@@ -150,7 +168,7 @@ func (r *Retention) remove(ctx context.Context, before eventlog.Extent, cut, upT
 	if err != nil {
 		return none, err
 	}
-	return Removal{before.First, after.First - 1, before.Bytes - min(before.Bytes, after.Bytes), base}, r.tidy(after)
+	return Removal{From: before.First, To: after.First - 1, Bytes: before.Bytes - min(before.Bytes, after.Bytes), Base: base}, r.tidy(after)
 }
 
 // needs is Needs, and the end of all entries without it.
@@ -186,28 +204,23 @@ func (r *Retention) within(bases []uint64, maximum uint64) (cut, base uint64) {
 	return cut, base
 }
 
-// cut returns the first entry within the limits.
-func (r *Retention) cut(ctx context.Context, first uint64, now time.Time) (uint64, error) {
-	cut := first
+// sizeShare is the part of the size, in tenths, to which a log that exceeds it is cut: each snapshot makes some room.
+const sizeShare = 9
+
+// cuts returns the first entries within the limits, or that of the log: the first one written since a time, and the first
+// one within the size.
+func (r *Retention) cuts(ctx context.Context, x eventlog.Extent, since int64) (byAge, bySize uint64, err error) {
+	byAge, bySize = x.First, x.First
 	if r.Age > 0 {
-		oldest := now.Add(-r.Age).UnixNano()
-		since, err := r.Log.FirstSince(ctx, func(entry []byte) (bool, error) {
+		byAge, err = r.Log.FirstSince(ctx, func(entry []byte) (bool, error) {
 			e, err := eventlog.Decode(entry)
-			return e.Time >= oldest, err
+			return e.Time >= since, err
 		})
-		if err != nil {
-			return 0, err
-		}
-		cut = max(cut, since)
 	}
-	if r.Size > 0 {
-		within, err := r.Log.FirstWithin(ctx, r.Size)
-		if err != nil {
-			return 0, err
-		}
-		cut = max(cut, within)
+	if err == nil && r.Size > 0 && x.Bytes > r.Size {
+		bySize, err = r.Log.FirstWithin(ctx, r.Size/10*sizeShare)
 	}
-	return cut, nil
+	return max(byAge, x.First), max(bySize, x.First), err
 }
 
 // keepBase makes the snapshot a base if a cut needs it, or if half of the log's entries came after the
@@ -222,7 +235,12 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 	if n := len(bases); n > 0 {
 		newest = max(newest, bases[n-1])
 	}
-	if upTo <= newest || cut <= newest+1 && upTo-newest < (x.Last+1-x.First)/2 {
+	isNeeded := false
+	if cut > x.First {
+		allowed, _ := r.within(bases, cut) // less than newest+1 if that base has open decisions
+		isNeeded = allowed < cut
+	}
+	if upTo <= newest || !isNeeded && upTo-newest < (x.Last+1-x.First)/2 {
 		if len(bases) == 0 && cut > x.First {
 			return nil, fmt.Errorf("entries before %d are not removed, because no snapshot has them", cut)
 		}
