@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -42,7 +43,7 @@ func BenchmarkLearn(b *testing.B) {
 	}
 	b.Run("again", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := c.WithSchema(s); err != nil {
+			if _, _, err := c.WithSchema(context.Background(), s); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,8 +1,11 @@
 package catalogue
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,12 +33,28 @@ type Catalogue struct {
 	limited    int            // items that are not available, or only at some times
 	earning    int            // items whose revenue is not 1
 	attributes map[string]int // in how many items each is
-	fields     fields         // of the item that the writer reads
+	unlearned  map[value]map[int32]bool
+	fields     fields // of the item that the writer reads
+	head       atomic.Pointer[Head]
 
-	filters  filters
+	large    chan struct{} // see Enter
+	changes  changes
+	lists    lists
 	freezing sync.Mutex
 	frozen   []weak.Pointer[Frozen] // those that are not read to their end
 }
+
+// value is a value of a category.
+type value struct{ feature, text string }
+
+// Head is what is known of a catalogue without its lock.
+type Head struct {
+	Version uint64 // the entry of the log that changed the catalogue last
+	Items   int
+}
+
+// Head returns the version and the number of items, also while the catalogue changes.
+func (c *Catalogue) Head() Head { return *c.head.Load() }
 
 // The states of items.
 const (
@@ -46,8 +65,9 @@ const (
 
 // New returns an empty catalogue of items with the features of a schema.
 func New(s *feature.Schema) *Catalogue {
-	c := &Catalogue{attributes: map[string]int{}}
+	c := &Catalogue{large: make(chan struct{}, largeAtOnce), attributes: map[string]int{}, unlearned: map[value]map[int32]bool{}}
 	c.split.Store(s.Split())
+	c.head.Store(&Head{})
 	c.index = newIndex(c.ID)
 	return c
 }
@@ -71,7 +91,7 @@ func Restore(s *feature.Schema, version uint64, records iter.Seq[string]) (c *Ca
 		}
 		c.Apply(version, change)
 	}
-	c.version = version
+	c.setVersion(version)
 	return c, misfit
 }
 
@@ -113,6 +133,7 @@ type putItem struct {
 	id, kept string
 	revenue  float64
 	unfit    bool
+	unseen   []feature.Seen // what the schema has not learned, and has room for
 }
 
 // NewChange returns the change that puts items, which are records, and deletes the items of the ids. It
@@ -125,6 +146,7 @@ func (c *Catalogue) NewChange(put, deleted []string) (*Change, error) {
 func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, error) {
 	split := c.Split()
 	s, width := split.Schema(), split.Width()
+	learns := s.LearnsItems()
 	change := &Change{Split: split, put: make([]putItem, len(put)), deleted: deleted, rows: make([]float64, len(put)*width)}
 	ids := make(map[string]bool, len(put)+len(deleted))
 	var f fields
@@ -151,6 +173,9 @@ func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, e
 				return nil, misfit
 			}
 			change.misfit, item.unfit = misfit, true
+		}
+		if learns {
+			item.unseen = s.Unseen(nil, one)
 		}
 		kept = f.keep(kept[:0], split, row)
 		item.kept = string(kept)
@@ -199,13 +224,33 @@ func (c *Catalogue) Apply(version uint64, change *Change) {
 			copy(c.rows[int(slot)*width:], row)
 		}
 		c.note(slot, item.unfit)
+		for _, seen := range item.unseen {
+			if _, ok := c.Split().Schema().Item(seen.Feature); ok {
+				for _, text := range seen.Values {
+					c.mark(value{seen.Feature, text}, slot)
+				}
+			}
+		}
 	}
 	for _, id := range change.deleted {
 		if slot, ok := c.index.find(id); ok {
 			c.remove(slot)
 		}
 	}
+	c.setVersion(version)
+}
+
+func (c *Catalogue) setVersion(version uint64) {
 	c.version = version
+	c.head.Store(&Head{Version: version, Items: c.Len()})
+}
+
+// mark notes that the item of a slot may have a value that the schema has not learned. The mark stays when the item changes.
+func (c *Catalogue) mark(v value, slot int32) {
+	if c.unlearned[v] == nil {
+		c.unlearned[v] = map[int32]bool{}
+	}
+	c.unlearned[v][slot] = true
 }
 
 // grown returns v with room for n more numbers. Room for more than that is a sixteenth of it at most, because the rows of a
@@ -233,7 +278,7 @@ func (c *Catalogue) note(slot int32, isUnfit bool) {
 	if c.states[slot] = state; state != 0 {
 		c.limited++
 	}
-	c.touch(slot)
+	c.changes.add(slot)
 }
 
 // forget undoes note.
@@ -248,7 +293,7 @@ func (c *Catalogue) forget(slot int32) {
 // returns the item without its numbers.
 func (c *Catalogue) count(slot int32, by int) *fields {
 	f := &c.fields
-	f.unkeep(c.kept.at(slot), c.Split(), nil, 0)
+	f.unkeep(c.kept.at(slot), c.Split(), nil, 0, untilRest)
 	if c.revenues[slot] != 1 {
 		c.earning += by
 	}
@@ -275,51 +320,67 @@ func (c *Catalogue) remove(slot int32) {
 		c.index.add(id, slot)
 		c.revenues[slot], c.states[slot] = c.revenues[last], c.states[last]
 		copy(c.rows[int(slot)*width:], c.rows[int(last)*width:(int(last)+1)*width])
-		c.touch(slot)
+		c.changes.add(slot)
+		for v, slots := range c.unlearned {
+			if slots[last] {
+				c.mark(v, slot)
+			}
+		}
 	}
+	c.changes.add(last)
 	c.kept.drop()
 	c.revenues, c.states, c.rows = c.revenues[:last], c.states[:last], c.rows[:int(last)*width]
 }
 
-// Learn replaces the schema by one that has also learned the given values, and the rows of items with such a value. It
-// waits for readers.
+// Learn replaces the schema by one that has also learned the given values, and the rows of items with such a value. Only items
+// that were put before their values were learned have one. Without such items Learn does not wait for readers: their rows are
+// the same by both schemas.
 func (c *Catalogue) Learn(s *feature.Schema, values []feature.Seen) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	split := s.Split()
-	c.split.Store(split)
-	learned := map[int][]string{} // by the slot of a feature of items
+	var stale []int32
 	for _, seen := range values {
-		if slot, ok := s.Item(seen.Feature); ok {
-			learned[slot] = seen.Values
+		for _, text := range seen.Values {
+			stale = slices.AppendSeq(stale, maps.Keys(c.unlearned[value{seen.Feature, text}]))
+			delete(c.unlearned, value{seen.Feature, text})
 		}
 	}
-	if len(learned) == 0 {
+	split := s.Split()
+	if stale == nil {
+		c.split.Store(split)
 		return
 	}
-	f, width, one := &c.fields, split.Width(), make([]api.Item, 1)
-	for slot := range c.Len() {
-		c.read(f, int32(slot))
-		for feature, values := range learned {
-			if v := &f.values[feature]; v.Kind == api.Missing || slices.Contains(values, v.Text) { // a default may be one of them
-				one[0].Features = f.values
-				_, _ = split.Items(c.rows[slot*width:(slot+1)*width], one) // an error is that of before: the item is unfit
-				break
-			}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.split.Store(split)
+	f, one := &c.fields, make([]api.Item, 1)
+	for _, slot := range stale {
+		if int(slot) < c.Len() {
+			c.read(f, slot)
+			one[0].Features = f.values
+			_, _ = split.Items(c.Row(slot), one) // an error is that of before: the item is unfit
 		}
 	}
 }
 
-// WithSchema returns the catalogue with the same items and the features of another schema, by their
-// names. Features that the schema does not have are lost. Items that do not fit the schema, because
-// they lack a feature or have another type of value, are kept, but are not available. The error names
-// one of them.
-func (c *Catalogue) WithSchema(s *feature.Schema) (*Catalogue, error) {
+// WithSchema returns the catalogue with the same items and the features of another schema, by their names. The catalogue's
+// schema has also learned the values of the items, as if they were put into it. Features that the schema does not have are lost.
+// Items that do not fit the schema, because they lack a feature or have another type of value, are kept, but are not available:
+// misfit names one of them. WithSchema stops when ctx ends, with its error.
+func (c *Catalogue) WithSchema(ctx context.Context, s *feature.Schema) (moved *Catalogue, misfit, err error) {
+	w := workOf(ctx)
+	leave, err := w.enter(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
 	frozen := c.Freeze()
 	from := c.Split().Schema()
-	return Restore(s, frozen.Version, func(yield func(string) bool) {
+	records := func(yield func(string) bool) {
 		var f fields
 		for record := range frozen.Records() {
+			if err = ctx.Err(); err != nil {
+				return
+			}
+			w.charge(1 + s.NumItem())
 			_ = f.read(record)
 			item := f.item(from)
 			values := make(api.Values, s.NumItem())
@@ -332,7 +393,32 @@ func (c *Catalogue) WithSchema(s *feature.Schema) (*Catalogue, error) {
 				return
 			}
 		}
-	})
+	}
+	learned, wrong := learn(s, records)
+	if wrong == nil && err == nil {
+		moved, misfit = Restore(learned, frozen.Version, records)
+	}
+	return moved, misfit, cmp.Or(err, wrong)
+}
+
+// learn returns the schema that has also learned the values of items.
+func learn(s *feature.Schema, records iter.Seq[string]) (*feature.Schema, error) {
+	var f fields
+	one := make([]api.Item, 1)
+	for record := range records {
+		if !s.LearnsItems() {
+			break
+		}
+		if err := f.read(record); err != nil {
+			return nil, err
+		}
+		one[0].Features = f.values
+		var err error
+		if s, err = s.Learn(s.Unseen(nil, one)...); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 // itemBytes is what an item takes beside its page and its row: the revenue, the state and the place in the index, and its
@@ -407,8 +493,11 @@ func (c *Catalogue) ID(slot int32) string {
 }
 
 // read reads the item of a slot.
-func (c *Catalogue) read(f *fields, slot int32) {
-	f.unkeep(c.kept.at(slot), c.Split(), c.Row(slot), c.revenues[slot])
+func (c *Catalogue) read(f *fields, slot int32) { c.readTo(f, slot, untilRest) }
+
+// readTo reads a part of the item of a slot.
+func (c *Catalogue) readTo(f *fields, slot int32, to depth) {
+	f.unkeep(c.kept.at(slot), c.Split(), c.Row(slot), c.revenues[slot], to)
 }
 
 // record returns the record of an item.
@@ -469,6 +558,17 @@ func (c *Catalogue) Patch(patch *api.CatalogueItem, field string) (record string
 	item := c.Item(slot)
 	record, err = Encode(patched(&item, patch), c.Split().Schema(), field)
 	return record, true, err
+}
+
+// Position returns the number of changes so far, for Untouched.
+func (c *Catalogue) Position() uint64 { return c.changes.end() }
+
+// Untouched reports whether the items of some slots are as they were at a position.
+func (c *Catalogue) Untouched(position uint64, slots []int32) bool {
+	if position < c.changes.first {
+		return false
+	}
+	return !slices.ContainsFunc(c.changes.slots[position-c.changes.first:], func(slot int32) bool { return slices.Contains(slots, slot) })
 }
 
 // Payload returns the stored payload of an item, "" if it has none.

@@ -1,6 +1,8 @@
 package catalogue
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -351,7 +353,7 @@ func checkGroups(t *rapid.T, c *Catalogue, want model) {
 			return nil
 		},
 	} {
-		groups := c.Groups(by)
+		groups := groupsOf(c, by)
 		if len(groups.Of) != c.Len() {
 			t.Fatalf("%v: groups of %d items, want %d", by, len(groups.Of), c.Len())
 		}
@@ -380,9 +382,31 @@ func checkGroups(t *rapid.T, c *Catalogue, want model) {
 	}
 }
 
+// selected returns what a request selects.
+func selected(c *Catalogue, ids []string, filter string, now int64) (s Selection, err error) {
+	p, err := c.Filter(context.Background(), filter)
+	if err != nil {
+		return s, err
+	}
+	c.RLock()
+	defer c.RUnlock()
+	if p != nil && !c.CatchUp(p) {
+		return s, errors.New("the filter is behind")
+	}
+	return c.Select(nil, ids, p, now), nil
+}
+
+func groupsOf(c *Catalogue, by GroupsBy) *Groups {
+	g, err := c.Groups(context.Background(), by)
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
 func checkSelection(t *rapid.T, c *Catalogue, want model, ids []string, filter string, now time.Time) {
 	condition := conditions[filter]
-	got, err := c.Select(nil, ids, filter, now.UnixNano())
+	got, err := selected(c, ids, filter, now.UnixNano())
 	if err != nil {
 		if !strings.Contains(err.Error(), "no item has the attribute") {
 			t.Fatal(err)
@@ -430,7 +454,7 @@ func TestManyUnknown(t *testing.T) {
 	for i := range ids {
 		ids[i] = fmt.Sprint("sku", i)
 	}
-	got, err := New(schemaOf(t, shop)).Select(nil, ids, "", 0)
+	got, err := selected(New(schemaOf(t, shop)), ids, "", 0)
 	if err != nil || got.Missing != len(ids) || len(got.Unknown) != maxNamed || got.Unknown[99] != "sku99" || len(got.Slots) > 0 {
 		t.Errorf("%d unknown, %d named: %v", got.Missing, len(got.Unknown), err)
 	}
@@ -458,7 +482,7 @@ func TestBadFilters(t *testing.T) {
 		strings.Repeat("(", 1500):            `want a condition`,
 		strings.Repeat("not ", 900) + "true": "",
 	} {
-		_, err := c.Select(nil, nil, text, 0)
+		_, err := selected(c, nil, text, 0)
 		if want == "" {
 			if err != nil {
 				t.Errorf("%.40s: %v", text, err)
@@ -480,7 +504,7 @@ func FuzzFilter(f *testing.F) {
 	for text := range conditions {
 		f.Add(text)
 	}
-	f.Fuzz(func(t *testing.T, text string) { _, _ = c.Select(nil, nil, text, 0) })
+	f.Fuzz(func(t *testing.T, text string) { _, _ = selected(c, nil, text, 0) })
 }
 
 // Values that are wrong are named where they are.
@@ -532,27 +556,27 @@ func TestOtherFeatures(t *testing.T) {
 		record(t, &api.CatalogueItem{ID: "b", Features: api.Values{api.Number("price", 4)}, Revenue: new(2.0)}, s),
 	}, nil)
 	other := schemaOf(t, `[{"name":"brand","kind":"category","values":["x"]},{"name":"price","kind":"number","scale":2}]`)
-	moved, err := c.WithSchema(other)
+	moved, err, _ := c.WithSchema(context.Background(), other)
 	if err == nil || err.Error() != `item "b": /items/0/features/brand: is missing, and the feature has no default` {
 		t.Errorf("b has no brand: %v", err)
 	}
 	if moved.Len() != 2 || moved.Version() != 7 || !slices.Equal(moved.Row(0), []float64{1, 1.5}) || moved.Revenue(1) != 2 {
 		t.Errorf("%d items of version %d: %v", moved.Len(), moved.Version(), moved.Rows())
 	}
-	got, err := moved.Select(nil, nil, "", 0)
+	got, err := selected(moved, nil, "", 0)
 	if err != nil || got.All || !slices.Equal(got.Slots, []int32{0}) {
 		t.Errorf("available are %v: %v", got.Slots, err)
 	}
 	// The last item takes the place of one that is deleted, and stays unavailable.
 	apply(t, moved, 8, nil, []string{"a"})
-	if got, err := moved.Select(nil, nil, "", 0); err != nil || len(got.Slots) > 0 || got.All {
+	if got, err := selected(moved, nil, "", 0); err != nil || len(got.Slots) > 0 || got.All {
 		t.Errorf("available are %v: %v", got.Slots, err)
 	}
 	apply(t, moved, 9, []string{record(t, &api.CatalogueItem{ID: "b", Features: api.Values{api.Number("price", 4), api.Text("brand", "x")}}, other)}, nil)
-	if got, err := moved.Select(nil, nil, "", 0); err != nil || !got.All {
+	if got, err := selected(moved, nil, "", 0); err != nil || !got.All {
 		t.Errorf("b with a brand is not available: %v", err)
 	}
-	back, err := c.WithSchema(s)
+	back, err, _ := c.WithSchema(context.Background(), s)
 	if err != nil || !slices.Equal(back.Rows(), c.Rows()) {
 		t.Errorf("the same features: %v", err)
 	}
@@ -634,7 +658,7 @@ func TestLearn(t *testing.T) {
 		before := slices.Clone(c.Rows())
 		s = learned
 		c.Learn(s, since)
-		want, err := c.WithSchema(s)
+		want, err := Restore(s, 1, c.Freeze().Records())
 		if err != nil || c.Split().Schema() != s {
 			t.Fatal(err)
 		}

@@ -1,17 +1,16 @@
 package catalogue
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/parser"
 
 	"vitrine/service/api"
-	"vitrine/service/budget"
 )
 
 // A filter is a condition on the attributes, the features and the other fields of an item, in the
@@ -37,8 +36,16 @@ const maxFilter = 4000 // bytes
 // condition reports whether an item satisfies it.
 type condition func(f *fields) bool
 
-// compile returns the condition of a text on the items of a catalogue.
-func (c *Catalogue) compile(text string) (condition, error) {
+// compiler compiles filters on the items of a catalogue, which must be locked for reading.
+type compiler struct {
+	*Catalogue
+	names       []string // of the attributes that the filter reads
+	comparisons int
+	depth       depth
+}
+
+// compile returns the filter of a text on the items of a catalogue, which looked at no item so far.
+func (c *Catalogue) compile(text string) (*Filter, error) {
 	if len(text) > maxFilter {
 		return nil, wrongf("has %d bytes, at most %d", len(text), maxFilter)
 	}
@@ -47,10 +54,17 @@ func (c *Catalogue) compile(text string) (condition, error) {
 		line, _, _ := strings.Cut(err.Error(), "\n")
 		return nil, wrongf(`%s: want a condition such as brand == "acme" and price <= 20`, line)
 	}
-	return c.condition(tree.Node)
+	c.RLock()
+	defer c.RUnlock()
+	k := compiler{Catalogue: c}
+	holds, err := k.condition(tree.Node)
+	if err != nil {
+		return nil, err
+	}
+	return &Filter{holds: holds, fields: fields{names: k.names}, depth: k.depth, comparisons: k.comparisons}, nil
 }
 
-func (c *Catalogue) condition(node ast.Node) (condition, error) {
+func (c *compiler) condition(node ast.Node) (condition, error) {
 	switch n := node.(type) {
 	case *ast.BoolNode:
 		return func(*fields) bool { return n.Value }, nil
@@ -67,57 +81,130 @@ func (c *Catalogue) condition(node ast.Node) (condition, error) {
 		return func(f *fields) bool { return !of(f) }, nil
 	case *ast.BinaryNode:
 		switch n.Operator {
-		case "and", "&&", "or", "||":
-			return c.both(n)
+		case "and", "&&":
+			return c.chain(n, "and", "&&", "!=")
+		case "or", "||":
+			return c.chain(n, "or", "||", "==")
 		case "in":
 			return c.in(n)
 		case "==", "!=", "<", "<=", ">", ">=":
-			if v, ok := literal(n.Right); ok {
-				return c.comparison(n.Left, n.Operator, v)
+			name, operator, v, err := sides(n)
+			if err != nil {
+				return nil, err
 			}
-			if v, ok := literal(n.Left); ok {
-				return c.comparison(n.Right, mirrored[n.Operator], v)
-			}
-			return nil, wrongf("%s: one side of %s must be a number, a string, true or false", n, n.Operator)
+			return c.comparison(name, operator, v)
 		}
 	}
 	return nil, wrongf("%s: is not a comparison, in, and, or, or not", node)
 }
 
-// mirrored has the operator with the sides exchanged.
-var mirrored = map[string]string{"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-func (c *Catalogue) both(n *ast.BinaryNode) (condition, error) {
-	left, err := c.condition(n.Left)
-	if err != nil {
-		return nil, err
+// sides returns a comparison with the name on the left.
+func sides(n *ast.BinaryNode) (name ast.Node, operator string, v api.Value, err error) {
+	if v, ok := literal(n.Right); ok {
+		return n.Left, n.Operator, v, nil
 	}
-	right, err := c.condition(n.Right)
-	if err != nil {
-		return nil, err
+	if v, ok := literal(n.Left); ok {
+		return n.Right, mirrored[n.Operator], v, nil
 	}
-	if n.Operator == "and" || n.Operator == "&&" {
-		return func(f *fields) bool { return left(f) && right(f) }, nil
-	}
-	return func(f *fields) bool { return left(f) || right(f) }, nil
+	return nil, "", v, wrongf("%s: one side of %s must be a number, a string, true or false", n, n.Operator)
 }
 
-// in compiles "x in [1, 2]", and "x" in groups.
-func (c *Catalogue) in(n *ast.BinaryNode) (condition, error) {
-	if groups, ok := n.Right.(*ast.IdentifierNode); ok && groups.Value == "groups" {
-		v, ok := literal(n.Left)
-		if !ok || v.Kind != api.IsText {
-			return nil, wrongf("%s: want the name of a group in quotes", n)
+// mirrored maps an operator to the one that holds after the sides are exchanged.
+var mirrored = map[string]string{"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+// chain compiles conditions joined by and, or by or. The values that one name is compared with become a set:
+//
+//	a == x or a == y or a in [z]     a is in {x, y, z}
+//	a != x and a != y                a is not in {x, y}
+//
+// so that a list of 300 values costs one look-up. The operator tells which comparisons join the set.
+func (c *compiler) chain(n *ast.BinaryNode, word, sign, operator string) (condition, error) {
+	var conditions []condition
+	type set struct {
+		name   *ast.IdentifierNode
+		values map[api.Value]bool
+		at     int // of its condition
+	}
+	var sets []set
+	for _, part := range parts(nil, n, word, sign) {
+		name, values, err := alternatives(part, operator)
+		if err != nil {
+			return nil, err
 		}
-		return func(f *fields) bool { return slices.Contains(f.groups, v.Text) }, nil
+		if values == nil {
+			of, err := c.condition(part)
+			if err != nil {
+				return nil, err
+			}
+			conditions = append(conditions, of)
+			continue
+		}
+		if at := slices.IndexFunc(sets, func(s set) bool { return s.name.Value == name.Value }); at >= 0 {
+			maps.Copy(sets[at].values, values)
+			continue
+		}
+		sets = append(sets, set{name, values, len(conditions)})
+		conditions = append(conditions, nil)
+	}
+	for _, s := range sets {
+		of, err := c.isIn(s.name, s.values, operator == "==")
+		if err != nil {
+			return nil, err
+		}
+		conditions[s.at] = of
+	}
+	if operator == "==" {
+		return func(f *fields) bool {
+			return slices.ContainsFunc(conditions, func(of condition) bool { return of(f) })
+		}, nil
+	}
+	return func(f *fields) bool {
+		return !slices.ContainsFunc(conditions, func(of condition) bool { return !of(f) })
+	}, nil
+}
+
+// parts appends the conditions that an operator, written in either way, joins.
+func parts(to []ast.Node, node ast.Node, word, sign string) []ast.Node {
+	if n, ok := node.(*ast.BinaryNode); ok && (n.Operator == word || n.Operator == sign) {
+		return parts(parts(to, n.Left, word, sign), n.Right, word, sign)
+	}
+	return append(to, node)
+}
+
+// alternatives returns the values of a comparison of a name by an operator, or of a look-up in a list if the operator is ==.
+// values is nil for any other condition.
+func alternatives(node ast.Node, operator string) (name *ast.IdentifierNode, values map[api.Value]bool, err error) {
+	n, ok := node.(*ast.BinaryNode)
+	if !ok {
+		return nil, nil, nil
+	}
+	left := n.Left
+	switch {
+	case n.Operator == operator:
+		var v api.Value
+		if left, _, v, err = sides(n); err != nil {
+			return nil, nil, err
+		}
+		values = map[api.Value]bool{v: true}
+	case n.Operator == "in" && operator == "==":
+		if values, err = listed(n); err != nil {
+			return nil, nil, err
+		}
+	}
+	if name, ok := left.(*ast.IdentifierNode); ok && values != nil {
+		return name, values, nil
+	}
+	return nil, nil, nil
+}
+
+// listed returns the values that an in looks a name up in, nil for groups.
+func listed(n *ast.BinaryNode) (map[api.Value]bool, error) {
+	if groups, ok := n.Right.(*ast.IdentifierNode); ok && groups.Value == "groups" {
+		return nil, nil
 	}
 	list, ok := n.Right.(*ast.ArrayNode)
 	if !ok {
 		return nil, wrongf("%s: want a list such as [1, 2], or groups, after in", n)
-	}
-	get, err := c.field(n.Left)
-	if err != nil {
-		return nil, err
 	}
 	values := map[api.Value]bool{}
 	for _, e := range list.Nodes {
@@ -127,11 +214,43 @@ func (c *Catalogue) in(n *ast.BinaryNode) (condition, error) {
 		}
 		values[v] = true
 	}
-	return func(f *fields) bool { return values[get(f)] }, nil
+	return values, nil
+}
+
+// in compiles the look-up of a text in the groups, or of a name in a list.
+func (c *compiler) in(n *ast.BinaryNode) (condition, error) {
+	values, err := listed(n)
+	if err != nil {
+		return nil, err
+	}
+	if values != nil {
+		return c.isIn(n.Left, values, true)
+	}
+	v, ok := literal(n.Left)
+	if !ok || v.Kind != api.IsText {
+		return nil, wrongf("%s: want the name of a group in quotes", n)
+	}
+	c.comparisons++
+	c.depth = untilRest
+	return func(f *fields) bool { return slices.Contains(f.groups, v.Text) }, nil
+}
+
+// isIn compiles whether the value of a name is in a set, or is not.
+func (c *compiler) isIn(name ast.Node, values map[api.Value]bool, want bool) (condition, error) {
+	get, err := c.field(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 1 {
+		for v := range values {
+			return func(f *fields) bool { return (get(f) == v) == want }, nil
+		}
+	}
+	return func(f *fields) bool { return values[get(f)] == want }, nil
 }
 
 // comparison compiles a comparison of a name with a value.
-func (c *Catalogue) comparison(name ast.Node, operator string, v api.Value) (condition, error) {
+func (c *compiler) comparison(name ast.Node, operator string, v api.Value) (condition, error) {
 	get, err := c.field(name)
 	if err != nil {
 		return nil, err
@@ -166,13 +285,15 @@ func (c *Catalogue) comparison(name ast.Node, operator string, v api.Value) (con
 }
 
 // field returns how the value of a name is found, without its name. It is Missing if an item has none.
-func (c *Catalogue) field(node ast.Node) (func(f *fields) api.Value, error) {
+func (c *compiler) field(node ast.Node) (func(f *fields) api.Value, error) {
 	n, ok := node.(*ast.IdentifierNode)
 	if !ok {
 		return nil, wrongf("%s: want the name of an attribute or a feature", node)
 	}
+	c.comparisons++
 	name := n.Value
 	if slot, ok := c.Split().Schema().Item(name); ok {
+		c.depth = max(c.depth, untilFeatures)
 		return func(f *fields) api.Value {
 			v := f.values[slot]
 			v.Name = ""
@@ -191,16 +312,12 @@ func (c *Catalogue) field(node ast.Node) (func(f *fields) api.Value, error) {
 		known := append(slices.Sorted(maps.Keys(c.attributes)), c.Split().Schema().ItemNames(), "id", "revenue", "space", "groups")
 		return nil, wrongf("no item has the attribute %q: there are %s", name, strings.Join(known, ", "))
 	}
-	return func(f *fields) api.Value {
-		for i := range f.attributes {
-			if f.attributes[i].Name == name {
-				v := f.attributes[i]
-				v.Name = ""
-				return v
-			}
-		}
-		return api.Value{}
-	}, nil
+	at := slices.Index(c.names, name)
+	if at < 0 {
+		at, c.names = len(c.names), append(c.names, name)
+	}
+	c.depth = untilRest
+	return func(f *fields) api.Value { return f.named[at] }, nil
 }
 
 // literal returns the value of a constant.
@@ -225,90 +342,75 @@ func literal(node ast.Node) (v api.Value, ok bool) {
 	return v, false
 }
 
-// filters are those of the last requests, with the items that satisfy each, and the groups that they limit.
-type filters struct {
-	mu      sync.Mutex
-	of      map[string]*filtered
-	groups  map[GroupsBy]*Groups
-	touched []int32 // slots that have changed, in order
-	budget  *budget.Budget
+// Filter is a condition on the items of a catalogue, and which of them satisfy it. It is kept for later requests with the same
+// text, which look only at the items that have changed.
+type Filter struct {
+	sweep
+	holds       condition
+	fields      fields
+	depth       depth // up to which items are read
+	comparisons int
+	bits        []uint64 // by slot
 }
 
-const (
-	maxFilters = 64
-	maxTouched = 1 << 17
-)
+const maxFilters = 64
 
-// filtered is a filter and the items that satisfy it.
-type filtered struct {
-	mu    sync.Mutex
-	holds condition
-	bits  []uint64 // by slot
-	seen  int      // of filters.touched
-}
-
-// touch notes that a slot has changed. The catalogue's writer calls it.
-func (c *Catalogue) touch(slot int32) {
-	switch l := &c.filters; {
-	case len(l.of)+len(l.groups) == 0:
-	case len(l.touched) < maxTouched:
-		l.touched = append(l.touched, slot)
-	default: // they are cheaper to compute again
-		l.mu.Lock()
-		l.dropLists()
-		l.mu.Unlock()
-		l.of, l.touched = nil, nil
+// Filter returns the filter of a text after it has looked at all items. It locks the catalogue only for short slices, and stops
+// when ctx ends. Errors are *[FilterError], *[BusyError] and that of ctx. The text "" has the filter nil.
+func (c *Catalogue) Filter(ctx context.Context, text string) (*Filter, error) {
+	if text == "" {
+		return nil, nil
 	}
-}
-
-// filter returns a filter that is up to date and locked.
-func (c *Catalogue) filter(text string) (*filtered, error) {
-	l := &c.filters
+	l := &c.lists
 	l.mu.Lock()
-	p := l.of[text]
+	p := l.filters[text]
 	l.mu.Unlock()
 	if p == nil {
-		holds, err := c.compile(text)
-		if err != nil {
+		var err error
+		if p, err = c.compile(text); err != nil {
 			return nil, err
 		}
-		p = &filtered{holds: holds, seen: -1}
-		l.mu.Lock()
-		if l.of == nil {
-			l.of = map[string]*filtered{}
-		}
-		for other := range l.of {
-			if len(l.of) < maxFilters {
-				break
-			}
-			delete(l.of, other)
-		}
-		l.of[text] = p
-		l.mu.Unlock()
+		p = l.remember(text, p)
 	}
-	p.mu.Lock()
-	words := (c.Len() + 63) / 64
-	p.bits = append(p.bits, make([]uint64, max(words-len(p.bits), 0))...)
-	var f fields
-	if p.seen < 0 {
-		for slot := range int32(c.Len()) {
-			c.test(p, slot, &f)
-		}
-	} else {
-		for _, slot := range l.touched[p.seen:] {
-			if int(slot) < c.Len() {
-				c.test(p, slot, &f)
-			}
-		}
-	}
-	p.seen = len(l.touched)
-	return p, nil
+	return p, c.complete(ctx, p)
 }
 
-// test notes whether an item satisfies a filter.
-func (c *Catalogue) test(p *filtered, slot int32, f *fields) {
-	c.read(f, slot)
-	if bit := uint64(1) << (slot % 64); p.holds(f) {
+// remember keeps a filter, unless another request has made it meanwhile.
+func (l *lists) remember(text string, p *Filter) *Filter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if other := l.filters[text]; other != nil {
+		return other
+	}
+	if l.filters == nil {
+		l.filters = map[string]*Filter{}
+	}
+	for other := range l.filters {
+		if len(l.filters) < maxFilters {
+			break
+		}
+		delete(l.filters, other)
+	}
+	l.filters[text] = p
+	return p
+}
+
+func (p *Filter) begin(int) {}
+
+func (p *Filter) isWorn(int) bool { return false }
+
+func (p *Filter) fit(n int) {
+	if words := (n + 63) / 64; words > len(p.bits) {
+		p.bits = append(p.bits, make([]uint64, words-len(p.bits))...)
+	}
+}
+
+func (p *Filter) cost() int { return 1 + p.comparisons }
+
+// look notes whether an item satisfies the filter.
+func (p *Filter) look(c *Catalogue, slot int32) {
+	c.readTo(&p.fields, slot, p.depth)
+	if bit := uint64(1) << (slot % 64); p.holds(&p.fields) {
 		p.bits[slot/64] |= bit
 	} else {
 		p.bits[slot/64] &^= bit
@@ -316,4 +418,4 @@ func (c *Catalogue) test(p *filtered, slot int32, f *fields) {
 }
 
 // has reports whether an item satisfies the filter. nil is satisfied by all.
-func (p *filtered) has(slot int32) bool { return p == nil || p.bits[slot/64]&(1<<(slot%64)) != 0 }
+func (p *Filter) has(slot int32) bool { return p == nil || p.bits[slot/64]&(1<<(slot%64)) != 0 }

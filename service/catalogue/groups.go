@@ -1,10 +1,10 @@
 package catalogue
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	"vitrine/service/api"
 	"vitrine/service/budget"
@@ -21,16 +21,16 @@ type GroupsBy struct {
 type Groups struct {
 	Of []int32 // the number of each item's group, by slot; −1 for none. It must not be changed
 
+	sweep
 	by     GroupsBy
-	mu     sync.Mutex
+	fields fields
 	number map[api.Value]int32
 	values []api.Value // by number
 	spaces []float64   // of groups by space, the same values
 	counts []int       // of groups by space, the number of items
-	seen   int         // of filters.touched; −1 if no item was
 	texts  int64       // bytes of the values
 
-	charged int64 // to the budget; with the lock of filters
+	charged int64 // to the budget; with the lock of lists
 }
 
 // Number returns the number of the group with a value; ok is false if no item has been in it.
@@ -72,7 +72,7 @@ func (g *Groups) bytes() int64 { return 4*int64(len(g.Of)) + valueBytes*int64(le
 
 // ChargeTo has the lists of groups take their memory from a budget. Those that took it from another one are dropped.
 func (c *Catalogue) ChargeTo(b *budget.Budget) {
-	l := &c.filters
+	l := &c.lists
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.budget != b {
@@ -81,18 +81,16 @@ func (c *Catalogue) ChargeTo(b *budget.Budget) {
 	}
 }
 
-// DropLists forgets the lists of groups, and gives their memory back to the budget. It waits for a change that goes on.
+// DropLists forgets the lists of groups, and gives their memory back to the budget.
 func (c *Catalogue) DropLists() {
-	c.RLock() // a change looks whether there are lists
-	defer c.RUnlock()
-	c.filters.mu.Lock()
-	defer c.filters.mu.Unlock()
-	c.filters.dropLists()
+	c.lists.mu.Lock()
+	defer c.lists.mu.Unlock()
+	c.lists.dropLists()
 }
 
 // ListBytes returns the memory that the lists of groups have taken from the budget.
 func (c *Catalogue) ListBytes() (bytes int64) {
-	l := &c.filters
+	l := &c.lists
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, g := range l.groups {
@@ -103,13 +101,13 @@ func (c *Catalogue) ListBytes() (bytes int64) {
 
 // charge takes the memory of a list from the budget. Other lists give way to it. If there is still too little, the list is
 // not remembered.
-func (l *filters) charge(g *Groups) {
+func (l *lists) charge(g *Groups, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.groups[g.by] != g { // it has given way to another one
 		return
 	}
-	more := g.bytes() - g.charged
+	more := bytes - g.charged
 	for more > 0 && l.budget.Hold(more) != nil {
 		other := l.other(g)
 		l.drop(other)
@@ -124,7 +122,7 @@ func (l *filters) charge(g *Groups) {
 }
 
 // other returns a list that is not g, or g if there is none.
-func (l *filters) other(g *Groups) *Groups {
+func (l *lists) other(g *Groups) *Groups {
 	for _, other := range l.groups {
 		if other != g {
 			return other
@@ -133,22 +131,22 @@ func (l *filters) other(g *Groups) *Groups {
 	return g
 }
 
-func (l *filters) drop(g *Groups) {
+func (l *lists) drop(g *Groups) {
 	delete(l.groups, g.by)
 	l.budget.Charge(-g.charged)
 	g.charged = 0
 }
 
-func (l *filters) dropLists() {
+func (l *lists) dropLists() {
 	for _, g := range l.groups {
 		l.drop(g)
 	}
 }
 
-// Groups returns the groups of all items. They are remembered if the budget has room, and only items that have changed
-// are looked at again. The category must be one of items.
-func (c *Catalogue) Groups(by GroupsBy) *Groups {
-	l := &c.filters
+// Groups returns the groups of all items. They are remembered if the budget has room. It locks the catalogue only for short
+// slices, and stops when ctx ends: errors are *[BusyError] and that of ctx. The category must be one of items.
+func (c *Catalogue) Groups(ctx context.Context, by GroupsBy) (*Groups, error) {
+	l := &c.lists
 	l.mu.Lock()
 	g := l.groups[by]
 	if g == nil {
@@ -158,49 +156,68 @@ func (c *Catalogue) Groups(by GroupsBy) *Groups {
 		if l.groups == nil {
 			l.groups = map[GroupsBy]*Groups{}
 		}
-		g = &Groups{by: by, number: map[api.Value]int32{}, seen: -1}
+		g = &Groups{by: by}
 		l.groups[by] = g
 	}
 	l.mu.Unlock()
+	if err := c.complete(ctx, g); err != nil {
+		return nil, err
+	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	n := c.Len()
-	if g.seen == len(l.touched) && len(g.Of) == n { // the last item may have gone, which touches no slot
-		return g
-	}
-	var f fields
-	if g.seen < 0 || len(g.values) > 2*n+len(l.touched) { // most groups have no items left
-		clear(g.number)
-		g.values, g.spaces, g.texts, g.Of = g.values[:0], nil, 0, make([]int32, n)
-		for slot := range int32(n) {
-			g.Of[slot] = g.find(c, slot, &f)
-		}
-	} else {
-		g.Of = append(slices.Clip(g.Of[:min(len(g.Of), n)]), make([]int32, max(0, n-len(g.Of)))...)
-		for _, slot := range l.touched[g.seen:] {
-			if int(slot) < n {
-				g.Of[slot] = g.find(c, slot, &f)
-			}
-		}
-	}
-	g.seen = len(l.touched)
-	if by.Space {
-		g.counts = make([]int, len(g.spaces))
-		for _, k := range g.Of {
-			g.counts[k]++
-		}
-	}
-	l.charge(g)
-	return g
+	bytes := g.bytes()
+	g.mu.Unlock()
+	l.charge(g, bytes)
+	return g, nil
 }
 
-// find returns the number of an item's group.
-func (g *Groups) find(c *Catalogue, slot int32, f *fields) int32 {
-	if g.by.Space {
-		f.begin(c.kept.at(slot))
-	} else {
-		c.read(f, slot)
+func (g *Groups) begin(n int) {
+	g.number, g.values, g.spaces, g.counts, g.texts, g.Of = map[api.Value]int32{}, nil, nil, nil, 0, make([]int32, 0, n)
+}
+
+func (g *Groups) fit(n int) {
+	for slot := n; slot < len(g.Of); slot++ {
+		g.move(slot, -1)
 	}
+	switch have := len(g.Of); {
+	case n < have:
+		g.Of = slices.Clip(g.Of[:n])
+	case n > have:
+		g.Of = append(g.Of, slices.Repeat([]int32{-1}, n-have)...)
+	}
+}
+
+// isWorn reports whether most groups of n items have no item left.
+func (g *Groups) isWorn(n int) bool { return len(g.values) > 2*n+sliceItems }
+
+// move puts an item into another group.
+func (g *Groups) move(slot int, to int32) {
+	from := g.Of[slot]
+	if g.Of[slot] = to; !g.by.Space {
+		return
+	}
+	if from >= 0 {
+		g.counts[from]--
+	}
+	if to >= 0 {
+		g.counts[to]++
+	}
+}
+
+func (g *Groups) cost() int { return 1 }
+
+func (g *Groups) look(c *Catalogue, slot int32) { g.move(int(slot), g.find(c, slot)) }
+
+// find returns the number of an item's group.
+func (g *Groups) find(c *Catalogue, slot int32) int32 {
+	f := &g.fields
+	to := untilRest
+	switch {
+	case g.by.Space:
+		to = untilID
+	case g.by.Category != "":
+		to = untilFeatures
+	}
+	c.readTo(f, slot, to)
 	var value api.Value
 	switch {
 	case g.by.Space:
@@ -226,7 +243,7 @@ func (g *Groups) find(c *Catalogue, slot int32, f *fields) int32 {
 		g.number[value], g.values = number, append(g.values, value)
 		g.texts += int64(len(value.Text))
 		if g.by.Space {
-			g.spaces = append(g.spaces, f.space)
+			g.spaces, g.counts = append(g.spaces, f.space), append(g.counts, 0)
 		}
 	}
 	return number

@@ -49,26 +49,26 @@ func TestGroupsAreCharged(t *testing.T) {
 	c.ChargeTo(b)
 	is := func(what string, lists int64) {
 		t.Helper()
-		if have := b.Usage().Placements; have != lists || c.ListBytes() != lists || int(lists) > 0 != (len(c.filters.groups) > 0) {
-			t.Fatalf("%s: %d bytes are charged, for %d lists of %d; want %d", what, have, len(c.filters.groups), c.ListBytes(), lists)
+		if have := b.Usage().Placements; have != lists || c.ListBytes() != lists || int(lists) > 0 != (len(c.lists.groups) > 0) {
+			t.Fatalf("%s: %d bytes are charged, for %d lists of %d; want %d", what, have, len(c.lists.groups), c.ListBytes(), lists)
 		}
 	}
 	for k := range 3 {
-		if g := c.Groups(by(k)); len(g.Of) != n || g.Len() != values {
+		if g := groupsOf(c, by(k)); len(g.Of) != n || g.Len() != values {
 			t.Fatalf("%d groups of %d items", g.Len(), len(g.Of))
 		}
-		c.Groups(by(k))
+		groupsOf(c, by(k))
 		is("a list", int64(k+1)*list)
 	}
 	for k := range 10 {
-		g := c.Groups(by(k))
+		g := groupsOf(c, by(k))
 		is("a list for another one", 3*list)
-		if c.Groups(by(k)) != g {
+		if groupsOf(c, by(k)) != g {
 			t.Error("the last list is not remembered")
 		}
 	}
 	putAttributed(t, c, n, 2*n, values, 10)
-	c.Groups(by(9))
+	groupsOf(c, by(9))
 	is("a longer list", 2*list+4*n) // and one of the others, which has not been looked at again
 	deleted, err := c.NewChange(nil, []string{"item1", "item2"})
 	if err != nil {
@@ -76,12 +76,12 @@ func TestGroupsAreCharged(t *testing.T) {
 	}
 	c.Apply(c.Version()+1, deleted)
 	before := b.Usage().Placements
-	c.Groups(by(9))
+	groupsOf(c, by(9))
 	is("a shorter list", before-8)
 
 	const items = 3*list - 1 // of others, without regard to the limit
 	b.Charge(items)
-	g := c.Groups(by(0))
+	g := groupsOf(c, by(0))
 	if number := g.Of[0]; len(g.Of) != 2*n-2 || g.Name(number) != `a0 "value 00000000"` {
 		t.Errorf("the list without room has %d items, the first in %s", len(g.Of), g.Name(number))
 	}
@@ -89,45 +89,27 @@ func TestGroupsAreCharged(t *testing.T) {
 	is("no room", 0)
 
 	for range 2 {
-		c.Groups(by(1))
+		groupsOf(c, by(1))
 		before := c.ListBytes()
-		c.filters.groups[by(1)].seen = -1 // so that it is made again
-		c.Groups(by(1))
+		c.lists.groups[by(1)].begun = false // so that it is made again
+		groupsOf(c, by(1))
 		c.ChargeTo(b)
 		is("the same list", before)
 		c.DropLists()
 		is("a dropped list", 0)
 	}
-	g = c.Groups(by(1))
+	g = groupsOf(c, by(1))
 	c.DropLists()
-	c.filters.charge(g) // as if it had been made meanwhile
+	c.lists.charge(g, g.bytes()) // as if it had been made meanwhile
 	is("dropped while it is made", 0)
-	c.Groups(by(1))
+	groupsOf(c, by(1))
 	c.ChargeTo(nil)
 	is("charged to nobody", 0)
 	for k := range 10 {
-		c.Groups(by(k))
+		groupsOf(c, by(k))
 	}
-	if len(c.filters.groups) != maxLists {
-		t.Errorf("%d lists are remembered, want %d", len(c.filters.groups), maxLists)
-	}
-}
-
-// Lists of a catalogue that changes too much are given back.
-func TestGroupsOfAChangingCatalogue(t *testing.T) {
-	c, b := attributed(t, 100, 10, 1), budget.New(1<<20)
-	c.ChargeTo(b)
-	for range maxLists + 1 {
-		c.Groups(GroupsBy{Attribute: "a0"})
-	}
-	for range maxTouched {
-		c.touch(3)
-	}
-	if b.Usage().Placements == 0 {
-		t.Fatal("the list is not charged")
-	}
-	if c.touch(3); b.Usage().Placements != 0 || c.ListBytes() != 0 {
-		t.Errorf("%d bytes are charged, %d of lists", b.Usage().Placements, c.ListBytes())
+	if len(c.lists.groups) != maxLists {
+		t.Errorf("%d lists are remembered, want %d", len(c.lists.groups), maxLists)
 	}
 }
 
@@ -142,7 +124,7 @@ func TestGroupsTakeWhatTheyAreCharged(t *testing.T) {
 	}
 	before := used()
 	c.ChargeTo(budget.New(1 << 30))
-	c.Groups(GroupsBy{Attribute: "a0"})
+	groupsOf(c, GroupsBy{Attribute: "a0"})
 	took, charged := used()-before, c.ListBytes()
 	if charged < took*7/10 || strconv.IntSize == 64 && charged > took*13/10 { // a word of 32 bits takes less
 		t.Errorf("a list of %d bytes is charged %d", took, charged)
@@ -157,9 +139,7 @@ func TestListsAreDroppedDuringChanges(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 20 {
-			c.RLock()
-			c.Groups(GroupsBy{Attribute: "a0"})
-			c.RUnlock()
+			groupsOf(c, GroupsBy{Attribute: "a0"})
 			c.DropLists()
 		}
 	}()

@@ -40,10 +40,23 @@ func (f *fields) keep(b []byte, split *feature.Split, row []float64) []byte {
 	return f.appendRest(b)
 }
 
+// depth is how far an item is read: a filter that compares only ids or prices skips the rest of it.
+type depth uint8
+
+const (
+	untilID depth = iota
+	untilFeatures
+	untilRest
+)
+
 // unkeep reads what keep has appended, for an item with a row and a revenue. If row is nil, the numbers that are in the
 // row are missing.
-func (f *fields) unkeep(kept string, split *feature.Split, row []float64, revenue float64) {
+func (f *fields) unkeep(kept string, split *feature.Split, row []float64, revenue float64, to depth) {
 	r := f.begin(kept)
+	f.revenue = revenue
+	if to == untilID {
+		return
+	}
 	bits := r.take((split.Schema().NumItem() + 7) / 8)
 	f.values = f.values[:0]
 	for slot := range split.Schema().NumItem() {
@@ -57,8 +70,9 @@ func (f *fields) unkeep(kept string, split *feature.Split, row []float64, revenu
 			f.values = append(f.values, api.Number("", v))
 		}
 	}
-	f.revenue = revenue
-	f.readRest(&r)
+	if to == untilRest {
+		f.readRest(&r)
+	}
 }
 
 // begin reads the fields before the features, and returns the reader of the others.

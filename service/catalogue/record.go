@@ -163,6 +163,9 @@ type fields struct {
 	groups      []string
 	attributes  api.Values // by name, sorted
 	payload     string
+
+	names []string    // of the attributes that a filter reads; nil if all are read
+	named []api.Value // those, without names
 }
 
 var errRecord = errors.New("the record of an item ends early or has a number in a longer form")
@@ -208,6 +211,7 @@ func (f *fields) readTimes(r *reader) {
 // readRest reads what appendRest has appended.
 func (f *fields) readRest(r *reader) {
 	f.groups, f.attributes, f.payload = f.groups[:0], f.attributes[:0], ""
+	f.named = append(f.named[:0], make([]api.Value, len(f.names))...)
 	if f.flags&hasGroups != 0 {
 		for range r.count() {
 			f.groups = append(f.groups, r.string())
@@ -217,6 +221,12 @@ func (f *fields) readRest(r *reader) {
 		for range r.count() {
 			name := r.string()
 			v := r.value(isTrue)
+			if f.names != nil {
+				if at := slices.Index(f.names, name); at >= 0 {
+					f.named[at] = v
+				}
+				continue
+			}
 			v.Name = name
 			f.attributes = append(f.attributes, v)
 		}

@@ -14,18 +14,11 @@ type Selection struct {
 	Missing              int      // the number of both
 }
 
-// Select returns the items with the ids, or all items if ids is nil, that may be shown at a time and satisfy
-// a filter; "" is satisfied by all. Errors are those of a filter, *[FilterError].
-func (c *Catalogue) Select(dst []int32, ids []string, filter string, now int64) (s Selection, err error) {
-	var satisfied *filtered
-	if filter != "" {
-		if satisfied, err = c.filter(filter); err != nil {
-			return s, err
-		}
-		defer satisfied.mu.Unlock()
-	}
+// Select returns the items with the ids, or all items if ids is nil, that may be shown at a time and satisfy a filter, which has
+// caught up; nil is satisfied by all.
+func (c *Catalogue) Select(dst []int32, ids []string, satisfied *Filter, now int64) (s Selection) {
 	if ids == nil && satisfied == nil && c.limited == 0 {
-		return Selection{All: true}, nil
+		return Selection{All: true}
 	}
 	s.Slots = dst[:0]
 	if ids == nil {
@@ -34,7 +27,7 @@ func (c *Catalogue) Select(dst []int32, ids []string, filter string, now int64) 
 				s.Slots = append(s.Slots, slot)
 			}
 		}
-		return s, nil
+		return s
 	}
 	for _, id := range ids {
 		slot, ok := c.index.find(id)
@@ -49,7 +42,7 @@ func (c *Catalogue) Select(dst []int32, ids []string, filter string, now int64) 
 	}
 	slices.Sort(s.Slots)
 	s.Slots = slices.Compact(s.Slots)
-	return s, nil
+	return s
 }
 
 func (s *Selection) miss(list []string, id string) []string {

@@ -1,8 +1,10 @@
 package decision
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,13 +14,21 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // candidates are those of a request that the catalogue has. They come after the items of the request.
 type candidates struct {
 	catalogue.Selection
-	items *catalogue.Catalogue // locked for reading while the decision is made; nil if the request has none
-	from  int                  // the number of items of the request
+	items  *catalogue.Catalogue // nil if the request has none
+	groups map[catalogue.GroupsBy]*catalogue.Groups
+	from   int // the number of items of the request
+
+	unlocks func() // the catalogue, which is locked for reading; nil if it is not
+	n       int    // of the catalogue's items
+	version uint64
+	since   uint64 // the position of the catalogue's changes at which the candidates were found
+	early   bool   // the catalogue is unlocked before the policy is asked, so nothing of it may be used in place
 }
 
 // len returns N.
@@ -27,7 +37,7 @@ func (r *request) len() int {
 	case r.stock.items == nil:
 		return len(r.Items)
 	case r.stock.All:
-		return r.stock.from + r.stock.items.Len()
+		return r.stock.from + r.stock.n
 	}
 	return r.stock.from + len(r.stock.Slots)
 }
@@ -71,41 +81,107 @@ func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
 	}
 	n := len(r.Candidates)
 	if r.Candidates == nil {
-		v.items.RLock()
-		n = min(v.items.Len(), v.config.MaxItems)
-		v.items.RUnlock()
+		n = min(v.items.Head().Items, v.config.MaxItems)
 	}
 	const constant = 32 // the slot, the revenue and the utility
 	return int64(n) * int64(8*v.config.Schema().Width()+constant)
 }
 
-// unlock unlocks the catalogue, if the request has one.
+// unlock unlocks the catalogue, if it is locked.
 func (c *candidates) unlock() {
-	if c.items != nil {
-		c.items.RUnlock()
+	if c.unlocks != nil {
+		c.unlocks()
+		c.unlocks = nil
 	}
 }
 
+// inPlace reports whether lists by slot are lists by candidate, and stay as they are.
+func (c *candidates) inPlace() bool { return c.from == 0 && c.All && !c.early }
+
+// relock locks the catalogue again. The error is errMoved if one of some candidates has changed since they were found.
+func (c *candidates) relock(some ...[]int32) error {
+	c.items.RLock()
+	c.unlocks = c.items.RUnlock
+	var slots []int32
+	for _, candidates := range some {
+		for _, i := range candidates {
+			if int(i) >= c.from {
+				slots = append(slots, c.slot(int(i)))
+			}
+		}
+	}
+	if !c.items.Untouched(c.since, slots) {
+		return errMoved
+	}
+	return nil
+}
+
+// lock locks a catalogue for reading, with a filter and the groups of a request that are up to date. It waits while two other
+// decisions among many items have the lock, so that a change of the catalogue, for which all placements wait, waits for no more.
+func (r *request) lock(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) (*catalogue.Filter, error) {
+	for {
+		filter, err := items.Filter(ctx, r.Filter)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.group(ctx, items, c); err != nil {
+			return nil, err
+		}
+		leave, err := items.Enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		items.RLock()
+		if items.CatchUp(filter, slices.Collect(maps.Values(r.stock.groups))...) {
+			r.stock.unlocks = func() { items.RUnlock(); leave() }
+			return filter, nil
+		}
+		items.RUnlock()
+		leave()
+	}
+}
+
+// group finds the groups of a catalogue's items that the rules of a request need. A limit that is wrong is left to the rules.
+func (r *request) group(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) error {
+	by := map[catalogue.GroupsBy]*catalogue.Groups{}
+	if r.capacity(c) != nil {
+		by[catalogue.GroupsBy{Space: true}] = nil
+	}
+	for i, l := range slices.Concat(c.AtMost, r.AtMost) {
+		if l.Items == nil && (i < len(c.AtMost) || setup.CheckLimit(r.AtMost[:i-len(c.AtMost)], l, "", c.Schema()) == nil) {
+			by[setup.GroupsBy(l)] = nil
+		}
+	}
+	for k := range by {
+		g, err := items.Groups(ctx, k)
+		if err != nil {
+			return err
+		}
+		by[k] = g
+	}
+	r.stock.groups = by
+	return nil
+}
+
 // choose finds the candidates that the catalogue has. The caller unlocks it, also after an error.
-func (d *decider) choose(v view, r *request) error {
+func (d *decider) choose(ctx context.Context, v view, r *request) error {
 	items, err := v.itemsOrError()
 	if err != nil {
 		return err
 	}
-	items.RLock()
-	if r.Candidates == nil && r.Filter == "" && items.Len() == 0 {
-		items.RUnlock()
+	if r.Candidates == nil && r.Filter == "" && items.Head().Items == 0 {
 		return errNoItems
 	}
-	r.stock.items, r.stock.from = items, len(r.Items)
-	if r.stock.Selection, err = items.Select(d.selected, r.Candidates, r.Filter, r.now); err != nil {
-		var filter *catalogue.FilterError
-		if errors.As(err, &filter) {
-			return api.Fieldf("/filter", "%s", filter.Message)
-		}
+	filter, err := r.lock(ctx, items, v.config)
+	if wrong := new(catalogue.FilterError); errors.As(err, &wrong) {
+		return api.Fieldf("/filter", "%s", wrong.Message)
+	}
+	if err != nil {
 		return err
 	}
 	s := &r.stock
+	s.items, s.from, s.n, s.version, s.since = items, len(r.Items), items.Len(), items.Version(), items.Position()
+	s.Selection = items.Select(d.selected, r.Candidates, filter, r.now)
 	if r.Strict && s.Missing > 0 {
 		return s.missing(r.Candidates)
 	}
@@ -157,7 +233,7 @@ func (c *candidates) said() *offer.FromCatalogue {
 	if c.items == nil {
 		return nil
 	}
-	return &offer.FromCatalogue{Version: c.items.Version(), Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing}
+	return &offer.FromCatalogue{Version: c.version, Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing}
 }
 
 // addRevenues adds the revenues of the candidates from the catalogue to those of the request's items.
@@ -218,7 +294,7 @@ const minShort = 256
 
 // features returns the rows of a request, by a schema that knows its values, and the policy to ask about them. If only the catalogue's items are candidates and
 // the policy is conditional, they are the columns of the items, which are there already.
-func (d *decider) features(v view, schema *feature.Schema, r *request, pi vitrine.Policy) (asked vitrine.Policy, x *mat.Dense, clipped int, err error) {
+func (d *decider) features(ctx context.Context, v view, schema *feature.Schema, r *request, pi vitrine.Policy) (asked vitrine.Policy, x *mat.Dense, clipped int, err error) {
 	c, n, width := &r.stock, r.len(), v.config.Schema().Width()
 	d.width, d.short, d.overflow = width, nil, false
 	if c.items == nil {
@@ -244,6 +320,9 @@ func (d *decider) features(v view, schema *feature.Schema, r *request, pi vitrin
 		return nil, nil, 0, err
 	}
 	for i := c.from; i < n; i++ {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return nil, nil, 0, ctx.Err()
+		}
 		if !split.Complete(d.rows[i*width:(i+1)*width], d.user, c.items.Row(c.slot(i))) {
 			return nil, nil, 0, errCross
 		}
@@ -252,6 +331,18 @@ func (d *decider) features(v view, schema *feature.Schema, r *request, pi vitrin
 		clipped = 0
 	}
 	return pi, mat.NewDense(n, width, d.rows), clipped + more, nil
+}
+
+// checkEvery is the number of rows after which a decision looks whether its caller has left.
+const checkEvery = 4096
+
+// releases reports whether the decision unlocks the catalogue before the policy is asked: it has rows of its own, and later reads only the ids
+// of the items shown. If such items have changed too often meanwhile, it keeps the lock.
+func (d *decider) releases(v view, r *request) bool {
+	c := &r.stock
+	ownRows := d.short == nil || !c.All
+	isSmall := d.short == nil && r.len()*(d.width+1) <= offer.MaxWhole
+	return c.items != nil && ownRows && !isSmall && !r.holds && v.config.Record != "all"
 }
 
 var errCross = api.Fieldf("/user", "a cross with the features of an item is not finite or too large: scale the features")
@@ -273,7 +364,14 @@ func (d *decider) columns(c *candidates, n int) []float64 {
 func (d *decider) row(dst []float64, i int) {
 	if d.short == nil {
 		copy(dst, d.rows[i*d.width:(i+1)*d.width])
-	} else if !d.short.items.Split().Complete(dst, d.user, d.short.items.Row(d.short.slot(i))) {
+		return
+	}
+	split := d.short.items.Split()
+	w, columns := split.Width(), d.rows
+	if d.short.All {
+		columns = d.short.items.Rows()
+	}
+	if !split.Complete(dst, d.user, columns[i*w:(i+1)*w]) {
 		d.overflow = true
 	}
 }

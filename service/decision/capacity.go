@@ -124,8 +124,8 @@ type spaces struct {
 func (r *request) spaces() spaces {
 	s := spaces{}
 	if r.stock.items != nil {
-		stored := r.stock.items.Groups(catalogue.GroupsBy{Space: true})
-		if s.of, s.count = stored.Spaces(); r.stock.from == 0 && r.stock.All {
+		stored := r.stock.groups[catalogue.GroupsBy{Space: true}]
+		if s.of, s.count = stored.Spaces(); r.stock.inPlace() {
 			s.kind = stored.Of
 			return s
 		}

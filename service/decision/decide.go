@@ -29,6 +29,9 @@ type estimator interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
+// maxReleases is how often a decision may find that the items which it wants to show have changed meanwhile.
+const maxReleases = 2
+
 // Decide answers a request made at a time, after its decision is in the log.
 //
 // If a request has an id that was answered before, the answer is the same again. For another request with
@@ -39,7 +42,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 	d := deciders.Get().(*decider)
 	defer d.release()
 	start := time.Now()
-	for {
+	for attempt := 1; ; attempt++ {
 		v, err := e.view(name)
 		if err != nil {
 			return nil, err
@@ -48,7 +51,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		if err != nil {
 			return nil, err
 		}
-		q.now = now
+		q.now, q.holds = now, attempt > maxReleases
 		sum := q.sum()
 		a, forgotten, err := e.repeat(ctx, name, r.Decision, sum)
 		if a != nil || err != nil {
@@ -58,7 +61,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			return a, err
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
-		offered, err := d.decide(v, q)
+		offered, err := d.decide(ctx, v, q)
 		if unseen := new(unseenError); errors.As(err, &unseen) {
 			err = cmp.Or(e.see(ctx, name, v.changed, unseen.values, now), errMoved)
 		}
@@ -172,7 +175,7 @@ func (e *Engine) view(name string) (view, error) {
 
 // decide finds the items to show. It changes only the number of the placement's next decision. The offer
 // shares memory with d.
-func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
+func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Offered, error) {
 	clear(d.index)
 	if err := r.check(v.config, d.index); err != nil {
 		return nil, err
@@ -193,7 +196,7 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	}
 	if r.asksCatalogue() {
 		defer r.stock.unlock() // also if a filter makes its parser panic
-		if err := d.choose(v, r); err != nil {
+		if err := d.choose(ctx, v, r); err != nil {
 			return nil, err
 		}
 		r.addNames(d.index)
@@ -204,11 +207,12 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked, features, clipped, err := d.features(v, schema, r, current.policy)
+	asked, features, clipped, err := d.features(ctx, v, schema, r, current.policy)
 	if err != nil {
 		return nil, err
 	}
 	r.work = assortment.NewWork(maxSteps)
+	r.stock.early = d.releases(v, r)
 	family, err := r.family(v.config, d.index)
 	if err != nil {
 		return nil, err
@@ -216,6 +220,16 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 	baseline, err := r.baseline(v.config, d.index)
 	if err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.stock.early {
+		if r.stock.All && r.stock.from == 0 && r.revenue != nil {
+			d.revenue = append(d.revenue[:0], r.revenue...)
+			r.revenue = d.revenue
+		}
+		r.stock.unlock()
 	}
 	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
 	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Catalogue: r.stock.said(), Variant: to.variant, Unit: to.unit}
@@ -271,6 +285,11 @@ func (d *decider) decide(v view, r *request) (*eventlog.Offered, error) {
 		shown, ordered = own.Order, true
 	}
 	order := d.estimate(current.policy, x, shown, own, ordered, sound)
+	if r.stock.early {
+		if err := r.stock.relock(order, int32s(own.Assortment)); err != nil {
+			return nil, err
+		}
+	}
 	if hasSlots && o.Mode != offer.ByBaseline {
 		d.certain(r, own, shown, o.Mode == offer.ByChance)
 		d.assign(slots, order)
@@ -402,10 +421,7 @@ func (d *decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 // estimate stores the probabilities of the items shown and returns them in display order, by decreasing
 // probability unless the request or the policy fixes the order. own is the policy's offer.
 func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.Assortment, own vitrine.Offer, ordered bool, sound *guard.Soundness) []int32 {
-	order := make([]int32, len(shown))
-	for k, i := range shown {
-		order[k] = int32(i)
-	}
+	order := int32s(shown)
 	e := &d.estimates
 	if e.Shadowed {
 		sorted := slices.Clone(shown)
@@ -454,6 +470,14 @@ func (d *decider) estimate(pi vitrine.Policy, x *vitrine.Context, shown vitrine.
 		e.Shadow = expectedRevenue(p[1:], page, x.Revenue)
 	}
 	return order
+}
+
+func int32s(items []int) []int32 {
+	all := make([]int32, len(items))
+	for k, i := range items {
+		all[k] = int32(i)
+	}
+	return all
 }
 
 // placeEffects returns the position effects that a policy has learned, nil if it has none.

@@ -194,9 +194,8 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		Calibration: c.Calibration, Shadow: c.Shadow,
 	}
 	if v.items != nil {
-		v.items.RLock()
-		s.Items, s.CatalogueVersion = v.items.Len(), v.items.Version()
-		v.items.RUnlock()
+		head := v.items.Head()
+		s.Items, s.CatalogueVersion = head.Items, head.Version
 	}
 	if v.relearning != nil {
 		s.Relearning = v.relearning.progress()

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -56,6 +57,25 @@ var (
 	errSame  = errors.New("nothing changes")
 	errFull  = errors.New("a decision has to expire first")
 )
+
+// UnfinishedError is returned for a change whose caller's time ran out.
+type UnfinishedError struct {
+	What string // whether the change was made, as far as it is known
+	Err  error  // that of the context
+}
+
+func (e *UnfinishedError) Error() string { return fmt.Sprintf("%v: %s", e.Err, e.What) }
+
+// Unwrap returns the error of the context.
+func (e *UnfinishedError) Unwrap() error { return e.Err }
+
+// unfinished returns err, with what it means if the caller's time ran out.
+func unfinished(err error, what string) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &UnfinishedError{what, err}
+	}
+	return err
+}
 
 // LossError is returned for a change of a placement after which its learner would begin again, unless the caller says
 // that it may.

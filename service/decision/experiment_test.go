@@ -397,7 +397,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 	t.Run("adopted", func(t *testing.T) {
 		e, store, s := begun(t)
 		rounds := s.report().Variants[2].Learner.Learned
-		if v, err := e.Preview("home", fmt.Appendf(nil, learning, 1), decision.Change{}); err != nil || v.Change != api.PreviewAdopt || v.Lost != nil {
+		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 1), decision.Change{}); err != nil || v.Change != api.PreviewAdopt || v.Lost != nil {
 			t.Errorf("the preview is %+v, %v", v, err)
 		}
 		if _, err := e.Put(t.Context(), "home", fmt.Appendf(nil, learning, 1), s.now); err != nil {
@@ -436,7 +436,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if !errors.As(err, &loss) || loss.Experiment != "summer" || !slices.Equal(loss.Variants, []string{"rival"}) || loss.Rounds != s.report().Variants[2].Learner.Learned {
 			t.Fatalf("%+v, %v", loss, err)
 		}
-		if v, err := e.Preview("home", fmt.Appendf(nil, learning, 0), decision.Change{}); err != nil || v.Change != api.PreviewEnd || v.Lost == nil || v.Lost.Rounds != loss.Rounds {
+		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 0), decision.Change{}); err != nil || v.Change != api.PreviewEnd || v.Lost == nil || v.Lost.Rounds != loss.Rounds {
 			t.Errorf("the preview is %+v, %v", v, err)
 		}
 		put(t, e, "home", fmt.Sprintf(learning, 0))

@@ -58,11 +58,11 @@ func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64
 		return nil, nil, err
 	}
 	q.now = now
-	if err := d.inline(v, q); err != nil {
+	if err := d.inline(ctx, v, q); err != nil {
 		return nil, nil, err
 	}
 	q.trial = true
-	offered, err := d.decide(v, q)
+	offered, err := d.decide(ctx, v, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,7 +89,7 @@ func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64
 
 // inline makes the candidates of the catalogue items of the request, so that the catalogue does not have to be locked while
 // the decision is explained.
-func (d *decider) inline(v view, q *request) error {
+func (d *decider) inline(ctx context.Context, v view, q *request) error {
 	if !q.asksCatalogue() {
 		if len(q.Items) > maxTried {
 			return api.Fieldf("/items", "%d items: at most %d can be tried", len(q.Items), maxTried)
@@ -101,7 +101,7 @@ func (d *decider) inline(v view, q *request) error {
 	if err := q.check(v.config, d.index); err != nil {
 		return err
 	}
-	if err := d.choose(v, q); err != nil {
+	if err := d.choose(ctx, v, q); err != nil {
 		return err
 	}
 	n := q.len()

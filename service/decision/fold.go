@@ -37,6 +37,7 @@ type fold struct {
 	size   func(setup.Spec) (setup.Size, error) // of a learner; nil is unknown
 	budget *budget.Budget
 	ready  *prepared // prepared for the next PlacementPut; if nil, put prepares it
+	moved  *moved    // made for the next change of features
 	staged *staged   // the next ItemsChanged, which the engine has applied to the catalogue; nil applies it
 	asleep []*worker // have got rounds since rouse, and may not know it
 }
@@ -515,12 +516,14 @@ type prepared struct {
 	worker    *worker    // nil if the placement's learner goes on
 	variants  []*worker  // of an experiment that begins: see buildVariants
 	held      int64      // bytes that the budget has set aside
+	moved     *moved     // nil if the features of the items stay
+	spare     int64      // bytes that the budget has set aside for the catalogue before moved
 	claimed   atomic.Bool
 }
 
-// fits reports whether the placement has not changed meanwhile.
-func (r *prepared) fits(p *placement) bool {
-	return p == r.placement && (p == nil || p.changed == r.changed)
+// fits reports whether the placement and its items have not changed meanwhile.
+func (r *prepared) fits(p *placement, c *setup.Config) bool {
+	return p == r.placement && (p == nil || p.changed == r.changed) && (r.moved == nil || r.moved.fits(p.items.of, c.Inherit(p.config).Schema()))
 }
 
 // claim returns what was prepared to its first caller: the writer, or Put if the writer did not use it.

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/setup"
 )
 
 // Role is what an engine does with its log.
@@ -285,9 +286,9 @@ func (e *Engine) take(ctx context.Context, f *followed) error {
 			w.queue.await(bytesOf(offer))
 		}
 	}
-	staged := e.stage(sequence, &f.event)
+	staged, moved := e.stage(sequence, &f.event), e.move(&f.event)
 	e.mu.Lock()
-	e.state.staged = staged
+	e.state.staged, e.state.moved = staged, moved
 	err = e.state.apply(f.entry, &f.event, offer)
 	e.mu.Unlock()
 	if err != nil {
@@ -317,6 +318,26 @@ func (e *Engine) stage(sequence uint64, event *eventlog.Event) *staged {
 	}
 	p.items.of.Apply(sequence, change)
 	return &staged{items: p.items.of, change: change}
+}
+
+// move makes the catalogue for a change of features.
+func (e *Engine) move(event *eventlog.Event) *moved {
+	var config []byte
+	switch b := event.Body.(type) {
+	case *eventlog.PlacementPut:
+		config = b.Config
+	case *eventlog.LearnerReset:
+		config = b.Config
+	default:
+		return nil
+	}
+	p := e.state.placements[event.Placement]
+	c, _, err := setup.ParseLogged(config)
+	if p == nil || err != nil || c.Schema().Equal(p.config.Schema()) || p.items.of == nil {
+		return nil
+	}
+	m, _, _ := newMoved(context.Background(), p.items.of, c.Inherit(p.config).Schema())
+	return m
 }
 
 // catchUp applies the entries that were read, and then the rest of the log, whose writer this process is by now.

@@ -42,13 +42,45 @@ func (s *fold) restock(p *placement) {
 		if learned, ok := schema.Since(p.items.of.Split().Schema()); ok {
 			p.items.of.Learn(schema, learned)
 		} else {
-			before := p.items.of
-			p.items.of, _ = before.WithSchema(schema) // an error names an item that is no longer available
-			before.ChargeTo(nil)
+			s.move(p, schema)
 		}
 	}
-	p.items.schema = schema
+	p.items.schema = p.config.Schema()
 	s.chargeItems(p, 0)
+}
+
+// moved is a catalogue that was made for the features of a change, so that the writer does not have to make it.
+type moved struct {
+	before  *catalogue.Catalogue
+	version uint64 // of before
+	schema  *feature.Schema
+	after   *catalogue.Catalogue
+}
+
+func newMoved(ctx context.Context, before *catalogue.Catalogue, schema *feature.Schema) (m *moved, misfit, err error) {
+	m = &moved{before: before, version: before.Head().Version, schema: schema}
+	m.after, misfit, err = before.WithSchema(ctx, schema)
+	return m, misfit, err
+}
+
+// fits reports whether the catalogue is still the one to make for a placement with the features of a schema.
+func (m *moved) fits(before *catalogue.Catalogue, schema *feature.Schema) bool {
+	return m != nil && m.before == before && m.version == before.Head().Version && m.schema.Same(schema)
+}
+
+// move gives a placement its items with other features, whose categories learn the values of the items.
+func (s *fold) move(p *placement, schema *feature.Schema) {
+	before, m := p.items.of, s.moved
+	s.moved = nil
+	if !m.fits(before, schema) { // in a replay
+		m, _, _ = newMoved(context.Background(), before, schema) // a misfit is an item that is no longer available
+	}
+	p.items.of = m.after
+	before.ChargeTo(nil)
+	learned, _ := p.items.of.Split().Schema().Since(schema)
+	for _, seen := range learned {
+		_ = p.see(seen) // for which the catalogue has found room
+	}
 }
 
 // owner returns the placement whose catalogue a placement uses, and itself if that is its own or of no use. The
@@ -103,8 +135,9 @@ func (s *fold) sharers(name string) (names []string) {
 	return names
 }
 
-// checkItems reports why a placement must not have a configuration because of its catalogue, or that of another one.
-func (e *Engine) checkItems(name string, c *setup.Config, how *Change) error {
+// checkItems reports why a placement must not have a configuration because of its catalogue, or that of another one. If the
+// features of the placement's items change, it returns the catalogue for them, and the bytes that the budget has set aside for it.
+func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, how *Change) (m *moved, held int64, err error) {
 	e.mu.RLock()
 	sharers := e.state.sharers(name)
 	var items *catalogue.Catalogue
@@ -119,32 +152,45 @@ func (e *Engine) checkItems(name string, c *setup.Config, how *Change) error {
 	if c.Catalogue != "" {
 		switch {
 		case c.Catalogue == name:
-			return api.Fieldf("/catalogue", "%q is this placement: leave it out", name)
+			return nil, 0, api.Fieldf("/catalogue", "%q is this placement: leave it out", name)
 		case owner == nil || !how.mayUse(c, before):
-			return api.Fieldf("/catalogue", "there is no placement %q", c.Catalogue)
+			return nil, 0, api.Fieldf("/catalogue", "there is no placement %q", c.Catalogue)
 		case owner.Catalogue != "":
-			return api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.Catalogue, owner.Catalogue)
+			return nil, 0, api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.Catalogue, owner.Catalogue)
 		case !owner.Schema().Equal(c.Schema()):
-			return api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.Catalogue)
+			return nil, 0, api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.Catalogue)
 		case len(sharers) > 0:
-			return api.Fieldf("/catalogue", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
+			return nil, 0, api.Fieldf("/catalogue", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
 		case items != nil && items.Bytes() > 0:
-			return api.Fieldf("/catalogue", "this placement has items of its own: delete them first")
+			return nil, 0, api.Fieldf("/catalogue", "this placement has items of its own: delete them first")
 		case before != nil && !c.Inherit(before).Inherit(owner).Schema().Same(owner.Schema()):
-			return api.Fieldf("/catalogue", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
+			return nil, 0, api.Fieldf("/catalogue", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
 				"let %q have the catalogue of this placement, or put a new placement", c.Catalogue, c.Catalogue)
 		}
 	}
 	if before == nil || before.Schema().Equal(c.Schema()) {
-		return nil
+		return nil, 0, nil
 	}
 	if len(sharers) > 0 {
-		return api.Fieldf("/features", "this placement has the catalogue of %s, which need the same features: change these first", strings.Join(sharers, ", "))
+		return nil, 0, api.Fieldf("/features", "this placement has the catalogue of %s, which need the same features: change these first", strings.Join(sharers, ", "))
 	}
-	if _, err := items.WithSchema(c.Schema()); err != nil {
-		return api.Fieldf("/features", "the catalogue does not fit: %v", err)
+	if items.Head().Items == 0 {
+		return nil, 0, nil
 	}
-	return nil
+	held = items.Bytes()
+	if err := e.state.budget.Hold(held); err != nil {
+		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue is there twice while its features change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
+	}
+	m, misfit, err := newMoved(ctx, items, c.Inherit(before).Schema())
+	switch {
+	case err != nil:
+	case misfit != nil:
+		err = api.Fieldf("/features", "the catalogue does not fit: %v", misfit)
+	default:
+		return m, held, nil
+	}
+	e.state.budget.Charge(-held)
+	return nil, 0, err
 }
 
 // changeItems makes a change of the catalogue part of the state. The engine has prepared and applied one that it
@@ -235,7 +281,7 @@ const maxUnknown = 100
 // writeItems writes edits in chunks.
 func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits) (*api.ItemsChanged, error) {
 	if err := e.learnItems(ctx, name, d, now); err != nil {
-		return nil, err
+		return nil, unfinished(err, "no item was changed")
 	}
 	v, err := e.ownItems(name)
 	if err != nil {
@@ -246,19 +292,30 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 		return nil, err
 	}
 	answer := new(api.ItemsChanged)
+	fail := func(err error, from, to int) (*api.ItemsChanged, error) {
+		what := fmt.Sprintf("the first %d of %d items were changed, and the others were not", from, d.n)
+		if to > from {
+			what = fmt.Sprintf("the first %d of %d items were changed, the next %d may have been, and the others were not", from, d.n, to-from)
+		}
+		return nil, unfinished(err, what+": send the request again, items that are as they should be do not change")
+	}
 	for from := 0; from < d.n; {
 		k, err := d.chunk(v, from, twins)
 		if err != nil {
 			return nil, err
 		}
 		if len(k.places) > 0 {
-			if err = e.submitItems(ctx, v, k, d.field, now); errors.Is(err, errMoved) {
+			isLeft, err := e.submitItems(ctx, v, k, d.field, now)
+			if errors.Is(err, errMoved) {
 				if v, err = e.ownItems(name); err == nil {
 					continue
 				}
 			}
-			if err != nil {
-				return nil, err
+			switch {
+			case err != nil && isLeft:
+				return fail(err, from, from)
+			case err != nil:
+				return fail(err, from, k.to)
 			}
 		}
 		answer.Changed += len(k.places)
@@ -378,16 +435,17 @@ func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
 	return k, nil
 }
 
-// submitItems writes a chunk. The error is errMoved if the placement or its catalogue has changed since the chunk was made.
-func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, now int64) error {
+// submitItems writes a chunk. The error is errMoved if the placement or its catalogue has changed since the chunk was made. isLeft
+// reports that the chunk was not written and will not be.
+func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, now int64) (isLeft bool, err error) {
 	change, err := v.items.NewChange(k.body.Put, k.body.Deleted)
 	var misfit *catalogue.ItemError
 	var field *api.FieldError
 	if errors.As(err, &misfit) && errors.As(err, &field) {
-		return api.Fieldf(fmt.Sprintf(at, k.places[misfit.Index])+strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
+		return true, api.Fieldf(fmt.Sprintf(at, k.places[misfit.Index])+strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
 	}
 	if err != nil {
-		return api.Fieldf("/items", "%v", err)
+		return true, api.Fieldf("/items", "%v", err)
 	}
 	g := &staged{items: v.items, change: change, held: v.items.MaxBytes(change)}
 	err = e.state.budget.Hold(g.held)
@@ -396,7 +454,7 @@ func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, n
 		err = e.state.budget.Hold(g.held)
 	}
 	if err != nil {
-		return fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.name, ErrMemory, err, g.held)
+		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.name, ErrMemory, err, g.held)
 	}
 	err = e.submit(ctx, func(b *batch) error {
 		if len(b.events) > 0 {
@@ -414,10 +472,10 @@ func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, n
 		b.staged = g
 		return b.only(&eventlog.Event{Time: now, Placement: v.name, Body: &k.body})
 	})
-	if g.claim() { // the writer has not, and will not
+	if isLeft = g.claim(); isLeft { // the writer has not, and will not
 		e.state.budget.Charge(-g.held)
 	}
-	return err
+	return isLeft, err
 }
 
 // MaxPage is the largest page of a catalogue.

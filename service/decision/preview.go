@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"context"
 	"errors"
 
 	"vitrine/service/api"
@@ -9,7 +10,7 @@ import (
 
 // Preview returns what [Engine.Change] would do with a configuration, and changes nothing. how.Reset and how.Relearn are
 // ignored: the answer says what each would do. Errors are those of Change, except *LossError.
-func (e *Engine) Preview(name string, config []byte, how Change) (v api.Preview, err error) {
+func (e *Engine) Preview(ctx context.Context, name string, config []byte, how Change) (v api.Preview, err error) {
 	c, err := e.parsePut(name, config)
 	if err != nil {
 		return v, err
@@ -19,12 +20,12 @@ func (e *Engine) Preview(name string, config []byte, how Change) (v api.Preview,
 		return v, err
 	}
 	how.Reset = true
-	r, err := e.prepare(name, c, &how)
+	r, err := e.prepare(ctx, name, c, &how)
 	if err != nil {
 		return v, err
 	}
 	r.claim()
-	e.state.budget.Charge(-r.held)
+	e.state.budget.Charge(-r.held - r.spare)
 	v.Placement = c.Answer()
 	return v, nil
 }

@@ -20,7 +20,7 @@ func TestPreview(t *testing.T) {
 	changes := func(config string, want api.Preview, fields string) {
 		t.Helper()
 		before, used := e.Sequence(), b.Usage()
-		v, err := e.Preview("home", []byte(config), decision.Change{})
+		v, err := e.Preview(t.Context(), "home", []byte(config), decision.Change{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,13 +49,13 @@ func TestPreview(t *testing.T) {
 	changes(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"keep":3}`, api.Preview{Change: api.PreviewKeep}, "")
 	changes(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`, api.Preview{Change: api.PreviewRestart, Lost: lost, CanRelearn: true, MaxSize: 1}, "max_size")
 	changes(`{"max_size":2,"features":[{"name":"y","kind":"number"}],"policy":{}}`, api.Preview{Change: api.PreviewRestart, Lost: lost}, "features")
-	if _, err := e.Preview("..", []byte(shop), decision.Change{}); !isAt(err, "/name") {
+	if _, err := e.Preview(t.Context(), "..", []byte(shop), decision.Change{}); !isAt(err, "/name") {
 		t.Errorf("a name that is none: %v", err)
 	}
-	if _, err := e.Preview("home", []byte(`{}`), decision.Change{}); !isAt(err, "/features") && !isAt(err, "/max_size") {
+	if _, err := e.Preview(t.Context(), "home", []byte(`{}`), decision.Change{}); !isAt(err, "/features") && !isAt(err, "/max_size") {
 		t.Errorf("a configuration that is none: %v", err)
 	}
-	if _, err := e.Preview("home", []byte(shop), decision.Change{Match: func(uint64) error { return errNot }}); !errors.Is(err, errNot) {
+	if _, err := e.Preview(t.Context(), "home", []byte(shop), decision.Change{Match: func(uint64) error { return errNot }}); !errors.Is(err, errNot) {
 		t.Errorf("a placement that has changed: %v", err)
 	}
 }

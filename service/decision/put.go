@@ -63,6 +63,8 @@ func (e *Engine) Create(ctx context.Context, name string, config []byte, now int
 	return err
 }
 
+const unchanged = "the placement was not changed"
+
 // put changes nothing that is there if how is nil.
 func (e *Engine) put(ctx context.Context, name string, config []byte, now int64, how *Change) (created bool, err error) {
 	c, err := e.parsePut(name, config)
@@ -79,11 +81,11 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		}
 		from, err := e.first(ctx, how)
 		if err != nil {
-			return false, err
+			return false, unfinished(err, unchanged)
 		}
-		r, err := e.prepare(name, c, how)
+		r, err := e.prepare(ctx, name, c, how)
 		if err != nil {
-			return false, err
+			return false, unfinished(err, unchanged)
 		}
 		isNew := false // the writer's until submit has its answer
 		err = e.submit(ctx, func(b *batch) error {
@@ -99,20 +101,25 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 				return err
 			case p == nil && len(b.state.placements) >= maxPlacements:
 				return errPlacements(name)
-			case !r.fits(p), !r.claim():
+			case !r.fits(p, c), !r.claim():
 				return errMoved
 			}
 			b.ready = r
 			return b.only(&eventlog.Event{Time: now, Placement: name, Body: p.change(c, canonical, how, from)})
 		})
-		if r.claim() { // the writer did not use it, and will not
+		unused := r.claim() // by the writer, which will not use it either
+		if unused {
 			e.state.budget.Charge(-r.held)
 		}
+		e.state.budget.Charge(-r.spare)
 		switch {
 		case err == nil:
 			return isNew, nil
-		case !errors.Is(err, errMoved):
-			return false, err
+		case errors.Is(err, errMoved):
+		case unused:
+			return false, unfinished(err, unchanged)
+		default:
+			return false, unfinished(err, "the placement may have been changed: read it, or send the same configuration again, which changes nothing if it has")
 		}
 	}
 }
@@ -260,12 +267,13 @@ func abbreviated(fields []string) string {
 
 // prepare reserves memory for a placement and builds its learner, if it needs a new one. A placement whose
 // learner cannot be built must not enter the log.
-func (e *Engine) prepare(name string, c *setup.Config, how *Change) (*prepared, error) {
+func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how *Change) (*prepared, error) {
 	s := e.state
-	if err := e.checkItems(name, c, how); err != nil {
+	r := new(prepared)
+	var err error
+	if r.moved, r.spare, err = e.checkItems(ctx, name, c, how); err != nil {
 		return nil, err
 	}
-	r := new(prepared)
 	goesOn, charged := false, int64(0)
 	var others []*worker
 	e.mu.RLock()
@@ -282,10 +290,12 @@ func (e *Engine) prepare(name string, c *setup.Config, how *Change) (*prepared, 
 	}
 	e.mu.RUnlock()
 	if err != nil {
+		s.budget.Charge(-r.spare)
 		return nil, err
 	}
 	r.held = max(charge-charged, 0)
 	if err := s.budget.Hold(r.held); err != nil {
+		s.budget.Charge(-r.spare)
 		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, keep is %d and memory %d: lower the buckets of its features, keep or memory, "+
 			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.Schema().Width(), c.Keep, c.Memory)
 	}
@@ -296,7 +306,7 @@ func (e *Engine) prepare(name string, c *setup.Config, how *Change) (*prepared, 
 		r.variants, err = e.variants(r.placement, c)
 	}
 	if err != nil {
-		s.budget.Charge(-r.held)
+		s.budget.Charge(-r.held - r.spare)
 		return nil, err
 	}
 	return r, nil

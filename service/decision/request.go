@@ -25,6 +25,7 @@ type request struct {
 	note    string     // the ids of its slots, as in the log; "" if they have none
 	now     int64
 	stock   candidates
+	holds   bool                            // its decision keeps the lock of the catalogue
 	trial   bool                            // nothing of it is recorded
 	said    *offer.FromCatalogue            // of a trial, whose candidates are all its own
 	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by the attributes and groups that rules limit

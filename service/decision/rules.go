@@ -208,9 +208,9 @@ func (r *request) grouping(s *feature.Schema, l api.Limit, name string, index ma
 	}
 	var stored *catalogue.Groups
 	if r.stock.items != nil {
-		stored = r.stock.items.Groups(setup.GroupsBy(l))
+		stored = r.stock.groups[setup.GroupsBy(l)]
 		g.name = stored.Name
-		if r.stock.from == 0 && r.stock.All {
+		if r.stock.inPlace() {
 			g.of = stored.Of
 			return g
 		}

@@ -221,7 +221,10 @@ func (e *Engine) apply(b *batch) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.state.ready, e.state.staged = b.ready, b.staged
+	e.state.ready, e.state.staged, e.state.moved = b.ready, b.staged, nil
+	if b.ready != nil {
+		e.state.moved = b.ready.moved
+	}
 	for i, event := range b.events {
 		if err := e.state.apply(b.entries[i], event, b.offers[i]); err != nil {
 			return err

@@ -131,6 +131,11 @@ func (s *Schema) Unseen(user api.Values, items []api.Item) []Seen {
 	return all
 }
 
+// LearnsItems reports whether a category of items has room for more values.
+func (s *Schema) LearnsItems() bool {
+	return slices.ContainsFunc(s.columns, func(c column) bool { return c.From != "user" && len(c.known) < c.names })
+}
+
 // Fresh returns the values among seen that the schema does not know and has room for.
 func (s *Schema) Fresh(seen Seen) Seen {
 	fresh := Seen{Feature: seen.Feature}

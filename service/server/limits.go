@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"vitrine/service/catalogue"
 )
 
 // Limits limits requests. 0 stands for the default in parentheses. A placement's max_items limits the
@@ -67,6 +69,24 @@ func (r *rates) wait(key string, now time.Time) (delay time.Duration, left float
 		reservation.CancelAt(now)
 	}
 	return delay, max(l.TokensAt(now), 0)
+}
+
+// works are the accounts of the keys for the work of filters.
+type works struct {
+	mu    sync.Mutex
+	byKey map[string]*catalogue.Work
+}
+
+func (w *works) of(key string) *catalogue.Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byKey == nil {
+		w.byKey = map[string]*catalogue.Work{}
+	}
+	if w.byKey[key] == nil {
+		w.byKey[key] = catalogue.NewWork()
+	}
+	return w.byKey[key]
 }
 
 // enter admits a request, or refuses it if the caller has too many. The answer has the headers RateLimit-Policy and

@@ -48,7 +48,7 @@ func (s *Server) previewPlacement(c *call) error {
 	if how.Match, err = c.match(); err != nil {
 		return err
 	}
-	preview, err := c.shard.Engine.Preview(c.PathValue("name"), body, how)
+	preview, err := c.shard.Engine.Preview(c.Context(), c.PathValue("name"), body, how)
 	if err != nil {
 		return malformed(body, err)
 	}

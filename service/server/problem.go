@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/decision"
 	"vitrine/service/personalizer"
 )
@@ -69,6 +71,12 @@ func problemOf(err error) *problem {
 	if errors.As(err, &loss) {
 		return lossProblem(loss)
 	}
+	var busy *catalogue.BusyError
+	if errors.As(err, &busy) {
+		p := problemf(http.StatusTooManyRequests, "filters", "%s", busy)
+		p.retry = strconv.Itoa(seconds(busy.After.Seconds()))
+		return p
+	}
 	for _, k := range known {
 		if errors.Is(err, k.err) {
 			return problemf(k.status, k.kind, "%s", err)
@@ -84,6 +92,10 @@ func problemOf(err error) *problem {
 		p.Title = "Client Closed Request"
 	case errors.Is(err, context.DeadlineExceeded):
 		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: try again with the same decision_id")
+		var unfinished *decision.UnfinishedError
+		if errors.As(err, &unfinished) {
+			p.Detail = "the answer took too long: " + unfinished.What
+		}
 	default:
 		p = problemf(http.StatusInternalServerError, "internal", "the service failed on this request")
 	}

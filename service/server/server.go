@@ -23,6 +23,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"vitrine/service/budget"
+	"vitrine/service/catalogue"
 	"vitrine/service/decision"
 	"vitrine/service/personalizer"
 )
@@ -72,6 +73,7 @@ type Server struct {
 	feed       *Feed
 	limits     Limits
 	rates      rates
+	works      works
 	inProgress semaphore
 	log        *slog.Logger
 	metrics    *metrics
@@ -249,7 +251,7 @@ func (s *Server) do(c *call, rt *route) (err error) {
 	if !rt.stream {
 		ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
 		defer cancel()
-		c.ctx = ctx
+		c.ctx = catalogue.WithWork(ctx, s.works.of(c.key))
 	}
 	if done, err := s.locate(c, rt); done || err != nil {
 		return err

@@ -1,0 +1,398 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"vitrine/service/api"
+	"vitrine/service/feature"
+)
+
+// shortSlices has slices of some items for a test.
+func shortSlices(t testing.TB, items int) {
+	before := sliceItems
+	sliceItems = items
+	t.Cleanup(func() { sliceItems = before })
+}
+
+// stopped is a context that ends when it is asked for its error the n-th time.
+type stopped struct {
+	context.Context
+	n int
+}
+
+func (s *stopped) Err() error {
+	if s.n--; s.n <= 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// meaning is what a filter means, evaluated on an item as callers have it.
+type meaning func(item *api.CatalogueItem) bool
+
+// valueOf returns the value of a name, nil if the item has none.
+func valueOf(item *api.CatalogueItem, name string) any {
+	switch name {
+	case "id":
+		return item.ID
+	case "revenue":
+		if item.Revenue == nil {
+			return 1.0
+		}
+		return *item.Revenue
+	}
+	for _, v := range item.Features {
+		switch {
+		case v.Name != name:
+		case v.Kind == api.IsNumber:
+			return v.Number
+		default:
+			return v.Text
+		}
+	}
+	return item.Attributes[name]
+}
+
+// drawFilter returns a filter and what it means.
+func drawFilter(rng *rand.Rand, depth int) (string, meaning) {
+	values := map[string][]any{
+		"season": {"summer", "winter", "spring"}, "rating": {0.0, 1.0, 2.0, 3.0, 4.0}, "fragile": {true, false},
+		"price": {0.0, 1.0, 2.5, 4.0}, "brand": {"a", "b", "none"}, "id": {"sku1", "sku2", "sku39"}, "revenue": {0.5, 1.0},
+	}
+	names := []string{"season", "rating", "fragile", "price", "brand", "id", "revenue"}
+	text := func(v any) string {
+		if s, ok := v.(string); ok {
+			return fmt.Sprintf("%q", s)
+		}
+		return fmt.Sprint(v)
+	}
+	if depth > 0 && rng.IntN(4) > 0 {
+		n := 1 + rng.IntN(4)
+		texts, of := make([]string, n), make([]meaning, n)
+		for i := range n {
+			texts[i], of[i] = drawFilter(rng, depth-1)
+			texts[i] = "(" + texts[i] + ")"
+		}
+		switch rng.IntN(3) {
+		case 0:
+			return "not " + texts[0], func(i *api.CatalogueItem) bool { return !of[0](i) }
+		case 1:
+			return strings.Join(texts, []string{" and ", " && "}[rng.IntN(2)]), func(i *api.CatalogueItem) bool {
+				return !slices.ContainsFunc(of, func(m meaning) bool { return !m(i) })
+			}
+		}
+		return strings.Join(texts, []string{" or ", " || "}[rng.IntN(2)]), func(i *api.CatalogueItem) bool {
+			return slices.ContainsFunc(of, func(m meaning) bool { return m(i) })
+		}
+	}
+	name := names[rng.IntN(len(names))]
+	pick := func() any { return values[name][rng.IntN(len(values[name]))] }
+	v := pick()
+	switch rng.IntN(6) {
+	case 0, 1:
+		return name + " == " + text(v), func(i *api.CatalogueItem) bool { return valueOf(i, name) == v }
+	case 2:
+		return text(v) + " != " + name, func(i *api.CatalogueItem) bool { return valueOf(i, name) != v }
+	case 3:
+		w := pick()
+		return name + " in [" + text(v) + ", " + text(w) + "]", func(i *api.CatalogueItem) bool { have := valueOf(i, name); return have == v || have == w }
+	case 4:
+		return `"sale" in groups`, func(i *api.CatalogueItem) bool { return slices.Contains(i.Groups, "sale") }
+	}
+	limit := float64(rng.IntN(5))
+	return fmt.Sprintf("%v <= rating", limit), func(i *api.CatalogueItem) bool {
+		have, ok := valueOf(i, "rating").(float64)
+		return ok && limit <= have
+	}
+}
+
+// A filter has exactly the items that satisfy it, whatever it is, although items are put and deleted between the slices in which
+// it looks at them.
+func TestFiltersDuringChanges(t *testing.T) {
+	shortSlices(t, 7)
+	s := schemaOf(t, shop)
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
+		c, want, version := New(s), model{}, uint64(0)
+		change := func(most int) {
+			var put, deleted []string
+			for _, id := range rng.Perm(40)[:rng.IntN(most)] {
+				name := fmt.Sprint("sku", id)
+				if rng.IntN(3) == 0 {
+					deleted = append(deleted, name)
+					delete(want, name)
+					continue
+				}
+				item := draw(rng, name)
+				r, err := Encode(item, s, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				put, want[name] = append(put, r), item
+			}
+			change, err := c.NewChange(put, deleted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			version++
+			c.Apply(version, change)
+		}
+		change(41)
+		// Filters name attributes that some item must have.
+		all := draw(rng, "sku40")
+		all.Attributes = map[string]any{"season": "summer", "rating": 3.0, "fragile": true}
+		record, err := Encode(all, s, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := c.NewChange([]string{record}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want["sku40"] = all
+		c.Apply(version, first)
+		for range 4 {
+			text, means := drawFilter(rng, 3)
+			p, err := c.compile(text)
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			g := &Groups{by: GroupsBy{Attribute: "season"}}
+			for done := false; !done; {
+				_, of := c.slice(p)
+				_, by := c.slice(g)
+				if done = of && by; rng.IntN(3) > 0 {
+					change(6)
+					done = false
+				}
+			}
+			for slot := range int32(c.Len()) {
+				item := want[c.ID(slot)]
+				if p.has(slot) != means(item) {
+					t.Fatalf("%s: item %v is in the filter: %v", text, *item, p.has(slot))
+				}
+				season, has := item.Attributes["season"].(string)
+				if number := g.Of[slot]; has != (number >= 0) || has && g.Name(number) != fmt.Sprintf("season %q", season) {
+					t.Fatalf("the season %q has group %d", season, number)
+				}
+			}
+		}
+	})
+}
+
+// A comparison with the value on the left is the one with the sides exchanged, also for the value itself.
+func TestMirroredComparisons(t *testing.T) {
+	c := New(schemaOf(t, shop))
+	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 20)}}, c.Split().Schema())}, nil)
+	for _, value := range []int{19, 20, 21} {
+		for operator, want := range map[string]bool{
+			"==": value == 20, "!=": value != 20, "<": value < 20, "<=": value <= 20, ">": value > 20, ">=": value >= 20,
+		} {
+			text := fmt.Sprint(value, " ", operator, " price")
+			if got, err := selected(c, nil, text, 0); err != nil || (len(got.Slots) == 1) != want {
+				t.Errorf("%s is satisfied by a price of 20: %v, %v", text, !want, err)
+			}
+		}
+	}
+}
+
+// Values that one name is compared with are a set, which costs one comparison.
+func TestAlternativesAreASet(t *testing.T) {
+	c := New(schemaOf(t, shop))
+	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 20), api.Text("brand", "x299")}}, c.Split().Schema())}, nil)
+	var is, isNot []string
+	for i := range 300 {
+		is, isNot = append(is, fmt.Sprintf("brand=='x%d'", i)), append(isNot, fmt.Sprintf("brand!='x%d'", i))
+	}
+	is[7] = "brand in ['x7', 'x8']"
+	for _, test := range []struct {
+		text        string
+		comparisons int
+		want        bool
+	}{
+		{strings.Join(is[:200], " or "), 1, false},
+		{strings.Join(is[100:], "||"), 1, true},
+		{strings.Join(isNot[:200], " and "), 1, true},
+		{strings.Join(isNot[100:], "&&"), 1, false},
+		{"price < 20 or " + strings.Join(is[200:], " or ") + " or price > 20 or 'x' == brand", 3, true},
+		{strings.Join(isNot[:2], " or "), 2, true}, // no set: one of them always holds
+	} {
+		p, err := c.compile(test.text)
+		if err != nil || p.comparisons != test.comparisons {
+			t.Fatalf("%.60s: %d comparisons, want %d: %v", test.text, p.comparisons, test.comparisons, err)
+		}
+		if got, err := selected(c, nil, test.text, 0); err != nil || (len(got.Slots) == 1) != test.want {
+			t.Errorf("%.60s: %v, %v", test.text, got, err)
+		}
+	}
+}
+
+// A filter and groups that have seen none of very many changes are right.
+func TestListsAfterManyChanges(t *testing.T) {
+	s := schemaOf(t, shop)
+	c := New(s)
+	season := func(of string) []string {
+		var put []string
+		for i := range 50 {
+			put = append(put, record(t, &api.CatalogueItem{ID: fmt.Sprint(i), Features: api.Values{api.Number("price", 1)}, Attributes: map[string]any{"season": of}}, s))
+		}
+		return put
+	}
+	check := func(want string) {
+		t.Helper()
+		got, err := selected(c, nil, `season == "summer"`, 0)
+		if n := map[string]int{"summer": 50}[want]; err != nil || len(got.Slots) != n {
+			t.Errorf("%d items are in summer, want %d: %v", len(got.Slots), n, err)
+		}
+		g := groupsOf(c, GroupsBy{Attribute: "season"})
+		if name := g.Name(g.Of[49]); name != fmt.Sprintf("season %q", want) || len(g.Of) != 50 {
+			t.Errorf("an item is in %s, want %s", name, want)
+		}
+	}
+	apply(t, c, 1, season("summer"), nil)
+	check("summer")
+	winter := season("winter")
+	for version := range uint64(1 << 17 / 50) {
+		apply(t, c, version+2, winter, nil)
+	}
+	apply(t, c, 1<<20, winter[:30], nil)
+	if c.changes.end() <= 1<<17 || len(c.changes.slots) > maxChanges {
+		t.Fatalf("%d changes, %d are remembered", c.changes.end(), len(c.changes.slots))
+	}
+	check("winter")
+	apply(t, c, 1<<21, season("summer"), nil)
+	check("summer")
+}
+
+// Between two slices the catalogue is not locked: it changes, learns and answers.
+func TestSlicesLetChangesThrough(t *testing.T) {
+	shortSlices(t, 10)
+	c := attributed(t, 100, 5, 1)
+	p, err := c.compile(`a0 == "value 00000000"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices := 0
+	for done := false; !done; slices++ {
+		if _, done = c.slice(p); slices < 5 {
+			putAttributed(t, c, 0, 1, 5, 1) // it would wait for ever
+			c.Learn(c.Split().Schema(), []feature.Seen{{Feature: "x", Values: []string{"y"}}})
+		}
+	}
+	if want := 100/10 + 1; slices != want { // the last one looks again at the item that has changed
+		t.Errorf("%d slices, want %d", slices, want)
+	}
+	if p, err = c.compile(strings.Repeat("x < 1 or ", 200) + "x > 2"); err != nil {
+		t.Fatal(err)
+	}
+	sliceItems = 4096
+	if looked, done := c.slice(p); looked != 100 || !done {
+		t.Errorf("%d items", looked)
+	}
+	if p.cost() != 202 || min(sliceItems, sliceComparisons/p.cost()) != 324 {
+		t.Errorf("a slice of a filter of cost %d", p.cost())
+	}
+}
+
+// A caller who leaves stops its filter and its groups within a slice, and the next one goes on from there.
+func TestListsStopWithTheirCaller(t *testing.T) {
+	shortSlices(t, 10)
+	c := attributed(t, 100, 5, 1)
+	const text = `a0 == "value 00000000"`
+	if _, err := c.Filter(&stopped{t.Context(), 4}, text); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the filter goes on: %v", err)
+	}
+	if p := c.lists.filters[text]; p.next != 30 {
+		t.Errorf("it looked at %d items, want 30", p.next)
+	}
+	if got, err := selected(c, nil, text, 0); err != nil || len(got.Slots) != 20 {
+		t.Errorf("%d items: %v", len(got.Slots), err)
+	}
+	by := GroupsBy{Attribute: "a0"}
+	if _, err := c.Groups(&stopped{t.Context(), 2}, by); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the groups go on: %v", err)
+	}
+	if g := c.lists.groups[by]; g.next != 10 {
+		t.Errorf("it looked at %d items, want 10", g.next)
+	}
+	if _, _, err := c.WithSchema(&stopped{t.Context(), 5}, schemaOf(t, `[{"name":"x","kind":"number","scale":2}]`)); !errors.Is(err, context.Canceled) {
+		t.Errorf("other features: %v", err)
+	}
+}
+
+// A caller's filters are charged with what they do. In debt it is told when to come back, and others are not concerned.
+func TestWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := attributed(t, 1000, 5, 1)
+		mine, other := NewWork(), NewWork()
+		ctx := WithWork(t.Context(), mine)
+		filter := func(ctx context.Context, k int) error {
+			_, err := c.Filter(ctx, fmt.Sprintf(`a0 == "v%d" or x > 3`, k))
+			return err
+		}
+		before := mine.left
+		if err := filter(ctx, 1); err != nil || before-mine.left != 3*1000 {
+			t.Fatalf("a filter of 2 comparisons among 1000 items is charged %v: %v", before-mine.left, err)
+		}
+		if err := filter(ctx, 1); err != nil || before-mine.left != 3*1000 {
+			t.Errorf("the same filter is charged again: %v", err)
+		}
+		mine.charge(comparisonsPerSecond * (savedSeconds + 2))
+		var busy *BusyError
+		if err := filter(ctx, 2); !errors.As(err, &busy) || busy.After != 3*time.Second {
+			t.Fatalf("in debt: %v", err)
+		}
+		if err := filter(ctx, 1); err != nil {
+			t.Errorf("a filter that is there: %v", err)
+		}
+		putAttributed(t, c, 0, 10, 5, 1)
+		if err := filter(ctx, 1); err != nil {
+			t.Errorf("a filter that is there, after a change: %v", err)
+		}
+		if err := filter(WithWork(t.Context(), other), 3); err != nil {
+			t.Errorf("another caller: %v", err)
+		}
+		time.Sleep(busy.After)
+		if err := filter(ctx, 2); err != nil {
+			t.Errorf("after the debt is paid: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if left := mine.spend(0); left != comparisonsPerSecond*savedSeconds {
+			t.Errorf("%v are saved up", left)
+		}
+
+		var leave []func()
+		for range filtersAtOnce {
+			l, err := mine.enter(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave = append(leave, l)
+		}
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		if err := filter(short, 4); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a third filter at once: %v", err)
+		}
+		if err := filter(WithWork(t.Context(), other), 5); err != nil {
+			t.Errorf("another caller: %v", err)
+		}
+		done := make(chan error)
+		go func() { done <- filter(ctx, 6) }()
+		synctest.Wait()
+		leave[0]()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
