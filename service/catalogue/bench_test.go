@@ -3,6 +3,8 @@ package catalogue
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"vitrine/service/api"
@@ -48,4 +50,33 @@ func BenchmarkLearn(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkFilter evaluates a filter on 100,000 items.
+func BenchmarkFilter(b *testing.B) {
+	s := schemaOf(b, shop)
+	c := New(s)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var put []string
+	for i := range 100_000 {
+		put = append(put, record(b, draw(rng, fmt.Sprint("sku", i)), s))
+	}
+	apply(b, c, 1, put, nil)
+	for name, text := range map[string]string{
+		"plain": `price < 4 and season == "summer"`, "300 numbers": strings.Repeat("price < 0 or ", 299) + "price > 20", "300 values": strings.Repeat("price==0 or ", 299) + "price == 20",
+	} {
+		b.Run(name, func(b *testing.B) {
+			p, err := c.compile(text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				for slot := range int32(c.Len()) {
+					p.fit(c.Len())
+					p.look(c, slot)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.Len()), "ns/item")
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,7 +40,8 @@ type condition func(f *fields) bool
 // compiler compiles filters on the items of a catalogue, which must be locked for reading.
 type compiler struct {
 	*Catalogue
-	names       []string // of the attributes that the filter reads
+	names       []string // that the filter reads
+	find        []func(f *fields) api.Value
 	comparisons int
 	depth       depth
 }
@@ -61,7 +63,7 @@ func (c *Catalogue) compile(text string) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{holds: holds, fields: fields{names: k.names}, depth: k.depth, comparisons: k.comparisons}, nil
+	return &Filter{holds: holds, fields: fields{names: k.names}, find: k.find, depth: k.depth, comparisons: k.comparisons}, nil
 }
 
 func (c *compiler) condition(node ast.Node) (condition, error) {
@@ -237,87 +239,82 @@ func (c *compiler) in(n *ast.BinaryNode) (condition, error) {
 
 // isIn compiles whether the value of a name is in a set, or is not.
 func (c *compiler) isIn(name ast.Node, values map[api.Value]bool, want bool) (condition, error) {
-	get, err := c.field(name)
+	at, err := c.field(name)
 	if err != nil {
 		return nil, err
 	}
 	if len(values) == 1 {
 		for v := range values {
-			return func(f *fields) bool { return (get(f) == v) == want }, nil
+			return func(f *fields) bool { return (f.named[at] == v) == want }, nil
 		}
 	}
-	return func(f *fields) bool { return values[get(f)] == want }, nil
+	return func(f *fields) bool { return values[f.named[at]] == want }, nil
 }
 
 // comparison compiles a comparison of a name with a value.
 func (c *compiler) comparison(name ast.Node, operator string, v api.Value) (condition, error) {
-	get, err := c.field(name)
+	if operator == "==" || operator == "!=" {
+		return c.isIn(name, map[api.Value]bool{v: true}, operator == "==")
+	}
+	at, err := c.field(name)
 	if err != nil {
 		return nil, err
 	}
-	switch operator {
-	case "==":
-		return func(f *fields) bool { return get(f) == v }, nil
-	case "!=":
-		return func(f *fields) bool { return get(f) != v }, nil
+	switch v.Kind {
+	case api.IsNumber:
+		return ordered(operator, v.Number, func(f *fields) (float64, bool) { have := &f.named[at]; return have.Number, have.Kind == api.IsNumber }), nil
+	case api.IsText:
+		return ordered(operator, v.Text, func(f *fields) (string, bool) { have := &f.named[at]; return have.Text, have.Kind == api.IsText }), nil
 	}
-	if v.Kind != api.IsNumber && v.Kind != api.IsText {
-		return nil, wrongf("%s %s: only numbers and strings have an order", name, operator)
-	}
-	isOrdered := map[string]func(sign int) bool{
-		"<": func(s int) bool { return s < 0 }, "<=": func(s int) bool { return s <= 0 },
-		">": func(s int) bool { return s > 0 }, ">=": func(s int) bool { return s >= 0 },
-	}[operator]
-	return func(f *fields) bool {
-		have := get(f)
-		switch {
-		case have.Kind != v.Kind:
-			return false
-		case v.Kind == api.IsText:
-			return isOrdered(strings.Compare(have.Text, v.Text))
-		case have.Number < v.Number:
-			return isOrdered(-1)
-		case have.Number > v.Number:
-			return isOrdered(1)
-		}
-		return isOrdered(0)
-	}, nil
+	return nil, wrongf("%s %s: only numbers and strings have an order", name, operator)
 }
 
-// field returns how the value of a name is found, without its name. It is Missing if an item has none.
-func (c *compiler) field(node ast.Node) (func(f *fields) api.Value, error) {
+// ordered returns the condition that an item has a value, and that it compares with v as the operator says.
+func ordered[T cmp.Ordered](operator string, v T, get func(f *fields) (T, bool)) condition {
+	switch operator {
+	case "<":
+		return func(f *fields) bool { have, ok := get(f); return ok && have < v }
+	case "<=":
+		return func(f *fields) bool { have, ok := get(f); return ok && have <= v }
+	case ">":
+		return func(f *fields) bool { have, ok := get(f); return ok && have > v }
+	}
+	return func(f *fields) bool { have, ok := get(f); return ok && have >= v }
+}
+
+// field returns the place in fields.named of the value of a name, without its name. It is Missing if an item has none.
+func (c *compiler) field(node ast.Node) (at int, err error) {
 	n, ok := node.(*ast.IdentifierNode)
 	if !ok {
-		return nil, wrongf("%s: want the name of an attribute or a feature", node)
+		return 0, wrongf("%s: want the name of an attribute or a feature", node)
 	}
 	c.comparisons++
 	name := n.Value
+	if at := slices.Index(c.names, name); at >= 0 {
+		return at, nil
+	}
+	var find func(f *fields) api.Value // nil for an attribute
 	if slot, ok := c.Split().Schema().Item(name); ok {
 		c.depth = max(c.depth, untilFeatures)
-		return func(f *fields) api.Value {
-			v := f.values[slot]
-			v.Name = ""
-			return v
-		}, nil
+		find = func(f *fields) api.Value { return f.values[slot] }
+	} else {
+		switch name {
+		case "id":
+			find = func(f *fields) api.Value { return api.Text("", f.id) }
+		case "revenue":
+			find = func(f *fields) api.Value { return api.Number("", f.revenue) }
+		case "space":
+			find = func(f *fields) api.Value { return api.Number("", f.space) }
+		default:
+			if c.attributes[name] == 0 {
+				known := append(slices.Sorted(maps.Keys(c.attributes)), c.Split().Schema().ItemNames(), "id", "revenue", "space", "groups")
+				return 0, wrongf("no item has the attribute %q: there are %s", name, strings.Join(known, ", "))
+			}
+			c.depth = untilRest
+		}
 	}
-	switch name {
-	case "id":
-		return func(f *fields) api.Value { return api.Text("", f.id) }, nil
-	case "revenue":
-		return func(f *fields) api.Value { return api.Number("", f.revenue) }, nil
-	case "space":
-		return func(f *fields) api.Value { return api.Number("", f.space) }, nil
-	}
-	if c.attributes[name] == 0 {
-		known := append(slices.Sorted(maps.Keys(c.attributes)), c.Split().Schema().ItemNames(), "id", "revenue", "space", "groups")
-		return nil, wrongf("no item has the attribute %q: there are %s", name, strings.Join(known, ", "))
-	}
-	at := slices.Index(c.names, name)
-	if at < 0 {
-		at, c.names = len(c.names), append(c.names, name)
-	}
-	c.depth = untilRest
-	return func(f *fields) api.Value { return f.named[at] }, nil
+	c.names, c.find = append(c.names, name), append(c.find, find)
+	return len(c.names) - 1, nil
 }
 
 // literal returns the value of a constant.
@@ -348,7 +345,8 @@ type Filter struct {
 	sweep
 	holds       condition
 	fields      fields
-	depth       depth // up to which items are read
+	find        []func(f *fields) api.Value // the value of each name, nil for that of an attribute
+	depth       depth                       // up to which items are read
 	comparisons int
 	bits        []uint64 // by slot
 }
@@ -409,8 +407,15 @@ func (p *Filter) cost() int { return 1 + p.comparisons }
 
 // look notes whether an item satisfies the filter.
 func (p *Filter) look(c *Catalogue, slot int32) {
-	c.readTo(&p.fields, slot, p.depth)
-	if bit := uint64(1) << (slot % 64); p.holds(&p.fields) {
+	f := &p.fields
+	f.named = append(f.named[:0], make([]api.Value, len(f.names))...)
+	c.readTo(f, slot, p.depth)
+	for k, find := range p.find {
+		if find != nil {
+			f.named[k] = find(f)
+		}
+	}
+	if bit := uint64(1) << (slot % 64); p.holds(f) {
 		p.bits[slot/64] |= bit
 	} else {
 		p.bits[slot/64] &^= bit

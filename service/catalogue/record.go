@@ -164,8 +164,8 @@ type fields struct {
 	attributes  api.Values // by name, sorted
 	payload     string
 
-	names []string    // of the attributes that a filter reads; nil if all are read
-	named []api.Value // those, without names
+	names []string    // that a filter reads, and no other attributes; nil if all are read
+	named []api.Value // their values, without names
 }
 
 var errRecord = errors.New("the record of an item ends early or has a number in a longer form")
@@ -211,7 +211,6 @@ func (f *fields) readTimes(r *reader) {
 // readRest reads what appendRest has appended.
 func (f *fields) readRest(r *reader) {
 	f.groups, f.attributes, f.payload = f.groups[:0], f.attributes[:0], ""
-	f.named = append(f.named[:0], make([]api.Value, len(f.names))...)
 	if f.flags&hasGroups != 0 {
 		for range r.count() {
 			f.groups = append(f.groups, r.string())

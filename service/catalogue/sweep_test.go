@@ -381,8 +381,13 @@ func TestWork(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		if err := filter(short, 4); !errors.Is(err, context.DeadlineExceeded) {
+		if err := filter(short, 4); !errors.As(err, &busy) || busy.After != time.Second {
 			t.Errorf("a third filter at once: %v", err)
+		}
+		gone, leaves := context.WithCancel(ctx)
+		leaves()
+		if err := filter(gone, 4); !errors.Is(err, context.Canceled) {
+			t.Errorf("a third filter of a caller who leaves: %v", err)
 		}
 		if err := filter(WithWork(t.Context(), other), 5); err != nil {
 			t.Errorf("another caller: %v", err)

@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -9,8 +10,9 @@ import (
 )
 
 const (
-	// comparisonsPerSecond is what the filters of one caller may take in the long run, some third of a processor, and
-	// savedSeconds how much of it may be saved up. A filter may begin while anything is left, and what it takes more is a debt.
+	// comparisonsPerSecond is what the filters of one caller may take in the long run: the whole time of a processor for filters
+	// of two comparisons, which read more than they compare, and a fifth of it for filters of hundreds. savedSeconds of it may be
+	// saved up. A filter may begin while anything is left, and what it takes beyond that is a debt.
 	comparisonsPerSecond = 30e6
 	savedSeconds         = 10
 
@@ -33,14 +35,14 @@ func NewWork() *Work {
 	return &Work{places: make(chan struct{}, filtersAtOnce), left: comparisonsPerSecond * savedSeconds, at: time.Now()}
 }
 
-// BusyError refuses a filter of a caller whose account is in debt.
+// BusyError refuses a filter of a caller whose account is in debt, or whose other filters took all its time.
 type BusyError struct {
 	After time.Duration // when the caller should try again
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the filters of this key have made more than %.0f million comparisons a second: try again in %v, use fewer different filters, which are remembered, or name the candidates",
-		comparisonsPerSecond/1e6, e.After.Round(time.Second))
+	return fmt.Sprintf("the filters of this key have too much to do: %d run at once, and make %.0f million comparisons a second in the long run: "+
+		"try again in %v, use fewer different filters, which are remembered, or name the candidates", filtersAtOnce, comparisonsPerSecond/1e6, e.After)
 }
 
 type workKey struct{}
@@ -63,6 +65,9 @@ func (w *Work) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case w.places <- struct{}{}:
 	case <-ctx.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, &BusyError{After: time.Second}
+		}
 		return nil, ctx.Err()
 	}
 	leave = func() { <-w.places }
