@@ -15,6 +15,7 @@ import (
 	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
+	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -124,8 +125,9 @@ type BMA struct {
 	seed uint64
 
 	*beliefs
-	job        *fitJob // nil if no fit runs
-	seen       moments // of the features of all items
+	job        *fitJob  // nil if no fit runs
+	seen       moments  // of the features of all items
+	outliers   outliers // values of these
 	nextFit    int
 	nextSearch int
 	history    *mle.Choices  // the rounds that are kept, as they came
@@ -134,6 +136,7 @@ type BMA struct {
 	cost       time.Duration // of the last fit, for each round that is kept; 0 if it is not known
 
 	items   scratch.Matrix // scratch
+	tamed   scratch.Matrix
 	tangent tangent
 }
 
@@ -161,6 +164,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 	}
 	k := newPlaces(p, o.PositionEffects)
 	l.seen, l.history = k.moments(p.Features), mle.NewChoices(p.Features+int(k))
+	l.seen.extremes = newExtremes(p.Features)
 	var err error
 	if l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, k, nil); err != nil {
 		return nil, err
@@ -185,13 +189,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 		l.experts = append(l.experts, e)
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	n := withoutNumericProducts(experts)
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 8, strings.Join(families[:n], " "), o, DefaultBMAOptions()), places: k}
-	l.identity.oldest = 1
-	if n < len(experts) {
-		products := strings.Join(families[n:], " ")
-		l.identity.facts = append(l.identity.facts, fact{key: "products", value: products, earlier: []string{products}, since: joinedAt(experts[n])})
-	}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 9, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
 	if known != nil {
 		if err := l.know(known); err != nil {
 			return nil, err
@@ -246,10 +244,19 @@ func CheckExperts(d int, experts []Expert) error {
 
 // learn implements algorithm.
 func (l *BMA) learn(r vitrine.Round) {
-	l.seen.add(r.Context.Features)
+	bounds := l.seen.bounds()
+	most := l.outliers.note(bounds, r.Context.Features, nil)
+	if l.outliers.prevails() {
+		l.beginAgain()
+		bounds, most = nil, false
+	}
+	all := bounds.rows(&l.tamed, r.Context.Features, nil)
+	if !most {
+		l.seen.add(all)
+	}
 	var x *mat.Dense
 	if s := r.Offer.Assortment; len(s) > 0 {
-		x = l.items.Rows(r.Context.Features, s)
+		x = l.items.Rows(all, s)
 	}
 	l.history.AppendRows(x, r.Choice)
 	if l.z.shift == nil && l.seen.n > 0 {
@@ -259,6 +266,22 @@ func (l *BMA) learn(r vitrine.Round) {
 		l.beliefs.learn(l.history.Round(l.history.Rounds()-1), l.isDue() && l.lag() == 0, &l.tangent)
 	}
 	l.fit()
+}
+
+// beginAgain makes the learner one that has seen no round before this one.
+func (l *BMA) beginAgain() {
+	l.wait()
+	var experts []Expert
+	for _, e := range l.experts {
+		experts = append(experts, e.Expert)
+	}
+	n, err := newBMAKnowing(l.known, l.p, experts, l.o, stream.New(l.seed, l.rounds, stream.Learner))
+	if err != nil {
+		panic(fmt.Sprintf("bandit: a learner cannot be made again: %v", err))
+	}
+	n.outliers = l.outliers.again()
+	*l = *n
+	l.self, l.rounds = l, 1
 }
 
 // weights returns the π_e, those of all beliefs of an expert together.
@@ -331,7 +354,7 @@ func (l *BMA) width() float64 {
 
 // freeze implements algorithm.
 func (l *BMA) freeze() vitrine.Policy {
-	pi := &mixture{p: l.p, width: l.width(), z: l.z, places: l.places}
+	pi := &mixture{p: l.p, width: l.width(), z: l.z, bounds: l.seen.bounds().standardised(l.z), outliers: l.outliers.Outliers, places: l.places}
 	if l.known != nil && l.seen.n == 0 {
 		// The other families have priors for features with known moments.
 		pi.beliefs, pi.weights = []belief{{l.base.Model, l.base.model, l.base.posterior, nil, 0}}, []float64{1}

@@ -19,6 +19,8 @@ type moments struct {
 	n            int
 	mean, square []float64
 	plain        int // of the last features, which are not standardised
+
+	extremes *extremes // of the first features; nil if they have no bounds
 }
 
 func newMoments(d int) moments { return moments{mean: make([]float64, d), square: make([]float64, d)} }
@@ -43,7 +45,11 @@ func (s *moments) add(x *mat.Dense) {
 		delta := mean[j] - s.mean[j]
 		s.mean[j] += float64(delta * m / n)
 		s.square[j] += square[j] + float64(delta*delta*(n-m)*m/n)
+		if e := s.extremes; e != nil && j < len(e.varied) && (square[j] > 0 || delta != 0) {
+			e.varied[j] = min(e.varied[j]+1, boundRounds)
+		}
 	}
+	s.extremes.add(x)
 }
 
 // A feature whose standard deviation is at most minSpread, or that share of its

@@ -32,14 +32,16 @@ type belief struct {
 
 // mixture is BMA-MNL's policy: for each slot a belief, and a unit if it has them.
 type mixture struct {
-	p       Problem
-	beliefs []belief
-	weights []float64       // π
-	width   float64         // b_t
-	z       standardisation // none takes the moments of the context
-	places  places
-	rows    *affineRows // of contexts, which have short rows; nil if they have whole ones
-	effects []float64   // the mean γ, γ_1 = 0 first; nil without position effects
+	p        Problem
+	beliefs  []belief
+	weights  []float64       // π
+	width    float64         // b_t
+	z        standardisation // none takes the moments of the context
+	bounds   *bounds         // of standardised features
+	outliers Outliers
+	places   places
+	rows     *affineRows // of contexts, which have short rows; nil if they have whole ones
+	effects  []float64   // the mean γ, γ_1 = 0 first; nil without position effects
 }
 
 // estimateEffects sets the effects of the places to those of the modes, by weight.
@@ -246,11 +248,15 @@ func (o *mixture) standardisation(x *mat.Dense) standardisation {
 func (o *mixture) standardise(w *mixtureScratch, z standardisation, x *mat.Dense) {
 	if o.rows != nil {
 		o.rows.of(&w.columns, &w.short, x)
-		return
+	} else {
+		w.columns.SetRows(x)
+		z.of(&w.columns)
 	}
-	w.columns.SetRows(x)
-	z.of(&w.columns)
+	o.bounds.columns(&w.columns)
 }
+
+// Outliers counts the values of features that the learner has left out.
+func (o *mixture) Outliers() Outliers { return o.outliers }
 
 // standardised returns the items in the columns of w, in rows.
 func (w *mixtureScratch) standardised() *mat.Dense {

@@ -504,10 +504,10 @@ func TestForgedPartsAreRefused(t *testing.T) {
 	for want, forge := range map[string]func(l *BMA){
 		"the data of 20 rounds, and counts 21":                func(l *BMA) { l.rounds++ },
 		"the data of 20 rounds, and counts 19":                func(l *BMA) { l.rounds-- },
-		"and no moments of their features":                    func(l *BMA) { l.z, l.seen = standardisation{}, newMoments(paperFeatures) },
+		"and no moments of their features":                    func(l *BMA) { l.z, l.seen.n = standardisation{}, 0 },
 		"the moments of 0 features, want 3":                   func(l *BMA) { l.z.shift = nil },
 		"the standard deviation 0":                            func(l *BMA) { l.z.scale[1] = 0 },
-		"the moments of 59 items, and the data of 60":         func(l *BMA) { l.seen.n = 59 },
+		"the moments of 0 items, and the data of 60":          func(l *BMA) { l.seen.n = 0 },
 		"4 numbers but this learner has 10: it was made with": func(l *BMA) { l.experts[4].posterior = l.experts[0].posterior },
 		"1 numbers but this learner has 3: it was made with":  func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
 	} {

@@ -214,54 +214,6 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 	}
 }
 
-// A snapshot of version 4 has one base. The other is as certain until the next full fit, and has no units; then it is that of
-// the rounds that are kept.
-func TestSnapshotsWithoutSlopesNear0(t *testing.T) {
-	create := func() *BMA {
-		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
-		l.window = 128
-		return l
-	}
-	for _, rounds := range []int{50, 200} { // 200 are folded
-		l := create()
-		play(t, l, product, 0, rounds)
-		l.wait()
-		l.flat, l.identity.version = nil, 4
-		if l.job != nil {
-			l.job.result.flat = nil
-		}
-		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		restored := create()
-		if err := restored.UnmarshalBinary(data); err != nil {
-			t.Fatal(err)
-		}
-		if (restored.folded > 0) != (rounds > 128) || restored.flat.posterior.LogEvidence != l.base.posterior.LogEvidence || restored.flat.anchor != restored.base.anchor {
-			t.Errorf("after %d rounds, %d of them folded, the evidence is %v, want %v", rounds, restored.folded, restored.flat.posterior.LogEvidence, l.base.posterior.LogEvidence)
-		}
-		for i, e := range restored.experts {
-			if e.unit[1] != nil || (e.unit[0] == nil) != (l.experts[i].unit[0] == nil) {
-				t.Errorf("%v has the units %v", e, e.unit)
-			}
-		}
-		for s := rounds; s < rounds+60; s++ {
-			play(t, restored, product, s, s+1)
-		}
-		restored.wait()
-		got := restored.flat.posterior.Mode
-		fresh := restored.flat.twin(restored.intercept)
-		fresh.anchor = restored.flat.anchor
-		if err := fresh.restart(); err != nil || !fresh.fit(restored.history.Standardised(restored.z.shift, restored.z.scale), nil, nil) {
-			t.Fatal(err)
-		}
-		for j, v := range fresh.posterior.Mode {
-			wantNear(t, "a parameter", got[j], v, 0.05)
-		}
-	}
-}
-
 // The intercept's scale is the posterior mean of its logarithm, by hand from linear fits at the
 // three scales; a shop where few customers buy widens it, for all experts.
 func TestScaleOfTheIntercept(t *testing.T) {
@@ -364,74 +316,7 @@ func TestModesWeighByMoments(t *testing.T) {
 	}
 }
 
-// Up to version 6 snapshots have no expert with products of numbers, and up to version 7 none with squares only. It rests until
-// the next full fit, and has the base's anchor.
-func TestSnapshotsWithoutProductsOfNumbers(t *testing.T) {
-	square := func(x []float64) float64 { return 1 - 2*x[1]*x[1] }
-	var sixteen []int
-	for j := range 16 {
-		sixteen = append(sixteen, j)
-	}
-	for _, c := range []struct {
-		features int
-		numeric  []int
-		version  int
-		name     string
-	}{{paperFeatures, []int{1}, 6, "quadratic in [1]"}, {16, sixteen, 7, "squares of the first 16"}} {
-		create := func(numeric []int) *BMA {
-			p := paperProblem()
-			p.Features, p.Numeric = c.features, numeric
-			l := must(NewAuto(p, AutoOptions{}, newRand())).(*BMA)
-			l.window = 128
-			return l
-		}
-		for _, rounds := range []int{50, 200} { // 200 are folded
-			l := create(nil)
-			playOf(t, c.features, l, square, 0, rounds)
-			l.identity.version = c.version
-			data, err := l.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			restored := create(c.numeric)
-			if err := restored.UnmarshalBinary(data); err != nil {
-				t.Fatal(err)
-			}
-			joined := restored.experts[len(restored.experts)-1]
-			if joined.String() != c.name || joined.wake == 0 || restored.Diagnostics()[c.name] != 0 {
-				t.Errorf("%v does not rest, want %s to", joined, c.name)
-			}
-			switch base := restored.base.anchor; {
-			case (joined.anchor == nil) != (rounds == 50) || (base == nil) != (rounds == 50):
-				t.Errorf("after %d rounds the anchors are %v and %v", rounds, joined.anchor, base)
-			case base != nil:
-				if joined.anchor.LogEvidence != base.LogEvidence || !slices.Equal(joined.anchor.Mode[:c.features+1], base.Mode) {
-					t.Errorf("the anchor is not the base's")
-				}
-			}
-			for s := rounds; s < rounds+100; s++ {
-				playOf(t, c.features, restored, square, s, s+1)
-			}
-			// Of folded rounds it knows a line only, and the quadratic family a curve.
-			joined = restored.experts[len(restored.experts)-1]
-			if w := restored.Diagnostics()[c.name]; rounds == 50 && !(joined.wake == 0 && w > 0.5) {
-				t.Errorf("%d rounds later %v has the weight %v", 100, joined, w)
-			}
-			again, err := restored.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := create(nil).UnmarshalBinary(again); err == nil || !strings.Contains(err.Error(), "products = "+c.name) {
-				t.Errorf("a learner without products reads it: %v", err)
-			}
-			if err := create(c.numeric).UnmarshalBinary(again); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-}
-
-// Snapshots of version 7 name products of numbers, so that they belong to a learner that has the same ones.
+// A snapshot names the families of its experts, with the columns of their products, in order.
 func TestSnapshotsNameProductsOfNumbers(t *testing.T) {
 	create := func(numeric []int) *BMA {
 		p := paperProblem()
@@ -439,8 +324,8 @@ func TestSnapshotsNameProductsOfNumbers(t *testing.T) {
 		return must(NewAuto(p, AutoOptions{}, newRand())).(*BMA)
 	}
 	for want, numeric := range map[string][2][]int{
-		"snapshot was made before there was products": {nil, {1}},
-		"products = quadratic in [0]":                 {{0}, {1}},
+		"want linear with intercept": {nil, {1}},
+		"quadratic in [0], want ":    {{0}, {1}},
 	} {
 		data, err := create(numeric[0]).MarshalBinary()
 		if err != nil {
@@ -449,15 +334,6 @@ func TestSnapshotsNameProductsOfNumbers(t *testing.T) {
 		if err := create(numeric[1]).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
-	}
-	// Only those at the end are named so: the order of experts is part of their families' list.
-	products, line := Expert{Model: utility.NewProducts(paperFeatures, []int{0}, true)}, Expert{Model: utility.NewLinear(paperFeatures, true)}
-	data, err := newBMA(t, paperProblem(), []Expert{products, line}).MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := newBMA(t, paperProblem(), []Expert{line, products}).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "utility = quadratic in [0] with all linear") {
-		t.Errorf("another order: %v", err)
 	}
 }
 

@@ -123,7 +123,7 @@ func TestExplainMoments(t *testing.T) {
 			inner.beliefs, inner.weights = append(inner.beliefs, e), append(inner.weights, 0.5)
 		}
 	}
-	wide = &widePolicy{wide.p, wide.line, inner}
+	wide = &widePolicy{p: wide.p, line: wide.line, inner: inner}
 	options := DefaultTSOptions()
 	options.Constants, options.Radius, options.Samples = "tuned", 1, 1
 	ts := taught(t, must(NewTS(paperProblem(), options)), 40).(*sampling)

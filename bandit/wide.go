@@ -6,9 +6,12 @@ import (
 	"slices"
 	"sync"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/internal/scratch"
 	"vitrine/internal/state"
+	"vitrine/internal/stream"
 	"vitrine/utility"
 )
 
@@ -71,28 +74,6 @@ func numericProducts(p Problem) (experts []Expert) {
 		add(utility.NewProducts(p.Features, p.Numeric, true), maxProductParams)
 	}
 	return experts
-}
-
-// joinedAt returns the first version of BMA-MNL whose snapshots have an expert that numericProducts makes, 0 for other experts,
-// which all versions have.
-func joinedAt(x Expert) int {
-	q, ok := x.Model.(*utility.Quadratic)
-	switch {
-	case !ok || x.Memory != 0 || q.Products() == utility.AllProducts:
-		return 0
-	case q.Products() == utility.SquaresOnly:
-		return 8
-	}
-	return 7
-}
-
-// withoutNumericProducts returns the number of experts before those that numericProducts adds.
-func withoutNumericProducts(experts []Expert) int {
-	n := len(experts)
-	for n > 0 && joinedAt(experts[n-1]) > 0 {
-		n--
-	}
-	return n
 }
 
 // AutoBlock returns the largest order of the matrix of covariances that [Wide] keeps, 0 if [NewAuto] makes another learner.
@@ -163,12 +144,14 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 type Wide struct {
 	learner
 	line     *wideLine
-	seen     moments // of the numeric columns of all items
+	seen     moments  // of the numeric columns of all items
+	outliers outliers // values of these
 	bma      *BMA
 	nextMove int // the round after which moments, τ and σ are looked at
 
 	scan    entries // scratch
 	numbers scratch.Matrix
+	tamed   scratch.Matrix
 	offered scratch.Matrix
 }
 
@@ -183,20 +166,30 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	if err != nil {
 		return nil, err
 	}
+	bma.seen.extremes = nil // what it sees is within bounds
 	l := &Wide{line: newWideLine(p.Features, p.block(), numeric, inner.Features-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
-	l.learner = learner{p: p, self: l, identity: p.identify("wide", 5, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
-	if l.identity.oldest = 1; len(numeric) >= maxAllExperts {
-		l.identity.oldest = 4 // before, numeric columns beyond the 29th were indicators
-	}
+	l.seen.extremes = newExtremes(len(numeric))
+	l.learner = learner{p: p, self: l, identity: p.identify("wide", 6, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
 	return l, nil
 }
 
 // learn implements algorithm.
 func (l *Wide) learn(r vitrine.Round) {
 	x := *r.Context
+	if bounds := l.seen.bounds(); len(l.line.numeric) > 0 && x.NumItems() > 0 {
+		most := l.outliers.note(bounds, x.Features, l.line.numeric)
+		if l.outliers.prevails() {
+			l.beginAgain()
+			bounds, most = nil, false
+		}
+		x.Features = bounds.rows(&l.tamed, x.Features, l.line.numeric)
+		r.Context = &vitrine.Context{Features: x.Features}
+		if !most {
+			l.seen.add(l.line.numbers(&l.numbers, x.Features))
+		}
+	}
 	if r.Context.NumItems() > 0 {
 		if len(l.line.numeric) > 0 {
-			l.seen.add(l.line.numbers(&l.numbers, r.Context.Features))
 			if l.line.z.shift == nil {
 				l.line.z = l.seen.standardisation()
 			}
@@ -225,9 +218,21 @@ func (l *Wide) learn(r vitrine.Round) {
 	}
 }
 
+// beginAgain makes the learner one that has seen no round before this one.
+func (l *Wide) beginAgain() {
+	l.bma.wait()
+	n, err := NewWide(l.p, stream.New(l.bma.seed, l.rounds, stream.Learner))
+	if err != nil {
+		panic(fmt.Sprintf("bandit: a learner cannot be made again: %v", err))
+	}
+	n.outliers = l.outliers.again()
+	*l = *n
+	l.self, l.rounds = l, 1
+}
+
 // freeze implements algorithm.
 func (l *Wide) freeze() vitrine.Policy {
-	return &widePolicy{l.p, l.line.freeze(), l.bma.Policy().(*mixture)}
+	return &widePolicy{p: l.p, line: l.line.freeze(), inner: l.bma.Policy().(*mixture), bounds: l.seen.bounds(), outliers: l.outliers.Outliers}
 }
 
 // widePolicy is Wide's policy: that of BMA-MNL for the numeric features and the index, with its bonus.
@@ -235,11 +240,25 @@ type widePolicy struct {
 	p     Problem
 	line  *wideLine // frozen
 	inner *mixture
+
+	bounds   *bounds // of the numeric columns
+	outliers Outliers
+}
+
+// Outliers counts the values of features that the learner has left out.
+func (o *widePolicy) Outliers() Outliers { return o.outliers }
+
+// reduced returns the features and the indices of the items of x, which the inner policy reads. It uses s.
+func (o *widePolicy) reduced(s *wideScratch, x *mat.Dense, optimism float64) *mat.Dense {
+	x = o.bounds.rows(&s.tamed, x, o.line.numeric)
+	s.rows.scan(o.line, x)
+	return o.line.reduce(&s.reduced, x, &s.rows, optimism)
 }
 
 // wideScratch is what an offer of Wide needs besides memory for its answer.
 type wideScratch struct {
 	rows    entries
+	tamed   scratch.Matrix
 	reduced scratch.Matrix
 }
 
@@ -269,8 +288,7 @@ func (o *widePolicy) sample(w *mixtureScratch, s *wideScratch, x *vitrine.Contex
 	if w.n == 0 {
 		return
 	}
-	s.rows.scan(o.line, x.Features)
-	o.inner.fillSlots(w, o.line.reduce(&s.reduced, x.Features, &s.rows, indexOptimism*w.optimism), 0, len(w.expert))
+	o.inner.fillSlots(w, o.reduced(s, x.Features, indexOptimism*w.optimism), 0, len(w.expert))
 }
 
 // Utilities stores in dst what BMA-MNL's policy stores, at the modes of the effects.
@@ -281,26 +299,29 @@ func (o *widePolicy) Utilities(dst []float64, x *vitrine.Context) {
 	}
 	s := wides.Get().(*wideScratch)
 	defer wides.Put(s)
-	s.rows.scan(o.line, x.Features)
-	o.inner.Utilities(dst, &vitrine.Context{Features: o.line.reduce(&s.reduced, x.Features, &s.rows, 0)})
+	o.inner.Utilities(dst, &vitrine.Context{Features: o.reduced(s, x.Features, 0)})
 }
 
 // encode implements algorithm.
 func (l *Wide) encode(e *state.Encoder) {
 	e.Count(l.nextMove)
 	l.seen.encode(e)
+	l.outliers.encode(e, l.seen.extremes)
 	l.line.encode(e)
 	l.bma.encode(e)
 }
 
-// decode implements algorithm. Version v has version v + 3 of BMA-MNL within.
+// decode implements algorithm.
 func (l *Wide) decode(d *state.Decoder, version, rounds int) func() {
 	next, seen := d.Count(), newMoments(len(l.line.numeric))
+	seen.extremes = newExtremes(len(l.line.numeric))
 	seen.decode(d)
-	line := l.line.decode(d, version)
-	inner := l.bma.decode(d, version+3, rounds)
+	var outliers outliers
+	outliers.decode(d, seen.extremes)
+	line := l.line.decode(d)
+	inner := l.bma.decode(d, version, rounds)
 	return func() {
-		l.nextMove, l.seen, l.line = next, seen, line
+		l.nextMove, l.seen, l.outliers, l.line = next, seen, outliers, line
 		inner()
 		l.bma.rounds, l.bma.policy = rounds, nil
 	}

@@ -540,17 +540,13 @@ func (l *wideLine) encode(e *state.Encoder) {
 }
 
 // decode returns the posterior that encode wrote. Errors go to the decoder.
-func (l *wideLine) decode(d *state.Decoder, version int) *wideLine {
+func (l *wideLine) decode(d *state.Decoder) *wideLine {
 	n := newWideLine(len(l.known), l.limit, l.numeric, l.direct)
 	n.z = decodeStandardisation(d, len(l.numeric))
 	d.Floats(n.known)
 	d.Floats(n.pull)
-	if version < 4 {
-		n.decodeNumeric(d)
-	} else {
-		n.slope, n.spread = d.Float(), d.Float()
-		n.decodeBlock(d)
-	}
+	n.slope, n.spread = d.Float(), d.Float()
+	n.decodeBlock(d)
 	if d.Err() == nil && !(min(n.slope, n.spread) >= minScale && max(n.slope, n.spread) <= maxScale) {
 		d.Fail(fmt.Errorf("snapshot has the standard deviations %v and %v, which must be from %v to %v", n.slope, n.spread, minScale, maxScale))
 	}
@@ -586,20 +582,4 @@ func (l *wideLine) decodeBlock(d *state.Decoder) {
 	l.grow(size)
 	d.Floats(l.mean)
 	l.block.Decode(d)
-}
-
-// decodeNumeric reads what earlier versions wrote: the information of the slopes and the intercept, and σ. Indicators join the
-// block when pages show them again.
-func (l *wideLine) decodeNumeric(d *state.Decoder) {
-	n := len(l.mean)
-	g, r := mat.NewSymDense(n, nil), make([]float64, n)
-	d.Floats(g.RawSymmetric().Data)
-	d.Floats(r)
-	l.spread = d.Float()
-	if d.Err() != nil {
-		return
-	}
-	if err := l.setBlock(g, r); err != nil {
-		d.Fail(fmt.Errorf("snapshot has numeric columns without a posterior: %w", err))
-	}
 }

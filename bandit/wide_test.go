@@ -142,69 +142,6 @@ func (l earlierWide) encode(e *state.Encoder) {
 	l.bma.encode(e)
 }
 
-// Versions 1 to 3 have BMA-MNL of the versions 4 to 6 within, without products of numbers, and no indicator in the block.
-func TestWideReadsItsEarlierVersions(t *testing.T) {
-	w := newIDs(1)
-	for version := 1; version <= 3; version++ {
-		l, restored := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide), must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
-		w.play(t, l, 0, 40)
-		l.line.slope = wideSlopeSD // as it was then
-		l.bma.wait()
-		l.identity.version = version
-		all := []*beliefs{l.bma.beliefs}
-		if l.bma.job != nil {
-			all = append(all, l.bma.job.result)
-		}
-		for _, b := range all {
-			b.experts = slices.DeleteFunc(b.experts, func(e *expert) bool { return joinedAt(e.Expert) > 0 })
-			if version == 1 {
-				b.flat = nil
-			}
-		}
-		l.self = earlierWide{l}
-		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := restored.UnmarshalBinary(data); err != nil {
-			t.Fatalf("version %d: %v", version, err)
-		}
-		if !slices.Equal(restored.bma.base.posterior.Mode, l.bma.base.posterior.Mode) || restored.bma.flat == nil {
-			t.Errorf("version %d: the experts are others", version)
-		}
-		for k := range 4 {
-			wantNear(t, "a slope or the intercept", restored.line.mean[k], l.line.mean[k], 1e-9)
-		}
-		for j := 3; j < 103; j++ {
-			wantNear(t, "an effect", restored.line.index([]int{j}, []float64{1}), l.line.index([]int{j}, []float64{1}), 1e-9)
-		}
-		if len(restored.line.joined) > 0 || len(l.line.joined) == 0 {
-			t.Errorf("version %d: %d indicators in the block, %d in that of the learner", version, len(restored.line.joined), len(l.line.joined))
-		}
-		w.play(t, restored, 40, 60)
-		if len(restored.line.joined) == 0 {
-			t.Errorf("version %d: no indicator joins the block", version)
-		}
-	}
-}
-
-// Before version 4 numbers beyond the 29th were indicators, so snapshots with as many are of other columns.
-func TestWideRefusesEarlierManyNumbers(t *testing.T) {
-	p := Problem{Features: 60, Size: 1, Rounds: 100, Constraint: assortment.AtMost(1)}
-	for j := range 30 {
-		p.Numeric = append(p.Numeric, j)
-	}
-	l := must(NewWide(p, newRand())).(*Wide)
-	l.identity.version = 3
-	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := must(NewWide(p, newRand())).(*Wide).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "version 3 of wide, and this program reads 4 to 5") {
-		t.Error(err)
-	}
-}
-
 // wideRows returns items with the numeric columns 0 and 2 and indicators, and the same as a dense linear utility reads them: the
 // standardised numbers, 1, and the columns 1, 3, 4, 5.
 func wideRows(n int, z standardisation, rng *rand.Rand) (x, dense *mat.Dense) {

@@ -31,8 +31,9 @@ type Stats struct {
 
 	Categories []Category `json:"categories,omitempty" doc:"categories without values"`
 
-	Clipped uint64 `json:"clipped" doc:"values of features beyond their bounds, since the service started"`
-	Unsound bool   `json:"unsound" doc:"whether the policy predicted NaN or an infinity, or was certain of something that did not happen"`
+	Clipped  uint64    `json:"clipped" doc:"values of features beyond their bounds, since the service started"`
+	Outliers *Outliers `json:"outliers,omitempty" doc:"values of features that the learner left out; left out if there are none, and for learners that take any value"`
+	Unsound  bool      `json:"unsound" doc:"whether the policy predicted NaN or an infinity, or was certain of something that did not happen"`
 
 	PolicyVersion uint64   `json:"policy_version" doc:"the last entry of the log that the policy has learned from"`
 	Lag           uint64   `json:"lag" doc:"outcomes that the learner has not processed yet"`
@@ -65,6 +66,15 @@ type Held struct {
 	Decisions int       `json:"decisions" doc:"that still wait for an outcome"`
 	Time      time.Time `json:"time" doc:"to which the clock moved"`
 	Seconds   float64   `json:"seconds" doc:"by how much it moved; negative if it moved back"`
+}
+
+// Outliers are values of features that a learner left out because they were far beyond all that it knows: it takes the feature's mean
+// instead. It begins again if they go on for as many rounds as it has learned, and at least 1,000.
+type Outliers struct {
+	Values  uint64 `json:"values" doc:"values beyond 50 standard deviations and 4 times the largest distance from the mean so far"`
+	Feature string `json:"feature" doc:"the feature of the last one"`
+	Since   uint64 `json:"since" doc:"rounds learned after the last one"`
+	Rounds  uint64 `json:"rounds" doc:"rounds in which most items had such a value, less the rounds in which most had not"`
 }
 
 // Relearning is how far a second learner of a placement is, which learns from the log while the first one decides.

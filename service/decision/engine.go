@@ -10,8 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"vitrine"
+	"vitrine/bandit"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 	"vitrine/service/setup"
 )
 
@@ -207,7 +210,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	if text := v.sound.Problem(); text != "" {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
-	s.Clipped = v.sound.Clipped.Load()
+	s.Clipped, s.Outliers = v.sound.Clipped.Load(), outliersOf(current.policy, v.config.Schema())
 	s.Categories, s.Guard, s.Eras = v.config.Schema().Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
 	s.Guard.Held, s.Drift = v.held.rounds, v.tally.Items.Drift()
 	if c.Offered > 0 {
@@ -219,6 +222,19 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		s.Uplift = &api.Uplift{Estimate: mine - uniform, StandardError: math.Hypot(a, b)}
 	}
 	return s, nil
+}
+
+// outliersOf returns the values that the learner of a policy left out, nil if there are none.
+func outliersOf(pi vitrine.Policy, schema *feature.Schema) *api.Outliers {
+	p, ok := pi.(interface{ Outliers() bandit.Outliers })
+	if !ok {
+		return nil
+	}
+	o := p.Outliers()
+	if o.Values == 0 {
+		return nil
+	}
+	return &api.Outliers{Values: uint64(o.Values), Feature: schema.At(o.Column), Since: uint64(o.Since), Rounds: uint64(o.Rounds)}
 }
 
 // Series returns what a placement did in some time before now, all of it if span is 0, in at most points points and one more.

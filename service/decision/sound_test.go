@@ -1,11 +1,14 @@
 package decision_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
 	"vitrine/service/api"
@@ -73,6 +76,50 @@ func TestExtremeRounds(t *testing.T) {
 	}
 	if off[""] < 0.2 || off[`,"min":-3,"max":3`] > 0.1 || off[`,"scale":0.999`] > 0.75*off[""] {
 		t.Errorf("after extreme rounds p is off by %v", off)
+	}
+}
+
+// What the learner leaves out is in the statistics, with the feature, and the same after a replay and after a snapshot.
+func TestOutliers(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"size","kind":"number"},{"name":"price","kind":"number"}],"policy":{"name":"auto"},"record":"all"}`)
+	for i := range 135 {
+		factor := 1.0
+		if i >= 120 && i < 130 {
+			factor = 1e3 // in another unit
+		}
+		r := &api.Request{Decision: fmt.Sprint("d", i)}
+		for k := range 4 {
+			r.Items = append(r.Items, api.Item{ID: itemID(k), Features: api.Values{api.Number("size", float64((i+k)%7)), api.Number("price", factor*float64(3+(i*k)%5))}})
+		}
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0); err != nil {
+			t.Fatal(err)
+		}
+		if i == 119 {
+			wait(t, e)
+			if s, _ := e.Stats("home"); s.Outliers != nil {
+				t.Errorf("outliers %+v of usual values", s.Outliers)
+			}
+		}
+	}
+	saved := snapshot(t, e)
+	for name, again := range map[string]*decision.Engine{
+		"live": e, "replay": opened(t, decision.Options{Store: store}), "snapshot": opened(t, decision.Options{Store: store, Snapshot: saved}),
+	} {
+		wait(t, again)
+		s, err := again.Stats("home")
+		want := &api.Outliers{Values: 10 * 4, Feature: "price", Since: 5, Rounds: 5}
+		if diff := cmp.Diff(want, s.Outliers); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+		if got := snapshot(t, again); !bytes.Equal(got, saved) {
+			t.Errorf("%s: another state", name)
+		}
 	}
 }
 

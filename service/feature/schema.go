@@ -66,6 +66,16 @@ func (s *Schema) Columns(name string) (from, size int, ok bool) {
 	return s.columns[i].from, s.columns[i].size, true
 }
 
+// At returns the name of the feature that a column of a row belongs to.
+func (s *Schema) At(column int) string {
+	for i := range s.columns {
+		if c := &s.columns[i]; column >= c.from && column < c.from+c.size {
+			return c.Name
+		}
+	}
+	return ""
+}
+
 // Equal reports whether two schemas have the same features, so that they make the same rows if they have learned
 // the same values.
 func (s *Schema) Equal(o *Schema) bool {

@@ -375,7 +375,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 		}
 		return n, err
 	}
-	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
+	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger, outliers: map[string]uint64{}}
 	if l.Log.URL != "" {
 		l.keeper.share = l.store.PutSnapshot
 	}

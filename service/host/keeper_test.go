@@ -64,7 +64,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	}
 	var log bytes.Buffer
 	now := time.Unix(1000, 0)
-	k := keeper{engine: e, log: store, now: func() time.Time { return now }, path: filepath.Join(data, SnapshotFile), logger: slog.New(slog.NewJSONHandler(&log, nil))}
+	k := keeper{engine: e, log: store, now: func() time.Time { return now }, path: filepath.Join(data, SnapshotFile), logger: slog.New(slog.NewJSONHandler(&log, nil)), outliers: map[string]uint64{}}
 	for i := range 2 {
 		decide(string(rune('a' + i)))
 		now = now.Add(time.Hour)

@@ -161,6 +161,12 @@ var ofPlacement = []struct {
 	{about("skipped_rounds_total", "Rounds that the learner refused.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Skipped) }},
 	{about("learner_broken", "1 if the learner has failed.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Broken) }},
 	{about("clipped_values_total", "Values of features beyond their bounds.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 { return float64(s.Clipped) }},
+	{about("outlier_values_total", "Values of features that the learner left out, because they were far beyond all others.", "placement"), prometheus.CounterValue, func(s *api.Stats) float64 {
+		if s.Outliers == nil {
+			return 0
+		}
+		return float64(s.Outliers.Values)
+	}},
 	{about("guard_alarm", "1 if the placement sells or earns less than it should, or other than it predicts: see guard in its statistics.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Guard.Alarm != nil) }},
 	{about("no_sale_alarm", "1 if nothing has been sold for so long that the checkout has probably stopped reporting.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Guard.Alarm != nil && s.Guard.Alarm.Check == "no-sale") }},
 	{about("decisions_without_sale", "Decisions in a row without a sale, the last ones whose outcomes are known or overdue.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Guard.WithoutSale) }},

@@ -166,6 +166,9 @@ const manyExpired = 50
 // share returns the percentage of a group's decisions that sold.
 func share(g api.Group) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
 
+// outlierRounds is how many rounds after the last outlier it is still a warning.
+const outlierRounds = 1000
+
 // healthOf says what an operator should know of a placement, the worst first.
 func healthOf(s *api.Stats, warnings []string) []api.Health {
 	all := []api.Health{}
@@ -225,6 +228,13 @@ func healthOf(s *api.Stats, warnings []string) []api.Health {
 	}
 	if s.Skipped > 0 && !s.Broken {
 		say("warning", "The learner refused %d rounds: %s.", s.Skipped, cmp.Or(s.Problem, "see the log"))
+	}
+	if o := s.Outliers; o != nil {
+		level := "warning"
+		if o.Since >= outlierRounds {
+			level = "note"
+		}
+		say(level, "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The learner left them out. Is a unit wrong? If they are right, give the feature a center and a scale, or min and max.", o.Values, o.Feature, o.Since)
 	}
 	if s.Guard != nil && s.Guard.FarOff != nil {
 		b := s.Guard.FarOff

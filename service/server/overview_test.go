@@ -106,6 +106,12 @@ func TestHealth(t *testing.T) {
 			t.Errorf("line %d is %q, want %q", i, line, want[i])
 		}
 	}
+	for since, level := range map[uint64]string{7: "warning", 1000: "note"} {
+		got := server.HealthOf(&api.Stats{Outcomes: 1, Outliers: &api.Outliers{Values: 40, Feature: "price", Since: since, Rounds: 3}})
+		if want := fmt.Sprintf(`40 values of features were far beyond all others, the last one of "price", %d rounds ago.`, since); len(got) != 1 || got[0].Level != level || !strings.HasPrefix(got[0].Text, want) {
+			t.Errorf("%v", got)
+		}
+	}
 	if got := server.HealthOf(&api.Stats{Outcomes: 1, Skipped: 6, Problem: "x"}); len(got) != 1 || got[0].Text != "The learner refused 6 rounds: x." {
 		t.Errorf("%+v", got)
 	}
