@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"context"
 	"time"
 
 	"vitrine"
@@ -52,3 +53,13 @@ func (e *Engine) Evidence(placement string) (log float64, sums *variants.Results
 }
 
 var SlotIDs = slotIDs
+
+// FillGap has a placement's learner that has been given the rounds up to an entry catch up on those after another one.
+func (e *Engine) FillGap(ctx context.Context, name string, version, after uint64) error {
+	last := e.Sequence()
+	return e.state.placements[name].worker.wait(ctx, func(w *worker) {
+		w.version = version
+		w.catchUp(last, &gap{backlog: backlog{after: after, from: 1}})
+		w.publish()
+	})
+}

@@ -133,3 +133,32 @@ func TestLearningInAnOutage(t *testing.T) {
 	}
 	same(t, w.e, store, nil)
 }
+
+// A learner that catches up, again after a restart, learns each round once: those after the gap has begun, and after the last one
+// that it was given.
+func TestCatchingUpAgain(t *testing.T) {
+	for _, c := range []struct {
+		version, after uint64
+		want           uint64
+	}{{0, 0, 20}, {11, 0, 15}, {0, 11, 15}, {31, 11, 5}, {41, 0, 0}} {
+		e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildShowing(showing{})})
+		put(t, e, "home", fmt.Sprintf(guardedShop, "")) // entry 1; the rounds end at entries 3, 5, …, 41
+		for n := range 20 {
+			a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint(n), 1), int64(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Outcome(t.Context(), "home", a.Decision, "", int64(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wait(t, e)
+		before := mustStats(t, e).Learned
+		if err := e.FillGap(t.Context(), "home", c.version, c.after); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustStats(t, e).Learned - before; got != c.want {
+			t.Errorf("given up to %d, a learner has learned %d rounds after %d, want %d", c.version, got, c.after, c.want)
+		}
+	}
+}

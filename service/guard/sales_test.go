@@ -287,4 +287,93 @@ func TestLots(t *testing.T) {
 	judged(191*second, 5, 3, 1.5)
 	leave(4, 30*second, 195*second, 1) // too late
 	judged(300*second, 5, 3, 1.5)
+	enter(6, 300*second)
+	leave(6, 300*second, 301*second, 1)
+	judged(309*second, 5, 3, 1.5) // the lot is the present one
+	judged(310*second, 6, 4, 2)
+	enter(7, 400*second)
+	leave(7, 400*second, 571*second, 1) // too late, although nobody has looked since
+	judged(571*second, 7, 4, 2)
+}
+
+// However long nothing sells, that does not become normal.
+func TestLongOutage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 5))
+	g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
+	s := &shop{price: at(1.), gap: time.Minute, delay: at(time.Minute), window: 30 * time.Minute, rate: always(.5)}
+	var queue []outcome
+	s.run(g, rng, 1, 3000, &queue)
+	s.rate = always(0)
+	rang := s.run(g, rng, 3001, 3200, &queue)
+	s.run(g, rng, rang+1, rang+8000, &queue)
+	if g.Sales == nil || g.Sales.Check != noSale || g.sales.run.n < 7900 {
+		t.Errorf("after %d decisions without a sale the alarm is %+v", g.sales.run.n, g.Sales)
+	}
+}
+
+// What was sold is frozen for a whole day of at least 5,000 decisions.
+func TestDays(t *testing.T) {
+	s := new(sales)
+	day := int64(minPeriod)
+	add := func(n uint64, sold float64, at int64) {
+		s.remember(&lot{n: n, sum: [amounts]float64{sold, sold}, begun: at})
+	}
+	add(6000, 3000, 0)
+	add(6000, 3000, day-1)
+	if s.day != 1 || s.before[taken].N != 0 {
+		t.Errorf("within a day it is day %d, after one of %d decisions", s.day, s.before[taken].N)
+	}
+	m := s.today[taken]
+	if got, want := s.sold(taken), m.Low(0.002/4/2/2); got != want || got < .45 || got > .5 {
+		t.Errorf("on the first day it sold %v, want %v", got, want)
+	}
+	add(4000, 400, day)
+	if s.day != 2 || s.before[taken] != m || s.today[taken].N != 4000 || s.sold(taken) != m.Low(0.002/4/2/2) {
+		t.Errorf("on day %d the day before had %d decisions, and this one has %d", s.day, s.before[taken].N, s.today[taken].N)
+	}
+	add(500, 50, 2*day)
+	if s.day != 2 {
+		t.Error("a day ends with 4,500 decisions")
+	}
+	add(500, 50, 2*day+1)
+	add(1, 1, 2*day+2)
+	if want := s.before[taken]; s.day != 3 || want.N != 5000 || s.sold(taken) != want.Low(0.002/4/2/6) {
+		t.Errorf("day %d is after one of %d decisions", s.day, want.N)
+	}
+}
+
+// Sales that fall to a fifth are an alarm. It ends when they are back, and after a day of at least 5,000 decisions: then they are
+// what the placement sells.
+func TestFall(t *testing.T) {
+	for seed := range uint64(3) {
+		for _, recovers := range []bool{true, false} {
+			rng := rand.New(rand.NewPCG(seed, 4))
+			g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
+			s := &shop{price: at(1.), gap: 30 * time.Second, delay: at(time.Minute), window: 30 * time.Minute, rate: always(.5)}
+			var queue []outcome
+			if n := s.run(g, rng, 1, 4000, &queue); n > 0 {
+				t.Fatalf("a healthy shop has the alarm %+v", g.Alarm())
+			}
+			s.rate = always(.1)
+			n := s.run(g, rng, 4001, 5000, &queue)
+			if n == 0 || n > 4700 || g.Alarm().Check != fall {
+				t.Fatalf("a shop that sells a fifth has the alarm %+v after %d decisions", g.Alarm(), n-4000)
+			}
+			most := n + 5200
+			if recovers {
+				s.rate, most = always(.5), n+100
+			}
+			over := n
+			for over < most && g.Sales != nil {
+				over++
+				s.run(g, rng, over, over, &queue)
+			}
+			if g.Sales != nil || !recovers && over < n+minPeriodSize {
+				t.Errorf("recovers %v: %d decisions after the alarm it is %+v", recovers, over-n, g.Sales)
+			}
+			if again := s.run(g, rng, over+1, over+3000, &queue); again > 0 {
+				t.Errorf("recovers %v: after the alarm there is %+v", recovers, g.Alarm())
+			}
+		}
+	}
 }
