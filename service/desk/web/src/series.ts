@@ -26,7 +26,7 @@ export interface Series {
 }
 
 export interface Health {
-  level: "bad" | "warning" | "note";
+  level: "bad" | "warning" | "waiting" | "note";
   text: string;
 }
 

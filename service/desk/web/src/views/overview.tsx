@@ -48,7 +48,7 @@ export default function Overview() {
   );
 }
 
-const words = { bad: "Trouble", warning: "Look at this", note: "Note" };
+const words = { bad: "Trouble", warning: "Look at this", waiting: "Waiting", note: "Note" };
 
 // Placement is a placement at a glance.
 function Placement(props: { of: Entry; open: boolean; seconds: number }) {
@@ -68,7 +68,7 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
         <span class="quiet">{p.mode}, {p.policy}{p.shard ? `, shard ${p.shard}` : ""}</span>
       </h2>
       {p.health.length > 0 ? (
-        <ul class="health">{p.health.map((h) => <li class={h.level}><strong>{words[h.level]}:</strong> {h.text}</li>)}</ul>
+        <ul class="health">{p.health.map((h) => <li class={h.level}>{h.level === "waiting" ? null : <strong>{words[h.level]}: </strong>}{h.text}</li>)}</ul>
       ) : null}
       <div class="glance">
         <dl>

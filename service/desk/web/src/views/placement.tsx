@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { get, placement } from "../api";
 import { Chart } from "../chart";
+import { Checks } from "../checks";
 import { spread } from "../explain";
 import { usePoll } from "../poll";
 import { Card, count, Empty, Failure, Loading, moment, number, percent, Table } from "../ui";
@@ -19,7 +20,7 @@ interface Insight {
   families?: { family: string; points: { learned: number; weight: number }[] }[];
   positions: { position: number; shown: number; taken: number; effect: number | null }[];
   calibration: { low: number; high: number; rounds: number; predicted: number; observed: number; standard_error: number }[];
-  drift?: { recent: Span; before: Span };
+  drift?: { recent: Span; before: Span; fell: boolean };
   exploration_share: number;
   lag: number;
   waiting: number;
@@ -79,6 +80,7 @@ export default function Placement(props: { name: string }) {
           <Fact name="Latency, 99%" value={duration(x.latency?.p99)} />
         </dl>
       </Card>
+      <Checks name={props.name} />
       <Items of={x} />
       <Card title="Effects of features">
         {x.effects && x.effects.length > 0 ? (
@@ -260,6 +262,7 @@ function Drift(props: { of: Insight["drift"] }) {
           { title: "Earned of what was predicted", cell: (r) => percent(r.of.predicted > 0 ? r.of.earned / r.of.predicted : NaN) },
         ]}
       />
+      {drift.fell ? <p class="warning">The policy certainly sells less than four fifths as often as before.</p> : null}
     </Card>
   );
 }

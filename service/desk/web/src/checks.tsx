@@ -1,0 +1,77 @@
+import { get, placement } from "./api";
+import { usePoll } from "./poll";
+import { Card, count, Failure, moment, percent, Table } from "./ui";
+
+// Guard is the part of a placement's statistics that says what is watched: see Guard of the OpenAPI document.
+interface Guard {
+  checks: Check[];
+  alarm?: { check: string };
+  without_sale: number;
+  overdue_seconds?: number;
+  held?: number;
+}
+
+interface Check {
+  name: keyof typeof names;
+  decisions: number;
+  needs?: number;
+  from?: string;
+  silence?: number;
+  sees?: number;
+}
+
+const names = {
+  "no-sale": "Something sells",
+  sales: "The last 50 to 5,000 decisions sell as much as before",
+  chance: "The policy earns more than chance",
+  baseline: "The policy earns more than the baseline",
+  "first-week": "The policy earns as much as in its first week",
+  predictions: "The policy earns what it predicts",
+};
+
+// Checks lists what the guard of a placement watches, and from when on it can see what.
+export function Checks(props: { name: string }) {
+  const { value, failure } = usePoll((signal) => get<{ guard: Guard }>(placement(props.name, "stats"), signal), props.name, 5000);
+  const guard = value?.guard;
+  return (
+    <Card title="Checks">
+      {failure ? <Failure of={failure} /> : null}
+      {guard ? (
+        <>
+          <Table
+            caption="What the guard checks"
+            rows={guard.checks}
+            empty=""
+            columns={[
+              { title: "Check", text: true, cell: (c) => names[c.name] ?? c.name },
+              { title: "State", text: true, cell: (c) => (guard.alarm?.check === c.name ? <span class="bad">alarm</span> : state(c)) },
+              { title: "Would notice", text: true, cell: notices },
+              { title: "Decisions", cell: (c) => count(c.decisions) },
+            ]}
+          />
+          <p class="note">
+            {count(guard.without_sale)} decisions in a row without a sale so far.
+            {guard.overdue_seconds ? ` A decision counts as one without a sale when it is ${age(guard.overdue_seconds)} old.` : ""}
+            {guard.held ? ` The policy has not learned from ${count(guard.held)} outcomes, because of the alarm.` : ""}
+          </p>
+        </>
+      ) : null}
+    </Card>
+  );
+}
+
+function state(c: Check): string {
+  if (c.needs) return `needs at least ${count(c.needs)} more decisions`;
+  if (c.from) return `begins after ${moment(c.from)}`;
+  return "watches";
+}
+
+function notices(c: Check): string {
+  if (c.silence) return `${count(c.silence)} decisions in a row without a sale`;
+  return c.sees ? `a fall by ${percent(c.sees)}` : "nothing yet";
+}
+
+function age(seconds: number): string {
+  if (seconds < 120) return `${count(seconds)} seconds`;
+  return seconds < 7200 ? `${count(seconds / 60)} minutes` : `${count(seconds / 3600)} hours`;
+}
