@@ -58,6 +58,11 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no entries are removed", "seconds", int64(age.Seconds()))
 			}
 		case <-looks.C:
+			if k.upTo > 0 && !isFile(k.path) {
+				k.logger.Error("the snapshot was removed while the service ran, and is written again", "file", k.path)
+				k.upTo = 0
+				k.write(ctx)
+			}
 			if over, err := k.retention.over(ctx); err == nil && over {
 				k.write(ctx)
 				k.spread(ctx, shareDeadline)
@@ -79,7 +84,7 @@ const (
 	// shareDeadline limits the time in which it is copied beside the log, or from there, and lastShareDeadline that of the
 	// last one: the service is to end.
 	shareDeadline, lastShareDeadline = time.Minute, 5 * time.Second
-	// lookEvery is how often the keeper looks whether the log exceeds its size.
+	// lookEvery is how often the keeper looks whether the log exceeds its size, and whether the snapshot is there.
 	lookEvery = time.Second
 	// evictions is how often it snapshots the state without decisions that it has given up, in a row.
 	evictions = 3

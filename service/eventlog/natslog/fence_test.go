@@ -321,6 +321,68 @@ func TestLostAnswersOfOpening(t *testing.T) {
 	}
 }
 
+// Another writer has written, byte for byte, the frame that this one is about to write, as two that open a log at the same
+// moment do. It is not taken for its own: the other one writes the log.
+func TestSameFrameOfAnother(t *testing.T) {
+	t.Parallel()
+	o := natslog.Options{URL: external(t)}
+	s := connect(t, o)
+	fill(t, s, 1, 2)
+	js := jetStream(t, o.URL)
+	last, err := js.GetMsg("vitrine", stateOf(t, o.URL).LastSeq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := eventlog.DecodeFrame(last.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := f.End()
+	next := eventlog.Frame{Epoch: f.Epoch, First: end.Sequence + 1, Log: end.Log, Before: end.Hash}
+	m := nats.NewMsg("vitrine.log")
+	m.Header.Set("Vitrine-Writer", "another")
+	m.Data = next.Encode(nil)
+	if _, err := js.PublishMsg(m); err != nil {
+		t.Fatal(err)
+	}
+	natslog.Age(s, time.Hour, time.Hour)
+	if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
+		t.Errorf("%v, want ErrFenced", err)
+	}
+}
+
+// The answer to a claim is lost, or another answer before it: the claim is sent again, and is in the log once. A second one
+// would fence its own writer if it came late.
+func TestClaimIsSentAgain(t *testing.T) {
+	t.Parallel()
+	url, f := external(t), new(faults)
+	connect(t, natslog.Options{URL: url}).Close()
+	for k := range int64(12) {
+		f.loseAfter.Store(k + 1)
+		s, err := natslog.Open(t.Context(), natslog.Options{URL: url, TakeOver: true, Patience: patience, Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+		if err != nil {
+			t.Logf("without answer %d: %v", k, err)
+			continue
+		}
+		s.Close()
+	}
+	js, claims := jetStream(t, url), map[string]int{}
+	for at := uint64(1); at <= stateOf(t, url).LastSeq; at++ {
+		m, err := js.GetMsg("vitrine", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if writer := m.Header.Get("Vitrine-Writer"); string(m.Data) == "VLOGCLAIM" {
+			if claims[writer]++; claims[writer] > 1 {
+				t.Errorf("message %d is claim %d of one writer", at, claims[writer])
+			}
+		}
+	}
+	if len(claims) < 6 {
+		t.Errorf("only %d writers have claimed the log", len(claims))
+	}
+}
+
 // While answers are slow callers wait for each other, and one that gives up learns that
 // the outcome is open.
 func TestSlowDisk(t *testing.T) {

@@ -24,7 +24,7 @@ type lease struct {
 	bucket   jetstream.KeyValue
 	value    []byte
 	revision uint64
-	renewed  atomic.Pointer[time.Time] // when the last renewal that succeeded was sent
+	renewed  atomic.Pointer[instant] // when the last renewal that succeeded was sent
 }
 
 const leaseKey = "writer"
@@ -194,7 +194,7 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holde
 // put writes the lease after a revision, 0 for none, and waits for the answer. It does not retry: a copy
 // would be refused because of the first message.
 func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error {
-	sent := time.Now()
+	sent := now()
 	revision, err := within(ctx, wait, func(ctx context.Context) (uint64, error) {
 		if after == 0 {
 			return l.bucket.Create(ctx, leaseKey, l.value)
@@ -216,12 +216,24 @@ func (s *Store) Confirm(ctx context.Context) error {
 		return s.knownLoss()
 	}
 	if since := s.lease.renewed.Load(); since != nil && s.Leads() {
-		now := time.Now() // the monotonic clock stands still while a machine sleeps, and the time of day may be set
-		if elapsed := max(now.Sub(*since), now.Round(0).Sub(since.Round(0))); elapsed < silence {
+		if now().since(*since) < silence {
 			return nil
 		}
 	}
 	return s.confirm(ctx)
+}
+
+// instant is a time by two clocks: the monotonic clock stands still while a machine sleeps, and the time of day may be set.
+type instant struct{ steady, day time.Time }
+
+func now() instant {
+	t := time.Now()
+	return instant{t, t.Round(0)}
+}
+
+// since returns the time since another instant, by the clock that shows more.
+func (i instant) since(earlier instant) time.Duration {
+	return max(i.steady.Sub(earlier.steady), i.day.Sub(earlier.day))
 }
 
 // isWrongRevision reports whether a lease was not written because it has another revision.

@@ -385,6 +385,24 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	logtest.Want(t, s, 9, numbered(9, 22)...)
 }
 
+// A lease holds for as long as its holder has said, whatever the standby that waits for it does itself: a leader that renews
+// once a second keeps the log beside a standby with leases of 40 ms.
+func TestLeaseOfAnotherLength(t *testing.T) {
+	undo := natslog.SetLease(time.Second, 10*time.Second)
+	t.Cleanup(func() { undo() })
+	o := natslog.Options{URL: external(t), Standby: true}
+	leader := connect(t, o)
+	fill(t, leader, 1, 2)
+	standby := connect(t, o)
+	t.Cleanup(natslog.SetLease(20*time.Millisecond, 40*time.Millisecond))
+	ctx, cancel := context.WithTimeout(t.Context(), 800*time.Millisecond)
+	defer cancel()
+	if err := standby.Lead(ctx); !errors.Is(err, context.DeadlineExceeded) || standby.Leads() {
+		t.Errorf("%v, and the standby leads: %v", err, standby.Leads())
+	}
+	fill(t, leader, 3, 4)
+}
+
 // A process that needs longer to claim the log than a lease lasts keeps the lease: another one that waits does not take the log from it.
 func TestSlowClaim(t *testing.T) {
 	t.Cleanup(natslog.SetLease(15*time.Millisecond, 40*time.Millisecond))

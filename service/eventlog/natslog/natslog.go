@@ -55,7 +55,8 @@ type Store struct {
 	complaints *complaints    // of the server in the process
 	writer     string         // names this store among all that open the log
 	lock       *fileLock
-	mark       *mark // nil if the server is external
+	mark       *mark  // nil if the server is external
+	files      *files // likewise
 	conn       *nats.Conn
 	js         jetstream.JetStream
 	stream     jetstream.Stream
@@ -243,7 +244,8 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := s.begin(ctx); err != nil || s.mark == nil {
 		return err
 	}
-	return s.mark.file.Sync()
+	s.files = &files{dir: o.Dir}
+	return errors.Join(s.files.look(), s.mark.file.Sync())
 }
 
 // begin opens an epoch at the end of the log.
@@ -376,5 +378,5 @@ func (s *Store) shut() error {
 		s.server.Shutdown()
 		s.server.WaitForShutdown()
 	}
-	return errors.Join(s.mark.close(), s.lock.release())
+	return errors.Join(s.files.end(s.checkDir() == nil, s.options.Logger), s.mark.close(), s.lock.release())
 }

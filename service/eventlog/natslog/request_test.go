@@ -156,7 +156,7 @@ func TestPartsOfSnapshots(t *testing.T) {
 	if err := put(heir, 8); err != nil {
 		t.Fatal(err)
 	}
-	natslog.Age(s, time.Minute)
+	natslog.Age(s, time.Minute, time.Minute)
 	if err := put(s, 7); err == nil {
 		t.Error("a process that was fenced puts a snapshot beside the log")
 	}

@@ -339,15 +339,17 @@ func TestConfirm(t *testing.T) {
 	if n := messages() - before; n > 50 { // some are renewals
 		t.Errorf("a lease that lasts is confirmed by %d messages", n)
 	}
-	natslog.Age(s, time.Hour)
+	natslog.Age(s, time.Hour, time.Hour)
 	if err := s.Confirm(t.Context()); err != nil {
 		t.Errorf("it still is the writer: %v", err)
 	}
 	o.TakeOver = true
 	heir := connect(t, o)
-	natslog.Age(s, time.Hour)
-	if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
-		t.Errorf("%v, want ErrFenced", err)
+	for _, age := range [][2]time.Duration{{time.Hour, time.Hour}, {0, time.Hour}, {time.Hour, 0}} { // it was frozen, or the machine slept, or the clock was set
+		natslog.Age(s, age[0], age[1])
+		if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
+			t.Errorf("%v, want ErrFenced", err)
+		}
 	}
 	fill(t, heir, 3, 4)
 	f := connect(t, natslog.Options{URL: o.URL, Standby: true})

@@ -187,7 +187,7 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 			return fmt.Errorf("natslog: %w", err)
 		}
 	}
-	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(message)); err != nil {
+	if err := s.files.removing(func() error { return s.stream.Purge(ctx, jetstream.WithPurgeSequence(message)) }); err != nil {
 		return fmt.Errorf("natslog: removing the messages before %d of %s: %w", message, s.where(), err)
 	}
 	return nil

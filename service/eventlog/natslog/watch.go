@@ -10,7 +10,7 @@ import (
 )
 
 // Lost returns a channel that is closed when the store has lost its log: another process has taken it over,
-// or its directory was moved or removed. Appends then fail with [Store.Loss].
+// or its directory or one of its files was moved or removed. The files are put back when the store is closed. Appends then fail with [Store.Loss].
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
 // Loss returns why the store has lost its log, nil if it has not. It checks the directory; a loss of a log on
@@ -64,7 +64,10 @@ func (s *Store) watch() {
 func (s *Store) look() error {
 	switch {
 	case s.lease == nil:
-		return s.checkDir()
+		if err := s.checkDir(); err != nil {
+			return err
+		}
+		return s.files.look()
 	case !s.Leads():
 		return nil
 	}

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vitrine/service/eventlog/natslog"
+)
+
+// Whatever is removed of the log under a service, it notices within seconds, says so, puts the file back and goes on: it
+// has every decision that it answered, also those from after the removal.
+func TestLogFileIsRemoved(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"jetstream/*/streams/*/msgs/*.blk", "mark", "jetstream/*/streams/*/meta.inf", "jetstream"} {
+		t.Run(pattern, func(t *testing.T) {
+			t.Parallel()
+			data := t.TempDir()
+			r := runs(t, "", data, nil)
+			r.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
+			var acknowledged []string
+			decide := func() {
+				id := fmt.Sprint("d", len(acknowledged))
+				q, _ := http.NewRequest("POST", r.url+"/v1/placements/home/decisions", strings.NewReader(fmt.Sprintf(`{"decision_id":"%s","items":[{"id":"a","features":{"x":1}}]}`, id)))
+				if a, err := http.DefaultClient.Do(q); err == nil {
+					if a.Body.Close(); a.StatusCode == 201 {
+						acknowledged = append(acknowledged, id)
+					}
+				}
+			}
+			for range 20 {
+				decide()
+			}
+			paths, err := filepath.Glob(filepath.Join(data, LogDir, pattern))
+			if err != nil || len(paths) == 0 {
+				t.Fatalf("%q, %v", paths, err)
+			}
+			for _, path := range paths {
+				if err := os.RemoveAll(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.until("it notices", func() bool { decide(); return r.said("was removed while the log was open") && r.said("is put back") })
+			have := len(acknowledged)
+			r.until("it answers again", func() bool { decide(); return len(acknowledged) > have })
+			find := func() {
+				t.Helper()
+				for _, id := range acknowledged {
+					r.ask(200, "GET", "/v1/placements/home/decisions/"+id, "")
+				}
+			}
+			find()
+			r.stop()
+			r = runs(t, "", data, nil)
+			find()
+		})
+	}
+}
+
+// A snapshot that is removed under a service is written again, also if nothing happens.
+func TestSnapshotIsRemoved(t *testing.T) {
+	t.Parallel()
+	r := runs(t, "", t.TempDir(), nil)
+	r.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
+	path := filepath.Join(r.data, SnapshotFile)
+	r.until("there is a snapshot", func() bool { return isFile(path) })
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	r.until("there is one again", func() bool { return isFile(path) && r.said("the snapshot was removed while the service ran") })
+}
+
+// A file of the log that is cut under a service is noticed within seconds. Nothing can bring its bytes back: the service
+// ends, and says what to do.
+func TestLogFileIsCut(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	c := Default()
+	c.Data, c.Listen = data, "127.0.0.1:0"
+	err := Run(t.Context(), c, Options{Logger: slog.New(slog.DiscardHandler), Serving: func(ctx context.Context, address string) {
+		put, _ := http.NewRequest("PUT", "http://"+address+"/v1/placements/home", strings.NewReader(`{"max_size":1,"features":[{"name":"x","kind":"number"}]}`))
+		roundTrip(t, put)
+		paths, _ := filepath.Glob(filepath.Join(data, LogDir, "jetstream/*/streams/*/msgs/*.blk"))
+		for _, path := range paths {
+			if err := os.Truncate(path, 10); err != nil {
+				t.Error(err)
+			}
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "were acknowledged: restore a backup") {
+		t.Errorf("it ends with %v", err)
+	}
+	if _, err := natslog.Open(t.Context(), natslog.Options{Dir: filepath.Join(data, LogDir)}); err == nil {
+		t.Error("the log opens")
+	}
+}
