@@ -390,15 +390,15 @@ func TestClaimsWithoutFrames(t *testing.T) {
 func TestLeaseOfAnotherLength(t *testing.T) {
 	undo := natslog.SetLease(time.Second, 10*time.Second)
 	t.Cleanup(func() { undo() })
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: external(t), Standby: true, Process: "leader"}
 	leader := connect(t, o)
 	fill(t, leader, 1, 2)
-	standby := connect(t, o)
+	standby := connect(t, natslog.Options{URL: o.URL, Standby: true})
 	t.Cleanup(natslog.SetLease(20*time.Millisecond, 40*time.Millisecond))
 	ctx, cancel := context.WithTimeout(t.Context(), 800*time.Millisecond)
 	defer cancel()
-	if err := standby.Lead(ctx); !errors.Is(err, context.DeadlineExceeded) || standby.Leads() {
-		t.Errorf("%v, and the standby leads: %v", err, standby.Leads())
+	if err := standby.Lead(ctx); !errors.Is(err, context.DeadlineExceeded) || standby.Leader().Process != o.Process {
+		t.Errorf("%v, and the lease is of %+v", err, standby.Leader())
 	}
 	fill(t, leader, 3, 4)
 }
