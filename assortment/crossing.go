@@ -1,7 +1,6 @@
 package assortment
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -24,14 +23,16 @@ import (
 // best of its size, and gains are concave in the size, so it stops at the first path that gains nothing.
 // Source: Ahuja, Magnanti and Orlin, Network Flows (1993), Section 9.7.
 //
-// A call costs a pass over the items, and for each item of the answer a few passes over the cells and groups.
+// A call looks at the items of the largest gains first. No path gains more than an item that it adds: of a flow that is the best
+// of its size, the rest of the path would otherwise be a gain by itself. So an item joins the search only when the best path
+// gains less than it. Usually a call costs two passes over the gains, and for each item of the answer a few passes over the cells
+// of a thousand items.
 type Crossing struct {
 	items            int
 	minimum, maximum int // of all items
 	sides            [2]hierarchy
 	cell             []int32 // N: −1 for an item that is in every set, or in none
-	cells            []cell  // by their node of side 0
-	first            []int32 // by node of side 0: its first cell; one more at the end
+	cells            []cell
 	start            []int32 // by cell: where its best items begin in flow.top; one more at the end
 	include          vitrine.Assortment
 	never            []bool // N: the items that are in no set; nil if there are none
@@ -149,7 +150,9 @@ func NewCrossed(r Rules, work *Work) (*Crossing, error) {
 	}
 	r.Name = nil // it may be of use only now
 	c.rules = r
-	c.pool = &sync.Pool{New: func() any { return &flow{Crossing: c} }}
+	c.pool = &sync.Pool{New: func() any {
+		return &flow{Crossing: c, shown: [2][]int32{make([]int32, len(c.sides[0].room)), make([]int32, len(c.sides[1].room))}}
+	}}
 	if r.Min > 0 {
 		if n := len(c.MaxGain(nil, make([]float64, r.Items))); n < r.Min {
 			return nil, fmt.Errorf("size: at least %d, but no more than %d can be shown", r.Min, n)
@@ -289,15 +292,14 @@ func (c *Crossing) plant(r *Rules, of *memberships) error {
 	for s := range c.sides {
 		c.sides[s] = hierarchy{parent: []int32{-1}, room: []int32{int32(min(r.Max, r.Items))}}
 	}
-	count := make([]int32, len(r.Groups))
 	for k, g := range r.Groups {
 		h := &c.sides[c.side[k]]
 		parent := int32(0)
-		r.shared(of, k, count, func(other, n int) {
-			if other < k && c.side[other] == c.side[k] && n == len(g.Items) {
+		for _, other := range of.at(g.Items[0]) { // larger ones of the same side that share an item have all
+			if int(other) < k && c.side[other] == c.side[k] {
 				parent = node[other] // the last one is the smallest
 			}
-		})
+		}
 		node[k] = int32(len(h.parent))
 		h.parent, h.room = append(h.parent, parent), append(h.room, int32(min(g.Max, r.Max)))
 	}
@@ -385,29 +387,9 @@ func (c *Crossing) findCells(smallest func(i int) cell, out []bool) {
 	if hidden {
 		c.never = out
 	}
-	order := make([]int32, len(c.cells)) // the cells by their nodes
-	for k := range order {
-		order[k] = int32(k)
-	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(c.cells[a][0], c.cells[b][0]), cmp.Compare(c.cells[a][1], c.cells[b][1]))
-	})
-	cells, place := make([]cell, len(order)), make([]int32, len(order))
-	c.start, c.first = make([]int32, len(order)+1), make([]int32, len(c.sides[0].parent)+1)
-	for k, old := range order {
-		at := c.cells[old]
-		cells[k], place[old] = at, int32(k)
-		c.start[k+1] = c.start[k] + min(sizes[old], c.sides[0].room[at[0]], c.sides[1].room[at[1]])
-		c.first[at[0]+1] = int32(k + 1)
-	}
-	for n := 1; n < len(c.first); n++ {
-		c.first[n] = max(c.first[n], c.first[n-1])
-	}
-	c.cells = cells
-	for i, k := range c.cell {
-		if k >= 0 {
-			c.cell[i] = place[k]
-		}
+	c.start = make([]int32, len(c.cells)+1)
+	for k, at := range c.cells {
+		c.start[k+1] = c.start[k] + min(sizes[k], c.sides[0].room[at[0]], c.sides[1].room[at[1]])
 	}
 }
 
@@ -418,28 +400,39 @@ func (c *Crossing) Contains(s vitrine.Assortment) bool {
 	}
 	f := c.pool.Get().(*flow)
 	defer c.pool.Put(f)
-	f.empty()
-	included := 0
-	for _, i := range s {
+	included, ok := 0, true
+	for at, i := range s {
 		if i < 0 || i >= c.items {
-			return false
+			s, ok = s[:at], false
+			break
 		}
-		if c.cell[i] < 0 {
-			if _, ok := slices.BinarySearch(c.include, i); !ok {
-				return false
-			}
+		if c.cell[i] >= 0 {
+			ok = f.show(i, 1) && ok
+		} else if _, must := slices.BinarySearch(c.include, i); must {
 			included++
-			continue
-		}
-		for side, n := range c.cells[c.cell[i]] {
-			for h := &c.sides[side]; n >= 0; n = h.parent[n] {
-				if f.count[side][n]++; f.count[side][n] > h.room[n] {
-					return false
-				}
-			}
+		} else {
+			ok = false
 		}
 	}
-	return included == len(c.include)
+	for _, i := range s {
+		if c.cell[i] >= 0 {
+			f.show(i, -1)
+		}
+	}
+	return ok && included == len(c.include)
+}
+
+// show adds a number of sets with an item to those of its groups, and reports whether these have room for it.
+func (f *flow) show(i int, by int32) bool {
+	ok := true
+	for side, n := range f.cells[f.cell[i]] {
+		h := &f.sides[side]
+		for ; n >= 0; n = h.parent[n] {
+			f.shown[side][n] += by
+			ok = ok && f.shown[side][n] <= h.room[n]
+		}
+	}
+	return ok
 }
 
 // Limit implements [Limiter].
@@ -465,12 +458,13 @@ func (c *Crossing) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assor
 		size++
 	}
 	dst = append(slices.Grow(dst[:0], size), c.include...)
-	for _, k := range f.used {
+	for _, k := range f.active {
 		for _, i := range f.top[c.start[k] : c.start[k]+f.taken[k]] {
 			dst = append(dst, int(i))
 		}
 	}
 	slices.Sort(dst)
+	f.gain = nil // the pool must not keep the caller's
 	return dst
 }
 
@@ -478,17 +472,34 @@ func (c *Crossing) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assor
 // of the others, and takes back the worst.
 type flow struct {
 	*Crossing
-	top   []int32   // the items of the largest gains of each cell, cell by cell, the best first
-	value []float64 // their gains
-	found []int32   // by cell: how many there are
-	taken []int32   // by cell: how many of them are in the flow
-	next  []float64 // by cell: the gain of the best item outside the flow; −∞ if there is none
-	used  []int32   // the cells that have had items in the flow
-	count [2][]int32
+	shown [2][]int32 // by node, of [Crossing.Contains]; 0 between calls
 
+	gain  []float64
+	floor float64            // items of this gain, and of less, are of no use
+	least float64            // the items of larger gains have joined the search; −∞ if all have
+	size  int                // how many items join next
+	best  vitrine.Assortment // the items of the largest gains
+
+	top    []int32   // the best items of each cell that have joined, cell by cell, the best first
+	value  []float64 // their gains
+	found  []int32   // by cell: how many there are
+	taken  []int32   // by cell: how many of them are in the flow
+	next   []float64 // by cell: the gain of the best item outside the flow; −∞ if there is none
+	active []int32   // the cells of items that have joined, in increasing order
+	ends   []cell    // of these: their nodes in nets
+
+	nets   [2]net
 	labels [2]labels
 	nodes  []int32 // a walk from its last node back; the nodes of side 1 come after those of side 0
-	edges  []int32 // between the nodes: a cell, or −1 minus the lower node of a step within a hierarchy
+	edges  []int32 // between the nodes: a place in active, or −1 minus the lower node of a step within a hierarchy
+}
+
+// net is the part of a hierarchy that has active cells. Its nodes have numbers of their own, in the same order.
+type net struct {
+	place        []int32 // by node of the hierarchy, from 1 on; 0 if it is not of the net
+	nodes        []int32 // of the hierarchy
+	parent, room []int32
+	count        []int32 // of items in the flow
 }
 
 // labels are those of all rounds, one round after the other. In round t they have the largest gain of a walk to each node
@@ -521,29 +532,46 @@ func (l *labels) round(t, n int) (gain []float64, via []int32) {
 	return gain, via
 }
 
-func (f *flow) empty() {
-	for s := range f.count {
-		f.count[s] = scratch.Grow(f.count[s], len(f.sides[s].room))
-		clear(f.count[s])
-	}
-}
+const (
+	joining        = 1024 // how many items join the search first, or joiningPerSlot for each item shown
+	joiningPerSlot = 32
+	joiningGrowth  = 8 // by which factor the number grows
+)
 
-// begin finds the best items of each cell, and empties the flow. Of equal gains the lower item is better.
+// begin empties the flow, and has the items of the largest gains join the search.
 func (f *flow) begin(gain []float64) {
-	f.empty()
-	f.found, f.taken = scratch.Grow(f.found, len(f.cells)), scratch.Grow(f.taken, len(f.cells))
-	f.next = scratch.Grow(f.next, len(f.cells))
+	f.found, f.taken, f.next = scratch.Grow(f.found, len(f.cells)), scratch.Grow(f.taken, len(f.cells)), scratch.Grow(f.next, len(f.cells))
 	clear(f.found)
 	clear(f.taken)
-	f.used = f.used[:0]
 	size := int(f.start[len(f.cells)])
 	f.top, f.value = scratch.Grow(f.top, size), scratch.Grow(f.value, size)
-	for i, g := range gain {
+	f.gain, f.active, f.floor = gain, f.active[:0], 0
+	if f.minimum > 0 {
+		f.floor = math.Inf(-1)
+	}
+	f.least, f.size = math.Inf(1), max(joining, joiningPerSlot*f.maximum)
+	f.join()
+}
+
+// join has more items join the search. Of equal gains in a cell the lower item is better.
+func (f *flow) join() {
+	f.work.spend(2 * len(f.gain))
+	before := f.least
+	if f.least = math.Inf(-1); f.size < len(f.gain)/joiningGrowth {
+		if f.best = largest(f.best, f.size, f.gain, f.floor); len(f.best) == f.size {
+			f.least = minOf(f.gain, f.best)
+		}
+	}
+	f.size *= joiningGrowth
+	for i, g := range f.gain {
 		k := f.cell[i]
-		if k < 0 || !(g > 0 || f.minimum > 0) {
+		if !(g < before) || g < f.least || !(g > f.floor) || k < 0 {
 			continue
 		}
 		base, n := int(f.start[k]), int(f.found[k])
+		if n == 0 {
+			f.active = append(f.active, k)
+		}
 		if n < int(f.start[k+1])-base {
 			f.found[k]++
 		} else if n--; !(g > f.value[base+n]) {
@@ -560,14 +588,47 @@ func (f *flow) begin(gain []float64) {
 		copy(value[at+1:], value[at:n])
 		top[at], value[at] = int32(i), g
 	}
-	for k := range f.next {
+	slices.Sort(f.active)
+	f.connect()
+}
+
+// connect makes the nets of the active cells.
+func (f *flow) connect() {
+	for s := range f.nets {
+		h, n := &f.sides[s], &f.nets[s]
+		n.place = scratch.Grow(n.place, len(h.parent))
+		clear(n.place)
+		n.nodes, n.place[0] = append(n.nodes[:0], 0), 1
+		for _, k := range f.active {
+			for at := f.cells[k][s]; n.place[at] == 0; at = h.parent[at] {
+				n.nodes, n.place[at] = append(n.nodes, at), 1
+			}
+		}
+		slices.Sort(n.nodes)
+		n.parent, n.room, n.count = scratch.Grow(n.parent, len(n.nodes)), scratch.Grow(n.room, len(n.nodes)), scratch.Grow(n.count, len(n.nodes))
+		for place, at := range n.nodes {
+			n.place[at] = int32(place + 1)
+			n.room[place], n.count[place], n.parent[place] = h.room[at], 0, -1
+			if at > 0 {
+				n.parent[place] = n.place[h.parent[at]] - 1
+			}
+		}
+	}
+	f.ends = f.ends[:0]
+	for _, k := range f.active {
+		end := cell{f.nets[0].place[f.cells[k][0]] - 1, f.nets[1].place[f.cells[k][1]] - 1}
+		f.ends = append(f.ends, end)
+		for s, at := range end {
+			for n := &f.nets[s]; at > 0; at = n.parent[at] {
+				n.count[at] += f.taken[k]
+			}
+		}
 		f.look(k)
 	}
-	f.work.spend(len(gain))
 }
 
 // look finds the best item of a cell outside the flow.
-func (f *flow) look(k int) {
+func (f *flow) look(k int32) {
 	if f.next[k] = math.Inf(-1); f.taken[k] < f.found[k] {
 		f.next[k] = f.value[f.start[k]+f.taken[k]]
 	}
@@ -575,86 +636,96 @@ func (f *flow) look(k int) {
 
 // augment adds the best path to the flow, and reports whether it gains something, or at least is there if it must be.
 func (f *flow) augment(must bool) bool {
-	t, steps := 0, 0
-	from, to := len(f.sides[0].parent), len(f.sides[1].parent)
-	sending, via := f.labels[0].round(0, from)
-	sending[0], via[0] = 0, source
-	f.down(0, sending, via, func(n int32) bool { return f.count[0][n] < f.sides[0].room[n] })
 	for {
-		taking, viaTaking := f.labels[1].round(t, to)
+		t, steps := f.label()
+		switch best := f.labels[1].gain[t*len(f.nets[1].nodes)]; {
+		case !f.work.spend(steps):
+			return false
+		case best < f.least: // an item that has not joined may gain more
+			f.join()
+		case math.IsInf(best, -1), !must && !(best > 0):
+			return false
+		default:
+			f.trace(t)
+			f.follow()
+			return true
+		}
+	}
+}
+
+// label finds the labels of all rounds, and returns the last round and how many steps that took.
+func (f *flow) label() (t, steps int) {
+	one, two := &f.nets[0], &f.nets[1]
+	sending, via := f.labels[0].round(0, len(one.nodes))
+	sending[0], via[0] = 0, source
+	one.down(0, sending, via, one.hasRoom)
+	for {
+		taking, viaTaking := f.labels[1].round(t, len(two.nodes))
 		improved := false
-		for n, g := range sending {
-			if math.IsInf(g, -1) || t > 0 && via[n] == carried {
+		for j, k := range f.active {
+			a, b := f.ends[j][0], f.ends[j][1]
+			if t > 0 && via[a] == carried {
 				continue
 			}
-			steps += int(f.first[n+1] - f.first[n])
-			for k := f.first[n]; k < f.first[n+1]; k++ {
-				if b := f.cells[k][1]; g+f.next[k] > taking[b] {
-					taking[b], viaTaking[b] = g+f.next[k], k
-					improved = true
-				}
+			if g := sending[a] + f.next[k]; g > taking[b] {
+				taking[b], viaTaking[b] = g, int32(j)
+				improved = true
 			}
 		}
-		steps += from + to
+		steps += 2*len(f.active) + len(one.nodes) + len(two.nodes)
 		if !improved {
-			break
+			return t, steps
 		}
-		f.up(1, taking, viaTaking, 0, func(n int32) bool { return f.count[1][n] < f.sides[1].room[n] })
-		f.down(1, taking, viaTaking, func(n int32) bool { return f.count[1][n] > 0 })
-		if t == from {
-			break
+		two.up(0, taking, viaTaking, two.hasRoom)
+		two.down(1, taking, viaTaking, two.hasFlow)
+		if t == len(one.nodes) {
+			return t, steps
 		}
-		sending, via = f.labels[0].round(t+1, from)
+		sending, via = f.labels[0].round(t+1, len(one.nodes))
 		improved = false
-		for _, k := range f.used {
-			a, b := f.cells[k][0], f.cells[k][1]
+		for j, k := range f.active {
+			a, b := f.ends[j][0], f.ends[j][1]
 			if f.taken[k] == 0 || a == 0 || b == 0 { // a walk does not come back to its beginning, or go on after its end
 				continue
 			}
 			if g := taking[b] - f.value[f.start[k]+f.taken[k]-1]; g > sending[a] {
-				sending[a], via[a] = g, k
+				sending[a], via[a] = g, int32(j)
 				improved = true
 			}
 		}
 		if !improved {
-			break
+			return t, steps
 		}
-		f.up(0, sending, via, 1, func(n int32) bool { return f.count[0][n] > 0 })
-		f.down(0, sending, via, func(n int32) bool { return f.count[0][n] < f.sides[0].room[n] })
+		one.up(1, sending, via, one.hasFlow)
+		one.down(0, sending, via, one.hasRoom)
 		t++
 	}
-	best := f.labels[1].gain[t*to]
-	if math.IsInf(best, -1) || !must && !(best > 0) || !f.work.spend(steps) {
-		return false
-	}
-	f.trace(t)
-	f.follow()
-	return true
 }
 
-// up passes labels from groups to those that contain them, from the first node on.
-func (f *flow) up(side int, gain []float64, via []int32, first int32, may func(n int32) bool) {
-	parent := f.sides[side].parent
-	for n := int32(len(parent)) - 1; n > 0; n-- {
-		if p := parent[n]; p >= first && gain[n] > gain[p] && may(n) {
-			gain[p], via[p] = gain[n], stepped-n
+func (n *net) hasRoom(node int32) bool { return n.count[node] < n.room[node] }
+func (n *net) hasFlow(node int32) bool { return n.count[node] > 0 }
+
+// up passes labels from groups to those that contain them, the first of which may get one.
+func (n *net) up(first int32, gain []float64, via []int32, may func(node int32) bool) {
+	for node := int32(len(n.nodes)) - 1; node > 0; node-- {
+		if p := n.parent[node]; p >= first && gain[node] > gain[p] && may(node) {
+			gain[p], via[p] = gain[node], stepped-node
 		}
 	}
 }
 
-// down passes labels from groups to their parts. Those of the whole set are passed on only if they are where walks begin.
-func (f *flow) down(side int, gain []float64, via []int32, may func(n int32) bool) {
-	parent := f.sides[side].parent
-	for n := int32(1); n < int32(len(parent)); n++ {
-		if p := parent[n]; (p > 0 || side == 0) && gain[p] > gain[n] && may(n) {
-			gain[n], via[n] = gain[p], stepped-p
+// down passes labels from groups to their parts, from the first group on.
+func (n *net) down(first int32, gain []float64, via []int32, may func(node int32) bool) {
+	for node := int32(1); node < int32(len(n.nodes)); node++ {
+		if p := n.parent[node]; p >= first && gain[p] > gain[node] && may(node) {
+			gain[node], via[node] = gain[p], stepped-p
 		}
 	}
 }
 
 // trace stores the walk to the end of side 1 with the labels of round t.
 func (f *flow) trace(t int) {
-	sizes := [2]int{len(f.sides[0].parent), len(f.sides[1].parent)}
+	sizes := [2]int{len(f.nets[0].nodes), len(f.nets[1].nodes)}
 	f.nodes, f.edges = f.nodes[:0], f.edges[:0]
 	for side, node := 1, int32(0); ; {
 		f.nodes = append(f.nodes, node+int32(side*sizes[0]))
@@ -674,7 +745,7 @@ func (f *flow) trace(t int) {
 				t--
 			}
 			side = 1 - side
-			node = f.cells[via][side]
+			node = f.ends[via][side]
 		}
 	}
 }
@@ -682,7 +753,7 @@ func (f *flow) trace(t int) {
 // follow adds the walk to the flow. It leaves out what lies between two visits of a node, which gains nothing but what rounding
 // makes of it.
 func (f *flow) follow() {
-	size := int32(len(f.sides[0].parent)) // of side 0
+	size := int32(len(f.nets[0].nodes)) // of side 0
 	for at := 0; at < len(f.edges); at++ {
 		for last := len(f.nodes) - 1; last > at; last-- {
 			if f.nodes[last] == f.nodes[at] {
@@ -694,13 +765,14 @@ func (f *flow) follow() {
 			return
 		}
 		to := f.nodes[at]
-		if k := f.edges[at]; k >= 0 {
+		if j := f.edges[at]; j >= 0 {
+			k := f.active[j]
 			if to < size {
 				f.taken[k]--
-			} else if f.taken[k]++; !slices.Contains(f.used, k) {
-				f.used = append(f.used, k)
+			} else {
+				f.taken[k]++
 			}
-			f.look(int(k))
+			f.look(k)
 			continue
 		}
 		// A step down side 0, or up side 1, sends a unit through the lower node; the other one takes it back.
@@ -709,9 +781,9 @@ func (f *flow) follow() {
 			to, side = to-size, 1
 		}
 		if (to == lower) == (side == 0) {
-			f.count[side][lower]++
+			f.nets[side].count[lower]++
 		} else {
-			f.count[side][lower]--
+			f.nets[side].count[lower]--
 		}
 	}
 }

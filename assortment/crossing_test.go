@@ -1,17 +1,20 @@
 package assortment_test
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
 )
@@ -240,6 +243,54 @@ func TestCrossingWork(t *testing.T) {
 		}
 		if s := family.MaxGain(nil, gain); len(s) != c.items || work.Exceeded() != (c.items < 3) {
 			t.Errorf("with %d steps: %v, exceeded: %v", c.steps, s, work.Exceeded())
+		}
+	}
+}
+
+// Among many items the search begins with a few. However the gains lie, it finds what a search among the best two items of each
+// cell finds, which are so few that it looks at all of them.
+func TestCrossingBeginsWithFewItems(t *testing.T) {
+	const items, brands, categories, size = 20_000, 40, 30, 30
+	for seed := range uint64(15) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		brand, category, gain := make([]int, items), make([]int, items), make([]float64, items)
+		byCell := map[[2]int][]int{}
+		for i := range gain {
+			brand[i], category[i] = rng.IntN(brands), rng.IntN(categories)
+			gain[i] = rng.NormFloat64()
+			if seed%3 == 0 && brand[i] < 3 || seed%3 == 1 && category[i] < 2 { // most of the best items have few brands, or few categories
+				gain[i] += 2 + float64(seed%5)/2
+			}
+			at := [2]int{brand[i], category[i]}
+			byCell[at] = append(byCell[at], i)
+		}
+		var list []int
+		for _, cell := range byCell {
+			slices.SortFunc(cell, func(a, b int) int { return cmp.Compare(gain[b], gain[a]) })
+			list = append(list, cell[:2]...)
+		}
+		slices.Sort(list)
+		pick := func(of []int) (picked []int) {
+			for _, i := range list {
+				picked = append(picked, of[i])
+			}
+			return picked
+		}
+		var few []float64
+		for _, i := range list {
+			few = append(few, gain[i])
+		}
+		most := [2][]int{slices.Repeat([]int{2}, brands), slices.Repeat([]int{1 + int(seed%2)}, categories)}
+		total := func(s vitrine.Assortment, gain []float64) (sum float64) {
+			for _, i := range s {
+				sum += gain[i]
+			}
+			return sum
+		}
+		all := total(crossing(t, brand, category, most[0], most[1], size).MaxGain(nil, gain), gain)
+		best := total(crossing(t, pick(brand), pick(category), most[0], most[1], size).MaxGain(nil, few), few)
+		if math.Abs(all-best) > 1e-9 {
+			t.Errorf("seed %d: the best set gains %v among %d items, and %v among all", seed, best, len(list), all)
 		}
 	}
 }
