@@ -42,6 +42,21 @@ func BenchmarkLimitsByIDs(b *testing.B) {
 	}
 }
 
+// BenchmarkCrossingByIDs shows up to 10 or 20 items, at most two of each of 5000 brands and three of each of 60 kinds.
+func BenchmarkCrossingByIDs(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		for _, policy := range []string{"ucb-mnl", "auto"} {
+			for _, equal := range []bool{true, false} {
+				for _, size := range []int{10, 20} {
+					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, size), func(b *testing.B) {
+						decideByIDs(b, n, policy, equal, &api.Request{Size: size, AtMost: []api.Limit{{Attribute: "brand", Most: 2}, {Attribute: "kind", Most: 3}}})
+					})
+				}
+			}
+		}
+	}
+}
+
 // BenchmarkCapacityByIDs shows up to five items of the spaces 1 to 20 that take at most 40, without or with a limit of a group.
 func BenchmarkCapacityByIDs(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
@@ -63,7 +78,7 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 	for j := range 5 {
 		features = fmt.Sprintf(`{"name":"u%d","kind":"number","from":"user"},`, j) + features
 	}
-	put(b, e, "home", fmt.Sprintf(`{"max_size":5,"max_items":%d,"policy":{"name":%q%s},"features":[%s}`, n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
+	put(b, e, "home", fmt.Sprintf(`{"max_size":%d,"max_items":%d,"policy":{"name":%q%s},"features":[%s}`, max(request.Size, 5), n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
 	sim := newSimulator(1, n, 10)
 	r, _ := sim.request(1)
 	var items []api.CatalogueItem
@@ -71,7 +86,7 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 		item := api.CatalogueItem{ID: r.Items[i].ID, Features: r.Items[i].Features}
 		if request.AtMost != nil {
 			brand := i * 7919 % 5000
-			item.Attributes = map[string]any{"brand": fmt.Sprint("b", brand)}
+			item.Attributes = map[string]any{"brand": fmt.Sprint("b", brand), "kind": fmt.Sprint("k", i*104729%60)}
 			if brand%2 == 0 { // groups are nested
 				item.Groups = []string{"sale"}
 			}
