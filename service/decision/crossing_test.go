@@ -1,6 +1,8 @@
 package decision_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -132,5 +134,24 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 		if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+}
+
+// A search that takes too many steps, or whose caller has gone, ends without an answer.
+func TestCrossingSearchIsBounded(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", "sets"))
+	decision.SetMaxSteps(t, 500)
+	if _, err := e.Decide(t.Context(), "home", stand("d", 40), 0); err == nil || !strings.Contains(err.Error(), "takes too many steps: set a filter") {
+		t.Errorf("a search of 500 steps: %v", err)
+	}
+	decision.SetMaxSteps(t, 1<<30)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.Decide(ctx, "home", stand("d", 40), 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("a caller who has gone: %v", err)
+	}
+	if _, err := e.Decide(t.Context(), "home", stand("d", 40), 0); err != nil {
+		t.Error(err)
 	}
 }

@@ -211,7 +211,6 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	if err != nil {
 		return nil, err
 	}
-	r.work = assortment.NewWork(maxSteps)
 	r.stock.early = d.releases(v, r)
 	family, err := r.family(v.config, d.index)
 	if err != nil {
@@ -252,11 +251,16 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	if to.worker != nil {
 		d.considered.worker = to.worker
 	}
-	own, err := d.ask(asked, x, v.config.Seed)
-	if r.work.Exceeded() {
-		return nil, api.Fieldf("/at_most", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
+	if r.work != nil {
+		defer context.AfterFunc(ctx, r.work.Stop)()
 	}
-	if err != nil {
+	own, err := d.ask(asked, x, v.config.Seed)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case r.work.Exceeded():
+		return nil, api.Fieldf("/at_most", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
+	case err != nil:
 		return nil, err
 	}
 	slots, hasSlots := family.(*assortment.Transversal)

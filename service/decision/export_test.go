@@ -2,6 +2,7 @@ package decision
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"vitrine"
@@ -62,4 +63,11 @@ func (e *Engine) FillGap(ctx context.Context, name string, version, after uint64
 		w.catchUp(last, &gap{backlog: backlog{after: after, from: 1}})
 		w.publish()
 	})
+}
+
+// SetMaxSteps sets how many steps a search under limits that cross may take, until the end of a test.
+func SetMaxSteps(t testing.TB, steps int) {
+	before := maxSteps
+	maxSteps = steps
+	t.Cleanup(func() { maxSteps = before })
 }

@@ -30,7 +30,7 @@ type request struct {
 	said    *offer.FromCatalogue            // of a trial, whose candidates are all its own
 	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by the attributes and groups that rules limit
 	spaced  bool                            // of a logged request: its candidates have their spaces
-	work    *assortment.Work                // what the search of the best set may cost under limits that cross; nil if it may cost anything
+	work    *assortment.Work                // steps of the search of the best set under limits that cross; nil without
 }
 
 // check reports errors of the request except those of its features, and returns the places of the ids.

@@ -22,8 +22,9 @@ import (
 // has the item with the largest choice probability such that the other slots can be filled, the next slot the
 // one among the rest, and so on.
 
-// maxSteps is how many steps the search of the best set may take under limits whose groups cross: some seconds.
-const maxSteps = 1 << 30
+// maxSteps is how many steps the search of the best set may take under limits whose groups cross: some seconds. It is a variable for
+// tests.
+var maxSteps = 1 << 30
 
 const (
 	maxSlotID = 1024    // bytes
@@ -126,6 +127,7 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 	if family, err := assortment.NewLaminar(rules); err == nil {
 		return family, nil
 	}
+	r.work = assortment.NewWork(maxSteps)
 	family, err := assortment.NewCrossed(rules, r.work)
 	if err != nil {
 		return nil, api.Fieldf("", "%v", err)
