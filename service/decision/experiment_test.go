@@ -140,7 +140,7 @@ func (s *boutique) report() *api.ExperimentReport {
 func TestExperiment(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: buildFixed})
-	put(t, e, "home", onTrial(fourVariants))
+	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"learn_in_alarm":true,"mode"`, 1)) // item 0 sells less than its policy predicts
 	s := newBoutique(t, e, 0.05, 0.6, 0.05, 0.2)
 	s.serve(1000, 600)
 	middle := snapshot(t, e)
