@@ -1,0 +1,422 @@
+// Package alert tells a webhook when a problem of the service begins and when it ends.
+//
+// Messages follow Standard Webhooks (https://www.standardwebhooks.com): they are signed, and tried until the receiver takes them. A
+// [Sender] compares the problems that stand with those that the receiver was told of, so nothing is queued twice, a problem that comes
+// and goes rings once, and a restart continues where the last process ended.
+package alert
+
+import (
+	"cmp"
+	"context"
+	cryptorand "crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"vitrine/internal/replace"
+)
+
+// Problem is something that an operator should know.
+type Problem struct {
+	Placement string // "" for a problem of the service
+	Level     string // "bad" or "warning"
+	Key       string // tells the problem from others of the placement while its text changes
+	Text      string
+}
+
+// Options configure a sender.
+type Options struct {
+	URL    string
+	Secret string       // a file with a secret "whsec_…" a line; each signs
+	Level  string       // "warning" also sends warnings; "" and "bad" send only what is bad
+	File   string       // remembers between processes what the receiver was told
+	Logger *slog.Logger // nil discards
+
+	Now func() time.Time // nil is time.Now
+}
+
+// Bounds of what a sender keeps and how fast it sends.
+const (
+	begins    = 10 * time.Second // a problem rings once it has stood for this long,
+	ends      = time.Minute      // and has ended once it has been gone for this long
+	maxKept   = 1000             // problems; more are counted and logged only
+	timeout   = 10 * time.Second // of an attempt
+	minPause  = time.Second      // before the next attempt after a failure; it doubles
+	maxPause  = 5 * time.Minute
+	maxText   = 1000 // bytes of a problem
+	lookEvery = time.Second
+)
+
+// Sender sends messages to a webhook. It is safe for concurrent use. A nil Sender sends nothing.
+type Sender struct {
+	options Options
+	client  *http.Client
+
+	mu       sync.Mutex
+	entries  map[string]*entry
+	stats    Stats
+	failures int       // since the last success
+	next     time.Time // of the next attempt, after a failure
+	saved    bool      // whether the file has what the receiver was told
+}
+
+// Stats are the counters of a sender.
+type Stats struct {
+	Delivered uint64 // messages that the receiver took
+	Failed    uint64 // attempts
+	Dropped   uint64 // problems beyond the number that is kept
+	Waiting   int    // messages that are due
+	Failure   string // of the last attempt; "" if it succeeded
+	Since     time.Time
+}
+
+// entry is a problem that stands, or whose end the receiver was not told of.
+type entry struct {
+	Source    string    `json:"source"`
+	Placement string    `json:"placement,omitempty"`
+	Level     string    `json:"level"`
+	Key       string    `json:"key"`
+	Text      string    `json:"text"`
+	Since     time.Time `json:"since"`
+
+	told     bool      // of its beginning
+	gone     time.Time // since when it does not stand; zero while it does
+	attempts int
+}
+
+// file is what a sender remembers.
+type file struct {
+	Receiver string   `json:"receiver"` // a hash of its URL
+	Told     []*entry `json:"told"`
+}
+
+// Open returns a sender. It reads the secret and the file, which need not exist.
+func Open(o Options) (*Sender, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := CheckURL(o.URL); err != nil {
+		return nil, err
+	}
+	if o.Level != "" && o.Level != "bad" && o.Level != "warning" {
+		return nil, fmt.Errorf("alerts.level = %q: must be \"bad\" or \"warning\"", o.Level)
+	}
+	if _, err := readSecrets(o.Secret); err != nil {
+		return nil, fmt.Errorf("alerts.secret: %w", err)
+	}
+	s := &Sender{
+		options: o, entries: map[string]*entry{}, saved: true,
+		client: &http.Client{
+			Timeout:       timeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	return s, s.restore()
+}
+
+// CheckURL reports an address that no message can be sent to.
+func CheckURL(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		return errors.New("alerts.url: must be an address such as \"https://alerts.example/hook\"") // it may hold a secret
+	}
+	return nil
+}
+
+func (s *Sender) restore() error {
+	text, err := os.ReadFile(s.options.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var f file
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil {
+		s.options.Logger.Warn("it is not known which problems the receiver of alerts was told of: it is told of all that stand", "file", s.options.File, "cause", err.Error())
+		return nil
+	}
+	if f.Receiver != s.receiver() {
+		return nil
+	}
+	for _, e := range f.Told {
+		e.told = true
+		s.entries[e.id()] = e
+	}
+	return nil
+}
+
+// receiver names the receiver without its URL, which may hold a secret.
+func (s *Sender) receiver() string { return short(s.options.URL) }
+
+func short(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// id names the problem, the same each time that it stands and in each process.
+func (e *entry) id() string { return short(e.Source, e.Placement, e.Key) }
+
+// Observe says which problems stand now, of those that a source looks after. It sends nothing itself and never waits for the receiver.
+func (s *Sender) Observe(source string, problems []Problem) {
+	if s == nil {
+		return
+	}
+	now := s.options.Now().UTC()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	standing := map[string]bool{}
+	for _, p := range problems {
+		if p.Level != "bad" && (p.Level != "warning" || s.options.Level != "warning") {
+			continue
+		}
+		fresh := &entry{Source: source, Placement: p.Placement, Level: p.Level, Key: p.Key, Text: cut(p.Text), Since: now}
+		id := fresh.id()
+		standing[id] = true
+		switch e := s.entries[id]; {
+		case e != nil:
+			e.gone, e.Text, e.Level = time.Time{}, fresh.Text, fresh.Level
+		case len(s.entries) >= maxKept:
+			s.stats.Dropped++
+		default:
+			s.entries[id] = fresh
+		}
+	}
+	for id, e := range s.entries {
+		switch {
+		case e.Source != source || standing[id]:
+		case !e.told && now.Sub(e.Since) < begins: // too short to ring
+			delete(s.entries, id)
+		case e.gone.IsZero():
+			e.gone = now
+		}
+	}
+}
+
+// cut shortens a text without keeping the rest of it in memory.
+func cut(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxText], "") + "…"
+}
+
+// Leave says that another process looks after the problems of a source now, and tells the receiver of them.
+func (s *Sender) Leave(source string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.entries, func(_ string, e *entry) bool { return e.Source == source && !e.told })
+	for _, e := range s.entries {
+		if e.Source == source {
+			e.gone = time.Time{}
+		}
+	}
+}
+
+// Stats returns the counters.
+func (s *Sender) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.stats
+	now := s.options.Now()
+	for _, e := range s.entries {
+		if e.isDue(now) {
+			all.Waiting++
+		}
+	}
+	return all
+}
+
+// isDue reports whether the receiver is to be told of the beginning or the end of a problem.
+func (e *entry) isDue(now time.Time) bool {
+	if !e.told {
+		return now.Sub(e.Since) >= begins
+	}
+	return !e.gone.IsZero() && now.Sub(e.gone) >= ends
+}
+
+// Run sends what is due until ctx ends.
+func (s *Sender) Run(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		for s.sendNext(ctx) {
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Flush sends a problem with which the service ends, unless the receiver was told of it before. It makes one attempt.
+func (s *Sender) Flush(ctx context.Context, source string, p Problem) {
+	if s == nil {
+		return
+	}
+	s.Observe(source, []Problem{p})
+	s.mu.Lock()
+	e := s.entries[(&entry{Source: source, Placement: p.Placement, Key: p.Key}).id()]
+	if e == nil || e.told {
+		s.mu.Unlock()
+		return
+	}
+	m := messageOf(e, s.options.Now())
+	s.mu.Unlock()
+	s.done(e, m, s.deliver(ctx, m))
+}
+
+// sendNext sends the message that is due first, and reports whether the receiver took it. A message that it refused comes after all
+// others, and only refused messages wait for the next attempt, so none of them keeps the others back.
+func (s *Sender) sendNext(ctx context.Context) bool {
+	e, m := s.due()
+	if e == nil {
+		return false
+	}
+	err := s.deliver(ctx, m)
+	if ctx.Err() != nil {
+		return false
+	}
+	s.done(e, m, err)
+	return err == nil
+}
+
+func (s *Sender) due() (*entry, *Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Now()
+	var first *entry
+	for _, e := range s.entries {
+		if now.Before(s.next) && e.attempts > 0 {
+			continue
+		}
+		if e.isDue(now) && (first == nil || cmp.Or(e.attempts-first.attempts, e.Since.Compare(first.Since), cmp.Compare(e.id(), first.id())) < 0) {
+			first = e
+		}
+	}
+	if first == nil {
+		return nil, nil
+	}
+	return first, messageOf(first, now)
+}
+
+// done notes what became of an attempt.
+func (s *Sender) done(e *entry, m *Message, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Now()
+	if err != nil {
+		e.attempts++
+		s.failures++
+		s.stats.Failed++
+		if s.stats.Failure == "" {
+			s.stats.Since = now
+		}
+		s.stats.Failure = err.Error()
+		pause := min(minPause<<min(s.failures-1, 20), maxPause)
+		pause = pause/2 + rand.N(pause/2+1)
+		s.next = now.Add(pause)
+		s.options.Logger.Warn("an alert was not delivered", "message", m.ID, "attempts", e.attempts, "again", pause.Round(time.Millisecond).String(), "cause", err.Error())
+		return
+	}
+	s.stats.Delivered++
+	s.stats.Failure, s.failures, s.next, e.attempts = "", 0, time.Time{}, 0
+	s.options.Logger.Info("alert", "message", m.ID, "type", m.Type, "placement", e.Placement, "text", e.Text)
+	if m.Type == Ended {
+		if !e.gone.IsZero() {
+			delete(s.entries, e.id())
+		} else { // it stands again since the message was made
+			e.told, e.Since = false, now.UTC()
+		}
+	} else {
+		e.told = true
+	}
+	s.save()
+}
+
+// save writes what the receiver was told. The caller holds mu.
+func (s *Sender) save() {
+	f := file{Receiver: s.receiver(), Told: []*entry{}}
+	for _, e := range s.entries {
+		if e.told {
+			f.Told = append(f.Told, e)
+		}
+	}
+	slices.SortFunc(f.Told, func(a, b *entry) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.id(), b.id()))
+	})
+	text, err := json.Marshal(f)
+	if err == nil {
+		err = replace.Private(s.options.File, text)
+	}
+	if err != nil && s.saved {
+		s.options.Logger.Warn("alerts that were sent are not remembered: a restart sends them again", "cause", err.Error())
+	}
+	s.saved = err == nil
+}
+
+// Values of [Message.Type].
+const (
+	Began = "problem.began"
+	Ended = "problem.ended"
+	Test  = "test"
+)
+
+// Message is what the receiver gets.
+type Message struct {
+	ID string `json:"-"` // the header webhook-id: the same for each attempt
+
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"` // when it began or ended
+	Data      Data      `json:"data"`
+}
+
+// Data is the problem that a [Message] tells of.
+type Data struct {
+	Problem   string     `json:"problem,omitempty"` // names it: its end has the same name, and so it has when it comes back
+	Placement string     `json:"placement,omitempty"`
+	Level     string     `json:"level,omitempty"`
+	Text      string     `json:"text"`
+	Since     *time.Time `json:"since,omitempty"`
+}
+
+func messageOf(e *entry, now time.Time) *Message {
+	m := &Message{Type: Began, Timestamp: e.Since, Data: Data{Problem: e.id(), Placement: e.Placement, Level: e.Level, Text: e.Text, Since: new(e.Since)}}
+	if e.told {
+		m.Type, m.Timestamp = Ended, e.gone
+	}
+	m.ID = "msg_" + short(m.Type, m.Data.Problem, e.Since.Format(time.RFC3339Nano))
+	return m
+}
+
+// Try sends a test message at once and returns what went wrong. It changes nothing.
+func (s *Sender) Try(ctx context.Context) error {
+	now := s.options.Now().UTC()
+	return s.deliver(ctx, &Message{
+		ID: "msg_" + cryptorand.Text(), Type: Test, Timestamp: now,
+		Data: Data{Text: "This is a test: Vitrine can reach you."},
+	})
+}

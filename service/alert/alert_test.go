@@ -1,0 +1,405 @@
+package alert
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+// desk is a sender, its clock, and the receiver that it sends to.
+type desk struct {
+	*testing.T
+	*Sender
+	Options
+	now time.Time
+	log strings.Builder
+
+	mu     sync.Mutex
+	status int // of the receiver's answers
+	got    []string
+	ids    []string
+}
+
+func newDesk(t *testing.T) *desk {
+	d := &desk{T: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), status: 204}
+	receiver := httptest.NewServer(d)
+	t.Cleanup(receiver.Close)
+	dir := t.TempDir()
+	d.Options = Options{
+		URL: receiver.URL + "/hook/of-a-secret", Secret: filepath.Join(dir, "secret"), File: filepath.Join(dir, "alerts.json"),
+		Now: func() time.Time { return d.now }, Logger: slog.New(slog.NewTextHandler(&d.log, nil)),
+	}
+	if err := os.WriteFile(d.Secret, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.restart()
+	return d
+}
+
+// ServeHTTP verifies the signature by the words of the standard, without the code of the sender.
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		d.Error(err)
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		d.Error(err)
+	}
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(r.Header.Get("webhook-id") + "." + r.Header.Get("webhook-timestamp") + "."))
+	h.Write(body)
+	want := "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
+	if got := r.Header.Get("webhook-signature"); got != want {
+		d.Errorf("the signature is %s, want %s", got, want)
+	}
+	if got, want := r.Header.Get("webhook-timestamp"), fmt.Sprint(d.now.Unix()); got != want {
+		d.Errorf("the timestamp is %s, want %s", got, want)
+	}
+	var m Message
+	if err := json.Unmarshal(body, &m); err != nil {
+		d.Error(err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.status/100 == 2 {
+		d.got = append(d.got, strings.Join(strings.Fields(m.Type+" "+m.Data.Placement+" "+m.Data.Text), " "))
+	}
+	d.ids = append(d.ids, r.Header.Get("webhook-id"))
+	if d.status/100 == 3 {
+		w.Header().Set("Location", "/elsewhere")
+	}
+	w.WriteHeader(d.status)
+}
+
+// restart begins with what the file has.
+func (d *desk) restart() {
+	d.Helper()
+	var err error
+	if d.Sender, err = Open(d.Options); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// after lets time pass, with the same problems, and sends what is due.
+func (d *desk) after(t time.Duration, problems ...Problem) {
+	d.now = d.now.Add(t)
+	d.Observe("log", problems)
+	for d.sendNext(d.Context()) {
+	}
+}
+
+// heard checks what the receiver was told since the last call.
+func (d *desk) heard(want ...string) {
+	d.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if fmt.Sprint(d.got) != fmt.Sprint(want) {
+		d.Errorf("the receiver was told %q, want %q", d.got, want)
+	}
+	d.got = nil
+}
+
+var (
+	fire    = Problem{Placement: "home", Level: "bad", Key: "fire", Text: "it burns"}
+	smoke   = Problem{Placement: "home", Level: "warning", Key: "smoke", Text: "it smells"}
+	noWater = Problem{Level: "bad", Key: "water", Text: "no water"}
+)
+
+// The vector is the one of the standard's documentation.
+func TestSignature(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := readSecrets(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+	if got := sign(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`)); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if err := os.WriteFile(path, []byte(secret+"\nwhsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if secrets, err = readSecrets(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(sign(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))); len(got) != 2 || got[0] != want || got[1] == want {
+		t.Errorf("two secrets sign %s", got)
+	}
+	for _, bad := range []string{"", "\n", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_%%%"} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readSecrets(path); err == nil || strings.Contains(err.Error(), "MfKQ") {
+			t.Errorf("the secret %q: %v", bad, err)
+		}
+	}
+}
+
+// A problem rings once it has stood for a while, and once more when it has been gone for a while; one that comes and goes rings no more.
+func TestTransitions(t *testing.T) {
+	d := newDesk(t)
+	d.after(0, fire, smoke)
+	d.after(begins-1, fire, smoke)
+	d.heard()
+	d.after(1, fire, smoke)
+	d.heard("problem.began home it burns")
+	changed := fire
+	changed.Text = "it burns brightly"
+	d.after(time.Hour, changed)
+	d.heard()
+	for range 100 {
+		d.after(ends-begins, noWater)
+		d.after(begins-1, changed)
+	}
+	d.heard()
+	d.after(1)
+	d.after(ends - 1)
+	d.heard()
+	d.after(1)
+	d.heard("problem.ended home it burns brightly")
+	d.after(ends)
+	d.after(ends, fire)
+	d.after(begins, fire)
+	d.heard("problem.began home it burns")
+	if s := d.Stats(); s.Delivered != 3 || s.Failed != 0 || s.Waiting != 0 {
+		t.Errorf("%+v", s)
+	}
+	d.Level = "warning"
+	d.restart()
+	d.after(0, fire, smoke)
+	d.after(begins, fire, smoke)
+	d.heard("problem.began home it smells")
+}
+
+// A receiver that is away gets each message later, once, in the order of the problems, with the same id each time; attempts become rare.
+func TestRetries(t *testing.T) {
+	d := newDesk(t)
+	d.status = 500
+	d.after(0, fire)
+	d.after(begins, fire)
+	begun, attempts := d.now, 0
+	for d.now.Sub(begun) < 2*time.Hour {
+		d.after(time.Second, fire)
+	}
+	attempts = len(d.ids)
+	if attempts < 24 || attempts > 70 { // 1, 2, 4 … 256 s, then 150 to 300 s
+		t.Errorf("%d attempts in two hours", attempts)
+	}
+	for _, id := range d.ids {
+		if id != d.ids[0] || id == "" {
+			t.Fatalf("the message has the ids %q", d.ids)
+		}
+	}
+	s := d.Stats()
+	if s.Failed != uint64(attempts) || s.Waiting != 1 || s.Delivered != 0 || !strings.Contains(s.Failure, "answered 500") || !s.Since.Equal(begun) {
+		t.Errorf("%+v", s)
+	}
+	if !strings.Contains(d.log.String(), "an alert was not delivered") || strings.Contains(d.log.String(), "of-a-secret") {
+		t.Errorf("the log: %s", d.log.String())
+	}
+	d.after(0, fire, noWater) // a new problem does not wait for the attempts of another
+	d.after(begins, fire, noWater)
+	if len(d.ids) != attempts+1 || d.ids[attempts] == d.ids[0] {
+		t.Errorf("%d attempts after the new problem", len(d.ids)-attempts)
+	}
+	d.status = 204
+	d.after(maxPause) // and both have ended
+	d.heard("problem.began no water", "problem.began home it burns")
+	d.after(ends)
+	d.heard("problem.ended home it burns", "problem.ended no water")
+	if s := d.Stats(); s.Waiting != 0 || s.Failure != "" || s.Delivered != 4 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// What the receiver was told survives a restart; what it was not told is sent then.
+func TestRestart(t *testing.T) {
+	d := newDesk(t)
+	d.after(0, fire)
+	d.after(begins, fire)
+	d.heard("problem.began home it burns")
+	if info, err := os.Stat(d.File); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+	d.restart()
+	for range 10 {
+		d.after(begins, fire)
+	}
+	d.heard()
+	d.status = 503
+	d.after(0, fire, noWater)
+	d.after(begins, fire, noWater)
+	d.restart()
+	d.status = 204
+	d.after(0, noWater)
+	d.after(ends, noWater)
+	d.heard("problem.ended home it burns", "problem.began no water")
+	d.restart()
+	d.after(ends, noWater)
+	d.heard()
+
+	if err := os.WriteFile(d.File, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.restart() // with a damaged file it rings again rather than not at all
+	d.after(0, noWater)
+	d.after(begins, noWater)
+	d.heard("problem.began no water")
+	other := d.URL
+	d.URL += "/other"
+	d.restart() // another receiver was told of nothing
+	d.after(0, noWater)
+	d.after(begins, noWater)
+	d.heard("problem.began no water")
+	d.URL = other
+}
+
+// A process that looks after other sources, or none any more, is silent about a source that another process looks after.
+func TestSources(t *testing.T) {
+	d := newDesk(t)
+	d.after(0, fire, noWater)
+	d.after(begins, fire, noWater)
+	d.heard("problem.began no water", "problem.began home it burns")
+	d.Observe("other", []Problem{fire})
+	d.after(begins, fire, noWater)
+	d.heard("problem.began home it burns")
+	d.Observe("other", nil)
+	d.after(0, smoke)
+	d.Leave("other")
+	d.Leave("log")
+	d.now = d.now.Add(time.Hour)
+	for d.sendNext(t.Context()) {
+	}
+	d.heard()
+	d.after(0, fire) // it looks after the source again, and knows what it told
+	d.after(ends, fire)
+	d.heard("problem.ended no water")
+}
+
+// A redirect is a failure, because the message would go where nobody has sent it; so is a receiver that does not answer.
+func TestReceiverOfNoUse(t *testing.T) {
+	d := newDesk(t)
+	for _, status := range []int{301, 302, 307, 308} {
+		d.status = status
+		if err := d.Try(t.Context()); err == nil || !strings.Contains(err.Error(), "redirects are not followed") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	if len(d.ids) != 4 {
+		t.Errorf("%d requests for 4 messages", len(d.ids))
+	}
+	hangs := make(chan bool)
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hangs }))
+	defer silent.Close()
+	defer close(hangs)
+	d.URL = silent.URL
+	d.restart()
+	d.client.Timeout = 50 * time.Millisecond
+	d.after(0, fire)
+	d.after(begins, fire)
+	if s := d.Stats(); s.Failed != 1 || s.Waiting != 1 {
+		t.Errorf("of a receiver that hangs: %+v", s)
+	}
+	if err := d.Try(t.Context()); err == nil {
+		t.Error("a receiver that hangs has taken a message")
+	}
+	d.URL = "http://127.0.0.1:1/of-a-secret"
+	d.restart()
+	if err := d.Try(t.Context()); err == nil || strings.Contains(err.Error(), "of-a-secret") {
+		t.Errorf("nobody listens: %v", err)
+	}
+}
+
+// The memory is bounded, and what is not kept is counted.
+func TestBoundedMemory(t *testing.T) {
+	d := newDesk(t)
+	var many []Problem
+	for i := range maxKept + 7 {
+		many = append(many, Problem{Placement: fmt.Sprint(i), Level: "bad", Key: "fire", Text: strings.Repeat("x", 2*maxText)})
+	}
+	d.Observe("log", many)
+	bytes := 0
+	for _, e := range d.entries {
+		bytes += len(e.Text)
+	}
+	if s := d.Stats(); len(d.entries) != maxKept || s.Dropped != 7 || bytes > maxKept*(maxText+3) {
+		t.Errorf("%d problems of %d bytes are kept, %+v", len(d.entries), bytes, s)
+	}
+}
+
+// The last words of a service that ends are sent once.
+func TestFlush(t *testing.T) {
+	d := newDesk(t)
+	d.Flush(t.Context(), "log", noWater)
+	d.heard("problem.began no water")
+	d.restart()
+	d.Flush(t.Context(), "log", noWater)
+	d.heard()
+	d.after(0)
+	d.after(ends)
+	d.heard("problem.ended no water")
+	var none *Sender
+	none.Observe("log", nil)
+	none.Leave("log")
+	none.Flush(t.Context(), "log", noWater)
+}
+
+func TestRun(t *testing.T) {
+	d := newDesk(t)
+	d.Observe("log", []Problem{fire})
+	d.now = d.now.Add(begins)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan bool)
+	go func() { d.Sender.Run(ctx); close(ended) }()
+	for {
+		d.mu.Lock()
+		n := len(d.got)
+		d.mu.Unlock()
+		if n > 0 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	<-ended
+	d.heard("problem.began home it burns")
+}
+
+func TestConfiguration(t *testing.T) {
+	d := newDesk(t)
+	for _, bad := range []func(o *Options){
+		func(o *Options) { o.URL = "ftp://alerts.example" },
+		func(o *Options) { o.URL = "alerts.example/hook" },
+		func(o *Options) { o.Level = "note" },
+		func(o *Options) { o.Secret += "x" },
+	} {
+		o := d.Options
+		bad(&o)
+		if _, err := Open(o); err == nil {
+			t.Errorf("%+v", o)
+		}
+	}
+}
