@@ -176,6 +176,20 @@ func short(parts ...string) string {
 // id names the problem, the same each time that it stands and in each process.
 func (e *entry) id() string { return short(e.Source, e.Placement, e.Key) }
 
+// Source names a source of problems that each process has for itself.
+func Source(what string, shard int) string { return fmt.Sprintf("%s of shard %d on %s", what, shard, hostname()) }
+
+// Here begins the text of a problem that concerns one process.
+func Here() string { return "on " + hostname() + ": " }
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "an unknown host"
+	}
+	return name
+}
+
 // Observe says which problems stand now, of those that a source looks after. It sends nothing itself and never waits for the receiver.
 func (s *Sender) Observe(source string, problems []Problem) {
 	if s == nil {
@@ -237,6 +251,9 @@ func (s *Sender) Leave(source string) {
 
 // Stats returns the counters.
 func (s *Sender) Stats() Stats {
+	if s == nil {
+		return Stats{}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.stats

@@ -41,6 +41,12 @@ type Overview struct {
 	Total      int             `json:"total" doc:"placements that were asked for; the answer has some of them"`
 	Placements []OverviewEntry `json:"placements"`
 	Away       []int           `json:"away,omitempty" doc:"shards that do not answer: their placements are missing"`
+	Health     []Health        `json:"health,omitempty" doc:"of the process that answers, for keys of all placements: whether alerts reach their receiver"`
+}
+
+// AlertTest is the answer to a test message that the receiver of alerts took.
+type AlertTest struct {
+	Seconds float64 `json:"seconds" doc:"until the receiver answered"`
 }
 
 // OverviewEntry is a placement of an [Overview].
@@ -65,4 +71,5 @@ type OverviewEntry struct {
 type Health struct {
 	Level string `json:"level" enum:"bad,warning,waiting,note"`
 	Text  string `json:"text"`
+	Key   string `json:"-"` // tells the problem from others while its text changes
 }

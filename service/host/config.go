@@ -51,6 +51,11 @@ type Config struct {
 
 		Answer Span `toml:"answer"`
 	} `toml:"limits"`
+	Alerts struct {
+		URL    string `toml:"url"`    // of a webhook; "" sends none
+		Secret string `toml:"secret"` // a file with the secret that signs
+		Level  string `toml:"level"`  // bad, or warning for both; "" is bad
+	} `toml:"alerts"`
 	CORS struct {
 		Origins []string `toml:"origins"` // whose pages may call the service
 	} `toml:"cors"`
@@ -124,7 +129,7 @@ func ReadConfig(path string) (*Config, error) {
 	if err := c.parse(text); err != nil {
 		return nil, strict.In(path, err)
 	}
-	for _, p := range append(c.Log.files(), &c.Data, &c.Keys, &c.TLS.Certificate, &c.TLS.Key) {
+	for _, p := range append(c.Log.files(), &c.Data, &c.Keys, &c.TLS.Certificate, &c.TLS.Key, &c.Alerts.Secret) {
 		if *p != "" && !filepath.IsAbs(*p) {
 			*p = filepath.Join(filepath.Dir(path), *p)
 		}
@@ -156,6 +161,9 @@ func (c *Config) parse(text []byte) error {
 	}
 	if _, err := c.proxies(); err != nil {
 		return err
+	}
+	if a := c.Alerts; (a.URL == "") != (a.Secret == "") || a.URL == "" && a.Level != "" {
+		return errors.New("[alerts] needs both url and secret, a file with a secret that echo whsec_$(openssl rand -base64 32) makes")
 	}
 	if (c.TLS.Certificate == "") != (c.TLS.Key == "") {
 		return errors.New("[tls] needs both certificate and key")

@@ -21,6 +21,7 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
+	"vitrine/service/alert"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -60,7 +61,8 @@ type service struct {
 	shard   int    // whose log it is; 0 of the only one
 	keys    *server.Keys
 	proxies server.Proxies
-	tracer  trace.Tracer // nil without traces
+	alerts  *alert.Sender // nil without alerts
+	tracer  trace.Tracer  // nil without traces
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil.
@@ -99,11 +101,50 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	var stop func()
 	s.tracer, stop = tracer(ctx, s.Version, s.Logger)
 	defer stop()
-	if s.Log.Shards > 1 {
-		return s.runShards(ctx)
+	stop, err = s.sendAlerts(ctx)
+	if err != nil {
+		return err
 	}
-	return s.run(ctx)
+	defer stop()
+	if s.Log.Shards > 1 {
+		err = s.runShards(ctx)
+	} else {
+		err = s.run(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		last, cancel := context.WithTimeout(ctx, lastAlert)
+		defer cancel()
+		s.alerts.Flush(last, s.logSource(), alert.Problem{Level: "bad", Key: "log", Text: alert.Here() + "the service has ended: " + err.Error()})
+	}
+	return err
 }
+
+// lastAlert limits the time of the alert with which the service ends.
+const lastAlert = 5 * time.Second
+
+// sendAlerts sends alerts until ctx ends or stop is called.
+func (s *service) sendAlerts(ctx context.Context) (stop func(), err error) {
+	a := s.Config.Alerts
+	if a.URL == "" {
+		return func() {}, nil
+	}
+	if s.alerts, err = alert.Open(alert.Options{URL: a.URL, Secret: a.Secret, Level: a.Level, File: filepath.Join(s.Data, alertsFile), Logger: s.Logger}); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var sending sync.WaitGroup
+	sending.Go(func() { s.alerts.Run(ctx) })
+	return func() { cancel(); sending.Wait() }, nil
+}
+
+func (s *service) logSource() string { return alert.Source("log", s.shard) }
+
+// logFails says in an alert that the log is away, while that lasts.
+func (s *service) logFails(cause error) {
+	s.alerts.Observe(s.logSource(), []alert.Problem{{Level: "bad", Key: "log", Text: alert.Here() + "the log cannot be used, and the service tries to open it again: " + cause.Error()}})
+}
+
+func (s *service) logWorks() { s.alerts.Observe(s.logSource(), nil) }
 
 // run opens the log, and reopens it after an error that may be temporary.
 func (s *service) run(ctx context.Context) error {
@@ -128,6 +169,9 @@ func (s *service) run(ctx context.Context) error {
 			}
 		case !errors.Is(err, eventlog.ErrReopen) && (l.served || !begun || !isTemporary(err)):
 			return err
+		}
+		if !errors.Is(err, eventlog.ErrFenced) {
+			s.logFails(err)
 		}
 		s.Logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
 		select {
@@ -183,6 +227,7 @@ func (s *service) live(ctx context.Context, known uint64) (*life, error) {
 	defer beside.Wait()
 	socket, err := s.bind(ctx, options, func(address string) {
 		l.served = true
+		s.logWorks()
 		if s.Serving != nil {
 			beside.Go(func() { s.Serving(ctx, address) })
 		}
@@ -203,7 +248,7 @@ func (s *service) live(ctx context.Context, known uint64) (*life, error) {
 func (s *service) serverOptions() server.Options {
 	return server.Options{
 		Keys: s.keys, Feed: new(server.Feed), Limits: s.limits(), Logger: s.Logger, Version: s.Version, Budget: s.budget(),
-		Personalizer: s.Personalizer, Proxies: s.proxies, Origins: s.CORS.Origins, Tracer: s.tracer, Demo: s.Demo,
+		Personalizer: s.Personalizer, Proxies: s.proxies, Alerts: s.alerts, Origins: s.CORS.Origins, Tracer: s.tracer, Demo: s.Demo,
 	}
 }
 
@@ -397,8 +442,14 @@ func (l *life) lead(ctx context.Context) error {
 		return nil
 	}
 	l.Logger.Info("following the log, which another process writes", "entry", l.engine.Sequence(), "leader", l.leader())
+	unled := alert.Source("lead", l.shard)
+	able := func() { l.alerts.Observe(unled, nil) }
+	calm := time.AfterFunc(0, able)
+	defer able()
+	defer calm.Stop()
 	for said := ""; ; {
 		err := l.store.Lead(ctx)
+		calm.Reset(time.Minute) // an attempt that fails takes less, so by then another process renews its lease
 		if err == nil {
 			break
 		}
@@ -408,6 +459,7 @@ func (l *life) lead(ctx context.Context) error {
 		if errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrReopen) || errors.Is(err, eventlog.ErrClosed) {
 			return err
 		}
+		l.alerts.Observe(unled, []alert.Problem{{Level: "bad", Key: "lead", Text: alert.Here() + "this process could not take the log over if its leader went: " + err.Error()}})
 		if text := err.Error(); text != said {
 			said = text
 			l.Logger.Error("this process could not take the log over if its leader went", "cause", text)

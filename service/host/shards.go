@@ -135,6 +135,7 @@ func (s *service) keep(ctx context.Context, answering *server.Server, o server.O
 				return nil, nil, err
 			}
 			l.served = true
+			s.logWorks()
 			spread.has(s.shard, l)
 			return answering, func(ctx context.Context) error {
 				defer stop()
@@ -160,6 +161,9 @@ func (s *service) keep(ctx context.Context, answering *server.Server, o server.O
 			err = decision.ErrStopped
 		}
 		answering.Unmount(s.shard, err.Error())
+		if !errors.Is(err, eventlog.ErrFenced) {
+			s.logFails(err)
+		}
 		s.Logger.Error("the log of the shard will be opened again; placements of other shards are served", "in", pause.String(), "cause", err.Error())
 		select {
 		case <-ctx.Done():

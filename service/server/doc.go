@@ -14,6 +14,9 @@
 //	entry.go       the entries of the log that answers name
 //	cors.go        pages of other origins, and OPTIONS
 //	encoding.go    compressed bodies
+//	proxy.go       addresses of callers behind proxies
+//	framing.go     requests whose body has two lengths
+//	alerts.go      the problems that alerts tell of
 //	watch.go       files that are read again when they change
 //	ready.go       whether the process is ready, and its role
 //	limits.go      limits on requests

@@ -51,7 +51,7 @@ func newMetrics(o Options, inProgress func() int, slots map[int]*slot) *metrics 
 			func() float64 { return float64(inProgress()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
-		budgetCollector{o.Budget}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		alertCollector{o.Alerts}, budgetCollector{o.Budget}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for number, at := range slots {
 		of := prometheus.Registerer(m.registry)
 		if number > 0 {

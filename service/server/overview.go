@@ -71,6 +71,9 @@ func (s *Server) overview(c *call) error {
 	}
 	contains := strings.ToLower(c.URL.Query().Get("contains"))
 	page := api.Overview{Now: time.Unix(0, c.now).UTC(), Placements: []api.OverviewEntry{}}
+	if c.placements == nil {
+		page.Health = s.serviceHealth()
+	}
 	var all []part
 	for _, shard := range s.here(c) {
 		for _, name := range shard.Engine.Placements() {
@@ -169,11 +172,25 @@ func share(g api.Group) float64 { return 100 * float64(g.Purchases) / float64(g.
 // outlierRounds is how many rounds after the last outlier it is still a warning.
 const outlierRounds = 1000
 
+// withoutDigits returns what remains of a text while the numbers in it change.
+func withoutDigits(text string) string {
+	return strings.Map(func(c rune) rune {
+		if '0' <= c && c <= '9' {
+			return -1
+		}
+		return c
+	}, text)
+}
+
 // healthOf says what an operator should know of a placement, the worst first.
 func healthOf(s *api.Stats, warnings []string) []api.Health {
 	all := []api.Health{}
 	say := func(level, format string, args ...any) {
-		all = append(all, api.Health{Level: level, Text: fmt.Sprintf(format, args...)})
+		h := api.Health{Level: level, Text: fmt.Sprintf(format, args...), Key: format}
+		if format == "%s" {
+			h.Key = withoutDigits(h.Text)
+		}
+		all = append(all, h)
 	}
 	if s.Guard != nil && s.Guard.Alarm != nil {
 		a := s.Guard.Alarm

@@ -186,6 +186,13 @@ func (s *Server) routes() []route {
 			list = append(list, route{method: method, path: "/demo/{path...}", handle: demonstrate, free: true})
 		}
 	}
+	if s.options.Alerts != nil {
+		list = append(list, route{
+			method: "POST", path: "/v1/alerts/test", scope: ScopeAdmin, handle: s.testAlert, stream: true,
+			id: "testAlert", summary: "Send a test message to the receiver of alerts, from the process that answers: 502 with the problem alert, which says why, if it does not arrive.",
+			answers: map[int][]content{200: {jsonOf[api.AlertTest]("")}}, errors: []int{502},
+		})
+	}
 	list = append(list, s.itemRoutes()...)
 	list = append(list, s.overviewRoutes()...)
 	list = append(list, s.downloadRoutes()...)

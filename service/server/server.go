@@ -22,6 +22,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"vitrine/service/alert"
 	"vitrine/service/budget"
 	"vitrine/service/catalogue"
 	"vitrine/service/decision"
@@ -40,6 +41,7 @@ type Options struct {
 	Personalizer bool // whether the first Rank creates its placement, without a key of the scope admin
 
 	Proxies Proxies
+	Alerts  *alert.Sender // nil sends none
 
 	Origins []string // whose pages may call the service from a browser; see CheckOrigin
 

@@ -131,6 +131,7 @@ func (s *Server) Tend(ctx context.Context, shard *Shard, every time.Duration) er
 			s.log.Error("the engine has stopped", "cause", err.Error())
 			return err
 		}
+		s.observe(shard)
 		if s.several() {
 			s.restorePlacements(ctx, shard)
 		}

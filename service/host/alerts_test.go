@@ -1,0 +1,48 @@
+package host
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A service that cannot go on says so before it ends, and does not repeat itself each time that it is started again.
+func TestLastAlert(t *testing.T) {
+	told := make(chan string, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		told <- string(body)
+	}))
+	defer receiver.Close()
+	c := Default()
+	c.Listen, c.Data = "127.0.0.1:0", t.TempDir()
+	c.Alerts.URL, c.Alerts.Secret = receiver.URL, filepath.Join(c.Data, "secret")
+	if err := os.WriteFile(c.Alerts.Secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mark := filepath.Join(c.Data, LogDir, "mark")
+	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mark, []byte("damaged, and too long for a mark"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := Run(t.Context(), c, Options{}); err == nil {
+			t.Fatal("it runs with a damaged log")
+		}
+	}
+	if len(told) != 1 {
+		t.Fatalf("it rang %d times in three starts, want once", len(told))
+	}
+	if got := <-told; !strings.Contains(got, "the service has ended") || !strings.Contains(got, "mark") {
+		t.Error(got)
+	}
+}

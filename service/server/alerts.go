@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"vitrine/service/alert"
+	"vitrine/service/api"
+	"vitrine/service/decision"
+)
+
+// observe tells the sender of alerts which problems a log's placements have, if this process writes the log, and what keeps this process
+// from answering for it.
+func (s *Server) observe(shard *Shard) {
+	a := s.options.Alerts
+	if a == nil {
+		return
+	}
+	var own []alert.Problem
+	if p := s.slots[shard.Number].standing(); p.Problem != "" {
+		own = []alert.Problem{{Level: "bad", Key: "behind", Text: alert.Here() + p.Problem}}
+	}
+	a.Observe(alert.Source("process", shard.Number), own)
+	placements := fmt.Sprint("placements of shard ", shard.Number)
+	if shard.Engine.Role() == decision.Follower {
+		a.Leave(placements)
+		return
+	}
+	var all []alert.Problem
+	for _, name := range shard.Engine.Placements() {
+		health, err := shard.health(name)
+		if err != nil {
+			continue // deleted meanwhile
+		}
+		for _, h := range health {
+			all = append(all, alert.Problem{Placement: name, Level: h.Level, Key: h.Key, Text: h.Text})
+		}
+	}
+	a.Observe(placements, all)
+}
+
+// health says what an operator should know of a placement.
+func (s *Shard) health(name string) ([]api.Health, error) {
+	config, err := s.Engine.Config(name)
+	if err != nil {
+		return nil, err
+	}
+	stats, err := s.Engine.Stats(name)
+	if err != nil {
+		return nil, err
+	}
+	return healthOf(&stats, config.Answer().Warnings), nil
+}
+
+// serviceHealth says what an operator should know of the service itself.
+func (s *Server) serviceHealth() (all []api.Health) {
+	if s.options.Alerts == nil {
+		return nil
+	}
+	of := s.options.Alerts.Stats()
+	if of.Failure != "" {
+		all = append(all, api.Health{Level: "bad", Text: fmt.Sprintf("Alerts have not been delivered since %s, and %d are waiting: %s.", of.Since.UTC().Format(time.DateTime), of.Waiting, of.Failure)})
+	}
+	if of.Dropped > 0 {
+		all = append(all, api.Health{Level: "warning", Text: fmt.Sprintf("%d problems were too many at once to send alerts of them.", of.Dropped)})
+	}
+	return all
+}
+
+// testAlert sends a test message and answers with what became of it.
+func (s *Server) testAlert(c *call) error {
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
+	defer cancel()
+	if err := s.options.Alerts.Try(ctx); err != nil {
+		p := problemf(http.StatusBadGateway, "alert", "the test was not delivered: %v", err)
+		p.cause = err.Error()
+		return p
+	}
+	return c.answerJSON(http.StatusOK, api.AlertTest{Seconds: time.Since(begin).Seconds()})
+}
+
+// alertCollector reads the counters of the sender of alerts at each scrape.
+type alertCollector struct{ *alert.Sender }
+
+var (
+	alertsDelivered = about("alerts_delivered_total", "Messages that the receiver of alerts took.")
+	alertsFailed    = about("alerts_failed_total", "Attempts to deliver an alert that failed.")
+	alertsDropped   = about("alerts_dropped_total", "Problems that were too many at once to send alerts of them.")
+	alertsWaiting   = about("alerts_waiting", "Alerts that wait to be delivered.")
+	alertsFailing   = about("alerts_failing", "1 if the last attempt to deliver an alert failed.")
+)
+
+// Describe implements prometheus.Collector.
+func (alertCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{alertsDelivered, alertsFailed, alertsDropped, alertsWaiting, alertsFailing} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c alertCollector) Collect(to chan<- prometheus.Metric) {
+	of := c.Stats()
+	to <- prometheus.MustNewConstMetric(alertsDelivered, prometheus.CounterValue, float64(of.Delivered))
+	to <- prometheus.MustNewConstMetric(alertsFailed, prometheus.CounterValue, float64(of.Failed))
+	to <- prometheus.MustNewConstMetric(alertsDropped, prometheus.CounterValue, float64(of.Dropped))
+	to <- prometheus.MustNewConstMetric(alertsWaiting, prometheus.GaugeValue, float64(of.Waiting))
+	to <- prometheus.MustNewConstMetric(alertsFailing, prometheus.GaugeValue, indicator(of.Failure != ""))
+}

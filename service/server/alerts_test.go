@@ -1,0 +1,117 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"vitrine/service/alert"
+	"vitrine/service/decision"
+	"vitrine/service/server"
+)
+
+// alarmed is a service that sends alerts to a receiver, which answers with what status returns.
+func alarmed(t *testing.T, status func() int) (s *service, told chan string, sender *alert.Sender) {
+	t.Helper()
+	told = make(chan string, 100)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(status())
+		told <- string(body)
+	}))
+	t.Cleanup(receiver.Close)
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = started(t, func(o *server.Options, _ *decision.Options) {
+		var err error
+		sender, err = alert.Open(alert.Options{URL: receiver.URL, Secret: secret, Level: "warning", File: filepath.Join(dir, "alerts.json"), Now: o.Clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Alerts = sender
+	})
+	return s, told, sender
+}
+
+// What is wrong with a placement, by its health, rings when it begins and when it ends.
+func TestAlerts(t *testing.T) {
+	s, told, sender := alarmed(t, func() int { return 200 })
+	s.run(server.Listen{Maintain: time.Millisecond})
+	ctx, cancel := context.WithCancel(t.Context())
+	var sending sync.WaitGroup
+	sending.Go(func() { sender.Run(ctx) })
+	defer sending.Wait()
+	defer cancel()
+	hears := func(step time.Duration, want ...string) {
+		t.Helper()
+		for {
+			select {
+			case got := <-told:
+				for _, w := range want {
+					if !strings.Contains(got, w) {
+						t.Errorf("the receiver was told %s, want %s", got, w)
+					}
+				}
+				return
+			case <-time.After(100 * time.Millisecond):
+				s.clock.advance(step)
+			}
+		}
+	}
+	// The theory's constants are a warning of the placement.
+	s.want(201, "PUT", "/v1/placements/home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl","constants":"theory"}}`)
+	hears(10*time.Second, `"type":"problem.began"`, `"placement":"home"`, `"level":"warning"`)
+	s.want(204, "DELETE", "/v1/placements/home", "")
+	hears(30*time.Second, `"type":"problem.ended"`, `"placement":"home"`)
+	for sender.Stats().Delivered < 2 { // it counts after the receiver
+		time.Sleep(time.Millisecond)
+	}
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_alerts_delivered_total 2\n") || !strings.Contains(a.body, "vitrine_alerts_failing 0\n") {
+		t.Error(a.body)
+	}
+}
+
+// An operator sees that alerts arrive before one is needed, and that they do not.
+func TestTestAlert(t *testing.T) {
+	status := 202
+	s, told, _ := alarmed(t, func() int { return status })
+	s.want(200, "POST", "/v1/alerts/test", "")
+	if got := <-told; !strings.Contains(got, `"type":"test"`) {
+		t.Error(got)
+	}
+	if page := s.overview(""); len(page.Health) != 0 {
+		t.Errorf("%+v", page.Health)
+	}
+	status = 500
+	s.problem(502, "alert", "", "POST", "/v1/alerts/test", "")
+	if a := s.ask("POST", "/v1/alerts/test", ""); !strings.Contains(a.body, "answered 500") {
+		t.Error(a.body)
+	}
+	started(t, nil).problem(404, "no-route", "", "POST", "/v1/alerts/test", "")
+}
+
+// Alerts that do not arrive are a problem that the overview and the metrics show.
+func TestAlertsDoNotArrive(t *testing.T) {
+	s, _, sender := alarmed(t, func() int { return 500 })
+	sender.Flush(t.Context(), "log", alert.Problem{Level: "bad", Key: "log", Text: "the log is lost"})
+	page := s.overview("")
+	if len(page.Health) != 1 || page.Health[0].Level != "bad" || !strings.Contains(page.Health[0].Text, "Alerts have not been delivered since 1970-01-01 01:00:00") || !strings.Contains(page.Health[0].Text, "answered 500") {
+		t.Errorf("%+v", page.Health)
+	}
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, "vitrine_alerts_failed_total 1\n") || !strings.Contains(a.body, "vitrine_alerts_failing 1\n") {
+		t.Error(a.body)
+	}
+}
