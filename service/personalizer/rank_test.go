@@ -1,0 +1,232 @@
+package personalizer
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// asked is a Rank of actions.
+func asked(excluded []string, actions ...string) *rankQuery {
+	q := &rankQuery{ExcludedActions: excluded}
+	for _, id := range actions {
+		q.Actions = append(q.Actions, rankAction{ID: id})
+	}
+	return q
+}
+
+// The probabilities of actions, by hand, wherever the policy's own action stands. With a share of 0.3 drawn from three actions, an
+// action that is not the policy's own has 0.1, and its own 0.8.
+func TestProbabilitiesByHand(t *testing.T) {
+	for name, c := range map[string]struct {
+		q    *rankQuery
+		a    decision.Answer
+		want []float64
+	}{
+		"its own, the first":            {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"a"}, Propensity: 0.8}, []float64{0.8, 0.1, 0.1}},
+		"its own, the last":             {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"c"}, Propensity: 0.8}, []float64{0.1, 0.1, 0.8}},
+		"by chance, its own the first":  {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"b"}, Own: []string{"a"}, Propensity: 0.1}, []float64{0.8, 0.1, 0.1}},
+		"by chance, its own the second": {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"a"}, Own: []string{"b"}, Propensity: 0.1}, []float64{0.1, 0.8, 0.1}},
+		"by chance, its own the last":   {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"a"}, Own: []string{"c"}, Propensity: 0.1}, []float64{0.1, 0.1, 0.8}},
+		"one is excluded":               {asked([]string{"b"}, "a", "b", "c"), decision.Answer{Shown: []string{"c"}, Own: []string{"a"}, Propensity: 0.15}, []float64{0.85, 0, 0.15}},
+		"its own, and one is excluded":  {asked([]string{"a"}, "a", "b", "c"), decision.Answer{Shown: []string{"b"}, Propensity: 0.85}, []float64{0, 0.85, 0.15}},
+		"only one is left":              {asked([]string{"b"}, "a", "b"), decision.Answer{Shown: []string{"a"}, Propensity: 1}, []float64{1, 0}},
+		"the baseline":                  {asked(nil, "a", "b"), decision.Answer{Shown: []string{"b"}, By: offer.ByBaseline}, []float64{0, 1}},
+		"no propensity":                 {asked(nil, "a", "b"), decision.Answer{Shown: []string{"b"}}, nil},
+	} {
+		c.a.Certain = c.a.By != offer.ByBaseline
+		if diff := cmp.Diff(c.want, c.q.probabilities(&c.a), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	random := decision.Answer{Shown: []string{"a"}, Propensity: 0.8} // of the others nothing is known
+	if p := asked(nil, "a", "b").probabilities(&random); p != nil {
+		t.Errorf("of a random policy: %v", p)
+	}
+}
+
+// First comes the action to show, then the others by probability, and in the order of the request where it is equal.
+func TestRanking(t *testing.T) {
+	for _, c := range []struct {
+		a    decision.Answer
+		want string
+	}{
+		{decision.Answer{Shown: []string{"c"}, Own: []string{"b"}, Propensity: 0.1, Certain: true}, "c b a d"},
+		{decision.Answer{Shown: []string{"b"}, Propensity: 0.7, Certain: true}, "b a c d"},
+		{decision.Answer{Shown: []string{"d"}}, "d a b c"}, // without probabilities
+	} {
+		q := asked(nil, "a", "b", "c", "d")
+		q.EventID = "e"
+		r := q.ranked(&c.a)
+		var ids []string
+		for _, x := range r.Ranking {
+			if ids = append(ids, x.ID); (x.Probability == nil) != (c.a.Propensity == 0) {
+				t.Errorf("%s: action %s has the probability %v", c.want, x.ID, x.Probability)
+			}
+		}
+		if got := strings.Join(ids, " "); got != c.want || r.RewardActionID != c.a.Shown[0] || r.EventID != "e" {
+			t.Errorf("%s, reward %s, want %s", got, r.RewardActionID, c.want)
+		}
+	}
+	q := &rankQuery{EventID: "e", Slots: []rankSlot{{ID: "hero"}, {ID: "footer"}}}
+	want := &slotsRankedDocument{Slots: []filledSlot{{"hero", "b"}, {"footer", "a"}}, EventID: "e"}
+	if diff := cmp.Diff(want, q.filled(&decision.Answer{Shown: []string{"b", "a"}})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The baseline of a Rank without slots is its first action that is not excluded.
+func TestSingle(t *testing.T) {
+	for want, q := range map[string]*rankQuery{"a": asked(nil, "a", "b"), "b": asked([]string{"a"}, "a", "b"), "": asked(nil)} {
+		if err := q.single(); err != nil || len(q.Slots) != 1 || q.Slots[0].BaselineAction != want {
+			t.Errorf("%+v, %v, want %s", q.Slots, err, want)
+		}
+	}
+	if err := asked([]string{"b", "a"}, "a", "b").single(); err == nil || !strings.HasPrefix(err.Error(), "/excludedActions") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCheckSlots(t *testing.T) {
+	long := strings.Repeat("é", maxEvent) // characters, not bytes
+	for want, change := range map[string]func(q *rankQuery){
+		"":                                  func(q *rankQuery) { q.EventID, q.Slots[0].ID = long, long },
+		"/eventId: must have at most 256":   func(q *rankQuery) { q.EventID = long + "e" },
+		"/slots: must have at least one":    func(q *rankQuery) { q.Slots = nil },
+		"/slots/0/id: must have from 1":     func(q *rankQuery) { q.Slots[0].ID = "" },
+		"/slots/1/id: must have from 1":     func(q *rankQuery) { q.Slots[1].ID = long + "e" },
+		"/slots/1/id: is that of":           func(q *rankQuery) { q.Slots[1].ID = "hero" },
+		"/slots/1/baselineAction: is miss":  func(q *rankQuery) { q.Slots[1].BaselineAction = "" },
+		"/slots/1/baselineAction: is not":   func(q *rankQuery) { q.Slots[1].BaselineAction = "c" },
+		"/slots/1/baselineAction: is that":  func(q *rankQuery) { q.Slots[1].BaselineAction = "a" },
+		"/slots/0/baselineAction: is exclu": func(q *rankQuery) { q.Slots[0].ExcludedActions = []string{"a"} },
+	} {
+		q := asked(nil, "a", "b")
+		q.Slots = []rankSlot{{ID: "hero", BaselineAction: "a"}, {ID: "footer", BaselineAction: "b", ExcludedActions: []string{"a"}}}
+		change(q)
+		switch err := q.checkSlots(); {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)):
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// A request has the actions' features by name, what else they have as an object, and excluded actions that it has.
+func TestRequest(t *testing.T) {
+	config := func(mode string) *setup.Config {
+		c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","buckets":4},{"name":"age","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	q := &rankQuery{
+		ContextFeatures: jsontext.Value(`[{"age":3}]`),
+		Actions: []rankAction{
+			{ID: "a", Features: jsontext.Value(`[{"price":2,"taste":"sweet"},{"size":{"cm":4}}]`)},
+			{ID: "b"},
+		},
+		Slots:           []rankSlot{{ID: "s", ExcludedActions: []string{"gone", "b"}, BaselineAction: "a"}},
+		DeferActivation: true,
+	}
+	want := &api.Request{
+		User: api.Values{api.Number("age", 3)},
+		Items: []api.Item{
+			{ID: "a", Features: api.Values{api.Number("price", 2), api.Object("action", `[{"taste":"sweet"},{"size":{"cm":4}}]`), api.Text("id", "a")}},
+			{ID: "b", Features: api.Values{api.Object("action", `[]`), api.Text("id", "b")}},
+		},
+		Slots: []api.Slot{{ID: "s", Exclude: []string{"b"}}},
+		Defer: true,
+	}
+	got, err := q.request(config("learn"))
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	want.Baseline = []string{"a"}
+	got, err = q.request(config("shadow"))
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for want, features := range map[string]string{
+		"/actions/0/features: must be a list":                           `{"price":2}`,
+		"/actions/0/features/1: must be an object":                      `[{},2]`,
+		"/actions/0/features/0/price: is of another type":               `[{"price":"2"}]`,
+		"/actions/0/features/1/price: is in an earlier object too":      `[{"price":2},{"price":3}]`,
+		"/contextFeatures/0/size: the placement has no such feature, a": "",
+	} {
+		if q.Actions[0].Features = jsontext.Value(features); features == "" {
+			q.Actions[0].Features, q.ContextFeatures = nil, jsontext.Value(`[{"size":1}]`)
+		}
+		if _, err := q.request(config("learn")); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		q.ContextFeatures = nil
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"PT10M": 10 * time.Minute, "P1D": 24 * time.Hour, "P1W": 7 * 24 * time.Hour, "PT1.5S": 1500 * time.Millisecond,
+		"P1DT2H3M4S": 26*time.Hour + 3*time.Minute + 4*time.Second, "P366D": 366 * 24 * time.Hour,
+	} {
+		d, err := parseISO(text)
+		if err != nil || d != want {
+			t.Errorf("%s: %v, %v, want %v", text, d, err, want)
+		}
+		if again, err := parseISO(isoDuration(want)); err != nil || again != want {
+			t.Errorf("%v: %s is %v, %v", want, isoDuration(want), again, err)
+		}
+	}
+	if got := isoDuration(7*24*time.Hour + 90*time.Second); got != "P7DT1M30S" {
+		t.Error(got)
+	}
+	for _, text := range []string{"", "P", "PT", "PT0S", "P1DT", "P1Y", "10", "-PT1S", "P366DT1S", "P" + strings.Repeat("9", 400) + "D"} {
+		if d, err := parseISO(text); err == nil {
+			t.Errorf("%q is %v", text, d)
+		}
+	}
+}
+
+// A reward is a share of a choice, and a negative one nothing.
+func TestRewardOf(t *testing.T) {
+	for v, want := range map[float64]float64{1: 1, 0.25: 0.25, 0: 0, -1: 0, -0.5: 0} {
+		if got, err := rewardOf("/value", &v); err != nil || got != want {
+			t.Errorf("%v is %v, %v, want %v", v, got, err, want)
+		}
+	}
+	for _, v := range []float64{1.01, -1.01, math.NaN(), math.Inf(1)} {
+		if got, err := rewardOf("/value", &v); err == nil {
+			t.Errorf("%v is %v", v, got)
+		}
+	}
+	if _, err := rewardOf("/value", nil); err == nil {
+		t.Error("a missing reward is taken")
+	}
+}
+
+// Events of two placements never share a decision, and all their ids are those of decisions.
+func TestDecisionOf(t *testing.T) {
+	for _, c := range [][3]string{
+		{"home", "e1", "home:e1"},
+		{"home", strings.Repeat("e", 123), "home:" + strings.Repeat("e", 123)},
+		{"a:b", "c", "a:b:c"},
+		// "" is a hash of 32 bytes, in 43 characters.
+		{"home", strings.Repeat("e", 124), ""}, {"a", "b:c", ""}, {"a", "é", ""}, {"a", "", "a:"},
+	} {
+		got := decisionOf(c[0], c[1])
+		hash, ok := strings.CutPrefix(got, c[0]+":")
+		if c[2] != "" && got != c[2] || c[2] == "" && !(ok && len(hash) == 43 && !strings.Contains(hash, ":")) {
+			t.Errorf("%s, %s: %s", c[0], c[1], got)
+		}
+	}
+}
