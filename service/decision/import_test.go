@@ -3,9 +3,12 @@ package decision_test
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -84,6 +87,41 @@ func TestImportWaits(t *testing.T) {
 	wait(t, e)
 	if s, _ := e.Stats("home"); s.Learned != 500 || s.Unlearned != 0 {
 		t.Errorf("learned %d of 500, unlearned %d", s.Learned, s.Unlearned)
+	}
+}
+
+// The law of an imported page does not depend on the order in which its items are shown: that of sets, of pages and of swaps, each with
+// the propensity of the page by hand.
+func TestImportedLawsInAnyOrder(t *testing.T) {
+	for _, c := range []struct {
+		draw       offer.Draw
+		propensity float64
+	}{
+		{offer.Draw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.4/6 + 0.6},  // of 3 + 3 sets
+		{offer.Draw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 6},      // another one
+		{offer.Draw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: []uint32{0, 2}}, 0.3/3 + 0.7}, // of 3 pages
+		{offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.6},
+		{offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 2}, // of two swaps
+	} {
+		for _, shown := range [][]string{{"sku0", "sku2"}, {"sku2", "sku0"}} {
+			store := new(memlog.Store)
+			e := opened(t, decision.Options{Store: store, Build: buildToy})
+			put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"record":"all"}`)
+			m := past("d", "sku0")
+			m.Shown, m.Draw, m.Propensity = shown, &c.draw, c.propensity
+			if err := e.Import(t.Context(), "home", m); err != nil {
+				t.Errorf("%+v, shown %v: %v", c.draw, shown, err)
+				continue
+			}
+			o := offers(t, store)[0]
+			if p := offer.LawOf(o).Propensity(vitrine.Assortment{0, 2}); math.Abs(p-c.propensity) > 1e-12 || o.Propensity != c.propensity {
+				t.Errorf("%+v, shown %v: the propensity is %v by its law, and %v in the log, want %v", c.draw, shown, p, o.Propensity, c.propensity)
+			}
+			d, err := e.Decision(t.Context(), "home", "d")
+			if err != nil || !slices.Equal(d.Answer.Shown, shown) || d.Choice != "sku0" {
+				t.Errorf("%+v, %v", d, err)
+			}
+		}
 	}
 }
 

@@ -37,6 +37,9 @@ func (l *law) draw(items []foundItem) (*offer.Draw, error) {
 		}
 		d.Page = append(d.Page, uint32(i))
 	}
+	if l.Swaps != "" && !slices.IsSorted(d.Page) {
+		return nil, errors.New("swaps belong to a page in the order of the items: list it so")
+	}
 	slices.Sort(d.Page)
 	var err error
 	if l.Swaps != "" {

@@ -1,0 +1,256 @@
+package records_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/offer"
+	"vitrine/service/records"
+	"vitrine/service/setup"
+)
+
+const shop = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number","default":0},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"ucb-mnl"}}`
+
+// read returns the decisions of a file.
+func read(t *testing.T, name, text string, m *records.Mapping) (list []*decision.Imported, r *records.Report, err error) {
+	t.Helper()
+	c, err := setup.Parse([]byte(shop))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err = records.Read(t.Context(), path, m, c, func(d *decision.Imported) error {
+		list = append(list, d)
+		return decision.CheckImport("home", c, d)
+	})
+	return list, r, err
+}
+
+// One decision is the same from every format: three items, of which z and x were shown, in this order, and z was taken.
+func TestFormats(t *testing.T) {
+	revenue := func(v float64) *float64 { return &v }
+	whole := &decision.Imported{
+		Request: &api.Request{
+			Decision: "a",
+			User:     api.Values{api.Number("age", 30)},
+			Items: []api.Item{
+				{ID: "x", Features: api.Values{api.Number("price", 10)}, Revenue: revenue(1.5)},
+				{ID: "y", Features: api.Values{api.Number("price", 20)}, Revenue: revenue(2)},
+				{ID: "z", Features: api.Values{api.Number("price", 30)}, Revenue: revenue(3)},
+			},
+		},
+		Shown: []string{"z", "x"}, Choice: "z", Time: 2e9, Propensity: 0.25,
+	}
+	items := filepath.Join(t.TempDir(), "item_context.csv")
+	if err := os.WriteFile(items, []byte("item_id,revenue,price\nx,1.5,10\ny,2,20\nz,3,30\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		ID         string  `parquet:"decision_id"`
+		Time       string  `parquet:"time"`
+		Item       string  `parquet:"item"`
+		Shown      int64   `parquet:"shown"`
+		Chosen     bool    `parquet:"chosen"`
+		Revenue    float64 `parquet:"revenue"`
+		Propensity float64 `parquet:"propensity"`
+		Price      float32 `parquet:"price"`
+		Age        int32   `parquet:"age"`
+	}
+	var table strings.Builder
+	w := parquet.NewGenericWriter[row](&table)
+	const at = "1970-01-01T00:00:02Z"
+	if _, err := w.Write([]row{{"a", at, "x", 2, false, 1.5, 0.25, 10, 30}, {"a", at, "y", 0, false, 2, 0.25, 20, 30}, {"a", at, "z", 1, true, 3, 0.25, 30, 30}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const context = `"c":{"user":{"age":30},"_multi":[{"_tag":"x","_revenue":1.5,"item":{"price":10}},{"_tag":"y","_revenue":2,"item":{"price":20}},{"_tag":"z","_revenue":3,"item":{"price":30}}]}`
+	for _, c := range []struct {
+		name, text string
+		mapping    records.Mapping
+		change     func(d *decision.Imported) // what the format does not have
+	}{
+		{name: "log.csv", text: "decision_id,time,item,shown,chosen,revenue,propensity,price,age\na,2,x,2,0,1.5,.25,10,30\na,2,y,0,0,2,.25,20,30\na,2,z,1,1,3,.25,30,30\n"},
+		{
+			name: "log.csv", text: "id;sku;got;place;worth;cost;age\na;x;;2;1.5;10;30\na;y;;;2;20;30\na;z;true;1;3;30;30\n",
+			mapping: records.Mapping{Delimiter: ";", Columns: records.Columns{Decision: "id", Item: "sku", Chosen: "got", Shown: "place", Revenue: "worth"}, Features: map[string]string{"price": "cost"}},
+			change:  func(d *decision.Imported) { d.Time, d.Propensity = 0, 0 },
+		},
+		{name: "log.parquet", text: table.String()},
+		{
+			name: "log.jsonl",
+			text: `{"decision_id":"a","time":"` + at + `","items":[{"id":"x","features":{"price":10},"revenue":1.5},{"id":"y","features":{"price":20},"revenue":2},{"id":"z","features":{"price":30},"revenue":3}],"user":{"age":30},"shown":["z","x"],"propensity":0.25,"status":"chosen","choice":"z"}`,
+		},
+		{ // slots count from 0
+			name: "log.dsjson",
+			text: `{"EventId":"a","Timestamp":"` + at + `",` + context + `,"_outcomes":[{"_label_cost":-3,"_a":[2,0],"_p":[0.5,0.5]},{"_label_cost":0,"_a":[0],"_p":[1]}],"_vitrine":{"choice":"z","propensity":0.25}}`,
+		},
+		{ // actions count from 1, and the reward came later
+			name:    "log.dsjson",
+			text:    `{"EventId":"a","Timestamp":"` + at + `","_label_cost":0,"a":[3,1,2],"p":[0.25,0.5,0.25],"o":[{"v":3}],` + context + `}`,
+			change:  func(d *decision.Imported) { d.Shown = []string{"z"} },
+			mapping: records.Mapping{Format: "personalizer"},
+		},
+		{ // propensities of items, of which a page's does not follow
+			name: "log.csv", text: "decision_id,timestamp,item_id,position,click,propensity_score,age\na," + at + ",z,1,1,.5,30\na," + at + ",x,2,0,.5,30\n",
+			mapping: records.Mapping{Format: "obp", Items: items},
+			change:  func(d *decision.Imported) { d.Propensity = 0 },
+		},
+		{ // without ids every row is a decision
+			name: "log.csv", text: "timestamp,item_id,position,click,propensity_score,age\n" + at + ",z,1,1,.25,30\n",
+			mapping: records.Mapping{Format: "obp", Items: items},
+			change:  func(d *decision.Imported) { d.Request.Decision, d.Shown = "row-1", []string{"z"} },
+		},
+	} {
+		want, request := *whole, *whole.Request
+		want.Request = &request
+		if c.change != nil {
+			c.change(&want)
+		}
+		got, r, err := read(t, c.name, c.text, &c.mapping)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if diff := cmp.Diff([]*decision.Imported{&want}, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if r.Decisions != 1 || len(r.Skipped) != 0 || r.Features[0].Found != 3 || r.Features[1].Found != 1 {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+	}
+}
+
+// A law says the same in any order of its page. With two of three items drawn in 0.4 of the decisions, of six sets, the policy's page
+// has 0.4/6 + 0.6, and an item that is not on it 0.4 · 3/6.
+func TestLawsInAnyOrder(t *testing.T) {
+	const line = `{"decision_id":"a","items":[{"id":"x","features":{"price":1}},{"id":"y","features":{"price":2}},{"id":"z","features":{"price":3}}],"user":{"age":3},"shown":[%s],%s"law":%s,"status":"chosen"}`
+	for _, c := range []struct {
+		law        string
+		kind       uint8
+		propensity float64
+		inclusion  [3]float64
+	}{
+		{`{"draw":"sets","share":0.4,"size":2,"page":[%s]}`, offer.DrawSets, 0.4/6 + 0.6, [3]float64{0.8, 0.2, 0.8}},
+		{`{"draw":"pages","share":0.3,"size":2,"page":[%s]}`, offer.DrawPages, 0.3/3 + 0.7, [3]float64{0.9, 0.2, 0.9}},
+		{`{"draw":"slots","share":0.4,"size":2,"page":[%s]}`, offer.DrawSlots, 0.6, [3]float64{0.8, 0.4, 0.8}},
+	} {
+		for _, page := range []string{`"x","z"`, `"z","x"`} {
+			for _, shown := range []string{`"x","z"`, `"z","x"`} {
+				list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, shown, fmt.Sprintf(`"propensity":%v,`, c.propensity), fmt.Sprintf(c.law, page)), &records.Mapping{})
+				if err != nil {
+					t.Errorf("page %s, shown %s: %v", page, shown, err)
+					continue
+				}
+				d := list[0].Draw
+				if diff := cmp.Diff([]uint32{0, 2}, d.Page); diff != "" || d.Kind != c.kind {
+					t.Errorf("%+v", d)
+				}
+				for i, want := range c.inclusion {
+					if p := d.Law(3).Inclusion(i); math.Abs(p-want) > 1e-12 {
+						t.Errorf("page %s, kind %d: item %d has the probability %v, want %v", page, c.kind, i, p, want)
+					}
+				}
+			}
+		}
+	}
+	// A bit for each item of the page and each item: only x may be replaced, by y.
+	swaps := base64.StdEncoding.EncodeToString([]byte{0b000010})
+	law := `{"draw":"slots","share":0.4,"size":2,"page":[%s],"swaps":"` + swaps + `"}`
+	list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)), &records.Mapping{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.6, 0.4, 1} {
+		if p := list[0].Draw.Law(3).Inclusion(i); math.Abs(p-want) > 1e-12 {
+			t.Errorf("with swaps item %d has the probability %v, want %v", i, p, want)
+		}
+	}
+	for want, text := range map[string]string{
+		"swaps belong to a page in the order of the items": fmt.Sprintf(law, `"z","x"`),
+		`page has "w", which is not among the items`:       `{"draw":"sets","share":1,"size":2,"page":["w"]}`,
+		`draw is "any": want sets, slots or pages`:         `{"draw":"any"}`,
+		"swaps: illegal base64":                            `{"draw":"slots","page":["x"],"swaps":"?"}`,
+		"the propensity 0.6, not 0.5":                      `{"draw":"slots","share":0.4,"size":2,"page":["x","z"]}`,
+	} {
+		if _, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"x","z"`, `"propensity":0.5,`, text), &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 1: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	// The law of a mapping is that of all decisions. A page of 5 of 3 items has them all, and only two were shown.
+	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &records.Mapping{Law: &records.Law{Draw: "pages", Share: 1, Size: 5}})
+	if err == nil || !strings.Contains(err.Error(), "/law") {
+		t.Errorf("%v", err)
+	}
+	if d := list[0].Draw; d.Size != 3 { // no more than there are items
+		t.Errorf("%+v", d)
+	}
+	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &records.Mapping{Law: &records.Law{Draw: "sets", Share: 1, Size: 2}})
+	if err != nil || math.Abs(list[0].Draw.Law(3).Propensity([]int{0, 1})-1.0/6) > 1e-12 {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// Errors name the place and the column; decisions that teach nothing are counted.
+func TestPlaces(t *testing.T) {
+	for want, rows := range map[string]string{
+		`line 3: column shown: "2nd" is no position`:                                   "a,x,0,1,1\na,y,1,2nd,1\n",
+		`line 3: decision a has item "x" twice`:                                        "a,x,0,1,1\na,x,1,2,1\n",
+		`line 3: decision a has two chosen items, "x" and "y"`:                         "a,x,1,1,1\na,y,1,2,1\n",
+		`line 2: decision a: item "x" was chosen and not shown`:                        "a,x,1,0,1\n",
+		`line 2: column chosen: "2" is neither 0 nor 1`:                                "a,x,2,1,1\n",
+		`line 3: column decision_id is empty: it identifies the decision`:              "a,x,0,1,1\n,y,1,2,1\n",
+		`line 4: decision "a" has rows further up: sort by decision`:                   "a,x,0,1,1\nb,x,0,1,1\na,y,0,1,1\n",
+		`line 2: column propensity: the propensity is 1.5: must be in (0, 1]`:          "a,x,0,1,1.5\n",
+		`line 3: column propensity: the propensity is 0.5, and 0.25 in the first row `: "a,x,0,1,0.25\na,y,0,2,0.5\n",
+		`line 2 has 4 fields, and the header 5`:                                        "a,x,0,1\n",
+	} {
+		if _, _, err := read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows, &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "log.csv: "+want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	list, r, err := read(t, "log.csv", "decision_id,item,chosen,shown,status,other\na,x,0,1,open,1\nb,x,0,0,,1\nc d,x,0,1,,1\n", &records.Mapping{})
+	if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Request.Decision, "import-") {
+		t.Errorf("%+v, %v", list, err)
+	}
+	want := &records.Report{
+		Decisions: 3, Skipped: map[string]int{"have the status open": 1, "show nothing": 1},
+		Features: []records.Match{{Feature: "price", Column: "price", Missing: 1}, {Feature: "age", Column: "age", Missing: 1}},
+		Unused:   []string{"other"},
+	}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Times are RFC 3339, those of other programs, or seconds.
+func TestTimes(t *testing.T) {
+	for text, want := range map[string]int64{
+		"2": 2e9, "1.5": 15e8, "1970-01-01T00:00:02Z": 2e9, "1970-01-01T01:00:02.5+01:00": 25e8, "1970-01-01 00:00:02": 2e9, "1970-01-01 00:00:02.25+00:00": 225e7, "-3": -3e9,
+	} {
+		list, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &records.Mapping{})
+		if err != nil || list[0].Time != want {
+			t.Errorf("%s: %v, want %d", text, err, want)
+		}
+	}
+	for _, text := range []string{"yesterday", "1e11", "2300-01-01T00:00:00Z", "1600-01-01T00:00:00Z"} {
+		if _, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 2: column time: ") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
