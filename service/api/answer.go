@@ -100,13 +100,31 @@ type Decision struct {
 	Placement string    `json:"placement"`
 	By        string    `json:"by" enum:"policy,chance,baseline,import" doc:"how the set was found"`
 	Time      time.Time `json:"time"`
-	Status    string    `json:"status" enum:"open,chosen,expired,deferred,withdrawn,evicted"`
+	Status    string    `json:"status" enum:"open,chosen,expired,deferred,withdrawn,evicted,late" doc:"late: the outcome came after the decision had expired, or had been withdrawn or evicted. It counts, and the policy does not learn from it"`
 	Choice    *string   `json:"choice" doc:"the item that was taken; null for none"`
+
+	Earned      float64      `json:"earned" doc:"the revenue of the choice, with its corrections"`
+	Corrections []Correction `json:"corrections,omitempty" doc:"in the order in which they came"`
 }
 
 // Outcome reports what the customer did with what was shown.
 type Outcome struct {
 	Choice *string `json:"choice" minLength:"1" doc:"the id of the item that was taken; null for none"`
+}
+
+// LateOutcome answers an outcome that came too late to be learned. Its revenue counts all the same.
+type LateOutcome struct {
+	Status  string `json:"status" enum:"late" doc:"of the decision from now on"`
+	Learned bool   `json:"learned" doc:"false: the policy has learned already that nothing was taken, or learns nothing from the decision"`
+	Detail  string `json:"detail"`
+}
+
+// Correction changes what a decision has earned after its outcome was reported: a return, a refund, a sale that did not happen.
+// Reports of what was earned change with it. The policy does not learn from it.
+type Correction struct {
+	ID    string   `json:"id" minLength:"1" maxLength:"128" doc:"the caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing"`
+	Item  string   `json:"item" doc:"the id of the item that was taken"`
+	Value *float64 `json:"value,omitempty" doc:"what is added to the revenue, negative for a return. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing"`
 }
 
 // Rewards report the outcome of a decision as numbers, for callers that have no choice to report: clicks that count in

@@ -10,6 +10,8 @@ import "time"
 //	offered             decision_id, candidates, by, policy_version, shown
 //	chosen              decision_id, position
 //	passed              decision_id, positions
+//	late-outcome        decision_id, position, value
+//	corrected           decision_id, correction, position, value
 //	activated, expired, evicted  decision_id
 //	version-kept        version, note
 //	rolled-back         version, config if it is another one
@@ -29,6 +31,8 @@ type Event struct {
 	PolicyVersion uint64     `json:"policy_version,omitzero"`
 	Shown         []string   `json:"shown,omitzero" doc:"ids in display order"`
 	Position      *int       `json:"position,omitempty" doc:"of the item that was taken; 0 for none"`
+	Correction    string     `json:"correction,omitzero" doc:"the caller's id of a correction"`
+	Value         *float64   `json:"value,omitempty" doc:"what a late outcome or a correction adds to the revenue"`
 	Positions     []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
 	Version       uint64     `json:"version,omitzero"`
 	Note          string     `json:"note,omitzero" doc:"why a version was kept, or a relearning given up"`

@@ -78,6 +78,7 @@ type VariantReport struct {
 	Asked      uint64         `json:"asked" doc:"decisions, with those that wait for an outcome"`
 	Units      uint64         `json:"units" doc:"units, by their first decision; some are missed once there are a million"`
 	Group      Group          `json:"group" doc:"the decisions that count"`
+	Later      float64        `json:"later" doc:"revenue of late outcomes, and of corrections, since the experiment began: it is part of no other number of the report"`
 	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
 	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both"`
 	Learner    *LearnerReport `json:"learner,omitempty" doc:"of the policy"`

@@ -15,9 +15,13 @@ type Stats struct {
 	Outcomes  uint64 `json:"outcomes" doc:"outcomes reported in time"`
 	Expired   uint64 `json:"expired" doc:"decisions without an outcome in time, which count as the outside option"`
 	Withdrawn uint64 `json:"withdrawn" doc:"deferred decisions that were not activated in time"`
+	Late      uint64 `json:"late" doc:"outcomes reported too late to be learned: after the attribution window, or after the decision had left memory. Their revenue counts"`
+	Corrected uint64 `json:"corrected" doc:"corrections of outcomes, such as returns"`
 	Pending   int    `json:"pending" doc:"decisions that wait for an outcome"`
 	Memory    int    `json:"memory" doc:"bytes of remembered decisions"`
 	Charged   int64  `json:"charged" doc:"bytes that the service reserves for the placement and its learner"`
+
+	RememberedSince *time.Time `json:"remembered_since,omitempty" doc:"when the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision has ended"`
 
 	Items            int    `json:"items,omitzero" doc:"items of the catalogue that the placement uses"`
 	CatalogueVersion uint64 `json:"catalogue_version,omitzero" doc:"the last entry of the log that changed the catalogue"`

@@ -74,14 +74,20 @@ func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Pr
 func NewDecision() string { return rand.Text() }
 
 // Outcome reports the outcome of a decision: the id of the item that was taken, "" for none.
-// Reporting the same outcome twice is a no-op; a different one is the problem "conflict". An item
-// after the attribution window is the problem "late".
+// Reporting the same outcome twice is a no-op; a different one is the problem "conflict". An outcome after the
+// attribution window counts too, but the policy does not learn from it.
 func (c *Client) Outcome(ctx context.Context, placement, decision, item string) error {
 	var o api.Outcome
 	if item != "" {
 		o.Choice = &item
 	}
 	return c.post(ctx, decisionPath(placement, decision)+"/outcome", o)
+}
+
+// Correct corrects what a decision has earned after its outcome was reported, such as by a return. Sending the same
+// correction twice is a no-op; another one under its id is the problem "conflict".
+func (c *Client) Correct(ctx context.Context, placement, decision string, correction api.Correction) error {
+	return c.post(ctx, decisionPath(placement, decision)+"/corrections", correction)
 }
 
 // Reward reports what items that were shown have earned, as shares of a choice. The first reward of an

@@ -3,6 +3,7 @@ package decision
 import (
 	"slices"
 
+	"vitrine/service/api"
 	"vitrine/service/offer"
 
 	"github.com/go-json-experiment/json"
@@ -64,6 +65,9 @@ func slotIDs(note string, n int) (ids []string) {
 type Decision struct {
 	Answer *Answer
 	Time   int64
-	Status string // "open", "chosen", "expired", "deferred", "withdrawn" or "evicted"
+	Status string // "open", "chosen", "expired", "deferred", "withdrawn", "evicted" or "late"
 	Choice string // the item that was taken, "" for none
+
+	Earned      float64 // by the choice, with its corrections
+	Corrections []api.Correction
 }

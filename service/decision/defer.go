@@ -10,7 +10,7 @@ import (
 // Activate records that the items of a deferred decision were shown, so that its outcome can come. An empty
 // placement means the one that Find returns, with its errors. Activate does nothing if the decision is not
 // deferred or was activated before. The attribution window still begins with the decision: after it the
-// decision is withdrawn, nothing is learned from it, and the error is ErrLate. Other errors are ErrEvicted,
+// decision is withdrawn, nothing is learned from it, and the error is ErrWithdrawn. Other errors are ErrEvicted,
 // ErrNotFound, ErrStopped or that of ctx.
 //
 // An outcome also activates a deferred decision.
@@ -43,5 +43,5 @@ func (b *batch) activate(placement, decision string, now int64) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("decision %q: %w: it was activated too late", decision, ErrLate)
+	return fmt.Errorf("decision %q: %w", decision, ErrWithdrawn)
 }

@@ -45,14 +45,15 @@ func TestDefer(t *testing.T) {
 	status("passed", "open")
 
 	const late = 31 * minute
-	is(t, "too late", e.Activate(ctx, "", "activated-late", late), decision.ErrLate)
-	is(t, "too late again", e.Activate(ctx, "", "activated-late", late), decision.ErrLate)
+	is(t, "too late", e.Activate(ctx, "", "activated-late", late), decision.ErrWithdrawn)
+	is(t, "too late again", e.Activate(ctx, "", "activated-late", late), decision.ErrWithdrawn)
 	is(t, "an outcome too late", e.Outcome(ctx, "", "never", shown, late), decision.ErrLate)
-	is(t, "none too late", e.Outcome(ctx, "", "never", "", late), nil)
-	if n, err := e.Expire(ctx, late); n != 3 || err != nil {
+	is(t, "none too late", e.Outcome(ctx, "", "never", "", late), decision.ErrConflict)
+	is(t, "none of another, too late", e.Outcome(ctx, "", "left", "", late), decision.ErrLate)
+	if n, err := e.Expire(ctx, late); n != 2 || err != nil {
 		t.Errorf("%d expired, %v", n, err)
 	}
-	for id, want := range map[string]string{"never": "withdrawn", "activated-late": "withdrawn", "left": "withdrawn", "activated": "expired", "passed": "expired"} {
+	for id, want := range map[string]string{"never": "late", "activated-late": "withdrawn", "left": "late", "activated": "expired", "passed": "expired"} {
 		status(id, want)
 	}
 	is(t, "a reward too late", e.Reward(ctx, "", "left", []api.Reward{{Item: shown, Value: 1}}, late), nil)

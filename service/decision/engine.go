@@ -162,7 +162,14 @@ func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, 
 	}
 	d := Decision{Answer: answerOf(placement, f.offer), Time: f.was.time, Status: f.was.status.String()}
 	if f.was.choice > 0 {
-		d.Choice = d.Answer.Shown[f.was.choice-1]
+		d.Choice, d.Earned = d.Answer.Shown[f.was.choice-1], f.was.earned(priceOf(f.offer, f.was.choice))
+	}
+	for _, c := range f.was.corrections() {
+		given := api.Correction{ID: c.id, Item: d.Choice}
+		if !c.withdraws {
+			given.Value = &c.value
+		}
+		d.Corrections = append(d.Corrections, given)
 	}
 	return d, nil
 }
@@ -187,7 +194,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	seen, current := v.worker.seen.Load(), v.worker.current.Load()
 	s := api.Stats{
 		Placement: name, Mode: v.config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes,
 		Charged:      v.charged + v.placement.items.charged + v.placement.items.of.ListBytes(),
 		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.Seconds(v.config.Memory),
 		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
@@ -196,6 +203,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,
 	}
+	s.RememberedSince = v.rememberedSince()
 	if v.items != nil {
 		head := v.items.Head()
 		s.Items, s.CatalogueVersion = head.Items, head.Version

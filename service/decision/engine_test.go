@@ -310,7 +310,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	is(t, "late", e.Outcome(ctx, "", "late", a.Shown[0], 11+30*minute), decision.ErrLate)
 	is(t, "late again", e.Outcome(ctx, "", "late", a.Shown[0], 11+30*minute), decision.ErrLate)
-	is(t, "late, but none", e.Outcome(ctx, "", "late", "", 11+30*minute), nil)
+	is(t, "late, but none", e.Outcome(ctx, "", "late", "", 11+30*minute), decision.ErrConflict)
 	is(t, "in time", e.Outcome(ctx, "", "none", "", 10+30*minute), nil)
 	if n, err := e.Expire(ctx, 10+30*minute); n != 0 || err != nil {
 		t.Errorf("%d expired, %v, before the window is over", n, err)
@@ -320,7 +320,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	wait(t, e)
 	s, err := e.Stats("home")
-	if err != nil || s.Decisions != 4 || s.Outcomes != 2 || s.Expired != 2 || s.Pending != 0 || s.Learned != 4 || s.Lag != 0 || s.ByPolicy.Purchases != 1 {
+	if err != nil || s.Decisions != 4 || s.Outcomes != 2 || s.Expired != 2 || s.Pending != 0 || s.Learned != 4 || s.Lag != 0 || s.Late != 1 || s.ByPolicy.Purchases != 2 {
 		t.Errorf("stats %+v, %v", s, err)
 	}
 	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {

@@ -21,11 +21,12 @@ var (
 	ErrAmbiguous = errors.New("several placements have a decision of this id")
 	// ErrNotShown is returned for an outcome with an item that the decision did not show.
 	ErrNotShown = errors.New("the item was not shown")
-	// ErrLate is returned for an outcome or an activation after the attribution window. The round has counted
-	// as the outside option, or not at all if the decision was deferred.
-	ErrLate = errors.New("the decision has expired")
-	// ErrEvicted is returned for an outcome or an activation of a decision that left memory, or whose entry
-	// had to leave the log, before the end of its attribution window. Nothing was learned from it.
+	// ErrLate says that an outcome came after its decision had ended. The outcome is recorded, and its revenue counts.
+	ErrLate = errors.New("the outcome came too late to be learned: its revenue counts")
+	// ErrWithdrawn is returned for an activation after the attribution window.
+	ErrWithdrawn = errors.New("the decision was activated too late, and is withdrawn")
+	// ErrEvicted is returned for an activation of a decision that left memory, or whose entry had to leave the log, before the
+	// end of its attribution window, and for an outcome if the decision is forgotten. Nothing was learned from it.
 	ErrEvicted = errors.New("the placement's memory was too small to wait for the outcome")
 	// ErrLoss is wrapped by every *LossError.
 	ErrLoss = errors.New("the learner would begin again")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"vitrine"
 	"vitrine/service/api"
@@ -172,6 +173,8 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 	case *eventlog.ClockMoved:
 		p.open.move(move{sequence, e.Time, b.By})
 		return nil
+	case *eventlog.Corrected:
+		return s.correct(p, b)
 	case *eventlog.ItemsChanged:
 		return s.changeItems(p, sequence, b)
 	case *eventlog.SnapshotTaken:
@@ -505,6 +508,9 @@ func (s *fold) keepAt(p *placement, number uint64, v version) error {
 func (s *fold) missing(p *placement, id string) error {
 	if p != nil && p.departed.knows(id) {
 		return tooSmall(p, id)
+	}
+	if since := p.rememberedSince(); since != nil {
+		return fmt.Errorf("%w: the placement remembers decisions since %s: give it more memory to remember them longer", unknownDecision(id), since.Format(time.RFC3339))
 	}
 	return unknownDecision(id)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"vitrine/service/api"
@@ -38,6 +39,8 @@ type modelKey struct{ place, id string }
 type modelPlace struct {
 	modelConfig
 	decided, closed, withdrawn, stale int
+	late, corrected                   int // outcomes, and corrections
+	counted                           int // decisions that had been withdrawn, and count by a late outcome
 
 	rows    int  // counts the resets: decisions of before teach nothing
 	learner int  // the learner that decides
@@ -109,6 +112,28 @@ type modelDecision struct {
 	time   int64
 	status string
 	choice string
+
+	corrections []api.Correction
+}
+
+// earned is what the choice has earned with its corrections. Each item earns 1.
+func (d *modelDecision) earned() float64 {
+	if d.choice == "" {
+		return 0
+	}
+	sum := 1.0
+	for _, c := range d.corrections {
+		if c.Value == nil {
+			return 0
+		}
+		sum += *c.Value
+	}
+	return sum
+}
+
+func (d *modelDecision) isWithdrawn() bool {
+	n := len(d.corrections)
+	return n > 0 && d.corrections[n-1].Value == nil
 }
 
 func (m *machine) open(t *rapid.T, snapshot []byte) {
@@ -332,12 +357,47 @@ func (m *machine) Outcome(t *rapid.T) {
 	case d.waits():
 		want(t, "outcome", err, nil)
 		m.close(d, "chosen", item)
-	case (d.status == "expired" || d.status == "withdrawn") && item != "":
+	case d.status == "expired" || d.status == "withdrawn":
 		want(t, "outcome", err, decision.ErrLate)
+		p := m.places[d.place]
+		p.late++
+		if d.status == "withdrawn" {
+			p.counted++
+		}
+		d.status, d.choice = "late", item
 	case d.choice != item:
 		want(t, "outcome", err, decision.ErrConflict)
+	case d.status == "late":
+		want(t, "outcome", err, decision.ErrLate)
 	default:
 		want(t, "outcome", err, nil)
+	}
+}
+
+func (m *machine) Correct(t *rapid.T) {
+	place, id, d := m.named(t)
+	c := api.Correction{ID: rapid.SampledFrom([]string{"refund", "return"}).Draw(t, "correction")}
+	c.Item = rapid.SampledFrom([]string{"sku0", "sku1", "sku2", "sku99"}).Draw(t, "item")
+	if v := rapid.SampledFrom([]float64{0, -0.5, -1, 0.25}).Draw(t, "value"); v != 0 {
+		c.Value = &v
+	}
+	err := m.some(t).Correct(t.Context(), place, id, c, m.now)
+	if d == nil {
+		want(t, "correct", err, m.unnamed(place, id))
+		return
+	}
+	at := slices.IndexFunc(d.corrections, func(other api.Correction) bool { return other.ID == c.ID })
+	switch {
+	case !slices.Contains(d.shown, c.Item):
+		want(t, "correct", err, decision.ErrNotShown)
+	case at >= 0 && cmp.Equal(d.corrections[at], c):
+		want(t, "correct", err, nil)
+	case at >= 0 || d.choice != c.Item || d.isWithdrawn():
+		want(t, "correct", err, decision.ErrConflict)
+	default:
+		want(t, "correct", err, nil)
+		d.corrections = append(d.corrections, c)
+		m.places[d.place].corrected++
 	}
 }
 
@@ -398,7 +458,7 @@ func (m *machine) Activate(t *rapid.T) {
 	}
 	switch d.status {
 	case "withdrawn":
-		want(t, "activate", err, decision.ErrLate)
+		want(t, "activate", err, decision.ErrWithdrawn)
 		return
 	case "deferred":
 		d.status = "open"
@@ -554,7 +614,7 @@ func (m *machine) Check(t *rapid.T) {
 	for key, d := range m.asked {
 		have, err := m.engine.Decision(t.Context(), key.place, key.id)
 		want(t, "decision", err, nil)
-		if have.Status != d.status || have.Choice != d.choice || have.Time != d.time {
+		if have.Status != d.status || have.Choice != d.choice || have.Time != d.time || have.Earned != d.earned() || !cmp.Equal(have.Corrections, d.corrections) {
 			t.Fatalf("decision %v is %+v, want %+v", key, have, d)
 		}
 	}
@@ -562,7 +622,19 @@ func (m *machine) Check(t *rapid.T) {
 		t.Fatalf("placements %v", have)
 	}
 	for name, p := range m.places {
+		rounds, purchases, revenue, squares := p.closed+p.counted, 0, 0.0, 0.0
+		for _, d := range m.asked {
+			if d.place == name {
+				if revenue += d.earned(); d.choice != "" && !d.isWithdrawn() {
+					purchases++
+				}
+				squares += d.earned() * d.earned()
+			}
+		}
 		s, err := m.engine.Stats(name)
+		if g := s.ByPolicy; int(g.Rounds) != rounds || int(g.Purchases) != purchases || g.Revenue != revenue || g.Squares != squares || int(s.Late) != p.late || int(s.Corrected) != p.corrected {
+			t.Fatalf("%s: %+v, late %d, corrected %d, want %d rounds, %d purchases, revenue %v, squares %v of %+v", name, g, s.Late, s.Corrected, rounds, purchases, revenue, squares, p)
+		}
 		want(t, "stats", err, nil)
 		if int(s.Decisions) != p.decided || int(s.Outcomes+s.Expired) != p.closed || s.Pending != p.decided-p.closed-p.withdrawn || int(s.Withdrawn) != p.withdrawn || int(s.Stale) != p.stale || !slices.Equal(s.Versions, p.numbers()) {
 			t.Fatalf("%s: %+v, want %+v", name, s, p)
@@ -581,7 +653,7 @@ func TestMachine(t *testing.T) {
 		defer func() { m.engine.Close(); m.follower.Close() }()
 		m.Put(t)
 		actions := rapid.StateMachineActions(m)
-		actions["More"], actions["Most"] = m.Decide, m.Outcome
+		actions["More"], actions["Most"], actions["Again"] = m.Decide, m.Outcome, m.Correct
 		t.Repeat(actions)
 
 		m.Follower(t)
@@ -673,7 +745,10 @@ func TestEverythingAtOnce(t *testing.T) {
 					}
 					a, err := e.Decide(ctx, name, r, i)
 					if err == nil && rng.IntN(3) > 0 {
-						_ = e.Outcome(ctx, name, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], i+rng.Int64N(100))
+						_ = e.Outcome(ctx, name, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], i+rng.Int64N(2000))
+					}
+					if err == nil && len(a.Shown) > 0 && rng.IntN(3) == 0 {
+						_ = e.Correct(ctx, name, a.Decision, api.Correction{ID: fmt.Sprint(rng.IntN(9)), Item: a.Shown[0], Value: new(float64(rng.IntN(9) - 6))}, i)
 					}
 				}
 				cancel()

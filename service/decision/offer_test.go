@@ -116,7 +116,7 @@ func TestEvictBefore(t *testing.T) {
 		}
 	}
 	oldest(at[3])
-	is(t, "evicted", e.Outcome(ctx, "home", "d2", "", 7), decision.ErrEvicted)
+	is(t, "evicted", e.Outcome(ctx, "home", "d2", "", 7), decision.ErrLate)
 	from := snapshot(t, e)
 	if err := store.TruncateBefore(ctx, at[3]); err != nil {
 		t.Fatal(err)

@@ -15,10 +15,11 @@ import (
 // none. It returns when the outcome is in the log, before it is learned. An empty placement means the one
 // that Find returns, with its errors.
 //
-// Reporting the same outcome twice is a no-op; a different one returns ErrConflict. After the attribution
-// window the round has counted as the outside option, or not at all if the decision was deferred, and an item
-// returns ErrLate. ErrEvicted is returned for an evicted decision. Other errors are ErrNotFound, ErrNotShown,
-// ErrStopped or that of ctx; after the last two report the outcome again.
+// Reporting the same outcome twice is a no-op; a different one returns ErrConflict. If the decision has ended without an outcome,
+// because its attribution window is over or because it left memory, the outcome is recorded and its revenue counts, for as long as
+// the placement remembers the decision. Nothing is learned from it, and Outcome returns ErrLate to say so. ErrEvicted is returned
+// for an evicted decision that is forgotten. Other errors are ErrNotFound, ErrNotShown, ErrStopped or that of ctx; after the last
+// two report the outcome again.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
 	return e.ask(ctx, remoteCall{What: "outcome", Placement: placement, Decision: decision, Item: item}, func() error {
 		return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.outcome(f.record, f.offer, item, now) })
@@ -32,27 +33,27 @@ func (b *batch) outcome(r *record, o *offer.Offer, item string, now int64) error
 			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, setup.MaxID), ErrNotShown, r.id)
 		}
 	}
+	counts := r.status == deferred || r.status == withdrawn || r.status == evicted // from now on
 	switch {
-	case r.status == chosen && int(r.choice) != choice:
+	case (r.status == chosen || r.status == late) && int(r.choice) != choice:
 		return fmt.Errorf("decision %q: %w: it has another outcome already", r.id, ErrConflict)
-	case (r.status == expired || r.status == withdrawn) && item != "":
-		return fmt.Errorf("decision %q: %w: its outcome came too late", r.id, ErrLate)
-	case r.status == evicted:
-		return tooSmall(r.placement, r.id)
-	case !r.status.waits():
+	case r.status == chosen:
 		return nil
-	case choice > 0 && r.hasPassed(choice):
+	case r.status == late:
+		return lateOutcome(r)
+	case r.status.waits() && choice > 0 && r.hasPassed(choice):
 		return fmt.Errorf("decision %q: %w: a reward has reported that item %q was not taken", r.id, ErrConflict, item)
-	case r.isLate(now):
+	case r.status.waits() && !r.isLate(now):
+		b.choose(r, o, int32(choice), now)
+		return nil
+	case r.status.waits():
 		b.expire(r, o, now)
-		if item == "" {
-			return nil
-		}
-		return fmt.Errorf("decision %q: %w: its outcome came too late", r.id, ErrLate)
 	}
-	b.choose(r, o, int32(choice), now)
-	return nil
+	b.settle(r, o, int16(choice), counts, now)
+	return lateOutcome(r)
 }
+
+func lateOutcome(r *record) error { return fmt.Errorf("decision %q: %w", r.id, ErrLate) }
 
 // decision returns a remembered decision that the batch does not change.
 func (b *batch) decision(placement, id string) (*record, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"sync/atomic"
+	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
@@ -145,6 +146,14 @@ func tooSmall(p *placement, id string) error {
 	}
 	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
 		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
+}
+
+// rememberedSince returns the time of the oldest decision that has ended and is remembered, nil if there is none.
+func (p *placement) rememberedSince() *time.Time {
+	if p == nil || len(p.closed.records) == 0 {
+		return nil
+	}
+	return new(time.Unix(0, p.closed.records[0].time).UTC())
 }
 
 // unknownDecision returns the error of a decision that is not remembered.

@@ -42,12 +42,14 @@ const replicaShift = 40
 
 // remoteCall is a proposal other than an offer.
 type remoteCall struct {
-	What      string         `json:"what"` // "outcome", "reward", "activate", "see" or "position"
+	What      string         `json:"what"` // "outcome", "correct", "reward", "activate", "see" or "position"
 	Placement string         `json:"placement,omitzero"`
 	Decision  string         `json:"decision,omitzero"`
 	Item      string         `json:"item,omitzero"`
 	Rewards   []remoteReward `json:"rewards,omitempty"`
 	Changed   uint64         `json:"changed,omitzero"`
+
+	Correction *api.Correction `json:"correction,omitempty"`
 	Seen      []feature.Seen `json:"seen,omitempty"`
 }
 
@@ -75,7 +77,7 @@ var remoteKinds = []struct {
 	kind string
 	err  error
 }{
-	{"not-found", ErrNotFound}, {"conflict", ErrConflict}, {"ambiguous", ErrAmbiguous}, {"not-shown", ErrNotShown}, {"late", ErrLate}, {"evicted", ErrEvicted},
+	{"not-found", ErrNotFound}, {"conflict", ErrConflict}, {"ambiguous", ErrAmbiguous}, {"not-shown", ErrNotShown}, {"late", ErrLate}, {"withdrawn", ErrWithdrawn}, {"evicted", ErrEvicted},
 	{"memory", ErrMemory}, {"relearning", ErrRelearning}, {"unread", ErrUnread}, {"policy", ErrPolicy}, {"follower", ErrFollower}, {"stopped", ErrStopped}, {"no-leader", ErrNoLeader},
 	{"stopped", context.Canceled}, {"stopped", context.DeadlineExceeded}, // of the leader, which ends or is too slow
 }
@@ -345,6 +347,11 @@ func (e *Engine) acceptCall(ctx context.Context, c *remoteCall, now int64) error
 	switch c.What {
 	case "outcome":
 		return e.Outcome(ctx, c.Placement, c.Decision, c.Item, now)
+	case "correct":
+		if c.Correction == nil {
+			return errProposal
+		}
+		return e.Correct(ctx, c.Placement, c.Decision, *c.Correction, now)
 	case "reward":
 		rewards := make([]api.Reward, len(c.Rewards))
 		for i, r := range c.Rewards {

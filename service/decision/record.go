@@ -29,6 +29,15 @@ type record struct {
 type rare struct {
 	passed   []bool  // which of the items shown are reported as not taken; nil for none
 	reported float64 // the sum of their rewards
+
+	corrections []correction // of its outcome, in their order
+}
+
+// correction is a correction of a decision's outcome.
+type correction struct {
+	id        string
+	value     float64 // what it has added to the revenue
+	withdraws bool    // the item counts as not taken
 }
 
 type status uint8
@@ -40,16 +49,20 @@ const (
 	deferred  // waits to be activated
 	withdrawn // not activated in time: nothing is learned from it
 	evicted   // the memory was full: nothing is learned from it
+	late      // its outcome came after it had ended: nothing more is learned from it
 )
 
 // waits reports whether an outcome can come.
 func (s status) waits() bool { return s == open || s == deferred }
 
 func (s status) String() string {
-	return [...]string{"open", "chosen", "expired", "deferred", "withdrawn", "evicted"}[s]
+	return [...]string{"open", "chosen", "expired", "deferred", "withdrawn", "evicted", "late"}[s]
 }
 
-const rareBytes = 96
+const (
+	rareBytes       = 96
+	correctionBytes = 32
+)
 
 // size returns the bytes that the record counts for in the placement's memory: at least its real size, and a
 // function of the state only.
@@ -57,6 +70,9 @@ func (r *record) size() int {
 	size := setup.RecordBytes + idBytes(r.id)
 	if r.rare != nil {
 		size += rareBytes + len(r.rare.passed)
+		for i := range r.rare.corrections {
+			size += correctionBytes + idBytes(r.rare.corrections[i].id)
+		}
 	}
 	return size
 }
@@ -95,6 +111,25 @@ func (r *record) reported() float64 {
 		return 0
 	}
 	return r.rare.reported
+}
+
+// corrections returns those of the outcome.
+func (r *record) corrections() []correction {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.corrections
+}
+
+// earned returns what the decision has earned, in the order in which it did; price is the revenue of its choice.
+func (r *record) earned(price float64) float64 {
+	if r.choice == 0 {
+		return 0
+	}
+	for _, c := range r.corrections() {
+		price += c.value
+	}
+	return price
 }
 
 // pass notes items that were not taken. At least one item must remain.

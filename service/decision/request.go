@@ -35,7 +35,7 @@ type request struct {
 
 // check reports errors of the request except those of its features, and returns the places of the ids.
 func (r *request) check(c *setup.Config, index map[string]int) error {
-	if err := setup.CheckDecision(r.Decision); err != nil {
+	if err := setup.CheckDecision("/decision_id", r.Decision); err != nil {
 		return err
 	}
 	for _, list := range []struct {

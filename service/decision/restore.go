@@ -373,20 +373,39 @@ func (p *placement) restoreRecord(d decoder) (*record, error) {
 	if r.entry == 0 && d.Err() == nil {
 		return nil, fmt.Errorf("decision %q has no entry", r.id)
 	}
-	if r.status.waits() {
-		r.first = d.Flag()
-		if err := r.restorePassed(d); err != nil {
-			return nil, cmp.Or(d.Err(), err)
-		}
+	if !r.status.waits() {
+		return r, cmp.Or(d.Err(), r.restoreCorrections(d))
+	}
+	r.first = d.Flag()
+	if err := r.restorePassed(d); err != nil {
+		return nil, cmp.Or(d.Err(), err)
 	}
 	return r, d.Err()
+}
+
+func (r *record) restoreCorrections(d decoder) error {
+	var list []correction
+	for range d.Count() {
+		c := correction{id: d.String(), value: d.Float(), withdraws: d.Flag()}
+		if d.Err() != nil {
+			return d.Err()
+		}
+		if c.id == "" || r.choice == 0 || len(list) == maxCorrections || len(list) > 0 && list[len(list)-1].withdraws {
+			return fmt.Errorf("decision %q has the correction %q after %d others", r.id, c.id, len(list))
+		}
+		list = append(list, c)
+	}
+	if list != nil {
+		r.rare = &rare{corrections: slices.Clip(list)}
+	}
+	return d.Err()
 }
 
 // restoreStatus reads the status and the choice of a decision that shows the given number of items.
 func (r *record) restoreStatus(d decoder, shown int) error {
 	r.status = status(min(d.Count(), 255))
 	r.choice = int16(min(d.Count(), setup.MaxSize+1))
-	if shown > setup.MaxSize || r.status > evicted || int(r.choice) > shown || r.choice > 0 && r.status != chosen {
+	if shown > setup.MaxSize || r.status > late || int(r.choice) > shown || r.choice > 0 && r.status != chosen && r.status != late {
 		return fmt.Errorf("decision %q shows %d items and has status %d and choice %d", r.id, shown, r.status, r.choice)
 	}
 	return nil

@@ -403,6 +403,12 @@ func (r *record) encode(e *state.Encoder) {
 	e.Count(int(r.status))
 	e.Count(int(r.choice))
 	if !r.status.waits() {
+		e.Count(len(r.corrections()))
+		for _, c := range r.corrections() {
+			e.String(c.id)
+			e.Float(c.value)
+			e.Flag(c.withdraws)
+		}
 		return
 	}
 	e.Flag(r.first)

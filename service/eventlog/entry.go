@@ -151,6 +151,41 @@ func (c *ClockMoved) fields(f *fields.Fields) {
 	c.By = int64(by)
 }
 
+func (c *Corrected) fields(f *fields.Fields) {
+	f.String(&c.Decision)
+	f.String(&c.Correction)
+	f.Uvarint(&c.Entry)
+	made := uint64(c.Made)
+	if f.Fixed64(&made); f.Reads() {
+		c.Made = int64(made)
+	}
+	f.Byte(&c.Mode)
+	f.String(&c.Variant)
+	f.Strings(&c.Shown, f.Length(len(c.Shown), 1))
+	f.Place(&c.Choice)
+	f.Float(&c.Before)
+	f.Float(&c.Value)
+	flags := byte(0)
+	if c.Withdraws {
+		flags |= withdraws
+	}
+	if c.Counts {
+		flags |= counts
+	}
+	if f.Byte(&flags); flags > withdraws|counts {
+		f.Fail(fmt.Errorf("a correction has the flags %d", flags))
+	}
+	if f.Reads() {
+		c.Withdraws, c.Counts = flags&withdraws != 0, flags&counts != 0
+	}
+}
+
+// Flags of a correction.
+const (
+	withdraws = 1 << iota
+	counts
+)
+
 func (i *ItemsChanged) fields(f *fields.Fields) {
 	put, deleted := f.Length(len(i.Put), 1), f.Length(len(i.Deleted), 1)
 	f.Strings(&i.Put, put)

@@ -146,6 +146,35 @@ type ValuesSeen struct {
 // AlarmCleared ends the alarm of a placement's guard. All says that the learner also learns the decisions in doubt.
 type AlarmCleared struct{ All bool }
 
+// Corrected changes what a decision has earned after its wait for an outcome ended: its outcome came too late to be learned, or the
+// caller corrects an outcome, such as by a return of goods. Learners do not learn from it. It says all that the sums need, because
+// the decision may be forgotten, and its offer removed from the log.
+type Corrected struct {
+	Decision   string
+	Correction string   // the caller's id of the correction; "" for an outcome that came late
+	Entry      uint64   // of the offer
+	Made       int64    // the offer's time, in Unix nanoseconds
+	Mode       uint8    // the offer's
+	Variant    string   // the offer's, of an experiment; "" without one
+	Shown      []string // ids in display order
+	Choice     int32    // 0 for the outside option, k for the k-th of Shown
+	Before     float64  // what the decision had earned
+	Value      float64  // what is added to that
+	Withdraws  bool     // the item counts as not taken from now on, and has earned nothing
+	Counts     bool     // the decision had been evicted or withdrawn, and counts as a round from now on
+}
+
+// Taken returns what is added to the number of items taken: 1, 0 or -1.
+func (c *Corrected) Taken() int {
+	switch {
+	case c.Withdraws:
+		return -1
+	case c.Correction == "" && c.Choice > 0:
+		return 1
+	}
+	return 0
+}
+
 // LearnerAdopted ends an experiment: the learner of one of its variants decides from then on. The state of the
 // placement's learner is kept, as a version.
 type LearnerAdopted struct {
@@ -187,6 +216,7 @@ const (
 	alarmCleared
 	learnerAdopted
 	clockMoved
+	corrected
 )
 
 func (*PlacementPut) kind() kind      { return placementPut }
@@ -208,6 +238,8 @@ func (*RelearningEnded) kind() kind   { return relearningEnded }
 func (*ItemsChanged) kind() kind      { return itemsChanged }
 func (*LearnerAdopted) kind() kind    { return learnerAdopted }
 func (*ClockMoved) kind() kind        { return clockMoved }
+
+func (*Corrected) kind() kind { return corrected }
 
 func (c *Chosen) kind() kind {
 	if c.Unlearned {
@@ -248,6 +280,7 @@ var bodies = [...]func() Body{
 	itemsChanged:      func() Body { return new(ItemsChanged) },
 	learnerAdopted:    func() Body { return new(LearnerAdopted) },
 	clockMoved:        func() Body { return new(ClockMoved) },
+	corrected:         func() Body { return new(Corrected) },
 }
 
 // newBody returns an empty body of a kind, or nil.
@@ -408,6 +441,32 @@ func (l *LearnerAdopted) check() error {
 func (c *ClockMoved) check() error {
 	if c.By == 0 {
 		return errors.New("a clock that was moved by nothing")
+	}
+	return nil
+}
+
+func (c *Corrected) check() error {
+	seen := map[string]bool{}
+	for _, id := range c.Shown {
+		if id == "" || seen[id] {
+			return fmt.Errorf("a correction of decision %q shows item %q twice, or it has no id", c.Decision, id)
+		}
+		seen[id] = true
+	}
+	after := c.Before + c.Value
+	switch late := c.Correction == ""; {
+	case c.Decision == "":
+		return errors.New("a correction without a decision's identity")
+	case c.Entry == 0:
+		return fmt.Errorf("a correction of decision %q without the entry of its offer", c.Decision)
+	case c.Choice < 0 || int(c.Choice) > len(c.Shown):
+		return fmt.Errorf("a correction of item %d of the %d of decision %q", c.Choice, len(c.Shown), c.Decision)
+	case math.IsNaN(after) || math.IsInf(after, 0):
+		return fmt.Errorf("a correction of decision %q by %v, after it had earned %v", c.Decision, c.Value, c.Before)
+	case late && (c.Before != 0 || c.Withdraws || c.Choice == 0 && c.Value != 0):
+		return fmt.Errorf("a late outcome of decision %q that earns %v, after it had earned %v", c.Decision, c.Value, c.Before)
+	case !late && (c.Choice == 0 || c.Counts || c.Withdraws && after != 0):
+		return fmt.Errorf("correction %q of decision %q is of item %d, by %v, after it had earned %v", c.Correction, c.Decision, c.Choice, c.Value, c.Before)
 	}
 	return nil
 }

@@ -54,6 +54,7 @@ func examples() []eventlog.Event {
 		at(&eventlog.AlarmCleared{}),
 		at(&eventlog.LearnerAdopted{Config: []byte(`{"policy":"ts-mnl"}`), Variant: "rival", Note: "an experiment ☕"}),
 		at(&eventlog.ClockMoved{By: -3_600_000_000_000}),
+		at(&eventlog.Corrected{Decision: "d", Entry: 3, Made: -2, Mode: 1, Variant: "rival", Shown: []string{"sku0", "ß"}, Choice: 2, Value: 4.5, Counts: true}),
 	}
 }
 
@@ -138,7 +139,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 21).Draw(t, "kind") {
+	switch rapid.IntRange(1, 23).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -205,6 +206,21 @@ func drawEvent(t *rapid.T) eventlog.Event {
 		e.Body = &eventlog.LearnerAdopted{Config: append([]byte("{"), bytesOrNil("config")...), Variant: name.Draw(t, "variant"), Note: rapid.String().Draw(t, "note")}
 	case 22:
 		e.Body = &eventlog.ClockMoved{By: rapid.Int64().Draw(t, "by") | 1}
+	case 23:
+		c := &eventlog.Corrected{
+			Decision: name.Draw(t, "decision"), Entry: rapid.Uint64Min(1).Draw(t, "entry"), Made: rapid.Int64().Draw(t, "made"), Mode: rapid.Byte().Draw(t, "mode"),
+			Variant: rapid.String().Draw(t, "variant"), Shown: rapid.SliceOfNDistinct(name, 1, 5, rapid.ID[string]).Draw(t, "shown"), Choice: 1,
+			Value: rapid.Float64Range(-1e9, 1e9).Draw(t, "value"),
+		}
+		if rapid.Bool().Draw(t, "late") {
+			c.Counts = rapid.Bool().Draw(t, "counts")
+		} else {
+			c.Correction, c.Before = name.Draw(t, "correction"), rapid.Float64Range(-1e9, 1e9).Draw(t, "before")
+			if rapid.Bool().Draw(t, "withdraws") {
+				c.Withdraws, c.Value = true, -c.Before
+			}
+		}
+		e.Body = c
 	case 18:
 		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
 	}
@@ -245,6 +261,15 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.LearnerAdopted{Config: []byte("{}")}), "of no variant"},
 		{at(&eventlog.Activated{}), "without a decision"},
 		{at(&eventlog.ClockMoved{}), "by nothing"},
+		{at(&eventlog.Corrected{Entry: 1}), "without a decision"},
+		{at(&eventlog.Corrected{Decision: "d"}), "without the entry of its offer"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 2}), "item 2 of the 1"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i", "i"}}), `shows item "i" twice`},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Value: math.NaN()}), "by NaN"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Value: 1}), "a late outcome of decision"},
+		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 1, Value: 1}), "a late outcome of decision"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Value: 1}), "is of item 0"},
+		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 2, Value: -1, Withdraws: true}), "by -1"},
 		{at(&eventlog.Passed{Items: []int32{1}}), "without a decision"},
 		{at(&eventlog.Passed{Decision: "d"}), "no items"},
 		{at(&eventlog.Passed{Decision: "d", Items: []int32{0}}), "places from 1 on"},

@@ -36,7 +36,7 @@ var kinds = []eventlog.Body{
 	new(eventlog.Evicted), new(eventlog.VersionKept), new(eventlog.LearnerReset), new(eventlog.LearnerRolledBack),
 	new(eventlog.RelearningBegun), new(eventlog.LearnerExchanged), new(eventlog.RelearningEnded),
 	new(eventlog.ItemsChanged),
-	new(eventlog.ValuesSeen), new(eventlog.AlarmCleared), new(eventlog.LearnerAdopted), new(eventlog.ClockMoved),
+	new(eventlog.ValuesSeen), new(eventlog.AlarmCleared), new(eventlog.LearnerAdopted), new(eventlog.ClockMoved), new(eventlog.Corrected),
 }
 
 func kindOf(body eventlog.Body) string {

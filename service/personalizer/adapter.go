@@ -334,7 +334,7 @@ func (a *Adapter) activate(c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := a.Engine.Activate(c.Context(), d.Placement, d.Decision, c.Now()); err != nil && !errors.Is(err, decision.ErrLate) {
+	if err := a.Engine.Activate(c.Context(), d.Placement, d.Decision, c.Now()); err != nil && !errors.Is(err, decision.ErrWithdrawn) {
 		return Answer{}, err
 	}
 	return Answer{}, nil

@@ -163,7 +163,27 @@ func (s *Server) outcome(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.done(c.shard.Engine.Outcome(c.Context(), placement, id, item, c.now))
+	err = c.shard.Engine.Outcome(c.Context(), placement, id, item, c.now)
+	if errors.Is(err, decision.ErrLate) {
+		return c.answerJSON(http.StatusOK, api.LateOutcome{
+			Status: "late",
+			Detail: "The decision had ended before this outcome came. The outcome is recorded and its revenue counts, but the policy does not learn from it.",
+		})
+	}
+	return c.done(err)
+}
+
+func (s *Server) correct(c *call) error {
+	var correction api.Correction
+	if err := c.read(&correction); err != nil {
+		return err
+	}
+	id := c.PathValue("id")
+	placement, err := c.placementOf(id)
+	if err != nil {
+		return err
+	}
+	return c.done(c.shard.Engine.Correct(c.Context(), placement, id, correction, c.now))
 }
 
 func (s *Server) rewards(c *call) error {
@@ -200,6 +220,7 @@ func (s *Server) getDecision(c *call) error {
 	}
 	reply := api.Decision{
 		Answer: *answerOf(d.Answer), Placement: d.Answer.Placement, By: offer.ByNames[d.Answer.By], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
+		Earned: d.Earned, Corrections: d.Corrections,
 	}
 	if d.Choice != "" {
 		reply.Choice = &d.Choice

@@ -170,6 +170,11 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Decision = "expired", body.Decision
 	case *eventlog.Evicted:
 		kind, t.Decision = "evicted", body.Decision
+	case *eventlog.Corrected:
+		if kind = "corrected"; body.Correction == "" {
+			kind = "late-outcome"
+		}
+		t.Decision, t.Correction, t.Position, t.Value = body.Decision, body.Correction, new(int(body.Choice)), new(body.Value)
 	case *eventlog.AlarmCleared:
 		kind = "alarm-cleared"
 	case *eventlog.ClockMoved:

@@ -43,7 +43,7 @@ var known = []struct {
 	{decision.ErrNotFound, http.StatusNotFound, "not-found"},
 	{decision.ErrConflict, http.StatusConflict, "conflict"},
 	{decision.ErrAmbiguous, http.StatusConflict, "ambiguous"},
-	{decision.ErrLate, http.StatusConflict, "late"},
+	{decision.ErrWithdrawn, http.StatusConflict, "late"},
 	{decision.ErrEvicted, http.StatusConflict, "evicted"},
 	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
 	{decision.ErrRelearning, http.StatusConflict, "relearning"},

@@ -11,23 +11,23 @@ const (
 
 // IsName reports whether a name is legal for a placement.
 func IsName(name string) bool {
-	return name != "" && len(name) <= MaxName && CheckDecision(name) == nil
+	return name != "" && len(name) <= MaxName && CheckDecision("", name) == nil
 }
 
-// CheckDecision reports an id that must be escaped in a URL. Ids that the engine makes contain a ~.
-func CheckDecision(id string) error {
+// CheckDecision reports an id in a field that must be escaped in a URL. Ids that the engine makes contain a ~.
+func CheckDecision(field, id string) error {
 	if len(id) > MaxDecision {
-		return api.Fieldf("/decision_id", "must have at most %d bytes", MaxDecision)
+		return api.Fieldf(field, "must have at most %d bytes", MaxDecision)
 	}
 	for _, c := range []byte(id) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '_', c == '-', c == ':':
 		default:
-			return api.Fieldf("/decision_id", "%q: must be of letters, digits, '.', '_', '-' and ':'", id)
+			return api.Fieldf(field, "%q: must be of letters, digits, '.', '_', '-' and ':'", id)
 		}
 	}
 	if id == "." || id == ".." {
-		return api.Fieldf("/decision_id", "%q: is no name in a URL", id)
+		return api.Fieldf(field, "%q: is no name in a URL", id)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 type Counts struct {
 	Offered, Chosen, Expired, Stale uint64
 	Withdrawn, Evicted, Unlearned   uint64
+	Late, Corrected                 uint64
 	Chance                          uint64
 	Arms                            [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 	Calibration                     api.Calibration
@@ -96,7 +97,7 @@ func (c *Counts) Calibrated() []api.Calibrated {
 
 // Numbers are those that snapshots have.
 func (c *Counts) Numbers() (n state.Numbers) {
-	n.Integers(&c.Unlearned, &c.Evicted, &c.Withdrawn)
+	n.Integers(&c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Late, &c.Corrected)
 	n.Integers(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
 	comparison(&n, &c.Shadow)
 	n.Floats(&c.Calibration.Revenue, &c.Calibration.Predicted)

@@ -71,30 +71,7 @@ func MaxItems(memory int) int { return max(minSold, min(maxSold, memory/soldShar
 
 // closed counts a decision.
 func (t *Items) closed(o *offer.Closed, maxItems int) {
-	if t.sold == nil {
-		t.sold = map[string]*Sold{}
-	}
-	for k, i := range o.Shown {
-		one := Sold{Shown: 1, Last: o.Entry}
-		if o.Choice == k+1 {
-			one.Taken, one.Revenue = 1, o.Earned()
-		}
-		if k < maxPlaces {
-			if k == len(t.Places) {
-				t.Places = append(t.Places, Sold{})
-			}
-			t.Places[k].add(one)
-		}
-		item := t.sold[o.ItemIDs[i]]
-		if item == nil {
-			item = new(Sold)
-			t.sold[strings.Clone(o.ItemIDs[i])] = item
-		}
-		item.add(one)
-	}
-	if len(t.sold) > 2*maxItems {
-		t.drop(maxItems)
-	}
+	t.show(o.IDs(), o.Entry, o.Choice, o.Earned(), maxItems)
 	s := spanOf(o)
 	t.all.add(&s)
 	if n := len(t.recent); n == 0 || t.recent[n-1].decisions == recentLength {
@@ -104,6 +81,35 @@ func (t *Items) closed(o *offer.Closed, maxItems int) {
 		t.recent = append(t.recent, span{})
 	}
 	t.recent[len(t.recent)-1].add(&s)
+}
+
+// show counts the items that the offer of an entry has shown. The item at the place choice, from 1 on, was taken and has earned
+// the revenue.
+func (t *Items) show(ids []string, entry uint64, choice int, earned float64, maxItems int) {
+	if t.sold == nil {
+		t.sold = map[string]*Sold{}
+	}
+	for k, id := range ids {
+		one := Sold{Shown: 1, Last: entry}
+		if choice == k+1 {
+			one.Taken, one.Revenue = 1, earned
+		}
+		if k < maxPlaces {
+			if k == len(t.Places) {
+				t.Places = append(t.Places, Sold{})
+			}
+			t.Places[k].add(one)
+		}
+		item := t.sold[id]
+		if item == nil {
+			item = new(Sold)
+			t.sold[strings.Clone(id)] = item
+		}
+		item.add(one)
+	}
+	if len(t.sold) > 2*maxItems {
+		t.drop(maxItems)
+	}
 }
 
 // spanOf returns the span of one decision.

@@ -133,11 +133,7 @@ func (s *Series) closed(time int64, o *offer.Closed, lead Lead) {
 		return
 	}
 	b.arms[o.Mode-offer.ByPolicy].Add(o.Group())
-	centre := 0.0
-	if s.policy.rounds > 0 {
-		centre = s.policy.revenue / float64(s.policy.rounds)
-	}
-	if lead, ok := lead(o, centre); ok {
+	if lead, ok := lead(o, s.centre()); ok {
 		b.leads++
 		b.lead += lead
 		b.squares += float64(lead * lead)
@@ -146,6 +142,14 @@ func (s *Series) closed(time int64, o *offer.Closed, lead Lead) {
 		s.policy.rounds++
 		s.policy.revenue += o.Earned()
 	}
+}
+
+// centre is what a decision of the policy has earned so far.
+func (s *Series) centre() float64 {
+	if s.policy.rounds == 0 {
+		return 0
+	}
+	return s.policy.revenue / float64(s.policy.rounds)
 }
 
 // Report returns what the placement did in some time before now, all of it if span is 0, in at most points points and one

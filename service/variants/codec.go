@@ -44,7 +44,7 @@ func (e *Experiment) Copy() *Experiment {
 	c := *e
 	c.phases, c.points = slices.Clone(e.phases), slices.Clone(e.points)
 	c.Results, c.held = e.Results.Copy(), e.held.Copy()
-	c.groups, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.asked), slices.Clone(e.units), slices.Clone(e.seen)
+	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked), slices.Clone(e.units), slices.Clone(e.seen)
 	c.Ratio.Counts = slices.Clone(e.Ratio.Counts)
 	c.samples = make([]*sample, len(e.samples))
 	for i, s := range e.samples {
@@ -60,6 +60,9 @@ func (e *Experiment) numbers() (n state.Numbers) {
 		e.held.Numbers(&n)
 	}
 	offer.Groups(&n, e.groups)
+	for class := range e.later {
+		n.Floats(&e.later[class])
+	}
 	n.Counts(e.asked)
 	n.Counts(e.units)
 	n.Counts(e.Ratio.Counts)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"vitrine/service/api"
+	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
@@ -19,6 +20,7 @@ type Experiment struct {
 	phases  []phase     // with the same shares, the oldest first
 	held    *Results    // of the holdout, a single variant
 	groups  []api.Group // by class: of the variants, and of the holdout
+	later   []float64   // revenue of late outcomes and of corrections, by class
 	asked   []uint64    // decisions, by class
 	units   []uint64    // units, by class
 	seen    []uint64    // a bit for each hash of a unit that has come, modulo seenUnits
@@ -77,7 +79,7 @@ func newExperiment(entry uint64, time int64, design *api.Experiment, step int64)
 	return &Experiment{
 		Routes: &Routes{Number: entry, Design: design}, begun: time, step: step,
 		Results: NewResults(n), held: NewResults(1),
-		groups: make([]api.Group, n+1), asked: make([]uint64, n+1), units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
+		groups: make([]api.Group, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1), units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
 	}
 }
 
@@ -175,6 +177,14 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 			bucket = -1
 		}
 		e.Results.Cluster(bucket, class, x, s.block.Centre, made.shares)
+	}
+}
+
+// Correct notes what a late outcome or a correction adds to the revenue of a decision. The sums do not change: their decisions
+// count as they were at the end of the attribution window, in all variants alike.
+func (e *Experiment) Correct(c *eventlog.Corrected) {
+	if class := e.ClassOf(c.Variant); c.Entry > e.Number && c.Variant != "" && class >= 0 {
+		e.later[class] += c.Value
 	}
 }
 

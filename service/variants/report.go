@@ -56,7 +56,7 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 		r.Counts = new(timeOf((e.samples[0].number+1)*cohort + int64(window)))
 	}
 	for class := range e.groups {
-		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Asked: e.asked[class], Units: e.units[class], Group: e.groups[class], Share: d.Holdout}
+		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Asked: e.asked[class], Units: e.units[class], Group: e.groups[class], Later: e.later[class], Share: d.Holdout}
 		v.Mean = e.mean(class)
 		r.Ratio.Units += e.units[class]
 		if class == len(e.shares) {
