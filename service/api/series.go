@@ -18,7 +18,7 @@ type Series struct {
 	Chance   *SeriesMeans `json:"chance,omitempty" doc:"decisions whose set was drawn uniformly"`
 	Baseline *SeriesMeans `json:"baseline,omitempty" doc:"decisions whose set was the caller's"`
 
-	OverChance   *SeriesSums `json:"over_chance,omitempty" doc:"how much more the policy has earned in all decisions until then than chance would have: an unbiased estimate, from decisions of the mode explore"`
+	OverChance   *SeriesSums `json:"over_chance,omitempty" doc:"how much more the policy has earned in all decisions until then than chance would have: an unbiased estimate, from decisions of the mode explore. Left out while an experiment runs, whose report compares its variants"`
 	OverBaseline *SeriesSums `json:"over_baseline,omitempty" doc:"the same over the caller's sets. These were shown at another time, whose difference counts too"`
 }
 
@@ -60,11 +60,27 @@ type OverviewEntry struct {
 	Rate          float64  `json:"rate" doc:"decisions a second, over the last ten"`
 	Revenue       *float64 `json:"revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next ones"`
 	StandardError *float64 `json:"standard_error"`
-	Chance        *float64 `json:"chance" doc:"revenue a decision that was drawn by chance"`
+	Chance        *float64 `json:"chance" doc:"revenue a decision that was drawn by chance; null while an experiment runs, as the next one: the experiment has the comparison"`
 	Baseline      *float64 `json:"baseline" doc:"revenue a decision of the caller"`
+
+	Experiment *OverviewExperiment `json:"experiment,omitempty" doc:"the one that runs, with the numbers of its report"`
 
 	Health []Health `json:"health" doc:"the worst first; empty if all is well"`
 	Series Series   `json:"series"`
+}
+
+// OverviewExperiment is what the report of an experiment says about the question whether it earns more.
+type OverviewExperiment struct {
+	Name     string         `json:"name"`
+	Control  string         `json:"control"`
+	Verdict  Verdict        `json:"verdict"`
+	Variants []OverviewGain `json:"variants" doc:"that are compared with the control, in the order of the configuration"`
+}
+
+// OverviewGain is what a variant of an experiment earns.
+type OverviewGain struct {
+	Name       string    `json:"name"`
+	Difference *Interval `json:"difference,omitempty" doc:"revenue a decision above the control's; left out before there are decisions of both"`
 }
 
 // Health is something that an operator should know.

@@ -42,7 +42,7 @@ func answerOf(placement string, o *offer.Offer) *Answer {
 		Decision: o.Decision, Placement: placement,
 		Shown: shown, Probability: o.Probability, Outside: o.Outside, Revenue: o.Expected,
 		Propensity: o.Propensity, PolicyVersion: o.PolicyVersion, By: o.Mode,
-		Deferred: o.Deferred, Certain: o.Certain, Own: slices.Clone(o.Own), Slots: slotIDs(o.Note, len(shown)), Variant: o.Variant,
+		Deferred: o.Deferred, Certain: o.Certain, Own: slices.Clone(o.Own), Slots: slotIDs(o.Note, len(shown)), Variant: o.Variant, Payload: slices.Clone(o.Payload),
 	}
 	if c := o.Catalogue; c != nil {
 		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing

@@ -376,17 +376,18 @@ func (d *decider) row(dst []float64, i int) {
 	}
 }
 
-// payloads adds the stored payloads to an answer.
-func (v *view) payloads(a *Answer) {
+// payloads returns the payloads that are stored of some items, "" where there is none; nil if there is no catalogue.
+func (v *view) payloads(ids []string) []string {
 	if v.items == nil {
-		return
+		return nil
 	}
 	v.items.RLock()
 	defer v.items.RUnlock()
-	a.Payload = make([]string, len(a.Shown))
-	for k, id := range a.Shown {
+	list := make([]string, len(ids))
+	for k, id := range ids {
 		if slot, ok := v.items.Find(id); ok {
-			a.Payload[k] = v.items.Payload(slot)
+			list[k] = v.items.Payload(slot)
 		}
 	}
+	return list
 }

@@ -55,9 +55,6 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 		sum := q.sum()
 		a, forgotten, err := e.repeat(ctx, name, r.Decision, sum)
 		if a != nil || err != nil {
-			if a != nil && r.Payload {
-				v.payloads(a)
-			}
 			return a, err
 		}
 		event := &eventlog.Event{Time: now, Placement: name}
@@ -72,6 +69,12 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			return nil, err
 		}
 		offered.Request = sum
+		if r.Payload { // of the catalogue as it is: a repeated answer has the same
+			if d.estimates.Payload = v.payloads((&offer.Offer{Offered: offered}).IDs()); d.estimates.Payload != nil {
+				d.answer = d.estimates.Append(d.answer[:0])
+				offered.Answer = d.answer
+			}
+		}
 		event.Body = offered
 		size := 8 * (len(offered.Features) + len(offered.Revenue))
 		if size <= eventlog.MaxBatch { // otherwise the entry is useless
@@ -81,7 +84,7 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			size = eventlog.EntrySize(d.entry)
 		}
 		if size > eventlog.MaxBatch {
-			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, or record only the items shown", size, eventlog.MaxBatch)
+			return nil, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, record only the items shown, or do not ask for payloads", size, eventlog.MaxBatch)
 		}
 		own := &offer.Offer{Offered: offered, Estimates: d.estimates}
 		var before *offer.Offer // that the leader has of an earlier request
@@ -99,9 +102,6 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 			} else {
 				a = answerOf(name, before)
 				a.Repeated = true
-			}
-			if r.Payload {
-				v.payloads(a)
 			}
 			return a, nil
 		case errors.Is(err, errMoved): // the placement has changed, or a twin of this request came first

@@ -254,7 +254,11 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 	e.mu.RLock()
 	s := v.tally.Series.Copy()
 	e.mu.RUnlock()
-	return s.Report(name, v.config.Window(), now, span, points), nil
+	r := s.Report(name, v.config.Window(), now, span, points)
+	if v.config.Mode == api.Experimenting {
+		r.OverChance, r.OverBaseline = nil, nil // all variants of the policy together are no answer
+	}
+	return r, nil
 }
 
 // Recent returns what the decisions in a span of time before now have earned, by the way that found the assortment:

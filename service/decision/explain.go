@@ -71,7 +71,7 @@ func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64
 	}
 	a := answerOf(name, &offer.Offer{Offered: offered, Estimates: d.estimates})
 	if r.Payload {
-		v.payloads(a)
+		a.Payload = v.payloads(a.Shown)
 	}
 	m := &matter{
 		config: v.config, answer: a, policy: d.considered.policy, name: d.considered.worker.policyName(), number: d.estimates.Number,

@@ -387,7 +387,7 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 		r.first = p.experiment.Enter(sequence, time, p.guard.Watch.Cohort(), o)
 	}
 	p.pace.Add(time, r.size())
-	if o.Decoded && !s.isAudit() {
+	if o.Decoded && o.Payload == nil && !s.isAudit() { // payloads may be large
 		s.offers.add(sequence, o)
 	}
 	s.forget(p)

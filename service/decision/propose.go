@@ -50,7 +50,7 @@ type remoteCall struct {
 	Changed   uint64         `json:"changed,omitzero"`
 
 	Correction *api.Correction `json:"correction,omitempty"`
-	Seen      []feature.Seen `json:"seen,omitempty"`
+	Seen       []feature.Seen  `json:"seen,omitempty"`
 }
 
 type remoteReward struct {

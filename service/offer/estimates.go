@@ -10,12 +10,13 @@ import (
 
 // Estimates are the part of an answer that an event has only as bytes, in the field Answer:
 //
-//	version      1 byte    6 with a flag from 1024 on, else 5 with flag 512, 4 with flag 256, 3 with flag 128, 2 with a flag from 8 on, else 1
+//	version      1 byte    7 with flag 2048, else 6 with flag 1024, else 5 with flag 512, 4 with flag 256, 3 with flag 128, 2 with a flag from 8 on, else 1
 //	flags        1 byte, from version 4 on a uvarint
 //	                       1: estimated, 2: with the policy's own set, 4: which is the set shown,
 //	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
 //	                       128: with the law of the set, 256: with candidates from a catalogue,
-//	                       512: of a variant of an experiment, 1024: with rules of the request
+//	                       512: of a variant of an experiment, 1024: with rules of the request,
+//	                       2048: with payloads
 //	number       uvarint   of the decision within its placement, from 1 on
 //	where estimated, floats of 8 bytes, little endian
 //	  p(0|S), R(S), p(i|S) of the items shown in display order
@@ -27,6 +28,7 @@ import (
 //	  unavailable ones the number as a uvarint and the ids as strings
 //	of a variant: its name as a string, and the hash of the unit in 8 bytes, little endian
 //	with rules: their JSON as a string
+//	with payloads: the number of the items shown as a uvarint, and theirs as strings
 //
 // A string is its length as a uvarint, and its bytes.
 type Estimates struct {
@@ -50,6 +52,8 @@ type Estimates struct {
 	Unit    uint64 // and the hash of the unit that is shown it
 
 	Rules string // of the request; "" if it has none, or if the log has not all candidates
+
+	Payload []string // of the items shown, "" where the catalogue has none; nil if the request does not ask for them
 }
 
 // FromCatalogue says of which catalogue the candidates were, and which were missing.
@@ -71,14 +75,15 @@ const (
 	flagCatalogue
 	flagVariant
 	flagRules
-	allFlags = flagRules<<1 - 1
+	flagPayload
+	allFlags = flagPayload<<1 - 1
 )
 
 // flags returns which fields there are, in the order of the constants.
 func (e *Estimates) flags() (flags uint64) {
 	for i, is := range [...]bool{
 		e.Probability != nil, e.Shadowed, e.Agrees, e.Deferred, e.Certain, e.Own != nil,
-		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "", e.Rules != "",
+		e.Note != "", e.Law != nil, e.Catalogue != nil, e.Variant != "", e.Rules != "", e.Payload != nil,
 	} {
 		if is {
 			flags |= 1 << i
@@ -91,6 +96,8 @@ func (e *Estimates) flags() (flags uint64) {
 // read it.
 func versionOf(flags uint64) byte {
 	switch {
+	case flags >= flagPayload:
+		return 7
 	case flags >= flagRules:
 		return 6
 	case flags >= flagVariant:
@@ -184,6 +191,11 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 	}
 	if has(flagRules) {
 		f.String(&e.Rules)
+	}
+	if has(flagPayload) {
+		if list(f, &e.Payload); f.Reads() && len(e.Payload) != shown {
+			f.Fail(errEstimates)
+		}
 	}
 	return flags
 }

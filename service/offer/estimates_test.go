@@ -50,13 +50,15 @@ func TestDecode(t *testing.T) {
 		{"\x03\x80\x01\x00\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x00", 2, ""},
 		{"\x03\x80\x01\x01\x9a\x99\x99\x99\x99\x99\xb9\x3f\x02\x02\x00\x01\x01\x0c", 2, ""}, // swaps of sets
 		{"\x03\x80\x01\x02\x9a\x99\x99\x99\x99\x99\xf9\x3f\x02\x02\x00\x01\x00", 2, ""},     // a share of 1.6
-		{"\x07\x80\x10\x01", 0, ""},                                                         // an unknown flag
-		{"\x01\x08\x01", 0, ""},                                                             // of version 2
-		{"\x02\x08\x01\x00", 0, ""},                                                         // longer
-		{"\x02\x40\x01\x00", 0, ""},                                                         // an empty note
-		{"\x01\x04\x01", 0, ""},                                                             // agrees with nothing
-		{"\x05\x80\x04\x01\x0012345678", 1, ""},                                             // a variant without a name
-		{"\x01\x01\x01" + string(make([]byte, 24)), 2, ""},                                  // of one item
+		{"\x07\x80\x10\x01\x01\x01p", 1, "p"},
+		{"\x07\x80\x10\x01\x01\x01p", 2, ""},               // payloads of one item
+		{"\x08\x80\x20\x01", 0, ""},                        // an unknown flag
+		{"\x01\x08\x01", 0, ""},                            // of version 2
+		{"\x02\x08\x01\x00", 0, ""},                        // longer
+		{"\x02\x40\x01\x00", 0, ""},                        // an empty note
+		{"\x01\x04\x01", 0, ""},                            // agrees with nothing
+		{"\x05\x80\x04\x01\x0012345678", 1, ""},            // a variant without a name
+		{"\x01\x01\x01" + string(make([]byte, 24)), 2, ""}, // of one item
 	} {
 		e, err := offer.Decode([]byte(c.data), c.shown)
 		have := ""
@@ -64,6 +66,8 @@ func TestDecode(t *testing.T) {
 		case err != nil:
 		case e.Rules != "", e.Variant != "", e.Note != "":
 			have = e.Rules + e.Variant + e.Note
+		case len(e.Payload) > 0:
+			have = e.Payload[0]
 		case e.Deferred:
 			have = "deferred"
 		case e.Number == 1:

@@ -152,12 +152,33 @@ func (s *Shard) overview(name string, now int64, span time.Duration, points int)
 		}
 		return nil
 	}
-	e.Rate, e.Revenue, e.Chance, e.Baseline = rate, mean(groups[0]), mean(groups[1]), mean(groups[2])
+	e.Rate, e.Revenue = rate, mean(groups[0])
+	if stats.Mode != api.Experimenting {
+		e.Chance, e.Baseline = mean(groups[1]), mean(groups[2])
+	} else if e.Experiment, err = s.experiment(name); err != nil {
+		return e, err
+	}
 	if _, standardError := groups[0].Mean(); groups[0].Rounds > 1 {
 		e.StandardError = &standardError
 	}
 	e.Health = healthOf(&stats, answer.Warnings)
 	return e, nil
+}
+
+// experiment returns what the report of a placement's experiment says, nil if none runs.
+func (s *Shard) experiment(name string) (*api.OverviewExperiment, error) {
+	all, err := s.Engine.Experiments(name)
+	if err != nil || all.Experiment == nil {
+		return nil, err
+	}
+	r := all.Experiment
+	x := &api.OverviewExperiment{Name: r.Name, Control: r.Control, Verdict: r.Verdict, Variants: []api.OverviewGain{}}
+	for i := range r.Variants {
+		if v := &r.Variants[i]; v.Name != r.Control {
+			x.Variants = append(x.Variants, api.OverviewGain{Name: v.Name, Difference: v.Difference})
+		}
+	}
+	return x, nil
 }
 
 // The levels of health, the worst first.
