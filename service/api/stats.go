@@ -21,7 +21,7 @@ type Stats struct {
 	Memory    int    `json:"memory" doc:"bytes of remembered decisions"`
 	Charged   int64  `json:"charged" doc:"bytes that the service reserves for the placement and its learner"`
 
-	RememberedSince *time.Time `json:"remembered_since,omitempty" doc:"when the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision has ended"`
+	RememberedSince *time.Time `json:"remembered_since,omitempty" doc:"when the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision is forgotten"`
 
 	Items            int    `json:"items,omitzero" doc:"items of the catalogue that the placement uses"`
 	CatalogueVersion uint64 `json:"catalogue_version,omitzero" doc:"the last entry of the log that changed the catalogue"`

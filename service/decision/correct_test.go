@@ -264,7 +264,7 @@ func TestForgottenMoney(t *testing.T) {
 	}
 	forgotten := e.Correct(t.Context(), "home", fmt.Sprint("d", first-1), api.Correction{ID: "c", Item: "sku0"}, 0)
 	is(t, "a forgotten one", forgotten, decision.ErrNotFound)
-	if want := fmt.Sprintf(`decision "d%d": not found: the placement remembers decisions since %s: give it more memory to remember them longer`, first-1, s.RememberedSince.Format(time.RFC3339)); forgotten.Error() != want {
+	if want := fmt.Sprintf(`decision "d%d": not found: the placement has forgotten decisions of before %s: give it more memory to remember them longer`, first-1, s.RememberedSince.Format(time.RFC3339)); forgotten.Error() != want {
 		t.Errorf("%v, want %s", forgotten, want)
 	}
 	for k := range 20 {

@@ -510,7 +510,7 @@ func (s *fold) missing(p *placement, id string) error {
 		return tooSmall(p, id)
 	}
 	if since := p.rememberedSince(); since != nil {
-		return fmt.Errorf("%w: the placement remembers decisions since %s: give it more memory to remember them longer", unknownDecision(id), since.Format(time.RFC3339))
+		return fmt.Errorf("%w: the placement has forgotten decisions of before %s: give it more memory to remember them longer", unknownDecision(id), since.Format(time.RFC3339))
 	}
 	return unknownDecision(id)
 }

@@ -148,9 +148,9 @@ func tooSmall(p *placement, id string) error {
 		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
 }
 
-// rememberedSince returns the time of the oldest decision that has ended and is remembered, nil if there is none.
+// rememberedSince returns the time of the oldest decision that has ended and is remembered, nil if the placement has forgotten none.
 func (p *placement) rememberedSince() *time.Time {
-	if p == nil || len(p.closed.records) == 0 {
+	if p == nil || len(p.closed.records) == 0 || p.tally.Counts.Offered == uint64(len(p.open.heap)+len(p.closed.records)) {
 		return nil
 	}
 	return new(time.Unix(0, p.closed.records[0].time).UTC())

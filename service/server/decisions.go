@@ -178,12 +178,7 @@ func (s *Server) correct(c *call) error {
 	if err := c.read(&correction); err != nil {
 		return err
 	}
-	id := c.PathValue("id")
-	placement, err := c.placementOf(id)
-	if err != nil {
-		return err
-	}
-	return c.done(c.shard.Engine.Correct(c.Context(), placement, id, correction, c.now))
+	return c.done(c.shard.Engine.Correct(c.Context(), c.PathValue("name"), c.PathValue("id"), correction, c.now))
 }
 
 func (s *Server) rewards(c *call) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
 	"vitrine/service/api"
 	"vitrine/service/server"
@@ -164,5 +165,48 @@ func TestHealthOfSales(t *testing.T) {
 		if got := server.HealthOf(&c.stats); len(got) != 1 || got[0].Level+": "+got[0].Text != c.want {
 			t.Errorf("%+v, want %s", got, c.want)
 		}
+	}
+}
+
+// While an experiment runs, the overview answers with the numbers of its report, and with no others: means of all that policies have
+// shown are no comparison.
+func TestOverviewOfAnExperiment(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ts-mnl"},"mode":"experiment","attribution_window":"30m",
+		"experiment":{"name":"summer","variants":[{"name":"shop","show":"baseline","share":0.4},{"name":"ours","show":"policy","share":0.3},{"name":"rival","show":"policy","policy":{"name":"ucb-mnl"},"share":0.3}]}}`)
+	for i := range 300 {
+		id := fmt.Sprint("d", i)
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","unit":"`+id+`","baseline":["a"],"items":[{"id":"a","features":{"x":1},"revenue":2},{"id":"b","features":{"x":0}}]}`)
+		if i%3 == 0 {
+			var d api.Decision
+			if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+id, "").body), &d); err != nil {
+				t.Fatal(err)
+			}
+			s.want(204, "POST", "/v1/decisions/"+id+"/outcome", `{"choice":"`+d.Assortment[0].ID+`"}`)
+		}
+	}
+	s.clock.advance(time.Hour)
+	if _, err := s.engine.Expire(t.Context(), s.clock.now().UnixNano()); err != nil {
+		t.Fatal(err)
+	}
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"last","unit":"last","baseline":["a"],"items":[{"id":"a","features":{"x":1}}]}`)
+	var all api.Experiments
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment", "").body), &all); err != nil {
+		t.Fatal(err)
+	}
+	p, r := s.overview("").Placements[0], all.Experiment
+	if r.Decisions != 300 || p.Experiment == nil || p.Experiment.Name != "summer" || p.Experiment.Control != "shop" || len(p.Experiment.Variants) != 2 {
+		t.Fatalf("%+v, of %+v", p.Experiment, r)
+	}
+	if diff := cmp.Diff(r.Verdict, p.Experiment.Verdict); diff != "" {
+		t.Error(diff)
+	}
+	for i, v := range p.Experiment.Variants {
+		if diff := cmp.Diff(r.Variants[i+1].Difference, v.Difference); diff != "" || v.Difference == nil || v.Name != r.Variants[i+1].Name {
+			t.Errorf("%s: %s", v.Name, diff)
+		}
+	}
+	if p.Revenue == nil || p.Chance != nil || p.Baseline != nil || p.Series.OverChance != nil || p.Series.OverBaseline != nil {
+		t.Errorf("the overview has other answers: %+v", p)
 	}
 }

@@ -204,6 +204,12 @@ func (s *Server) routes() []route {
 		body:    []content{jsonOf[api.Rewards](`{"rewards":[{"item":"sku1","value":0.5}]}`)},
 		answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
 	})
+	list = append(list, route{
+		method: "POST", path: "/v1/placements/{name}/decisions/{id}/corrections", scope: ScopeOutcome, handle: s.correct,
+		id: "correct", summary: "Correct what a decision has earned after its outcome was reported: add a value to it, negative for a return, or withdraw the sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections.",
+		body:    []content{jsonOf[api.Correction](`{"id":"return-4711","item":"sku1","value":-5.1}`)},
+		answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
+	})
 	for _, rt := range personalizer.Routes() {
 		list = append(list, personalizerRoute(&rt))
 	}
@@ -228,12 +234,6 @@ func (s *Server) decisionRoutes(path, of, where string) []route {
 			id: "outcome" + of, summary: "Report what became of a decision" + where + ". The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404.",
 			body:    []content{jsonOf[api.Outcome](`{"choice":"sku1"}`)},
 			answers: map[int][]content{200: {jsonOf[api.LateOutcome]("")}, 204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
-		},
-		{
-			method: "POST", path: path + "/corrections", scope: ScopeOutcome, handle: s.correct,
-			id: "correct" + of, summary: "Correct what a decision has earned after its outcome was reported" + where + ": add a value to it, negative for a return, or withdraw the sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections.",
-			body:    []content{jsonOf[api.Correction](`{"id":"return-4711","item":"sku1","value":-5.1}`)},
-			answers: map[int][]content{204: nil}, errors: []int{400, 404, 409, 413, 415, 422},
 		},
 		{
 			method: "POST", path: path + "/activate", scope: ScopeOutcome, handle: s.activate,

@@ -250,7 +250,7 @@ func TestExamples(t *testing.T) {
 	s.problem(409, "conflict", "", "POST", "/v1/decisions/abc/outcome", `{"choice":null}`)
 	s.problem(404, "not-found", "", "POST", "/v1/decisions/abd/outcome", `{"choice":null}`)
 	same(t, s.want(200, "GET", "/v1/decisions/abc", "").body,
-		strings.TrimSuffix(first.body, "}")+`,"placement":"home","by":"policy","time":"1970-01-01T01:00:00Z","status":"chosen","choice":"`+shown+`"}`)
+		strings.TrimSuffix(first.body, "}")+`,"placement":"home","by":"policy","time":"1970-01-01T01:00:00Z","status":"chosen","choice":"`+shown+`","earned":`+map[string]string{"sku1": "2.5", "sku2": "1.5"}[shown]+`}`)
 
 	made := s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
 	if a = parsed(t, made.body); a.Decision == "abc" {
@@ -559,7 +559,8 @@ func TestIDsTakeMemory(t *testing.T) {
 	}
 }
 
-// An outcome after the window is refused, unless it is what the round counted as.
+// An outcome after the window gets 200 instead of 204, whatever it is: it counts, and is not learned. It can be corrected, as any
+// outcome, once for an id of the caller's.
 func TestLateOutcomes(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", home)
@@ -567,9 +568,32 @@ func TestLateOutcomes(t *testing.T) {
 		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","include":["sku1"],`+items+`}`)
 	}
 	s.clock.advance(31 * time.Minute)
-	s.problem(409, "late", "", "POST", "/v1/decisions/a/outcome", `{"choice":"sku1"}`)
-	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
-	s.want(204, "POST", "/v1/decisions/b/outcome", `{"choice":null}`)
+	for range 2 {
+		for id, choice := range map[string]string{"a": `"sku1"`, "b": `null`} {
+			answer := s.want(200, "POST", "/v1/decisions/"+id+"/outcome", `{"choice":`+choice+`}`)
+			same(t, answer.body, `{"status":"late","learned":false,"detail":"The decision had ended before this outcome came. The outcome is recorded and its revenue counts, but the policy does not learn from it."}`)
+		}
+	}
+	s.problem(409, "conflict", "", "POST", "/v1/decisions/a/outcome", `{"choice":null}`)
+
+	const corrections = "/v1/placements/home/decisions/a/corrections"
+	for range 2 {
+		s.want(204, "POST", corrections, `{"id":"return-1","item":"sku1","value":-1}`)
+	}
+	s.problem(409, "conflict", "", "POST", corrections, `{"id":"return-1","item":"sku1","value":-2}`)
+	s.problem(422, "not-shown", "", "POST", corrections, `{"id":"return-2","item":"sku9"}`)
+	s.problem(422, "invalid", "#/id", "POST", corrections, `{"item":"sku1","value":-1}`)
+	s.problem(409, "conflict", "", "POST", "/v1/placements/home/decisions/b/corrections", `{"id":"c","item":"sku1"}`)
+	s.problem(404, "not-found", "", "POST", "/v1/placements/home/decisions/c/corrections", `{"id":"c","item":"sku1"}`)
+	var d api.Decision
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/a", "").body), &d); err != nil || d.Status != "late" || *d.Choice != "sku1" || d.Earned != 1.5 || len(d.Corrections) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	s.want(204, "POST", corrections, `{"id":"mistake","item":"sku1"}`)
+	var stats api.Stats
+	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/stats", "").body), &stats); err != nil || stats.Late != 2 || stats.Corrected != 2 || stats.ByPolicy.Revenue != 0 || stats.ByPolicy.Purchases != 0 || stats.ByPolicy.Rounds != 2 {
+		t.Errorf("%+v, %v", stats, err)
+	}
 }
 
 // A failure of the service is not the caller's business in detail, but the
