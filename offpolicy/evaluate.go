@@ -24,6 +24,7 @@ type Round struct {
 	Items      []string           // their names, by which items of different rounds are the same
 	Shown      vitrine.Assortment // S_t
 	Choice     vitrine.Choice
+	Corrected  float64 // what the choice has earned above its revenue, such as by a return
 	Propensity float64 // μ(S_t); 0 if it is not known, or follows from Law
 	Law        Law     // μ; nil if it is not known
 }
@@ -33,7 +34,7 @@ func (r *Round) Revenue() float64 {
 	if r.Choice == vitrine.Outside {
 		return 0
 	}
-	return r.price(r.Shown[r.Choice-1])
+	return r.price(r.Shown[r.Choice-1]) + r.Corrected
 }
 
 func (r *Round) price(i int) float64 {

@@ -96,7 +96,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 			if p > 0 {
 				j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
 				if r.Choice != vitrine.Outside && r.Shown[r.Choice-1] == i {
-					j.item[t] = r.price(i) / p
+					j.item[t] = r.Revenue() / p
 				}
 			}
 		}

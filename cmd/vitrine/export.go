@@ -24,11 +24,11 @@ func (exportCmd) Help() string {
     {"placement":"home","decision_id":"abc","entry":7,"time":"2026-01-02T15:04:05.5Z","candidates":100,"user":{…},
      "items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},…],
      "shown":["sku1",…],"propensity":null,"policy_version":3,"by":"policy",
-     "status":"chosen","choice":"sku1","outcome_entry":9,"outcome_time":"2026-01-02T15:05:00Z"}
+     "status":"chosen","choice":"sku1","outcome_entry":9,"outcome_time":"2026-01-02T15:05:00Z","earned":2.5}
 
 items are the items in the log: those shown, or all candidates if the placement has "record": "all". Features have the values of the request as far as the log has them. Numbers were scaled and are scaled back, which may change the last digit; hashed categories and texts are lists of columns; crosses are left out, because they follow from other features. If the configuration is neither in the log nor in a snapshot, an item has the columns of all features in "row". Decisions whose entry was removed are left out, even if their outcome is in the log.
 
-by says how the set was found: policy, chance, baseline, or import for decisions of vitrine import. status is chosen, expired, evicted (the memory was full before the outcome came, and nothing was learned), open, deferred (not activated) or withdrawn (never activated, and nothing was learned). choice is null for the outside option and if the wait for an outcome ended; it is left out while the decision is open. An unknown propensity is null. If the log has it, law says how the set was drawn, and items have the probability of being shown.
+by says how the set was found: policy, chance, baseline, or import for decisions of vitrine import. status is chosen, expired, evicted (the memory was full before the outcome came, and nothing was learned), open, deferred (not activated), withdrawn (never activated, and nothing was learned) or late (the outcome came after the decision had ended: it counts, and was not learned). choice is null for the outside option and if the wait for an outcome ended; it is left out while the decision is open. earned is the revenue of the choice with its corrections, such as returns. An unknown propensity is null. If the log has it, law says how the set was drawn, and items have the probability of being shown.
 
 parquet is a table with a row for each item of one placement. dsjson has slates of slots (CCB) with an outcome; the probability of a slot is that of its item being on the page. obp has a row for each item shown, and the items in the file of --items. vitrine import reads all four, but no columns of hashed categories, texts and objects.
 

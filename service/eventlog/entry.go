@@ -26,6 +26,9 @@ func (e *Event) Encode(dst []byte) ([]byte, error) {
 	return f.Rest(), nil
 }
 
+// IsCorrection reports whether an entry is that of a [Corrected].
+func IsCorrection(entry []byte) bool { return len(entry) > 1 && kind(entry[1]) == corrected }
+
 // Decode decodes an entry written by Encode. The event shares no memory with it. An entry that Encode cannot
 // write is an error.
 func Decode(entry []byte) (Event, error) {

@@ -24,7 +24,7 @@ type Decisions struct {
 // decisions calls each for the selected decisions, in the order of their outcomes. Decisions without
 // an outcome come last. It returns the configurations of the placements.
 func (log *Log) decisions(ctx context.Context, what string, which Decisions, each func(o *offered, end outcome) error) (map[string]*setup.Config, error) {
-	x := &decisions{placement: which.Placement, from: log.First, each: each, configs: map[string]*setup.Config{}, former: map[string]*setup.Config{}, open: map[decisionKey]*offered{}}
+	x := &decisions{placement: which.Placement, from: log.First, each: each, configs: map[string]*setup.Config{}, former: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{}}
 	if which.From != nil {
 		x.from = *which.From
 		if err := log.CheckFrom(x.from); err != nil {
@@ -34,6 +34,9 @@ func (log *Log) decisions(ctx context.Context, what string, which Decisions, eac
 	if err := x.begin(ctx, log); err != nil {
 		return nil, err
 	}
+	if err := x.correct(ctx, log); err != nil {
+		return nil, err
+	}
 	if err := x.run(ctx, log, what); err != nil {
 		return nil, err
 	}
@@ -41,6 +44,33 @@ func (log *Log) decisions(ctx context.Context, what string, which Decisions, eac
 		return nil, fmt.Errorf("%s has no placement %q%s", log.Name, which.Placement, theseAre(slices.Sorted(maps.Keys(x.configs))))
 	}
 	return x.configs, nil
+}
+
+// correct finds what late outcomes and corrections have changed, which come after the outcomes. What cannot be read is left to run.
+func (x *decisions) correct(ctx context.Context, log *Log) error {
+	for entry, err := range log.entries(ctx, "reading", log.First) {
+		if err != nil {
+			return ctx.Err()
+		}
+		if !eventlog.IsCorrection(entry) {
+			continue
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil {
+			return nil
+		}
+		x.note(event.Body.(*eventlog.Corrected))
+	}
+	return nil
+}
+
+// note notes a late outcome or a correction.
+func (x *decisions) note(c *eventlog.Corrected) {
+	after := corrected{late: c.Correction == "" || x.corrected[c.Entry].late, choice: c.Choice, earned: c.Before + c.Value}
+	if c.Withdraws {
+		after.choice = 0
+	}
+	x.corrected[c.Entry] = after
 }
 
 // begin finds configurations whose entries were removed in the earliest snapshot.
@@ -74,6 +104,14 @@ type decisions struct {
 	configs   map[string]*setup.Config // of the placements seen; nil if it is not known
 	former    map[string]*setup.Config // by placement and canonical form
 	open      map[decisionKey]*offered
+	corrected map[uint64]corrected // by the entry of the offer
+}
+
+// corrected is what a decision has in the end, after its corrections.
+type corrected struct {
+	late   bool // whether its outcome came late
+	choice int32
+	earned float64
 }
 
 // decisionKey names a decision: ids belong to placements.
@@ -96,8 +134,14 @@ func (o *offered) named() bool { return o.config != nil && o.config.Schema().Wid
 type outcome struct {
 	status   string
 	choice   int32
+	earned   float64
 	sequence uint64
 	time     int64
+}
+
+// isRound reports whether the decision counts as a round.
+func (o *outcome) isRound() bool {
+	return o.status == "chosen" || o.status == "expired" || o.status == "late"
 }
 
 func (x *decisions) run(ctx context.Context, log *Log, what string) error {
@@ -152,11 +196,11 @@ func (x *decisions) event(sequence uint64, e *eventlog.Event) error {
 			x.open[decisionKey{e.Placement, b.Decision}] = &offered{b, e.Placement, x.configs[e.Placement], sequence, e.Time, offer.IsDeferred(b)}
 		}
 	case *eventlog.Chosen:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"chosen", b.Choice, sequence, e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "chosen", choice: b.Choice, sequence: sequence, time: e.Time})
 	case *eventlog.Expired:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"expired", 0, sequence, e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "expired", sequence: sequence, time: e.Time})
 	case *eventlog.Evicted:
-		return x.close(decisionKey{e.Placement, b.Decision}, outcome{"evicted", 0, sequence, e.Time})
+		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "evicted", sequence: sequence, time: e.Time})
 	case *eventlog.Activated:
 		x.activate(decisionKey{e.Placement, b.Decision})
 	case *eventlog.Passed:
@@ -224,6 +268,14 @@ func (x *decisions) close(key decisionKey, end outcome) error {
 		end.status = "withdrawn"
 	case o.deferred && end.status == "open":
 		end.status = "deferred"
+	}
+	if end.choice > 0 {
+		end.earned = o.revenue(int(o.Shown[end.choice-1]))
+	}
+	if c, ok := x.corrected[o.sequence]; ok && end.sequence > 0 && int(c.choice) <= len(o.Shown) {
+		if end.choice, end.earned = c.choice, c.earned; c.late {
+			end.status = "late"
+		}
 	}
 	err := x.each(o, end)
 	x.failed = err != nil

@@ -184,4 +184,5 @@ func (l *line) outcome(o *offered, end outcome) {
 	l.member("choice", choice)
 	l.member("outcome_entry", jsontext.Uint(end.sequence))
 	l.time("outcome_time", end.time)
+	l.member("earned", jsontext.Float(end.earned))
 }

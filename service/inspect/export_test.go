@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"bytes"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,5 +82,52 @@ func TestExportNamesLearnedValues(t *testing.T) {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("line %d is %s, want %s", i, lines[i], want)
 		}
+	}
+}
+
+// The money of late outcomes and of corrections is in the line of their decision, which comes before them in the log.
+func TestExportOfCorrections(t *testing.T) {
+	offer := func(id string) *eventlog.Offered {
+		return &eventlog.Offered{Decision: id, ItemIDs: []string{"a", "b"}, Shown: []int32{1, 0}, Candidates: 2, Width: 1, Features: []float64{1, 2}, Revenue: []float64{3, 5}, Propensity: 1, Mode: 1}
+	}
+	of := func(id string, entry uint64, choice int32) eventlog.Corrected {
+		return eventlog.Corrected{Decision: id, Entry: entry, Mode: 1, Shown: []string{"b", "a"}, Choice: choice}
+	}
+	late, returned, withdrawn := of("late", 2, 1), of("late", 2, 1), of("mistake", 3, 2)
+	late.Value = 5
+	returned.Correction, returned.Before, returned.Value = "return", 5, -1.5
+	withdrawn.Correction, withdrawn.Before, withdrawn.Value, withdrawn.Withdraws = "mistake", 3, -3, true
+	c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	encoder := jsontext.NewEncoder(&out)
+	var earned []float64
+	x := &decisions{configs: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{}}
+	x.each = func(o *offered, end outcome) error {
+		r := roundOf(o.Offered, end)
+		earned = append(earned, r.Revenue())
+		return writeLine(encoder, o, end)
+	}
+	for _, c := range []*eventlog.Corrected{&late, &returned, &withdrawn} {
+		x.note(c)
+	}
+	for i, body := range []eventlog.Body{
+		&eventlog.PlacementPut{Config: c.Canonical()}, offer("late"), offer("mistake"), offer("sold"),
+		&eventlog.Expired{Decision: "late"}, &eventlog.Chosen{Decision: "mistake", Choice: 2}, &eventlog.Chosen{Decision: "sold", Choice: 1},
+		&late, &returned, &withdrawn,
+	} {
+		if err := x.event(uint64(i+1), &eventlog.Event{Placement: "home", Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":5}`} {
+		if line := strings.Split(out.String(), "\n")[i]; !regexp.MustCompile(want).MatchString(line) {
+			t.Errorf("line %d is %s, want %s", i, line, want)
+		}
+	}
+	if !slices.Equal(earned, []float64{3.5, 0, 5}) {
+		t.Errorf("the rounds have earned %v", earned)
 	}
 }

@@ -35,7 +35,7 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 		"decision_id": parquet.String(), "entry": parquet.Leaf(parquet.Int64Type), "time": parquet.String(), "item": parquet.String(),
 		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type), "revenue": parquet.Leaf(parquet.DoubleType),
 		"propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)), "item_propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)),
-		"law": parquet.Optional(parquet.String()), "by": parquet.String(), "status": parquet.String(),
+		"law": parquet.Optional(parquet.String()), "by": parquet.String(), "status": parquet.String(), "earned": parquet.Leaf(parquet.DoubleType),
 	}
 	for _, f := range c.Features {
 		if f.Kind == "cross" {
@@ -126,13 +126,13 @@ func tableRows(o *offered, end outcome) []map[string]any {
 	var rows []map[string]any
 	for i, id := range o.ItemIDs {
 		place := int64(slices.Index(o.Shown, int32(i)) + 1)
-		chosen := int64(0)
+		chosen, earned := int64(0), 0.0
 		if end.choice > 0 && o.Shown[end.choice-1] == int32(i) {
-			chosen = 1
+			chosen, earned = 1, end.earned
 		}
 		row := map[string]any{
 			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": place, "chosen": chosen,
-			"revenue": o.revenue(i), "by": offer.ByNames[o.Mode], "status": end.status,
+			"revenue": o.revenue(i), "by": offer.ByNames[o.Mode], "status": end.status, "earned": earned,
 		}
 		if o.Propensity > 0 {
 			row["propensity"] = o.Propensity
@@ -211,7 +211,7 @@ func (log *Log) ExportVW(ctx context.Context, w io.Writer, which Decisions) erro
 			known = known && ok
 		}
 		switch {
-		case end.status != "chosen" && end.status != "expired" || len(o.Shown) == 0:
+		case !end.isRound() || len(o.Shown) == 0:
 			ended++
 			return nil
 		case !known:
@@ -258,7 +258,7 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, law offpolicy.Law) 
 	for k, i := range o.Shown {
 		cost := 0.0
 		if int(end.choice) == k+1 {
-			cost = -o.revenue(int(i))
+			cost = -end.earned
 		}
 		p, _ := o.itemPropensity(law, int(i))
 		l.token(jsontext.BeginObject)
@@ -315,7 +315,7 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 		all++
 		law := offer.LawOf(o.Offered)
 		switch {
-		case end.status != "chosen" && end.status != "expired" || len(o.Shown) == 0:
+		case !end.isRound() || len(o.Shown) == 0:
 			ended++
 			return nil
 		case o.Width != width || !o.named():

@@ -44,14 +44,14 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 		}
 		r.Placement = o.placement
 		switch {
-		case end.status != "chosen" && end.status != "expired":
+		case !end.isRound():
 			left["have no outcome"]++
 		case len(o.ItemIDs) < o.Candidates:
 			left["have only the items shown"]++
 		case len(o.ItemIDs) == 0:
 			left["have no items"]++
 		default:
-			r.Rounds = append(r.Rounds, roundOf(o.Offered, end.choice))
+			r.Rounds = append(r.Rounds, roundOf(o.Offered, end))
 			widths = append(widths, o.Width)
 		}
 		return nil
@@ -93,7 +93,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 }
 
 // roundOf returns the round of an offer with the rows of all candidates.
-func roundOf(o *eventlog.Offered, choice int32) offpolicy.Round {
+func roundOf(o *eventlog.Offered, end outcome) offpolicy.Round {
 	r := offpolicy.Round{
 		Context: &vitrine.Context{Features: mat.NewDense(len(o.ItemIDs), o.Width, o.Features), Revenue: o.Revenue},
 		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, Law: offer.LawOf(o),
@@ -102,9 +102,11 @@ func roundOf(o *eventlog.Offered, choice int32) offpolicy.Round {
 		r.Shown[k] = int(i)
 	}
 	slices.Sort(r.Shown)
-	if choice > 0 {
-		at, _ := slices.BinarySearch(r.Shown, int(o.Shown[choice-1]))
+	if end.choice > 0 {
+		i := int(o.Shown[end.choice-1])
+		at, _ := slices.BinarySearch(r.Shown, i)
 		r.Choice = vitrine.Choice(at + 1)
+		r.Corrected = end.earned - offer.Revenue(o.Revenue, i)
 	}
 	return r
 }

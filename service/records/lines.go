@@ -74,7 +74,7 @@ func readLines(s *source) error {
 		}
 		f := &found{place: place, id: l.ID, user: named(l.User), shown: l.Shown}
 		switch l.Status {
-		case "chosen", "expired", "":
+		case "chosen", "expired", "late", "":
 		default:
 			f.skip = "have the status " + l.Status
 		}

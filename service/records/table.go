@@ -207,7 +207,7 @@ func (t *table) begin(header []string) error {
 			*c.name = ""
 		}
 	}
-	for _, name := range []string{"law", "status", "outcome_time"} {
+	for _, name := range []string{"law", "status", "outcome_time", "earned"} {
 		t.used[name] = true
 	}
 	for _, m := range t.report.Features {
