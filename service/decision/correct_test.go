@@ -343,3 +343,60 @@ func TestCorrectionOfWhatTheCommitForgets(t *testing.T) {
 		t.Error("a replay has another state")
 	}
 }
+
+// What comes after the window is no part of the comparison of variants, whichever variant it belongs to and whether its cohort was
+// complete: the report lists it beside each variant. The last decision is one of before the experiment.
+func TestLateMoneyOfVariants(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
+	decide(t, e, "home", stock("before", 3))
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.5, 0.5, 0.5)
+	s.now = 0
+	s.serve(200, 50)
+	s.settle()
+	s.serve(20, 50) // whose cohorts are not complete
+	s.now += 31 * minute
+	s.expire()
+	before := s.report()
+	later := map[string]float64{}
+	for k := range 221 {
+		id := fmt.Sprint("d", k+1)
+		d, err := e.Decision(t.Context(), "home", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := 2.0
+		switch {
+		case d.Status == "expired" && k%2 == 0:
+			is(t, "a late sale", e.Outcome(t.Context(), "home", id, d.Answer.Shown[0], s.now), decision.ErrLate)
+		case d.Status == "chosen" && k%2 == 0:
+			value = -2
+			is(t, "a return", e.Correct(t.Context(), "home", id, api.Correction{ID: "return", Item: d.Choice, Value: &value}, s.now), nil)
+		default:
+			continue
+		}
+		later[d.Answer.Variant] += value
+	}
+	is(t, "a late sale of before", e.Outcome(t.Context(), "home", "before", itemOf(t, e, "before"), s.now), decision.ErrLate)
+	after := s.report()
+	seen := 0
+	for _, v := range append(slices.Clone(after.Variants), *after.HeldOut) {
+		if v.Later != later[v.Name] {
+			t.Errorf("%s earned %v later, want %v", v.Name, v.Later, later[v.Name])
+		}
+		if v.Later != 0 {
+			seen++
+		}
+	}
+	if seen < 4 {
+		t.Errorf("%v proves little", later)
+	}
+	for i := range after.Variants {
+		after.Variants[i].Later = 0
+	}
+	after.HeldOut.Later = 0
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the report has changed:\n%s", diff)
+	}
+}
