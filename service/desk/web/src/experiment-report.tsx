@@ -17,9 +17,16 @@ export interface Variant {
   asked: number;
   units: number;
   group: { rounds: number; purchases: number; revenue: number };
+  later: number;
   mean: Interval;
   difference?: Interval;
   learner?: { policy: Record<string, unknown>; own: boolean; learned?: number; lag?: number; broken?: boolean; problem?: string };
+}
+
+export interface Verdict {
+  rule: "ship" | "keep either" | "stop" | "keep going";
+  variant?: string;
+  reason: string;
 }
 
 export interface ExperimentReport {
@@ -39,7 +46,7 @@ export interface ExperimentReport {
   phases: { time: string; shares: number[]; holdout: number; moved: number }[];
   ratio: { units: number; p: number; mismatch: boolean };
   points: { time: string; decisions: number; means: Interval[]; differences: Interval[] }[];
-  verdict: { rule: "ship" | "keep either" | "stop" | "keep going"; variant?: string; reason: string };
+  verdict: Verdict;
 }
 
 const level = { ship: "good", "keep either": "good", stop: "bad", "keep going": "warning" };
@@ -53,6 +60,18 @@ function shows(v: Variant): string {
   return `policy ${String(v.learner.policy["name"] ?? "")}${v.learner.own ? ", with a learner of its own" : ", the placement's"}`;
 }
 
+// VerdictLine is what the stop rule says.
+export function VerdictLine(props: { of: Verdict }) {
+  const { of: v } = props;
+  return <p class="row"><span class={`badge ${level[v.rule]}`}>{v.rule === "keep either" && v.variant ? "tie: keep" : v.rule}{v.variant ? ` ${v.variant}` : ""}</span> <span>{v.reason}.</span></p>;
+}
+
+// Difference is what a variant earns a decision above the control.
+export function Difference(props: { of: Interval | undefined }) {
+  const { of: d } = props;
+  return d ? <>{number(d.estimate, signed)}<br /><small class="nowrap">{range(d, signed)}</small></> : <>–</>;
+}
+
 const range = (i: Interval, format: Intl.NumberFormatOptions) => `${number(i.low, format)} to ${number(i.high, format)}`;
 
 // Report shows what an experiment has found.
@@ -62,7 +81,7 @@ export function Report(props: { of: ExperimentReport }) {
   const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : v.learner?.learned === undefined ? "–" : count(v.learner.learned) + (v.learner.lag ? `, ${count(v.learner.lag)} behind` : ""));
   return (
     <>
-      <p class="row"><span class={`badge ${level[r.verdict.rule]}`}>{r.verdict.rule === "keep either" && r.verdict.variant ? "tie: keep" : r.verdict.rule}{r.verdict.variant ? ` ${r.verdict.variant}` : ""}</span> <span>{r.verdict.reason}.</span></p>
+      <VerdictLine of={r.verdict} />
       <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} decisions count{r.counts ? `; the first ones by ${moment(r.counts)}` : ""}. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}</p>
       <Table
         caption={`Variants of ${r.name}`}
@@ -74,7 +93,8 @@ export function Report(props: { of: ExperimentReport }) {
           { title: "Decisions", cell: (v) => count(v.group.rounds) },
           { title: "Sales", cell: (v) => count(v.group.purchases) },
           { title: "Revenue a decision", cell: (v) => (v.group.rounds === 0 ? "–" : <>{number(v.mean.estimate, digits)}<br /><small class="nowrap">{range(v.mean, digits)}</small></>) },
-          { title: `More than ${r.control}`, cell: (v) => (v.difference ? <>{number(v.difference.estimate, signed)}<br /><small class="nowrap">{range(v.difference, signed)}</small></> : "–") },
+          { title: `More than ${r.control}`, cell: (v) => <Difference of={v.difference} /> },
+          ...(rows.some((v) => v.later !== 0) ? [{ title: "Revenue that came later", cell: (v: Variant) => number(v.later, digits) }] : []),
           { title: "Rounds learned", cell: learner },
         ]}
       />

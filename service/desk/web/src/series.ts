@@ -1,3 +1,4 @@
+import type { Interval, Verdict } from "./experiment-report";
 // The answers of v1/overview and v1/placements/NAME/series: see the schemas of the OpenAPI document.
 export interface Means {
   rounds: number[];
@@ -41,6 +42,7 @@ export interface Entry {
   standard_error: number | null;
   chance: number | null;
   baseline: number | null;
+  experiment?: { name: string; control: string; verdict: Verdict; variants: { name: string; difference?: Interval }[] };
   health: Health[];
   series: Series;
 }

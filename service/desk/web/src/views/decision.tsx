@@ -2,13 +2,15 @@ import { get, placement } from "../api";
 import { Why, type Answer, type Explanation } from "../explain";
 import { usePoll } from "../poll";
 import { tabAddress, tabs } from "../routes";
-import { Card, Failure, Loading, moment } from "../ui";
+import { Card, Failure, Loading, moment, number } from "../ui";
 
 interface Decision extends Answer {
   decision_id: string;
   time: string;
-  status: "open" | "chosen" | "expired" | "deferred" | "withdrawn" | "evicted";
+  status: "open" | "chosen" | "expired" | "deferred" | "withdrawn" | "evicted" | "late";
   choice: string | null;
+  earned: number;
+  corrections?: { id: string; value?: number }[];
 }
 
 const ends: Record<Decision["status"], string> = {
@@ -18,6 +20,7 @@ const ends: Record<Decision["status"], string> = {
   deferred: "It waits to be activated.",
   withdrawn: "It was not activated in time.",
   evicted: "It left memory before its outcome came.",
+  late: "Its outcome came too late to be learned, and counts.",
 };
 
 // DecisionView shows why a decision shows what it shows.
@@ -37,7 +40,7 @@ export default function DecisionView(props: { name: string; id: string }) {
       <Card title={`Decision ${d.decision_id}`}>
         <p>
           Made {moment(d.time)}. {ends[d.status]}
-          {d.status === "chosen" ? (d.choice === null ? "Nothing was taken." : <>The customer took <strong class="id">{d.choice}</strong>.</>) : null}
+          {d.status === "chosen" || d.status === "late" ? (d.choice === null ? " Nothing was taken." : <> The customer took <strong class="id">{d.choice}</strong>{d.corrections ? <> and it has earned {number(d.earned)}, with corrections: {d.corrections.map((c) => (c.value === undefined ? `${c.id} (withdrawn)` : `${c.id} (${number(c.value)})`)).join(", ")}</> : null}.</>) : null}
         </p>
       </Card>
       <Why of={why} answer={d} />

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { get } from "../api";
 import { Command } from "../command";
+import { Difference, VerdictLine } from "../experiment-report";
 import { lazy } from "../lazy";
 import { usePoll } from "../poll";
 import { address, tabAddress } from "../routes";
@@ -70,6 +71,7 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
       {p.health.length > 0 ? (
         <ul class="health">{p.health.map((h) => <li class={h.level}>{h.level === "waiting" ? null : <strong>{words[h.level]}: </strong>}{h.text}</li>)}</ul>
       ) : null}
+      {p.experiment ? <VerdictLine of={p.experiment.verdict} /> : null}
       <div class="glance">
         <dl>
           <dt>Decisions a second</dt>
@@ -85,6 +87,11 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
           {p.baseline === null ? null : <><dt>of the baseline</dt><dd>{number(p.baseline)}{change(p.revenue, p.baseline)}</dd></>}
         </dl>
         <Spark label={`Revenue a decision of ${p.name} over time, with a 95 % band`} times={s.times} values={revenue} low={edge(revenue, s.policy?.standard_error ?? [], -1)} high={edge(revenue, s.policy?.standard_error ?? [], 1)} />
+        {p.experiment ? (
+          <dl>
+            {p.experiment.variants.map((v) => <><dt>{v.name}, more than {p.experiment!.control} a decision</dt><dd><Difference of={v.difference} /></dd></>)}
+          </dl>
+        ) : null}
         <p class="sum">
           {over && last >= 0
             ? <>Earned <strong>{number(over.estimate[last], { maximumSignificantDigits: 4, signDisplay: "exceptZero" })}</strong> ± {number(z * over.standard_error[last]!, { maximumSignificantDigits: 3 })} over {than}, since the beginning.</>
