@@ -275,7 +275,7 @@ func (s *soak) outcome(ctx context.Context, path, choice string, rng *rand.Rand)
 	}
 	for range times {
 		status, text := s.ask("POST", path, choice)
-		if s.expect(status, text, http.StatusNoContent, http.StatusConflict, http.StatusNotFound) && status == http.StatusNoContent {
+		if s.expect(status, text, http.StatusNoContent, http.StatusOK, http.StatusConflict, http.StatusNotFound) && status == http.StatusNoContent {
 			s.reported.Add(1)
 		} else {
 			s.late.Add(1)

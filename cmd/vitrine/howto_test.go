@@ -304,7 +304,7 @@ func TestHowToPlacements(t *testing.T) {
 		has    string
 	}
 	for name, want := range map[string][]answer{
-		"first-placement": {{201, `"auto"`}, {201, `"assortment"`}, {204, ""}, {200, `"outcomes":1`}},
+		"first-placement": {{201, `"auto"`}, {201, `"assortment"`}, {204, ""}, {204, ""}, {200, `"corrected":1`}},
 		"roll-back": {
 			{201, ""}, {201, ""}, {204, ""}, {200, `{"version":3}`},
 			{409, `"rounds":1`}, {200, `"max_size":4`}, {200, `"before the sale"`}, {204, ""}, {200, `"max_size":3`},

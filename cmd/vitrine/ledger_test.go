@@ -53,9 +53,9 @@ type acknowledged struct {
 	placement, id, body string
 	answer              string
 	shown               []string
-	reported            bool   // the outcome
+	reported            bool   // the outcome, in time
+	late                bool   // or too late to be learned
 	item                string // of it
-	late                bool   // the outcome was refused: it came too late
 }
 
 func newLedger(t *testing.T) *ledger {
@@ -219,14 +219,12 @@ func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 	if fate == 2 { // again
 		l.tell(ctx, a, item)
 	}
-	if fate == 3 && a.reported && len(a.shown) > 0 {
+	if fate == 3 && len(a.shown) > 0 {
 		other := a.shown[0]
 		if item == other {
 			other = ""
 		}
-		status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(other))
-		expired := item == "" && strings.Contains(answer, "too late") // no item was reported after the end of the window
-		if ok && status != 409 && !(expired && status == 409) {
+		if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(other)); ok && status != 409 {
 			l.Errorf("outcome %q of %s after %q: %d %s", other, a.id, item, status, answer)
 		}
 	}
@@ -253,8 +251,8 @@ func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
 			l.reported++
 		}
 		a.reported, a.item = true, item
-	case status == 409 && strings.Contains(answer, "too late") && a.placement == "brief" && !a.reported:
-		a.late = true
+	case status == 200 && a.placement == "brief" && !a.reported:
+		a.late, a.item = true, item
 	default:
 		l.Errorf("outcome %q of %s: %d %s; told %v, late %v", item, a.id, status, answer, a.reported, a.late)
 	}
@@ -281,12 +279,13 @@ func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 					l.Errorf("decision %s: %d %s, was %s", a.id, status, answer, a.answer)
 				}
 				l.mu.Lock()
-				reported, item := a.reported, a.item
+				reported, late, item := a.reported, a.late, a.item
 				l.mu.Unlock()
-				if !reported {
+				if !reported && !late {
 					continue
 				}
-				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item)); ok && status != 204 {
+				want := map[bool]int{false: 204, true: 200}[late]
+				if status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item)); ok && status != want {
 					l.Errorf("outcome %q of %s: %d %s", item, a.id, status, answer)
 				}
 			}
@@ -313,6 +312,7 @@ type inLog struct {
 	outcomes int
 	choice   string
 	expired  bool
+	late     int // outcomes that came too late
 }
 
 // tally counts the entries of a placement.
@@ -363,6 +363,11 @@ func readLog(t *testing.T, o natslog.Options) (decisions map[string]*inLog, of m
 			d := decisions[b.Decision]
 			d.outcomes++
 			d.closed, d.expired = sequence, true
+		case *eventlog.Corrected:
+			d := decisions[b.Decision]
+			if d.late++; b.Choice > 0 {
+				d.choice = d.shown[b.Choice-1]
+			}
 		}
 		of[e.Placement] = n
 	}
@@ -379,12 +384,12 @@ func (a *acknowledged) isIn(decisions map[string]*inLog) error {
 		return fmt.Errorf("is %d times in the log", d.offered)
 	case !slices.Equal(d.shown, a.shown):
 		return fmt.Errorf("shows %v in the log, was answered with %v", d.shown, a.shown)
-	case d.outcomes > 1:
-		return fmt.Errorf("has %d outcomes in the log", d.outcomes)
+	case d.outcomes > 1 || d.late > 1:
+		return fmt.Errorf("has %d outcomes in the log, and %d late ones", d.outcomes, d.late)
 	case a.reported && (d.outcomes != 1 || d.choice != a.item):
 		return fmt.Errorf("has %d outcomes in the log, %q, and %q was told", d.outcomes, d.choice, a.item)
-	case a.reported && a.item != "" && d.expired, a.late && !d.expired:
-		return fmt.Errorf("has expired in the log: %v, and was told %v, %q", d.expired, a.reported, a.item)
+	case a.reported && d.expired, a.late && (!d.expired || d.late != 1 || d.choice != a.item):
+		return fmt.Errorf("has expired in the log: %v, with %d late outcomes, %q, and was told %v, late %v, %q", d.expired, d.late, d.choice, a.reported, a.late, a.item)
 	}
 	return nil
 }
