@@ -3,7 +3,7 @@ import { edge, settled, z, type Means, type Series, type Sums } from "../series"
 import { count, Empty } from "../ui";
 
 // Charts are what a placement earns over time, and how much more than it would have.
-export default function Charts(props: { series: Series; seconds: number }) {
+export default function Charts(props: { series: Series; seconds: number; experiment: boolean }) {
   const s = props.series;
   const now = Date.now() / 1000, first = s.times[0] ?? now;
   const range: [number, number] = [props.seconds === 0 ? Math.min(first, now - 10) : Math.min(first, now - props.seconds), now];
@@ -31,7 +31,9 @@ export default function Charts(props: { series: Series; seconds: number }) {
         <h3>Earned more, in all</h3>
         {more.length > 0
           ? <Chart label={`What the policy of ${s.placement} has earned more, with 95 % bands`} times={s.times} lines={more} range={range} />
-          : <Empty>There is nothing to compare with. The mode explore shows sets drawn by chance to some shoppers.</Empty>}
+          : props.experiment
+            ? <Empty>The experiment compares its variants: its report has the charts.</Empty>
+            : <Empty>There is nothing to compare with. The mode explore shows sets drawn by chance to some shoppers.</Empty>}
       </div>
     </div>
   );

@@ -100,7 +100,7 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
       </div>
       <details open={charts} onToggle={(e) => setCharts(e.currentTarget.open)}>
         <summary>Charts and address</summary>
-        {charts ? <Charts series={s} seconds={props.seconds} /> : null}
+        {charts ? <Charts series={s} seconds={props.seconds} experiment={p.experiment !== undefined} /> : null}
         <p>Base URI for clients of Azure Personalizer: <code>{new URL(`v1/placements/${encodeURIComponent(p.name)}/personalizer/v1.0`, document.baseURI.split("#")[0]).href}</code></p>
       </details>
     </section>
