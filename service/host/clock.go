@@ -20,6 +20,8 @@ type steadyClock struct {
 	last    atomic.Int64         // of the last entry that was heard, Unix nanoseconds
 	heard   atomic.Bool          // whether the entries of another process have set the clock
 	held    atomic.Bool          // whether it stands at the last entry
+	jump    atomic.Int64         // nanoseconds from the log's last entry to where the clock went on, if that is long
+	jumped  atomic.Int64         // when it went on, Unix nanoseconds
 	skew    time.Duration        // between wall and now, when it was last reported
 }
 
@@ -74,12 +76,27 @@ func (c *steadyClock) goOn(last int64) (now int64, gap time.Duration) {
 	gap = time.Duration(now - last)
 	switch {
 	case gap < -maxSkew || gap > maxSkew:
+		c.jump.Store(max(int64(gap), 0))
+		c.jumped.Store(now)
 		return now, gap
 	case gap < 0:
 		c.set(last)
 		now = last
 	}
 	return now, 0
+}
+
+// doubt is how long a jump ahead may be the mistake of a clock.
+const doubt = 24 * time.Hour
+
+// sure returns the latest time that it surely is: a jump ahead does not count on its first day. Whatever cannot be undone
+// goes by it.
+func (c *steadyClock) sure() time.Time {
+	now := c.now()
+	if now.UnixNano()-c.jumped.Load() < int64(doubt) {
+		return now.Add(-time.Duration(c.jump.Load()))
+	}
+	return now
 }
 
 // watch warns about steps of the time of day, until ctx ends.

@@ -171,6 +171,8 @@ func TestNothingExpiresByAWrongClock(t *testing.T) {
 		}
 		if text := r.ask(200, "GET", "/metrics", ""); !strings.Contains(text, fmt.Sprintf("\nvitrine_held_decisions{placement=\"home\"} %d\n", c.pending)) || !strings.Contains(text, "\nvitrine_clock_skew_seconds ") {
 			t.Error("/metrics does not say how many decisions are held, or how the clock is")
+		} else if !strings.Contains(text, "\nvitrine_log_first_entry 1\n") {
+			t.Error("entries are removed for an age that the clock may be wrong about")
 		}
 		if text := r.ask(200, "GET", "/v1/overview", ""); !strings.Contains(text, "The clock moved by") {
 			t.Errorf("its health: %s", text)

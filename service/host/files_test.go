@@ -55,6 +55,9 @@ func TestLogFileIsRemoved(t *testing.T) {
 				}
 			}
 			find()
+			if text := r.ask(200, "GET", "/metrics", ""); !strings.Contains(text, "\nvitrine_log_reopened_total 1\n") {
+				t.Error("/metrics does not say that the log was opened again")
+			}
 			r.stop()
 			r = runs(t, "", data, nil)
 			find()

@@ -63,6 +63,8 @@ type service struct {
 	proxies server.Proxies
 	alerts  *alert.Sender // nil without alerts
 	tracer  trace.Tracer  // nil without traces
+
+	reopened *atomic.Int64 // how often the log was opened again after a failure
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil.
@@ -70,7 +72,7 @@ type service struct {
 // process writes is followed, and written when that process has gone. Run returns an error if the
 // configuration is wrong, or if the log is damaged or lost.
 func Run(ctx context.Context, c *Config, o Options) error {
-	s := &service{Config: *c, Options: o, process: rand.Text()}
+	s := &service{Config: *c, Options: o, process: rand.Text(), reopened: new(atomic.Int64)}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -172,6 +174,7 @@ func (s *service) run(ctx context.Context) error {
 		}
 		if !errors.Is(err, eventlog.ErrFenced) {
 			s.logFails(err)
+			s.reopened.Add(1)
 		}
 		s.Logger.Error("the log will be opened again", "in", pause.String(), "cause", err.Error())
 		select {
@@ -290,6 +293,7 @@ func (l *life) work(ctx context.Context, known uint64, of *budget.Budget, applie
 	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
 	defer beside.Wait()
 	defer stop()
+	shard.Reopened = s.reopened.Load
 	shard.Engine, shard.Clock, shard.ClockSkew, shard.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
 	if s.Log.URL != "" {
 		shard.Forward = l.forward
@@ -420,7 +424,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 		}
 		return n, err
 	}
-	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger, outliers: map[string]uint64{}}
+	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger, outliers: map[string]uint64{}}
 	if l.Log.URL != "" {
 		l.keeper.share = l.store.PutSnapshot
 	}

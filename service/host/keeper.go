@@ -22,6 +22,7 @@ type keeper struct {
 	engine    *decision.Engine
 	log       *natslog.Store
 	now       func() time.Time
+	sure      func() time.Time // the time by which entries are too old
 	path      string
 	retention *Retention
 	logger    *slog.Logger
@@ -182,7 +183,7 @@ func (k *keeper) shrink(ctx context.Context) {
 		if k.upTo == 0 || !k.retention.limits() || k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of what is removed
 			return
 		}
-		removed, err := k.retention.Apply(ctx, k.upTo, k.now())
+		removed, err := k.retention.Apply(ctx, k.upTo, k.sure())
 		switch {
 		case err != nil:
 			k.logger.Warn("retention", "cause", err.Error())

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -109,6 +110,7 @@ func (s *service) places(ctx context.Context) (*natslog.Places, error) {
 // ofShard returns the service of one shard: it has its own stream, and its own data directory.
 func (s *service) ofShard(number int) *service {
 	own := *s
+	own.reopened = new(atomic.Int64)
 	own.shard, own.Logger = number, s.Logger.With("shard", number)
 	own.Log.Stream = natslog.ShardStream(s.Log.Stream, number)
 	own.Data = filepath.Join(s.Data, ShardsDir, strconv.Itoa(number))
@@ -163,6 +165,7 @@ func (s *service) keep(ctx context.Context, answering *server.Server, o server.O
 		answering.Unmount(s.shard, err.Error())
 		if !errors.Is(err, eventlog.ErrFenced) {
 			s.logFails(err)
+			s.reopened.Add(1)
 		}
 		s.Logger.Error("the log of the shard will be opened again; placements of other shards are served", "in", pause.String(), "cause", err.Error())
 		select {

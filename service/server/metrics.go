@@ -205,6 +205,7 @@ var (
 	logFirst    = about("log_first_entry", "The first entry of the log: earlier ones were removed.")
 	logEntries  = about("log_entries", "Entries in the log.")
 	logBytes    = about("log_bytes", "Bytes of the log.")
+	logReopened = about("log_reopened_total", "How often the log was opened again since the process began: its servers were away, the disk was full, or a file of it was removed.")
 	logEpoch    = about("log_epoch", "Epoch of the log's writer, which grows with every start of a service on the log.")
 )
 
@@ -214,7 +215,7 @@ func (shardCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, leaderDesc, lagDesc, appliedDesc, snapshotAge, clockSkew, logLag, logFirst, logEntries, logBytes, logEpoch} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, leaderDesc, lagDesc, appliedDesc, snapshotAge, clockSkew, logLag, logFirst, logEntries, logBytes, logReopened, logEpoch} {
 		to <- d
 	}
 }
@@ -254,6 +255,9 @@ func (c shardCollector) Collect(to chan<- prometheus.Metric) {
 	gauge(lagDesc, shard.Engine.Lag().Seconds())
 	if shard.SnapshotAge != nil {
 		gauge(snapshotAge, shard.SnapshotAge().Seconds())
+	}
+	if shard.Reopened != nil {
+		to <- prometheus.MustNewConstMetric(logReopened, prometheus.CounterValue, float64(shard.Reopened()))
 	}
 	if shard.ClockSkew != nil {
 		gauge(clockSkew, shard.ClockSkew().Seconds())

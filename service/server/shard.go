@@ -21,6 +21,8 @@ type Shard struct {
 	Epoch   func() uint64    // of the log's writer; may be nil
 	Appends *Appends         // to the log, for /metrics; may be nil
 
+	Reopened func() int64 // how often the log was opened again, for /metrics; may be nil
+
 	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
 	ClockSkew   func() time.Duration // by how much the time of day is ahead of Clock, for /metrics; may be nil
 
