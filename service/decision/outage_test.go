@@ -3,6 +3,7 @@ package decision_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"testing"
 
 	"vitrine/service/decision"
@@ -64,6 +65,9 @@ func TestOutage(t *testing.T) {
 	if g := mustStats(t, w.e).Guard; g.Held == 0 || g.WithoutSale < 500 {
 		t.Errorf("%d rounds are held after %d decisions without a sale", g.Held, g.WithoutSale)
 	}
+	if needs := w.e.Needs(w.e.Sequence()); needs > a.Entry || needs < a.Since-200 {
+		t.Errorf("the log is needed from entry %d on, with an alarm at %d", needs, a.Entry)
+	}
 
 	w.sells[0] = 0.5
 	back := w.n
@@ -80,6 +84,9 @@ func TestOutage(t *testing.T) {
 		t.Errorf("after an outage of %d decisions and %d others the learner has learned %d rounds", back-3000, closed, now)
 	}
 	same(t, w.e, store, middle)
+	if needs := w.e.Needs(w.e.Sequence()); needs != math.MaxUint64 {
+		t.Errorf("after the alarm the log is needed from entry %d on", needs)
+	}
 	w.goOn(500, 2)
 	if a := w.alarm(); a != nil {
 		t.Errorf("after the outage: %+v", a)
@@ -159,6 +166,39 @@ func TestCatchingUpAgain(t *testing.T) {
 		}
 		if got := mustStats(t, e).Learned - before; got != c.want {
 			t.Errorf("given up to %d, a learner has learned %d rounds after %d, want %d", c.version, got, c.after, c.want)
+		}
+	}
+}
+
+// During an experiment each learner gets back the rounds of the variants from which it learns.
+func TestOutageInAnExperiment(t *testing.T) {
+	store := new(memlog.Store)
+	o := decision.Options{Store: store, Build: buildFixed}
+	e := opened(t, o)
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.7, 0.6, 0.5, 0.4)
+	s.serve(3000, 600)
+	s.sells = make([]float64, 4)
+	s.serve(200, 600)
+	middle := snapshot(t, e)
+	g := mustStats(t, e).Guard
+	if g.Alarm == nil || g.Alarm.Check != "no-sale" || g.Held == 0 {
+		t.Fatalf("after 200 decisions without a sale the guard is %+v", g)
+	}
+	s.serve(100, 600)
+	if err := e.ClearAlarm(t.Context(), "home", true, s.now); err != nil {
+		t.Fatal(err)
+	}
+	s.settle()
+	for _, v := range s.report().Variants {
+		if v.Learner != nil && v.Learner.Learned != s.groups[v.Name].Rounds {
+			t.Errorf("%s has learned %d rounds, want %d", v.Name, v.Learner.Learned, s.groups[v.Name].Rounds)
+		}
+	}
+	now := snapshot(t, e)
+	for _, o.Snapshot = range [][]byte{nil, middle} {
+		if !bytes.Equal(now, replayed(t, o)) {
+			t.Error("a replay gives another state")
 		}
 	}
 }

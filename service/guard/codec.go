@@ -80,13 +80,13 @@ func (s *sales) numbers() (n state.Numbers) {
 // add adds the fields of a stretch to those of a snapshot.
 func (t *stretch) add(n *state.Numbers) {
 	n.Integers(&t.entry, &t.n, &t.predicted)
-	n.Floats(&t.sum, &t.foreseen[0], &t.foreseen[1], &t.rates[0], &t.rates[1])
+	n.Floats(&t.sum, &t.hit, &t.foreseen[0], &t.foreseen[1], &t.rates[0], &t.rates[1])
 }
 
 func (l *lot) numbers() (n state.Numbers) {
 	n.Integers(&l.entry, &l.n, &l.open, &l.predicted)
 	n.Times(&l.begun, &l.last)
-	n.Floats(&l.sum[0], &l.sum[1], &l.foreseen[0], &l.foreseen[1])
+	n.Floats(&l.sum[0], &l.sum[1], &l.hits[0], &l.hits[1], &l.foreseen[0], &l.foreseen[1])
 	return n
 }
 

@@ -38,7 +38,7 @@ import (
 //
 // Each stretch is tested against two rates, which are frozen when it begins: what the policy of the stretch before it
 // predicted, because a learner's predictions fall along with the sales, and the lower confidence bound of what the placement
-// itself has sold on the last whole day.
+// itself has sold on the last whole day. Only decisions with a prediction are compared with predictions.
 //
 // Error. Stretch j of a length has the share 2^−e/((e+1)(e+2)) of its error, e = ⌊log₂ j⌋, which sums to 1 over all j. The
 // confidence bounds of day j have 1/(j(j+1)) of theirs.
@@ -59,7 +59,7 @@ type sales struct {
 	runs    uint64                // how many there were
 	octaves [len(lengths)]octave
 
-	level  float64 // rate that the alarm in force compares with
+	level  float64 // rate at which sales are back after the alarm in force
 	lasted uint64  // decisions judged since that alarm
 	rise   float64 // log evidence that sales are back
 	back   uint64  // first entry of that evidence
@@ -72,14 +72,22 @@ const (
 	amounts
 )
 
+// The rates with which a stretch is compared.
+const (
+	predicted = iota
+	ofItself
+	rates
+)
+
 // lot are decisions made one after the other.
 type lot struct {
 	entry       uint64 // of the first
 	n, open     uint64
 	begun, last int64 // time of the first and of the last
 	sum         [amounts]float64
-	predicted   uint64 // decisions that have a prediction
-	foreseen    [amounts]float64
+	predicted   uint64           // decisions that have a prediction
+	hits        [amounts]float64 // what these sold
+	foreseen    [amounts]float64 // and what was predicted
 }
 
 // stretch are decisions judged one after the other.
@@ -87,9 +95,10 @@ type stretch struct {
 	entry     uint64 // of the first
 	n         uint64
 	sum       float64
-	predicted uint64
+	predicted uint64  // decisions that have a prediction
+	hit       float64 // what these sold
 	foreseen  [amounts]float64
-	rates     [2]float64 // frozen when it began: of the policy's predictions, and of what was sold; 0 if not known
+	rates     [rates]float64 // frozen when it began; 0 if not known
 }
 
 // octave are the stretches of one length.
@@ -183,8 +192,13 @@ func (s *sales) leave(c *offer.Closed, now int64, window time.Duration) {
 	}
 	l := s.lots[at]
 	if l.open = max(l.open, 1) - 1; isSale {
+		amount := s.amount(c.Earned())
 		l.sum[taken]++
-		l.sum[worthOf] += s.amount(c.Earned())
+		l.sum[worthOf] += amount
+		if c.Predicted {
+			l.hits[taken]++
+			l.hits[worthOf] += amount
+		}
 	}
 }
 
@@ -284,7 +298,7 @@ func (s *sales) sold(amount int) float64 {
 // lengthen adds a lot to the stretch without a sale, or begins another one. It reports whether nothing was sold.
 func (s *sales) lengthen(l *lot) bool {
 	if l.sum[taken] > 0 {
-		s.run = stretch{rates: [2]float64{s.frozen, s.sold(taken)}}
+		s.run = stretch{rates: [rates]float64{s.frozen, s.sold(taken)}}
 		s.runs++
 		return false
 	}
@@ -292,6 +306,7 @@ func (s *sales) lengthen(l *lot) bool {
 		s.run.entry = l.entry
 	}
 	s.run.n += l.n
+	s.run.predicted += l.predicted
 	return true
 }
 
@@ -300,10 +315,10 @@ func (s *sales) noSale(l *lot) *api.Alarm {
 	if !s.lengthen(l) {
 		return nil
 	}
-	for _, rate := range s.run.rates {
-		if rate > 0 && s.run.n >= silence(rate, s.runs) {
-			s.level = rate
-			return &api.Alarm{Check: noSale, Detail: fmt.Sprintf("no sale in the last %d decisions; as many sold %.3g before", s.run.n, rate*float64(s.run.n)), Since: s.run.entry}
+	for i, rate := range s.run.rates {
+		if n, _ := s.run.of(i); rate > 0 && n >= float64(silence(rate, s.runs)) {
+			s.level = s.run.level(rate)
+			return &api.Alarm{Check: noSale, Detail: fmt.Sprintf("no sale in the last %d decisions, where %.3g were expected", s.run.n, s.level*float64(s.run.n)), Since: s.run.entry}
 		}
 	}
 	return nil
@@ -339,13 +354,15 @@ func (s *sales) falls(l *lot) (found *api.Alarm) {
 			t.n += l.n
 			t.sum += l.sum[worthOf]
 			t.predicted += l.predicted
+			t.hit += l.hits[worthOf]
 			for i := range t.foreseen {
 				t.foreseen[i] += l.foreseen[i]
 			}
-			for _, rate := range t.rates {
-				if found == nil && rate > 0 && t.evidence(rate) >= nats(fallError/2/float64(len(lengths))*spent(o.begun)) {
-					s.level = rate
-					found = &api.Alarm{Check: fall, Detail: fmt.Sprintf("the last %d decisions sold %.3g, less than half of the %.3g that were sold or predicted before", t.n, t.sum, rate*float64(t.n)), Since: t.entry}
+			for i, rate := range t.rates {
+				n, sum := t.of(i)
+				if found == nil && rate > 0 && evidence(n, min(sum, n), fallShare*min(rate, 1)) >= nats(fallError/2/float64(len(lengths))*spent(o.begun)) {
+					s.level = t.level(rate)
+					found = &api.Alarm{Check: fall, Detail: fmt.Sprintf("%.0f decisions sold as much as %.3g average sales, less than half of the %.3g that were expected", n, sum, rate*n), Since: t.entry}
 				}
 			}
 			if t.n >= lengths[k] {
@@ -358,9 +375,9 @@ func (s *sales) falls(l *lot) (found *api.Alarm) {
 
 // renew begins the stretch after t, and freezes what it is compared with.
 func (s *sales) renew(t *stretch, k int) {
-	next := stretch{rates: [2]float64{0, s.sold(worthOf)}}
+	next := stretch{rates: [rates]float64{ofItself: s.sold(worthOf)}}
 	if t.predicted > 0 {
-		next.rates[0] = t.foreseen[worthOf] / float64(t.predicted)
+		next.rates[predicted] = t.foreseen[worthOf] / float64(t.predicted)
 		if k == 0 {
 			s.frozen = t.foreseen[taken] / float64(t.predicted)
 		}
@@ -368,11 +385,23 @@ func (s *sales) renew(t *stretch, k int) {
 	*t = next
 }
 
-// evidence returns log E_n against the boundary of a rate.
-func (t *stretch) evidence(rate float64) float64 {
-	return evidence(float64(t.n), min(t.sum, float64(t.n)), fallShare*min(rate, 1))
+// of returns the decisions that are compared with a rate, and what they sold.
+func (t *stretch) of(rate int) (n, sum float64) {
+	if rate == predicted {
+		return float64(t.predicted), t.hit
+	}
+	return float64(t.n), t.sum
 }
 
+// level returns the rate at which sales are back after an alarm against a rate.
+func (t *stretch) level(rate float64) float64 {
+	if own := t.rates[ofItself]; own > 0 {
+		return own
+	}
+	return rate
+}
+
+// evidence returns log E_n of n decisions that sold sum, against a boundary.
 func evidence(n, sum, boundary float64) float64 {
 	e := math.Inf(-1)
 	if sum >= n*boundary {
@@ -405,10 +434,10 @@ func (s *sales) rises(l *lot, check string) bool {
 // 5,000 decisions: that is what the placement sells from now on.
 func (s *sales) resume(isNormal bool) {
 	s.rise, s.level = 0, 0
-	s.run.n = 0
+	s.run.n, s.run.predicted = 0, 0
 	s.runs++
 	if isNormal {
-		s.run.rates, s.frozen = [2]float64{}, 0
+		s.run.rates, s.frozen = [rates]float64{}, 0
 		s.day++
 		s.before, s.today = [amounts]confseq.Mean{}, [amounts]confseq.Mean{}
 	}
@@ -416,7 +445,7 @@ func (s *sales) resume(isNormal bool) {
 		for half := range s.octaves[k].pair {
 			t := &s.octaves[k].pair[half]
 			if *t = (stretch{rates: t.rates}); isNormal {
-				t.rates = [2]float64{}
+				t.rates = [rates]float64{}
 			}
 		}
 	}

@@ -311,6 +311,29 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
+// Predictions are compared with what was predicted: two thirds of the decisions are a variant's that sells nothing, and the placement's
+// own sell as predicted.
+func TestOnlyPredictedDecisionsAreCompared(t *testing.T) {
+	g := &Guard{Watch: Watch{Window: time.Minute}}
+	rng := rand.New(rand.NewPCG(1, 6))
+	for n := range uint64(6000) {
+		now := int64(n) * int64(time.Second)
+		c := decided(n, now, 0)
+		own := n%3 == 0
+		if own {
+			c.Probability, c.Outside = []float64{.8}, .2
+			if c.Predicted = true; rng.Float64() < .8 {
+				c.Choice = 1
+			}
+		}
+		g.Enter(n, now, c.Offer, own)
+		g.Sold(c, now)
+		if raised, _ := g.Advance(now, n); raised {
+			t.Fatalf("decision %d: %+v", n, g.Sales)
+		}
+	}
+}
+
 // What was sold is frozen for a whole day of at least 5,000 decisions.
 func TestDays(t *testing.T) {
 	s := new(sales)

@@ -210,3 +210,12 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 		t.Errorf("the overview has other answers: %+v", p)
 	}
 }
+
+// The operator says whether the policy learns from decisions in doubt; what that may be is said, too.
+func TestClearAlarmLearns(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	s.want(204, "DELETE", "/v1/placements/home/alarm", "") // there is none
+	s.want(204, "DELETE", "/v1/placements/home/alarm?learn=all", "")
+	s.problem(422, "invalid", "#/learn", "DELETE", "/v1/placements/home/alarm?learn=some", "")
+}
