@@ -380,7 +380,7 @@ func (c *Catalogue) WithSchema(ctx context.Context, s *feature.Schema) (moved *C
 			if err = ctx.Err(); err != nil {
 				return
 			}
-			w.charge(1 + s.NumItem())
+			w.Charge(1 + s.NumItem())
 			_ = f.read(record)
 			item := f.item(from)
 			values := make(api.Values, s.NumItem())

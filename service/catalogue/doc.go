@@ -8,4 +8,7 @@
 //	freeze.go     the items of a version, while the catalogue changes
 //	select.go     which of them a request may be offered
 //	filter.go     conditions on items
+//	groups.go     items by a category, an attribute, a group or their space
+//	sweep.go      filters and groups follow the changes, in slices
+//	work.go       what the filters of one caller may take
 package catalogue

@@ -141,7 +141,7 @@ func (c *Catalogue) complete(ctx context.Context, l list) error {
 		c.RLock()
 		looked, done := c.slice(l)
 		c.RUnlock()
-		w.charge(looked * l.cost())
+		w.Charge(looked * l.cost())
 		if done {
 			return nil
 		}

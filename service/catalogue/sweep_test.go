@@ -347,7 +347,7 @@ func TestWork(t *testing.T) {
 		if err := filter(ctx, 1); err != nil || before-mine.left != 3*1000 {
 			t.Errorf("the same filter is charged again: %v", err)
 		}
-		mine.charge(comparisonsPerSecond * (savedSeconds + 2))
+		mine.Charge(comparisonsPerSecond * (savedSeconds + 2))
 		var busy *BusyError
 		if err := filter(ctx, 2); !errors.As(err, &busy) || busy.After != 3*time.Second {
 			t.Fatalf("in debt: %v", err)

@@ -78,7 +78,8 @@ func (w *Work) enter(ctx context.Context) (leave func(), err error) {
 	return leave, nil
 }
 
-func (w *Work) charge(comparisons int) {
+// Charge takes comparisons from the account.
+func (w *Work) Charge(comparisons int) {
 	if w != nil {
 		w.spend(float64(comparisons))
 	}

@@ -48,5 +48,8 @@ func (s *Server) MetricNames() (names []string) {
 // HealthOf is what an operator should know of a placement.
 func HealthOf(s *api.Stats, warnings ...string) []api.Health { return healthOf(s, warnings) }
 
+// Exhaust has the filters of a key spend what it may.
+func (s *Server) Exhaust(key string) { s.works.of(key).Charge(1e9) }
+
 // SetHeartbeat sets the longest silence of a stream.
 func (s *Server) SetHeartbeat(d time.Duration) { s.heartbeat = d }

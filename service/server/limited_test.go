@@ -296,3 +296,25 @@ func TestLimitedListener(t *testing.T) {
 	s.feed.Close()
 	hears(others, "end <nil>")
 }
+
+// A key whose filters have spent what they may is told when to come back. Its decisions with filters that are known go on, and so
+// do those of other keys.
+func TestKeysPayForFilters(t *testing.T) {
+	mine, key := server.NewKey("mine", server.Scopes...)
+	other, theirs := server.NewKey("theirs", server.Scopes...)
+	s, _ := locked(t, stored(key)+stored(theirs))
+	s.token = mine
+	s.want(201, "PUT", "/v1/placements/home", plain)
+	s.want(200, "PUT", "/v1/placements/home/items", `{"items":[{"id":"a","features":{"x":1}},{"id":"b","features":{"x":2}}]}`)
+	const decisions = "/v1/placements/home/decisions"
+	s.want(201, "POST", decisions, `{"filter":"x > 0.5"}`)
+	s.Exhaust("mine")
+	a := s.ask("POST", decisions, `{"filter":"x > 0.25"}`)
+	if a.status != 429 || !strings.Contains(a.body, `:filters"`) || a.header.Get("Retry-After") == "" {
+		t.Errorf("a new filter: %d %v %s", a.status, a.header, a.body)
+	}
+	s.want(201, "POST", decisions, `{"filter":"x > 0.5"}`)
+	s.want(201, "POST", decisions, `{}`)
+	s.token = other
+	s.want(201, "POST", decisions, `{"filter":"x > 0.125"}`)
+}
