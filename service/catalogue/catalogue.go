@@ -39,6 +39,7 @@ type Catalogue struct {
 
 	large    chan struct{} // see Enter
 	changes  changes
+	moves    changes // the slots whose items have left
 	lists    lists
 	freezing sync.Mutex
 	frozen   []weak.Pointer[Frozen] // those that are not read to their end
@@ -321,6 +322,7 @@ func (c *Catalogue) remove(slot int32) {
 		c.revenues[slot], c.states[slot] = c.revenues[last], c.states[last]
 		copy(c.rows[int(slot)*width:], c.rows[int(last)*width:(int(last)+1)*width])
 		c.changes.add(slot)
+		c.moves.add(slot)
 		for v, slots := range c.unlearned {
 			if slots[last] {
 				c.mark(v, slot)
@@ -328,6 +330,7 @@ func (c *Catalogue) remove(slot int32) {
 		}
 	}
 	c.changes.add(last)
+	c.moves.add(last)
 	c.kept.drop()
 	c.revenues, c.states, c.rows = c.revenues[:last], c.states[:last], c.rows[:int(last)*width]
 }
@@ -560,15 +563,21 @@ func (c *Catalogue) Patch(patch *api.CatalogueItem, field string) (record string
 	return record, true, err
 }
 
-// Position returns the number of changes so far, for Untouched.
-func (c *Catalogue) Position() uint64 { return c.changes.end() }
+// Position is a place in the changes of a catalogue.
+type Position struct{ changes, moves uint64 }
 
-// Untouched reports whether the items of some slots are as they were at a position.
-func (c *Catalogue) Untouched(position uint64, slots []int32) bool {
-	if position < c.changes.first {
+// Position returns the present one.
+func (c *Catalogue) Position() Position { return Position{c.changes.end(), c.moves.end()} }
+
+// Untouched reports whether the items of some slots did not change between two positions, and have not left their slots until
+// now.
+func (c *Catalogue) Untouched(from, to Position, slots []int32) bool {
+	touched := func(slot int32) bool { return slices.Contains(slots, slot) }
+	if from.changes < c.changes.first || from.moves < c.moves.first {
 		return false
 	}
-	return !slices.ContainsFunc(c.changes.slots[position-c.changes.first:], func(slot int32) bool { return slices.Contains(slots, slot) })
+	return !slices.ContainsFunc(c.changes.slots[from.changes-c.changes.first:to.changes-c.changes.first], touched) &&
+		!slices.ContainsFunc(c.moves.slots[from.moves-c.moves.first:], touched)
 }
 
 // Payload returns the stored payload of an item, "" if it has none.

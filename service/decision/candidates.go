@@ -27,8 +27,9 @@ type candidates struct {
 	unlocks func() // the catalogue, which is locked for reading; nil if it is not
 	n       int    // of the catalogue's items
 	version uint64
-	since   uint64 // the position of the catalogue's changes at which the candidates were found
-	early   bool   // the catalogue is unlocked before the policy is asked, so nothing of it may be used in place
+	early   bool // the catalogue is unlocked before the rows are copied, so nothing of it may be used in place
+
+	since, copied catalogue.Position // at which the candidates were found, and the last rows copied
 }
 
 // len returns N.
@@ -98,7 +99,8 @@ func (c *candidates) unlock() {
 // inPlace reports whether lists by slot are lists by candidate, and stay as they are.
 func (c *candidates) inPlace() bool { return c.from == 0 && c.All && !c.early }
 
-// relock locks the catalogue again. The error is errMoved if one of some candidates has changed since they were found.
+// relock locks the catalogue again. The error is errMoved if one of some candidates changed while the rows were copied, or has
+// left its slot since.
 func (c *candidates) relock(some ...[]int32) error {
 	c.items.RLock()
 	c.unlocks = c.items.RUnlock
@@ -110,7 +112,7 @@ func (c *candidates) relock(some ...[]int32) error {
 			}
 		}
 	}
-	if !c.items.Untouched(c.since, slots) {
+	if !c.items.Untouched(c.since, c.copied, slots) {
 		return errMoved
 	}
 	return nil
@@ -181,6 +183,7 @@ func (d *decider) choose(ctx context.Context, v view, r *request) error {
 	}
 	s := &r.stock
 	s.items, s.from, s.n, s.version, s.since = items, len(r.Items), items.Len(), items.Version(), items.Position()
+	s.copied = s.since
 	s.Selection = items.Select(d.selected, r.Candidates, filter, r.now)
 	if r.Strict && s.Missing > 0 {
 		return s.missing(r.Candidates)
@@ -292,52 +295,95 @@ type conditional interface {
 // minShort is the number of candidates from which on short rows pay for the map of a request.
 const minShort = 256
 
-// features returns the rows of a request, by a schema that knows its values, and the policy to ask about them. If only the catalogue's items are candidates and
-// the policy is conditional, they are the columns of the items, which are there already.
-func (d *decider) features(ctx context.Context, v view, schema *feature.Schema, r *request, pi vitrine.Policy) (asked vitrine.Policy, x *mat.Dense, clipped int, err error) {
+// policyFor returns the policy to ask about the rows of a request. If only the catalogue's items are candidates and the policy
+// is conditional, the rows are the columns of the items, which are there already. Others are made by a schema that knows the
+// values of the request: here those of its own items, and in fetch those of the catalogue's.
+func (d *decider) policyFor(v view, schema *feature.Schema, r *request, pi vitrine.Policy) (asked vitrine.Policy, clipped int, err error) {
 	c, n, width := &r.stock, r.len(), v.config.Schema().Width()
 	d.width, d.short, d.overflow = width, nil, false
 	if c.items == nil {
 		d.rows = resize(d.rows, n*width)
 		clipped, err = schema.Rows(d.rows, r.user, r.items)
-		return pi, mat.NewDense(n, width, d.rows), clipped, err
+		return pi, clipped, err
 	}
 	split := c.items.Split()
 	d.user = resize(d.user, width)
 	if clipped, err = split.User(d.user, r.user); err != nil {
-		return nil, nil, 0, err
+		return nil, 0, err
 	}
 	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.config.Record != "all" {
 		d.fromItem = split.Map(d.fromItem, d.user)
 		if asked := few.Given(mat.NewDense(width, split.Width(), d.fromItem), d.user); asked != nil {
 			d.short = c
-			return asked, mat.NewDense(n, split.Width(), d.columns(c, n)), clipped, nil
+			return asked, clipped, nil
 		}
 	}
 	d.rows = resize(d.rows, n*width)
 	more, err := schema.Rows(d.rows[:c.from*width], r.user, r.items)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	for i := c.from; i < n; i++ {
-		if i%checkEvery == 0 && ctx.Err() != nil {
-			return nil, nil, 0, ctx.Err()
-		}
-		if !split.Complete(d.rows[i*width:(i+1)*width], d.user, c.items.Row(c.slot(i))) {
-			return nil, nil, 0, errCross
-		}
-	}
 	if c.from > 0 { // the user has been counted twice
 		clipped = 0
 	}
-	return pi, mat.NewDense(n, width, d.rows), clipped + more, nil
+	return pi, clipped + more, err
+}
+
+// fetch returns the rows of all candidates. A decision that releases the catalogue copies them in slices, and changes may come
+// between two of these: see relock.
+func (d *decider) fetch(ctx context.Context, r *request) (*mat.Dense, error) {
+	c, n := &r.stock, r.len()
+	if c.items == nil {
+		return mat.NewDense(n, d.width, d.rows), nil
+	}
+	split := c.items.Split()
+	w := d.width
+	if d.short != nil {
+		w = split.Width()
+	}
+	switch {
+	case d.short != nil && c.All:
+		return mat.NewDense(n, w, c.items.Rows()), nil
+	case d.short != nil:
+		d.rows = resize(d.rows, n*w)
+	}
+	if c.early {
+		c.unlock()
+	}
+	for from := c.from; from < n; from += checkEvery {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := d.copyRows(c, split, w, from, min(from+checkEvery, n)); err != nil {
+			return nil, err
+		}
+	}
+	return mat.NewDense(n, w, d.rows), nil
+}
+
+// copyRows stores the rows of some candidates, of w columns.
+func (d *decider) copyRows(c *candidates, split *feature.Split, w, from, to int) error {
+	if c.early {
+		c.items.RLock()
+		defer c.items.RUnlock()
+		c.copied = c.items.Position()
+	}
+	for i := from; i < to; i++ {
+		row, slot := d.rows[i*w:(i+1)*w], c.slot(i)
+		switch {
+		case int(slot) >= c.items.Len(): // it is gone, and relock will tell if it matters
+			clear(row)
+		case d.short != nil:
+			copy(row, c.items.Row(slot))
+		case !split.Complete(row, d.user, c.items.Row(slot)):
+			return errCross
+		}
+	}
+	return nil
 }
 
 // checkEvery is the number of rows after which a decision looks whether its caller has left.
 const checkEvery = 4096
 
-// releases reports whether the decision unlocks the catalogue before the policy is asked: it has rows of its own, and later reads only the ids
-// of the items shown. If such items have changed too often meanwhile, it keeps the lock.
+// releases reports whether the decision unlocks the catalogue before it copies the rows and asks the policy. Later it reads only
+// the ids of the items shown. If such items have changed too often meanwhile, it keeps the lock.
 func (d *decider) releases(v view, r *request) bool {
 	c := &r.stock
 	ownRows := d.short == nil || !c.All
@@ -346,19 +392,6 @@ func (d *decider) releases(v view, r *request) bool {
 }
 
 var errCross = api.Fieldf("/user", "a cross with the features of an item is not finite or too large: scale the features")
-
-// columns returns those of all candidates.
-func (d *decider) columns(c *candidates, n int) []float64 {
-	if c.All {
-		return c.items.Rows()
-	}
-	w := c.items.Split().Width()
-	d.rows = resize(d.rows, n*w)
-	for i, slot := range c.Slots {
-		copy(d.rows[i*w:(i+1)*w], c.items.Row(slot))
-	}
-	return d.rows
-}
 
 // row stores the row of a candidate.
 func (d *decider) row(dst []float64, i int) {

@@ -207,7 +207,7 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	if err != nil {
 		return nil, err
 	}
-	asked, features, clipped, err := d.features(ctx, v, schema, r, current.policy)
+	asked, clipped, err := d.policyFor(v, schema, r, current.policy)
 	if err != nil {
 		return nil, err
 	}
@@ -220,15 +220,13 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	if err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if r.stock.early && r.stock.All && r.stock.from == 0 && r.revenue != nil {
+		d.revenue = append(d.revenue[:0], r.revenue...)
+		r.revenue = d.revenue
 	}
-	if r.stock.early {
-		if r.stock.All && r.stock.from == 0 && r.revenue != nil {
-			d.revenue = append(d.revenue[:0], r.revenue...)
-			r.revenue = d.revenue
-		}
-		r.stock.unlock()
+	features, err := d.fetch(ctx, r)
+	if err != nil {
+		return nil, err
 	}
 	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
 	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Catalogue: r.stock.said(), Variant: to.variant, Unit: to.unit}

@@ -147,8 +147,12 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	goOn <- struct{}{}
-	<-at // again
-	goOn <- struct{}{}
+	select {
+	case <-at: // again
+		goOn <- struct{}{}
+	case err := <-done:
+		t.Fatalf("%v is shown after %s was deleted: %v", a.Shown, itemID(17), err)
+	}
 	if err := <-done; err != nil || a.Shown[0] == itemID(17) {
 		t.Errorf("%v is shown after %s was deleted: %v", a, itemID(17), err)
 	}
