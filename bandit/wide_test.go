@@ -12,7 +12,6 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -107,39 +106,6 @@ func TestWideLearnsIDs(t *testing.T) {
 	if !slices.Equal(a, b) {
 		t.Error("a restored learner learns other bytes")
 	}
-}
-
-// earlierWide writes snapshots as versions 1 to 3 did.
-type earlierWide struct{ *Wide }
-
-func (l earlierWide) encode(e *state.Encoder) {
-	e.Count(l.nextMove)
-	l.seen.encode(e)
-	line := l.line
-	e.Floats(line.z.shift)
-	e.Floats(line.z.scale)
-	effect, pull := slices.Clone(line.known), slices.Clone(line.pull)
-	g, _ := line.information()
-	for k, j := range line.joined {
-		k += line.intercept() + 1
-		effect[j] = g.At(k, k)
-		pull[j] = line.mean[k] * (effect[j] + 1/(line.spread*line.spread))
-	}
-	e.Floats(effect)
-	e.Floats(pull)
-	n := line.intercept() + 1
-	old, r := mat.NewSymDense(n, nil), make([]float64, n)
-	for i := range n {
-		for j := range n {
-			old.SetSym(i, j, g.At(i, j))
-			r[i] += g.At(i, j) * line.mean[j]
-		}
-		r[i] += line.priors()[i] * line.mean[i]
-	}
-	e.Floats(old.RawSymmetric().Data)
-	e.Floats(r)
-	e.Float(line.spread)
-	l.bma.encode(e)
 }
 
 // wideRows returns items with the numeric columns 0 and 2 and indicators, and the same as a dense linear utility reads them: the

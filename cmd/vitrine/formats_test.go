@@ -417,7 +417,7 @@ func laterTrade(ctx context.Context, e *decision.Engine) error {
 	rng := rand.New(rand.NewPCG(13, 3))
 	for _, name := range e.Placements() {
 		err := e.Outcome(ctx, "", name+"-22", "", now) // a reward was reported
-		if err != nil && !errors.Is(err, decision.ErrNotFound) && !errors.Is(err, decision.ErrConflict) {
+		if err != nil && !errors.Is(err, decision.ErrNotFound) && !errors.Is(err, decision.ErrConflict) && !errors.Is(err, decision.ErrLate) {
 			return err
 		}
 		n := 4
