@@ -231,10 +231,10 @@ func TestWrongTypes(t *testing.T) {
 func TestPoolsAreChecked(t *testing.T) {
 	world := "[contexts]\nkind = \"pool\"\n[truth]\nkind = \"pool\"\n%s[[policy]]\nname = \"uniform\"\n"
 	for want, text := range map[string]string{
-		`x.toml:2: pool = "cameras": unknown: did you mean "camera"?`:               "pool = \"cameras\"\n" + fmt.Sprintf(world, ""),
-		`x.toml:3: contexts: kind = 'pool': the file names no pool`:                 fmt.Sprintf(world, ""),
-		`x.toml:7: truth: utility = "odds": must be one of ["logit" "probability"]`: "pool = \"camera\"\n" + fmt.Sprintf(world, "utility = \"odds\"\n"),
-		`x.toml:7: truth: unknown key "low": must be one of utility, kind`:          "pool = \"camera\"\n" + fmt.Sprintf(world, "low = 1\n"),
+		`x.toml:2: pool = "cameras": unknown: did you mean "camera"?`:                   "pool = \"cameras\"\n" + fmt.Sprintf(world, ""),
+		`x.toml:3: contexts: kind = 'pool': the file names no pool`:                     fmt.Sprintf(world, ""),
+		`x.toml:7: truth: utility = "odds": unknown: must be one of logit, probability`: "pool = \"camera\"\n" + fmt.Sprintf(world, "utility = \"odds\"\n"),
+		`x.toml:7: truth: unknown key "low": must be one of utility, kind`:              "pool = \"camera\"\n" + fmt.Sprintf(world, "low = 1\n"),
 	} {
 		if _, err := config.Load("x.toml", []byte("name = \"x\"\n"+text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %s", err, want)

@@ -1,5 +1,10 @@
 package hint
 
+import (
+	"fmt"
+	"strings"
+)
+
 // Nearest returns the word of the list that is the fewest edits away from a misspelt one, the first of
 // several, or "" if none is fewer than limit edits away. An edit inserts, deletes or replaces a byte.
 func Nearest(misspelt string, words []string, limit int) string {
@@ -31,4 +36,21 @@ func edits(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Legal ends the message about a word that is not legal: with the nearest legal word, at most two edits away and fewer than it has letters,
+// or with all legal words.
+func Legal(word string, legal []string) string {
+	if best := Nearest(word, legal, min(3, len(word))); best != "" {
+		return fmt.Sprintf(": did you mean %q?", best)
+	}
+	return ": must be one of " + strings.Join(legal, ", ")
+}
+
+// List lists words for a reader: a, b or c.
+func List(words []string) string {
+	if n := len(words); n > 1 {
+		return "one of " + strings.Join(words[:n-1], ", ") + " or " + words[n-1]
+	}
+	return strings.Join(words, "")
 }

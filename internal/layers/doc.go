@@ -3,7 +3,7 @@
 // A package imports packages of lower layers only, none of its own. Three kinds
 // of code stand apart:
 //
-//   - internal/portable imports nothing of ours, and layer 0 may import it.
+//   - internal/hint and internal/portable import nothing of ours, and layer 0 may import them.
 //   - A contract battery x/xtest stands half a layer above x, and only tests
 //     and other batteries import it.
 //   - A _test.go file may import anything except a program of the highest layer, because

@@ -23,6 +23,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"vitrine/internal/hint"
 )
 
 // Option is an option and its default.
@@ -167,7 +169,7 @@ func (o Option) checkOne(v reflect.Value) error {
 	switch {
 	case o.words != nil:
 		if !slices.Contains(o.words, v.String()) {
-			return fmt.Errorf("%s = %q: must be one of %q", o.Key, v.String(), o.words)
+			return fmt.Errorf("%s = %q: unknown%s", o.Key, v.String(), hint.Legal(v.String(), o.words))
 		}
 	case o.legal != nil:
 		number := 0.0

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"vitrine/internal/hint"
 )
 
 // ErrInvalid is the error of an invalid configuration or request. Such errors have the type
@@ -60,5 +62,8 @@ func OneOf(field, v string, legal ...string) error {
 	if slices.Contains(legal, v) {
 		return nil
 	}
-	return Fieldf(field, "%q: must be one of %q", v, legal)
+	if v == "" {
+		return Fieldf(field, "is missing%s", hint.Legal("", legal))
+	}
+	return Fieldf(field, "%q: unknown%s", v, hint.Legal(v, legal))
 }

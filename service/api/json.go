@@ -4,10 +4,13 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/internal/hint"
 )
 
 // JSONError converts an error of the JSON packages to a *[FieldError]. If err wraps a *[FieldError], it returns that one.
@@ -22,7 +25,11 @@ func JSONError(err error) error {
 		field := string(semantic.JSONPointer)
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
-			return Fieldf(field, "unknown key %q: must be one of %s", Abbreviate(semantic.JSONPointer.LastToken(), 40), strings.Join(members(semantic.GoType), ", "))
+			return unknownKey(field, semantic.JSONPointer.LastToken(), members(semantic.GoType))
+		case errors.Is(semantic.Err, strconv.ErrSyntax):
+			return Fieldf(field, "must be %s", typeName(semantic.GoType.Kind().String()))
+		case errors.Is(semantic.Err, strconv.ErrRange):
+			return Fieldf(field, "must be %s, and not that large", typeName(semantic.GoType.Kind().String()))
 		case semantic.Err != nil:
 			return Fieldf(field, "%v", semantic.Err)
 		case semantic.GoType != nil:
@@ -42,6 +49,11 @@ func JSONError(err error) error {
 		return Fieldf("", "the JSON ends early")
 	}
 	return Fieldf("", "%v", err)
+}
+
+// unknownKey is the error of a key that is not one of the legal ones.
+func unknownKey(field, key string, legal []string) error {
+	return Fieldf(field, "unknown key %q%s", Abbreviate(key, 40), hint.Legal(key, legal))
 }
 
 // members returns the names of the members that a struct is read from.

@@ -454,7 +454,7 @@ func (r *reader) newKey(k *keys) *key {
 		r.errorf("has more than %d names", maxNames)
 		return &key{}
 	case !known:
-		r.errorf("unknown key %q: must be one of %s", Abbreviate(name, 40), strings.Join(k.names, ", "))
+		r.fail(unknownKey(r.pointer(), name, k.names))
 		return &key{}
 	case k.seen[number]:
 		r.errorf("duplicate key")

@@ -24,7 +24,7 @@ func TestBadRequests(t *testing.T) {
 		``:                                      `the JSON ends early`,
 		`{"items":[`:                            `/items: the JSON ends early`,
 		`{"items":[` + item + `]} {}`:           `there is more text after the request`,
-		`{"item":[]}`:                           `/item: unknown key "item": must be one of decision_id, items, `,
+		`{"item":[]}`:                           `/item: unknown key "item": did you mean "items"?`,
 		`{}`:                                    `/items: must have at least one item`,
 		`{"items":{}}`:                          `/items: have an object, want a list`,
 		`{"items":[3]}`:                         `/items/0: have a number, want an object`,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/client"
 )
@@ -155,7 +156,7 @@ func kindNamed(name string) (int, error) {
 			return k, nil
 		}
 	}
-	return 0, api.Fieldf("/kind", "there is no kind of shopper %q: send one of %q", name, kinds)
+	return 0, api.Fieldf("/kind", "there is no kind of shopper %q: send %s", name, hint.List(kinds))
 }
 
 // predictionOf returns the expected revenue of an answer, NaN if the policy has no estimate.

@@ -114,10 +114,10 @@ func TestBadFeatures(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"kind":"number"}`:                                                `/name: must have from 1 to 100 bytes`,
 		`{"name":"first","kind":"number"}`:                                 `/name: "first" is a duplicate`,
-		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": must be one of ["number" "category" "text" "object" "cross"]`,
+		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": unknown: did you mean "number"?`,
 		`{"name":"x","kind":"number","buckets":3}`:                         `/buckets: is not a field of kind "number"`,
 		`{"name":"x","kind":"number","scale":-1}`:                          `/scale: -1: must be positive`,
-		`{"name":"x","kind":"number","from":"shop"}`:                       `/from: "shop": must be one of ["item" "user"]`,
+		`{"name":"x","kind":"number","from":"shop"}`:                       `/from: "shop": unknown: must be one of item, user`,
 		`{"name":"x","kind":"number","default":"a"}`:                       `/default: "a": want a number`,
 		`{"name":"x","kind":"number","default":[]}`:                        `/default: must be a number or a string`,
 		`{"name":"x","kind":"number","default":1e9}`:                       `/default: 1e+09: is 1e+09 after scaling`,

@@ -11,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"vitrine/internal/hint"
 )
 
 // The codings of bodies, in the order in which the service prefers them for answers.
@@ -68,7 +70,7 @@ func (c *call) coding() (string, error) {
 		return asZstd, nil
 	}
 	c.w.Header().Set("Accept-Encoding", asZstd+", "+asGzip) // RFC 9110, section 12.5.3
-	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Encoding must be one of %q", []string{asZstd, asGzip})
+	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Encoding must be %s", hint.List([]string{asZstd, asGzip}))
 }
 
 // errCoding is the error of a body that is not in its coding.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"vitrine/internal/hint"
 	"vitrine/service/decision"
 	"vitrine/service/personalizer"
 )
@@ -148,11 +149,11 @@ func decodeKeys(text []byte) ([]Key, error) {
 			return nil, fmt.Errorf("key %q: sha256 must have 64 hexadecimal digits", k.Name)
 		}
 		if len(k.Scopes) == 0 {
-			return nil, fmt.Errorf("key %q: scopes is missing: choose from %q", k.Name, Scopes)
+			return nil, fmt.Errorf("key %q: scopes is missing: choose from %s", k.Name, strings.Join(texts(Scopes), ", "))
 		}
 		for _, scope := range k.Scopes {
 			if !slices.Contains(Scopes, scope) {
-				return nil, fmt.Errorf("key %q: scope %q: must be one of %q", k.Name, scope, Scopes)
+				return nil, fmt.Errorf("key %q: scope %q: unknown%s", k.Name, scope, hint.Legal(string(scope), texts(Scopes)))
 			}
 		}
 		if k.Placements != nil && len(k.Placements) == 0 || slices.Contains(k.Placements, "") {

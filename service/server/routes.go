@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/personalizer"
 )
@@ -327,7 +328,7 @@ func (s *Server) unknown(mux *http.ServeMux) func(*call) error {
 			return s.preflight(c, strings.Join(allowed, ", "))
 		}
 		c.w.Header().Set("Allow", strings.Join(allowed, ", "))
-		return problemf(http.StatusMethodNotAllowed, "method", "the method must be one of %q", allowed)
+		return problemf(http.StatusMethodNotAllowed, "method", "the method must be %s", hint.List(allowed))
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"vitrine/internal/hint"
 	"vitrine/service/alert"
 	"vitrine/service/budget"
 	"vitrine/service/catalogue"
@@ -417,7 +418,7 @@ func (c *call) mediaType(legal ...string) (string, error) {
 	if t == asProtobuf {
 		return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the binary form is gone: send %s, and put the items into the placement's catalogue, so that requests name them by id and carry no features of items", asJSON)
 	}
-	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Type must be one of %q", legal)
+	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Type must be %s", hint.List(legal))
 }
 
 // answer sends a body, compressed if the caller likes that and it is long.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 )
 
@@ -44,7 +45,7 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 		e.Control = e.Variants[max(slices.IndexFunc(e.Variants, func(v api.Variant) bool { return v.Show == api.ShowBaseline }), 0)].Name
 	}
 	if Of(e, e.Control) < 0 {
-		return api.Fieldf("/experiment/control", "%q: is no variant, must be one of %q", e.Control, Names(e))
+		return api.Fieldf("/experiment/control", "%q: is no variant%s", e.Control, hint.Legal(e.Control, Names(e)))
 	}
 	return nil
 }

@@ -1,0 +1,79 @@
+package server_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// goSyntax is what only a reader of Go understands.
+var goSyntax = regexp.MustCompile(`\[\\?"|%!|\bGo\b|struct\b|\[\]|map\[|strconv|json:|invalid syntax|interface \{|<nil>|\bnil\b|float64|uint64|jsontext`)
+
+// Wrong requests are answered in words of the field, and name the right word if the wrong one is close to it.
+func TestErrorsAreReadable(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	const (
+		put    = "/v1/placements/new"
+		decide = "/v1/placements/home/decisions"
+		put1   = `{"max_size":1,"features":[{"name":"x","kind":"number"}]`
+	)
+	for _, c := range []struct{ method, path, body, says string }{
+		{"PUT", put, `{"max_sise":1}`, `did you mean \"max_size\"?`},
+		{"PUT", put, `{"colour":1}`, `must be one of max_size, max_items, `},
+		{"PUT", put, `{"max_size":"1"}`, `wrong type: have a string, want a whole number`},
+		{"PUT", put, `{"max_size":1.5}`, `must be a whole number`},
+		{"PUT", put, `{"max_size":1e30}`, `must be a whole number`},
+		{"PUT", put, `{"max_size":[1]}`, `have a list, want a whole number`},
+		{"PUT", put, `{"max_size":1,"features":{}}`, `have an object, want a list`},
+		{"PUT", put, `{"max_size":1,"features":[{"name":"x","kind":"numbr"}]}`, `did you mean \"number\"?`},
+		{"PUT", put, `{"max_size":1,"features":[{"name":"x"}]}`, `/features/0/kind: is missing: must be one of number, category`},
+		{"PUT", put, put1 + `,"mode":"lern"}`, `did you mean \"learn\"?`},
+		{"PUT", put, put1 + `,"mode":"banana"}`, `must be one of learn, shadow, explore, experiment`},
+		{"PUT", put, put1 + `,"fallback":"versoin"}`, `did you mean \"version\"?`},
+		{"PUT", put, put1 + `,"policy":{"name":"onl-mln"}}`, `did you mean \"onl-mnl\"?`},
+		{"PUT", put, put1 + `,"policy":{"name":"onl-mnl","lamda":3}}`, `did you mean \"lambda\"?`},
+		{"PUT", put, put1 + `,"policy":{"name":"onl-mnl","lambda":"3"}}`, ``},
+		{"PUT", put, put1 + `,"policy":"onl-mnl"}`, ``},
+		{"PUT", put, put1 + `,"attribution_window":"soon"}`, ``},
+		{"PUT", put, put1 + `,"attribution_window":30}`, `have a number, want a string`},
+		{"PUT", put, put1 + `,"seed":-1}`, `must be a whole number`},
+		{"PUT", put, put1 + `,"explore_share":"half"}`, `have a string, want a number`},
+		{"PUT", put, put1 + `,"mode":"experiment","experiment":{"name":"e","unit":"u","variants":[{"name":"a","share":1}],"control":"b"}}`, ``},
+		{"PUT", put, `[]`, `have a list, want an object`},
+		{"PUT", put, `null`, ``},
+		{"PUT", put, `{"max_size":1,`, `the JSON ends early`},
+		{"PUT", put, `{'max_size':1}`, `not JSON`},
+		{"POST", decide, `{"itms":[]}`, `did you mean \"items\"?`},
+		{"POST", decide, `{"items":[{"id":"a","feature":{}}]}`, `did you mean \"features\"?`},
+		{"POST", decide, `{"items":[{"id":"a","features":{"price":1,"brnd":"acme"}}]}`, ``},
+		{"POST", decide, `{"items":[{"id":"a","features":{"price":"1","brand":"acme"}}]}`, ``},
+		{"POST", decide, `{"items":[{"id":"a","features":{"price":1,"brand":"acmee"}}]}`, ``},
+		{"POST", decide, `{"items":[{"id":7}]}`, ``},
+		{"POST", decide, `{"items":{}}`, ``},
+		{"POST", decide, `{"items":[{"id":"a"}],"size":1.5}`, ``},
+		{"POST", decide, `{"items":[{"id":"a"}],"size":"x"}`, ``},
+		{"POST", decide, `{"filter":"prise < 3"}`, ``},
+		{"POST", "/v1/decisions/x/outcome", `{"choise":"a"}`, `did you mean \"choice\"?`},
+		{"POST", "/v1/decisions/x/outcome", `{"choice":3}`, ``},
+		{"POST", "/v1/placements/home/rollback", `{"version":"last"}`, `have a string, want a whole number`},
+		{"POST", "/v1/placements/home/rollback", `{"version":-2}`, `must be a whole number`},
+		{"PUT", "/v1/placements/home/items", `{"items":[{"id":"a","featurs":{}}]}`, ``},
+		{"PATCH", "/v1/placements/home", `{}`, `the method must be one of GET, HEAD, PUT, DELETE or OPTIONS`},
+		{"GET", "/v1/overview?limit=many", ``, `must be a whole number`},
+		{"GET", "/v1/overview?limit=1000", ``, `must be from 1 to 100`},
+	} {
+		a := s.ask(c.method, c.path, c.body)
+		if a.status < 400 || a.status >= 500 {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, a.status, a.body)
+		}
+		if found := goSyntax.FindString(a.body); found != "" || !strings.Contains(a.body, c.says) {
+			t.Errorf("%s %s %s: %s, want %s, without %q", c.method, c.path, c.body, a.body, c.says, found)
+		}
+	}
+	for _, header := range []string{"Content-Type", "Content-Encoding"} {
+		if a := s.ask("PUT", put, put1+"}", header, "x/y"); a.status != 415 || goSyntax.MatchString(a.body) {
+			t.Errorf("%s: %d %s", header, a.status, a.body)
+		}
+	}
+}
