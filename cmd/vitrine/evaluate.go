@@ -236,7 +236,7 @@ func (e *evaluation) text(name string) []byte {
 	return b.Bytes()
 }
 
-// balance says whether the pages of the log are like those that its laws draw; "" if it has none.
+// balance says whether the pages of the log are like pages drawn by its laws; "" if the log records no laws.
 func (e *evaluation) balance() string {
 	b := e.log.Balance()
 	if b.Rounds == 0 {

@@ -149,7 +149,7 @@ func (s *Sender) restore() error {
 		err = json.Unmarshal(text, &f)
 	}
 	if err != nil {
-		s.options.Logger.Warn("it is not known which problems the receiver of alerts was told of: it is told of all that stand", "file", s.options.File, "cause", err.Error())
+		s.options.Logger.Warn("the file of delivered alerts cannot be read: every problem that still stands is sent again", "file", s.options.File, "cause", err.Error())
 		return nil
 	}
 	if f.Receiver != s.receiver() {
@@ -392,7 +392,7 @@ func (s *Sender) save() {
 		err = replace.Private(s.options.File, text)
 	}
 	if err != nil && s.saved {
-		s.options.Logger.Warn("alerts that were sent are not remembered: a restart sends them again", "cause", err.Error())
+		s.options.Logger.Warn("the file of delivered alerts cannot be written: a restart sends those alerts again", "cause", err.Error())
 	}
 	s.saved = err == nil
 }

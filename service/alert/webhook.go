@@ -53,7 +53,7 @@ func (s *Sender) deliver(ctx context.Context, m *Message) error {
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.options.URL, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("alerts.url is no address")
+		return errors.New("alerts.url is not a valid address")
 	}
 	timestamp := strconv.FormatInt(s.options.Now().Unix(), 10)
 	r.Header.Set("Content-Type", "application/json")

@@ -104,7 +104,7 @@ type Decision struct {
 	Choice    *string   `json:"choice" doc:"the item that was taken; null for none"`
 
 	Earned      float64      `json:"earned" doc:"the revenue of the choice, with its corrections"`
-	Corrections []Correction `json:"corrections,omitempty" doc:"in the order in which they came"`
+	Corrections []Correction `json:"corrections,omitempty" doc:"corrections in the order in which they came"`
 }
 
 // Outcome reports what the customer did with what was shown.
@@ -114,7 +114,7 @@ type Outcome struct {
 
 // LateOutcome answers an outcome that came too late to be learned. Its revenue counts all the same.
 type LateOutcome struct {
-	Status  string `json:"status" enum:"late" doc:"of the decision from now on"`
+	Status  string `json:"status" enum:"late" doc:"the decision's status from now on"`
 	Learned bool   `json:"learned" doc:"false: the policy has learned already that nothing was taken, or learns nothing from the decision"`
 	Detail  string `json:"detail"`
 }

@@ -60,9 +60,9 @@ type ExperimentReport struct {
 	Worth     float64         `json:"worth"`
 	Holdout   float64         `json:"holdout" doc:"share of all units"`
 	Decisions uint64          `json:"decisions" doc:"decisions that count so far, without the holdout's"`
-	Counts    *time.Time      `json:"counts,omitempty" doc:"when the first decisions will count, at the latest; left out once some do, and before the first decision"`
+	Counts    *time.Time      `json:"counts,omitempty" doc:"latest time at which the first decisions will count; left out once some count, and before the first decision"`
 	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
-	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair without decisions of both is left out"`
+	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
 	HeldOut   *VariantReport  `json:"held_out,omitempty" doc:"what the holdout earned; left out if there is none"`
 	Phases    []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
 	Ratio     Ratio           `json:"ratio"`
@@ -78,7 +78,7 @@ type VariantReport struct {
 	Asked      uint64         `json:"asked" doc:"decisions, with those that wait for an outcome"`
 	Units      uint64         `json:"units" doc:"units, by their first decision; some are missed once there are a million"`
 	Group      Group          `json:"group" doc:"the decisions that count"`
-	Later      float64        `json:"later" doc:"revenue of late outcomes, and of corrections, since the experiment began: it is part of no other number of the report"`
+	Later      float64        `json:"later" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
 	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
 	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both"`
 	Learner    *LearnerReport `json:"learner,omitempty" doc:"of the policy"`

@@ -41,12 +41,12 @@ type Overview struct {
 	Total      int             `json:"total" doc:"placements that were asked for; the answer has some of them"`
 	Placements []OverviewEntry `json:"placements"`
 	Away       []int           `json:"away,omitempty" doc:"shards that do not answer: their placements are missing"`
-	Health     []Health        `json:"health,omitempty" doc:"of the process that answers, for keys of all placements: whether alerts reach their receiver"`
+	Health     []Health        `json:"health,omitempty" doc:"health of the answering process, shown to keys for all placements: whether alerts reach their receiver"`
 }
 
 // AlertTest is the answer to a test message that the receiver of alerts took.
 type AlertTest struct {
-	Seconds float64 `json:"seconds" doc:"until the receiver answered"`
+	Seconds float64 `json:"seconds" doc:"time until the receiver answered, in seconds"`
 }
 
 // OverviewEntry is a placement of an [Overview].
@@ -63,18 +63,18 @@ type OverviewEntry struct {
 	Chance        *float64 `json:"chance" doc:"revenue a decision that was drawn by chance; null while an experiment runs, as the next one: the experiment has the comparison"`
 	Baseline      *float64 `json:"baseline" doc:"revenue a decision of the caller"`
 
-	Experiment *OverviewExperiment `json:"experiment,omitempty" doc:"the one that runs, with the numbers of its report"`
+	Experiment *OverviewExperiment `json:"experiment,omitempty" doc:"the running experiment, with the numbers of its report"`
 
 	Health []Health `json:"health" doc:"the worst first; empty if all is well"`
 	Series Series   `json:"series"`
 }
 
-// OverviewExperiment is what the report of an experiment says about the question whether it earns more.
+// OverviewExperiment summarises the report of an experiment: the verdict, and each variant's gain over the control.
 type OverviewExperiment struct {
 	Name     string         `json:"name"`
 	Control  string         `json:"control"`
 	Verdict  Verdict        `json:"verdict"`
-	Variants []OverviewGain `json:"variants" doc:"that are compared with the control, in the order of the configuration"`
+	Variants []OverviewGain `json:"variants" doc:"variants compared with the control, in the order of the configuration"`
 }
 
 // OverviewGain is what a variant of an experiment earns.

@@ -36,7 +36,7 @@ type Stats struct {
 	Categories []Category `json:"categories,omitempty" doc:"categories without values"`
 
 	Clipped  uint64    `json:"clipped" doc:"values of features beyond their bounds, since the service started"`
-	Outliers *Outliers `json:"outliers,omitempty" doc:"values of features that the learner left out; left out if there are none, and for learners that take any value"`
+	Outliers *Outliers `json:"outliers,omitempty" doc:"feature values that the learner ignored as outliers; left out if there are none, and for learners that take any value"`
 	Unsound  bool      `json:"unsound" doc:"whether the policy predicted NaN or an infinity, or was certain of something that did not happen"`
 
 	PolicyVersion uint64   `json:"policy_version" doc:"the last entry of the log that the policy has learned from"`
@@ -67,18 +67,18 @@ type Stats struct {
 // Held tells of decisions whose attribution windows moved with the clock: between the log's last entry and the time at which
 // the service went on, nobody could report their outcomes, or the clock is wrong, or was.
 type Held struct {
-	Decisions int       `json:"decisions" doc:"that still wait for an outcome"`
-	Time      time.Time `json:"time" doc:"to which the clock moved"`
-	Seconds   float64   `json:"seconds" doc:"by how much it moved; negative if it moved back"`
+	Decisions int       `json:"decisions" doc:"decisions that still wait for an outcome"`
+	Time      time.Time `json:"time" doc:"time to which the clock moved"`
+	Seconds   float64   `json:"seconds" doc:"seconds by which the clock moved; negative if it moved back"`
 }
 
 // Outliers are values of features that a learner left out because they were far beyond all that it knows: it takes the feature's mean
-// instead. It begins again if they go on for as many rounds as it has learned, and at least 1,000.
+// instead. If outliers go on for as many rounds as the learner keeps, and at least 1,000, it begins again.
 type Outliers struct {
 	Values  uint64 `json:"values" doc:"values beyond 50 standard deviations and 4 times the largest distance from the mean so far"`
-	Feature string `json:"feature" doc:"the feature of the last one"`
-	Since   uint64 `json:"since" doc:"rounds learned after the last one"`
-	Rounds  uint64 `json:"rounds" doc:"rounds in which most items had such a value, less the rounds in which most had not"`
+	Feature string `json:"feature" doc:"feature of the last outlier"`
+	Since   uint64 `json:"since" doc:"rounds learned since the last outlier"`
+	Rounds  uint64 `json:"rounds" doc:"rounds in which most items had an outlier, less the rounds since in which most items had none"`
 }
 
 // Relearning is how far a second learner of a placement is, which learns from the log while the first one decides.
@@ -93,17 +93,17 @@ type Relearning struct {
 	Policy  map[string]any `json:"policy" doc:"of the configuration that the placement will have"`
 }
 
-// Guard watches what a placement sells and earns. Its tests may be looked at any time: that a placement without a fault ever
-// gets an alarm has a probability of at most 1 %.
+// Guard watches what a placement sells and earns. Its tests are valid at any time: a placement without a fault ever gets an
+// alarm with a probability of at most 1 %.
 type Guard struct {
 	Period    uint64       `json:"period" doc:"the tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested"`
 	Decisions uint64       `json:"decisions" doc:"of the policy in this period, without the last ones, whose outcomes are still awaited"`
 	Checks    []GuardCheck `json:"checks"`
-	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed. One of no-sale and sales ends once sales are back; the others stay until they are cleared, or the learner begins again or goes back"`
+	Alarm     *Alarm       `json:"alarm,omitempty" doc:"a check that failed. An alarm of no-sale or sales ends once sales are back; other alarms stay until they are cleared, or the learner begins again or is rolled back"`
 
-	WithoutSale uint64      `json:"without_sale" doc:"decisions in a row without a sale, the last ones whose outcomes are known or overdue"`
-	Overdue     float64     `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out while it is not known"`
-	FarOff      *Calibrated `json:"far_off,omitempty" doc:"the predictions that are certainly wrong in this period: by more than a fifth of the shoppers that buy, or of those that do not if they are fewer; of several bins the one with the most decisions"`
+	WithoutSale uint64      `json:"without_sale" doc:"decisions in a row without a sale, up to the last decision with a known or overdue outcome"`
+	Overdue     float64     `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out until enough sales show the delay"`
+	FarOff      *Calibrated `json:"far_off,omitempty" doc:"the bin of predictions that is certainly wrong in this period, by more than a fifth of the shoppers who buy, or of the shoppers who do not, whichever are fewer. If several bins are wrong, the bin with the most decisions"`
 	Held        uint64      `json:"held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
 }
 
@@ -111,13 +111,13 @@ type Guard struct {
 // times at once.
 type GuardCheck struct {
 	Name      string     `json:"name" enum:"no-sale,sales,chance,baseline,first-week,predictions" doc:"no-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions"`
-	Decisions uint64     `json:"decisions" doc:"it has seen so far"`
-	Needs     uint64     `json:"needs,omitzero" doc:"how many more decisions it needs, at least, before it can fail"`
-	From      *time.Time `json:"from,omitempty" doc:"when it begins, if it waits for a time"`
-	Silence   uint64     `json:"silence,omitzero" doc:"of no-sale: how many decisions in a row without a sale are an alarm"`
-	Sees      *float64   `json:"sees,omitempty" doc:"the smallest fall that it would notice by now, as a share of what is sold or earned: 0.3 is a fall by 30 %. Left out while it would notice none"`
+	Decisions uint64     `json:"decisions" doc:"decisions that the check has seen so far"`
+	Needs     uint64     `json:"needs,omitzero" doc:"the least number of further decisions before the check can fail"`
+	From      *time.Time `json:"from,omitempty" doc:"when the check begins; left out if it does not wait for a time"`
+	Silence   uint64     `json:"silence,omitzero" doc:"number of decisions in a row without a sale that raises the alarm; check no-sale only"`
+	Sees      *float64   `json:"sees,omitempty" doc:"the smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30 %. Left out while it would notice none"`
 	Low       *float64   `json:"low,omitempty" doc:"the policy earns at least this much more a decision; of predictions, at least this multiple"`
-	High      *float64   `json:"high,omitempty" doc:"the policy earns at most this much more a decision; of predictions, at most this multiple. An alarm is raised below 0, and of predictions outside 0.8 and 1.25"`
+	High      *float64   `json:"high,omitempty" doc:"the policy earns at most this much more a decision; of predictions, at most this multiple. The check fails below 0; predictions fails outside 0.8 to 1.25"`
 }
 
 // Alarm is a check that failed.

@@ -9,10 +9,10 @@ import (
 
 // A request may need something that is known of every item: whether it satisfies a filter, or its group. A catalogue keeps such
 // lists, and brings one up to date in slices: it locks itself for reading, looks at some items, and unlocks. Changes between two
-// slices go on, and the items that they touched are looked at again at the end. So the one who changes the catalogue, who writes
-// the log for all placements, waits for a slice and not for a list.
+// slices go on, and the items that they touched are looked at again at the end. The writer, which changes catalogues and writes the
+// log for all placements, therefore waits for one slice and never for a whole list.
 
-// lists are the lists that are kept.
+// lists holds the filters and groups that the catalogue keeps up to date.
 type lists struct {
 	mu      sync.Mutex
 	filters map[string]*Filter // by text

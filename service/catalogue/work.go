@@ -41,8 +41,8 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("the filters of this key have too much to do: %d run at once, and make %.0f million comparisons a second in the long run: "+
-		"try again in %v, use fewer different filters, which are remembered, or name the candidates", filtersAtOnce, comparisonsPerSecond/1e6, e.After)
+	return fmt.Sprintf("the new filters of this key are over their limit: %d run at once, with %.0f million comparisons a second in the long run: "+
+		"try again in %v, repeat filters, which are remembered, or name the candidates", filtersAtOnce, comparisonsPerSecond/1e6, e.After)
 }
 
 type workKey struct{}

@@ -179,7 +179,7 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, h
 	}
 	held = items.Bytes()
 	if err := e.state.budget.Hold(held); err != nil {
-		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue is there twice while its features change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
+		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue needs its memory twice while its features change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
 	}
 	m, misfit, err := newMoved(ctx, items, c.Inherit(before).Schema())
 	switch {
@@ -297,7 +297,7 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 		if to > from {
 			what = fmt.Sprintf("the first %d of %d items were changed, the next %d may have been, and the others were not", from, d.n, to-from)
 		}
-		return nil, unfinished(err, what+": send the request again, items that are as they should be do not change")
+		return nil, unfinished(err, what+": send the request again; items that were already changed stay as they are")
 	}
 	for from := 0; from < d.n; {
 		k, err := d.chunk(v, from, twins)

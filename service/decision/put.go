@@ -119,7 +119,7 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 		case unused:
 			return false, unfinished(err, unchanged)
 		default:
-			return false, unfinished(err, "the placement may have been changed: read it, or send the same configuration again, which changes nothing if it has")
+			return false, unfinished(err, "the placement may have been changed: read it, or send the same configuration again, which is safe")
 		}
 	}
 }

@@ -48,8 +48,8 @@ func (c *steadyClock) now() time.Time {
 	return time.Unix(0, c.running())
 }
 
-// hear takes the time of an entry that another process has written. If it was written just now, it is the time at
-// most; the entry that came soonest after it was written is the best clock.
+// hear takes the time of an entry that another process has written. If the entry was written just now, its time is
+// at most the present time, and the entry that arrives soonest after its writing is the best clock.
 func (c *steadyClock) hear(entry int64, justNow bool) {
 	c.last.Store(entry)
 	if !justNow {

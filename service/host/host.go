@@ -463,7 +463,7 @@ func (l *life) lead(ctx context.Context) error {
 		if errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrReopen) || errors.Is(err, eventlog.ErrClosed) {
 			return err
 		}
-		l.alerts.Observe(unled, []alert.Problem{{Level: "bad", Key: "lead", Text: alert.Here() + "this process could not take the log over if its leader went: " + err.Error()}})
+		l.alerts.Observe(unled, []alert.Problem{{Level: "bad", Key: "lead", Text: alert.Here() + "this process could not take over the log if the leader failed: " + err.Error()}})
 		if text := err.Error(); text != said {
 			said = text
 			l.Logger.Error("this process could not take the log over if its leader went", "cause", text)

@@ -164,7 +164,7 @@ func (k *keeper) watchOutliers() {
 			continue
 		}
 		if s.Outliers.Values > k.outliers[name] {
-			k.logger.Warn("features have values far beyond all others, and the learner leaves them out: is a unit wrong?",
+			k.logger.Warn("the learner leaves out feature values far beyond all others: is a unit wrong?",
 				"placement", name, "feature", s.Outliers.Feature, "values", s.Outliers.Values, "rounds", s.Outliers.Rounds)
 		}
 		k.outliers[name] = s.Outliers.Values

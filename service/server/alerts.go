@@ -66,7 +66,7 @@ func (s *Server) serviceHealth() (all []api.Health) {
 		all = append(all, api.Health{Level: "bad", Text: fmt.Sprintf("Alerts have not been delivered since %s, and %d are waiting: %s.", of.Since.UTC().Format(time.DateTime), of.Waiting, of.Failure)})
 	}
 	if of.Dropped > 0 {
-		all = append(all, api.Health{Level: "warning", Text: fmt.Sprintf("%d problems were too many at once to send alerts of them.", of.Dropped)})
+		all = append(all, api.Health{Level: "warning", Text: fmt.Sprintf("No alerts were sent for %d problems, because too many stood at once.", of.Dropped)})
 	}
 	return all
 }
@@ -88,9 +88,9 @@ func (s *Server) testAlert(c *call) error {
 type alertCollector struct{ *alert.Sender }
 
 var (
-	alertsDelivered = about("alerts_delivered_total", "Messages that the receiver of alerts took.")
+	alertsDelivered = about("alerts_delivered_total", "Messages that the receiver of alerts accepted.")
 	alertsFailed    = about("alerts_failed_total", "Attempts to deliver an alert that failed.")
-	alertsDropped   = about("alerts_dropped_total", "Problems that were too many at once to send alerts of them.")
+	alertsDropped   = about("alerts_dropped_total", "Problems without an alert, because too many stood at once.")
 	alertsWaiting   = about("alerts_waiting", "Alerts that wait to be delivered.")
 	alertsFailing   = about("alerts_failing", "1 if the last attempt to deliver an alert failed.")
 )

@@ -252,7 +252,7 @@ func healthOf(s *api.Stats, warnings []string) []api.Health {
 		say("warning", "The learner lost %d rounds, because its saved state could not be read.", s.Forgotten)
 	}
 	if h := s.Held; h != nil {
-		say("warning", "The clock moved by %v: %d decisions from before wait that much longer for their outcomes. Check the clocks of the machines, unless the service was down.",
+		say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. Check the clocks of the machines, unless the service was down.",
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
 	if s.ExpiredEarly > 0 {
@@ -272,7 +272,7 @@ func healthOf(s *api.Stats, warnings []string) []api.Health {
 		if o.Since >= outlierRounds {
 			level = "note"
 		}
-		say(level, "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The learner left them out. Is a unit wrong? If they are right, give the feature a center and a scale, or min and max.", o.Values, o.Feature, o.Since)
+		say(level, "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The learner left these values out. Is a unit wrong? If the values are right, give the feature a center and a scale, or min and max.", o.Values, o.Feature, o.Since)
 	}
 	if s.Guard != nil && s.Guard.FarOff != nil {
 		b := s.Guard.FarOff
