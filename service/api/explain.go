@@ -56,7 +56,7 @@ type OtherSet struct {
 
 // RuleCost is what a rule cost.
 type RuleCost struct {
-	Rule string  `json:"rule" enum:"size,include,exclude,at_most,capacity,slot" doc:"of the request or of the placement"`
+	Rule string  `json:"rule" enum:"size,fill,include,exclude,at_most,capacity,slot" doc:"of the request or of the placement"`
 	Item string  `json:"item,omitzero" doc:"the id that it names"`
 	On   string  `json:"on,omitzero" doc:"the feature, the capacity, or the number of the limit or of the slot"`
 	Cost float64 `json:"cost" doc:"the expected revenue of the best set without this rule, minus that of the best set with it"`

@@ -6,6 +6,7 @@ import "time"
 // features, policy and learner.
 type Placement struct {
 	MaxSize           int            `json:"max_size" minimum:"1" maximum:"1000" doc:"K, the max number of items that are shown"`
+	Fill              bool           `json:"fill,omitzero" doc:"whether a page must be full: it shows as many items as size and the rules allow, also if fewer would earn more. It cannot be combined with a capacity"`
 	MaxItems          int            `json:"max_items,omitzero" default:"1000" minimum:"1" maximum:"1000000" doc:"the max number of items of a request"`
 	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
 	AtMost            []Limit        `json:"at_most,omitempty" doc:"limits on how many items of each value of a category or an attribute, or of a named group, are shown"`

@@ -86,6 +86,8 @@ func (p *RequestReader) read() {
 			r.User = p.readValues(&p.user)
 		case "size":
 			r.Size = p.whole()
+		case "fill":
+			r.Fill = p.truth()
 		case "include":
 			r.Include = p.texts(nil)
 		case "exclude":

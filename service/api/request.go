@@ -6,6 +6,7 @@ type Request struct {
 	Items    []Item   `json:"items,omitzero" doc:"candidates with their features"`
 	User     Values   `json:"user,omitzero" doc:"features of the user, by name"`
 	Size     int      `json:"size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
+	Fill     bool     `json:"fill,omitzero" doc:"whether the page must be full, as the placement's fill"`
 	Include  []string `json:"include,omitzero" doc:"ids of items that must be shown"`
 	Exclude  []string `json:"exclude,omitzero" doc:"ids of items that must not be shown"`
 	AtMost   []Limit  `json:"at_most,omitzero" doc:"limits in addition to the placement's"`

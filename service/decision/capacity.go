@@ -34,6 +34,9 @@ func (r *request) capacity(c *setup.Config) *float64 {
 func (r *request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	family, err := r.ruled(c, index)
 	if capacity := r.capacity(c); err == nil && capacity != nil {
+		if r.fills(c) {
+			return nil, api.Fieldf("/fill", "cannot be combined with a capacity: leave out one of them")
+		}
 		return r.within(family, *capacity, c.MaxSize, index)
 	}
 	return family, err

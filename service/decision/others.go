@@ -95,6 +95,9 @@ func (v *rivals) rules() []api.RuleCost {
 	if q.Size != 0 && q.Size < v.config.MaxSize {
 		without(api.RuleCost{Rule: "size", On: strconv.Itoa(q.Size)}, func(q *request, _ *setup.Config) { q.Size = 0 })
 	}
+	if q.fills(v.config) {
+		without(api.RuleCost{Rule: "fill"}, func(q *request, c *setup.Config) { q.Fill, c.Fill = false, false })
+	}
 	drop := func(list []string, k int) []string { return slices.Delete(slices.Clone(list), k, k+1) }
 	for k, id := range q.Include {
 		without(api.RuleCost{Rule: "include", Item: id}, func(q *request, _ *setup.Config) { q.Include = drop(q.Include, k) })

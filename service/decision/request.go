@@ -105,6 +105,7 @@ func (r *request) sum() [32]byte {
 		b = appendFloat(b, v)
 	}
 	b = binary.AppendUvarint(b, uint64(r.Size))
+	b = appendFlag(b, r.Fill)
 	b = appendStrings(b, r.Include)
 	b = appendStrings(b, r.Exclude)
 	b = appendLength(b, len(r.AtMost), r.AtMost == nil)

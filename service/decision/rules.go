@@ -94,7 +94,8 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 		return r.transversal(c, index)
 	}
 	size := cmp.Or(r.Size, c.MaxSize)
-	if len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0 {
+	fills := r.fills(c)
+	if !fills && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0 {
 		return assortment.AtMost(size), nil
 	}
 	var limits []grouping
@@ -111,7 +112,7 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 		}
 		limits = append(limits, r.grouping(c.Schema(), l, fmt.Sprintf("at_most %d", i), index))
 	}
-	if family, err := r.partition(size, limits, index); err == nil {
+	if family, err := r.partition(size, limits, index); err == nil && !fills {
 		return family, nil
 	}
 	// The other families are for limits that cross, and for rules that leave no set, which they say in their words.
@@ -124,6 +125,19 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 	for _, l := range limits {
 		rules.Groups = append(rules.Groups, assortment.GroupsOf(l.of, l.most, l.name)...)
 	}
+	family, err := r.grouped(rules)
+	if err != nil || !fills {
+		return family, err
+	}
+	rules.Min = len(family.MaxGain(nil, slices.Repeat([]float64{1}, rules.Items))) // the largest page that the rules allow
+	return r.grouped(rules)
+}
+
+// fills reports whether a page must be full.
+func (r *request) fills(c *setup.Config) bool { return r.Fill || c.Fill }
+
+// grouped returns the sets that obey rules, whose groups may cross.
+func (r *request) grouped(rules assortment.Rules) (vitrine.Constraint, error) {
 	if family, err := assortment.NewLaminar(rules); err == nil {
 		return family, nil
 	}
@@ -292,6 +306,7 @@ func find(field string, ids []string, index map[string]int) ([]int, error) {
 // rules are those of a request, as the log has them.
 type rules struct {
 	Size    int         `json:"size,omitzero"`
+	Fill    bool        `json:"fill,omitzero"`
 	Include []string    `json:"include,omitzero"`
 	Exclude []string    `json:"exclude,omitzero"`
 	AtMost  []api.Limit `json:"at_most,omitzero"`
@@ -309,11 +324,11 @@ const (
 // logged returns the rules of a request for the log, "" if it has none. The spaces of many candidates are left out.
 func (r *request) logged(c *setup.Config) string {
 	spaces := r.spacesOf(c)
-	if r.Size == 0 && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
+	if r.Size == 0 && !r.Fill && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
 		return ""
 	}
 	for _, spaces := range [][]float64{spaces, nil} {
-		text, err := json.Marshal(rules{r.Size, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
+		text, err := json.Marshal(rules{r.Size, r.Fill, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
 		if err == nil && len(text) <= maxRulesText {
 			return string(text)
 		}
@@ -330,7 +345,7 @@ func (r *request) rule(text string) bool {
 	if err := json.Unmarshal([]byte(text), &logged); err != nil || logged == nil {
 		return false
 	}
-	r.Size, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity = logged.Size, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
+	r.Size, r.Fill, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity = logged.Size, logged.Fill, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
 	if r.spaced = len(logged.Spaces) == len(r.Items); r.spaced {
 		for i := range r.Items {
 			r.Items[i].Space = &logged.Spaces[i]

@@ -215,6 +215,9 @@ func (c *Config) check() error {
 		if err := catalogue.CheckSpace("/capacity", *c.Capacity); err != nil {
 			return err
 		}
+		if c.Fill {
+			return api.Fieldf("/fill", "cannot be combined with a capacity: leave out one of them")
+		}
 	}
 	if maximum := maxRows / c.schema.Width(); c.MaxItems > maximum {
 		return api.Fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, maximum, c.schema.Width())
