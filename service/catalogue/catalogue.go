@@ -329,7 +329,6 @@ func (c *Catalogue) remove(slot int32) {
 			}
 		}
 	}
-	c.changes.add(last)
 	c.moves.add(last)
 	c.kept.drop()
 	c.revenues, c.states, c.rows = c.revenues[:last], c.states[:last], c.rows[:int(last)*width]

@@ -401,3 +401,25 @@ func TestWork(t *testing.T) {
 		}
 	})
 }
+
+// An item whose value was not learned yet gets its column when it is, also after it has moved to another slot.
+func TestMovedItemsLearn(t *testing.T) {
+	s := schemaOf(t, `[{"name":"brand","kind":"category","names":4,"buckets":9}]`)
+	c := New(s)
+	var put []string
+	for i := range 3 {
+		put = append(put, record(t, &api.CatalogueItem{ID: fmt.Sprint(i), Features: api.Values{api.Text("brand", fmt.Sprint("brand-", i))}}, s))
+	}
+	apply(t, c, 1, put, nil)
+	apply(t, c, 2, nil, []string{"0"})
+	seen := feature.Seen{Feature: "brand", Values: []string{"brand-2"}}
+	learned, err := s.Learn(seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Learn(learned, []feature.Seen{seen})
+	want, err := Restore(learned, 2, c.Freeze().Records())
+	if err != nil || !slices.Equal(c.Rows(), want.Rows()) {
+		t.Errorf("rows %v, want %v: %v", c.Rows(), want.Rows(), err)
+	}
+}

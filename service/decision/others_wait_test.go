@@ -232,3 +232,39 @@ func TestOtherFeaturesLearn(t *testing.T) {
 		t.Error("a follower has another state")
 	}
 }
+
+// An item that is pushed while a change of features is computed is there afterwards.
+func TestPushDuringOtherFeatures(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	putItems(t, e, "home", goods(1, 100))
+	ctx := pausedAt(t, 2)
+	done := make(chan error, 1)
+	go func() {
+		_, err := e.Put(ctx, "home", []byte(strings.Replace(window, `"x1","kind":"number"`, `"x1","kind":"number","scale":2`, 1)+"}"), 0)
+		done <- err
+	}()
+	<-ctx.at
+	pushed := goods(2, 1)
+	pushed[0].ID = "pushed"
+	putItems(t, e, "home", pushed)
+	close(ctx.goOn)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Item("home", "pushed"); err != nil {
+		t.Error(err)
+	}
+}
+
+// All candidates of the catalogue may be replaced by items of the request, however many those are.
+func TestItemsReplaceAllCandidates(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	putItems(t, e, "home", goods(1, 1))
+	r := goodsRequest("", 2000)
+	r.Candidates = []string{itemID(0)}
+	if a := decide(t, e, "home", r); len(a.Shown) != 3 {
+		t.Errorf("%v is shown", a.Shown)
+	}
+}
