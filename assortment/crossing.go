@@ -47,10 +47,10 @@ type Crossing struct {
 	}
 }
 
-// hierarchy has the groups of one side as a tree. Node 0 is the set itself, and parents come before their parts.
+// hierarchy holds the groups of one side as a tree. Node 0 is the set itself, and parents come before their parts.
 type hierarchy struct {
 	parent []int32
-	room   []int32 // how many items a set may have beside those that every set has
+	room   []int32 // how many items a set may show in addition to the items of every set
 }
 
 // cell is the items with the same smallest groups: a node of each side.
@@ -286,7 +286,7 @@ func (e *CrossingError) Error() string {
 	return fmt.Sprintf("%s and %s cross each other: items may be grouped in two ways that cross, not in three; drop one of these limits", strings.Join(e.Groups[:last], ", "), e.Groups[last])
 }
 
-// plant makes the hierarchies and the cells.
+// plant builds the hierarchies and the cells.
 func (c *Crossing) plant(r *Rules, of *memberships) error {
 	node := make([]int32, len(r.Groups)) // of each group, in its hierarchy
 	for s := range c.sides {

@@ -96,7 +96,7 @@ func (e *Engine) ClearAlarm(ctx context.Context, name string, all bool, now int6
 	})
 }
 
-// backlog are the rounds that the learners of a placement are not given while an alarm about sales is in force. They stay in the
+// backlog describes the rounds that a placement's learners do not get while an alarm about sales is in force. They stay in the
 // log, from which the learners read them when it is over.
 type backlog struct {
 	after  uint64 // rounds that end after this entry are held; 0 holds none
@@ -138,7 +138,7 @@ func (p *placement) lessons(w *worker) (only []string) {
 	return only
 }
 
-// gap is what a learner catches up on: the rounds that were held.
+// gap describes the held rounds that a learner catches up on.
 type gap struct {
 	backlog
 	doubtful [2]uint64 // decisions from the first entry on, before the second, are not learned

@@ -85,7 +85,7 @@ func (c *correction) is(other *api.Correction) bool {
 	return c.withdraws == (other.Value == nil) && (c.withdraws || c.value == *other.Value)
 }
 
-// settle gives a decision that has ended an outcome that came late.
+// settle applies a late outcome to a decision that has ended.
 func (b *batch) settle(r *record, o *offer.Offer, choice int16, counts bool, now int64) {
 	body := r.corrected(o, choice, 0)
 	body.Value, body.Counts = priceOf(o, choice), counts

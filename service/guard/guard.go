@@ -50,8 +50,8 @@ type Guard struct {
 	sales    sales
 }
 
-// Doubtful returns the decisions whose outcomes were probably not reported: from the first entry on, before the second. These
-// are the ones before until without a sale, if nothing was sold.
+// Doubtful returns the range of entries [first, second) of the decisions whose outcomes were probably not reported.
+// Under an alarm of no-sale, the range runs from the first decision without a sale to until; otherwise it is empty.
 func (g *Guard) Doubtful(until uint64) [2]uint64 {
 	if g.Sales == nil || g.Sales.Check != noSale {
 		return [2]uint64{}

@@ -51,7 +51,7 @@ func placementsOf(e *decision.Engine) []string {
 
 // alarm warns of an alarm of a placement's guard.
 func alarm(logger *slog.Logger, placement string, a *api.Alarm) {
-	text := "a placement earns other than it should: look at its guard in /stats, roll back or change it, and clear the alarm"
+	text := "a placement fails a check of its guard: look at guard in /stats, roll back or change the placement, and clear the alarm"
 	switch a.Check {
 	case "no-sale":
 		text = "no sale for many decisions: is the checkout reporting? The alarm ends by itself once sales are back"
