@@ -73,12 +73,40 @@ func TestWindowsMoveWithTheClock(t *testing.T) {
 	}
 }
 
-// Without open decisions nothing moves, and nothing is logged.
-func TestClockMovesWithoutDecisions(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
+// All placements move together, also those without open decisions, and the log says later by how much: a start after the clock was
+// wrong must not take the wrong time for sure.
+func TestAllPlacementsMove(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	put(t, e, "home", toys)
+	put(t, e, "away", toys)
+	const day = int64(24 * time.Hour)
+	now := 5000 * day
+	if _, err := e.Decide(t.Context(), "home", stock("a", 3), now); err != nil {
+		t.Fatal(err)
+	}
 	before := e.Sequence()
-	if open, late, err := e.MoveClock(t.Context(), 0, 1<<60); open+late != 0 || err != nil || e.Sequence() != before {
+	if open, late, err := e.MoveClock(t.Context(), now, now+365*day); open != 1 || late != 1 || err != nil || e.Sequence() != before+2 {
 		t.Errorf("%d open, %d late, %v, entry %d after %d", open, late, err, e.Sequence(), before)
+	}
+	now += 365 * day
+	if _, _, err := e.MoveClock(t.Context(), now+minute, now+3*minute); err != nil { // a short outage
+		t.Fatal(err)
+	}
+	e = opened(t, decision.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)})
+	for _, c := range []struct{ now, by, at int64 }{
+		{now + 4*minute, 365*day + 2*minute, now + 3*minute},
+		{now + day, 2 * minute, now + 3*minute},
+		{now + 2*day, 0, 0},
+	} {
+		if by, at := e.Jumped(c.now, 24*time.Hour); by != c.by || at != c.at {
+			t.Errorf("at %v the clock has jumped by %v at %v", time.Duration(c.now-now), time.Duration(by), time.Duration(at-now))
+		}
+	}
+	if _, _, err := e.MoveClock(t.Context(), now+4*minute, now+4*minute-365*day); err != nil { // the clock is right again
+		t.Fatal(err)
+	}
+	if by, _ := e.Jumped(now+5*minute-365*day, 24*time.Hour); by > 2*minute {
+		t.Errorf("a clock that was put right has jumped by %v", time.Duration(by))
 	}
 }

@@ -47,10 +47,10 @@ func (d *due) isHeld(r *record) bool {
 	return len(d.moves) > 0 && r.entry < d.moves[len(d.moves)-1].entry
 }
 
-// move moves the windows of all open decisions, which keeps their order. Moves from before the oldest one are forgotten.
+// move moves the windows of all open decisions, which keeps their order. Moves from before the oldest one are forgotten after a day.
 func (d *due) move(m move) {
 	oldest := d.oldest(m.entry)
-	d.moves = append(slices.DeleteFunc(d.moves, func(m move) bool { return m.entry < oldest }), m)
+	d.moves = append(slices.DeleteFunc(d.moves, func(o move) bool { return o.entry < oldest && time.Duration(m.time-o.time).Abs() > 24*time.Hour }), m)
 	d.held = len(d.heap)
 }
 

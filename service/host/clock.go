@@ -76,8 +76,6 @@ func (c *steadyClock) goOn(last int64) (now int64, gap time.Duration) {
 	gap = time.Duration(now - last)
 	switch {
 	case gap < -maxSkew || gap > maxSkew:
-		c.jump.Store(max(int64(gap), 0))
-		c.jumped.Store(now)
 		return now, gap
 	case gap < 0:
 		c.set(last)

@@ -495,6 +495,11 @@ func (l *life) lead(ctx context.Context) error {
 // event, either nobody could report outcomes since, or the clock is wrong, or was: open decisions must not expire by that.
 func (l *life) goOn(ctx context.Context, last int64) error {
 	now, gap := l.clock.goOn(last)
+	defer func() {
+		by, at := l.engine.Jumped(now, doubt) // also before the last start
+		l.clock.jump.Store(by)
+		l.clock.jumped.Store(at)
+	}()
 	if gap == 0 {
 		return nil
 	}
