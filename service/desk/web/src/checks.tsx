@@ -29,7 +29,7 @@ const names = {
   predictions: "The policy earns what it predicts",
 };
 
-// Checks lists what the guard of a placement watches, and from when on it can see what.
+// Checks lists the guard's checks, and the fall that each one would notice by now.
 export function Checks(props: { name: string }) {
   const { value, failure } = usePoll((signal) => get<{ guard: Guard }>(placement(props.name, "stats"), signal), props.name, 5000);
   const guard = value?.guard;
@@ -63,12 +63,12 @@ export function Checks(props: { name: string }) {
 function state(c: Check): string {
   if (c.needs) return `needs at least ${count(c.needs)} more decisions`;
   if (c.from) return `begins after ${moment(c.from)}`;
-  return "watches";
+  return "watching";
 }
 
 function notices(c: Check): string {
   if (c.silence) return `${count(c.silence)} decisions in a row without a sale`;
-  return c.sees ? `a fall by ${percent(c.sees)}` : "nothing yet";
+  return c.sees ? `a fall of ${percent(c.sees)}` : "nothing yet";
 }
 
 function age(seconds: number): string {

@@ -20,7 +20,7 @@ const ends: Record<Decision["status"], string> = {
   deferred: "It waits to be activated.",
   withdrawn: "It was not activated in time.",
   evicted: "It left memory before its outcome came.",
-  late: "Its outcome came too late to be learned, and counts.",
+  late: "The outcome came too late to be learned, but its revenue counts.",
 };
 
 // DecisionView shows why a decision shows what it shows.

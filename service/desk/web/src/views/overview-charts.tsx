@@ -32,8 +32,8 @@ export default function Charts(props: { series: Series; seconds: number; experim
         {more.length > 0
           ? <Chart label={`What the policy of ${s.placement} has earned more, with 95 % bands`} times={s.times} lines={more} range={range} />
           : props.experiment
-            ? <Empty>The experiment compares its variants: its report has the charts.</Empty>
-            : <Empty>There is nothing to compare with. The mode explore shows sets drawn by chance to some shoppers.</Empty>}
+            ? <Empty>Charts are in the experiment's report.</Empty>
+            : <Empty>No comparison yet. Turn on explore to show random pages to a few shoppers and measure the difference.</Empty>}
       </div>
     </div>
   );

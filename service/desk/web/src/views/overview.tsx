@@ -89,7 +89,7 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
         <Spark label={`Revenue a decision of ${p.name} over time, with a 95 % band`} times={s.times} values={revenue} low={edge(revenue, s.policy?.standard_error ?? [], -1)} high={edge(revenue, s.policy?.standard_error ?? [], 1)} />
         {p.experiment ? (
           <dl>
-            {p.experiment.variants.map((v) => <><dt>{v.name}, more than {p.experiment!.control} a decision</dt><dd><Difference of={v.difference} /></dd></>)}
+            {p.experiment.variants.map((v) => <><dt>{v.name} vs. {p.experiment!.control}, per decision</dt><dd><Difference of={v.difference} /></dd></>)}
           </dl>
         ) : null}
         <p class="sum">
