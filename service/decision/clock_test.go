@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )
@@ -109,4 +110,62 @@ func TestAllPlacementsMove(t *testing.T) {
 	if by, _ := e.Jumped(now+5*minute-365*day, 24*time.Hour); by > 2*minute {
 		t.Errorf("a clock that was put right has jumped by %v", time.Duration(by))
 	}
+}
+
+// A shop that reports its sales once an hour has no alarm after an outage: the sales of the last hour can still be reported,
+// and the outage does not count as their delay.
+func TestOutageOfTheServiceIsNoLackOfSales(t *testing.T) {
+	const hour = 60 * minute
+	store := new(memlog.Store)
+	e := guarded(t, store, showing{}, func(_ string, a *api.Alarm) { t.Errorf("an alarm: %+v", a) })
+	put(t, e, "home", fmt.Sprintf(guardedShop, `,"attribution_window":"8h"`))
+	now := int64(1e18)
+	var sold []*decision.Answer
+	report := func() {
+		t.Helper()
+		for _, a := range sold {
+			if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sold = nil
+		if _, err := e.Expire(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trade := func(from, decisions int) {
+		t.Helper()
+		for n := from; n < from+decisions; n++ {
+			now += minute
+			a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint("d", n), 1), now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n%2 == 0 {
+				sold = append(sold, a)
+			}
+			if n%60 == 59 && n < from+decisions-1 {
+				report()
+			}
+		}
+	}
+	trade(0, 3000)
+	before := mustStats(t, e).Guard
+	if before.Overdue < 3600 {
+		t.Fatalf("before the outage: %+v", before)
+	}
+	middle := snapshot(t, e)
+	for range 2 {
+		if _, _, err := e.MoveClock(t.Context(), now, now+3*hour); err != nil {
+			t.Fatal(err)
+		}
+		now += 3 * hour
+	}
+	report()
+	trade(3000, 600)
+	report()
+	if after := mustStats(t, e).Guard; after.Overdue != before.Overdue {
+		t.Errorf("decisions are overdue after %v s, and %v s before the outage", after.Overdue, before.Overdue)
+	}
+	same(t, e, store, middle)
 }

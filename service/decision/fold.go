@@ -172,6 +172,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 		return r.pass(b)
 	case *eventlog.ClockMoved:
 		p.open.move(move{sequence, e.Time, b.By})
+		p.guard.MoveClock(b.By)
 		return nil
 	case *eventlog.Corrected:
 		return s.correct(p, b)
@@ -443,7 +444,7 @@ func (s *fold) close(sequence uint64, now int64, r *record, o *offer.Offer, to s
 		p.experiment.Leave(r.entry, r.time, p.guard.Watch.Cohort(), r.first, c)
 	}
 	if c != nil {
-		p.guard.Sold(c, now)
+		p.guard.Sold(c, now-r.since())
 	}
 	if own {
 		p.guard.Leave(r.entry, r.time, c)

@@ -154,8 +154,12 @@ func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 	}
 }
 
-// Sold notes the outcome of a decision, whichever learner made it, at a time.
-func (g *Guard) Sold(c *offer.Closed, now int64) { g.sales.leave(c, now, g.Watch.Window) }
+// Sold notes the outcome of a decision, whichever learner made it. age is the part of its attribution window that is over.
+func (g *Guard) Sold(c *offer.Closed, age int64) { g.sales.leave(c, age, g.Watch.Window) }
+
+// MoveClock moves the attribution windows of the open decisions. Cohorts keep their times: they wait for their last outcome
+// however long that takes.
+func (g *Guard) MoveClock(by int64) { g.sales.move(by) }
 
 // add adds a round. With exploration the lead of the policy over chance in a round is
 //

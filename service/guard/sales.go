@@ -177,17 +177,26 @@ func (s *sales) amount(revenue float64) float64 {
 	return min(revenue/s.worth, 1)
 }
 
-// leave adds the outcome of a decision.
-func (s *sales) leave(c *offer.Closed, now int64, window time.Duration) {
+// move moves the times of all decisions with the clock: nobody could report a sale during an outage.
+func (s *sales) move(by int64) {
+	s.began += by
+	for _, l := range s.lots {
+		l.begun += by
+		l.last += by
+	}
+}
+
+// leave adds the outcome of a decision of an age: the part of its attribution window that is over.
+func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 	if !counts(c.Offer) {
 		return
 	}
 	isSale := c.Choice > 0
 	if isSale {
-		s.learnDelay(now-c.Time, c.Earned(), window)
+		s.learnDelay(age, c.Earned(), window)
 	}
 	at := sort.Search(len(s.lots), func(i int) bool { return s.lots[i].entry > c.Entry }) - 1
-	if at < 0 || now-c.Time > s.wait+s.wait/lotShare {
+	if at < 0 || age > s.wait+s.wait/lotShare {
 		return
 	}
 	l := s.lots[at]

@@ -36,7 +36,7 @@ func (s *shop) run(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) int
 	for n := from; n <= to; n++ {
 		now := begun + int64(n)*int64(s.gap)
 		for len(*queue) > 0 && (*queue)[0].at <= now {
-			g.Sold((*queue)[0].of, (*queue)[0].at)
+			g.Sold((*queue)[0].of, (*queue)[0].at-(*queue)[0].of.Time)
 			if raised, _ := g.Advance((*queue)[0].at, uint64(n)); raised {
 				return n
 			}
@@ -264,7 +264,9 @@ func TestLots(t *testing.T) {
 	const second = int64(time.Second)
 	s := &sales{wait: wait, worth: 4}
 	enter := func(entry uint64, at int64) { s.enter(entry, at, decided(entry, at, 0).Offer, false) }
-	leave := func(entry uint64, made, at int64, choice int) { s.leave(decided(entry, made, choice), at, time.Hour) }
+	leave := func(entry uint64, made, at int64, choice int) {
+		s.leave(decided(entry, made, choice), at-made, time.Hour)
+	}
 	judged := func(now int64, decisions uint64, taken, worth float64) {
 		t.Helper()
 		s.judge(now, nil)
@@ -327,7 +329,7 @@ func TestOnlyPredictedDecisionsAreCompared(t *testing.T) {
 			}
 		}
 		g.Enter(n, now, c.Offer, own)
-		g.Sold(c, now)
+		g.Sold(c, 0)
 		if raised, _ := g.Advance(now, n); raised {
 			t.Fatalf("decision %d: %+v", n, g.Sales)
 		}
@@ -397,6 +399,28 @@ func TestFall(t *testing.T) {
 			if again := s.run(g, rng, over+1, over+3000, &queue); again > 0 {
 				t.Errorf("recovers %v: after the alarm there is %+v", recovers, g.Alarm())
 			}
+		}
+	}
+}
+
+// An outage is no time in which sales could be reported: no lot counts as overdue because of it, sales afterwards still count,
+// and their delay is the time that the service ran.
+func TestSalesMoveWithTheClock(t *testing.T) {
+	const second = int64(time.Second)
+	const wait = 160 * second
+	for _, by := range []int64{3 * int64(time.Hour), -3 * int64(time.Hour)} {
+		s := &sales{wait: wait, worth: 2, day: 1}
+		s.enter(1, 0, decided(1, 0, 0).Offer, false)
+		s.enter(2, 20*second, decided(2, 20*second, 0).Offer, false)
+		s.move(by)
+		now := 30*second + by
+		if s.judge(now, nil); s.judged != 0 {
+			t.Errorf("after a move by %v %d decisions are judged", time.Duration(by), s.judged)
+		}
+		s.leave(decided(1, 0, 1), 30*second, time.Hour)
+		s.leave(decided(2, 20*second, 1), 10*second, time.Hour)
+		if s.judge(now, nil); s.judged != 2 || s.today[taken].Sum != 2 || s.began != by || s.delays[5] != 1 || s.delays[4] != 1 {
+			t.Errorf("after a move by %v %d decisions sold %v, the day began at %v, and the delays are %v", time.Duration(by), s.judged, s.today[taken].Sum, time.Duration(s.began), s.delays)
 		}
 	}
 }
