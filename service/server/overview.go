@@ -238,9 +238,9 @@ func healthOf(s *api.Stats, warnings []string) []api.Health {
 	switch {
 	case s.Outcomes > 0:
 	case s.Expired < manyExpired:
-		say("waiting", "Waiting for the first outcome: %d decisions, and none has been reported yet.", s.Decisions)
+		say("waiting", "Waiting for the first outcome: %d decisions so far, and no outcome reported yet.", s.Decisions)
 	default:
-		say("warning", "Waiting for the first outcome: %d decisions have ended, and none was ever reported. Is the page reporting what was bought?", s.Expired)
+		say("warning", "Waiting for the first outcome: %d decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?", s.Expired)
 	}
 	if s.Broken {
 		say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))

@@ -124,9 +124,9 @@ func TestHealthWaits(t *testing.T) {
 		stats api.Stats
 		want  string
 	}{
-		{api.Stats{}, "waiting: Waiting for the first outcome: 0 decisions, and none has been reported yet."},
-		{api.Stats{Decisions: 40, Expired: 40}, "waiting: Waiting for the first outcome: 40 decisions, and none has been reported yet."},
-		{api.Stats{Decisions: 90, Expired: 70}, "warning: Waiting for the first outcome: 70 decisions have ended, and none was ever reported. Is the page reporting what was bought?"},
+		{api.Stats{}, "waiting: Waiting for the first outcome: 0 decisions so far, and no outcome reported yet."},
+		{api.Stats{Decisions: 40, Expired: 40}, "waiting: Waiting for the first outcome: 40 decisions so far, and no outcome reported yet."},
+		{api.Stats{Decisions: 90, Expired: 70}, "warning: Waiting for the first outcome: 70 decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?"},
 	} {
 		got := server.HealthOf(&c.stats)
 		if len(got) != 1 || got[0].Level+": "+got[0].Text != c.want {
