@@ -29,6 +29,7 @@ type keeper struct {
 	share     func(ctx context.Context, at eventlog.Position, snapshot io.Reader) error // to other machines; nil has none
 	upTo      uint64                                                                    // the last entry of the last snapshot
 	shared    uint64                                                                    // and of the last one that was shared
+	uncut     uint64                                                                    // bytes of the log that exceeds its size and could not be cut, else 0
 	written   atomic.Int64                                                              // when the last snapshot was up to date, Unix nanoseconds
 	behind    []string                                                                  // placements whose learners lagged behind the last snapshot
 	outliers  map[string]uint64                                                         // values that their learners had left out by then
@@ -52,9 +53,7 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-snapshots.C:
-			k.write(ctx)
-			k.spread(ctx, shareDeadline)
-			k.shrink(ctx)
+			k.cut(ctx)
 			if age := k.age(); age > snapshotsLate*every {
 				k.logger.Warn("the last snapshot is old: the next start replays every entry since then, and no entries are removed", "seconds", int64(age.Seconds()))
 			}
@@ -64,11 +63,7 @@ func (k *keeper) run(ctx context.Context, every, keepEvery time.Duration) {
 				k.upTo = 0
 				k.write(ctx)
 			}
-			if over, err := k.retention.over(ctx); err == nil && over {
-				k.write(ctx)
-				k.spread(ctx, shareDeadline)
-				k.shrink(ctx)
-			}
+			k.look(ctx)
 		case <-versions.C:
 			k.keep(ctx)
 		}
@@ -176,12 +171,32 @@ type counter int64
 
 func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
 
-// shrink removes the entries beyond the retention. Those of open decisions that it gives up go at once, too: the next
+// look cuts a log that exceeds its size. If the last attempt removed nothing, for instance because a learner still needs the
+// oldest entries, look waits until the log is one percent larger: each attempt writes the whole state.
+func (k *keeper) look(ctx context.Context) {
+	bytes, err := k.retention.excess(ctx)
+	if err != nil || bytes == 0 || bytes < k.uncut+k.uncut/100 {
+		return
+	}
+	k.cut(ctx)
+}
+
+// cut writes a snapshot, shares it, and removes the entries beyond the retention.
+func (k *keeper) cut(ctx context.Context) {
+	k.write(ctx)
+	k.spread(ctx, shareDeadline)
+	k.uncut = 0
+	if !k.shrink(ctx) {
+		k.uncut, _ = k.retention.excess(ctx)
+	}
+}
+
+// shrink removes the entries beyond the retention, and reports whether there were any that could be removed. Those of open decisions that it gives up go at once, too: the next
 // snapshot does not need them.
-func (k *keeper) shrink(ctx context.Context) {
+func (k *keeper) shrink(ctx context.Context) (removes bool) {
 	for range evictions {
 		if k.upTo == 0 || !k.retention.limits() || k.share != nil && k.shared != k.upTo { // a new machine needs a snapshot of what is removed
-			return
+			return removes
 		}
 		removed, err := k.retention.Apply(ctx, k.upTo, k.sure())
 		switch {
@@ -190,12 +205,14 @@ func (k *keeper) shrink(ctx context.Context) {
 		case removed.To >= removed.From:
 			k.logger.Info("removed", "entries", removed)
 		}
+		removes = removes || removed.To >= removed.From || removed.Evicted > 0
 		if err != nil || removed.Evicted == 0 {
-			return
+			return removes
 		}
 		k.write(ctx)
 		k.spread(ctx, shareDeadline)
 	}
+	return removes
 }
 
 // keep keeps a version of each placement that has learned since its last version.

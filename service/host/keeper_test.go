@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -79,5 +80,66 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	}
 	if text := log.String(); strings.Count(text, "learners lag") != 1 || !strings.Contains(text, `"placements":["home"]`) {
 		t.Errorf("the log has %s", text)
+	}
+}
+
+// A log that exceeds its size while all its entries are needed is snapshotted as it grows, and not at every look. Once the
+// entries are no longer needed, they are removed.
+func TestLooksAtALogThatCannotBeCut(t *testing.T) {
+	data := t.TempDir()
+	ctx := t.Context()
+	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, LogDir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Put(ctx, "home", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1); err != nil {
+		t.Fatal(err)
+	}
+	decisions := 0
+	trade := func(n int) {
+		t.Helper()
+		for range n {
+			decisions++
+			id := fmt.Sprint("d", decisions)
+			r := &api.Request{Decision: id, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
+			if _, err := e.Decide(ctx, "home", r, 1); err != nil {
+				t.Fatal(err)
+			}
+			if err := e.Outcome(ctx, "", id, "a", 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var log bytes.Buffer
+	needed := uint64(1)
+	k := keeper{
+		engine: e, log: store, now: time.Now, sure: time.Now, path: filepath.Join(data, SnapshotFile),
+		retention: &Retention{Size: 10_000, Log: store, Data: data, Needs: func(uint64) uint64 { return needed }},
+		logger:    slog.New(slog.NewTextHandler(&log, nil)), outliers: map[string]uint64{},
+	}
+	snapshots := func() int { return strings.Count(log.String(), "msg=snapshot") }
+	trade(500)
+	for range 5 {
+		k.look(ctx)
+		trade(1)
+	}
+	if n := snapshots(); n != 1 {
+		t.Errorf("%d snapshots of a log that has not grown: %s", n, &log)
+	}
+	trade(100)
+	if k.look(ctx); snapshots() != 2 {
+		t.Errorf("%d snapshots after the log has grown", snapshots())
+	}
+	needed = 1 << 60
+	trade(100)
+	k.look(ctx)
+	if bytes, err := k.retention.excess(ctx); bytes != 0 || err != nil {
+		t.Errorf("%d bytes are left, %v: %s", bytes, err, &log)
 	}
 }

@@ -138,13 +138,16 @@ func (r *Retention) Apply(ctx context.Context, upTo uint64, now time.Time) (Remo
 	return removed, err
 }
 
-// over reports whether the log exceeds its size.
-func (r *Retention) over(ctx context.Context) (bool, error) {
+// excess returns the bytes of a log that exceeds its size, and 0 for a log within it.
+func (r *Retention) excess(ctx context.Context) (uint64, error) {
 	if r.Size == 0 {
-		return false, nil
+		return 0, nil
 	}
 	x, err := r.Log.Extent(ctx)
-	return x.Bytes > r.Size, err
+	if err != nil || x.Bytes <= r.Size {
+		return 0, err
+	}
+	return x.Bytes, nil
 }
 
 // remove removes the entries before a cut, or fewer, of a log as it is.
