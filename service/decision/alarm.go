@@ -3,6 +3,7 @@ package decision
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -26,7 +27,8 @@ func (s *fold) advance(p *placement, now int64, sequence uint64) bool {
 		a.Version = p.lastGood(a)
 		p.fallBack()
 		if p.guard.Sales != nil && !p.config.LearnInAlarm && p.held.after == 0 {
-			p.held = backlog{after: sequence, from: p.open.oldest(sequence + 1)}
+			// The learner does not learn from decisions made for an earlier learner: their rows may come from other features.
+			p.held = backlog{after: sequence, from: max(p.open.oldest(sequence+1), p.learner+1)}
 		}
 	case over != nil:
 		s.resume(p, sequence, *over)
@@ -100,7 +102,7 @@ func (e *Engine) ClearAlarm(ctx context.Context, name string, all bool, now int6
 // log, from which the learners read them when it is over.
 type backlog struct {
 	after  uint64 // rounds that end after this entry are held; 0 holds none
-	from   uint64 // the first offer of such a round
+	from   uint64 // the oldest open decision of the present learner when the alarm began: earlier offers are not learned
 	rounds uint64
 }
 
@@ -145,12 +147,15 @@ type gap struct {
 	only     []string  // variants, nil for all
 }
 
-// catchUp learns the rounds of a gap up to an entry from the log. It waits for a log that cannot be read.
+// catchUp learns the rounds of a gap up to an entry from the log. It waits for a log that cannot be read. If entries it still
+// needs were removed from the log, the remaining rounds are skipped.
 func (w *worker) catchUp(upTo uint64, g *gap) {
 	h := newHistory(w.log, w.placement, g.from, w.config)
 	h.gap = g
+	var read uint64
 	for !w.stopped.Load() {
 		err := h.read(w.context, upTo, func(t task) bool {
+			read++
 			if t.sequence > w.version { // or it was learned before a restart
 				w.learn(t, w.queue.hold)
 			}
@@ -162,16 +167,26 @@ func (w *worker) catchUp(upTo uint64, g *gap) {
 		if err == nil {
 			return
 		}
-		text := err.Error()
-		w.fault.Store(&text)
 		if errors.Is(err, eventlog.ErrRemoved) {
+			w.lose(g, read, err)
 			return
 		}
+		text := err.Error()
+		w.fault.Store(&text)
 		select {
 		case <-w.context.Done():
 		case <-time.After(followPause):
 		}
 	}
+}
+
+// lose counts the rounds of a gap that could not be read as skipped. Rounds of decisions in doubt are among them: without the log
+// the learner cannot tell which ones they were. The checkpoint makes the next snapshot count them, too.
+func (w *worker) lose(g *gap, read uint64, err error) {
+	lost := g.rounds - min(read, g.rounds)
+	w.skipped += lost
+	w.report(fmt.Errorf("%d rounds held back during a sales alarm are lost: %w", lost, err))
+	w.save()
 }
 
 // needs returns the first entry that a learner still reads, [math.MaxUint64] if there is none.

@@ -312,7 +312,6 @@ func (s *fold) restoreExperiments(d decoder, p *placement) error {
 		}
 		w.began = began
 		e.workers[i] = w
-		s.start(p, w)
 		return nil
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"vitrine/service/api"
@@ -51,7 +52,15 @@ func (s *fold) restore(data []byte) error {
 	if first != oldest {
 		d.Fail(fmt.Errorf("snapshot needs entry %d, and says %d", first, oldest))
 	}
-	return d.Close()
+	if err := d.Close(); err != nil {
+		return err
+	}
+	for _, p := range s.placements { // only now: a learner that has caught up no longer needs the entries counted above
+		for _, w := range p.all() {
+			s.start(p, w)
+		}
+	}
+	return nil
 }
 
 // restoreRelearned reads which second learners there were.
@@ -198,7 +207,6 @@ func (s *fold) restoreLearners(d decoder, p *placement) (err error) {
 		} else {
 			p.former = append(p.former, w)
 		}
-		s.start(p, w)
 	}
 	if d.Err() != nil || p.worker == nil {
 		return cmp.Or(d.Err(), errors.New("there is no learner"))
@@ -236,8 +244,11 @@ func (p *placement) restoreRelearning(d decoder, has *[][]uint64) error {
 	return nil
 }
 
-// restoreHistory reads what a learner follows.
+// restoreHistory reads what a learner follows, and checks that the log still holds what it has to catch up on.
 func (s *fold) restoreHistory(w *worker, f *frozenWorker) error {
+	if from := gaps(f.since); from < math.MaxUint64 && s.lacks(from) {
+		return lacking(from)
+	}
 	if f.from == 0 {
 		if slices.ContainsFunc(f.since, func(t task) bool { return t.what == toFollow || t.what == toEndHistory }) {
 			return errors.New("a learner follows the log from no entry on")
@@ -245,12 +256,17 @@ func (s *fold) restoreHistory(w *worker, f *frozenWorker) error {
 		return nil
 	}
 	if s.lacks(f.from) {
-		return fmt.Errorf("a learner learns from entry %d on: %w", f.from, eventlog.ErrRemoved)
+		return lacking(f.from)
 	}
 	w.learnFrom(newHistory(s.log, "", f.from, w.config))
 	w.reached.Store(f.version)
 	w.queue.upTo = f.version
 	return nil
+}
+
+// lacking returns the error of a learner that needs a log entry that was removed.
+func lacking(from uint64) error {
+	return fmt.Errorf("a learner learns from entry %d on: %w", from, eventlog.ErrRemoved)
 }
 
 // restoreVersions reads the versions. has lists the versions whose states each learner keeps.
