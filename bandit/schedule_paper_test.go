@@ -82,7 +82,7 @@ func TestScheduleIsOfTheTheorem(t *testing.T) {
 
 func TestScheduleIsChecked(t *testing.T) {
 	for want, change := range map[string]func(*ONLOptions){
-		`schedule = "paper": must be one of`:                             func(o *ONLOptions) { o.Schedule = "paper" },
+		`schedule = "paper": unknown: must be one of`:                    func(o *ONLOptions) { o.Schedule = "paper" },
 		"kappa = 0: must be above 0 and at most 0.25":                    func(o *ONLOptions) { o.Kappa = 0 },
 		"kappa = 0.3: must be above 0 and at most 0.25":                  func(o *ONLOptions) { o.Kappa = 0.3 },
 		"kappa = NaN: must be above 0":                                   func(o *ONLOptions) { o.Kappa = math.NaN() },

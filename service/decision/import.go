@@ -166,7 +166,7 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 		}
 		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
 		p := l.Law(n).Propensity(shown)
-		within := 1e-6 * p
+		within := float64(1e-6 * p)
 		if l.Kind != offer.DrawSlots { // the law is given the policy's own set, which may be random itself
 			within += 1 - l.Epsilon
 		}
