@@ -2,11 +2,13 @@ package docs_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -191,4 +193,31 @@ func TestFirstProgram(t *testing.T) {
 	if !strings.Contains(readme, "$ go run docs/testdata/first/main.go\n"+out+"```") {
 		t.Errorf("README.md does not show what the program prints: %s", out)
 	}
+
+	// A shop that knows the utilities meets the same shoppers; the program's learner still draws its numbers.
+	const bought = "if choice != vitrine.Outside {"
+	if strings.Count(body, bought) != 1 {
+		t.Fatalf("the program does not say %s once", bought)
+	}
+	knows := filepath.Join(t.TempDir(), "main.go")
+	write(t, knows, []byte(strings.Replace(string(source), bought,
+		"best, _ := assortment.Maximize(nil, problem.Constraint, utilities, nil)\nif vitrine.Choose(best, utilities, shock) != vitrine.Outside {", 1)))
+	sentence := fmt.Sprintf("would sell to %d of these 1,000 shoppers; Vitrine sells to %d", sum(t, command(t, "..", "go", "run", knows)), sum(t, out))
+	if !strings.Contains(readme, sentence) {
+		t.Errorf("README.md does not say that a shop that knew the utilities %s", sentence)
+	}
+}
+
+// sum adds the numbers in the brackets of what the first program prints.
+func sum(t *testing.T, out string) (n int) {
+	t.Helper()
+	_, list, _ := strings.Cut(strings.Trim(out, "]\n"), "[")
+	for _, field := range strings.Fields(list) {
+		v, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatalf("the program prints %q: %v", out, err)
+		}
+		n += v
+	}
+	return n
 }
