@@ -87,9 +87,10 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 				best = other
 			}
 		}
+		r.Mirrored = l.upright(best)
 	}
 	if math.IsNaN(best.value) || math.IsInf(best.value, 0) {
-		return nil, fmt.Errorf("the log-likelihood is %v after %d steps: some choice has a probability of 0; check the data for values out of scale, or try another model", -best.value, best.steps)
+		return nil, fmt.Errorf("the log-likelihood is %v after %d steps: some choice has a probability of 0; check the data for values out of scale, or try another model", -best.value, m.taken)
 	}
 	if _, concave := l.(mnl); concave {
 		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {

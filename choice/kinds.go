@@ -1,6 +1,7 @@
 package choice
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -85,6 +86,9 @@ func (m *Model) check() error {
 // plain reports whether the model is a multinomial logit.
 func (m *Model) plain() bool { return m.Kind == "" || m.Kind == "mnl" }
 
+// draws returns the number of draws for each decision maker.
+func (m *Model) draws() int { return cmp.Or(m.Draws, 500) }
+
 // name returns the name of the family.
 func (m *Model) name() string {
 	switch m.Kind {
@@ -127,7 +131,7 @@ func (r *Result) likelihood(d *Data) (likelihood, error) {
 	case "nested":
 		return newNested(g, m.Nests, r.Alternatives, d)
 	case "mixed":
-		return newMixed(g, m, d)
+		return newMixed(g, m, r.Mirrored, d)
 	case "latent":
 		return newLatent(g, m, d)
 	}

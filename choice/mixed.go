@@ -90,9 +90,10 @@ var quantiles = map[string]func(u float64) float64{
 	},
 }
 
-// newMixed resolves the random coefficients, and makes the draws for the decision makers of data.
-func newMixed(g *design, model *Model, d *Data) (*mixed, error) {
-	draws := cmp.Or(model.Draws, 500)
+// newMixed resolves the random coefficients, and makes the draws for the decision makers of data. The draws of mirrored
+// coefficients have the other sign.
+func newMixed(g *design, model *Model, mirrored []string, d *Data) (*mixed, error) {
+	draws := model.draws()
 	m := &mixed{design: g, outside: d.Outside, draws: draws}
 	for k, v := range model.Random {
 		j := slices.Index(g.names, v.Coefficient)
@@ -135,7 +136,21 @@ func newMixed(g *design, model *Model, d *Data) (*mixed, error) {
 			}
 		}
 	}
+	for k, v := range m.random {
+		if slices.Contains(mirrored, g.names[v.coefficient]) {
+			m.reflect(k)
+		}
+	}
 	return m, nil
+}
+
+// reflect changes the sign of the draws of a random coefficient.
+func (m *mixed) reflect(k int) {
+	for at := k * m.draws; at < len(m.eta); at += len(m.random) * m.draws {
+		for r := range m.draws {
+			m.eta[at+r] *= -1
+		}
+	}
 }
 
 // halton returns the i-th number of the Halton sequence of a base, the radical inverse of i.
@@ -211,6 +226,26 @@ func (m *mixed) mirror(theta []float64, k int) []float64 {
 		}
 	}
 	return other
+}
+
+// upright makes the spreads of a minimum positive: it reflects the draws of the random coefficients with a negative one, which
+// it returns. No probability changes.
+func (m *mixed) upright(best *minimum) (mirrored []string) {
+	for l, s := range m.spreads {
+		if s.with != s.of || best.theta[m.dim()+l] >= 0 {
+			continue
+		}
+		m.reflect(s.of)
+		mirrored = append(mirrored, m.design.names[m.random[s.of].coefficient])
+		best.theta = m.mirror(best.theta, s.of)
+		sign := m.mirror(slices.Repeat([]float64{1}, len(best.theta)), s.of)
+		for i := range sign {
+			for j := i; j < len(sign); j++ {
+				best.hessian.SetSym(i, j, sign[i]*sign[j]*best.hessian.At(i, j))
+			}
+		}
+	}
+	return mirrored
 }
 
 func (m *mixed) worker() worker {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // correlatedTrips is a model of testdata/trips.csv with three coefficients that vary together.
@@ -116,18 +118,44 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 	}
 }
 
-// The sign of a column of L means nothing: the mirror of θ has the same covariance, and tables print a positive diagonal.
-func TestMirrorOfCorrelated(t *testing.T) {
-	m := &mixed{design: &design{names: []string{"a", "b"}}, spreads: []spread{{0, 0}, {1, 0}, {1, 1}}}
-	if got := m.mirror([]float64{1, 2, -3, 4, 5}, 0); !slices.Equal(got, []float64{1, 2, 3, -4, 5}) {
-		t.Errorf("mirror %v", got)
+// The sign of a column of L means nothing: a minimum whose diagonal is made positive, with reflected draws, has the same value,
+// its Hessian is that of the new parameters, and the model file keeps which draws are reflected.
+func TestUpright(t *testing.T) {
+	spec, d := loadTrips(t, correlatedTrips)
+	r, l, err := begin(spec, d)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := m.mirror([]float64{1, 2, -3, 4, 5}, 1); !slices.Equal(got, []float64{1, 2, -3, 4, -5}) {
-		t.Errorf("mirror %v", got)
+	m := l.(*mixed)
+	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, -.3, -.2, .4, .1, .2, -.3}
+	o := newObjective(m, d, 1)
+	before, err := o.at(t.Context(), theta, second)
+	if err != nil {
+		t.Fatal(err)
 	}
-	r := &Result{Spec: &Spec{Model: Model{Correlated: true, Random: make([]Random, 2)}}, Coefficients: []float64{1, 2, -3, 4, -5}}
-	if got := r.unsigned(); !slices.Equal(got, []float64{1, 2, 3, -4, 5}) {
-		t.Errorf("printed as %v", got)
+	best := &minimum{theta: theta, hessian: symmetric(before.hessian, o.dim)}
+	r.Mirrored = m.upright(best)
+	if want := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, .2, .4, -.1, .2, .3}; !slices.Equal(best.theta, want) || !slices.Equal(r.Mirrored, []string{"cost", "income[bus]"}) {
+		t.Fatalf("parameters %v, mirrored %q", best.theta, r.Mirrored)
+	}
+	r.Coefficients, r.Covariance, r.Converged, r.Null = best.theta, best.hessian, true, null(d)
+	text, err := r.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = decodeModel(text); err != nil {
+		t.Fatal(err)
+	}
+	if l, err = r.likelihood(d); err != nil {
+		t.Fatal(err)
+	}
+	after, err := newObjective(l, d, 1).at(t.Context(), best.theta, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hessian := symmetric(after.hessian, o.dim)
+	if !near(after.value, before.value, 1e-13) || !mat.EqualApprox(hessian, best.hessian, 1e-10) {
+		t.Errorf("the value was %v and is %v; the Hessians are equal: %v", before.value, after.value, mat.EqualApprox(hessian, best.hessian, 1e-10))
 	}
 }
 
@@ -155,7 +183,7 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 			}
 			want := fit(1)
 			for _, scale := range []float64{1e-6, 1e-3, 1e4, 1e6} {
-				if r := fit(scale); !near(r.LogLikelihood, want.LogLikelihood, 1e-8) || r.unsigned()[2] <= 0 {
+				if r := fit(scale); !near(r.LogLikelihood, want.LogLikelihood, 1e-8) || r.Coefficients[2] <= 0 {
 					t.Errorf("scale %g: log-likelihood %.6f, want %.6f; %v", scale, r.LogLikelihood, want.LogLikelihood, r.Coefficients)
 				}
 			}

@@ -30,6 +30,7 @@ type modelFile struct {
 	Alternatives []string          `json:"alternatives"`
 	Outside      bool              `json:"outside"`
 	Scale        *Scale            `json:"network_scale,omitempty"`
+	Mirrored     []string          `json:"mirrored,omitempty"`
 	Coefficients []coefficientFile `json:"coefficients"`
 	Covariance   [][]float64       `json:"covariance,omitempty"`
 	Errors       string            `json:"errors"`
@@ -37,8 +38,8 @@ type modelFile struct {
 	LogLikelihood      float64  `json:"log_likelihood"`
 	Null               float64  `json:"null_log_likelihood"`
 	ConstantsOnly      *float64 `json:"constants_log_likelihood,omitempty"`
-	RhoSquared         float64  `json:"rho_squared"`
-	AdjustedRhoSquared float64  `json:"adjusted_rho_squared"`
+	RhoSquared         *float64 `json:"rho_squared"` // null if no choice has two alternatives
+	AdjustedRhoSquared *float64 `json:"adjusted_rho_squared"`
 	AIC                float64  `json:"aic"`
 	BIC                float64  `json:"bic"`
 	Choices            int      `json:"choices"`
@@ -70,9 +71,9 @@ func (r *Result) JSON() ([]byte, error) {
 	if n := r.Spec.Utility.Network; n != nil && n.Model != nil {
 		return nil, fmt.Errorf("a model file cannot hold the utility family %T: only a network of hidden widths", n.Model)
 	}
-	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives, Outside: r.Outside, Scale: r.Scale,
+	f := modelFile{Format: modelFormat, Version: modelVersion, Spec: r.Spec, Alternatives: r.Alternatives, Outside: r.Outside, Scale: r.Scale, Mirrored: r.Mirrored,
 		Errors: r.Errors, LogLikelihood: r.LogLikelihood, Null: r.Null, ConstantsOnly: finite(r.ConstantsOnly),
-		RhoSquared: r.RhoSquared(), AdjustedRhoSquared: r.AdjustedRhoSquared(), AIC: r.AIC(), BIC: r.BIC(),
+		RhoSquared: finite(r.RhoSquared()), AdjustedRhoSquared: finite(r.AdjustedRhoSquared()), AIC: r.AIC(), BIC: r.BIC(),
 		Choices: r.Choices, Rows: r.Rows, Steps: r.Steps, Decrement: finite(r.Decrement), Converged: r.Converged, Separated: r.Separated}
 	f.Errors = cmp.Or(f.Errors, "classic")
 	se, z, p := r.StandardErrors(), r.Z(), r.P()
@@ -136,7 +137,7 @@ func decodeModel(text []byte) (*Result, error) {
 	if err := f.Scale.check(f.Spec.Utility.Network); err != nil {
 		return nil, err
 	}
-	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Errors: f.Errors,
+	r := &Result{Spec: f.Spec, Alternatives: f.Alternatives, Outside: f.Outside, Scale: f.Scale, Mirrored: f.Mirrored, Errors: f.Errors,
 		Covariance: mat.NewSymDense(max(n, 1), nil), LogLikelihood: f.LogLikelihood, Null: f.Null, ConstantsOnly: nan,
 		Choices: f.Choices, Rows: f.Rows, Steps: f.Steps, Decrement: nan, Converged: f.Converged, Separated: f.Separated}
 	if f.ConstantsOnly != nil {

@@ -19,10 +19,10 @@ func (r *Result) Text() string {
 	}
 	fmt.Fprintf(&b, "%s: %d choices, %d rows, %s\n\n", r.Kind(), r.Choices, r.Rows, r.sets())
 	fmt.Fprintf(&b, "%-*s  %12s  %10s  %8s  %8s\n", width, "coefficient", "estimate", "std. error", "z", "p")
-	estimates, se, p := r.unsigned(), r.StandardErrors(), r.P()
+	se, z, p := r.StandardErrors(), r.Z(), r.P()
 	for j, name := range listed {
 		padding := strings.Repeat(" ", width-len([]rune(name)))
-		fmt.Fprintf(&b, "%s%s  %12s  %10s  %8.2f  %8.4f\n", name, padding, digits(estimates[j], 7), digits(se[j], 4), estimates[j]/se[j], p[j])
+		fmt.Fprintf(&b, "%s%s  %12s  %10s  %8.2f  %8.4f\n", name, padding, digits(r.Coefficients[j], 7), digits(se[j], 4), z[j], p[j])
 	}
 	b.WriteString("\n")
 	for _, line := range r.statistics() {
@@ -38,9 +38,9 @@ func (r *Result) Text() string {
 func (r *Result) LaTeX() string {
 	var b strings.Builder
 	b.WriteString("\\begin{tabular}{lrrrr}\n\\toprule\n & estimate & std.\\ error & $z$ & $p$ \\\\\n\\midrule\n")
-	estimates, se, p := r.unsigned(), r.StandardErrors(), r.P()
+	se, z, p := r.StandardErrors(), r.Z(), r.P()
 	for j, name := range r.Names[:r.Listed()] {
-		fmt.Fprintf(&b, "%s & $%s$ & $%s$ & $%.2f$ & $%.4f$ \\\\\n", escapeLaTeX(name), digits(estimates[j], 4), digits(se[j], 3), estimates[j]/se[j], p[j])
+		fmt.Fprintf(&b, "%s & $%s$ & $%s$ & $%.2f$ & $%.4f$ \\\\\n", escapeLaTeX(name), digits(r.Coefficients[j], 4), digits(se[j], 3), z[j], p[j])
 	}
 	b.WriteString("\\midrule\n")
 	for _, line := range r.statistics() {

@@ -132,3 +132,25 @@ func TestModelFileWithoutCovariance(t *testing.T) {
 		t.Errorf("%+v", again)
 	}
 }
+
+// Choices of one alternative each have a log-likelihood of 0, whatever the model: ρ² is 0/0, which JSON cannot hold.
+func TestModelFileWithoutAlternatives(t *testing.T) {
+	b := NewBuilder([]string{"a"}, []string{"x"}, false)
+	for x := range 3 {
+		if err := b.Add(Case{Alternatives: []int{0}, X: []float64{float64(x)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := b.Data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Network: &Network{Variables: []string{"x"}, Hidden: []int{1}, Starts: 1}}}
+	r, err := Fit(t.Context(), spec, d, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"rho_squared": null`) {
+		t.Errorf("%s, %v", text, err)
+	}
+}

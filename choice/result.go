@@ -14,6 +14,7 @@ type Result struct {
 	Alternatives []string // of the data of the fit
 	Outside      bool     // whether these had an outside option
 	Scale        *Scale   // of the variables of the network; nil without one
+	Mirrored     []string // random coefficients of a mixed logit whose draws have the other sign, so that their spreads are positive
 
 	Names        []string  // of the coefficients
 	Coefficients []float64 // θ̂

@@ -1,9 +1,6 @@
 package choice
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Variation says how a coefficient of a correlated mixed logit varies between decision makers: the
 // standard deviation of b + Σ_m L_m η_m, of which a lognormal coefficient is the exponential, and its
@@ -18,29 +15,6 @@ type Variation struct {
 type Correlation struct {
 	With string
 	Estimate
-}
-
-// unsigned returns the coefficients as tables print them: the sign of a spread, and of the column of L whose diagonal the spread
-// is, means nothing, so spreads are printed without it.
-func (r *Result) unsigned() []float64 {
-	m := &r.Spec.Model
-	n := len(m.Random)
-	c := slices.Clone(r.Coefficients)
-	if !m.Correlated {
-		for k := len(c) - n; k < len(c); k++ {
-			c[k] = math.Abs(c[k])
-		}
-		return c
-	}
-	l := c[len(c)-n*(n+1)/2:] // the rows of L, one after the other
-	for k := range n {
-		if l[k*(k+1)/2+k] < 0 {
-			for row := k; row < n; row++ {
-				l[row*(row+1)/2+k] *= -1
-			}
-		}
-	}
-	return c
 }
 
 // Variations returns how the coefficients of a correlated mixed logit vary, with standard errors by
