@@ -31,8 +31,8 @@ type FitOptions struct {
 	PilotRate    float64   `toml:"pilot_rate" range:"(0, inf)" doc:"the step size of pilot = adam"`
 	PilotSteps   int       `toml:"pilot_steps" range:"[0, inf)" doc:"the number of steps of pilot = adam"`
 	PilotRidge   float64   `toml:"pilot_ridge" range:"(0, inf)" doc:"ρ of the penalty (ρ/2)‖w‖² of pilot = map"`
-	// "mle" is as printed; "online" costs the same in every round.
-	Update    string  `toml:"update" range:"mle|online" doc:"how ŵ moves each round: to the minimum of the loss, or by one step"`
+	// "mle" is as printed; "online" costs the same in every round; greedy with "none" explores, then commits.
+	Update    string  `toml:"update" range:"mle|online|none" doc:"how ŵ moves each round: to the minimum of the loss, by one step, or not at all: it stays at the pilot"`
 	Step      float64 `toml:"step" range:"(0, inf)" doc:"η, the step size of update = online"`
 	Tolerance float64 `toml:"tolerance" range:"(0, inf)" doc:"the squared Newton decrement at which update = mle stops"`
 	// Rounds tell the places by the order of their offers.
@@ -315,7 +315,10 @@ func (l *ONL) begin() {
 }
 
 func (l *ONL) newEstimator() estimator {
-	if l.o.Update == "online" {
+	switch l.o.Update {
+	case "none":
+		return committed(l.w0)
+	case "online":
 		o := mle.NewOnline(l.o.Lambda, l.w0, l.o.Step, 2*l.o.Step)
 		o.Radius = l.o.Ball
 		return online{o}
@@ -346,6 +349,14 @@ func (n newton) observe(a []float64, g *mat.Dense, y vitrine.Choice) {
 type online struct{ *mle.Online }
 
 func (o online) observe(a []float64, g *mat.Dense, y vitrine.Choice) { o.Update(a, g, y) }
+
+// committed stays at the pilot.
+type committed []float64
+
+func (c committed) Params() []float64                           { return c }
+func (committed) observe([]float64, *mat.Dense, vitrine.Choice) {}
+func (committed) Encode(*state.Encoder)                         {}
+func (committed) Decode(*state.Decoder)                         {}
 
 // encode implements algorithm.
 func (l *ONL) encode(e *state.Encoder) {

@@ -3,6 +3,7 @@ package bandit
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -187,6 +188,23 @@ func TestLine6And9PhaseIIBeginsAtThePilot(t *testing.T) {
 				}
 				wantNear(t, "V_{t_0}", v.At(i, j), want, 0)
 			}
+		}
+	}
+}
+
+// Explore-then-commit (tex 404): after Phase I every offer is the best one under the pilot.
+func TestCommittedOffersAreThePilots(t *testing.T) {
+	m, o := paperModel(), paperOptions()
+	o.Beta, o.Curvature, o.Update = 0, 0, "none"
+	l := newPaperONL(t, m, o)
+	h := live(t, l, o.Warmup+30, nil)
+	u := make([]float64, paperItems)
+	for k, r := range h.rounds[o.Warmup:] {
+		pilot := h.w[o.Warmup]
+		m.Utilities(u, pilot, r.Context.Features)
+		best, _ := assortment.Maximize(nil, paperProblem().Constraint, u, r.Context.Revenue)
+		if !slices.Equal(best, r.Offer.Assortment) || !slices.Equal(h.w[o.Warmup+k], pilot) {
+			t.Errorf("offers %v at %v, and the pilot's best is %v", r.Offer.Assortment, h.w[o.Warmup+k], best)
 		}
 	}
 }

@@ -21,6 +21,7 @@ var contexts = []settings.Named[newContexts]{
 	settings.Name("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", settings.Options(clippedOptions{}, clippedContexts)),
 	settings.Name("uniform", "features uniform on [low, high], default [-3, 3]", settings.Options(intervalOptions{-3, 3}, uniformContexts)),
 	settings.Name("student-t", "features of Student's distribution with degrees of freedom, default 3, within ±1000", settings.Options(studentOptions{3}, studentContexts)),
+	settings.Name("shifts", "standard normal features, and from each of rounds = [...] on normal ones of another mean and deviation", settings.Options(shiftsOptions{[]int{51}, []float64{1}, []float64{1}}, shiftedContexts)),
 	settings.Name("visits", "standard normal features, the last one the customer's: the same for all items", settings.Fixed(always(env.Visits{}))),
 	settings.Name("pool", "distinct items of the file's pool", settings.Bare(poolContexts)),
 	settings.Name("table", "the alternatives of a choice that the file's pool was fitted to, one of those with as many", settings.Bare(tableContexts)),
@@ -208,6 +209,36 @@ func studentContexts(_ settings.Section, o studentOptions, _ int) (newContexts, 
 	return always(env.StudentT(o)), nil
 }
 
+type shiftsOptions struct {
+	Rounds    []int     `toml:"rounds" range:"[2, inf)" doc:"the rounds before which the distribution changes"`
+	Mean      []float64 `toml:"mean" range:"[-1000, 1000]" doc:"the mean of every feature from each of rounds on"`
+	Deviation []float64 `toml:"deviation" range:"[1e-9, 1000]" doc:"the standard deviation of every feature from each of rounds on"`
+}
+
+func shiftedContexts(s settings.Section, o shiftsOptions, _ int) (newContexts, error) {
+	if len(o.Mean) != len(o.Rounds) || len(o.Deviation) != len(o.Rounds) {
+		return nil, s.Errorf("rounds", "rounds, mean and deviation have %d, %d and %d numbers: must have as many each", len(o.Rounds), len(o.Mean), len(o.Deviation))
+	}
+	if err := increasing(s, o.Rounds); err != nil {
+		return nil, err
+	}
+	laws := make([]env.Normal, len(o.Rounds))
+	for k := range laws {
+		laws[k] = env.Normal{Mean: o.Mean[k], Deviation: o.Deviation[k]}
+	}
+	return always(env.NewShifts(o.Rounds, laws)), nil
+}
+
+// increasing checks rounds at which something changes.
+func increasing(s settings.Section, rounds []int) error {
+	for i, t := range rounds {
+		if i > 0 && t <= rounds[i-1] {
+			return s.Errorf("rounds", "rounds = %v: must increase", rounds)
+		}
+	}
+	return nil
+}
+
 func uniformContexts(s settings.Section, o intervalOptions, _ int) (newContexts, error) {
 	return always(env.Uniform(o)), o.check(s)
 }
@@ -360,11 +391,6 @@ type switchesOptions struct {
 }
 
 func switchesDrift(s settings.Section, o switchesOptions, _ int) (newDrift, error) {
-	for i, t := range o.Rounds {
-		if i > 0 && t <= o.Rounds[i-1] {
-			return nil, s.Errorf("rounds", "rounds = %v: must increase", o.Rounds)
-		}
-	}
 	return func(draw func() env.Truth, rounds int, _ *rand.Rand) env.Truth {
 		at := o.Rounds
 		if len(at) == 0 {
@@ -375,7 +401,7 @@ func switchesDrift(s settings.Section, o switchesOptions, _ int) (newDrift, erro
 			truths = append(truths, draw())
 		}
 		return env.NewSwitches(at, truths)
-	}, nil
+	}, increasing(s, o.Rounds)
 }
 
 type poolOptions struct {

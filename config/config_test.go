@@ -210,7 +210,7 @@ func TestWrongTypes(t *testing.T) {
 		"items = [1, 2]":              "x.toml:2: items = [1, 2]: wrong type: want an integer",
 		"items = {a = 1}":             "x.toml:2: items = a table: wrong type: want an integer",
 		"contexts = \"gaussian\"":     "x.toml:2: contexts = 'gaussian': must be a table",
-		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, student-t, visits, pool, table",
+		"contexts = {kind = true}":    "x.toml:2: contexts: kind = true: unknown: must be one of gaussian, clipped-gaussian, uniform, student-t, shifts, visits, pool, table",
 		"policy = [1]\n" + plainWorld: "x.toml:2: policy: must be an array of tables, [[policy]]",
 		"truth.kind = \"mlp\"\ntruth.hidden = [\"3\"]\ncontexts.kind = \"gaussian\"": "x.toml:3: truth: hidden = ['3']: wrong type: want a list of integers",
 		"position_effects = true": "x.toml:2: position_effects = true: wrong type: want a list of numbers",
@@ -325,6 +325,25 @@ func TestDriftIsChecked(t *testing.T) {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\n"+text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Contexts that shift begin as Gaussian ones and are checked like a drift.
+func TestShiftsAreChecked(t *testing.T) {
+	const world = "name = \"x\"\nrounds = 10\n[contexts]\nkind = \"shifts\"\n%s\n[truth]\nkind = \"radial\"\n[[policy]]\nname = \"uniform\"\n"
+	for text, want := range map[string]string{
+		"rounds = [2, 9]\nmean = [1.0, -1]\ndeviation = [1, 2.5]": "",
+		"rounds = [2, 9]\nmean = [1.0, -1]":                       "x.toml:5: contexts: rounds, mean and deviation have 2, 2 and 1 numbers: must have as many each",
+		"rounds = [9, 2]\nmean = [1.0, -1]\ndeviation = [1, 2.5]": "x.toml:5: contexts: rounds = [9 2]: must increase",
+		"rounds = [1]":                    "x.toml:5: contexts: rounds = [1]: must be at least 2",
+		"rounds = [11]":                   "x.toml:5: contexts: rounds = [11]: the last is beyond the horizon, rounds = 10",
+		"rounds = [2]\nmean = [nan]":      "x.toml:6: contexts: mean = [NaN]: must be from -1000 to 1000",
+		"rounds = [2]\ndeviation = [0.0]": "x.toml:6: contexts: deviation = [0]: must be from 1e-09 to 1000",
+	} {
+		_, err := config.Load("x.toml", fmt.Appendf(nil, world, text))
+		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
 }

@@ -204,6 +204,11 @@ func (f *File) loadWorld(root settings.Section) error {
 	if f.contexts, err = world(root, "contexts", contexts, f.problem.Features); err != nil {
 		return err
 	}
+	if s, _, _ := root.Table("contexts"); s.Values["kind"] == "shifts" {
+		if err := f.checkHorizon(s); err != nil {
+			return err
+		}
+	}
 	if f.truth, err = world(root, "truth", truths, f.problem.Features); err != nil {
 		return err
 	}
@@ -223,8 +228,13 @@ func (f *File) loadWorld(root settings.Section) error {
 	if f.drift, err = settings.Pick(drift, drifts, f.problem.Features); err != nil {
 		return err
 	}
-	if at, _ := drift.Values["rounds"].([]any); len(at) > 0 && at[len(at)-1].(int64) > int64(f.problem.Rounds) {
-		return drift.Errorf("rounds", "rounds = %s: the last is beyond the horizon, rounds = %d", settings.Literal(drift.Values["rounds"]), f.problem.Rounds)
+	return f.checkHorizon(drift)
+}
+
+// checkHorizon reports rounds of changes beyond the horizon.
+func (f *File) checkHorizon(s settings.Section) error {
+	if at, _ := s.Values["rounds"].([]any); len(at) > 0 && at[len(at)-1].(int64) > int64(f.problem.Rounds) {
+		return s.Errorf("rounds", "rounds = %s: the last is beyond the horizon, rounds = %d", settings.Literal(s.Values["rounds"]), f.problem.Rounds)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package env
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -19,6 +20,55 @@ func (Gaussian) Draw(x *mat.Dense, rng *rand.Rand) {
 			row[j] = rng.NormFloat64()
 		}
 	}
+}
+
+// Normal draws each feature from N(Mean, Deviation²).
+type Normal struct{ Mean, Deviation float64 }
+
+// Draw implements [Contexts]. Under the same rng its features are those of [Gaussian],
+// scaled and moved.
+func (c Normal) Draw(x *mat.Dense, rng *rand.Rand) {
+	Gaussian{}.Draw(x, rng)
+	n, _ := x.Dims()
+	for i := range n {
+		row := x.RawRowView(i)
+		for j, v := range row {
+			row[j] = c.Mean + float64(c.Deviation*v)
+		}
+	}
+}
+
+// Shifts draws standard normal features until the distribution changes abruptly: it is
+// laws[k] after k+1 of the rounds have begun.
+type Shifts struct {
+	Gaussian // before the first of the rounds
+	rounds   []int
+	laws     []Normal
+}
+
+// NewShifts returns contexts of the distribution laws[0] from round rounds[0] on, laws[1]
+// from rounds[1] on, and so on. It panics unless the rounds increase and each has a law.
+func NewShifts(rounds []int, laws []Normal) *Shifts {
+	if len(laws) != len(rounds) || !slices.IsSorted(rounds) {
+		panic("env: shifts need increasing rounds, and a law for each")
+	}
+	return &Shifts{rounds: rounds, laws: laws}
+}
+
+// At implements [MovingContexts].
+func (s *Shifts) At(t int) Contexts {
+	if k := begun(s.rounds, t); k > 0 {
+		return s.laws[k-1]
+	}
+	return s.Gaussian
+}
+
+// begun returns how many of the increasing rounds are t or earlier.
+func begun(rounds []int, t int) (k int) {
+	for k < len(rounds) && rounds[k] <= t {
+		k++
+	}
+	return k
 }
 
 // ClippedGaussian draws x ~ N(0, I_d) and clips each feature at ±Bound > 0. With 1/√d,

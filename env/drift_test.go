@@ -1,6 +1,7 @@
 package env_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -93,6 +94,34 @@ func TestSwitchesHappenAtTheirRounds(t *testing.T) {
 	for name, make := range map[string]func(){
 		"too few truths": func() { env.NewSwitches([]int{4}, truths[:1]) },
 		"no order":       func() { env.NewSwitches([]int{6, 4}, truths) },
+	} {
+		if !panics(make) {
+			t.Errorf("%s: no panic", name)
+		}
+	}
+}
+
+// Contexts shift at their rounds, with the draws of the Gaussian world: a shopper of the shifted world stands
+// before the same items, scaled and moved.
+func TestShiftsHappenAtTheirRounds(t *testing.T) {
+	still := &env.World{Items: 5, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
+	shifted := *still
+	shifted.Contexts = env.NewShifts([]int{4, 6}, []env.Normal{{Mean: 2, Deviation: 3}, {Mean: -1, Deviation: 0.5}})
+	gaussian, moved := env.Shoppers{World: still, Seed: 9}, env.Shoppers{World: &shifted, Seed: 9}
+	var p, q env.Shopper
+	for round, want := range map[int]env.Normal{1: {Mean: 0, Deviation: 1}, 3: {Mean: 0, Deviation: 1}, 4: {Mean: 2, Deviation: 3}, 5: {Mean: 2, Deviation: 3}, 6: {Mean: -1, Deviation: 0.5}, 100: {Mean: -1, Deviation: 0.5}} {
+		if err := errors.Join(gaussian.Meet(&p, round), moved.Meet(&q, round)); err != nil {
+			t.Fatal(err)
+		}
+		x := mat.DenseCopyOf(p.Context.Features)
+		x.Apply(func(_, _ int, v float64) float64 { return want.Mean + want.Deviation*v }, x)
+		if !mat.EqualApprox(x, q.Context.Features, 1e-15) || !slices.Equal(utilities(shifted.Truth, q.Context.Features), q.Utilities) {
+			t.Errorf("round %d: features %v, want %v", round, mat.Formatted(q.Context.Features), mat.Formatted(x))
+		}
+	}
+	for name, make := range map[string]func(){
+		"a law too few": func() { env.NewShifts([]int{4, 6}, []env.Normal{{Mean: 0, Deviation: 1}}) },
+		"no order":      func() { env.NewShifts([]int{6, 4}, []env.Normal{{}, {}}) },
 	} {
 		if !panics(make) {
 			t.Errorf("%s: no panic", name)

@@ -23,8 +23,8 @@ type Environment interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// Moving is an environment whose utilities change from round to round. Its own
-// utilities are those before the first round. The distribution of contexts stays.
+// Moving is an environment that changes from round to round: its utilities, or the
+// distribution of its contexts. It is itself the environment before the first round.
 type Moving interface {
 	Environment
 
@@ -58,7 +58,7 @@ func At(e Environment, t int) Environment {
 }
 
 // World is an environment made of independent parts. It implements [Moving]: it moves
-// if its truth does, and [Displayed].
+// if its contexts or its truth do, and [Displayed].
 type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts
@@ -71,6 +71,15 @@ type World struct {
 type Contexts interface {
 	// Draw fills the N×d matrix x.
 	Draw(x *mat.Dense, rng *rand.Rand)
+}
+
+// MovingContexts is a distribution that changes from round to round. Its own Draw is
+// that before the first round.
+type MovingContexts interface {
+	Contexts
+
+	// At returns the distribution of round t ≥ 1, a function of t only.
+	At(t int) Contexts
 }
 
 // Truth is a true utility function, with its parameters. It is safe for
@@ -122,15 +131,20 @@ func (w *World) Utilities(dst []float64, x *vitrine.Context) {
 // PlaceEffects implements [Displayed].
 func (w *World) PlaceEffects() []float64 { return w.Places }
 
-// At implements [Moving]. A world whose truth does not move is the same in every
-// round.
+// At implements [Moving]. A world of which nothing moves is the same in every round.
 func (w *World) At(t int) Environment {
-	m, ok := w.Truth.(MovingTruth)
-	if !ok {
+	truth, moves := w.Truth.(MovingTruth)
+	contexts, shifts := w.Contexts.(MovingContexts)
+	if !moves && !shifts {
 		return w
 	}
 	now := *w
-	now.Truth = m.At(t)
+	if moves {
+		now.Truth = truth.At(t)
+	}
+	if shifts {
+		now.Contexts = contexts.At(t)
+	}
 	return &now
 }
 

@@ -66,6 +66,7 @@ func TestContextsFollowTheirLaw(t *testing.T) {
 		law      law
 	}{
 		"Gaussian":           {env.Gaussian{}, law{0, 1, 3}},
+		"normal":             {env.Normal{Mean: 2, Deviation: 0.5}, law{2, 0.25, 3}},
 		"clipped":            {env.ClippedGaussian{Bound: 0.5}, clippedLaw(0.5)},
 		"clipped nowhere":    {env.ClippedGaussian{Bound: 50}, law{0, 1, 3}},
 		"the paper's":        {env.Uniform{Low: -3, High: 3}, uniformLaw(-3, 3)},
@@ -143,7 +144,7 @@ func TestGaussianIsNotClipped(t *testing.T) {
 
 // A matrix may be a part of a wider one: the rest of it is not touched.
 func TestContextsFillViews(t *testing.T) {
-	for name, contexts := range map[string]env.Contexts{"Gaussian": env.Gaussian{}, "clipped": env.ClippedGaussian{Bound: 1}, "uniform": env.Uniform{Low: 1, High: 2}, "student": env.StudentT{Degrees: 3}, "visits": env.Visits{}} {
+	for name, contexts := range map[string]env.Contexts{"Gaussian": env.Gaussian{}, "clipped": env.ClippedGaussian{Bound: 1}, "normal": env.Normal{Mean: 1, Deviation: 2}, "uniform": env.Uniform{Low: 1, High: 2}, "student": env.StudentT{Degrees: 3}, "visits": env.Visits{}} {
 		whole, want := mat.NewDense(6, 5, nil), mat.NewDense(4, 2, nil)
 		view := whole.Slice(1, 5, 2, 4).(*mat.Dense)
 		contexts.Draw(view, newRand(5))

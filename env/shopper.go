@@ -48,13 +48,14 @@ type Shoppers struct {
 // are overwritten. The error is that of [vitrine.Context.Check]; p then has only the
 // context.
 func (s *Shoppers) Meet(p *Shopper, t int) error {
-	p.Context = s.World.Context(s.draws.At(s.Seed, t, stream.Contexts))
+	world := At(s.World, t)
+	p.Context = world.Context(s.draws.At(s.Seed, t, stream.Contexts))
 	n, d := p.Context.Features.Dims()
 	if err := p.Context.Check(d); err != nil {
 		return err
 	}
 	p.Utilities, p.Shocks = scratch.Grow(p.Utilities, n), scratch.Grow(p.Shocks, n+1)
-	At(s.World, t).Utilities(p.Utilities, p.Context)
+	world.Utilities(p.Utilities, p.Context)
 	vitrine.DrawShocks(p.Shocks, s.draws.At(s.Seed, t, stream.Customers))
 	return nil
 }

@@ -20,10 +20,4 @@ func NewSwitches(rounds []int, truths []Truth) *Switches {
 }
 
 // At implements [MovingTruth].
-func (s *Switches) At(t int) Truth {
-	k := 0
-	for k < len(s.rounds) && s.rounds[k] <= t {
-		k++
-	}
-	return s.truths[k]
-}
+func (s *Switches) At(t int) Truth { return s.truths[begun(s.rounds, t)] }

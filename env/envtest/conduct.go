@@ -252,11 +252,11 @@ func checkRounds(w world) error {
 		if !slices.Equal(at(1).utilities(x), first) || !slices.Equal(now.utilities(x), want) || !slices.Equal(at(t).utilities(x), want) {
 			return fmt.Errorf("the utilities of a round are not always the same")
 		}
-		if !equal(now.draw(2), w.draw(2)) {
-			return fmt.Errorf("contexts move")
+		if !equal(now.draw(2), at(t).draw(2)) {
+			return fmt.Errorf("the contexts of a round are not always the same")
 		}
 		for _, check := range []func(world) error{
-			checkFinite, checkRepeatable, checkBatch, checkNoItems, checkArguments, checkPanics, checkAllocations, checkConcurrency,
+			checkLawful, checkSource, checkOwnership, checkFinite, checkRepeatable, checkBatch, checkNoItems, checkArguments, checkPanics, checkAllocations, checkConcurrency,
 		} {
 			if err := check(now); err != nil {
 				return fmt.Errorf("round %d: %w", t, err)
