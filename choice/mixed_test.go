@@ -169,7 +169,7 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 				rng := rand.New(rand.NewPCG(7, 7))
 				data := inPanels(t, d, u, rng, func() []float64 { return []float64{math.Exp(0.2 + 0.6*rng.NormFloat64()), -0.5} })
 				for alternative := range data.Alternatives {
-					data = data.multiplied(0, alternative, scale)
+					data = data.multiplied([]int{0}, alternative, scale)
 				}
 				spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 50, Random: []Random{{Coefficient: "a", Distribution: distribution}}}}
 				r, err := Fit(t.Context(), spec, data, Options{})

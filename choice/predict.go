@@ -160,13 +160,22 @@ func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
 //	E_ij = Σ_s w_s ∂P_si/∂ln x_sj / Σ_s w_s P_si
 //
 // the relative change of the share of alternative i in that of the variable of alternative j; the
-// last row is that of the outside option, if there is one. The variable is one of Data.Variables:
-// another that was computed from it does not change with it. The derivatives are central
-// differences, right to about eight digits. Source: Train (2009), Section 3.6.2.
+// last row is that of the outside option, if there is one. The variable is one of Data.Variables, or
+// a coefficient, which stands for the variables of its terms: another that was computed from it does
+// not change with it. The derivatives are central differences, right to about eight digits. Source:
+// Train (2009), Section 3.6.2.
 func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
-	v := slices.Index(d.Variables, variable)
-	if v < 0 {
-		return nil, fmt.Errorf("the data have no variable %q: they have %q", variable, d.Variables)
+	terms, err := r.Spec.Utility.terms(r.Alternatives)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(d.Variables, variable) {
+		terms = []Term{{variable, variable, nil}}
+	} else {
+		terms = slices.DeleteFunc(terms, func(t Term) bool { return t.Name != variable || t.Variable == "1" })
+	}
+	if len(terms) == 0 {
+		return nil, fmt.Errorf("%q is neither a variable nor the coefficient of one: the variables are %q", variable, d.Variables)
 	}
 	shares, err := r.Shares(d)
 	if err != nil {
@@ -177,7 +186,13 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 		e[i] = make([]float64, len(d.Alternatives))
 	}
 	const h = 1e-4
-	for j := range d.Alternatives {
+	for j, label := range d.Alternatives {
+		var v []int
+		for _, t := range terms {
+			if t.Alternatives == nil || slices.Contains(t.Alternatives, label) {
+				v = append(v, slices.Index(d.Variables, t.Variable))
+			}
+		}
 		up, err := r.Shares(d.multiplied(v, j, math.Exp(h)))
 		if err != nil {
 			return nil, err
@@ -193,17 +208,19 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	return e, nil
 }
 
-// multiplied returns d with a variable of an alternative multiplied by a number.
-func (d *Data) multiplied(variable, alternative int, by float64) *Data {
+// multiplied returns d with variables of an alternative multiplied by a number.
+func (d *Data) multiplied(variables []int, alternative int, by float64) *Data {
 	changed := *d
 	changed.blocks = make([]*block, len(d.blocks))
 	for i, b := range d.blocks {
 		c := *b
 		c.x = slices.Clone(b.x)
-		c.x[variable] = slices.Clone(b.x[variable])
-		for k, a := range b.alt {
-			if int(a) == alternative {
-				c.x[variable][k] *= by
+		for _, v := range variables {
+			c.x[v] = slices.Clone(b.x[v])
+			for k, a := range b.alt {
+				if int(a) == alternative {
+					c.x[v][k] *= by
+				}
 			}
 		}
 		changed.blocks[i] = &c

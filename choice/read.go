@@ -308,13 +308,20 @@ func (r *reader) batch(b *batch) error {
 				return err
 			}
 		}
-		row := rowState{kept: true, available: true}
-		var err error
+		row := rowState{available: true}
 		if filter != nil {
-			if row.kept, err = r.condition(i, r.filter, filter[i]); err != nil {
+			kept, err := r.condition(i, r.filter, filter[i])
+			if err != nil {
 				return err
 			}
+			if !kept {
+				if chosen != nil && chosen[i] == 1 {
+					r.open.lost = r.t.line(r.first + i)
+				}
+				continue
+			}
 		}
+		var err error
 		if chosen != nil {
 			if row.chosen, err = r.condition(i, r.chosen, chosen[i]); err != nil {
 				return err
@@ -498,7 +505,7 @@ func (r *reader) begin(i int, weight []float64) error {
 }
 
 // rowState is what the conditions of a layout say about a row.
-type rowState struct{ kept, available, chosen bool }
+type rowState struct{ available, chosen bool }
 
 // row adds row i to the open choice.
 func (r *reader) row(i int, row rowState) error {
@@ -508,12 +515,6 @@ func (r *reader) row(i int, row rowState) error {
 		if o.chosenRows++; o.chosenRows > 1 {
 			return r.at(i, "%s has two chosen alternatives", r.name())
 		}
-	}
-	if !row.kept {
-		if row.chosen {
-			o.lost = r.t.line(r.first + i)
-		}
-		return nil
 	}
 	o.kept++
 	switch {

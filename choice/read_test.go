@@ -147,6 +147,8 @@ available = "av"
 			"[data]\nform = \"wide\"\nchosen = \"pick\"\nnames = \"{alternative}_{variable}\"\nalternatives = [\"train\", \"car\"]\nlabels = {1 = \"train\", 2 = \"car\"}\nfilter = \"year == 89\"\n" +
 				"derive = [\"train_cost = train_fare * (pass == 0)\", \"car_cost = car_fuel\", \"half = cost / 2\"]\n[utility]\ngeneric = [\"cost\", \"half\"]\n",
 			"train* 6 3; car 4 2\ntrain 0 0; car* 5 2.5\n"},
+		{"a filter before the other conditions", "case,mode,took,year\n1,bus,1,89\n1,car,0,89\n2,bus,9,88\n2,car,1,88\n2,car,1,88\n",
+			"[data]\nform = \"long\"\nchoice = [\"case\"]\nalternative = \"mode\"\nchosen = \"took\"\nfilter = \"year == 89\"\n[utility]\nconstants = true\n", "bus*; car\n"},
 		{"wide with an expression of the choice", "bought,cost_bus,cost_car\n1,2,5\n0,1,4\n", strings.Replace(strings.Replace(wideSpec, "\"mode\"", "\"bought == 1 ? 'bus' : 'car'\"", 1), "available = \"av\"\n", "", 1) + "[utility]\ngeneric = [\"cost\"]\n",
 			"bus* 2; car 5\nbus 1; car* 4\n"},
 		{"wide with an outside option", strings.Replace(wide, "\ncar", "\n", 1), wideSpec + "outside = \"implicit\"\n[utility]\ngeneric = [\"cost\"]\n", "bus 2; car 5; outside*\nbus* 1\nbus* 3\n"},

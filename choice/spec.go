@@ -22,7 +22,8 @@ type Spec struct {
 //
 //	V_i = c_i + Σ_generic β x_i + Σ_individual γ_i z + Σ_specific δ_i x_i + Σ_terms …
 //
-// A variable is a column or an expression of columns; see [Layout].
+// A variable is a column or an expression of columns, see [Layout]. [ReadSpec] accepts "cost = fare / 100" as a variable with a
+// name, which is an entry of [Layout.Derive].
 type Utility struct {
 	Constants  bool     `toml:"constants" json:"constants,omitempty"`   // a constant for each alternative but the reference
 	Reference  string   `toml:"reference" json:"reference,omitempty"`   // the alternative without constant; "" is the first
@@ -53,10 +54,28 @@ func ReadSpec(name string, text []byte) (*Spec, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	s.nameVariables()
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return s, nil
+}
+
+// nameVariables leaves the name of a variable written as "cost = fare / 100", and makes it a derived column.
+func (s *Spec) nameVariables() {
+	u := &s.Utility
+	lists := [][]string{u.Generic, u.Individual, u.Specific, s.Model.Membership}
+	if u.Network != nil {
+		lists = append(lists, u.Network.Variables)
+	}
+	for _, list := range lists {
+		for i, entry := range list {
+			if name, _, err := derived(entry); err == nil {
+				s.Data.Derive = append(s.Data.Derive, entry)
+				list[i] = name
+			}
+		}
+	}
 }
 
 // ReadSpecFile reads a specification from a file.

@@ -93,3 +93,31 @@ func TestFitRefuses(t *testing.T) {
 		t.Errorf("shares %v, %v", shares, err)
 	}
 }
+
+// A variable may be written with its name, which tables, coefficients and elasticities then use.
+func TestNamedVariables(t *testing.T) {
+	named := replaceLine(trips, `generic = ["cost", "time / 60"]`, `generic = ["cost", "hours = time / 60"]`)
+	r, d := fitText(t, "testdata/trips.csv", named, Options{})
+	want, base := fitText(t, "testdata/trips.csv", trips, Options{})
+	if r.Names[4] != "hours" || r.Coefficients[4] != want.Coefficients[4] {
+		t.Errorf("%s is %v, want hours, %v", r.Names[4], r.Coefficients[4], want.Coefficients[4])
+	}
+	text, err := r.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = decodeModel(text); err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Elasticities(d, "hours")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := want.Elasticities(base, "time / 60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(e, got); diff != "" {
+		t.Errorf("elasticities -time / 60 +hours:\n%s", diff)
+	}
+}

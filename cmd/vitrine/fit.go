@@ -43,7 +43,7 @@ func (fitCmd) Help() string {
     labels = {1 = "bus", 2 = "car"}   labels for the table's codes
     filter = "year == 1989"           a condition on rows
     exclude = ["air"]                 alternatives to leave out, with the choices that took them
-    derive = ["hours = minutes / 60"] further columns, which names may use
+    derive = ["bus_time = bus_wait + bus_ride"]   further columns, which names may use
     weight = "w"                      of a choice
     panel = "traveller"               the column that identifies the decision maker
     cluster = "district"              the column that identifies clusters, for --errors clustered
@@ -81,7 +81,7 @@ func (fitCmd) Help() string {
     classes = 2
     membership = ["income"]           what the class probabilities depend on
 
-Variables are columns or expressions of them: + - * / **, comparisons (1 or 0, as in "cost * (pass == 0)"), "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
+Variables are columns or expressions of them, with or without a name ("hours = time / 60"): + - * / **, comparisons (1 or 0, as in "cost * (pass == 0)"), "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
 
 ` + examples(
 		"vitrine fit trips.csv trips.toml",

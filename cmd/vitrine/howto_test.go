@@ -38,6 +38,27 @@ func TestHowToFit(t *testing.T) {
 	}
 }
 
+// The commands of docs/howto/swissmetro.md print what the page shows, on the real data.
+func TestHowToSwissmetro(t *testing.T) {
+	page := readPage(t, "swissmetro")
+	root := os.Getenv("VITRINE_DATA")
+	if root == "" {
+		root = "../../../shared/data"
+	}
+	data, err := os.ReadFile(filepath.Join(root, "swissmetro", "swissmetro.dat"))
+	if err != nil {
+		t.Skipf("no data: %v: see docs/data.md, or set VITRINE_DATA", err)
+	}
+	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
+	t.Chdir(t.TempDir())
+	for name, text := range map[string][]byte{"swissmetro.dat": data, "swissmetro.toml": specs[0][1], "nested.toml": slices.Concat(specs[0][1], specs[1][1])} {
+		write(t, name, string(text))
+	}
+	if commands := play(t, page); commands != 3 {
+		t.Errorf("%d commands on the page", commands)
+	}
+}
+
 // The commands of the pages about logs print what the pages show. The second page goes on where the
 // first one ends.
 func TestHowToLogs(t *testing.T) {

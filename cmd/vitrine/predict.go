@@ -22,7 +22,7 @@ type predictCmd struct {
 
 	Shares       bool     `help:"Print the shares of the alternatives instead of the probabilities of every choice."`
 	Score        bool     `help:"Print how well the model predicts the choices of the table."`
-	Elasticities string   `help:"Print the elasticities of the shares with respect to a variable of the specification." placeholder:"VARIABLE"`
+	Elasticities string   `help:"Print the elasticities of the shares with respect to a variable, or to the variables of a coefficient." placeholder:"NAME"`
 	Pay          []string `help:"Print the willingness to pay for the variables of these coefficients, in units of the price." placeholder:"A,B"`
 	Price        string   `help:"The coefficient of the price, for --pay." placeholder:"NAME"`
 }
