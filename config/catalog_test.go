@@ -88,8 +88,13 @@ var short = map[string]string{
 	"log-barrier-mnl": "steps = 20\nlimit = 300\n",
 }
 
+// learners describes the policies whose learners are in this program. The tests of package experiment are for those that are not.
+func learners() []config.Description {
+	return slices.DeleteFunc(described("policy"), func(d config.Description) bool { return d.Name == "process" })
+}
+
 func TestPolicies(t *testing.T) {
-	for _, entry := range described("policy") {
+	for _, entry := range learners() {
 		t.Run(entry.Name, func(t *testing.T) {
 			table := "[[policy]]\nname = \"" + entry.Name + "\"\n" + short[entry.Name]
 			if slices.ContainsFunc(entry.Options, func(o option.Option) bool { return o.Key == "utility" && o.Required }) {
@@ -168,7 +173,10 @@ func loadOption(t *testing.T, d config.Description, o option.Option, v any) erro
 	t.Helper()
 	policy := map[string]any{"name": d.Name, o.Key: v}
 	for _, other := range d.Options {
-		if other.Required {
+		switch {
+		case other.Required && other.Key == "command":
+			policy["command"] = []string{"true"}
+		case other.Required:
 			policy["utility"] = map[string]any{"kind": "linear"}
 		}
 	}

@@ -322,7 +322,15 @@ func (f *File) buildPolicy(name string, s settings.Section) (settings.Made[newLe
 		return settings.Made[newLearner]{}, err
 	}
 	create := func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) { return m.New(rng) }
-	if m.New == nil {
+	switch {
+	case m.Process != nil:
+		create = func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+			return experiment.NewProcess(experiment.ProcessOptions{
+				Command: m.Process.Command, Dir: m.Process.Dir, Timeout: m.Process.Timeout,
+				Problem: f.problem, Constraint: f.constraint.Settings, Ordered: f.effects != nil,
+			}, rng)
+		}
+	case m.New == nil:
 		create = func(world env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
 			return experiment.NewOracle(f.problem, world)
 		}

@@ -83,7 +83,7 @@ func TestStatesOfThisPath(t *testing.T) {
 func statesHere(t *testing.T) []string {
 	const width, items, rounds = 14, 20, 40
 	var lines []string
-	for _, entry := range described("policy") {
+	for _, entry := range learners() {
 		table := "[[policy]]\nname = \"" + entry.Name + "\"\n" + short[entry.Name]
 		if slices.ContainsFunc(entry.Options, func(o option.Option) bool { return o.Key == "utility" && o.Required }) {
 			table += "utility = { kind = \"mlp\", hidden = [3] }\n"

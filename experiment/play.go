@@ -22,6 +22,7 @@ type unit struct {
 	Regret      []float64          `json:"regret"` // cumulative, entry t−1 after round t
 
 	policy Policy
+	stderr string // what the learner's program wrote to its standard error, if it is a [Process]
 }
 
 // Diagnoser is a learner with diagnostics of a finished run, by name: ONL-MNL reports the κ of its data.
@@ -81,6 +82,10 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 	if learner == nil {
 		return at(t, errors.New("the learner is nil: Policy.New must return a learner or an error"))
 	}
+	program, _ := learner.(*Process)
+	if program != nil {
+		defer program.end(0)
+	}
 	regret, total := make([]float64, e.Rounds), 0.0
 	for t = 1; t <= e.Rounds; t++ {
 		if err := ctx.Err(); err != nil {
@@ -93,7 +98,18 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 		if policy == nil {
 			return at(t, errors.New("the learner's policy is nil"))
 		}
-		offer := policy.Offer(rounds.Context, draws.At(u.Seed, t, stream.Policy))
+		var offer vitrine.Offer
+		if program != nil {
+			offer, err = program.Offer(ctx, rounds.Context)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				return at(t, err)
+			}
+		} else {
+			offer = policy.Offer(rounds.Context, draws.At(u.Seed, t, stream.Policy))
+		}
 		s := offer.Assortment
 		if err := e.check(offer, len(rounds.Utilities)); err != nil {
 			return at(t, err)
@@ -124,6 +140,12 @@ func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watc
 		if t%progressRounds == 0 {
 			progress(progressRounds)
 		}
+	}
+	if program != nil {
+		if err := program.Close(); err != nil {
+			return at(e.Rounds, err)
+		}
+		u.stderr = program.Stderr()
 	}
 	progress(e.Rounds % progressRounds)
 	if d, ok := learner.(Diagnoser); ok {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -260,6 +261,39 @@ generic = ["cost", "time / 60"]
 		}
 		if (answer.Bound == nil) != (kind == "nested") || answer.Bound != nil && *answer.Bound < answer.Revenue {
 			t.Errorf("%s: the bound is wrong: %s", kind, text)
+		}
+	}
+}
+
+// The learner of docs/howto/learners-in-other-languages.md plays, and earns what the page says.
+func TestHowToLearnersInOtherLanguages(t *testing.T) {
+	page := readPage(t, "learners-in-other-languages")
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3 to run the learner")
+	}
+	dir := t.TempDir()
+	learner := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)[1]
+	if lines := bytes.Count(regexp.MustCompile(`\n+`).ReplaceAll(learner, []byte("\n")), []byte("\n")); lines > 30 {
+		t.Errorf("the learner has %d lines", lines)
+	}
+	write(t, filepath.Join(dir, "learner.py"), string(learner))
+	file := regexp.MustCompile("(?s)```toml\n(.*?)```").FindSubmatch(page)[1]
+	write(t, filepath.Join(dir, "mine.toml"), strings.Replace(string(file), "python3", python, 1))
+	if got := shell(t, "vitrine run "+filepath.Join(dir, "mine.toml")+" --out "+dir); !strings.Contains(got, "mine: regret after 500 rounds, 5 seeds") {
+		t.Fatal(got)
+	}
+	summary, err := os.ReadFile(filepath.Join(dir, "mine", "summary.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := regexp.MustCompile(`mean regret is (\d+), and that of chance is (\d+)`).FindSubmatch(page)
+	for k, policy := range []string{"learner", "uniform"} {
+		var have, want float64
+		fmt.Sscan(string(regexp.MustCompile(policy + `,5,500,([^,]*),`).FindSubmatch(summary)[1]), &have)
+		fmt.Sscan(string(said[k+1]), &want)
+		if math.Abs(have-want) > 0.1*want { // exponentials of other machines may differ in the last bit
+			t.Errorf("%s has regret %v, and the page says %v", policy, have, want)
 		}
 	}
 }

@@ -7,11 +7,16 @@ package policy
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"vitrine"
 	"vitrine/bandit"
@@ -102,10 +107,18 @@ type Made struct {
 	Settings map[string]any                                // that determine it
 	Written  map[string]any                                // the same as a section has them; nil is Settings
 	Squares  float64                                       // Σ d_w² over the families that it fits
+	Process  *Process                                      // the program to run, of [OfProcess]; New is nil
+}
+
+// Process is a learner that is another program.
+type Process struct {
+	Command []string
+	Dir     string
+	Timeout time.Duration
 }
 
 // Learner makes a policy's learners from its section. It is one of [OfUtility], [OfBasis],
-// [OfOptions], [OfNothing], [OfAuto], [OfExperts] and [OfWorld].
+// [OfOptions], [OfNothing], [OfAuto], [OfExperts], [OfWorld] and [OfProcess].
 type Learner struct {
 	Options []option.Option // with their defaults
 	Unfit   string          // why it cannot serve; "" if it can
@@ -269,6 +282,57 @@ func OfWorld() Learner {
 		return Made{Settings: map[string]any{}}, s.Bind(&struct{}{}, Common...)
 	}
 	return Learner{Unfit: "knows the truth, which only simulated worlds have", build: build}
+}
+
+// OfProcess is for learners that are programs of the user. Only an experiment can run them, so there is no New.
+func OfProcess() Learner {
+	type options struct {
+		Command []string `toml:"command" doc:"the program and its arguments, started in the file's folder"`
+		Timeout float64  `toml:"timeout" range:"(0, 1e6]" doc:"seconds to wait for an answer"`
+	}
+	defaults := options{Timeout: 60}
+	build := func(s settings.Section, _ bandit.Problem) (none Made, err error) {
+		o := defaults
+		if err := s.Bind(&o, Common...); err != nil {
+			return none, err
+		}
+		if err := option.Check(o); err != nil {
+			return none, s.At(err)
+		}
+		if len(o.Command) == 0 {
+			return none, s.Errorf("command", `command is missing: name the program and its arguments, command = ["python3", "learner.py"]`)
+		}
+		p := &Process{o.Command, filepath.Dir(s.Doc.Name), time.Duration(o.Timeout * float64(time.Second))}
+		files, err := p.files()
+		if err != nil {
+			return none, s.Errorf("command", "%v", err)
+		}
+		return Made{Process: p, Settings: settings.Merge(map[string]any{"files": files}, o)}, nil
+	}
+	list := option.List(defaults)
+	list[0].Required, list[0].Default = true, nil
+	return Learner{Options: list, Unfit: "is a program of its own, which only experiments run", build: build}
+}
+
+// files returns a hash of each file that the command names, so that a changed program plays its runs again.
+func (p Process) files() (map[string]any, error) {
+	hashes := map[string]any{}
+	for _, word := range p.Command {
+		path := word
+		if !filepath.IsAbs(word) {
+			path = filepath.Join(p.Dir, word)
+		}
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			continue // an argument of another kind, or a program on the search path
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(content)
+		hashes[word] = hex.EncodeToString(sum[:8])
+	}
+	return hashes, nil
 }
 
 // OfAuto makes the learner that needs no choice.

@@ -108,6 +108,11 @@ var All = []Policy{
 		Line:    Line{Color: "black", Dashes: []float64{1.2, 2.4}},
 		Learner: OfWorld(),
 	},
+	{
+		Name: "process", Doc: "a program of yours in any language, by lines of JSON",
+		Choose: "to play a learner that is not written in Go", Offer: "N d", Round: "K",
+		Learner: OfProcess(),
+	},
 }
 
 // linear is the utility of placements that name none. Its constant says how many customers buy at

@@ -1,0 +1,51 @@
+package config
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A changed program is another policy, whose runs are played again; a changed argument is, too. The folder of the file does not matter.
+func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
+	load := func(dir, script, command string) string {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "learner.py"), []byte(script), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Load(filepath.Join(dir, "mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, err := json.Marshal(f.contenders[0].made.Settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(known)
+	}
+	here, there := t.TempDir(), t.TempDir()
+	first := load(here, "one", `command = ["python3", "learner.py"]`)
+	if want := `{"command":["python3","learner.py"],"files":{"learner.py":"7692c3ad3540bb80"},"name":"process","timeout":60}`; first != want { // sha256sum of "one"
+		t.Errorf("settings %s, want %s", first, want)
+	}
+	if again := load(there, "one", `command = ["python3", "learner.py"]`); again != first {
+		t.Errorf("in another folder %s, want %s", again, first)
+	}
+	for _, other := range []string{load(here, "two", `command = ["python3", "learner.py"]`), load(here, "one", `command = ["python3", "learner.py", "0.1"]`)} {
+		if other == first {
+			t.Errorf("another program is %s, too", other)
+		}
+	}
+	for command, want := range map[string]string{
+		"":                             `mine.toml:6: policy "process": command is missing: name the program and its arguments, command = ["python3", "learner.py"]`,
+		`command = "python3"`:          `mine.toml:8: policy "process": command = 'python3': wrong type: want a list of strings in quotes`,
+		"command = [\"x\"]\nsteps = 3": `mine.toml:9: policy "process": unknown key "steps"`,
+	} {
+		_, err := Load("mine.toml", []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s", command, err, want)
+		}
+	}
+}
