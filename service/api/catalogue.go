@@ -11,10 +11,10 @@ import (
 type CatalogueItem struct {
 	ID         string         `json:"id" minLength:"1" maxLength:"200"`
 	Features   Values         `json:"features,omitzero" doc:"numbers, strings and objects by the features' names"`
-	Revenue    *float64       `json:"revenue,omitempty" minimum:"0" default:"1" doc:"the revenue if it is taken"`
+	Revenue    *float64       `json:"revenue,omitempty" minimum:"0" doc:"the revenue if it is taken; 1 by default"`
 	Groups     []string       `json:"groups,omitzero" doc:"names of groups, for filters and limits"`
-	Space      *float64       `json:"space,omitempty" minimum:"0" maximum:"1e9" default:"1" doc:"the space that it takes of a capacity, and for filters: a number with at most 6 decimals"`
-	Available  *bool          `json:"available,omitempty" default:"true" doc:"whether it may be shown"`
+	Space      *float64       `json:"space,omitempty" minimum:"0" maximum:"1e9" doc:"the space that it takes of a capacity, and for filters: a number with at most 6 decimals; 1 by default"`
+	Available  *bool          `json:"available,omitempty" doc:"whether it may be shown; true by default"`
 	ValidFrom  *time.Time     `json:"valid_from,omitempty" doc:"it may be shown from this time on"`
 	ValidUntil *time.Time     `json:"valid_until,omitempty" doc:"it may be shown before this time"`
 	Attributes map[string]any `json:"attributes,omitzero" doc:"numbers, strings and booleans by name, for filters and limits; the policy does not see them"`

@@ -7,25 +7,25 @@ import "time"
 type Placement struct {
 	MaxSize           int            `json:"max_size" minimum:"1" maximum:"1000" doc:"K, the max number of items that are shown"`
 	Fill              bool           `json:"fill,omitzero" doc:"whether a page must be full: it shows as many items as size and the rules allow, also if fewer would earn more. It cannot be combined with a capacity"`
-	MaxItems          int            `json:"max_items,omitzero" default:"1000" minimum:"1" maximum:"1000000" doc:"the max number of items of a request"`
+	MaxItems          int            `json:"max_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items of a request; 1000 if left out"`
 	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
 	AtMost            []Limit        `json:"at_most,omitempty" doc:"limits on how many items of each value of a category or an attribute, or of a named group, are shown"`
 	Capacity          *float64       `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown"`
 	Policy            map[string]any `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
-	Rounds            int            `json:"rounds,omitzero" default:"100000" minimum:"1" doc:"T, the horizon in decisions, for policies that have one"`
+	Rounds            int            `json:"rounds,omitzero" minimum:"1" doc:"T, the horizon in decisions, for policies that have one; 100000 if left out"`
 	Seed              uint64         `json:"seed" required:"false" doc:"the seed of all random draws"`
-	AttributionWindow string         `json:"attribution_window,omitzero" default:"30m" doc:"how long a decision waits for its outcome"`
-	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore,experiment" default:"learn" doc:"learn: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared"`
+	AttributionWindow string         `json:"attribution_window,omitzero" doc:"how long a decision waits for its outcome; 30m if left out"`
+	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore,experiment" doc:"learn, the default: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared"`
 	Experiment        *Experiment    `json:"experiment,omitempty" doc:"of the mode experiment: what is compared"`
 	Explore           string         `json:"explore,omitzero" enum:"sets,slots" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly; slots, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
 	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
 	Fallback          string         `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues"`
 	LearnInAlarm      bool           `json:"learn_in_alarm,omitzero" doc:"whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends"`
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item of the request; if left out, all in the mode explore and shown in the others"`
-	Memory            int            `json:"memory,omitzero" default:"67108864" doc:"the max number of bytes of remembered decisions"`
+	Memory            int            `json:"memory,omitzero" doc:"the max number of bytes of remembered decisions; 67108864 if left out"`
 	Catalogue         string         `json:"catalogue,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
 	Shard             int            `json:"shard,omitzero" doc:"of a service with several shards: the one that the placement is in, from its creation on; if left out, the one with the fewest placements"`
-	Keep              int            `json:"keep,omitzero" default:"8" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to"`
+	Keep              int            `json:"keep,omitzero" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to; 8 if left out"`
 	Notes             []string       `json:"notes,omitempty" readOnly:"true" doc:"what follows from the settings; ignored in a request"`
 	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"why these settings may do harm; ignored in a request"`
 }

@@ -26,6 +26,9 @@ func init() { huma.DefaultArrayNullable = false }
 // document makes the OpenAPI document of the routes.
 func document(routes []route, version string, several bool) []byte {
 	registry := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
+		if t == reflect.TypeFor[api.Request]() {
+			return "DecideRequest" // ogen has a Request of its own
+		}
 		return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "Document")
 	})
 	registry.RegisterTypeAlias(reflect.TypeFor[api.Values](), reflect.TypeFor[map[string]any]())
@@ -118,7 +121,7 @@ func operation(rt *route, registry huma.Registry, several bool) *huma.Operation 
 	for _, q := range rt.query {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text})
 	}
-	entry := &huma.Schema{Type: huma.TypeInteger, Format: "int64"}
+	entry := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: new(0.0)}
 	if several {
 		entry = &huma.Schema{Type: huma.TypeString, Description: "The shard and its entry, such as 2:812; of several shards with commas between them."}
 	}

@@ -136,7 +136,8 @@ func TestDocumentIsTrue(t *testing.T) {
 }
 
 // What generators make of the document works: no member is a string of bytes, no list may be null, null is only where
-// it means something, and what only one kind of feature has is in none by default.
+// it means something, no member has a default, which openapi-typescript would require in requests, no schema has the name
+// Request, a type of every client of ogen, and entries are not negative.
 func TestDocumentForGenerators(t *testing.T) {
 	s := started(t, nil)
 	text := s.want(200, "GET", "/openapi.json", "").body
@@ -144,6 +145,12 @@ func TestDocumentForGenerators(t *testing.T) {
 		t.Error("a member is bytes")
 	}
 	var d struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name   string
+				Schema struct{ Minimum *float64 }
+			}
+		}
 		Components struct {
 			Schemas map[string]struct {
 				AdditionalProperties *bool
@@ -164,7 +171,7 @@ func TestDocumentForGenerators(t *testing.T) {
 			if types, ok := p.Type.([]any); ok {
 				nullable = append(nullable, fmt.Sprint(name, ".", member, " ", types))
 			}
-			if name == "Feature" && p.Default != nil {
+			if p.Default != nil {
 				t.Errorf("%s.%s has a default", name, member)
 			}
 		}
@@ -183,8 +190,20 @@ func TestDocumentForGenerators(t *testing.T) {
 	if ref := d.Components.Schemas["PlacementEntry"].Properties["config"].Ref; ref != "#/components/schemas/Placement" {
 		t.Errorf("the configuration of a placement in the list is %q", ref)
 	}
-	if strict := d.Components.Schemas["Request"].AdditionalProperties; strict == nil || *strict {
+	if strict := d.Components.Schemas["DecideRequest"].AdditionalProperties; strict == nil || *strict {
 		t.Error("a request may have any members")
+	}
+	if _, ok := d.Components.Schemas["Request"]; ok {
+		t.Error("a schema is named Request")
+	}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			for _, p := range op.Parameters {
+				if p.Name == "entry" && (p.Schema.Minimum == nil || *p.Schema.Minimum != 0) {
+					t.Errorf("%s %s: the entry has no minimum of 0", method, path)
+				}
+			}
+		}
 	}
 	if strict := d.Components.Schemas["Answer"].AdditionalProperties; strict != nil && !*strict {
 		t.Error("an answer may have no more members: clients made from the document refuse those of a later service")

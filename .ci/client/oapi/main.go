@@ -1,6 +1,6 @@
-// Command client has a first day of a shop with a running service, through a client that a generator has made from
-// the service's OpenAPI document: put, decide, an outcome that is an item and one that is none, statistics, the list.
-// It is a module of its own, which pins the generator; .ci/run client makes the package shop beside it.
+// Command oapi plays a shop's first day against a running service, with the client that oapi-codegen generates from the
+// service's OpenAPI document: it puts a placement, decides twice, reports a purchase and an outcome without one, and reads
+// statistics and the list. .ci/run client generates the package shop. The module pins the generators of Go clients.
 package main
 
 import (
@@ -10,13 +10,13 @@ import (
 	"net/http"
 	"os"
 
-	"client/shop"
+	"client/oapi/shop"
 )
 
 func main() {
 	log.SetFlags(0)
 	if err := run(context.Background(), os.Args[1]); err != nil {
-		log.Fatal("client: ", err)
+		log.Fatal("oapi-codegen: ", err)
 	}
 }
 
@@ -38,7 +38,7 @@ func run(ctx context.Context, base string) error {
 		return fmt.Errorf("put: %s", put.Body)
 	}
 	features := func(price float64) *map[string]any { return &map[string]any{"price": price} }
-	request := shop.Request{Items: &[]shop.Item{{Id: "sku1", Features: features(1.2)}, {Id: "sku2", Features: features(0.7)}}}
+	request := shop.DecideRequest{Items: &[]shop.Item{{Id: "sku1", Features: features(1.2)}, {Id: "sku2", Features: features(0.7)}}}
 	taken := "sku2"
 	for _, choice := range []*string{&taken, nil} {
 		decided, err := c.DecideWithResponse(ctx, "home", request)
@@ -85,6 +85,6 @@ func run(ctx context.Context, base string) error {
 	if refused.ApplicationproblemJSON404 == nil || refused.ApplicationproblemJSON404.Detail == "" {
 		return fmt.Errorf("a problem: %s", refused.Body)
 	}
-	fmt.Println("put, decide, outcomes, decision, stats, list and a problem, through a generated client")
+	fmt.Println("oapi-codegen: put, decide, outcomes, decision, stats, list and a problem")
 	return nil
 }
