@@ -173,6 +173,13 @@ func TestAnotherModule(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if again := command(t, dir, "go", "run", "."); !strings.Contains(again, "season: 10 of 10 runs were there already\n"+out) {
+		t.Errorf("the second time it prints %q", again)
+	}
+	write(t, filepath.Join(dir, "main.go"), bytes.Replace(source, []byte("AtMost(size).MaxGain"), []byte("AtMost(1).MaxGain"), 1))
+	if changed := command(t, dir, "go", "run", "."); strings.Contains(changed, "already") || strings.Contains(changed, out) || !strings.Contains(changed, "because these changed: the program\n") {
+		t.Errorf("with another policy it prints %q", changed)
+	}
 }
 
 // The README shows the program in testdata/first, and what it prints.

@@ -85,8 +85,8 @@ func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 		return nil, err
 	}
 	dir := filepath.Join(o.Dir, e.Name)
-	if o.Note != nil && e.replaces(dir) {
-		o.Note(fmt.Sprintf("the files of %s are replaced: they were of other settings", dir))
+	if changed := e.changed(dir); changed != "" && o.Note != nil {
+		o.Note(fmt.Sprintf("the results and figures in %s are replaced, because these changed: %s", dir, changed))
 	}
 	return e.write(dir, units, Machine())
 }

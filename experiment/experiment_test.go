@@ -332,6 +332,7 @@ func TestRunsSayWhatTheyTakeOver(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string
 	options := experiment.Options{Dir: dir, Note: func(what string) { notes = append(notes, what) }}
+	replaced := "the results and figures in " + filepath.Join(dir, "small") + " are replaced, because these changed: "
 	e := small(policy("random", random()))
 	e.Version = ""
 	for _, c := range []struct {
@@ -340,9 +341,9 @@ func TestRunsSayWhatTheyTakeOver(t *testing.T) {
 	}{
 		{func() {}, nil},
 		{func() {}, []string{"small: 4 of 4 runs were there already"}},
-		{func() { e.Seeds = append(e.Seeds, 77) }, []string{"small: 4 of 5 runs were there already", "the files of " + filepath.Join(dir, "small") + " are replaced: they were of other settings"}},
-		{func() { e.Settings = "other" }, []string{"the files of " + filepath.Join(dir, "small") + " are replaced: they were of other settings"}},
-		{func() { e.Version = "2" }, []string{"the files of " + filepath.Join(dir, "small") + " are replaced: they were of other settings"}},
+		{func() { e.Seeds = append(e.Seeds, 77) }, []string{"small: 4 of 5 runs were there already", replaced + "the seeds"}},
+		{func() { e.Settings = "other" }, []string{replaced + "the settings"}},
+		{func() { e.Version, e.Policies[0].Settings = "2", "new" }, []string{replaced + "the policies, the program"}},
 	} {
 		notes = nil
 		c.change()

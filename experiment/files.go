@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -147,9 +149,9 @@ func (e *Experiment) record(units []*unit, machine any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// replaces reports whether a directory has the files of another experiment of this name: of other settings, policies or seeds, or of
-// another version of the program.
-func (e *Experiment) replaces(dir string) bool {
+// changed names what has changed since the files in a directory were written: the settings, the seeds, the policies or the program;
+// "" if nothing has, or if there are no files.
+func (e *Experiment) changed(dir string) string {
 	type policy struct {
 		Label    string `json:"label"`
 		Settings any    `json:"settings"`
@@ -166,11 +168,28 @@ func (e *Experiment) replaces(dir string) bool {
 	}
 	record, err := os.ReadFile(filepath.Join(dir, "run.json"))
 	if err != nil {
-		return false // there are no files
+		return ""
 	}
 	text, err := json.Marshal(now)
 	var mine, its identity
-	return err == nil && json.Unmarshal(text, &mine) == nil && json.Unmarshal(record, &its) == nil && !reflect.DeepEqual(mine, its)
+	if err != nil || json.Unmarshal(text, &mine) != nil || json.Unmarshal(record, &its) != nil {
+		return ""
+	}
+	var list []string
+	for _, c := range []struct {
+		what string
+		same bool
+	}{
+		{"the settings", reflect.DeepEqual(mine.Settings, its.Settings)},
+		{"the seeds", slices.Equal(mine.Seeds, its.Seeds)},
+		{"the policies", reflect.DeepEqual(mine.Policies, its.Policies)},
+		{"the program", mine.Version == its.Version},
+	} {
+		if !c.same {
+			list = append(list, c.what)
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // Machine describes the computer and the compiler, for records of results.
