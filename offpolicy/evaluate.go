@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -282,12 +283,12 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 //
 //	D_t = Σ_i (1{i ∈ S_t} − P_t(i ∈ S)) φ(x_ti)
 //
-// has mean 0 given the past if page S_t was drawn by the law of its round, so that Σ_t D_t / √(Σ_t D_t²) is nearly standard normal.
+// has mean 0 and variance φᵀΓφ − (Σ_i P_t(i ∈ S) φ(x_ti))² given the past, if page S_t was drawn by the law of its round.
 type Balance struct {
 	Rounds  int     // those with a law
 	Feature int     // the column that is farthest off; −1 stands for the number of items
-	Z       float64 // its sum in standard errors
-	Limit   float64 // largest |Z| that chance explains: the two-sided 0.1 % point of a normal, shared by all columns
+	Z       float64 // Σ_t D_t of this column in standard deviations
+	Limit   float64 // largest |Z| that chance explains, by Bernstein's inequality: with an error of 0.1 %, shared by all columns
 }
 
 // Wrong reports whether the pages were not drawn as the log says.
@@ -296,36 +297,45 @@ func (b Balance) Wrong() bool { return math.Abs(b.Z) > b.Limit }
 // Balance tests the laws of the log. It has no rounds if the log has no laws.
 func (l *Log) Balance() Balance {
 	d := l.o.Model.NumFeatures()
-	sum, squares, one := make([]float64, d+1), make([]float64, d+1), make([]float64, d+1)
-	b := Balance{Feature: -1, Limit: distuv.UnitNormal.Quantile(1 - 0.0005/float64(d+1))}
+	sum, variance, most := make([]float64, d+1), make([]float64, d+1), make([]float64, d+1)
+	b := Balance{Feature: -1}
+	var column []float64
 	for t := range l.Rounds {
 		r := &l.Rounds[t]
 		if r.Law == nil {
 			continue
 		}
 		b.Rounds++
-		clear(one)
-		for i := range r.Context.NumItems() {
-			off := -r.Law.Inclusion(i)
-			if _, shown := slices.BinarySearch(r.Shown, i); shown {
-				off++
+		n := r.Context.NumItems()
+		column = slices.Grow(column[:0], n)[:n]
+		for j := range sum {
+			off, mean := 0.0, 0.0
+			for i := range column {
+				column[i] = 1
+				if j < d {
+					column[i] = r.Context.Features.At(i, j)
+				}
+				mean += r.Law.Inclusion(i) * column[i]
 			}
-			if math.Abs(off) < tolerance { // a law that is certain, up to rounding
-				continue
+			for _, i := range r.Shown {
+				off += column[i]
 			}
-			add(one[:d], off, r.Context.Features.RawRowView(i))
-			one[d] += off
-		}
-		for j, v := range one {
-			if math.Abs(v) > tolerance {
-				sum[j] += v
-				squares[j] += v * v
+			// A law that is certain has a variance of 0, up to rounding.
+			square := r.Law.Square(column)
+			if v := square - mean*mean; v > tolerance*square {
+				sum[j] += off - mean
+				variance[j] += v
+				most[j] = max(most[j], float64(r.Law.MaxSize())*floats.Norm(column, math.Inf(1))+math.Abs(mean))
 			}
 		}
 	}
-	for j, v := range sum {
-		if z := ratio(v, math.Sqrt(squares[j])); math.Abs(z) > math.Abs(b.Z) {
-			if b.Z, b.Feature = z, j; j == d {
+	farthest := -1.0
+	for j, v := range variance {
+		sd := math.Sqrt(v)
+		z, limit := ratio(sum[j], sd), ratio(deviation(v, most[j], lawError/float64(d+1)), sd)
+		if far := math.Abs(ratio(z, limit)); far > farthest {
+			farthest, b.Z, b.Limit = far, z, limit
+			if b.Feature = j; j == d {
 				b.Feature = -1
 			}
 		}

@@ -28,6 +28,9 @@ type Law interface {
 	// Propensity returns μ(s).
 	Propensity(s vitrine.Assortment) float64
 
+	// Square returns vᵀΓv = E_μ (Σ_{i∈S} v_i)² of a vector of length N.
+	Square(v []float64) float64
+
 	// Solve stores in dst, of length N, a solution z of Γz = 1_T. It returns false if there is
 	// none: then pages of T's items are not combinations of the pages that μ shows. All solutions
 	// have the same weight Σ_{i∈S} z_i of every page S of positive probability.
@@ -134,6 +137,20 @@ func (l *sets) Propensity(s vitrine.Assortment) float64 {
 	return p
 }
 
+func (l *sets) Square(v []float64) float64 {
+	sum, squares := sums(v)
+	own := sumOf(v, l.page)
+	return l.epsilon*((l.a-l.b)*squares+l.b*sum*sum) + (1-l.epsilon)*own*own
+}
+
+// sumOf returns Σ_{i∈s} v_i.
+func sumOf(v []float64, s vitrine.Assortment) (sum float64) {
+	for _, i := range s {
+		sum += v[i]
+	}
+	return sum
+}
+
 // Solve implements Law. The items of g are alike, and so are the others. So Γ is α I on the vectors
 // whose entries sum to 0 on g and on the rest, and on the two vectors 1_g/√k and 1_rest/√m it is a
 // 2×2 matrix.
@@ -164,13 +181,8 @@ func (l *sets) Solve(dst []float64, page vitrine.Assortment) bool {
 
 // solved reports whether Γz = 1_T.
 func (l *sets) solved(z []float64, page vitrine.Assortment) bool {
-	alpha, sum, own := l.epsilon*(l.a-l.b), 0.0, 0.0
-	for _, v := range z {
-		sum += v
-	}
-	for _, i := range l.page {
-		own += z[i]
-	}
+	alpha, own := l.epsilon*(l.a-l.b), sumOf(z, l.page)
+	sum, _ := sums(z)
 	t, g := 0, 0
 	for i, v := range z {
 		r := alpha*v + l.epsilon*l.b*sum
@@ -300,6 +312,20 @@ func (l *swaps) Propensity(s vitrine.Assortment) float64 {
 		return 0
 	}
 	return l.epsilon / l.count
+}
+
+func (l *swaps) Square(v []float64) float64 {
+	own := sumOf(v, l.page)
+	square := (1 - l.epsilon) * own * own
+	for k, i := range l.page {
+		for j := range v {
+			if l.feasible(k, j) {
+				swapped := own - v[i] + v[j]
+				square += l.epsilon / l.count * swapped * swapped
+			}
+		}
+	}
+	return square
 }
 
 // Solve implements Law. The items outside g are eliminated, which leaves the equations of g,
@@ -460,6 +486,15 @@ func (l *Listed) Propensity(s vitrine.Assortment) (p float64) {
 		}
 	}
 	return p
+}
+
+// Square implements Law.
+func (l *Listed) Square(v []float64) (square float64) {
+	for m, s := range l.Pages {
+		sum := sumOf(v, s)
+		square += l.Probability[m] * sum * sum
+	}
+	return square
 }
 
 // Gamma returns Γ.

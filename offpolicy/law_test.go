@@ -102,6 +102,13 @@ func TestLawsAreThoseOfEnumeration(t *testing.T) {
 			}
 		}
 		z, zListed := make([]float64, n), make([]float64, n)
+		for i := range z {
+			z[i] = float64(i*i) - 2.5
+		}
+		v := mat.NewVecDense(n, z)
+		if got, other, want := l.closed.Square(z), l.listed.Square(z), mat.Inner(v, gamma, v); math.Abs(got-want) > 1e-9 || math.Abs(other-want) > 1e-9 {
+			t.Errorf("%s: the square of a sum has the mean %v and %v, want %v", l.name, got, other, want)
+		}
 		for _, target := range subsets(n, 0, 3) {
 			if got, want := l.closed.Propensity(target), l.listed.Propensity(target); math.Abs(got-want) > 1e-12 {
 				t.Errorf("%s: μ(%v) = %v, want %v", l.name, target, got, want)

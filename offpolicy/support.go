@@ -18,16 +18,53 @@ type Support struct {
 	Unseen          []string // the items of the policy's pages that were never shown, the most frequent first
 	LeastInclusion  float64  // the least probability of an item of the policy's pages; NaN if no law is known
 
-	MeanWeight, WeightError float64 // of the pseudo-inverse weights
-	ExpectedWeight          float64 // the mean weight if the laws are those by which pages were drawn
-	ESS                     float64 // their effective sample size (Σw)²/Σw²
-	SetESS                  float64 // that of the weights of pages, and at most n²/Σ 1/μ(π(x_t)), its expectation
+	Weights WeightCheck // of the pseudo-inverse weights, in rounds whose law is known
+	ESS     float64     // their effective sample size (Σw)²/Σw²
 
-	MeanSetWeight, SetWeightError float64 // mean of 1{S_t = π(x_t)}/μ(S_t) over rounds with a propensity; 1 is expected where the log could show the page
+	SetWeights WeightCheck // of the weights 1{S_t = π(x_t)}/μ(S_t) of pages, in rounds with a propensity
+	SetESS     float64     // their effective sample size, and at most n²/Σ 1/μ(π(x_t)), its expectation
 }
 
-// minShown is the number of rounds with the policy's page from which on the mean of their weights is nearly normal.
-const minShown = 30
+// WeightCheck compares the mean of weights with the expectation that follows from the laws or the propensities.
+type WeightCheck struct {
+	Mean, Expected float64
+	Error          float64 // of the mean: its standard deviation under the laws, or the standard error if only propensities are known
+	Low, High      float64 // means that chance explains
+}
+
+// Wrong reports whether the pages were not drawn as the log says.
+func (c *WeightCheck) Wrong() bool { return c.Mean < c.Low || c.Mean > c.High }
+
+// lawError is the probability with which each check of laws raises a false alarm.
+const lawError = 0.001
+
+// deviation returns the least t for which Bernstein's inequality bounds the probability that a sum of independent numbers
+// of mean 0 and of the given total variance, each within ±bound, is beyond ±t by alpha,
+//
+//	2 exp(−t² / (2 (variance + bound t/3))) = alpha
+func deviation(variance, bound, alpha float64) float64 {
+	l := math.Log(2 / alpha)
+	return bound*l/3 + math.Sqrt(bound*bound*l*l/9+2*variance*l)
+}
+
+// underLaws returns the check of n weights of the given sum, whose expected sum and variance follow from their laws, and of
+// which none is farther than bound from its expectation.
+func underLaws(n, sum, expected, variance, bound float64) WeightCheck {
+	c := WeightCheck{Mean: sum / n, Expected: expected / n, Error: math.Sqrt(max(variance, 0)) / n}
+	limit := deviation(max(variance, 0), bound, lawError)/n + 1e-6 // the weights are rounded
+	c.Low, c.High = c.Expected-limit, c.Expected+limit
+	return c
+}
+
+// underPropensities returns the check of n weights, given their sum and the sum of their squares. The expected mean is 1. The
+// weights are skewed, so the logarithm of their mean is closer to normal: it may be off by 4 of its standard errors.
+func underPropensities(n, sum, squares float64) WeightCheck {
+	c := WeightCheck{Mean: sum / n, Expected: 1}
+	c.Error = math.Sqrt(max(squares/n-c.Mean*c.Mean, 0) / (n - 1))
+	off := 4 * ratio(c.Error, c.Mean)
+	c.Low, c.High = math.Exp(-off), math.Exp(off)
+	return c
+}
 
 // Words describes the support, a sentence each.
 func (s *Support) Words() []string {
@@ -62,18 +99,14 @@ func (s *Support) Words() []string {
 		}
 	}
 	say("The policy's page was shown in %s of rounds.", percent(s.Shown))
-	if s.KnownPropensity == s.Rounds && s.Shown >= minShown {
-		expected := 1.0
-		if s.KnownLaw == s.Rounds {
-			expected = float64(s.PagePossible) / float64(s.Rounds)
-		}
-		switch off := s.MeanSetWeight - expected; {
-		case !(math.Abs(off) > 4*s.SetWeightError):
-			say("The mean weight of its pages is %.3g ± %.2g, and %.3g is expected.", s.MeanSetWeight, s.SetWeightError, expected)
-		case off < 0 && s.KnownLaw < s.Rounds:
-			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: the propensities are too large, or the log never shows some of its pages.", s.MeanSetWeight, s.SetWeightError, expected)
+	if c := s.SetWeights; s.KnownPropensity == s.Rounds && s.SetESS >= MinESS {
+		switch {
+		case !c.Wrong():
+			say("The mean weight of its pages is %.3g ± %.2g, and %.3g is expected.", c.Mean, c.Error, c.Expected)
+		case c.Mean < c.Low && s.KnownLaw < s.Rounds:
+			say("The mean weight of its pages is %.3g ± %.2g instead of 1: the propensities are too large, or the log never shows some of its pages.", c.Mean, c.Error)
 		default:
-			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: the propensities are not those with which the pages were drawn.", s.MeanSetWeight, s.SetWeightError, expected)
+			say("The mean weight of its pages is %.3g ± %.2g instead of %.3g: the propensities are not those with which the pages were drawn.", c.Mean, c.Error, c.Expected)
 		}
 	}
 	if s.ItemsSeen < s.Rounds && len(s.Unseen) > 0 {
@@ -86,10 +119,10 @@ func (s *Support) Words() []string {
 	}
 	if s.Possible > 0 {
 		say("The item weights are worth %.0f rounds.", s.ESS)
-		if off := math.Abs(s.MeanWeight - s.ExpectedWeight); off > 4*s.WeightError && off > 1e-6 {
-			say("Their mean is %.3g ± %.2g instead of %.3g: the pages were not drawn as the log says.", s.MeanWeight, s.WeightError, s.ExpectedWeight)
+		if c := s.Weights; c.Wrong() {
+			say("Their mean is %.3g ± %.2g instead of %.3g: the pages were not drawn as the log says.", c.Mean, c.Error, c.Expected)
 		} else {
-			say("Their mean is %.3g ± %.2g, and %.3g is expected.", s.MeanWeight, s.WeightError, s.ExpectedWeight)
+			say("Their mean is %.3g ± %.2g, and %.3g is expected.", c.Mean, c.Error, c.Expected)
 		}
 	}
 	return list

@@ -47,7 +47,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		}
 	}
 	unseen := map[string]int{}
-	var mean, square, expected, inverse float64
+	var sum, square, expected, variance, most, inverse float64
 	var z []float64
 	for t := range l.Rounds {
 		r, page := &l.Rounds[t], pages[t]
@@ -107,49 +107,56 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		for _, i := range r.Shown {
 			j.weight[t] += z[i]
 		}
+		one, two := 0.0, 0.0 // E w and E w² = zᵀΓz = 1_πᵀz
 		for i, v := range z {
-			expected += v * r.Law.Inclusion(i)
+			one += v * r.Law.Inclusion(i)
 		}
-		mean += j.weight[t]
+		for _, i := range page {
+			two += z[i]
+		}
+		sum += j.weight[t]
 		square += j.weight[t] * j.weight[t]
+		expected += one
+		variance += two - one*one
 		j.bound[t] = largestSum(z, r.Law.MaxSize())
+		most = max(most, j.bound[t]+math.Abs(one))
 	}
 	s.Unseen = mostFrequent(unseen)
 	if s.KnownLaw > 0 {
-		m := float64(s.KnownLaw)
-		s.MeanWeight, s.ExpectedWeight = mean/m, expected/m
-		if m > 1 {
-			s.WeightError = math.Sqrt(max(square/m-s.MeanWeight*s.MeanWeight, 0) / (m - 1))
-		}
-		s.ESS = ratio(mean*mean, square)
+		s.Weights = underLaws(float64(s.KnownLaw), sum, expected, variance, most)
+		s.ESS = ratio(sum*sum, square)
 	} else {
 		s.LeastInclusion = nan
 	}
 	// A log may lack the rare pages of large weight: then its weights are alike by chance. With laws
 	// the mean of w² is known, 1/μ(π(x)).
 	s.SetESS = effective(j.set)
-	if k := float64(s.KnownPropensity); k > 1 {
-		sum, squares := 0.0, 0.0
-		for _, w := range j.set {
-			sum, squares = sum+w, squares+w*w
-		}
-		s.MeanSetWeight = sum / k
-		s.SetWeightError = math.Sqrt(max(squares/k-s.MeanSetWeight*s.MeanSetWeight, 0) / (k - 1))
-	}
 	if s.KnownLaw == n && inverse > 0 {
 		s.SetESS = min(s.SetESS, float64(n)*float64(n)/inverse)
+	}
+	switch shown, squares := sums(j.set); {
+	case s.KnownLaw == n && inverse > 0:
+		possible := float64(s.PagePossible)
+		s.SetWeights = underLaws(float64(n), shown, possible, inverse-possible, 1/j.least)
+	case s.KnownPropensity > 1:
+		s.SetWeights = underPropensities(float64(s.KnownPropensity), shown, squares)
 	}
 	return j
 }
 
 // effective returns (Σw)²/Σw², 0 without weights.
 func effective(w []float64) float64 {
-	sum, squares := 0.0, 0.0
+	sum, squares := sums(w)
+	return ratio(sum*sum, squares)
+}
+
+// sums returns Σw and Σw².
+func sums(w []float64) (sum, squares float64) {
 	for _, v := range w {
 		sum += v
 		squares += v * v
 	}
-	return ratio(sum*sum, squares)
+	return sum, squares
 }
 
 // largestSum bounds |Σ_{i∈S} z_i| over sets of at most k items.

@@ -175,3 +175,76 @@ func TestEvaluateReplay(t *testing.T) {
 		}
 	}
 }
+
+// uniformLog writes log.csv: pages of one of five items, drawn uniformly or by their feature, and taken with the probability
+// 1/(1 + exp(−u(x))). Its propensity is that of a uniform page times a factor.
+func uniformLog(t *testing.T, rounds int, byFeature bool, u func(x float64) float64, factor float64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 5))
+	var rows strings.Builder
+	rows.WriteString("decision_id,item,shown,chosen,x,propensity\n")
+	for d := range rounds {
+		var x [5]float64
+		for i := range x {
+			x[i] = rng.Float64()*4 - 2
+		}
+		page := rng.IntN(5)
+		if other := rng.IntN(5); byFeature && x[other] > x[page] {
+			page = other
+		}
+		for i, v := range x {
+			shown, chosen := 0, 0
+			if i == page {
+				if shown = 1; rng.Float64() < 1/(1+math.Exp(-u(v))) {
+					chosen = 1
+				}
+			}
+			fmt.Fprintf(&rows, "d%d,i%d,%d,%d,%v,%v\n", d, i, shown, chosen, v, factor/5)
+		}
+	}
+	write(t, "log.csv", rows.String())
+}
+
+// Of an imported log the command says whether its law, its propensities and the model are right.
+func TestEvaluateChecksImportedLogs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "home.json", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore":"sets","explore_share":0.1}`)
+	write(t, "law.toml", "[law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
+	write(t, "best.toml", `show = "best"`)
+	write(t, "fixed.toml", "show = \"items\"\nitems = [\"i0\"]")
+	linear := func(x float64) float64 { return x - 0.5 }
+	v := func(x float64) float64 { return 3*math.Abs(x) - 3 }
+	for k, c := range []struct {
+		byFeature bool
+		u         func(float64) float64
+		factor    float64
+		mapping   bool
+		policy    string
+		want      []string
+	}{
+		{false, linear, 1, true, "best.toml", []string{"The items shown are like those that the log's laws draw", "The model agrees with the residuals: dr-pi"}},
+		{true, linear, 1, true, "best.toml", []string{`Warning: the pages were not drawn as the log says: items with more of the feature "x" were shown more often than its laws would, by `}},
+		{false, linear, 1, false, "fixed.toml", []string{"and 1 is expected", "The model agrees with the residuals: dr-sets"}},
+		{false, linear, 0.5, false, "fixed.toml", []string{"instead of 1: the propensities are not those with which the pages were drawn"}},
+		{false, v, 1, false, "best.toml", []string{"The model is probably wrong: dr-sets and direct differ"}},
+	} {
+		uniformLog(t, 2000, c.byFeature, c.u, c.factor)
+		data := fmt.Sprint("data", k)
+		args := []string{"import", "log.csv", "--placement", "home", "--create", "home.json", "--to", data}
+		if c.mapping {
+			args = append(args, "--mapping", "law.toml")
+		}
+		if _, errs, code := vitrineRun(t, args...); code != 0 {
+			t.Fatal(errs)
+		}
+		text, errs, code := vitrineRun(t, "evaluate", data, "--policy", c.policy)
+		if code != 0 {
+			t.Fatal(errs)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("log %d: no %q in\n%s", k, want, text)
+			}
+		}
+	}
+}
