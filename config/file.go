@@ -19,6 +19,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/hint"
 	"vitrine/internal/policy"
 	"vitrine/internal/settings"
 )
@@ -429,6 +430,10 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 		return chosen, nil
 	}
 	want := map[string]bool{}
+	var named []string
+	for _, c := range f.contenders {
+		named = append(named, c.name)
+	}
 	for _, word := range sel.Policies {
 		found := false
 		for _, c := range f.contenders {
@@ -445,7 +450,7 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s has no policy %q: it has %s", f.Name, word, strings.Join(f.labels(), ", "))
+			return nil, fmt.Errorf("%s has no policy %q%s", f.Name, word, hint.Near(word, append(f.labels(), named...), ": it has "+strings.Join(f.labels(), ", ")))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !want[c.label] }), nil

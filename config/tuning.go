@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"vitrine/experiment"
+	"vitrine/internal/hint"
 	"vitrine/internal/policy"
 	"vitrine/internal/settings"
 	"vitrine/tune"
@@ -208,7 +209,7 @@ func (t *Tuning) loadPanels(root settings.Section, open func(string) (*File, err
 		}
 		i := slices.IndexFunc(f.contenders, func(c contender) bool { return c.label == t.Policy })
 		if i < 0 {
-			return root.Errorf("policy", "policy = %q: %s has no policy of this label: it has %s", t.Policy, f.Name, strings.Join(f.labels(), ", "))
+			return root.Errorf("policy", "policy = %q: %s has no policy of this label%s", t.Policy, f.Name, hint.Near(t.Policy, f.labels(), ": it has "+strings.Join(f.labels(), ", ")))
 		}
 		t.Panels = append(t.Panels, f.Name)
 		t.tuned = append(t.tuned, tunedPanel{file: f, configured: f.contenders[i], same: Configured})

@@ -41,7 +41,7 @@ func (c listCmd) Run(t terminal) error {
 			text, err = experiments.ReadTuning(c.Show)
 		}
 		if err != nil {
-			return hint.New(fmt.Errorf("there is no experiment and no tuning %q", c.Show), "vitrine list experiments and vitrine list tunings name them")
+			return hint.New(fmt.Errorf("there is no experiment and no tuning %q%s", c.Show, hint.Near(c.Show, append(experiments.Names(), experiments.Tunings()...), "")), "vitrine list experiments and vitrine list tunings name them")
 		}
 		_, err = t.out.Write(text)
 		return err
@@ -84,7 +84,7 @@ func (c listCmd) Run(t terminal) error {
 		}
 	}
 	if !known {
-		return usageError{fmt.Errorf("there is no list of %q: there are %s", c.What, strings.Join(lists, ", "))}
+		return usageError{fmt.Errorf("there is no list of %q%s", c.What, hint.Near(c.What, lists, ": there are "+strings.Join(lists, ", ")))}
 	}
 	return w.Flush()
 }

@@ -12,6 +12,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
+	"vitrine/internal/hint"
 	"vitrine/paper/experiments"
 )
 
@@ -116,7 +117,8 @@ func (c reproduceCmd) resolve() (names []string, err error) {
 		case slices.Contains(all, n):
 			names = append(names, n)
 		default:
-			return nil, usageError{fmt.Errorf("there is no experiment %q: name a group (%s) or one that vitrine list experiments names", n, known)}
+			otherwise := fmt.Sprintf(": name a group (%s) or one that vitrine list experiments names", known)
+			return nil, usageError{fmt.Errorf("there is no experiment %q%s", n, hint.Near(n, append(groups, all...), otherwise))}
 		}
 	}
 	return unique(names), nil
@@ -151,6 +153,9 @@ func (c runCmd) Run(ctx context.Context, t terminal) error {
 	var files []*config.File
 	for _, path := range c.Files {
 		text, err := os.ReadFile(path)
+		if _, panels := (reproduceCmd{Names: []string{path}}).resolve(); err != nil && panels == nil {
+			return hint.New(err, fmt.Sprintf("%s is part of the paper: vitrine reproduce %s plays it, and run plays files of yours", path, path))
+		}
 		if err != nil {
 			return err
 		}

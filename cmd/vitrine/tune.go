@@ -12,6 +12,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/figure"
+	"vitrine/internal/hint"
 	"vitrine/paper/experiments"
 )
 
@@ -127,7 +128,7 @@ func loadTuning(name string) (*config.Tuning, error) {
 		return config.LoadTuning(name+".toml", text, openExperiment(""))
 	}
 	if !isPath(name) {
-		return nil, usageError{fmt.Errorf("there is no tuning %q: there are %s, and files that end in .toml", name, strings.Join(experiments.Tunings(), ", "))}
+		return nil, usageError{fmt.Errorf("there is no tuning %q%s", name, hint.Near(name, experiments.Tunings(), ": there are "+strings.Join(experiments.Tunings(), ", ")+", and files that end in .toml"))}
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -144,7 +145,7 @@ func openExperiment(dir string) func(name string) (*config.File, error) {
 		if !isPath(name) {
 			text, err := experiments.Read(name)
 			if err != nil {
-				return nil, fmt.Errorf("there is no experiment %q: vitrine list experiments names them, and paths end in .toml", name)
+				return nil, fmt.Errorf("there is no experiment %q%s", name, hint.Near(name, experiments.Names(), ": vitrine list experiments names them, and paths end in .toml"))
 			}
 			return config.Load(name+".toml", text)
 		}

@@ -22,6 +22,18 @@ func TestHint(t *testing.T) {
 	}
 }
 
+func TestNear(t *testing.T) {
+	legal := []string{"main", "items"}
+	for word, want := range map[string]string{"mian": `: did you mean "main"?`, "nowhere": ": look", "": ": look"} {
+		if got := hint.Near(word, legal, ": look"); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+	if got := hint.Legal("nowhere", legal); got != ": must be one of main, items" {
+		t.Errorf("Legal: %q", got)
+	}
+}
+
 // The distances are by hand: a deletion, a replacement, an insertion, and both ends.
 func TestNearest(t *testing.T) {
 	words := []string{"lambda", "beta", "warmup"}

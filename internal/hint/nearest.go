@@ -41,10 +41,15 @@ func edits(a, b string) int {
 // Legal ends the message about a word that is not legal: with the nearest legal word, at most two edits away and fewer than it has letters,
 // or with all legal words.
 func Legal(word string, legal []string) string {
+	return Near(word, legal, ": must be one of "+strings.Join(legal, ", "))
+}
+
+// Near is [Legal] with another ending if no legal word is near.
+func Near(word string, legal []string, otherwise string) string {
 	if best := Nearest(word, legal, min(3, len(word))); best != "" {
 		return fmt.Sprintf(": did you mean %q?", best)
 	}
-	return ": must be one of " + strings.Join(legal, ", ")
+	return otherwise
 }
 
 // List lists words for a reader: a, b or c.
