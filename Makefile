@@ -45,7 +45,7 @@ browser: ## the desk's tests in Chromium
 	.ci/run browser
 
 screenshots: ## pictures of every view of the desk in out/desk, to look at, and those of the documentation
-	go test ./service/desk/browsertest -count=1 -timeout 30m -run 'TestScreenshots|TestFigures' -browser -screenshots $(CURDIR)/out/desk -figures $(CURDIR)/docs/figures/desk
+	VITRINE_LONG=1 go test ./service/desk/browsertest -count=1 -timeout 30m -run 'TestScreenshots|TestFigures' -screenshots $(CURDIR)/out/desk -figures $(CURDIR)/docs/figures/desk
 
 dist: ## static binaries with checksums, in dist/
 	.ci/dist

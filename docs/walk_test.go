@@ -2,8 +2,8 @@ package docs_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"vitrine/internal/long"
 )
 
 // page returns the text of a page of the module.
@@ -23,13 +25,12 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// command runs a command in a directory, and returns what it prints. Without
-// paths in them, compiled packages that did not change are found in the cache of an earlier test.
+// command runs a command in a directory, and returns what it prints.
 func command(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
+	c.Env = append(os.Environ(), "GOWORK=off")
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
@@ -37,48 +38,49 @@ func command(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// A policy takes a file in bandit and the line of the catalog that docs/howto/add-a-policy.md shows.
-// With them, in a copy of the module, the tests that judge all policies pass, the command knows the
-// policy, and an experiment plays it.
+// A policy takes a file in bandit and the line of the catalog that docs/howto/add-a-policy.md shows. Laid over the module, the two pass
+// the tests that judge all policies, the command knows the policy, and an experiment plays it.
 func TestAddingAPolicy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles a copy of the module")
-	}
-	copied := t.TempDir()
-	copyModule(t, copied)
-	source, err := os.ReadFile("testdata/nearest.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(copied, "bandit", "nearest.go"), source)
+	long.Test(t)
+	dir := t.TempDir()
 	line := regexp.MustCompile(`(?m)^\{Name: "nearest".*\},$`).FindString(page(t, "docs/howto/add-a-policy.md"))
 	if line == "" {
 		t.Fatal("docs/howto/add-a-policy.md shows no line of the catalog for the policy nearest")
 	}
-	catalog := filepath.Join(copied, "internal", "policy", "table.go")
-	text, err := os.ReadFile(catalog)
+	const catalog, table = "internal/policy/table.go", "var All = []Policy{\n"
+	text := page(t, catalog)
+	if strings.Count(text, table) != 1 {
+		t.Fatalf("%s has no table of policies", catalog)
+	}
+	write(t, filepath.Join(dir, "table.go"), []byte(strings.Replace(text, table, table+"\t"+line+"\n", 1)))
+	module, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const table = "var All = []Policy{\n"
-	if bytes.Count(text, []byte(table)) != 1 {
-		t.Fatalf("%s has no table of policies", catalog)
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(module, catalog):             filepath.Join(dir, "table.go"),
+		filepath.Join(module, "bandit/nearest.go"): filepath.Join(module, "docs/testdata/nearest.go"),
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	write(t, catalog, bytes.Replace(text, []byte(table), []byte(table+"\t"+line+"\n"), 1))
+	write(t, filepath.Join(dir, "overlay.json"), overlay)
+	with := "-overlay=" + filepath.Join(dir, "overlay.json")
 
-	command(t, copied, "go", "vet", "./bandit", "./internal/policy")
-	command(t, copied, "go", "test", "-short", "./config", "./docs", "./paper/tractability", "./internal/layers", "./internal/option")
-	command(t, copied, "go", "test", "-run", "Style|Legend|Golden", "./figure")
+	command(t, module, "go", "vet", with, "./bandit", "./internal/policy")
+	t.Setenv("VITRINE_LONG", "")
+	command(t, module, "go", "test", with, "./config", "./docs", "./paper/tractability", "./internal/option")
+	command(t, module, "go", "test", with, "-run", "Style|Legend|Golden", "./figure")
 
-	vitrine := filepath.Join(copied, "vitrine")
-	command(t, copied, "go", "build", "-o", vitrine, "./cmd/vitrine")
-	if out := command(t, copied, vitrine, "list", "policies"); !strings.Contains(out, "  nearest ") || strings.Count(out, "\n") > 24 {
+	vitrine := filepath.Join(dir, "vitrine")
+	command(t, module, "go", "build", with, "-o", vitrine, "./cmd/vitrine")
+	if out := command(t, dir, vitrine, "list", "policies"); !strings.Contains(out, "  nearest ") || strings.Count(out, "\n") > 24 {
 		t.Errorf("vitrine list policies:\n%s", out)
 	}
-	if out := command(t, copied, vitrine, "describe", "nearest"); !strings.Contains(out, "scale = 1.0   number, positive   how much") || !strings.Contains(out, "It cannot be the policy of a placement: it cannot serve, because") {
+	if out := command(t, dir, vitrine, "describe", "nearest"); !strings.Contains(out, "scale = 1.0   number, positive   how much") || !strings.Contains(out, "It cannot be the policy of a placement: it cannot serve, because") {
 		t.Errorf("vitrine describe nearest:\n%s", out)
 	}
-	write(t, filepath.Join(copied, "mine.toml"), []byte(`name = "mine"
+	write(t, filepath.Join(dir, "mine.toml"), []byte(`name = "mine"
 rounds = 50
 seeds = 2
 contexts.kind = "gaussian"
@@ -89,43 +91,11 @@ scale = 2
 [[policy]]
 name = "uniform"
 `))
-	if out := command(t, copied, vitrine, "run", "mine.toml"); !strings.Contains(out, "nearest") {
+	if out := command(t, dir, vitrine, "run", "mine.toml"); !strings.Contains(out, "nearest") {
 		t.Errorf("vitrine run:\n%s", out)
 	}
-	if _, err := os.Stat(filepath.Join(copied, "out", "mine", "regret.svg")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, "out", "mine", "regret.svg")); err != nil {
 		t.Error(err)
-	}
-}
-
-// copyModule copies the module but for its history.
-func copyModule(t *testing.T, to string) {
-	t.Helper()
-	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel("..", path)
-		switch {
-		case err != nil:
-			return err
-		case entry.Name() == ".git":
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		case entry.IsDir():
-			return os.MkdirAll(filepath.Join(to, name), 0o755)
-		case !entry.Type().IsRegular():
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, name), text, 0o644)
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -139,9 +109,6 @@ func write(t *testing.T, path string, text []byte) {
 // Another module uses the library as the README says: a policy and a world of its own are played
 // by experiment and drawn by figure.
 func TestAnotherModule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles another module")
-	}
 	dir := t.TempDir()
 	source, err := os.ReadFile("testdata/shop/main.go")
 	if err != nil {
@@ -164,7 +131,7 @@ func TestAnotherModule(t *testing.T) {
 	}
 	command(t, dir, "go", strings.Fields(strings.Replace(edit, "../vitrine", module, 1))[1:]...)
 	write(t, filepath.Join(dir, "go.sum"), sums)
-	out := command(t, dir, "go", "run", ".")
+	out := command(t, dir, "go", "run", "-mod=mod", ".")
 	if !strings.Contains(out, "bold: regret ") || !strings.Contains(out, "ucb-mnl: regret ") {
 		t.Errorf("it prints %q", out)
 	}
@@ -173,11 +140,11 @@ func TestAnotherModule(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if again := command(t, dir, "go", "run", "."); !strings.Contains(again, "season: 10 of 10 runs were there already\n"+out) {
+	if again := command(t, dir, "go", "run", "-mod=mod", "."); !strings.Contains(again, "season: 10 of 10 runs were there already\n"+out) {
 		t.Errorf("the second time it prints %q", again)
 	}
 	write(t, filepath.Join(dir, "main.go"), bytes.Replace(source, []byte("AtMost(size).MaxGain"), []byte("AtMost(1).MaxGain"), 1))
-	if changed := command(t, dir, "go", "run", "."); strings.Contains(changed, "already") || strings.Contains(changed, out) || !strings.Contains(changed, "because these changed: the program\n") {
+	if changed := command(t, dir, "go", "run", "-mod=mod", "."); strings.Contains(changed, "already") || strings.Contains(changed, out) || !strings.Contains(changed, "because these changed: the program\n") {
 		t.Errorf("with another policy it prints %q", changed)
 	}
 }
@@ -192,9 +159,6 @@ func TestFirstProgram(t *testing.T) {
 	readme := page(t, "README.md")
 	if !strings.Contains(readme, "```go\nfunc main() {"+body+"```\n") {
 		t.Error("README.md does not show func main of docs/testdata/first/main.go")
-	}
-	if testing.Short() {
-		t.Skip("it compiles a program")
 	}
 	out := command(t, "..", "go", "run", "docs/testdata/first/main.go")
 	if !strings.Contains(readme, "$ go run docs/testdata/first/main.go\n"+out+"```") {

@@ -13,7 +13,7 @@ attack() {
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine
-	if TMPDIR=$work "${apart[@]}" go test ./cmd/vitrine -count=1 -v -timeout "${seconds}s" -run "^$test\$" -vitrine "$work/vitrine" "$@" >"$work/said" 2>&1 &&
+	if VITRINE_LONG=1 TMPDIR=$work "${apart[@]}" go test ./cmd/vitrine -count=1 -v -timeout "${seconds}s" -run "^$test\$" -vitrine "$work/vitrine" "$@" >"$work/said" 2>&1 &&
 		held=$(sed -n "s/^ *[a-z_]*_test.go:[0-9]*: verdict: /$name: held: /p" "$work/said") && [[ -n $held ]]; then
 		echo "$held"
 		rm -rf "$work"

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"vitrine/internal/freeport"
+	"vitrine/internal/long"
 	"vitrine/service/client"
 	"vitrine/service/load"
 )
@@ -80,9 +81,7 @@ func newBalancer(t *testing.T, urls []string) (b *balancer, address string) {
 // Behind an ordinary load balancer the death of the leader costs its callers a wait, and nothing else: they know one
 // address, retry, and every decision and outcome is in the log once. What they wrote they read from any process.
 func TestLoadBalancer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs six programs")
-	}
+	long.Test(t)
 	if strconv.IntSize == 32 {
 		t.Skip("servers in a cluster panic on 32-bit machines: their statistics load 64-bit words that are not aligned")
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
@@ -24,9 +25,7 @@ func (c *steppedClock) stepTo(off time.Duration) { c.off.Store(int64(off)) }
 // stay open, the others expire as before, no entry is removed for its age, and the entries' times go on without a
 // step. Then it is started while the time of day is an hour behind, and again when it is right.
 func TestClockStepsUnderLoad(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the clock is not stepped in short tests")
-	}
+	long.Test(t)
 	t.Parallel()
 	s := newService()
 	clock := new(steppedClock)

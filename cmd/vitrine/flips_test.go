@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/long"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -113,9 +114,7 @@ var namesIt = regexp.MustCompile(`\.blk is damaged at byte|/mark: the mark of|fr
 // with the file or the entry named, or it mends the directory with a warning. Nothing is lost without a
 // message, and a refused directory is not changed.
 func TestFlips(t *testing.T) {
-	if testing.Short() {
-		t.Skip("no bits are flipped in short tests")
-	}
+	long.Test(t)
 	t.Parallel()
 	sources := map[bool]string{}
 	refused, mended, tried := map[string]int{}, map[string]int{}, map[string]int{}

@@ -15,6 +15,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"vitrine/internal/freeport"
+	"vitrine/internal/long"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // three plays pages about three servers and three services: the servers run in the test, the services as processes.
@@ -36,9 +38,7 @@ func TestHowToThree(t *testing.T) {
 
 // docs/howto/from-three-machines-to-shards.md begins with the servers and services of the page before.
 func TestHowToShards(t *testing.T) {
-	if testing.Short() {
-		t.Skip("services wait some seconds until they even out who leads")
-	}
+	long.Test(t)
 	h := newThree(t)
 	h.files("from-one-machine-to-three")
 	h.files("from-three-machines-to-shards")
@@ -133,18 +133,8 @@ func (h *three) nats(variables []string, file string) func() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	o.NoSigs, o.NoLog = true, true
-	s, err := server.NewServer(o)
-	if err != nil {
-		h.Fatal(err)
-	}
-	s.Start()
-	end := func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	}
-	h.Cleanup(end)
-	return end
+	s := natstest.Serve(h.T, *o)
+	return func() { natstest.Stop(s) }
 }
 
 var different = []struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 )
@@ -346,9 +347,7 @@ func TestBadImports(t *testing.T) {
 
 // A category with very many values is an id, and named.
 func TestImportOfManyCategories(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads a hundred thousand rows")
-	}
+	long.Test(t)
 	t.Chdir(t.TempDir())
 	var b bytes.Buffer
 	b.WriteString("decision_id,item,chosen,sku\n")

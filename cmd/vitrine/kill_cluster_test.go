@@ -21,15 +21,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/internal/freeport"
+	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 )
 
 var (
-	leaderKills  = flag.Int("leader-kills", 0, "how often TestKillLeader kills the service that writes the log")
+	leaderKills  = flag.Int("leader-kills", 2, "how often TestKillLeader kills the service that writes the log")
 	leaderLimit  = flag.Duration("leader-limit", 0, "how long a take-over after that may take; 0 is no limit")
-	strikesAsked = flag.Int("strikes", 0, "how often TestKillServices kills, freezes, stops, cuts off or slows down services and servers")
-	takeOvers    = flag.Int("take-overs", 0, "how often TestKillByTakeOver takes the log over")
+	strikesAsked = flag.Int("strikes", 6, "how often TestKillServices kills, freezes, stops, cuts off or slows down services and servers")
+	takeOvers    = flag.Int("take-overs", 2, "how often TestKillByTakeOver takes the log over")
 )
 
 // freeze stops the process until it is thawed or killed.
@@ -461,9 +462,7 @@ func (c *cluster) oneWriter(ctx context.Context) {
 
 // The service that writes the log is killed under load: another one takes its place, and nothing acknowledged is lost.
 func TestKillLeader(t *testing.T) {
-	if *leaderKills == 0 {
-		t.Skip("-leader-kills is 0")
-	}
+	long.Test(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*leaderKills)*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, false)
@@ -496,9 +495,7 @@ func TestKillLeader(t *testing.T) {
 
 // A take-over of the log succeeds at the first attempt, however fast the previous service writes.
 func TestKillByTakeOver(t *testing.T) {
-	if *takeOvers == 0 {
-		t.Skip("-take-overs is 0")
-	}
+	long.Test(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*takeOvers)*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, false)

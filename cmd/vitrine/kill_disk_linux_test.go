@@ -7,15 +7,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vitrine/internal/long"
 	"vitrine/service/eventlog/natslog"
 )
 
 // The disk is full for a time: the service refuses requests that it cannot write, and continues by itself
 // when there is room.
 func TestDiskIsFull(t *testing.T) {
-	if testing.Short() {
-		t.Skip("no disk is filled in short tests")
-	}
+	long.Test(t)
 	t.Parallel()
 	disk := t.TempDir()
 	if err := unix.Mount("vitrine", disk, "tmpfs", 0, "size=2m"); err != nil {

@@ -10,16 +10,16 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"vitrine/internal/long"
 )
 
-var leaderItemKills = flag.Int("item-leader-kills", 0, "how often TestKillLeaderItems kills the service that writes the log during a push")
+var leaderItemKills = flag.Int("item-leader-kills", 1, "how often TestKillLeaderItems kills the service that writes the log during a push")
 
 // A push to several services survives SIGKILL of the one that writes the log: the next one has all of a part or nothing, what was
 // acknowledged stays, the pusher goes on where it was, and every service has the same catalogue.
 func TestKillLeaderItems(t *testing.T) {
-	if *leaderItemKills == 0 {
-		t.Skip("-item-leader-kills is 0")
-	}
+	long.Test(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*leaderItemKills)*2*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, false)

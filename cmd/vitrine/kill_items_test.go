@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/client"
 )
@@ -133,9 +134,7 @@ func (p *pusher) holds(ctx context.Context, t *testing.T) (n int) {
 // A push survives SIGKILL of the service: a part is in the catalogue as a whole or not at all, what was acknowledged stays,
 // and the pusher goes on where it was. The state is that of a replay from zero.
 func TestKillItems(t *testing.T) {
-	if testing.Short() || *itemKills == 0 {
-		t.Skip("the service is not killed in short tests, nor with -item-kills 0")
-	}
+	long.Test(t)
 	t.Parallel()
 	file, data := serviceFile(t, "[snapshots]\nevery = \"200ms\"\n")
 	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*itemKills)*time.Minute)

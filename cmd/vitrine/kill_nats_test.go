@@ -18,17 +18,17 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"vitrine/internal/freeport"
+	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // natsServer runs a NATS server as a separate process, with the configuration that a log needs: nats-server
 // ADDRESS DIR. In a cluster the servers' addresses for each other follow, its own first.
 func natsServer() {
 	err := func() error {
-		o := &server.Options{
-			JetStream: true, StoreDir: os.Args[2], SyncAlways: true, NoSigs: true, NoSystemAccount: len(os.Args) == 3,
-		}
+		o := server.Options{StoreDir: os.Args[2], NoSystemAccount: len(os.Args) == 3}
 		if err := splitAddress(os.Args[1], &o.Host, &o.Port); err != nil {
 			return err
 		}
@@ -41,13 +41,9 @@ func natsServer() {
 				o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: address})
 			}
 		}
-		s, err := server.NewServer(o)
+		s, err := natstest.Start(o)
 		if err != nil {
 			return err
-		}
-		s.Start()
-		if !s.ReadyForConnections(10 * time.Second) {
-			return errors.New("it is not ready after 10 s")
 		}
 		fmt.Fprintln(os.Stderr, s.ClientURL())
 		s.WaitForShutdown()
@@ -99,9 +95,7 @@ func (e *external) url() string { return "nats://" + e.address }
 // The NATS server that has the log is killed under the service, sometimes together with the service. The
 // service waits for the server and goes on; nothing is lost.
 func TestKillNATS(t *testing.T) {
-	if *natsKills == 0 {
-		t.Skip("-nats-kills is 0")
-	}
+	long.Test(t)
 	t.Parallel()
 	nats := startNATS(t)
 	file, data := serviceFile(t, fmt.Sprintf("log = %q\n[snapshots]\nevery = \"50ms\"\n", nats.url()))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/eventlog/natslog"
 )
@@ -20,9 +21,7 @@ import (
 // Three services have two shards: one follows both, and each of the others one. They are killed and frozen under load, and so are
 // servers of NATS. Every service answers for both shards, and what is acknowledged is in its shard once.
 func TestKillShards(t *testing.T) {
-	if *strikesAsked == 0 {
-		t.Skip("-strikes is 0")
-	}
+	long.Test(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*strikesAsked)*time.Minute)
 	defer cancel()
 	c := &cluster{T: t, ledger: newLedger(t), rng: rand.New(rand.NewPCG(*killSeed, 4)), without: map[need]error{}, leaders: map[uint64]*process{}}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vitrine/internal/long"
 )
 
 // need is what a strike needs of the machine.
@@ -237,9 +239,7 @@ var strikes = []strike{
 // Services and servers are killed, frozen, stopped, cut off from each other and slowed down under load, and every service is
 // asked: acknowledged entries are in the log once, and were learned once, and no two services wrote the log in one epoch.
 func TestKillServices(t *testing.T) {
-	if *strikesAsked == 0 {
-		t.Skip("-strikes is 0")
-	}
+	long.Test(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*strikesAsked)*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, true)

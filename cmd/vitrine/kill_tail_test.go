@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/long"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
 )
@@ -18,9 +19,7 @@ import (
 // read and the last one of the log, and so does check. After the steps of docs/operations.md it serves again:
 // everything before the damage is as it was answered, and all losses are among the named entries.
 func TestDamagedTail(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the service is not killed in short tests")
-	}
+	long.Test(t)
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -13,12 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/long"
 	"vitrine/service/eventlog/natslog"
 )
 
 var (
-	kills     = flag.Int("kills", 2, "how often TestKill kills the service")
-	natsKills = flag.Int("nats-kills", 0, "how often TestKillNATS kills the server that has the log")
+	kills     = flag.Int("kills", 20, "how often TestKill kills the service")
+	natsKills = flag.Int("nats-kills", 6, "how often TestKillNATS kills the server that has the log")
 	killSeed  = flag.Uint64("kill-seed", 1, "of the moments at which they do")
 )
 
@@ -49,9 +50,7 @@ type victim struct {
 // the log once, as it was answered; nothing is learned twice; and the final state equals that of a full
 // replay, bit for bit.
 func TestKill(t *testing.T) {
-	if testing.Short() || *kills == 0 {
-		t.Skip("the service is not killed in short tests, nor with -kills 0")
-	}
+	long.Test(t)
 	t.Parallel()
 	file, data := serviceFile(t, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
 	v := &victim{T: t, file: file, data: data, rng: rand.New(rand.NewPCG(*killSeed, 0)), ledger: newLedger(t)}

@@ -14,13 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 	"vitrine/service/host"
 	"vitrine/service/setup"
 )
@@ -198,17 +198,8 @@ func servingLog(ts *testscript.TestScript, _ bool, args []string) {
 
 // The log on a server is read in its place.
 func TestLogOnServer(t *testing.T) {
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	defer srv.WaitForShutdown()
-	defer srv.Shutdown()
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server is not ready")
-	}
-	store, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()})
+	url := natstest.URL(t)
+	store, err := natslog.Open(t.Context(), natslog.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +218,7 @@ func TestLogOnServer(t *testing.T) {
 		{"replay", "snapshot: equal, at entry 12"},
 		{"export", `"decision_id":"d12"`},
 	} {
-		args := []string{c.args, srv.ClientURL()}
+		args := []string{c.args, url}
 		if c.args == "replay" {
 			args = append(args, snapshot)
 		}
@@ -251,7 +242,7 @@ func TestLogOnServer(t *testing.T) {
 		{"export", `"decision_id":"d12"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), []string{c.args, srv.ClientURL(), "--data", data}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), c.want) {
+		if code := run(t.Context(), []string{c.args, url, "--data", data}, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), c.want) {
 			t.Errorf("%s: exit status %d, %s%s", c.args, code, &stdout, &stderr)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/long"
 	"vitrine/service/api"
 )
 
@@ -23,9 +24,7 @@ var (
 // A placement with the default memory is asked for decisions at a high rate, and is told no outcomes. None of the decisions
 // has expired or was evicted then, and outcomes of the first ones are accepted and learned.
 func TestMemoryWaits(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a service is not loaded in short tests")
-	}
+	long.Test(t)
 	file, data := serviceFile(t, "")
 	p := serve(t, file)
 	url := p.listening(t)

@@ -16,11 +16,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vitrine/internal/long"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
 )
 
-var powerCuts = flag.Int("power-cuts", 0, "how often TestPowerLoss cuts the power of the disk")
+var powerCuts = flag.Int("power-cuts", 3, "how often TestPowerLoss cuts the power of the disk")
 
 // cutDisk is an ext4 file system in a file, whose power can be cut. A cut keeps the data written to the
 // device, and loses data and journal that were only in memory.
@@ -88,9 +89,7 @@ func (d *cutDisk) lost(path string) {
 
 // The power of the disk is cut under load: all acknowledged entries are in the log when it is back.
 func TestPowerLoss(t *testing.T) {
-	if *powerCuts == 0 {
-		t.Skip("-power-cuts is 0")
-	}
+	long.Test(t)
 	disk := newCutDisk(t)
 	file, _ := serviceFile(t, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
 	data := filepath.Join(disk.dir, "data")

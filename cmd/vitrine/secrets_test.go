@@ -27,6 +27,9 @@ import (
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"vitrine/internal/long"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // secrets are the values that a run must neither print nor write, by their descriptions.
@@ -134,36 +137,18 @@ func certify(t *testing.T, dir string) (secret string) {
 	return strings.Split(string(text), "\n")[1]
 }
 
-// guarded is a NATS server that authenticates its clients.
-func guarded(t *testing.T, o *natsserver.Options) *natsserver.Server {
-	t.Helper()
-	o.Host, o.JetStream, o.StoreDir, o.SyncAlways, o.NoSigs, o.NoLog = "127.0.0.1", true, t.TempDir(), true, true, true
-	s, err := natsserver.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the server does not start")
-	}
-	return s
-}
-
 // A run of everything, with passwords in URLs, tokens and seeds in files, API keys and private keys, right and wrong,
 // prints none of them and writes none of them into a file that is not theirs.
 func TestSecrets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not in short tests")
-	}
+	long.Test(t)
 	t.Parallel()
 	s := &secrets{T: t, said: map[string]string{}, of: map[string]string{
 		"the password": "pa$$w/rd of the log 1", "the token": "s3cr3t-t0k3n-of-the-log", "a wrong password": "wr0ng&password?of=mine", "a wrong API key": "vitrine_bm90LWEta2V5LW9mLXRoaXMtc2VydmljZQ",
 		"a seed": "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY", // of the documentation of NATS
 		"a JWT":  "eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJuYW1lIjoic2hvcCJ9.c2lnbmF0dXJl",
 	}}
-	byPassword := guarded(t, &natsserver.Options{Port: natsserver.RANDOM_PORT, Username: "shop", Password: s.of["the password"]})
-	byToken := guarded(t, &natsserver.Options{Port: natsserver.RANDOM_PORT, Authorization: s.of["the token"]})
+	byPassword := natstest.Serve(t, natsserver.Options{Username: "shop", Password: s.of["the password"]})
+	byToken := natstest.Serve(t, natsserver.Options{Authorization: s.of["the token"]})
 	passwordHost, tokenHost := byPassword.Addr().String(), byToken.Addr().String()
 	at := func(host, password string) string {
 		return (&url.URL{Scheme: "nats", User: url.UserPassword("shop", password), Host: host}).String()
@@ -236,7 +221,7 @@ func TestSecrets(t *testing.T) {
 			for _, password := range []string{s.of["the password"], s.of["a wrong password"]} {
 				back.Shutdown()
 				back.WaitForShutdown()
-				back = guarded(t, &natsserver.Options{Port: port, Username: "shop", Password: password})
+				back = natstest.Serve(t, natsserver.Options{Port: port, Username: "shop", Password: password})
 				for deadline := time.Now().Add(patience); password == s.of["the password"] && !strings.Contains(p.said(), "connected to the log's server again"); time.Sleep(10 * time.Millisecond) {
 					if time.Now().After(deadline) {
 						t.Fatalf("the service does not connect again:\n%s", p.said())

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"vitrine/internal/long"
 )
 
 var slowTimes = flag.Int("slow-times", 1, "how often TestSlowCallers has each crowd come")
@@ -169,9 +171,7 @@ func newKey(t *testing.T, file, name string) string {
 // Crowds under one key hold connections without a word, with half a header or idle, send bodies that do not end, and
 // listen to events, more than the service has room for. No timeout sends them away. Requests under another key are answered.
 func TestSlowCallers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("no crowd comes in short tests")
-	}
+	long.Test(t)
 	t.Parallel()
 	const connections, concurrent, subscribers = 400, 64, 64
 	file, data := serviceFile(t, fmt.Sprintf("keys = \"keys.toml\"\n[limits]\nconnections = %d\nconcurrent = %d\nsubscribers = %d\n[timeouts]\nheader = \"1h\"\nread = \"1h\"\nwrite = \"1h\"\nidle = \"1h\"\ndrain = \"1s\"\n",

@@ -12,6 +12,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/env"
+	"vitrine/internal/long"
 	"vitrine/internal/policy"
 	"vitrine/internal/stream"
 	"vitrine/utility"
@@ -96,7 +97,7 @@ func chance(t *testing.T, world shop, seed uint64) float64 {
 // its design: 1/(γ√t) of its barrier is its bound.
 func TestDefaultsSell(t *testing.T) {
 	seeds := uint64(1)
-	if !testing.Short() {
+	if long.Wanted() {
 		seeds = 3
 	}
 	for _, p := range policy.All {

@@ -10,15 +10,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"vitrine/internal/long"
 )
 
 // The compiler for arm64 fuses x*y + z where it may. In the packages whose numbers
 // become part of a learner's state it does so only where math.FMA is written: a
 // conversion, float64(x*y) + z, forbids it. A program for arm64 is disassembled.
 func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles everything for arm64")
-	}
+	long.Test(t)
 	program := filepath.Join(t.TempDir(), "vitrine")
 	build := exec.Command("go", "build", "-trimpath=false", "-o", program, "vitrine/cmd/vitrine")
 	build.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/long"
 	"vitrine/internal/stream"
 )
 
@@ -203,9 +204,9 @@ func TestNumbers(t *testing.T) {
 		checkNumber(t, text)
 	}
 	rng := stream.New(1, 1, stream.Contexts)
-	n := 300_000
-	if testing.Short() {
-		n = 10_000
+	n := 10_000
+	if long.Wanted() {
+		n = 300_000
 	}
 	for range n {
 		checkNumber(t, randomNumber(rng))

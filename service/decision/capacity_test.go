@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/decision"
@@ -224,7 +225,7 @@ func TestCapacityIsExact(t *testing.T) {
 // more.
 func TestCapacityOfACatalogue(t *testing.T) {
 	for _, n := range []int{60, 3000} {
-		if n > 1000 && testing.Short() {
+		if n > 1000 && !long.Wanted() {
 			continue
 		}
 		for _, policy := range []string{`{"name":"ucb-mnl"}`, `{"name":"greedy","warmup":0}`, `{"name":"auto"}`, `{"name":"uniform"}`} {

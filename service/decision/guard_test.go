@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -328,7 +329,7 @@ func TestGuardAgainstThePast(t *testing.T) {
 // Policies that do what they should have no alarm, while they learn and afterwards.
 func TestGuardIsSilent(t *testing.T) {
 	rounds := 700
-	if !testing.Short() {
+	if long.Wanted() {
 		rounds = 3000
 	}
 	for _, name := range []string{"ucb-mnl", "ts-mnl", "ofu-mnl-plus", "eps-greedy-mnl", "onl-mnl", "auto"} {

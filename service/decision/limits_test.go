@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -51,7 +52,7 @@ func limited(items []api.CatalogueItem, most int, group func(i int) any) (limits
 // A limit by a category, an attribute or a group of the catalogue is that of the items' ids. So is one of the placement.
 func TestLimitsOfACatalogue(t *testing.T) {
 	sizes := []int{60, 3000}
-	if !testing.Short() {
+	if long.Wanted() {
 		sizes = append(sizes, 12_000)
 	}
 	for _, n := range sizes {

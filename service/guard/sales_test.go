@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -111,9 +112,9 @@ func TestOutage(t *testing.T) {
 // Placements whose sales vary as they do in shops have no alarm: with a learner that begins with poor sets, days and nights,
 // tastes that move, biased predictions, prices that vary a hundredfold, and sales reported late.
 func TestHealthyShopsAreSilent(t *testing.T) {
-	shops, decisions := 800, 2000
-	if testing.Short() {
-		shops = 200
+	shops, decisions := 200, 2000
+	if long.Wanted() {
+		shops = 800
 	}
 	for seed := range uint64(shops) {
 		if what := healthy(seed, decisions); what != "" {

@@ -15,43 +15,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // logServer starts a server of NATS.
 func logServer(t *testing.T) (url string) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, NoSigs: true, NoLog: true, NoSystemAccount: true,
-		JetStreamMaxStore: 1 << 32,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
-	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("the server does not start")
-	}
-	return s.ClientURL()
+	return natstest.URL(t)
 }
 
 // jetStream connects to a server of NATS.
 func jetStream(t *testing.T, url string) nats.JetStreamContext {
 	t.Helper()
-	c, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	js, err := c.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
+	return natstest.JetStream(t, url)
 }
 
 // running is a service at a log on a server.

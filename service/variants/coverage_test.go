@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"vitrine/internal/long"
 	"vitrine/service/variants"
 )
 
@@ -154,7 +155,7 @@ func TestCoverage(t *testing.T) {
 		fmt.Println("| experiment | held at all looks | without sums by buckets | an interval for one look | half-width at the end | of one look |\n|---|---|---|---|---|---|")
 	}
 	for i := range worlds {
-		if !*table && testing.Short() && !slices.Contains([]int{4, 6, 8}, i) {
+		if !*table && !long.Wanted() && !slices.Contains([]int{4, 6, 8}, i) {
 			continue
 		}
 		w := &worlds[i]

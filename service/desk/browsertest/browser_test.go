@@ -21,9 +21,9 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-)
 
-var browse = flag.Bool("browser", false, "run the tests in Chromium")
+	"vitrine/internal/long"
+)
 
 // patience bounds the wait for a condition of a page. It is long because nothing but failures waits for all of it.
 const patience = 60 * time.Second
@@ -48,9 +48,7 @@ func TestMain(m *testing.M) {
 // browser returns the running browser. It skips the test without the flag, and fails it if there is none.
 func browser(t *testing.T) context.Context {
 	t.Helper()
-	if !*browse {
-		t.Skip("without -browser")
-	}
+	long.Test(t)
 	chromium.once.Do(func() {
 		path := ""
 		for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

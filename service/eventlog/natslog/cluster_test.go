@@ -14,6 +14,7 @@ import (
 	"vitrine/internal/freeport"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // patience is how long a test waits for what must happen, on a machine with other work too.
@@ -22,7 +23,7 @@ const patience = 5 * time.Minute
 // cluster is three servers, each of which can be stopped and started again at its address.
 type cluster struct {
 	testing.TB
-	options [3]*server.Options
+	options [3]server.Options
 	servers [3]*server.Server
 }
 
@@ -36,14 +37,13 @@ func newCluster(t testing.TB) *cluster {
 	for i := range c.options {
 		cluster := freeport.Local(t)
 		routes = append(routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", cluster)})
-		c.options[i] = &server.Options{
-			ServerName: fmt.Sprint("n", i), Host: "127.0.0.1", Port: freeport.Local(t),
-			JetStream: true, StoreDir: t.TempDir(), SyncAlways: true, NoSigs: true, NoLog: true, JetStreamMaxStore: 1 << 32,
+		c.options[i] = server.Options{
+			ServerName: fmt.Sprint("n", i), Port: freeport.Local(t), StoreDir: t.TempDir(), NoLog: true,
 			Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: cluster},
 		}
 	}
-	for i, o := range c.options {
-		o.Routes = routes
+	for i := range c.options {
+		c.options[i].Routes = routes
 		c.start(i)
 	}
 	t.Cleanup(func() {
@@ -52,11 +52,6 @@ func newCluster(t testing.TB) *cluster {
 		}
 		c.stop(0, 1, 2)
 	})
-	for i, s := range c.servers {
-		if !s.ReadyForConnections(patience) {
-			t.Fatalf("server %d does not listen on ports %d and %d", i, c.options[i].Port, c.options[i].Cluster.Port)
-		}
-	}
 	c.elected()
 	return c
 }
@@ -64,11 +59,10 @@ func newCluster(t testing.TB) *cluster {
 func (c *cluster) start(servers ...int) {
 	c.Helper()
 	for _, i := range servers {
-		s, err := server.NewServer(c.options[i].Clone())
+		s, err := natstest.Start(*c.options[i].Clone())
 		if err != nil {
-			c.Fatal(err)
+			c.Fatalf("server %d on ports %d and %d: %v", i, c.options[i].Port, c.options[i].Cluster.Port, err)
 		}
-		s.Start()
 		c.servers[i] = s
 	}
 }
@@ -77,10 +71,7 @@ func (c *cluster) start(servers ...int) {
 func (c *cluster) stop(servers ...int) {
 	var group sync.WaitGroup
 	for _, i := range servers {
-		group.Go(func() {
-			c.servers[i].Shutdown()
-			c.servers[i].WaitForShutdown()
-		})
+		group.Go(func() { natstest.Stop(c.servers[i]) })
 	}
 	group.Wait()
 }

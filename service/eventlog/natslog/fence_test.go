@@ -19,27 +19,13 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // external starts a server that others reach by its URL.
 func external(t testing.TB) (url string) {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), SyncAlways: true,
-		NoSigs: true, NoLog: true, NoSystemAccount: true, JetStreamMaxStore: 1 << 32,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Start()
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(patience) {
-		t.Fatal("the server does not start")
-	}
-	return s.ClientURL()
+	return natstest.URL(t)
 }
 
 func connect(t testing.TB, o natslog.Options) *natslog.Store {
@@ -160,16 +146,7 @@ func TestUnfitStream(t *testing.T) {
 // A server that takes only small messages would stop the first large frame.
 func TestSmallMessages(t *testing.T) {
 	t.Parallel()
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 1 << 18, NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	defer srv.WaitForShutdown()
-	defer srv.Shutdown()
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("the server does not start")
-	}
+	srv := natstest.Serve(t, server.Options{MaxPayload: 1 << 18})
 	if _, err := natslog.Open(t.Context(), natslog.Options{URL: srv.ClientURL()}); err == nil || !strings.Contains(err.Error(), "max_payload") {
 		t.Errorf("%v, want that max_payload is too small", err)
 	}
@@ -435,18 +412,10 @@ func stateOf(t *testing.T, url string) nats.StreamState {
 // it must be opened again.
 func TestServerGone(t *testing.T) {
 	t.Parallel()
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("the server does not start")
-	}
+	srv := natstest.Serve(t, server.Options{})
 	s := connect(t, natslog.Options{URL: srv.ClientURL(), Patience: 500 * time.Millisecond})
 	fill(t, s, 1, 2)
-	srv.Shutdown()
-	srv.WaitForShutdown()
+	natstest.Stop(srv)
 	for range 2 {
 		if _, err := s.Append(t.Context(), []byte("lost")); !errors.Is(err, eventlog.ErrReopen) {
 			t.Errorf("%v, want ErrReopen", err)

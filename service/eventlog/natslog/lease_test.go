@@ -20,21 +20,13 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// jetStream is a client of a server, beside the log.
+// jetStream connects to the streams of a server, next to the log.
 func jetStream(t *testing.T, url string) nats.JetStreamContext {
 	t.Helper()
-	c, err := nats.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	js, err := c.JetStream()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
+	return natstest.JetStream(t, url)
 }
 
 // lost waits until a store knows that the log is not its any more.
@@ -157,16 +149,7 @@ func TestDirectoryIsLost(t *testing.T) {
 func TestSecretsOfURLs(t *testing.T) {
 	t.Parallel()
 	const secret = "pa%24%24word" // $ is quoted in a URL
-	srv, err := server.NewServer(&server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true, Username: "u", Password: "pa$$word",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	if !srv.ReadyForConnections(10 * time.Second) {
-		t.Fatal("the server does not start")
-	}
+	srv := natstest.Serve(t, server.Options{Username: "u", Password: "pa$$word"})
 	host := srv.Addr().String()
 	said := &written{}
 	open := func(url string, patience time.Duration) (*natslog.Store, error) {
@@ -189,8 +172,7 @@ func TestSecretsOfURLs(t *testing.T) {
 	}
 	defer s.Close()
 	fill(t, s, 1, 2)
-	srv.Shutdown()
-	srv.WaitForShutdown()
+	natstest.Stop(srv)
 	_, err = s.Append(t.Context(), entry(3))
 	fmt.Fprintln(said, err)
 	for _, err := range s.Entries(t.Context(), 1) {
@@ -405,32 +387,29 @@ func TestLeaseOfAnotherLength(t *testing.T) {
 
 // A process that needs longer to claim the log than a lease lasts keeps the lease: another one that waits does not take the log from it.
 func TestSlowClaim(t *testing.T) {
-	t.Cleanup(natslog.SetLease(15*time.Millisecond, 40*time.Millisecond))
-	o := natslog.Options{URL: external(t), Standby: true}
+	t.Parallel()
+	n := &network{requests: []byte("vitrine.log")}
+	o := over(t, n)
 	leader := connect(t, o)
 	fill(t, leader, 1, 3)
 	standbys := []*natslog.Store{connect(t, o), connect(t, o)}
 	natslog.Abandon(leader)
-	js := jetStream(t, o.URL)
-	for range 3000 { // which are read one by one, from the end
-		if _, err := js.Publish("vitrine.log", []byte("VLOGCLAIM")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	const lost = 1 << 30
+	n.left.Store(lost)
 	ended := make(chan error, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	begin := time.Now()
 	for _, s := range standbys {
 		go func() { ended <- s.Lead(ctx) }()
 	}
+	for n.left.Load() == lost { // until one of them has the lease
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(lease + lease/2)
+	n.left.Store(0)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); took < 300*time.Millisecond {
-		t.Skipf("the claim took %v, which is no more than a lease lasts", took)
-	}
-	time.Sleep(300 * time.Millisecond)
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) || standbys[0].Leads() == standbys[1].Leads() {
 		t.Errorf("the other one: %v; %v and %v lead", err, standbys[0].Leads(), standbys[1].Leads())
