@@ -447,6 +447,94 @@ func solveSymmetric(s *mat.SymDense, q []float64) []float64 {
 	return z
 }
 
+// independent draws the item of each slot by itself, from items of the slot's own.
+type independent struct {
+	slot  []int
+	p     []float64
+	slots int
+}
+
+// Independent returns the law of a page that has an item from each slot, drawn by itself: item i is in its slot, slot[i], with
+// probability p[i]. The probabilities of a slot's items have the sum 1. With one slot it is the law of a contextual bandit.
+//
+//	Γ_ij = p_i 1{i = j} + p_i p_j 1{slots of i and j differ}
+//
+// It panics unless there are as many slots as probabilities, numbered from 0 without gaps.
+func Independent(slot []int, p []float64) Law {
+	l := &independent{slot: slot, p: p}
+	if len(slot) != len(p) {
+		panic(fmt.Sprintf("offpolicy: %d slots for %d probabilities", len(slot), len(p)))
+	}
+	seen := map[int]bool{}
+	for _, k := range slot {
+		seen[k] = true
+		l.slots = max(l.slots, k+1)
+	}
+	if len(seen) != l.slots || seen[-1] {
+		panic(fmt.Sprintf("offpolicy: slots %v are not numbered from 0", slot))
+	}
+	return l
+}
+
+func (l *independent) Items() int              { return len(l.p) }
+func (l *independent) MaxSize() int            { return l.slots }
+func (l *independent) Inclusion(i int) float64 { return l.p[i] }
+
+func (l *independent) Propensity(s vitrine.Assortment) float64 {
+	if len(s) != l.slots {
+		return 0
+	}
+	filled, all := make([]bool, l.slots), 1.0
+	for _, i := range s {
+		if k := l.slot[i]; filled[k] {
+			return 0
+		} else {
+			filled[k] = true
+		}
+		all *= l.p[i]
+	}
+	return all
+}
+
+// Square implements Law: the slots add their variances to the square of their means' sum.
+func (l *independent) Square(v []float64) (square float64) {
+	means := make([]float64, l.slots)
+	for i, p := range l.p {
+		means[l.slot[i]] += p * v[i]
+		square += p * v[i] * v[i]
+	}
+	sum := 0.0
+	for _, m := range means {
+		sum += m
+		square -= m * m
+	}
+	return square + sum*sum
+}
+
+// Solve stores z_i = 1{i ∈ T}/p_i − m(K − 1)/K, where K is the number of slots and m that of T's items in each of them. It
+// returns false if T has more items of one slot than of another. With m = 1 a page has the weight Σ_k 1{s_k = t_k}/p − (K − 1)
+// of Swaminathan et al. (2017).
+func (l *independent) Solve(dst []float64, page vitrine.Assortment) bool {
+	count := make([]int, l.slots)
+	for _, i := range page {
+		if count[l.slot[i]]++; l.p[i] == 0 {
+			return false
+		}
+	}
+	for _, m := range count {
+		if m != count[0] {
+			return false
+		}
+	}
+	for i := range dst {
+		dst[i] = -float64(count[0]*(l.slots-1)) / float64(l.slots)
+	}
+	for _, i := range page {
+		dst[i] += 1 / l.p[i]
+	}
+	return true
+}
+
 // Listed is a law given by its pages and their probabilities. It is for few pages: Solve takes time
 // in the cube of the number of items.
 type Listed struct {

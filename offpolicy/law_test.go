@@ -85,6 +85,16 @@ func TestLawsAreThoseOfEnumeration(t *testing.T) {
 				law{"some swaps", offpolicy.Swaps(epsilon, n, page, may), listed(epsilon, n, page, few)})
 		}
 	}
+	one := offpolicy.Independent([]int{0, 0, 0, 0}, []float64{0.5, 0.3, 0.2, 0})
+	laws = append(laws, law{"items", one, &offpolicy.Listed{N: 4, Pages: subsets(4, 1, 1), Probability: []float64{0.5, 0.3, 0.2, 0}}})
+	p := []float64{0.6, 0.4, 0.3, 0.1, 0.6}
+	two := law{"slots", offpolicy.Independent([]int{0, 1, 0, 0, 1}, p), &offpolicy.Listed{N: 5}}
+	for _, i := range []int{0, 2, 3} {
+		for _, j := range []int{1, 4} {
+			two.listed.Pages, two.listed.Probability = append(two.listed.Pages, vitrine.Assortment{min(i, j), max(i, j)}), append(two.listed.Probability, p[i]*p[j])
+		}
+	}
+	laws = append(laws, two)
 	for _, l := range laws {
 		n := l.listed.N
 		if l.closed.Items() != n || l.closed.MaxSize() < l.listed.MaxSize() {
@@ -172,9 +182,10 @@ func TestSetsAreTheSamplers(t *testing.T) {
 
 func TestLawsThatCannotBe(t *testing.T) {
 	for name, f := range map[string]func(){
-		"a share above 1": func() { offpolicy.EpsilonSets(1.1, 4, 2, nil) },
-		"more than all":   func() { offpolicy.EpsilonPages(0.1, 2, 3, nil) },
-		"rules of others": func() { offpolicy.Swaps(0.1, 4, vitrine.Assortment{1, 2}, make([][]bool, 3)) },
+		"a share above 1":       func() { offpolicy.EpsilonSets(1.1, 4, 2, nil) },
+		"more than all":         func() { offpolicy.EpsilonPages(0.1, 2, 3, nil) },
+		"slots without an item": func() { offpolicy.Independent([]int{0, 2}, []float64{1, 1}) },
+		"rules of others":       func() { offpolicy.Swaps(0.1, 4, vitrine.Assortment{1, 2}, make([][]bool, 3)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

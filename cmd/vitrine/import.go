@@ -15,6 +15,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"vitrine/internal/hint"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -26,11 +29,12 @@ import (
 )
 
 type importCmd struct {
-	Log       string `arg:"" help:"A log of decisions: CSV, Parquet, JSON Lines of vitrine export, dsjson of Vowpal Wabbit or Azure Personalizer, or CSV of Open Bandit Pipeline; text may be compressed with gzip or zstd."`
+	Log       string `arg:"" help:"Log of decisions, - for the standard input: CSV, Parquet, JSON Lines of vitrine export, dsjson of Vowpal Wabbit or Azure Personalizer, or CSV of Open Bandit Pipeline; text may be compressed with gzip or zstd."`
 	Placement string `help:"The placement that learns from it." placeholder:"NAME" required:""`
 	To        string `help:"The data directory of the service, which must not be running." placeholder:"DIR" required:""`
-	Create    string `help:"Make the placement, if there is none of its name, from its configuration as PUT takes it." placeholder:"FILE"`
-	Mapping   string `help:"How the log holds decisions, in TOML." placeholder:"FILE"`
+	Create    string `help:"Create the placement, if it does not exist, from its configuration as PUT takes it. The log keeps all candidates, unless the configuration sets record." placeholder:"FILE"`
+	Mapping   string `help:"TOML file that maps the log's columns to decisions." placeholder:"FILE"`
+	Format    string `help:"Format of the log, in place of the mapping's or the one that its name says." placeholder:"csv|parquet|jsonl|dsjson|personalizer|obp" enum:",csv,parquet,jsonl,dsjson,personalizer,obp" default:""`
 	DryRun    bool   `help:"Read the log and report, and write nothing."`
 }
 
@@ -43,21 +47,32 @@ Tables have a row for each item of a decision, with the columns decision_id, ite
     format = "csv"                 csv, parquet, jsonl, dsjson, personalizer or obp; found from the name of the file
     delimiter = ";"
     items = "item_context.csv"     of obp: the file of the items
+    several = "first"              if several items of a decision were taken, the "first" on the page counts, "each" is a
+                                   decision of its own, or the decision is left out ("skip"); without it the log is refused
+    rewards = "choice"             in dsjson: each positive reward is an item taken. The default, "share", takes a reward
+                                   in [0, 1] as the probability of a choice, as the service does
     [columns]
-    decision = "session"           identifies a decision; its rows are consecutive
-    time = "ts"                    RFC 3339, or seconds since 1970
+    decision = "session"           identifies a decision; if its rows are apart, the table is sorted by time first
+    time = "ts"                    RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970
     item = "sku"
     shown = "position"             from 1 on, or true; without it all rows are shown
-    chosen = "clicked"             1 or true in one row, or in none
+    chosen = "clicked"             1 or true in the rows that were taken
     revenue = "margin"
     propensity = "p"               of the page; required in each decision if it is named here
     [features]
     price = "price_eur"            the column of a feature; in dsjson a path such as "item.price"
-    action = "*"                   in dsjson: the whole action, of a feature of kind object
-    [law]                          if every page was drawn uniformly: what vitrine evaluate needs
-    draw = "pages"                 of exactly size items; "sets": of at most size
-    share = 1
+    action = "*"                   in dsjson: the whole action or context, of a feature of kind object
+    [law]                          how pages were drawn: what vitrine evaluate needs
+    draw = "pages"                 uniformly from pages of exactly size items; "sets": of at most size; "slots": the
+                                   policy's own page with one item replaced
     size = 3
+    share = 0.1                    of decisions whose page was drawn; the others show the policy's own page
+    page = "greedy"                column of the position on the policy's own page, needed if share is below 1; in jsonl, a
+                                   list of items
+
+If each item was drawn with a probability of its own, the law is draw = "items", with the columns propensity = "item_propensity" and, for pages of several slots that were drawn separately, slot = "slot". All candidates need rows. dsjson has these probabilities.
+
+personalizer reads what Azure Personalizer has exported as a Rank with the same features would have been learned: the members of contextFeatures and of an action's features become the placement's features of their names, and the others the object features context and action; an event is the decision PLACEMENT:EVENT. Other dsjson is mapped by paths.
 
 A time before the log's last entry becomes that of the last entry. An outcome has the time of its decision.
 
@@ -65,6 +80,7 @@ A time before the log's last entry becomes that of the last entry. An outcome ha
 		"vitrine import clicks.csv --placement home --create home.json --to vitrine-data",
 		"vitrine import clicks.parquet --placement home --to vitrine-data --mapping clicks.toml --dry-run",
 		"vitrine import vw.dsjson --placement home --to vitrine-data",
+		"zcat personalizer/*.gz | vitrine import - --format personalizer --placement personalizer --to vitrine-data --create personalizer.json",
 	)
 }
 
@@ -76,12 +92,12 @@ func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
 			return err
 		}
 	}
+	if c.Format != "" {
+		m.Format = c.Format
+	}
 	var create []byte
 	if c.Create != "" {
-		if create, err = os.ReadFile(c.Create); err != nil {
-			return err
-		}
-		if _, err := setup.Parse(create); err != nil {
+		if create, err = c.configuration(); err != nil {
 			return fmt.Errorf("%s: %w", c.Create, err)
 		}
 	}
@@ -93,6 +109,25 @@ func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
 		return c.fresh(ctx, t, m, create)
 	}
 	return c.into(ctx, t, c.To, m, create)
+}
+
+// configuration returns that of a placement to create. It records all candidates if it does not say what to record.
+func (c importCmd) configuration() ([]byte, error) {
+	text, err := os.ReadFile(c.Create)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := setup.Parse(text); err != nil {
+		return nil, err
+	}
+	var own map[string]jsontext.Value
+	if err := json.Unmarshal(text, &own); err != nil {
+		return nil, err
+	}
+	if _, says := own["record"]; !says {
+		own["record"] = jsontext.Value(`"all"`)
+	}
+	return json.Marshal(own)
 }
 
 // fresh imports into a new data directory, which is there only if the import succeeds.
@@ -140,9 +175,14 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *records
 		return err
 	}
 	now := time.Now().UnixNano()
-	i := &importing{importCmd: c, engine: e, config: config, known: known, last: last, now: now}
+	i := &importing{importCmd: c, several: m.Several, engine: e, config: config, known: known, last: last, now: now}
+	log, err := records.Open(ctx, c.Log, m)
+	if err != nil {
+		return interrupted(err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
 	// The first pass checks everything, and the second writes.
-	report, err := records.Read(ctx, c.Log, m, config, i.check)
+	report, err := log.Read(ctx, c.Placement, config, i.check)
 	if err != nil {
 		return interrupted(err)
 	}
@@ -152,7 +192,7 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *records
 				return err
 			}
 		}
-		if _, err := records.Read(ctx, c.Log, m, config, func(d *decision.Imported) error { return i.write(ctx, d) }); err != nil {
+		if _, err := log.Read(ctx, c.Placement, config, func(d *decision.Imported) error { return i.write(ctx, d) }); err != nil {
 			return interrupted(err)
 		}
 		if err := i.flush(ctx); err != nil {
@@ -198,17 +238,18 @@ func (c importCmd) known(ctx context.Context, store *natslog.Store) (known map[s
 // importing is an import in progress.
 type importing struct {
 	importCmd
-	engine *decision.Engine
-	config *setup.Config
-	known  map[string]bool
-	last   int64 // the time of the log's last entry
-	first  int64 // that of the first decision
-	now    int64
+	several string // of the mapping
+	engine  *decision.Engine
+	config  *setup.Config
+	known   map[string]bool
+	last    int64 // the time of the log's last entry
+	first   int64 // that of the first decision
+	now     int64
 
 	waiting []*decision.Imported
 
 	decisions, chosen, before, withLaw, withPropensity, moved int
-	items                                                     int
+	items, unshown                                            int
 }
 
 // check is the first pass.
@@ -228,6 +269,7 @@ func (i *importing) check(d *decision.Imported) error {
 	}
 	i.decisions++
 	i.items += len(d.Request.Items)
+	i.unshown += len(d.Request.Items) - len(d.Shown)
 	if d.Choice != "" {
 		i.chosen++
 	}
@@ -279,6 +321,15 @@ func (i *importing) print(t terminal, r *records.Report) error {
 	if i.decisions > 0 {
 		fmt.Fprintf(t.out, "%.1f items a decision, %d decisions with an item taken, %d with a propensity, %d with how the page was drawn\n",
 			float64(i.items)/float64(i.decisions), i.chosen, i.withPropensity, i.withLaw)
+	}
+	if i.config.Record != "all" && i.unshown > 0 {
+		fmt.Fprintf(t.out, "%d candidates that were not shown are left out, which vitrine evaluate needs: the placement has \"record\": \"shown\"\n", i.unshown)
+	}
+	if r.Sorted {
+		fmt.Fprintln(t.out, "the rows of some decisions are apart: the table was sorted by time")
+	}
+	if r.Several > 0 {
+		fmt.Fprintf(t.out, "%d decisions have several items taken: %s\n", r.Several, map[string]string{"first": "the first on the page counts", "each": "each is a decision of its own", "": "the choice was drawn from their rewards"}[i.several])
 	}
 	if i.before > 0 {
 		fmt.Fprintf(t.out, "%d decisions are in the log already\n", i.before)

@@ -19,6 +19,7 @@ type Imported struct {
 	Request    *api.Request // with a decision id; rules are not kept
 	Shown      []string     // in display order
 	Choice     string       // the item that was taken; "" for none
+	Rewards    []api.Reward // in place of Choice, which CheckImport and Import draw from them as [Engine.Reward] does
 	Time       int64        // Unix nanoseconds; not before the last entry of the log
 	Propensity float64      // of the set; 0 if it is not known
 	Draw       *offer.Draw  // nil if it is not known
@@ -130,6 +131,9 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 	case !(m.Propensity >= 0 && m.Propensity <= 1):
 		return events, entries, api.Fieldf("/propensity", "%v: must be in (0, 1]", m.Propensity)
 	}
+	if err := m.draw(v.config.Seed); err != nil {
+		return events, entries, err
+	}
 	order := make([]int32, len(m.Shown))
 	choice := int32(0)
 	at, err := find("/shown", m.Shown, d.index)
@@ -196,6 +200,32 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 	copied, err := eventlog.Decode(entries[0])
 	events[0] = &copied
 	return events, entries, err
+}
+
+// draw replaces the rewards of a decision by the choice that is drawn from them.
+func (m *Imported) draw(seed uint64) error {
+	if len(m.Rewards) == 0 {
+		return nil
+	}
+	if m.Choice != "" {
+		return api.Fieldf("/choice", "%q: a decision has a choice or rewards, not both", api.Abbreviate(m.Choice, setup.MaxID))
+	}
+	value := make([]float64, len(m.Shown))
+	for k, r := range m.Rewards {
+		at := slices.Index(m.Shown, r.Item)
+		switch {
+		case at < 0:
+			return api.Fieldf(fmt.Sprintf("/rewards/%d/item", k), "%q was not shown", api.Abbreviate(r.Item, setup.MaxID))
+		case !(r.Value >= 0 && r.Value <= 1):
+			return api.Fieldf(fmt.Sprintf("/rewards/%d/value", k), "%v: must be in [0, 1]", r.Value)
+		}
+		value[at] = r.Value
+	}
+	if place := drawn(seed, m.Request.Decision, 0, value, 0); place > 0 {
+		m.Choice = m.Shown[place-1]
+	}
+	m.Rewards = nil
+	return nil
 }
 
 // imported adds decisions and their outcomes, all or none.

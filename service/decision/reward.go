@@ -2,6 +2,8 @@ package decision
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -19,8 +21,8 @@ import (
 //
 //	P(item k is chosen) = v_k / max(1, Σ v)
 //
-// with a draw that belongs to the decision: the choice equals the rewards in expectation, and rewards of 0
-// and 1 are exact. If no item is chosen and some items have no reward yet, the decision stays open for these,
+// with a draw that follows from the placement's seed and the decision's id, so that an import of the same rewards
+// draws the same choice. The choice equals the rewards in expectation, and rewards of 0 and 1 are exact. If no item is chosen and some items have no reward yet, the decision stays open for these,
 // with the remaining probability,
 //
 //	P(item k is chosen | none of the m reported before) = v_k / max(1 − v_1 − … − v_m, Σ v)
@@ -71,7 +73,7 @@ func (b *batch) reward(r *record, o *offer.Offer, rewards []api.Reward, now int6
 		return nil
 	}
 	before := r.countPassed()
-	place := r.draw(o.Number, before, value, reported.Reward)
+	place := drawn(r.placement.config.Seed, r.id, before, value, r.reported())
 	if place == 0 && before+len(reported.Items) < int(r.shown) {
 		slices.Sort(reported.Items)
 		reported.Reward = min(reported.Reward, 1-r.reported())
@@ -83,14 +85,19 @@ func (b *batch) reward(r *record, o *offer.Offer, rewards []api.Reward, now int6
 	return nil
 }
 
-// draw returns the chosen place, 0 for none, for rewards with the given sum in the decision with a number. It
-// uses the draw after those for the given number of earlier items.
-func (r *record) draw(number uint64, before int, value []float64, sum float64) int32 {
-	rng := new(stream.Stream).Numbered(r.placement.config.Seed, number, stream.Rewards)
+// drawn returns the chosen place, 0 for none, for the rewards of the places shown in a decision. Rewards of earlier calls
+// were for a number of items and have a sum; each of them used a draw.
+func drawn(seed uint64, decision string, before int, value []float64, reported float64) int32 {
+	hash := sha256.Sum256([]byte(decision))
+	rng := new(stream.Stream).Numbered(seed, binary.LittleEndian.Uint64(hash[:]), stream.Rewards)
 	for range before {
 		rng.Float64()
 	}
-	left := rng.Float64() * max(1-r.reported(), sum)
+	sum := 0.0
+	for _, v := range value {
+		sum += v
+	}
+	left := rng.Float64() * max(1-reported, sum)
 	last := int32(0)
 	for at, v := range value {
 		if v == 0 {
@@ -101,7 +108,7 @@ func (r *record) draw(number uint64, before int, value []float64, sum float64) i
 			return last
 		}
 	}
-	if sum >= 1-r.reported() { // but for rounding it would have been one of them
+	if sum >= 1-reported { // but for rounding it would have been one of them
 		return last
 	}
 	return 0

@@ -122,13 +122,10 @@ func (l *line) decision(o *offered) {
 	l.member("by", jsontext.String(offer.ByNames[o.Mode]))
 }
 
-// draws has the words for what was drawn.
-var draws = map[uint8]string{offer.DrawSets: "sets", offer.DrawSlots: "slots", offer.DrawPages: "pages"}
-
 // draw writes how the set was drawn.
 func (l *line) draw(o *offered, d *offer.Draw) {
 	l.token(jsontext.BeginObject)
-	l.member("draw", jsontext.String(draws[d.Kind]))
+	l.member("draw", jsontext.String(offer.DrawNames[d.Kind]))
 	l.member("share", jsontext.Float(d.Epsilon))
 	l.member("size", jsontext.Int(int64(d.Size)))
 	l.member("page", jsontext.BeginArray)
@@ -138,6 +135,18 @@ func (l *line) draw(o *offered, d *offer.Draw) {
 	l.token(jsontext.EndArray)
 	if d.Swaps != nil {
 		l.member("swaps", jsontext.String(base64.StdEncoding.EncodeToString(d.Swaps)))
+	}
+	if d.Kind == offer.DrawItems {
+		l.member("probability", jsontext.BeginArray)
+		for _, p := range d.Probability {
+			l.token(jsontext.Float(p))
+		}
+		l.token(jsontext.EndArray)
+		l.member("slot", jsontext.BeginArray)
+		for _, k := range d.Slot {
+			l.token(jsontext.Uint(uint64(k)))
+		}
+		l.token(jsontext.EndArray)
 	}
 	l.token(jsontext.EndObject)
 }

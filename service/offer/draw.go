@@ -13,19 +13,23 @@ import (
 
 // Draw says how the set of an offer was drawn, given the policy's own one. In bytes:
 //
-//	kind     1 byte    1 sets, 2 slots, 3 pages
+//	kind     1 byte    1 sets, 2 slots, 3 pages, 4 items
 //	ε        8 bytes   a float, little endian, in [0, 1]
-//	size     uvarint   of sets the largest size, of pages the size
+//	size     uvarint   of sets the largest size, of pages the size, of items the number of slots
 //	page     uvarint   the number of items of the policy's own set, and where they are, as uvarints
 //	                   that increase
 //	swaps    bytes     of slots: a bit for each item of the page and each item of the request, which
 //	                   may replace it; none if all may
+//	items    if the kind is 4: their number as a uvarint, a float for each, and its slot as a uvarint
 type Draw struct {
 	Kind    uint8
 	Epsilon float64  // the probability that the set is drawn, and is not the policy's own
 	Size    int      // K
 	Page    []uint32 // the policy's own set: positions in Offered.ItemIDs, increasing
 	Swaps   []byte   // nil if all swaps are allowed
+
+	Probability []float64 // of DrawItems: that each item is in its slot; those of a slot have the sum 1
+	Slot        []uint32  // of DrawItems: the slot of each item, below Size
 }
 
 // Kinds of a [Draw].
@@ -33,7 +37,14 @@ const (
 	DrawSets  = 1 + iota // uniformly from the nonempty sets of at most Size items
 	DrawSlots            // the page with one item replaced
 	DrawPages            // uniformly from the sets of exactly Size items
+	DrawItems            // the item of each slot by itself, from items of its own
 )
+
+// DrawNames are the ways to draw a page, as exports and mappings have them.
+var DrawNames = map[uint8]string{DrawSets: "sets", DrawSlots: "slots", DrawPages: "pages", DrawItems: "items"}
+
+// Tolerance bounds how much the probabilities of a slot's items may differ from the sum 1: other programs log them rounded.
+const Tolerance = 1e-3
 
 // Allows reports whether item j of n may replace the k-th item of the page.
 func (l *Draw) Allows(k, j, n int) bool {
@@ -53,6 +64,17 @@ func (l *Draw) fields(f *fields.Fields) {
 		l.Page[k] = uint32(f.Bounded(int(l.Page[k]), math.MaxInt32))
 	}
 	f.Bytes(&l.Swaps)
+	if l.Kind != DrawItems || f.Err() != nil {
+		return
+	}
+	n = f.Length(len(l.Probability), 9)
+	f.Floats(&l.Probability, n, 1)
+	if f.Reads() {
+		l.Slot = make([]uint32, n)
+	}
+	for i := range l.Slot {
+		l.Slot[i] = uint32(f.Bounded(int(l.Slot[i]), math.MaxInt32))
+	}
 }
 
 // valid reports whether the law is one of a request with enough items.
@@ -62,7 +84,27 @@ func (l *Draw) valid() bool {
 			return false
 		}
 	}
-	return l.Kind >= DrawSets && l.Kind <= DrawPages && l.Epsilon >= 0 && l.Epsilon <= 1 && (l.Swaps == nil || l.Kind == DrawSlots)
+	return l.Kind >= DrawSets && l.Kind <= DrawItems && l.Epsilon >= 0 && l.Epsilon <= 1 && (l.Swaps == nil || l.Kind == DrawSlots) && (l.Kind != DrawItems || l.checkItems(len(l.Slot)) == nil)
+}
+
+// checkItems reports probabilities of n items that are not those of slots.
+func (l *Draw) checkItems(n int) error {
+	if len(l.Probability) != n || len(l.Slot) != n || l.Size < 1 || l.Size > n {
+		return fmt.Errorf("%d probabilities and %d slots of %d in all for %d items", len(l.Probability), len(l.Slot), l.Size, n)
+	}
+	sum := make([]float64, l.Size)
+	for i, p := range l.Probability {
+		if !(p >= 0 && p <= 1) || int(l.Slot[i]) >= l.Size {
+			return fmt.Errorf("item %d has the probability %v in slot %d of %d", i, p, l.Slot[i], l.Size)
+		}
+		sum[l.Slot[i]] += p
+	}
+	for k, v := range sum {
+		if !(math.Abs(v-1) <= Tolerance) {
+			return fmt.Errorf("the probabilities of the items of slot %d have the sum %v: must be 1", k, v)
+		}
+	}
+	return nil
 }
 
 // DrawOf returns how the set of an offer was drawn. It returns nil if the log does not say it: for offers without
@@ -83,6 +125,8 @@ func (l *Draw) Check(n int) error {
 		}
 	}
 	switch {
+	case l.Kind == DrawItems:
+		return l.checkItems(n)
 	case l.Kind < DrawSets || l.Kind > DrawPages:
 		return fmt.Errorf("sets of kind %d are not known", l.Kind)
 	case !(l.Epsilon >= 0 && l.Epsilon <= 1):
@@ -102,6 +146,12 @@ func (l *Draw) Law(n int) offpolicy.Law {
 		page[k] = int(i)
 	}
 	switch {
+	case l.Kind == DrawItems:
+		slots := make([]int, n)
+		for i, slot := range l.Slot {
+			slots[i] = int(slot)
+		}
+		return offpolicy.Independent(slots, l.Probability)
 	case l.Kind == DrawSlots && l.Swaps == nil:
 		return offpolicy.Swaps(l.Epsilon, n, page, nil)
 	case l.Kind == DrawSlots:

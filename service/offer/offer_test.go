@@ -135,6 +135,10 @@ func TestEstimatesRoundTrip(t *testing.T) {
 				e.Law.Page = append(e.Law.Page, 3*i+1)
 			}
 			e.Law.Swaps = rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "swaps")
+			if has("items") {
+				p := probability.Draw(t, "p of the first")
+				e.Law = &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 2, Page: []uint32{}, Probability: []float64{p, 1, 1 - p}, Slot: []uint32{0, 1, 0}}
+			}
 		}
 		if has("catalogue") {
 			e.Catalogue = &offer.FromCatalogue{Version: rapid.Uint64().Draw(t, "version"), Missing: rapid.IntRange(0, 1000).Draw(t, "missing"), Unknown: texts.Draw(t, "unknown")}

@@ -223,14 +223,14 @@ func (a *Adapter) decide(c Call, q *rankQuery) (*decision.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Decision = decisionOf(name, q.EventID)
+	r.Decision = DecisionOf(name, q.EventID)
 	return a.Engine.Decide(c.Context(), name, r, c.Now())
 }
 
-// decisionOf returns the id of an event's decision. Events of different placements are distinct. Ids that a
+// DecisionOf returns the id of an event's decision. Events of different placements are distinct. Ids that a
 // decision cannot have are replaced by their SHA-256, and so are ids with a ':', which could be confused with
 // those of another placement, because "a:b" is a legal name.
-func decisionOf(placement, event string) string {
+func DecisionOf(placement, event string) string {
 	plain := func(c rune) bool {
 		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c)
 	}
@@ -253,7 +253,7 @@ func newEvent() string {
 // event returns the answer to the Rank of the event in the path.
 func (a *Adapter) event(c Call) (*decision.Answer, error) {
 	name := c.Placement()
-	d, err := a.Engine.Decision(c.Context(), name, decisionOf(name, c.PathValue("event")))
+	d, err := a.Engine.Decision(c.Context(), name, DecisionOf(name, c.PathValue("event")))
 	if err != nil && !errors.Is(err, decision.ErrNotFound) {
 		return nil, err
 	}

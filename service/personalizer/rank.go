@@ -206,7 +206,7 @@ func (q *rankQuery) checkSlots() error {
 
 // request returns the engine's request, without the decision's id.
 func (q *rankQuery) request(c *setup.Config) (*api.Request, error) {
-	items, users := featuresOf(c, true), featuresOf(c, false)
+	items, users := FeaturesOf(c, true), FeaturesOf(c, false)
 	r := &api.Request{Items: make([]api.Item, len(q.Actions)), Defer: q.DeferActivation}
 	var err error
 	if r.User, err = users.values(q.ContextFeatures, "", "/contextFeatures"); err != nil {
@@ -236,11 +236,12 @@ func (q *rankQuery) request(c *setup.Config) (*api.Request, error) {
 	return r, nil
 }
 
-// rankFeatures are a placement's features of items, or of the user.
-type rankFeatures struct {
-	kinds map[string]string // by name
-	item  bool
-	rest  string // the object feature for members that are no other feature; "" for none
+// Features are a placement's features of items, or of the user, as the features of a Rank.
+type Features struct {
+	kinds  map[string]string // by name
+	item   bool
+	rest   string // the object feature for members that are no other feature; "" for none
+	logged bool   // whether the Rank is one in a log: what does not fit is no error
 }
 
 const (
@@ -248,12 +249,13 @@ const (
 	restOfContext = "context"
 )
 
-func featuresOf(c *setup.Config, item bool) rankFeatures {
+// FeaturesOf returns the features of a placement's items, or of its users.
+func FeaturesOf(c *setup.Config, item bool) Features {
 	from, rest := "user", restOfContext
 	if item {
 		from, rest = "item", restOfActions
 	}
-	f := rankFeatures{kinds: map[string]string{}, item: item}
+	f := Features{kinds: map[string]string{}, item: item}
 	for i := range c.Features {
 		if its := &c.Features[i]; its.From == from {
 			f.kinds[its.Name] = its.Kind
@@ -265,9 +267,16 @@ func featuresOf(c *setup.Config, item bool) rankFeatures {
 	return f
 }
 
+// Logged returns the values that a Rank in a log of Personalizer has, given the list of features of an action with an id, or
+// those of the context. Members that are no feature are left out, and values of another kind stay as they are.
+func (f Features) Logged(features jsontext.Value, id string) (api.Values, error) {
+	f.logged = true
+	return f.values(features, id, "")
+}
+
 // values returns the values in a list of objects. A member is the feature of its name, or else part of the
 // rest. An action's id is the feature "id" if that is a category or a text.
-func (f *rankFeatures) values(features jsontext.Value, id, field string) (api.Values, error) {
+func (f *Features) values(features jsontext.Value, id, field string) (api.Values, error) {
 	values := api.Values{}
 	rest := []byte{'['}
 	switch kind := features.Kind(); {
@@ -301,7 +310,7 @@ func (f *rankFeatures) values(features jsontext.Value, id, field string) (api.Va
 }
 
 // members decodes the next object of a list.
-func (f *rankFeatures) members(values api.Values, rest []byte, in *jsontext.Decoder, field string) (api.Values, []byte, error) {
+func (f *Features) members(values api.Values, rest []byte, in *jsontext.Decoder, field string) (api.Values, []byte, error) {
 	_, _ = in.ReadToken()
 	rest = append(rest, '{')
 	for first := true; in.PeekKind() == '"'; {
@@ -314,13 +323,20 @@ func (f *rankFeatures) members(values api.Values, rest []byte, in *jsontext.Deco
 		switch {
 		case ok && name != f.rest && (name != "id" || !f.item):
 			if slices.ContainsFunc(values, func(v api.Value) bool { return v.Name == name && v.Kind != api.Missing }) {
+				if f.logged {
+					continue
+				}
 				return nil, nil, api.Fieldf(field+string(in.StackPointer()), "is in an earlier object too")
 			}
 			v, ok := valueOf(name, kind, value)
+			if !ok && f.logged {
+				v, ok = valueOf(name, map[jsontext.Kind]string{'0': "number", '"': "text", 't': "category", 'f': "category", '{': "object", '[': "object"}[value.Kind()], value)
+			}
 			if !ok {
 				return nil, nil, api.Fieldf(field+string(in.StackPointer()), "is of another type than the placement's feature, which is of the kind %q", kind)
 			}
 			values = append(values, v)
+		case f.rest == "" && f.logged:
 		case f.rest == "":
 			return nil, nil, api.Fieldf(field+string(in.StackPointer()), "the placement has no such feature, and no object %q or %q for others", restOfActions, restOfContext)
 		default:

@@ -223,7 +223,7 @@ func TestDecisionOf(t *testing.T) {
 		// "" is a hash of 32 bytes, in 43 characters.
 		{"home", strings.Repeat("e", 124), ""}, {"a", "b:c", ""}, {"a", "é", ""}, {"a", "", "a:"},
 	} {
-		got := decisionOf(c[0], c[1])
+		got := DecisionOf(c[0], c[1])
 		hash, ok := strings.CutPrefix(got, c[0]+":")
 		if c[2] != "" && got != c[2] || c[2] == "" && !(ok && len(hash) == 43 && !strings.Contains(hash, ":")) {
 			t.Errorf("%s, %s: %s", c[0], c[1], got)

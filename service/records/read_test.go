@@ -101,9 +101,12 @@ func TestFormats(t *testing.T) {
 			text: `{"EventId":"a","Timestamp":"` + at + `",` + context + `,"_outcomes":[{"_label_cost":-3,"_a":[2,0],"_p":[0.5,0.5]},{"_label_cost":0,"_a":[0],"_p":[1]}],"_vitrine":{"choice":"z","propensity":0.25}}`,
 		},
 		{ // actions count from 1, and the reward came later
-			name:    "log.dsjson",
-			text:    `{"EventId":"a","Timestamp":"` + at + `","_label_cost":0,"a":[3,1,2],"p":[0.25,0.5,0.25],"o":[{"v":3}],` + context + `}`,
-			change:  func(d *decision.Imported) { d.Shown = []string{"z"} },
+			name: "log.dsjson",
+			text: `{"EventId":"a","Timestamp":"` + at + `","_label_cost":0,"a":[3,1,2],"p":[0.25,0.5,0.25],"o":[{"v":1}],` + context + `}`,
+			change: func(d *decision.Imported) {
+				d.Shown = []string{"z"}
+				d.Draw = &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 1, Probability: []float64{0.5, 0.25, 0.25}, Slot: []uint32{0, 0, 0}}
+			},
 			mapping: records.Mapping{Format: "personalizer"},
 		},
 		{ // propensities of items, of which a page's does not follow
@@ -184,7 +187,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 	for want, text := range map[string]string{
 		"swaps belong to a page in the order of the items": fmt.Sprintf(law, `"z","x"`),
 		`page has "w", which is not among the items`:       `{"draw":"sets","share":1,"size":2,"page":["w"]}`,
-		`draw is "any": want sets, slots or pages`:         `{"draw":"any"}`,
+		`draw is "any": want sets, slots, pages or items`:  `{"draw":"any"}`,
 		"swaps: illegal base64":                            `{"draw":"slots","page":["x"],"swaps":"?"}`,
 		"the propensity 0.6, not 0.5":                      `{"draw":"slots","share":0.4,"size":2,"page":["x","z"]}`,
 	} {
@@ -209,16 +212,16 @@ func TestLawsInAnyOrder(t *testing.T) {
 // Errors name the place and the column; decisions that teach nothing are counted.
 func TestPlaces(t *testing.T) {
 	for want, rows := range map[string]string{
-		`line 3: column shown: "2nd" is no position`:                                   "a,x,0,1,1\na,y,1,2nd,1\n",
-		`line 3: decision a has item "x" twice`:                                        "a,x,0,1,1\na,x,1,2,1\n",
-		`line 3: decision a has two chosen items, "x" and "y"`:                         "a,x,1,1,1\na,y,1,2,1\n",
-		`line 2: decision a: item "x" was chosen and not shown`:                        "a,x,1,0,1\n",
-		`line 2: column chosen: "2" is neither 0 nor 1`:                                "a,x,2,1,1\n",
-		`line 3: column decision_id is empty: it identifies the decision`:              "a,x,0,1,1\n,y,1,2,1\n",
-		`line 4: decision "a" has rows further up: sort by decision`:                   "a,x,0,1,1\nb,x,0,1,1\na,y,0,1,1\n",
-		`line 2: column propensity: the propensity is 1.5: must be in (0, 1]`:          "a,x,0,1,1.5\n",
-		`line 3: column propensity: the propensity is 0.5, and 0.25 in the first row `: "a,x,0,1,0.25\na,y,0,2,0.5\n",
-		`line 2 has 4 fields, and the header 5`:                                        "a,x,0,1\n",
+		`line 3: column shown: "2nd" is no position`:                                    "a,x,0,1,1\na,y,1,2nd,1\n",
+		`line 3: decision a has item "x" twice`:                                         "a,x,0,1,1\na,x,1,2,1\n",
+		`line 2: decision a has 2 items taken, "y" and "x": set several in the mapping`: "a,x,1,2,1\na,y,1,1,1\n",
+		`line 2: decision a: item "x" was chosen and not shown`:                         "a,x,1,0,1\n",
+		`line 2: column chosen: "2" is neither 0 nor 1`:                                 "a,x,2,1,1\n",
+		`line 3: column decision_id is empty: it identifies the decision`:               "a,x,0,1,1\n,y,1,2,1\n",
+		`line 4: decision a has item "x" twice`:                                         "a,x,0,1,1\nb,x,0,1,1\na,x,0,1,1\n",
+		`line 2: column propensity: the propensity is 1.5: must be in (0, 1]`:           "a,x,0,1,1.5\n",
+		`line 3: column propensity: the propensity is 0.5, and 0.25 in the first row `:  "a,x,0,1,0.25\na,y,0,2,0.5\n",
+		`line 2 has 4 fields, and the header 5`:                                         "a,x,0,1\n",
 	} {
 		if _, _, err := read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows, &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "log.csv: "+want) {
 			t.Errorf("%v, want %q", err, want)

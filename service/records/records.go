@@ -2,8 +2,8 @@
 //
 //	csv, parquet   a row for each item of a decision
 //	jsonl          lines as vitrine export writes them
-//	dsjson         lines of Vowpal Wabbit, of contextual bandits and of slates of slots (CCB)
-//	personalizer   the same, as Azure Personalizer exports them
+//	dsjson         lines of Vowpal Wabbit: contextual bandits, and slots that share their actions (CCB)
+//	personalizer   the same, as Azure Personalizer exports them: features and ids are those of a Rank
 //	obp            the CSV of Open Bandit Pipeline, a row for each item shown
 //
 // A [Mapping] says which columns hold what. Every error names the place in the file.
@@ -44,6 +44,8 @@ type Mapping struct {
 	Format    string            `toml:"format"`    // "" is found from the name of the file
 	Delimiter string            `toml:"delimiter"` // of CSV; "" is a comma
 	Items     string            `toml:"items"`     // obp: the file of the items, item_context.csv
+	Several   string            `toml:"several"`   // which of several items taken counts: "first" on the page, "each" as a decision of its own, or "skip" the decision; "" is an error
+	Rewards   string            `toml:"rewards"`   // dsjson: "share" (the default) takes a reward in [0, 1] as the probability of a choice, "choice" a positive one as a choice
 	Columns   Columns           `toml:"columns"`
 	Features  map[string]string `toml:"features"` // the column of a feature; without it the column of its name
 	Law       *Law              `toml:"law"`
@@ -53,8 +55,8 @@ type Mapping struct {
 
 // Columns are the names of columns. "" is the name in parentheses, if the file has it.
 type Columns struct {
-	Decision   string `toml:"decision"`   // identifies a decision, whose rows are consecutive (decision_id)
-	Time       string `toml:"time"`       // RFC 3339, or seconds since 1970 (time)
+	Decision   string `toml:"decision"`   // identifies a decision (decision_id)
+	Time       string `toml:"time"`       // RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970 (time)
 	Item       string `toml:"item"`       // the id of the item (item)
 	Shown      string `toml:"shown"`      // the position, from 1 on, or true; 0, false or empty if not shown (shown). Without it all rows are shown
 	Chosen     string `toml:"chosen"`     // 1 or true in the row that was taken (chosen)
@@ -62,11 +64,14 @@ type Columns struct {
 	Propensity string `toml:"propensity"` // of the page, in (0, 1] (propensity). A column that is named must have it in every decision
 }
 
-// Law says how all pages of the log were drawn.
+// Law says how the pages of the log were drawn.
 type Law struct {
-	Draw  string  `toml:"draw"`  // "sets": of at most size items; "pages": of exactly size items
-	Share float64 `toml:"share"` // must be 1: the policy's own page is not in the log
-	Size  int     `toml:"size"`
+	Draw       string  `toml:"draw"`       // "sets": of at most size items; "pages": of exactly size items; "slots": the policy's page with one item replaced; "items": the item of each slot by itself
+	Share      float64 `toml:"share"`      // of decisions whose page was drawn; the others show the policy's own page
+	Size       int     `toml:"size"`       // of sets and pages
+	Page       string  `toml:"page"`       // the column of the policy's own page, as Shown; in jsonl, a list of items. Needed by slots, and if share < 1
+	Propensity string  `toml:"propensity"` // items: the column of the probability that the row's item is in its slot (item_propensity)
+	Slot       string  `toml:"slot"`       // items: the column of the slot that the row's item was drawn for; "" is one slot
 }
 
 // ReadMapping reads a mapping from a TOML file. The error names the file and the line.
@@ -82,20 +87,53 @@ func ReadMapping(path string) (*Mapping, error) {
 	if m.Items != "" && !filepath.IsAbs(m.Items) {
 		m.Items = filepath.Join(filepath.Dir(path), m.Items)
 	}
-	switch l := m.Law; {
-	case m.Format != "" && formats[m.Format] == nil:
-		return nil, fmt.Errorf("%s: format = %q: want one of %s", path, m.Format, strings.Join(formatNames(), ", "))
-	case len([]rune(m.Delimiter)) > 1:
-		return nil, fmt.Errorf("%s: delimiter = %q: want one character", path, m.Delimiter)
-	case l == nil:
-	case l.Draw != "sets" && l.Draw != "pages":
-		return nil, fmt.Errorf("%s: law.draw = %q: want sets or pages", path, l.Draw)
-	case l.Share != 1:
-		return nil, fmt.Errorf("%s: law.share = %v: the mapping can describe only logs whose pages were all drawn uniformly, share = 1", path, l.Share)
-	case l.Size < 1:
-		return nil, fmt.Errorf("%s: law.size = %d: must be at least 1", path, l.Size)
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
+}
+
+func (m *Mapping) check() error {
+	oneOf := func(field, value string, names ...string) error {
+		if value == "" || slices.Contains(names, value) {
+			return nil
+		}
+		return fmt.Errorf("%s = %q: want one of %s", field, value, strings.Join(names, ", "))
+	}
+	err := cmp.Or(oneOf("format", m.Format, formatNames()...), oneOf("several", m.Several, "first", "skip", "each"), oneOf("rewards", m.Rewards, "share", "choice"))
+	if err == nil && len([]rune(m.Delimiter)) > 1 {
+		err = fmt.Errorf("delimiter = %q: want one character", m.Delimiter)
+	}
+	l := m.Law
+	if err != nil || l == nil {
+		return err
+	}
+	if err := oneOf("law.draw", l.Draw, "sets", "pages", "slots", "items"); err != nil {
+		return err
+	}
+	of := func(field string, value any, isSet bool, draws ...string) error {
+		if isSet && !slices.Contains(draws, l.Draw) {
+			return fmt.Errorf("law.%s = %v: belongs to draw = %q", field, value, draws)
+		}
+		return nil
+	}
+	switch err := cmp.Or(
+		of("size", l.Size, l.Size != 0, "sets", "pages"), of("page", l.Page, l.Page != "", "sets", "pages", "slots"), of("share", l.Share, l.Share != 0, "sets", "pages", "slots"),
+		of("propensity", l.Propensity, l.Propensity != "", "items"), of("slot", l.Slot, l.Slot != "", "items"),
+	); {
+	case err != nil:
+		return err
+	case l.Draw == "":
+		return errors.New("law.draw is missing: want sets, pages, slots or items")
+	case l.Draw == "items":
+	case !(l.Share > 0 && l.Share <= 1):
+		return fmt.Errorf("law.share = %v: must be in (0, 1]", l.Share)
+	case l.Draw != "slots" && l.Size < 1:
+		return fmt.Errorf("law.size = %d: must be at least 1", l.Size)
+	case l.Page == "" && (l.Share < 1 || l.Draw == "slots"):
+		return fmt.Errorf("law.page is missing: name the column of the policy's own page, which was shown where no page was drawn")
+	}
+	return nil
 }
 
 // formats are the readers by name.
@@ -103,7 +141,7 @@ var formats map[string]func(*source) error
 
 func init() {
 	formats = map[string]func(*source) error{
-		"csv": readCSV, "parquet": readParquet, "jsonl": readLines, "dsjson": readDecisions, "personalizer": readDecisions, "obp": readOBP,
+		"csv": readTable, "parquet": readTable, "jsonl": readLines, "dsjson": readDecisions, "personalizer": readDecisions, "obp": readOBP,
 	}
 }
 
@@ -120,13 +158,15 @@ func formatOf(path string) (string, error) {
 	case ".json":
 		return "dsjson", nil
 	}
-	return "", fmt.Errorf("%s: its name does not say its format: set format in the mapping, one of %s", path, strings.Join(formatNames(), ", "))
+	return "", fmt.Errorf("%s: its name does not say its format: give --format, or set format in the mapping: one of %s", path, strings.Join(formatNames(), ", "))
 }
 
 // Report counts what Read found in a log.
 type Report struct {
 	Decisions int            // read
 	Skipped   map[string]int // decisions that are left out, by the reason
+	Several   int            // decisions with several items taken, that count
+	Sorted    bool           // whether the rows of a decision were apart, so that the table was sorted by time
 	Features  []Match
 	Unused    []string // columns and paths of the file that are no feature, at most 50 of them
 }
@@ -140,22 +180,102 @@ type Match struct {
 // maxValues bounds the distinct values of a hashed category: a column with more is an id.
 const maxValues = 100_000
 
-// Read reads the log at path for a placement, and calls each for every decision with an outcome.
-// Both passes of an import call it. The error names the file and the place.
+// Read opens a log and reads it once, for no placement: events of Personalizer keep their ids.
 func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each func(d *decision.Imported) error) (*Report, error) {
-	format := m.Format
-	if format == "" {
-		var err error
-		if format, err = formatOf(path); err != nil {
-			return nil, err
-		}
-	}
-	f, err := os.Open(path)
+	l, err := Open(ctx, path, m)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	s := &source{ctx: ctx, file: f, mapping: m, config: c, each: each, report: &Report{Skipped: map[string]int{}}, used: map[string]bool{}, seen: map[string]bool{}, ids: map[string]bool{}, values: map[string]map[string]bool{}}
+	defer l.Close()
+	return l.Read(ctx, "", c, each)
+}
+
+// Log is a log that can be read several times.
+type Log struct {
+	name    string
+	format  string
+	mapping *Mapping
+	file    *os.File
+	spooled bool    // whether file is a copy of a stream
+	sorted  *sorter // the rows of a table that was not sorted; nil if the file has them in order
+	header  []string
+}
+
+// Open opens the log at path, "-" for the standard input. A stream is copied to a temporary file. A table whose rows of
+// a decision are not consecutive is sorted into another one, in bounded memory, by the time of decisions and their first
+// row. Close removes both. The error names the file and the place.
+func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
+	l = &Log{name: path, format: m.Format, mapping: m}
+	if l.format == "" {
+		if l.format, err = formatOf(path); err != nil {
+			return nil, err
+		}
+	}
+	if w := m.Law; w != nil && (w.Page != "" || w.Draw == "items") && !slices.Contains([]string{"csv", "parquet", "jsonl"}, l.format) {
+		return nil, fmt.Errorf("%s: law.draw = %q with columns is of tables and jsonl, and the format is %s", m.path, w.Draw, l.format)
+	}
+	if path == "-" {
+		l.name, l.file = "standard input", os.Stdin
+	} else if l.file, err = os.Open(path); err != nil {
+		return nil, err
+	}
+	if info, err := l.file.Stat(); path == "-" || err == nil && !info.Mode().IsRegular() {
+		if err := l.spool(); err != nil {
+			return nil, fmt.Errorf("%s: %w", l.name, err)
+		}
+	}
+	if err := l.named(ctx, l.sort(ctx)); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// spool replaces a stream by a copy of it.
+func (l *Log) spool() error {
+	stream := l.file
+	copied, err := os.CreateTemp("", "vitrine-import-*")
+	if err != nil {
+		return err
+	}
+	l.file, l.spooled = copied, true
+	_, err = io.Copy(copied, stream)
+	if stream != os.Stdin {
+		err = errors.Join(err, stream.Close())
+	}
+	if err != nil {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// Close removes temporary files and closes the log.
+func (l *Log) Close() error {
+	err := l.file.Close()
+	if l.spooled {
+		err = errors.Join(err, os.Remove(l.file.Name()))
+	}
+	if l.sorted != nil {
+		err = errors.Join(err, l.sorted.close())
+	}
+	return err
+}
+
+// named adds the name of the file to an error.
+func (l *Log) named(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return fmt.Errorf("%s: %w", l.name, err)
+}
+
+// Read reads the log for a placement, and calls each for every decision with an outcome. An import calls it twice, and
+// checks everything first. The error names the file and the place.
+func (l *Log) Read(ctx context.Context, placement string, c *setup.Config, each func(d *decision.Imported) error) (*Report, error) {
+	m := l.mapping
+	s := &source{Log: l, ctx: ctx, placement: placement, config: c, each: each, report: &Report{Skipped: map[string]int{}, Sorted: l.sorted != nil}, used: map[string]bool{}, seen: map[string]bool{}, ids: map[string]bool{}, values: map[string]map[string]bool{}}
 	for _, feature := range c.Features {
 		if feature.Kind == "cross" {
 			continue
@@ -168,14 +288,11 @@ func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each fu
 			return nil, fmt.Errorf("%s: features.%s: the placement has no such feature", m.path, name)
 		}
 	}
-	if err := s.run(format); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err := l.named(ctx, safely(func() error { return formats[l.format](s) })); err != nil {
+		return nil, err
 	}
 	if s.report.Decisions == 0 {
-		return nil, fmt.Errorf("%s: it has no decision", path)
+		return nil, fmt.Errorf("%s: it has no decision", l.name)
 	}
 	for name := range s.seen {
 		if !s.used[name] {
@@ -189,32 +306,36 @@ func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each fu
 
 // source is a log that is being read.
 type source struct {
-	ctx     context.Context
-	file    *os.File
-	mapping *Mapping
-	config  *setup.Config
-	each    func(d *decision.Imported) error
-	report  *Report
-	used    map[string]bool // columns
-	seen    map[string]bool
-	ids     map[string]bool            // of decisions
-	values  map[string]map[string]bool // of hashed categories
+	*Log
+	ctx       context.Context
+	placement string
+	config    *setup.Config
+	each      func(d *decision.Imported) error
+	report    *Report
+	used      map[string]bool // columns
+	seen      map[string]bool
+	ids       map[string]bool            // of decisions
+	values    map[string]map[string]bool // of hashed categories
 }
 
-func (s *source) run(format string) (err error) {
-	defer func() { // a damaged file can make the reader of Parquet panic
+// safely calls f. A damaged file can make the reader of Parquet panic.
+func safely(f func() error) (err error) {
+	defer func() {
 		if v := recover(); v != nil {
 			err = damaged(fmt.Errorf("%v", v))
 		}
 	}()
-	return formats[format](s)
+	return f()
 }
 
 // damaged is the error of a file that ends early or has been changed.
 func damaged(err error) error { return fmt.Errorf("the file is truncated or damaged: %w", err) }
 
-// text returns the file decompressed.
-func (s *source) text(f io.Reader) (*bufio.Reader, error) {
+// text returns a file from its beginning, decompressed.
+func text(f *os.File) (*bufio.Reader, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
 	r := bufio.NewReaderSize(f, 1<<16)
 	plain, coding, err := decompress.Reader(r)
 	switch {
@@ -228,7 +349,7 @@ func (s *source) text(f io.Reader) (*bufio.Reader, error) {
 
 // lines calls each for every line that is not empty. A line is at most 64 MB.
 func (s *source) lines(each func(place string, line []byte) error) error {
-	r, err := s.text(s.file)
+	r, err := text(s.file)
 	if err != nil {
 		return err
 	}
@@ -263,8 +384,9 @@ type found struct {
 	items      []foundItem
 	user       fields
 	shown      []string
-	choice     string
-	skip       string // why it is left out; "" if it is not
+	taken      []string  // in any order
+	rewards    []float64 // of the items shown, in place of taken; nil if the file has choices
+	skip       string    // why it is left out; "" if it is not
 	propensity float64
 	law        *offer.Draw
 }
@@ -278,6 +400,9 @@ type foundItem struct {
 // add converts a decision and hands it over.
 func (s *source) add(f *found) error {
 	s.report.Decisions++
+	if f.skip == "" && len(f.items) > 0 && len(f.shown) == 0 {
+		f.skip = "show nothing"
+	}
 	if f.skip != "" {
 		s.report.Skipped[f.skip]++
 		return nil
@@ -285,23 +410,10 @@ func (s *source) add(f *found) error {
 	if len(f.items) == 0 {
 		return errors.New("the decision has no items")
 	}
-	if len(f.shown) == 0 {
-		s.report.Skipped["show nothing"]++
-		return nil
-	}
 	f.id = decisionID(f.id)
-	if s.ids[f.id] {
-		return fmt.Errorf("decision %q has rows further up: sort by decision, or give decisions ids of their own", f.id)
-	}
-	s.ids[f.id] = true
-	d := &decision.Imported{
-		Request: &api.Request{Decision: f.id}, Shown: f.shown, Choice: f.choice, Time: f.time, Propensity: f.propensity, Draw: f.law,
-	}
-	if l := s.mapping.Law; l != nil && d.Draw == nil {
-		d.Draw = &offer.Draw{Kind: offer.DrawPages, Epsilon: 1, Size: min(l.Size, len(f.items))}
-		if l.Draw == "sets" {
-			d.Draw.Kind = offer.DrawSets
-		}
+	d := &decision.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
+	if l := s.mapping.Law; l != nil && l.Draw != "items" && d.Draw == nil && l.Page == "" { // share is 1
+		d.Draw = l.of(nil, len(f.items))
 	}
 	for _, item := range f.items {
 		values, err := s.match("item", item.fields)
@@ -317,7 +429,66 @@ func (s *source) add(f *found) error {
 	if d.Request.User, err = s.match("user", f.user); err != nil {
 		return fmt.Errorf("the user: %w", err)
 	}
-	return s.each(d)
+	return s.outcomes(f, d)
+}
+
+// outcomes hands a decision over with what was taken: once, or once for each item that was taken.
+func (s *source) outcomes(f *found, d *decision.Imported) error {
+	var rewards []api.Reward // of the items taken, in the order of the page
+	isChoice := f.rewards == nil
+	for k, id := range f.shown {
+		switch {
+		case isChoice && slices.Contains(f.taken, id):
+			rewards = append(rewards, api.Reward{Item: id, Value: 1})
+		case !isChoice && f.rewards[k] > 0:
+			rewards = append(rewards, api.Reward{Item: id, Value: f.rewards[k]})
+		}
+	}
+	for _, id := range f.taken {
+		if !slices.Contains(f.shown, id) {
+			return fmt.Errorf("decision %s: item %q was chosen and not shown", f.id, id)
+		}
+	}
+	list := [][]api.Reward{rewards}
+	if len(rewards) > 1 {
+		switch s.mapping.Several {
+		case "":
+			if isChoice {
+				return fmt.Errorf("decision %s has %d items taken, %q and %q: set several in the mapping, to first, each or skip", f.id, len(rewards), rewards[0].Item, rewards[1].Item)
+			}
+		case "first":
+			list[0] = rewards[:1]
+		case "skip":
+			s.report.Skipped["have several items taken"]++
+			return nil
+		case "each":
+			list = list[:0]
+			for k := range rewards {
+				list = append(list, rewards[k:k+1])
+			}
+		}
+		s.report.Several++
+	}
+	for k, rewards := range list {
+		one, request := *d, *d.Request
+		if one.Request = &request; k > 0 {
+			request.Decision = decisionID(f.id + "." + strconv.Itoa(k+1))
+		}
+		if s.ids[request.Decision] {
+			return fmt.Errorf("decision %q is in the log twice: give decisions ids of their own", request.Decision)
+		}
+		s.ids[request.Decision] = true
+		switch {
+		case !isChoice:
+			one.Rewards = rewards
+		case len(rewards) > 0:
+			one.Choice = rewards[0].Item
+		}
+		if err := s.each(&one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decisionID returns an id that can be a decision's: the file's own, or a hash of it.
@@ -424,12 +595,21 @@ func probability(column string, v api.Value) (float64, error) {
 	return n.Number, nil
 }
 
-// moment parses a time: RFC 3339, the forms of other programs, or seconds since 1970.
+// moment parses a time: RFC 3339, the forms of other programs, or seconds, milliseconds, microseconds or nanoseconds since
+// 1970. Integers tell which by their size: seconds are below 10¹¹, and each of the others below a thousand times that.
 func moment(text string) (int64, error) {
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(seconds) < 1e11 {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		unit := int64(time.Second)
+		for limit := int64(1e11); unit > 1 && (n >= limit || n <= -limit); limit *= 1000 {
+			unit /= 1000
+		}
+		if n < math.MaxInt64/unit && n > math.MinInt64/unit {
+			return n * unit, nil
+		}
+	} else if seconds, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(seconds) < math.MaxInt64/1e9 {
 		return int64(seconds * 1e9), nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999-07:00", "2006-01-02 15:04:05.999999999"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999-07:00", "2006-01-02 15:04:05.999999999", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			if y := t.Year(); y < 1678 || y > 2261 {
 				return 0, fmt.Errorf("the time %.40q is beyond what a log holds", text)

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"vitrine/service/api"
 )
@@ -24,15 +27,41 @@ type row struct {
 	fields fields
 }
 
-// readCSV reads a long table.
-func readCSV(s *source) error {
+// readTable reads a long table.
+func readTable(s *source) error {
 	t := &table{source: s}
-	return s.rows(s.file, t.begin, t.row, t.end)
+	if err := s.rows(t.begin, t.row); err != nil {
+		return err
+	}
+	return t.close()
 }
 
-// rows reads CSV with a header.
-func (s *source) rows(file io.Reader, begin func(header []string) error, each func(row) error, end func() error) error {
-	r, err := s.text(file)
+// rows reads a table with a header: in the order of the file, or sorted.
+func (s *source) rows(begin func(header []string) error, each func(row) error) error {
+	switch {
+	case s.sorted != nil:
+		if err := begin(s.header); err != nil {
+			return err
+		}
+		return s.sorted.each(func(_, payload []byte) error {
+			if err := s.ctx.Err(); err != nil {
+				return err
+			}
+			r, err := readRow(payload, s.header)
+			if err != nil {
+				return err
+			}
+			return each(r)
+		})
+	case s.format == "parquet":
+		return s.parquet(begin, each)
+	}
+	return s.csv(s.file, begin, each)
+}
+
+// csv reads CSV with a header.
+func (s *source) csv(file *os.File, begin func(header []string) error, each func(row) error) error {
+	r, err := text(file)
 	if err != nil {
 		return err
 	}
@@ -80,7 +109,7 @@ func (s *source) rows(file io.Reader, begin func(header []string) error, each fu
 		}
 		record, err := in.Read()
 		if errors.Is(err, io.EOF) {
-			return end()
+			return nil
 		} else if err != nil {
 			return explain(err)
 		}
@@ -104,8 +133,8 @@ func (s *source) rows(file io.Reader, begin func(header []string) error, each fu
 	}
 }
 
-// readParquet reads a long table.
-func readParquet(s *source) error {
+// parquet reads Parquet.
+func (s *source) parquet(begin func(header []string) error, each func(row) error) error {
 	info, err := s.file.Stat()
 	if err != nil {
 		return err
@@ -115,14 +144,15 @@ func readParquet(s *source) error {
 		return damaged(err)
 	}
 	var header []string
+	var values []func(parquet.Value) api.Value
 	for _, path := range f.Schema().Columns() {
-		if leaf, ok := f.Schema().Lookup(path...); len(path) > 1 || !ok || leaf.MaxRepetitionLevel > 0 {
+		leaf, ok := f.Schema().Lookup(path...)
+		if len(path) > 1 || !ok || leaf.MaxRepetitionLevel > 0 {
 			return fmt.Errorf("column %s is nested: a table has plain columns", strings.Join(path, "."))
 		}
-		header = append(header, path[0])
+		header, values = append(header, path[0]), append(values, parquetValue(leaf.Node.Type()))
 	}
-	t := &table{source: s}
-	if err := t.begin(header); err != nil {
+	if err := begin(header); err != nil {
 		return err
 	}
 	number := 0
@@ -135,15 +165,15 @@ func readParquet(s *source) error {
 				return err
 			}
 			n, err := rows.ReadRows(buffer)
-			for _, values := range buffer[:n] {
+			for _, list := range buffer[:n] {
 				number++
 				f := fields{}
-				for _, v := range values {
-					if name := header[v.Column()]; !v.IsNull() {
-						f[name] = parquetValue(v)
+				for _, v := range list {
+					if k := v.Column(); !v.IsNull() {
+						f[header[k]] = values[k](v)
 					}
 				}
-				if err := t.row(row{"row " + strconv.Itoa(number), f}); err != nil {
+				if err := each(row{"row " + strconv.Itoa(number), f}); err != nil {
 					return err
 				}
 			}
@@ -154,23 +184,54 @@ func readParquet(s *source) error {
 			}
 		}
 	}
-	return t.end()
+	return nil
 }
 
-func parquetValue(v parquet.Value) api.Value {
-	switch v.Kind() {
-	case parquet.Boolean:
-		return api.Text("", strconv.FormatBool(v.Boolean()))
-	case parquet.Int32:
-		return api.Number("", float64(v.Int32()))
-	case parquet.Int64:
-		return api.Text("", strconv.FormatInt(v.Int64(), 10))
-	case parquet.Float:
-		return api.Number("", float64(v.Float()))
-	case parquet.Double:
-		return api.Number("", v.Double())
+// parquetValue returns how values of a type become those of a table. Timestamps and dates are texts in RFC 3339, without a
+// time zone in UTC, and decimals are numbers.
+func parquetValue(of parquet.Type) func(parquet.Value) api.Value {
+	stamp := func(t time.Time) api.Value { return api.Text("", t.UTC().Format(time.RFC3339Nano)) }
+	integer := func(v parquet.Value) int64 {
+		if v.Kind() == parquet.Int32 {
+			return int64(v.Int32())
+		}
+		return v.Int64()
 	}
-	return api.Text("", string(v.ByteArray()))
+	if of.Kind() == parquet.Int96 { // of Spark: the nanoseconds of a day, and its Julian day
+		return func(v parquet.Value) api.Value {
+			b := v.Int96()
+			const epoch = 2440588
+			return stamp(time.Unix((int64(b[2])-epoch)*86400, int64(b[1])<<32|int64(b[0])))
+		}
+	}
+	if logical := of.LogicalType(); logical != nil && (of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32) {
+		switch l := logical.Value.(type) {
+		case *format.TimestampType:
+			perSecond := int64(time.Second / l.Unit.Value.Duration())
+			return func(v parquet.Value) api.Value {
+				n := integer(v)
+				return stamp(time.Unix(n/perSecond, n%perSecond*int64(l.Unit.Value.Duration())))
+			}
+		case *format.DateType:
+			return func(v parquet.Value) api.Value { return stamp(time.Unix(integer(v)*86400, 0)) }
+		case *format.DecimalType:
+			scale := math.Pow10(int(l.Scale))
+			return func(v parquet.Value) api.Value { return api.Number("", float64(integer(v))/scale) }
+		}
+	}
+	switch of.Kind() {
+	case parquet.Boolean:
+		return func(v parquet.Value) api.Value { return api.Text("", strconv.FormatBool(v.Boolean())) }
+	case parquet.Int32:
+		return func(v parquet.Value) api.Value { return api.Number("", float64(v.Int32())) }
+	case parquet.Int64:
+		return func(v parquet.Value) api.Value { return api.Text("", strconv.FormatInt(v.Int64(), 10)) }
+	case parquet.Float:
+		return func(v parquet.Value) api.Value { return api.Number("", float64(v.Float())) }
+	case parquet.Double:
+		return func(v parquet.Value) api.Value { return api.Number("", v.Double()) }
+	}
+	return func(v parquet.Value) api.Value { return api.Text("", string(v.ByteArray())) }
 }
 
 // table makes decisions of the rows of a long table.
@@ -180,6 +241,9 @@ type table struct {
 	strict  bool // whether the propensity is required
 	open    *found
 	order   map[string]float64 // of the items shown
+	page    []uint32           // the policy's own page, in the items
+	p       []float64          // of the law that draws items
+	slots   []string
 }
 
 // begin finds the columns.
@@ -205,6 +269,14 @@ func (t *table) begin(header []string) error {
 			return fmt.Errorf("there is no column %q: the columns are %q; name it in [columns] of the mapping", *c.name, header)
 		default:
 			*c.name = ""
+		}
+	}
+	if l := t.mapping.Law; l != nil {
+		for _, c := range []struct{ field, name string }{{"page", l.Page}, {"propensity", l.itemPropensity()}, {"slot", l.Slot}} {
+			if c.name != "" && !slices.Contains(header, c.name) {
+				return fmt.Errorf("law.%s = %q: there is no such column: the columns are %q", c.field, c.name, header)
+			}
+			t.used[c.name] = true
 		}
 	}
 	for _, name := range []string{"law", "status", "outcome_time", "earned"} {
@@ -261,6 +333,7 @@ func (t *table) row(r row) error {
 func (t *table) item(id string, r row) error {
 	if t.open == nil {
 		t.open, t.order = &found{place: r.place, id: id, user: r.fields}, map[string]float64{}
+		t.page, t.p, t.slots = nil, nil, nil
 		if err := t.first(r); err != nil {
 			return err
 		}
@@ -284,17 +357,14 @@ func (t *table) item(id string, r row) error {
 	t.open.items = append(t.open.items, item)
 	shown := float64(len(t.open.items))
 	if c := t.columns.Shown; c != "" {
-		switch text := strings.ToLower(textOf(r.fields[c])); text {
-		case "", "false", "0":
-			shown = 0
-		case "true":
-		default:
-			n, err := strconv.ParseFloat(text, 64)
-			if err != nil || n < 0 {
-				return fmt.Errorf("column %s: %.40q is no position", c, text)
-			}
-			shown = n
+		at, err := position(c, r.fields[c], shown)
+		if err != nil {
+			return err
 		}
+		shown = at
+	}
+	if err := t.drawn(r); err != nil {
+		return err
 	}
 	if shown > 0 {
 		t.order[item.id] = shown
@@ -304,12 +374,10 @@ func (t *table) item(id string, r row) error {
 	switch {
 	case err != nil:
 		return err
-	case chosen && t.open.choice != "":
-		return fmt.Errorf("decision %s has two chosen items, %q and %q", id, t.open.choice, item.id)
 	case chosen && shown == 0:
 		return fmt.Errorf("decision %s: item %q was chosen and not shown", id, item.id)
 	case chosen:
-		t.open.choice = item.id
+		t.open.taken = append(t.open.taken, item.id)
 	}
 	if v, ok := r.fields[t.columns.Propensity]; t.columns.Propensity != "" && (ok || t.strict) {
 		p, err := probability(t.columns.Propensity, v)
@@ -320,6 +388,48 @@ func (t *table) item(id string, r row) error {
 			return fmt.Errorf("column %s: the propensity is %v, and %v in the first row of decision %s", t.columns.Propensity, p, t.open.propensity, id)
 		}
 		t.open.propensity = p
+	}
+	return nil
+}
+
+// position parses the position of an item on a page: 0 if it is not there, and last for "true".
+func position(column string, v api.Value, last float64) (float64, error) {
+	switch text := strings.ToLower(textOf(v)); text {
+	case "", "false", "0":
+		return 0, nil
+	case "true":
+		return last, nil
+	default:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(n >= 0) {
+			return 0, fmt.Errorf("column %s: %.40q is no position", column, text)
+		}
+		return n, nil
+	}
+}
+
+// drawn reads what the mapping's law needs of a row.
+func (t *table) drawn(r row) error {
+	l := t.mapping.Law
+	if l == nil {
+		return nil
+	}
+	if l.Page != "" {
+		at, err := position(l.Page, r.fields[l.Page], 1)
+		if err != nil {
+			return err
+		}
+		if at > 0 {
+			t.page = append(t.page, uint32(len(t.open.items)-1))
+		}
+	}
+	if c := l.itemPropensity(); c != "" {
+		n, err := typed("number", r.fields[c])
+		if err != nil || !(n.Number >= 0 && n.Number <= 1) {
+			return fmt.Errorf("column %s: %.40q is no probability", c, textOf(r.fields[c]))
+		}
+		t.p = append(t.p, n.Number)
+		t.slots = append(t.slots, textOf(r.fields[l.Slot]))
 	}
 	return nil
 }
@@ -364,13 +474,22 @@ func (t *table) close() error {
 			return fmt.Errorf("%s: column law: %w", o.place, err)
 		}
 	}
-	if err := t.source.add(o); err != nil {
+	err := error(nil)
+	switch l := t.mapping.Law; {
+	case l == nil || o.law != nil:
+	case l.Page != "":
+		o.law = l.of(t.page, len(o.items))
+	case l.Draw == "items":
+		o.law, err = drawOfItems(t.p, t.slots)
+	}
+	if err == nil {
+		err = t.source.add(o)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", o.place, err)
 	}
 	return nil
 }
-
-func (t *table) end() error { return t.close() }
 
 // readOBP reads the log of Open Bandit Pipeline: a row for each item shown, and the items in a file
 // of their own. Rows of one decision_id are a decision, and without that column every row is one.
@@ -449,10 +568,8 @@ func readOBP(s *source) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s: %w", r.place, err)
-		case clicked && open.choice != "":
-			return fmt.Errorf("%s: decision %s has two clicks", r.place, id)
 		case clicked:
-			open.choice = shown
+			open.taken = append(open.taken, shown)
 		}
 		open.shown = append(open.shown, shown)
 		// That of a page is known if it has one item.
@@ -461,7 +578,10 @@ func readOBP(s *source) error {
 		}
 		return nil
 	}
-	return s.rows(s.file, begin, each, end)
+	if err := s.rows(begin, each); err != nil {
+		return err
+	}
+	return end()
 }
 
 // obpItems reads the items of a log of Open Bandit Pipeline.
@@ -493,7 +613,7 @@ func (s *source) obpItems() (items []foundItem, err error) {
 		items = append(items, item)
 		return nil
 	}
-	if err := s.rows(f, begin, each, func() error { return nil }); err != nil {
+	if err := s.csv(f, begin, each); err != nil {
 		return nil, err
 	}
 	if len(items) == 0 {
