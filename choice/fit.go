@@ -40,7 +40,8 @@ func (e *IdentificationError) Error() string {
 
 // Fit estimates the specification by maximum likelihood. The error is an [IdentificationError] if
 // the data do not determine the coefficients, and that of ctx if it ends. A log-likelihood that is not finite is
-// an error. A fit that does not converge has a Result that says so, without an error.
+// an error, and so are variables that predict choices perfectly, unless the model is a multinomial logit. A fit
+// that does not converge has a Result that says so, without an error.
 func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	switch o.Errors {
 	case "", "classic", "robust":
@@ -63,10 +64,11 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	r.Errors = o.Errors
+	r.Offered, r.Chosen = frequencies(d)
 	m := &minimiser{steps: o.Steps, tolerance: o.Tolerance, watch: o.Watch}
 	start := o.Start
 	if start == nil {
-		if start, err = m.start(ctx, l, d, o.Workers); err != nil {
+		if start, err = m.start(ctx, r, l, d, o.Workers); err != nil {
 			return nil, err
 		}
 	} else if len(start) != len(r.Names) {
@@ -108,8 +110,15 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	if r.Covariance, err = covariance(ctx, objective, best, d, o.Errors); err != nil {
 		return nil, err
 	}
+	for j, name := range r.Names {
+		if slices.Contains(r.Separated, name) {
+			for i := range r.Names {
+				r.Covariance.SetSym(i, j, nan)
+			}
+		}
+	}
 	r.Null = null(d)
-	r.ConstantsOnly, err = constantsOnly(ctx, d, o.Workers)
+	r.ConstantsOnly, err = constantsOnly(ctx, d, r.Offered, r.Chosen, o.Workers)
 	return r, err
 }
 
@@ -142,7 +151,7 @@ func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
 
 // start returns where the minimiser of a likelihood starts: 0 for MNL, whose likelihood is concave,
 // and what MNL's estimate leads to for the others.
-func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers int) ([]float64, error) {
+func (m *minimiser) start(ctx context.Context, r *Result, l likelihood, d *Data, workers int) ([]float64, error) {
 	s, ok := l.(startable)
 	if !ok {
 		return make([]float64, len(l.names())), nil
@@ -156,6 +165,10 @@ func (m *minimiser) start(ctx context.Context, l likelihood, d *Data, workers in
 		}
 		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
 			return nil, &IdentificationError{involved(o.names(), flat, best.origin.moment)}
+		}
+		// What predicts choices perfectly in MNL does so in every model that contains it.
+		if r.Separated = involved(o.names(), unboundedDirections(best), best.origin.moment); r.Separated != nil {
+			return nil, errors.New(r.separation())
 		}
 	}
 	v, ok := s.(several)

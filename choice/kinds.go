@@ -86,6 +86,9 @@ func (m *Model) check() error {
 // plain reports whether the model is a multinomial logit.
 func (m *Model) plain() bool { return m.Kind == "" || m.Kind == "mnl" }
 
+// starts returns the number of random starts of a latent class model.
+func (m *Model) starts() int { return cmp.Or(m.Starts, 10) }
+
 // draws returns the number of draws for each decision maker.
 func (m *Model) draws() int { return cmp.Or(m.Draws, 500) }
 

@@ -32,7 +32,7 @@ type latent struct {
 	membership []int // variables of the data
 	labels     []string
 	seed       uint64
-	starts     int  // 0 for 10
+	starts     int
 	complete   bool // whether the Hessian is that of known classes
 }
 
@@ -41,7 +41,7 @@ func newLatent(g *design, m *Model, d *Data) (*latent, error) {
 	if err := checkPanelWeights(d); err != nil {
 		return nil, err
 	}
-	l := &latent{design: g, outside: d.Outside, classes: m.Classes, labels: m.Membership, seed: m.Seed, starts: m.Starts}
+	l := &latent{design: g, outside: d.Outside, classes: m.Classes, labels: m.Membership, seed: m.Seed, starts: m.starts()}
 	for _, name := range m.Membership {
 		v := slices.Index(d.Variables, name)
 		if v < 0 {
@@ -84,9 +84,6 @@ func (l *latent) start(mnl *minimum, n int) []float64 {
 func (l *latent) climb() (likelihood, int) {
 	climbing := *l
 	climbing.complete = true
-	if l.starts == 0 {
-		return &climbing, 10
-	}
 	return &climbing, l.starts
 }
 

@@ -33,6 +33,7 @@ type modelFile struct {
 	Mirrored     []string          `json:"mirrored,omitempty"`
 	Coefficients []coefficientFile `json:"coefficients"`
 	Covariance   [][]float64       `json:"covariance,omitempty"`
+	Frequencies  []frequencyFile   `json:"frequencies"`
 	Errors       string            `json:"errors"`
 
 	LogLikelihood      float64  `json:"log_likelihood"`
@@ -50,9 +51,16 @@ type modelFile struct {
 	Separated          []string `json:"separated,omitempty"`
 }
 
+// frequencyFile is an alternative, or with an empty name the outside option.
+type frequencyFile struct {
+	Alternative string  `json:"alternative"`
+	Offered     float64 `json:"offered"`
+	Chosen      float64 `json:"chosen"`
+}
+
 type coefficientFile struct {
 	Name          string   `json:"name"`
-	Estimate      float64  `json:"estimate"`
+	Estimate      *float64 `json:"estimate"`       // null if it is not finite
 	StandardError *float64 `json:"standard_error"` // null if the data do not determine it
 	Z             *float64 `json:"z"`
 	P             *float64 `json:"p"`
@@ -78,13 +86,24 @@ func (r *Result) JSON() ([]byte, error) {
 	f.Errors = cmp.Or(f.Errors, "classic")
 	se, z, p := r.StandardErrors(), r.Z(), r.P()
 	for j, name := range r.Names {
-		f.Coefficients = append(f.Coefficients, coefficientFile{name, r.Coefficients[j], finite(se[j]), finite(z[j]), finite(p[j])})
+		estimate := finite(r.Coefficients[j])
+		if slices.Contains(r.Separated, name) {
+			estimate = nil
+		}
+		f.Coefficients = append(f.Coefficients, coefficientFile{name, estimate, finite(se[j]), finite(z[j]), finite(p[j])})
 		if row := mat.Row(nil, j, r.Covariance); finite(row[j]) != nil {
 			f.Covariance = append(f.Covariance, row)
 		}
 	}
 	if len(f.Covariance) < len(r.Names) {
 		f.Covariance = nil
+	}
+	for a, n := range r.Chosen {
+		label := ""
+		if a < len(r.Alternatives) {
+			label = r.Alternatives[a]
+		}
+		f.Frequencies = append(f.Frequencies, frequencyFile{label, r.Offered[a], n})
 	}
 	text, err := json.Marshal(f, jsontext.Multiline(true), jsontext.WithIndent("  "))
 	return append(text, '\n'), err
@@ -146,12 +165,18 @@ func decodeModel(text []byte) (*Result, error) {
 	if f.Decrement != nil {
 		r.Decrement = *f.Decrement
 	}
+	for _, c := range f.Frequencies {
+		r.Offered, r.Chosen = append(r.Offered, c.Offered), append(r.Chosen, c.Chosen)
+	}
 	if f.Covariance != nil && (len(f.Covariance) != n || slices.ContainsFunc(f.Covariance, func(row []float64) bool { return len(row) != n })) {
 		return nil, fmt.Errorf("the covariance is not of %d coefficients", n)
 	}
 	for i, c := range f.Coefficients {
+		if c.Estimate == nil {
+			return nil, fmt.Errorf("there is no finite estimate of %s", c.Name)
+		}
 		r.Names = append(r.Names, c.Name)
-		r.Coefficients = append(r.Coefficients, c.Estimate)
+		r.Coefficients = append(r.Coefficients, *c.Estimate)
 		for j := i; j < n; j++ {
 			v := nan
 			if f.Covariance != nil {

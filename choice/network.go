@@ -74,6 +74,8 @@ func (n *Network) check() error {
 	return nil
 }
 
+func (n *Network) starts() int { return cmp.Or(n.Starts, 3) }
+
 func (n *Network) hidden() []int {
 	if n.Hidden == nil {
 		return []int{8}
@@ -192,10 +194,7 @@ func (l neural) start(linear *minimum, n int) []float64 {
 
 // climb implements several.
 func (l neural) climb() (likelihood, int) {
-	if l.starting.Starts == 0 {
-		return l, 3
-	}
-	return l, l.starting.Starts
+	return l, l.starting.starts()
 }
 
 // penalty returns ½ Σ ρ w², and adds it and its derivatives to s unless that is nil.

@@ -25,53 +25,55 @@ func null(d *Data) (ll float64) {
 	return ll
 }
 
+// frequencies returns the weight of the choices that offer each alternative, and of those that took it; the outside option, if
+// there is one, comes last.
+func frequencies(d *Data) (offered, chosen []float64) {
+	n := len(d.Alternatives)
+	offered, chosen = make([]float64, n+1), make([]float64, n+1)
+	for _, b := range d.blocks {
+		for s := range b.end {
+			weight := b.weightOf(s)
+			lo, hi := b.span(s)
+			for _, a := range b.alt[lo:hi] {
+				offered[a] += weight
+			}
+			offered[n] += weight
+			if c := b.chosen[s]; c != none {
+				chosen[b.alt[c]] += weight
+			} else {
+				chosen[n] += weight
+			}
+		}
+	}
+	if !d.Outside {
+		offered, chosen = offered[:n], chosen[:n]
+	}
+	return offered, chosen
+}
+
 // maxConstants is the most alternatives for which constants are estimated to compare with.
 const maxConstants = 100
 
 // constantsOnly returns the largest log-likelihood of utilities that are constants of the
 // alternatives, NaN if these are too many. An alternative that nobody chose has the constant −∞.
-func constantsOnly(ctx context.Context, d *Data, workers int) (float64, error) {
+func constantsOnly(ctx context.Context, d *Data, offered, chosen []float64, workers int) (float64, error) {
 	if len(d.Alternatives) > maxConstants {
 		return nan, nil
 	}
-	counts := make([]float64, len(d.Alternatives))
-	outside, same := 0.0, true
-	var set []int32
-	for _, b := range d.blocks {
-		for s := range b.end {
-			if c := b.chosen[s]; c != none {
-				counts[b.alt[c]] += b.weightOf(s)
-			} else {
-				outside += b.weightOf(s)
-			}
-			lo, hi := b.span(s)
-			if set == nil {
-				set = slices.Sorted(slices.Values(b.alt[lo:hi]))
-			}
-			same = same && sameSet(b.alt[lo:hi], set)
+	largest, ll, total := slices.Max(offered), 0.0, 0.0
+	if slices.ContainsFunc(offered, func(n float64) bool { return n != 0 && n != largest }) {
+		outside := 0.0
+		if d.Outside {
+			outside = chosen[len(d.Alternatives)]
 		}
+		return varyingConstants(ctx, d, chosen[:len(d.Alternatives)], outside, workers)
 	}
-	if same {
-		// The estimates are the logarithms of the shares.
-		total, ll := outside, xlogx(outside)
-		for _, n := range counts {
-			total += n
-			ll += xlogx(n)
-		}
-		return ll - xlogx(total), nil
+	// Sets do not vary, and the estimates are the logarithms of the shares.
+	for _, n := range chosen {
+		total += n
+		ll += xlogx(n)
 	}
-	return varyingConstants(ctx, d, counts, outside, workers)
-}
-
-// sameSet reports whether the alternatives of a choice are those of the sorted set.
-func sameSet(alternatives, set []int32) bool {
-	if len(alternatives) != len(set) {
-		return false
-	}
-	if slices.Equal(alternatives, set) {
-		return true
-	}
-	return slices.Equal(slices.Sorted(slices.Values(alternatives)), set)
+	return ll - xlogx(total), nil
 }
 
 func xlogx(x float64) float64 {

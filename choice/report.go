@@ -5,28 +5,29 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Text returns the estimates as a table of plain text.
+// maxFrequencies is the most alternatives whose frequencies Text prints.
+const maxFrequencies = 20
+
+// Text returns the estimates as a table of plain text, with the frequencies of the alternatives unless there are many. Rows of
+// coefficients without a finite estimate are blank.
 func (r *Result) Text() string {
 	var b strings.Builder
-	width := len("coefficient")
-	listed := r.Names[:r.Listed()]
-	for _, name := range listed {
-		width = max(width, len([]rune(name)))
+	if r.Separated != nil {
+		fmt.Fprintf(&b, "%s.\n\n", r.separation())
 	}
 	fmt.Fprintf(&b, "%s: %d choices, %d rows, %s\n\n", r.Kind(), r.Choices, r.Rows, r.sets())
-	fmt.Fprintf(&b, "%-*s  %12s  %10s  %8s  %8s\n", width, "coefficient", "estimate", "std. error", "z", "p")
-	se, z, p := r.StandardErrors(), r.Z(), r.P()
-	for j, name := range listed {
-		padding := strings.Repeat(" ", width-len([]rune(name)))
-		fmt.Fprintf(&b, "%s%s  %12s  %10s  %8.2f  %8.4f\n", name, padding, digits(r.Coefficients[j], 7), digits(se[j], 4), z[j], p[j])
+	if n := len(r.Chosen); n > 0 && n <= maxFrequencies {
+		b.WriteString(align(r.frequencies()) + "\n")
 	}
-	b.WriteString("\n")
+	rows := append([][]string{{"coefficient", "estimate", "std. error", "z", "p", "2.5 %", "97.5 %"}}, r.rows(7, 4)...)
+	b.WriteString(align(rows) + "\n")
 	for _, line := range r.statistics() {
-		fmt.Fprintf(&b, "%-*s  %s\n", width, line[0], line[1])
+		fmt.Fprintf(&b, "%-14s  %s\n", line[0], line[1])
 	}
 	for _, note := range r.notes() {
 		fmt.Fprintf(&b, "%s\n", note)
@@ -34,13 +35,109 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
+// rows returns the listed coefficients as text, with so many digits: names, estimates, standard errors, z, p and the ends of
+// the 95 % intervals.
+func (r *Result) rows(estimate, se int) (rows [][]string) {
+	errors, z, p := r.StandardErrors(), r.Z(), r.P()
+	low, high := r.Intervals(0.95)
+	for j, name := range r.Names[:r.Listed()] {
+		row := []string{name, digits(r.Coefficients[j], estimate), digits(errors[j], se), fmt.Sprintf("%.2f", z[j]), fmt.Sprintf("%.4f", p[j]),
+			digits(low[j], se), digits(high[j], se)}
+		if slices.Contains(r.Separated, name) {
+			row = append([]string{name}, make([]string, len(row)-1)...)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// frequencies returns how often each alternative was offered and chosen, as text.
+func (r *Result) frequencies() [][]string {
+	total := 0.0
+	for _, n := range r.Chosen {
+		total += n
+	}
+	rows := [][]string{{"alternative", "offered", "chosen", "share"}}
+	for a, n := range r.Chosen {
+		label := "(outside)"
+		if a < len(r.Alternatives) {
+			label = r.Alternatives[a]
+		}
+		rows = append(rows, []string{label, fmt.Sprintf("%.6g", r.Offered[a]), fmt.Sprintf("%.6g", n), fmt.Sprintf("%.4f", n/total)})
+	}
+	return rows
+}
+
+// Matrix returns the covariance of the estimates of the listed coefficients as text, or their correlation.
+func (r *Result) Matrix(correlation bool) string {
+	n := r.Listed()
+	head := []string{"covariance"}
+	if correlation {
+		head[0] = "correlation"
+	}
+	rows := [][]string{head}
+	for i, name := range r.Names[:n] {
+		rows[0] = append(rows[0], strconv.Itoa(i+1))
+		row := []string{fmt.Sprintf("%d %s", i+1, name)}
+		for j := range i + 1 {
+			v := r.Covariance.At(i, j)
+			switch {
+			case math.IsNaN(v):
+				row = append(row, "")
+			case correlation:
+				row = append(row, fmt.Sprintf("%.4f", v/math.Sqrt(r.Covariance.At(i, i)*r.Covariance.At(j, j))))
+			default:
+				row = append(row, digits(v, 4))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return align(rows)
+}
+
+// align returns rows as lines of columns, the first of which is aligned on the left and the others on the right.
+func align(rows [][]string) string {
+	var widths []int
+	for _, row := range rows {
+		for k, cell := range row {
+			if k == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[k] = max(widths[k], len([]rune(cell)))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		line := ""
+		for k, cell := range row {
+			padding := strings.Repeat(" ", widths[k]-len([]rune(cell)))
+			if k == 0 {
+				line = cell + padding
+			} else {
+				line += "  " + padding + cell
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
 // LaTeX returns the estimates as a table for the package booktabs.
 func (r *Result) LaTeX() string {
 	var b strings.Builder
+	if r.Separated != nil {
+		fmt.Fprintf(&b, "%% %s.\n", r.separation())
+	}
 	b.WriteString("\\begin{tabular}{lrrrr}\n\\toprule\n & estimate & std.\\ error & $z$ & $p$ \\\\\n\\midrule\n")
-	se, z, p := r.StandardErrors(), r.Z(), r.P()
-	for j, name := range r.Names[:r.Listed()] {
-		fmt.Fprintf(&b, "%s & $%s$ & $%s$ & $%.2f$ & $%.4f$ \\\\\n", escapeLaTeX(name), digits(r.Coefficients[j], 4), digits(se[j], 3), z[j], p[j])
+	for _, row := range r.rows(4, 3) {
+		b.WriteString(escapeLaTeX(row[0]))
+		for _, cell := range row[1:5] {
+			if cell != "" {
+				cell = "$" + cell + "$"
+			}
+			b.WriteString(" & " + cell)
+		}
+		b.WriteString(" \\\\\n")
 	}
 	b.WriteString("\\midrule\n")
 	for _, line := range r.statistics() {
@@ -71,7 +168,13 @@ func (r *Result) notes() []string {
 	notes := []string{fmt.Sprintf("Standard errors are %s.", kind)}
 	if n := r.Spec.Utility.Network; n != nil {
 		notes = append(notes, fmt.Sprintf("The network of %s (%v) has %d parameters, with a penalty, which are not listed.",
-			strings.Join(n.Variables, ", "), n.model(), n.numParams()))
+			strings.Join(n.Variables, ", "), n.model(), n.numParams()), bestOf(n.starts(), n.Seed))
+	}
+	switch m := &r.Spec.Model; m.Kind {
+	case "mixed":
+		notes = append(notes, fmt.Sprintf("The likelihood is simulated with %d Halton draws for each decision maker.", m.draws()))
+	case "latent":
+		notes = append(notes, bestOf(m.starts(), m.Seed))
 	}
 	for _, v := range r.Variations() {
 		notes = append(notes, fmt.Sprintf("%s varies with standard deviation %s (%s).", v.Coefficient, digits(v.SD.Value, 4), digits(v.SD.StandardError, 3)))
@@ -80,14 +183,18 @@ func (r *Result) notes() []string {
 		}
 	}
 	switch {
-	case r.Separated != nil:
-		notes = append(notes, fmt.Sprintf("There is no finite estimate: some combination of the variables of %s predicts choices perfectly.", strings.Join(r.Separated, ", ")))
+	case r.Separated != nil: // which is said first
 	case r.Converged:
 		notes = append(notes, fmt.Sprintf("Converged after %d steps.", r.Steps))
 	default:
 		notes = append(notes, fmt.Sprintf("Not converged after %d steps: the log-likelihood may still rise by about %.2g.", r.Steps, r.Decrement/2))
 	}
 	return notes
+}
+
+// bestOf says which random starts there were.
+func bestOf(starts int, seed uint64) string {
+	return fmt.Sprintf("The estimate is the best of %d random starts with seed %d.", starts, seed)
 }
 
 // sets describes the choice sets.

@@ -16,20 +16,27 @@ func TestText(t *testing.T) {
 	// The numbers are those of the second implementation.
 	want := `multinomial logit: 240 choices, 846 rows, 4 alternatives and an outside option
 
-coefficient          estimate  std. error         z         p
-constant[bus]       -1.002683      0.6087     -1.65    0.0995
-constant[car]      0.01022455      0.6317      0.02    0.9871
-constant[train]     0.9130172      0.5662      1.61    0.1068
-cost               -0.2536508     0.08377     -3.03    0.0025
-time / 60          -0.6125489      0.2624     -2.33    0.0196
-income[bus]         0.2771460      0.1502      1.84    0.0650
-income[car]         0.5340395      0.1236      4.32    0.0000
-income[train]       0.1481355      0.1271      1.17    0.2437
+alternative  offered  chosen   share
+bike           274.5    52.5  0.1913
+bus            274.5    28.5  0.1038
+car              207      73  0.2659
+train          213.5      54  0.1967
+(outside)      274.5    66.5  0.2423
 
-log-likelihood   -370.438912
-at random        -411.696913 (rho² 0.1002, adjusted 0.0808)
-constants        -388.966091 (rho² 0.0476)
-AIC, BIC         756.88, 784.72
+coefficient        estimate  std. error      z       p     2.5 %    97.5 %
+constant[bus]     -1.002683      0.6087  -1.65  0.0995    -2.196    0.1903
+constant[car]    0.01022455      0.6317   0.02  0.9871    -1.228     1.248
+constant[train]   0.9130172      0.5662   1.61  0.1068   -0.1967     2.023
+cost             -0.2536508     0.08377  -3.03  0.0025   -0.4178  -0.08947
+time / 60        -0.6125489      0.2624  -2.33  0.0196    -1.127  -0.09827
+income[bus]       0.2771460      0.1502   1.84  0.0650  -0.01727    0.5716
+income[car]       0.5340395      0.1236   4.32  0.0000    0.2918    0.7763
+income[train]     0.1481355      0.1271   1.17  0.2437   -0.1009    0.3972
+
+log-likelihood  -370.438912
+at random       -411.696913 (rho² 0.1002, adjusted 0.0808)
+constants       -388.966091 (rho² 0.0476)
+AIC, BIC        756.88, 784.72
 Standard errors are classic.
 Converged after 5 steps.
 `
@@ -61,7 +68,7 @@ AIC, BIC & \multicolumn{4}{r}{24.00, 29.21} \\
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r.Separated = []string{"b<c"}
-	if text := r.LaTeX(); !strings.Contains(text, "% There is no finite estimate: some combination of the variables of b<c predicts choices perfectly.\n") {
+	if text := r.LaTeX(); !strings.HasPrefix(text, "% there is no finite estimate of b<c: some combination of their variables predicts choices perfectly.\n") || !strings.Contains(text, "b$<$c &  &  &  &  \\\\\n") {
 		t.Error(text)
 	}
 }
@@ -152,5 +159,48 @@ func TestModelFileWithoutAlternatives(t *testing.T) {
 	}
 	if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"rho_squared": null`) {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// By hand: the correlation is −1.5/(2·3).
+func TestMatrix(t *testing.T) {
+	r := &Result{Spec: &Spec{}, Names: []string{"price", "quality"}, Covariance: mat.NewSymDense(2, []float64{4, -1.5, -1.5, 9})}
+	for correlation, want := range map[bool]string{
+		false: "covariance       1      2\n1 price      4.000\n2 quality   -1.500  9.000\n",
+		true:  "correlation        1       2\n1 price       1.0000\n2 quality    -0.2500  1.0000\n",
+	} {
+		if diff := cmp.Diff(want, r.Matrix(correlation)); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}
+
+// An alternative that is never chosen is said first, and its coefficients have no numbers, neither in the table nor in JSON. A
+// model that MNL is a case of has no finite estimate either.
+func TestNeverChosen(t *testing.T) {
+	path := realData(t, "fishing/Fishing.csv")
+	text := strings.Replace(fishing, "[utility]", "filter = \"mode != 'pier'\"\n[utility]", 1) + "constants = true\ngeneric = [\"price\"]\n"
+	r, d := fitText(t, path, text, Options{})
+	const reason = `pier is never chosen, so there is no finite estimate of constant[pier]: exclude = ["pier"] in [data] leaves it out`
+	if table := r.Text(); !strings.HasPrefix(table, reason+".\n") || !strings.Contains(table, "\nconstant[pier]\n") || !strings.Contains(table, "\npier            1004       0  0.0000\n") {
+		t.Error(table)
+	}
+	file, err := r.JSON()
+	if err != nil || !strings.Contains(string(file), "\"name\": \"constant[pier]\",\n      \"estimate\": null,\n      \"standard_error\": null,") {
+		t.Errorf("%s, %v", file, err)
+	}
+	if _, err := decodeModel(file); err == nil || err.Error() != "there is no finite estimate of constant[pier]" {
+		t.Errorf("error %v", err)
+	}
+	for _, m := range []Model{
+		{Kind: "nested", Nests: []Nest{{Name: "boats", Alternatives: []string{"boat", "charter"}}}},
+		{Kind: "mixed", Random: []Random{{Coefficient: "price"}}},
+		{Kind: "latent", Classes: 2},
+	} {
+		spec := *r.Spec
+		spec.Model = m
+		if _, err := Fit(t.Context(), &spec, d, Options{}); err == nil || err.Error() != reason {
+			t.Errorf("%s: error %v", m.Kind, err)
+		}
 	}
 }

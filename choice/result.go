@@ -1,8 +1,10 @@
 package choice
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -25,11 +27,15 @@ type Result struct {
 	Null          float64 // the log-likelihood of choices at random
 	ConstantsOnly float64 // that of a constant for each alternative; NaN beyond 100 of them
 
+	// Offered and Chosen are the weights of the choices that offered each alternative, and that took it; the outside option, if
+	// there is one, comes last.
+	Offered, Chosen []float64
+
 	Choices, Rows int
 	Steps         int     // that the minimiser took, on samples and on all data
 	Decrement     float64 // gᵀH⁻¹g before the last of them
 	Converged     bool
-	Separated     []string // coefficients that go to infinity: their variables predict choices perfectly
+	Separated     []string // coefficients without a finite estimate: their variables predict choices perfectly
 }
 
 // Kind returns the name of the model.
@@ -108,4 +114,26 @@ func (r *Result) Coefficient(name string) (value, se float64, ok bool) {
 		return 0, 0, false
 	}
 	return r.Coefficients[j], math.Sqrt(r.Covariance.At(j, j)), true
+}
+
+// NeverChosen returns the alternatives that were offered and that nobody chose.
+func (r *Result) NeverChosen() (list []string) {
+	for a, label := range r.Alternatives {
+		if a < len(r.Chosen) && r.Chosen[a] == 0 && r.Offered[a] > 0 {
+			list = append(list, label)
+		}
+	}
+	return list
+}
+
+// separation says why there is no finite estimate of some coefficients.
+func (r *Result) separation() string {
+	names, never := strings.Join(r.Separated, ", "), r.NeverChosen()
+	switch len(never) {
+	case 0:
+		return fmt.Sprintf("there is no finite estimate of %s: some combination of their variables predicts choices perfectly", names)
+	case 1:
+		return fmt.Sprintf("%s is never chosen, so there is no finite estimate of %s: exclude = [%q] in [data] leaves it out", never[0], names, never[0])
+	}
+	return fmt.Sprintf("%s are never chosen, so there is no finite estimate of %s: exclude in [data] leaves them out", strings.Join(never, ", "), names)
 }

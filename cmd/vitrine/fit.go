@@ -19,10 +19,11 @@ type fitCmd struct {
 	Spec string `arg:"" help:"A specification of the model, in TOML."`
 
 	Out     string  `help:"Write the model to a file, for vitrine predict." placeholder:"FILE"`
+	Matrix  string  `help:"Print the covariance or the correlation of the estimates, too." placeholder:"covariance|correlation" enum:",covariance,correlation" default:""`
 	Figure  string  `help:"Draw the coefficients with their 95 % intervals; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
 	Format  string  `help:"What to print: text (the default), latex or json." placeholder:"text|latex|json" enum:"text,latex,json" default:"text"`
 	Errors  string  `help:"Standard errors: classic (the default), robust or clustered." placeholder:"classic|robust|clustered" enum:"classic,robust,clustered" default:"classic"`
-	Holdout float64 `help:"Fit to all but this share of the choices, and score the model on that share." placeholder:"SHARE"`
+	Holdout float64 `help:"Fit to all but this share of the choices, drawn with --seed, and score the model on that share." placeholder:"SHARE"`
 	Seed    uint64  `help:"Seed that draws the choices held out (default: 1)." default:"1" placeholder:"N"`
 	Workers int     `help:"Goroutines (default: one for each processor). The result is the same." placeholder:"N"`
 }
@@ -63,7 +64,8 @@ func (fitCmd) Help() string {
     hidden = [8]                      widths of the hidden layers
     activation = "tanh"               or sigmoid, relu, softplus, sine
     penalty = 1.0                     times half the squares of its parameters
-    starts = 3                        random starts; seed = 0
+    starts = 3                        random starts (default: 3)
+    seed = 0                          seed of the starts (default: 0)
 
     [model]
     kind = "nested"                   "mnl" (the default), "nested", "mixed" or "latent"
@@ -74,12 +76,15 @@ func (fitCmd) Help() string {
     coefficient = "cost"
     distribution = "normal"           or lognormal, uniform, triangular
     [model]
+    draws = 500                       mixed: Halton draws for each decision maker (default: 500)
     correlated = true                 mixed: normal and lognormal coefficients vary together
 
     [model]
     kind = "latent"                   classes of decision makers, each with its own coefficients
     classes = 2
     membership = ["income"]           what the class probabilities depend on
+    starts = 10                       random starts (default: 10)
+    seed = 0                          seed of the starts (default: 0)
 
 Variables are columns or expressions of them, with or without a name ("hours = time / 60"): + - * / **, comparisons (1 or 0, as in "cost * (pass == 0)"), "a ? b : c", exp, log, sqrt, pow. They may use the columns alternative (the label) and position (the place of the row in its choice).
 
@@ -96,6 +101,9 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 		if _, err := formatOf(c.Figure); err != nil {
 			return err
 		}
+	}
+	if c.Matrix != "" && c.Format != "text" {
+		return usageError{errors.New("--matrix goes with --format text; the model in JSON has the covariance")}
 	}
 	spec, err := choice.ReadSpecFile(c.Spec)
 	switch {
@@ -134,7 +142,7 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	if c.Figure != "" {
+	if c.Figure != "" && r.Converged {
 		if err := drawCoefficients(c.Figure, r); err != nil {
 			return err
 		}
@@ -149,6 +157,9 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 		}
 	default:
 		text = []byte(r.Text())
+	}
+	if c.Matrix != "" {
+		text = append(text, "\n"+r.Matrix(c.Matrix == "correlation")...)
 	}
 	if _, err := t.out.Write(text); err != nil {
 		return err
@@ -166,7 +177,7 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 		if c.Format != "text" {
 			w = t.err
 		}
-		_, err = fmt.Fprintf(w, "Held out: %s.\n", describeScore(score))
+		_, err = fmt.Fprintf(w, "Held out with seed %d: %s.\n", c.Seed, describeScore(score))
 		return err
 	}
 	return nil
@@ -180,6 +191,9 @@ func notConverged(c fitCmd, r *choice.Result) error {
 	}
 	if c.Out != "" {
 		err = fmt.Errorf("%w; %s is not written", err, c.Out)
+	}
+	if len(r.NeverChosen()) > 0 {
+		return hint.New(err, "exclude in [data] leaves out alternatives that are never chosen")
 	}
 	return hint.New(err, "leave out the variables that predict choices perfectly, or fit a simpler model")
 }
