@@ -192,7 +192,7 @@ func TestLine6And9PhaseIIBeginsAtThePilot(t *testing.T) {
 	}
 }
 
-// Explore-then-commit (tex 404): after Phase I every offer is the best one under the pilot.
+// Explore-then-commit (tex 410): after Phase I every offer is the best one under the pilot.
 func TestCommittedOffersAreThePilots(t *testing.T) {
 	m, o := paperModel(), paperOptions()
 	o.Beta, o.Curvature, o.Update = 0, 0, "none"

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,7 +13,8 @@ import (
 )
 
 // Theory draws the study of the theory: coverage and optimism against the confidence radius, the distance
-// from the truth and the potential over the rounds, and the growth of regret with T, N and K.
+// from the truth and the potential over the rounds, the growth of regret with T, N, K and d_w, the pilot's error, and
+// what committing to it costs.
 type Theory theory.Report
 
 // The lines of the study.
@@ -30,12 +32,17 @@ var (
 // compose lays out the study.
 func (r Theory) compose() page {
 	growth := []chart{
-		r.growth("rounds", "growth with the horizon", "horizon T"),
-		r.growth("items", "growth with the items", "items N"),
-		r.growth("sizes", "growth with the size of a set", "size K"),
+		r.growth(theory.Rounds, "growth with the horizon", "horizon T", "regret"),
+		r.growth(theory.Items, "growth with the items", "items N", "regret"),
+		r.growth(theory.Sizes, "growth with the size of a set", "size K", "regret"),
+	}
+	more := []chart{
+		r.growth(theory.Params, "growth with the parameters", "parameters", "regret"),
+		r.growth(theory.Warmup, "the pilot's error", "rounds t_0 of Phase I", "squared error"),
+		r.growth(theory.Commits, "explore, then commit", "horizon T", "regret"),
 	}
 	note := fmt.Sprintf("%d seeds of the realizable panel; bars are standard errors, in (b) from the 10 %% to the 90 %% point", len(r.Study.Seeds))
-	return composeCharts([][]chart{{r.coverage(), r.distance(), r.potential()}, growth}, note)
+	return composeCharts([][]chart{{r.coverage(), r.distance(), r.potential()}, growth, more}, note)
 }
 
 // coverage returns the chart of how often the statements of the theory hold.
@@ -95,32 +102,43 @@ func (r Theory) potential() chart {
 	return chart{caption: "the potential", x: "round t", y: "sum", lines: []series{sum, bound}}
 }
 
-// growth returns the chart of the regret along an axis, on logarithmic scales.
-func (r Theory) growth(along, caption, x string) chart {
-	c := chart{caption: caption + ": exponents", x: x, y: "regret", logX: true, logY: true}
+// lines names the lines of the growth: those of an axis and policy, or of a policy on all axes.
+var lines = map[[2]string]string{
+	{theory.Rounds, theory.Scaled}: "t_0 and λ as √T",
+	{theory.Params, theory.Scaled}: "growing t_0, λ, β_T",
+	{"", theory.Fixed}:             "t_0 = 50",
+	{"", theory.Uniform}:           "uniform",
+	{"", theory.Adam}:              "Adam",
+	{"", theory.MAP}:               "MAP",
+	{"", theory.Committed}:         "Adam",
+	{"", theory.CommittedMAP}:      "MAP",
+}
+
+// growth returns the chart of the regret along an axis, or of the pilot's error, on logarithmic scales.
+func (r Theory) growth(along, caption, x, y string) chart {
+	c := chart{caption: caption + ": exponents", x: x, y: y, logX: true, logY: true}
 	for _, e := range r.Slopes {
-		if e.Along != along {
+		if e.Along != along || e.Part == theory.Kappa || e.Part == theory.KappaBall {
 			continue
 		}
 		name := two(e.Estimate)
 		if len(r.Study.Seeds) > 1 { // one says nothing of an interval
 			name += fmt.Sprintf(" (%s to %s)", two(e.Low), two(e.High))
 		}
-		switch {
-		case e.Policy == theory.Scaled && e.Part == theory.Phase2:
-			name += ", its Phase II"
-		case e.Policy == theory.Scaled:
-			name += ", t_0 and λ as √T"
-		case e.Part == theory.Phase2:
+		name += ", " + cmp.Or(lines[[2]string{along, e.Policy}], lines[[2]string{"", e.Policy}])
+		switch e.Part {
+		case theory.Phase2:
 			name += ", Phase II"
-		default:
-			name += ", t_0 = 50"
+		case theory.Distance:
+			name += ", parameters"
+		case theory.UtilityError:
+			name += ", utilities"
 		}
 		s := series{name: name, style: theoryColors[len(c.lines)%len(theoryColors)]}
 		for _, g := range r.Growth {
 			if g.Along == along && g.Policy == e.Policy && g.Part == e.Part {
-				s.x, s.y = append(s.x, float64(g.Value)), append(s.y, g.Regret)
-				s.low, s.high = append(s.low, g.Regret-g.SE), append(s.high, g.Regret+g.SE)
+				s.x, s.y = append(s.x, float64(g.Value)), append(s.y, g.Mean)
+				s.low, s.high = append(s.low, g.Mean-g.SE), append(s.high, g.Mean+g.SE)
 			}
 		}
 		c.lines = append(c.lines, s)
@@ -129,4 +147,6 @@ func (r Theory) growth(along, caption, x string) chart {
 }
 
 // two formats a number with two decimals.
-func two(v float64) string { return strings.Replace(strconv.FormatFloat(v, 'f', 2, 64), "-", "−", 1) }
+func two(v float64) string {
+	return strings.NewReplacer("-0.00", "0.00", "-", "−").Replace(strconv.FormatFloat(v, 'f', 2, 64))
+}

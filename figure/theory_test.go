@@ -36,14 +36,24 @@ func study() figure.Theory {
 		{"rounds", theory.Fixed, []int{250, 1000, 4000, 16_000}, 0.4},
 		{"items", theory.Fixed, []int{25, 100, 400, 1600}, 0.1},
 		{"sizes", theory.Fixed, []int{1, 3, 20}, -1},
+		{"params", theory.Scaled, []int{6, 16, 81}, 1},
+		{"params", theory.Fixed, []int{6, 16, 81}, 0.5},
+		{"warmup", theory.Adam, []int{25, 100, 1600}, 0},
+		{"warmup", theory.MAP, []int{25, 100, 1600}, -1},
+		{"commit", theory.Committed, []int{250, 1000, 4000, 16_000}, 0.9},
+		{"commit", theory.CommittedMAP, []int{250, 1000, 4000, 16_000}, 0.67},
 	} {
-		for _, part := range []string{theory.Total, theory.Phase2} {
+		parts := []string{theory.Total, theory.Phase2}
+		if g.along == "warmup" {
+			parts = []string{theory.Distance, theory.UtilityError}
+		}
+		for _, part := range parts {
 			for _, v := range g.values {
 				regret := 5 * math.Pow(float64(v), g.exponent)
-				if part == theory.Phase2 {
+				if part == theory.Phase2 || part == theory.UtilityError {
 					regret /= 2
 				}
-				r.Growth = append(r.Growth, theory.Growth{Along: g.along, Policy: g.policy, Part: part, Value: v, Regret: regret, SE: regret / 10})
+				r.Growth = append(r.Growth, theory.Growth{Along: g.along, Policy: g.policy, Part: part, Value: v, Mean: regret, SE: regret / 10})
 			}
 			r.Slopes = append(r.Slopes, theory.Exponent{Along: g.along, Policy: g.policy, Part: part, Slope: theory.Slope{Estimate: g.exponent, Low: g.exponent - 0.1, High: g.exponent + 0.1}})
 		}

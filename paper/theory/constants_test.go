@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine"
 	"vitrine/env"
 	"vitrine/paper/theory"
 	"vitrine/utility"
@@ -43,6 +44,27 @@ func TestKappaOfNetworksAgainstRandomSearch(t *testing.T) {
 	}
 	if got := theory.KappaOfNetworks(0, hidden, 1); got != 0.25 {
 		t.Errorf("κ = %v for one item of utility 0, want 1/4", got)
+	}
+}
+
+// 1/κ is at least 4K, because the least p(i) of a set is at most (1 − p(0))/K, and at least (1 + K)² for families that
+// have the utility 0: the K² that the paper calls the worst case (tex 376) is a lower bound.
+func TestKappaFallsWithTheSizeOfASet(t *testing.T) {
+	rng := newRand(6)
+	for size := 1; size <= 20; size++ {
+		for _, norm := range []float64{0, 0.1, 1, 3} {
+			if k := theory.KappaOfNetworks(norm, 3, size); !(k <= 1/float64((1+size)*(1+size))) {
+				t.Errorf("‖w‖ = %v, K = %d: κ = %v", norm, size, k)
+			}
+		}
+		for range 1000 {
+			u, p := normal(size, rng), make([]float64, size+1)
+			floats.AddConst(2*rng.NormFloat64(), u)
+			vitrine.Probabilities(p, u)
+			if least := p[0] * floats.Min(p[1:]); least > 1/float64(4*size)*(1+1e-12) {
+				t.Fatalf("K = %d: p(0)p(i) ≥ %v", size, least)
+			}
+		}
 	}
 }
 

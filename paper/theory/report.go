@@ -71,21 +71,25 @@ type World struct {
 	MinMu     float64 `json:"min_mu"`     // the least over W*
 }
 
-// The two regrets of a growth: of all rounds, and of the rounds after t_0. The theorem's t_0 grows as √T, and
-// so does the regret of Phase I whatever is learned in it. Only Phase II shows the effect of the bonus and
+// The parts of a growth. Regret is that of all rounds, or of the rounds after t_0: the theorem's t_0 grows as d_w √T,
+// and so does the regret of Phase I whatever is learned in it. Only Phase II shows the effect of the bonus and
 // the estimate.
 const (
-	Total  = "total"
-	Phase2 = "phase II"
+	Total        = "total"
+	Phase2       = "phase II"
+	Kappa        = "kappa"         // κ of the data
+	KappaBall    = "kappa, ball"   // over all networks with ‖w‖ ≤ 1 and all items
+	Distance     = "distance"      // ‖ŵ_0 − w̃*‖²
+	UtilityError = "utility error" // the mean of (f_ŵ0 − f_w*)² over items
 )
 
-// Growth is the mean regret at the horizon for a value of T, N or K.
+// Growth is the mean over seeds of a part, regret for most, at a value along an axis.
 type Growth struct {
-	Along  string  `json:"along"` // rounds, items or sizes
+	Along  string  `json:"along"`
 	Policy string  `json:"policy"`
-	Part   string  `json:"part"` // Total or Phase2
+	Part   string  `json:"part"`
 	Value  int     `json:"value"`
-	Regret float64 `json:"regret"`
+	Mean   float64 `json:"mean"`
 	SE     float64 `json:"se"`
 }
 
@@ -186,7 +190,7 @@ func (r *Report) drawn() (all []float64) {
 		all = append(all, p.Beta, p.Radius, p.Low, p.Distance, p.High, p.Potential, p.Bound)
 	}
 	for _, g := range r.Growth {
-		all = append(all, g.Regret, g.SE)
+		all = append(all, g.Mean, g.SE)
 	}
 	return all
 }

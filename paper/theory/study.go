@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -25,11 +26,12 @@ import (
 // Setting is a world of the paper's realizable panel, standard normal contexts
 // and a network with parameters uniform on [−1, 1], and its horizon.
 type Setting struct {
-	Rounds   int `json:"rounds"`   // T
-	Items    int `json:"items"`    // N
-	Size     int `json:"size"`     // K
-	Features int `json:"features"` // d
-	Hidden   int `json:"hidden"`   // m
+	Rounds   int `json:"rounds"`          // T
+	Items    int `json:"items"`           // N
+	Size     int `json:"size"`            // K
+	Features int `json:"features"`        // d
+	Hidden   int `json:"hidden"`          // m
+	Width    int `json:"width,omitempty"` // m of the learner's network; 0 is Hidden
 }
 
 // Study configures the measurements.
@@ -39,6 +41,9 @@ type Study struct {
 	Horizons []int     `json:"horizons"` // T of the growth, with N and K fixed
 	Items    []int     `json:"items"`    // N of the growth, with T and K fixed
 	Sizes    []int     `json:"sizes"`    // K of the growth, with T and N fixed
+	Hidden   []int     `json:"hidden"`   // m of the growth with d_w
+	Widths   []int     `json:"widths"`   // m of a learner's network that has more units than the truth
+	Warmups  []int     `json:"warmups"`  // t_0 of the pilot's error
 	Schedule Setting   `json:"schedule"` // rounds for which the theorem's schedule is played
 	Seeds    []uint64  `json:"seeds"`
 }
@@ -52,26 +57,38 @@ func Default(seeds []uint64) Study {
 		Horizons: []int{250, 500, 1000, 2000, 4000, 8000, 16_000},
 		Items:    []int{25, 50, 100, 200, 400, 800, 1600},
 		Sizes:    []int{1, 2, 3, 5, 8, 12, 20},
+		Hidden:   []int{1, 2, 4, 8, 16},
+		Widths:   []int{3, 5, 10, 20},
+		Warmups:  []int{25, 50, 100, 200, 400, 800, 1600},
 		Schedule: Setting{Rounds: 4000, Items: 100, Size: 5, Features: 3, Hidden: 1},
 		Seeds:    seeds,
 	}
 }
 
-// Configured are t_0, λ and β_T of the paper's panels here, at T = 1000.
+// Configured are t_0, λ and β_T of the paper's panels here, at T = 1000 and d_w = 16.
 const (
 	configuredWarmup = 50
 	configuredLambda = 10
 	configuredBeta   = 10
 	configuredRounds = 1000
+	configuredParams = 16
 )
 
-// model returns the network, and its symmetries.
+// model returns the learner's network, and its symmetries.
 func (s Setting) model() (utility.Model, Symmetries) {
-	return utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid), Symmetries{s.Features, s.Hidden, utility.Sigmoid}
+	hidden := cmp.Or(s.Width, s.Hidden)
+	return utility.NewMLP(s.Features, []int{hidden}, utility.Sigmoid), Symmetries{s.Features, hidden, utility.Sigmoid}
+}
+
+// params returns d_w.
+func (s Setting) params() int {
+	m, _ := s.model()
+	return m.NumParams()
 }
 
 // truth returns a draw of w*.
 func (s Setting) truth(rng *rand.Rand) *env.Family {
+	s.Width = 0
 	m, _ := s.model()
 	return env.NewFamily(m, -1, 1, rng)
 }
@@ -107,10 +124,10 @@ func (s Setting) options(change func(*bandit.ONLOptions)) bandit.ONLOptions {
 	return o
 }
 
-// witnessed returns ONL-MNL with β_T = beta and a [Witness].
-func (s Setting) witnessed(beta float64) experiment.Policy {
-	o := s.options(func(o *bandit.ONLOptions) { o.Beta = beta })
-	return experiment.Policy{Label: fmt.Sprintf("beta-%g", beta), Settings: o, New: func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+// witnessed returns ONL-MNL with a [Witness].
+func (s Setting) witnessed(label string, change func(*bandit.ONLOptions)) experiment.Policy {
+	o := s.options(change)
+	return experiment.Policy{Label: label, Settings: o, New: func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
 		m, symmetries := s.model()
 		l, err := bandit.NewONL(s.problem(), m, o, rng)
 		if err != nil {
@@ -128,26 +145,56 @@ func (s Setting) sample(n int) Sample {
 	return Sample{Items: n, Hessians: min(n, 500), Sets: n, Expected: geometry.ExpectedSize(s.Items, s.Size)}
 }
 
-// The policies of the growth: with the theorem's powers of T in t_0 and λ, and with fixed t_0, λ and β_T.
+// The policies of the growth. Scaled has the theorem's powers of T and d_w in t_0, λ and β_T. Committed
+// explores for a t_0 that grows as T^{2/3} and then plays its pilot, by Adam or by MAP.
 const (
-	Scaled = "scaled"
-	Fixed  = "fixed"
+	Scaled       = "scaled"
+	Fixed        = "fixed"
+	Committed    = "commit"
+	CommittedMAP = "commit-map"
+	Uniform      = "uniform"
+	Adam         = "adam"
+	MAP          = "map"
 )
 
+// growing returns a policy of the growth.
 func (s Setting) growing(label string) experiment.Policy {
+	switch label {
+	case Uniform:
+		return experiment.Policy{Label: Uniform, Settings: Uniform, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			return bandit.NewUniform(s.problem())
+		}}
+	case Adam, MAP: // a witness of the first round after Phase I
+		return s.witnessed(label, func(o *bandit.ONLOptions) {
+			o.Warmup, o.Beta, o.Update, o.Pilot = s.warmup(label), 0, "none", label
+		})
+	}
 	return s.onl(label, func(o *bandit.ONLOptions) {
-		o.Update = "online"
-		if label == Scaled {
-			o.Warmup = s.warmup(label)
-			o.Lambda = configuredLambda * math.Sqrt(float64(s.Rounds)/configuredRounds)
+		o.Update, o.Warmup = "online", s.warmup(label)
+		switch label {
+		case Scaled:
+			d := float64(s.params()) / configuredParams
+			o.Lambda = configuredLambda * d * math.Sqrt(float64(s.Rounds)/configuredRounds)
+			o.Beta = configuredBeta * d
+		case Committed, CommittedMAP:
+			o.Beta, o.Update = 0, "none"
+			if label == CommittedMAP {
+				o.Pilot = MAP
+			}
 		}
 	})
 }
 
 // warmup returns t_0 of a policy of the growth.
 func (s Setting) warmup(label string) int {
-	if label == Scaled {
-		return int(math.Round(configuredWarmup * math.Sqrt(float64(s.Rounds)/configuredRounds)))
+	t := float64(s.Rounds) / configuredRounds
+	switch label {
+	case Scaled:
+		return int(math.Round(configuredWarmup * float64(s.params()) / configuredParams * math.Sqrt(t)))
+	case Committed, CommittedMAP:
+		return int(math.Round(configuredWarmup * math.Cbrt(t*t)))
+	case Adam, MAP:
+		return s.Rounds - 1
 	}
 	return configuredWarmup
 }
@@ -157,14 +204,33 @@ type axis struct {
 	name     string
 	values   []int
 	policies []string
+	parts    []string
 	set      func(*Setting, int)
+	value    func(Setting) int // along the axis
 }
 
+// The axes of the growth.
+const (
+	Rounds  = "rounds"
+	Items   = "items"
+	Sizes   = "sizes"
+	Params  = "params"
+	Width   = "width"
+	Warmup  = "warmup"
+	Commits = "commit"
+)
+
 func (s Study) axes() []axis {
+	regret := []string{Total, Phase2}
+	setRounds, rounds := func(t *Setting, v int) { t.Rounds = v }, func(t Setting) int { return t.Rounds }
 	return []axis{
-		{"rounds", s.Horizons, []string{Scaled, Fixed}, func(t *Setting, v int) { t.Rounds = v }},
-		{"items", s.Items, []string{Fixed}, func(t *Setting, v int) { t.Items = v }},
-		{"sizes", s.Sizes, []string{Fixed}, func(t *Setting, v int) { t.Size = v }},
+		{Rounds, s.Horizons, []string{Scaled, Fixed}, regret, setRounds, rounds},
+		{Items, s.Items, []string{Fixed}, regret, func(t *Setting, v int) { t.Items = v }, func(t Setting) int { return t.Items }},
+		{Sizes, s.Sizes, []string{Fixed}, []string{Total, Phase2, Kappa, KappaBall}, func(t *Setting, v int) { t.Size = v }, func(t Setting) int { return t.Size }},
+		{Params, s.Hidden, []string{Scaled, Fixed, Uniform}, regret, func(t *Setting, v int) { t.Hidden = v }, Setting.params},
+		{Width, s.Widths, []string{Scaled, Fixed}, regret, func(t *Setting, v int) { t.Width = v }, Setting.params},
+		{Commits, s.Horizons, []string{Committed, CommittedMAP}, regret, setRounds, rounds},
+		{Warmup, s.Warmups, []string{Adam, MAP}, []string{Distance, UtilityError}, func(t *Setting, v int) { t.Rounds = v + 1 }, func(t Setting) int { return t.Rounds - 1 }},
 	}
 }
 
@@ -172,14 +238,13 @@ func (s Study) axes() []axis {
 const (
 	byTheory   = "theory"
 	configured = "configured"
-	uniform    = "uniform"
 )
 
 // coverage, growth and scheduled return the experiments of the study.
 func (s Study) coverage() *experiment.Experiment {
 	var policies []experiment.Policy
 	for _, b := range s.Betas {
-		policies = append(policies, s.Setting.witnessed(b))
+		policies = append(policies, s.Setting.witnessed(fmt.Sprintf("beta-%g", b), func(o *bandit.ONLOptions) { o.Beta = b }))
 	}
 	return s.Setting.experiment("coverage", s.Seeds, policies...)
 }
@@ -201,9 +266,7 @@ func (s Study) scheduled() *experiment.Experiment {
 			o.Schedule, o.Kappa, o.Mu, o.Curvature = "theory", 0.25, 1, 1
 		}),
 		t.onl(configured, func(*bandit.ONLOptions) {}),
-		experiment.Policy{Label: uniform, Settings: uniform, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return bandit.NewUniform(t.problem())
-		}},
+		t.growing(Uniform),
 	)
 }
 
@@ -324,26 +387,45 @@ func (s Study) minMu(m utility.Model, symmetries Symmetries, star []float64, rng
 	return minimum
 }
 
-// grow fits the growth along an axis, of the whole regret and of the regret of Phase II.
+// grow fits the growth along an axis of each of its parts.
 func (s Study) grow(r *Report, a axis, results map[string][]experiment.Result) {
 	for p, label := range a.policies {
-		for _, part := range []string{Total, Phase2} {
+		for _, part := range a.parts {
+			if label == Uniform && part == Phase2 {
+				continue
+			}
 			var x []float64
 			var y [][]float64
 			for _, v := range a.values {
+				setting := s.Setting
+				a.set(&setting, v)
 				runs := results[fmt.Sprintf("%s-%d", a.name, v)][p*len(s.Seeds) : (p+1)*len(s.Seeds)]
-				regret := finals(runs)
-				if part == Phase2 {
-					setting := s.Setting
-					a.set(&setting, v)
-					floats.Sub(regret, regretsAt(runs, setting.warmup(label)))
-				}
-				x, y = append(x, float64(v)), append(y, regret)
-				r.Growth = append(r.Growth, Growth{Along: a.name, Policy: label, Part: part, Value: v, Regret: stat.Mean(regret, nil), SE: standardError(regret)})
+				values, at := setting.values(label, part, runs), a.value(setting)
+				x, y = append(x, float64(at)), append(y, values)
+				r.Growth = append(r.Growth, Growth{Along: a.name, Policy: label, Part: part, Value: at, Mean: stat.Mean(values, nil), SE: standardError(values)})
 			}
 			r.Slopes = append(r.Slopes, Exponent{a.name, label, part, FitSlope(x, y, stream.New(0, 1, stream.Theory))})
 		}
 	}
+}
+
+// values returns a part of the runs of a policy, a number for each.
+func (s Setting) values(label, part string, runs []experiment.Result) []float64 {
+	switch part {
+	case Phase2:
+		regret := finals(runs)
+		floats.Sub(regret, regretsAt(runs, s.warmup(label)))
+		return regret
+	case Kappa:
+		return diagnostics(runs, "kappa")
+	case KappaBall:
+		return slices.Repeat([]float64{KappaOfNetworks(1, s.Hidden, s.Size)}, len(runs))
+	case Distance:
+		return diagnostics(runs, "pilot")
+	case UtilityError:
+		return diagnostics(runs, "pilot_error")
+	}
+	return finals(runs)
 }
 
 // schedule returns the schedules that the theorem requires in the panel, with the medians of the measured
@@ -380,7 +462,7 @@ func (s Study) schedule(r *Report, results []experiment.Result) {
 
 	small, _ := s.Schedule.model()
 	panel.Rounds, panel.Size, panel.Params = s.Schedule.Rounds, s.Schedule.Size, small.NumParams()
-	for k, label := range []string{byTheory, configured, uniform} {
+	for k, label := range []string{byTheory, configured, Uniform} {
 		regret := finals(results[k*len(s.Seeds) : (k+1)*len(s.Seeds)])
 		row := Asked{Constants: "played, " + label, Rounds: panel.Rounds, Params: panel.Params, Regret: stat.Mean(regret, nil), SE: standardError(regret)}
 		switch label {

@@ -14,10 +14,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 
+	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/stream"
+	"vitrine/mle"
 	"vitrine/paper/theory"
+	"vitrine/utility"
 )
 
 // small is a study of a second.
@@ -28,6 +34,9 @@ func small() theory.Study {
 		Horizons: []int{60, 120},
 		Items:    []int{8, 16},
 		Sizes:    []int{1, 3},
+		Hidden:   []int{1, 2},
+		Widths:   []int{2, 3},
+		Warmups:  []int{10, 40},
 		Schedule: theory.Setting{Rounds: 1100, Items: 8, Size: 2, Features: 1, Hidden: 1},
 		Seeds:    []uint64{0, 1},
 	}
@@ -56,7 +65,7 @@ func TestStudy(t *testing.T) {
 	if diff := cmp.Diff(r, run(t, dir, 2)); diff != "" {
 		t.Errorf("continued, it measures something else:\n%s", diff)
 	}
-	if len(r.Coverage) != 3 || len(r.Growth) != 16 || len(r.Slopes) != 8 || len(r.Constants) != 2 || len(r.Schedule) != 7 {
+	if len(r.Coverage) != 3 || len(r.Growth) != 54 || len(r.Slopes) != 27 || len(r.Constants) != 2 || len(r.Schedule) != 7 {
 		t.Fatalf("%d rows of coverage, %d of growth, %d of slopes, %d of constants, %d of the schedule", len(r.Coverage), len(r.Growth), len(r.Slopes), len(r.Constants), len(r.Schedule))
 	}
 	if c := r.Coverage[0]; c.Beta != 0 || c.Covered != 0 || c.Always != 0 || !(c.Needed > 0) {
@@ -89,7 +98,7 @@ func TestStudy(t *testing.T) {
 		"coverage.csv":  "beta,covered,always,needed,",
 		"path.csv":      "beta,round,radius,low,distance,high,potential,bound\n",
 		"constants.csv": "seed,norm,kappa,c_f,c_g,c_h,mu,kappa_data,kappa_unit,kappa_norm,min_mu\n0,",
-		"growth.csv":    "along,policy,part,value,regret,se\n\"rounds\",\"scaled\",\"total\",60,",
+		"growth.csv":    "along,policy,part,value,mean,se\n\"rounds\",\"scaled\",\"total\",60,",
 		"slopes.csv":    "along,policy,part,estimate,low,high\n",
 		"schedule.csv":  "constants,rounds,params,",
 	} {
@@ -100,8 +109,8 @@ func TestStudy(t *testing.T) {
 	}
 }
 
-// The regret of Phase II is that of the rounds after t_0, which is 50 √(T/1000) for
-// the one policy and 50 for the other; with that of the first t_0 rounds of the
+// The regret of Phase II is that of the rounds after t_0, which is 50 √(T/1000) d_w/16 for
+// the one policy, with d_w = 9, and 50 for the other; with that of the first t_0 rounds of the
 // runs themselves it is the total.
 func TestGrowthOfPhaseII(t *testing.T) {
 	dir := t.TempDir()
@@ -110,11 +119,11 @@ func TestGrowthOfPhaseII(t *testing.T) {
 		policy string
 		rounds int
 		warmup int
-	}{{theory.Scaled, 60, 12}, {theory.Scaled, 120, 17}, {theory.Fixed, 60, 50}, {theory.Fixed, 120, 50}} {
+	}{{theory.Scaled, 60, 7}, {theory.Scaled, 120, 10}, {theory.Fixed, 60, 50}, {theory.Fixed, 120, 50}} {
 		of := func(part string) float64 {
 			for _, g := range r.Growth {
 				if g.Along == "rounds" && g.Policy == c.policy && g.Value == c.rounds && g.Part == part {
-					return g.Regret
+					return g.Mean
 				}
 			}
 			t.Fatalf("no growth of %s, %d rounds, %s", c.policy, c.rounds, part)
@@ -140,6 +149,87 @@ func TestGrowthOfPhaseII(t *testing.T) {
 		}
 		if n != 2 || math.Abs(of(theory.Total)-last/n) > 1e-12 || math.Abs(of(theory.Phase2)-(last-first)/n) > 1e-12 {
 			t.Errorf("%s, T = %d: total %v and Phase II %v, want %v and %v of %v runs", c.policy, c.rounds, of(theory.Total), of(theory.Phase2), last/n, (last-first)/n, n)
+		}
+	}
+}
+
+// The pilot's error is that of the penalised maximum over uniform offers, played here once more: its distance from the
+// nearest image of w*, and its squared error over the items of the next round.
+func TestGrowthOfThePilotsError(t *testing.T) {
+	r, s := run(t, t.TempDir(), 2), small().Setting
+	m := utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid)
+	problem := bandit.Problem{Features: s.Features, Size: s.Size, Rounds: 50, Constraint: assortment.AtMost(s.Size)}
+	uniform, err := bandit.NewUniform(problem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, t0 := range small().Warmups {
+		distance, wrong := 0.0, 0.0
+		for _, seed := range small().Seeds {
+			truth := env.NewFamily(m, -1, 1, stream.New(seed, 0, stream.World))
+			shoppers := env.Shoppers{World: &env.World{Items: s.Items, Contexts: env.Gaussian{}, Truth: truth, Revenues: env.One{}}, Seed: seed}
+			var p env.Shopper
+			data := mle.NewChoices(s.Features)
+			for round := range t0 + 1 {
+				if err := shoppers.Meet(&p, round+1); err != nil {
+					t.Fatal(err)
+				}
+				if round < t0 {
+					offer := uniform.Policy().Offer(p.Context, stream.New(seed, round+1, stream.Policy)).Assortment
+					data.Append(p.Context.Features, offer, p.Choose(offer))
+				}
+			}
+			w := make([]float64, m.NumParams())
+			m.Init(w, stream.New(seed, 0, stream.Learner))
+			if _, err := (mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}).Minimize(&mle.NLL{Model: m, Choices: data, Ridge: 1}, w); err != nil {
+				t.Fatal(err)
+			}
+			_, d, err := theory.Symmetries{Features: s.Features, Hidden: s.Hidden, Activation: utility.Sigmoid}.Nearest(w, truth.Params())
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := make([]float64, s.Items)
+			m.Utilities(u, w, p.Context.Features)
+			floats.Sub(u, p.Utilities)
+			distance, wrong = distance+d*d/2, wrong+floats.Dot(u, u)/float64(s.Items)/2
+		}
+		for _, g := range r.Growth {
+			if g.Along != theory.Warmup || g.Policy != theory.MAP || g.Value != t0 {
+				continue
+			}
+			if want := map[string]float64{theory.Distance: distance, theory.UtilityError: wrong}[g.Part]; math.Abs(g.Mean-want) > 1e-9 {
+				t.Errorf("t_0 = %d, %s: %v, want %v", t0, g.Part, g.Mean, want)
+			}
+		}
+	}
+}
+
+// A growth with the parameters is at their number, and κ of the ball is at most that of the data.
+func TestGrowthAtItsValues(t *testing.T) {
+	r := run(t, t.TempDir(), 2)
+	mean := func(along, policy, part string, value int) float64 {
+		for _, g := range r.Growth {
+			if g.Along == along && g.Policy == policy && g.Part == part && g.Value == value {
+				return g.Mean
+			}
+		}
+		t.Fatalf("no growth of %s along %s at %d, %s", policy, along, value, part)
+		return 0
+	}
+	for _, d := range []int{5, 9} { // one unit and two
+		if !(mean(theory.Params, theory.Scaled, theory.Total, d) < mean(theory.Params, theory.Uniform, theory.Total, d)) {
+			t.Errorf("d_w = %d: ONL-MNL is not ahead of uniform", d)
+		}
+	}
+	// Three units on a truth of two, and two units: the same as along the items at the setting's N.
+	if a, b := mean(theory.Width, theory.Fixed, theory.Total, 9), mean(theory.Items, theory.Fixed, theory.Total, 8); a != b {
+		t.Errorf("a learner of two units has the regret %v, and %v", a, b)
+	}
+	mean(theory.Width, theory.Fixed, theory.Total, 13)
+	for _, k := range []int{1, 3} {
+		ball, data := mean(theory.Sizes, theory.Fixed, theory.KappaBall, k), mean(theory.Sizes, theory.Fixed, theory.Kappa, k)
+		if ball != theory.KappaOfNetworks(1, 2, k) || !(ball < data && data <= 1/float64(4*k)) {
+			t.Errorf("K = %d: κ of the ball is %v, of the data %v", k, ball, data)
 		}
 	}
 }
@@ -173,8 +263,8 @@ func TestReportsThatCannotBeRead(t *testing.T) {
 		"{":                    "unexpected end of JSON input; run vitrine reproduce theory again",
 		"{}":                   "a table is missing; run vitrine reproduce theory again",
 		`{"coverage": "none"}`: "run vitrine reproduce theory again",
-		`{"coverage": [{}], "path": [{}], "growth": [{"regret": 1e200}]}`: "1e+200 is too large to be drawn",
-		`{"coverage": [{}], "path"`:                                       "run vitrine reproduce theory again",
+		`{"coverage": [{}], "path": [{}], "growth": [{"mean": 1e200}]}`: "1e+200 is too large to be drawn",
+		`{"coverage": [{}], "path"`:                                     "run vitrine reproduce theory again",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "run.json"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)

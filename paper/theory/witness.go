@@ -20,6 +20,7 @@ import (
 // round of Phase II it compares the learner's estimates with f_w*, and Diagnostics returns:
 //
 //	pilot             ‖ŵ_0 − w̃*‖², where w̃* ∈ W* is the nearest to ŵ_0
+//	pilot_error       the mean of (f_ŵ0(x) − f_w*(x))² over the items of the first round of Phase II
 //	final             ‖ŵ_T − w̃*‖²
 //	covered           share of the rounds with ‖ŵ_t − w̃*‖²_{V_t} ≤ β_t
 //	always            1 where all rounds are covered
@@ -114,6 +115,9 @@ func (w *Witness) linearize(e bandit.Ellipsoid, x *vitrine.Context) {
 	}
 	env.At(w.world, w.t+1).Utilities(w.truth, x)
 	utility.Linearize(w.model, w.z, w.g, e.Center, x.Features)
+	if w.phase2 == 1 {
+		w.seen["pilot_error"] = math.Pow(floats.Distance(w.z, w.truth, 2), 2) / float64(n)
+	}
 	e.Gram.Inverse().Norms(w.norms, w.g)
 	for i, norm := range w.norms {
 		w.z[i] += math.Sqrt(e.Beta) * norm
