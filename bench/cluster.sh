@@ -4,7 +4,7 @@
 # and servers are killed, frozen (SIGSTOP), stopped, cut off from each other in both directions or one, and their disks are slowed
 # down and stopped, in a mixed order. It shows that nothing acknowledged is lost, changed or doubled, that each outcome is learned
 # once, that each epoch of the log has one writer, and that all services have the state of a replay: TestKillLeader and
-# TestKillServices of cmd/vitrine. A tenth as many strikes go to services with two shards: TestKillShards. It takes about 4 s a take-over, and 8 s a strike.
+# TestKillServices of cmd/vitrine. It takes about 4 s a take-over, and 8 s a strike.
 #
 # Partitions need root on Linux, for network namespaces and iptables. Slow disks need loop devices and limits in
 # /sys/fs/cgroup/blkio. The verdict names what the machine does not permit.
@@ -17,7 +17,6 @@ kills=${1:-20} strikes=${2:-200} seed=${3:-$(date +%s)}
 if [[ $kills != 0 ]]; then
 	attack leader $((300 + 60 * kills)) TestKillLeader -leader-kills "$kills" -leader-limit 2s -kill-seed "$seed"
 fi
-attack shards $((300 + 60 * strikes / 10)) TestKillShards -strikes $((strikes / 10 + 1)) -kill-seed "$seed"
 # Namespaces of their own vanish with the test, whatever happens to it.
 if unshare --net --mount true 2>/dev/null; then
 	apart=(unshare --net --mount)

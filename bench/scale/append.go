@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// appends is what callers get who write to the logs of shards.
+// appends says what callers get who write to the logs of several services.
 type appends struct {
 	entries  int
 	frames   int           // appends, each with the entries that waited
@@ -21,10 +21,10 @@ type appends struct {
 	used     float64       // microseconds of this process an entry
 }
 
-// appendTo writes to the logs of shards at servers of NATS, as their leaders do, and prints what callers get. At each shard callers write
-// the entries of rounds, and wait for each. One writer a shard appends all that wait.
+// appendTo writes to several streams of NATS servers, as the leaders of as many services do, and prints what callers get. The callers
+// of a stream write the entries of rounds, and wait for each. One writer a stream appends all that wait.
 func appendTo(ctx context.Context, out io.Writer, url string, args []string) error {
-	var numbers [3]int // shards, callers of each, seconds
+	var numbers [3]int // streams, callers of each, seconds
 	for i := range numbers {
 		var err error
 		if numbers[i], err = strconv.Atoi(args[i]); err != nil || numbers[i] < 1 {
@@ -43,8 +43,8 @@ func appendTo(ctx context.Context, out io.Writer, url string, args []string) err
 		entries = append(entries, entry)
 	}
 	var stores []*natslog.Store
-	for shard := range numbers[0] {
-		s, err := natslog.Open(ctx, natslog.Options{URL: url, Stream: natslog.ShardStream("", shard+1)})
+	for i := range numbers[0] {
+		s, err := natslog.Open(ctx, natslog.Options{URL: url, Stream: fmt.Sprintf("vitrine-%d", i+1)})
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// Each caller's entries are in the log of its shard, and every shard has some.
+// Each caller's entries are in its stream, and no stream is empty.
 func TestAppendFor(t *testing.T) {
 	var stores []*natslog.Store
 	for range 2 {
@@ -27,7 +27,7 @@ func TestAppendFor(t *testing.T) {
 	for _, s := range stores {
 		x, err := s.Extent(t.Context())
 		if err != nil || x.Last == 0 {
-			t.Errorf("%+v, %v: a shard without entries", x, err)
+			t.Errorf("%+v, %v: a stream without entries", x, err)
 		}
 		total += x.Last
 	}

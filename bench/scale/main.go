@@ -1,15 +1,14 @@
 // Command scale plans a service for more decisions than one machine takes: docs/scale.md is its result.
 //
 //	go run ./bench/scale measure > bench/scale/measured.toml     measure the constants, about a minute
-//	go run ./bench/scale plan                                    simulate with them and those in given.toml
+//	go run ./bench/scale plan                                    plan with them and those in given.toml
 //
 // The parts of the model are
 //
-//	queue.go    stations: cores, and a log that appends in groups
 //	costs.go    the constants
-//	plan.go     how many shards and processes a rate takes, what they answer with, where it breaks
+//	plan.go     how many services and processes a rate takes, and what is busy first
 //	measure.go  the measurements
-//	append.go   what the writers of shards append: bench/shards.sh
+//	append.go   what the writers of several streams append: bench/streams.sh
 package main
 
 import (
@@ -39,9 +38,9 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		plan(out, c, planned)
+		plan(out, c)
 		return nil
-	case len(args) == 5 && args[0] == "append": // of bench/shards.sh
+	case len(args) == 5 && args[0] == "append": // of bench/streams.sh
 		return appendTo(ctx, out, args[1], args[2:])
 	case len(args) == 3 && args[0] == "visit": // of measure
 		rounds, err := strconv.Atoi(args[2])

@@ -84,7 +84,7 @@ func serve(ctx context.Context, rounds int) (float64, error) {
 		return 0, err
 	}
 	defer e.Close()
-	s := httptest.NewServer(server.New(server.Options{Shard: server.Shard{Engine: e}}))
+	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	defer s.Close()
 	self, err := os.Executable()
 	if err != nil {

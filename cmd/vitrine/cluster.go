@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -17,17 +14,17 @@ import (
 )
 
 type clusterCmd struct {
-	URLs    []string      `arg:"" name:"url" help:"The URLs of the processes, such as http://127.0.0.1:8080."`
+	URLs    []string      `arg:"" name:"url" help:"URLs of the processes, such as http://127.0.0.1:8080."`
 	KeyFile string        `placeholder:"FILE" help:"File with the token of an API key of the scope read."`
-	Timeout time.Duration `default:"2s" help:"For the answer of a process."`
+	Timeout time.Duration `default:"2s" help:"How long to wait for each process."`
 	JSON    bool          `name:"json" help:"Print the result as JSON."`
 }
 
 // Help is the tail of the command's help.
 func (clusterCmd) Help() string {
-	return `Asks each of the processes that serve one log what it does: which one writes the log, how far the others are behind it, the last entry of each and the epoch, which grows with every new writer. Of several shards it shows each. It needs no key; with one it also shows why a process does not have the log of a shard.
+	return `Asks each process that serves one log what it does: which one writes the log, how far the others are behind it, the last entry of each and the epoch, which grows with every new writer. It needs no key.
 
-The exit status is 0 if one process leads (each shard) and all are ready, otherwise 1.
+The exit status is 0 if one process leads and all are ready, otherwise 1.
 
 ` + examples("vitrine cluster http://a:8080 http://b:8080 http://c:8080")
 }
@@ -63,13 +60,9 @@ func (c clusterCmd) Run(ctx context.Context, t terminal) error {
 		printJSON(t.out, members)
 	} else {
 		table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
-		shards := ""
-		if slices.ContainsFunc(members, func(m member) bool { return m.Process != nil && m.Shards != nil }) {
-			shards = "shard\t"
-		}
-		fmt.Fprintln(table, "process\t"+shards+"role\tentry\tlag\tepoch\t")
-		for _, m := range apart(members) {
-			fmt.Fprintln(table, m.row(shards != ""))
+		fmt.Fprintln(table, "process\trole\tentry\tlag\tepoch\t")
+		for _, m := range members {
+			fmt.Fprintln(table, m.row())
 		}
 		if err := table.Flush(); err != nil {
 			return err
@@ -78,30 +71,9 @@ func (c clusterCmd) Run(ctx context.Context, t terminal) error {
 	return verdict(members)
 }
 
-// apart returns members for each shard of a process.
-func apart(members []member) (list []member) {
-	for _, m := range members {
-		if m.Process == nil || m.Shards == nil {
-			list = append(list, m)
-			continue
-		}
-		for i := range m.Shards {
-			list = append(list, member{URL: m.URL, Process: &m.Shards[i], Error: m.Shards[i].Problem})
-		}
-	}
-	return list
-}
-
-func (m *member) row(shards bool) string {
-	first := m.URL
-	if shards {
-		first += "\t"
-		if m.Process != nil && m.Shard > 0 {
-			first += strconv.Itoa(m.Shard)
-		}
-	}
+func (m *member) row() string {
 	if m.Error != "" {
-		return fmt.Sprintf("%s\tnot ready: %s", first, m.Error)
+		return fmt.Sprintf("%s\tnot ready: %s", m.URL, m.Error)
 	}
 	lag, leader := "", ""
 	if m.Role == "follower" {
@@ -111,47 +83,27 @@ func (m *member) row(shards bool) string {
 			leader = "knows of no leader"
 		}
 	}
-	return strings.TrimRight(fmt.Sprintf("%s\t%s\t%d\t%s\t%d\t%s", first, m.Role, m.Entry, lag, m.Epoch, leader), "\t")
+	return strings.TrimRight(fmt.Sprintf("%s\t%s\t%d\t%s\t%d\t%s", m.URL, m.Role, m.Entry, lag, m.Epoch, leader), "\t")
 }
 
-// verdict is an error unless one process leads each log and all are ready.
+// verdict returns an error unless exactly one process leads and all are ready.
 func verdict(members []member) error {
-	leaders := map[int][]string{} // by shard
-	var away []string
-	for _, m := range apart(members) {
-		where := m.URL
-		if m.Process != nil {
-			if _, known := leaders[m.Shard]; !known {
-				leaders[m.Shard] = nil
-			}
-			if m.Shard > 0 {
-				where += fmt.Sprintf(" (shard %d)", m.Shard)
-			}
-			if m.Role == "leader" {
-				leaders[m.Shard] = append(leaders[m.Shard], m.URL)
-			}
+	var leaders, away []string
+	for _, m := range members {
+		if m.Process != nil && m.Role == "leader" {
+			leaders = append(leaders, m.URL)
 		}
 		if m.Error != "" {
-			away = append(away, where)
+			away = append(away, m.URL)
 		}
 	}
-	if len(leaders) == 0 {
-		leaders[0] = nil
-	}
-	for _, shard := range slices.Sorted(maps.Keys(leaders)) {
-		of, by := "", leaders[shard]
-		if shard > 0 {
-			of = fmt.Sprintf(" shard %d", shard)
-		}
-		if len(by) == 0 {
-			return hint.New(fmt.Errorf("none of %d processes leads%s, %d are not ready", len(members), of, len(away)), "a follower takes over within two seconds, unless the log's servers have no majority: try again, and read the logs of the processes")
-		}
-		if len(by) > 1 {
-			return hint.New(fmt.Errorf("%s say that they lead%s", strings.Join(by, " and "), of), "they serve different logs, or one has not noticed yet that the log's servers refuse it: the one with the higher epoch writes")
-		}
-	}
-	if len(away) > 0 {
-		return fmt.Errorf("%d of %d processes are not ready: %s", len(away), len(apart(members)), strings.Join(away, ", "))
+	switch {
+	case len(leaders) == 0:
+		return hint.New(fmt.Errorf("none of %d processes leads, %d are not ready", len(members), len(away)), "a follower takes over within two seconds, unless the log's servers have no majority: try again, and read the logs of the processes")
+	case len(leaders) > 1:
+		return hint.New(fmt.Errorf("%s say that they lead", strings.Join(leaders, " and ")), "they serve different logs, or one has not noticed yet that the log's servers refuse it: the one with the higher epoch writes")
+	case len(away) > 0:
+		return fmt.Errorf("%d of %d processes are not ready: %s", len(away), len(members), strings.Join(away, ", "))
 	}
 	return nil
 }

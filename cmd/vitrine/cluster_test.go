@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"vitrine/service/client"
 	"vitrine/service/decision"
@@ -16,11 +14,6 @@ import (
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
-
-// noPlaces have no placements.
-type noPlaces struct{ server.Places }
-
-func (noPlaces) Add(context.Context, int, []string) (map[string]int, error) { return nil, nil }
 
 // cluster shows who leads, who follows how far behind, and who is away. It succeeds if one leads and all are ready.
 func TestCluster(t *testing.T) {
@@ -31,7 +24,7 @@ func TestCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := httptest.NewServer(server.New(server.Options{Shard: server.Shard{Engine: e, Epoch: func() uint64 { return 3 }}}))
+		s := httptest.NewServer(server.New(server.Options{Engine: e, Epoch: func() uint64 { return 3 }}))
 		t.Cleanup(func() { s.Close(); e.Close() })
 		return s.URL
 	}
@@ -46,20 +39,6 @@ func TestCluster(t *testing.T) {
 		}
 		asks.CloseIdleConnections()
 	}
-	sharded := func(follow int) string {
-		e, err := decision.Open(t.Context(), decision.Options{Build: setup.NewLearner, Store: new(memlog.Store)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := server.New(server.Options{Feed: new(server.Feed), Shards: &server.Shards{Count: 3, Follow: []int{follow, 3}, Places: noPlaces{}}})
-		if _, err := s.Mount(t.Context(), follow, server.Shard{Engine: e, Clock: time.Now}); err != nil {
-			t.Fatal(err)
-		}
-		h := httptest.NewServer(s)
-		t.Cleanup(func() { h.Close(); e.Close() })
-		return h.URL
-	}
-	first, second := sharded(1), sharded(2)
 	const away = "http://127.0.0.1:1"
 	for _, c := range []struct {
 		name      string
@@ -72,8 +51,6 @@ func TestCluster(t *testing.T) {
 		{"one is behind", []string{leader, behind}, 1, `URL +not ready: lag: this process is a follower that has not seen`, `1 of 2 processes are not ready`},
 		{"no leader", []string{follower, away}, 1, `follower`, `none of 2 processes leads, 1 are not ready\n.*hint: a follower takes over`},
 		{"two leaders", []string{leader, leader}, 1, `leader`, `(\S+) and \S+ say that they lead\n.*higher epoch`},
-		{"shards", []string{first, second}, 1, `(?m)^process +shard +role +entry +lag +epoch *\nURL +1 +leader +0 +0\nURL +3 +not ready: this process is reading its log\nURL +2 +leader +0 +0\nURL +3 +not ready`, `none of 2 processes leads shard 3, 2 are not ready`},
-		{"two leaders of a shard", []string{second, second}, 1, `leader`, `(\S+) and \S+ say that they lead shard 2\n`},
 		{"no URL", []string{"a:8080"}, 1, `must be a URL such as`, `none of 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -36,18 +36,6 @@ func TestHowToThree(t *testing.T) {
 	}
 }
 
-// docs/howto/from-three-machines-to-shards.md begins with the servers and services of the page before.
-func TestHowToShards(t *testing.T) {
-	long.Test(t)
-	h := newThree(t)
-	h.files("from-one-machine-to-three")
-	h.files("from-three-machines-to-shards")
-	h.playAll(h.commands("from-one-machine-to-three")[:7])
-	if n := h.playAll(h.commands("from-three-machines-to-shards")); n != 10 {
-		t.Errorf("%d commands on the page", n)
-	}
-}
-
 func newThree(t *testing.T) *three {
 	if strconv.IntSize == 32 {
 		t.Skip("servers in a cluster panic on 32-bit machines: their statistics load 64-bit words that are not aligned")
@@ -57,9 +45,7 @@ func newThree(t *testing.T) *three {
 		ports = append(ports, port, fmt.Sprint(freeport.Local(t)))
 	}
 	h := &three{T: t, ports: strings.NewReplacer(ports...), pages: map[string]string{}}
-	for _, name := range []string{"from-one-machine-to-three", "from-three-machines-to-shards"} {
-		h.pages[name] = string(readPage(t, name))
-	}
+	h.pages["from-one-machine-to-three"] = string(readPage(t, "from-one-machine-to-three"))
 	t.Chdir(t.TempDir())
 	return h
 }
@@ -146,7 +132,7 @@ var different = []struct {
 	{regexp.MustCompile(`[\d.]+ ms`), "MS"},
 	{regexp.MustCompile(`[ \t]+`), " "},
 	{regexp.MustCompile(`(?m) $`), ""},
-	{regexp.MustCompile(`(?m)(ADDRESS \d \w+ \d+(?: MS)?) \d+`), "$1 EPOCH"}, // of a shard, which may have changed its leader
+	{regexp.MustCompile(`(?m)(ADDRESS \d \w+ \d+(?: MS)?) \d+`), "$1 EPOCH"},
 }
 
 // comparable returns an output without what may differ, its lines sorted.

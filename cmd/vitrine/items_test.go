@@ -32,7 +32,7 @@ func openItemShop(t *testing.T) *itemShop {
 	if _, err := e.Put(t.Context(), "home", []byte(config), 0); err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(server.New(server.Options{Shard: server.Shard{Engine: e}}))
+	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	t.Cleanup(func() { s.Close(); e.Close() })
 	return &itemShop{t, t.TempDir(), s.URL}
 }

@@ -24,7 +24,7 @@ type serveCmd struct {
 }
 
 func (serveCmd) Help() string {
-	return "The decision service makes decisions, receives their outcomes, and learns from them. Its API is at /docs; docs/operations.md has the configuration. Several processes may share a log on external servers ([log] url), or several logs for more decisions ([log] shards).\n\n" +
+	return "The decision service makes decisions, receives their outcomes, and learns from them. Its API is at /docs; docs/operations.md has the configuration. Several processes may share a log on external servers ([log] url).\n\n" +
 		examples("vitrine serve --demo --open", "vitrine serve", "vitrine serve --config service.toml")
 }
 

@@ -177,9 +177,7 @@ func short(parts ...string) string {
 func (e *entry) id() string { return short(e.Source, e.Placement, e.Key) }
 
 // Source names a source of problems that each process has for itself.
-func Source(what string, shard int) string {
-	return fmt.Sprintf("%s of shard %d on %s", what, shard, hostname())
-}
+func Source(what string) string { return what + " on " + hostname() }
 
 // Here begins the text of a problem that concerns one process.
 func Here() string { return "on " + hostname() + ": " }

@@ -23,7 +23,6 @@ import "time"
 type Event struct {
 	Time          time.Time  `json:"time"`
 	Placement     string     `json:"placement"`
-	Shard         int        `json:"shard,omitzero" doc:"that the placement is in, if there are several"`
 	Config        *Placement `json:"config,omitempty"`
 	Decision      string     `json:"decision_id,omitzero"`
 	Candidates    int        `json:"candidates,omitzero" doc:"items of the request"`

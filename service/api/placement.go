@@ -24,7 +24,6 @@ type Placement struct {
 	Record            string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item of the request; if left out, all in the mode explore and shown in the others"`
 	Memory            int            `json:"memory,omitzero" doc:"the max number of bytes of remembered decisions; 67108864 if left out"`
 	Catalogue         string         `json:"catalogue,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
-	Shard             int            `json:"shard,omitzero" doc:"of a service with several shards: the one that the placement is in, from its creation on; if left out, the one with the fewest placements"`
 	Keep              int            `json:"keep,omitzero" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to; 8 if left out"`
 	Notes             []string       `json:"notes,omitempty" readOnly:"true" doc:"what follows from the settings; ignored in a request"`
 	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"why these settings may do harm; ignored in a request"`
@@ -90,7 +89,6 @@ func (l *Limit) By() string { return l.Feature + l.Attribute + l.Group }
 // PlacementList lists placements, sorted by name.
 type PlacementList struct {
 	Placements []PlacementEntry `json:"placements"`
-	Away       []int            `json:"away,omitempty" doc:"shards that do not answer: their placements are missing"`
 }
 
 // PlacementEntry is a placement of a [PlacementList].

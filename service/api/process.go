@@ -7,8 +7,4 @@ type Process struct {
 	LagSeconds float64 `json:"lag_seconds,omitzero"` // of a follower: since it had all entries of the log
 	Entry      uint64  `json:"entry"`                // the last one that is part of the state
 	Epoch      uint64  `json:"epoch,omitzero"`       // of the last entry's writer, which grows with every new one
-
-	Shard   int       `json:"shard,omitzero"`   // of a shard: its number, from 1 on
-	Problem string    `json:"problem,omitzero"` // of a shard: why this process does not have its log
-	Shards  []Process `json:"shards,omitzero"`  // of a process with several logs: what it does with each. It is a leader if it is one of any
 }

@@ -40,7 +40,6 @@ type Overview struct {
 	Now        time.Time       `json:"now"`
 	Total      int             `json:"total" doc:"placements that were asked for; the answer has some of them"`
 	Placements []OverviewEntry `json:"placements"`
-	Away       []int           `json:"away,omitempty" doc:"shards that do not answer: their placements are missing"`
 	Health     []Health        `json:"health,omitempty" doc:"health of the answering process, shown to keys for all placements: whether alerts reach their receiver"`
 }
 
@@ -55,7 +54,6 @@ type OverviewEntry struct {
 	Mode      string `json:"mode"`
 	Policy    string `json:"policy"`
 	Decisions uint64 `json:"decisions"`
-	Shard     int    `json:"shard,omitzero" doc:"that the placement is in, if there are several"`
 
 	Rate          float64  `json:"rate" doc:"decisions a second, over the last ten"`
 	Revenue       *float64 `json:"revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next ones"`

@@ -232,25 +232,3 @@ func TestReadYourWrites(t *testing.T) {
 		}
 	}
 }
-
-// A service with several shards has an entry of each.
-func TestReadYourWritesOfShards(t *testing.T) {
-	entries, query := []string{"2:7", "1:3", "2:9", "1:2"}, ""
-	k := &client.Client{Base: "http://x", ReadYourWrites: true, HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
-		if r.Method == "GET" {
-			query = r.URL.Query().Get("entry")
-			return reply(200, "application/json", "{}"), nil
-		}
-		entry := entries[0]
-		entries = entries[1:]
-		return reply(204, "", "", "Vitrine-Entry", entry), nil
-	})}
-	for len(entries) > 0 {
-		if err := k.Outcome(t.Context(), "home", "d", ""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := k.Items(t.Context(), "home", 0, 5); err != nil || query != "1:3,2:9" {
-		t.Errorf("reads ask for %q, %v", query, err)
-	}
-}

@@ -22,7 +22,7 @@ func Example() {
 		panic(err)
 	}
 	defer engine.Close()
-	service := httptest.NewServer(server.New(server.Options{Shard: server.Shard{Engine: engine}}))
+	service := httptest.NewServer(server.New(server.Options{Engine: engine}))
 	defer service.Close()
 
 	ctx := context.Background()

@@ -1,36 +1,27 @@
 package client
 
 import (
-	"sync"
-
-	"vitrine/service/api"
+	"strconv"
+	"sync/atomic"
 )
 
-// writes are the last entries of each log that answers have named. The zero value is ready.
-type writes struct {
-	mu   sync.Mutex
-	last api.Entries
-}
+// writes is the last log entry that answers have named. The zero value is ready.
+type writes struct{ last atomic.Uint64 }
 
-// text returns the entries as a read asks for them, "" for none.
+// text returns the entry as a read asks for it, "" for none.
 func (w *writes) text() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.last.String()
+	if last := w.last.Load(); last > 0 {
+		return strconv.FormatUint(last, 10)
+	}
+	return ""
 }
 
-// note remembers the entries of an answer, where they are the last so far. A text that has none is ignored.
+// note remembers the entry of an answer if it is the last so far. A text without an entry is ignored.
 func (w *writes) note(text string) {
-	entries, err := api.ParseEntries(text)
+	entry, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.last == nil {
-		w.last = api.Entries{}
-	}
-	for shard, entry := range entries {
-		w.last[shard] = max(w.last[shard], entry)
+	for last := w.last.Load(); entry > last && !w.last.CompareAndSwap(last, entry); last = w.last.Load() {
 	}
 }

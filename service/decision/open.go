@@ -21,7 +21,6 @@ type Log interface {
 
 // Options configure an engine.
 type Options struct {
-	Shard int // of the service's, whose log is Store, from 1 on; 0 if it is the only one
 	Store Log // the engine is its only writer, or follows it; it does not close it
 	Build func(setup.Spec) (vitrine.Learner, error)
 
@@ -71,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	s.log = o.Store
 	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
 	e := &Engine{
-		shard: o.Shard, store: o.Store, recent: offer.NewRecent(), applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
+		store: o.Store, recent: offer.NewRecent(), applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
 		following: following{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},

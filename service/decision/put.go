@@ -133,13 +133,6 @@ func (e *Engine) parsePut(name string, config []byte) (*setup.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case c.Shard != 0 && e.shard == 0:
-		return nil, api.Fieldf("/shard", "%d: the service has one log and no shards: leave it out", c.Shard)
-	case c.Shard != 0 && c.Shard != e.shard:
-		return nil, api.Fieldf("/shard", "%d: the placement is in shard %d, where its name was first put, and stays there: leave it out", c.Shard, e.shard)
-	}
-	c.Shard = 0 // no part of the log
 	if n := len(c.Canonical()); n > eventlog.MaxBatch/2 {
 		return nil, api.Fieldf("", "the configuration has %d bytes, at most %d fit into the log", n, eventlog.MaxBatch/2)
 	}

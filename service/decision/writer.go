@@ -22,7 +22,6 @@ import (
 // the log and the state have the same order with any number of callers, and every entry was lawful when it
 // was written.
 type Engine struct {
-	shard   int // 0 of the only log of a service
 	store   Log
 	recent  *offer.Recent
 	applied func(uint64, *eventlog.Event)

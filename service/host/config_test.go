@@ -151,7 +151,7 @@ func FuzzServiceFile(f *testing.F) {
 			return
 		}
 		w := httptest.NewRecorder()
-		server.New(server.Options{Shard: server.Shard{Engine: engine}, Limits: s.limits(), Origins: s.CORS.Origins}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
+		server.New(server.Options{Engine: engine, Limits: s.limits(), Origins: s.CORS.Origins}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
 		if w.Code != http.StatusOK {
 			t.Errorf("the first request: %d %s", w.Code, w.Body)
 		}

@@ -3,7 +3,6 @@ package host_test
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -18,24 +17,6 @@ func TestDeployedCluster(t *testing.T) {
 	c, err := host.ReadConfig(filepath.Join(dir, "service.toml"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	sharded, err := host.ReadConfig(filepath.Join(dir, "..", "shards", "service.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Log.Shards != 0 || sharded.Log.Shards != 3 {
-		t.Errorf("%d and %d shards", c.Log.Shards, sharded.Log.Shards)
-	}
-	for _, file := range []struct {
-		of  *host.Config
-		dir string
-	}{{c, dir}, {sharded, filepath.Join(dir, "..", "shards")}} { // whose files are beside it
-		file.of.Keys, _ = filepath.Rel(file.dir, file.of.Keys)
-		file.of.Log.Token, _ = filepath.Rel(file.dir, file.of.Log.Token)
-	}
-	sharded.Log.Shards = 0
-	if !reflect.DeepEqual(c, sharded) {
-		t.Errorf("deploy/shards/service.toml differs by more than its shards: %+v, %+v", sharded, c)
 	}
 	t.Setenv("NATS_NAME", "nats-0")
 	t.Setenv("NATS_TOKEN", "t12e5")

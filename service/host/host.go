@@ -22,7 +22,6 @@ import (
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
 	"vitrine/service/alert"
-	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -58,13 +57,12 @@ type service struct {
 	Config
 	Options
 	process string // identifies the writer of the log
-	shard   int    // whose log it is; 0 of the only one
 	keys    *server.Keys
 	proxies server.Proxies
 	alerts  *alert.Sender // nil without alerts
 	tracer  trace.Tracer  // nil without traces
 
-	reopened *atomic.Int64 // how often the log was opened again after a failure
+	reopened atomic.Int64 // how often the log was opened again after a failure
 }
 
 // Run runs the decision service. When ctx ends, it answers the requests in progress and returns nil.
@@ -72,7 +70,7 @@ type service struct {
 // process writes is followed, and written when that process has gone. Run returns an error if the
 // configuration is wrong, or if the log is damaged or lost.
 func Run(ctx context.Context, c *Config, o Options) error {
-	s := &service{Config: *c, Options: o, process: rand.Text(), reopened: new(atomic.Int64)}
+	s := &service{Config: *c, Options: o, process: rand.Text()}
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -108,12 +106,7 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		return err
 	}
 	defer stop()
-	if s.Log.Shards > 1 {
-		err = s.runShards(ctx)
-	} else {
-		err = s.run(ctx)
-	}
-	if err != nil && ctx.Err() == nil {
+	if err = s.run(ctx); err != nil && ctx.Err() == nil {
 		last, cancel := context.WithTimeout(ctx, lastAlert)
 		defer cancel()
 		s.alerts.Flush(last, s.logSource(), alert.Problem{Level: "bad", Key: "log", Text: alert.Here() + "the service has ended: " + err.Error()})
@@ -139,7 +132,7 @@ func (s *service) sendAlerts(ctx context.Context) (stop func(), err error) {
 	return func() { cancel(); sending.Wait() }, nil
 }
 
-func (s *service) logSource() string { return alert.Source("log", s.shard) }
+func (s *service) logSource() string { return alert.Source("log") }
 
 // logFails says in an alert that the log is away, while that lasts.
 func (s *service) logFails(cause error) {
@@ -201,7 +194,7 @@ const (
 // isTemporary reports whether a later attempt to reopen the log may succeed. It will not if another
 // process has taken the log over, or if entries are lost or damaged.
 func isTemporary(err error) bool {
-	for _, final := range []error{eventlog.ErrFenced, eventlog.ErrAlive, eventlog.ErrLost, eventlog.ErrBeyond, natslog.ErrShards} {
+	for _, final := range []error{eventlog.ErrFenced, eventlog.ErrAlive, eventlog.ErrLost, eventlog.ErrBeyond} {
 		if errors.Is(err, final) {
 			return false
 		}
@@ -221,7 +214,7 @@ type life struct {
 	last   uint64 // the last entry when it ended
 }
 
-// live runs one life of a service with one log. Entries up to known were acknowledged in an earlier life.
+// live runs one life of a service. Entries up to known were acknowledged in an earlier life.
 func (s *service) live(ctx context.Context, known uint64) (*life, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -240,11 +233,7 @@ func (s *service) live(ctx context.Context, known uint64) (*life, error) {
 	}
 	defer socket.Close()
 	defer stop()
-	return l, l.work(ctx, known, options.Budget, options.Feed.Applied, func(shard server.Shard) (*server.Server, func(context.Context) error, error) {
-		options.Shard = shard
-		serving := server.New(options)
-		return serving, func(ctx context.Context) error { return serving.Serve(ctx, socket) }, nil
-	})
+	return l, l.work(ctx, known, options, socket)
 }
 
 // serverOptions returns the options of a server without those of its log.
@@ -270,12 +259,8 @@ func (s *service) bind(ctx context.Context, o server.Options, ready func(address
 	return socket, err
 }
 
-// answerer returns a server that answers for a log, and a function that lets it answer until its context ends.
-type answerer func(log server.Shard) (s *server.Server, serve func(context.Context) error, err error)
-
-// work opens the log and lets a server answer for it, and writes the log or follows it, until ctx ends or the log is lost. applied
-// is called for each entry.
-func (l *life) work(ctx context.Context, known uint64, of *budget.Budget, applied func(uint64, *eventlog.Event), answer answerer) (err error) {
+// work opens the log, answers requests at a socket, and writes the log or follows it, until ctx ends or the log is lost.
+func (l *life) work(ctx context.Context, known uint64, o server.Options, socket *server.Socket) (err error) {
 	s := l.service
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -285,28 +270,25 @@ func (l *life) work(ctx context.Context, known uint64, of *budget.Budget, applie
 	}
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	s.TakeOver = false // later lives do not take the log from its next owner
-	shard := server.Shard{Log: l.store, Epoch: l.store.Epoch, Appends: server.NewAppends()}
-	if err := l.open(ctx, decision.Options{Shard: s.shard, Store: measuredLog{l.store, shard.Appends}, Budget: of, Applied: applied}, known); err != nil {
+	o.Log, o.Epoch, o.Appends = l.store, l.store.Epoch, server.NewAppends()
+	if err := l.open(ctx, decision.Options{Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}, known); err != nil {
 		return err
 	}
 	defer l.engine.Close()
 	beside.Go(func() { l.clock.watch(ctx, time.Second, s.Logger) })
 	defer beside.Wait()
 	defer stop()
-	shard.Reopened = s.reopened.Load
-	shard.Engine, shard.Clock, shard.ClockSkew, shard.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
+	o.Reopened = s.reopened.Load
+	o.Engine, o.Clock, o.ClockSkew, o.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
 	if s.Log.URL != "" {
-		shard.Forward = l.forward
+		o.Forward = l.forward
 	}
 	if s.Export != nil {
-		shard.Export = func(ctx context.Context, w io.Writer, placement string) error {
+		o.Export = func(ctx context.Context, w io.Writer, placement string) error {
 			return s.Export(ctx, l.store, s.Data, placement, w)
 		}
 	}
-	serving, serve, err := answer(shard)
-	if err != nil {
-		return err
-	}
+	serving := server.New(o)
 	var failure error // of becoming the leader
 	beside.Go(func() {
 		err := l.lead(ctx)
@@ -333,7 +315,7 @@ func (l *life) work(ctx context.Context, known uint64, of *budget.Budget, applie
 		case <-ctx.Done():
 		}
 	})
-	err = serve(ctx)
+	err = serving.Serve(ctx, socket)
 	stop()
 	beside.Wait()
 	if l.last = l.engine.Sequence(); l.store.Loss() != nil {
@@ -446,7 +428,7 @@ func (l *life) lead(ctx context.Context) error {
 		return nil
 	}
 	l.Logger.Info("following the log, which another process writes", "entry", l.engine.Sequence(), "leader", l.leader())
-	unled := alert.Source("lead", l.shard)
+	unled := alert.Source("lead")
 	able := func() { l.alerts.Observe(unled, nil) }
 	calm := time.AfterFunc(0, able)
 	defer able()
@@ -539,6 +521,5 @@ func (s *service) openLog(ctx context.Context) (*natslog.Store, error) {
 		return nil, err
 	}
 	o.Patience, o.Logger, o.Process, o.TakeOver, o.Standby = s.Patience, s.Logger, s.process, s.TakeOver, o.URL != ""
-	o.Shards = max(s.Log.Shards, 1)
 	return natslog.Open(ctx, o)
 }

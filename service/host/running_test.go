@@ -174,3 +174,9 @@ func TestLogIsMeasured(t *testing.T) {
 		}
 	})
 }
+
+// get asks for a path, whatever the answer.
+func (r *running) get(path string) (status int, text string) {
+	q, _ := http.NewRequest("GET", r.url+path, nil)
+	return roundTrip(r.T, q)
+}

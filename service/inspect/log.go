@@ -105,10 +105,6 @@ func (r *Log) source() (natslog.Options, error) {
 		r.Name = s.Data
 		return natslog.Options{}, nil
 	}
-	if s.Log.Shards > 1 {
-		return natslog.Options{}, fmt.Errorf("%s has %d shards, and a log is one of them: name a file with url and stream = %q for the second one, and so on, without shards; its data are in %s",
-			r.options.Log, s.Log.Shards, natslog.ShardStream(s.Log.Stream, 2), filepath.Join(s.Data, host.ShardsDir, "2"))
-	}
 	return s.LogOptions()
 }
 

@@ -36,7 +36,7 @@ func service(t *testing.T) (*decision.Engine, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(server.New(server.Options{Shard: server.Shard{Engine: e}}))
+	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	t.Cleanup(func() { s.Close(); e.Close() })
 	return e, s.URL
 }
@@ -314,7 +314,7 @@ func TestSeveralAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	handler := server.New(server.Options{Shard: server.Shard{Engine: e}})
+	handler := server.New(server.Options{Engine: e})
 	var asked [2]atomic.Int64
 	o := small("http://127.0.0.1:1")
 	for i := range asked {

@@ -13,26 +13,26 @@ import (
 	"vitrine/service/decision"
 )
 
-// observe tells the sender of alerts which problems a log's placements have, if this process writes the log, and what keeps this process
-// from answering for it.
-func (s *Server) observe(shard *Shard) {
+// observe tells the sender of alerts what keeps this process from answering requests and, if this process writes the log, which
+// problems the placements have.
+func (s *Server) observe() {
 	a := s.options.Alerts
 	if a == nil {
 		return
 	}
 	var own []alert.Problem
-	if p := s.slots[shard.Number].standing(); p.Problem != "" {
-		own = []alert.Problem{{Level: "bad", Key: "behind", Text: alert.Here() + p.Problem}}
+	if _, problem := s.standing(); problem != "" {
+		own = []alert.Problem{{Level: "bad", Key: "behind", Text: alert.Here() + problem}}
 	}
-	a.Observe(alert.Source("process", shard.Number), own)
-	placements := fmt.Sprint("placements of shard ", shard.Number)
-	if shard.Engine.Role() == decision.Follower {
+	a.Observe(alert.Source("process"), own)
+	const placements = "placements"
+	if s.engine.Role() == decision.Follower {
 		a.Leave(placements)
 		return
 	}
 	var all []alert.Problem
-	for _, name := range shard.Engine.Placements() {
-		health, err := shard.health(name)
+	for _, name := range s.engine.Placements() {
+		health, err := s.health(name)
 		if err != nil {
 			continue // deleted meanwhile
 		}
@@ -44,12 +44,12 @@ func (s *Server) observe(shard *Shard) {
 }
 
 // health says what an operator should know of a placement.
-func (s *Shard) health(name string) ([]api.Health, error) {
-	config, err := s.Engine.Config(name)
+func (s *Server) health(name string) ([]api.Health, error) {
+	config, err := s.engine.Config(name)
 	if err != nil {
 		return nil, err
 	}
-	stats, err := s.Engine.Stats(name)
+	stats, err := s.engine.Stats(name)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ func (s *Server) decide(c *call) error {
 	if _, err := c.mediaType(asJSON); err != nil {
 		return err
 	}
-	if _, err := c.shard.Engine.Config(name); err != nil { // before reading the body
+	if _, err := s.engine.Config(name); err != nil { // before reading the body
 		return err
 	}
 	body, err := c.body()
@@ -50,7 +50,7 @@ func (s *Server) decideBody(c *call, name string, body []byte) (*decision.Answer
 		return nil, err
 	}
 	c.keep(budget.Work, size+int64(len(body)))
-	a, err := c.shard.Engine.Decide(c.Context(), name, r, c.now)
+	a, err := s.engine.Decide(c.Context(), name, r, c.now)
 	if err == nil && c.taken[budget.Work] <= maxPooled { // without an answer the engine may still read the request
 		release()
 	}
@@ -60,7 +60,7 @@ func (s *Server) decideBody(c *call, name string, body []byte) (*decision.Answer
 // readRequest reads a request, and reserves the bytes that it takes while it is decided. The memory of the request may be
 // used again after release.
 func (s *Server) readRequest(c *call, name string, body []byte) (r *api.Request, release func(), size int64, err error) {
-	config, err := c.shard.Engine.Config(name)
+	config, err := s.engine.Config(name)
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -72,7 +72,7 @@ func (s *Server) readRequest(c *call, name string, body []byte) (r *api.Request,
 		return nil, nil, 0, malformed(body, err)
 	}
 	size = config.RequestSize(len(r.Items))
-	if more := c.shard.Engine.CatalogueSize(name, r); more > 0 {
+	if more := s.engine.CatalogueSize(name, r); more > 0 {
 		size += more
 		if err := c.Reserve(size); err != nil {
 			return nil, nil, 0, err
@@ -84,7 +84,7 @@ func (s *Server) readRequest(c *call, name string, body []byte) (r *api.Request,
 // try answers a request without recording it.
 func (s *Server) try(c *call) error {
 	name := c.PathValue("name")
-	if _, err := c.shard.Engine.Config(name); err != nil { // before reading the body
+	if _, err := s.engine.Config(name); err != nil { // before reading the body
 		return err
 	}
 	body, err := c.jsonBody()
@@ -99,7 +99,7 @@ func (s *Server) try(c *call) error {
 	if err := c.Reserve(rows * size); err != nil {
 		return err
 	}
-	a, why, err := c.shard.Engine.Try(c.Context(), name, r, c.now)
+	a, why, err := s.engine.Try(c.Context(), name, r, c.now)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (s *Server) explain(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.shard.Engine.Explain(c.Context(), placement, id))
+	return c.reply(s.engine.Explain(c.Context(), placement, id))
 }
 
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
@@ -163,7 +163,7 @@ func (s *Server) outcome(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = c.shard.Engine.Outcome(c.Context(), placement, id, item, c.now)
+	err = s.engine.Outcome(c.Context(), placement, id, item, c.now)
 	if errors.Is(err, decision.ErrLate) {
 		return c.answerJSON(http.StatusOK, api.LateOutcome{
 			Status: "late",
@@ -178,7 +178,7 @@ func (s *Server) correct(c *call) error {
 	if err := c.read(&correction); err != nil {
 		return err
 	}
-	return c.done(c.shard.Engine.Correct(c.Context(), c.PathValue("name"), c.PathValue("id"), correction, c.now))
+	return c.done(s.engine.Correct(c.Context(), c.PathValue("name"), c.PathValue("id"), correction, c.now))
 }
 
 func (s *Server) rewards(c *call) error {
@@ -189,7 +189,7 @@ func (s *Server) rewards(c *call) error {
 	if len(r.Rewards) == 0 {
 		return &api.FieldError{Field: "/rewards", Message: "must have at least one reward"}
 	}
-	return c.done(c.shard.Engine.Reward(c.Context(), c.PathValue("name"), c.PathValue("id"), r.Rewards, c.now))
+	return c.done(s.engine.Reward(c.Context(), c.PathValue("name"), c.PathValue("id"), r.Rewards, c.now))
 }
 
 func (s *Server) activate(c *call) error {
@@ -198,7 +198,7 @@ func (s *Server) activate(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.done(c.shard.Engine.Activate(c.Context(), placement, id, c.now))
+	return c.done(s.engine.Activate(c.Context(), placement, id, c.now))
 }
 
 var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
@@ -209,7 +209,7 @@ func (s *Server) getDecision(c *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.shard.Engine.Decision(c.Context(), placement, id)
+	d, err := s.engine.Decision(c.Context(), placement, id)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (s *Server) downloadRoutes() []route {
 		id: "model", summary: "What the learner has learned, as it saves itself, with the configuration of a learner that reads it.",
 		answers: map[int][]content{200: {jsonOf[api.LearnerState]("")}}, errors: []int{404},
 	}}
-	if s.options.Export != nil || s.several() {
+	if s.options.Export != nil {
 		list = append(list, route{
 			method: "GET", path: "/v1/placements/{name}/export", scope: ScopeRead, handle: s.export, stream: true,
 			id: "export", summary: "The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503, or replaces an export whose reader has stopped reading for five seconds.",
@@ -38,7 +38,7 @@ func (s *Server) downloadRoutes() []route {
 
 func (s *Server) model(c *call) error {
 	name := c.PathValue("name")
-	m, err := c.shard.Engine.Model(c.Context(), name)
+	m, err := s.engine.Model(c.Context(), name)
 	if err != nil {
 		return err
 	}
@@ -53,10 +53,10 @@ func (c *call) attach(file string) {
 
 func (s *Server) export(c *call) error {
 	name := c.PathValue("name")
-	if c.shard.Export == nil {
+	if s.options.Export == nil {
 		return noRoute
 	}
-	if _, err := c.shard.Engine.Config(name); err != nil {
+	if _, err := s.engine.Config(name); err != nil {
 		return err
 	}
 	to := newDownload(c)
@@ -68,7 +68,7 @@ func (s *Server) export(c *call) error {
 	h := c.w.Header()
 	h.Set("Content-Type", asLines)
 	h["Cache-Control"] = noStore
-	if err := c.shard.Export(c.Context(), to, name); err != nil {
+	if err := s.options.Export(c.Context(), to, name); err != nil {
 		if c.w.status == 0 {
 			h.Del("Content-Disposition")
 			return err

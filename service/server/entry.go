@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"vitrine/service/api"
@@ -32,31 +33,17 @@ func (s *Server) awaitEntry(c *call) error {
 	if text == "" {
 		return nil
 	}
-	entries, err := api.ParseEntries(text)
-	if _, only := entries[0]; err != nil || only == s.several() {
-		form := "a whole number"
-		if s.several() {
-			form = "a shard and a whole number, such as 2:812"
-		}
-		return api.Fieldf("/entry", "%q: must be %s, the header %s of an answer", api.Abbreviate(text, 40), form, entryHeader)
+	entry, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return api.Fieldf("/entry", "%q: must be a whole number, the header %s of an answer", api.Abbreviate(text, 40), entryHeader)
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), maxEntryWait)
 	defer cancel()
-	shards := []*Shard{c.shard}
-	if c.shard == nil {
-		shards = s.here(c)
+	err = s.engine.Reach(ctx, entry)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return problemf(http.StatusServiceUnavailable, "lag", "entry %d is not part of the state of this process, which is at entry %d: try again, or ask the process that wrote it", entry, s.engine.Sequence())
 	}
-	for _, shard := range shards {
-		entry := entries[shard.Number]
-		err := shard.Engine.Reach(ctx, entry)
-		if errors.Is(err, context.DeadlineExceeded) {
-			return problemf(http.StatusServiceUnavailable, "lag", "entry %s is not part of the state of this process, which is at entry %d: try again, or ask the process that wrote it", api.EntryOf(shard.Number, entry), shard.Engine.Sequence())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // writes reports whether the route changes the state.
@@ -67,6 +54,6 @@ func (rt *route) writes() bool {
 // nameEntry sets the header of an answer to a change.
 func (c *call) nameEntry(status int) {
 	if c.entry > 0 && status < 300 {
-		c.w.Header()[entryHeader] = []string{api.EntryOf(c.shard.Number, c.entry)}
+		c.w.Header()[entryHeader] = []string{strconv.FormatUint(c.entry, 10)}
 	}
 }

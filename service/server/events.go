@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,43 +34,38 @@ type subscriber struct {
 	key        string   // the listener's
 	placement  string   // "" is every one
 	placements []string // of the listener's key; nil is all
-	shards     []*Shard // whose events it gets
 	messages   chan numbered
 	live       bool // whether it gets what comes; before that it reads the log
 }
 
 // numbered is an event as it is sent, but for its id, and its entry.
 type numbered struct {
-	shard    int
 	sequence uint64
 	text     []byte
 }
 
-// wants reports whether a listener gets the events of a placement in a shard.
-func (s *subscriber) wants(shard int, placement string) bool {
-	return slices.ContainsFunc(s.shards, func(of *Shard) bool { return of.Number == shard }) && (s.placement == "" || s.placement == placement) && covers(s.placements, placement)
+// wants reports whether a listener gets the events of a placement.
+func (s *subscriber) wants(placement string) bool {
+	return (s.placement == "" || s.placement == placement) && covers(s.placements, placement)
 }
 
 // backlog is how many events a listener may be behind.
 const backlog = 1024
 
-// Applied sends an entry of the only log to the listeners.
-func (f *Feed) Applied(sequence uint64, e *eventlog.Event) { f.send(0, sequence, e) }
-
-// send sends an entry of the log of a shard to the listeners.
-func (f *Feed) send(shard int, sequence uint64, e *eventlog.Event) {
+// Applied sends an entry of the log to the listeners.
+func (f *Feed) Applied(sequence uint64, e *eventlog.Event) {
 	if f.listening.Load() == 0 {
 		return
 	}
-	text := message(shard, e)
+	text := message(e)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.to {
-		if !s.live || !s.wants(shard, e.Placement) {
+		if !s.live || !s.wants(e.Placement) {
 			continue
 		}
 		select {
-		case s.messages <- numbered{shard, sequence, text}:
+		case s.messages <- numbered{sequence, text}:
 		default:
 			f.drop(s)
 		}
@@ -87,8 +81,8 @@ func (f *Feed) drop(s *subscriber) {
 	}
 }
 
-// subscribe adds a listener to shards, unless there are limit of all keys or perKey of this one.
-func (f *Feed) subscribe(c *call, shards func() []*Shard, limit, perKey int) (*subscriber, bool) {
+// subscribe adds a listener, unless there are limit of all keys or perKey of this one.
+func (f *Feed) subscribe(c *call, limit, perKey int) (*subscriber, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	same := 0
@@ -103,7 +97,7 @@ func (f *Feed) subscribe(c *call, shards func() []*Shard, limit, perKey int) (*s
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{key: c.key, placement: c.URL.Query().Get("placement"), placements: c.placements, shards: shards(), messages: make(chan numbered, backlog)}
+	s := &subscriber{key: c.key, placement: c.URL.Query().Get("placement"), placements: c.placements, messages: make(chan numbered, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	return s, true
@@ -125,24 +119,16 @@ func (f *Feed) leave(s *subscriber) {
 // Close ends all subscriptions.
 func (f *Feed) Close() {
 	f.mu.Lock()
-	f.closed = true
-	f.mu.Unlock()
-	f.interrupt()
-}
-
-// interrupt ends all subscriptions: their listeners come back.
-func (f *Feed) interrupt() {
-	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.closed = true
 	for s := range f.to {
 		f.drop(s)
 	}
 }
 
 // message returns a server-sent event but for its id.
-func message(shard int, e *eventlog.Event) []byte {
+func message(e *eventlog.Event) []byte {
 	kind, event := eventOf(e)
-	event.Shard = shard
 	data, err := json.Marshal(event, json.Deterministic(true))
 	if err != nil {
 		panic(fmt.Sprintf("server: an event does not marshal: %v", err))
@@ -235,36 +221,25 @@ const (
 // listen sends events until the listener disconnects, does not keep up, or loses its key. One that names the last event
 // that it has seen first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
-	shards, plain, elsewhere, err := s.listened(c)
-	if err != nil {
-		return err
-	}
-	if elsewhere > 0 {
-		return s.listenElsewhere(c, elsewhere)
-	}
-	sub, err := s.subscribe(c, shards)
+	sub, err := s.subscribe(c)
 	if err != nil {
 		return err
 	}
 	defer s.feed.leave(sub)
-	after, err := c.lastEvent(sub.shards, plain)
+	after, resumes, err := s.lastEvent(c)
 	if err != nil {
 		return err
 	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
-	l := &listener{Server: s, c: c, sub: sub, control: http.NewResponseController(&c.w), sent: after, plain: plain}
-	resumes, greeting := len(after) > 0, ": from now on"
+	l := &listener{Server: s, c: c, sub: sub, control: http.NewResponseController(&c.w), sent: after}
+	greeting := ": from now on"
 	if resumes {
-		greeting = fmt.Sprintf(": after entry %s", after)
+		greeting = fmt.Sprintf(": after entry %d", after)
 	} else {
 		s.feed.goLive(sub)
-	}
-	for _, shard := range sub.shards {
-		if _, known := after[shard.Number]; !known {
-			after[shard.Number] = shard.Engine.Sequence()
-		}
+		l.sent = s.engine.Sequence()
 	}
 	if !l.send(fmt.Appendf(nil, "%s\nretry: %d\n\n", greeting, retryAfter.Milliseconds())) || l.control.Flush() != nil {
 		return nil
@@ -276,10 +251,10 @@ func (s *Server) listen(c *call) error {
 	return nil
 }
 
-// subscribe adds a listener to shards, within the limits.
-func (s *Server) subscribe(c *call, shards func() []*Shard) (*subscriber, error) {
+// subscribe adds a listener, within the limits.
+func (s *Server) subscribe(c *call) (*subscriber, error) {
 	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
-	sub, ok := s.feed.subscribe(c, shards, s.limits.Subscribers, each)
+	sub, ok := s.feed.subscribe(c, s.limits.Subscribers, each)
 	if !ok {
 		p := problemf(http.StatusServiceUnavailable, "busy", "there are too many listeners: at most %d, and at most %d with one key", s.limits.Subscribers, each)
 		p.retry = "5"
@@ -288,81 +263,23 @@ func (s *Server) subscribe(c *call, shards func() []*Shard) (*subscriber, error)
 	return sub, nil
 }
 
-// listenElsewhere passes a listener on to a process with the shard of its placement, until listeners here are to come back.
-func (s *Server) listenElsewhere(c *call, number int) error {
-	sub, err := s.subscribe(c, func() []*Shard { return nil })
-	if err != nil {
-		return err
-	}
-	defer s.feed.leave(sub)
-	ctx, cancel := context.WithCancel(c.Context())
-	defer cancel()
-	c.ctx = ctx
-	go func() {
-		select {
-		case <-sub.messages: // closed
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return s.passAtLength(c, number)
-}
-
-// listened returns a function that returns the shards whose events a listener gets: those that are here, or that of the
-// placement in the query. If that is not here its number is elsewhere. The ids of events are plain if they are of one log for ever.
-func (s *Server) listened(c *call) (shards func() []*Shard, plain bool, elsewhere int, err error) {
-	all := func() []*Shard { return s.here(c) }
-	name := c.URL.Query().Get("placement")
-	if !s.several() || name == "" {
-		return all, !s.several(), 0, nil
-	}
-	number, err := s.options.Shards.Places.Shard(c.Context(), name)
-	if err != nil || number == 0 {
-		return all, false, 0, s.unplaced(err)
-	}
-	one := func() []*Shard {
-		return slices.DeleteFunc(all(), func(shard *Shard) bool { return shard.Number != number })
-	}
-	if len(one()) == 0 && c.mine(name) {
-		return nil, true, number, nil
-	}
-	return one, true, 0, nil
-}
-
-// lastEvent returns the last event of each shard that a listener has seen, by its header Last-Event-ID; none without it.
-func (c *call) lastEvent(shards []*Shard, plain bool) (api.Entries, error) {
+// lastEvent returns the last event that a listener has seen, by its header Last-Event-ID. Without the header resumes is false.
+func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
 	text := c.Header.Get("Last-Event-ID")
 	if text == "" {
-		return api.Entries{}, nil
+		return 0, false, nil
 	}
-	after, err := api.ParseEntries(text)
-	if entry, is := after[0]; is && (plain || entry == 0) { // of the only log, or the beginning of each
-		after = api.Entries{}
-		for _, shard := range shards {
-			after[shard.Number] = entry
-		}
-	} else if is == c.server.several() {
-		err = api.Fieldf("", "the other form")
+	after, err = strconv.ParseUint(text, 10, 64)
+	if end := s.engine.Sequence(); err != nil || after > end {
+		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from 0 to %d", readable(text), end)
 	}
-	for _, shard := range shards {
-		entry, known := after[shard.Number]
-		if end := shard.Engine.Sequence(); err != nil || entry > end {
-			return nil, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from %s to %s", readable(text), api.EntryOf(shard.Number, 0), api.EntryOf(shard.Number, end))
+	for _, err := range s.engine.Events(c.Context(), after+1) {
+		if errors.Is(err, eventlog.ErrRemoved) {
+			return 0, false, problemf(http.StatusGone, "removed", "Last-Event-ID: %d: events after it were removed from the log: connect without it, and read the state again", after)
 		}
-		if !known {
-			continue
-		}
-		for _, err := range shard.Engine.Events(c.Context(), entry+1) {
-			if errors.Is(err, eventlog.ErrRemoved) {
-				return nil, problemf(http.StatusGone, "removed", "Last-Event-ID: %s: events after it were removed from the log: connect without it, and read the state again", readable(text))
-			}
-			if err != nil {
-				return nil, err
-			}
-			break
-		}
+		return after, true, err
 	}
-	return after, nil
+	return after, true, nil
 }
 
 // listener sends events to a subscriber.
@@ -371,9 +288,8 @@ type listener struct {
 	c       *call
 	sub     *subscriber
 	control *http.ResponseController
-	plain   bool
-	sent    api.Entries // the last entries that were sent, or read from the logs
-	spoke   time.Time   // when it sent something last
+	sent    uint64    // the last entry that was sent, or read from the log
+	spoke   time.Time // when it sent something last
 }
 
 // send sends a message and reports whether the listener still reads.
@@ -400,27 +316,20 @@ func (l *listener) beat() bool {
 	return l.send([]byte(": still here\n\n")) && l.control.Flush() == nil
 }
 
-// pass sends an event with its id, which says where the listener is in each log.
-func (l *listener) pass(shard int, sequence uint64, text []byte) bool {
-	l.sent[shard] = sequence
-	id := strconv.FormatUint(sequence, 10)
-	if !l.plain {
-		id = l.sent.String()
-	}
-	return l.send(fmt.Appendf(nil, "id: %s\n%s", id, text))
+// pass sends an event. Its id is its entry.
+func (l *listener) pass(sequence uint64, text []byte) bool {
+	l.sent = sequence
+	return l.send(fmt.Appendf(nil, "id: %d\n%s", sequence, text))
 }
 
-// catchUp sends what the logs have after the entries that were sent, until the rest comes live. It reports whether the listener
-// stays.
+// catchUp sends the log's entries after the last one that was sent, until the rest comes live. It reports whether the listener stays.
 func (l *listener) catchUp() bool {
 	for !l.sub.live {
-		if !slices.ContainsFunc(l.sub.shards, func(s *Shard) bool { return l.sent[s.Number]+backlog/2 <= s.Engine.Sequence() }) {
+		if l.sent+backlog/2 > l.engine.Sequence() {
 			l.feed.goLive(l.sub) // what is applied from now on comes live, and what was before is part of the state
 		}
-		for _, shard := range l.sub.shards {
-			if !l.read(shard) {
-				return false
-			}
+		if !l.read() {
+			return false
 		}
 		if l.control.Flush() != nil {
 			return false
@@ -429,10 +338,10 @@ func (l *listener) catchUp() bool {
 	return true
 }
 
-// read sends what the log of a shard has.
-func (l *listener) read(shard *Shard) bool {
-	for e, err := range shard.Engine.Events(l.c.Context(), l.sent[shard.Number]+1) {
-		wants := err == nil && l.sub.wants(shard.Number, e.Placement)
+// read sends the log's entries up to its end.
+func (l *listener) read() bool {
+	for e, err := range l.engine.Events(l.c.Context(), l.sent+1) {
+		wants := err == nil && l.sub.wants(e.Placement)
 		if err != nil || wants && !l.may() {
 			l.end()
 			return false
@@ -440,7 +349,7 @@ func (l *listener) read(shard *Shard) bool {
 		if time.Since(l.spoke) >= l.heartbeat && !l.beat() { // a long log may have nothing for this listener
 			return false
 		}
-		if l.sent[shard.Number] = e.Sequence; wants && !l.pass(shard.Number, e.Sequence, message(shard.Number, e.Event)) {
+		if l.sent = e.Sequence; wants && !l.pass(e.Sequence, message(e.Event)) {
 			return false
 		}
 	}
@@ -464,7 +373,7 @@ func (l *listener) follow() {
 				l.end()
 				return
 			}
-			if m.sequence > l.sent[m.shard] && !l.pass(m.shard, m.sequence, m.text) {
+			if m.sequence > l.sent && !l.pass(m.sequence, m.text) {
 				return
 			}
 		}

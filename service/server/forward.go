@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 
 	"vitrine/service/decision"
@@ -17,28 +16,18 @@ import (
 // A follower passes requests that change more than decisions on to the leader, as they came, and answers with its answer.
 // The leader checks the key and the limits again, so all processes need the same keys.
 
-// relay says why another process has passed a request on; the zero value is of a request of a caller.
-type relay struct {
-	toLeader bool // because it follows
-	shard    int  // because it does not have the log of the shard
-	atLength bool // and the answer may have no end
-}
+// forwardedKey marks the context of a request that a follower has passed on.
+type forwardedKey struct{}
 
-// relayKey is the key of the relay in the context of a request.
-type relayKey struct{}
-
-func relayOf(c *call) relay {
-	r, _ := c.Request.Context().Value(relayKey{}).(relay)
-	return r
-}
+func forwarded(c *call) bool { return c.Request.Context().Value(forwardedKey{}) != nil }
 
 // isLeaders reports whether only the leader can answer a request that has come to a follower.
 func (s *Server) isLeaders(c *call, rt *route) bool {
-	if c.shard == nil || c.shard.Forward == nil || c.shard.Engine.Role() != decision.Follower || relayOf(c).toLeader || c.Method == http.MethodGet || c.Method == http.MethodHead {
+	if s.options.Forward == nil || s.engine.Role() != decision.Follower || forwarded(c) || c.Method == http.MethodGet || c.Method == http.MethodHead {
 		return false
 	}
 	if rt.contract != nil { // which may make the placement
-		if _, err := c.shard.Engine.Config(c.Placement()); err != nil {
+		if _, err := s.engine.Config(c.Placement()); err != nil {
 			return true
 		}
 	}
@@ -47,11 +36,11 @@ func (s *Server) isLeaders(c *call, rt *route) bool {
 
 // forward passes a request on to the leader. Afterwards this process has seen what the leader has written.
 func (s *Server) forward(c *call) error {
-	request, err := s.requestOf(c, c.URL.RequestURI())
+	request, err := s.requestOf(c)
 	if err != nil {
 		return err
 	}
-	answer, err := c.shard.Forward(c.Context(), request)
+	answer, err := s.options.Forward(c.Context(), request)
 	if err != nil {
 		return err
 	}
@@ -59,22 +48,19 @@ func (s *Server) forward(c *call) error {
 	if err != nil {
 		return fmt.Errorf("the leader's answer: %w", err)
 	}
-	if err := c.shard.Engine.CatchUp(c.Context()); err != nil {
+	if err := s.engine.CatchUp(c.Context()); err != nil {
 		s.log.Warn("a change by the leader is not seen here yet", "request_id", c.id, "cause", err.Error())
 	}
 	return c.relay(a, text)
 }
 
-// requestOf returns the request of a call to a path, as another process gets it.
-func (s *Server) requestOf(c *call, path string) ([]byte, error) {
+// requestOf returns the request of a call, as the leader gets it.
+func (s *Server) requestOf(c *call) ([]byte, error) {
 	body, err := c.body()
 	if err != nil {
 		return nil, err
 	}
 	r := c.Request.Clone(c.Context())
-	if r.URL, err = url.ParseRequestURI(path); err != nil {
-		return nil, err
-	}
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	r.Header.Del("Content-Encoding")
 	r.Header.Del("Accept-Encoding") // the answer is compressed here
@@ -118,25 +104,22 @@ func (c *call) relay(a *http.Response, text []byte) error {
 }
 
 // Forwarded answers a request that a follower has passed on.
-func (s *Server) Forwarded(request []byte) []byte { return s.relayed(request, relay{toLeader: true}) }
-
-// relayed answers a request that another process has passed on.
-func (s *Server) relayed(request []byte, why relay) []byte {
+func (s *Server) Forwarded(request []byte) []byte {
 	w := &written{header: http.Header{}}
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(request)))
 	switch {
 	case err != nil:
 		w.WriteHeader(http.StatusBadRequest)
-	case why.toLeader && (r.Method == http.MethodGet || r.Method == http.MethodHead): // a follower answers them, and some have no end
+	case r.Method == http.MethodGet || r.Method == http.MethodHead: // a follower answers them, and some have no end
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	default:
-		s.serveRelayed(w, r, why)
+		s.serveForwarded(w, r)
 	}
 	return w.bytes()
 }
 
-// serveRelayed is ServeHTTP where no http.Server catches a handler that gives an answer up.
-func (s *Server) serveRelayed(w *written, r *http.Request, why relay) {
+// serveForwarded is ServeHTTP where no http.Server catches a handler that gives an answer up.
+func (s *Server) serveForwarded(w *written, r *http.Request) {
 	defer func() {
 		if v := recover(); v != nil {
 			*w = written{header: http.Header{}, status: http.StatusInternalServerError}
@@ -145,7 +128,7 @@ func (s *Server) serveRelayed(w *written, r *http.Request, why relay) {
 			}
 		}
 	}()
-	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), relayKey{}, why)))
+	s.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), forwardedKey{}, true)))
 }
 
 // written is an answer in memory.
@@ -188,11 +171,11 @@ func (s *Server) seek(c *call, rt *route) error {
 	if rt.contract != nil {
 		name = c.Placement()
 	}
-	if name == "" || c.shard == nil {
+	if name == "" {
 		return nil
 	}
-	if _, err := c.shard.Engine.Config(name); err == nil {
+	if _, err := s.engine.Config(name); err == nil {
 		return nil
 	}
-	return c.shard.Engine.CatchUp(c.Context())
+	return s.engine.CatchUp(c.Context())
 }

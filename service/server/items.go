@@ -78,7 +78,7 @@ func (s *Server) changeItems(change func(e *decision.Engine, ctx context.Context
 		if err != nil {
 			return err
 		}
-		if _, err := c.shard.Engine.Config(c.PathValue("name")); err != nil { // before reading the body
+		if _, err := s.engine.Config(c.PathValue("name")); err != nil { // before reading the body
 			return err
 		}
 		body, err := c.body()
@@ -92,7 +92,7 @@ func (s *Server) changeItems(change func(e *decision.Engine, ctx context.Context
 		if err != nil {
 			return err
 		}
-		return c.reply(change(c.shard.Engine, c.Context(), c.PathValue("name"), items, c.now))
+		return c.reply(change(s.engine, c.Context(), c.PathValue("name"), items, c.now))
 	}
 }
 
@@ -135,12 +135,12 @@ func (s *Server) deleteItems(c *call) error {
 	if len(ids.IDs) == 0 {
 		return api.Fieldf("/ids", "must have at least one id")
 	}
-	return c.reply(c.shard.Engine.DeleteItems(c.Context(), c.PathValue("name"), ids.IDs, c.now))
+	return c.reply(s.engine.DeleteItems(c.Context(), c.PathValue("name"), ids.IDs, c.now))
 }
 
 func (s *Server) deleteItem(c *call) error {
 	name, id := c.PathValue("name"), c.PathValue("item")
-	answer, err := c.shard.Engine.DeleteItems(c.Context(), name, []string{id}, c.now)
+	answer, err := s.engine.DeleteItems(c.Context(), name, []string{id}, c.now)
 	switch {
 	case err != nil:
 		return err
@@ -159,7 +159,7 @@ func (s *Server) listItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.shard.Engine.Items(c.PathValue("name"), from, limit))
+	return c.reply(s.engine.Items(c.PathValue("name"), from, limit))
 }
 
 // whole returns a number of the query.
@@ -176,5 +176,5 @@ func (c *call) whole(name string, byDefault, minV, maxV int) (int, error) {
 }
 
 func (s *Server) getItem(c *call) error {
-	return c.reply(c.shard.Engine.Item(c.PathValue("name"), c.PathValue("item")))
+	return c.reply(s.engine.Item(c.PathValue("name"), c.PathValue("item")))
 }

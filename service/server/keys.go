@@ -243,7 +243,7 @@ func (c *call) placementOf(id string) (string, error) {
 	if name := c.PathValue("name"); name != "" {
 		return name, nil
 	}
-	return c.shard.Engine.Find(c.Context(), id, c.mine)
+	return c.server.engine.Find(c.Context(), id, c.mine)
 }
 
 // confine refuses a key that is limited to placements anything else. The answer does not reveal whether

@@ -186,14 +186,7 @@ func (s *Server) Serve(ctx context.Context, socket *Socket) error {
 		defer socket.health.Close()
 	}
 	socket.server.Store(s)
-	go func() {
-		if only := s.slots[0]; only != nil {
-			maintained <- s.Tend(maintaining, only.shard.Load(), l.Maintain)
-		} else {
-			<-maintaining.Done()
-			maintained <- nil
-		}
-	}()
+	go func() { maintained <- s.maintain(maintaining, l.Maintain) }()
 	if l.Ready != nil {
 		l.Ready(socket.Addr())
 	}

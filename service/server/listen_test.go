@@ -359,7 +359,7 @@ func TestSlowLog(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	patient := s.Server
-	s.Server = server.New(server.Options{Shard: server.Shard{Engine: s.engine, Clock: s.clock.now}, Limits: server.Limits{Answer: 200 * time.Millisecond}})
+	s.Server = server.New(server.Options{Engine: s.engine, Clock: s.clock.now, Limits: server.Limits{Answer: 200 * time.Millisecond}})
 	s.problem(503, "slow", "", "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
 	s.Server = patient
 	close(store.gate)

@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,7 +26,7 @@ type metrics struct {
 	page     http.Handler
 }
 
-func newMetrics(o Options, inProgress func() int, slots map[int]*slot) *metrics {
+func newMetrics(o Options, inProgress func() int) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -51,22 +50,7 @@ func newMetrics(o Options, inProgress func() int, slots map[int]*slot) *metrics 
 			func() float64 { return float64(inProgress()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
-		alertCollector{o.Alerts}, budgetCollector{o.Budget}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for number, at := range slots {
-		of := prometheus.Registerer(m.registry)
-		if number > 0 {
-			follows := slices.Contains(o.Shards.Follow, number)
-			of = prometheus.WrapRegistererWith(prometheus.Labels{"shard": strconv.Itoa(number)}, m.registry)
-			of.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_shard_follows", Help: "1 if this process follows the shard, 0 if it asks others."},
-				func() float64 { return indicator(follows) }))
-			if !follows {
-				continue
-			}
-			of.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_shard_here", Help: "1 if this process has the log of the shard that it follows, 0 while that is away."},
-				func() float64 { return indicator(at.shard.Load() != nil) }))
-		}
-		of.MustRegister(shardCollector{at})
-	}
+		alertCollector{o.Alerts}, budgetCollector{o.Budget}, engineCollector{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }
@@ -116,8 +100,8 @@ func NewAppends() *Appends {
 // Observe counts an append.
 func (a *Appends) Observe(took time.Duration) { a.seconds.Observe(took.Seconds()) }
 
-// shardCollector reads the counters of the engine of a shard at each scrape.
-type shardCollector struct{ of *slot }
+// engineCollector reads the counters of the engine and its log at each scrape.
+type engineCollector struct{ Options }
 
 // budgetCollector reads what a budget holds at each scrape.
 type budgetCollector struct{ *budget.Budget }
@@ -210,7 +194,7 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (shardCollector) Describe(to chan<- *prometheus.Desc) {
+func (engineCollector) Describe(to chan<- *prometheus.Desc) {
 	NewAppends().seconds.Describe(to)
 	for _, m := range ofPlacement {
 		to <- m.desc
@@ -221,19 +205,15 @@ func (shardCollector) Describe(to chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (c shardCollector) Collect(to chan<- prometheus.Metric) {
-	shard := c.of.shard.Load()
-	if shard == nil {
-		return
-	}
-	if shard.Appends != nil {
-		shard.Appends.seconds.Collect(to)
+func (c engineCollector) Collect(to chan<- prometheus.Metric) {
+	if c.Appends != nil {
+		c.Appends.seconds.Collect(to)
 	}
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	for _, name := range shard.Engine.Placements() {
-		s, err := shard.Engine.Stats(name)
+	for _, name := range c.Engine.Placements() {
+		s, err := c.Engine.Stats(name)
 		if err != nil {
 			continue // deleted meanwhile
 		}
@@ -249,25 +229,25 @@ func (c shardCollector) Collect(to chan<- prometheus.Metric) {
 			gauge(upliftError, s.Uplift.StandardError, name)
 		}
 	}
-	applied := shard.Engine.Sequence()
+	applied := c.Engine.Sequence()
 	gauge(appliedDesc, float64(applied))
-	gauge(leaderDesc, indicator(shard.Engine.Role() == decision.Leader))
-	gauge(lagDesc, shard.Engine.Lag().Seconds())
-	if shard.SnapshotAge != nil {
-		gauge(snapshotAge, shard.SnapshotAge().Seconds())
+	gauge(leaderDesc, indicator(c.Engine.Role() == decision.Leader))
+	gauge(lagDesc, c.Engine.Lag().Seconds())
+	if c.SnapshotAge != nil {
+		gauge(snapshotAge, c.SnapshotAge().Seconds())
 	}
-	if shard.Reopened != nil {
-		to <- prometheus.MustNewConstMetric(logReopened, prometheus.CounterValue, float64(shard.Reopened()))
+	if c.Reopened != nil {
+		to <- prometheus.MustNewConstMetric(logReopened, prometheus.CounterValue, float64(c.Reopened()))
 	}
-	if shard.ClockSkew != nil {
-		gauge(clockSkew, shard.ClockSkew().Seconds())
+	if c.ClockSkew != nil {
+		gauge(clockSkew, c.ClockSkew().Seconds())
 	}
-	if shard.Log == nil {
+	if c.Log == nil {
 		return
 	}
 	ctx, cancel := timeout(5 * time.Second)
 	defer cancel()
-	if x, err := shard.Log.Extent(ctx); err == nil {
+	if x, err := c.Log.Extent(ctx); err == nil {
 		gauge(logLag, max(float64(x.Last)-float64(applied), 0))
 		gauge(logFirst, float64(x.First))
 		gauge(logEntries, float64(x.Last+1-x.First))

@@ -24,7 +24,7 @@ var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 func init() { huma.DefaultArrayNullable = false }
 
 // document makes the OpenAPI document of the routes.
-func document(routes []route, version string, several bool) []byte {
+func document(routes []route, version string) []byte {
 	registry := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
 		if t == reflect.TypeFor[api.Request]() {
 			return "DecideRequest" // ogen has a Request of its own
@@ -62,7 +62,7 @@ func document(routes []route, version string, several bool) []byte {
 	registry.Schema(reflect.TypeFor[api.Event](), true, "") // no route has it as its body
 	for i := range routes {
 		if routes[i].id != "" {
-			doc.AddOperation(operation(&routes[i], registry, several))
+			doc.AddOperation(operation(&routes[i], registry))
 		}
 	}
 	for name, schema := range registry.Map() {
@@ -97,7 +97,7 @@ func tagOfRoute(rt *route) string {
 	return tagPlacements
 }
 
-func operation(rt *route, registry huma.Registry, several bool) *huma.Operation {
+func operation(rt *route, registry huma.Registry) *huma.Operation {
 	op := &huma.Operation{
 		Method: rt.method, Path: rt.path, OperationID: rt.id, Tags: []string{tagOfRoute(rt)}, Summary: rt.summary, Responses: map[string]*huma.Response{},
 		Description: fmt.Sprintf("Needs the scope `%s`.", rt.scope),
@@ -122,9 +122,6 @@ func operation(rt *route, registry huma.Registry, several bool) *huma.Operation 
 		op.Parameters = append(op.Parameters, &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text})
 	}
 	entry := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: new(0.0)}
-	if several {
-		entry = &huma.Schema{Type: huma.TypeString, Description: "The shard and its entry, such as 2:812; of several shards with commas between them."}
-	}
 	if rt.reads() {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: entryParameter.name, In: "query", Description: entryParameter.doc, Schema: entry})
 	}

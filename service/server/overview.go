@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -53,7 +52,7 @@ func (s *Server) series(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.shard.Engine.Series(c.PathValue("name"), c.now, span, points))
+	return c.reply(s.engine.Series(c.PathValue("name"), c.now, span, points))
 }
 
 func (s *Server) overview(c *call) error {
@@ -74,41 +73,16 @@ func (s *Server) overview(c *call) error {
 	if c.placements == nil {
 		page.Health = s.serviceHealth()
 	}
-	var all []part
-	for _, shard := range s.here(c) {
-		for _, name := range shard.Engine.Placements() {
-			if c.mine(name) && strings.Contains(strings.ToLower(name), contains) {
-				all = append(all, part{name: name, of: shard})
-			}
+	var all []string
+	for _, name := range s.engine.Placements() {
+		if c.mine(name) && strings.Contains(strings.ToLower(name), contains) {
+			all = append(all, name)
 		}
 	}
 	page.Total = len(all)
-	query := c.URL.Query()
-	query.Set("limit", strconv.Itoa(maxOverview))
-	longest := 1 // list of a shard elsewhere
-	for at := 0; at < min(from+limit, longest); at += maxOverview {
-		query.Set("from", strconv.Itoa(at))
-		away, err := s.fetch(c, "/v1/overview?"+query.Encode(), adder(func(more *api.Overview) {
-			if at == 0 {
-				page.Total += more.Total
-				longest = max(longest, more.Total)
-			}
-			for i := range more.Placements {
-				all = append(all, part{name: more.Placements[i].Name, entry: &more.Placements[i]})
-			}
-		}))
-		if err != nil {
-			return err
-		}
-		page.Away = away
-	}
-	slices.SortFunc(all, func(a, b part) int { return strings.Compare(a.name, b.name) })
-	for _, p := range all[min(from, len(all)):min(from+limit, len(all))] {
-		if p.entry != nil {
-			page.Placements = append(page.Placements, *p.entry)
-			continue
-		}
-		entry, err := p.of.overview(p.name, p.of.Clock().UnixNano(), span, points)
+	slices.Sort(all)
+	for _, name := range all[min(from, len(all)):min(from+limit, len(all))] {
+		entry, err := s.overviewOf(name, c.now, span, points)
 		if err != nil {
 			continue // deleted meanwhile
 		}
@@ -120,29 +94,22 @@ func (s *Server) overview(c *call) error {
 // maxOverview is the max number of placements of a page of the overview.
 const maxOverview = 100
 
-// part is a placement of an overview, of a shard that is here, or as another process has it.
-type part struct {
-	name  string
-	of    *Shard
-	entry *api.OverviewEntry
-}
-
-func (s *Shard) overview(name string, now int64, span time.Duration, points int) (e api.OverviewEntry, err error) {
-	config, err := s.Engine.Config(name)
+func (s *Server) overviewOf(name string, now int64, span time.Duration, points int) (e api.OverviewEntry, err error) {
+	config, err := s.engine.Config(name)
 	if err != nil {
 		return e, err
 	}
-	stats, err := s.Engine.Stats(name)
+	stats, err := s.engine.Stats(name)
 	if err != nil {
 		return e, err
 	}
-	e = api.OverviewEntry{Name: name, Shard: s.Number, Mode: stats.Mode, Decisions: stats.Decisions}
+	e = api.OverviewEntry{Name: name, Mode: stats.Mode, Decisions: stats.Decisions}
 	answer := config.Answer()
 	e.Policy, _ = answer.Policy["name"].(string)
-	if e.Series, err = s.Engine.Series(name, now, span, points); err != nil {
+	if e.Series, err = s.engine.Series(name, now, span, points); err != nil {
 		return e, err
 	}
-	groups, rate, err := s.Engine.Recent(name, now, span)
+	groups, rate, err := s.engine.Recent(name, now, span)
 	if err != nil {
 		return e, err
 	}
@@ -166,8 +133,8 @@ func (s *Shard) overview(name string, now int64, span time.Duration, points int)
 }
 
 // experiment returns what the report of a placement's experiment says, nil if none runs.
-func (s *Shard) experiment(name string) (*api.OverviewExperiment, error) {
-	all, err := s.Engine.Experiments(name)
+func (s *Server) experiment(name string) (*api.OverviewExperiment, error) {
+	all, err := s.engine.Experiments(name)
 	if err != nil || all.Experiment == nil {
 		return nil, err
 	}

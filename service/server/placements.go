@@ -23,12 +23,12 @@ func (s *Server) putPlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	created, err := c.shard.Engine.Change(c.Context(), name, body, how, c.now)
+	created, err := s.engine.Change(c.Context(), name, body, how, c.now)
 	if err != nil {
 		return malformed(body, err)
 	}
-	if next := c.shard.Engine.Relearning(name); how.Relearn && next != nil {
-		return c.answerJSON(http.StatusAccepted, c.shard.answer(next))
+	if next := s.engine.Relearning(name); how.Relearn && next != nil {
+		return c.answerJSON(http.StatusAccepted, next.Answer())
 	}
 	status := http.StatusOK
 	if created {
@@ -48,11 +48,10 @@ func (s *Server) previewPlacement(c *call) error {
 	if how.Match, err = c.match(); err != nil {
 		return err
 	}
-	preview, err := c.shard.Engine.Preview(c.Context(), c.PathValue("name"), body, how)
+	preview, err := s.engine.Preview(c.Context(), c.PathValue("name"), body, how)
 	if err != nil {
 		return malformed(body, err)
 	}
-	preview.Placement.Shard = c.shard.Number
 	return c.answerJSON(http.StatusOK, preview)
 }
 
@@ -93,7 +92,7 @@ func (s *Server) getPlacement(c *call) error {
 }
 
 func (s *Server) answerPlacement(c *call, status int, name string) error {
-	config, revision, err := c.shard.Engine.Revision(name)
+	config, revision, err := s.engine.Revision(name)
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (s *Server) answerPlacement(c *call, status int, name string) error {
 			return nil
 		}
 	}
-	return c.answerJSON(status, c.shard.answer(config))
+	return c.answerJSON(status, config.Answer())
 }
 
 func (s *Server) deletePlacement(c *call) error {
@@ -115,24 +114,17 @@ func (s *Server) deletePlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.done(c.shard.Engine.Delete(c.Context(), c.PathValue("name"), match, c.now))
+	return c.done(s.engine.Delete(c.Context(), c.PathValue("name"), match, c.now))
 }
 
 func (s *Server) listPlacements(c *call) error {
 	list := api.PlacementList{Placements: []api.PlacementEntry{}}
-	for _, shard := range s.here(c) {
-		for _, name := range shard.Engine.Placements() {
-			config, err := shard.Engine.Config(name)
-			if err != nil || !c.mine(name) {
-				continue // deleted meanwhile, or another's
-			}
-			list.Placements = append(list.Placements, api.PlacementEntry{Name: name, Config: shard.answer(config)})
+	for _, name := range s.engine.Placements() {
+		config, err := s.engine.Config(name)
+		if err != nil || !c.mine(name) {
+			continue // deleted meanwhile, or another's
 		}
-	}
-	var err error
-	list.Away, err = s.fetch(c, c.URL.RequestURI(), adder(func(more *api.PlacementList) { list.Placements = append(list.Placements, more.Placements...) }))
-	if err != nil {
-		return err
+		list.Placements = append(list.Placements, api.PlacementEntry{Name: name, Config: config.Answer()})
 	}
 	slices.SortFunc(list.Placements, func(a, b api.PlacementEntry) int { return strings.Compare(a.Name, b.Name) })
 	return c.answerJSON(http.StatusOK, list)
@@ -143,19 +135,19 @@ func (s *Server) clearAlarm(c *call) error {
 	if learn != "" && learn != "all" {
 		return api.Fieldf("/learn", `%q: must be "all", or left out`, learn)
 	}
-	return c.done(c.shard.Engine.ClearAlarm(c.Context(), c.PathValue("name"), learn == "all", c.now))
+	return c.done(s.engine.ClearAlarm(c.Context(), c.PathValue("name"), learn == "all", c.now))
 }
 
 func (s *Server) stats(c *call) error {
-	return c.reply(c.shard.Engine.Stats(c.PathValue("name")))
+	return c.reply(s.engine.Stats(c.PathValue("name")))
 }
 
 func (s *Server) experiments(c *call) error {
-	return c.reply(c.shard.Engine.Experiments(c.PathValue("name")))
+	return c.reply(s.engine.Experiments(c.PathValue("name")))
 }
 
 func (s *Server) insight(c *call) error {
-	return c.reply(c.shard.Engine.Insight(c.Context(), c.PathValue("name"), c.now))
+	return c.reply(s.engine.Insight(c.Context(), c.PathValue("name"), c.now))
 }
 
 func (s *Server) rollBack(c *call) error {
@@ -170,11 +162,11 @@ func (s *Server) rollBack(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.done(c.shard.Engine.RollBack(c.Context(), c.PathValue("name"), r.Version, match, c.now))
+	return c.done(s.engine.RollBack(c.Context(), c.PathValue("name"), r.Version, match, c.now))
 }
 
 func (s *Server) listVersions(c *call) error {
-	list, err := c.shard.Engine.Versions(c.PathValue("name"))
+	list, err := s.engine.Versions(c.PathValue("name"))
 	return c.reply(api.VersionList{Versions: list}, err)
 }
 
@@ -186,7 +178,7 @@ func (s *Server) keepVersion(c *call) error {
 	if note.Note == "" {
 		return &api.FieldError{Field: "/note", Message: "is missing: why the version is kept"}
 	}
-	number, err := c.shard.Engine.Keep(c.Context(), c.PathValue("name"), note.Note, c.now)
+	number, err := s.engine.Keep(c.Context(), c.PathValue("name"), note.Note, c.now)
 	return c.reply(api.Kept{Version: number}, err)
 }
 

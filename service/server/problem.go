@@ -136,9 +136,6 @@ func (c *call) fail(err error) {
 	p := *problemOf(err)
 	p.RequestID = c.id
 	c.problem = &p
-	if c.shard != nil && c.shard.Number > 0 && p.Status == http.StatusServiceUnavailable && p.Kind() != "busy" {
-		p.Detail = fmt.Sprintf("shard %d: %s", c.shard.Number, p.Detail)
-	}
 	if c.w.status != 0 {
 		return
 	}

@@ -270,7 +270,7 @@ func personalizerRoute(of *personalizer.Route) route {
 		rt.answers[of.Status] = []content{{asJSON, of.Answer, ""}}
 	}
 	rt.handle = func(c *call) error {
-		answer, err := of.Handle(&personalizer.Adapter{Engine: c.shard.Engine, Create: c.server.options.Personalizer}, c)
+		answer, err := of.Handle(&personalizer.Adapter{Engine: c.server.engine, Create: c.server.options.Personalizer}, c)
 		if err != nil {
 			return err
 		}

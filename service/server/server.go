@@ -27,15 +27,31 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/catalogue"
 	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 	"vitrine/service/personalizer"
 )
 
-// Options configure a server. Only the engine is required, or Shards.
+// Options configure a server. Only the engine is required.
 type Options struct {
-	Shard          // the only one
-	Shards *Shards // of a service with several logs, instead of the only one, of which only Clock counts; it needs a Feed
-	Keys   *Keys   // nil asks for no key, which is only for loopback
-	Feed   *Feed   // the engine must call its Applied; nil means there is no /v1/events
+	Engine  *decision.Engine
+	Clock   func() time.Time // nil is time.Now
+	Log     eventlog.Bounded // whose extent is in /metrics; may be nil
+	Epoch   func() uint64    // of the log's writer; may be nil
+	Appends *Appends         // to the log, for /metrics; may be nil
+
+	Reopened    func() int64         // how often the log was opened again, for /metrics; may be nil
+	SnapshotAge func() time.Duration // the age of the last snapshot, for /metrics; may be nil
+	ClockSkew   func() time.Duration // how far the time of day is ahead of Clock, for /metrics; may be nil
+
+	// Export, if set, writes the decisions of a placement that are in the log.
+	Export func(ctx context.Context, w io.Writer, placement string) error
+
+	// Forward passes a caller's request, in the form of HTTP/1.1, on to the leader while the engine follows, and returns the
+	// answer of the leader's Forwarded. Nil forwards nothing.
+	Forward func(ctx context.Context, request []byte) (answer []byte, err error)
+
+	Keys   *Keys // nil asks for no key, which is only for loopback
+	Feed   *Feed // the engine must call its Applied; nil means there is no /v1/events
 	Limits Limits
 	Budget *budget.Budget // from which requests take their memory; nil has no limit
 
@@ -68,7 +84,8 @@ func (o Options) withDefaults() Options {
 // Server is the http.Handler of the API. It is safe for concurrent use.
 type Server struct {
 	options    Options
-	slots      map[int]*slot // by the number of the shard; the only one has the number 0
+	engine     *decision.Engine
+	early      early
 	clock      func() time.Time
 	keys       *Keys
 	sessions   sessions
@@ -90,14 +107,14 @@ type Server struct {
 	draining atomic.Bool
 }
 
-// New returns a server. It panics if there is neither an engine nor Shards, or an origin is invalid.
+// New returns a server. It panics without an engine, or if an origin is invalid.
 func New(o Options) *Server {
-	if (o.Engine == nil) == (o.Shards == nil) {
-		panic("server: New needs an engine or shards, one of them")
+	if o.Engine == nil {
+		panic("server: New needs an engine")
 	}
 	o = o.withDefaults()
 	s := &Server{
-		options: o, slots: map[int]*slot{}, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
+		options: o, engine: o.Engine, early: newEarly(o.Engine), clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8], heartbeat: heartbeat,
 	}
 	for _, origin := range o.Origins {
@@ -106,21 +123,9 @@ func New(o Options) *Server {
 		}
 	}
 	s.rates = newRates(s.limits)
-	if o.Shards == nil {
-		s.slots[0] = new(slot)
-		o.Shard.early = newEarly(o.Engine)
-		s.slots[0].shard.Store(&o.Shard)
-	} else {
-		for number := 1; number <= o.Shards.Count; number++ {
-			s.slots[number] = &slot{number: number}
-		}
-		for _, number := range o.Shards.Follow {
-			s.slots[number].cause.Store(new("this process is reading its log"))
-		}
-	}
-	s.metrics = newMetrics(o, s.inProgress.count, s.slots)
+	s.metrics = newMetrics(o, s.inProgress.count)
 	routes := s.routes()
-	s.document = document(routes, o.Version, s.several())
+	s.document = document(routes, o.Version)
 	mux := http.NewServeMux()
 	for i := range routes {
 		mux.HandleFunc(routes[i].method+" "+routes[i].path, s.pass(&routes[i]))
@@ -148,9 +153,7 @@ type call struct {
 	ctx     context.Context // the request's, with a deadline and its span
 	w       recorder
 	server  *Server
-	shard   *Shard // of the placement or the decision that the call concerns
-	slot    *slot  // in which the call occupies a place
-	now     int64  // the time of arrival, Unix nanoseconds
+	now     int64 // the time of arrival, Unix nanoseconds
 	id      string
 	key     string // the name of the caller's key
 	buffer  *bytes.Buffer
@@ -256,14 +259,16 @@ func (s *Server) do(c *call, rt *route) (err error) {
 		defer cancel()
 		c.ctx = catalogue.WithWork(ctx, s.works.of(c.key))
 	}
-	if done, err := s.locate(c, rt); done || err != nil {
-		return err
+	if id := c.PathValue("id"); id != "" && c.PathValue("name") == "" && rt.contract == nil && c.placements != nil { // before anything reveals that it exists
+		if _, err := c.placementOf(id); err != nil {
+			return err
+		}
 	}
 	if rt.stream {
 		return rt.handle(c)
 	}
 	if rt.writes() {
-		if err := c.shard.Engine.Confirm(c.ctx); err != nil {
+		if err := s.engine.Confirm(c.ctx); err != nil {
 			return err
 		}
 		c.ctx = decision.WithEntry(c.ctx, &c.entry)
@@ -324,7 +329,6 @@ func (c *call) scratch() *bytes.Buffer {
 }
 
 func (c *call) release() {
-	c.leaveShard()
 	c.keep(budget.Body, 0)
 	c.keep(budget.Work, 0)
 	if c.buffer != nil && c.buffer.Cap() <= maxKept {

@@ -79,7 +79,7 @@ func started(t testing.TB, change func(o *server.Options, e *decision.Options)) 
 	store := new(memlog.Store)
 	eo := decision.Options{Store: store, Build: setup.NewLearner, Applied: s.feed.Applied}
 	so := server.Options{
-		Shard: server.Shard{Clock: s.clock.now, Log: store}, Feed: s.feed, Version: "test", Personalizer: true,
+		Clock: s.clock.now, Log: store, Feed: s.feed, Version: "test", Personalizer: true,
 		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

@@ -162,7 +162,7 @@ func ownPage(r *http.Request) bool {
 
 // bySession returns the key of the request's session. Without a session ok is false.
 func (s *Server) bySession(c *call) (key storedKey, ok bool, err error) {
-	if relayOf(c) != (relay{}) { // another process has found the session
+	if forwarded(c) { // the follower has found the session
 		key, ok := s.keys.ofHash(c.Header.Get(sessionHeader))
 		return key, ok, nil
 	}

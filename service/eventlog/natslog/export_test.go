@@ -85,10 +85,3 @@ func Age(s *Store, steady, day time.Duration) {
 	i := now()
 	s.lease.renewed.Store(&instant{i.steady.Add(-steady), i.day.Add(-day)})
 }
-
-// SetAnswer sets the times of answers at length.
-func SetAnswer(beat, slow, silence time.Duration) (undo func()) {
-	b, w, l := answerBeat, answerSlow, answerSilence
-	answerBeat, answerSlow, answerSilence = beat, slow, silence
-	return func() { answerBeat, answerSlow, answerSilence = b, w, l }
-}

@@ -43,7 +43,6 @@ type Holder struct {
 	Since   time.Time `json:"since"`
 	Address string    `json:"address,omitempty"`  // at which it serves, "" if it does not say
 	Lasts   int64     `json:"lasts_ms,omitempty"` // milliseconds for which the lease holds after a renewal
-	Shards  int       `json:"shards,omitempty"`   // of its service, 1 if it has no shards
 }
 
 func (h Holder) String() string {
@@ -88,7 +87,7 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	if err != nil {
 		host = "an unknown host"
 	}
-	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: silence.Milliseconds(), Shards: s.options.Shards}
+	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: silence.Milliseconds()}
 	value, err := json.Marshal(mine)
 	if err != nil {
 		return err
@@ -105,17 +104,10 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		if renewed {
 			begin = time.Now()
 		}
-		from := s.seized.Load()
-		if from != nil && *from != held.Process {
-			s.seized.Store(nil)
-			from = nil
-		}
-		switch err := s.disagrees(held); {
-		case renewed && err != nil:
-			return err
+		switch {
 		case renewed && !waits && !s.options.TakeOver:
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
-		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || from != nil || seen.lasted > held.silence():
+		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || seen.lasted > held.silence():
 			l.value = value
 			err := l.put(ctx, revision, answer)
 			if err == nil {

@@ -40,7 +40,6 @@ type Options struct {
 	Address  string        // at which the process serves others; in the lease, for those who look for the leader
 	Standby  bool          // follow a log at URL that another process writes, instead of ErrAlive. See Lead
 	TakeOver bool          // take a log at URL from a process that is alive, instead of ErrAlive
-	Shards   int           // of the service at URL, 1 if it has no shards; 0 if it is none that writes
 	First    uint64        // the sequence of the first entry of a new log; 1 if 0
 	ReadOnly bool          // do not take over the log; Append is refused. A server in the process may still repair files: open a Copy
 	Patience time.Duration // for an answer of the server, over several attempts; 30 s if 0
@@ -63,7 +62,6 @@ type Store struct {
 	replicas   int                    // of the stream
 	lease      *lease                 // nil of a log in a directory, or open for reading
 	holder     atomic.Pointer[Holder] // of the lease, as last seen
-	seized     atomic.Pointer[string] // the process from which Lead takes the lease, although it renews it
 
 	writing chan struct{} // holds one element while a frame is written
 	failed  error         // returned by all appends after a failure; guarded by writing
@@ -115,7 +113,7 @@ var (
 )
 
 // Open opens a log, creates it if there is none, and takes it over from its last writer. Errors are those of
-// the directory or the connection, ErrShards, ErrReopen if the server or its cluster does not answer, ErrLease if the log has
+// the directory or the connection, ErrReopen if the server or its cluster does not answer, ErrLease if the log has
 // lost its lease, ErrAlive if another process writes the log and the store is no standby, ErrFenced if another process opens it at the same moment, and a
 // *eventlog.DamageError if acknowledged entries are missing at its end.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
@@ -196,11 +194,6 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	}
 	writes := !o.ReadOnly
 	if s.server == nil && writes {
-		if o.Shards == 1 {
-			if err := s.isAlone(ctx); err != nil {
-				return err
-			}
-		}
 		if err := s.openLease(ctx, !o.Standby || o.TakeOver || s.stream.CachedInfo().State.LastSeq == 0); err != nil {
 			return err
 		}
@@ -297,9 +290,6 @@ func (s *Store) claimEnd(ctx context.Context) error {
 	state.LastSeq = claimed
 	return s.findEnd(ctx, state)
 }
-
-// Seize makes [Store.Lead] take the lease from a process even while that process renews it.
-func (s *Store) Seize(process string) { s.seized.Store(&process) }
 
 func (s *Store) where() string {
 	if s.server != nil {

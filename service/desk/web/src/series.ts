@@ -36,7 +36,6 @@ export interface Entry {
   mode: string;
   policy: string;
   decisions: number;
-  shard?: number;
   rate: number;
   revenue: number | null;
   standard_error: number | null;
@@ -50,7 +49,6 @@ export interface Entry {
 export interface OverviewAnswer {
   total: number;
   placements: Entry[];
-  away?: number[];
 }
 
 // z is the quantile of bands: 95 % of a normal distribution.

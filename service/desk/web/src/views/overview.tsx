@@ -23,7 +23,7 @@ export default function Overview() {
   const { value, failure } = usePoll((signal) => get<OverviewAnswer>(`v1/overview?${query}`, signal), `${query}`, 2000);
   const [known, setKnown] = useState(0); // the placements when none is filtered out
   if (value && contains === "" && value.total !== known) setKnown(value.total);
-  if (value && value.total === 0 && contains === "" && !value.away) return <First />;
+  if (value && value.total === 0 && contains === "") return <First />;
   return (
     <>
       <div class="controls">
@@ -35,8 +35,7 @@ export default function Overview() {
       </div>
       {failure ? <Failure of={failure} /> : null}
       {value ? null : failure ? null : <Loading />}
-      {value?.away ? <Failure of={`Placements are missing. Shards that do not answer: ${value.away.map((n) => count(n)).join(", ")}.`} /> : null}
-      {value?.total === 0 && !value.away ? <Empty>No placement's name contains “{contains}”.</Empty> : null}
+      {value?.total === 0 ? <Empty>No placement's name contains “{contains}”.</Empty> : null}
       {value?.placements.map((p) => <Placement key={p.name} of={p} open={value.total <= 3} seconds={seconds} />)}
       {value && value.total > page ? (
         <div class="controls">
@@ -66,7 +65,7 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
       <h2 class="row">
         <a href={tabAddress(p.name)}>{p.name}</a>
         <span class={`badge ${worst ?? "good"}`}>{worst ? words[worst] : "Good"}</span>
-        <span class="quiet">{p.mode}, {p.policy}{p.shard ? `, shard ${p.shard}` : ""}</span>
+        <span class="quiet">{p.mode}, {p.policy}</span>
       </h2>
       {p.health.length > 0 ? (
         <ul class="health">{p.health.map((h) => <li class={h.level}>{h.level === "waiting" ? null : <strong>{words[h.level]}: </strong>}{h.text}</li>)}</ul>

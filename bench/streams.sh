@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Entries a second that the writers of 1, 2 and 3 shards append, each for CALLERS who wait for each of theirs: entries of decisions of 5
+# Entries a second that the writers of 1, 2 and 3 streams append, each for CALLERS who wait for each of theirs: entries of decisions of 5
 # items of 10 features, and of outcomes. Three servers of NATS store each entry three times and sync it. The writers and the servers share
 # the machine. It prints medians of ROUNDS turns: entries a second, entries of an append, what a caller waits, and the processor
 # time of an entry in the writers and in the three servers.
 #
-#   bench/shards.sh [ROUNDS [SECONDS]]       default 3 turns of 5 s; CALLERS="64 256" and SHARDS="1 2 3" in the environment
+#   bench/streams.sh [ROUNDS [SECONDS]]       default 3 turns of 5 s; CALLERS="64 256" and STREAMS="1 2 3" in the environment
 #
 # Linux only.
 set -euo pipefail
@@ -42,11 +42,11 @@ used() { # the servers' processor time so far, in hundredths of a second
 }
 until "$work/scale" append "$urls" 3 1 1 >/dev/null 2>&1; do sleep 1; done # which makes the streams
 for ((round = 0; round < rounds; round++)); do
-	for shards in ${SHARDS:-1 2 3}; do
+	for streams in ${STREAMS:-1 2 3}; do
 		for callers in ${CALLERS:-64 256}; do
 			before=$(used)
-			result=$("$work/scale" append "$urls" "$shards" "$callers" "$seconds")
-			printf '%s\t%s\t%s\t%s\n' "$shards" "$callers" "$result" "$(($(used) - before))" >>"$work/results"
+			result=$("$work/scale" append "$urls" "$streams" "$callers" "$seconds")
+			printf '%s\t%s\t%s\t%s\n' "$streams" "$callers" "$result" "$(($(used) - before))" >>"$work/results"
 		done
 	done
 done
@@ -58,7 +58,7 @@ awk -v seconds="$seconds" '
 		return list[int((n + 1) / 2)]
 	}
 	END {
-		printf "%-7s %-8s %10s %10s %9s %9s   %s\n", "shards", "callers", "entries/s", "an append", "p50 ms", "p99 ms", "µs an entry: writers, servers"
+		printf "%-7s %-8s %10s %10s %9s %9s   %s\n", "streams", "callers", "entries/s", "an append", "p50 ms", "p99 ms", "µs an entry: writers, servers"
 		for (k = 1; k <= keys; k++) {
 			split(order[k], of, " ")
 			printf "%-7d %-8d %10.0f %10.0f %9.1f %9.1f   %10.1f %10.1f\n", of[1], of[1] * of[2], median(values[order[k], 3]), median(values[order[k], 4]), median(values[order[k], 5]), median(values[order[k], 6]), median(values[order[k], 7]), median(values[order[k], 8])
