@@ -15,7 +15,6 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"vitrine/internal/freeport"
-	"vitrine/internal/long"
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
