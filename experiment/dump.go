@@ -57,7 +57,7 @@ func Dump(ctx context.Context, e *Experiment, o Options) error {
 	if err := os.Remove(description); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := forEach(ctx, o.Workers, e.Seeds, func(ctx context.Context, seed uint64) error {
+	err := forEach(ctx, workers(o), e.Seeds, func(ctx context.Context, seed uint64) error {
 		content, err := e.dumpSeed(ctx, seed, o.Progress)
 		if err != nil {
 			return err

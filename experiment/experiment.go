@@ -23,6 +23,7 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/cpu"
 )
 
 // Experiment is a world, the policies played in it, and the seeds. It has at least one policy, one seed and
@@ -261,9 +262,14 @@ func (e *Experiment) validate() error {
 
 // playAll plays units on o.Workers goroutines, until ctx is done or one fails.
 func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o Options) error {
-	err := forEach(ctx, o.Workers, units, func(ctx context.Context, u *unit) error {
+	alone := min(workers(o), len(units)) == 1
+	err := forEach(ctx, workers(o), units, func(ctx context.Context, u *unit) error {
+		begin := cpu.Time()
 		if err := e.play(ctx, u, o.Progress, func(vitrine.Round) {}); err != nil {
 			return err
+		}
+		if alone { // the time of others would count
+			u.Processor = (cpu.Time() - begin).Seconds()
 		}
 		return j.append(u)
 	})
@@ -273,12 +279,17 @@ func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o O
 	return err
 }
 
-// forEach calls do for every item on a number of goroutines, 0 for one for each processor, until ctx is done
-// or a call fails. It returns the first error, or the cause of ctx.
-func forEach[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
-	if workers < 1 {
-		workers = runtime.GOMAXPROCS(0)
+// workers returns how many units are played at a time.
+func workers(o Options) int {
+	if o.Workers < 1 {
+		return runtime.GOMAXPROCS(0)
 	}
+	return o.Workers
+}
+
+// forEach calls do for every item on a number of goroutines, until ctx is done or a call fails. It returns the first
+// error, or the cause of ctx.
+func forEach[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
 	doing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	next := make(chan T)

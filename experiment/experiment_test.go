@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,7 +268,7 @@ func TestSummaryByHand(t *testing.T) {
 		t.Errorf("paired difference %v ± %v, want %v ± %v", beside.PairedMean, beside.PairedSE, mean, math.Sqrt(ss/3/4))
 	}
 	head, _, _ := strings.Cut(string(read(t, dir, "small", "summary.csv")), "\n")
-	if head != "experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run" {
+	if head != "experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run,processor_seconds_per_run" {
 		t.Errorf("header of summary.csv: %s", head)
 	}
 	for _, want := range []string{`"answer": 42`, `"version": "1.2.3"`, `"settings": "small"`, `"processors": `} {
@@ -279,6 +280,23 @@ func TestSummaryByHand(t *testing.T) {
 	one.Seeds = one.Seeds[:1]
 	if s := run(t, one, experiment.Options{Dir: t.TempDir()})[0]; !math.IsNaN(s.FinalSD) || !math.IsNaN(s.PairedSE) {
 		t.Errorf("the standard deviation of one seed is %v, the standard error %v", s.FinalSD, s.PairedSE)
+	}
+}
+
+// The processor time of a run is known if no other run is played at the same time.
+func TestProcessorSeconds(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the processor time is not known on this system")
+	}
+	for _, workers := range []int{1, 2} {
+		dir := t.TempDir()
+		s := run(t, small(policy("random", random())), experiment.Options{Dir: dir, Workers: workers})[0]
+		if known := s.ProcessorPerRun > 0; known != (workers == 1) || !known && !math.IsNaN(s.ProcessorPerRun) {
+			t.Errorf("%d workers: %v processor seconds", workers, s.ProcessorPerRun)
+		}
+		if line := string(read(t, dir, "small", "summary.csv")); strings.HasSuffix(line, ",\n") != (workers == 2) {
+			t.Errorf("%d workers: summary.csv has %s", workers, line)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type Summary struct {
 	FinalMean          float64 // mean over the seeds of the regret after the last round
 	FinalSD            float64 // its sample standard deviation; NaN for a single seed
 	SecondsPerRun      float64 // mean over the seeds
+	ProcessorPerRun    float64 // mean over the seeds of the processor seconds; NaN if a run was played at the same time as another
 	PairedMean         float64 // mean over the seeds of its final regret minus the first policy's
 	PairedSE           float64 // the standard error of that; NaN for a single seed
 }
@@ -75,16 +76,19 @@ func (e *Experiment) summarize(units []*unit) []Summary {
 	summaries := make([]Summary, len(e.Policies))
 	n := len(e.Seeds)
 	for p, policy := range e.Policies {
-		final, paired, seconds := make([]float64, n), make([]float64, n), make([]float64, n)
+		final, paired, seconds, processor := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 		for k, u := range units[p*n : (p+1)*n] {
 			final[k], seconds[k] = u.Regret[e.Rounds-1], u.Seconds
 			paired[k] = final[k] - units[k].Regret[e.Rounds-1]
+			if processor[k] = u.Processor; u.Processor == 0 {
+				processor[k] = math.NaN()
+			}
 		}
 		mean, sd := meanSD(final)
 		difference, sdOfDifferences := meanSD(paired)
 		summaries[p] = Summary{
 			Experiment: e.Name, Policy: policy.Label, Seeds: n, Rounds: e.Rounds,
-			FinalMean: mean, FinalSD: sd, SecondsPerRun: stat.Mean(seconds, nil),
+			FinalMean: mean, FinalSD: sd, SecondsPerRun: stat.Mean(seconds, nil), ProcessorPerRun: stat.Mean(processor, nil),
 			PairedMean: difference, PairedSE: sdOfDifferences / math.Sqrt(float64(n)),
 		}
 	}
@@ -103,9 +107,13 @@ func meanSD(v []float64) (mean, sd float64) {
 
 func summaryCSV(summaries []Summary) []byte {
 	var out bytes.Buffer
-	out.WriteString("experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run\n")
+	out.WriteString("experiment,policy,seeds,rounds,final_mean,final_sd,seconds_per_run,processor_seconds_per_run\n")
 	for _, s := range summaries {
-		fmt.Fprintf(&out, "%s,%s,%d,%d,%.6g,%.6g,%.4g\n", s.Experiment, s.Policy, s.Seeds, s.Rounds, s.FinalMean, s.FinalSD, s.SecondsPerRun)
+		processor := ""
+		if !math.IsNaN(s.ProcessorPerRun) {
+			processor = fmt.Sprintf("%.4g", s.ProcessorPerRun)
+		}
+		fmt.Fprintf(&out, "%s,%s,%d,%d,%.6g,%.6g,%.4g,%s\n", s.Experiment, s.Policy, s.Seeds, s.Rounds, s.FinalMean, s.FinalSD, s.SecondsPerRun, processor)
 	}
 	return out.Bytes()
 }
@@ -115,6 +123,7 @@ func (e *Experiment) record(units []*unit, machine any) ([]byte, error) {
 	type run struct {
 		Seed        uint64             `json:"seed"`
 		Seconds     float64            `json:"seconds"`
+		Processor   float64            `json:"processor_seconds,omitempty"`
 		Regret      float64            `json:"regret"`
 		Diagnostics map[string]float64 `json:"diagnostics,omitempty"`
 	}
@@ -127,7 +136,7 @@ func (e *Experiment) record(units []*unit, machine any) ([]byte, error) {
 	for p := range policies {
 		policies[p] = policy{Label: e.Policies[p].Label, Settings: e.Policies[p].Settings}
 		for _, u := range units[p*len(e.Seeds) : (p+1)*len(e.Seeds)] {
-			policies[p].Runs = append(policies[p].Runs, run{u.Seed, u.Seconds, u.Regret[e.Rounds-1], u.Diagnostics})
+			policies[p].Runs = append(policies[p].Runs, run{u.Seed, u.Seconds, u.Processor, u.Regret[e.Rounds-1], u.Diagnostics})
 		}
 	}
 	data, err := json.MarshalIndent(struct {

@@ -18,6 +18,7 @@ type unit struct {
 	Policy      string             `json:"policy"`
 	Seed        uint64             `json:"seed"`
 	Seconds     float64            `json:"seconds"`
+	Processor   float64            `json:"processor_seconds,omitempty"` // 0 if it is not known
 	Diagnostics map[string]float64 `json:"diagnostics,omitempty"`
 	Regret      []float64          `json:"regret"` // cumulative, entry t−1 after round t
 

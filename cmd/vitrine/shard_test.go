@@ -10,13 +10,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// unseconds replaces the seconds that were measured in a file of results by 0, and the checksums
-// of a journal.
+// unseconds replaces the seconds that were measured in a file of results by 0, and removes processor
+// seconds and the checksums of a journal.
 func unseconds(ts *testscript.TestScript, _ bool, args []string) {
 	edit(ts, args[0], func(text []byte) []byte {
 		text = regexp.MustCompile(`("seconds": ?)[0-9.e-]+`).ReplaceAll(text, []byte("${1}0"))
+		text = regexp.MustCompile(`"processor_seconds": ?[0-9.e-]+,\s*`).ReplaceAll(text, nil)
 		text = regexp.MustCompile(`"crc":"[0-9a-f]+"`).ReplaceAll(text, []byte(`"crc":""`))
-		return regexp.MustCompile(`(?m)^([^{"\n]*),[0-9.e-]+$`).ReplaceAll(text, []byte("$1,0"))
+		return regexp.MustCompile(`(?m)^([^{"\n]*),[0-9.e-]+,[0-9.e-]*$`).ReplaceAll(text, []byte("$1,0,"))
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"vitrine/internal/cpu"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/client"
@@ -68,14 +69,14 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	before := serverCPU(ctx, &o)
-	ownBefore := ownCPU()
+	ownBefore := cpu.Time()
 	start := time.Now()
 	r := &run{
 		Options: &o, world: w, counts: newTally(), journal: journal{to: o.Acknowledged}, name: "load-" + rand.Text()[:10],
 		schedule: newSchedule(&o, start, stream.New(o.Seed, 1, stream.World)),
 	}
 	err = r.all(ctx, start)
-	own := ownCPU() - ownBefore
+	own := cpu.Time() - ownBefore
 	result := r.result(start, ctx.Err() != nil)
 	if n := float64(result.Decisions.Count); n > 0 {
 		result.GeneratorCPU = float64(own.Microseconds()) / n
