@@ -67,8 +67,11 @@ func fingerprint(t *testing.T, configurations ...configuration) string {
 	if text, err = json.Marshal(values); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(text))[:12]
+	return short(text)
 }
+
+// short returns the fingerprint of bytes.
+func short(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:12] }
 
 // computed are the results that have no file, and their settings. Their
 // run.json has them under a key of its own.

@@ -2,9 +2,7 @@ package docs_test
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"flag"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +78,7 @@ func content(t *testing.T, path string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(picture))[:12]
+	return short(picture)
 }
 
 // Every committed figure is what its command draws: of today's configuration,

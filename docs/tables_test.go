@@ -1,26 +1,36 @@
 package docs_test
 
 import (
+	"encoding/json"
+	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 var (
 	picture = regexp.MustCompile(`!\[[^\]]*\]\(([^)]+)\)`)
 	// A comment above a table of regrets names what plays it:
 	//
-	//	<!-- table: vitrine reproduce main --baselines both; without oracle; configuration 0123456789ab -->
+	//	<!-- table: vitrine reproduce main --baselines both; without oracle; configuration 0123456789ab; numbers 0123456789ab -->
 	//
 	// Several commands are joined by " + ". columns names the experiments of the
-	// columns where they are not all those of the commands, in their order.
+	// columns where they are not all those of the commands, in their order. numbers
+	// is the fingerprint of the cells, which -played writes from what was played.
 	tableComment = regexp.MustCompile(`^<!-- table: (.*) -->$`)
 	sizeOf       = regexp.MustCompile(`([a-z]) = ([0-9]+)`)
 )
+
+var writeFrom = flag.String("played", "", "write the tables of regrets again, means and errors, from the results in this directory")
 
 // committedPages returns the README and the pages of docs, by their path in the
 // module.
@@ -46,7 +56,9 @@ type regretTable struct {
 	columns       []string
 	without       []string
 	configuration string
-	heads, rows   []string // its columns and policies
+	numbers       string
+	heads, rows   []string   // its columns and policies
+	cells         [][]string // of each row
 }
 
 // where names the table in a message, and name in figures.toml.
@@ -66,7 +78,8 @@ func tables(t *testing.T, page, text string) (all []regretTable, bare []int) {
 			if !strings.HasPrefix(row, "|") {
 				break
 			}
-			r.rows = append(r.rows, rowLabel(cells(row)[0]))
+			c := cells(row)
+			r.rows, r.cells = append(r.rows, rowLabel(c[0])), append(r.cells, c[1:])
 		}
 		var m []string
 		if i > 0 {
@@ -90,8 +103,10 @@ func tables(t *testing.T, page, text string) (all []regretTable, bare []int) {
 				r.without = strings.Split(value, ", ")
 			case key == "configuration":
 				r.configuration = value
+			case key == "numbers":
+				r.numbers = value
 			default:
-				t.Errorf("%s:%d: the comment of a table has no %q: it has columns, without and configuration", page, i, key)
+				t.Errorf("%s:%d: the comment of a table has no %q: it has columns, without, configuration and numbers", page, i, key)
 			}
 		}
 		all = append(all, r)
@@ -123,23 +138,41 @@ func words(name string) []string {
 	return strings.FieldsFunc(name, func(r rune) bool { return strings.ContainsRune(" ,-", r) })
 }
 
-// problems compares the table with what its commands play today.
-func (r regretTable) problems(t *testing.T) (problems []string) {
+// experiments returns what the commands play in the table's columns, all policies; or the name of a column's experiment that
+// they do not play.
+func (r regretTable) experiments(t *testing.T) (played []configuration, missing string) {
 	t.Helper()
-	var played []configuration
 	for _, command := range strings.Split(r.commands, " + ") {
 		played = append(played, configured(t, command)...)
 	}
-	if r.columns != nil {
-		var chosen []configuration
-		for _, name := range r.columns {
-			i := slices.IndexFunc(played, func(c configuration) bool { return c.Experiment == name })
-			if i < 0 {
-				return []string{"its commands do not play " + name}
-			}
-			chosen = append(chosen, played[i])
+	if r.columns == nil {
+		return played, ""
+	}
+	var chosen []configuration
+	for _, name := range r.columns {
+		i := slices.IndexFunc(played, func(c configuration) bool { return c.Experiment == name })
+		if i < 0 {
+			return nil, name
 		}
-		played = chosen
+		chosen = append(chosen, played[i])
+	}
+	return chosen, ""
+}
+
+// only keeps the policies of the rows.
+func (r regretTable) only(played []configuration) []configuration {
+	for i := range played {
+		played[i].Policies = slices.DeleteFunc(played[i].Policies, func(s settings) bool { return !slices.Contains(r.rows, s.Label) })
+	}
+	return played
+}
+
+// problems compares the table with what its commands play today, and its numbers with those that were written.
+func (r regretTable) problems(t *testing.T) (problems []string) {
+	t.Helper()
+	played, missing := r.experiments(t)
+	if missing != "" {
+		return []string{"its commands do not play " + missing}
 	}
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if len(r.heads) < len(played) {
@@ -160,13 +193,121 @@ func (r regretTable) problems(t *testing.T) (problems []string) {
 	if !slices.Equal(labels, r.rows) {
 		problem("it has the rows %s, and its commands play %s", strings.Join(r.rows, ", "), strings.Join(labels, ", "))
 	}
-	for i := range played {
-		played[i].Policies = slices.DeleteFunc(played[i].Policies, func(s settings) bool { return !slices.Contains(r.rows, s.Label) })
-	}
-	if today := fingerprint(t, played...); today != r.configuration {
+	if today := fingerprint(t, r.only(played)...); today != r.configuration {
 		problem("its numbers are of configuration %s, and its commands play %s", r.configuration, today)
 	}
+	if now := fingerprintOf(r.cells); now != r.numbers {
+		problem("its means and errors are not those that were written from what was played")
+	}
 	return problems
+}
+
+// fingerprintOf returns the fingerprint of a table's cells.
+func fingerprintOf(cells [][]string) string { return short(fmt.Append(nil, cells)) }
+
+// The shapes of cells: mean ± standard deviation; mean (paired difference from the first row ± its standard error); and that
+// difference alone.
+var (
+	meanSD     = regexp.MustCompile(`^[0-9.]+ ± [0-9.]+$`)
+	meanPaired = regexp.MustCompile(`^[0-9.]+ \([+−][0-9.]+ ± [0-9.]+\)$`)
+	paired     = regexp.MustCompile(`^[+−][0-9.]+ ± [0-9.]+$`)
+)
+
+// cellOf returns a cell of the shape for the final regrets of a policy and of the first row, paired by seed.
+func cellOf(shape string, regret, first []float64) (string, error) {
+	difference := make([]float64, len(regret))
+	floats.SubTo(difference, regret, first)
+	mean, sd := stat.MeanStdDev(regret, nil)
+	gap, spread := stat.MeanStdDev(difference, nil)
+	signed := strings.Replace(fmt.Sprintf("%+.1f ± %.1f", gap, spread/math.Sqrt(float64(len(regret)))), "-", "−", 1)
+	switch {
+	case meanSD.MatchString(shape):
+		return fmt.Sprintf("%.1f ± %.1f", mean, sd), nil
+	case meanPaired.MatchString(shape):
+		return fmt.Sprintf("%.1f (%s)", mean, signed), nil
+	case paired.MatchString(shape):
+		return signed, nil
+	}
+	return "", fmt.Errorf("the cell %q has none of the shapes of a table: 1.2 ± 0.3, 1.2 (+0.4 ± 0.1), +0.4 ± 0.1", shape)
+}
+
+// write returns the table's cells from the results in a directory, and the configuration; ok is false if the directory does
+// not have what the commands play today.
+func (r regretTable) write(t *testing.T, dir string) (all [][]string, configuration string, ok bool) {
+	t.Helper()
+	today, _ := r.experiments(t)
+	results := slices.Clone(today)
+	for i, c := range today {
+		if _, err := os.Stat(filepath.Join(dir, c.Experiment, "run.json")); err != nil {
+			return nil, "", false
+		}
+		results[i] = recorded(t, dir, c.Experiment)
+	}
+	configuration = fingerprint(t, r.only(today)...)
+	if len(today) == 0 || fingerprint(t, r.only(results)...) != configuration {
+		return nil, "", false
+	}
+	for i, row := range r.cells {
+		var written []string
+		for j, cell := range row {
+			regrets := finals(t, dir, today[min(j, len(today)-1)].Experiment)
+			if own := regrets[r.rows[i]]; cell != "–" {
+				var err error
+				if cell, err = cellOf(cell, own, regrets[r.rows[0]]); err != nil {
+					t.Fatalf("%s: %v", r.where(), err)
+				}
+			}
+			written = append(written, cell)
+		}
+		all = append(all, written)
+	}
+	return all, configuration, true
+}
+
+// finals returns the regrets after the last round of every policy of a result, in the order of the seeds.
+func finals(t *testing.T, dir, name string) map[string][]float64 {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name, "run.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		Policies []struct {
+			Label string
+			Runs  []struct{ Regret float64 }
+		}
+	}
+	if err := json.Unmarshal(text, &record); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]float64{}
+	for _, p := range record.Policies {
+		for _, run := range p.Runs {
+			all[p.Label] = append(all[p.Label], run.Regret)
+		}
+	}
+	return all
+}
+
+// rewrite writes the tables of a page whose results are in the directory.
+func rewrite(t *testing.T, path, text, dir string) {
+	t.Helper()
+	lines := strings.Split(text, "\n")
+	all, _ := tables(t, path, text)
+	for _, r := range all {
+		rows, configuration, ok := r.write(t, dir)
+		if !ok {
+			continue
+		}
+		for i, row := range rows {
+			at := r.line + 1 + i
+			lines[at] = "| " + cells(lines[at])[0] + " | " + strings.Join(row, " | ") + " |"
+		}
+		head, _, _ := strings.Cut(lines[r.line-2], "; configuration")
+		lines[r.line-2] = fmt.Sprintf("%s; configuration %s; numbers %s -->", strings.TrimSuffix(head, " -->"), configuration, fingerprintOf(rows))
+		t.Logf("%s: written", r.where())
+	}
+	write(t, filepath.Join("..", path), []byte(strings.Join(lines, "\n")))
 }
 
 // check reports a table that is not of today's configuration and does not wait.
@@ -174,15 +315,21 @@ func (r regretTable) check(t *testing.T, p provenance) {
 	t.Helper()
 	problems := r.problems(t)
 	if !p.waits(t, r.name(), len(problems) > 0) && len(problems) > 0 {
-		t.Errorf("%s: the table is of another configuration: %s. Run `%s` and write its numbers and the configuration, or list %q as waiting in docs/%s until it is run",
+		t.Errorf("%s: the table is not what its commands play: %s. Run `%s` and `go test ./docs -run Tables -played ../out`, or list %q as waiting in docs/%s until it is run",
 			r.where(), strings.Join(problems, "; "), strings.Join(strings.Split(r.commands, " + "), "` and `"), r.name(), provenanceFile)
 	}
 }
 
-// A table of regrets has the policies and the panels that its commands play, and
-// is of today's configuration, unless figures.toml lists it as waiting.
+// A table of regrets has the policies and the panels that its commands play, is of
+// today's configuration, and has the means and errors that -played wrote, unless
+// figures.toml lists it as waiting.
 func TestTablesAreOfTheirConfiguration(t *testing.T) {
 	p := readProvenance(t)
+	if *writeFrom != "" {
+		for page, text := range committedPages(t) {
+			rewrite(t, page, text, *writeFrom)
+		}
+	}
 	var names []string
 	for _, f := range p.Figures {
 		names = append(names, f.File)
@@ -210,10 +357,13 @@ func TestTablesAreOfTheirConfiguration(t *testing.T) {
 // The test above finds what can be wrong with a table.
 func TestTableProblems(t *testing.T) {
 	const command = "vitrine reproduce main-uniform --seeds 2 --policies ucb-mnl,uniform"
-	const right = "| policy | realizable | misspecified, uniform |\n|---|---|---|\n| *theory:* ucb-mnl | 1 ± 1 | 2 ± 1 |\n| uniform (no bonus) | 3 | 4 |\n"
+	const right = "| policy | realizable | misspecified, uniform |\n|---|---|---|\n| *theory:* ucb-mnl | 1 ± 1 | 2 ± 1 |\n| uniform (no bonus) | 3 (+1 ± 2) | 4 (+1 ± 2) |\n"
 	hash := fingerprint(t, configured(t, "vitrine reproduce main-uniform-realizable main-uniform-misspecified --seeds 2 --policies ucb-mnl,uniform")...)
+	numbers := "; numbers " + fingerprintOf([][]string{{"1 ± 1", "2 ± 1"}, {"3 (+1 ± 2)", "4 (+1 ± 2)"}})
 	for _, c := range []struct{ name, comment, table, want string }{
 		{"right", command + "; configuration " + hash, right, ""},
+		{"another deviation", command + "; configuration " + hash, strings.Replace(right, "1 ± 1", "1 ± 0", 1), "its means and errors are not those that were written"},
+		{"another error", command + "; configuration " + hash, strings.Replace(right, "4 (+1 ± 2)", "4 (+1 ± 1)", 1), "its means and errors are not those that were written"},
 		{"other seeds", "vitrine reproduce main-uniform --policies ucb-mnl,uniform; configuration " + hash, right, "its numbers are of configuration " + hash},
 		{"an older configuration", command + "; configuration 0123", right, "its numbers are of configuration 0123"},
 		{"a row too few", "vitrine reproduce main-uniform --seeds 2 --policies ucb-mnl,uniform,oracle; configuration " + hash, right, "its commands play ucb-mnl, uniform, oracle"},
@@ -223,7 +373,7 @@ func TestTableProblems(t *testing.T) {
 		{"a column too few", command + "; configuration " + hash, strings.Replace(right, " | misspecified, uniform |", " |", 1), "it has 1 columns, and its commands play 2"},
 		{"columns that are not played", command + "; columns imdb; configuration " + hash, right, "its commands do not play imdb"},
 	} {
-		all, bare := tables(t, "page.md", "text\n<!-- table: "+c.comment+" -->\n"+c.table)
+		all, bare := tables(t, "page.md", "text\n<!-- table: "+c.comment+numbers+" -->\n"+c.table)
 		if len(all) != 1 || len(bare) != 0 {
 			t.Fatalf("%s: %d tables, %d without a comment", c.name, len(all), len(bare))
 		}
@@ -233,5 +383,40 @@ func TestTableProblems(t *testing.T) {
 	}
 	if _, bare := tables(t, "page.md", right); !slices.Equal(bare, []int{1}) {
 		t.Errorf("tables without a comment are on the lines %v", bare)
+	}
+}
+
+// The means, deviations and paired errors of a table are those of the runs.
+func TestTablesAreWritten(t *testing.T) {
+	const command = "vitrine reproduce main-uniform-realizable main-uniform-misspecified --seeds 2 --policies ucb-mnl,uniform"
+	dir := t.TempDir()
+	regrets := map[string][][]float64{"main-uniform-realizable": {{1, 3}, {5, 9}}, "main-uniform-misspecified": {{4, 4}, {2, 3}}}
+	for _, c := range configured(t, command) {
+		var policies []any
+		for i, p := range c.Policies {
+			var runs []any
+			for _, v := range regrets[c.Experiment][i] {
+				runs = append(runs, map[string]any{"regret": v})
+			}
+			policies = append(policies, map[string]any{"label": p.Label, "settings": p.Settings, "runs": runs})
+		}
+		text, err := json.Marshal(map[string]any{"experiment": c.Experiment, "settings": c.Settings, "seeds": c.Seeds, "policies": policies})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Mkdir(filepath.Join(dir, c.Experiment), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, c.Experiment, "run.json"), text)
+	}
+	const page = "<!-- table: " + command + "; configuration 0123 -->\n| policy | realizable | misspecified, uniform |\n|---|---|---|\n| ucb-mnl | 0 ± 0 | 0 ± 0 |\n| uniform | 0 (+0 ± 0) | +0 ± 0 |\n"
+	all, _ := tables(t, "page.md", page)
+	rows, configuration, ok := all[0].write(t, dir)
+	if diff := cmp.Diff([][]string{{"2.0 ± 1.4", "4.0 ± 0.0"}, {"7.0 (+5.0 ± 1.0)", "−1.5 ± 0.5"}}, rows); !ok || diff != "" || configuration != fingerprint(t, configured(t, command)...) {
+		t.Errorf("written %v, configuration %s (-want +got):\n%s", ok, configuration, diff)
+	}
+	all[0].commands += " --first-seed 7"
+	if _, _, ok := all[0].write(t, dir); ok {
+		t.Error("results of other seeds are written")
 	}
 }

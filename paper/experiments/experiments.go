@@ -25,7 +25,7 @@ func WithoutFile() []string { return []string{GeometricCondition, Theory, Tracta
 var files embed.FS
 
 // order lists the names in the order of the paper's figures and their panels. Then come variants of the main
-// panels, the benchmark of the linear baselines, and the worlds outside the paper, before those that need
+// panels, contexts that change after Phase I, the benchmark of the linear baselines, and the worlds outside the paper, before those that need
 // data.
 var order = []string{
 	"main-gaussian-realizable",
@@ -60,6 +60,10 @@ var order = []string{
 	"unit-gaussian-misspecified",
 	"unit-uniform-realizable",
 	"unit-uniform-misspecified",
+	"contexts-same",
+	"contexts-mean",
+	"contexts-wide",
+	"contexts-back",
 	"linear-k5-d5",
 	"linear-k5-d5-revenue",
 	"linear-k5-d3",
