@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine"
+	_ "vitrine/internal/rapidseed"
 )
 
 // precision is enough bits for 1 + exp(−700), 1010 bits below 1, and the

@@ -2,6 +2,7 @@ package assortment_test
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,7 +14,15 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	_ "vitrine/internal/rapidseed"
 )
+
+// A mistake in what a family declares may show in one of hundreds of random families.
+func init() {
+	if err := flag.Set("rapid.checks", "1000"); err != nil {
+		panic(err)
+	}
+}
 
 func TestAtMost(t *testing.T) {
 	for _, k := range []int{0, 1, 2, 3, 5, 20} {

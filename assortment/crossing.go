@@ -153,12 +153,101 @@ func NewCrossed(r Rules, work *Work) (*Crossing, error) {
 	c.pool = &sync.Pool{New: func() any {
 		return &flow{Crossing: c, shown: [2][]int32{make([]int32, len(c.sides[0].room)), make([]int32, len(c.sides[1].room))}}
 	}}
-	if r.Min > 0 {
-		if n := len(c.MaxGain(nil, make([]float64, r.Items))); n < r.Min {
-			return nil, fmt.Errorf("size: at least %d, but no more than %d can be shown", r.Min, n)
-		}
+	if n := c.fill(); n < r.Min {
+		return nil, fmt.Errorf("size: at least %d, but no more than %d can be shown", r.Min, n)
 	}
 	return c, nil
+}
+
+// fill returns the size of a set of the minimum, or of the largest set if that is smaller, and finds the items that the minimum
+// keeps out of all sets. A cell without items in a flow has some in another flow of the same size if and only if it is on a
+// cycle of paths that augment and take back.
+func (c *Crossing) fill() int {
+	size := len(c.include)
+	if size >= c.minimum {
+		return size
+	}
+	f := c.pool.Get().(*flow)
+	defer c.pool.Put(f)
+	f.begin(make([]float64, c.items))
+	for size < c.minimum && f.augment(true) {
+		size++
+	}
+	f.gain = nil
+	if size < c.minimum {
+		return size
+	}
+	never := make([]bool, len(c.cells))
+	component, first := f.components(), len(f.nets[0].nodes)
+	for j, k := range f.active {
+		never[k] = f.taken[k] == 0 && component[f.ends[j][0]] != component[first+int(f.ends[j][1])]
+	}
+	if c.never == nil && slices.Contains(never, true) {
+		c.never = make([]bool, c.items)
+	}
+	for i, k := range c.cell {
+		if k >= 0 && never[k] {
+			c.never[i] = true
+		}
+	}
+	return size
+}
+
+// components returns the strong component of each node of the nets, those of side 1 after those of side 0, among the steps that
+// keep the size of the flow. Source: Tarjan, Depth-First Search and Linear Graph Algorithms (1972).
+func (f *flow) components() []int32 {
+	first := int32(len(f.nets[0].nodes)) // of side 1
+	steps := make([][]int32, int(first)+len(f.nets[1].nodes))
+	add := func(a, b int32, forward, back bool) {
+		if forward {
+			steps[a] = append(steps[a], b)
+		}
+		if back {
+			steps[b] = append(steps[b], a)
+		}
+	}
+	for s, base := range []int32{0, first} {
+		for n := int32(1); n < int32(len(f.nets[s].nodes)); n++ {
+			a, b := base+f.nets[s].parent[n], base+n
+			if s == 1 {
+				a, b = b, a
+			}
+			add(a, b, f.nets[s].hasRoom(n), f.nets[s].hasFlow(n))
+		}
+	}
+	for j, k := range f.active {
+		add(f.ends[j][0], first+f.ends[j][1], f.taken[k] < f.found[k], f.taken[k] > 0)
+	}
+	component, found := make([]int32, len(steps)), make([]int32, len(steps)) // found: in which order, from 1 on
+	var open []int32
+	var visit func(node int32) (low int32)
+	order := int32(0)
+	visit = func(node int32) int32 {
+		order++
+		found[node] = order
+		low, at := order, len(open)
+		open = append(open, node)
+		for _, next := range steps[node] {
+			if found[next] == 0 {
+				low = min(low, visit(next))
+			} else if component[next] == 0 {
+				low = min(low, found[next])
+			}
+		}
+		if low == found[node] {
+			for _, done := range open[at:] {
+				component[done] = found[node]
+			}
+			open = open[:at]
+		}
+		return low
+	}
+	for node := range steps {
+		if found[node] == 0 {
+			visit(int32(node))
+		}
+	}
+	return component
 }
 
 // memberships are the groups of each item, in their order.

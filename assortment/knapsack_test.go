@@ -75,7 +75,17 @@ func TestKnapsackIsItsRules(t *testing.T) {
 		for i := range weight {
 			weight[i] *= unit
 		}
-		capacity := rapid.IntRange(0, 20).Draw(t, "capacity")
+		lightest := 0 // of the sets that obey the other rules
+		for k, s := range slices.DeleteFunc(subsets(n), func(s vitrine.Assortment) bool { return !obeys(r, s) }) {
+			total := 0
+			for _, i := range s {
+				total += weight[i]
+			}
+			if k == 0 || total < lightest {
+				lightest = total
+			}
+		}
+		capacity := rapid.IntRange(max(0, lightest-1), lightest+12).Draw(t, "capacity")
 		obeys := func(s vitrine.Assortment) bool {
 			total := 0
 			for _, i := range s {

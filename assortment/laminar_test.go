@@ -197,7 +197,7 @@ func TestBoundsThatTheSizeImplies(t *testing.T) {
 
 // judgeHidden compares the items that are in no set with the sets.
 func judgeHidden(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n int) {
-	hidden := assortment.Hidden(c)
+	hidden := assortment.NeverShown(c, n)
 	for i := range n {
 		shown := slices.ContainsFunc(sets, func(s vitrine.Assortment) bool { return slices.Contains(s, i) })
 		if said := hidden != nil && hidden[i]; said == shown {

@@ -107,6 +107,12 @@ func TestPartitionIsLaminar(t *testing.T) {
 				return
 			}
 		}
+		hidden, want := assortment.NeverShown(family, n), assortment.NeverShown(same, n)
+		for i := range n {
+			if (hidden != nil && hidden[i]) != (want != nil && want[i]) {
+				t.Fatalf("%+v: item %d is in no set: %v", q, i, hidden != nil && hidden[i])
+			}
+		}
 		if got, want := family.MaxGain(nil, u), same.MaxGain(nil, u); !slices.Equal(got, want) {
 			t.Fatalf("%+v: the largest gains are those of %v, want %v", q, got, want)
 		}

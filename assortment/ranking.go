@@ -77,13 +77,11 @@ func (q *Quota) hides(i int) bool {
 	if among(q.Exclude, i) {
 		return true
 	}
-	if len(q.Include) > 0 {
-		if q.includes(i) {
-			return false
-		}
-		if len(q.Include) >= q.Size {
-			return true
-		}
+	if q.includes(i) {
+		return false
+	}
+	if len(q.Include) >= q.Size {
+		return true
 	}
 	for _, l := range q.Limits {
 		if l.Group[i] >= 0 && q.count(&l, i, nil) >= l.Most {
@@ -104,7 +102,7 @@ func among(items []int, i int) bool {
 
 // HidesAny reports whether the quota may hide an item.
 func (q *Quota) HidesAny() bool {
-	return len(q.Exclude) > 0 || len(q.Include) > 0 || slices.ContainsFunc(q.Limits, func(l Limit) bool { return l.Most <= 0 })
+	return q.Size <= 0 || len(q.Exclude) > 0 || len(q.Include) > 0 || slices.ContainsFunc(q.Limits, func(l Limit) bool { return l.Most <= 0 })
 }
 
 // count returns how many items are in the group of item i, of those that every set has and the others of s.

@@ -119,6 +119,7 @@ func TestTransversalIsItsDefinition(t *testing.T) {
 				t.Fatalf("contains %v: %v, want %v", set, have, want)
 			}
 		}
+		judgeHidden(t, f, legal, n)
 		if want := len(legal); want > 0 && f.Uniform() {
 			if f.Contains(nil) {
 				want--

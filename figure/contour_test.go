@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"pgregory.net/rapid"
 
+	_ "vitrine/internal/rapidseed"
 	"vitrine/paper/geometry"
 )
 

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	_ "vitrine/internal/rapidseed"
 	"vitrine/tune"
 )
 

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	_ "vitrine/internal/rapidseed"
 	"vitrine/utility"
 )
 

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine/internal/gram"
+	_ "vitrine/internal/rapidseed"
 )
 
 // randomGram draws a V from λI to nearly singular, λ from 1e-9 to 1e6, of

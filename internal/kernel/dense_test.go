@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine/internal/kernel"
+	_ "vitrine/internal/rapidseed"
 )
 
 // integers draws n small integers, whose sums of products are exact in any

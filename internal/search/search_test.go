@@ -13,6 +13,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/internal/gram"
+	_ "vitrine/internal/rapidseed"
 	"vitrine/utility"
 )
 

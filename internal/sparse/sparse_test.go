@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
+
+	_ "vitrine/internal/rapidseed"
 )
 
 // fromDense keeps the entries that are not zero.

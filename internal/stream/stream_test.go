@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	_ "vitrine/internal/rapidseed"
 	"vitrine/internal/stream"
 )
 

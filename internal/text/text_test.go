@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats/scalar"
 	"pgregory.net/rapid"
+
+	_ "vitrine/internal/rapidseed"
 )
 
 func TestTokens(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )

@@ -14,6 +14,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"

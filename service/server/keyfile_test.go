@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "vitrine/internal/rapidseed"
 )
 
 // Changes that are made at once are all made.

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine/internal/confseq"
+	_ "vitrine/internal/rapidseed"
 	"vitrine/service/variants"
 )
 
