@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -18,14 +19,16 @@ type fitCmd struct {
 	Data string `arg:"" help:"A table of choices: CSV or Parquet, plain or compressed with gzip or zstd."`
 	Spec string `arg:"" help:"A specification of the model, in TOML."`
 
-	Out     string  `help:"Write the model to a file, for vitrine predict." placeholder:"FILE"`
-	Matrix  string  `help:"Print the covariance or the correlation of the estimates, too." placeholder:"covariance|correlation" enum:",covariance,correlation" default:""`
-	Figure  string  `help:"Draw the coefficients with their 95 % intervals; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
-	Format  string  `help:"What to print: text (the default), latex or json." placeholder:"text|latex|json" enum:"text,latex,json" default:"text"`
-	Errors  string  `help:"Standard errors: classic (the default), robust or clustered." placeholder:"classic|robust|clustered" enum:"classic,robust,clustered" default:"classic"`
-	Holdout float64 `help:"Fit to all but this share of the choices, drawn with --seed, and score the model on that share." placeholder:"SHARE"`
-	Seed    uint64  `help:"Seed that draws the choices held out (default: 1)." default:"1" placeholder:"N"`
-	Workers int     `help:"Goroutines (default: one for each processor). The result is the same." placeholder:"N"`
+	Out     string   `help:"Write the model to a file, for vitrine predict." placeholder:"FILE"`
+	Matrix  string   `help:"Print the covariance or the correlation of the estimates, too." placeholder:"covariance|correlation" enum:",covariance,correlation" default:""`
+	Figure  string   `help:"Draw the coefficients with their 95 % intervals; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
+	Format  string   `help:"What to print: text (the default), latex or json." placeholder:"text|latex|json" enum:"text,latex,json" default:"text"`
+	Errors  string   `help:"Standard errors: classic (the default), robust or clustered." placeholder:"classic|robust|clustered" enum:"classic,robust,clustered" default:"classic"`
+	Against []string `help:"Compare with models of the same choices, written by --out: a table, and likelihood ratio and Wald tests." placeholder:"FILE,…"`
+	Drop    string   `help:"Test the independence of irrelevant alternatives without this alternative (Hausman and McFadden)." placeholder:"ALTERNATIVE"`
+	Holdout float64  `help:"Fit to all but this share of the choices, drawn with --seed, and score the model on that share." placeholder:"SHARE"`
+	Seed    uint64   `help:"Seed that draws the choices held out (default: 1)." default:"1" placeholder:"N"`
+	Workers int      `help:"Goroutines (default: one for each processor). The result is the same." placeholder:"N"`
 }
 
 // Help is the tail of the command's help.
@@ -91,6 +94,7 @@ Variables are columns or expressions of them, with or without a name ("hours = t
 ` + examples(
 		"vitrine fit trips.csv trips.toml",
 		"vitrine fit trips.parquet trips.toml --errors robust --out model.json",
+		"vitrine fit trips.csv larger.toml --against model.json --drop bus",
 		"vitrine fit trips.csv.zst trips.toml --holdout 0.2 --format latex --figure trips.pdf",
 	)
 }
@@ -104,6 +108,14 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	}
 	if c.Matrix != "" && c.Format != "text" {
 		return usageError{errors.New("--matrix goes with --format text; the model in JSON has the covariance")}
+	}
+	var others []*choice.Result
+	for _, path := range c.Against {
+		other, err := choice.ReadModel(path)
+		if err != nil {
+			return fmt.Errorf("--against: %w", err)
+		}
+		others = append(others, other)
 	}
 	spec, err := choice.ReadSpecFile(c.Spec)
 	switch {
@@ -167,18 +179,48 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	if !r.Converged {
 		return notConverged(c, r)
 	}
+	// JSON on standard output is the model and nothing else.
+	w := t.out
+	if c.Format != "text" {
+		w = t.err
+	}
+	if err := c.compare(ctx, w, r, others, data); err != nil {
+		return err
+	}
 	if held != nil {
 		score, err := r.Score(held)
 		if err != nil {
 			return err
 		}
-		// JSON on standard output is the model and nothing else.
-		w := t.out
-		if c.Format != "text" {
-			w = t.err
-		}
 		_, err = fmt.Fprintf(w, "Held out with seed %d: %s.\n", c.Seed, describeScore(score))
 		return err
+	}
+	return nil
+}
+
+// compare prints how the model compares with others, and with itself without an alternative.
+func (c fitCmd) compare(ctx context.Context, w io.Writer, r *choice.Result, others []*choice.Result, data *choice.Data) error {
+	var tests []string
+	for i, other := range others {
+		lines, err := r.Against(c.Against[i], other)
+		if err != nil {
+			return fmt.Errorf("--against %s: %w", c.Against[i], err)
+		}
+		tests = append(tests, lines...)
+	}
+	if others != nil {
+		table := choice.Compare(append([]string{"this model"}, c.Against...), append([]*choice.Result{r}, others...))
+		fmt.Fprintf(w, "\n%s%s\n", table, strings.Join(tests, "\n"))
+	}
+	if c.Drop != "" {
+		test, expected, err := r.HausmanMcFadden(ctx, data, c.Drop)
+		if err != nil {
+			return fmt.Errorf("--drop: %w", err)
+		}
+		fmt.Fprintf(w, "Hausman–McFadden test without %s: %v.\n", c.Drop, test)
+		if expected {
+			fmt.Fprintln(w, "Its covariance is the expected one: the observed difference is not positive definite.")
+		}
 	}
 	return nil
 }

@@ -1,0 +1,330 @@
+package choice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Test is a test of a hypothesis: in many choices the statistic has a χ² distribution if the hypothesis is true.
+type Test struct {
+	Statistic float64
+	Freedom   int     // degrees of freedom
+	P         float64 // the probability of a statistic at least as large
+}
+
+func (t Test) String() string {
+	return fmt.Sprintf("%.4f on %d degrees of freedom, p %.4f", t.Statistic, t.Freedom, t.P)
+}
+
+// newTest returns the test of a statistic.
+func newTest(statistic float64, freedom int) Test {
+	return Test{statistic, freedom, distuv.ChiSquared{K: float64(freedom)}.Survival(statistic)}
+}
+
+// LikelihoodRatio tests whether a special case of the model, with fewer coefficients, is as good,
+//
+//	2(LL − LL₀) ~ χ²(K − K₀)
+//
+// That it is a special case is for the caller to know. It returns an error if the two cannot have the same choices, and for
+// models whose ratio has no χ² distribution: those with a network, whose likelihood is penalised, and those with other
+// numbers of latent classes.
+func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
+	if err := r.sameChoices(special); err != nil {
+		return Test{}, err
+	}
+	switch ratio, freedom := 2*(r.LogLikelihood-special.LogLikelihood), len(r.Names)-len(special.Names); {
+	case r.Spec.Utility.Network != nil || special.Spec.Utility.Network != nil:
+		return Test{}, errors.New("the likelihood of a model with a network is penalised, so its ratio is no test")
+	case r.Spec.Model.Classes != special.Spec.Model.Classes:
+		return Test{}, errors.New("models with other numbers of latent classes are compared by BIC: the ratio of their likelihoods has no χ² distribution")
+	case freedom <= 0:
+		return Test{}, fmt.Errorf("a special case has fewer coefficients: these models have %d and %d", len(r.Names), len(special.Names))
+	case ratio < 0:
+		return Test{}, fmt.Errorf("the model with fewer coefficients has the larger likelihood, %.6f against %.6f: it is not a special case", special.LogLikelihood, r.LogLikelihood)
+	default:
+		return newTest(ratio, freedom), nil
+	}
+}
+
+// sameChoices returns an error if two models were fitted to other choices.
+func (r *Result) sameChoices(other *Result) error {
+	if r.Choices != other.Choices || r.Rows != other.Rows || math.Abs(r.Null-other.Null) > 1e-9*math.Abs(r.Null) {
+		return fmt.Errorf("the models have other choices: %d choices, %d rows and log-likelihood %.4f at random, and %d, %d and %.4f",
+			r.Choices, r.Rows, r.Null, other.Choices, other.Rows, other.Null)
+	}
+	return nil
+}
+
+// Wald tests whether coefficients θ are 0, and dissimilarities 1, by the covariance V of their estimates,
+//
+//	(θ − θ₀)ᵀ V⁻¹ (θ − θ₀) ~ χ²(K)
+//
+// It returns an error if there is no such coefficient, or no covariance.
+func (r *Result) Wald(names []string) (Test, error) {
+	away := make([]float64, len(names))
+	v := mat.NewSymDense(max(len(names), 1), nil)
+	for i, name := range names {
+		a := slices.Index(r.Names, name)
+		if a < 0 {
+			return Test{}, fmt.Errorf("there is no coefficient %q: there are %q", name, r.Names)
+		}
+		away[i] = r.Coefficients[a] - indicator(strings.HasPrefix(name, "dissimilarity["))
+		for j, other := range names[:i+1] {
+			v.SetSym(i, j, r.Covariance.At(a, slices.Index(r.Names, other)))
+		}
+	}
+	statistic, ok := quadratic(v, away)
+	if !ok {
+		return Test{}, errors.New("the covariance of the coefficients is not positive definite")
+	}
+	return newTest(statistic, len(names)), nil
+}
+
+// quadratic returns vᵀM⁻¹v, and false if M is not positive definite.
+func quadratic(m *mat.SymDense, v []float64) (float64, bool) {
+	inv, ok := inverse(m)
+	if !ok || len(v) == 0 {
+		return 0, false
+	}
+	x := mat.NewVecDense(len(v), v)
+	return mat.Inner(x, inv, x), true
+}
+
+// HausmanMcFadden tests the independence of irrelevant alternatives: if it holds, the choices among the other alternatives have
+// the same coefficients when one is dropped, with the choices that took it. With the estimates θ and covariances V of the
+// coefficients that both have, and index 1 without the alternative,
+//
+//	(θ₁ − θ)ᵀ (V₁ − V)⁻¹ (θ₁ − θ) ~ χ²(K)
+//
+// The observed V₁ − V need not be positive definite. If it is not, V₁ is the inverse of the information that the model expects
+// of the choices that do not take the alternative, with which V₁ ≥ V always, and expected is true. d are the choices that the
+// model was fitted to. It returns an error for models other than the multinomial logit with classic errors, for the reference,
+// and for an alternative without which coefficients are not determined. Source: Hausman and McFadden (1984), Econometrica
+// 52:1219–1240.
+func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (test Test, expected bool, err error) {
+	fail := func(err error) (Test, bool, error) { return Test{}, false, err }
+	if !r.Spec.Model.plain() || r.Spec.Utility.Network != nil || r.Errors != "" && r.Errors != "classic" {
+		return fail(errors.New("the test of Hausman and McFadden is for a multinomial logit with classic errors"))
+	}
+	if !slices.Contains(r.Alternatives, drop) {
+		return fail(fmt.Errorf("alternative %q: %w", drop, unknownAlternative(r.Alternatives)))
+	}
+	spec := *r.Spec
+	u := &spec.Utility
+	if u.Reference == "" {
+		u.Reference = r.Alternatives[0]
+	}
+	if u.Reference == drop && (u.Constants || len(u.Individual) > 0) {
+		return fail(fmt.Errorf("%s is the reference: set utility.reference to an alternative that stays", drop))
+	}
+	u.Terms = nil
+	for _, t := range r.Spec.Utility.Terms {
+		all := t.Alternatives == nil
+		t.Alternatives = slices.DeleteFunc(slices.Clone(t.Alternatives), func(a string) bool { return a == drop })
+		if all || len(t.Alternatives) > 0 {
+			u.Terms = append(u.Terms, t)
+		}
+	}
+	taken := func(s int) float64 {
+		if alternatives, chosen := d.Choice(s); chosen != none && d.Alternatives[alternatives[chosen]] == drop {
+			return 1
+		}
+		return 0
+	}
+	rest, err := d.without(drop, taken)
+	if err != nil {
+		return fail(fmt.Errorf("without %s %w", drop, err))
+	}
+	without, err := Fit(ctx, &spec, rest, Options{})
+	if err != nil {
+		return fail(fmt.Errorf("without %s %w", drop, err))
+	}
+	if !without.Converged {
+		return fail(fmt.Errorf("without %s %s", drop, without.separation()))
+	}
+	var away []float64
+	var here, there []int
+	for j, name := range r.Names {
+		if k := slices.Index(without.Names, name); k >= 0 {
+			here, there = append(here, j), append(there, k)
+			away = append(away, without.Coefficients[k]-r.Coefficients[j])
+		}
+	}
+	statistic := func(covariance *mat.SymDense) (float64, bool) {
+		v := mat.NewSymDense(max(len(here), 1), nil)
+		for a := range here {
+			for b := range a + 1 {
+				v.SetSym(a, b, covariance.At(there[a], there[b])-r.Covariance.At(here[a], here[b]))
+			}
+		}
+		return quadratic(v, away)
+	}
+	h, ok := statistic(without.Covariance)
+	if !ok {
+		expected = true
+		covariance, err := r.expectedWithout(ctx, d, drop, without, here, there)
+		if err != nil {
+			return fail(err)
+		}
+		if h, ok = statistic(covariance); !ok {
+			return fail(fmt.Errorf("the choices of %s tell nothing about some of the other coefficients, so the test has no answer", drop))
+		}
+	}
+	return newTest(h, len(away)), expected, nil
+}
+
+// expectedWithout returns the inverse of the information that the model expects of the choices that do not take an alternative,
+// for the coefficients of the fit without it, of which there are those that the model calls here.
+func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, without *Result, here, there []int) (*mat.SymDense, error) {
+	predictions, err := r.Predict(d)
+	if err != nil {
+		return nil, err
+	}
+	p := make([]float64, d.Choices)
+	for s, q := range predictions {
+		for i, a := range q.Alternatives {
+			if d.Alternatives[a] == drop {
+				p[s] = q.Probabilities[i]
+			}
+		}
+	}
+	all, err := d.without(drop, func(s int) float64 { return p[s] })
+	if err != nil {
+		return nil, err
+	}
+	theta := slices.Clone(without.Coefficients)
+	for k, j := range here {
+		theta[there[k]] = r.Coefficients[j]
+	}
+	l, err := without.likelihood(all)
+	if err != nil {
+		return nil, err
+	}
+	o := newObjective(l, all, 0)
+	at, err := o.at(ctx, theta, second)
+	if err != nil {
+		return nil, err
+	}
+	covariance, ok := inverse(symmetric(at.hessian, o.dim))
+	if !ok {
+		return nil, fmt.Errorf("the choices without %s do not determine the coefficients", drop)
+	}
+	return covariance, nil
+}
+
+// without returns the choices without an alternative, each with the weight 1 − taken(s) of what it had. The choices that took the
+// alternative are said to have taken another.
+func (d *Data) without(label string, taken func(s int) float64) (*Data, error) {
+	dropped := slices.Index(d.Alternatives, label)
+	b := NewBuilder(slices.Delete(slices.Clone(d.Alternatives), dropped, dropped+1), d.Variables, d.Outside)
+	x := make([]float64, len(d.Variables))
+	for s := range d.Choices {
+		alternatives, chosen := d.Choice(s)
+		at, k := d.locate(s)
+		c := Case{Chosen: none, Weight: at.weightOf(k) * (1 - taken(s))}
+		if c.Weight == 0 || len(alternatives) == 1 && alternatives[0] == dropped {
+			continue
+		}
+		if chosen != none && alternatives[chosen] == dropped && !d.Outside {
+			c.Chosen = 0
+		}
+		n := 0
+		for i, a := range alternatives {
+			if a == dropped {
+				continue
+			}
+			for v := range x {
+				x[v] = d.Value(s, i, v)
+			}
+			if a > dropped {
+				a--
+			}
+			b.row(a, x)
+			if i == chosen {
+				c.Chosen = n
+			}
+			n++
+		}
+		b.close(c)
+	}
+	return b.Data()
+}
+
+// Compare returns models side by side as text: estimates with their standard errors, likelihoods and criteria.
+func Compare(names []string, models []*Result) string {
+	var coefficients []string
+	for _, r := range models {
+		for _, name := range r.Names[:r.Listed()] {
+			if !slices.Contains(coefficients, name) {
+				coefficients = append(coefficients, name)
+			}
+		}
+	}
+	row := func(name string, cell func(r *Result) string) []string {
+		line := []string{name}
+		for _, r := range models {
+			line = append(line, cell(r))
+		}
+		return line
+	}
+	rows := [][]string{append([]string{""}, names...)}
+	for _, name := range coefficients {
+		rows = append(rows, row(name, func(r *Result) string {
+			value, se, ok := r.Coefficient(name)
+			if !ok || slices.Contains(r.Separated, name) {
+				return ""
+			}
+			return fmt.Sprintf("%s (%s)", digits(value, 4), digits(se, 3))
+		}))
+	}
+	return align(append(rows,
+		row("log-likelihood", func(r *Result) string { return fmt.Sprintf("%.4f", r.LogLikelihood) }),
+		row("coefficients", func(r *Result) string { return fmt.Sprint(len(r.Names)) }),
+		row("adjusted rho²", func(r *Result) string { return fmt.Sprintf("%.4f", r.AdjustedRhoSquared()) }),
+		row("AIC", func(r *Result) string { return fmt.Sprintf("%.2f", r.AIC()) }),
+		row("BIC", func(r *Result) string { return fmt.Sprintf("%.2f", r.BIC()) })))
+}
+
+// Against returns the tests that compare two models of the same choices, as lines of text. The error is that of
+// [Result.LikelihoodRatio] for other choices.
+func (r *Result) Against(name string, other *Result) (lines []string, err error) {
+	if err := r.sameChoices(other); err != nil {
+		return nil, err
+	}
+	large, special, which := r, other, name+" is"
+	if len(r.Names) < len(other.Names) {
+		large, special, which = other, r, "this model is"
+	}
+	// The restriction is known if all the coefficients of the special case are in the other model.
+	var more []string
+	for _, name := range large.Names {
+		if !slices.Contains(special.Names, name) {
+			more = append(more, name)
+		}
+	}
+	known := len(large.Names)-len(more) == len(special.Names)
+	ratio, err := large.LikelihoodRatio(special)
+	if err != nil {
+		return []string{fmt.Sprintf("No likelihood ratio test against %s: %v.", name, err)}, nil
+	}
+	line := fmt.Sprintf("Likelihood ratio test against %s: %v", name, ratio)
+	if !known {
+		return []string{line + ", if " + which + " a special case of the other."}, nil
+	}
+	lines = []string{line + "."}
+	list := strings.Join(more, ", ")
+	if wald, err := large.Wald(more); err == nil {
+		lines = append(lines, fmt.Sprintf("Wald test of %s: %v.", list, wald))
+	}
+	if slices.ContainsFunc(more, func(s string) bool { return strings.HasPrefix(s, "spread[") }) {
+		lines = append(lines, "A spread of 0 is at the edge of its range: the true p is smaller.")
+	}
+	return lines, nil
+}
