@@ -1,0 +1,300 @@
+package records_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/parquet-go/parquet-go"
+
+	"vitrine/service/decision"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/records"
+	"vitrine/service/server"
+	"vitrine/service/setup"
+)
+
+// live is a service that events come to by HTTP.
+type live struct {
+	*testing.T
+	engine *decision.Engine
+	server *server.Server
+	now    time.Time
+}
+
+func newEngine(t *testing.T) *decision.Engine {
+	t.Helper()
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+func newLive(t *testing.T) *live {
+	l := &live{T: t, engine: newEngine(t), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	l.server = server.New(server.Options{Shard: server.Shard{Engine: l.engine, Clock: func() time.Time { return l.now }}, Personalizer: true})
+	return l
+}
+
+func (l *live) send(method, path, body string, answer any) {
+	l.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	l.server.ServeHTTP(w, r)
+	if w.Code/100 != 2 {
+		l.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
+	}
+	if answer != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// state returns what the learner of a placement has learned, and from how many rounds.
+func state(t *testing.T, e *decision.Engine, placement string) (string, uint64) {
+	t.Helper()
+	if err := e.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m, err := e.Model(t.Context(), placement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.State, m.Learned
+}
+
+// imported returns what a placement of the same configuration learns from a file.
+func imported(t *testing.T, from *decision.Engine, placement, path string, m *records.Mapping) (string, uint64) {
+	t.Helper()
+	c, err := from.Config(placement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(t)
+	if err := e.Create(t.Context(), placement, c.Canonical(), 1); err != nil {
+		t.Fatal(err)
+	}
+	log, err := records.Open(t.Context(), path, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	var waiting []*decision.Imported
+	flush := func() {
+		if err := e.Import(t.Context(), placement, waiting...); err != nil {
+			t.Fatal(err)
+		}
+		waiting = waiting[:0]
+	}
+	_, err = log.Read(t.Context(), placement, c, func(d *decision.Imported) error {
+		if waiting = append(waiting, d); len(waiting) == 256 {
+			flush()
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flush()
+	return state(t, e, placement)
+}
+
+// events is the number of events of a test of parity.
+func events() int {
+	if testing.Short() {
+		return 500
+	}
+	return 10_000
+}
+
+func file(t *testing.T, name string, text []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func same(t *testing.T, format string, e *decision.Engine, placement, path string, m *records.Mapping) {
+	t.Helper()
+	want, n := state(t, e, placement)
+	got, k := imported(t, e, placement, path, m)
+	if got != want || n == 0 || k != n {
+		t.Errorf("%s: the learner of %d rounds by HTTP is not that of %d imported ones", format, n, k)
+	}
+}
+
+// The same events by HTTP and in a log of Azure Personalizer teach the same to the last bit: Ranks and rewards between −1 and 1, of
+// one slot and of several. Lines have the form in which Personalizer exported them, with a name twice.
+func TestPersonalizerLogsTeachAsTheirCalls(t *testing.T) {
+	t.Parallel()
+	const root = "/personalizer/v1.1-preview.3"
+	actions := []string{"Cappucino", "Cold brew", "Iced mocha", "Latte"}
+	features := []string{`{"type":"hot","origin":"kenya"},{"price":3.5}`, `{"type":"cold","price":2.25,"organic":true}`, `{"type":"cold","price":4,"roast":{"shade":"light","hours":2}}`, `{"price":3}`}
+	rng := rand.New(rand.NewPCG(1, 2))
+	one, several := newLive(t), newLive(t)
+	for _, l := range []*live{one, several} { // that of docs/personalizer.md, with fewer buckets and a policy that learns online
+		l.send("PUT", "/v1/placements/personalizer", `{"max_size":2,"mode":"explore","explore_share":0.2,"record":"shown","attribution_window":"10m","features":[{"name":"id","kind":"category","buckets":8},{"name":"price","kind":"number"},{"name":"action","kind":"object","buckets":8},{"name":"context","kind":"object","from":"user","buckets":4},{"name":"action in context","kind":"cross","of":["action","context"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
+	}
+	var cb, ccb bytes.Buffer
+	for k := range events() {
+		context := fmt.Sprintf(`{"timeofday":%q,"weather":"Sunny"},{"visits":%d}`, []string{"Morning", "Evening"}[rng.IntN(2)], rng.IntN(5))
+		id := fmt.Sprintf("%032x", k)
+		if k%5 == 0 {
+			id = fmt.Sprint("shopper ", k) // becomes a hash
+		}
+		var ranks, multi []string
+		for i, a := range actions {
+			ranks = append(ranks, fmt.Sprintf(`{"id":%q,"features":[%s]}`, a, features[i]))
+			multi = append(multi, fmt.Sprintf(`{"_tag":%q,"i":{"constant":1,"id":%[1]q},"j":[%s]}`, a, features[i]))
+		}
+		c := fmt.Sprintf(`{"FromUrl":[%s],"_multi":[%s]`, context, strings.Join(multi, ","))
+		at := one.now.Format("2006-01-02T15:04:05.0000000Z")
+		reward := []float64{0, 0, 0.05, 0.4, 1, -0.3}[rng.IntN(6)]
+
+		var r struct {
+			Ranking []struct {
+				ID          string  `json:"id"`
+				Probability float64 `json:"probability"`
+			} `json:"ranking"`
+		}
+		body := fmt.Sprintf(`{"eventId":%q,"contextFeatures":[%s],"actions":[%s]`, id, context, strings.Join(ranks, ","))
+		one.send("POST", root+"/rank", body+"}", &r)
+		event := strings.ReplaceAll(id, " ", "%20")
+		one.send("POST", root+"/events/"+event+"/reward", fmt.Sprintf(`{"value":%v}`, reward), nil)
+		var a, p []string
+		for _, x := range r.Ranking {
+			for i, name := range actions {
+				if name == x.ID {
+					a, p = append(a, fmt.Sprint(i+1)), append(p, fmt.Sprint(float32(x.Probability)))
+				}
+			}
+		}
+		fmt.Fprintf(&cb, `{"_label_cost":%v,"_label_probability":%s,"_label_probability":%[2]s,"_label_Action":%s,"_labelIndex":0,"o":[{"v":%v,"EventId":%q,"ActionTaken":false}],"Timestamp":%q,"Version":"1","EventId":%[5]q,"a":[%[7]s],"c":%[8]s},"p":[%[9]s],"VWState":{"m":"N/A"},"_original_label_cost":%[1]v}`+"\n",
+			-reward, p[0], a[0], reward, id, at, strings.Join(a, ","), c, strings.Join(p, ","))
+
+		one.now = one.now.Add(time.Millisecond)
+		if k >= events()/5 {
+			continue
+		}
+		several.now = one.now
+		var s struct {
+			Slots []struct {
+				RewardActionID string `json:"rewardActionId"`
+			} `json:"slots"`
+		}
+		several.send("POST", root+"/multislot/rank", body+`,"slots":[{"id":"hero","baselineAction":"Latte"},{"id":"side","baselineAction":"Cappucino"}]}`, &s)
+		rewards := []float64{reward, []float64{0, 0.2, 1}[rng.IntN(3)]}
+		several.send("POST", root+"/multislot/events/"+event+"/reward", fmt.Sprintf(`{"reward":[{"slotId":"hero","value":%v},{"slotId":"side","value":%v}]}`, rewards[0], rewards[1]), nil)
+		var outcomes []string
+		for j, slot := range s.Slots {
+			for i, name := range actions {
+				if name == slot.RewardActionID {
+					outcomes = append(outcomes, fmt.Sprintf(`{"_label_cost":%v,"_id":%q,"_a":[%d],"_p":[1],"_o":[{"v":%v,"EventId":%q,"ActionTaken":false}],"_original_label_cost":%[1]v}`, -rewards[j], []string{"hero", "side"}[j], i, rewards[j], id))
+				}
+			}
+		}
+		fmt.Fprintf(&ccb, `{"Timestamp":%q,"Version":"1","EventId":%q,"c":%s,"_slots":[{"_id":"hero"},{"_id":"side"}]},"_outcomes":[%s],"VWState":{"m":"N/A"}}`+"\n", at, id, c, strings.Join(outcomes, ","))
+	}
+	m := &records.Mapping{Format: "personalizer"}
+	same(t, "one slot", one.engine, "personalizer", file(t, "cb.json", cb.Bytes()), m)
+	same(t, "several slots", several.engine, "personalizer", file(t, "ccb.json", ccb.Bytes()), m)
+}
+
+// The same decisions and outcomes by HTTP and in a file of any other format teach the same to the last bit.
+func TestFilesTeachAsTheirCalls(t *testing.T) {
+	t.Parallel()
+	const n = 8
+	l := newLive(t)
+	l.send("PUT", "/v1/placements/home", `{"max_size":3,"record":"all","seed":5,"features":[{"name":"price","kind":"number","center":10,"scale":3},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"user","scale":10},{"name":"x","kind":"cross","of":["brand","age"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
+	rng := rand.New(rand.NewPCG(3, 4))
+	price, revenue, brand := make([]float64, n), make([]float64, n), make([]string, n)
+	var items []string
+	var csv, jsonl, dsjson, obp, contexts bytes.Buffer
+	contexts.WriteString("item_id,revenue,price,brand\n")
+	for i := range n {
+		price[i], revenue[i], brand[i] = 20*rng.Float64(), rng.Float64(), []string{"acme", "zeta"}[i%2]
+		items = append(items, fmt.Sprintf(`{"id":"sku%d","features":{"price":%v,"brand":%q},"revenue":%v}`, i, price[i], brand[i], revenue[i]))
+		fmt.Fprintf(&contexts, "sku%d,%v,%v,%s\n", i, revenue[i], price[i], brand[i])
+	}
+	csv.WriteString("id;at;sku;place;got;price;brand;age;revenue\n")
+	obp.WriteString("decision_id,timestamp,item_id,position,click,propensity_score,age\n")
+	type row struct {
+		ID      string    `parquet:"decision_id"`
+		Time    time.Time `parquet:"time,timestamp(microsecond)"`
+		Item    string    `parquet:"item"`
+		Shown   int32     `parquet:"shown"`
+		Chosen  bool      `parquet:"chosen"`
+		Revenue float64   `parquet:"revenue"`
+		Price   float64   `parquet:"price"`
+		Brand   string    `parquet:"brand"`
+		Age     int64     `parquet:"age"`
+	}
+	var table bytes.Buffer
+	rows := parquet.NewGenericWriter[row](&table)
+	for k := range events() {
+		id, age := fmt.Sprint("d", k), 20+rng.IntN(50)
+		var a struct {
+			Assortment []struct {
+				ID string `json:"id"`
+			} `json:"assortment"`
+		}
+		l.send("POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[%s],"user":{"age":%d}}`, id, strings.Join(items, ","), age), &a)
+		var page []string
+		for _, x := range a.Assortment {
+			page = append(page, x.ID)
+		}
+		choice, taken := "null", rng.IntN(len(page)+1)
+		if taken > 0 {
+			choice = `"` + page[taken-1] + `"`
+		}
+		l.send("POST", "/v1/decisions/"+id+"/outcome", `{"choice":`+choice+`}`, nil)
+
+		stamp := l.now.Format(time.RFC3339Nano)
+		place, outcomes, actions := map[string]int{}, []string{}, []string{}
+		for j, sku := range page {
+			place[sku] = j + 1
+			click := 0
+			if j+1 == taken {
+				click = 1
+			}
+			fmt.Fprintf(&obp, "%s,%s,%s,%d,%d,0.4,%d\n", id, stamp, sku, j+1, click, age)
+			outcomes = append(outcomes, fmt.Sprintf(`{"_label_cost":%d,"_a":[%s],"_p":[0.4]}`, -click, sku[3:]))
+		}
+		var batch []row
+		for i := range n {
+			sku := fmt.Sprint("sku", i)
+			chosen := taken > 0 && place[sku] == taken
+			fmt.Fprintf(&csv, "%s;%d;%s;%d;%t;%v;%s;%d;%v\n", id, l.now.UnixMilli(), sku, place[sku], chosen, price[i], brand[i], age, revenue[i])
+			batch = append(batch, row{id, l.now, sku, int32(place[sku]), chosen, revenue[i], price[i], brand[i], int64(age)})
+			actions = append(actions, fmt.Sprintf(`{"_tag":%q,"_revenue":%v,"item":{"price":%v,"brand":%q}}`, sku, revenue[i], price[i], brand[i]))
+		}
+		if _, err := rows.Write(batch); err != nil {
+			t.Fatal(err)
+		}
+		shown, _ := json.Marshal(page)
+		fmt.Fprintf(&jsonl, `{"decision_id":%q,"time":%q,"user":{"age":%d},"items":[%s],"shown":%s,"choice":%s}`+"\n", id, stamp, age, strings.Join(items, ","), shown, choice)
+		fmt.Fprintf(&dsjson, `{"EventId":%q,"Timestamp":%q,"c":{"User":{"age":%d},"_multi":[%s],"_slots":[{},{},{}]},"_outcomes":[%s]}`+"\n", id, stamp, age, strings.Join(actions, ","), strings.Join(outcomes, ","))
+		l.now = l.now.Add(time.Millisecond)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "csv", l.engine, "home", file(t, "log.csv", csv.Bytes()), &records.Mapping{Delimiter: ";", Columns: records.Columns{Decision: "id", Time: "at", Item: "sku", Shown: "place", Chosen: "got"}})
+	same(t, "parquet", l.engine, "home", file(t, "log.parquet", table.Bytes()), &records.Mapping{})
+	same(t, "jsonl", l.engine, "home", file(t, "log.jsonl", jsonl.Bytes()), &records.Mapping{})
+	same(t, "dsjson", l.engine, "home", file(t, "log.dsjson", dsjson.Bytes()), &records.Mapping{})
+	same(t, "obp", l.engine, "home", file(t, "log.csv", obp.Bytes()), &records.Mapping{Format: "obp", Items: file(t, "item_context.csv", contexts.Bytes())})
+}
