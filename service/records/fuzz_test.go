@@ -18,7 +18,10 @@ const placement = `{"max_size":2,"record":"all","features":[{"name":"price","kin
 // Whatever the bytes, a log is read or an error names it, and what is read can be imported or is refused.
 func FuzzRead(f *testing.F) {
 	for format, texts := range map[string][]string{
-		"csv":   {"decision_id,item,chosen,shown,price,propensity,law\na,x,1,1,2,.5,\na,y,0,0,3,.5,\n", "decision_id;item\n", "\ufeffdecision_id,item,chosen\n\"a\n"},
+		"csv": {"decision_id,item,chosen\na,x,1\nb,x,1\na,y,1\n", "decision_id,item,chosen,shown,price,propensity,law\na,x,1,1,2,.5,\na,y,0,0,3,.5,\n", "decision_id;item\n", "\ufeffdecision_id,item,chosen\n\"a\n"},
+		"obp": {"decision_id,item_id,click,propensity_score\na,x,1,.5\nb,y,1,.5\na,y,0,.5\n"},
+		"personalizer": {`{"_label_cost":-0.25,"_label_probability":1,"_label_probability":1,"EventId":"x y","DeferredAction":true,"o":[{"v":0.25,"ActionTaken":true}],"a":[2,1],"p":[0.5,0.5],"c":{"FromUrl":[{"age":4},{"u":{"v":[1,"w"]}}],"_multi":[{"_tag":"a","i":{"constant":1,"id":"a"},"j":[{"price":1},{}]},{"T":{"x":1}}]}}`,
+			`{"_label_cost":-1,"_outcomes":[{"_a":0,"_p":1}],"c":{"_multi":[{"_slot_id":0}]}}`},
 		"jsonl": {`{"decision_id":"x","time":"2026-01-01T00:00:00Z","items":[{"id":"a","features":{"price":1},"revenue":2},{"id":"b"}],"user":{"age":3},"shown":["a"],"propensity":0.55,"law":{"draw":"slots","share":0.9,"size":1,"page":["b"],"swaps":"AQ=="},"status":"chosen","choice":"a"}`, `{"items":[{"id":"a","row":[1]}]}`},
 		"dsjson": {`{"EventId":"x","Timestamp":"2026-01-02T03:04:05Z","_label_cost":-1,"a":[2,1],"p":[0.5,0.5],"c":{"u":[{"age":4}],"_multi":[{"_tag":"a","j":{"price":1}},{"_tag":"b","_revenue":3}]}}`,
 			`{"EventId":"x","c":{"_multi":[{},{}]},"_outcomes":[{"_label_cost":-1,"_a":[0],"_p":[0.3]},{"_label_cost":0,"_a":[1],"_p":[0.6]}],"_vitrine":{"choice":"1","propensity":0.2}}`, `{"RewardValue":1}`},
@@ -42,7 +45,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, format string, data []byte) {
 		switch format {
-		case "csv", "jsonl", "dsjson", "parquet":
+		case "csv", "jsonl", "dsjson", "parquet", "personalizer", "obp":
 		default:
 			return
 		}
@@ -54,7 +57,11 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		n := 0
-		report, err := records.Read(t.Context(), path, &records.Mapping{Format: format}, c, func(d *decision.Imported) error {
+		items := filepath.Join(t.TempDir(), "items.csv")
+		if err := os.WriteFile(items, []byte("item_id,price\nx,1\ny,2\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		report, err := records.Read(t.Context(), path, &records.Mapping{Format: format, Items: items, Several: "first"}, c, func(d *decision.Imported) error {
 			n++
 			return decision.CheckImport("home", c, d)
 		})
@@ -63,6 +70,16 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("an error of %d bytes", len(err.Error()))
 		case err == nil && report.Decisions < n:
 			t.Fatalf("%d decisions are reported, %d were read", report.Decisions, n)
+		}
+	})
+}
+
+// Whatever the bytes of a temporary file are, a row is read from them or an error.
+func FuzzRow(f *testing.F) {
+	f.Add(records.Row([]string{"a", "", "c"}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if fields, err := records.ReadRow(data, 3); err == nil && len(fields) > 3 {
+			t.Errorf("%d fields of 3 columns", len(fields))
 		}
 	})
 }

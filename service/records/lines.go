@@ -135,7 +135,7 @@ func readLines(s *source) error {
 			Law        *law                      `json:"law"`
 			Status     string                    `json:"status"`
 			Choice     jsontext.Value            `json:"choice"` // an item, null or a list of items
-			Others     map[string]jsontext.Value `json:",inline"`
+			Others     map[string]jsontext.Value `json:",embed"`
 		}
 		err := json.Unmarshal(text, &l)
 		if err != nil {

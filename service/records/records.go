@@ -108,6 +108,9 @@ func (m *Mapping) check() error {
 	if err != nil || l == nil {
 		return err
 	}
+	if l.Draw == "" {
+		return errors.New("law.draw is missing: want sets, pages, slots or items")
+	}
 	if err := oneOf("law.draw", l.Draw, "sets", "pages", "slots", "items"); err != nil {
 		return err
 	}
@@ -123,8 +126,6 @@ func (m *Mapping) check() error {
 	); {
 	case err != nil:
 		return err
-	case l.Draw == "":
-		return errors.New("law.draw is missing: want sets, pages, slots or items")
 	case l.Draw == "items":
 	case !(l.Share > 0 && l.Share <= 1):
 		return fmt.Errorf("law.share = %v: must be in (0, 1]", l.Share)

@@ -1,0 +1,316 @@
+package records_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/offer"
+	"vitrine/service/records"
+	"vitrine/service/setup"
+)
+
+// Which of several items taken counts is one rule for all formats: the first on the page, each, or none of the decision.
+func TestSeveralItemsTaken(t *testing.T) {
+	const context = `"c":{"_multi":[{"_tag":"x"},{"_tag":"y"},{"_tag":"z"}]}`
+	items := file(t, "item_context.csv", []byte("item_id\nx\ny\nz\n"))
+	for _, c := range []struct {
+		name, text string
+		mapping    records.Mapping
+	}{
+		{"log.csv", "decision_id,item,chosen,shown\na,x,1,2\na,y,0,0\na,z,1,1\n", records.Mapping{}},
+		{"log.jsonl", `{"decision_id":"a","items":[{"id":"x"},{"id":"y"},{"id":"z"}],"shown":["z","x"],"choice":["x","z"]}`, records.Mapping{}},
+		{"log.dsjson", `{"EventId":"a",` + context + `,"_outcomes":[{"_label_cost":-1,"_a":[2],"_p":[1]},{"_label_cost":-7,"_a":[0],"_p":[1]}]}`, records.Mapping{Rewards: "choice"}},
+		{"log.csv", "decision_id,item_id,click,propensity_score\na,z,1,.5\na,x,1,.5\n", records.Mapping{Format: "obp", Items: items}},
+	} {
+		for rule, want := range map[string][]string{"": nil, "first": {"a z"}, "skip": nil, "each": {"a z", "a.2 x"}} {
+			c.mapping.Several = rule
+			list, r, err := read(t, c.name, c.text, &c.mapping)
+			if rule == "" {
+				if err == nil || !strings.Contains(err.Error(), `decision a has 2 items taken, "z" and "x": set several in the mapping, to first, each or skip`) {
+					t.Errorf("%s: %v", c.name, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s, %s: %v", c.name, rule, err)
+				continue
+			}
+			var got []string
+			for _, d := range list {
+				got = append(got, d.Request.Decision+" "+d.Choice)
+			}
+			if skipped := r.Skipped["have several items taken"]; !slices.Equal(got, want) || r.Decisions != 1 || r.Several+skipped != 1 || (skipped == 1) != (rule == "skip") {
+				t.Errorf("%s, %s: %v, %+v, want %v", c.name, rule, got, r, want)
+			}
+		}
+	}
+}
+
+// Rewards of a log are shares of a choice, as in the service: the share of decisions in which the item is taken is the mean
+// reward. A negative one is 0, and one above 1 is no share.
+func TestRewardsOfALog(t *testing.T) {
+	const line = `{"EventId":"e%d","_label_cost":%v,"a":[1],"p":[1],"c":{"_multi":[{"_tag":"x"}]}}` + "\n"
+	for reward, share := range map[float64]float64{0.05: 0.05, 0.6: 0.6, 1: 1, 0: 0, -0.4: 0} {
+		var text strings.Builder
+		const n = 2000
+		for k := range n {
+			fmt.Fprintf(&text, line, k, -reward)
+		}
+		list, _, err := read(t, "log.dsjson", text.String(), &records.Mapping{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		taken := 0
+		for _, d := range list {
+			if d.Choice == "x" {
+				taken++
+			}
+		}
+		if se := math.Sqrt(share * (1 - share) / n); math.Abs(float64(taken)/n-share) > 4*se {
+			t.Errorf("reward %v: %d of %d taken", reward, taken, n)
+		}
+	}
+	if _, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5), &records.Mapping{}); err == nil || !strings.Contains(err.Error(), `line 1: slot 0: the reward is 1.5, more than 1: set rewards = "choice" in the mapping`) {
+		t.Errorf("%v", err)
+	}
+	list, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5)+fmt.Sprintf(line, 2, 3), &records.Mapping{Rewards: "choice"})
+	if err != nil || list[0].Choice != "x" || list[1].Choice != "" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// Lines as Personalizer and its client libraries write them, of which nothing can be learned, are counted by their reasons.
+func TestLinesWithoutARound(t *testing.T) {
+	const c = `"c":{"FromUrl":[],"_multi":[{"_tag":"x"},{"_tag":"y"}]},"a":[2,1],"p":[0.9,0.1]`
+	for _, line := range []struct{ why, text string }{
+		{"", `{"_label_cost":0,"DeferredAction":true,"o":[{"EventId":"e","DeferredAction":false}],` + c + `}`},
+		{"", `{"_label_cost":-0.0,"DeferredAction":true,"o":[{"EventId":"e","ActionTaken":true}],` + c + `}`},
+		{"", `{"_label_cost":-1,"_original_label_cost":-1,"o":[{"v":1}],` + c + `}`},
+		{"were deferred and not activated", `{"_label_cost":-1,"_skipLearn":true,"o":[{"v":1,"ActionTaken":false}],` + c + `}`},
+		{"were deferred and not activated", `{"_label_cost":0,"_deferred":true,"DeferredAction":true,` + c + `}`},
+		{"are of Personalizer's Apprentice mode: their reward is not that of the action in the log", `{"_label_cost":0,"_original_label_cost":-1,` + c + `}`},
+		{"have no context", `{"RewardValue":1.0,"EnqueuedTimeUtc":"2021-02-04T16:31:29Z","EventId":"e"}`},
+		{"have no label", `{` + c + `}`},
+		{"have one reward for a page of slots, and not for an item (slates)", `{"_label_cost":-1.5,"_outcomes":[{"_a":[0,1],"_p":[1,0]}],"c":{"_multi":[{"T":{"a":"f"},"_slot_id":0},{"_slot_id":0}],"_slots":[{}]}}`},
+		{"have one reward for a page of slots, and not for an item (slates)", `{"_label_cost":1.0,"_outcomes":[{"_a":0,"_p":1.0}],"c":{"_multi":[{"T":1}],"_slots":[{}]}}`},
+	} {
+		list, r, err := read(t, "log.dsjson", line.text, &records.Mapping{Format: "personalizer"})
+		if err != nil || (line.why == "") != (len(list) == 1) || line.why != "" && r.Skipped[line.why] != 1 {
+			t.Errorf("%s: %+v, %+v, %v", line.text, list, r, err)
+		}
+	}
+}
+
+// A table whose decisions have rows apart is read as the same table in order: by the time of decisions and their first rows.
+// With little memory its rows are in many runs on disk, and no file is left.
+func TestUnsortedTables(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	rng := rand.New(rand.NewPCG(1, 1))
+	var lines []string
+	for k := range 300 {
+		for i := range 2 {
+			lines = append(lines, fmt.Sprintf("d%d,%d,sku%d,%d,%d\n", (k*77)%300, 1000+(k*77)%300, i, i, rng.IntN(50)))
+		}
+	}
+	const header = "decision_id,time,item,chosen,price\n"
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:strings.Index(a, ",")], b[:strings.Index(b, ",")]) })
+	byTime := slices.Clone(lines)
+	slices.SortStableFunc(byTime, func(a, b string) int { return strings.Compare(strings.Split(a, ",")[1], strings.Split(b, ",")[1]) })
+	want, r, err := read(t, "log.csv", header+strings.Join(byTime, ""), &records.Mapping{})
+	if err != nil || len(want) != 300 || r.Sorted {
+		t.Fatal(len(want), r, err)
+	}
+	rng.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	inOrder := func(d *decision.Imported) {
+		slices.SortFunc(d.Request.Items, func(a, b api.Item) int { return strings.Compare(a.ID, b.ID) })
+		slices.Sort(d.Shown)
+	}
+	for _, d := range want {
+		inOrder(d)
+	}
+	for _, memory := range []int{64 << 20, 1000} {
+		undo := records.SortIn(memory)
+		got, r, err := read(t, "log.csv", header+strings.Join(lines, ""), &records.Mapping{})
+		undo()
+		for _, d := range got {
+			inOrder(d)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil || !r.Sorted {
+			t.Errorf("in %d bytes: %+v, %v (-want +got):\n%.2000s", memory, r, err, diff)
+		}
+	}
+	// Errors name the line of the file.
+	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,0,dear\n", &records.Mapping{}); err == nil || !strings.Contains(err.Error(), `log.csv: line 2: item "y": column price: "dear"`) {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,3,2\n", &records.Mapping{}); err == nil || !strings.Contains(err.Error(), `log.csv: line 4: column chosen`) {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
+
+// Times of Parquet are those of its types, in any unit, and of Spark; decimals are numbers.
+func TestParquetTypes(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678000000, time.UTC)
+	day := at.Unix() / 86400
+	for name, c := range map[string]struct {
+		node  parquet.Node
+		value parquet.Value
+		want  time.Time
+	}{
+		"milliseconds": {parquet.Timestamp(parquet.Millisecond), parquet.ValueOf(at.UnixMilli()), at},
+		"microseconds": {parquet.Timestamp(parquet.Microsecond), parquet.ValueOf(at.UnixMicro()), at},
+		"nanoseconds":  {parquet.Timestamp(parquet.Nanosecond), parquet.ValueOf(at.UnixNano()), at},
+		"days":         {parquet.Date(), parquet.ValueOf(int32(day)), at.Truncate(24 * time.Hour)},
+		"of Spark": {parquet.Leaf(parquet.Int96Type), parquet.ValueOf(deprecated.Int96{
+			uint32((at.UnixNano() - day*86400e9) & math.MaxUint32), uint32((at.UnixNano() - day*86400e9) >> 32), uint32(day + 2440588),
+		}), at},
+		"integers": {parquet.Leaf(parquet.Int64Type), parquet.ValueOf(at.UnixMicro()), at},
+	} {
+		schema := parquet.NewSchema("log", parquet.Group{
+			"decision_id": parquet.String(), "time": c.node, "item": parquet.String(), "chosen": parquet.Leaf(parquet.BooleanType), "price": parquet.Decimal(2, 10, parquet.Int64Type),
+		})
+		value := map[string]parquet.Value{"decision_id": parquet.ValueOf("a"), "time": c.value, "item": parquet.ValueOf("x"), "chosen": parquet.ValueOf(true), "price": parquet.ValueOf(int64(1995))}
+		var cells parquet.Row
+		for j, path := range schema.Columns() {
+			cells = append(cells, value[path[0]].Level(0, 0, j))
+		}
+		var b bytes.Buffer
+		w := parquet.NewWriter(&b, schema)
+		if _, err := w.WriteRows([]parquet.Row{cells}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		list, _, err := read(t, "log.parquet", b.String(), &records.Mapping{})
+		if err != nil || list[0].Time != c.want.UnixNano() || list[0].Request.Items[0].Features[0].Number != 19.95 {
+			t.Errorf("%s: %+v, %v", name, list, err)
+		}
+	}
+}
+
+// A column has the policy's own page, another one the probability of each item. The law of a page is that by hand.
+func TestLawsOfColumns(t *testing.T) {
+	const table = "decision_id,item,shown,chosen,greedy,item_propensity,slot\na,x,1,1,2,.2,left\na,y,0,0,0,.8,left\na,z,2,0,1,.7,right\na,u,0,0,,.3,right\n"
+	const line = `{"decision_id":"a","items":[{"id":"x","propensity":0.2,"slot":"left"},{"id":"y","propensity":0.8,"slot":"left"},{"id":"z","propensity":0.7,"slot":"right"},{"id":"u","propensity":0.3,"slot":"right"}],"greedy":["z","x"],"shown":["x","z"],"choice":"x"}`
+	for _, c := range []struct {
+		law        records.Law
+		propensity float64
+		inclusion  [4]float64
+	}{ // sets of one or two of four items: 10
+		{records.Law{Draw: "sets", Share: 0.5, Size: 2, Page: "greedy"}, 0.5 + 0.5/10, [4]float64{0.7, 0.2, 0.7, 0.2}},
+		{records.Law{Draw: "pages", Share: 0.3, Size: 2, Page: "greedy"}, 0.7 + 0.3/6, [4]float64{0.85, 0.15, 0.85, 0.15}},
+		{records.Law{Draw: "slots", Share: 0.4, Page: "greedy"}, 0.6, [4]float64{0.8, 0.2, 0.8, 0.2}},
+		{records.Law{Draw: "items", Slot: "slot"}, 0.2 * 0.7, [4]float64{0.2, 0.8, 0.7, 0.3}},
+	} {
+		for name, text := range map[string]string{"log.csv": table, "log.jsonl": line} {
+			list, _, err := read(t, name, text, &records.Mapping{Law: &c.law})
+			if err != nil {
+				t.Errorf("%+v: %v", c.law, err)
+				continue
+			}
+			law := list[0].Draw.Law(4)
+			if p := law.Propensity([]int{0, 2}); math.Abs(p-c.propensity) > 1e-12 {
+				t.Errorf("%s, %+v: the propensity is %v, want %v", name, c.law, p, c.propensity)
+			}
+			for i, want := range c.inclusion {
+				if p := law.Inclusion(i); math.Abs(p-want) > 1e-12 {
+					t.Errorf("%s, %+v: item %d is shown with %v, want %v", name, c.law, i, p, want)
+				}
+			}
+		}
+	}
+	// A log of Vowpal Wabbit has the probability of each action.
+	list, _, err := read(t, "log.dsjson", `{"_label_cost":0,"a":[2,1,3],"p":[0.899999976,0.0500000007,0.0500000007],"c":{"_multi":[{},{},{}]}}`, &records.Mapping{})
+	if err != nil || list[0].Draw.Kind != offer.DrawItems || math.Abs(list[0].Draw.Law(3).Inclusion(0)-0.05) > 1e-6 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for want, law := range map[string]records.Law{
+		`line 2: the probabilities of the items of slot "" have the sum 2: must be 1`: {Draw: "items"},
+		`law.page = "none": there is no such column`:                                  {Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
+		`law.slot = "none": there is no such column`:                                  {Draw: "items", Slot: "none"},
+		`/law: gives the set ["x" "z"], which was shown, the propensity 0`:            {Draw: "slots", Share: 1, Page: "other"},
+	} {
+		text := strings.NewReplacer("slot\n", "slot,other\n", ".2,left\n", ".2,left,\n", ".8,left\n", ".8,left,true\n", ".7,right\n", ".7,right,0\n", ".3,right\n", ".3,right,1\n").Replace(table)
+		if _, _, err := read(t, "log.csv", text, &records.Mapping{Law: &law}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Mappings that contradict themselves are refused, with the name of what is wrong.
+func TestBadMappings(t *testing.T) {
+	for text, want := range map[string]string{
+		"several = \"last\"":                 `several = "last": want one of first, skip, each`,
+		"rewards = \"sum\"":                  `rewards = "sum": want one of share, choice`,
+		"[law]\nshare = 1":                   `law.draw is missing`,
+		"[law]\ndraw = \"slots\"\nshare = 1": `law.page is missing: name the column`,
+		"[law]\ndraw = \"slots\"\nshare = 1\nsize = 2\npage = \"g\"":   `law.size = 2: belongs to draw = ["sets" "pages"]`,
+		"[law]\ndraw = \"sets\"\nsize = 2":                             `law.share = 0: must be in (0, 1]`,
+		"[law]\ndraw = \"sets\"\nsize = 2\nshare = 1\nslot = \"s\"":    `law.slot = s: belongs to draw = ["items"]`,
+		"[law]\ndraw = \"items\"\nshare = 0.5":                         `law.share = 0.5: belongs to draw`,
+		"[law]\ndraw = \"pages\"\nshare = 0.2\nsize = 0\npage = \"g\"": `law.size = 0: must be at least 1`,
+		"[law]\ndraw = \"any\"":                                        `law.draw = "any": want one of sets, pages, slots, items`,
+	} {
+		_, err := records.ReadMapping(file(t, "map.toml", []byte(text)))
+		if err == nil || !strings.Contains(err.Error(), "map.toml: "+want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	_, _, err := read(t, "log.dsjson", "{}", &records.Mapping{Law: &records.Law{Draw: "items"}})
+	if err == nil || !strings.Contains(err.Error(), `law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A stream is read like a file: twice.
+func TestStream(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	c, err := setup.Parse([]byte(shop))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdin := os.Stdin
+	os.Stdin = in
+	defer func() { os.Stdin = stdin }()
+	if _, err := records.Open(t.Context(), "-", &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "give --format") {
+		t.Errorf("%v", err)
+	}
+	fmt.Fprint(out, "decision_id,item,chosen,price\na,x,1,3\n")
+	out.Close()
+	log, err := records.Open(t.Context(), "-", &records.Mapping{Format: "csv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if r, err := log.Read(t.Context(), "home", c, func(*decision.Imported) error { return nil }); err != nil || r.Decisions != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+}
