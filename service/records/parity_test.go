@@ -41,7 +41,7 @@ func newEngine(t *testing.T) *decision.Engine {
 
 func newLive(t *testing.T) *live {
 	l := &live{T: t, engine: newEngine(t), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	l.server = server.New(server.Options{Shard: server.Shard{Engine: l.engine, Clock: func() time.Time { return l.now }}, Personalizer: true})
+	l.server = server.New(server.Options{Engine: l.engine, Clock: func() time.Time { return l.now }, Personalizer: true})
 	return l
 }
 
