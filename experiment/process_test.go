@@ -211,9 +211,9 @@ func TestProcessFaults(t *testing.T) {
 		{"unknown item", time.Minute, []string{"round 5: infeasible offer: assortment has item 8"}},
 		{"chatty", time.Minute, []string{"round 6: process ", `wrote "done", which nothing asked for`}},
 		{"endless", time.Minute, []string{"round 5: process ", "answered with a line of more than 4168 bytes"}},
-		{"silent", time.Second, []string{"round 5: process ", "gave no answer in 1s: "}},
-		{"silent child", time.Second, []string{"round 5: process ", "gave no answer in 1s: "}},
-		{"stubborn", time.Second, []string{"round 120: process ", "had not ended 1s after its last round"}},
+		{"silent", 4 * time.Second, []string{"round 5: process ", "gave no answer in 4s: "}},
+		{"silent child", 4 * time.Second, []string{"round 5: process ", "gave no answer in 4s: "}},
+		{"stubborn", 4 * time.Second, []string{"round 120: process ", "had not ended 4s after its last round"}},
 		{"late", time.Minute, []string{"round 120: process ", "failed after its last round: exit status 4; it wrote to standard error:\ncannot save"}},
 	} {
 		t.Run(c.fault, func(t *testing.T) {

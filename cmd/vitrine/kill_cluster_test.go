@@ -463,7 +463,7 @@ func (c *cluster) oneWriter(ctx context.Context) {
 // The service that writes the log is killed under load: another one takes its place, and nothing acknowledged is lost.
 func TestKillLeader(t *testing.T) {
 	long.Test(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*leaderKills)*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*leaderKills)*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, false)
 	wait := c.ledger.shop(ctx, 8, *killSeed<<20)
@@ -496,7 +496,7 @@ func TestKillLeader(t *testing.T) {
 // A take-over of the log succeeds at the first attempt, however fast the previous service writes.
 func TestKillByTakeOver(t *testing.T) {
 	long.Test(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*takeOvers)*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*takeOvers)*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, false)
 	wait := c.ledger.shop(ctx, 16, *killSeed<<20)

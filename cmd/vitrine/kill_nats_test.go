@@ -99,7 +99,7 @@ func TestKillNATS(t *testing.T) {
 	t.Parallel()
 	nats := startNATS(t)
 	file, data := serviceFile(t, fmt.Sprintf("log = %q\n[snapshots]\nevery = \"50ms\"\n", nats.url()))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(*natsKills)*10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*natsKills)*time.Minute)
 	defer cancel()
 	rng := rand.New(rand.NewPCG(*killSeed, 1))
 	ledger := newLedger(t)
@@ -187,7 +187,7 @@ func (v *busy) begin(s *service) {
 func servedFrom(t *testing.T, nats *external) *busy {
 	t.Helper()
 	s := newService()
-	s.Data, s.Log.URL, s.options.Patience = t.TempDir(), nats.url(), time.Second
+	s.Data, s.Log.URL, s.options.Patience = t.TempDir(), nats.url(), 5*time.Second
 	return served(t, s)
 }
 

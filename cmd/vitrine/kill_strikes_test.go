@@ -240,7 +240,7 @@ var strikes = []strike{
 // asked: acknowledged entries are in the log once, and were learned once, and no two services wrote the log in one epoch.
 func TestKillServices(t *testing.T) {
 	long.Test(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(*strikesAsked)*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*strikesAsked)*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, true)
 	for what, why := range c.without {

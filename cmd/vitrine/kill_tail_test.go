@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"vitrine/internal/long"
 	"vitrine/service/decision"
@@ -21,7 +20,7 @@ import (
 func TestDamagedTail(t *testing.T) {
 	long.Test(t)
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	file, data := serviceFile(t, "[snapshots]\nevery = \"100ms\"\n")
 	l := newLedger(t)

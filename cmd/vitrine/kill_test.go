@@ -54,7 +54,7 @@ func TestKill(t *testing.T) {
 	t.Parallel()
 	file, data := serviceFile(t, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
 	v := &victim{T: t, file: file, data: data, rng: rand.New(rand.NewPCG(*killSeed, 0)), ledger: newLedger(t)}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(*kills)*10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*kills)*time.Minute)
 	defer cancel()
 	p := v.live(ctx)
 	v.ledger.open(ctx)

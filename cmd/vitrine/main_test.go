@@ -90,7 +90,7 @@ func usage(ts *testscript.TestScript, _ bool, args []string) {
 
 // waitFor FILE [TEXT] waits until the file has content, or a text.
 func waitFor(ts *testscript.TestScript, _ bool, args []string) {
-	for range 3000 {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		content, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && len(content) > 0 && (len(args) == 1 || bytes.Contains(content, []byte(args[1]))) {
 			return
@@ -98,7 +98,6 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			ts.Fatalf("%v", err)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("%s does not appear", strings.Join(args, ": "))
 }

@@ -94,7 +94,7 @@ func TestPowerLoss(t *testing.T) {
 	file, _ := serviceFile(t, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
 	data := filepath.Join(disk.dir, "data")
 	live := func() *process { return serve(t, file, "--data", data) }
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(*powerCuts)*20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*powerCuts)*time.Minute)
 	defer cancel()
 	v := &victim{T: t, data: data, rng: rand.New(rand.NewPCG(*killSeed, 3)), ledger: newLedger(t)}
 	begin := func() *process {

@@ -200,7 +200,7 @@ func TestLag(t *testing.T) {
 	reach(t, f, 1)
 	until := func(what string, is func(time.Duration) bool) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !is(f.Lag()); time.Sleep(5 * time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); !is(f.Lag()); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: the lag is %v", what, f.Lag())
 			}
@@ -479,7 +479,7 @@ func TestLearnersAreWoken(t *testing.T) {
 		"follower": f,
 		"heir":     heir,
 	} {
-		for end := time.Now().Add(10 * time.Second); statsOf(t, learns, "home").Learned < rounds; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(5 * time.Minute); statsOf(t, learns, "home").Learned < rounds; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("%s: it has learned %d rounds of %d", name, statsOf(t, learns, "home").Learned, rounds)
 			}

@@ -417,7 +417,7 @@ func TestUnlawfulOffers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		if answer := p.leader.Accept(ctx, append([]byte{'o', byte(changed)}, entry...), 1); answer[0] != 'e' || !strings.Contains(string(answer), "use one release for all") {
 			t.Errorf("%s: %q", name, api.Abbreviate(string(answer), 200))
@@ -471,7 +471,7 @@ func FuzzAnswer(f *testing.F) {
 // A leader that may have been replaced says nothing of what it does not know, neither to its callers nor to followers, which ask
 // again.
 func TestLeaderInDoubt(t *testing.T) {
-	defer decision.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)()
+	defer decision.SetLeaderPatience(10*time.Millisecond, 5*time.Minute)()
 	var replaced atomic.Bool
 	p := newPair(t, decision.Options{Build: buildToy, Confirm: func(context.Context) error {
 		if replaced.Load() {
@@ -483,6 +483,7 @@ func TestLeaderInDoubt(t *testing.T) {
 	is(t, "an unknown decision", p.follower.Outcome(t.Context(), "home", "a", "", 1), decision.ErrNotFound)
 	is(t, "the writer", p.leader.Confirm(t.Context()), nil)
 	replaced.Store(true)
+	decision.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)
 	is(t, "an unknown decision of a leader in doubt", p.follower.Outcome(t.Context(), "home", "a", "", 1), decision.ErrNoLeader)
 	_, err := p.leader.Find(t.Context(), "a", nil)
 	is(t, "its placement", err, decision.ErrNoLeader)
@@ -501,7 +502,7 @@ func TestLeaderInDoubt(t *testing.T) {
 // A follower that is behind looks for a decision at the leader before it says that there is none, whatever it is asked. Without a
 // leader it says that.
 func TestFollowerLooksForADecision(t *testing.T) {
-	defer decision.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)()
+	defer decision.SetLeaderPatience(10*time.Millisecond, 5*time.Minute)()
 	store := &held{new(memlog.Store), make(chan struct{}, 100)}
 	e := opened(t, decision.Options{Store: store.Store})
 	var gone atomic.Bool
@@ -525,8 +526,10 @@ func TestFollowerLooksForADecision(t *testing.T) {
 	} {
 		id := fmt.Sprint("d", i)
 		gone.Store(true)
+		patiently := decision.SetLeaderPatience(10*time.Millisecond, 100*time.Millisecond)
 		is(t, "a decision without a leader", ask(id), decision.ErrNoLeader)
 		gone.Store(false)
+		patiently()
 		decide(t, e, "home", stock(id, 2))
 		is(t, "a decision that only the leader has", ask(id), nil)
 	}

@@ -59,7 +59,7 @@ func (r *running) said(text string) bool {
 // until waits until something is so.
 func (r *running) until(what string, is func() bool) {
 	r.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -241,7 +241,7 @@ func TestInterruptedAtAStandstill(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)
 	o := small(standing(t, 20, func() {
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(time.Second) // all four connections wait by then
 		cancel()
 		<-over
 	}))

@@ -25,7 +25,7 @@ func TestMemoryIsTooSmall(t *testing.T) {
 	s.run(server.Listen{Maintain: time.Millisecond})
 	warnings := func(want int) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 			got := strings.Count(s.log.String(), "memory is too small")
 			if got > want || time.Now().After(deadline) {
 				t.Fatalf("%d warnings, want %d:\n%s", got, want, s.log)

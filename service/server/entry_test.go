@@ -75,9 +75,9 @@ func twoProcesses(t *testing.T, change func(o *server.Options, e *decision.Optio
 
 const homeOfX = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
 
-// What one process has written, a reader of another one sees who names the entry. An entry that does not come is the problem lag.
+// What one process has written, a reader of another one sees who names the entry.
 func TestReadYourWrites(t *testing.T) {
-	leader, follower := twoProcesses(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = 200 * time.Millisecond })
+	leader, follower := twoProcesses(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = patience })
 	entry := leader.want(201, "PUT", "/v1/placements/home", homeOfX).header.Get("Vitrine-Entry")
 	follower.want(200, "GET", "/v1/placements/home?entry="+entry, "")
 	for i := range 50 {
@@ -86,16 +86,21 @@ func TestReadYourWrites(t *testing.T) {
 		follower.want(200, "GET", "/v1/placements/home/decisions/"+id+"?entry="+entry, "")
 	}
 	follower.want(200, "GET", "/v1/placements/home?entry=", "")
-	for _, path := range []string{"/v1/placements?entry=1000", "/v1/placements/home/stats?entry=1000", "/v1/placements/nothing?entry=18446744073709551615"} {
-		a := follower.want(503, "GET", path, "")
-		if !strings.Contains(a.body, `"urn:vitrine:problem:lag"`) || !strings.Contains(a.body, "is at entry 51: try again") || a.header.Get("Retry-After") != "1" {
-			t.Errorf("%s: %s, %v", path, a.body, a.header)
-		}
-	}
 	for _, entry := range []string{"x", "-1", "1.5", "18446744073709551616"} {
 		follower.problem(422, "invalid", "#/entry", "GET", "/v1/placements?entry="+entry, "")
 	}
 	leader.want(201, "POST", "/v1/placements/home/decisions?entry=1000", `{"items":[{"id":"i","features":{"x":1}}]}`) // a change does not wait
+}
+
+// An entry that does not come is the problem lag.
+func TestEntryDoesNotCome(t *testing.T) {
+	_, follower := twoProcesses(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = 200 * time.Millisecond })
+	for _, path := range []string{"/v1/placements?entry=1000", "/v1/placements/home/stats?entry=1000", "/v1/placements/nothing?entry=18446744073709551615"} {
+		a := follower.want(503, "GET", path, "")
+		if !strings.Contains(a.body, `"urn:vitrine:problem:lag"`) || !strings.Contains(a.body, "is at entry 0: try again") || a.header.Get("Retry-After") != "1" {
+			t.Errorf("%s: %s, %v", path, a.body, a.header)
+		}
+	}
 }
 
 // A process says what it does with its log. A follower too far behind is not ready, and says why.
@@ -107,7 +112,7 @@ func TestReady(t *testing.T) {
 		t.Error(a.body)
 	}
 	var p api.Process
-	if a := follower.want(200, "GET", "/readyz", ""); json.Unmarshal([]byte(a.body), &p) != nil || p.Role != "follower" || p.Leader != "process 7" || p.Entry != 1 || p.Epoch != 5 || !(p.LagSeconds >= 0 && p.LagSeconds < 1) {
+	if a := follower.want(200, "GET", "/readyz", ""); json.Unmarshal([]byte(a.body), &p) != nil || p.Role != "follower" || p.Leader != "process 7" || p.Entry != 1 || p.Epoch != 5 || !(p.LagSeconds >= 0 && p.LagSeconds < 60) {
 		t.Error(a.body)
 	}
 	if leader.gauge("vitrine_leader") != 1 || follower.gauge("vitrine_leader") != 0 || leader.gauge("vitrine_follower_lag_seconds") != 0 {

@@ -145,7 +145,7 @@ func TestForwarding(t *testing.T) {
 
 // Without a leader a follower does not say that what it does not know does not exist: the caller would give up.
 func TestUnknownWithoutALeader(t *testing.T) {
-	leader := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = 100 * time.Millisecond })
+	leader := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = time.Second })
 	leader.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	f := followed(t, leader)
 	f.want(200, "GET", "/v1/placements/home", "")

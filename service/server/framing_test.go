@@ -20,7 +20,7 @@ const chunkedWithLength = "POST /v1/placements/home/try HTTP/1.1\r\nHost: localh
 func exchange(t *testing.T, c net.Conn, text string, answers int) (list []*http.Response, closed bool) {
 	t.Helper()
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(c, text); err != nil {

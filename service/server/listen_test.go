@@ -56,9 +56,12 @@ func (s *service) run(l server.Listen) (address string, stop func() error) {
 	return address, stop
 }
 
+// patience is how long a test waits for what must happen, on a machine with other work too.
+const patience = 5 * time.Minute
+
 // client keeps no connections.
 func client(c *tls.Config) *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}, Timeout: 10 * time.Second}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: c}, Timeout: patience}
 }
 
 func TestRefusesToBeOpen(t *testing.T) {
@@ -175,13 +178,16 @@ func TestSlowClients(t *testing.T) {
 		if _, err := io.WriteString(c, begin); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := client(nil).Get("http://" + address + "/healthz"); err != nil || r.StatusCode != 200 {
-			t.Errorf("another caller: %v", err)
-		} else {
-			r.Body.Close()
+		r, err := client(nil).Get("http://" + address + "/healthz")
+		for tries := 1; err != nil && tries < 20; tries++ { // on a busy machine its own header may take a second
+			r, err = client(nil).Get("http://" + address + "/healthz")
 		}
+		if err != nil || r.StatusCode != 200 {
+			t.Fatalf("another caller: %v", err)
+		}
+		r.Body.Close()
 		slow.Go(func() {
-			c.SetReadDeadline(time.Now().Add(time.Minute))
+			c.SetReadDeadline(time.Now().Add(patience))
 			text, err := io.ReadAll(c) // until the server closes
 			if errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("after %q the connection stays open", begin)
@@ -279,7 +285,7 @@ func dial(t *testing.T, address string) net.Conn {
 
 // answered reads an answer.
 func answered(c net.Conn) error {
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c.SetReadDeadline(time.Now().Add(patience))
 	r, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		return err

@@ -166,7 +166,7 @@ func TestSecretsOfURLs(t *testing.T) {
 		}
 		fmt.Fprintln(said, err)
 	}
-	s, err := open("nats://u:"+secret+"@"+host+","+host, 5*time.Second)
+	s, err := open("nats://u:"+secret+"@"+host+","+host, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func TestRequests(t *testing.T) {
 // Who asks is told why there is no answer: it is too large for a message, or the parts of the request are too many, not all there, or
 // too late. Other requests are answered.
 func TestRefusedRequests(t *testing.T) {
-	defer natslog.SetParts(200*time.Millisecond, 3<<20)()
+	defer natslog.SetParts(3*time.Second, 3<<20)()
 	o := natslog.Options{URL: external(t), Standby: true}
 	leader := connect(t, o)
 	fill(t, leader, 1, 1)
@@ -103,7 +103,7 @@ func TestRefusedRequests(t *testing.T) {
 	part("b 1 1", "part 2 of a request came without those before")
 	part("c 1", "use one release for all")
 	part("d 1 0", "")
-	time.Sleep(400 * time.Millisecond)
+	time.Sleep(4 * time.Second)
 	part("d 0 1", "part 2 of a request came without those before")
 	for range 4 { // what was refused or forgotten takes no room
 		if answer, err := f.Ask(ctx, "double", make([]byte, 400_000)); err != nil || len(answer) != 800_000 {
@@ -118,7 +118,7 @@ func TestRefusedRequests(t *testing.T) {
 // Parts of a snapshot that nobody finishes are removed, and those that another process may be writing stay. A process that does not
 // write the log any more replaces no snapshot.
 func TestPartsOfSnapshots(t *testing.T) {
-	defer natslog.SetAbandoned(2 * time.Second)()
+	defer natslog.SetAbandoned(time.Hour)()
 	o := natslog.Options{URL: external(t), Standby: true}
 	s := connect(t, o)
 	fill(t, s, 1, 9)
@@ -146,7 +146,7 @@ func TestPartsOfSnapshots(t *testing.T) {
 	if err := put(s, 5); err != nil || parts() != 3 {
 		t.Errorf("%v, %d parts: one that was just written is gone", err, parts())
 	}
-	time.Sleep(2500 * time.Millisecond)
+	natslog.SetAbandoned(0)
 	if err := put(s, 6); err != nil || parts() != 2 {
 		t.Errorf("%v, %d parts, want those of two snapshots", err, parts())
 	}

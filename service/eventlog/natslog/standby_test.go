@@ -152,7 +152,7 @@ func TestLeaseIsMissing(t *testing.T) {
 	if err := js.DeleteKeyValue("other-lease"); err != nil {
 		t.Fatal(err)
 	}
-	missing := natslog.Options{URL: url, Stream: "other", Standby: true, Patience: 5 * time.Second}
+	missing := natslog.Options{URL: url, Stream: "other", Standby: true, Patience: 10 * time.Second}
 	if _, err := natslog.Open(t.Context(), missing); !errors.Is(err, eventlog.ErrLease) || !strings.Contains(err.Error(), "other-lease") || !strings.Contains(err.Error(), "--take-over") {
 		t.Errorf("%v, want ErrLease that names the bucket", err)
 	}
@@ -237,7 +237,7 @@ func TestFollowedLogShrinks(t *testing.T) {
 	url := external(t)
 	s := connect(t, natslog.Options{URL: url, Standby: true})
 	fill(t, s, 1, 9)
-	f := connect(t, natslog.Options{URL: url, Standby: true, Patience: 500 * time.Millisecond})
+	f := connect(t, natslog.Options{URL: url, Standby: true, Patience: 10 * time.Second})
 	entries, ended := followed(t.Context(), f, 1)
 	comes(t, entries, 1, 9)
 	s.Close()
