@@ -36,6 +36,7 @@ type judged struct {
 
 	path  string
 	model *choice.Result
+	exact bool // of a uniform page: whether it has exactly the size
 }
 
 // shows are the values of Show, with what they mean.
@@ -157,7 +158,10 @@ func (p *judged) pages(ctx context.Context, e *evaluation) ([]vitrine.Assortment
 			}
 			pages[t] = assortment.AtMost(size).MaxGain(nil, u)
 		case "uniform":
-			pages[t] = assortment.AtMost(size).Sample(nil, n, rng)
+			if pages[t] = assortment.AtMost(size).Sample(nil, n, rng); p.exact {
+				pages[t] = rng.Perm(n)[:min(size, n)]
+				slices.Sort(pages[t])
+			}
 		case "items":
 			for _, item := range p.Items {
 				if i := slices.Index(rounds[t].Items, item); i >= 0 && len(pages[t]) < size {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +81,7 @@ func TestHowToLogs(t *testing.T) {
 		}
 		commands += play(t, page)
 	}
-	if commands != 12 {
+	if commands != 13 {
 		t.Errorf("%d commands on the pages", commands)
 	}
 }
@@ -181,11 +182,12 @@ func shell(t *testing.T, line string) string {
 	lines := strings.SplitAfter(strings.TrimSuffix(out.String(), "\n"), "\n")
 	for _, filter := range stages[1:] {
 		name, argument, _ := strings.Cut(filter, " ")
+		n, _ := strconv.Atoi(strings.TrimPrefix(argument, "-"))
 		switch name {
 		case "head":
-			lines = lines[:int(argument[1]-'0')]
+			lines = lines[:n]
 		case "tail":
-			lines = lines[len(lines)-int(argument[1]-'0'):]
+			lines = lines[len(lines)-n:]
 		case "grep":
 			pattern := regexp.MustCompile(strings.ReplaceAll(strings.Trim(argument, `"`), `\|`, "|"))
 			var kept []string

@@ -29,12 +29,12 @@ import (
 )
 
 type importCmd struct {
-	Log       string `arg:"" help:"Log of decisions, - for the standard input: CSV, Parquet, JSON Lines of vitrine export, dsjson of Vowpal Wabbit or Azure Personalizer, or CSV of Open Bandit Pipeline; text may be compressed with gzip or zstd."`
+	Log       string `arg:"" help:"Log of decisions, - for the standard input: CSV, TSV, Parquet, JSON Lines, dsjson, JSON or text of Vowpal Wabbit, dsjson of Azure Personalizer, or CSV of Open Bandit Pipeline; text may be compressed with gzip or zstd."`
 	Placement string `help:"The placement that learns from it." placeholder:"NAME" required:""`
 	To        string `help:"The data directory of the service, which must not be running." placeholder:"DIR" required:""`
 	Create    string `help:"Create the placement, if it does not exist, from its configuration as PUT takes it. The log keeps all candidates, unless the configuration sets record." placeholder:"FILE"`
 	Mapping   string `help:"TOML file that maps the log's columns to decisions." placeholder:"FILE"`
-	Format    string `help:"Format of the log, in place of the mapping's or the one that its name says." placeholder:"csv|parquet|jsonl|dsjson|personalizer|obp" enum:",csv,parquet,jsonl,dsjson,personalizer,obp" default:""`
+	Format    string `help:"Format of the log, in place of the mapping's or the one that its name says." placeholder:"FORMAT" enum:",csv,tsv,parquet,jsonl,dsjson,personalizer,obp,vw,vwjson,sessions" default:""`
 	DryRun    bool   `help:"Read the log and report, and write nothing."`
 }
 
@@ -42,10 +42,12 @@ type importCmd struct {
 func (importCmd) Help() string {
 	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log has already are left out, so an import that was interrupted can be given again.
 
-Tables have a row for each item of a decision, with the columns decision_id, item and chosen, and if they have them time, shown (the position), revenue and propensity; features are columns of their names. Other names go into a mapping:
+Tables have a row for each item of a decision, with the columns decision_id, item and chosen, and if they have them time, shown (the position), revenue and propensity; features are columns of their names. Other names go into a mapping, which vitrine assess finds:
 
-    format = "csv"                 csv, parquet, jsonl, dsjson, personalizer or obp; found from the name of the file
+    format = "csv"                 csv, tsv, parquet, jsonl, dsjson, personalizer, obp, vw, vwjson or sessions; found from
+                                   the name of the file
     delimiter = ";"
+    header = ["id", "sku", …]      names of the columns, if the first line of CSV has none
     items = "item_context.csv"     of obp: the file of the items
     several = "first"              if several items of a decision were taken, the "first" on the page counts, "each" is a
                                    decision of its own, or the decision is left out ("skip"); without it the log is refused
@@ -73,6 +75,8 @@ Tables have a row for each item of a decision, with the columns decision_id, ite
 If each item was drawn with a probability of its own, the law is draw = "items", with the columns propensity = "item_propensity" and, for pages of several slots that were drawn separately, slot = "slot". All candidates need rows. dsjson has these probabilities.
 
 personalizer reads what Azure Personalizer has exported as a Rank with the same features would have been learned: the members of contextFeatures and of an action's features become the placement's features of their names, and the others the object features context and action; an event is the decision PLACEMENT:EVENT. Other dsjson is mapped by paths.
+
+sessions are lines for a decision each, in JSON or CSV: item and revenue are lists, shown is a list of items, and chosen an item, a list of items, or of 0 and 1. The members of a list of objects have paths such as items.price; list = "|" separates the values of a list in CSV. vw and vwjson have labels action:cost:probability: actions = 4 is the number of actions that have no lines, and loss = true says that costs are 0 for an item taken and 1 for none, in place of −1 and 0.
 
 A time before the log's last entry becomes that of the last entry. An outcome has the time of its decision.
 

@@ -42,6 +42,7 @@ type cli struct {
 	Fit       fitCmd       `cmd:"" help:"Fit a choice model to a table of choices."`
 	Predict   predictCmd   `cmd:"" help:"Predict choices with a fitted model."`
 	Pilot     pilotCmd     `cmd:"" help:"Make a fitted model the first estimate of a placement's policy."`
+	Assess    assessCmd    `cmd:"" help:"Say what another program's log holds and lacks, and how to start a placement from it."`
 	Evaluate  evaluateCmd  `cmd:"" help:"Estimate what other policies would have earned, from the log of a decision service."`
 	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`
 	Backup    backupCmd    `cmd:"" help:"Copy the log and the snapshot of a decision service, which may be running."`

@@ -37,6 +37,25 @@ func CheckImport(name string, c *setup.Config, m *Imported) error {
 	return err
 }
 
+// ImportedEvents returns the decision and the outcome that [Engine.Import] would log, and the configuration with the values of
+// categories that the decision adds.
+func ImportedEvents(name string, c *setup.Config, m *Imported) (*eventlog.Offered, *eventlog.Chosen, *setup.Config, error) {
+	d := deciders.Get().(*decider)
+	defer d.release()
+	for {
+		events, _, err := d.imported(view{placement: &placement{facts: facts{name: name}}, config: c}, m)
+		if unseen := new(unseenError); errors.As(err, &unseen) {
+			if c, err = c.Learn(unseen.values...); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, nil, c, err
+		}
+		return events[0].Body.(*eventlog.Offered), events[1].Body.(*eventlog.Chosen), c, nil
+	}
+}
+
 // Import adds decisions and their outcomes to the log of a placement, marked as imported, and the learner learns
 // from them as from any others. Several of them are written in one commit. Import waits while the learner's queue
 // is full. Errors are *api.FieldError for what is wrong with a decision, ErrConflict if the placement remembers
@@ -170,7 +189,7 @@ func (d *decider) imported(v view, m *Imported) (events [2]*eventlog.Event, entr
 		}
 		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
 		p := l.Law(n).Propensity(shown)
-		within := float64(1e-6 * p)
+		within := float64(1e-3 * p)    // logs round
 		if l.Kind != offer.DrawSlots { // the law is given the policy's own set, which may be random itself
 			within += 1 - l.Epsilon
 		}

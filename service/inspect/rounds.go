@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/offpolicy"
+	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
@@ -90,6 +91,21 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 		return nil, fmt.Errorf("%s, placement %q: no decision has an outcome", log.Name, r.Placement)
 	}
 	return r, nil
+}
+
+// ImportRound adds the round that a decision of another log becomes.
+func (r *Rounds) ImportRound(d *decision.Imported) error {
+	o, end, c, err := decision.ImportedEvents(r.Placement, r.Config, d)
+	if err != nil {
+		return err
+	}
+	earned := 0.0
+	if end.Choice > 0 {
+		earned = offer.Revenue(o.Revenue, int(o.Shown[end.Choice-1]))
+	}
+	r.Config = c
+	r.Rounds = append(r.Rounds, roundOf(o, outcome{choice: end.Choice, earned: earned}))
+	return nil
 }
 
 // roundOf returns the round of an offer with the rows of all candidates.

@@ -243,6 +243,9 @@ type vwOutcome struct {
 	p       []float64
 }
 
+// ofSlates is why slates are left out.
+const ofSlates = "have one reward for a page of slots, and not for an item (slates)"
+
 // vwReward is a reward that came, or an activation of a deferred event.
 type vwReward struct {
 	Value     *float64 `json:"v"`
@@ -460,7 +463,7 @@ func (f *found) context(text jsontext.Value, own *rank) error {
 				item.revenue = new(float64)
 				err = json.Unmarshal(m.value, item.revenue)
 			case "_slot_id":
-				f.skip = "have one reward for a page of slots, and not for an item (slates)"
+				f.skip = ofSlates
 			case "i":
 			default:
 				features = append(features, m)
@@ -563,7 +566,7 @@ func (s *source) outcomesOf(f *found, l *vwLine) error {
 		for k := range list {
 			o := &list[k]
 			if o.Cost == nil || o.Actions.Kind() != '[' {
-				f.skip = "have one reward for a page of slots, and not for an item (slates)"
+				f.skip = ofSlates
 				return nil
 			}
 			if err := json.Unmarshal(o.Actions, &o.actions); err != nil {

@@ -1,10 +1,13 @@
 // Package records reads the logs of other programs as decisions of a placement:
 //
-//	csv, parquet   a row for each item of a decision
+//	csv, tsv       a row for each item of a decision
+//	parquet        the same
 //	jsonl          lines as vitrine export writes them
 //	dsjson         lines of Vowpal Wabbit: contextual bandits, and slots that share their actions (CCB)
 //	personalizer   the same, as Azure Personalizer exports them: features and ids are those of a Rank
 //	obp            the CSV of Open Bandit Pipeline, a row for each item shown
+//	vw, vwjson     the text and the JSON of Vowpal Wabbit, with labels action:cost:probability
+//	sessions       a line for each decision, with lists of its items: JSON Lines or CSV
 //
 // A [Mapping] says which columns hold what. Every error names the place in the file.
 package records
@@ -43,6 +46,10 @@ import (
 type Mapping struct {
 	Format    string            `toml:"format"`    // "" is found from the name of the file
 	Delimiter string            `toml:"delimiter"` // of CSV; "" is a comma
+	Header    []string          `toml:"header"`    // the columns of CSV whose first line is not their names
+	List      string            `toml:"list"`      // sessions: what separates the values of a list in a field of CSV
+	Actions   int               `toml:"actions"`   // vw, vwjson: how many actions there are, if they have no lines
+	Loss      bool              `toml:"loss"`      // vw, vwjson: whether costs are 0 for an item taken and 1 for none, instead of −1 and 0
 	Items     string            `toml:"items"`     // obp: the file of the items, item_context.csv
 	Several   string            `toml:"several"`   // which of several items taken counts: "first" on the page, "each" as a decision of its own, or "skip" the decision; "" is an error
 	Rewards   string            `toml:"rewards"`   // dsjson: "share" (the default) takes a reward in [0, 1] as the probability of a choice, "choice" a positive one as a choice
@@ -143,18 +150,19 @@ var formats map[string]func(*source) error
 func init() {
 	formats = map[string]func(*source) error{
 		"csv": readTable, "parquet": readTable, "jsonl": readLines, "dsjson": readDecisions, "personalizer": readDecisions, "obp": readOBP,
+		"vw": readVW, "vwjson": readVWJSON, "sessions": readSessions, "tsv": readTable,
 	}
 }
 
 func formatNames() []string {
-	return []string{"csv", "parquet", "jsonl", "dsjson", "personalizer", "obp"}
+	return []string{"csv", "tsv", "parquet", "jsonl", "dsjson", "personalizer", "obp", "vw", "vwjson", "sessions"}
 }
 
 // formatOf returns the format of a file by its name.
 func formatOf(path string) (string, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".zst")
 	switch ext := filepath.Ext(name); ext {
-	case ".csv", ".parquet", ".jsonl", ".dsjson":
+	case ".csv", ".tsv", ".parquet", ".jsonl", ".dsjson", ".vw":
 		return ext[1:], nil
 	case ".json":
 		return "dsjson", nil
@@ -211,6 +219,11 @@ func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 		if l.format, err = formatOf(path); err != nil {
 			return nil, err
 		}
+	}
+	if l.format == "tsv" {
+		tabs := *m
+		tabs.Delimiter = cmp.Or(m.Delimiter, "\t")
+		l.format, l.mapping = "csv", &tabs
 	}
 	if w := m.Law; w != nil && (w.Page != "" || w.Draw == "items") && !slices.Contains([]string{"csv", "parquet", "jsonl"}, l.format) {
 		return nil, fmt.Errorf("%s: law.draw = %q with columns is of tables and jsonl, and the format is %s", m.path, w.Draw, l.format)
@@ -317,6 +330,8 @@ type source struct {
 	seen      map[string]bool
 	ids       map[string]bool            // of decisions
 	values    map[string]map[string]bool // of hashed categories
+	survey    *Survey                    // counts decisions, in place of each
+	surveyed  func()                     // is called for each of them
 }
 
 // safely calls f. A damaged file can make the reader of Parquet panic.
@@ -350,6 +365,16 @@ func text(f *os.File) (*bufio.Reader, error) {
 
 // lines calls each for every line that is not empty. A line is at most 64 MB.
 func (s *source) lines(each func(place string, line []byte) error) error {
+	return s.everyLine(func(place string, line []byte) error {
+		if len(bytes.TrimSpace(line)) == 0 {
+			return nil
+		}
+		return each(place, line)
+	})
+}
+
+// everyLine calls each for every line, empty ones included.
+func (s *source) everyLine(each func(place string, line []byte) error) error {
 	r, err := text(s.file)
 	if err != nil {
 		return err
@@ -359,9 +384,6 @@ func (s *source) lines(each func(place string, line []byte) error) error {
 	for n := 1; scan.Scan(); n++ {
 		if err := s.ctx.Err(); err != nil {
 			return err
-		}
-		if len(bytes.TrimSpace(scan.Bytes())) == 0 {
-			continue
 		}
 		place := "line " + strconv.Itoa(n)
 		if err := each(place, scan.Bytes()); err != nil {
@@ -410,6 +432,9 @@ func (s *source) add(f *found) error {
 	}
 	if len(f.items) == 0 {
 		return errors.New("the decision has no items")
+	}
+	if s.survey != nil {
+		return s.survey.add(s, f)
 	}
 	f.id = decisionID(f.id)
 	d := &decision.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
@@ -610,7 +635,7 @@ func moment(text string) (int64, error) {
 	} else if seconds, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(seconds) < math.MaxInt64/1e9 {
 		return int64(seconds * 1e9), nil
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999-07:00", "2006-01-02 15:04:05.999999999", time.DateOnly} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999-07:00", "2006-01-02 15:04:05.999999999", time.DateOnly, "2006-01-02T15:04:05.999999999", "1/2/2006 3:04:05 PM"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			if y := t.Year(); y < 1678 || y > 2261 {
 				return 0, fmt.Errorf("the time %.40q is beyond what a log holds", text)

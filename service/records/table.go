@@ -59,7 +59,7 @@ func (s *source) rows(begin func(header []string) error, each func(row) error) e
 	return s.csv(s.file, begin, each)
 }
 
-// csv reads CSV with a header.
+// csv reads CSV with a header, or with that of the mapping.
 func (s *source) csv(file *os.File, begin func(header []string) error, each func(row) error) error {
 	r, err := text(file)
 	if err != nil {
@@ -70,6 +70,7 @@ func (s *source) csv(file *os.File, begin func(header []string) error, each func
 	}
 	in := csv.NewReader(r)
 	in.FieldsPerRecord = -1
+	in.LazyQuotes = s.mapping.Delimiter == "\t" // TSV has no quotes
 	if d := s.mapping.Delimiter; d != "" {
 		in.Comma = []rune(d)[0]
 	}
@@ -80,14 +81,15 @@ func (s *source) csv(file *os.File, begin func(header []string) error, each func
 		}
 		return damaged(err)
 	}
-	header, err := in.Read()
-	switch {
-	case errors.Is(err, io.EOF):
-		return errors.New("the file is empty")
-	case err != nil:
-		return explain(err)
+	header := slices.Clone(s.mapping.Header)
+	if header == nil {
+		if header, err = in.Read(); errors.Is(err, io.EOF) {
+			return errors.New("the file is empty")
+		} else if err != nil {
+			return explain(err)
+		}
+		header = slices.Clone(header)
 	}
-	header = slices.Clone(header)
 	if len(header) == 1 {
 		for _, other := range ",;\t|" {
 			if other != in.Comma && strings.ContainsRune(header[0], other) {

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Each log of the corpus is recognized without a hand-written step, or assess says what has to be supplied. A log that is
+// recognized is imported by the command that assess prints, and other policies are judged on it.
+func TestAssess(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	writeCorpus(t, dir)
+	write(t, "best.toml", `show = "best"`)
+	for _, c := range []struct {
+		log  string
+		want []string // of the text; the first is the format
+		need string   // what has to be supplied; "" for nothing
+		pays bool     // whether other policies are judged
+	}{
+		{"personalizer.json", []string{"Azure Personalizer's log", "1 of 6 candidates", "how the page was drawn, in 100 %", "of items: id, action; of the user: context", `format = "personalizer"`}, "", true},
+		{"decisions.dsjson", []string{"contextual bandit in Vowpal Wabbit's dsjson", "5 decisions are left out: they have no context", "of items: brand, price, rating; of the user: age, device", "effective decisions only"}, "", true},
+		{"ccb.dsjson", []string{"slots that share their actions (ccb)", "3 of 6 candidates", "1: 33.3 %"}, "", true},
+		{"slates.dsjson", []string{"slates in Vowpal Wabbit's dsjson"}, "which item earned the reward", false},
+		{"adf.vw", []string{"(--cb_adf)", "Costs are from 0 to 1: taken as losses", "loss = true", "every page was drawn uniformly", `price = "Action.price"`, "dr-pi"}, "", true},
+		{"actions.dat", []string{"(--cb)", "the 6 actions", "actions = 6", "of items: id; of the user: age, device"}, "", true},
+		{"bandit.json", []string{"(--cb_adf --json)", "of items: brand, price, rating; of the user: device", "dr-pi"}, "", true},
+		{"random/all.csv", []string{"Open Bandit's log", "every page was drawn uniformly", "user-item_affinity", `items = "../../../random/item_context.csv"`, "dr-pi"}, "", true},
+		{"bts/all.csv", []string{"Open Bandit's log", "the probability of the page, in 100 %", "1 of 4 candidates"}, "", true},
+		{"alone/all.csv", []string{"Open Bandit's log"}, "put item_context.csv next to the log", false},
+		{"requests.csv", []string{"a table in CSV", `decision = "request_id"`, `item = "sku"`, `revenue = "margin"`, "every page was drawn uniformly", "revenue ", "dr-pi"}, "", true},
+		{"clicks.tsv.gz", []string{"a table in TSV", "In 9 of 90 pages several items were taken", `several = "first"`, "Rows of a decision are apart", `decision = "impressionId"`, `delimiter = "\t"`}, "", false},
+		{"klicks.csv", []string{"a table in CSV with the delimiter ';'", `decision = "Anfrage_Nr"`, `chosen = "Klick"`, "every row counts as shown", "Other policies cannot be judged"}, "", false},
+		{"searches.csv", []string{"a table in CSV", "The log also has booking_bool", "Not features: booking_bool, gross_bookings_usd, which tell the outcome", `item = "prop_id"`, `shown = "position"`}, "", false},
+		{"events.csv", []string{"a table of events"}, "WHERE v.event_name = 'view_item_list' GROUP BY 1, 2", false},
+		{"bought.parquet", []string{"a table in Parquet", "2026-03-01 08:08 to 2026-03-01", `item = "product_id"`, `shown = "displayed"`, "the model alone"}, "", true},
+		{"pages.jsonl", []string{"a line for each page, in JSON", `item = "candidates"`, `shown = "shown"`, "every page was drawn uniformly", "dr-pi"}, "", true},
+		{"objects.jsonl", []string{"a line for each page, in JSON", `chosen = "items.clicked"`, `shown = "items.rank"`, `revenue = "items.margin"`, "of the user: age, device"}, "", true},
+		{"steps.csv", []string{"a line for each page in CSV", `list = "|"`, `chosen = "reference"`, "90 decisions are left out: they list no items", "An item was taken on every page"}, "", false},
+		{"news.tsv", []string{"a line for each page in TSV without a header", `header = ["column1"`, `list = " "`, `chosen = "column5"`}, "", false},
+		{"yoo.csv", []string{"a table in CSV"}, "what was taken: a column of 0 and 1", false},
+		{"ads.tsv", []string{"a table in TSV"}, "an id of each page", false},
+	} {
+		t.Run(c.log, func(t *testing.T) {
+			out := filepath.Join("start", c.log)
+			text := run1(t, "assess", c.log, "--out", out, "--to", filepath.Join(out, "data"))
+			for _, want := range c.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("no %q", want)
+				}
+			}
+			if c.need == "" && strings.Contains(text, "Other policies cannot be judged") == c.pays {
+				t.Errorf("other policies are judged: want %v", c.pays)
+			}
+			if t.Failed() {
+				t.Log(text)
+			}
+			if c.need != "" {
+				if !strings.Contains(text, "The log cannot be imported as it is. Supply:") || !strings.Contains(text, c.need) {
+					t.Errorf("want %q in\n%s", c.need, text)
+				}
+				return
+			}
+			var a assessment
+			if err := json.Unmarshal([]byte(run1(t, "assess", c.log, "--out", out, "--to", filepath.Join(out, "data"), "--json")), &a); err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range a.Problems {
+				if strings.Contains(p, "cannot be read") || strings.Contains(p, "does not fit") {
+					t.Error(p)
+				}
+			}
+			words := strings.Fields(a.Command)
+			report := run1(t, words[1:]...)
+			if want := "decisions, " + strings.Fields(a.Holds[0][1])[0]; !strings.Contains(report, strings.TrimSuffix(want, ",")+" imported") {
+				t.Errorf("no %q in\n%s", want, report)
+			}
+			if got := run1(t, "evaluate", filepath.Join(out, "data"), "--policy", "best.toml"); !strings.Contains(got, "direct ") {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+// The intervals of uniform pages and of logged ones agree where pages were drawn uniformly, and the best page earns more.
+func TestAssessedValues(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	writeCorpus(t, dir)
+	var a assessment
+	if err := json.Unmarshal([]byte(run1(t, "assess", "requests.csv", "--json")), &a); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]assessedValue{}
+	for _, v := range a.Values {
+		values[v.Policy] = v
+	}
+	logged, uniform, best := values["as logged"], values["uniform"], values["best"]
+	if uniform.Low > logged.High || uniform.High < logged.Low || best.Value <= logged.Value {
+		t.Errorf("%+v", a.Values)
+	}
+	if _, err := os.Stat("mapping.toml"); err == nil {
+		t.Error("files are written without --out")
+	}
+}
+
+// Logs that are not logs, or damaged.
+func TestAssessOther(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "array.json", "\n[{\"a\":1}]")
+	write(t, "notes.txt", "some words\nand others\n")
+	write(t, "rewards.json", `{"EventId":"a","RewardValue":1}`)
+	write(t, "ga.json", `{"event_name":"view_item_list","event_params":[],"items":[]}`)
+	write(t, "simple.vw", "1 | a b\n0 | c\n")
+	write(t, "big.dsjson", `{"EventId":"a","_label_cost":3,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"x":{"p":1}},{"x":{"p":2}}]}}`)
+	write(t, "cut.csv", "request_id,sku,click\n"+strings.Repeat("a,x,0\n", 30)+"b,y\n")
+	for log, want := range map[string]string{
+		"array.json":   "jq -c '.[]' array.json",
+		"notes.txt":    "a log: the lines are no table",
+		"rewards.json": "the joined log",
+		"ga.json":      "UNNEST(items)",
+		"simple.vw":    "labels action:cost:probability",
+		"big.dsjson":   "negative costs for what was taken",
+	} {
+		if text := run1(t, "assess", log); !strings.Contains(text, want) || !strings.Contains(text, "Supply:") {
+			t.Errorf("%s: no %q in\n%s", log, want, text)
+		}
+	}
+	for log, want := range map[string]string{"cut.csv": "cut.csv: line 32 has 2 fields", "none.csv": "none.csv: no such file", "empty.csv": "the file is empty"} {
+		if log == "empty.csv" {
+			write(t, log, "")
+		}
+		if _, errs, code := vitrineRun(t, "assess", log); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%s: %q, want %q", log, errs, want)
+		}
+	}
+}

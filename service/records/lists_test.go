@@ -1,0 +1,184 @@
+package records_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/records"
+	"vitrine/service/setup"
+)
+
+// The decision of three items with prices 10, 20 and 30, of which z and x were shown to a user of age 30, and z was taken, in
+// every form that a line can have.
+func TestSessions(t *testing.T) {
+	want := decision.Imported{
+		Request: &api.Request{
+			Decision: "a",
+			User:     api.Values{api.Number("age", 30)},
+			Items: []api.Item{
+				{ID: "x", Features: api.Values{api.Number("price", 10)}},
+				{ID: "y", Features: api.Values{api.Number("price", 20)}},
+				{ID: "z", Features: api.Values{api.Number("price", 30)}},
+			},
+		},
+		Shown: []string{"z", "x"}, Choice: "z", Time: 2e9,
+	}
+	columns := records.Columns{Decision: "id", Time: "t", Item: "items", Shown: "shown", Chosen: "click"}
+	nested := records.Columns{Decision: "id", Time: "t", Item: "items.sku", Shown: "items.at", Chosen: "items.click"}
+	for name, c := range map[string]struct {
+		text    string
+		columns records.Columns
+		mapping records.Mapping
+	}{
+		"an id":         {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,z\n", columns, records.Mapping{List: "|"}},
+		"JSON in CSV":   {"id,t,age,items,price,shown,click\na,2,30,\"[\"\"x\"\",\"\"y\"\",\"\"z\"\"]\",\"[10,20,30]\",\"[\"\"z\"\", \"\"x\"\"]\",z\n", columns, records.Mapping{}},
+		"Python in CSV": {"id;t;age;items;price;shown;click\na;2;30;['x', 'y', 'z'];[10. 20. 30.];['z', 'x'];['z']\n", columns, records.Mapping{Delimiter: ";"}},
+		"flags":         {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,0|0|1\n", columns, records.Mapping{List: "|"}},
+		"JSON Lines":    {`{"id":"a","t":2,"age":30,"items":["x","y","z"],"price":[10,20,30],"shown":["z","x"],"click":"z"}`, columns, records.Mapping{}},
+		"objects":       {"\n" + `{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":10,"at":2},{"sku":"y","price":20,"at":null},{"sku":"z","price":30,"at":1,"click":true}]}`, nested, records.Mapping{Features: map[string]string{"price": "items.price"}}},
+	} {
+		c.mapping.Format, c.mapping.Columns = "sessions", c.columns
+		got, r, err := read(t, "log", c.text, &c.mapping)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff([]*decision.Imported{&want}, got); diff != "" || len(r.Unused) > 0 {
+			t.Errorf("%s: unused %q (-want +got):\n%s", name, r.Unused, diff)
+		}
+	}
+	// Items with what became of them, in a file without a header: y was taken.
+	got, _, err := read(t, "log", "7\tU\t11/15/2019 10:22:32 AM\tx-0 y-1\n", &records.Mapping{
+		Format: "sessions", Delimiter: "\t", List: " ", Header: []string{"id", "user", "t", "items"}, Columns: records.Columns{Decision: "id", Time: "t", Item: "items", Chosen: "items"},
+	})
+	if err != nil || got[0].Choice != "y" || len(got[0].Shown) != 2 || got[0].Time != 1573813352e9 {
+		t.Errorf("%+v, %v", got[0], err)
+	}
+	for want, text := range map[string]string{
+		`line 2: column items has item "x" twice`:                      "id,t,items,shown,click\na,2,x|x,x,\n",
+		`line 3: column id is empty: it identifies the decision`:       "id,t,items,shown,click\na,2,x|y,x,\n,3,x|y,x,\n",
+		`line 2: column t: "then" is not a time`:                       "id,t,items,shown,click\na,then,x|y,x,\n",
+		`line 1: there is no column "click": the columns are ["id" "t`: "id,t,items,shown\n",
+		`line 2: /shown/0: "w" is not among the items`:                 "id,t,items,shown,click\na,2,x|y,w,\n",
+	} {
+		if _, _, err := read(t, "log", text, &records.Mapping{Format: "sessions", List: "|", Columns: columns}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Decisions in the text and the JSON of Vowpal Wabbit: b was shown with probability 0.25 and taken.
+func TestVW(t *testing.T) {
+	want := []*decision.Imported{{
+		Request: &api.Request{
+			Decision: "e1",
+			User:     api.Values{api.Number("age", 30)},
+			Items: []api.Item{
+				{ID: "a", Features: api.Values{api.Number("price", 10)}},
+				{ID: "b", Features: api.Values{api.Number("price", 20)}},
+			},
+		},
+		Shown: []string{"b"}, Choice: "b", Propensity: 0.25,
+	}}
+	price := map[string]string{"price": "i.price", "age": "u.age"}
+	for name, c := range map[string]struct {
+		format, text string
+		mapping      records.Mapping
+	}{
+		"text":            {"vw", "shared e1|u age:30\na|i price:10\n0:-1:0.25 b|i price:20\n\n", records.Mapping{}},
+		"a scale":         {"vw", "shared 'e1 |u:2 age:15\n'a |i price:10 |j new\n2:-1:0.25 'b |i price:20", records.Mapping{}},
+		"losses":          {"vw", "shared e1|u age:30\na|i price:10\n2:0:0.25 b|i price:20\n\n\n", records.Mapping{Loss: true}},
+		"a label outside": {"vwjson", `{"_tag":"e1","u":{"age":30},"_label_Action":2,"_label_Cost":-1,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, records.Mapping{}},
+		"an index":        {"vwjson", `{"_tag":"e1","u":{"age":30},"_labelIndex":1,"_label_Action":1,"_label_Cost":0,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, records.Mapping{Loss: true}},
+		"a label inside":  {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":"1:-1:0.25"}]}`, records.Mapping{}},
+		"an object":       {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":{"Action":1,"Cost":-1,"Probability":0.25}}]}`, records.Mapping{}},
+	} {
+		c.mapping.Format, c.mapping.Features = c.format, price
+		got, _, err := read(t, "log", c.text, &c.mapping)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	// Actions without lines, and slots.
+	got, r, err := read(t, "log", "1:-1:0.4 | age:3\n3:0:0.2 x| age:4 b\n| age:5\n", &records.Mapping{Format: "vw", Actions: 3})
+	if err != nil || len(got) != 2 || len(got[0].Request.Items) != 3 || got[0].Choice != "1" || got[1].Request.Decision != "x" || got[1].Shown[0] != "3" || got[1].Propensity != 0.2 || r.Skipped["have no label"] != 1 {
+		t.Errorf("%+v, %+v, %v", got, r, err)
+	}
+	got, _, err = read(t, "log", "ccb shared |u age:3\nccb action |i price:1\nccb action |i price:2\nccb action |i price:3\nccb slot 2:0:0.5,0:0.3,1:0.2 |\nccb slot 0:-1:0.6,1:0.4 |\n", &records.Mapping{Format: "vw", Features: price})
+	if err != nil || strings.Join(got[0].Shown, "") != "31" || got[0].Choice != "1" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, r, err = read(t, "log", "slates shared 0.8 | s\nslates action 0 | a\nslates slot 0:0.8 |\n\nshared |\n1:-1:0.5 | a\n | b\n", &records.Mapping{Format: "vw"})
+	if err != nil || r.Decisions != 2 || r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for want, text := range map[string]string{
+		`line 1: "1 2 3" has no features`:                        "1 2 3",
+		`line 1: the label "1:2" is not action:cost:probability`: "1:2 | a",
+		`line 2: slot 0: the propensity is 2: must be in (0, 1]`: "shared |\n1:0:2 | a",
+		`line 1: "ccb ": want ccb shared`:                        "ccb |",
+	} {
+		if _, _, err := read(t, "log", text, &records.Mapping{Format: "vw"}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Slates reward a page: their items are not counted as passed over.
+func TestSlates(t *testing.T) {
+	_, r, err := read(t, "log.dsjson", `{"_label_cost":-1,"EventId":"a","_outcomes":[{"_a":1,"_p":0.5},{"_a":[0],"_p":[0.25]}],"c":{"_multi":[{"_slot_id":0},{"_slot_id":0},{"_slot_id":1}],"_slots":[{},{}]}}`+"\n"+
+		`{"EventId":"b","_label_cost":0,"a":[1],"p":[1],"c":{"_multi":[{"f":1}]}}`, &records.Mapping{})
+	if err != nil || r.Decisions != 2 || r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Whatever the bytes, lines are read or an error names one.
+func FuzzLines(f *testing.F) {
+	for _, text := range []string{
+		"shared e1|u:2 age:30\na|i price:10 c=d\n0:-1:0.25 b|i price:20\n\n1:0:.5 | a", "ccb shared |\nccb action |i a:b\nccb slot 0:1:0.5,1:0.5 |", "slates shared 0.8 |\n",
+		`{"_tag":"e1","u":{"age":[30]},"_labelIndex":1,"_label_Cost":-1,"_label_Probability":0.25,"_multi":[{"i":{"price":10}},{"_label":"1:2:.5"}]}`, `{"_label":{"Action":1,"Cost":0,"Probability":1},"a":1}`,
+		`{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":[10]},{"sku":"z","click":true}],"click":["z"]}`, "id,items,click\na,x|y,[1]\nb,['x' 'y'],0|1\n",
+	} {
+		f.Add(text, uint8(0))
+		f.Add(text, uint8(2))
+	}
+	c, err := setup.Parse([]byte(placement))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string, actions uint8) {
+		if len(text) > 1<<14 {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []records.Mapping{
+			{Format: "vw", Actions: int(actions)}, {Format: "vwjson", Actions: int(actions)},
+			{Format: "sessions", List: "|", Columns: records.Columns{Item: "items", Chosen: "click"}},
+			{Format: "sessions", Columns: records.Columns{Item: "items.sku", Chosen: "items.click", Shown: "items.at"}},
+			{Format: "sessions", List: " ", Header: []string{"items"}, Columns: records.Columns{Item: "items", Chosen: "items"}},
+		} {
+			n := 0
+			report, err := records.Read(t.Context(), path, &m, c, func(d *decision.Imported) error {
+				n++
+				return decision.CheckImport("home", c, d)
+			})
+			if err != nil && len(err.Error()) > 5000 || err == nil && report.Decisions < n {
+				t.Fatalf("%+v: %d decisions, %+v, %v", m, n, report, err)
+			}
+		}
+	})
+}
