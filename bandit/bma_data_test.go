@@ -250,6 +250,29 @@ func TestMomentsAreThoseOfAllItems(t *testing.T) {
 	}
 }
 
+// A feature whose deviation is a small share of its mean is constant: its rounding must not become its values. Its scale is the
+// size of the mean, or 1, and bounds are none.
+func TestConstantFeaturesAreNotStandardizedByNoise(t *testing.T) {
+	for _, c := range []struct{ mean, deviation, scale float64 }{
+		{1e6, 1e-3, 1e6}, {-1e6, 1e-3, 1e6}, {1e6, 0.9, 1e6}, {1e6, 1.1, 1.1}, {1, 1e-3, 1e-3}, {0, 1e-3, 1e-3},
+		{0, 1e-13, 1}, {0, 0, 1}, {1e-13, 1e-14, 1}, {5, 0, 5},
+	} {
+		s := newMoments(1)
+		s.extremes = newExtremes(1)
+		for range 2 * boundRounds {
+			s.add(mat.NewDense(4, 1, []float64{c.mean - c.deviation, c.mean + c.deviation, c.mean - c.deviation, c.mean + c.deviation}))
+		}
+		z := s.standardisation()
+		wantNear(t, "mean", z.shift[0], c.mean, 1e-12)
+		if math.Abs(z.scale[0]-c.scale) > 1e-6*c.scale {
+			t.Errorf("mean %v, deviation %v: the scale is %v, want %v", c.mean, c.deviation, z.scale[0], c.scale)
+		}
+		if varies := c.scale == c.deviation; (s.bounds() != nil) != varies {
+			t.Errorf("mean %v, deviation %v: bounds %v", c.mean, c.deviation, s.bounds())
+		}
+	}
+}
+
 // Moments stand still within a quarter of a standard deviation; a feature that
 // begins to vary is noticed.
 func TestStandstill(t *testing.T) {

@@ -2,7 +2,9 @@ package bandit
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -525,6 +527,40 @@ func TestForgedPartsAreRefused(t *testing.T) {
 		}
 		if after, _ := fresh.MarshalBinary(); !bytes.Equal(before, after) {
 			t.Errorf("%s: the refused snapshot changed the learner", want)
+		}
+	}
+}
+
+// A fit under way that claims rounds the snapshot does not have, or to have learned more than there were, is refused; one
+// that claims to have learned fewer learns the others.
+func TestForgedFitsAreRefused(t *testing.T) {
+	const mark = 0x7472616365
+	create := func() *BMA { return newBMA(t, paperProblem(), DefaultExperts(paperFeatures)) }
+	l := create()
+	rounds := 40
+	for play(t, l, product, 0, rounds); l.job == nil; rounds++ {
+		play(t, l, product, rounds, rounds+1)
+	}
+	l.job.due = mark
+	data, err := l.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(data, binary.LittleEndian.AppendUint64(nil, mark)) // followed by the rounds it learned and folds
+	if at < 0 || binary.LittleEndian.Uint64(data[at+8:]) != uint64(rounds) {
+		t.Fatalf("the fit is not where it was: %d", at)
+	}
+	for _, c := range []struct {
+		learned, fold int
+		refused       bool
+	}{{rounds, 0, false}, {rounds - 1, 0, false}, {0, 0, false}, {rounds, rounds, false}, {rounds + 1, 0, true}, {rounds, rounds + 1, true}, {rounds - 1, rounds, true}, {0, 1, true}} {
+		forged := bytes.Clone(data[:len(data)-4])
+		binary.LittleEndian.PutUint64(forged[at+8:], uint64(c.learned))
+		binary.LittleEndian.PutUint64(forged[at+16:], uint64(c.fold))
+		forged = binary.LittleEndian.AppendUint32(forged, crc32.Checksum(forged, crc32.MakeTable(crc32.Castagnoli)))
+		want := fmt.Sprintf("snapshot has a fit that learned %d rounds and folds %d, and the data of %d of %d rounds", c.learned, c.fold, rounds, rounds)
+		if err := create().UnmarshalBinary(forged); c.refused != (err != nil) || err != nil && err.Error() != want {
+			t.Errorf("learned %d, folds %d of %d rounds: %v", c.learned, c.fold, rounds, err)
 		}
 	}
 }

@@ -567,3 +567,31 @@ func TestLine9OverABall(t *testing.T) {
 		t.Errorf("%d estimates are inside and %d on the sphere: the test is for both", in, on)
 	}
 }
+
+// The pilot within a ball is that without one, scaled into the ball only if it is outside.
+func TestPilotInABall(t *testing.T) {
+	pilot := func(ball float64, warmup int) []float64 {
+		o := paperOptions()
+		o.Ball, o.Warmup = ball, warmup
+		l, err := NewONL(paperProblem(), paperModel(), o, newRand())
+		if err != nil {
+			t.Fatal(err)
+		}
+		observeAll(t, l, linearHistory(t, warmup))
+		return l.w0
+	}
+	for _, warmup := range []int{0, 12} {
+		free := pilot(0, warmup)
+		norm := floats.Norm(free, 2)
+		for _, share := range []float64{0.25, 0.99, 1.01, 4} {
+			want := slices.Clone(free)
+			if share < 1 {
+				floats.Scale(share, want)
+			}
+			got := pilot(share*norm, warmup)
+			if !floats.EqualApprox(got, want, 1e-12*norm) {
+				t.Errorf("t_0 = %d, a ball of %v of the pilot's norm: pilot %v, want %v", warmup, share, got, want)
+			}
+		}
+	}
+}

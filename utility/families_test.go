@@ -162,6 +162,7 @@ func TestPriors(t *testing.T) {
 		{utility.NewProducts(3, []int{1, 2}, false), []float64{4, 4, 4, 1, 4, 4, 4}},
 		{utility.NewProducts(3, []int{1}, true), []float64{4, 4, 4, 1, 4, 4, 4}},
 		{utility.NewSquares(10, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), append(append(slices.Repeat([]float64{4}, 10), 1), slices.Repeat([]float64{8}, 10)...)},
+		{utility.NewSquares(4, []int{1, 3}), []float64{4, 4, 4, 4, 1, 1.6, 1.6}}, // whatever d is
 		{utility.NewMLP(1, []int{1}, utility.Sigmoid), []float64{1, 1, 1, 1}},
 	} {
 		got := make([]float64, c.m.NumParams())

@@ -1,6 +1,7 @@
 package utility_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -45,28 +46,55 @@ func (m believed) Precisions(dst []float64) {
 	}
 }
 
+// bent is own with other features and parameters.
+type bent struct {
+	own
+	feature, param func(float64) float64
+}
+
+func (m bent) Utilities(dst, w []float64, x *mat.Dense) {
+	var features mat.Dense
+	features.Apply(func(_, _ int, v float64) float64 { return m.feature(v) }, x)
+	params := make([]float64, len(w))
+	for j, v := range w {
+		params[j] = m.param(v)
+	}
+	m.own.Utilities(dst, params, &features)
+}
+
 // Families that compute different things have different identities, whatever
 // their types and their Strings say; a family has the same in every process.
 func TestIdentityTellsFamiliesApart(t *testing.T) {
 	linear := func(d int) own { return own{utility.NewLinear(d, true), 1, 1} }
 	scaled := func(scale, slope float64) own { return own{utility.NewLinear(2, true), scale, slope} }
+	same := func(v float64) float64 { return v }
+	clipped := func(bound float64) func(float64) float64 {
+		return func(v float64) float64 { return max(-bound, min(v, bound)) }
+	}
 	families := map[string]utility.Model{
-		"the first":          linear(2),
-		"of more features":   linear(3),
-		"no intercept":       own{utility.NewLinear(2, false), 1, 1},
-		"other utilities":    scaled(1.01, 1),
-		"other gradients":    scaled(1, 1.01),
-		"no utilities":       scaled(0, 1),
-		"no gradients":       scaled(1, 0),
-		"tiny":               scaled(1e-12, 1e-12),
-		"tinier":             scaled(1e-13, 1e-13),
-		"another sign":       scaled(-1, -1),
-		"named":              named{linear(2)},
-		"named, and other":   named{scaled(2, 2)},
-		"of a prior":         believed{linear(2), 3},
-		"of another prior":   believed{linear(2), 4},
-		"linear":             utility.NewLinear(2, true),
-		"linear, and scaled": own{utility.NewLinear(2, true), 2, 2},
+		"not bent":            bent{linear(2), same, same},
+		"of sizes":            bent{linear(2), math.Abs, same},
+		"of small features":   bent{linear(2), clipped(1), same},
+		"of sizes of params":  bent{linear(2), same, math.Abs},
+		"of small params":     bent{linear(2), same, clipped(0.2)},
+		"in the fourth digit": scaled(1.001, 1),
+		"that and gradients":  scaled(1.001, 1.001),
+		"the first":           linear(2),
+		"of more features":    linear(3),
+		"no intercept":        own{utility.NewLinear(2, false), 1, 1},
+		"other utilities":     scaled(1.01, 1),
+		"other gradients":     scaled(1, 1.01),
+		"no utilities":        scaled(0, 1),
+		"no gradients":        scaled(1, 0),
+		"tiny":                scaled(1e-12, 1e-12),
+		"tinier":              scaled(1e-13, 1e-13),
+		"another sign":        scaled(-1, -1),
+		"named":               named{linear(2)},
+		"named, and other":    named{scaled(2, 2)},
+		"of a prior":          believed{linear(2), 3},
+		"of another prior":    believed{linear(2), 4},
+		"linear":              utility.NewLinear(2, true),
+		"linear, and scaled":  own{utility.NewLinear(2, true), 2, 2},
 	}
 	of := map[string]string{}
 	for name, m := range families {
