@@ -16,6 +16,7 @@ type Data struct {
 	Variables    []string // the names of the variables
 	Outside      bool     // whether there is an outside option, of utility 0
 	Panels       int      // the number of decision makers; 0 if choices are not grouped
+	PanelNames   []string // their names in the table; nil for data of a Builder
 	Clusters     int      // the number of clusters; 0 if there are none
 	Choices      int
 	Rows         int
@@ -335,6 +336,6 @@ func (d *Data) Filter(keep func(s int) bool) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept.Panels, kept.Clusters, kept.Unobserved = d.Panels, d.Clusters, d.Unobserved
+	kept.Panels, kept.PanelNames, kept.Clusters, kept.Unobserved = d.Panels, d.PanelNames, d.Clusters, d.Unobserved
 	return kept, nil
 }

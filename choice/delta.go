@@ -30,11 +30,12 @@ func (r *Result) Delta(f func(theta []float64) float64) Estimate {
 	return Estimate{f(theta), math.Sqrt(mat.Inner(gradient, r.Covariance, gradient))}
 }
 
-// WillingnessToPay returns how much of the price a unit of an attribute is worth,
+// WillingnessToPay returns how much of the price one unit more of an attribute is worth,
 //
 //	−θ_attribute / θ_price
 //
-// with a standard error by the delta method. The error names a coefficient that the model lacks.
+// with a standard error by the delta method. If θ_price < 0, it is positive for what is liked, and negative for what is
+// disliked, such as time: one unit less is worth the opposite. The error names a coefficient that the model lacks.
 func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	a, p := slices.Index(r.Names, attribute), slices.Index(r.Names, price)
 	for _, name := range []string{attribute, price} {

@@ -190,3 +190,56 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 		})
 	}
 }
+
+// The conditional means of decision makers agree with quadrature of Bayes' rule over their coefficient.
+func TestIndividuals(t *testing.T) {
+	for _, distribution := range []string{"normal", "lognormal"} {
+		text := unweighted + "[model]\nkind = \"mixed\"\ndraws = 20000\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"" + distribution + "\"\n"
+		spec, all := loadTrips(t, text)
+		d, err := all.Slice(0, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theta := []float64{.1, -.2, .3, -.3, -1, .1, .2, -.1, .6}
+		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
+		have, err := r.Individuals(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: slices.Clone(theta[:8])}
+		sums := make([][3]float64, d.Panels) // Σ w, Σ w β, Σ w β²
+		for eta := -8.0; eta <= 8; eta += 0.01 {
+			beta := theta[3] + theta[8]*eta
+			if distribution == "lognormal" {
+				beta = math.Exp(beta)
+			}
+			base.Coefficients[3] = beta
+			predictions, err := base.Predict(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			weights := slices.Repeat([]float64{math.Exp(-eta * eta / 2)}, d.Panels)
+			for s, p := range predictions {
+				b, k := d.locate(s)
+				weights[b.panel[k]] *= math.Exp(p.LogLikelihood())
+			}
+			for n, w := range weights {
+				sums[n][0], sums[n][1], sums[n][2] = sums[n][0]+w, sums[n][1]+w*beta, sums[n][2]+w*beta*beta
+			}
+		}
+		for _, one := range have {
+			s := sums[one.Panel]
+			mean := s[1] / s[0]
+			sd := math.Sqrt(s[2]/s[0] - mean*mean)
+			if math.Abs(one.Mean[0]-mean) > 2e-3 || math.Abs(one.SD[0]-sd) > 4e-3 {
+				t.Errorf("%s: %s has %.5f (%.5f), want %.5f (%.5f)", distribution, d.PanelNames[one.Panel], one.Mean[0], one.SD[0], mean, sd)
+			}
+		}
+		if len(have) != 3 {
+			t.Errorf("%d decision makers", len(have))
+		}
+		if _, err := base.Individuals(d); err == nil || err.Error() != "only a mixed logit has coefficients of decision makers" {
+			t.Errorf("error %v", err)
+		}
+	}
+}

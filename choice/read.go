@@ -629,5 +629,6 @@ func (r *reader) finish() (*Data, error) {
 	if r.layout.Filter != "" && r.builder.data.Choices == 0 && r.first+r.frame.n > 0 {
 		return nil, fmt.Errorf("no row meets the filter %q", r.layout.Filter)
 	}
+	r.builder.data.PanelNames = r.panels.names
 	return r.builder.Data()
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -21,15 +22,16 @@ type predictCmd struct {
 	Data  string `arg:"" help:"A table with the columns of the one that the model was fitted to."`
 
 	Shares       bool     `help:"Print the shares of the alternatives instead of the probabilities of every choice."`
+	Individual   bool     `help:"Print the coefficients of each decision maker: the mean and the deviation given its choices, for a mixed logit."`
 	Score        bool     `help:"Print how well the model predicts the choices of the table."`
 	Elasticities string   `help:"Print the elasticities of the shares with respect to a variable, or to the variables of a coefficient." placeholder:"NAME"`
-	Pay          []string `help:"Print the willingness to pay for the variables of these coefficients, in units of the price." placeholder:"A,B"`
+	Pay          []string `help:"Print the willingness to pay for one unit more of the variables of these coefficients, in units of the price: below 0 for what is disliked." placeholder:"A,B"`
 	Price        string   `help:"The coefficient of the price, for --pay." placeholder:"NAME"`
 }
 
 // Help is the tail of the command's help.
 func (predictCmd) Help() string {
-	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score. --shares, --elasticities and --pay also print CSV; --score prints a JSON object.
+	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --pay and --individual also print CSV; --score prints a JSON object.
 
 ` + examples(
 		"vitrine predict model.json next-week.csv > probabilities.csv",
@@ -48,7 +50,7 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	spec := *r.Spec
-	if !c.Score {
+	if !c.Score && !c.Individual {
 		spec.Data.Chosen = ""
 	}
 	data, err := readChoices(ctx, t, c.Data, &spec)
@@ -73,6 +75,8 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 		}
 		_, err = fmt.Fprintf(t.out, "%s\n", text)
 		return err
+	case c.Individual:
+		return c.individuals(t, r, data)
 	case c.Shares:
 		return c.shares(t, r, data)
 	case c.Elasticities != "":
@@ -126,6 +130,31 @@ func (predictCmd) probabilities(ctx context.Context, t terminal, r *choice.Resul
 		return errors.New("interrupted")
 	}
 	return err
+}
+
+func (predictCmd) individuals(t terminal, r *choice.Result, d *choice.Data) error {
+	list, err := r.Individuals(d)
+	if err != nil {
+		return fmt.Errorf("--individual: %w", err)
+	}
+	return writeCSV(t, func(row func(...string)) {
+		line := []string{cmp.Or(r.Spec.Data.Panel, "choice")}
+		for _, v := range r.Spec.Model.Random {
+			line = append(line, v.Coefficient, "sd of "+v.Coefficient)
+		}
+		row(line...)
+		for _, one := range list {
+			name := strconv.Itoa(one.Panel + 1)
+			if one.Panel < len(d.PanelNames) {
+				name = d.PanelNames[one.Panel]
+			}
+			line = append(line[:0], name)
+			for k := range one.Mean {
+				line = append(line, decimal(one.Mean[k]), decimal(one.SD[k]))
+			}
+			row(line...)
+		}
+	})
 }
 
 func (predictCmd) shares(t terminal, r *choice.Result, d *choice.Data) error {
