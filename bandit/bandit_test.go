@@ -61,7 +61,10 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			return must(NewGreedy(p, paperModel(), o, newRand()))
 		},
 		"ucb-mnl": func(p Problem) vitrine.Learner { return must(NewUCB(p, DefaultUCBOptions())) },
-		"ts-mnl":  func(p Problem) vitrine.Learner { return must(NewTS(p, DefaultTSOptions())) },
+		"ucb-mnl likelihood": func(p Problem) vitrine.Learner {
+			return must(NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: "likelihood", Lambda: 1}}))
+		},
+		"ts-mnl": func(p Problem) vitrine.Learner { return must(NewTS(p, DefaultTSOptions())) },
 		"ofu-mnl-plus": func(p Problem) vitrine.Learner {
 			return must(NewOFU(p, DefaultOFUOptions()))
 		},

@@ -55,7 +55,7 @@ func (h hinges) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
 // on are the learners that take a basis; those of nil have none.
 var on = map[string]func(p Problem, m utility.LinearInParams) (vitrine.Learner, error){
 	"ucb-mnl": func(p Problem, m utility.LinearInParams) (vitrine.Learner, error) {
-		return NewUCBOn(p, m, UCBOptions{LinearOptions{Constants: "theory", Lambda: 2}})
+		return NewUCBOn(p, m, UCBOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 2}})
 	},
 	"ts-mnl": func(p Problem, m utility.LinearInParams) (vitrine.Learner, error) {
 		return NewTSOn(p, m, TSOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 2}})

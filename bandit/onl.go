@@ -32,7 +32,7 @@ type FitOptions struct {
 	PilotSteps   int       `toml:"pilot_steps" range:"[0, inf)" doc:"the number of steps of pilot = adam"`
 	PilotRidge   float64   `toml:"pilot_ridge" range:"(0, inf)" doc:"ρ of the penalty (ρ/2)‖w‖² of pilot = map"`
 	// "mle" is as printed; "online" costs the same in every round; greedy with "none" explores, then commits.
-	Update    string  `toml:"update" range:"mle|online|none" doc:"how ŵ moves each round: to the minimum of the loss, by one step, or not at all: it stays at the pilot"`
+	Update    string  `toml:"update" range:"mle|online|none" doc:"how ŵ moves each round: to the minimum of the loss, by one step, or never"`
 	Step      float64 `toml:"step" range:"(0, inf)" doc:"η, the step size of update = online"`
 	Tolerance float64 `toml:"tolerance" range:"(0, inf)" doc:"the squared Newton decrement at which update = mle stops"`
 	// Rounds tell the places by the order of their offers.

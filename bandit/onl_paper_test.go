@@ -414,7 +414,7 @@ func TestLinearUtilitiesMakeItUCB(t *testing.T) {
 	l := newPaperONL(t, model, o)
 	clear(l.w0)
 	l.est = l.newEstimator()
-	ucb, err := NewUCB(paperProblem(), UCBOptions{LinearOptions{Constants: "theory", Lambda: 1}})
+	ucb, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func TestConstantsChooseTheRadius(t *testing.T) {
 		{"frozen", selfNormalized(1, paperFeatures, paperSize)},
 		{"tuned", 0.3},
 	} {
-		l, err := NewUCB(p, UCBOptions{LinearOptions{Constants: c.constants, Radius: 0.3, Lambda: 1}})
+		l, err := NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: c.constants, Radius: 0.3, Lambda: 1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestConstantsChooseTheRadius(t *testing.T) {
 func TestUCBEstimateAndGramMatrix(t *testing.T) {
 	const lambda = 1.5
 	for _, intercept := range []bool{false, true} {
-		l, err := NewUCB(paperProblem(), UCBOptions{LinearOptions{Constants: "tuned", Lambda: lambda, Intercept: intercept}})
+		l, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Lambda: lambda, Intercept: intercept}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestUCBEstimateAndGramMatrix(t *testing.T) {
 
 // z_ti = xᵀθ̂ + α‖x‖_{V⁻¹}.
 func TestUCBIndex(t *testing.T) {
-	l, err := NewUCB(paperProblem(), UCBOptions{LinearOptions{Constants: "tuned", Radius: 0.7, Lambda: 1}})
+	l, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 0.7, Lambda: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

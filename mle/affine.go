@@ -2,6 +2,8 @@ package mle
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -57,6 +59,15 @@ func (l *Affine) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 		l.g = append(l.g, g.RawRowView(k)...)
 	}
 	l.append(len(a), y)
+}
+
+// Reach returns max ‖g_si‖ over all items, 0 if there are none.
+func (l *Affine) Reach() float64 {
+	square := 0.0
+	for g := range slices.Chunk(l.g, l.Dim()) {
+		square = max(square, kernel.Dot(g, g))
+	}
+	return math.Sqrt(square)
 }
 
 // Value returns ℓ(w).

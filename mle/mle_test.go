@@ -179,6 +179,52 @@ func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
 	}
 }
 
+// H is the Hessian at ŵ within the factor that is stated, and not without it; Tighten makes it that at ŵ. All directions are tried
+// by the eigenvalues of exp(2Δ)H − ∇²ℓ and ∇²ℓ − exp(−2Δ)H.
+func TestNewtonStatesHowFarItsHessianIs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 2))
+	const d = 4
+	n := mle.NewNewton(0.5, make([]float64, d), 1e-6)
+	farthest, largest := 0.0, 0.0
+	for _, r := range randomRounds(rng, 200, d) {
+		n.Append(r.a, r.g, r.y)
+		n.Minimize()
+		for k := range len(r.a) {
+			largest = max(largest, mat.Norm(mat.NewVecDense(d, r.g.RawRowView(k)), 2))
+		}
+		h, moved := n.Hessian()
+		at := n.Loss().Hessian(nil, n.Params())
+		least := func(c, f float64) float64 {
+			var difference mat.SymDense
+			difference.ScaleSym(c, h.Sym(nil))
+			difference.AddSym(&difference, scaled(f, at))
+			var e mat.EigenSym
+			if !e.Factorize(&difference, false) {
+				t.Fatal("no eigenvalues")
+			}
+			return e.Values(nil)[0]
+		}
+		if up, down := least(math.Exp(2*moved), -1), least(-math.Exp(-2*moved), 1); min(up, down) < -1e-9 {
+			t.Fatalf("moved %v: eigenvalues from %v and %v on", moved, up, down)
+		}
+		farthest = max(farthest, -least(1, -1), -least(-1, 1))
+	}
+	if farthest < 1e-3 {
+		t.Errorf("H was that at ŵ in all rounds, within %v", farthest)
+	}
+	near(t, "the largest norm", n.Loss().Reach(), largest, 1e-12)
+	n.Tighten(0)
+	h, moved := n.Hessian()
+	nearAll(t, "H", mat.DenseCopyOf(h.Sym(nil)).RawMatrix().Data, mat.DenseCopyOf(n.Loss().Hessian(nil, n.Params())).RawMatrix().Data, 1e-9)
+	near(t, "moved", moved, 0, 0)
+}
+
+func scaled(c float64, a mat.Symmetric) *mat.SymDense {
+	var s mat.SymDense
+	s.ScaleSym(c, a)
+	return &s
+}
+
 // A decrease that is below the rounding of ℓ cannot be seen, and does not keep
 // the iteration from its minimum: where ℓ is large it takes as few steps as where
 // it is small, whatever the tolerance.

@@ -88,6 +88,20 @@ func (n *Newton) Params() []float64 { return n.w }
 // Loss returns the loss. Add rounds only by Append.
 func (n *Newton) Loss() *Affine { return n.loss }
 
+// Tighten computes H again if some utility has moved by more than within since.
+func (n *Newton) Tighten(within float64) {
+	if n.moved > within {
+		n.refresh()
+	}
+}
+
+// Hessian returns H, and the farthest Δ that a utility has moved since, with which
+//
+//	exp(−2Δ) H ≤ ∇²ℓ(w) ≤ exp(2Δ) H
+//
+// H is Newton's own and changes.
+func (n *Newton) Hessian() (h *gram.Matrix, moved float64) { return n.h, n.moved }
+
 // Append adds a round to the loss as [Affine.Append] does, and updates the gradient and
 // the Hessian at the current estimate.
 func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {

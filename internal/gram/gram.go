@@ -127,6 +127,9 @@ func (m *Matrix) Sym(dst *mat.SymDense) *mat.SymDense { return Unpack(dst, m.v, 
 // Packed returns the upper triangle of V, row after row. It must not be changed, and changes with V.
 func (m *Matrix) Packed() []float64 { return m.v }
 
+// Trace returns the sum of V's diagonal.
+func (m *Matrix) Trace() float64 { return trace(m.v, m.d) }
+
 // Solve stores V⁻¹ g in dst.
 func (m *Matrix) Solve(dst, g []float64) { kernel.SymMulVec(dst, m.inv.p, g) }
 
@@ -171,6 +174,18 @@ func (v Inverse) At(i, j int) float64 {
 		i, j = j, i
 	}
 	return v.p[kernel.PackedLen(v.d)-kernel.PackedLen(v.d-i)+j-i]
+}
+
+// Trace returns the sum of the diagonal of V⁻¹.
+func (v Inverse) Trace() float64 { return trace(v.p, v.d) }
+
+// trace returns the sum of the diagonal of a packed upper triangle.
+func trace(p []float64, d int) (sum float64) {
+	for k := 0; d > 0; d-- {
+		sum += p[k]
+		k += d
+	}
+	return sum
 }
 
 // Norms stores ‖g_i‖_{V⁻¹} = √(g_iᵀ V⁻¹ g_i) in dst[i] for every row g_i of

@@ -52,6 +52,13 @@ func TestMatrixAgreesWithADenseInverse(t *testing.T) {
 				t.Errorf("d = %d: ‖g_%d‖ = %v, want %v", d, i, got, w)
 			}
 		}
+		var inverse mat.Dense
+		if err := inverse.Inverse(want.v); err != nil {
+			t.Fatal(err)
+		}
+		if v, w := m.Trace(), m.Inverse().Trace(); math.Abs(v-mat.Trace(want.v)) > 1e-12*v || math.Abs(w-mat.Trace(&inverse)) > 1e-9*w {
+			t.Errorf("d = %d: the traces are %v and %v, want %v and %v", d, v, w, mat.Trace(want.v), mat.Trace(&inverse))
+		}
 		if !mat.EqualApprox(m.Sym(nil), want.v, 1e-12) {
 			t.Errorf("d = %d: V differs from its definition", d)
 		}

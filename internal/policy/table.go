@@ -129,7 +129,7 @@ var (
 
 // notTuned warns of constants that a shop cannot afford.
 func notTuned(s map[string]any) string {
-	if s["constants"] == "tuned" {
+	if s["constants"] == "tuned" || s["constants"] == "likelihood" {
 		return ""
 	}
 	return fmt.Sprintf("constants = %q: these constants are for proofs, and explore for longer than any shop lasts; it may earn less than items drawn by chance. Leave constants out", s["constants"])

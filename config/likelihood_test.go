@@ -1,0 +1,48 @@
+package config_test
+
+import (
+	"testing"
+
+	"vitrine/config"
+	"vitrine/experiment"
+)
+
+// With linear utilities the proven radius of the likelihood earns nearly what a tuned one does, and far more than the paper's.
+func TestLikelihoodConstants(t *testing.T) {
+	t.Parallel()
+	f, err := config.Load("x.toml", []byte(`name = "x"
+[contexts]
+kind = "gaussian"
+[truth]
+kind = "linear"
+ball = 1.0
+[[policy]]
+name = "ucb-mnl"
+constants = "likelihood"
+[[policy]]
+name = "ucb-mnl"
+label = "frozen"
+constants = "frozen"
+[[policy]]
+name = "ucb-mnl"
+label = "tuned"
+constants = "tuned"
+radius = 0.3
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := f.Experiment(config.Selection{Seeds: 5}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	finals, err := experiment.Finals(t.Context(), e, experiment.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, regret := range finals["ucb-mnl"] {
+		if regret > finals["frozen"][k]/3 || regret > finals["tuned"][k]+5 {
+			t.Errorf("seed %d: regret %v, frozen %v, tuned %v", k, regret, finals["frozen"][k], finals["tuned"][k])
+		}
+	}
+}
