@@ -19,5 +19,7 @@
 // where items compete. In dr-pi the assumption concerns only the residual of the model. No
 // estimator for MNL pages with an outside option was found in the literature.
 //
+// Each estimate has intervals for one look at the log, and one that holds at any time: for all looks at a growing log together.
+//
 // [Replay] plays a learning policy on a log of uniformly drawn pages.
 package offpolicy

@@ -128,7 +128,11 @@ type Log struct {
 	w       []float64 // of all rounds
 	inverse *mat.SymDense
 	folds   [][]float64 // of the rounds outside each fold
+	early   [][]float64 // of no rounds, and of the first 50, 100, 200 and so on
 }
+
+// firstEarly is the number of rounds to which the first model of an interval at any time is fitted.
+const firstEarly = 50
 
 // NewLog fits the model of the options to the rounds, and to those outside each fold. Round t is in
 // fold t mod Folds. The errors name the round.
@@ -138,7 +142,7 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{Rounds: rounds, o: o, folds: make([][]float64, o.Folds)}
-	all, err := l.fit(ctx, -1)
+	all, err := l.fit(ctx, func(int) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -155,13 +159,29 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 		}
 	}
 	for f := range l.folds {
-		fitted, err := l.fit(ctx, f)
+		fitted, err := l.fit(ctx, func(t int) bool { return t%o.Folds != f })
 		if err != nil {
 			return nil, err
 		}
 		l.folds[f] = fitted.w
 	}
+	for n := 0; n < len(rounds); n = max(firstEarly, 2*n) {
+		fitted, err := l.fit(ctx, func(t int) bool { return t < n })
+		if err != nil {
+			return nil, err
+		}
+		l.early = append(l.early, fitted.w)
+	}
 	return l, nil
+}
+
+// before returns parameters that were fitted to rounds before round t only.
+func (l *Log) before(t int) []float64 {
+	k := 0
+	for n := firstEarly; n <= t; n *= 2 {
+		k++
+	}
+	return l.early[k]
 }
 
 // fitted are parameters, and the likelihood that they maximise.
@@ -170,14 +190,14 @@ type fitted struct {
 	w   []float64
 }
 
-// fit fits the model to the rounds outside a fold; −1 is none.
-func (l *Log) fit(ctx context.Context, fold int) (*fitted, error) {
+// fit fits the model to some rounds.
+func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	choices := mle.NewChoices(l.o.Model.NumFeatures())
 	for t := range l.Rounds {
-		if fold < 0 || t%l.o.Folds != fold {
+		if of(t) {
 			r := &l.Rounds[t]
 			choices.Append(r.Context.Features, r.Shown, r.Choice)
 		}
@@ -204,11 +224,12 @@ type Estimate struct {
 	StandardError float64
 	Normal        Interval // value ± z standard errors
 	Bootstrap     Interval // percentiles over resampled rounds
-	Bernstein     Interval // an empirical-Bernstein interval, right in finite samples; NaN if there is none
+	Anytime       Interval // holds after every round at once, also in finite samples, see [Log.Evaluate]; NaN if there is none
 	ESS           float64  // (Σw)²/Σw² of the weights; NaN without weights
 	None          string   // why there is no number; "" if there is one
 
 	influence []float64 // of each round, mean 0
+	steps     []step    // of each round; nil if there is no interval at any time
 }
 
 // Interval is a confidence interval.
@@ -252,6 +273,12 @@ var nan = math.NaN()
 // Evaluate estimates what a policy would have earned that shows pages[t] in round t. A policy that
 // draws its page is judged by a draw of each. It returns an error that names the round if a page has
 // other items than the request.
+//
+// The Anytime intervals are confidence sequences of [confseq.Lower] for the mean over the log's requests of what the policy's page
+// earns. While a log grows, all its intervals hold together with the probability Level, so one may look after every round and
+// stop at any. Models of dr-pi and dr-sets are then fitted to earlier rounds only. The intervals hold if the log's laws are right, pages[t]
+// is determined before the outcome of round t, and no page earns less than 0 or more than its items' revenues; dr-pi and pi also
+// assume what their weights do. If pages depend on later rounds, call [Report.Learned].
 func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, error) {
 	if len(pages) != len(l.Rounds) {
 		return nil, fmt.Errorf("%d pages for %d rounds", len(pages), len(l.Rounds))
@@ -276,6 +303,13 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 		}
 	}
 	return r, nil
+}
+
+// Learned removes the intervals that hold at any time: the policy has learned from later rounds than those it is judged by.
+func (r *Report) Learned() {
+	for i := range r.Estimates {
+		r.Estimates[i].steps, r.Estimates[i].Anytime = nil, Interval{nan, nan}
+	}
 }
 
 // Balance is how far the pages of a log are from those that its laws draw, by what their items are like. With a feature φ, and
@@ -351,7 +385,7 @@ func (l *Log) Balance() Balance {
 func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 	n := float64(len(pages))
 	d := len(l.w)
-	e := Estimate{Method: "direct", ESS: nan, Bernstein: Interval{nan, nan}, influence: make([]float64, len(pages))}
+	e := Estimate{Method: "direct", ESS: nan, influence: make([]float64, len(pages))}
 	gradient := make([]float64, d)
 	scores := make([]float64, len(pages)*d)
 	var m moments
@@ -422,14 +456,14 @@ func rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
 	return part
 }
 
-// revenue returns R̂ of a page under the parameters of the round's fold.
-func (l *Log) revenue(t int, page vitrine.Assortment) float64 {
+// revenue returns R̂ of a page of round t under parameters.
+func (l *Log) revenue(w []float64, t int, page vitrine.Assortment) float64 {
 	if len(page) == 0 {
 		return 0
 	}
 	r := &l.Rounds[t]
 	u, p := make([]float64, len(page)), make([]float64, len(page)+1)
-	l.o.Model.Utilities(u, l.folds[t%l.o.Folds], rows(r.Context.Features, page))
+	l.o.Model.Utilities(u, w, rows(r.Context.Features, page))
 	vitrine.Probabilities(p, u)
 	value := 0.0
 	for k, i := range page {
@@ -442,7 +476,7 @@ func (l *Log) revenue(t int, page vitrine.Assortment) float64 {
 func (r *Report) finish(e *Estimate) {
 	if e.None != "" {
 		e.Value, e.StandardError = nan, nan
-		e.Normal, e.Bootstrap, e.Bernstein = Interval{nan, nan}, Interval{nan, nan}, Interval{nan, nan}
+		e.Normal, e.Bootstrap, e.Anytime = Interval{nan, nan}, Interval{nan, nan}, Interval{nan, nan}
 		return
 	}
 	n := len(e.influence)
@@ -450,11 +484,12 @@ func (r *Report) finish(e *Estimate) {
 	z := distuv.UnitNormal.Quantile((1 + r.level) / 2)
 	e.Normal = Interval{e.Value - z*e.StandardError, e.Value + z*e.StandardError}
 	e.Bootstrap = bootstrap(e.Value, e.influence, r.level, r.resamples, r.seed)
+	e.Anytime = anytime(e.steps, r.level)
 }
 
 // difference returns the paired difference of two estimates on the same rounds.
 func (r *Report) difference(a, b *Estimate) Estimate {
-	d := Estimate{Method: a.Method, Value: a.Value - b.Value, ESS: nan, Bernstein: Interval{nan, nan}}
+	d := Estimate{Method: a.Method, Value: a.Value - b.Value, ESS: nan}
 	for _, e := range []*Estimate{a, b} {
 		if e.None != "" {
 			d.None = e.None
@@ -465,6 +500,12 @@ func (r *Report) difference(a, b *Estimate) Estimate {
 		d.influence = make([]float64, len(a.influence))
 		for t := range d.influence {
 			d.influence[t] = a.influence[t] - b.influence[t]
+		}
+		if a.steps != nil && b.steps != nil {
+			d.steps = make([]step, len(a.steps))
+			for t := range d.steps {
+				d.steps[t] = a.steps[t].minus(b.steps[t])
+			}
 		}
 	}
 	r.finish(&d)

@@ -135,8 +135,8 @@ func TestEvaluateFindsTheTruth(t *testing.T) {
 			if !(e.Normal.Low < e.Value && e.Value < e.Normal.High && e.Bootstrap.Low < e.Value && e.Value < e.Bootstrap.High) {
 				t.Errorf("%s: %v not inside its intervals %v, %v", e.Method, e.Value, e.Normal, e.Bootstrap)
 			}
-			if b := e.Bernstein; !math.IsNaN(b.Low) && (b.Low > e.Normal.Low || b.High < e.Normal.High) {
-				t.Errorf("%s: the finite-sample interval %v is narrower than the normal one %v", e.Method, b, e.Normal)
+			if a := e.Anytime; !math.IsNaN(a.Low) && (a.Low > e.Normal.Low || a.High < e.Normal.High) {
+				t.Errorf("%s: the interval at any time %v is narrower than the normal one %v", e.Method, a, e.Normal)
 			}
 		}
 	}
@@ -230,17 +230,6 @@ func TestEvaluateByHand(t *testing.T) {
 	variance := (50*14*14.0 + 350*2*2) / 399
 	if want := math.Sqrt(variance / 400); math.Abs(pi.StandardError-want) > 1e-9 {
 		t.Errorf("the standard error is %v, want %v", pi.StandardError, want)
-	}
-	// Maurer and Pontil's bound, each side with δ/2: the terms are in [−16, 16].
-	log := math.Log(4 / 0.05)
-	if half := math.Sqrt(2*variance*log/400) + 7*32*log/(3*399); math.Abs(pi.Bernstein.High-2-half) > 1e-9 || math.Abs(pi.Bernstein.Low-2+half) > 1e-9 {
-		t.Errorf("the interval is %v, want 2 ± %v", pi.Bernstein, half)
-	}
-	// The terms of dr-pi are R̂ + w (ρ − R̂), with R̂ in [0, 4] and |w| ≤ 4: in [−16, 20].
-	dr := r.Estimate("dr-pi")
-	variance = dr.StandardError * dr.StandardError * 400
-	if half := math.Sqrt(2*variance*log/400) + 7*36*log/(3*399); math.Abs(dr.Bernstein.High-dr.Value-half) > 1e-9 {
-		t.Errorf("the interval of dr-pi is %v ± %v, want ± %v", dr.Value, dr.Bernstein.High-dr.Value, half)
 	}
 	if math.Abs(pi.ESS-100) > 1e-9 || math.Abs(r.Support.SetESS-100) > 1e-9 {
 		t.Errorf("effective sample sizes %v, %v, want 100", pi.ESS, r.Support.SetESS)
@@ -355,7 +344,7 @@ func TestAlarmOfPagePropensities(t *testing.T) {
 	}
 }
 
-// Propensities that are halved, or clipped from below, do not have weights of mean 1. True ones do, in 200 logs.
+// Propensities that are halved, or clipped from below, do not have weights of mean 1. True ones do.
 func TestMeanWeightsOfPages(t *testing.T) {
 	s := shop{5, 2}
 	for _, c := range []struct {
@@ -364,7 +353,7 @@ func TestMeanWeightsOfPages(t *testing.T) {
 		of    func(mu float64) float64
 		words string
 	}{
-		{"true", 200, func(mu float64) float64 { return mu }, "and 1 is expected"},
+		{"true", 60, func(mu float64) float64 { return mu }, "and 1 is expected"},
 		{"halved", 6, func(mu float64) float64 { return mu / 2 }, "instead of 1: the propensities are not those"},
 		{"clipped", 6, func(mu float64) float64 { return max(mu, 0.15) }, "instead of 1: the propensities are too large"},
 	} {
@@ -386,7 +375,7 @@ func TestMeanWeightsOfPages(t *testing.T) {
 // 0.1 % of logs may, by each check.
 func TestRightLawsRaiseNoAlarm(t *testing.T) {
 	s := shop{8, 3}
-	for seed := range uint64(400) {
+	for seed := range uint64(200) {
 		rounds, pages, _ := s.log(100, 0.03, rand.New(rand.NewPCG(seed, 13)))
 		l := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2})
 		if b := l.Balance(); b.Wrong() {

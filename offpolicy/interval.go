@@ -1,11 +1,12 @@
 package offpolicy
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+
+	"vitrine/internal/confseq"
 )
 
 // maxResampled bounds what the bootstrap draws: longer logs are resampled in blocks of consecutive
@@ -41,18 +42,38 @@ func bootstrap(value float64, influence []float64, level float64, resamples int,
 	}
 }
 
-// bernstein returns the two-sided empirical-Bernstein interval of the mean of n independent numbers
-// whose range is at most width, with δ = 1 − level,
-//
-//	mean ± √(2 V ln(4/δ)/n) + 7 width ln(4/δ) / (3(n−1))
-//
-// for their sample variance V. Source: Maurer and Pontil (2009), Theorem 4.
-func bernstein(mean float64, terms []float64, width, level float64) Interval {
-	n := float64(len(terms))
-	if n < 2 {
+// step is what a round says of a policy at the time of the round: base + low and base + high have the mean that the policy earns.
+// base and the bounds −least ≤ low and high ≤ most are known before the page is drawn.
+type step struct{ base, low, high, least, most float64 }
+
+// both returns a step of one number that is bounded on both sides.
+func both(base, v, least, most float64) step { return step{base, v, v, least, most} }
+
+// minus returns the step of the difference of two policies.
+func (a step) minus(b step) step {
+	return step{a.base - b.base, a.low - b.high, a.high - b.low, a.least + b.most, a.most + b.least}
+}
+
+// add adds the step to a sequence of what a policy earns, and to one of its negative.
+func (a step) add(low, high *confseq.Lower) {
+	low.Add(a.base, a.low, a.least)
+	high.Add(-a.base, -a.high, a.most)
+}
+
+// anytime returns the interval that holds at all times with the level's probability, NaN without steps.
+func anytime(steps []step, level float64) Interval {
+	if steps == nil {
 		return Interval{nan, nan}
 	}
-	log := math.Log(4 / (1 - level))
-	half := math.Sqrt(2*stat.Variance(terms, nil)*log/n) + 7*width*log/(3*(n-1))
-	return Interval{mean - half, mean + half}
+	var low, high confseq.Lower
+	for _, s := range steps {
+		s.add(&low, &high)
+	}
+	return between(&low, &high, level)
+}
+
+// between returns the interval of a sequence and of that of its negative.
+func between(low, high *confseq.Lower, level float64) Interval {
+	alpha := (1 - level) / 2
+	return Interval{low.Low(alpha), -high.Low(alpha)}
 }

@@ -22,9 +22,9 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(o.Seed, 2))
-	first := 0.0
+	first, bounded := 0.0, true
 	var terms []float64
-	most := 0.0
+	var steps []step
 	for t := range rounds {
 		r := &rounds[t]
 		u, ok := r.Law.(*sets)
@@ -44,12 +44,15 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 			return nil, fmt.Errorf("round %d: %w", t+1, err)
 		}
 		terms = append(terms, r.Revenue())
-		for i := range r.Context.NumItems() {
+		most := 0.0
+		for _, i := range r.Shown {
 			most = max(most, r.price(i))
 		}
+		bounded = bounded && r.Revenue() >= 0 && r.Corrected <= 0
+		steps = append(steps, both(most/2, r.Revenue()-most/2, most/2, most/2))
 	}
 	report := &Report{level: o.Level, resamples: o.Resamples, seed: o.Seed}
-	e := &Estimate{Method: "replay", ESS: float64(len(terms)), Bernstein: Interval{nan, nan}}
+	e := &Estimate{Method: "replay", ESS: float64(len(terms))}
 	if len(terms) < MinESS {
 		e.None = fmt.Sprintf("no support: the policy's page is that of the log in %d of %d rounds, and %d are needed", len(terms), len(rounds), MinESS)
 		report.finish(e)
@@ -58,7 +61,9 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 	for _, v := range terms {
 		e.Value += v / float64(len(terms))
 	}
-	e.Bernstein = bernstein(e.Value, terms, most, o.Level)
+	if bounded {
+		e.steps = steps
+	}
 	for _, v := range terms {
 		e.influence = append(e.influence, v-e.Value)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/assortment"
 )
 
 // judgement has what the weighted methods need of each round.
@@ -20,10 +21,12 @@ type judgement struct {
 	target   []float64 // R̂(π(x_t))
 	shown    []float64 // R̂(S_t)
 	weight   []float64 // w_t by pseudo-inverse
-	bound    []float64 // the largest |w| of a page that μ could have shown
+	up, down []float64 // the largest w and −w of a page that μ could have shown
 	set      []float64 // 1{S_t = π(x_t)}/μ(S_t)
 	least    float64   // the least positive μ(π(x_t)); 0 if none is known
 	price    []float64 // the largest revenue
+	most     []float64 // the largest of the policy's page
+	bounded  bool      // whether every ρ_t is from 0 to the revenue of the item chosen
 	item     []float64 // Σ_{i ∈ S_t ∩ π} 1{i chosen} r_i / P(i ∈ S_t)
 	itemMost []float64 // its largest value
 }
@@ -31,8 +34,8 @@ type judgement struct {
 // judge computes the weights and the support of a policy's pages.
 func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	n := len(pages)
-	j := &judgement{log: l, pages: pages}
-	for _, dst := range []*[]float64{&j.earned, &j.target, &j.shown, &j.weight, &j.bound, &j.set, &j.price, &j.item, &j.itemMost} {
+	j := &judgement{log: l, pages: pages, bounded: true}
+	for _, dst := range []*[]float64{&j.earned, &j.target, &j.shown, &j.weight, &j.up, &j.down, &j.set, &j.price, &j.most, &j.item, &j.itemMost} {
 		*dst = make([]float64, n)
 	}
 	s := &j.support
@@ -51,10 +54,15 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	var z []float64
 	for t := range l.Rounds {
 		r, page := &l.Rounds[t], pages[t]
-		j.earned[t], j.target[t], j.shown[t] = r.Revenue(), l.revenue(t, page), l.revenue(t, r.Shown)
+		w := l.folds[t%l.o.Folds]
+		j.earned[t], j.target[t], j.shown[t] = r.Revenue(), l.revenue(w, t, page), l.revenue(w, t, r.Shown)
 		for i := range r.Context.NumItems() {
 			j.price[t] = max(j.price[t], r.price(i))
 		}
+		for _, i := range page {
+			j.most[t] = max(j.most[t], r.price(i))
+		}
+		j.bounded = j.bounded && j.earned[t] >= 0 && r.Corrected <= 0
 		same := equal(page, r.Shown)
 		if same {
 			s.Shown++
@@ -118,8 +126,8 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		square += j.weight[t] * j.weight[t]
 		expected += one
 		variance += two - one*one
-		j.bound[t] = largestSum(z, r.Law.MaxSize())
-		most = max(most, j.bound[t]+math.Abs(one))
+		j.up[t], j.down[t] = largestSums(z, r.Law.MaxSize())
+		most = max(most, max(j.up[t], j.down[t])+math.Abs(one))
 	}
 	s.Unseen = mostFrequent(unseen)
 	if s.KnownLaw > 0 {
@@ -159,27 +167,15 @@ func sums(w []float64) (sum, squares float64) {
 	return sum, squares
 }
 
-// largestSum bounds |Σ_{i∈S} z_i| over sets of at most k items.
-func largestSum(z []float64, k int) float64 {
-	up, down := 0.0, 0.0
-	var high, low []float64
-	for _, v := range z {
-		if v > 0 {
-			high = append(high, v)
-		} else if v < 0 {
-			low = append(low, -v)
-		}
+// largestSums bounds Σ_{i∈S} z_i over sets of at most k items, by up from above and by −down from below.
+func largestSums(z []float64, k int) (up, down float64) {
+	sorted := slices.Sorted(slices.Values(z))
+	n := len(sorted)
+	for i := range min(k, n) {
+		up += max(sorted[n-1-i], 0)
+		down += max(-sorted[i], 0)
 	}
-	for _, side := range []struct {
-		values []float64
-		sum    *float64
-	}{{high, &up}, {low, &down}} {
-		slices.SortFunc(side.values, func(a, b float64) int { return cmp.Compare(b, a) })
-		for _, v := range side.values[:min(k, len(side.values))] {
-			*side.sum += v
-		}
-	}
-	return max(up, down)
+	return up, down
 }
 
 // mostFrequent returns names, the most frequent first.
@@ -189,17 +185,39 @@ func mostFrequent(count map[string]int) (names []string) {
 	})
 }
 
-// mean returns the estimate that is the mean of a term for each round, of range width.
-func (j *judgement) mean(method string, terms []float64, width, ess float64) Estimate {
+// mean returns the estimate that is the mean of a term for each round.
+func (j *judgement) mean(method string, terms []float64, ess float64) Estimate {
 	e := Estimate{Method: method, ESS: ess, influence: terms}
 	for _, v := range terms {
 		e.Value += v / float64(len(terms))
 	}
-	e.Bernstein = bernstein(e.Value, terms, width, j.log.o.Level)
 	for t := range terms {
 		terms[t] -= e.Value
 	}
 	return e
+}
+
+// steps returns a step for each round, nil if the revenues are not bounded.
+func (j *judgement) steps(of func(t int) step) []step {
+	if !j.bounded {
+		return nil
+	}
+	list := make([]step, len(j.pages))
+	for t := range list {
+		list[t] = of(t)
+	}
+	return list
+}
+
+// early returns what the model that was fitted before round t predicts of the policy's page, of the page shown, and of the best
+// page.
+func (j *judgement) early(t int) (target, shown, best float64) {
+	l := j.log
+	w, r := l.before(t), &l.Rounds[t]
+	u := make([]float64, r.Context.NumItems())
+	l.o.Model.Utilities(u, w, r.Context.Features)
+	_, best = assortment.Maximize(nil, assortment.AtMost(min(r.Law.MaxSize(), len(u))), u, r.Context.Revenue)
+	return l.revenue(w, t, j.pages[t]), l.revenue(w, t, r.Shown), best
 }
 
 // needsLaw returns why weights of items have no number.
@@ -225,13 +243,17 @@ func (j *judgement) doublyRobust() Estimate {
 		return Estimate{Method: "dr-pi", ESS: 0, None: j.needsLaw()}
 	}
 	terms := make([]float64, len(j.pages))
-	low, high := math.Inf(1), math.Inf(-1)
 	for t := range terms {
 		terms[t] = j.target[t] + j.weight[t]*(j.earned[t]-j.shown[t])
-		b := j.bound[t] * j.price[t]
-		low, high = min(low, -b), max(high, j.price[t]+b)
 	}
-	return j.mean("dr-pi", terms, high-low, j.support.ESS)
+	e := j.mean("dr-pi", terms, j.support.ESS)
+	if j.needsLaw() == "" {
+		e.steps = j.steps(func(t int) step {
+			target, shown, best := j.early(t)
+			return both(target, j.weight[t]*(j.earned[t]-shown), max(j.up[t]*best, j.down[t]*j.price[t]), max(j.up[t]*j.price[t], j.down[t]*best))
+		})
+	}
+	return e
 }
 
 // pseudoInverse has the terms w_t ρ_t.
@@ -240,12 +262,14 @@ func (j *judgement) pseudoInverse() Estimate {
 		return Estimate{Method: "pi", ESS: j.support.ESS, None: why}
 	}
 	terms := make([]float64, len(j.pages))
-	width := 0.0
 	for t := range terms {
 		terms[t] = j.weight[t] * j.earned[t]
-		width = max(width, 2*j.bound[t]*j.price[t])
 	}
-	return j.mean("pi", terms, width, j.support.ESS)
+	e := j.mean("pi", terms, j.support.ESS)
+	e.steps = j.steps(func(t int) step {
+		return both(0, j.weight[t]*j.earned[t], j.down[t]*j.price[t], j.up[t]*j.price[t])
+	})
+	return e
 }
 
 // items has the terms of independent weights of items,
@@ -257,7 +281,11 @@ func (j *judgement) items() Estimate {
 	if why := j.needsLaw(); why != "" {
 		return Estimate{Method: "items", ESS: nan, None: why}
 	}
-	return j.mean("items", slices.Clone(j.item), slices.Max(j.itemMost), nan)
+	e := j.mean("items", slices.Clone(j.item), nan)
+	e.steps = j.steps(func(t int) step {
+		return both(j.itemMost[t]/2, j.item[t]-j.itemMost[t]/2, j.itemMost[t]/2, j.itemMost[t]/2)
+	})
+	return e
 }
 
 // tooFew returns why weights of pages have no number.
@@ -274,9 +302,11 @@ func (j *judgement) tooFew() string {
 	return ""
 }
 
-// snips is Σ w ρ / Σ w with w = 1{S_t = π(x_t)}/μ(S_t).
+// snips is Σ w ρ / Σ w with w = 1{S_t = π(x_t)}/μ(S_t). Its interval at any time is that of (1/n) Σ w ρ: from below by w ρ ≥ 0,
+// and from above by w (p − ρ) ≥ 0, whose mean is the largest revenue p less the value, so that no weight has to be bounded (Waudby-Smith, Wu,
+// Ramdas, Karampatziakis and Mineiro 2024, Anytime-valid off-policy inference for contextual bandits).
 func (j *judgement) snips() Estimate {
-	e := Estimate{Method: "snips", ESS: j.support.SetESS, None: j.tooFew(), Bernstein: Interval{nan, nan}}
+	e := Estimate{Method: "snips", ESS: j.support.SetESS, None: j.tooFew()}
 	if e.None != "" {
 		return e
 	}
@@ -290,6 +320,11 @@ func (j *judgement) snips() Estimate {
 	for t, w := range j.set {
 		e.influence[t] = w * (j.earned[t] - e.Value) * float64(len(j.set)) / sum
 	}
+	e.steps = j.steps(func(t int) step {
+		p, w := j.most[t], j.set[t]
+		guess := p / 2
+		return step{guess, w*j.earned[t] - guess, p - guess - w*(p-j.earned[t]), guess, p - guess}
+	})
 	return e
 }
 
@@ -302,6 +337,13 @@ func (j *judgement) setsRobust() Estimate {
 	for t, w := range j.set {
 		terms[t] = j.target[t] + w*(j.earned[t]-j.shown[t])
 	}
-	most := slices.Max(j.price)
-	return j.mean("dr-sets", terms, most*(1+2/j.least), j.support.SetESS)
+	e := j.mean("dr-sets", terms, j.support.SetESS)
+	if j.support.KnownLaw == j.support.Rounds {
+		e.steps = j.steps(func(t int) step {
+			target, _, _ := j.early(t)
+			heaviest := 1 / j.log.Rounds[t].Law.Propensity(j.pages[t])
+			return both(target, j.set[t]*(j.earned[t]-target), target*heaviest, (j.most[t]-target)*heaviest)
+		})
+	}
+	return e
 }

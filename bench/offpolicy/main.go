@@ -49,7 +49,7 @@ func main() {
 			setting{"product", law, "quadratic, right", quadratic},
 			setting{"product", law, "linear, wrong", linear})
 	}
-	fmt.Println("| world, exploration | family | method | bias | RMSE | normal | bootstrap | Bernstein | no number |")
+	fmt.Println("| world, exploration | family | method | bias | RMSE | normal | bootstrap | at any time | no number |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|")
 	for _, s := range settings {
 		if err := s.run(*logs, *rounds); err != nil {
@@ -200,9 +200,9 @@ func swapped(own vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
 
 // score sums what an estimator did.
 type score struct {
-	n, none, normal, bootstrap, bernstein int
-	bias, square                          float64
-	finite                                bool
+	n, none, normal, bootstrap, anytime int
+	bias, square                        float64
+	finite                              bool
 }
 
 func (s setting) run(logs, rounds int) error {
@@ -278,12 +278,12 @@ func (s *score) add(e offpolicy.Estimate, truth float64) {
 	for _, c := range []struct {
 		count *int
 		i     offpolicy.Interval
-	}{{&s.normal, e.Normal}, {&s.bootstrap, e.Bootstrap}, {&s.bernstein, e.Bernstein}} {
+	}{{&s.normal, e.Normal}, {&s.bootstrap, e.Bootstrap}, {&s.anytime, e.Anytime}} {
 		if c.i.Low <= truth && truth <= c.i.High {
 			*c.count++
 		}
 	}
-	s.finite = !math.IsNaN(e.Bernstein.Low)
+	s.finite = !math.IsNaN(e.Anytime.Low)
 }
 
 func (s *score) String() string {
@@ -291,9 +291,9 @@ func (s *score) String() string {
 		return fmt.Sprintf("| | | | | %d", s.none)
 	}
 	n := float64(s.n)
-	bernstein := "none"
+	anytime := "none"
 	if s.finite {
-		bernstein = fmt.Sprintf("%.3f", float64(s.bernstein)/n)
+		anytime = fmt.Sprintf("%.3f", float64(s.anytime)/n)
 	}
-	return fmt.Sprintf("%+.3f | %.3f | %.3f | %.3f | %s | %d", s.bias/n, math.Sqrt(s.square/n), float64(s.normal)/n, float64(s.bootstrap)/n, bernstein, s.none)
+	return fmt.Sprintf("%+.3f | %.3f | %.3f | %.3f | %s | %d", s.bias/n, math.Sqrt(s.square/n), float64(s.normal)/n, float64(s.bootstrap)/n, anytime, s.none)
 }

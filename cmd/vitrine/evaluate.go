@@ -27,10 +27,10 @@ type evaluateCmd struct {
 	Placement string   `help:"The placement (default: the log's only one)." placeholder:"NAME"`
 	From      *uint64  `help:"Use the decisions from this entry of the log on." placeholder:"ENTRY"`
 	Utility   string   `help:"The family of the choice model, as in {kind = \"quadratic\"} (default: linear with an intercept)." placeholder:"TOML" default:"{kind = \"linear\", intercept = true}"`
-	Level     float64  `help:"Of the intervals (default: 0.95)." default:"0.95" placeholder:"SHARE"`
-	Folds     int      `help:"Of the cross-fit (default: 5)." default:"5" placeholder:"N"`
-	Resamples int      `help:"Of the bootstrap (default: 1000)." default:"1000" placeholder:"N"`
-	Seed      uint64   `help:"Of the bootstrap and of drawn pages (default: 1)." default:"1" placeholder:"N"`
+	Level     float64  `help:"Confidence level of the intervals (default: 0.95)." default:"0.95" placeholder:"SHARE"`
+	Folds     int      `help:"Number of parts of the log: each is judged by a model of the others (default: 5)." default:"5" placeholder:"N"`
+	Resamples int      `help:"Number of resamples of the bootstrap (default: 1000)." default:"1000" placeholder:"N"`
+	Seed      uint64   `help:"Seed of the bootstrap and of drawn pages (default: 1)." default:"1" placeholder:"N"`
 	Format    string   `help:"What to print: text (the default), csv or json." placeholder:"text|csv|json" enum:"text,csv,json" default:"text"`
 	Figure    string   `help:"Draw a forest plot; the file ends in .svg, .png or .pdf." placeholder:"FILE"`
 }
@@ -47,7 +47,7 @@ func (evaluateCmd) Help() string {
     dr-sets   direct, corrected with weights of whole pages; as snips
     replay    of a policy that learns, on a log of uniformly drawn pages
 
-Intervals are normal, by the bootstrap, and by empirical Bernstein, which holds in finite samples. No published estimator for pages of a logit with an outside option was found.
+Intervals are normal, by the bootstrap, and at any time. Normal and bootstrap intervals hold for one look at the log. Intervals at any time hold for all looks together, so you may evaluate a growing log every day and stop as soon as the interval is clear. They are about twice as wide, and hold in small logs too. They need a policy that was fixed before the log began: the shows best and policy, which learn from the log, have none, and neither has the direct method. No published estimator for pages of a logit with an outside option was found.
 
 A policy is a TOML file:
 
@@ -184,6 +184,9 @@ func (e *evaluation) run(ctx context.Context, policies []*judged) error {
 		if r.report, err = e.log.Evaluate(p.Name, pages); err != nil {
 			return fmt.Errorf("%s: %w", p.path, err)
 		}
+		if p.Show == "best" || p.Show == "policy" {
+			r.report.Learned()
+		}
 		if first == nil {
 			first = r.report
 		} else if r.differences, err = r.report.Difference(first); err != nil {
@@ -261,7 +264,7 @@ func (e *evaluation) balance() string {
 func (e *evaluation) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 	var rows bytes.Buffer
 	w := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g %% normal\tbootstrap\tBernstein\teffective n\n", 100*e.Level)
+	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g %% normal\tbootstrap\tat any time\teffective n\n", 100*e.Level)
 	for _, s := range list {
 		if s.None != "" {
 			fmt.Fprintf(w, "  %s\t–\t%s\n", s.Method, s.None)
@@ -271,7 +274,7 @@ func (e *evaluation) table(b *bytes.Buffer, list []offpolicy.Estimate) {
 		if !math.IsNaN(s.ESS) {
 			ess = fmt.Sprintf("%.0f", s.ESS)
 		}
-		fmt.Fprintf(w, "  %s\t%.4f\t%.4f\t%s\t%s\t%s\t%s\n", s.Method, s.Value, s.StandardError, interval(s.Normal), interval(s.Bootstrap), interval(s.Bernstein), ess)
+		fmt.Fprintf(w, "  %s\t%.4f\t%.4f\t%s\t%s\t%s\t%s\n", s.Method, s.Value, s.StandardError, interval(s.Normal), interval(s.Bootstrap), interval(s.Anytime), ess)
 	}
 	w.Flush()
 	for line := range strings.Lines(rows.String()) {
@@ -305,10 +308,10 @@ func (e *evaluation) each(visit func(policy, minus string, s offpolicy.Estimate)
 func (e *evaluation) csv() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	w.Write([]string{"policy", "minus", "method", "value", "standard_error", "normal_low", "normal_high", "bootstrap_low", "bootstrap_high", "bernstein_low", "bernstein_high", "effective_rounds", "none"})
+	w.Write([]string{"policy", "minus", "method", "value", "standard_error", "normal_low", "normal_high", "bootstrap_low", "bootstrap_high", "anytime_low", "anytime_high", "effective_rounds", "none"})
 	e.each(func(policy, minus string, s offpolicy.Estimate) {
 		row := []string{policy, minus, s.Method}
-		for _, v := range []float64{s.Value, s.StandardError, s.Normal.Low, s.Normal.High, s.Bootstrap.Low, s.Bootstrap.High, s.Bernstein.Low, s.Bernstein.High, s.ESS} {
+		for _, v := range []float64{s.Value, s.StandardError, s.Normal.Low, s.Normal.High, s.Bootstrap.Low, s.Bootstrap.High, s.Anytime.Low, s.Anytime.High, s.ESS} {
 			text := ""
 			if !math.IsNaN(v) {
 				text = decimal(v)
@@ -330,7 +333,7 @@ func (e *evaluation) json() ([]byte, error) {
 		Error     *float64    `json:"standard_error"`
 		Normal    *[2]float64 `json:"normal"`
 		Bootstrap *[2]float64 `json:"bootstrap"`
-		Bernstein *[2]float64 `json:"bernstein"`
+		Anytime   *[2]float64 `json:"anytime"`
 		ESS       *float64    `json:"effective_rounds"`
 		None      string      `json:"none,omitzero"`
 	}
@@ -368,7 +371,7 @@ func (e *evaluation) json() ([]byte, error) {
 		}
 	}
 	e.each(func(policy, minus string, s offpolicy.Estimate) {
-		all.Estimates = append(all.Estimates, estimate{policy, minus, s.Method, number(s.Value), number(s.StandardError), pair(s.Normal), pair(s.Bootstrap), pair(s.Bernstein), number(s.ESS), s.None})
+		all.Estimates = append(all.Estimates, estimate{policy, minus, s.Method, number(s.Value), number(s.StandardError), pair(s.Normal), pair(s.Bootstrap), pair(s.Anytime), number(s.ESS), s.None})
 	})
 	text, err := json.Marshal(all, jsontext.Multiline(true))
 	return append(text, '\n'), err

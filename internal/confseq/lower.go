@@ -1,0 +1,100 @@
+package confseq
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Lower bounds from below the average conditional mean μ_n = (1/n) Σ E[x_t | past] of observations x_t ≥ x̂_t − b_t, where the
+// centre x̂_t and the bound b_t are known before x_t. Nothing bounds x_t from above, and the b_t may grow. With
+//
+//	ψ_b(λ) = (−log(1 − bλ) − bλ)/b²,  ψ_0(λ) = λ²/2,  ψ_b(λ) = ∞ for bλ ≥ 1
+//
+// exp(λ Σ (x_t − E[x_t | past]) − Σ ψ_{b_t}(λ) (x_t − x̂_t)²) is a supermartingale (Fan, Grama and Liu 2015, Exponential
+// inequalities for martingales with applications, Electronic Journal of Probability 20(1), Lemma 4.1), and so is its mean over
+// any fixed λ_j. By Ville's inequality
+//
+//	P(for some n: μ_n < x̄_n − s_n/n) ≤ α,  s_n the root of (1/J) Σ_j exp(λ_j s − Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)²) = 1/α
+//
+// (Howard, Ramdas, McAuliffe and Sekhon 2021, Time-uniform, nonparametric, nonasymptotic confidence sequences, Annals of
+// Statistics 49(2)). The λ_j are halves of each other, from √2 divided by the first positive bound on.
+//
+// The zero value has no observations. Unlike [Mean], Lower takes observations one by one, and its bounds are closer.
+type Lower struct {
+	n            int
+	sum, changes float64 // Σ x_t, and of what varies of it
+	first        float64 // the first positive bound
+	spent        [10]float64
+}
+
+// Add adds the observation base + y, where base is known before, and y ≥ −bound. The centre is base plus the mean of the y so far.
+func (l *Lower) Add(base, y, bound float64) {
+	centre := 0.0
+	if l.n > 0 {
+		centre = l.changes / float64(l.n)
+	}
+	b := max(bound+centre, 0)
+	if l.first == 0 {
+		if l.first = b; b == 0 {
+			y = 0 // lowered, because no λ is known yet
+		}
+	}
+	if square := (y - centre) * (y - centre); square > 0 {
+		for j := range l.spent {
+			l.spent[j] += psi(l.lambda(j), b) * square
+		}
+	}
+	l.n++
+	l.sum += base + y
+	l.changes += y
+}
+
+func (l *Lower) lambda(j int) float64 { return math.Sqrt2 / l.first * math.Exp2(-float64(j)) }
+
+// psi returns ψ_b(λ).
+func psi(lambda, b float64) float64 {
+	switch x := b * lambda; {
+	case x >= 1:
+		return math.Inf(1)
+	case x < 1e-4: // its series, without cancellation
+		return lambda * lambda * (0.5 + x/3)
+	default:
+		return (-math.Log1p(-x) - x) / (b * b)
+	}
+}
+
+// wealth returns log Σ_j exp(λ_j s − Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)²).
+func (l *Lower) wealth(s float64) float64 {
+	var logs [len(l.spent)]float64
+	for j, spent := range l.spent {
+		logs[j] = l.lambda(j)*s - spent
+	}
+	return floats.LogSumExp(logs[:])
+}
+
+// target returns log J/α.
+func (l *Lower) target(alpha float64) float64 { return math.Log(float64(len(l.spent)) / alpha) }
+
+// Low returns a bound below μ_n. That it is ever above has a probability of at most alpha.
+func (l *Lower) Low(alpha float64) float64 {
+	switch {
+	case l.n == 0:
+		return math.Inf(-1)
+	case l.first == 0:
+		return l.sum / float64(l.n) // no observation could be below what was known before
+	}
+	target := l.target(alpha)
+	inside, outside := 0.0, l.first
+	for !math.IsInf(outside, 1) && l.wealth(outside) < target {
+		inside, outside = outside, 2*outside
+	}
+	for range 60 {
+		if s := (inside + outside) / 2; l.wealth(s) < target {
+			inside = s
+		} else {
+			outside = s
+		}
+	}
+	return (l.sum - outside) / float64(l.n)
+}

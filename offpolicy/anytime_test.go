@@ -1,0 +1,115 @@
+package offpolicy_test
+
+import (
+	"flag"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/offpolicy"
+)
+
+var anytimeLogs = flag.Int("logs", 24, "logs of each world of TestAnytimeCoverage")
+
+// Looked at after every round, the intervals are wrong at some time in at most a tenth of logs, which is their level. The truth
+// is the mean over the requests so far. The policy of the log may learn, weights may be heavy, and the model may be wrong.
+func TestAnytimeCoverage(t *testing.T) {
+	s := shop{5, 2}
+	worlds := map[string]struct {
+		methods []string
+		log     func(rng *rand.Rand) (rounds []offpolicy.Round, pages []vitrine.Assortment)
+	}{
+		"pages in half of rounds": {[]string{"dr-pi"}, func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
+			rounds, pages, _ := s.log(600, 0.5, rng)
+			return rounds, pages
+		}},
+		"pages in a tenth of rounds": {[]string{"dr-pi"}, func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
+			rounds, pages, _ := s.log(600, 0.1, rng)
+			return rounds, pages
+		}},
+		"uniform": {[]string{"dr-pi", "snips", "dr-sets"}, func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
+			rounds, pages, _ := s.log(800, 1, rng)
+			for t, r := range rounds {
+				pages[t] = largest(mat.Col(nil, 1, r.Context.Features), s.size)
+			}
+			return rounds, pages
+		}},
+		"heavy propensities": {[]string{"snips"}, func(rng *rand.Rand) ([]offpolicy.Round, []vitrine.Assortment) {
+			return shop{5, 1}.heavyLog(1000, rng)
+		}},
+	}
+	for name, world := range worlds {
+		missed, counted := map[string]int{}, map[string]int{}
+		width := map[string]float64{}
+		for seed := range uint64(*anytimeLogs) {
+			rounds, pages := world.log(rand.New(rand.NewPCG(seed, 21)))
+			o := offpolicy.Options{Level: 0.9, Folds: 2, Resamples: 2}
+			if seed%2 == 1 && len(world.methods) > 1 {
+				o.Ridge = 1e6 // a model that learns nothing
+			}
+			r := evaluate(t, newLog(t, rounds, o), pages)
+			for _, method := range world.methods {
+				e := r.Estimate(method)
+				if e.None != "" {
+					continue
+				}
+				counted[method]++
+				looks := e.Looks(0.9)
+				if last := looks[len(looks)-1]; last != e.Anytime {
+					t.Fatalf("%s: %v, and the last look is %v", method, e.Anytime, last)
+				}
+				width[method] += (e.Anytime.High - e.Anytime.Low) / (e.Normal.High - e.Normal.Low)
+				sum := 0.0
+				for n, look := range looks {
+					sum += s.value(rounds[n].Context, pages[n])
+					if truth := sum / float64(n+1); look.Low > truth || look.High < truth {
+						missed[method]++
+						break
+					}
+				}
+			}
+		}
+		for _, method := range world.methods {
+			n := float64(counted[method])
+			t.Logf("%s, %s: wrong at some time in %d of %.0f logs, %.1f times as wide as normal", name, method, missed[method], n, width[method]/n)
+			if n < float64(*anytimeLogs)/2 || float64(missed[method]) > 0.1*n+3*math.Sqrt(0.09*n) {
+				t.Errorf("%s, %s: wrong at some time in %d of %.0f logs", name, method, missed[method], n)
+			}
+		}
+	}
+}
+
+// heavyLog shows an item with probability proportional to exp(2x) of its first feature. The judged policy shows the item of the least
+// second feature.
+func (s shop) heavyLog(n int, rng *rand.Rand) (rounds []offpolicy.Round, pages []vitrine.Assortment) {
+	u, p := make([]float64, s.n), make([]float64, s.n+1)
+	for range n {
+		x := s.context(rng)
+		least := 0
+		for i := range u {
+			u[i] = 2*x.Features.At(i, 0) + 50 // the outside option has no weight
+			if x.Features.At(i, 1) < x.Features.At(least, 1) {
+				least = i
+			}
+		}
+		vitrine.Probabilities(p, u)
+		page := vitrine.Assortment{draw(p, rng) - 1}
+		rounds = append(rounds, offpolicy.Round{Context: x, Shown: page, Propensity: p[page[0]+1], Choice: vitrine.Choice(draw(s.probabilities(x, page), rng))})
+		pages = append(pages, vitrine.Assortment{least})
+	}
+	return rounds, pages
+}
+
+// draw returns k with probability p[k].
+func draw(p []float64, rng *rand.Rand) int {
+	left := rng.Float64()
+	for k, v := range p {
+		if left -= v; left < 0 {
+			return k
+		}
+	}
+	return 1
+}
