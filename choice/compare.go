@@ -113,8 +113,9 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 	if !r.Spec.Model.plain() || r.Spec.Utility.Network != nil || r.Errors != "" && r.Errors != "classic" {
 		return fail(errors.New("the test of Hausman and McFadden is for a multinomial logit with classic errors"))
 	}
-	if !slices.Contains(r.Alternatives, drop) {
-		return fail(fmt.Errorf("alternative %q: %w", drop, unknownAlternative(r.Alternatives)))
+	dropped := slices.Index(d.Alternatives, drop)
+	if dropped < 0 {
+		return fail(fmt.Errorf("alternative %q: %w", drop, unknownAlternative(d.Alternatives)))
 	}
 	spec := *r.Spec
 	u := &spec.Utility
@@ -132,13 +133,10 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 			u.Terms = append(u.Terms, t)
 		}
 	}
-	taken := func(s int) float64 {
-		if alternatives, chosen := d.Choice(s); chosen != none && d.Alternatives[alternatives[chosen]] == drop {
-			return 1
-		}
-		return 0
-	}
-	rest, err := d.without(drop, taken)
+	rest, err := d.reduce(dropped, func(s int) float64 {
+		alternatives, chosen := d.Choice(s)
+		return indicator(chosen == none || alternatives[chosen] != dropped)
+	})
 	if err != nil {
 		return fail(fmt.Errorf("without %s %w", drop, err))
 	}
@@ -146,8 +144,11 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 	if err != nil {
 		return fail(fmt.Errorf("without %s %w", drop, err))
 	}
-	if !without.Converged {
+	switch {
+	case without.Separated != nil:
 		return fail(fmt.Errorf("without %s %s", drop, without.separation()))
+	case !without.Converged:
+		return fail(fmt.Errorf("without %s the fit did not converge after %d steps", drop, without.Steps))
 	}
 	var away []float64
 	var here, there []int
@@ -195,7 +196,7 @@ func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, with
 			}
 		}
 	}
-	all, err := d.without(drop, func(s int) float64 { return p[s] })
+	all, err := d.reduce(slices.Index(d.Alternatives, drop), func(s int) float64 { return 1 - p[s] })
 	if err != nil {
 		return nil, err
 	}
@@ -217,44 +218,6 @@ func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, with
 		return nil, fmt.Errorf("the choices without %s do not determine the coefficients", drop)
 	}
 	return covariance, nil
-}
-
-// without returns the choices without an alternative, each with the weight 1 − taken(s) of what it had. The choices that took the
-// alternative are said to have taken another.
-func (d *Data) without(label string, taken func(s int) float64) (*Data, error) {
-	dropped := slices.Index(d.Alternatives, label)
-	b := NewBuilder(slices.Delete(slices.Clone(d.Alternatives), dropped, dropped+1), d.Variables, d.Outside)
-	x := make([]float64, len(d.Variables))
-	for s := range d.Choices {
-		alternatives, chosen := d.Choice(s)
-		at, k := d.locate(s)
-		c := Case{Chosen: none, Weight: at.weightOf(k) * (1 - taken(s))}
-		if c.Weight == 0 || len(alternatives) == 1 && alternatives[0] == dropped {
-			continue
-		}
-		if chosen != none && alternatives[chosen] == dropped && !d.Outside {
-			c.Chosen = 0
-		}
-		n := 0
-		for i, a := range alternatives {
-			if a == dropped {
-				continue
-			}
-			for v := range x {
-				x[v] = d.Value(s, i, v)
-			}
-			if a > dropped {
-				a--
-			}
-			b.row(a, x)
-			if i == chosen {
-				c.Chosen = n
-			}
-			n++
-		}
-		b.close(c)
-	}
-	return b.Data()
 }
 
 // Compare returns models side by side as text: estimates with their standard errors, likelihoods and criteria.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Data are choices. A choice has rows, one for each available alternative, and a row has a value
@@ -304,24 +305,46 @@ func (d *Data) Slice(from, to int) (*Data, error) {
 // Filter returns the choices of d that keep reports true for. It returns an error if there are
 // none.
 func (d *Data) Filter(keep func(s int) bool) (*Data, error) {
-	b := NewBuilder(d.Alternatives, d.Variables, d.Outside)
+	return d.reduce(none, func(s int) float64 { return indicator(keep(s)) })
+}
+
+// reduce returns the choices without those whose share is 0, with their weights times the share. If an alternative is dropped, its
+// rows are left out, and a choice of it becomes one of the outside option or of the first other row.
+func (d *Data) reduce(dropped int, share func(s int) float64) (*Data, error) {
+	labels := d.Alternatives
+	if dropped != none {
+		labels = slices.Delete(slices.Clone(labels), dropped, dropped+1)
+	}
+	b := NewBuilder(labels, d.Variables, d.Outside)
 	b.Panels, b.Clusters = d.Panels > 0, d.Clusters > 0
 	x := make([]float64, len(d.Variables))
 	for _, o := range d.blocks {
 		for s := range o.choices() {
-			if !keep(o.first + s) {
+			part := share(o.first + s)
+			lo, hi := o.span(s)
+			if part == 0 || hi-lo == 1 && int(o.alt[lo]) == dropped {
 				continue
 			}
-			lo, hi := o.span(s)
+			c, n := Case{Chosen: none, Weight: part * o.weightOf(s)}, 0
 			for i := lo; i < hi; i++ {
+				a, chosen := int(o.alt[i]), int(o.chosen[s]) == i
+				if a == dropped {
+					if chosen && !d.Outside {
+						c.Chosen = 0
+					}
+					continue
+				}
+				if dropped != none && a > dropped {
+					a--
+				}
 				for v := range x {
 					x[v] = o.x[v][i]
 				}
-				b.row(int(o.alt[i]), x)
-			}
-			c := Case{Chosen: none, Weight: o.weightOf(s)}
-			if o.chosen[s] != none {
-				c.Chosen = int(o.chosen[s]) - lo
+				b.row(a, x)
+				if chosen {
+					c.Chosen = n
+				}
+				n++
 			}
 			if b.Panels {
 				c.Panel = int(o.panel[s])
