@@ -199,6 +199,11 @@ func TestProcess(t *testing.T) {
 
 // An error names the policy, the seed, the round, the program, and what was wrong. The program is always reaped.
 func TestProcessFaults(t *testing.T) {
+	t.Run("all", processFaults)
+	noChildren(t)
+}
+
+func processFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault   string
 		timeout time.Duration
@@ -217,7 +222,7 @@ func TestProcessFaults(t *testing.T) {
 		{"late", time.Minute, []string{"round 120: process ", "failed after its last round: exit status 4; it wrote to standard error:\ncannot save"}},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
-			defer noChildren(t)
+			t.Parallel()
 			e := small(withFault(c.fault, c.timeout))
 			e.Seeds = []uint64{7}
 			_, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir()})
