@@ -365,3 +365,70 @@ func TestImportOfManyCategories(t *testing.T) {
 		t.Error(errs)
 	}
 }
+
+// A log that Azure Personalizer has exported becomes the log of the placement that docs/personalizer.md prints, with all features,
+// and policies are judged by it: Personalizer logs the probability of each action.
+func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
+	page, err := os.ReadFile("../../docs/personalizer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)[1]
+	t.Chdir(t.TempDir())
+	write(t, "personalizer.json", string(config))
+	const line = `{"_label_cost":%v,"_label_probability":%[2]v,"_label_probability":%[2]v,"_label_Action":%[3]d,"_labelIndex":0,"o":[{"v":%[4]v,"EventId":"event-%[5]d","ActionTaken":false}],"Timestamp":"2021-02-04T16:31:29.2460000Z","Version":"1","EventId":"event-%[5]d","a":[%[3]d,%[6]d],"c":{"FromUrl":[{"timeofday":"Afternoon","weather":"Sunny"},{"visits":3}],"_multi":[{"_tag":"Cappucino","i":{"constant":1,"id":"Cappucino"},"j":[{"type":"hot","origin":"kenya"}]},{"_tag":"Cold brew","i":{"constant":1,"id":"Cold brew"},"j":[{"type":"cold","hours":12}]}]},"p":[%[2]v,%[7]v],"VWState":{"m":"ff07/550c"},"_original_label_cost":%[1]v}` + "\n"
+	var text strings.Builder
+	for k := range 100 {
+		p, a := 0.9, 1
+		if k%10 == 0 {
+			p, a = 0.1, 2
+		}
+		reward := []float64{0, 0.05, 1}[k%3]
+		fmt.Fprintf(&text, line, -reward, p, a, reward, k, 3-a, 1-p)
+	}
+	write(t, "log.json", text.String())
+	report := run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create", "personalizer.json", "--to", "data", "--dry-run")
+	for _, want := range []string{"id       id       200     0", "action   action   200     0", "context  context  100     0", "100 with how the page was drawn", "left out"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("no %q in\n%s", want, report)
+		}
+	}
+	// The page's placement records what was shown. A placement that does not say so keeps all candidates, which evaluate needs.
+	write(t, "personalizer.json", strings.Replace(string(config), `"record": "shown", `, "", 1))
+	report = run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create", "personalizer.json", "--to", "data")
+	taken := regexp.MustCompile(`(\d+) decisions with an item taken`).FindStringSubmatch(report)
+	if taken == nil || len(taken[1]) != 2 || taken[1] < "33" || taken[1] > "42" || strings.Contains(report, "left out") { // 33 rewards of 1, and 33 of 0.05
+		t.Errorf("%v\n%s", taken, report)
+	}
+	if exported := run1(t, "export", "data"); !strings.Contains(exported, `"decision_id":"personalizer:event-7"`) || !strings.Contains(exported, `"law":{"draw":"items","share":1,"size":1,"page":[],"probability":[0.1,0.9],"slot":[0,0]}`) && !strings.Contains(exported, `"probability":[0.9,0.1`) {
+		t.Errorf("%.1500s", exported)
+	}
+	write(t, "cold.toml", `show = "revenue"`)
+	if verdict := run1(t, "evaluate", "data", "--policy", "cold.toml"); !strings.Contains(verdict, "The log says how every page was drawn.") || !strings.Contains(verdict, "Every item of the policy's pages could have been shown") {
+		t.Error(verdict)
+	}
+}
+
+// An import that creates the placement keeps the candidates that were not shown, so that policies can be judged; a placement
+// that records what is shown says what is lost.
+func TestImportCreatesWithAllCandidates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const home = `{"max_size":2,%s"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"user","scale":10}],"policy":{"name":"ucb-mnl"}}`
+	write(t, "clicks.csv", clicks)
+	write(t, "top.toml", `show = "revenue"`)
+	write(t, "all.json", fmt.Sprintf(home, ""))
+	write(t, "shown.json", fmt.Sprintf(home, `"record":"shown",`))
+	if report := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "all.json", "--to", "all"); strings.Contains(report, "left out") {
+		t.Error(report)
+	}
+	if exported := run1(t, "export", "all"); strings.Count(exported, `"id":`) != 5 {
+		t.Error(exported)
+	}
+	if _, errs, code := vitrineRun(t, "evaluate", "all", "--policy", "top.toml"); strings.Contains(errs, "candidates") {
+		t.Errorf("%d %s", code, errs)
+	}
+	const lost = `2 candidates that were not shown are left out, which vitrine evaluate needs: the placement has "record": "shown"`
+	if report := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "shown.json", "--to", "shown"); !strings.Contains(report, lost) {
+		t.Error(report)
+	}
+}
