@@ -321,7 +321,11 @@ func (i *importing) print(t terminal, r *records.Report) error {
 	if i.DryRun {
 		verb = "would be imported"
 	}
-	fmt.Fprintf(t.out, "%s: %d decisions, %d %s to placement %q of %s\n", i.Log, r.Decisions, i.decisions, verb, i.Placement, i.To)
+	name := i.Log
+	if name == "-" {
+		name = "standard input"
+	}
+	fmt.Fprintf(t.out, "%s: %d decisions, %d %s to placement %q of %s\n", name, r.Decisions, i.decisions, verb, i.Placement, i.To)
 	if i.decisions > 0 {
 		fmt.Fprintf(t.out, "%.1f items a decision, %d decisions with an item taken, %d with a propensity, %d with how the page was drawn\n",
 			float64(i.items)/float64(i.decisions), i.chosen, i.withPropensity, i.withLaw)
