@@ -189,7 +189,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 		l.experts = append(l.experts, e)
 		families = append(families, e.called(utility.Identity(x.Model)))
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 9, strings.Join(families, " "), o, DefaultBMAOptions()), places: k}
+	l.learner = learner{p: p, self: l, identity: p.identify("bma-mnl", 1, strings.Join(families, " "), o), places: k}
 	if known != nil {
 		if err := l.know(known); err != nil {
 			return nil, err

@@ -63,7 +63,7 @@ func (b *beliefs) encode(e *state.Encoder) {
 }
 
 // decode implements algorithm.
-func (l *BMA) decode(d *state.Decoder, _, rounds int) func() {
+func (l *BMA) decode(d *state.Decoder, rounds int) func() {
 	n := *l
 	n.job = nil
 	learned := rounds // by the fit that runs

@@ -62,10 +62,8 @@ func NewEpsGreedy(p Problem, m utility.Model, o EpsGreedyOptions, rng *rand.Rand
 	if err != nil {
 		return nil, err
 	}
-	earlier := DefaultEpsGreedyOptions()
-	earlier.Explore = "set" // by which all explored before there was a choice
 	l := &EpsGreedy{regressor: oracle, o: o}
-	l.self, l.identity = l, p.identify("eps-greedy-mnl", 1, utility.Identity(m), o, earlier)
+	l.self, l.identity = l, p.identify("eps-greedy-mnl", 1, utility.Identity(m), o)
 	return l, nil
 }
 

@@ -364,18 +364,3 @@ func TestEpsGreedyRestartDrawsWeightsAfresh(t *testing.T) {
 		t.Error("the weights after the first epoch are the initial ones")
 	}
 }
-
-// A snapshot from before there was a choice is of a learner that explores by sets, as configured.
-func TestEpsGreedyReadsEarlierSnapshots(t *testing.T) {
-	const before = "eps-greedy-mnl d=3 K=3 T=120 sigmoid 3-4-1 {Epsilon:0.1 Decay:0.995 Floor:0.001 " +
-		"RegressionOptions:{Oracle:offline Rate:0.0001 Steps:2000 Restart:false Lambda:1 Step:1}}"
-	for _, explore := range []string{"set", "item"} {
-		for _, schedule := range []string{"configured", "theory"} {
-			o := DefaultEpsGreedyOptions()
-			o.Explore, o.Schedule = explore, schedule
-			if have, want := newPaperEpsGreedy(t, o).identity.reads(before), explore == "set" && schedule == "configured"; have != want {
-				t.Errorf("explore = %q, schedule = %q: the earlier snapshot is read: %v", explore, schedule, have)
-			}
-		}
-	}
-}

@@ -96,11 +96,9 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 	if err := p.checkModel("NewFeelGood", m); err != nil {
 		return nil, err
 	}
-	earlier := DefaultFeelGoodOptions()
-	earlier.Loss = "log" // the only one before there was a choice
 	k := newPlaces(p, o.PositionEffects)
 	l := &FeelGood{o: o, model: k.family(m), shown: k, step: 1}
-	l.learner = learner{p: p, self: l, identity: p.identify("feel-good-ts", 1, utility.Identity(m), o, earlier)}
+	l.learner = learner{p: p, self: l, identity: p.identify("feel-good-ts", 1, utility.Identity(m), o)}
 	l.w = make([]float64, l.model.NumParams())
 	m.Init(l.w[:m.NumParams()], rng)
 	l.seed = rng.Uint64()
@@ -240,7 +238,7 @@ func (l *FeelGood) encode(e *state.Encoder) {
 }
 
 // decode implements algorithm.
-func (l *FeelGood) decode(d *state.Decoder, _, rounds int) func() {
+func (l *FeelGood) decode(d *state.Decoder, rounds int) func() {
 	n := *l
 	n.start()
 	n.seed = d.Uint64()

@@ -362,14 +362,3 @@ func TestFeelGoodInformation(t *testing.T) {
 		}
 	}
 }
-
-// A snapshot from before there was a choice is of a learner with the log loss.
-func TestFeelGoodReadsEarlierSnapshots(t *testing.T) {
-	const before = "feel-good-ts d=3 K=3 T=120 sigmoid 3-4-1 {Ridge:1 Eta:1 FeelGood:0.1 Moves:10}"
-	for loss, want := range map[string]bool{"log": true, "squared": false} {
-		l := newFeelGood(t, paperProblem(), paperModel(), func(o *FeelGoodOptions) { o.Loss = loss })
-		if have := l.identity.reads(before); have != want {
-			t.Errorf("loss = %q: the earlier snapshot is read: %v", loss, have)
-		}
-	}
-}

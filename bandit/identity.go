@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,43 +25,29 @@ import (
 //	constants=theory
 //	…
 //
-// Three rules keep the snapshots of earlier programs readable:
-//
-//   - An option that settings leave out if it has the zero value ([option.Option]) is left out here, too.
-//   - An option that a snapshot does not name is newer than the snapshot. The snapshot is read if the
-//     option has its zero value or its default. So the default of a new option must change nothing, or
-//     the learner passes the earlier behaviour instead of the default. Options are never renamed or removed.
-//   - If the meaning of the saved numbers or the default of an option changes, the version is raised.
-//     A learner that still reads the earlier versions sets oldest.
+// A snapshot is read if its text is the learner's own. If the meaning of the saved numbers changes, the version is raised.
 type identity struct {
-	learner         string
-	version, oldest int // written, and the first that is read
-	facts           []fact
+	learner string
+	version int
+	facts   []fact
 }
 
 // fact is a key and its value.
-type fact struct {
-	key, value string
-	earlier    []string // the values for which snapshots without the key are read
-	since      int      // the first version whose snapshots have the key; 0 if that is not known
-}
+type fact struct{ key, value string }
 
-// identify returns the identity of a learner of this problem. The utility is "" if the learner has none.
-// options and earlier are structs of one type, or nil; earlier has the values that learners had before
-// the options existed.
-func (p Problem) identify(learner string, version int, utility string, options, earlier any) identity {
-	id := identity{learner: learner, version: version, oldest: version}
+// identify returns the identity of a learner of this problem. The utility is "" if the learner has none. options is a struct, or nil.
+func (p Problem) identify(learner string, version int, utility string, options any) identity {
+	id := identity{learner: learner, version: version}
 	for _, f := range []struct {
 		key   string
 		value int
 	}{{"features", p.Features}, {"size", p.Size}, {"rounds", p.Rounds}} {
-		id.facts = append(id.facts, fact{key: f.key, value: strconv.Itoa(f.value)})
+		id.facts = append(id.facts, fact{f.key, strconv.Itoa(f.value)})
 	}
 	if utility != "" {
-		id.facts = append(id.facts, fact{key: "utility", value: strings.ReplaceAll(utility, "\n", " ")})
+		id.facts = append(id.facts, fact{"utility", strings.ReplaceAll(utility, "\n", " ")})
 	}
-	before := option.List(earlier)
-	for i, o := range option.List(options) {
+	for _, o := range option.List(options) {
 		if v := reflect.ValueOf(o.Default); v.Kind() == reflect.Slice && v.Len() == 0 { // not used
 			continue
 		}
@@ -70,7 +55,7 @@ func (p Problem) identify(learner string, version int, utility string, options, 
 		if o.Omitted && reflect.DeepEqual(o.Default, zero) {
 			continue
 		}
-		id.facts = append(id.facts, fact{key: o.Key, value: fmt.Sprint(o.Default), earlier: []string{fmt.Sprint(zero), fmt.Sprint(before[i].Default)}})
+		id.facts = append(id.facts, fact{o.Key, fmt.Sprint(o.Default)})
 	}
 	return id
 }
@@ -84,96 +69,41 @@ func (id identity) String() string {
 	return text
 }
 
-// open returns the version and the fields of a snapshot, which must have this identity.
-func (id identity) open(data []byte) (version int, d *state.Decoder, err error) {
+// open returns the fields of a snapshot, which must have this identity.
+func (id identity) open(data []byte) (*state.Decoder, error) {
 	text, d, err := state.Read(data)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
-	version, err = id.match(text)
-	return version, d, err
+	return d, id.match(text)
 }
 
-// match returns the version of a snapshot of the given text. The error names the first fact that differs.
-func (id identity) match(text string) (version int, err error) {
-	learner, version, facts, err := parseIdentity(text)
-	switch {
-	case err != nil:
-		return 0, err
-	case learner != id.learner:
-		return 0, fmt.Errorf("snapshot is of %s, want %s", learner, id.learner)
-	case version < id.oldest || version > id.version:
-		return 0, fmt.Errorf("snapshot is of version %d of %s, and this program reads %d to %d", version, learner, id.oldest, id.version)
+// match returns an error that names the first fact in which the text of a snapshot differs.
+func (id identity) match(text string) error {
+	if text == id.String() {
+		return nil
 	}
-	for _, f := range id.facts {
-		have, named := facts[f.key]
-		if named && have != f.value {
-			return 0, fmt.Errorf("snapshot is of %s = %s, want %s", f.key, have, f.value)
-		}
-		if !named && (!slices.Contains(f.earlier, f.value) || f.since > 0 && version >= f.since) {
-			return 0, fmt.Errorf("snapshot was made before there was %s, want %s = %s", f.key, f.key, f.value)
-		}
-		delete(facts, f.key)
+	learner, rest, _ := strings.Cut(text, "\n")
+	if learner != id.learner {
+		return fmt.Errorf("snapshot is of %q, want %s", learner, id.learner)
 	}
-	for _, key := range slices.Sorted(maps.Keys(facts)) {
-		return 0, fmt.Errorf("snapshot is of %s = %s, which this program does not know", key, facts[key])
-	}
-	return version, nil
-}
-
-// parseIdentity reads the text of a snapshot.
-func parseIdentity(text string) (learner string, version int, facts map[string]string, err error) {
-	facts = map[string]string{}
-	learner, rest, ok := strings.Cut(text, "\n")
-	if !ok {
-		if learner, rest, ok = earlierText(text); !ok {
-			return "", 0, nil, fmt.Errorf("snapshot is of %q, want that of a learner", text)
-		}
-	}
+	have := map[string]string{}
 	for line := range strings.SplitSeq(rest, "\n") {
 		key, value, _ := strings.Cut(line, "=")
-		facts[key] = value
+		have[key] = value
 	}
-	version, err = strconv.Atoi(facts["version"])
-	if err != nil {
-		return "", 0, nil, fmt.Errorf("snapshot of %s: version = %q: must be a number", learner, facts["version"])
+	for _, f := range append([]fact{{"version", strconv.Itoa(id.version)}}, id.facts...) {
+		value, named := have[f.key]
+		switch {
+		case !named:
+			return fmt.Errorf("snapshot of %s does not name %s, want %s = %s", learner, f.key, f.key, f.value)
+		case value != f.value:
+			return fmt.Errorf("snapshot is of %s = %s, want %s", f.key, value, f.value)
+		}
+		delete(have, f.key)
 	}
-	delete(facts, "version")
-	return learner, version, facts, nil
-}
-
-// earlierTexts are those of the programs that named options by the fields of Go structs, as %+v writes them:
-//
-//	ts-mnl d=3 K=2 T=1000 linear {LinearOptions:{Constants:theory Radius:0 Intercept:false Lambda:1} Samples:9}
-//
-// The first version has no number. The families of bma-mnl come after the options.
-var earlierTexts = regexp.MustCompile(`^(\S+?)( v\d+)? d=(\d+) K=(\d+) T=(\d+)(.*?)(?:$| (\{\w+:[^{}]*(?:\{[^{}]*\}[^{}]*)*\})(.*)$)`)
-
-// earlierText translates such a text.
-func earlierText(text string) (learner, rest string, ok bool) {
-	m := earlierTexts.FindStringSubmatch(text)
-	if m == nil {
-		return "", "", false
+	for _, key := range slices.Sorted(maps.Keys(have)) {
+		return fmt.Errorf("snapshot is of %s = %s, which this program does not know", key, have[key])
 	}
-	version := "1"
-	if m[2] != "" {
-		version = strings.TrimPrefix(m[2], " v")
-	}
-	lines := []string{"version=" + version, "features=" + m[3], "size=" + m[4], "rounds=" + m[5]}
-	if family := strings.TrimSpace(m[6] + m[8]); family != "" {
-		lines = append(lines, "utility="+family)
-	}
-	for word := range strings.FieldsSeq(m[7]) {
-		word = strings.TrimRight(word[strings.LastIndex(word, "{")+1:], "}")
-		field, value, _ := strings.Cut(word, ":")
-		lines = append(lines, key(field)+"="+value)
-	}
-	return m[1], strings.Join(lines, "\n"), true
-}
-
-var capital = regexp.MustCompile(`(.)([A-Z])`)
-
-// key returns the name in files of a field of options: PilotRate is pilot_rate.
-func key(field string) string {
-	return strings.ToLower(capital.ReplaceAllString(field, "${1}_$2"))
+	return fmt.Errorf("snapshot of %s names its facts in another order", learner)
 }

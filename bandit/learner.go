@@ -29,10 +29,10 @@ type algorithm interface {
 	freeze() vitrine.Policy
 	// encode appends the state to a snapshot.
 	encode(e *state.Encoder)
-	// decode reads a state of a version of the identity, saved after a number of rounds. It changes
+	// decode reads a state, saved after a number of rounds. It changes
 	// nothing: the function that it returns makes the state that of the learner, and is called only
 	// if the snapshot has no errors. They are reported to d.
-	decode(d *state.Decoder, version, rounds int) (restore func())
+	decode(d *state.Decoder, rounds int) (restore func())
 }
 
 // Observe implements vitrine.Learner.
@@ -65,12 +65,12 @@ func (l *learner) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. It returns an error, and leaves the learner
 // unchanged, if the snapshot is damaged or has another problem, utility or options.
 func (l *learner) UnmarshalBinary(data []byte) error {
-	version, d, err := l.identity.open(data)
+	d, err := l.identity.open(data)
 	if err != nil {
 		return err
 	}
 	rounds := d.Count()
-	restore := l.self.decode(d, version, rounds)
+	restore := l.self.decode(d, rounds)
 	if err := d.Close(); err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (l *linear) encode(e *state.Encoder) {
 }
 
 // decode implements algorithm.
-func (l *linear) decode(d *state.Decoder, _, rounds int) func() {
+func (l *linear) decode(d *state.Decoder, rounds int) func() {
 	est, v := l.start()
 	est.Decode(d)
 	checkRounds(d, est, rounds)

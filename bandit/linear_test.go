@@ -149,13 +149,6 @@ func TestSnapshotsAreOfTheirBasis(t *testing.T) {
 			}
 		}
 	}
-	l, err := NewUCB(p, DefaultUCBOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := "ucb-mnl d=3 K=3 T=120 linear {LinearOptions:{Constants:theory Radius:0 Intercept:false Lambda:1}}"; !l.identity.reads(want) {
-		t.Errorf("snapshots are called %q, and do not read %q", l.identity, want)
-	}
 }
 
 func TestBasesAreChecked(t *testing.T) {

@@ -79,7 +79,7 @@ func NewLogBarrier(p Problem, m utility.Model, o LogBarrierOptions, rng *rand.Ra
 		return nil, err
 	}
 	l := &LogBarrier{regressor: oracle, o: o}
-	l.self, l.identity = l, p.identify("log-barrier-mnl", 1, utility.Identity(m), o, DefaultLogBarrierOptions())
+	l.self, l.identity = l, p.identify("log-barrier-mnl", 1, utility.Identity(m), o)
 	return l, nil
 }
 

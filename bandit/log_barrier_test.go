@@ -224,15 +224,3 @@ func TestOnlineOracleSteps(t *testing.T) {
 		}
 	}
 }
-
-// A snapshot from before there was a choice is of a learner with tuned constants.
-func TestLogBarrierReadsEarlierSnapshots(t *testing.T) {
-	const before = "log-barrier-mnl d=3 K=3 T=120 sigmoid 3-4-1 {Gamma:10 Limit:100000 " +
-		"RegressionOptions:{Oracle:offline Rate:0.0001 Steps:2000 Restart:false Lambda:1 Step:1}}"
-	for constants, want := range map[string]bool{"tuned": true, "theory": false} {
-		l := newLogBarrier(t, func(_ *Problem, o *LogBarrierOptions) { o.Constants = constants })
-		if have := l.identity.reads(before); have != want {
-			t.Errorf("constants = %q: the earlier snapshot is read: %v", constants, have)
-		}
-	}
-}

@@ -62,7 +62,7 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 		o.Lambda = 84 * math.Sqrt2 * float64(model.NumParams()) * o.Eta
 	}
 	l := &OFU{o: o}
-	id := p.identify("ofu-mnl-plus", 1, utility.Identity(model), o, DefaultOFUOptions())
+	id := p.identify("ofu-mnl-plus", 1, utility.Identity(model), o)
 	l.linear = newLinear(p, model, o.LinearOptions, l, id, func() (estimator, *gram.Matrix) {
 		return online{mle.NewOnline(o.Lambda, make([]float64, model.NumParams()), o.Eta, o.sigma())}, nil
 	})

@@ -176,7 +176,7 @@ func NewONL(p Problem, m utility.Model, o ONLOptions, rng *rand.Rand) (*ONL, err
 		v:      gram.New(m.NumParams(), o.Lambda), // line 6
 		kappa:  1,
 	}
-	l.learner = learner{p: p, self: l, identity: p.identify("onl-mnl", 1, utility.Identity(m), o, DefaultONLOptions()), places: k}
+	l.learner = learner{p: p, self: l, identity: p.identify("onl-mnl", 1, utility.Identity(m), o), places: k}
 	m.Init(l.w0, rng)
 	clear(l.w0[len(l.w0)-int(k):]) // the pilot stays near where it starts: places are alike there
 	copy(l.w0, o.PilotWeights)
@@ -371,7 +371,7 @@ func (l *ONL) encode(e *state.Encoder) {
 }
 
 // decode implements algorithm.
-func (l *ONL) decode(d *state.Decoder, _, rounds int) func() {
+func (l *ONL) decode(d *state.Decoder, rounds int) func() {
 	n := *l
 	n.w0, n.v = make([]float64, len(l.w0)), gram.New(len(l.w0), l.o.Lambda)
 	n.phase1, n.est = nil, nil

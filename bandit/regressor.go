@@ -164,7 +164,7 @@ func (l *regressor) encode(e *state.Encoder) {
 }
 
 // decode implements algorithm.
-func (l *regressor) decode(d *state.Decoder, _, rounds int) func() {
+func (l *regressor) decode(d *state.Decoder, rounds int) func() {
 	n := *l
 	n.seed = d.Uint64()
 	n.w = make([]float64, len(l.w))

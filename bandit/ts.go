@@ -56,7 +56,7 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 		o.Samples = OptimisticSamples(p.Size)
 	}
 	l := &TS{o: o}
-	id := p.identify("ts-mnl", 1, utility.Identity(model), o, DefaultTSOptions())
+	id := p.identify("ts-mnl", 1, utility.Identity(model), o)
 	l.linear = newLinear(p, model, o.LinearOptions, l, id, regression(model.NumParams(), o.Lambda))
 	return l, nil
 }

@@ -52,7 +52,7 @@ func NewUCBOn(p Problem, m utility.LinearInParams, o UCBOptions) (*UCB, error) {
 		return nil, err
 	}
 	l := &UCB{o: o}
-	id := p.identify("ucb-mnl", 1, utility.Identity(model), o, DefaultUCBOptions())
+	id := p.identify("ucb-mnl", 1, utility.Identity(model), o)
 	l.linear = newLinear(p, model, o.LinearOptions, l, id, regression(model.NumParams(), o.Lambda))
 	return l, nil
 }

@@ -29,7 +29,7 @@ func (l *Uniform) Policy() vitrine.Policy { return l.policy }
 // Observe implements vitrine.Learner.
 func (l *Uniform) Observe(r vitrine.Round) error { return r.Check(l.p.Features) }
 
-func (l *Uniform) identity() identity { return l.p.identify("uniform", 1, "", nil, nil) }
+func (l *Uniform) identity() identity { return l.p.identify("uniform", 1, "", nil) }
 
 // MarshalBinary implements encoding.BinaryMarshaler. It saves only the problem, because
 // there is no state.
@@ -39,7 +39,7 @@ func (l *Uniform) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler.
 func (l *Uniform) UnmarshalBinary(data []byte) error {
-	_, d, err := l.identity().open(data)
+	d, err := l.identity().open(data)
 	if err != nil {
 		return err
 	}

@@ -169,7 +169,7 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 	bma.seen.extremes = nil // what it sees is within bounds
 	l := &Wide{line: newWideLine(p.Features, p.block(), numeric, inner.Features-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
 	l.seen.extremes = newExtremes(len(numeric))
-	l.learner = learner{p: p, self: l, identity: p.identify("wide", 6, fmt.Sprintf("numeric columns %v", numeric), nil, nil)}
+	l.learner = learner{p: p, self: l, identity: p.identify("wide", 1, fmt.Sprintf("numeric columns %v", numeric), nil)}
 	return l, nil
 }
 
@@ -312,14 +312,14 @@ func (l *Wide) encode(e *state.Encoder) {
 }
 
 // decode implements algorithm.
-func (l *Wide) decode(d *state.Decoder, version, rounds int) func() {
+func (l *Wide) decode(d *state.Decoder, rounds int) func() {
 	next, seen := d.Count(), newMoments(len(l.line.numeric))
 	seen.extremes = newExtremes(len(l.line.numeric))
 	seen.decode(d)
 	var outliers outliers
 	outliers.decode(d, seen.extremes)
 	line := l.line.decode(d)
-	inner := l.bma.decode(d, version, rounds)
+	inner := l.bma.decode(d, rounds)
 	return func() {
 		l.nextMove, l.seen, l.outliers, l.line = next, seen, outliers, line
 		inner()

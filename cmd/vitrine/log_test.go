@@ -147,7 +147,7 @@ func unlawful(ts *testscript.TestScript, _ bool, args []string) {
 		for _, body := range []eventlog.Body{
 			&eventlog.Chosen{Decision: "d1"},
 			&eventlog.Chosen{Decision: "nobody"},
-			&eventlog.PolicyRolledBack{Version: 12345},
+			&eventlog.LearnerRolledBack{Version: 12345},
 		} {
 			entry, err := (&eventlog.Event{Placement: "home", Body: body}).Encode(nil)
 			if err != nil {

@@ -446,16 +446,7 @@ const Default = "auto"
 // strictly. The others have the policy's Serving, then the defaults of files. allRows says that rounds have
 // the rows of all items, and not only of those shown.
 func Complete(text []byte, problem bandit.Problem, allRows bool) (map[string]any, error) {
-	return complete(text, problem, allRows, func(p Policy) map[string]any { return p.Serving })
-}
-
-// CompleteLogged is [Complete] of a policy that a log has. Earlier programs did not log the defaults.
-func CompleteLogged(text []byte, problem bandit.Problem, allRows bool) (map[string]any, error) {
-	return complete(text, problem, allRows, logged)
-}
-
-func complete(text []byte, problem bandit.Problem, allRows bool, defaults func(Policy) map[string]any) (map[string]any, error) {
-	_, m, err := read(text, problem, allRows, defaults)
+	_, m, err := Read(text, problem, allRows)
 	if err != nil {
 		return nil, err
 	}
@@ -465,19 +456,8 @@ func complete(text []byte, problem bandit.Problem, allRows bool, defaults func(P
 	return m.Settings, nil
 }
 
-// Read returns the policy of a placement and its maker of learners, from the settings that a log has.
+// Read returns a placement's policy and the maker of its learners. It reads the settings as [Complete] does.
 func Read(text []byte, problem bandit.Problem, allRows bool) (p Policy, m Made, err error) {
-	return read(text, problem, allRows, logged)
-}
-
-func logged(p Policy) map[string]any {
-	if p.Logged != nil {
-		return p.Logged
-	}
-	return p.Serving
-}
-
-func read(text []byte, problem bandit.Problem, allRows bool, defaults func(Policy) map[string]any) (p Policy, m Made, err error) {
 	given, err := settings.ReadJSON(text)
 	if err != nil {
 		return p, m, err
@@ -488,7 +468,7 @@ func read(text []byte, problem bandit.Problem, allRows bool, defaults func(Polic
 	}
 	p, known := Named(name)
 	values := map[string]any{}
-	maps.Copy(values, defaults(p))
+	maps.Copy(values, p.Serving)
 	if _, ok := given["utility"]; ok {
 		delete(values, "intercept") // the utility has a constant term or none
 	}

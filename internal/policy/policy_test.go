@@ -171,25 +171,9 @@ func TestCompleteIsComplete(t *testing.T) {
 			}
 		}
 		text := jsonOf(t, all)
-		for what, complete := range map[string]func([]byte, bandit.Problem, bool) (map[string]any, error){"placement": policy.Complete, "log": policy.CompleteLogged} {
-			again, err := complete(text, large.problem(), true)
-			if err != nil || string(jsonOf(t, again)) != string(text) {
-				t.Errorf("%s, read again from a %s: %s, %v\nwant %s", p.Name, what, jsonOf(t, again), err, text)
-			}
-		}
-	}
-}
-
-// The defaults that logs of earlier programs mean are those of the programs that wrote them.
-func TestLoggedDefaults(t *testing.T) {
-	for name, want := range map[string]string{
-		"ucb-mnl":      `{"constants":"theory","intercept":true,"lambda":1,"name":"ucb-mnl","radius":0}`,
-		"ts-mnl":       `{"constants":"theory","intercept":true,"lambda":1,"name":"ts-mnl","radius":0,"samples":0}`,
-		"ofu-mnl-plus": `{"constants":"theory","eta":0,"intercept":true,"lambda":0,"name":"ofu-mnl-plus","radius":0}`,
-	} {
-		s, err := policy.CompleteLogged([]byte(`{"name":"`+name+`"}`), large.problem(), true)
-		if err != nil || string(jsonOf(t, s)) != want {
-			t.Errorf("%s, %v, want %s", jsonOf(t, s), err, want)
+		again, err := policy.Complete(text, large.problem(), true)
+		if err != nil || string(jsonOf(t, again)) != string(text) {
+			t.Errorf("%s, read again: %s, %v\nwant %s", p.Name, jsonOf(t, again), err, text)
 		}
 	}
 }

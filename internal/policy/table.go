@@ -34,7 +34,7 @@ var All = []Policy{
 	{
 		Name: "ucb-mnl", Doc: "confidence bounds on linear utilities (Oh and Iyengar 2021)",
 		Choose: "for utilities that are linear", Offer: "N d_w²", Round: "(d_w + t) K d_w", Page: "ucb-mnl",
-		Serving: tuned, Logged: theory, Warn: notTuned,
+		Serving: tuned, Warn: notTuned,
 		Line:     Line{Color: "blue", Dashes: []float64{8, 3}},
 		Matrices: Matrices{6, 2.5},
 		Learner:  OfBasis(bandit.DefaultUCBOptions, bandit.NewUCBOn),
@@ -42,7 +42,7 @@ var All = []Policy{
 	{
 		Name: "ts-mnl", Doc: "optimistic Thompson sampling, linear (Oh and Iyengar 2019)",
 		Choose: "for offers that vary, with linear utilities", Offer: "N d_w log K", Round: "(d_w + t) K d_w", Page: "ts-mnl",
-		Serving: tuned, Logged: theory, Warn: notTuned,
+		Serving: tuned, Warn: notTuned,
 		Line:     Line{Color: "sky blue", Dashes: []float64{5, 2}},
 		Matrices: Matrices{8, 2.5},
 		Learner:  OfBasis(bandit.DefaultTSOptions, bandit.NewTSOn),
@@ -50,7 +50,7 @@ var All = []Policy{
 	{
 		Name: "ofu-mnl-plus", Doc: "linear, one mirror-descent step a round (Lee and Oh 2024)",
 		Choose: "for rounds without end, with linear utilities", Offer: "N d_w²", Round: "K d_w²", Page: "ofu-mnl-plus",
-		Serving: tuned, Logged: theory, Warn: notTuned,
+		Serving: tuned, Warn: notTuned,
 		Line:     Line{Color: "green", Dashes: []float64{2.5, 1.8}},
 		Matrices: Matrices{4, 1.5},
 		Learner:  OfBasis(bandit.DefaultOFUOptions, bandit.NewOFUOn),

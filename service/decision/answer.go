@@ -42,7 +42,7 @@ func answerOf(placement string, o *offer.Offer) *Answer {
 		Decision: o.Decision, Placement: placement,
 		Shown: shown, Probability: o.Probability, Outside: o.Outside, Revenue: o.Expected,
 		Propensity: o.Propensity, PolicyVersion: o.PolicyVersion, By: o.Mode,
-		Deferred: o.Deferred, Certain: o.Certain, Own: slices.Clone(o.Own), Slots: slotIDs(o.Note, len(shown)), Variant: o.Variant, Payload: slices.Clone(o.Payload),
+		Deferred: o.Deferred, Certain: o.Certain, Own: slices.Clone(o.Own), Slots: slotIDs(o.Note), Variant: o.Variant, Payload: slices.Clone(o.Payload),
 	}
 	if c := o.Catalogue; c != nil {
 		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing
@@ -50,13 +50,10 @@ func answerOf(placement string, o *offer.Offer) *Answer {
 	return a
 }
 
-// slotIDs returns the ids of the slots in a note, at least n, nil if it has none.
-func slotIDs(note string, n int) (ids []string) {
-	if note == "" || json.Unmarshal([]byte(note), &ids) != nil { // earlier Go programs could write any note
+// slotIDs returns the ids of the slots in a note, nil if it has none.
+func slotIDs(note string) (ids []string) {
+	if note == "" || json.Unmarshal([]byte(note), &ids) != nil {
 		return nil
-	}
-	for len(ids) < n { // earlier programs showed a baseline with more items than slots
-		ids = append(ids, "")
 	}
 	return ids
 }

@@ -135,7 +135,7 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 		`entry 6, placement "home": decision "a" has its outcome already`,
 		`entry 7, placement "home": decision "b": not found`,
 		`entry 8: the entry is of kind 99, which this program does not know: use a newer one`,
-		`entry 11, placement "home": /policy: there is no such toy`,
+		`entry 11, placement "home": a put of a placement changes what its learner sees`,
 	}
 	if diff := cmp.Diff(want, audited(t, a, store)); diff != "" {
 		t.Errorf("faults:\n%s", diff)

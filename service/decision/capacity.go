@@ -193,8 +193,7 @@ func (r *request) spacesOf(c *setup.Config) []float64 {
 	return of
 }
 
-// checkSpaces finds the units of the spaces that candidates have. A space that may fit must have units: an earlier program
-// let others into the catalogue.
+// checkSpaces finds the units of the spaces that candidates have. A space that may fit must have units.
 func (r *request) checkSpaces(s *spaces, capacity float64) error {
 	s.units = slices.Repeat([]int64{-1}, len(s.of))
 	for k, n := range s.count {

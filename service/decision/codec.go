@@ -11,7 +11,7 @@ import (
 )
 
 // snapshotKind names the encoding of a snapshot. There is one; whoever changes it changes the name.
-const snapshotKind = "decision engine 14"
+const snapshotKind = "decision engine 1"
 
 // decoder reads a snapshot.
 type decoder struct{ *state.Decoder }

@@ -172,7 +172,7 @@ func (p *placement) adoptable(c *setup.Config) int {
 
 // adopt makes the learner of a variant the one that decides, and ends the experiment.
 func (s *fold) adopt(p *placement, sequence uint64, time int64, b *eventlog.LearnerAdopted) error {
-	c, _, err := setup.ParseLogged(b.Config)
+	c, err := setup.Parse(b.Config)
 	if err != nil {
 		return err
 	}

@@ -53,8 +53,6 @@ func (e *Engine) Evidence(placement string) (log float64, sums *variants.Results
 	return x.Ratio.Log, x.Results.Copy(), x.Table
 }
 
-var SlotIDs = slotIDs
-
 // FillGap has a placement's learner that has been given the rounds up to an entry catch up on those after another one.
 func (e *Engine) FillGap(ctx context.Context, name string, version, after uint64) error {
 	last := e.Sequence()

@@ -203,8 +203,6 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 			}
 		}
 		return nil
-	case *eventlog.PolicyRolledBack:
-		return p.rollBackTo(sequence, e.Time, b.Version)
 	case *eventlog.LearnerRolledBack:
 		return s.rollBack(p, sequence, e.Time, b)
 	case *eventlog.LearnerAdopted:
@@ -225,16 +223,18 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 	return fmt.Errorf("an event of type %T", e.Body)
 }
 
-// put creates a placement or changes it. The learner goes on if it sees the same rows under the same settings.
-// Otherwise, which only logs of earlier programs have, it begins again, and its versions are lost.
+// put creates a placement, or changes it in a way that lets its learner continue: the learner sees the same rows under the same
+// settings. A change after which another learner decides is an event of its own.
 func (s *fold) put(sequence uint64, time int64, name string, config []byte) error {
-	c, _, err := setup.ParseLogged(config)
+	c, err := setup.Parse(config)
 	if err != nil {
 		return err
 	}
 	p := s.placements[name]
-	goesOn := p != nil && p.config.SameLearner(c)
-	r, err := s.prepared(p, c, !goesOn)
+	if p != nil && !p.config.SameLearner(c) {
+		return errors.New("a put of a placement changes what its learner sees")
+	}
+	r, err := s.prepared(p, c, p == nil)
 	if err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 		s.placements[name] = p
 		s.begin(p, r.worker, c, sequence)
 		began = api.BegunByCreation
-	case goesOn:
+	default:
 		if p.config.Watch() != c.Watch() || r.variants != nil {
 			began = api.BegunByMode
 		}
@@ -256,14 +256,6 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 			s.resume(p, sequence, [2]uint64{})
 		}
 		p.configure(c, sequence)
-	default:
-		began = api.BegunByReset
-		s.endRelearning(p)
-		for _, w := range p.learners() {
-			w.stop()
-		}
-		p.versions, p.former = nil, nil
-		s.begin(p, r.worker, c, sequence)
 	}
 	s.conduct(p, sequence, time, r.variants)
 	if began != "" {
@@ -276,7 +268,7 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 
 // reset changes a placement, whose learner begins again.
 func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.LearnerReset) error {
-	c, _, err := setup.ParseLogged(b.Config)
+	c, err := setup.Parse(b.Config)
 	if err != nil {
 		return err
 	}

@@ -332,7 +332,7 @@ func (e *Engine) move(event *eventlog.Event) *moved {
 		return nil
 	}
 	p := e.state.placements[event.Placement]
-	c, _, err := setup.ParseLogged(config)
+	c, err := setup.Parse(config)
 	if p == nil || err != nil || c.Schema().Equal(p.config.Schema()) || p.items.of == nil {
 		return nil
 	}

@@ -76,33 +76,6 @@ func TestForeignSnapshots(t *testing.T) {
 	}
 }
 
-// A log gets an identity when a program that knows of it opens it. A snapshot from before is read up to there,
-// and the state after it is the same, with it and without.
-func TestLogGetsAnIdentity(t *testing.T) {
-	late := &lately{Store: new(memlog.Store)}
-	e := opened(t, decision.Options{Store: unnamed{late.Store}, Build: buildToy})
-	put(t, e, "home", home)
-	shopOn(t, e, "early", 4)
-	before := snapshot(t, e)
-	x, err := late.Extent(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	late.since = x.Last
-	e = opened(t, decision.Options{Store: late, Build: buildToy, Snapshot: before})
-	shopOn(t, e, "late", 4)
-	want := snapshot(t, e)
-	if at, err := decision.SnapshotPosition(want); err != nil || at.Log.IsZero() {
-		t.Errorf("the snapshot is at %+v, %v", at, err)
-	}
-	for name, from := range map[string][]byte{"from the first entry": nil, "from the snapshot of before": before} {
-		e := opened(t, decision.Options{Store: late, Build: buildToy, Snapshot: from})
-		if string(snapshot(t, e)) != string(want) {
-			t.Errorf("%s the state is another one", name)
-		}
-	}
-}
-
 // A learner whose saved state cannot be read begins again where it may, and says how much it knew.
 func TestBeginAgain(t *testing.T) {
 	store := new(memlog.Store)

@@ -59,7 +59,6 @@ type task struct {
 	round    vitrine.Round
 	bytes    int           // of the round
 	version  uint64        // to keep, to forget, or to roll back to
-	maximum  int           // number of versions to keep, in snapshots of before format 7; 0 keeps all
 	gap      *gap          // to catch up on
 	call     func(*worker) // closed when the policy after all earlier tasks is published; not part of the state
 }
@@ -69,7 +68,6 @@ type whatTask uint8
 const (
 	toObserve whatTask = iota
 	toKeep
-	toRollBack // as earlier programs did it: the count of rounds goes on
 	toCall
 	toForget // a state
 	toReturn // to a state, whose rounds are those learned; the learner may have retired
@@ -333,11 +331,9 @@ const followPause = time.Second
 func (w *worker) do(t task) {
 	switch t.what {
 	case toKeep:
-		w.keep(t.version, t.maximum)
+		w.keep(t.version)
 	case toForget:
 		w.kept = slices.DeleteFunc(w.kept, func(k keptState) bool { return k.version == t.version })
-	case toRollBack:
-		w.rollBack(t.sequence, t.version)
 	case toReturn:
 		w.returnTo(t.sequence, t.version)
 	case toRetire:
@@ -470,13 +466,10 @@ func (w *worker) restored(data []byte) (snapshotter, error) {
 	return l, err
 }
 
-// keep remembers the learner's state, and the last ones of them, a maximum unless that is 0.
-func (w *worker) keep(version uint64, maximum int) {
+// keep remembers the learner's state as a version.
+func (w *worker) keep(version uint64) {
 	w.save()
 	w.kept = append(w.kept, keptState{version, w.observed, w.checkpoint})
-	if maximum > 0 {
-		w.kept = w.kept[max(0, len(w.kept)-maximum):]
-	}
 }
 
 // learnedAt returns how many rounds a kept state has learned; ok is false before the state is kept.

@@ -23,7 +23,7 @@ type relearning struct {
 
 // beginRelearning gives a placement a second learner.
 func (s *fold) beginRelearning(p *placement, sequence uint64, time int64, b *eventlog.RelearningBegun) error {
-	c, _, err := setup.ParseLogged(b.Config)
+	c, err := setup.Parse(b.Config)
 	switch {
 	case err != nil:
 		return err

@@ -93,14 +93,14 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	if d.Err() != nil {
 		return d.Err()
 	}
-	config, written, err := setup.ParseLogged([]byte(text))
+	config, err := setup.Parse([]byte(text))
 	if err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
-	if string(written) != text {
+	p.canonical = config.Canonical()
+	if string(p.canonical) != text {
 		return fmt.Errorf("placement %q: the configuration is not in its canonical form", p.name)
 	}
-	p.canonical = config.Canonical()
 	if p.config, err = config.Learn(values...); err != nil {
 		return fmt.Errorf("placement %q: %w", p.name, err)
 	}
@@ -182,11 +182,10 @@ func (s *fold) restoreLearners(d decoder, p *placement) (err error) {
 			if d.Err() != nil {
 				return d.Err()
 			}
-			var written []byte
-			if c, written, err = setup.ParseLogged([]byte(text)); err != nil {
+			if c, err = setup.Parse([]byte(text)); err != nil {
 				return err
 			}
-			if string(written) != text {
+			if string(c.Canonical()) != text {
 				return errors.New("the configuration of a former learner is not in its canonical form")
 			}
 			if c, err = c.Learn(values...); err != nil {

@@ -142,7 +142,7 @@ func TestUnlawfulParts(t *testing.T) {
 		return &eventlog.Passed{Decision: "a", Items: items, Reward: reward}
 	}
 	deferred := *offer
-	deferred.Answer = []byte{2, 8, 1}
+	deferred.Answer = []byte{1, 8, 1}
 	for want, bodies := range map[string][]eventlog.Body{
 		`entry 3, placement "home": decision "a" is activated, and does not wait to be`:                          {offer, &eventlog.Activated{Decision: "a"}},
 		`entry 4, placement "home": decision "a" is activated, and does not wait to be`:                          {&deferred, &eventlog.Activated{Decision: "a"}, &eventlog.Activated{Decision: "a"}},

@@ -23,7 +23,6 @@ func (t *task) encode(e *state.Encoder) {
 	}
 	if t.what != toObserve {
 		e.Uint64(t.version)
-		e.Count(t.maximum)
 		return
 	}
 	e.Count(t.bytes)
@@ -89,8 +88,8 @@ func restoreTask(d decoder, c *setup.Config) (task, error) {
 	t := task{what: whatTask(min(d.Count(), 255)), sequence: d.Uint64()}
 	switch t.what {
 	case toObserve:
-	case toKeep, toRollBack, toForget, toReturn, toRetire, toFollow, toEndHistory:
-		t.version, t.maximum = d.Uint64(), d.Count()
+	case toKeep, toForget, toReturn, toRetire, toFollow, toEndHistory:
+		t.version = d.Uint64()
 		return t, nil
 	case toCatchUp:
 		t.gap = restoreGap(d)
@@ -139,9 +138,6 @@ func (f *frozenWorker) versions() []uint64 {
 		switch t.what {
 		case toKeep:
 			v = append(v, t.version)
-			if t.maximum > 0 {
-				v = v[max(0, len(v)-t.maximum):]
-			}
 		case toForget:
 			v = slices.DeleteFunc(v, func(number uint64) bool { return number == t.version })
 		}

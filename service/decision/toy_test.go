@@ -113,7 +113,7 @@ func (a *always) Policy() vitrine.Policy { return a }
 
 func (a *always) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer { return a.offer(x) }
 
-// unnamed is a log as earlier programs wrote it: it has no identity.
+// unnamed is a log without an identity, so that its entries need not be those of a snapshot.
 type unnamed struct{ *memlog.Store }
 
 func (s unnamed) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
@@ -128,27 +128,4 @@ func (s named) Position(ctx context.Context, sequence uint64) (eventlog.Position
 	p, err := s.Store.Position(ctx, sequence)
 	p.Log[0]++
 	return p, err
-}
-
-// lately is a log that has an identity since an entry.
-type lately struct {
-	*memlog.Store
-	since uint64
-}
-
-func (s *lately) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
-	if sequence < s.since {
-		return eventlog.Position{Sequence: sequence}, ctx.Err()
-	}
-	p := eventlog.Position{Log: eventlog.Identity{7}, Sequence: s.since}
-	for entry, err := range s.Entries(ctx, s.since+1) {
-		if err != nil || p.Sequence == sequence {
-			return p, err
-		}
-		p = p.After(entry)
-	}
-	if p.Sequence < sequence {
-		return p, eventlog.ErrBeyond
-	}
-	return p, ctx.Err()
 }

@@ -257,7 +257,7 @@ func TestUnlawfulLogs(t *testing.T) {
 		`entry 3, placement "home": decision "b": not found`:                                 {place, offer, &eventlog.Chosen{Decision: "b"}},
 		`entry 3, placement "home": decision "a" showed 1 items, and item 2 was chosen`:      {place, offer, &eventlog.Chosen{Decision: "a", Choice: 2}},
 		`entry 4, placement "home": decision "a" has its outcome already`:                    {place, offer, &eventlog.Expired{Decision: "a"}, &eventlog.Chosen{Decision: "a"}},
-		`entry 2, placement "home": version 7: not found`:                                    {place, &eventlog.PolicyRolledBack{Version: 7}},
+		`entry 2, placement "home": version 7: not found`:                                    {place, &eventlog.LearnerRolledBack{Version: 7}},
 		`entry 2, placement "home": version 7 is kept while the learner is at 1`:             {place, &eventlog.SnapshotTaken{Version: 7, Name: "x"}},
 		`entry 1, placement "home": /max_size: 0: must be from 1 to 1000`:                    {&eventlog.PlacementPut{Config: []byte("{}")}},
 		`entry 1, placement "home": /policy: there is no such toy`:                           {&eventlog.PlacementPut{Config: []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"none"}}`)}},

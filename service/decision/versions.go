@@ -153,20 +153,6 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 	return nil
 }
 
-// rollBackTo is rollBack as earlier programs did it: nothing is kept, and the count of rounds learned goes on.
-func (p *placement) rollBackTo(sequence uint64, time int64, number uint64) error {
-	v := p.version(number)
-	if v == nil || v.learner != p.worker {
-		return fmt.Errorf("version %d: %w", number, ErrNotFound)
-	}
-	p.learned, p.standing = sequence, 0
-	p.sound.Forget()
-	p.restartGuard(sequence)
-	p.turn(sequence, time, api.BegunByRollback)
-	p.worker.send(task{what: toRollBack, sequence: sequence, version: number})
-	return nil
-}
-
 const maxVersionNote = 500 // bytes
 
 func checkNote(note string) error {

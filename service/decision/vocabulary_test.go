@@ -11,7 +11,6 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/setup"
 )
 
 const brands = `{"max_size":1,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"ucb-mnl"}}`
@@ -131,37 +130,6 @@ func TestCallersLearnTogether(t *testing.T) {
 	wait(t, e)
 	if !bytes.Equal(snapshot(t, e), replayed(t, decision.Options{Store: store})) {
 		t.Error("a replay gives another state")
-	}
-}
-
-// A log of an earlier program hashes all values, and goes on to do so. Put again with its own answer, it is the same.
-func TestLogWithoutNames(t *testing.T) {
-	store := new(memlog.Store)
-	c, err := setup.Parse([]byte(brands))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Features[1].Names = nil
-	event := eventlog.Event{Time: 1, Placement: "home", Body: &eventlog.PlacementPut{Config: c.Canonical()}}
-	entry, err := event.Encode(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Append(t.Context(), entry); err != nil {
-		t.Fatal(err)
-	}
-	e := opened(t, decision.Options{Store: store})
-	choose(t, e, branded("1", "a", "b", "c"), 1)
-	s, err := e.Stats("home")
-	if err != nil || s.Categories[0].Learned != 0 || s.Categories[0].Buckets != 16 {
-		t.Errorf("categories %+v, %v", s.Categories, err)
-	}
-	if c, err = e.Config("home"); err != nil || *c.Features[1].Names != 0 {
-		t.Errorf("names of the log: %+v, %v", c.Features[1], err)
-	}
-	before := e.Sequence()
-	if put(t, e, "home", string(c.Canonical())); e.Sequence() != before {
-		t.Error("the placement's own configuration changes it")
 	}
 }
 

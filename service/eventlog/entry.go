@@ -114,8 +114,6 @@ func (s *SnapshotTaken) fields(f *fields.Fields) {
 	f.Sum(&s.SHA256)
 }
 
-func (p *PolicyRolledBack) fields(f *fields.Fields) { f.Uvarint(&p.Version) }
-
 func (v *VersionKept) fields(f *fields.Fields) {
 	f.Uvarint(&v.Version)
 	f.String(&v.Note)

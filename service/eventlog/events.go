@@ -62,7 +62,7 @@ type Expired struct {
 }
 
 // Evicted ends the wait for a decision's outcome before its time, because the memory of open
-// decisions is full. Nothing is learned from it. In logs of earlier programs it is Expired.
+// decisions is full. Nothing is learned from it.
 type Evicted struct {
 	Decision string
 }
@@ -73,11 +73,6 @@ type SnapshotTaken struct {
 	UpTo    uint64   // the last entry that is in it
 	Name    string   // of the version
 	SHA256  [32]byte // of the state; zero if it is not known yet, as in the engine's events, because the learner may be behind the log
-}
-
-// PolicyRolledBack returns the learner to the state of a version.
-type PolicyRolledBack struct {
-	Version uint64
 }
 
 // VersionKept makes a learner remember its state, a version to roll back to, for the reason that the note says.
@@ -199,7 +194,6 @@ const (
 	chosen
 	expired
 	snapshotTaken
-	policyRolledBack
 	activated
 	passed
 	evicted
@@ -223,7 +217,6 @@ func (*PlacementPut) kind() kind      { return placementPut }
 func (*PlacementDeleted) kind() kind  { return placementDeleted }
 func (*Offered) kind() kind           { return offered }
 func (*SnapshotTaken) kind() kind     { return snapshotTaken }
-func (*PolicyRolledBack) kind() kind  { return policyRolledBack }
 func (*Activated) kind() kind         { return activated }
 func (*Passed) kind() kind            { return passed }
 func (*Evicted) kind() kind           { return evicted }
@@ -263,7 +256,6 @@ var bodies = [...]func() Body{
 	chosen:            func() Body { return new(Chosen) },
 	expired:           func() Body { return new(Expired) },
 	snapshotTaken:     func() Body { return new(SnapshotTaken) },
-	policyRolledBack:  func() Body { return new(PolicyRolledBack) },
 	activated:         func() Body { return new(Activated) },
 	passed:            func() Body { return new(Passed) },
 	evicted:           func() Body { return new(Evicted) },
@@ -411,8 +403,6 @@ func (s *SnapshotTaken) check() error {
 	}
 	return nil
 }
-
-func (*PolicyRolledBack) check() error { return nil }
 
 func (*VersionKept) check() error { return nil }
 

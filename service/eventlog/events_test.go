@@ -38,7 +38,6 @@ func examples() []eventlog.Event {
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2}),
 		at(&eventlog.Expired{Decision: "d1"}),
 		at(&eventlog.SnapshotTaken{Version: 7, UpTo: 1000, Name: "home-7.state", SHA256: sha256.Sum256([]byte("state"))}),
-		at(&eventlog.PolicyRolledBack{Version: 6}),
 		at(&eventlog.Activated{Decision: "d1"}),
 		at(&eventlog.Passed{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
 		at(&eventlog.Evicted{Decision: "d1"}),
@@ -140,7 +139,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	}
 	sum := [32]byte(rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "sum"))
 	e := eventlog.Event{Time: rapid.Int64().Draw(t, "time"), Placement: name.Draw(t, "placement")}
-	switch rapid.IntRange(1, 23).Draw(t, "kind") {
+	switch rapid.IntRange(1, 22).Draw(t, "kind") {
 	case 1:
 		e.Body = &eventlog.PlacementPut{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 2:
@@ -176,38 +175,36 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	case 6:
 		e.Body = &eventlog.SnapshotTaken{Version: rapid.Uint64().Draw(t, "version"), UpTo: rapid.Uint64().Draw(t, "up to"), Name: name.Draw(t, "name"), SHA256: sum}
 	case 7:
-		e.Body = &eventlog.PolicyRolledBack{Version: rapid.Uint64().Draw(t, "version")}
-	case 8:
 		e.Body = &eventlog.Activated{Decision: name.Draw(t, "decision")}
-	case 9:
+	case 8:
 		items := rapid.SliceOfNDistinct(rapid.Int32Range(1, math.MaxInt32), 1, 5, rapid.ID[int32]).Draw(t, "passed")
 		slices.Sort(items)
 		e.Body = &eventlog.Passed{Decision: name.Draw(t, "decision"), Items: items, Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
-	case 10:
+	case 9:
 		e.Body = &eventlog.Evicted{Decision: name.Draw(t, "decision")}
-	case 11:
+	case 10:
 		e.Body = &eventlog.Chosen{Decision: name.Draw(t, "decision"), Choice: rapid.Int32Min(0).Draw(t, "choice"), Unlearned: true}
-	case 12:
+	case 11:
 		e.Body = &eventlog.Expired{Decision: name.Draw(t, "decision"), Unlearned: true}
-	case 13:
+	case 12:
 		e.Body = &eventlog.VersionKept{Version: rapid.Uint64().Draw(t, "version"), Note: rapid.String().Draw(t, "note")}
-	case 14:
+	case 13:
 		e.Body = &eventlog.LearnerReset{Config: append([]byte("{"), bytesOrNil("config")...), Note: rapid.String().Draw(t, "note")}
-	case 15:
+	case 14:
 		e.Body = &eventlog.LearnerRolledBack{Version: rapid.Uint64().Draw(t, "version"), Config: bytesOrNil("config"), Note: rapid.String().Draw(t, "note")}
-	case 16:
+	case 15:
 		e.Body = &eventlog.RelearningBegun{Config: append([]byte("{"), bytesOrNil("config")...), From: rapid.Uint64Min(1).Draw(t, "from"), Note: rapid.String().Draw(t, "note")}
-	case 17:
+	case 16:
 		e.Body = &eventlog.LearnerExchanged{Config: append([]byte("{"), bytesOrNil("config")...)}
-	case 19:
+	case 18:
 		e.Body = &eventlog.ValuesSeen{Feature: name.Draw(t, "feature"), Values: rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "values")}
-	case 20:
+	case 19:
 		e.Body = &eventlog.AlarmCleared{}
-	case 21:
+	case 20:
 		e.Body = &eventlog.LearnerAdopted{Config: append([]byte("{"), bytesOrNil("config")...), Variant: name.Draw(t, "variant"), Note: rapid.String().Draw(t, "note")}
-	case 22:
+	case 21:
 		e.Body = &eventlog.ClockMoved{By: rapid.Int64().Draw(t, "by") | 1}
-	case 23:
+	case 22:
 		c := &eventlog.Corrected{
 			Decision: name.Draw(t, "decision"), Entry: rapid.Uint64Min(1).Draw(t, "entry"), Made: rapid.Int64().Draw(t, "made"), Mode: rapid.Byte().Draw(t, "mode"),
 			Variant: rapid.String().Draw(t, "variant"), Shown: rapid.SliceOfNDistinct(name, 1, 5, rapid.ID[string]).Draw(t, "shown"), Choice: 1,
@@ -222,7 +219,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 			}
 		}
 		e.Body = c
-	case 18:
+	case 17:
 		e.Body = &eventlog.RelearningEnded{Reason: rapid.String().Draw(t, "reason")}
 	}
 	return e

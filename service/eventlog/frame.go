@@ -17,11 +17,9 @@ const MaxFrame = 1_000_000
 
 const (
 	frameMagic   = "VLOG"
-	frameVersion = 2
-	headerSize   = 32 // of version 1
-	positionSize = 32 // added by version 2
+	frameVersion = 1
+	headerSize   = 64
 	sumSize      = 4
-	minFrame     = headerSize + sumSize
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -29,18 +27,18 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Frame is a commit group, the unit that is written, acknowledged and verified:
 //
 //	magic     4 bytes   "VLOG"
-//	version   1 byte    2
+//	version   1 byte    1
 //	reserved  3 bytes   0
 //	epoch     8 bytes   of the writer; it never decreases along a log
 //	first     8 bytes   the sequence of the first entry
 //	count     4 bytes   entries
 //	length    4 bytes   of the entries
-//	log       16 bytes  the log's identity; not in version 1
-//	before    16 bytes  the running hash before the first entry; not in version 1
+//	log       16 bytes  the log's identity, not 0
+//	before    16 bytes  the running hash before the first entry
 //	entries   each a length as an unsigned varint, and its bytes
 //	crc       4 bytes   CRC-32C of all before
 //
-// Integers are little endian. Version 1 is only read. A frame without entries opens an epoch or confirms the
+// Integers are little endian. A frame without entries opens an epoch or confirms the
 // frame before it; its first is the next sequence.
 type Frame struct {
 	Epoch, First uint64
@@ -59,7 +57,7 @@ func (f *Frame) End() Position { return f.Start().After(f.Entries...) }
 func (f *Frame) Next() uint64 { return f.First + uint64(len(f.Entries)) }
 
 // EmptyFrame is the size of a frame without entries.
-const EmptyFrame = headerSize + positionSize + sumSize
+const EmptyFrame = headerSize + sumSize
 
 // MaxBatch bounds the bytes of the entries of an append.
 const MaxBatch = MaxFrame - EmptyFrame
@@ -108,15 +106,14 @@ func (f *Frame) Encode(dst []byte) []byte {
 
 // DecodeFrame decodes a frame that fills data. Its entries share the memory of data.
 func DecodeFrame(data []byte) (Frame, error) {
-	if len(data) < minFrame {
+	if len(data) < EmptyFrame {
 		return Frame{}, fmt.Errorf("a frame of %d bytes is truncated", len(data))
 	}
 	if string(data[:4]) != frameMagic {
 		return Frame{}, errors.New("not a frame of an event log")
 	}
-	version := data[4]
-	if version < 1 || version > frameVersion {
-		return Frame{}, fmt.Errorf("the frame has version %d, this program reads up to %d: use a newer one", version, frameVersion)
+	if version := data[4]; version != frameVersion {
+		return Frame{}, fmt.Errorf("the frame is in format %d, and this program reads format %d: use the release of vitrine that wrote the log", version, frameVersion)
 	}
 	body, sum := data[:len(data)-sumSize], binary.LittleEndian.Uint32(data[len(data)-sumSize:])
 	if have := crc32.Checksum(body, castagnoli); have != sum {
@@ -124,16 +121,11 @@ func DecodeFrame(data []byte) (Frame, error) {
 	}
 	f := Frame{Epoch: binary.LittleEndian.Uint64(data[8:]), First: binary.LittleEndian.Uint64(data[16:])}
 	count, length := binary.LittleEndian.Uint32(data[24:]), binary.LittleEndian.Uint32(data[28:])
+	copy(f.Log[:], data[32:])
+	copy(f.Before[:], data[48:])
 	rest := body[headerSize:]
-	if version > 1 {
-		if len(rest) < positionSize {
-			return Frame{}, fmt.Errorf("a frame of %d bytes is truncated", len(data))
-		}
-		rest = rest[copy(f.Log[:], rest):]
-		rest = rest[copy(f.Before[:], rest):]
-	}
 	switch {
-	case version > 1 && f.Log.IsZero():
+	case f.Log.IsZero():
 		return Frame{}, errors.New("the frame names no log")
 	case data[5] != 0 || data[6] != 0 || data[7] != 0:
 		return Frame{}, errors.New("the frame's reserved bytes are not 0")

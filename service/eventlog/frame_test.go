@@ -23,7 +23,7 @@ var log = eventlog.Identity{15: 7}
 // division by the reversed polynomial 0x82f63b78, below.
 func TestFrameBytes(t *testing.T) {
 	f := eventlog.Frame{Epoch: 3, First: 258, Log: log, Before: [16]byte{9}, Entries: [][]byte{[]byte("ab"), {}, bytes.Repeat([]byte{'z'}, 128)}}
-	want, _ := hex.DecodeString("564c4f47" + "02" + "000000" + "0300000000000000" + "0201000000000000" + "03000000" + "86000000" +
+	want, _ := hex.DecodeString("564c4f47" + "01" + "000000" + "0300000000000000" + "0201000000000000" + "03000000" + "86000000" +
 		strings.Repeat("00", 15) + "07" + "09" + strings.Repeat("00", 15) +
 		"026162" + "00" + "8001" + strings.Repeat("7a", 128))
 	want = binary.LittleEndian.AppendUint32(want, bitwiseCRC(want))
@@ -32,23 +32,6 @@ func TestFrameBytes(t *testing.T) {
 	}
 	if f.Next() != 261 {
 		t.Errorf("after 3 entries from 258 on comes %d", f.Next())
-	}
-}
-
-// Frames of version 1 are read: they have no identity, and no hash.
-func TestEarlierFrame(t *testing.T) {
-	data, _ := hex.DecodeString("564c4f47" + "01" + "000000" + "0300000000000000" + "0201000000000000" + "02000000" + "04000000" + "026162" + "00")
-	data = binary.LittleEndian.AppendUint32(data, bitwiseCRC(data))
-	want := eventlog.Frame{Epoch: 3, First: 258, Entries: [][]byte{[]byte("ab"), {}}}
-	have, err := eventlog.DecodeFrame(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Error(diff)
-	}
-	if end, want := have.End(), (eventlog.Position{Sequence: 259}); end != want {
-		t.Errorf("it ends at %+v, want %+v", end, want)
 	}
 }
 
@@ -161,8 +144,8 @@ func TestUnlawfulFrames(t *testing.T) {
 		want   string
 	}{
 		{"another file", func(b []byte) []byte { b[0] = 'X'; return b }, "not a frame"},
-		{"a later version", func(b []byte) []byte { b[4] = 3; return b }, "version 3, this program reads up to 2"},
-		{"version 0", func(b []byte) []byte { b[4] = 0; return b }, "version 0"},
+		{"a later version", func(b []byte) []byte { b[4] = 2; return b }, "format 2, and this program reads format 1"},
+		{"version 0", func(b []byte) []byte { b[4] = 0; return b }, "format 0"},
 		{"no identity", func(b []byte) []byte { clear(b[32:48]); return b }, "names no log"},
 		{"no position", func(b []byte) []byte { return b[:60] }, "is truncated"},
 		{"reserved", func(b []byte) []byte { b[6] = 1; return b }, "reserved"},
@@ -229,7 +212,7 @@ func FuzzDecodeFrame(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(data) > eventlog.MaxFrame || frame.Log.IsZero() { // version 1 is not written
+		if len(data) > eventlog.MaxFrame {
 			return
 		}
 		if have := frame.Encode(nil); !bytes.Equal(have, data) {

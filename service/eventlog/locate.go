@@ -9,24 +9,20 @@ import (
 // ErrForeign is returned for a snapshot of another log, or of a copy of this one that grew separately.
 var ErrForeign = errors.New("decision: the snapshot is of another log")
 
-// Locate returns the log's own position at the entry of a state. If the state has another identity or other
-// entries up to there, the error is ErrForeign. A state without an identity, from an earlier program, must
-// end before the log got its identity.
+// Locate returns the log's own position at the entry of a state; the zero Position is that of a state without entries. If the state has another identity or other
+// entries up to there, the error is ErrForeign.
 func Locate(ctx context.Context, store Store, at Position) (Position, error) {
 	here, err := store.Position(ctx, at.Sequence)
 	if errors.Is(err, ErrBeyond) {
-		if id, failed := identity(ctx, store); failed == nil && id != at.Log && !at.Log.IsZero() {
+		if id, failed := identity(ctx, store); failed == nil && id != at.Log {
 			return here, fmt.Errorf("%w: of %v, this is %v", ErrForeign, at.Log, id)
 		}
 	}
-	begins := here.Hash == [16]byte{} // the log got its identity there or has none
 	switch {
 	case err != nil:
 		return here, err
-	case at == here || at.Log.IsZero() && begins:
+	case at == here || at == Position{}:
 		return here, nil
-	case at.Log.IsZero():
-		return here, fmt.Errorf("%w: it is of entry %d and names none, this is %v and was called so before that entry", ErrForeign, at.Sequence, here.Log)
 	case at.Log != here.Log:
 		return here, fmt.Errorf("%w: of %v, this is %v", ErrForeign, at.Log, here.Log)
 	}

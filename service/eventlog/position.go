@@ -8,7 +8,7 @@ import (
 )
 
 // Identity names a log, whatever directory or server has it. Copies of a log have the same identity. The zero
-// value is the identity of a log that only earlier programs have written.
+// value is no identity.
 type Identity [16]byte
 
 // NewIdentity draws an identity.
@@ -19,11 +19,11 @@ func NewIdentity() (id Identity) {
 
 func (id Identity) String() string { return hex.EncodeToString(id[:]) }
 
-// IsZero reports whether a log has no identity.
+// IsZero reports whether id is no identity.
 func (id Identity) IsZero() bool { return id == Identity{} }
 
 // Position is a place in a log: after an entry, 0 before the first. Two logs with a common position have the
-// same entries from the place where they got their identity up to it.
+// same entries up to it.
 type Position struct {
 	Log      Identity
 	Sequence uint64
@@ -34,8 +34,7 @@ type Position struct {
 //
 //	h_n = HighwayHash-128(key = h_{n−1} ‖ identity, entry n)
 //
-// and h is 0 at the place where the log got its identity: before its first entry, unless an earlier program
-// began it. Without an identity there is no hash.
+// and h is 0 before the first entry. A position without an identity, of a log that nobody has written yet, gets no hash.
 func (p Position) After(entries ...[]byte) Position {
 	p.Sequence += uint64(len(entries))
 	if p.Log.IsZero() {

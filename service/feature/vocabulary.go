@@ -68,23 +68,14 @@ func numNames(f api.Feature) int {
 	return *f.Names
 }
 
-// Complete sets names of categories without values that leave it out: three quarters of the buckets. [New] does not,
-// because logs of earlier programs leave it out for 0.
+// Complete sets names of categories that give neither names nor values: three quarters of the buckets.
 func Complete(features []api.Feature) {
-	setNames(features, func(buckets int) int { return buckets * 3 / 4 })
-}
-
-// CompleteLogged sets names to the 0 that a log of an earlier program means by leaving it out.
-func CompleteLogged(features []api.Feature) { setNames(features, func(int) int { return 0 }) }
-
-func setNames(features []api.Feature, names func(buckets int) int) {
 	for i := range features {
 		f := &features[i]
 		if f.Kind != "category" || f.Values != nil || f.Names != nil {
 			continue
 		}
-		buckets := cmp.Or(f.Buckets, categoryBuckets)
-		f.Names = new(names(buckets))
+		f.Names = new(cmp.Or(f.Buckets, categoryBuckets) * 3 / 4)
 	}
 }
 

@@ -32,7 +32,7 @@ type Kind struct {
 // kinds has an event of each kind, in the order of their numbers in the log.
 var kinds = []eventlog.Body{
 	new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen),
-	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.PolicyRolledBack), new(eventlog.Activated), new(eventlog.Passed),
+	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.Activated), new(eventlog.Passed),
 	new(eventlog.Evicted), new(eventlog.VersionKept), new(eventlog.LearnerReset), new(eventlog.LearnerRolledBack),
 	new(eventlog.RelearningBegun), new(eventlog.LearnerExchanged), new(eventlog.RelearningEnded),
 	new(eventlog.ItemsChanged),

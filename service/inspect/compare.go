@@ -31,8 +31,6 @@ func (log *Log) Compare(ctx context.Context, other *Log) (string, error) {
 		return "", err
 	}
 	switch first := max(log.First, other.First); {
-	case have.Log.IsZero() || with.Log.IsZero():
-		return "", forked("%s and %s cannot be compared: an earlier version of vitrine wrote one of them, and it has no identity until a service opens it", log.Name, other.Name)
 	case have.Log != with.Log:
 		return "", forked("%s is the log %v, and %s is %v: they are not copies of one log", log.Name, have.Log, other.Name, with.Log)
 	case first > last+1:

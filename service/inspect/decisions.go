@@ -216,7 +216,7 @@ func (x *decisions) configure(sequence uint64, e *eventlog.Event, text string) e
 	if before != nil {
 		x.former[e.Placement+"\x00"+string(before.Canonical())] = before
 	}
-	c, _, err := setup.ParseLogged([]byte(text))
+	c, err := setup.Parse([]byte(text))
 	if err != nil {
 		return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
 	}

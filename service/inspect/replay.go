@@ -117,17 +117,14 @@ func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
 // It returns "" if that is not the reason.
 func otherMachines(snapshot []byte) string {
 	machines, err := decision.SnapshotMachines(snapshot)
-	switch {
-	case err != nil || slices.Equal(machines, []string{runtime.GOARCH}):
+	if err != nil || slices.Equal(machines, []string{runtime.GOARCH}) {
 		return ""
-	case machines == nil:
-		return ": an earlier version wrote the snapshot and did not record its machine: the last digits may differ"
 	}
 	return fmt.Sprintf(": the snapshot was learned on %s, and this machine is %s: the last digits may differ", strings.Join(machines, " and "), runtime.GOARCH)
 }
 
-// compare compares the state of e with a snapshot. A snapshot with different bytes may have the same
-// state in an earlier format, so it is loaded and the two engines are compared.
+// compare compares the state of e with a snapshot. A snapshot with different bytes may hold the same
+// state, of a learner that was behind, so it is loaded and the two engines are compared.
 func (r *replay) compare(ctx context.Context, source *section, e *decision.Engine, s savedState) Comparison {
 	c := Comparison{Path: s.path, Entry: s.upTo, Equal: true, Note: fmt.Sprintf("equal, at entry %d", s.upTo)}
 	if bytes.Equal(r.state, s.data) {
@@ -149,7 +146,7 @@ func (r *replay) compare(ctx context.Context, source *section, e *decision.Engin
 	case len(placements) > 0:
 		return different(fmt.Sprintf(", of the placements %q", placements))
 	}
-	c.Note += ", in the form of an earlier program, or of a learner that was behind"
+	c.Note += ", of a learner that was behind"
 	return c
 }
 

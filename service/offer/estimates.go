@@ -92,25 +92,8 @@ func (e *Estimates) flags() (flags uint64) {
 	return flags
 }
 
-// versionOf returns the version of the encoding: the lowest one that has the flags, so that earlier programs
-// read it.
-func versionOf(flags uint64) byte {
-	switch {
-	case flags >= flagPayload:
-		return 7
-	case flags >= flagRules:
-		return 6
-	case flags >= flagVariant:
-		return 5
-	case flags >= flagCatalogue:
-		return 4
-	case flags >= flagLaw:
-		return 3
-	case flags >= flagDeferred:
-		return 2
-	}
-	return 1
-}
+// estimatesVersion is the version of the encoding.
+const estimatesVersion = 1
 
 // Append appends the bytes to dst.
 func (e *Estimates) Append(dst []byte) []byte {
@@ -134,15 +117,10 @@ func Decode(data []byte, shown int) (Estimates, error) {
 
 // encoded writes the fields of the flags, or reads the fields and the flags.
 func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
-	version := versionOf(flags)
-	if f.Byte(&version); version >= versionOf(flagCatalogue) {
-		f.Uvarint(&flags)
-	} else {
-		few := byte(flags)
-		f.Byte(&few)
-		flags = uint64(few)
-	}
-	if version != versionOf(flags) || flags&^allFlags != 0 {
+	version := byte(estimatesVersion)
+	f.Byte(&version)
+	f.Uvarint(&flags)
+	if version != estimatesVersion || flags&^allFlags != 0 {
 		f.Fail(errEstimates)
 	}
 	has := func(flag uint64) bool { return flags&flag != 0 && f.Err() == nil }

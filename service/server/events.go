@@ -171,8 +171,6 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Version = "version-kept", body.Version
 	case *eventlog.VersionKept:
 		kind, t.Version, t.Note = "version-kept", body.Version, body.Note
-	case *eventlog.PolicyRolledBack:
-		kind, t.Version = "rolled-back", body.Version
 	case *eventlog.LearnerRolledBack:
 		kind, t.Version = "rolled-back", body.Version
 		if len(body.Config) > 0 {

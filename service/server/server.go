@@ -399,9 +399,8 @@ func tooLarge(limit int64) error {
 
 // The types of bodies.
 const (
-	asJSON     = "application/json"
-	asForm     = "application/x-www-form-urlencoded" // which curl -d sends, also with JSON
-	asProtobuf = "application/x-protobuf"            // which decisions had in earlier programs
+	asJSON = "application/json"
+	asForm = "application/x-www-form-urlencoded" // which curl -d sends, also with JSON
 )
 
 // mediaType returns the type of the body, which must be one of legal.
@@ -418,9 +417,6 @@ func (c *call) mediaType(legal ...string) (string, error) {
 		if err == nil && t == l {
 			return t, nil
 		}
-	}
-	if t == asProtobuf {
-		return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the binary form is gone: send %s, and put the items into the placement's catalogue, so that requests name them by id and carry no features of items", asJSON)
 	}
 	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Type must be %s", hint.List(legal))
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"vitrine/bandit"
 	"vitrine/internal/policy"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
@@ -50,26 +49,6 @@ const (
 // errors that name the field. What is left out has its default, and so have the settings of the policy.
 // Errors of a policy are those of the builder of its learner.
 func Parse(text []byte) (*Config, error) {
-	c, err := readConfig(text, feature.Complete)
-	if err == nil {
-		c.complete(policy.Complete)
-	}
-	return c, err
-}
-
-// ParseLogged reads the JSON of a placement that a log or a snapshot has. Earlier programs left out settings that
-// they had by default: written is what they wrote.
-func ParseLogged(text []byte) (c *Config, written []byte, err error) {
-	if c, err = readConfig(text, func([]api.Feature) {}); err != nil {
-		return nil, nil, err
-	}
-	written = c.Canonical()
-	feature.CompleteLogged(c.Features)
-	c.complete(policy.CompleteLogged)
-	return c, written, nil
-}
-
-func readConfig(text []byte, complete func([]api.Feature)) (*Config, error) {
 	c := &Config{Placement: api.Placement{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: api.Learn, Memory: 64 << 20, Keep: 8}}
 	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
 		err := api.JSONError(err)
@@ -82,17 +61,18 @@ func readConfig(text []byte, complete func([]api.Feature)) (*Config, error) {
 		c.Policy = map[string]any{"name": policy.Default}
 	}
 	c.Notes, c.Warnings = nil, nil // those that were answered before
-	complete(c.Features)
+	feature.Complete(c.Features)
 	if err := c.check(); err != nil {
 		return nil, err
 	}
+	c.complete()
 	return c, nil
 }
 
 // complete gives the policy all its settings. One that cannot be built stays as it is.
-func (c *Config) complete(settings func(text []byte, p bandit.Problem, allRows bool) (map[string]any, error)) {
+func (c *Config) complete() {
 	s := c.Spec()
-	if all, err := settings(s.Policy, s.problem(), s.All); err == nil {
+	if all, err := policy.Complete(s.Policy, s.problem(), s.All); err == nil {
 		c.Policy = all
 	}
 	if c.Experiment == nil {
@@ -101,7 +81,7 @@ func (c *Config) complete(settings func(text []byte, p bandit.Problem, allRows b
 	for i := range c.Experiment.Variants {
 		v := &c.Experiment.Variants[i]
 		if s.Policy = Canonical(v.Policy); v.Policy != nil {
-			if all, err := settings(s.Policy, s.problem(), s.All); err == nil {
+			if all, err := policy.Complete(s.Policy, s.problem(), s.All); err == nil {
 				v.Policy = all
 			}
 		}
@@ -338,7 +318,7 @@ func (c *Config) Spec() Spec {
 
 // IsLogged reports whether a configuration is the one that a log has.
 func (c *Config) IsLogged(text []byte) bool {
-	logged, _, err := ParseLogged(text)
+	logged, err := Parse(text)
 	return err == nil && bytes.Equal(logged.Canonical(), c.Canonical())
 }
 

@@ -79,7 +79,7 @@ func TestPoliciesServe(t *testing.T) {
 // Learners of linear utilities take a basis, which brings its own constant term.
 func TestNewLearnerOnABasis(t *testing.T) {
 	p := bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)}
-	have, err := setup.NewLearner(specOf(`{"name":"ucb-mnl","lambda":3,"utility":{"kind":"quadratic"}}`))
+	have, err := setup.NewLearner(specOf(`{"name":"ucb-mnl","constants":"theory","radius":0,"lambda":3,"utility":{"kind":"quadratic"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

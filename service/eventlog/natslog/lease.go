@@ -32,9 +32,6 @@ const leaseKey = "writer"
 // renewal is the interval of renewals, and silence the time after which a lease that is not renewed is free.
 var renewal, silence = 300 * time.Millisecond, time.Second
 
-// earlierSilence is the same of a lease of earlier programs, which renew theirs once a second.
-const earlierSilence = 3 * time.Second
-
 // Holder is the content of a lease: the process that has it.
 type Holder struct {
 	Process string    `json:"process"`
@@ -55,9 +52,6 @@ func (h Holder) String() string {
 
 // silence is how long a lease holds without a renewal.
 func (h *Holder) silence() time.Duration {
-	if h.Lasts == 0 {
-		return earlierSilence
-	}
 	return time.Duration(h.Lasts) * time.Millisecond
 }
 

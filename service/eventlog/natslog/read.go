@@ -152,7 +152,7 @@ func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
 		return f, err
 	case f.First != before.Next():
 		return f, fmt.Errorf("it begins with entry %d where %d follows", f.First, before.Next())
-	case f.Log != before.Log && !before.Log.IsZero():
+	case f.Log != before.Log:
 		return f, fmt.Errorf("it is of the log %v after a frame of %v", f.Log, before.Log)
 	case f.Epoch < before.Epoch:
 		return f, fmt.Errorf("it is of epoch %d after one of epoch %d", f.Epoch, before.Epoch)
