@@ -41,7 +41,7 @@ type assessCmd struct {
 func (assessCmd) Help() string {
 	return `It recognizes the format and the columns of the log, says what the log holds and lacks, estimates what other policies would have earned, and prints the mapping, the placement and the command that starts the placement from the log. If something must be supplied by hand, it says what. Nothing is written without --out.
 
-It knows a row for each item (columns of any names, unsorted, several items taken), a line for each page with lists of items, Open Bandit's csv next to its item_context.csv, Azure Personalizer's logs, and Vowpal Wabbit's contextual bandits and slots. The columns are found by their names and values: read the notes, and correct the mapping with --mapping where they are wrong.
+It knows a row for each item (columns of any names, unsorted, several items taken), a line for each page with lists of items, Open Bandit's csv next to its item_context.csv, Azure Personalizer's logs, tables of events, and Vowpal Wabbit's contextual bandits and slots. The columns are found by their names and values: read the notes, and correct the mapping with --mapping where they are wrong.
 
 The whole log is read for the counts, in bounded memory. Policies are judged on the first decisions, by the methods of vitrine evaluate: dr-pi or dr-sets if the log says how its pages were drawn, and otherwise direct, which nothing checks.
 
@@ -60,6 +60,7 @@ type assessment struct {
 	Notes     []string        `json:"notes,omitempty"`
 	Problems  []string        `json:"problems,omitempty"`
 	Needs     []string        `json:"needs,omitempty"`
+	Decisions int             `json:"decisions,omitzero"`
 	Judged    int             `json:"judged_decisions,omitzero"`
 	Values    []assessedValue `json:"policies,omitempty"`
 	Unknown   string          `json:"not_estimable,omitzero"`
@@ -102,6 +103,9 @@ func (c assessCmd) Run(ctx context.Context, t terminal) error {
 }
 
 func (c assessCmd) assess(ctx context.Context, t terminal, a *assessment) error {
+	if c.Log == "-" {
+		return errors.New("assess reads a log several times: save it to a file")
+	}
 	found, err := records.Recognize(ctx, c.Log)
 	if err != nil {
 		return err
@@ -167,6 +171,7 @@ func (a *assessment) describe(v *records.Survey) {
 	hold := func(what, format string, args ...any) {
 		a.Holds = append(a.Holds, [2]string{what, fmt.Sprintf(format, args...)})
 	}
+	a.Decisions = v.Decisions
 	n := max(v.Decisions, 1)
 	share := func(k int) string { return fmt.Sprintf("%.3g %%", 100*float64(k)/float64(n)) }
 	hold("decisions", "%d, with an item taken in %d (%s)", v.Decisions, v.Taken, share(v.Taken))
@@ -177,9 +182,9 @@ func (a *assessment) describe(v *records.Survey) {
 	case v.Unshown == 0:
 		hold("candidates", "only the items that were shown")
 	case v.Unshown < v.Decisions:
-		hold("candidates", "items that were not shown in %s of decisions", share(v.Unshown))
+		hold("candidates", "%s of decisions list items that were not shown", share(v.Unshown))
 	default:
-		hold("candidates", "all decisions have items that were not shown")
+		hold("candidates", "every decision lists items that were not shown")
 	}
 	switch {
 	case v.Laws > 0:
@@ -447,8 +452,11 @@ func (a *assessment) text(c assessCmd) []byte {
 		list("The log cannot be imported as it is. Supply:", a.Needs)
 		return b.Bytes()
 	}
-	fmt.Fprintf(&b, "\nWhat a page earns, with %g %% intervals", 100*c.Level)
-	fmt.Fprintf(&b, " (%d decisions)\n\n", a.Judged)
+	first := ""
+	if a.Judged < a.Decisions {
+		first = "the first "
+	}
+	fmt.Fprintf(&b, "\nWhat a page earns, with %g %% intervals (%s%d decisions)\n\n", 100*c.Level, first, a.Judged)
 	var rows bytes.Buffer
 	w := tabwriter.NewWriter(&rows, 0, 0, 3, ' ', 0)
 	for _, v := range a.Values {

@@ -36,7 +36,7 @@ func TestAssess(t *testing.T) {
 		{"clicks.tsv.gz", []string{"a table in TSV", "In 9 of 90 pages several items were taken", `several = "first"`, "Rows of a decision are apart", `decision = "impressionId"`, `delimiter = "\t"`}, "", false},
 		{"klicks.csv", []string{"a table in CSV with the delimiter ';'", `decision = "Anfrage_Nr"`, `chosen = "Klick"`, "every row counts as shown", "Other policies cannot be judged"}, "", false},
 		{"searches.csv", []string{"a table in CSV", "The log also has booking_bool", "Not features: booking_bool, gross_bookings_usd, which tell the outcome", `item = "prop_id"`, `shown = "position"`}, "", false},
-		{"events.csv", []string{"a table of events"}, "WHERE v.event_name = 'view_item_list' GROUP BY 1, 2", false},
+		{"events.csv", []string{"a table of events in CSV", `shown = "view_item_list"`, `chosen = "select_item"`, `decision = "page_view_id"`, "90, with an item taken in 73"}, "", false},
 		{"bought.parquet", []string{"a table in Parquet", "2026-03-01 08:08 to 2026-03-01", `item = "product_id"`, `shown = "displayed"`, "the model alone"}, "", true},
 		{"pages.jsonl", []string{"a line for each page, in JSON", `item = "candidates"`, `shown = "shown"`, "every page was drawn uniformly", "dr-pi"}, "", true},
 		{"objects.jsonl", []string{"a line for each page, in JSON", `chosen = "items.clicked"`, `shown = "items.rank"`, `revenue = "items.margin"`, "of the user: age, device"}, "", true},

@@ -61,6 +61,10 @@ Tables have a row for each item of a decision, with the columns decision_id, ite
     chosen = "clicked"             1 or true in the rows that were taken
     revenue = "margin"
     propensity = "p"               of the page; required in each decision if it is named here
+    [events]                       in place of chosen, if impressions and clicks are rows of their own
+    column = "event_name"
+    shown = "view_item_list"
+    chosen = "select_item"
     [features]
     price = "price_eur"            the column of a feature; in dsjson a path such as "item.price"
     action = "*"                   in dsjson: the whole action or context, of a feature of kind object

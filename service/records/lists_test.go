@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -180,5 +181,87 @@ func FuzzLines(f *testing.F) {
 				t.Fatalf("%+v: %d decisions, %+v, %v", m, n, report, err)
 			}
 		}
+	})
+}
+
+// Of events, those of the kinds that the mapping names show and take items; an item may be shown again.
+func TestEvents(t *testing.T) {
+	const text = "page,kind,item,price\na,view,x,1\na,view,y,2\na,view,x,1\na,cart,x,1\na,click,y,2\na,click,y,2\nb,view,x,1\nc,view,x,1\nc,click,z,9\nd,click,x,1\n"
+	m := &records.Mapping{Columns: records.Columns{Decision: "page"}, Events: &records.Events{Column: "kind", Shown: "view", Chosen: "click"}}
+	list, r, err := read(t, "log.csv", text, m)
+	if err != nil || len(list) != 2 || strings.Join(list[0].Shown, "") != "xy" || list[0].Choice != "y" || list[1].Choice != "" || r.Skipped["have an item taken that was not shown"] != 2 {
+		t.Errorf("%+v, %+v, %v", list, r, err)
+	}
+	m.Events.Column = "type"
+	if _, _, err := read(t, "log.csv", text, m); err == nil || !strings.Contains(err.Error(), `events.column = "type": there is no such column`) {
+		t.Error(err)
+	}
+}
+
+// A proposed mapping is the same after it was written to a file.
+func roundTrip(t *testing.T, m *records.Mapping) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mapping.toml")
+	if err := os.WriteFile(path, []byte(m.Text()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := records.ReadMapping(path)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, m.Text())
+	}
+	if diff := cmp.Diff(m, got, cmpopts.IgnoreUnexported(records.Mapping{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-proposed +read:\n%s", diff)
+	}
+}
+
+func TestMappingText(t *testing.T) {
+	roundTrip(t, &records.Mapping{
+		Format: "sessions", Delimiter: "\t", Header: []string{"a \"b\"", "ü\\"}, List: " ", Items: "/x/y z.csv", Actions: 3, Loss: true, Several: "first", Rewards: "choice",
+		Columns: records.Columns{Decision: "d", Time: "t", Item: "i.id", Shown: "s", Chosen: "c", Revenue: "r", Propensity: "p"}, Events: &records.Events{Column: "e", Shown: "s'", Chosen: "\x01"},
+		Features: map[string]string{"price": "price €", "a.b": "c", "x y": "z"}, Law: &records.Law{Draw: "pages", Share: 0.25, Size: 3, Page: "own"},
+	})
+	roundTrip(t, &records.Mapping{Format: "csv", Law: &records.Law{Draw: "items", Propensity: "p", Slot: "s"}})
+}
+
+// Whatever the bytes, a log is recognized or an error says why not, and what is recognized has a mapping that can be written.
+func FuzzRecognize(f *testing.F) {
+	for _, text := range []string{
+		"request_id,sku,pos,click,p,price\na,x,1,1,0.5,2\na,y,2,0,0.5,3\nb,x,1,0,0.5,2\nb,z,0,0,0.5,1\n", "srch;hotel;klick\n1;7;0\n1;8;1\n", "7\tU\t11/15/2019 10:22:32 AM\tx1-0 y2-1\n8\tU\t11/15/2019 10:22:33 AM\tx1-0 y2-1\n",
+		"session,ts,items,clicked\na,2,1|2|3,2\nb,3,1|3,\n", "page,event,item\na,view,x\na,view,y\na,click,y\n", "shared |u a\n0:1:.5 |i b\n |i c\n\n", "1:0:.5 | a\n2:1:.5 | b\n", "timestamp,item_id,position,click,propensity_score\n", "[{}]",
+		`{"id":"a","items":[{"sku":"x","click":true},{"sku":"y","click":false}]}`, `{"EventId":"x","_label_cost":-1,"a":[2,1],"p":[0.5,0.5],"c":{"u":[{"age":4}],"_multi":[{"_tag":"a","j":{"price":1}},{"_tag":"b"}]}}`, `{"_label":"1:0:.5","a":1}`, `{"_multi":[{},{"_label":"1:0:.5"}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<13 {
+			return
+		}
+		path := filepath.Join(t.TempDir(), "log")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := records.Recognize(t.Context(), path)
+		if err != nil || r.Needs != nil {
+			return
+		}
+		l, err := records.Open(t.Context(), path, r.Mapping)
+		if err != nil {
+			return
+		}
+		defer l.Close()
+		v, err := l.Survey(t.Context(), nil)
+		if err != nil || v.Decisions == 0 {
+			return
+		}
+		text, _, err := r.Propose(v)
+		if err != nil {
+			return
+		}
+		roundTrip(t, r.Mapping)
+		c, err := setup.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = l.Read(t.Context(), "", c, func(d *decision.Imported) error { return decision.CheckImport("home", c, d) })
 	})
 }

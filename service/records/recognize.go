@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -422,7 +423,7 @@ func (k *recognizer) table() error {
 	var header []string
 	var rows []fields
 	err := k.source.rows(func(h []string) error { header = h; return nil }, func(r row) error {
-		if rows = append(rows, r.fields); len(rows) == sampled {
+		if rows = append(rows, r.fields); len(rows) == sampled || len(rows)*len(header) > 1_000_000 {
 			return errEnough
 		}
 		return nil
@@ -589,6 +590,10 @@ func (k *recognizer) long(header []string, rows []fields) {
 			k.note("Taken is %s. The log also has %s: name another one as chosen if it is the outcome.", c.Chosen, strings.Join(others, ", "))
 		}
 	}
+	all := rows
+	if views := k.events(header, rows); views != nil {
+		rows = views
+	}
 	c.Time = first(called(header, timeWords), func(name string) bool {
 		n, ok := each(rows, name, isMoment)
 		if v, isNumber := number(rows[0][name]); isNumber { // seconds and the like since 1990
@@ -635,10 +640,7 @@ func (k *recognizer) long(header []string, rows []fields) {
 				twice == 0 && groups > 1 && taken <= 1.5 && float64(groups) < 0.8*float64(len(rows))
 		})
 	}
-	if k.events(header, rows) {
-		return
-	}
-	if c.Chosen == "" {
+	if c.Chosen == "" && k.Mapping.Events == nil {
 		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. The columns are %s. If rows are clicks only, the items that were shown and not taken are missing, and without them no other page can be judged", strings.Join(header, ", "))
 	}
 	if c.Item == "" {
@@ -660,7 +662,9 @@ func (k *recognizer) long(header []string, rows []fields) {
 		groups[id] = append(groups[id], f)
 	}
 	k.positions(header, rows, groups)
-	k.several(groups)
+	if k.several(groups); k.Mapping.Events != nil {
+		k.clicks(all)
+	}
 	k.propensities(header, groups, rows)
 	c.Revenue = first(called(header, revenueWords), func(name string) bool {
 		return accept(func(v api.Value) bool { n, ok := number(v); return ok && n >= 0 })(name) && !k.tells(name, rows)
@@ -669,6 +673,9 @@ func (k *recognizer) long(header []string, rows []fields) {
 
 // tells reports whether a column has values, or others than 0, only in rows that were taken.
 func (k *recognizer) tells(name string, rows []fields) bool {
+	if k.Mapping.Events != nil {
+		return false
+	}
 	with, without := 0, 0
 	for _, f := range rows {
 		text := textOf(f[name])
@@ -726,7 +733,7 @@ func (k *recognizer) positions(header []string, rows []fields, groups map[string
 			zeros++
 		}
 	}
-	if clicked > 0 && zeros == len(groups) {
+	if clicked > 0 && zeros == len(groups) || k.Mapping.Events != nil && hidden > 0 {
 		k.note("%s counts from 0: every row counts as shown, in the order of the file.", c.Shown)
 		c.Shown = ""
 	}
@@ -794,45 +801,69 @@ func (k *recognizer) propensities(header []string, groups map[string][]fields, a
 	}
 }
 
-// events recognizes a table whose rows are events, with impressions and clicks apart.
-func (k *recognizer) events(header []string, rows []fields) bool {
+// events recognizes a table whose rows are events, with impressions and clicks apart, and returns the rows that show items.
+func (k *recognizer) events(header []string, rows []fields) (views []fields) {
 	if k.Mapping.Columns.Chosen != "" {
-		return false
+		return nil
 	}
 	for _, name := range header {
-		if !slices.ContainsFunc(words(name), func(w string) bool { return slices.Contains([]string{"event", "action", "type", "kind", "name"}, w) }) {
+		if !slices.ContainsFunc(words(name), func(w string) bool { return slices.Contains([]string{"event", "action", "type", "kind"}, w) }) {
 			continue
 		}
-		kinds := map[string]bool{}
+		kinds := map[string]int{}
 		for _, f := range rows {
-			if kinds[textOf(f[name])] = true; len(kinds) > 50 {
+			if kinds[textOf(f[name])]++; len(kinds) > 50 {
 				break
 			}
 		}
-		var views, clicks []string
-		for kind := range kinds {
-			for _, w := range words(kind) {
-				switch {
-				case slices.Contains([]string{"view", "impression", "impressions", "shown", "display", "exposure"}, w):
-					views = append(views, kind)
-				case slices.Contains([]string{"select", "click", "clicked", "purchase", "clickout", "buy"}, w):
-					clicks = append(clicks, kind)
-				}
+		var shown, chosen []string
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			is := func(list ...string) bool {
+				return slices.ContainsFunc(words(kind), func(w string) bool { return slices.Contains(list, w) })
+			}
+			switch {
+			case is("view", "impression", "impressions", "shown", "display", "exposure"):
+				shown = append(shown, kind)
+			case is("select", "click", "clicked", "clickout", "purchase", "buy"):
+				chosen = append(chosen, kind)
 			}
 		}
-		if len(kinds) > 50 || len(views) == 0 || len(clicks) == 0 {
+		if len(kinds) > 50 || len(shown) == 0 || len(chosen) == 0 {
 			continue
 		}
-		slices.Sort(views)
-		slices.Sort(clicks)
-		c := k.Mapping.Columns
-		k.What = "a table of events"
-		page, item := cmp.Or(c.Decision, "page_id"), cmp.Or(c.Item, "item_id")
-		k.need(`pages instead of events: a row for each item shown. If %[1]s names the page that was shown, in SQL:
-SELECT v.%[1]s AS decision_id, v.%[2]s AS item, MAX(c.%[2]s IS NOT NULL) AS chosen, MIN(v.%[3]s) AS time
-FROM events v LEFT JOIN events c ON c.%[1]s = v.%[1]s AND c.%[2]s = v.%[2]s AND c.%[4]s = '%[6]s'
-WHERE v.%[4]s = '%[5]s' GROUP BY 1, 2`, page, item, cmp.Or(c.Time, "timestamp"), name, views[0], clicks[0])
-		return true
+		slices.SortStableFunc(shown, func(a, b string) int { return cmp.Compare(kinds[b], kinds[a]) })
+		slices.SortStableFunc(chosen, func(a, b string) int { return cmp.Compare(kinds[b], kinds[a]) })
+		k.What = strings.Replace(k.What, "a table", "a table of events", 1)
+		k.Mapping.Events = &Events{Column: name, Shown: shown[0], Chosen: chosen[0]}
+		k.note("A row whose %s is %s shows an item, and %s takes it ([events]). Other rows are not read.", name, shown[0], chosen[0])
+		for _, f := range rows {
+			if textOf(f[name]) == shown[0] {
+				views = append(views, f)
+			}
+		}
+		return views
 	}
-	return false
+	return nil
+}
+
+// clicks says what to do about pages on which several items were clicked.
+func (k *recognizer) clicks(rows []fields) {
+	e, c := k.Mapping.Events, k.Mapping.Columns
+	taken := map[string]map[string]bool{}
+	pages := map[string]bool{}
+	n := 0
+	for _, f := range rows {
+		id := textOf(f[c.Decision])
+		pages[id] = true
+		if textOf(f[e.Column]) != e.Chosen {
+			continue
+		}
+		if taken[id] == nil {
+			taken[id] = map[string]bool{}
+		}
+		if taken[id][textOf(f[c.Item])] = true; len(taken[id]) == 2 {
+			n++
+		}
+	}
+	k.manyTaken(n, len(pages))
 }

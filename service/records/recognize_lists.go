@@ -70,6 +70,19 @@ func endsWithFlags(text, separator string) bool {
 	return true
 }
 
+// takenAtZero reports whether an item was taken at position 0.
+func (k *recognizer) takenAtZero(l *session) bool {
+	c := k.Mapping.Columns
+	ids, at := l.get(c.Item), l.get(c.Shown)
+	taken, err := k.source.taken(l, ids, nil)
+	for i, id := range ids {
+		if err == nil && len(at) == len(ids) && textOf(at[i]) == "0" && slices.Contains(taken, textOf(id)) {
+			return true
+		}
+	}
+	return false
+}
+
 // sessions recognizes what lines with lists hold.
 func (k *recognizer) sessions(sample []*session) {
 	c := &k.Mapping.Columns
@@ -188,7 +201,10 @@ func (k *recognizer) sessions(sample []*session) {
 		k.need("what was taken: a field with the id of the item, a list of ids, or a list of 0 and 1 for the items of %s, named as chosen in [columns]", c.Item)
 		return
 	}
-	if c.Shown == "" && c.Chosen != c.Item {
+	if parent(c.Shown) != "" && slices.ContainsFunc(sample, func(l *session) bool { return k.takenAtZero(l) }) {
+		k.note("%s counts from 0: every item counts as shown, in the order of the list.", c.Shown)
+		c.Shown = ""
+	} else if c.Shown == "" && c.Chosen != c.Item {
 		k.note("Every item of %s counts as shown, in this order.", c.Item)
 	}
 	c.Time = first(called(scalars, timeWords), func(name string) bool {

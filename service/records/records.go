@@ -54,6 +54,7 @@ type Mapping struct {
 	Several   string            `toml:"several"`   // which of several items taken counts: "first" on the page, "each" as a decision of its own, or "skip" the decision; "" is an error
 	Rewards   string            `toml:"rewards"`   // dsjson: "share" (the default) takes a reward in [0, 1] as the probability of a choice, "choice" a positive one as a choice
 	Columns   Columns           `toml:"columns"`
+	Events    *Events           `toml:"events"`   // tables whose rows are events: what they say in place of the column chosen
 	Features  map[string]string `toml:"features"` // the column of a feature; without it the column of its name
 	Law       *Law              `toml:"law"`
 
@@ -69,6 +70,13 @@ type Columns struct {
 	Chosen     string `toml:"chosen"`     // 1 or true in the row that was taken (chosen)
 	Revenue    string `toml:"revenue"`    // of the item (revenue)
 	Propensity string `toml:"propensity"` // of the page, in (0, 1] (propensity). A column that is named must have it in every decision
+}
+
+// Events say which rows of a table of events show an item, and which take one. Other rows are not read.
+type Events struct {
+	Column string `toml:"column"` // has the kind of the event
+	Shown  string `toml:"shown"`  // the kind of rows that show an item
+	Chosen string `toml:"chosen"` // the kind of rows that take one
 }
 
 // Law says how the pages of the log were drawn.
@@ -110,6 +118,9 @@ func (m *Mapping) check() error {
 	err := cmp.Or(oneOf("format", m.Format, formatNames()...), oneOf("several", m.Several, "first", "skip", "each"), oneOf("rewards", m.Rewards, "share", "choice"))
 	if err == nil && len([]rune(m.Delimiter)) > 1 {
 		err = fmt.Errorf("delimiter = %q: want one character", m.Delimiter)
+	}
+	if e := m.Events; err == nil && e != nil && (e.Column == "" || e.Shown == "" || e.Chosen == "") {
+		err = errors.New("events need column, shown and chosen")
 	}
 	l := m.Law
 	if err != nil || l == nil {

@@ -319,13 +319,16 @@ func (r *Recognized) uniform(v *Survey) (notes []string) {
 	}
 	r.Mapping.Law = &Law{Draw: "pages", Share: 1, Size: k}
 	v.Laws = v.Decisions
-	return []string{fmt.Sprintf("Each propensity is 1 of %.0f, as many as there are pages of %d of %d items: every page was drawn uniformly ([law]).", all, k, n)}
+	return []string{fmt.Sprintf("Every propensity is 1/%.0f, and there are as many pages of %d of %d items: every page was drawn uniformly ([law]).", all, k, n)}
 }
 
 // roles are the columns that are no features.
 func (m *Mapping) roles() []string {
 	c := m.Columns
 	list := []string{c.Decision, c.Time, c.Shown, c.Chosen, c.Revenue, c.Propensity, "law", "status", "outcome_time", "earned", "decision_id", "_revenue"}
+	if m.Events != nil {
+		list = append(list, m.Events.Column)
+	}
 	if m.Law != nil {
 		list = append(list, m.Law.Page, m.Law.Propensity, m.Law.Slot)
 	}
@@ -480,7 +483,10 @@ func isIDName(name string) bool {
 // isPerson reports whether a name says that its values are persons or their sessions.
 func isPerson(name string) bool {
 	w := words(name)
-	last := w[max(0, len(w)-1)]
+	if len(w) == 0 {
+		return false
+	}
+	last := w[len(w)-1]
 	return slices.ContainsFunc(w, func(w string) bool {
 		return slices.Contains([]string{"user", "session", "visitor", "cookie", "customer", "client", "uid", "device"}, w)
 	}) && (last == "id" || last == "uid" || len(w) == 1 && w[0] != "device")
@@ -534,6 +540,12 @@ func (m *Mapping) Text() string {
 		put("chosen", c.Chosen)
 		put("revenue", c.Revenue)
 		put("propensity", c.Propensity)
+	}
+	if e := m.Events; e != nil {
+		fmt.Fprintln(&b, "\n[events]")
+		put("column", e.Column)
+		put("shown", e.Shown)
+		put("chosen", e.Chosen)
 	}
 	if len(m.Features) > 0 {
 		fmt.Fprintln(&b, "\n[features]")

@@ -246,6 +246,7 @@ type table struct {
 	page    []uint32           // the policy's own page, in the items
 	p       []float64          // of the law that draws items
 	slots   []string
+	clicked []string // of events: the items taken
 }
 
 // begin finds the columns.
@@ -257,7 +258,7 @@ func (t *table) begin(header []string) error {
 		usual    string
 		required bool
 	}{
-		{&t.columns.Decision, "decision_id", true}, {&t.columns.Item, "item", true}, {&t.columns.Chosen, "chosen", true},
+		{&t.columns.Decision, "decision_id", true}, {&t.columns.Item, "item", true}, {&t.columns.Chosen, "chosen", t.mapping.Events == nil},
 		{&t.columns.Time, "time", false}, {&t.columns.Shown, "shown", false}, {&t.columns.Revenue, "revenue", false}, {&t.columns.Propensity, "propensity", false},
 	} {
 		named := *c.name != ""
@@ -272,6 +273,12 @@ func (t *table) begin(header []string) error {
 		default:
 			*c.name = ""
 		}
+	}
+	if e := t.mapping.Events; e != nil {
+		if !slices.Contains(header, e.Column) {
+			return fmt.Errorf("events.column = %q: there is no such column: the columns are %q", e.Column, header)
+		}
+		t.used[e.Column] = true
 	}
 	if l := t.mapping.Law; l != nil {
 		for _, c := range []struct{ field, name string }{{"page", l.Page}, {"propensity", l.itemPropensity()}, {"slot", l.Slot}} {
@@ -335,7 +342,7 @@ func (t *table) row(r row) error {
 func (t *table) item(id string, r row) error {
 	if t.open == nil {
 		t.open, t.order = &found{place: r.place, id: id, user: r.fields}, map[string]float64{}
-		t.page, t.p, t.slots = nil, nil, nil
+		t.page, t.p, t.slots, t.clicked = nil, nil, nil, nil
 		if err := t.first(r); err != nil {
 			return err
 		}
@@ -346,6 +353,16 @@ func (t *table) item(id string, r row) error {
 	if item.id == "" {
 		return fmt.Errorf("column %s is empty: it is the item", t.columns.Item)
 	}
+	again := slices.ContainsFunc(t.open.items, func(o foundItem) bool { return o.id == item.id })
+	if e := t.mapping.Events; e != nil {
+		kind := textOf(r.fields[e.Column])
+		if kind == e.Chosen {
+			t.clicked = append(t.clicked, item.id)
+		}
+		if kind != e.Shown || again {
+			return nil
+		}
+	}
 	if v, ok := r.fields[t.columns.Revenue]; ok && t.columns.Revenue != "" {
 		n, err := typed("number", v)
 		if err != nil {
@@ -353,7 +370,7 @@ func (t *table) item(id string, r row) error {
 		}
 		item.revenue = &n.Number
 	}
-	if slices.ContainsFunc(t.open.items, func(o foundItem) bool { return o.id == item.id }) {
+	if again {
 		return fmt.Errorf("decision %s has item %q twice", id, item.id)
 	}
 	t.open.items = append(t.open.items, item)
@@ -465,6 +482,17 @@ func (t *table) close() error {
 		return nil
 	}
 	t.open = nil
+	for i, id := range t.clicked {
+		switch {
+		case !slices.Contains(o.shown, id):
+			o.skip = "have an item taken that was not shown"
+		case !slices.Contains(t.clicked[:i], id):
+			o.taken = append(o.taken, id)
+		}
+	}
+	if o.skip != "" {
+		return t.source.add(o)
+	}
 	slices.SortStableFunc(o.shown, func(a, b string) int { return cmp.Compare(t.order[a], t.order[b]) })
 	if v, ok := o.items[0].fields["law"]; ok {
 		var l law
