@@ -20,7 +20,11 @@ type Test struct {
 }
 
 func (t Test) String() string {
-	return fmt.Sprintf("%.4f on %d degrees of freedom, p %.4f", t.Statistic, t.Freedom, t.P)
+	degrees := "degrees"
+	if t.Freedom == 1 {
+		degrees = "degree"
+	}
+	return fmt.Sprintf("%.4f on %d %s of freedom, p %.4f", t.Statistic, t.Freedom, degrees, t.P)
 }
 
 // newTest returns the test of a statistic.

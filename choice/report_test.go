@@ -204,3 +204,48 @@ func TestNeverChosen(t *testing.T) {
 		}
 	}
 }
+
+// A model file that is read can be printed, and written again as it is.
+func FuzzModelFile(f *testing.F) {
+	for _, text := range []string{trips, mixedTrips, nestedTrips, latentTrips} {
+		spec, err := ReadSpec("spec.toml", []byte(text))
+		if err != nil {
+			f.Fatal(err)
+		}
+		d, err := Load(f.Context(), "testdata/trips.csv", spec, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		r, l, err := begin(spec, d)
+		if err != nil {
+			f.Fatal(err)
+		}
+		n := len(l.names())
+		r.Coefficients, r.Covariance = make([]float64, n), mat.NewSymDense(n, nil)
+		r.Offered, r.Chosen = frequencies(d)
+		r.Null = null(d)
+		file, err := r.JSON()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := decodeModel(text)
+		if err != nil {
+			return
+		}
+		_, _, _ = r.Text(), r.LaTeX(), r.Matrix(true)
+		file, err := r.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := decodeModel(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(r.Text(), again.Text()); diff != "" {
+			t.Errorf("-read +again:\n%s", diff)
+		}
+	})
+}
