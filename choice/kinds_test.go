@@ -2,6 +2,7 @@ package choice
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -364,5 +365,49 @@ func TestKindsDerivatives(t *testing.T) {
 			}
 			checkDerivatives(t, r, d, theta)
 		})
+	}
+}
+
+// The starts of latent classes are those of the seed: equal for equal seeds, and different for others. They lie around MNL's
+// estimate, half a unit of utility away.
+func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
+	d, u := simulated(t, 100, 2)
+	g, err := newDesign(&u, d.Alternatives, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}} // a unit of utility is 1/2, and 2
+	seen := map[string]bool{}
+	var sum, square [2]float64
+	const seeds, starts, classes = 50, 4, 3
+	for seed := range uint64(seeds) {
+		for n := range starts {
+			start := func() []float64 {
+				l, err := newLatent(g, &Model{Kind: "latent", Classes: classes, Seed: seed}, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return l.start(mnl, n)
+			}
+			theta := start()
+			if again := start(); !slices.Equal(theta, again) || len(theta) != 2*classes+classes-1 {
+				t.Fatalf("seed %d, start %d: %v, and then %v", seed, n, theta, again)
+			}
+			seen[fmt.Sprint(theta)] = true
+			for j := range 2 * classes {
+				z := (theta[j] - mnl.theta[j%2]) / []float64{0.25, 1}[j%2]
+				sum[j%2] += z
+				square[j%2] += z * z
+			}
+		}
+	}
+	if len(seen) != seeds*starts {
+		t.Errorf("%d different starts of %d seeds", len(seen), seeds)
+	}
+	n := float64(seeds * starts * classes)
+	for j := range sum {
+		if math.Abs(sum[j]) > 4*math.Sqrt(n) || math.Abs(square[j]-n) > 4*math.Sqrt(2*n) {
+			t.Errorf("coefficient %d: the mean of the moves is %v and of their squares %v, want 0 and 1", j, sum[j]/n, square[j]/n)
+		}
 	}
 }
