@@ -1,6 +1,7 @@
 package offpolicy_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -83,6 +84,20 @@ func TestLawsAreThoseOfEnumeration(t *testing.T) {
 			}
 			laws = append(laws, law{"swaps", offpolicy.Swaps(epsilon, n, page, nil), listed(epsilon, n, page, free)},
 				law{"some swaps", offpolicy.Swaps(epsilon, n, page, may), listed(epsilon, n, page, few)})
+		}
+	}
+	// Where no swap is feasible, the page is shown for certain: the rules allow none, or the page has all items.
+	for _, epsilon := range []float64{0, 0.1, 1} {
+		for _, page := range []vitrine.Assortment{{0, 2}, {0, 1, 2}} {
+			for _, may := range [][][]bool{nil, make([][]bool, len(page))} {
+				if may == nil && len(page) == 2 {
+					continue // item 1 may replace either
+				}
+				for k := range may {
+					may[k] = make([]bool, 3)
+				}
+				laws = append(laws, law{fmt.Sprintf("no swaps of %v, ε = %v", page, epsilon), offpolicy.Swaps(epsilon, 3, page, may), listed(0, 3, page, nil)})
+			}
 		}
 	}
 	one := offpolicy.Independent([]int{0, 0, 0, 0}, []float64{0.5, 0.3, 0.2, 0})
