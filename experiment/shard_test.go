@@ -1,13 +1,17 @@
 package experiment_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"vitrine"
+	"vitrine/env"
 	"vitrine/experiment"
 )
 
@@ -57,5 +61,65 @@ func TestMergeNamesWhatDiffers(t *testing.T) {
 		if _, err := experiment.Merge("small", dirs, experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+}
+
+// told is a rule with diagnostics.
+type told struct {
+	*rule
+	is map[string]float64
+}
+
+func (l told) Diagnostics() map[string]float64 { return l.is }
+
+// Merged shards have the diagnostics of one run. Shards that repeat a run with other diagnostics do not belong together.
+func TestMergedDiagnostics(t *testing.T) {
+	play := func(s experiment.Shard, shift float64) string {
+		l := first()
+		e := small(experiment.Policy{Label: "a", Settings: "a", New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+			return told{&l, map[string]float64{"kappa": shift + rng.Float64(), "rank": 3}}, nil
+		}})
+		e.Rounds = 5
+		dir := t.TempDir()
+		if err := experiment.RunShard(t.Context(), e, s, experiment.Options{Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	merge := func(warn func(string), dirs ...string) (diagnostics []string, err error) {
+		out := t.TempDir()
+		if _, err := experiment.Merge("small", dirs, experiment.Options{Dir: out, Warn: warn}); err != nil {
+			return nil, err
+		}
+		var record struct {
+			Policies []struct {
+				Runs []struct{ Diagnostics map[string]float64 }
+			}
+		}
+		if err := json.Unmarshal(read(t, out, "small", "run.json"), &record); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range record.Policies {
+			for _, r := range p.Runs {
+				diagnostics = append(diagnostics, fmt.Sprint(r.Diagnostics))
+			}
+		}
+		return diagnostics, nil
+	}
+	whole := play(experiment.Shard{Index: 1, Of: 1}, 0)
+	want, err := merge(nil, whole)
+	if err != nil || len(want) != 4 || len(slices.Compact(slices.Sorted(slices.Values(want)))) != 4 {
+		t.Fatalf("one run has the diagnostics %v: %v", want, err)
+	}
+	half := experiment.Shard{Index: 2, Of: 2}
+	if got, err := merge(nil, play(half, 0), play(experiment.Shard{Index: 1, Of: 2}, 0)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("merged: %v, %v, want %v", got, err, want)
+	}
+	warnings := 0
+	if got, err := merge(func(string) { warnings++ }, whole, play(half, 0)); err != nil || !slices.Equal(got, want) || warnings != 1 {
+		t.Errorf("with a repeated shard: %v, %v, %d warnings, want %v", got, err, warnings, want)
+	}
+	if _, err := merge(nil, whole, play(half, 1)); err == nil || !strings.Contains(err.Error(), "both have policy a on seed 1, with different results") {
+		t.Errorf("with a shard that has other diagnostics: %v", err)
 	}
 }
