@@ -82,6 +82,42 @@ func TestAnytimeCoverage(t *testing.T) {
 	}
 }
 
+// The interval of a paired difference holds the truth, and is narrower than the two intervals together. There is none for a policy that
+// has learned from later rounds, nor if an outcome earned more than its item.
+func TestAnytimeDifference(t *testing.T) {
+	s := shop{5, 2}
+	rounds, pages, _ := s.log(2000, 1, rand.New(rand.NewPCG(4, 21)))
+	own := make([]vitrine.Assortment, len(pages))
+	truth := 0.0
+	for t := range own {
+		own[t] = s.first()
+		truth += (s.value(rounds[t].Context, pages[t]) - s.value(rounds[t].Context, own[t])) / float64(len(own))
+	}
+	l := newLog(t, rounds, offpolicy.Options{Resamples: 2})
+	a, b := evaluate(t, l, pages), evaluate(t, l, own)
+	list, err := a.Difference(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, x, y := list[1].Anytime, a.Estimate("dr-pi").Anytime, b.Estimate("dr-pi").Anytime
+	if !(d.Low < truth && truth < d.High) || d.High-d.Low > x.High-x.Low+y.High-y.Low || d.Low <= 0 {
+		t.Errorf("the difference is in %v, want %v inside and to tell the better policy; the values are in %v and %v", d, truth, x, y)
+	}
+	b.Learned()
+	if list, _ = a.Difference(b); !math.IsNaN(list[1].Anytime.Low) || !math.IsNaN(b.Estimate("pi").Anytime.High) {
+		t.Error("a policy that learned from later rounds has an interval at any time")
+	}
+	for t := range rounds {
+		if rounds[t].Choice != vitrine.Outside {
+			rounds[t].Corrected = 0.5
+			break
+		}
+	}
+	if e := evaluate(t, l, pages).Estimate("dr-pi"); !math.IsNaN(e.Anytime.Low) {
+		t.Errorf("%v with a revenue that has no bound", e.Anytime)
+	}
+}
+
 // heavyLog shows an item with probability proportional to exp(2x) of its first feature. The judged policy shows the item of the least
 // second feature.
 func (s shop) heavyLog(n int, rng *rand.Rand) (rounds []offpolicy.Round, pages []vitrine.Assortment) {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,6 +125,10 @@ func TestEvaluate(t *testing.T) {
 	}
 	value := map[string]float64{}
 	for _, r := range rows[1:] {
+		// Only a policy that is fixed before the log begins has an interval that holds at any time.
+		if fixed := r[0] == "dearest" && slices.Contains([]string{"dr-pi", "pi", "items"}, r[2]); (r[9] != "") != fixed {
+			t.Errorf("%s, %s: the interval at any time begins at %q", r[0], r[2], r[9])
+		}
 		value[r[0]+"-"+r[1]+" "+r[2]], _ = strconv.ParseFloat(r[3], 64)
 	}
 	for _, method := range []string{"direct", "dr-pi"} {

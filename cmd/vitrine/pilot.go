@@ -25,7 +25,7 @@ import (
 type pilotCmd struct {
 	Model     string `arg:"" help:"A model that vitrine fit wrote with --out."`
 	Placement string `arg:"" help:"The configuration of a placement, as PUT takes it."`
-	Fixed     bool   `help:"The placement shows the model's best page for ever: it learns nothing."`
+	Fixed     bool   `help:"Show the model's best page in every request, and learn nothing."`
 }
 
 // Help is the tail of the command's help.
