@@ -17,8 +17,8 @@ import (
 )
 
 func TestPanelsOfThePaperLoad(t *testing.T) {
-	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000}
-	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10}
+	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000}
+	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10, "contexts": 60}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
 		if err != nil {
@@ -56,6 +56,8 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 			want = slices.Insert(want, slices.Index(want, "greedy"), "bma-mnl")
 		case "unit":
 			want = slices.Insert(slices.Insert(want, slices.Index(want, "greedy"), "bma-mnl"), 1, "onl-mnl-ball")
+		case "contexts":
+			want = []string{"onl-mnl", "eps-greedy-mnl", "eps-greedy-sets", "ucb-mnl-tuned", "greedy", "explore-then-commit", "uniform", "oracle"}
 		case "warmup":
 			want = []string{"onl-mnl", "onl-mnl-t10", "onl-mnl-t25", "onl-mnl-t100"}
 			if strings.HasSuffix(name, "-misspecified") {
