@@ -291,7 +291,7 @@ func TestBadImports(t *testing.T) {
 		`/law: gives the set ["sku2" "sku1"], which was shown, the propensity`: {"law.csv", fresh, "[law]\ndraw = \"pages\"\nshare = 1\nsize = 2"},
 		`law.csv.toml: law.page is missing`:                                    {"law.csv", fresh, "[law]\ndraw = \"pages\"\nshare = 0.5\nsize = 2"},
 		`key.csv.toml:1: unknown key "column"`:                                 {"key.csv", fresh, "column = 1"},
-		`format = "xml": want one of csv, parquet`:                             {"xml.csv", fresh, "format = \"xml\""},
+		`format = "xml": want one of csv, tsv, parquet`:                        {"xml.csv", fresh, "format = \"xml\""},
 		`its name does not say its format`:                                     {"clicks.txt", fresh, ""},
 		`it has no decision`:                                                   {"header.csv", strings.SplitAfter(fresh, "\n")[0], ""},
 		`the file is empty`:                                                    {"empty.csv", "", ""},
