@@ -222,7 +222,7 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	price, revenue, brand := make([]float64, n), make([]float64, n), make([]string, n)
 	var items []string
-	var csv, jsonl, dsjson, obp, contexts bytes.Buffer
+	var csv, jsonl, dsjson, sessions, obp, contexts bytes.Buffer
 	contexts.WriteString("item_id,revenue,price,brand\n")
 	for i := range n {
 		price[i], revenue[i], brand[i] = 20*rng.Float64(), rng.Float64(), []string{"acme", "zeta"}[i%2]
@@ -274,6 +274,7 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 			outcomes = append(outcomes, fmt.Sprintf(`{"_label_cost":%d,"_a":[%s],"_p":[0.4]}`, -click, sku[3:]))
 		}
 		var batch []row
+		var objects []string
 		for i := range n {
 			sku := fmt.Sprint("sku", i)
 			chosen := taken > 0 && place[sku] == taken
@@ -284,7 +285,11 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 		if _, err := rows.Write(batch); err != nil {
 			t.Fatal(err)
 		}
+		for i := range n {
+			objects = append(objects, fmt.Sprintf(`{"sku":"sku%d","price":%v,"brand":%q,"worth":%v}`, i, price[i], brand[i], revenue[i]))
+		}
 		shown, _ := json.Marshal(page)
+		fmt.Fprintf(&sessions, `{"id":%q,"at":%q,"age":%d,"items":[%s],"page":%s,"bought":%s}`+"\n", id, stamp, age, strings.Join(objects, ","), shown, choice)
 		fmt.Fprintf(&jsonl, `{"decision_id":%q,"time":%q,"user":{"age":%d},"items":[%s],"shown":%s,"choice":%s}`+"\n", id, stamp, age, strings.Join(items, ","), shown, choice)
 		fmt.Fprintf(&dsjson, `{"EventId":%q,"Timestamp":%q,"c":{"User":{"age":%d},"_multi":[%s],"_slots":[{},{},{}]},"_outcomes":[%s]}`+"\n", id, stamp, age, strings.Join(actions, ","), strings.Join(outcomes, ","))
 		l.now = l.now.Add(time.Millisecond)
@@ -292,7 +297,13 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 	if err := rows.Close(); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "csv", l.engine, "home", file(t, "log.csv", csv.Bytes()), &records.Mapping{Delimiter: ";", Columns: records.Columns{Decision: "id", Time: "at", Item: "sku", Shown: "place", Chosen: "got"}})
+	columns := records.Columns{Decision: "id", Time: "at", Item: "sku", Shown: "place", Chosen: "got"}
+	same(t, "csv", l.engine, "home", file(t, "log.csv", csv.Bytes()), &records.Mapping{Delimiter: ";", Columns: columns})
+	same(t, "tsv", l.engine, "home", file(t, "log.tsv", bytes.ReplaceAll(csv.Bytes(), []byte(";"), []byte("\t"))), &records.Mapping{Format: "tsv", Columns: columns})
+	same(t, "sessions", l.engine, "home", file(t, "log.jsonl", sessions.Bytes()), &records.Mapping{
+		Format: "sessions", Columns: records.Columns{Decision: "id", Time: "at", Item: "items.sku", Shown: "page", Chosen: "bought", Revenue: "items.worth"},
+		Features: map[string]string{"price": "items.price", "brand": "items.brand"},
+	})
 	same(t, "parquet", l.engine, "home", file(t, "log.parquet", table.Bytes()), &records.Mapping{})
 	same(t, "jsonl", l.engine, "home", file(t, "log.jsonl", jsonl.Bytes()), &records.Mapping{})
 	same(t, "dsjson", l.engine, "home", file(t, "log.dsjson", dsjson.Bytes()), &records.Mapping{})
