@@ -463,6 +463,7 @@ func (c *cluster) oneWriter(ctx context.Context) {
 // The service that writes the log is killed under load: another one takes its place, and nothing acknowledged is lost.
 func TestKillLeader(t *testing.T) {
 	long.Test(t)
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*leaderKills)*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, false)
@@ -496,6 +497,7 @@ func TestKillLeader(t *testing.T) {
 // A take-over of the log succeeds at the first attempt, however fast the previous service writes.
 func TestKillByTakeOver(t *testing.T) {
 	long.Test(t)
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*takeOvers)*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, false)

@@ -20,6 +20,7 @@ var leaderItemKills = flag.Int("item-leader-kills", 1, "how often TestKillLeader
 // acknowledged stays, the pusher goes on where it was, and every service has the same catalogue.
 func TestKillLeaderItems(t *testing.T) {
 	long.Test(t)
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*leaderItemKills)*2*time.Minute)
 	defer cancel()
 	c := newCluster(t, ctx, false)

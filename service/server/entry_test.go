@@ -118,7 +118,7 @@ func TestReady(t *testing.T) {
 	if leader.gauge("vitrine_leader") != 1 || follower.gauge("vitrine_leader") != 0 || leader.gauge("vitrine_follower_lag_seconds") != 0 {
 		t.Error("the metrics have another role")
 	}
-	for _, c := range []struct{ leader, want string }{{"process 7", "1h0m0.*s behind the log, which is written by process 7"}, {"", "1h0m0.*s behind the log, which no process is known to write"}} {
+	for _, c := range []struct{ leader, want string }{{"process 7", `1h\d+m.*s behind the log, which is written by process 7`}, {"", `1h\d+m.*s behind the log, which no process is known to write`}} {
 		_, late := twoProcesses(t, func(_ *server.Options, e *decision.Options) {
 			e.Store, e.Leader = old{e.Store, time.Now().Add(-time.Hour)}, func() string { return c.leader }
 		})

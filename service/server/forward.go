@@ -84,6 +84,9 @@ func readAnswer(answer []byte, r *http.Request) (*http.Response, []byte, error) 
 		return nil, nil, err
 	}
 	defer a.Body.Close()
+	if a.StatusCode < 200 || a.StatusCode > 599 {
+		return nil, nil, fmt.Errorf("status %d: want one from 200 to 599", a.StatusCode)
+	}
 	text, err := io.ReadAll(a.Body)
 	return a, text, err
 }

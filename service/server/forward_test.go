@@ -1,8 +1,11 @@
 package server_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -206,4 +209,37 @@ func TestForwardingOfASession(t *testing.T) {
 	}
 	f.want(204, "DELETE", "/v1/placements/home", "", append(with(token), "Vitrine-Session", readsKey.SHA256)...)
 	f.want(201, "PUT", "/v1/placements/home", plain, "Authorization", "Bearer "+token, "Vitrine-Session", readsKey.SHA256)
+}
+
+// Whatever a follower passes on is answered, and whatever a leader answers reaches the caller or is a failure.
+func FuzzForwarded(f *testing.F) {
+	for _, request := range []string{
+		"PUT /v1/placements/home HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", "DELETE /v1/placements/home HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"POST /v1/placements/home/rollback HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "PUT\r\n", "",
+	} {
+		for _, answer := range []string{
+			"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nVitrine-Entry: 2\r\n\r\n{}", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 099 Low\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
+			"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", "HTTP/9", "",
+		} {
+			f.Add([]byte(request), []byte(answer))
+		}
+	}
+	leader := started(f, nil)
+	follower := followed(f, leader)
+	var answer []byte
+	follower.options.Forward = func(context.Context, []byte) ([]byte, error) { return answer, nil }
+	follower.Server = server.New(follower.options)
+	f.Fuzz(func(t *testing.T, request, leaders []byte) {
+		a, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(leader.Forwarded(request))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, a.Body); err != nil {
+			t.Error(err)
+		}
+		answer = leaders
+		if a := follower.ask("PUT", "/v1/placements/home", homeOfX); a.status < 200 {
+			t.Errorf("%d: %s", a.status, a.body)
+		}
+	})
 }

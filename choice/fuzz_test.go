@@ -1,0 +1,44 @@
+package choice
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Whatever the bytes of a specification and of a table are, they are read or an error says what is wrong.
+func FuzzSpec(f *testing.F) {
+	for _, text := range []string{longSpec, "", "[data]\nform = \"wide\"", "[model]\nkind = \"mixed\"\n[utility]\ngeneric = [\"cost = fare / 100\", \"log(\"]", "[utility]\nreference = 3"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := ReadSpec("spec.toml", text)
+		if (s == nil) == (err == nil) {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}
+
+func FuzzTable(f *testing.F) {
+	trips, err := os.ReadFile("testdata/trips.csv")
+	if err != nil {
+		f.Fatal(err)
+	}
+	spec, err := ReadSpec("spec.toml", []byte(longSpec))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, table := range []string{string(trips[:min(len(trips), 2000)]), "", "a;b\n1;2\n", "PAR1", "\x1f\x8b", "\x28\xb5\x2f\xfd", "\"\n", "id,id\n1,1\n"} {
+		f.Add([]byte(table))
+	}
+	f.Fuzz(func(t *testing.T, table []byte) {
+		path := filepath.Join(t.TempDir(), "table")
+		if err := os.WriteFile(path, table, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Load(t.Context(), path, spec, nil)
+		if (d == nil) == (err == nil) {
+			t.Errorf("%+v, %v", d, err)
+		}
+	})
+}

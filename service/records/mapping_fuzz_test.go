@@ -1,0 +1,29 @@
+package records_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"vitrine/service/records"
+)
+
+// Whatever the bytes, a mapping is read or an error names its file.
+func FuzzMapping(f *testing.F) {
+	for _, text := range []string{
+		"", "format = \"csv\"\ndelimiter = \";\"\n[columns]\nchosen = \"bought\"\n", "several = \"each\"\nitems = \"items.csv\"\n",
+		"[law]\ndraw = \"slots\"\nshare = 0.2\nsize = 3\npage = \"own\"\n", "[law]\ndraw = \"items\"\nslot = \"slot\"\n", "format = [", "law = 1",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := filepath.Join(t.TempDir(), "mapping.toml")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := records.ReadMapping(path)
+		if (m == nil) == (err == nil) {
+			t.Errorf("%+v, %v", m, err)
+		}
+	})
+}
