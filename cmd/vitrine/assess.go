@@ -328,10 +328,10 @@ func (c assessCmd) judge(ctx context.Context, a *assessment, log *records.Log, v
 	a.Values = []assessedValue{{"as logged", "mean", mean, mean - z*se, mean + z*se, "what the log earned"}}
 	switch {
 	case a.Judged < fewest:
-		a.Unknown = fmt.Sprintf("the log has %d decisions, and %d are needed", a.Judged, fewest)
+		a.Unknown = fmt.Sprintf("the log holds %d decisions, and %d are needed", a.Judged, fewest)
 		return nil
 	case v.Unshown == 0:
-		a.Unknown = "the log has only the items that were shown, so nothing is known about the others"
+		a.Unknown = "the log lists only the items that were shown, so nothing is known about the others"
 		return nil
 	case v.Taken == 0:
 		a.Unknown = "nothing was ever taken"

@@ -323,7 +323,7 @@ func corpusFiles() map[string][]byte {
 		}
 		steps = append(steps, []string{p.user, p.session, strconv.FormatInt(p.time.Unix()+9, 10), strconv.Itoa(2*t + 2), "filter selection", "", p.device, "", ""})
 		jsonLine(&ids, object{"page_id": p.id, "ts": p.time.Unix(), "device": p.device, "candidates": pool, "shown": shown, "clicked": clicked, "propensity": 0.05})
-		jsonLine(&objects, object{"requestId": p.id, "timestamp": p.time.Format(time.RFC3339), "user": object{"age": p.age, "device": p.device}, "items": list})
+		jsonLine(&objects, object{"requestId": p.id, "timestamp": p.time.Format(time.RFC3339), "user": object{"age": p.age, "device": p.device}, "price": []string{"low", "any"}[t%2], "items": list})
 		fmt.Fprintf(&news, "%d\t%s\t%s\tN01 N02\t%s\n", t+1, p.user, p.time.Format("1/2/2006 3:04:05 PM"), strings.Join(marked, " "))
 		ads = append(ads, []string{strconv.Itoa(t * 37), strconv.Itoa(9000 + t), strconv.Itoa(100 + t%7), bit(p.taken >= 0), num(p.items[0].price / 1e4), strconv.Itoa(t % 3)})
 	}

@@ -281,6 +281,7 @@ func (k *recognizer) lines() error {
 		k.What, k.Mapping.Format = "contextual bandit in Vowpal Wabbit's dsjson", "dsjson"
 		if keys["_outcomes"] > 0 {
 			k.What = "slots that share their actions (ccb) in Vowpal Wabbit's dsjson"
+			k.note("A slot's probabilities depend on the slots above it, so the probability of the page is unknown.")
 		}
 		if keys["c.FromUrl"] > 0 {
 			k.What, k.Mapping.Format = "Azure Personalizer's log (dsjson): "+k.What, "personalizer"
@@ -587,7 +588,7 @@ func (k *recognizer) long(header []string, rows []fields) {
 	if len(flags) > 0 {
 		c.Chosen = flags[0]
 		if others := flags[1:]; len(others) > 0 {
-			k.note("Taken is %s. The log also has %s: name another one as chosen if it is the outcome.", c.Chosen, strings.Join(others, ", "))
+			k.note("%s says what was taken. The log also contains %s: name another column as chosen if that is the outcome.", c.Chosen, strings.Join(others, ", "))
 		}
 	}
 	all := rows
@@ -793,7 +794,7 @@ func (k *recognizer) propensities(header []string, groups map[string][]fields, a
 	switch {
 	case one:
 		k.Mapping.Law = &Law{Draw: "items", Propensity: name}
-		k.note("%s has the probability of each item of a page: its sum is 1 ([law]).", name)
+		k.note("%s is the probability of each item, and adds up to 1 on every page ([law]).", name)
 	case !ofPage:
 		k.note("%s varies inside a page, so it is not the probability of the page, and it is not used. Name it as propensity in [law] with draw = \"items\" if each slot's item was drawn by itself.", name)
 	default:

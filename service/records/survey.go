@@ -352,13 +352,13 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 	r.Mapping.Features = map[string]string{}
 	propose := func(name string, f map[string]any, user bool) {
 		short := name
-		if l := lastOf(name); last[l] == 1 || l != name && v.columns[l] != nil && last[l] == 2 {
+		if l := lastOf(name); last[l] == 1 || r.repeats() && l != name && v.columns[l] != nil && last[l] == 2 {
 			short = l
 		}
 		if user {
 			f["from"] = "user"
 		}
-		if name == r.Mapping.Columns.Item && v.columns["item"] == nil {
+		if name == r.Mapping.Columns.Item && last["item"] == 0 {
 			short = "item"
 		}
 		if f["name"] = short; short != name {
@@ -368,7 +368,7 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 	}
 	for _, name := range v.names {
 		c := v.columns[name]
-		if name == "" || slices.Contains(roles, name) || v.isShort(name) || r.Mapping.Format == "obp" && strings.HasPrefix(name, "user-item_affinity_") {
+		if name == "" || slices.Contains(roles, name) || r.repeats() && v.isShort(name) || r.Mapping.Format == "obp" && strings.HasPrefix(name, "user-item_affinity_") {
 			continue
 		}
 		user := c.user || r.isTable() && !c.varies && v.Items.Most > 1
@@ -469,7 +469,12 @@ func lastWord(name string) string {
 	return ""
 }
 
-// isShort reports whether a name is the last one of a path, which dsjson has as well.
+// repeats reports whether the readers of a format name a value by its path and again by the last name of the path.
+func (r *Recognized) repeats() bool {
+	return r.Mapping.Format == "dsjson" || r.Mapping.Format == "vwjson"
+}
+
+// isShort reports whether a name is the last one of a path.
 func (v *Survey) isShort(name string) bool {
 	return slices.ContainsFunc(v.names, func(o string) bool { return strings.HasSuffix(o, "."+name) })
 }
