@@ -93,15 +93,6 @@ func (z standardisation) of(items *utility.Columns) {
 	}
 }
 
-// inverse returns the standardisation that undoes z.
-func (z standardisation) inverse() standardisation {
-	back := standardisation{make([]float64, len(z.shift)), make([]float64, len(z.scale))}
-	for j, sd := range z.scale {
-		back.shift[j], back.scale[j] = -z.shift[j]/sd, 1/sd
-	}
-	return back
-}
-
 // standstill is the share of a standard deviation by which moments may move and be
 // said to stand still.
 const standstill = 0.25

@@ -351,12 +351,6 @@ func (s *Schema) NumItem() int { return len(s.item) }
 // NumUser returns the number of features of the user.
 func (s *Schema) NumUser() int { return len(s.user) }
 
-// IsItemObject reports whether the values of items at an index are objects.
-func (s *Schema) IsItemObject(slot int) bool { return s.columns[s.item[slot]].Kind == "object" }
-
-// IsUserObject reports whether the user's value at an index is an object.
-func (s *Schema) IsUserObject(slot int) bool { return s.columns[s.user[slot]].Kind == "object" }
-
 // IsCategory reports whether name is a category of items.
 func (s *Schema) IsCategory(name string) bool {
 	i := s.find(name)

@@ -167,17 +167,6 @@ func (p *Split) Complete(dst, user, item []float64) bool {
 	return true
 }
 
-// IsUserOnly reports whether the columns that depend on the user are the same for all items: there
-// are no crosses of the user with items.
-func (p *Split) IsUserOnly() bool {
-	for _, k := range p.rest {
-		if c := &p.schema.columns[k]; c.Kind == "cross" && (p.at[c.left] >= 0 || p.at[c.right] >= 0) {
-			return false
-		}
-	}
-	return true
-}
-
 // Map returns the linear map from the columns a of an item to its row, x = M a + user, for the row
 // that User has stored: M[j][k] is the part that column k has in column j of the row. It is row-major,
 // d×Width.
