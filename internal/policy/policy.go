@@ -36,8 +36,6 @@ type Policy struct {
 
 	// Serving are the defaults of placements that differ from those of files. With them a policy sells.
 	Serving map[string]any
-	// Logged are the defaults that placements had before their logs named every parameter; nil is Serving.
-	Logged map[string]any
 	// Warn returns what speaks against settings in a placement, "" for nothing; nil is nothing.
 	Warn func(settings map[string]any) string
 	// AllRows says that the learner also learns from the items that were not shown.

@@ -120,12 +120,8 @@ var All = []Policy{
 // with the rounds, because a service never ends.
 var linear = map[string]any{"kind": "linear", "intercept": true}
 
-// tuned are the constants of placements. Those of the theory, which placements had before their logs named
-// every parameter, sell less than chance within any horizon that a shop has.
-var (
-	tuned  = map[string]any{"intercept": true, "constants": "tuned", "radius": 1.0, "lambda": 1.0}
-	theory = map[string]any{"intercept": true}
-)
+// tuned are the constants of placements. The theory's constants sell less than chance within any horizon that a shop has.
+var tuned = map[string]any{"intercept": true, "constants": "tuned", "radius": 1.0, "lambda": 1.0}
 
 // notTuned warns of constants that a shop cannot afford.
 func notTuned(s map[string]any) string {

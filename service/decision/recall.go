@@ -124,18 +124,18 @@ func (e *Engine) placementOf(ctx context.Context, placement, id string) (string,
 // means all. The error is ErrAmbiguous if several placements have such a decision, and ErrNotFound if none
 // has. A decision that is not there is looked for again when the state has caught up; other errors are those of CatchUp.
 func (e *Engine) Find(ctx context.Context, id string, may func(placement string) bool) (placement string, err error) {
-	placement, err = e.FindSeen(id, may)
+	placement, err = e.find(id, may)
 	if !errors.Is(err, ErrNotFound) {
 		return placement, err
 	}
 	if err := e.CatchUp(ctx); err != nil {
 		return "", err
 	}
-	return e.FindSeen(id, may)
+	return e.find(id, may)
 }
 
-// FindSeen is Find in the state as it is.
-func (e *Engine) FindSeen(id string, may func(placement string) bool) (placement string, err error) {
+// find is Find without catching up.
+func (e *Engine) find(id string, may func(placement string) bool) (placement string, err error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var names []string

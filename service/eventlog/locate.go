@@ -9,8 +9,8 @@ import (
 // ErrForeign is returned for a snapshot of another log, or of a copy of this one that grew separately.
 var ErrForeign = errors.New("decision: the snapshot is of another log")
 
-// Locate returns the log's own position at the entry of a state; the zero Position is that of a state without entries. If the state has another identity or other
-// entries up to there, the error is ErrForeign.
+// Locate returns the log's own position at the entry of a state. The zero Position, of a state without entries, is in every log. If the
+// state names another log, or has other entries than this one up to there, the error is ErrForeign.
 func Locate(ctx context.Context, store Store, at Position) (Position, error) {
 	here, err := store.Position(ctx, at.Sequence)
 	if errors.Is(err, ErrBeyond) {

@@ -118,9 +118,7 @@ func (s *Socket) bindHealth(ctx context.Context) error {
 	}
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/readyz"} {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			s.answer(w, r.WithContext(context.WithValue(r.Context(), probeKey{}, true)))
-		})
+		mux.HandleFunc("GET "+path, s.answer)
 	}
 	s.health = &http.Server{
 		Handler: mux, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read, WriteTimeout: s.listen.Write,
@@ -129,10 +127,6 @@ func (s *Socket) bindHealth(ctx context.Context) error {
 	go func() { _ = s.health.Serve(at) }() // until it is closed
 	return nil
 }
-
-// probeKey is the key, in the context of a request, of one that came to the address for health. Anybody may reach that, also beside a
-// service without keys.
-type probeKey struct{}
 
 // Addr returns the address of the socket.
 func (s *Socket) Addr() net.Addr { return s.at.Addr() }
