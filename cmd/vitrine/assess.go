@@ -175,6 +175,9 @@ func (a *assessment) describe(v *records.Survey) {
 	n := max(v.Decisions, 1)
 	share := func(k int) string { return fmt.Sprintf("%.3g %%", 100*float64(k)/float64(n)) }
 	hold("decisions", "%d, with an item taken in %d (%s)", v.Decisions, v.Taken, share(v.Taken))
+	if v.Partial > 0 {
+		hold("rewards", "between 0 and 1 in %d of these: each is the probability that the item was taken", v.Partial)
+	}
 	if v.Decisions > 0 {
 		hold("items shown", "%s of %s candidates; %d different items", spread(v.Shown, n), spread(v.Items, n), v.Different)
 	}

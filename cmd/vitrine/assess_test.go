@@ -130,6 +130,10 @@ func TestAssessOther(t *testing.T) {
 			t.Errorf("%s: no %q in\n%s", log, want, text)
 		}
 	}
+	write(t, "partial.dsjson", `{"EventId":"a","_label_cost":-0.05,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"x":{"p":1}},{"x":{"p":2}}]}}`)
+	if text := run1(t, "assess", "partial.dsjson"); !strings.Contains(text, "between 0 and 1 in 1 of these") || !strings.Contains(text, "the log holds 1 decisions, and 30 are needed") {
+		t.Error(text)
+	}
 	for log, want := range map[string]string{"cut.csv": "cut.csv: line 32 has 2 fields", "none.csv": "none.csv: no such file", "empty.csv": "the file is empty"} {
 		if log == "empty.csv" {
 			write(t, log, "")

@@ -23,6 +23,7 @@ type Survey struct {
 	Decisions    int            // that can be imported
 	Skipped      map[string]int // that cannot, by the reason
 	Taken        int            // with an item taken, or a reward
+	Partial      int            // with a reward between 0 and 1, which is the probability that the item was taken
 	Shown, Items Range          // of a decision
 	Unshown      int            // with items that were not shown
 	Different    int            // items, at most maxDifferent
@@ -175,6 +176,9 @@ func (v *Survey) add(s *source, f *found) error {
 	if taken > 1 && s.mapping.Several == "skip" {
 		v.Skipped["have several items taken"]++
 		return nil
+	}
+	if slices.ContainsFunc(f.rewards, func(r float64) bool { return r > 0 && r < 1 }) {
+		v.Partial++
 	}
 	v.Decisions++
 	if taken > 0 {
