@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vitrine/service/api"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // steps is a clock whose time of day and monotonic time a test moves.
@@ -190,7 +191,7 @@ func TestFollowerHasAWrongClock(t *testing.T) {
 	for _, hears := range []bool{true, false} {
 		t.Run(fmt.Sprint(hears), func(t *testing.T) {
 			t.Parallel()
-			log := logServer(t)
+			log := natstest.URL(t)
 			leader := runsWith(t, log, t.TempDir(), withClock(0), nil)
 			leader.places()
 			if !hears {

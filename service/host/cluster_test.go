@@ -21,18 +21,6 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// logServer starts a server of NATS.
-func logServer(t *testing.T) (url string) {
-	t.Helper()
-	return natstest.URL(t)
-}
-
-// jetStream connects to a server of NATS.
-func jetStream(t *testing.T, url string) nats.JetStreamContext {
-	t.Helper()
-	return natstest.JetStream(t, url)
-}
-
 // running is a service at a log on a server.
 type running struct {
 	*testing.T
@@ -130,7 +118,7 @@ func (r *running) tally() (t struct{ Decisions, Outcomes, Learned uint64 }) {
 // Three services have one log. Each answers everything; the state of each is the same; when the leader ends another one leads. A
 // new machine begins with the snapshot beside the log, whose first entries are gone by then.
 func TestServicesShareALog(t *testing.T) {
-	log := logServer(t)
+	log := natstest.URL(t)
 	small := func(c *Config) { c.Retention.Size = 40_000 }
 	first := runs(t, log, t.TempDir(), small)
 	second := runs(t, log, t.TempDir(), small)
@@ -172,7 +160,7 @@ func TestServicesShareALog(t *testing.T) {
 	// A machine without a snapshot of its own, when the one beside the log is damaged or of another log.
 	third.stop()
 	second.stop()
-	bucket, err := jetStream(t, log).ObjectStore("vitrine-snapshots")
+	bucket, err := natstest.JetStream(t, log).ObjectStore("vitrine-snapshots")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +185,7 @@ func TestServicesShareALog(t *testing.T) {
 
 // The snapshot beside a log that is empty, or not there, is none; names and metadata that are none are said.
 func TestSnapshotsBesideTheLog(t *testing.T) {
-	url := logServer(t)
+	url := natstest.URL(t)
 	s, err := natslog.Open(t.Context(), natslog.Options{URL: url})
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +212,7 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 	if err := read(t.Context(), &w); err != nil || w.String() != strings.Repeat("4", 300_000) {
 		t.Errorf("%d bytes, %v", w.Len(), err)
 	}
-	js := jetStream(t, url)
+	js := natstest.JetStream(t, url)
 	info, err := js.StreamInfo("OBJ_vitrine-snapshots")
 	if err != nil || info.State.Bytes > 800_000 {
 		t.Errorf("%d bytes of snapshots are kept, %v", info.State.Bytes, err)

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // A service that is ended while it opens its log, or before it opens the log again, ends without an error. Another error at that
@@ -56,7 +57,7 @@ func TestShortLog(t *testing.T) {
 	for patience, shorts := range map[time.Duration]int{time.Minute: 2, time.Second: 1000} {
 		ctx, stop := context.WithCancel(t.Context())
 		c := Default()
-		c.Data, c.Listen, c.Log.URL = t.TempDir(), "127.0.0.1:0", logServer(t)
+		c.Data, c.Listen, c.Log.URL = t.TempDir(), "127.0.0.1:0", natstest.URL(t)
 		attempts := 0
 		err := Run(ctx, c, Options{Patience: patience, Opened: func(*decision.Engine) error {
 			if attempts++; attempts <= shorts {

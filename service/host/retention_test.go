@@ -426,8 +426,8 @@ func TestSizeWithOpenDecisions(t *testing.T) {
 	open := stats().Pending
 	r.stop()
 	r = runs(t, "", data, small)
-	if s := stats(); s.Pending != open {
-		t.Errorf("%d are open, and %d after a restart", open, s.Pending)
+	if s := stats(); s.Pending == 0 || s.Pending > open || s.Pending+int(s.ExpiredEarly) != decisions { // more may be given up meanwhile
+		t.Errorf("%d of %d are open, and after a restart %d, and %d were given up", open, decisions, s.Pending, s.ExpiredEarly)
 	}
 	r.ask(204, "POST", fmt.Sprintf("/v1/placements/home/decisions/d%d/outcome", decisions-1), `{"choice":"a"}`)
 }

@@ -22,12 +22,6 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// external starts a server that others reach by its URL.
-func external(t testing.TB) (url string) {
-	t.Helper()
-	return natstest.URL(t)
-}
-
 func connect(t testing.TB, o natslog.Options) *natslog.Store {
 	t.Helper()
 	if o.Patience == 0 {
@@ -44,7 +38,7 @@ func connect(t testing.TB, o natslog.Options) *natslog.Store {
 // The contract on an external server, one stream a directory.
 func TestExternal(t *testing.T) {
 	t.Parallel()
-	url := external(t)
+	url := natstest.URL(t)
 	open := func(t testing.TB, dir string) eventlog.Store {
 		stream := strings.NewReplacer("/", "_", ".", "_", " ", "_", ",", "_").Replace(dir)
 		return connect(t, natslog.Options{URL: url, Stream: stream})
@@ -56,7 +50,7 @@ func TestExternal(t *testing.T) {
 // The last to open the log writes it. The one before is refused, for good, and
 // leaves nothing.
 func TestZombieIsFenced(t *testing.T) {
-	o := natslog.Options{URL: external(t), TakeOver: true}
+	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	zombie := connect(t, o)
 	fill(t, zombie, 1, 3)
 	heir := connect(t, o)
@@ -79,7 +73,7 @@ func TestZombieIsFenced(t *testing.T) {
 
 // A zombie removes nothing: it does not know what its heir needs.
 func TestZombieDoesNotTruncate(t *testing.T) {
-	o := natslog.Options{URL: external(t), TakeOver: true}
+	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	zombie := connect(t, o)
 	fill(t, zombie, 1, 5)
 	heir := connect(t, o)
@@ -99,7 +93,7 @@ func TestZombieDoesNotTruncate(t *testing.T) {
 // A stream that somebody has made otherwise may not keep what it acknowledges.
 func TestUnfitStream(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: natstest.URL(t)}
 	c, err := nats.Connect(o.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +150,7 @@ func TestSmallMessages(t *testing.T) {
 // is acknowledged to any of them is there.
 func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), TakeOver: true}
+	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	connect(t, o).Close()
 	var mu sync.Mutex
 	acknowledged, unknown := map[uint64]string{}, map[string]bool{}
@@ -212,7 +206,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 // writer cannot say that the entry is not in the log.
 func TestStoredThenFenced(t *testing.T) {
 	t.Parallel()
-	url, f := external(t), new(faults)
+	url, f := natstest.URL(t), new(faults)
 	s := connect(t, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
 	fill(t, s, 1, 2)
 	stored := stateOf(t, url).LastSeq + 1
@@ -280,7 +274,7 @@ func (f *faults) Dial(network, address string) (net.Conn, error) {
 func TestLostAcknowledgement(t *testing.T) {
 	t.Parallel()
 	f := new(faults)
-	s := connect(t, natslog.Options{URL: external(t), Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
+	s := connect(t, natslog.Options{URL: natstest.URL(t), Connect: []nats.Option{nats.SetCustomDialer(f), nats.ReconnectWait(time.Millisecond)}})
 	for i := 1; i <= 6; i++ {
 		f.lose.Store(i%3 == 0)
 		fill(t, s, i, i)
@@ -292,7 +286,7 @@ func TestLostAcknowledgement(t *testing.T) {
 // no writer takes itself for another.
 func TestLostAnswersOfOpening(t *testing.T) {
 	t.Parallel()
-	url, f := external(t), new(faults)
+	url, f := natstest.URL(t), new(faults)
 	for k := range int64(12) {
 		f.loseAfter.Store(k + 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -311,10 +305,10 @@ func TestLostAnswersOfOpening(t *testing.T) {
 // moment do. It is not taken for its own: the other one writes the log.
 func TestSameFrameOfAnother(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: natstest.URL(t)}
 	s := connect(t, o)
 	fill(t, s, 1, 2)
-	js := jetStream(t, o.URL)
+	js := natstest.JetStream(t, o.URL)
 	last, err := js.GetMsg("vitrine", stateOf(t, o.URL).LastSeq)
 	if err != nil {
 		t.Fatal(err)
@@ -341,7 +335,7 @@ func TestSameFrameOfAnother(t *testing.T) {
 // it came late.
 func TestClaimIsSentAgain(t *testing.T) {
 	t.Parallel()
-	url, f := external(t), new(faults)
+	url, f := natstest.URL(t), new(faults)
 	connect(t, natslog.Options{URL: url}).Close()
 	for range 3 {
 		f.loseClaim.Store(true)
@@ -351,7 +345,7 @@ func TestClaimIsSentAgain(t *testing.T) {
 		}
 		s.Close()
 	}
-	js, claims := jetStream(t, url), map[string]int{}
+	js, claims := natstest.JetStream(t, url), map[string]int{}
 	for at := uint64(1); at <= stateOf(t, url).LastSeq; at++ {
 		m, err := js.GetMsg("vitrine", at)
 		if err != nil {
@@ -372,7 +366,7 @@ func TestClaimIsSentAgain(t *testing.T) {
 // the outcome is open.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
-	url, f := external(t), new(faults)
+	url, f := natstest.URL(t), new(faults)
 	s := connect(t, natslog.Options{URL: url, Connect: []nats.Option{nats.SetCustomDialer(f)}})
 	f.delay.Store(int64(30 * time.Millisecond))
 	var group sync.WaitGroup
@@ -408,7 +402,7 @@ func TestSlowDisk(t *testing.T) {
 // stateOf is what the server says of the stream.
 func stateOf(t *testing.T, url string) nats.StreamState {
 	t.Helper()
-	info, err := jetStream(t, url).StreamInfo("vitrine")
+	info, err := natstest.JetStream(t, url).StreamInfo("vitrine")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +434,7 @@ func TestServerGone(t *testing.T) {
 // Readers leave nothing on the server, however far they have come.
 func TestReadersLeaveNothing(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: natstest.URL(t)}
 	s := connect(t, o)
 	fill(t, s, 1, 5)
 	for range 5 {
@@ -458,7 +452,7 @@ func TestReadersLeaveNothing(t *testing.T) {
 
 // Somebody publishes to the stream by hand: reading stops there.
 func TestForeignMessage(t *testing.T) {
-	o := natslog.Options{URL: external(t), TakeOver: true}
+	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	c, err := nats.Connect(o.URL)
@@ -480,7 +474,7 @@ func TestForeignMessage(t *testing.T) {
 }
 
 func TestReadOnly(t *testing.T) {
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: natstest.URL(t)}
 	reading := o
 	reading.ReadOnly = true
 	if _, err := natslog.Open(t.Context(), reading); err == nil || !strings.Contains(err.Error(), "not found") {

@@ -23,12 +23,6 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// jetStream connects to the streams of a server, next to the log.
-func jetStream(t *testing.T, url string) nats.JetStreamContext {
-	t.Helper()
-	return natstest.JetStream(t, url)
-}
-
 // lost waits until a store knows that the log is not its any more.
 func lost(t *testing.T, s *natslog.Store) error {
 	t.Helper()
@@ -44,7 +38,7 @@ func lost(t *testing.T, s *natslog.Store) error {
 // A log whose writer is alive is refused, and the writer named. It is free once the writer closes it.
 func TestWriterIsAlive(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: natstest.URL(t)}
 	s := connect(t, o)
 	for range 2 {
 		_, err := natslog.Open(t.Context(), o)
@@ -63,7 +57,7 @@ func TestWriterIsAlive(t *testing.T) {
 // A writer that was killed renews nothing: the log is free after a while. A store of the same process does not wait.
 func TestWriterWasKilled(t *testing.T) {
 	t.Parallel()
-	url := external(t)
+	url := natstest.URL(t)
 	s := connect(t, natslog.Options{URL: url, Process: "a"})
 	fill(t, s, 1, 2)
 	natslog.Abandon(s)
@@ -78,7 +72,7 @@ func TestWriterWasKilled(t *testing.T) {
 // A writer from whom the log is taken learns it by itself, without an append.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: natstest.URL(t)}
 	idle := connect(t, o)
 	fill(t, idle, 1, 2)
 	o.TakeOver = true
@@ -101,9 +95,9 @@ func TestTakeOver(t *testing.T) {
 // The bucket of the lease is removed under a writer: it makes no difference to the log.
 func TestLeaseIsRemoved(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t)}
+	o := natslog.Options{URL: natstest.URL(t)}
 	s := connect(t, o)
-	js := jetStream(t, o.URL)
+	js := natstest.JetStream(t, o.URL)
 	if err := js.DeleteKeyValue("vitrine-lease"); err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +237,7 @@ func TestReplicas(t *testing.T) {
 	c := newCluster(t)
 	s := connect(t, natslog.Options{URL: c.url()})
 	fill(t, s, 1, 2)
-	js := jetStream(t, c.url())
+	js := natstest.JetStream(t, c.url())
 	for _, stream := range []string{"vitrine", "KV_vitrine-lease"} {
 		info, err := js.StreamInfo(stream)
 		if err != nil || info.Config.Replicas != 3 {
@@ -264,7 +258,7 @@ func TestReplicas(t *testing.T) {
 // Who takes a log over has it, however fast the writer before appends: 20 of 20.
 func TestTakeOverUnderLoad(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), TakeOver: true}
+	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	var mu sync.Mutex
 	acknowledged := map[uint64]string{}
 	var group sync.WaitGroup
@@ -315,9 +309,9 @@ func TestTakeOverUnderLoad(t *testing.T) {
 // Claims whose writers died before they wrote anything, at the beginning, in a row and at the end of a log: they change nothing.
 func TestClaimsWithoutFrames(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), TakeOver: true}
+	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	connect(t, natslog.Options{URL: o.URL, Stream: "another"}).Close()
-	js := jetStream(t, o.URL)
+	js := natstest.JetStream(t, o.URL)
 	claim := func(n int) {
 		t.Helper()
 		for range n {
@@ -372,7 +366,7 @@ func TestClaimsWithoutFrames(t *testing.T) {
 func TestLeaseOfAnotherLength(t *testing.T) {
 	undo := natslog.SetLease(time.Second, 10*time.Second)
 	t.Cleanup(func() { undo() })
-	o := natslog.Options{URL: external(t), Standby: true, Process: "leader"}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true, Process: "leader"}
 	leader := connect(t, o)
 	fill(t, leader, 1, 2)
 	standby := connect(t, natslog.Options{URL: o.URL, Standby: true})

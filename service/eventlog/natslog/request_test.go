@@ -13,12 +13,13 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // A follower's requests reach the process that writes the log, also large ones, many at once, and only the last writer.
 func TestRequests(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true}
 	leader := connect(t, o)
 	fill(t, leader, 1, 1)
 	f := connect(t, o)
@@ -68,7 +69,7 @@ func TestRequests(t *testing.T) {
 // too late. Other requests are answered.
 func TestRefusedRequests(t *testing.T) {
 	defer natslog.SetParts(3*time.Second, 3<<20)()
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true}
 	leader := connect(t, o)
 	fill(t, leader, 1, 1)
 	f := connect(t, o)
@@ -119,7 +120,7 @@ func TestRefusedRequests(t *testing.T) {
 // write the log any more replaces no snapshot.
 func TestPartsOfSnapshots(t *testing.T) {
 	defer natslog.SetAbandoned(time.Hour)()
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true}
 	s := connect(t, o)
 	fill(t, s, 1, 9)
 	put := func(s *natslog.Store, sequence uint64) error {
@@ -132,7 +133,7 @@ func TestPartsOfSnapshots(t *testing.T) {
 	if err := put(s, 3); err != nil {
 		t.Fatal(err)
 	}
-	js := jetStream(t, o.URL)
+	js := natstest.JetStream(t, o.URL)
 	parts := func() int {
 		info, err := js.StreamInfo("OBJ_vitrine-snapshots", &nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"})
 		if err != nil {
@@ -168,7 +169,7 @@ func TestPartsOfSnapshots(t *testing.T) {
 // No number of a replica is given twice, also after the bucket was lost.
 func TestReplicasAreNumbered(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true}
 	leader := connect(t, o)
 	var stores [3]*natslog.Store
 	for i := range stores {

@@ -15,6 +15,7 @@ import (
 
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // network makes connections that lose some requests, each sent to where nobody answers, and that can be broken.
@@ -84,7 +85,7 @@ func (w *wire) Read(b []byte) (int, error) {
 
 // over returns options of a log whose connections are of a network.
 func over(t *testing.T, n *network) natslog.Options {
-	return natslog.Options{URL: external(t), Standby: true, Connect: []nats.Option{nats.SetCustomDialer(n)}}
+	return natslog.Options{URL: natstest.URL(t), Standby: true, Connect: []nats.Option{nats.SetCustomDialer(n)}}
 }
 
 // A consumer's request for messages is lost, as it is in a cluster that has no leader: the reader does not wait for

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // followed reads a log for ever, and passes its entries on; an error ends it.
@@ -51,7 +52,7 @@ func comes(t *testing.T, entries <-chan []byte, first, last int) {
 // before, and the writer of before nothing afterwards.
 func TestStandby(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true}
 	first := o
 	first.Process, first.Address = "first", "shop:8080"
 	leader := connect(t, first)
@@ -107,7 +108,7 @@ func TestStandby(t *testing.T) {
 // A writer that was killed is replaced by one of its standbys, and the other one follows that.
 func TestStandbyReplacesTheKilled(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true}
 	killed := connect(t, o)
 	fill(t, killed, 1, 2)
 	var standbys [2]*natslog.Store
@@ -144,11 +145,11 @@ func TestStandbyReplacesTheKilled(t *testing.T) {
 // a standby, unless the log is to be taken over; a leader makes it again. A lease that is none is an error too.
 func TestLeaseIsMissing(t *testing.T) {
 	t.Parallel()
-	url := external(t)
+	url := natstest.URL(t)
 	o := natslog.Options{URL: url, Standby: true}
 	fill(t, connect(t, o), 1, 2)
 	connect(t, natslog.Options{URL: url, Stream: "other", Standby: true}).Close()
-	js := jetStream(t, url)
+	js := natstest.JetStream(t, url)
 	if err := js.DeleteKeyValue("other-lease"); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +235,7 @@ func TestFollowDuringElections(t *testing.T) {
 // A stream that has lost what was followed is damaged, and the place is named.
 func TestFollowedLogShrinks(t *testing.T) {
 	t.Parallel()
-	url := external(t)
+	url := natstest.URL(t)
 	s := connect(t, natslog.Options{URL: url, Standby: true})
 	fill(t, s, 1, 9)
 	f := connect(t, natslog.Options{URL: url, Standby: true, Patience: 10 * time.Second})
@@ -251,7 +252,7 @@ func TestFollowedLogShrinks(t *testing.T) {
 // A follower that has begun nothing yet finds an entry that came after it opened the log, as a snapshot has that is newer.
 func TestPositionAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true}
 	leader := connect(t, o)
 	fill(t, leader, 1, 3)
 	f := connect(t, o)
@@ -270,7 +271,7 @@ func TestPositionAfterTheEnd(t *testing.T) {
 // A server that has not stored yet what another one has delivered is waited for.
 func TestFollowedLogIsBehind(t *testing.T) {
 	t.Parallel()
-	url := external(t)
+	url := natstest.URL(t)
 	s := connect(t, natslog.Options{URL: url, Standby: true})
 	fill(t, s, 1, 9)
 	f := connect(t, natslog.Options{URL: url, Standby: true})
@@ -301,7 +302,7 @@ type emptiedStream struct {
 
 func emptied(t *testing.T, url string) emptiedStream {
 	t.Helper()
-	js := jetStream(t, url)
+	js := natstest.JetStream(t, url)
 	e := emptiedStream{JetStreamContext: js}
 	info, err := js.StreamInfo("vitrine")
 	if err != nil {
@@ -326,7 +327,7 @@ func emptied(t *testing.T, url string) emptiedStream {
 // A writer whose lease has run out, as that of a process that was frozen, asks the log whether it still is its writer.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
-	o := natslog.Options{URL: external(t), Standby: true}
+	o := natslog.Options{URL: natstest.URL(t), Standby: true}
 	s := connect(t, o)
 	fill(t, s, 1, 2)
 	messages := func() uint64 { return natslog.Sent(s) }
