@@ -534,7 +534,7 @@ func TestForgedPartsAreRefused(t *testing.T) {
 // A fit under way that claims rounds the snapshot does not have, or to have learned more than there were, is refused; one
 // that claims to have learned fewer learns the others.
 func TestForgedFitsAreRefused(t *testing.T) {
-	const mark = 0x7472616365
+	const mark = 0x74726163
 	create := func() *BMA { return newBMA(t, paperProblem(), DefaultExperts(paperFeatures)) }
 	l := create()
 	rounds := 40
