@@ -1,6 +1,7 @@
 package decision_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestPolicyIsComplete(t *testing.T) {
 	if diff := cmp.Diff(want, c.Policy); diff != "" {
 		t.Errorf("the policy (-want +have):\n%s", diff)
 	}
-	want["position_effects"] = false // which the log leaves out
+	maps.Copy(want, map[string]any{"position_effects": false, "bound": 0.0, "delta": 0.0}) // which the log leaves out
 	if diff := cmp.Diff(want, c.Answer().Policy); diff != "" {
 		t.Errorf("the policy of the answer (-want +have):\n%s", diff)
 	}
