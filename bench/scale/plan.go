@@ -58,7 +58,7 @@ func plan(w io.Writer, c *costs) {
 		z := c.size(rate)
 		fmt.Fprintf(w, "| %.0f | %d | %d | %.0f %% | %.2f | %.0f %% |\n", rate, z.services, z.processes, 100*z.following, z.out/1e9, 100*z.learner)
 	}
-	fmt.Fprintf(w, "\n| what is %.0f %% busy | at decisions a second of one service |\n|---|---|\n", 100*busy)
+	fmt.Fprintf(w, "\n| what is %.0f %% busy | at decisions a second |\n|---|---|\n", 100*busy)
 	for _, l := range c.limits() {
 		unit := math.Pow(10, math.Floor(math.Log10(l.rate))-1) // two digits
 		fmt.Fprintf(w, "| %s | %.0f |\n", l.what, math.Round(l.rate/unit)*unit)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"os"
 	"strings"
 	"testing"
 )
@@ -47,5 +48,28 @@ func TestSize(t *testing.T) {
 			t.Errorf("%s, at %v, is after %v", l.what, l.rate, last)
 		}
 		last = l.rate
+	}
+}
+
+// docs/scale.md shows the tables of the plan.
+func TestPage(t *testing.T) {
+	c, err := readCosts(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	plan(&text, c)
+	page, err := os.ReadFile("../../docs/scale.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := strings.Split(strings.TrimSpace(text.String()), "\n\n")[1:]
+	if len(tables) != 2 {
+		t.Errorf("the plan has %d tables", len(tables))
+	}
+	for _, table := range tables {
+		if !strings.Contains(string(page), table) {
+			t.Errorf("docs/scale.md does not show this table: go run ./bench/scale plan\n%s", table)
+		}
 	}
 }
