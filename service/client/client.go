@@ -36,8 +36,9 @@ type Client struct {
 
 	Retrying func(err error, wait time.Duration) // is called before each retry; may be nil
 
-	// ReadYourWrites makes reads wait for what this client has written, whichever process answers. It must not outlive
-	// the service's log: after a backup is restored reads would wait for entries that are lost.
+	// ReadYourWrites makes reads wait for what this client has written, whichever process answers. All calls must go to one
+	// log, also behind a load balancer, because every log numbers its own entries. The client must not outlive the log:
+	// after a backup is restored reads would wait for entries that are lost.
 	ReadYourWrites bool
 
 	addresses addresses
