@@ -44,49 +44,49 @@ import (
 // Mapping says how a file holds decisions. The zero value is that of files whose columns have the
 // names that vitrine export gives them.
 type Mapping struct {
-	Format    string            `toml:"format"`    // "" is found from the name of the file
-	Delimiter string            `toml:"delimiter"` // of CSV; "" is a comma
-	Header    []string          `toml:"header"`    // the columns of CSV whose first line is not their names
-	List      string            `toml:"list"`      // sessions: what separates the values of a list in a field of CSV
-	Actions   int               `toml:"actions"`   // vw, vwjson: how many actions there are, if they have no lines
-	Loss      bool              `toml:"loss"`      // vw, vwjson: whether costs are 0 for an item taken and 1 for none, instead of −1 and 0
-	Items     string            `toml:"items"`     // obp: the file of the items, item_context.csv
-	Several   string            `toml:"several"`   // which of several items taken counts: "first" on the page, "each" as a decision of its own, or "skip" the decision; "" is an error
-	Rewards   string            `toml:"rewards"`   // dsjson: "share" (the default) takes a reward in [0, 1] as the probability of a choice, "choice" a positive one as a choice
-	Columns   Columns           `toml:"columns"`
-	Events    *Events           `toml:"events"`   // tables whose rows are events: what they say in place of the column chosen
-	Features  map[string]string `toml:"features"` // the column of a feature; without it the column of its name
-	Law       *Law              `toml:"law"`
+	Format    string            `toml:"format,omitempty"`    // "" is found from the name of the file
+	Delimiter string            `toml:"delimiter,omitempty"` // of CSV; "" is a comma
+	Header    []string          `toml:"header,omitempty"`    // the columns of CSV whose first line is not their names
+	List      string            `toml:"list,omitempty"`      // sessions: what separates the values of a list in a field of CSV
+	Actions   int               `toml:"actions,omitempty"`   // vw, vwjson: how many actions there are, if they have no lines
+	Loss      bool              `toml:"loss,omitempty"`      // vw, vwjson: whether costs are 0 for an item taken and 1 for none, instead of −1 and 0
+	Items     string            `toml:"items,omitempty"`     // obp: the file of the items, item_context.csv
+	Several   string            `toml:"several,omitempty"`   // which of several items taken counts: "first" on the page, "each" as a decision of its own, or "skip" the decision; "" is an error
+	Rewards   string            `toml:"rewards,omitempty"`   // dsjson: "share" (the default) takes a reward in [0, 1] as the probability of a choice, "choice" a positive one as a choice
+	Columns   Columns           `toml:"columns,omitempty"`
+	Events    *Events           `toml:"events,omitempty"`   // tables whose rows are events: what they say in place of the column chosen
+	Features  map[string]string `toml:"features,omitempty"` // the column of a feature; without it the column of its name
+	Law       *Law              `toml:"law,omitempty"`
 
 	path string // of the file that it was read from
 }
 
 // Columns are the names of columns. "" is the name in parentheses, if the file has it.
 type Columns struct {
-	Decision   string `toml:"decision"`   // identifies a decision (decision_id)
-	Time       string `toml:"time"`       // RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970 (time)
-	Item       string `toml:"item"`       // the id of the item (item)
-	Shown      string `toml:"shown"`      // the position, from 1 on, or true; 0, false or empty if not shown (shown). Without it all rows are shown
-	Chosen     string `toml:"chosen"`     // 1 or true in the row that was taken (chosen)
-	Revenue    string `toml:"revenue"`    // of the item (revenue)
-	Propensity string `toml:"propensity"` // of the page, in (0, 1] (propensity). A column that is named must have it in every decision
+	Decision   string `toml:"decision,omitempty"`   // identifies a decision (decision_id)
+	Time       string `toml:"time,omitempty"`       // RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970 (time)
+	Item       string `toml:"item,omitempty"`       // the id of the item (item)
+	Shown      string `toml:"shown,omitempty"`      // the position, from 1 on, or true; 0, false or empty if not shown (shown). Without it all rows are shown
+	Chosen     string `toml:"chosen,omitempty"`     // 1 or true in the row that was taken (chosen)
+	Revenue    string `toml:"revenue,omitempty"`    // of the item (revenue)
+	Propensity string `toml:"propensity,omitempty"` // of the page, in (0, 1] (propensity). A column that is named must have it in every decision
 }
 
 // Events say which rows of a table of events show an item, and which take one. Other rows are not read.
 type Events struct {
-	Column string `toml:"column"` // has the kind of the event
-	Shown  string `toml:"shown"`  // the kind of rows that show an item
-	Chosen string `toml:"chosen"` // the kind of rows that take one
+	Column string `toml:"column,omitempty"` // has the kind of the event
+	Shown  string `toml:"shown,omitempty"`  // the kind of rows that show an item
+	Chosen string `toml:"chosen,omitempty"` // the kind of rows that take one
 }
 
 // Law says how the pages of the log were drawn.
 type Law struct {
-	Draw       string  `toml:"draw"`       // "sets": of at most size items; "pages": of exactly size items; "slots": the policy's page with one item replaced; "items": the item of each slot by itself
-	Share      float64 `toml:"share"`      // of decisions whose page was drawn; the others show the policy's own page
-	Size       int     `toml:"size"`       // of sets and pages
-	Page       string  `toml:"page"`       // the column of the policy's own page, as Shown; in jsonl, a list of items. Needed by slots, and if share < 1
-	Propensity string  `toml:"propensity"` // items: the column of the probability that the row's item is in its slot (item_propensity)
-	Slot       string  `toml:"slot"`       // items: the column of the slot that the row's item was drawn for; "" is one slot
+	Draw       string  `toml:"draw,omitempty"`       // "sets": of at most size items; "pages": of exactly size items; "slots": the policy's page with one item replaced; "items": the item of each slot by itself
+	Share      float64 `toml:"share,omitempty"`      // of decisions whose page was drawn; the others show the policy's own page
+	Size       int     `toml:"size,omitempty"`       // of sets and pages
+	Page       string  `toml:"page,omitempty"`       // the column of the policy's own page, as Shown; in jsonl, a list of items. Needed by slots, and if share < 1
+	Propensity string  `toml:"propensity,omitempty"` // items: the column of the probability that the row's item is in its slot (item_propensity)
+	Slot       string  `toml:"slot,omitempty"`       // items: the column of the slot that the row's item was drawn for; "" is one slot
 }
 
 // ReadMapping reads a mapping from a TOML file. The error names the file and the line.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/pelletier/go-toml/v2"
 
 	"vitrine/service/api"
 	"vitrine/service/setup"
@@ -513,86 +514,11 @@ func digits(v float64) float64 {
 	return v
 }
 
-// Text returns the mapping in TOML.
+// Text returns the mapping in TOML. It panics if TOML cannot hold the mapping, which has texts and numbers only.
 func (m *Mapping) Text() string {
-	var b strings.Builder
-	put := func(key, value string) {
-		if value != "" {
-			fmt.Fprintf(&b, "%s = %s\n", key, quote(value))
-		}
-	}
-	put("format", m.Format)
-	put("delimiter", m.Delimiter)
-	put("list", m.List)
-	if m.Header != nil {
-		list := make([]string, len(m.Header))
-		for i, name := range m.Header {
-			list[i] = quote(name)
-		}
-		fmt.Fprintf(&b, "header = [%s]\n", strings.Join(list, ", "))
-	}
-	put("items", m.Items)
-	if m.Actions > 0 {
-		fmt.Fprintf(&b, "actions = %d\n", m.Actions)
-	}
-	if m.Loss {
-		fmt.Fprintln(&b, "loss = true")
-	}
-	put("several", m.Several)
-	put("rewards", m.Rewards)
-	if c := m.Columns; c != (Columns{}) {
-		fmt.Fprintln(&b, "\n[columns]")
-		put("decision", c.Decision)
-		put("time", c.Time)
-		put("item", c.Item)
-		put("shown", c.Shown)
-		put("chosen", c.Chosen)
-		put("revenue", c.Revenue)
-		put("propensity", c.Propensity)
-	}
-	if e := m.Events; e != nil {
-		fmt.Fprintln(&b, "\n[events]")
-		put("column", e.Column)
-		put("shown", e.Shown)
-		put("chosen", e.Chosen)
-	}
-	if len(m.Features) > 0 {
-		fmt.Fprintln(&b, "\n[features]")
-		for _, name := range slices.Sorted(maps.Keys(m.Features)) {
-			fmt.Fprintf(&b, "%s = %s\n", key(name), quote(m.Features[name]))
-		}
-	}
-	if l := m.Law; l != nil {
-		fmt.Fprintln(&b, "\n[law]")
-		put("draw", l.Draw)
-		if l.Share > 0 {
-			fmt.Fprintf(&b, "share = %v\n", l.Share)
-		}
-		if l.Size > 0 {
-			fmt.Fprintf(&b, "size = %d\n", l.Size)
-		}
-		put("page", l.Page)
-		put("propensity", l.Propensity)
-		put("slot", l.Slot)
-	}
-	return b.String()
-}
-
-// quote returns a basic string of TOML.
-func quote(text string) string {
-	b, err := jsontext.AppendQuote(nil, text) // a subset of TOML's
+	text, err := toml.Marshal(m)
 	if err != nil {
-		return `""`
+		panic(fmt.Sprintf("records: a mapping that TOML cannot hold: %v", err))
 	}
-	return string(b)
-}
-
-// key returns a key of TOML.
-func key(name string) string {
-	for _, c := range name {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-') {
-			return quote(name)
-		}
-	}
-	return name
+	return string(text)
 }
