@@ -9,7 +9,7 @@ import (
 // Lower bounds from below the average conditional mean μ_n = (1/n) Σ E[x_t | past] of observations x_t ≥ x̂_t − b_t, where the
 // centre x̂_t and the bound b_t are known before x_t. Nothing bounds x_t from above, and the b_t may grow. With
 //
-//	ψ_b(λ) = (−log(1 − bλ) − bλ)/b²,  ψ_0(λ) = λ²/2,  ψ_b(λ) = ∞ for bλ ≥ 1
+//	ψ_b(λ) = (−log(1 − bλ) − bλ)/b²,  ψ_0(λ) = λ²/2,  bλ < 1
 //
 // exp(λ Σ (x_t − E[x_t | past]) − Σ ψ_{b_t}(λ) (x_t − x̂_t)²) is a supermartingale (Fan, Grama and Liu 2015, Exponential
 // inequalities for martingales with applications, Electronic Journal of Probability 20(1), Lemma 4.1), and so is its mean over
@@ -18,14 +18,15 @@ import (
 //	P(for some n: μ_n < x̄_n − s_n/n) ≤ α,  s_n the root of (1/J) Σ_j exp(λ_j s − Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)²) = 1/α
 //
 // (Howard, Ramdas, McAuliffe and Sekhon 2021, Time-uniform, nonparametric, nonasymptotic confidence sequences, Annals of
-// Statistics 49(2)). The λ_j are halves of each other, from √2 divided by the first positive bound on.
+// Statistics 49(2)). The λ_j are halves of each other, from √2 divided by the first positive bound on. If b_t λ_j ≥ 1, then
+// λ_j (x_t − x̂_t + b_t) ≥ 0 replaces ψ_{b_t}(λ_j) (x_t − x̂_t)²: the observation counts as its least value, which its mean is not below.
 //
 // The zero value has no observations. Unlike [Mean], Lower takes observations one by one, and its bounds are closer.
 type Lower struct {
 	n            int
-	sum, changes float64 // Σ x_t, and of what varies of it
-	first        float64 // the first positive bound
-	spent        [10]float64
+	sum, changes float64     // Σ x_t, and of what varies of it
+	first        float64     // the first positive bound
+	spent        [10]float64 // Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)², or what replaces it
 }
 
 // Add adds the observation base + y, where base is known before, and y ≥ −bound. The centre is base plus the mean of the y so far.
@@ -40,9 +41,13 @@ func (l *Lower) Add(base, y, bound float64) {
 			y = 0 // lowered, because no λ is known yet
 		}
 	}
-	if square := (y - centre) * (y - centre); square > 0 {
+	if l.first > 0 {
 		for j := range l.spent {
-			l.spent[j] += psi(l.lambda(j), b) * square
+			if lambda := l.lambda(j); b*lambda < 1 {
+				l.spent[j] += psi(lambda, b) * (y - centre) * (y - centre)
+			} else {
+				l.spent[j] += lambda * (y + bound)
+			}
 		}
 	}
 	l.n++
@@ -54,17 +59,14 @@ func (l *Lower) lambda(j int) float64 { return math.Sqrt2 / l.first * math.Exp2(
 
 // psi returns ψ_b(λ).
 func psi(lambda, b float64) float64 {
-	switch x := b * lambda; {
-	case x >= 1:
-		return math.Inf(1)
-	case x < 1e-4: // its series, without cancellation
+	x := b * lambda
+	if x < 1e-4 { // the series, without cancellation
 		return lambda * lambda * (0.5 + x/3)
-	default:
-		return (-math.Log1p(-x) - x) / (b * b)
 	}
+	return (-math.Log1p(-x) - x) / (b * b)
 }
 
-// wealth returns log Σ_j exp(λ_j s − Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)²).
+// wealth returns log Σ_j exp(λ_j s − spent_j).
 func (l *Lower) wealth(s float64) float64 {
 	var logs [len(l.spent)]float64
 	for j, spent := range l.spent {

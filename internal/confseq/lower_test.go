@@ -48,6 +48,31 @@ func TestLowerCoverage(t *testing.T) {
 	}
 }
 
+// No λ gains by an observation on average, however large its bound is: with the largest λ, an observation that is almost always at
+// the centre and rarely at its bound, and after bounds that were smaller.
+func TestLowerIsFair(t *testing.T) {
+	for _, bounds := range [][]float64{{1}, {0.5, 1}, {0.01, 1}, {1e-6, 1}, {2, 1}} {
+		for _, rare := range []float64{1e-6, 0.01, 0.1, 0.5, 0.99} {
+			var before Lower
+			for _, b := range bounds[:len(bounds)-1] {
+				before.Add(0, 0, b)
+			}
+			mean := -rare
+			never, once := before, before
+			never.Add(0, 0, 1)
+			once.Add(0, -1, 1)
+			for j := range before.spent {
+				factor := func(y float64, after *Lower) float64 {
+					return math.Exp(after.lambda(j)*(y-mean) - (after.spent[j] - before.spent[j]))
+				}
+				if e := (1-rare)*factor(0, &never) + rare*factor(-1, &once); e > 1+1e-12 {
+					t.Errorf("bounds %v, a share of %v at the bound: λ_%d gains a factor %v", bounds, rare, j, e)
+				}
+			}
+		}
+	}
+}
+
 // The inequality of Fan, Grama and Liu behind ψ, and its limits.
 func TestPsi(t *testing.T) {
 	for _, b := range []float64{0, 1e-6, 0.3, 1, 2} {
@@ -61,9 +86,6 @@ func TestPsi(t *testing.T) {
 	}
 	if a, b := psi(1, 1e-4*0.999999), psi(1, 1e-4*1.000001); math.Abs(a-b) > 1e-8 {
 		t.Errorf("%v and %v where the series ends", a, b)
-	}
-	if !math.IsInf(psi(1, 1), 1) {
-		t.Error("λ of 1/b is allowed")
 	}
 }
 
@@ -95,9 +117,10 @@ func TestLowerBound(t *testing.T) {
 	if low := l.Low(0.05); low < 0.15 {
 		t.Errorf("after 2000 sales at a rate of 0.2 the bound is %v", low)
 	}
-	l.Add(0, 0, 1e9) // no λ allows so large a bound
-	if low := l.Low(0.05); !math.IsInf(low, -1) {
-		t.Errorf("%v after an observation that could be anything", low)
+	before := l.Low(0.05)
+	l.Add(0, 0, 1e9) // every λ is too large for this bound
+	if have, want := l.Low(0.05), (before*2000-1e9)/2001; math.Abs(have/want-1) > 1e-6 {
+		t.Errorf("%v after an observation that could have been −1e9, want %v", have, want)
 	}
 	// In another currency all is the same.
 	var a, b Lower
