@@ -26,8 +26,8 @@ import (
 )
 
 type assessCmd struct {
-	Log       string  `arg:"" help:"A log of another program: a table in CSV, TSV or Parquet, JSON Lines, or Vowpal Wabbit's text, JSON or dsjson; text may be compressed with gzip or zstd."`
-	Mapping   string  `help:"How the log holds decisions, in TOML, in place of the mapping that is found." placeholder:"FILE"`
+	Log       string  `arg:"" help:"Log of another program: a table in CSV, TSV or Parquet, JSON Lines, or Vowpal Wabbit's text, JSON or dsjson; text may be compressed with gzip or zstd."`
+	Mapping   string  `help:"TOML file that maps the log's columns to decisions, in place of the mapping that is found." placeholder:"FILE"`
 	Placement string  `help:"The placement in the printed command (default: home)." default:"home" placeholder:"NAME"`
 	To        string  `help:"The data directory in the printed command (default: vitrine-data)." default:"vitrine-data" placeholder:"DIR"`
 	Out       string  `help:"Write the mapping and the placement to mapping.toml and placement.json in this directory." placeholder:"DIR"`
@@ -39,11 +39,11 @@ type assessCmd struct {
 
 // Help is the tail of the command's help.
 func (assessCmd) Help() string {
-	return `It recognizes the format and the columns of the log, says what the log holds and lacks, estimates what other policies would have earned, and prints the mapping, the placement and the command that starts the placement from the log. If something must be supplied by hand, it says what. Nothing is written without --out.
+	return `It recognizes the format and the columns of the log, describes the decisions and their gaps, estimates the earnings of other policies, and prints the mapping, the placement and the command that starts the placement from the log. If you must supply something by hand, it names it. Files are written only with --out.
 
-It knows a row for each item (columns of any names, unsorted, several items taken), a line for each page with lists of items, Open Bandit's csv next to its item_context.csv, Azure Personalizer's logs, tables of events, and Vowpal Wabbit's contextual bandits and slots. The columns are found by their names and values: read the notes, and correct the mapping with --mapping where they are wrong.
+It reads tables with a row for each item (columns of any names, unsorted, several items taken), a line for each page with lists of items, Open Bandit's csv next to its item_context.csv, Azure Personalizer's logs, tables of events, and Vowpal Wabbit's contextual bandits and slots. The columns are found by their names and values: read the notes under "Assumed", and if one is wrong, correct the mapping and pass it with --mapping.
 
-The whole log is read for the counts, in bounded memory. Policies are judged on the first decisions, by the methods of vitrine evaluate: dr-pi or dr-sets if the log says how its pages were drawn, and otherwise direct, which nothing checks.
+The whole log is read for the counts, in bounded memory. Policies are judged on the first decisions, by the methods of vitrine evaluate: if the log says how its pages were drawn, by dr-pi or dr-sets, and otherwise by direct, whose model the log cannot check.
 
 ` + examples(
 		"vitrine assess clicks.csv.gz",
@@ -103,8 +103,13 @@ func (c assessCmd) Run(ctx context.Context, t terminal) error {
 }
 
 func (c assessCmd) assess(ctx context.Context, t terminal, a *assessment) error {
-	if c.Log == "-" {
+	switch {
+	case c.Log == "-":
 		return errors.New("assess reads a log several times: save it to a file")
+	case !(c.Level > 0 && c.Level < 1):
+		return usageError{fmt.Errorf("--level is %v: want a number between 0 and 1", c.Level)}
+	case c.Decisions < fewest:
+		return usageError{fmt.Errorf("--decisions is %d: a policy is judged on at least %d", c.Decisions, fewest)}
 	}
 	found, err := records.Recognize(ctx, c.Log)
 	if err != nil {
@@ -325,14 +330,15 @@ func (c assessCmd) judge(ctx context.Context, a *assessment, log *records.Log, v
 		return nil
 	}
 	a.Judged = len(rounds.Rounds)
+	if a.Judged < fewest {
+		a.Unknown = fmt.Sprintf("%d decisions are needed, and the log holds %d", fewest, a.Judged)
+		return nil
+	}
 	e := &evaluation{evaluateCmd: evaluateCmd{Utility: "{kind = \"linear\", intercept = true}", Level: c.Level, Folds: 5, Resamples: 200, Seed: c.Seed}, rounds: rounds}
 	mean, se := e.logged()
 	z := math.Sqrt2 * math.Erfinv(c.Level)
 	a.Values = []assessedValue{{"as logged", "mean", mean, mean - z*se, mean + z*se, "what the log earned"}}
 	switch {
-	case a.Judged < fewest:
-		a.Unknown = fmt.Sprintf("the log holds %d decisions, and %d are needed", a.Judged, fewest)
-		return nil
 	case v.Unshown == 0:
 		a.Unknown = "the log lists only the items that were shown, so nothing is known about the others"
 		return nil
@@ -455,20 +461,22 @@ func (a *assessment) text(c assessCmd) []byte {
 		list("The log cannot be imported as it is. Supply:", a.Needs)
 		return b.Bytes()
 	}
-	first := ""
-	if a.Judged < a.Decisions {
-		first = "the first "
+	fmt.Fprintf(&b, "\nWhat a page earns")
+	if a.Values != nil {
+		first := ""
+		if a.Judged < a.Decisions {
+			first = "the first "
+		}
+		fmt.Fprintf(&b, ", with %g %% intervals (%s%d decisions)", 100*c.Level, first, a.Judged)
 	}
-	fmt.Fprintf(&b, "\nWhat a page earns, with %g %% intervals (%s%d decisions)\n\n", 100*c.Level, first, a.Judged)
-	var rows bytes.Buffer
-	w := tabwriter.NewWriter(&rows, 0, 0, 3, ' ', 0)
+	fmt.Fprint(&b, "\n\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, v := range a.Values {
 		fmt.Fprintf(w, "  %s\t%.4f\t%.4f … %.4f\t%s\t%s\n", v.Policy, v.Value, v.Low, v.High, v.Method, v.Words)
 	}
 	w.Flush()
-	b.Write(rows.Bytes())
 	if a.Unknown != "" {
-		fmt.Fprintf(&b, "  Other policies cannot be judged: %s.\n", a.Unknown)
+		fmt.Fprintf(&b, "  %s\n", wrapped("Other policies cannot be judged: "+a.Unknown+".", "  "))
 	}
 	list("To judge other policies with certainty, log", a.Advice)
 	where := "Start a placement with these two files, mapping.toml and placement.json (--out writes them), and the command"

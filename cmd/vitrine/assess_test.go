@@ -117,6 +117,7 @@ func TestAssessOther(t *testing.T) {
 	write(t, "ga.json", `{"event_name":"view_item_list","event_params":[],"items":[]}`)
 	write(t, "simple.vw", "1 | a b\n0 | c\n")
 	write(t, "big.dsjson", `{"EventId":"a","_label_cost":3,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"x":{"p":1}},{"x":{"p":2}}]}}`)
+	write(t, "single.csv", "decision_id,item,chosen,price\n"+"a,x,1,2\nb,y,0,3\n")
 	write(t, "cut.csv", "request_id,sku,click\n"+strings.Repeat("a,x,0\n", 30)+"b,y\n")
 	for log, want := range map[string]string{
 		"array.json":   "jq -c '.[]' array.json",
@@ -125,14 +126,25 @@ func TestAssessOther(t *testing.T) {
 		"ga.json":      "UNNEST(items)",
 		"simple.vw":    "labels action:cost:probability",
 		"big.dsjson":   "negative costs for what was taken",
+		"single.csv":   "decision_id differs in nearly every row",
 	} {
 		if text := run1(t, "assess", log); !strings.Contains(text, want) || !strings.Contains(text, "Supply:") {
 			t.Errorf("%s: no %q in\n%s", log, want, text)
 		}
 	}
 	write(t, "partial.dsjson", `{"EventId":"a","_label_cost":-0.05,"a":[1,2],"p":[0.5,0.5],"c":{"_multi":[{"x":{"p":1}},{"x":{"p":2}}]}}`)
-	if text := run1(t, "assess", "partial.dsjson"); !strings.Contains(text, "between 0 and 1 in 1 of these") || !strings.Contains(text, "the log holds 1 decisions, and 30 are needed") {
+	if text := run1(t, "assess", "partial.dsjson"); !strings.Contains(text, "between 0 and 1 in 1 of these") || !strings.Contains(text, "30 decisions are needed, and the log holds 1") {
 		t.Error(text)
+	}
+	// Few decisions have no interval, which JSON could not hold.
+	var a assessment
+	if err := json.Unmarshal([]byte(run1(t, "assess", "partial.dsjson", "--json")), &a); err != nil || a.Values != nil || a.Unknown == "" {
+		t.Errorf("%v, %+v", err, a)
+	}
+	for _, flag := range []string{"--level=0", "--level=2", "--level=NaN", "--decisions=0"} {
+		if _, errs, code := vitrineRun(t, "assess", "partial.dsjson", flag); code == 0 || !strings.Contains(errs, flag[:strings.Index(flag, "=")]+" is ") {
+			t.Errorf("%s: %q", flag, errs)
+		}
 	}
 	for log, want := range map[string]string{"cut.csv": "cut.csv: line 32 has 2 fields", "none.csv": "none.csv: no such file", "empty.csv": "the file is empty"} {
 		if log == "empty.csv" {

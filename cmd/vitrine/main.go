@@ -42,13 +42,13 @@ type cli struct {
 	Fit       fitCmd       `cmd:"" help:"Fit a choice model to a table of choices."`
 	Predict   predictCmd   `cmd:"" help:"Predict choices with a fitted model."`
 	Pilot     pilotCmd     `cmd:"" help:"Make a fitted model the first estimate of a placement's policy."`
-	Assess    assessCmd    `cmd:"" help:"Say what another program's log holds and lacks, and how to start a placement from it."`
+	Assess    assessCmd    `cmd:"" help:"Report on another program's log: its contents, its gaps, and how to start a placement from it."`
 	Evaluate  evaluateCmd  `cmd:"" help:"Estimate what other policies would have earned, from the log of a decision service."`
 	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`
 	Backup    backupCmd    `cmd:"" help:"Copy the log and the snapshot of a decision service, which may be running."`
 	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare the result with its snapshots."`
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`
-	Import    importCmd    `cmd:"" help:"Make decisions of another program's log those of a placement, which learns from them."`
+	Import    importCmd    `cmd:"" help:"Import another program's log into a placement, which then learns from it."`
 	Report    reportCmd    `cmd:"" help:"Write a page about an experiment of a decision service."`
 	Items     itemsCmd     `cmd:"" help:"Put items into the catalogue of a decision service, and list them."`
 	Keys      keysCmd      `cmd:"" help:"Make and withdraw the API keys of a decision service."`

@@ -622,15 +622,21 @@ func (k *recognizer) long(header []string, rows []fields) {
 		}
 		return len(open), twice / float64(len(rows)), taken / float64(len(open))
 	}
-	var repeated string
+	var repeated, single string
 	c.Decision = first(called(header, decisionWords), func(name string) bool {
 		n, _ := each(rows, name, func(api.Value) bool { return true })
 		groups, twice, _ := shape(name)
-		ok := n == len(rows) && name != c.Item && name != c.Chosen && name != c.Time && float64(groups) < 0.8*float64(len(rows))
-		if ok && c.Item != "" && twice > 0 {
-			repeated, ok = name, false
+		switch {
+		case n < len(rows) || name == c.Item || name == c.Chosen || name == c.Time:
+			return false
+		case float64(groups) >= 0.8*float64(len(rows)):
+			single = name
+			return false
+		case c.Item != "" && twice > 0:
+			repeated = name
+			return false
 		}
-		return ok
+		return true
 	})
 	if c.Decision == "" && c.Item != "" { // an id of another name
 		c.Decision = first(header, func(name string) bool {
@@ -651,8 +657,10 @@ func (k *recognizer) long(header []string, rows []fields) {
 	case c.Decision != "":
 	case repeated != "":
 		k.need("an id of each page: rows of one %s have an item several times, so that it is several pages. Make one, the same in all rows of a page and in no others (such as %[1]s with the time of the page), and name it as decision in [columns]", repeated)
+	case single != "":
+		k.need("an id of each page, the same in all its rows: %s differs in nearly every row. If each row is a page of one item, the items that could have been shown instead are missing", single)
 	default:
-		k.need("an id of each page, the same in all its rows: no column has one. If each row is a page of one item, the items that could have been shown instead are missing")
+		k.need("an id of each page, the same in all its rows: no column looks like one. If each row is a page of one item, the items that could have been shown instead are missing")
 	}
 	if k.Needs != nil {
 		return
