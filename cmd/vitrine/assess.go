@@ -184,7 +184,7 @@ func (a *assessment) describe(v *records.Survey) {
 		hold("rewards", "between 0 and 1 in %d of these: each is the probability that the item was taken", v.Partial)
 	}
 	if v.Decisions > 0 {
-		hold("items shown", "%s of %s candidates; %d different items", spread(v.Shown, n), spread(v.Items, n), v.Different)
+		hold("items shown", "%s of %s candidates; %d different items", spread(v.Shown), spread(v.Items), v.Different)
 	}
 	switch {
 	case v.Unshown == 0:
@@ -202,14 +202,14 @@ func (a *assessment) describe(v *records.Survey) {
 	default:
 		hold("propensities", "none")
 	}
-	if v.Revenues > 0 {
-		hold("values", "a revenue from %.4g to %.4g for %d items", v.Revenue[0], v.Revenue[1], v.Revenues)
+	if v.Revenue.N > 0 {
+		hold("values", "a revenue from %.4g to %.4g for %d items", v.Revenue.Least, v.Revenue.Most, v.Revenue.N)
 	} else {
 		hold("values", "none: an item taken counts as 1")
 	}
-	if v.Times > 0 {
+	if v.Times.N > 0 {
 		day := func(at int64) string { return time.Unix(0, at).UTC().Format("2006-01-02 15:04") }
-		hold("times", "%s to %s", day(v.First), day(v.Last))
+		hold("times", "%s to %s", day(v.Times.Least), day(v.Times.Most))
 	} else {
 		hold("times", "none: an import takes the present time")
 	}
@@ -237,12 +237,12 @@ func (a *assessment) describe(v *records.Survey) {
 	}
 }
 
-// spread describes the numbers of n decisions.
-func spread(r records.Range, n int) string {
+// spread describes the numbers of decisions.
+func spread(r records.Range[int]) string {
 	if r.Least == r.Most {
 		return fmt.Sprint(r.Most)
 	}
-	return fmt.Sprintf("%d to %d (mean %.3g)", r.Least, r.Most, float64(r.Sum)/float64(n))
+	return fmt.Sprintf("%d to %d (mean %.3g)", r.Least, r.Most, float64(r.Sum)/float64(r.N))
 }
 
 // featureWords lists the features of a placement.
@@ -347,7 +347,7 @@ func (c assessCmd) judge(ctx context.Context, a *assessment, log *records.Log, v
 		return nil
 	}
 	policies := []*judged{{Name: "uniform", Show: "uniform", exact: v.Shown.Least == v.Shown.Most}, {Name: "best", Show: "best"}}
-	if v.Revenues > 0 {
+	if v.Revenue.N > 0 {
 		policies = append(policies, &judged{Name: "revenue", Show: "revenue"})
 	}
 	if err := e.run(ctx, policies); err != nil {
@@ -405,7 +405,7 @@ func (a *assessment) advise(v *records.Survey) {
 	if v.Laws == 0 {
 		say("how each page was drawn: the probability of the page, and for pages of one item that of every item. Show random pages, or a random item in a slot, in a share of requests. If every page was drawn uniformly already, say so in the mapping: [law] draw = \"pages\", share = 1, size = %d", v.Shown.Most)
 	}
-	if v.Revenues == 0 {
+	if v.Revenue.N == 0 {
 		say("the revenue of each item, if items differ in it")
 	}
 	if v.Decisions > 0 && v.Taken == v.Decisions && v.Shown.Most > 1 {

@@ -135,44 +135,30 @@ func isVW(start string) bool {
 	return labels > 0
 }
 
-// costs are what labels have.
-type costs struct {
-	n          int
-	least, top float64
-}
-
-func (c *costs) add(v float64) {
-	if c.n == 0 {
-		c.least, c.top = v, v
-	}
-	c.n++
-	c.least, c.top = min(c.least, v), max(c.top, v)
-}
-
 // judge says how costs become rewards.
-func (k *recognizer) judge(c costs) {
+func (k *recognizer) judge(c Range[float64]) {
 	switch {
-	case c.n == 0:
+	case c.N == 0:
 		k.need("labels with a cost and a probability: no decision has an outcome")
-	case c.least >= 0 && c.top > 0 && c.top <= 1:
+	case c.Least >= 0 && c.Most > 0 && c.Most <= 1:
 		k.Mapping.Loss = true
-		k.note("Costs are from %v to %v: taken as losses, 0 for an item taken and 1 for none (loss = true).", c.least, c.top)
-	case c.least >= -1 && c.top <= 1:
-		if c.top > 0 {
-			k.note("Costs are from %v to %v: a positive cost counts as nothing taken.", c.least, c.top)
+		k.note("Costs are from %v to %v: taken as losses, 0 for an item taken and 1 for none (loss = true).", c.Least, c.Most)
+	case c.Least >= -1 && c.Most <= 1:
+		if c.Most > 0 {
+			k.note("Costs are from %v to %v: a positive cost counts as nothing taken.", c.Least, c.Most)
 		}
-	case c.least < -1:
+	case c.Least < -1:
 		k.Mapping.Rewards = "choice"
-		k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is not kept.", -c.least)
+		k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is not kept.", -c.Least)
 	default:
-		k.need("costs from −1 (the best outcome) to 0, or losses from 0 to 1: the costs are from %v to %v", c.least, c.top)
+		k.need("costs from −1 (the best outcome) to 0, or losses from 0 to 1: the costs are from %v to %v", c.Least, c.Most)
 	}
 }
 
 // vw recognizes the text of Vowpal Wabbit.
 func (k *recognizer) vw() error {
 	k.What, k.Mapping.Format = "Vowpal Wabbit's text of a contextual bandit with features of actions (--cb_adf)", "vw"
-	var c costs
+	var c Range[float64]
 	lines, most, empty, multi, slates, ccb := 0, 0, 0, false, false, false
 	err := k.source.everyLine(func(_ string, line []byte) error {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -214,7 +200,7 @@ func (k *recognizer) vw() error {
 	k.judge(c)
 	if ccb && k.Mapping.Loss {
 		k.Mapping.Loss = false
-		k.need("costs from −1 (taken) to 0 in the slots: they are from %v to %v", c.least, c.top)
+		k.need("costs from −1 (taken) to 0 in the slots: they are from %v to %v", c.Least, c.Most)
 	}
 	return nil
 }
@@ -228,7 +214,7 @@ func (k *recognizer) slates() {
 func (k *recognizer) lines() error {
 	keys := map[string]int{}
 	var sample []*session
-	var c costs
+	var c Range[float64]
 	most := 0
 	err := k.source.lines(func(_ string, line []byte) error {
 		if len(sample) == min(sampled, 5000) {
@@ -293,7 +279,7 @@ func (k *recognizer) lines() error {
 	case keys["_multi"] > 0:
 		k.What, k.Mapping.Format = "Vowpal Wabbit's JSON of a contextual bandit with features of actions (--cb_adf --json)", "vwjson"
 		k.judge(c)
-	case c.n > 0:
+	case c.N > 0:
 		k.What, k.Mapping.Format, k.Mapping.Actions = "Vowpal Wabbit's JSON of a contextual bandit (--cb --json)", "vwjson", most
 		k.note("Each line is a decision between the %d actions that labels name.", most)
 		k.judge(c)
@@ -328,17 +314,17 @@ func anyLabel(top map[string]jsontext.Value) (*vwLabel, error) {
 }
 
 // dsjson says how the costs of dsjson become rewards.
-func (k *recognizer) dsjson(c costs) {
+func (k *recognizer) dsjson(c Range[float64]) {
 	switch {
-	case c.n == 0:
+	case c.N == 0:
 		k.need("labels (_label_cost, _outcomes): no decision has an outcome")
-	case c.least < -1:
+	case c.Least < -1:
 		k.Mapping.Rewards = "choice"
-		k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is not kept.", -c.least)
-	case c.least >= 0 && c.top > 0:
-		k.need("negative costs for what was taken: _label_cost is from %v to %v, and minus the cost is the reward. Subtract 1 if the costs are losses", c.least, c.top)
-	case c.least > -1 && c.least < 0:
-		k.note("Rewards are at most %v: a reward counts as the probability that the item was taken.", -c.least)
+		k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is not kept.", -c.Least)
+	case c.Least >= 0 && c.Most > 0:
+		k.need("negative costs for what was taken: _label_cost is from %v to %v, and minus the cost is the reward. Subtract 1 if the costs are losses", c.Least, c.Most)
+	case c.Least > -1 && c.Least < 0:
+		k.note("Rewards are at most %v: a reward counts as the probability that the item was taken.", -c.Least)
 	}
 }
 

@@ -444,8 +444,17 @@ func (s *source) add(f *found) error {
 	if len(f.items) == 0 {
 		return errors.New("the decision has no items")
 	}
+	rewards, err := f.earned()
+	if err != nil {
+		return err
+	}
+	if len(rewards) > 1 && s.mapping.Several == "skip" {
+		s.report.Skipped["have several items taken"]++
+		return nil
+	}
 	if s.survey != nil {
-		return s.survey.add(s, f)
+		s.survey.add(s, f, rewards)
+		return nil
 	}
 	f.id = decisionID(f.id)
 	d := &decision.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
@@ -462,30 +471,33 @@ func (s *source) add(f *found) error {
 		}
 		d.Request.Items = append(d.Request.Items, api.Item{ID: item.id, Features: values, Revenue: item.revenue})
 	}
-	var err error
 	if d.Request.User, err = s.match("user", f.user); err != nil {
 		return fmt.Errorf("the user: %w", err)
 	}
-	return s.outcomes(f, d)
+	return s.outcomes(f, d, rewards)
 }
 
-// outcomes hands a decision over with what was taken: once, or once for each item that was taken.
-func (s *source) outcomes(f *found, d *decision.Imported) error {
-	var rewards []api.Reward // of the items taken, in the order of the page
-	isChoice := f.rewards == nil
+// earned returns the rewards of the items taken, in the order of the page.
+func (f *found) earned() (rewards []api.Reward, err error) {
 	for k, id := range f.shown {
 		switch {
-		case isChoice && slices.Contains(f.taken, id):
+		case f.rewards == nil && slices.Contains(f.taken, id):
 			rewards = append(rewards, api.Reward{Item: id, Value: 1})
-		case !isChoice && f.rewards[k] > 0:
+		case f.rewards != nil && f.rewards[k] > 0:
 			rewards = append(rewards, api.Reward{Item: id, Value: f.rewards[k]})
 		}
 	}
 	for _, id := range f.taken {
 		if !slices.Contains(f.shown, id) {
-			return fmt.Errorf("decision %s: item %q was chosen and not shown", f.id, id)
+			return nil, fmt.Errorf("decision %s: item %q was chosen and not shown", f.id, id)
 		}
 	}
+	return rewards, nil
+}
+
+// outcomes hands a decision over with its rewards: once, or once for each item that was taken.
+func (s *source) outcomes(f *found, d *decision.Imported, rewards []api.Reward) error {
+	isChoice := f.rewards == nil
 	list := [][]api.Reward{rewards}
 	if len(rewards) > 1 {
 		switch s.mapping.Several {
@@ -495,9 +507,6 @@ func (s *source) outcomes(f *found, d *decision.Imported) error {
 			}
 		case "first":
 			list[0] = rewards[:1]
-		case "skip":
-			s.report.Skipped["have several items taken"]++
-			return nil
 		case "each":
 			list = list[:0]
 			for k := range rewards {

@@ -50,10 +50,8 @@ func (s *source) place(place string, err error) error {
 // beginSessions checks the columns of a table.
 func (s *source) beginSessions(header []string) error {
 	c := s.mapping.Columns
-	for _, name := range []string{c.Decision, c.Time, c.Item, c.Shown, c.Chosen, c.Revenue, c.Propensity} {
-		if name != "" && !slices.Contains(header, name) {
-			return fmt.Errorf("there is no column %q: the columns are %q", name, header)
-		}
+	if name := missingColumn(header, c.Decision, c.Time, c.Item, c.Shown, c.Chosen, c.Revenue, c.Propensity); name != "" {
+		return fmt.Errorf("there is no column %q: the columns are %q", name, header)
 	}
 	for _, name := range header {
 		s.seen[name] = true
@@ -224,11 +222,9 @@ func (s *source) session(place string, l *session) error {
 			return fmt.Errorf("column %s is empty: it identifies the decision", c.Decision)
 		}
 	}
-	if v := l.fields[c.Time]; c.Time != "" && v.Kind != api.Missing {
-		var err error
-		if f.time, err = moment(textOf(v)); err != nil {
-			return fmt.Errorf("column %s: %w", c.Time, err)
-		}
+	var err error
+	if f.time, err = l.fields.time(c.Time); err != nil {
+		return err
 	}
 	for _, name := range []string{c.Decision, c.Time, c.Item, c.Shown, c.Chosen, c.Revenue, c.Propensity} {
 		s.used[name] = true
@@ -262,12 +258,8 @@ func (s *source) session(place string, l *session) error {
 				item.fields[name] = list[i]
 			}
 		}
-		if c.Revenue != "" && item.fields[c.Revenue].Kind != api.Missing {
-			n, err := typed("number", item.fields[c.Revenue])
-			if err != nil {
-				return fmt.Errorf("column %s: %w", c.Revenue, err)
-			}
-			item.revenue = &n.Number
+		if item.revenue, err = item.fields.revenue(c.Revenue); err != nil {
+			return err
 		}
 		f.items = append(f.items, item)
 	}
@@ -275,13 +267,10 @@ func (s *source) session(place string, l *session) error {
 		return err
 	}
 	if v := l.fields[c.Propensity]; c.Propensity != "" && v.Kind != api.Missing {
-		p, err := probability(c.Propensity, v)
-		if err != nil {
+		if f.propensity, err = probability(c.Propensity, v); err != nil {
 			return err
 		}
-		f.propensity = p
 	}
-	var err error
 	if f.taken, err = s.taken(l, ids, flags); err != nil {
 		return err
 	}

@@ -27,9 +27,7 @@ func (l *Log) sort(ctx context.Context) error {
 	column := l.mapping.Columns.Decision
 	switch l.format {
 	case "csv", "parquet":
-		if column == "" {
-			column = "decision_id"
-		}
+		column = cmp.Or(column, "decision_id")
 	case "obp":
 		column = "decision_id"
 	default:
@@ -59,7 +57,7 @@ func (l *Log) sort(ctx context.Context) error {
 	// First by decision, which gives its time, and then by time.
 	var sorters [2]sorter
 	defer sorters[0].close()
-	at := &table{source: s, columns: Columns{Time: cmp.Or(l.mapping.Columns.Time, map[string]string{"obp": "timestamp"}[l.format], "time")}}
+	timeColumn := cmp.Or(l.mapping.Columns.Time, map[string]string{"obp": "timestamp"}[l.format], "time")
 	n := uint64(0)
 	var key, payload []byte
 	err = safely(func() error {
@@ -89,12 +87,12 @@ func (l *Log) sort(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			moment, err := at.moment(r)
+			at, err := r.fields.time(timeColumn)
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.place, err)
 			}
 			decision = append(decision[:0], id...)
-			order = append(binary.BigEndian.AppendUint64(order[:0], uint64(moment)^1<<63), number...)
+			order = append(binary.BigEndian.AppendUint64(order[:0], uint64(at)^1<<63), number...)
 		}
 		return sorters[1].add(append(slices.Clip(order), number...), payload)
 	})

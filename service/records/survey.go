@@ -25,17 +25,15 @@ type Survey struct {
 	Skipped      map[string]int // that cannot, by the reason
 	Taken        int            // with an item taken, or a reward
 	Partial      int            // with a reward between 0 and 1, which is the probability that the item was taken
-	Shown, Items Range          // of a decision
+	Shown, Items Range[int]     // of a decision
 	Unshown      int            // with items that were not shown
 	Different    int            // items, at most maxDifferent
 	Propensities int            // with a propensity
-	Propensity   [2]float64     // the least and the largest propensity of a page
+	Propensity   Range[float64] // of a page
 	Laws         int            // with a law
-	Times        int
-	First, Last  int64 // times
-	Revenues     int   // items with a revenue
-	Revenue      [2]float64
-	Positions    []Position // the first ones
+	Times        Range[int64]
+	Revenue      Range[float64] // of an item
+	Positions    []Position     // the first ones
 
 	columns map[string]*column
 	names   []string // of columns, in the order in which they came
@@ -46,14 +44,18 @@ type Survey struct {
 // Sorted reports whether the rows of a decision were apart.
 func (v *Survey) Sorted() bool { return v.sorted }
 
-// Range is the least and the largest of some numbers, and their sum.
-type Range struct{ Least, Most, Sum int }
+// Range is the least and the largest of N numbers, and their sum.
+type Range[T int | int64 | float64] struct {
+	N                int
+	Least, Most, Sum T
+}
 
-func (r *Range) add(n int) {
-	if r.Sum == 0 && r.Most == 0 {
-		r.Least = n
+func (r *Range[T]) add(v T) {
+	if r.N == 0 {
+		r.Least, r.Most = v, v
 	}
-	r.Least, r.Most, r.Sum = min(r.Least, n), max(r.Most, n), r.Sum+n
+	r.N++
+	r.Least, r.Most, r.Sum = min(r.Least, v), max(r.Most, v), r.Sum+v
 }
 
 // Position counts what was shown and taken at a position of the page.
@@ -71,11 +73,10 @@ const (
 type column struct {
 	user           bool // whether it is the user's
 	varies         bool // within a decision
-	n, numbers     int
-	times          int
+	n, times       int  // values, and how many of them are times
 	missing        int
-	sum, squares   float64
-	least, most    float64
+	numbers        Range[float64]
+	squares        float64 // the sum of the numbers' squares
 	values         map[string]int
 	taken, passed  int // rows with a value other than 0
 	longest, names int // the longest text, and how many texts have spaces
@@ -90,25 +91,20 @@ func (c *column) add(v api.Value, taken bool) {
 	c.n++
 	x, isNumber := number(v)
 	if isNumber {
-		if c.numbers == 0 {
-			c.least, c.most = x, x
-		}
-		c.numbers++
-		c.sum += x
-		c.squares += x * x
-		c.least, c.most = min(c.least, x), max(c.most, x)
+		c.numbers.add(x)
+		c.squares += float64(x * x)
 	} else if isMoment(v) {
 		c.times++
 	}
 	if c.longest = max(c.longest, len(text)); strings.Contains(text, " ") {
 		c.names++
 	}
-	if !isNumber || x != 0 {
-		if taken {
-			c.taken++
-		} else {
-			c.passed++
-		}
+	switch {
+	case isNumber && x == 0:
+	case taken:
+		c.taken++
+	default:
+		c.passed++
 	}
 	if len(c.values) <= maxDistinct {
 		c.values[text]++
@@ -127,123 +123,78 @@ func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Su
 	if err != nil {
 		return nil, err
 	}
-	v.progress(s, progress, info.Size())
+	n := 0
+	s.surveyed = func() {
+		if n++; progress != nil && n%1000 == 0 {
+			if at, err := s.file.Seek(0, io.SeekCurrent); err == nil {
+				progress(min(at, info.Size()), info.Size())
+			}
+		}
+	}
 	err = l.named(ctx, safely(func() error { return formats[l.format](s) }))
 	return v, err
 }
 
-// progress makes the source tell how much it has read.
-func (v *Survey) progress(s *source, tell func(done, total int64), size int64) {
-	n := 0
-	s.surveyed = func() {
-		if n++; tell != nil && n%1000 == 0 {
-			if at, err := s.file.Seek(0, io.SeekCurrent); err == nil {
-				tell(min(at, size), size)
-			}
-		}
-	}
-}
-
 // add counts a decision.
-func (v *Survey) add(s *source, f *found) error {
+func (v *Survey) add(s *source, f *found, rewards []api.Reward) {
 	s.surveyed()
-	isTaken := func(id string) bool { return slices.Contains(f.taken, id) }
-	if f.rewards != nil {
-		isTaken = func(id string) bool {
-			at := slices.Index(f.shown, id)
-			return at >= 0 && f.rewards[at] > 0
+	isTaken := func(id string) bool {
+		return slices.ContainsFunc(rewards, func(r api.Reward) bool { return r.Item == id })
+	}
+	count := func(n *int, is bool) {
+		if is {
+			*n++
 		}
 	}
-	for _, id := range f.taken {
-		if !slices.Contains(f.shown, id) {
-			return fmt.Errorf("decision %s: item %q was chosen and not shown", f.id, id)
-		}
-	}
-	taken := 0
-	for k, id := range f.shown {
-		if k < maxPositions {
-			if len(v.Positions) <= k {
-				v.Positions = append(v.Positions, Position{})
-			}
-			v.Positions[k].Shown++
-			if isTaken(id) {
-				v.Positions[k].Taken++
-			}
-		}
-		if isTaken(id) {
-			taken++
-		}
-	}
-	if taken > 1 && s.mapping.Several == "skip" {
-		v.Skipped["have several items taken"]++
-		return nil
-	}
-	if slices.ContainsFunc(f.rewards, func(r float64) bool { return r > 0 && r < 1 }) {
-		v.Partial++
-	}
+	hasLaw := f.law != nil || s.mapping.Law != nil
 	v.Decisions++
-	if taken > 0 {
-		v.Taken++
-	}
+	count(&v.Taken, len(rewards) > 0)
+	count(&v.Partial, slices.ContainsFunc(rewards, func(r api.Reward) bool { return r.Value < 1 }))
+	count(&v.Unshown, len(f.items) > len(f.shown))
+	count(&v.Laws, hasLaw)
+	count(&v.Propensities, hasLaw || f.propensity > 0)
 	v.Shown.add(len(f.shown))
 	v.Items.add(len(f.items))
-	if len(f.items) > len(f.shown) {
-		v.Unshown++
-	}
-	if p := f.propensity; p > 0 {
-		if v.Propensity[1] == 0 {
-			v.Propensity[0] = p
-		}
-		v.Propensity = [2]float64{min(v.Propensity[0], p), max(v.Propensity[1], p)}
-	}
-	if f.propensity > 0 || f.law != nil || s.mapping.Law != nil {
-		v.Propensities++
-	}
-	if f.law != nil || s.mapping.Law != nil {
-		v.Laws++
+	if f.propensity > 0 {
+		v.Propensity.add(f.propensity)
 	}
 	if f.time != 0 {
-		if v.Times == 0 {
-			v.First, v.Last = f.time, f.time
-		}
-		v.Times++
-		v.First, v.Last = min(v.First, f.time), max(v.Last, f.time)
+		v.Times.add(f.time)
 	}
-	table := s.isTable()
+	for k, id := range f.shown[:min(len(f.shown), maxPositions)] {
+		if len(v.Positions) <= k {
+			v.Positions = append(v.Positions, Position{})
+		}
+		v.Positions[k].Shown++
+		count(&v.Positions[k].Taken, isTaken(id))
+	}
 	previous := map[string]api.Value{}
 	for i, item := range f.items {
 		if len(v.items) < maxDifferent {
 			v.items[item.id] = true
 		}
-		v.Different = len(v.items)
-		if r := item.revenue; r != nil {
-			if v.Revenues == 0 {
-				v.Revenue = [2]float64{*r, *r}
-			}
-			v.Revenues++
-			v.Revenue = [2]float64{min(v.Revenue[0], *r), max(v.Revenue[1], *r)}
+		if item.revenue != nil {
+			v.Revenue.add(*item.revenue)
 		}
-		for _, name := range slices.Sorted(maps.Keys(item.fields)) {
-			c := v.column(name, false)
-			if c == nil {
-				continue
-			}
-			value := item.fields[name]
-			c.add(value, isTaken(item.id))
-			if i > 0 && previous[name] != value {
-				c.varies = true
-			}
+		v.values(item.fields, false, isTaken(item.id), func(name string, c *column, value api.Value) {
+			c.varies = c.varies || i > 0 && previous[name] != value
 			previous[name] = value
+		})
+	}
+	v.Different = len(v.items)
+	if !s.isTable() {
+		v.values(f.user, true, len(rewards) > 0, func(string, *column, api.Value) {})
+	}
+}
+
+// values adds the values of an item, or of the user, to their columns, and calls each for them.
+func (v *Survey) values(f fields, user, taken bool, each func(name string, c *column, value api.Value)) {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if c := v.column(name, user); c != nil {
+			c.add(f[name], taken)
+			each(name, c, f[name])
 		}
 	}
-	if !table {
-		for _, name := range slices.Sorted(maps.Keys(f.user)) {
-			if c := v.column(name, true); c != nil {
-				c.add(f.user[name], taken > 0)
-			}
-		}
-	}
-	return nil
 }
 
 // isTable reports whether the columns of items and users are the same, a row of which has both.
@@ -314,12 +265,12 @@ func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error)
 
 // uniform sets the law of a log whose propensities are those of uniformly drawn pages.
 func (r *Recognized) uniform(v *Survey) (notes []string) {
-	n, k, p := v.Items.Most, v.Shown.Most, v.Propensity[0]
+	n, k, p := v.Items.Most, v.Shown.Most, v.Propensity.Least
 	all := 1.0 // sets of k of n items
 	for i := range k {
 		all *= float64(n-i) / float64(i+1)
 	}
-	if r.Mapping.Law != nil || v.Laws > 0 || v.Propensities < v.Decisions || n == k || v.Items.Least < n || v.Shown.Least < k || !(v.Propensity[1]-p <= 0.001*p) || !(math.Abs(p*all-1) < 0.01) {
+	if r.Mapping.Law != nil || v.Laws > 0 || v.Propensities < v.Decisions || n == k || v.Items.Least < n || v.Shown.Least < k || !(v.Propensity.Most-p <= 0.001*p) || !(math.Abs(p*all-1) < 0.01) {
 		return nil
 	}
 	r.Mapping.Law = &Law{Draw: "pages", Share: 1, Size: k}
@@ -346,24 +297,43 @@ func (m *Mapping) roles() []string {
 	return list
 }
 
+// Why columns are no features.
+const (
+	tellOutcome = "which tell the outcome"
+	areIDs      = "which are ids, times or texts"
+	areConstant = "which have one value"
+	areRare     = "which are nearly always missing"
+)
+
+// features proposes the features of a placement and says which columns are none.
 func (r *Recognized) features(v *Survey) (features []any, notes []string) {
-	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
-	roles := r.Mapping.roles()
-	var outcomes, ids, constant, rare []string
-	last := map[string]int{}
+	none := map[string][]string{}
+	sharing := map[string]int{} // how many paths end with a name
 	for _, name := range v.names {
-		last[lastOf(name)]++
+		sharing[lastOf(name)]++
 	}
 	r.Mapping.Features = map[string]string{}
-	propose := func(name string, f map[string]any, user bool) {
+	left := 0
+	for _, name := range v.names {
+		if r.skips(v, name) {
+			continue
+		}
+		f, why := r.feature(v, name)
+		switch {
+		case why != "":
+			none[why] = append(none[why], name)
+			continue
+		case f == nil:
+			continue
+		case len(features) == maxProposed:
+			left++
+			continue
+		}
 		short := name
-		if l := lastOf(name); last[l] == 1 || r.repeats() && l != name && v.columns[l] != nil && last[l] == 2 {
-			short = l
+		if last := lastOf(name); sharing[last] == 1 || sharing[last] == 2 && r.repeats() && last != name && v.columns[last] != nil {
+			short = last
 		}
-		if user {
-			f["from"] = "user"
-		}
-		if name == r.Mapping.Columns.Item && last["item"] == 0 {
+		if name == r.Mapping.Columns.Item && sharing["item"] == 0 {
 			short = "item"
 		}
 		if f["name"] = short; short != name {
@@ -371,90 +341,100 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 		}
 		features = append(features, f)
 	}
-	for _, name := range v.names {
-		c := v.columns[name]
-		if name == "" || slices.Contains(roles, name) || r.repeats() && v.isShort(name) || r.Mapping.Format == "obp" && strings.HasPrefix(name, "user-item_affinity_") {
-			continue
+	if left > 0 {
+		notes = append(notes, fmt.Sprintf("%d more features are left out: the first %d are proposed.", left, maxProposed))
+	}
+	for _, why := range []string{tellOutcome, areIDs, areConstant, areRare} {
+		names, more := none[why], ""
+		if n := len(names) - 8; n > 0 {
+			names, more = names[:8], fmt.Sprintf(" and %d more", n)
 		}
-		user := c.user || r.isTable() && !c.varies && v.Items.Most > 1
-		distinct := len(c.values)
-		item := name == r.Mapping.Columns.Item
-		if name == "id" && (r.Mapping.Format == "vw" || r.Mapping.Format == "vwjson") {
-			if item = r.Mapping.Actions > 0 || v.Different > v.Items.Most; !item { // the place among the actions
-				continue
-			}
-		}
-		all := c.n + c.missing
-		share := float64(c.n) / float64(all)
-		switch isFlag := slices.Contains(chosenWords, lastWord(name)) && c.most == 1 && c.least == 0; {
-		case c.n == 0:
-		case user && isPerson(name):
-			ids = append(ids, name)
-		case c.taken > 0 && c.passed == 0 && !c.user && v.Taken < v.Decisions || isFlag && !c.user && c.numbers == c.n:
-			outcomes = append(outcomes, name)
-		case distinct < 2:
-			constant = append(constant, name)
-		case share < 0.02:
-			rare = append(rare, name)
-		case item:
-			if distinct <= 64 && v.Decisions >= 5*distinct {
-				propose(name, map[string]any{"kind": "category", "values": slices.Sorted(maps.Keys(c.values)), "other": true}, false)
-			} else if len(v.names) == 1 || v.Different <= maxDistinct && v.Decisions > v.Different {
-				propose(name, map[string]any{"kind": "category", "buckets": 64}, false)
-			}
-		case c.times == c.n, c.times > 0 && c.numbers+c.times == c.n:
-			ids = append(ids, name)
-		case c.numbers == c.n && !isIDName(name) && (distinct > 2 || c.least != 0 || c.most != 1 || c.numbers > 0):
-			mean := c.sum / float64(c.n)
-			sd := math.Sqrt(max(0, c.squares/float64(c.n)-mean*mean))
-			f := map[string]any{"kind": "number"}
-			if c.least != 0 || c.most != 1 {
-				f["center"], f["scale"] = digits(mean), digits(sd)
-			}
-			if f["default"] = digits(mean); r.Mapping.Format == "vw" || r.Mapping.Format == "vwjson" || r.Mapping.Format == "dsjson" && c.missing+c.n < v.Items.Sum {
-				f["default"] = 0 // what a sparse log leaves out
-			}
-			if sd > 0 {
-				propose(name, f, user)
-			}
-		case distinct <= 30:
-			f := map[string]any{"kind": "category", "values": slices.Sorted(maps.Keys(c.values)), "other": true}
-			propose(name, f, user)
-			f["default"] = f["values"].([]string)[0]
-			if c.missing == 0 && r.isTable() {
-				delete(f, "default")
-			} else if !slices.Contains(f["values"].([]string), "none") {
-				f["values"], f["default"] = append([]string{"none"}, f["values"].([]string)...), "none"
-			}
-		case distinct <= maxDistinct && distinct*3 < c.n && c.names*2 < c.n:
-			propose(name, map[string]any{"kind": "category", "buckets": 32, "default": "none"}, user)
-		default:
-			ids = append(ids, name)
+		if names != nil {
+			notes = append(notes, fmt.Sprintf("Not features: %s%s, %s.", strings.Join(names, ", "), more, why))
 		}
 	}
-	if n := len(features) - maxProposed; n > 0 {
-		features = features[:maxProposed]
-		note("%d more features are left out: the first %d are proposed.", n, maxProposed)
-		kept := map[string]bool{}
-		for _, f := range features {
-			kept[f.(map[string]any)["name"].(string)] = true
-		}
-		maps.DeleteFunc(r.Mapping.Features, func(name, _ string) bool { return !kept[name] })
-	}
-	say := func(what string, names []string) {
-		if len(names) > 0 {
-			more := ""
-			if n := len(names) - 8; n > 0 {
-				names, more = names[:8], fmt.Sprintf(" and %d more", n)
-			}
-			note("Not features: %s%s, %s.", strings.Join(names, ", "), more, what)
-		}
-	}
-	say("which tell the outcome", outcomes)
-	say("which are ids, times or texts", ids)
-	say("which have one value", constant)
-	say("which are nearly always missing", rare)
 	return features, notes
+}
+
+// skips reports whether a column has another role than that of a feature, or is there again by another name.
+func (r *Recognized) skips(v *Survey, name string) bool {
+	switch format := r.Mapping.Format; {
+	case name == "", slices.Contains(r.Mapping.roles(), name):
+		return true
+	case r.repeats() && v.isShort(name):
+		return true
+	case format == "obp":
+		return strings.HasPrefix(name, "user-item_affinity_")
+	}
+	return r.isPlace(v, name)
+}
+
+// isPlace reports whether a column is the place among the actions of a line of Vowpal Wabbit, which identifies no item.
+func (r *Recognized) isPlace(v *Survey, name string) bool {
+	return name == "id" && r.isVW() && r.Mapping.Actions == 0 && v.Different <= v.Items.Most
+}
+
+func (r *Recognized) isVW() bool { return r.Mapping.Format == "vw" || r.Mapping.Format == "vwjson" }
+
+// feature returns the feature of a column, or why there is none. Without values, both are empty.
+func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why string) {
+	c := v.columns[name]
+	user := c.user || r.isTable() && !c.varies && v.Items.Most > 1
+	distinct := len(c.values)
+	allNumbers := c.numbers.N == c.n
+	unit := c.numbers.Least == 0 && c.numbers.Most == 1
+	switch {
+	case c.n == 0:
+		return nil, ""
+	case user && isPerson(name):
+		return nil, areIDs
+	case !c.user && (c.taken > 0 && c.passed == 0 && v.Taken < v.Decisions || unit && allNumbers && hasWord(name, chosenWords)):
+		return nil, tellOutcome
+	case distinct < 2:
+		return nil, areConstant
+	case float64(c.n) < 0.02*float64(c.n+c.missing):
+		return nil, areRare
+	case name == r.Mapping.Columns.Item || name == "id" && r.isVW():
+		switch {
+		case distinct <= 64 && v.Decisions >= 5*distinct:
+			return map[string]any{"kind": "category", "values": slices.Sorted(maps.Keys(c.values)), "other": true}, ""
+		case len(v.names) == 1 || v.Different <= maxDistinct && v.Decisions > v.Different:
+			return map[string]any{"kind": "category", "buckets": 64}, ""
+		}
+		return nil, ""
+	case c.times > 0 && c.numbers.N+c.times == c.n:
+		return nil, areIDs
+	case allNumbers && !isIDName(name):
+		mean := c.numbers.Sum / float64(c.n)
+		sd := math.Sqrt(max(0, c.squares/float64(c.n)-float64(mean*mean)))
+		if sd == 0 {
+			return nil, ""
+		}
+		f = map[string]any{"kind": "number", "default": digits(mean)}
+		if !unit {
+			f["center"], f["scale"] = digits(mean), digits(sd)
+		}
+		if r.isVW() || r.Mapping.Format == "dsjson" && c.missing+c.n < v.Items.Sum {
+			f["default"] = 0 // a sparse log leaves zeros out
+		}
+	case distinct <= 30:
+		values := slices.Sorted(maps.Keys(c.values))
+		f = map[string]any{"kind": "category", "other": true}
+		if c.missing > 0 || !r.isTable() {
+			if f["default"] = "none"; !slices.Contains(values, "none") {
+				values = append([]string{"none"}, values...)
+			}
+		}
+		f["values"] = values
+	case distinct <= maxDistinct && distinct*3 < c.n && c.names*2 < c.n:
+		f = map[string]any{"kind": "category", "buckets": 32, "default": "none"}
+	default:
+		return nil, areIDs
+	}
+	if user {
+		f["from"] = "user"
+	}
+	return f, ""
 }
 
 // isTable reports whether the rows of a table have the user's columns, too.
@@ -465,13 +445,9 @@ func (r *Recognized) isTable() bool {
 // lastOf returns the last name of a path.
 func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-func lastWord(name string) string {
-	for _, w := range words(name) {
-		if slices.Contains(chosenWords, w) {
-			return w
-		}
-	}
-	return ""
+// hasWord reports whether a word of a name is in a list.
+func hasWord(name string, list []string) bool {
+	return slices.ContainsFunc(words(name), func(w string) bool { return slices.Contains(list, w) })
 }
 
 // repeats reports whether the readers of a format name a value by its path and again by the last name of the path.
@@ -493,13 +469,11 @@ func isIDName(name string) bool {
 // isPerson reports whether a name says that its values are persons or their sessions.
 func isPerson(name string) bool {
 	w := words(name)
-	if len(w) == 0 {
+	if !hasWord(name, []string{"user", "session", "visitor", "cookie", "customer", "client", "uid", "device"}) {
 		return false
 	}
 	last := w[len(w)-1]
-	return slices.ContainsFunc(w, func(w string) bool {
-		return slices.Contains([]string{"user", "session", "visitor", "cookie", "customer", "client", "uid", "device"}, w)
-	}) && (last == "id" || last == "uid" || len(w) == 1 && w[0] != "device")
+	return last == "id" || last == "uid" || len(w) == 1 && last != "device"
 }
 
 // digits returns a number of three digits.

@@ -310,6 +310,34 @@ func textOf(v api.Value) string {
 	return v.Text
 }
 
+// time returns the time in a column, 0 if the field or the column's name is empty.
+func (f fields) time(column string) (at int64, err error) {
+	if v := f[column]; column != "" && v.Kind != api.Missing {
+		if at, err = moment(textOf(v)); err != nil {
+			err = fmt.Errorf("column %s: %w", column, err)
+		}
+	}
+	return at, err
+}
+
+// revenue returns the number in a column, nil if the field or the column's name is empty.
+func (f fields) revenue(column string) (*float64, error) {
+	v := f[column]
+	if column == "" || v.Kind == api.Missing {
+		return nil, nil
+	}
+	n, err := typed("number", v)
+	if err != nil {
+		return nil, fmt.Errorf("column %s: %w", column, err)
+	}
+	return &n.Number, nil
+}
+
+// missingColumn returns the first of the named columns that the header lacks, "" if it has them all.
+func missingColumn(header []string, names ...string) string {
+	return first(names, func(name string) bool { return name != "" && !slices.Contains(header, name) })
+}
+
 // flag parses a condition.
 func flag(column string, v api.Value) (bool, error) {
 	switch strings.ToLower(textOf(v)) {
@@ -340,14 +368,16 @@ func (t *table) row(r row) error {
 
 // item adds a row to the decision of an id.
 func (t *table) item(id string, r row) error {
-	if t.open == nil {
-		t.open, t.order = &found{place: r.place, id: id, user: r.fields}, map[string]float64{}
-		t.page, t.p, t.slots, t.clicked = nil, nil, nil, nil
-		if err := t.first(r); err != nil {
-			return err
-		}
-	} else if _, err := t.moment(r); err != nil {
+	at, err := r.fields.time(t.columns.Time)
+	if err != nil {
 		return err
+	}
+	if t.open == nil {
+		t.open, t.order = &found{place: r.place, id: id, time: at, user: r.fields}, map[string]float64{}
+		t.page, t.p, t.slots, t.clicked = nil, nil, nil, nil
+		if status := textOf(r.fields["status"]); slices.Contains([]string{"open", "deferred", "withdrawn", "evicted"}, status) {
+			t.open.skip = "have the status " + status
+		}
 	}
 	item := foundItem{id: textOf(r.fields[t.columns.Item]), fields: r.fields}
 	if item.id == "" {
@@ -363,12 +393,8 @@ func (t *table) item(id string, r row) error {
 			return nil
 		}
 	}
-	if v, ok := r.fields[t.columns.Revenue]; ok && t.columns.Revenue != "" {
-		n, err := typed("number", v)
-		if err != nil {
-			return fmt.Errorf("column %s: %w", t.columns.Revenue, err)
-		}
-		item.revenue = &n.Number
+	if item.revenue, err = r.fields.revenue(t.columns.Revenue); err != nil {
+		return err
 	}
 	if again {
 		return fmt.Errorf("decision %s has item %q twice", id, item.id)
@@ -451,28 +477,6 @@ func (t *table) drawn(r row) error {
 		t.slots = append(t.slots, textOf(r.fields[l.Slot]))
 	}
 	return nil
-}
-
-// first reads what is the same in all rows of a decision.
-func (t *table) first(r row) (err error) {
-	if t.open.time, err = t.moment(r); err != nil {
-		return err
-	}
-	switch status := textOf(r.fields["status"]); status {
-	case "open", "deferred", "withdrawn", "evicted":
-		t.open.skip = "have the status " + status
-	}
-	return nil
-}
-
-// moment returns the time of a row, 0 if it has none.
-func (t *table) moment(r row) (at int64, err error) {
-	if v, ok := r.fields[t.columns.Time]; ok && t.columns.Time != "" {
-		if at, err = moment(textOf(v)); err != nil {
-			err = fmt.Errorf("column %s: %w", t.columns.Time, err)
-		}
-	}
-	return at, err
 }
 
 // close ends the open decision.
@@ -570,11 +574,9 @@ func readOBP(s *source) error {
 				return err
 			}
 			open = &found{place: r.place, id: id, user: f}
-			if v, ok := f["timestamp"]; ok {
-				var err error
-				if open.time, err = moment(textOf(v)); err != nil {
-					return fmt.Errorf("%s: column timestamp: %w", r.place, err)
-				}
+			var err error
+			if open.time, err = f.time("timestamp"); err != nil {
+				return fmt.Errorf("%s: %w", r.place, err)
 			}
 			for _, item := range items {
 				own := fields{}
@@ -633,12 +635,8 @@ func (s *source) obpItems() (items []foundItem, err error) {
 		if item.id == "" || slices.ContainsFunc(items, func(o foundItem) bool { return o.id == item.id }) {
 			return fmt.Errorf("%s: item_id %q is empty or a duplicate", r.place, item.id)
 		}
-		if v, ok := r.fields["revenue"]; ok {
-			n, err := typed("number", v)
-			if err != nil {
-				return fmt.Errorf("%s: column revenue: %w", r.place, err)
-			}
-			item.revenue = &n.Number
+		if item.revenue, err = r.fields.revenue("revenue"); err != nil {
+			return fmt.Errorf("%s: %w", r.place, err)
 		}
 		items = append(items, item)
 		return nil
