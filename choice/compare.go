@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Test is a test of a hypothesis: in many choices the statistic has a χ² distribution if the hypothesis is true.
+// Test is the result of a test: if the hypothesis is true, the statistic follows a χ² distribution in large samples.
 type Test struct {
 	Statistic float64
 	Freedom   int     // degrees of freedom
@@ -36,9 +36,9 @@ func newTest(statistic float64, freedom int) Test {
 //
 //	2(LL − LL₀) ~ χ²(K − K₀)
 //
-// That it is a special case is for the caller to know. It returns an error if the two cannot have the same choices, and for
-// models whose ratio has no χ² distribution: those with a network, whose likelihood is penalised, and those with other
-// numbers of latent classes.
+// The caller must know that it is a special case. LikelihoodRatio returns an error if the two models were fitted to other
+// choices, and for models whose ratio follows no χ² distribution: models with a network, whose likelihood is penalised, and
+// models with other numbers of latent classes.
 func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 	if err := r.sameChoices(special); err != nil {
 		return Test{}, err
@@ -50,10 +50,10 @@ func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 		return Test{}, errors.New("models with other numbers of latent classes are compared by BIC: the ratio of their likelihoods has no χ² distribution")
 	case freedom <= 0:
 		return Test{}, fmt.Errorf("a special case has fewer coefficients: these models have %d and %d", len(r.Names), len(special.Names))
-	case ratio < 0:
+	case ratio < -1e-6: // beyond the minimiser's error
 		return Test{}, fmt.Errorf("the model with fewer coefficients has the larger likelihood, %.6f against %.6f: it is not a special case", special.LogLikelihood, r.LogLikelihood)
 	default:
-		return newTest(ratio, freedom), nil
+		return newTest(max(ratio, 0), freedom), nil
 	}
 }
 
@@ -101,17 +101,16 @@ func quadratic(m *mat.SymDense, v []float64) (float64, bool) {
 	return mat.Inner(x, inv, x), true
 }
 
-// HausmanMcFadden tests the independence of irrelevant alternatives: if it holds, the choices among the other alternatives have
-// the same coefficients when one is dropped, with the choices that took it. With the estimates θ and covariances V of the
-// coefficients that both have, and index 1 without the alternative,
+// HausmanMcFadden tests the independence of irrelevant alternatives: if it holds, dropping an alternative and the choices that
+// took it leaves the other coefficients as they are. Let θ and V be the estimates of the coefficients of both models and their
+// covariance, with index 1 for the model without the alternative. Then
 //
 //	(θ₁ − θ)ᵀ (V₁ − V)⁻¹ (θ₁ − θ) ~ χ²(K)
 //
-// The observed V₁ − V need not be positive definite. If it is not, V₁ is the inverse of the information that the model expects
-// of the choices that do not take the alternative, with which V₁ ≥ V always, and expected is true. d are the choices that the
-// model was fitted to. It returns an error for models other than the multinomial logit with classic errors, for the reference,
-// and for an alternative without which coefficients are not determined. Source: Hausman and McFadden (1984), Econometrica
-// 52:1219–1240.
+// If the observed V₁ − V is not positive definite, expected is true, and V₁ is the inverse of the information that the model
+// expects of the choices that do not take the alternative: then V₁ ≥ V always. d holds the choices that the model was fitted to.
+// It returns an error for models other than the multinomial logit with classic errors, for the reference, and if the other
+// alternatives do not determine the coefficients. Source: Hausman and McFadden (1984), Econometrica 52:1219–1240.
 func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (test Test, expected bool, err error) {
 	fail := func(err error) (Test, bool, error) { return Test{}, false, err }
 	if !r.Spec.Model.plain() || r.Spec.Utility.Network != nil || r.Errors != "" && r.Errors != "classic" {
@@ -186,7 +185,7 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 }
 
 // expectedWithout returns the inverse of the information that the model expects of the choices that do not take an alternative,
-// for the coefficients of the fit without it, of which there are those that the model calls here.
+// for the coefficients of the fit without it. Coefficient here[k] of the model is there[k] of that fit.
 func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, without *Result, here, there []int) (*mat.SymDense, error) {
 	predictions, err := r.Predict(d)
 	if err != nil {
@@ -259,8 +258,8 @@ func Compare(names []string, models []*Result) string {
 		row("BIC", func(r *Result) string { return fmt.Sprintf("%.2f", r.BIC()) })))
 }
 
-// Against returns the tests that compare two models of the same choices, as lines of text. The error is that of
-// [Result.LikelihoodRatio] for other choices.
+// Against returns the tests that compare two models, as lines of text. It returns an error if the models were fitted to other
+// choices.
 func (r *Result) Against(name string, other *Result) (lines []string, err error) {
 	if err := r.sameChoices(other); err != nil {
 		return nil, err
@@ -269,7 +268,7 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 	if len(r.Names) < len(other.Names) {
 		large, special, which = other, r, "this model is"
 	}
-	// The restriction is known if all the coefficients of the special case are in the other model.
+	// The restriction is known if the larger model contains all coefficients of the special case.
 	var more []string
 	for _, name := range large.Names {
 		if !slices.Contains(special.Names, name) {

@@ -23,6 +23,12 @@ func TestLikelihoodRatioAndWald(t *testing.T) {
 		if err != nil || wald.Freedom != 3 || !near(wald.Statistic, want.Statistic, 1e-7) || !near(wald.P, want.P, 1e-7) {
 			t.Errorf("%s: Wald %+v, %v, want %+v", kind, wald, err, want)
 		}
+		// Useless coefficients leave the likelihoods equal, up to the error of the minimiser.
+		equal := *special
+		equal.LogLikelihood = r.LogLikelihood + 1e-9
+		if ratio, err := r.LikelihoodRatio(&equal); err != nil || ratio != (Test{0, 3, 1}) {
+			t.Errorf("likelihood ratio %+v, %v of equal likelihoods", ratio, err)
+		}
 		// The order does not matter: the special case is the one with fewer coefficients.
 		lines, err := special.Against("all.json", r)
 		if err != nil || len(lines) != 2 || lines[0] != "Likelihood ratio test against all.json: 21.3281 on 3 degrees of freedom, p 0.0001." ||

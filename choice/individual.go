@@ -8,10 +8,10 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Individual is what the choices of a decision maker say about the coefficients that vary, in the order of [Model.Random]: the
-// mean and the standard deviation of their distribution given the choices.
+// Individual describes a decision maker's coefficients that vary, in the order of [Model.Random], by the mean and the standard
+// deviation of their distribution given the choices.
 type Individual struct {
-	Panel    int // the number of the decision maker; without panels that of the choice
+	Panel    int // the number of the decision maker; without panels, the number of the choice
 	Mean, SD []float64
 }
 

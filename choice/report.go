@@ -183,7 +183,7 @@ func (r *Result) notes() []string {
 		}
 	}
 	switch {
-	case r.Separated != nil: // which is said first
+	case r.Separated != nil: // Text begins with it
 	case r.Converged:
 		notes = append(notes, fmt.Sprintf("Converged after %d steps.", r.Steps))
 	default:

@@ -16,7 +16,7 @@ type Result struct {
 	Alternatives []string // of the data of the fit
 	Outside      bool     // whether these had an outside option
 	Scale        *Scale   // of the variables of the network; nil without one
-	Mirrored     []string // random coefficients of a mixed logit whose draws have the other sign, so that their spreads are positive
+	Mirrored     []string // random coefficients of a mixed logit whose draws change sign, so that their spreads are positive
 
 	Names        []string  // of the coefficients
 	Coefficients []float64 // θ̂
@@ -25,7 +25,7 @@ type Result struct {
 
 	LogLikelihood float64
 	Null          float64 // the log-likelihood of choices at random
-	ConstantsOnly float64 // that of a constant for each alternative; NaN beyond 100 of them
+	ConstantsOnly float64 // the log-likelihood of a constant for each alternative; NaN beyond 100 alternatives
 
 	// Offered and Chosen are the weights of the choices that offered each alternative, and that took it; the outside option, if
 	// there is one, comes last.

@@ -40,9 +40,9 @@ type importCmd struct {
 
 // Help is the tail of the command's help.
 func (importCmd) Help() string {
-	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log has already are left out, so an import that was interrupted can be given again.
+	return `The decisions become events of the placement's log, marked as imported, and the learner learns from them as from its own. The whole log is read and checked first: if a line is wrong, the error names it and nothing is written. Decisions that the log already contains are left out, so you can repeat an interrupted import.
 
-Tables have a row for each item of a decision, with the columns decision_id, item and chosen, and if they have them time, shown (the position), revenue and propensity; features are columns of their names. Other names go into a mapping, which vitrine assess finds:
+A table contains a row for each item of a decision, with the columns decision_id, item and chosen, and optionally time, shown (the position), revenue and propensity; every feature is the column of its name. If your columns have other names, write a mapping, or let vitrine assess find it:
 
     format = "csv"                 csv, tsv, parquet, jsonl, dsjson, personalizer, obp, vw, vwjson or sessions; found from
                                    the name of the file
@@ -68,7 +68,7 @@ Tables have a row for each item of a decision, with the columns decision_id, ite
     [features]
     price = "price_eur"            the column of a feature; in dsjson a path such as "item.price"
     action = "*"                   in dsjson: the whole action or context, of a feature of kind object
-    [law]                          how pages were drawn: what vitrine evaluate needs
+    [law]                          how pages were drawn, for vitrine evaluate
     draw = "pages"                 uniformly from pages of exactly size items; "sets": of at most size; "slots": the
                                    policy's own page with one item replaced
     size = 3
@@ -78,11 +78,11 @@ Tables have a row for each item of a decision, with the columns decision_id, ite
 
 If each item was drawn with a probability of its own, the law is draw = "items", with the columns propensity = "item_propensity" and, for pages of several slots that were drawn separately, slot = "slot". All candidates need rows. dsjson has these probabilities.
 
-personalizer reads what Azure Personalizer has exported as a Rank with the same features would have been learned: the members of contextFeatures and of an action's features become the placement's features of their names, and the others the object features context and action; an event is the decision PLACEMENT:EVENT. Other dsjson is mapped by paths.
+personalizer reads the logs that Azure Personalizer exported, and the placement learns them like Rank calls with the same features: the members of contextFeatures and of an action's features become the placement's features of their names, and all others the object features context and action; an event is the decision PLACEMENT:EVENT. Other dsjson is mapped by paths.
 
-sessions are lines for a decision each, in JSON or CSV: item and revenue are lists, shown is a list of items, and chosen an item, a list of items, or of 0 and 1. The members of a list of objects have paths such as items.price; list = "|" separates the values of a list in CSV. vw and vwjson have labels action:cost:probability: actions = 4 is the number of actions that have no lines, and loss = true says that costs are 0 for an item taken and 1 for none, in place of −1 and 0.
+sessions holds a decision in each line, in JSON or CSV: item and revenue are lists, shown is a list of items, and chosen is an item, a list of items, or a list of 0 and 1. A path such as items.price names a member of the objects in a list; list = "|" separates the values of a list in CSV. vw and vwjson have labels action:cost:probability: actions = 4 is the number of actions that have no lines, and loss = true says that costs are 0 for an item taken and 1 for none, in place of −1 and 0.
 
-A time before the log's last entry becomes that of the last entry. An outcome has the time of its decision.
+A time before the log's last entry becomes the last entry's time. An outcome gets the time of its decision.
 
 ` + examples(
 		"vitrine import clicks.csv --placement home --create home.json --to vitrine-data",

@@ -30,7 +30,7 @@ type pilotCmd struct {
 
 // Help is the tail of the command's help.
 func (pilotCmd) Help() string {
-	return `It prints the placement with the policy onl-mnl (or greedy, if the placement has that), whose pilot estimate is the model: the first page is already the model's best one, and no page is drawn for a warm-up. If the placement names the policy auto, the model and its covariance are the prior of that.
+	return `It prints the placement with the policy onl-mnl (or greedy, if the placement names it), whose pilot estimate is the model: the first page is already the model's best one, and no page is drawn for a warm-up. If the placement names the policy auto, the model and its covariance become the prior of auto.
 
 The model is a multinomial logit with an outside option. A coefficient belongs to a number of the placement's features of its name, or to a value of a category that is spelled as an expression of the specification, brand == "acme". A term of the variable "1" in all utilities is the intercept.
 
