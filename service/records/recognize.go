@@ -559,6 +559,10 @@ func isFlag(v api.Value) bool { _, err := flag("", v); return err == nil }
 
 func isMoment(v api.Value) bool { _, err := moment(textOf(v)); return err == nil }
 
+func isPosition(v api.Value) bool { _, err := position("", v, 1); return err == nil }
+
+func isRevenue(v api.Value) bool { n, ok := number(v); return ok && n >= 0 }
+
 func number(v api.Value) (float64, bool) {
 	n, err := typed("number", v)
 	return n.Number, err == nil && n.Kind == api.IsNumber
@@ -662,7 +666,7 @@ func (k *recognizer) long(header []string, rows []fields) {
 	}
 	k.propensities(header, groups, rows)
 	c.Revenue = first(called(header, revenueWords), func(name string) bool {
-		return accept(func(v api.Value) bool { n, ok := number(v); return ok && n >= 0 })(name) && !k.tells(name, rows)
+		return accept(isRevenue)(name) && !k.tells(name, rows)
 	})
 }
 
@@ -690,7 +694,7 @@ func (k *recognizer) tells(name string, rows []fields) bool {
 func (k *recognizer) positions(header []string, rows []fields, groups map[string][]fields) {
 	c := &k.Mapping.Columns
 	c.Shown = first(called(header, positionWords), func(name string) bool {
-		_, ok := each(rows, name, func(v api.Value) bool { _, err := position("", v, 1); return err == nil })
+		_, ok := each(rows, name, isPosition)
 		if !ok || name == c.Item || name == c.Decision || name == c.Chosen {
 			return false
 		}
@@ -802,7 +806,7 @@ func (k *recognizer) events(header []string, rows []fields) (views []fields) {
 		return nil
 	}
 	for _, name := range header {
-		if !slices.ContainsFunc(words(name), func(w string) bool { return slices.Contains([]string{"event", "action", "type", "kind"}, w) }) {
+		if !hasWord(name, []string{"event", "action", "type", "kind"}) {
 			continue
 		}
 		kinds := map[string]int{}
@@ -813,26 +817,23 @@ func (k *recognizer) events(header []string, rows []fields) (views []fields) {
 		}
 		var shown, chosen []string
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-			is := func(list ...string) bool {
-				return slices.ContainsFunc(words(kind), func(w string) bool { return slices.Contains(list, w) })
-			}
 			switch {
-			case is("view", "impression", "impressions", "shown", "display", "exposure"):
+			case hasWord(kind, []string{"view", "impression", "impressions", "shown", "display", "exposure"}):
 				shown = append(shown, kind)
-			case is("select", "click", "clicked", "clickout", "purchase", "buy"):
+			case hasWord(kind, []string{"select", "click", "clicked", "clickout", "purchase", "buy"}):
 				chosen = append(chosen, kind)
 			}
 		}
 		if len(kinds) > 50 || len(shown) == 0 || len(chosen) == 0 {
 			continue
 		}
-		slices.SortStableFunc(shown, func(a, b string) int { return cmp.Compare(kinds[b], kinds[a]) })
-		slices.SortStableFunc(chosen, func(a, b string) int { return cmp.Compare(kinds[b], kinds[a]) })
+		byCount := func(a, b string) int { return cmp.Compare(kinds[a], kinds[b]) }
+		e := &Events{Column: name, Shown: slices.MaxFunc(shown, byCount), Chosen: slices.MaxFunc(chosen, byCount)}
 		k.What = strings.Replace(k.What, "a table", "a table of events", 1)
-		k.Mapping.Events = &Events{Column: name, Shown: shown[0], Chosen: chosen[0]}
-		k.note("A row whose %s is %s shows an item, and %s takes it ([events]). Other rows are not read.", name, shown[0], chosen[0])
+		k.Mapping.Events = e
+		k.note("A row whose %s is %s shows an item, and %s takes it ([events]). Other rows are not read.", name, e.Shown, e.Chosen)
 		for _, f := range rows {
-			if textOf(f[name]) == shown[0] {
+			if textOf(f[name]) == e.Shown {
 				views = append(views, f)
 			}
 		}

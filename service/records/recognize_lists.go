@@ -1,6 +1,8 @@
 package records
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -70,6 +72,141 @@ func endsWithFlags(text, separator string) bool {
 	return true
 }
 
+// pages are lines with lists.
+type pages []*session
+
+// names returns the names of fields with one value and of lists, sorted.
+func (p pages) names() (scalars, lists []string) {
+	one, several := map[string]bool{}, map[string]bool{}
+	for _, l := range p {
+		for name := range l.fields {
+			one[name] = true
+		}
+		for name := range l.lists {
+			several[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(one)), slices.Sorted(maps.Keys(several))
+}
+
+// every reports whether all pages pass a test.
+func (p pages) every(test func(l *session) bool) bool {
+	return !slices.ContainsFunc(p, func(l *session) bool { return !test(l) })
+}
+
+// accept reports whether all values of a list pass a test.
+func (p pages) accept(name string, test func(v api.Value) bool) bool {
+	return p.every(func(l *session) bool { return all(l.lists[name], test) })
+}
+
+func all(list []api.Value, test func(v api.Value) bool) bool {
+	return !slices.ContainsFunc(list, func(v api.Value) bool { return !test(v) })
+}
+
+func contains(list []api.Value, text string) bool {
+	return slices.ContainsFunc(list, func(v api.Value) bool { return textOf(v) == text })
+}
+
+// areIDs reports whether a list holds distinct ids in each page, and several in one.
+func (p pages) areIDs(name string) bool {
+	several := false
+	return p.every(func(l *session) bool {
+		list := l.lists[name]
+		several = several || len(list) > 1
+		for i, v := range list {
+			if v.Kind == api.Missing || v.Kind == api.IsNumber && v.Number != float64(int(v.Number)) || contains(list[:i], textOf(v)) {
+				return false
+			}
+		}
+		return true
+	}) && several
+}
+
+// inside reports whether the values of one column are among those of the other.
+func (p pages) inside(outer, inner string) bool {
+	values := 0
+	return p.every(func(l *session) bool {
+		list := l.get(outer)
+		return len(list) == 0 || all(l.get(inner), func(v api.Value) bool {
+			text := textOf(v)
+			if text != "" {
+				values++
+			}
+			return text == "" || contains(list, text)
+		})
+	}) && values > 0
+}
+
+// longer reports whether one list is longer than the other in some page.
+func (p pages) longer(a, b string) bool {
+	return !p.every(func(l *session) bool { return len(l.get(a)) <= len(l.get(b)) })
+}
+
+// sessions recognizes what lines with lists hold.
+func (k *recognizer) sessions(p pages) {
+	c := &k.Mapping.Columns
+	scalars, lists := p.names()
+	c.Item = first(append(called(lists, itemWords), lists...), p.areIDs)
+	switch {
+	case c.Item != "":
+	case len(lists) == 0:
+		k.need("the items of each page: lines have no lists. A line needs the items that were shown, and which of them was taken")
+		return
+	default:
+		k.need("the list of the items' ids, named as item in [columns]. The lists are %s", strings.Join(lists, ", "))
+		return
+	}
+	if p.accept(c.Item, func(v api.Value) bool { return endsWithFlags(textOf(v), " ") }) {
+		c.Chosen = c.Item
+	} else {
+		k.shownLists(p, lists)
+		k.chosenList(p, scalars, lists)
+	}
+	if c.Chosen == "" {
+		k.need("what was taken: a field with the id of the item, a list of ids, or a list of 0 and 1 for the items of %s, named as chosen in [columns]", c.Item)
+		return
+	}
+	if parent(c.Shown) != "" && slices.ContainsFunc(p, k.takenAtZero) {
+		k.note("%s counts from 0: every item counts as shown, in the order of the list.", c.Shown)
+		c.Shown = ""
+	} else if c.Shown == "" && c.Chosen != c.Item {
+		k.note("Every item of %s counts as shown, in this order.", c.Item)
+	}
+	k.scalars(p, scalars)
+	c.Revenue = first(called(lists, revenueWords), func(name string) bool {
+		return p.accept(name, isRevenue) && p.every(func(l *session) bool { return len(l.lists[name]) == len(l.lists[c.Item]) })
+	})
+	k.severalTaken(p)
+}
+
+// shownLists finds the lists of candidates and of the items shown: a list that contains the other is that of the candidates.
+func (k *recognizer) shownLists(p pages, lists []string) {
+	c := &k.Mapping.Columns
+	if of := parent(c.Item); of != "" {
+		c.Shown = first(called(lists, positionWords), func(name string) bool { return parent(name) == of && p.accept(name, isPosition) })
+		return
+	}
+	for _, name := range lists {
+		switch {
+		case name == c.Item || parent(name) != "" || !p.areIDs(name) || len(called([]string{name}, chosenWords)) > 0:
+		case p.inside(name, c.Item) && p.longer(name, c.Item):
+			c.Item, c.Shown = name, c.Item
+		case c.Shown == "" && p.inside(c.Item, name) && p.longer(c.Item, name):
+			c.Shown = name
+		}
+	}
+}
+
+// chosenList finds what was taken: ids of items, or a condition of each item.
+func (k *recognizer) chosenList(p pages, scalars, lists []string) {
+	c := &k.Mapping.Columns
+	names := slices.Concat(scalars, lists)
+	c.Chosen = first(append(called(names, chosenWords), names...), func(name string) bool {
+		flags := func(l *session) bool { return len(l.lists[name]) == len(l.lists[c.Item]) && all(l.lists[name], isFlag) }
+		return name != c.Item && name != c.Shown && (p.every(flags) || p.inside(c.Item, name))
+	})
+}
+
 // takenAtZero reports whether an item was taken at position 0.
 func (k *recognizer) takenAtZero(l *session) bool {
 	c := k.Mapping.Columns
@@ -83,205 +220,61 @@ func (k *recognizer) takenAtZero(l *session) bool {
 	return false
 }
 
-// sessions recognizes what lines with lists hold.
-func (k *recognizer) sessions(sample []*session) {
+// scalars finds the time, the id and the propensity of a page.
+func (k *recognizer) scalars(p pages, names []string) {
 	c := &k.Mapping.Columns
-	var scalars, lists []string
-	for _, l := range sample {
-		for name := range l.fields {
-			if !slices.Contains(scalars, name) {
-				scalars = append(scalars, name)
-			}
-		}
-		for name := range l.lists {
-			if !slices.Contains(lists, name) {
-				lists = append(lists, name)
-			}
-		}
+	rows := make([]fields, len(p))
+	for i, l := range p {
+		rows[i] = l.fields
 	}
-	slices.Sort(scalars)
-	slices.Sort(lists)
-	ids := func(name string) bool { // lists of distinct ids
-		lines := 0
-		for _, l := range sample {
-			list := l.lists[name]
-			for i, v := range list {
-				if v.Kind == api.Missing || v.Kind == api.IsNumber && v.Number != float64(int(v.Number)) || slices.ContainsFunc(list[:i], func(o api.Value) bool { return textOf(o) == textOf(v) }) {
-					return false
-				}
-			}
-			if len(list) > 1 {
-				lines++
-			}
-		}
-		return lines > 0
+	accept := func(test func(v api.Value) bool) func(name string) bool {
+		return func(name string) bool { _, ok := each(rows, name, test); return ok }
 	}
-	c.Item = first(append(called(lists, itemWords), lists...), ids)
-	if c.Item == "" {
-		if len(lists) == 0 {
-			k.need("the items of each page: lines have no lists. A line needs the items that were shown, and which of them was taken")
-		} else {
-			k.need("the list of the items' ids, named as item in [columns]. The lists are %s", strings.Join(lists, ", "))
-		}
-		return
-	}
-	inside := func(outer, inner string) bool { // whether the values of one are among those of the other
-		values := 0
-		for _, l := range sample {
-			list := l.get(outer)
-			for _, v := range l.get(inner) {
-				if textOf(v) == "" {
-					continue
-				}
-				if len(list) == 0 {
-					continue
-				}
-				if values++; !slices.ContainsFunc(list, func(o api.Value) bool { return textOf(o) == textOf(v) }) {
-					return false
-				}
-			}
-		}
-		return values > 0
-	}
-	longer := func(a, b string) bool {
-		for _, l := range sample {
-			if len(l.get(a)) > len(l.get(b)) {
-				return true
-			}
-		}
-		return false
-	}
-	c.Chosen = c.Item
-	for _, l := range sample {
-		for _, v := range l.lists[c.Item] {
-			if !endsWithFlags(textOf(v), " ") {
-				c.Chosen = ""
-			}
-		}
-	}
-	if c.Chosen == "" {
-		// A list that the items are in is that of the candidates, and one that is in the items that of the page.
-		for _, name := range lists {
-			if name != c.Item && parent(name) == "" && parent(c.Item) == "" && ids(name) && len(called([]string{name}, chosenWords)) == 0 {
-				switch {
-				case inside(name, c.Item) && longer(name, c.Item):
-					c.Item, c.Shown = name, c.Item
-				case inside(c.Item, name) && longer(c.Item, name) && c.Shown == "":
-					c.Shown = name
-				}
-			}
-		}
-		if p := parent(c.Item); p != "" {
-			c.Shown = first(called(lists, positionWords), func(name string) bool {
-				for _, l := range sample {
-					for _, v := range l.lists[name] {
-						if _, err := position("", v, 1); err != nil {
-							return false
-						}
-					}
-				}
-				return parent(name) == p
-			})
-		}
-		all := append(slices.Clone(scalars), lists...)
-		isChosen := func(name string) bool {
-			if name == c.Item || name == c.Shown {
-				return false
-			}
-			flags := len(lists) > 0
-			for _, l := range sample {
-				list := l.lists[name]
-				flags = flags && len(list) == len(l.lists[c.Item]) && !slices.ContainsFunc(list, func(v api.Value) bool { return !isFlag(v) })
-			}
-			return flags || inside(c.Item, name)
-		}
-		c.Chosen = first(append(called(all, chosenWords), all...), isChosen)
-	}
-	if c.Chosen == "" {
-		k.need("what was taken: a field with the id of the item, a list of ids, or a list of 0 and 1 for the items of %s, named as chosen in [columns]", c.Item)
-		return
-	}
-	if parent(c.Shown) != "" && slices.ContainsFunc(sample, func(l *session) bool { return k.takenAtZero(l) }) {
-		k.note("%s counts from 0: every item counts as shown, in the order of the list.", c.Shown)
-		c.Shown = ""
-	} else if c.Shown == "" && c.Chosen != c.Item {
-		k.note("Every item of %s counts as shown, in this order.", c.Item)
-	}
-	c.Time = first(called(scalars, timeWords), func(name string) bool {
-		n := 0
-		for _, l := range sample {
-			if v := l.fields[name]; v.Kind != api.Missing {
-				if n++; !isMoment(v) {
-					return false
-				}
-				if v, ok := number(v); ok && v < 6e8 {
-					return false
-				}
-			}
-		}
-		return n > 0
-	})
-	if k.Mapping.Header != nil && c.Time == "" {
-		c.Time = first(scalars, func(name string) bool {
-			return !slices.ContainsFunc(sample, func(l *session) bool {
-				_, isNumber := number(l.fields[name])
-				return isNumber || !isMoment(l.fields[name])
-			})
-		})
-	}
+	c.Time = first(called(names, timeWords), accept(func(v api.Value) bool {
+		n, isNumber := number(v)
+		return isMoment(v) && (!isNumber || n >= 6e8) // seconds and the like since 1990
+	}))
 	unique := func(name string) bool {
 		seen := map[string]bool{}
-		for _, l := range sample {
+		return name != c.Time && name != c.Chosen && p.every(func(l *session) bool {
 			id := textOf(l.fields[name])
-			if len(l.get(c.Item)) > 0 && (id == "" || seen[id]) {
-				return false
-			}
+			again := id == "" || seen[id]
 			seen[id] = true
-		}
-		return name != c.Time && name != c.Chosen
+			return !again || len(l.get(c.Item)) == 0
+		})
 	}
-	c.Decision = first(called(scalars, decisionWords), unique)
-	if c.Decision == "" && k.Mapping.Header != nil {
-		c.Decision = first(scalars, unique)
+	ids := called(names, decisionWords)
+	if k.Mapping.Header != nil { // names say nothing
+		ids = names
+		c.Time = cmp.Or(c.Time, first(names, accept(func(v api.Value) bool { _, isNumber := number(v); return isMoment(v) && !isNumber })))
 	}
-	if c.Decision == "" {
+	if c.Decision = first(ids, unique); c.Decision == "" {
 		k.note("No field identifies a page: its line does.")
 	}
-	c.Revenue = first(called(lists, revenueWords), func(name string) bool {
-		return !slices.ContainsFunc(sample, func(l *session) bool {
-			return len(l.lists[name]) != len(l.lists[c.Item]) || slices.ContainsFunc(l.lists[name], func(v api.Value) bool { n, ok := number(v); return !ok || n < 0 })
-		})
+	c.Propensity = first(called(names, propensityWords), func(name string) bool {
+		return name != c.Chosen && accept(func(v api.Value) bool { n, ok := number(v); return ok && n > 0 && n <= 1 })(name)
 	})
-	c.Propensity = first(called(scalars, propensityWords), func(name string) bool {
-		n := 0
-		for _, l := range sample {
-			if v := l.fields[name]; v.Kind != api.Missing {
-				if p, ok := number(v); !ok || !(p > 0 && p <= 1) {
-					return false
-				}
-				n++
+}
+
+// severalTaken says what to do about pages with several items taken.
+func (k *recognizer) severalTaken(p pages) {
+	c := k.Mapping.Columns
+	several, all := 0, 0
+	for _, l := range p {
+		ids := l.get(c.Item)
+		var flags []api.Value
+		if c.Chosen == c.Item {
+			for _, v := range ids {
+				text := textOf(v)
+				flags = append(flags, api.Text("", text[max(0, len(text)-1):]))
 			}
 		}
-		return n > 0 && name != c.Chosen
-	})
-	several, pages := 0, 0
-	for _, l := range sample {
-		if ids := l.get(c.Item); len(ids) > 0 {
-			pages++
-			if flags := c.Chosen == c.Item; flags {
-				taken := 0
-				for _, v := range ids {
-					if strings.HasSuffix(textOf(v), "1") {
-						taken++
-					}
-				}
-				if taken > 1 {
-					several++
-				}
-			} else if taken, err := k.source.taken(l, ids, nil); err == nil && len(taken) > 1 {
-				several++
-			}
+		if len(ids) > 0 {
+			all++
+		}
+		if taken, err := k.source.taken(l, ids, flags); err == nil && len(ids) > 0 && len(taken) > 1 {
+			several++
 		}
 	}
-	k.manyTaken(several, pages)
+	k.manyTaken(several, all)
 }
