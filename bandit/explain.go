@@ -49,7 +49,7 @@ type Cause string
 // The ways in which the policies choose.
 const (
 	ByBonus    Cause = "bonus"    // the best set under optimistic utilities
-	ByEstimate Cause = "estimate" // the best set under estimated utilities
+	ByEstimate Cause = "estimate" // the best set under estimated utilities, or under lower bounds of them
 	ByDraw     Cause = "draw"     // the best set under utilities that were drawn
 	BySlot     Cause = "slots"    // for each slot the best item left under utilities of a belief drawn for it
 	ByWeight   Cause = "weights"  // a set drawn from a distribution that prefers good ones
@@ -102,7 +102,7 @@ func (o *optimistic) Reasons(x *vitrine.Context, _ *rand.Rand) Reasons {
 
 func (o *optimistic) reasons(x *vitrine.Context) Reasons {
 	r := Reasons{By: ByBonus, IsBest: true, Index: o.z.Utilities(nil, x)}
-	if o.z.Radius == 0 && o.z.Slack == 0 {
+	if o.z.Radius <= 0 && o.z.Slack == 0 {
 		r.By = ByEstimate
 	}
 	return r

@@ -24,7 +24,7 @@ func TestGiven(t *testing.T) {
 		return m
 	}
 	for _, intercept := range []bool{false, true} {
-		for _, radius := range []float64{0, 2} {
+		for _, radius := range []float64{0, 2, -2} {
 			const n, d, k = 3000, 9, 4
 			model := utility.NewLinear(d, intercept)
 			v := gram.New(model.NumParams(), 1)

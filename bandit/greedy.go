@@ -1,32 +1,110 @@
 package bandit
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/gram"
+	"vitrine/internal/option"
 	"vitrine/utility"
 )
 
-// GreedyOptions are the options of ONL-MNL without its bonus.
-type GreedyOptions struct{ FitOptions }
+// GreedyOptions are the options of ONL-MNL without its bonus, and of a fitted model that is shown
+// with caution: with Pessimism c and PilotCovariance Σ the offer is the best one under
+//
+//	z_i = f_ŵ(x_i) − c √(∇f_ŵ(x_i)ᵀ Σ ∇f_ŵ(x_i))
+//
+// a lower bound of each utility, as in pessimistic offline learning (Jin, Yang and Wang 2021). It needs
+// Pilot "given" and Update "none", for Σ describes the given weights.
+type GreedyOptions struct {
+	FitOptions
+	Pessimism       float64   `toml:"pessimism,omitempty" range:"[0, inf)" doc:"standard errors of the given pilot by which each utility is lowered"`
+	PilotCovariance []float64 `toml:"pilot_covariance,omitempty" doc:"the covariance of pilot_weights, row after row, for pessimism"`
+}
 
 // DefaultGreedyOptions returns the values of DefaultONLOptions.
-func DefaultGreedyOptions() GreedyOptions { return GreedyOptions{DefaultFitOptions()} }
+func DefaultGreedyOptions() GreedyOptions { return GreedyOptions{FitOptions: DefaultFitOptions()} }
 
 // Check returns an error if the options do not suit a learner of the problem with the
 // given number of parameters.
-func (o GreedyOptions) Check(p Problem, params int) error { return o.onl().Check(p, params) }
+func (o GreedyOptions) Check(p Problem, params int) error {
+	if err := o.onl().Check(p, params); err != nil {
+		return err
+	}
+	_, err := o.covariance(params)
+	return err
+}
 
 // onl returns the options of ONL-MNL without its bonus.
 func (o GreedyOptions) onl() ONLOptions {
 	return ONLOptions{FitOptions: o.FitOptions, Schedule: "configured"}
 }
 
+// covariance checks the options of pessimism, and returns Σ, nil if there is none.
+func (o GreedyOptions) covariance(params int) (*mat.SymDense, error) {
+	if err := option.Check(o); err != nil {
+		return nil, err
+	}
+	switch given := len(o.PilotCovariance) > 0; {
+	case o.Pessimism == 0 && !given:
+		return nil, nil
+	case !given:
+		return nil, fmt.Errorf("pessimism = %v: needs pilot_covariance, the covariance of pilot_weights", o.Pessimism)
+	case o.Pilot != "given" || o.Update != "none":
+		return nil, errors.New("pessimism and pilot_covariance: need pilot = \"given\" and update = \"none\", for a covariance describes weights that stay")
+	}
+	c, err := readCovariance("pilot_covariance", o.PilotCovariance, params)
+	if err == nil && !semidefinite(c) {
+		err = fmt.Errorf("pilot_covariance: is not the covariance of %d parameters: must be positive semi-definite", params)
+	}
+	return c, err
+}
+
+// semidefinite reports whether the correlations of a matrix have no eigenvalue below 0, up to rounding. Correlations,
+// unlike covariances, do not depend on the units of the parameters.
+func semidefinite(c *mat.SymDense) bool {
+	n := c.SymmetricDim()
+	r := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			if v := c.At(i, j); v != 0 {
+				v /= math.Sqrt(c.At(i, i)) * math.Sqrt(c.At(j, j))
+				if !(math.Abs(v) <= 1+1e-9) { // also a variance of 0 or less
+					return false
+				}
+				r.SetSym(i, j, v)
+			}
+		}
+	}
+	var eigen mat.EigenSym
+	return eigen.Factorize(r, false) && slices.Min(eigen.Values(nil)) >= -1e-9
+}
+
 // NewGreedy returns ONL-MNL with β = 0 and C_h = 0: after the same warm-up it offers
-// the best assortment under ŵ_t. The gain of ONL-MNL with the same λ is the value of
-// the bonus.
+// the best assortment under ŵ_t, or under the lower bounds of [GreedyOptions]. The gain of ONL-MNL
+// with the same λ is the value of the bonus.
 func NewGreedy(p Problem, m utility.Model, o GreedyOptions, rng *rand.Rand) (*ONL, error) {
 	if err := p.checkModel("NewGreedy", m); err != nil {
 		return nil, err
 	}
-	return NewONL(p, m, o.onl(), rng)
+	l, err := NewONL(p, m, o.onl(), rng)
+	if err != nil {
+		return nil, err
+	}
+	c, err := o.covariance(m.NumParams())
+	if err != nil {
+		return nil, err
+	}
+	if o.Pessimism > 0 {
+		l.pessimism = o.Pessimism
+		l.sigma = gram.NewInverse(c.GrowSym(l.model.NumParams() - m.NumParams()).(*mat.SymDense)) // 0 for the effects of places
+		o.FitOptions = l.o.FitOptions
+		l.identity = p.identify("greedy", 1, utility.Identity(l.model), o)
+	}
+	return l, nil
 }

@@ -143,6 +143,9 @@ type ONL struct {
 	est    estimator    // ŵ_t, nil in Phase I
 	kappa  float64      // plug-in κ of the data of Phase II; 1 before, for p(0)p(i) ≤ ¼
 
+	pessimism float64      // of greedy: the standard errors by which utilities are lowered
+	sigma     gram.Inverse // their covariance, if pessimism > 0
+
 	tangent tangent   // scratch
 	probs   []float64 // scratch
 }
@@ -261,7 +264,10 @@ func (l *ONL) freeze() vitrine.Policy {
 		Radius: math.Sqrt(beta),
 		Slack:  beta * l.o.Curvature / l.o.Lambda,
 	}}
-	if beta > 0 {
+	switch {
+	case l.pessimism > 0:
+		pi.z.Radius, pi.z.Inverse = -l.pessimism, l.sigma
+	case beta > 0:
 		pi.z.Inverse = l.v.Inverse()
 	}
 	return pi.inPlaces(l.places)

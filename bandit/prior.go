@@ -29,31 +29,42 @@ func newLinearPrior(mean, covariance []float64, d int) (*linearPrior, error) {
 		return nil, nil
 	case len(mean) != n:
 		return nil, fmt.Errorf("prior_mean: has %d numbers, must have one for each of %d features and the intercept", len(mean), d)
-	case len(covariance) != n*n:
-		return nil, fmt.Errorf("prior_covariance: has %d numbers, must have the %d of a matrix of %d rows", len(covariance), n*n, n)
 	}
-	p := &linearPrior{slices.Clone(mean), mat.NewSymDense(n, nil)}
+	c, err := readCovariance("prior_covariance", covariance, n)
+	if err != nil {
+		return nil, err
+	}
+	p := &linearPrior{slices.Clone(mean), c}
 	for j, v := range mean {
 		if !(math.Abs(v) <= maxPilot) {
 			return nil, fmt.Errorf("prior_mean: number %d is %v, must be finite and at most %v in size", j, v, float64(maxPilot))
-		}
-	}
-	for i := range n {
-		for j := range n {
-			v, mirrored := covariance[i*n+j], covariance[j*n+i]
-			if !(math.Abs(v) <= maxPilot*maxPilot) {
-				return nil, fmt.Errorf("prior_covariance: row %d has %v, must be finite and at most %v in size", i, v, float64(maxPilot*maxPilot))
-			}
-			if math.Abs(v-mirrored) > 1e-9*math.Sqrt(math.Abs(covariance[i*n+i]*covariance[j*n+j])) {
-				return nil, fmt.Errorf("prior_covariance: row %d has %v in column %d, and row %d has %v in column %d: it must be symmetric", i, v, j, j, mirrored, i)
-			}
-			p.covariance.SetSym(i, j, v)
 		}
 	}
 	if _, err := p.at(standardisation{make([]float64, d), slices.Repeat([]float64{1}, d)}); err != nil {
 		return nil, fmt.Errorf("prior_covariance: is not the covariance of %d parameters: must be positive definite, but for rows of zeros, of which nothing is known", n)
 	}
 	return p, nil
+}
+
+// readCovariance returns the symmetric matrix of n rows that an option lists row after row.
+func readCovariance(key string, covariance []float64, n int) (*mat.SymDense, error) {
+	if len(covariance) != n*n {
+		return nil, fmt.Errorf("%s: has %d numbers, must have the %d of a matrix of %d rows", key, len(covariance), n*n, n)
+	}
+	c := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range n {
+			v, mirrored := covariance[i*n+j], covariance[j*n+i]
+			if !(math.Abs(v) <= maxPilot*maxPilot) {
+				return nil, fmt.Errorf("%s: row %d has %v, must be finite and at most %v in size", key, i, v, float64(maxPilot*maxPilot))
+			}
+			if math.Abs(v-mirrored) > 1e-9*math.Sqrt(math.Abs(covariance[i*n+i]*covariance[j*n+j])) {
+				return nil, fmt.Errorf("%s: row %d has %v in column %d, and row %d has %v in column %d: it must be symmetric", key, i, v, j, j, mirrored, i)
+			}
+			c.SetSym(i, j, v)
+		}
+	}
+	return c, nil
 }
 
 // at returns the prior of the parameters of standardised features,

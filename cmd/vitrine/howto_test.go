@@ -82,7 +82,7 @@ func TestHowToLogs(t *testing.T) {
 		}
 		commands += play(t, page)
 	}
-	if commands != 13 {
+	if commands != 14 {
 		t.Errorf("%d commands on the pages", commands)
 	}
 }

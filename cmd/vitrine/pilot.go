@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -23,9 +24,10 @@ import (
 )
 
 type pilotCmd struct {
-	Model     string `arg:"" help:"A model that vitrine fit wrote with --out."`
-	Placement string `arg:"" help:"The configuration of a placement, as PUT takes it."`
-	Fixed     bool   `help:"Show the model's best page in every request, and learn nothing."`
+	Model       string  `arg:"" help:"A model that vitrine fit wrote with --out."`
+	Placement   string  `arg:"" help:"The configuration of a placement, as PUT takes it."`
+	Fixed       bool    `help:"Show the model's best page in every request, and learn nothing."`
+	Pessimistic float64 `placeholder:"ERRORS" help:"Show the best page under utilities lowered by ERRORS standard errors, and learn nothing; 0 turns this off."`
 }
 
 // Help is the tail of the command's help.
@@ -34,13 +36,19 @@ func (pilotCmd) Help() string {
 
 The model is a multinomial logit with an outside option. A coefficient belongs to a number of the placement's features of its name, or to a value of a category that is spelled as an expression of the specification, brand == "acme". A term of the variable "1" in all utilities is the intercept.
 
-With --fixed the policy is greedy, and a penalty of λ = 1e12 holds its estimate at the model.
+With --fixed the policy is greedy with update = "none", whose estimate stays the model.
 
-` + examples("vitrine pilot model.json home.json > warm.json", "vitrine pilot model.json home.json --fixed > fixed.json")
+With --pessimistic 1 the policy is also greedy with update = "none", but maximizes a lower bound of the revenue: before it compares pages, it lowers each item's utility by one standard error, computed from the model's covariance. It avoids items that look good only because the log barely shows any like them. Use it if the log's pages were good already and few of them were drawn by chance; otherwise it saves nothing and may cost revenue.
+
+` + examples("vitrine pilot model.json home.json > warm.json", "vitrine pilot model.json home.json --fixed > fixed.json",
+		"vitrine pilot model.json home.json --pessimistic 1 > careful.json")
 }
 
 // Run prints the placement.
 func (c pilotCmd) Run(t terminal) error {
+	if !(c.Pessimistic >= 0 && c.Pessimistic <= math.MaxFloat64) {
+		return usageError{fmt.Errorf("--pessimistic %v: must be a number of standard errors, at least 0", c.Pessimistic)}
+	}
 	r, err := choice.ReadModel(c.Model)
 	if err != nil {
 		return err
@@ -63,14 +71,17 @@ func (c pilotCmd) Run(t terminal) error {
 	}
 	policy, _ := place["policy"].(map[string]any)
 	given := map[string]any{"utility": map[string]any{"kind": "linear", "intercept": true}, "pilot": "given", "pilot_weights": weights}
-	switch name := policy["name"]; {
-	case c.Fixed:
-		const heavy = 1e12 // a page moves a utility by at most the inverse of it
-		policy = map[string]any{"name": "greedy", "update": "online", "lambda": heavy}
-	case name == "auto":
-		if covariance == nil {
-			return fmt.Errorf("%s: it has no covariance, which a prior needs: name the policy onl-mnl, or fit it again to data that tell all coefficients apart", c.Model)
+	name := policy["name"]
+	if covariance == nil && (c.Pessimistic > 0 || name == "auto" && !c.Fixed) {
+		return fmt.Errorf("%s: it has no covariance, which --pessimistic and the prior of auto need: leave out --pessimistic and name the policy onl-mnl, or fit the model again to data that tell all coefficients apart", c.Model)
+	}
+	switch {
+	case c.Fixed || c.Pessimistic > 0:
+		policy = map[string]any{"name": "greedy", "update": "none"}
+		if c.Pessimistic > 0 {
+			policy["pessimism"], policy["pilot_covariance"] = c.Pessimistic, covariance
 		}
+	case name == "auto":
 		given = map[string]any{"prior_mean": weights, "prior_covariance": covariance}
 	case name != "greedy" && name != "onl-mnl":
 		policy = map[string]any{"name": "onl-mnl"}

@@ -5,11 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/choice"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -113,5 +115,71 @@ func TestFixedPilot(t *testing.T) {
 	}
 	if before < 0.6 || before > 0.85 {
 		t.Errorf("probability %v, want about e/(1+e)", before)
+	}
+}
+
+// The pessimistic placement is greedy with the model's covariance, and its errors say what to do.
+func TestPessimisticPilot(t *testing.T) {
+	fitModel(t, "auto")
+	text := shell(t, "vitrine pilot model.json home.json --pessimistic 1.5")
+	var config struct {
+		Policy struct {
+			Name       string    `json:"name"`
+			Update     string    `json:"update"`
+			Pessimism  float64   `json:"pessimism"`
+			Weights    []float64 `json:"pilot_weights"`
+			Covariance []float64 `json:"pilot_covariance"`
+		} `json:"policy"`
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	model, err := choice.ReadModel("model.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := config.Policy
+	if p.Name != "greedy" || p.Update != "none" || p.Pessimism != 1.5 || !slices.Equal(p.Weights, []float64{model.Coefficients[0], 0}) ||
+		!slices.Equal(p.Covariance, []float64{model.Covariance.At(0, 0), 0, 0, 0}) {
+		t.Errorf("the policy is %+v", p)
+	}
+	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Put(t.Context(), "home", []byte(text), 0); err != nil {
+		t.Fatal(err)
+	}
+	if off, fixed := shell(t, "vitrine pilot model.json home.json --fixed --pessimistic 0"), shell(t, "vitrine pilot model.json home.json --fixed"); off != fixed {
+		t.Errorf("a pessimism of 0 gives %s, want %s", off, fixed)
+	}
+	for _, level := range []string{"-1", "NaN", "Inf"} {
+		if got := shell(t, "vitrine pilot model.json home.json --pessimistic="+level); !strings.Contains(got, "must be a number of standard errors, at least 0") {
+			t.Errorf("--pessimistic=%s: %s", level, got)
+		}
+	}
+	whole, err := os.ReadFile("model.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(whole, &fields); err != nil {
+		t.Fatal(err)
+	}
+	delete(fields, "covariance")
+	if whole, err = json.Marshal(fields); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("model.json", whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range []string{"--pessimistic 1", "--pessimistic 1 --fixed", ""} {
+		if got := shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)); !strings.Contains(got, "model.json: it has no covariance") {
+			t.Errorf("without a covariance, flags %q: %s", flags, got)
+		}
+	}
+	if got := shell(t, "vitrine pilot model.json home.json --fixed"); !strings.Contains(got, `"update": "none"`) {
+		t.Error(got)
 	}
 }

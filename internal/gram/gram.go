@@ -168,6 +168,9 @@ type Inverse struct {
 	p []float64 // packed upper triangle
 }
 
+// NewInverse returns an inverse that equals s. Its norms need s to be positive semi-definite, not definite.
+func NewInverse(s *mat.SymDense) Inverse { return Inverse{d: s.SymmetricDim(), p: Pack(nil, s)} }
+
 // At returns an entry of V⁻¹.
 func (v Inverse) At(i, j int) float64 {
 	if i > j {

@@ -31,7 +31,7 @@ var table = [][]string{
 	{"service/records", "service/server"},
 	{"service/host"},
 	{"service/inspect"},
-	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},
+	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy", "bench/pessimism", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},
 }
 
 // users lists those who may import a package that is not for everyone above.

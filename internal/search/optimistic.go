@@ -33,7 +33,8 @@ import (
 //
 //	z_i = f_w(x_i) + Radius · ‖∇f_w(x_i)‖_{V⁻¹} + Slack
 //
-// With radius 0 they need no gradients and no V⁻¹. They are safe for concurrent
+// With radius 0 they need no gradients and no V⁻¹. With a negative radius they are lower bounds, and every norm
+// is computed: the sketches bound utilities from above only if the norm raises them. They are safe for concurrent
 // use as long as the fields do not change.
 type Optimistic struct {
 	Model   utility.Model
@@ -68,7 +69,7 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	n := x.NumItems()
 	workers := numWorkers(n)
 	sketcher, ok := o.Model.(utility.Sketcher)
-	sketches := ok && o.Radius != 0 && n >= max(minItems, minItemsPerParam*len(o.Params))
+	sketches := ok && o.Radius > 0 && n >= max(minItems, minItemsPerParam*len(o.Params))
 	q, ok := assortment.QuotaOf(c)
 	if ok && (sketches || o.Radius == 0 && n >= minItems) {
 		if assortment.EqualRevenues(x.Revenue) {
@@ -132,8 +133,8 @@ func (o *Optimistic) exact(z []float64, x *mat.Dense, g *scratch.Matrix, norms *
 	}
 }
 
-// at returns the optimistic utility for the utility f and its norm. It increases in
-// both. The conversion keeps compilers from fusing the product and the sum in some
+// at returns the optimistic utility for the utility f and its norm. With a positive radius it
+// increases in both. The conversion keeps compilers from fusing the product and the sum in some
 // places and not in others: bounds are compared with utilities from elsewhere.
 func (o *Optimistic) at(f, norm float64) float64 {
 	f += float64(o.Radius * norm)

@@ -530,3 +530,19 @@ func TestShelfIsExact(t *testing.T) {
 		t.Errorf("%d shelves", found)
 	}
 }
+
+// Utilities lowered by a negative radius are maximised as the full computation has them: sketches bound utilities from above
+// only if norms raise them.
+func TestLowerBoundsAreExact(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range 20 {
+		o := hardPolicy(rng, hardModel(rng))
+		o.Radius, o.Slack = -1, 0
+		x := &vitrine.Context{Features: hardItems(rng, 2500, o.Model.NumFeatures())}
+		c := assortment.AtMost(1 + rng.IntN(5))
+		want, _ := assortment.Maximize(nil, c, exhaustive(o, x.Features), nil)
+		if got := o.Maximize(c, x); !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	}
+}

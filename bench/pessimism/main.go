@@ -1,0 +1,178 @@
+// Command pessimism measures the regret of fitted models that are shown with caution: greedy with pilot = "given",
+// update = "none" and a pessimism of 0, 1 and 2 standard errors, after logs that cover little. It prints a table in Markdown.
+//
+//	go run ./bench/pessimism [-seeds 400] [-logged 500] [-rounds 1000]    a minute of a core
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/bandit"
+	"vitrine/choice"
+	"vitrine/env"
+	"vitrine/utility"
+)
+
+const (
+	items = 30
+	size  = 4
+	width = 5
+)
+
+var model = utility.NewLinear(width, true)
+
+// logger is a logging policy: the best pages under the true weights plus normal errors, but for a share of uniform ones.
+type logger struct {
+	name    string
+	skill   float64 // the factor of the true weights
+	err     float64 // the standard deviation of the errors
+	explore float64
+	fresh   bool // whether each request has items of its own, instead of the same catalogue
+}
+
+var loggers = []logger{
+	{"skilled, 4 % uniform pages", 1, 0.3, 0.04, false},
+	{"unskilled, 4 % uniform pages", 0, 1, 0.04, false},
+	{"all pages uniform", 0, 1, 1, false},
+	{"skilled, 4 % uniform pages, new items in each request", 1, 0.3, 0.04, true},
+}
+
+var levels = []float64{0, 1, 2}
+
+func main() {
+	log.SetFlags(0)
+	seeds := flag.Int("seeds", 400, "worlds")
+	logged := flag.Int("logged", 500, "decisions of the log")
+	rounds := flag.Int("rounds", 1000, "rounds that are played after it")
+	flag.Parse()
+	fmt.Println("| log | regret of the fixed model | saved by 1 standard error | by 2 |")
+	fmt.Println("|---|---|---|---|")
+	for _, g := range loggers {
+		regret := make([][]float64, len(levels)) // and, from the second on, what it saves
+		for seed := range uint64(*seeds) {
+			truth := make([]float64, model.NumParams())
+			rng := rand.New(rand.NewPCG(seed, 1))
+			old := make([]float64, len(truth))
+			for j := range truth {
+				truth[j] = 2*rng.Float64() - 1
+				old[j] = float64(g.skill*truth[j]) + float64(g.err*rng.NormFloat64())
+			}
+			catalogue := newRequest(rng)
+			request := func(rng *rand.Rand) *vitrine.Context {
+				if g.fresh {
+					return newRequest(rng)
+				}
+				return catalogue
+			}
+			fitted, err := fit(g.rounds(truth, old, request, *logged, seed))
+			if err != nil {
+				log.Fatalf("%s, world %d: %v", g.name, seed, err)
+			}
+			for k, c := range levels {
+				r, err := play(truth, fitted, request, c, *rounds, seed)
+				if err != nil {
+					log.Fatalf("%s, world %d: %v", g.name, seed, err)
+				}
+				if k > 0 {
+					r = regret[0][seed] - r
+				}
+				regret[k] = append(regret[k], r)
+			}
+		}
+		fmt.Printf("| %s |", g.name)
+		for _, v := range regret {
+			mean, sd := stat.MeanStdDev(v, nil)
+			fmt.Printf(" %.1f ± %.1f |", mean, stat.StdErr(sd, float64(len(v))))
+		}
+		fmt.Println()
+	}
+}
+
+// newRequest draws items.
+func newRequest(rng *rand.Rand) *vitrine.Context {
+	x := &vitrine.Context{Features: mat.NewDense(items, width, nil), Revenue: make([]float64, items)}
+	env.Gaussian{}.Draw(x.Features, rng)
+	for i := range x.Revenue {
+		x.Revenue[i] = 0.5 + rng.Float64()/2
+	}
+	return x
+}
+
+// best returns the best page under the weights w, and its expected revenue.
+func best(w []float64, x *vitrine.Context) (vitrine.Assortment, float64) {
+	u := make([]float64, items)
+	model.Utilities(u, w, x.Features)
+	return assortment.Maximize(nil, assortment.AtMost(size), u, x.Revenue)
+}
+
+// rounds returns the log of n decisions.
+func (g logger) rounds(truth, old []float64, request func(*rand.Rand) *vitrine.Context, n int, seed uint64) []vitrine.Round {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	u, shock := make([]float64, items), make([]float64, items+1)
+	all := make([]vitrine.Round, n)
+	for t := range all {
+		x := request(rng)
+		s, _ := best(old, x)
+		if rng.Float64() < g.explore {
+			s = assortment.AtMost(size).Sample(nil, items, rng)
+		}
+		model.Utilities(u, truth, x.Features)
+		vitrine.DrawShocks(shock, rng)
+		all[t] = vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s}, Choice: vitrine.Choose(s, u, shock)}
+	}
+	return all
+}
+
+// fit fits a linear utility to a log, as vitrine fit does.
+func fit(rounds []vitrine.Round) (*choice.Result, error) {
+	names := make([]string, items)
+	for i := range names {
+		names[i] = fmt.Sprint("item", i)
+	}
+	variables := []string{"x0", "x1", "x2", "x3", "x4"}
+	b := choice.NewBuilder(names, variables, true)
+	for _, r := range rounds {
+		c := choice.Case{Alternatives: r.Offer.Assortment, Chosen: int(r.Choice) - 1}
+		for _, i := range r.Offer.Assortment {
+			c.X = append(c.X, r.Context.Features.RawRowView(i)...)
+		}
+		if err := b.Add(c); err != nil {
+			return nil, err
+		}
+	}
+	data, err := b.Data()
+	if err != nil {
+		return nil, err
+	}
+	spec := &choice.Spec{Utility: choice.Utility{Generic: variables, Terms: []choice.Term{{Name: "intercept", Variable: "1"}}}}
+	return choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
+}
+
+// play returns the regret of the fixed model, lowered by c standard errors.
+func play(truth []float64, fitted *choice.Result, request func(*rand.Rand) *vitrine.Context, c float64, rounds int, seed uint64) (regret float64, err error) {
+	o := bandit.DefaultGreedyOptions()
+	o.Pilot, o.PilotWeights, o.Update = "given", fitted.Coefficients, "none"
+	o.Pessimism, o.PilotCovariance = c, mat.DenseCopyOf(fitted.Covariance).RawMatrix().Data
+	p := bandit.Problem{Features: width, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
+	l, err := bandit.NewGreedy(p, model, o, rand.New(rand.NewPCG(seed, 3)))
+	if err != nil {
+		return 0, err
+	}
+	rng, u := rand.New(rand.NewPCG(seed, 4)), make([]float64, items)
+	for range rounds {
+		x := request(rng)
+		_, most := best(truth, x)
+		model.Utilities(u, truth, x.Features)
+		regret += most - vitrine.ExpectedRevenue(l.Policy().Offer(x, rng).Assortment, u, x.Revenue)
+	}
+	return regret, nil
+}
