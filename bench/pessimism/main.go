@@ -1,5 +1,5 @@
-// Command pessimism measures the regret of fitted models that are shown with caution: greedy with pilot = "given",
-// update = "none" and a pessimism of 0, 1 and 2 standard errors, after logs that cover little. It prints a table in Markdown.
+// Command pessimism measures the regret of fixed models after logs that cover little: greedy with pilot = "given",
+// update = "none" and a pessimism of 0, 1 and 2 standard errors. It prints a table in Markdown.
 //
 //	go run ./bench/pessimism [-seeds 400] [-logged 500] [-rounds 1000]    a minute of a core
 package main
