@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -332,29 +333,26 @@ func (s *source) ofRank() *rank {
 	return &rank{personalizer.FeaturesOf(s.config, true), personalizer.FeaturesOf(s.config, false)}
 }
 
-// logged returns what a Rank listed as features, of which the log has the list and perhaps other members: those of clients
-// that log for themselves.
+// logged returns what a Rank listed as features: the log's list, and the other members that clients add who log for themselves.
 func logged(members []member, list string) jsontext.Value {
-	b, others := []byte{'['}, []byte{'{'}
+	var parts [][]byte
+	var others []member
 	for _, m := range members {
 		switch kind := m.value.Kind(); {
 		case m.name == list && kind == '[':
 			if inner := bytes.TrimSpace(m.value[1 : len(m.value)-1]); len(inner) > 0 {
-				b = append(append(b, inner...), ',')
+				parts = append(parts, inner)
 			}
 		case m.name == list && kind == '{':
-			b = append(append(b, m.value...), ',')
-		case m.name[:min(1, len(m.name))] == "_":
+			parts = append(parts, m.value)
 		default:
-			others = append(append(append(others, m.quoted...), ':'), m.value...)
-			others = append(others, ',')
+			others = append(others, m)
 		}
 	}
-	if len(others) > 1 {
-		others[len(others)-1] = '}'
-		return append(append(b, others...), ']')
+	if o := object(others); len(o) > len("{}") {
+		parts = append(parts, o)
 	}
-	return append(bytes.TrimSuffix(b, []byte{','}), ']')
+	return slices.Concat([]byte{'['}, bytes.Join(parts, []byte{','}), []byte{']'})
 }
 
 // member is a member of an object, in its order.
@@ -389,23 +387,25 @@ func membersOf(text jsontext.Value) (list []member, err error) {
 	return list, err
 }
 
-// plain returns the object of members whose names do not begin with _, as Vowpal Wabbit reads it.
-func plain(members []member) api.Value {
-	b := []byte{'{'}
+// isHidden reports whether Vowpal Wabbit skips a member.
+func isHidden(name string) bool { return strings.HasPrefix(name, "_") }
+
+// object returns the object of the members that Vowpal Wabbit reads.
+func object(members []member) []byte {
+	var parts [][]byte
 	for _, m := range members {
-		if m.name[:min(1, len(m.name))] != "_" {
-			b = append(append(append(b, m.quoted...), ':'), m.value...)
-			b = append(b, ',')
+		if !isHidden(m.name) {
+			parts = append(parts, slices.Concat(m.quoted, []byte{':'}, m.value))
 		}
 	}
-	return api.Object("", string(append(bytes.TrimSuffix(b, []byte{','}), '}')))
+	return slices.Concat([]byte{'{'}, bytes.Join(parts, []byte{','}), []byte{'}'})
 }
 
 // fieldsOf returns the values of members, by their paths. "*" is all of them.
 func fieldsOf(members []member) (fields, error) {
-	f := fields{"*": plain(members)}
+	f := fields{"*": api.Object("", string(object(members)))}
 	for _, m := range members {
-		if m.name[:min(1, len(m.name))] == "_" {
+		if isHidden(m.name) {
 			continue
 		}
 		if err := f.flatten(m.name, m.value); err != nil {

@@ -210,87 +210,99 @@ func (k *recognizer) slates() {
 	k.need("which item earned the reward: slates have one reward for the page, and a choice model needs the item that was taken. Log a cost for each slot, as ccb does (_outcomes[]._label_cost)")
 }
 
+// jsonSample is what the first lines of JSON hold.
+type jsonSample struct {
+	keys    map[string]bool // of the lines, and "c." and those of contexts
+	costs   Range[float64]  // of labels
+	actions int             // the largest that a label names
+	pages   pages           // of lines without labels
+}
+
+// add reads a line.
+func (s *jsonSample) add(line []byte) error {
+	var top map[string]jsontext.Value
+	if err := json.Unmarshal(line, &top, jsontext.AllowDuplicateNames(true)); err != nil {
+		return api.JSONError(err)
+	}
+	for name := range top {
+		s.keys[name] = true
+	}
+	for _, inner := range []string{"_slot_id", "FromUrl"} {
+		s.keys["c."+inner] = s.keys["c."+inner] || bytes.Contains(top["c"], []byte(`"`+inner+`"`))
+	}
+	var l vwLine
+	if json.Unmarshal(line, &l, jsontext.AllowDuplicateNames(true)) == nil && l.Cost != nil {
+		s.costs.add(min(*l.Cost, -(&vwOutcome{Cost: l.Cost, Rewards: l.Rewards}).reward()))
+	}
+	for _, o := range l.Outcomes {
+		if o.Cost != nil {
+			s.costs.add(-o.reward())
+		}
+	}
+	if s.keys["c"] {
+		return nil
+	}
+	if label, err := anyLabel(top); err == nil && label != nil {
+		s.costs.add(label.cost)
+		s.actions = max(s.actions, label.action)
+	}
+	if s.keys["_multi"] {
+		return nil
+	}
+	page := newSession()
+	s.pages = append(s.pages, page)
+	if err := page.flatten("", line); err != nil {
+		return api.JSONError(err)
+	}
+	return nil
+}
+
 // lines recognizes JSON Lines.
 func (k *recognizer) lines() error {
-	keys := map[string]int{}
-	var sample []*session
-	var c Range[float64]
-	most := 0
+	s := &jsonSample{keys: map[string]bool{}}
+	n := 0
 	err := k.source.lines(func(_ string, line []byte) error {
-		if len(sample) == min(sampled, 5000) {
+		if n++; n > 5000 {
 			return errEnough
 		}
-		var top map[string]jsontext.Value
-		if err := json.Unmarshal(line, &top, jsontext.AllowDuplicateNames(true)); err != nil {
-			return api.JSONError(err)
-		}
-		for name, v := range top {
-			keys[name]++
-			if name == "c" {
-				for _, inner := range []string{"_multi", "_slots", "_slot_id", "FromUrl"} {
-					if bytes.Contains(v, []byte(`"`+inner+`"`)) {
-						keys["c."+inner]++
-					}
-				}
-			}
-		}
-		var l vwLine
-		if json.Unmarshal(line, &l, jsontext.AllowDuplicateNames(true)) == nil && l.Cost != nil {
-			c.add(min(*l.Cost, -(&vwOutcome{Cost: l.Cost, Rewards: l.Rewards}).reward()))
-		}
-		for _, o := range l.Outcomes {
-			if o.Cost != nil {
-				c.add(-o.reward())
-			}
-		}
-		if label, err := anyLabel(top); err == nil && label != nil && keys["c"] == 0 {
-			c.add(label.cost)
-			most = max(most, label.action)
-		}
-		one := &session{fields{}, map[string][]api.Value{}}
-		if keys["c"] == 0 && keys["_multi"] == 0 {
-			if err := one.flatten("", line); err != nil {
-				return api.JSONError(err)
-			}
-		}
-		sample = append(sample, one)
-		return nil
+		return s.add(line)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
+	keys := s.keys
 	switch {
-	case keys["c"] > 0 && keys["c._slot_id"] > 0:
+	case keys["c"] && keys["c._slot_id"]:
 		k.What, k.Mapping.Format = "slates in Vowpal Wabbit's dsjson", "dsjson"
 		k.slates()
-	case keys["c"] > 0:
+	case keys["c"]:
 		k.What, k.Mapping.Format = "contextual bandit in Vowpal Wabbit's dsjson", "dsjson"
-		if keys["_outcomes"] > 0 {
+		if keys["_outcomes"] {
 			k.What = "slots that share their actions (ccb) in Vowpal Wabbit's dsjson"
 			k.note("A slot's probabilities depend on the slots above it, so the probability of the page is unknown.")
 		}
-		if keys["c.FromUrl"] > 0 {
+		if keys["c.FromUrl"] {
 			k.What, k.Mapping.Format = "Azure Personalizer's log (dsjson): "+k.What, "personalizer"
 		}
-		k.dsjson(c)
-	case keys["EventId"] > 0 && keys["RewardValue"] > 0:
+		k.dsjson(s.costs)
+	case keys["EventId"] && keys["RewardValue"]:
 		k.What = "outcomes of Azure Personalizer without their decisions"
 		k.need("the joined log: these lines have rewards only, and what was shown is in other files")
-	case keys["_multi"] > 0:
+	case keys["_multi"]:
 		k.What, k.Mapping.Format = "Vowpal Wabbit's JSON of a contextual bandit with features of actions (--cb_adf --json)", "vwjson"
-		k.judge(c)
-	case c.N > 0:
-		k.What, k.Mapping.Format, k.Mapping.Actions = "Vowpal Wabbit's JSON of a contextual bandit (--cb --json)", "vwjson", most
-		k.note("Each line is a decision between the %d actions that labels name.", most)
-		k.judge(c)
-	case keys["decision_id"] > 0 && keys["items"] > 0 && keys["shown"] > 0 && keys["status"] > 0:
+		k.judge(s.costs)
+	case s.costs.N > 0:
+		k.What, k.Mapping.Format, k.Mapping.Actions = "Vowpal Wabbit's JSON of a contextual bandit (--cb --json)", "vwjson", s.actions
+		k.note("Each line is a decision between the %d actions that labels name.", s.actions)
+		k.judge(s.costs)
+	case keys["decision_id"] && keys["items"] && keys["shown"] && keys["status"]:
 		k.What, k.Mapping.Format = "an export of Vitrine", "jsonl"
-	case keys["event_name"] > 0 && keys["event_params"] > 0:
+	case keys["event_name"] && keys["event_params"]:
 		k.What = "events of Google Analytics 4"
 		k.need("pages instead of events: a row for each item of a view_item_list with the columns decision_id (one for each list that was shown), item, shown (item_list_index), chosen (1 if a select_item of the same list names the item), time. In BigQuery: UNNEST(items), and a LEFT JOIN of select_item on user_pseudo_id, ga_session_id, item_list_id and item_id")
 	default:
 		k.What, k.Mapping.Format = "a line for each page, in JSON", "sessions"
-		k.sessions(sample)
+		k.sessions(s.pages)
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ type session struct {
 	lists  map[string][]api.Value
 }
 
+func newSession() *session { return &session{fields{}, map[string][]api.Value{}} }
+
 // readSessions reads lines that are a decision each, with lists of their items: JSON Lines, or CSV whose fields have lists.
 func readSessions(s *source) error {
 	r, err := text(s.file)
@@ -61,7 +63,7 @@ func (s *source) beginSessions(header []string) error {
 
 // listed returns the fields of a row, of which some are lists: JSON in brackets, or texts with the mapping's separator.
 func (s *source) listed(f fields) *session {
-	l := &session{fields{}, map[string][]api.Value{}}
+	l := newSession()
 	c := s.mapping.Columns
 	for name, v := range f {
 		separator := s.mapping.List
@@ -123,7 +125,7 @@ func listOf(text, separator string) ([]api.Value, bool) {
 // jsonSessions reads JSON Lines.
 func (s *source) jsonSessions() error {
 	return s.lines(func(place string, text []byte) error {
-		l := &session{fields{}, map[string][]api.Value{}}
+		l := newSession()
 		if err := l.flatten("", jsontext.Value(text)); err != nil {
 			return api.JSONError(err)
 		}
@@ -177,7 +179,7 @@ func (l *session) list(name string, text jsontext.Value) error {
 	for i, v := range list {
 		switch v.Kind() {
 		case '{':
-			inner := &session{fields{}, map[string][]api.Value{}}
+			inner := newSession()
 			if err := inner.flatten("", v); err != nil {
 				return err
 			}

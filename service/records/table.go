@@ -360,10 +360,7 @@ func (t *table) row(r row) error {
 			return err
 		}
 	}
-	if err := t.item(id, r); err != nil {
-		return fmt.Errorf("%s: %w", r.place, err)
-	}
-	return nil
+	return t.place(r.place, t.item(id, r))
 }
 
 // item adds a row to the decision of an id.
@@ -519,10 +516,7 @@ func (t *table) close() error {
 	if err == nil {
 		err = t.source.add(o)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.place, err)
-	}
-	return nil
+	return t.place(o.place, err)
 }
 
 // readOBP reads the log of Open Bandit Pipeline: a row for each item shown, and the items in a file
@@ -538,16 +532,12 @@ func readOBP(s *source) error {
 	var open *found
 	grouped := false
 	number := 0
-	end := func() error {
-		if open == nil {
-			return nil
+	end := func() (err error) {
+		if open != nil {
+			err = s.place(open.place, s.add(open))
+			open = nil
 		}
-		o := open
-		open = nil
-		if err := s.add(o); err != nil {
-			return fmt.Errorf("%s: %w", o.place, err)
-		}
-		return nil
+		return err
 	}
 	begin := func(header []string) error {
 		for _, name := range []string{"item_id", "click", "propensity_score"} {

@@ -257,11 +257,8 @@ func slotOf(text string) (*vwOutcome, error) {
 			continue
 		}
 		a, err := strconv.Atoi(action)
-		if err != nil {
-			return nil, fmt.Errorf("the label %.40q is not chosen:cost:probability,other:probability", text)
-		}
-		q, err := strconv.ParseFloat(p, 64)
-		if err != nil {
+		q, invalid := strconv.ParseFloat(p, 64)
+		if err != nil || invalid != nil {
 			return nil, fmt.Errorf("the label %.40q is not chosen:cost:probability,other:probability", text)
 		}
 		actions, probabilities = append(actions, a), append(probabilities, q)
@@ -323,7 +320,7 @@ func readVWJSON(s *source) error {
 				f.items = append(f.items, vwItem(strconv.Itoa(k+1), fields{}))
 			}
 			for name, v := range top {
-				if name[:min(1, len(name))] != "_" {
+				if !isHidden(name) {
 					if err := f.user.flatten(name, v); err != nil {
 						return err
 					}
