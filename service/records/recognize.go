@@ -567,6 +567,12 @@ func each(rows []fields, name string, accept func(v api.Value) bool) (n int, all
 	return n, n > 0
 }
 
+// isFull reports whether each row has a value in a column.
+func isFull(rows []fields, name string) bool {
+	n, _ := each(rows, name, func(api.Value) bool { return true })
+	return n == len(rows)
+}
+
 func isFlag(v api.Value) bool { _, err := flag("", v); return err == nil }
 
 func isMoment(v api.Value) bool { _, err := moment(textOf(v)); return err == nil }
@@ -605,9 +611,35 @@ func (k *recognizer) long(header []string, rows []fields) {
 		return ok && n > 0
 	})
 	c.Item = first(called(header, itemWords), func(name string) bool {
-		n, _ := each(rows, name, func(api.Value) bool { return true })
-		return n == len(rows) && name != c.Chosen && !accept(isFlag)(name)
+		return isFull(rows, name) && name != c.Chosen && !accept(isFlag)(name)
 	})
+	if c.Chosen == "" && k.Mapping.Events == nil {
+		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. The columns are %s. If rows are clicks only, the items that were shown and not taken are missing, and without them no other page can be judged", strings.Join(header, ", "))
+	}
+	if c.Item == "" {
+		k.need("the item of each row, named as item in [columns]: no column looks like the id of an item. The columns are %s", strings.Join(header, ", "))
+	}
+	if k.pageID(header, rows); k.Needs != nil {
+		return
+	}
+	groups := map[string][]fields{}
+	for _, f := range rows {
+		id := textOf(f[c.Decision])
+		groups[id] = append(groups[id], f)
+	}
+	k.positions(header, rows, groups)
+	if k.several(groups); k.Mapping.Events != nil {
+		k.clicks(all)
+	}
+	k.propensities(header, groups, rows)
+	c.Revenue = first(called(header, revenueWords), func(name string) bool {
+		return accept(isRevenue)(name) && !k.tells(name, rows)
+	})
+}
+
+// pageID finds the column that is the same in all rows of a page.
+func (k *recognizer) pageID(header []string, rows []fields) {
+	c := &k.Mapping.Columns
 	shape := func(name string) (groups int, twice, taken float64) {
 		items, open := map[string]bool{}, map[string]int{}
 		for _, f := range rows {
@@ -626,10 +658,9 @@ func (k *recognizer) long(header []string, rows []fields) {
 	}
 	var repeated, single string
 	c.Decision = first(called(header, decisionWords), func(name string) bool {
-		n, _ := each(rows, name, func(api.Value) bool { return true })
 		groups, twice, _ := shape(name)
 		switch {
-		case n < len(rows) || name == c.Item || name == c.Chosen || name == c.Time:
+		case !isFull(rows, name) || name == c.Item || name == c.Chosen || name == c.Time:
 			return false
 		case float64(groups) >= 0.8*float64(len(rows)):
 			single = name
@@ -643,17 +674,10 @@ func (k *recognizer) long(header []string, rows []fields) {
 	if c.Decision == "" && c.Item != "" { // an id of another name
 		c.Decision = first(header, func(name string) bool {
 			w := words(name)
-			n, _ := each(rows, name, func(api.Value) bool { return true })
 			groups, twice, taken := shape(name)
-			return len(w) > 1 && slices.Contains(fillers[:9], w[len(w)-1]) && !slices.Contains(w, "user") && name != c.Item && name != c.Chosen && n == len(rows) &&
+			return len(w) > 1 && slices.Contains(fillers[:9], w[len(w)-1]) && !slices.Contains(w, "user") && name != c.Item && name != c.Chosen && isFull(rows, name) &&
 				twice == 0 && groups > 1 && taken <= 1.5 && float64(groups) < 0.8*float64(len(rows))
 		})
-	}
-	if c.Chosen == "" && k.Mapping.Events == nil {
-		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. The columns are %s. If rows are clicks only, the items that were shown and not taken are missing, and without them no other page can be judged", strings.Join(header, ", "))
-	}
-	if c.Item == "" {
-		k.need("the item of each row, named as item in [columns]: no column looks like the id of an item. The columns are %s", strings.Join(header, ", "))
 	}
 	switch {
 	case c.Decision != "":
@@ -664,22 +688,6 @@ func (k *recognizer) long(header []string, rows []fields) {
 	default:
 		k.need("an id of each page, the same in all its rows: no column looks like one. If each row is a page of one item, the items that could have been shown instead are missing")
 	}
-	if k.Needs != nil {
-		return
-	}
-	groups := map[string][]fields{}
-	for _, f := range rows {
-		id := textOf(f[c.Decision])
-		groups[id] = append(groups[id], f)
-	}
-	k.positions(header, rows, groups)
-	if k.several(groups); k.Mapping.Events != nil {
-		k.clicks(all)
-	}
-	k.propensities(header, groups, rows)
-	c.Revenue = first(called(header, revenueWords), func(name string) bool {
-		return accept(isRevenue)(name) && !k.tells(name, rows)
-	})
 }
 
 // tells reports whether a column has values, or others than 0, only in rows that were taken.

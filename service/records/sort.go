@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 
 	"vitrine/service/api"
 )
@@ -100,19 +101,14 @@ func (l *Log) sort(ctx context.Context) error {
 	return err
 }
 
-// appendRow appends a row: its place, and for each value the number of its column from 1 on, its kind, and a text or a number.
+// appendRow appends a row: its place, and for each value the number of its column from 1 on, its kind and its text.
 func appendRow(b []byte, r row, header []string) []byte {
-	b = append(binary.AppendUvarint(b, uint64(len(r.place))), r.place...)
+	appendText := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
+	appendText(r.place)
 	for j, name := range header {
-		v, ok := r.fields[name]
-		if !ok {
-			continue
-		}
-		b = append(binary.AppendUvarint(b, uint64(j+1)), byte(v.Kind))
-		if v.Kind == api.IsNumber {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v.Number))
-		} else {
-			b = append(binary.AppendUvarint(b, uint64(len(v.Text))), v.Text...)
+		if v, ok := r.fields[name]; ok {
+			b = append(binary.AppendUvarint(b, uint64(j+1)), byte(v.Kind))
+			appendText(textOf(v))
 		}
 	}
 	return b
@@ -146,16 +142,15 @@ func readRow(b []byte, header []string) (r row, err error) {
 		if j == 0 || j > uint64(len(header)) || len(b) == 0 {
 			return r, errTemporary
 		}
-		v := api.Value{Kind: api.IsText}
-		number := b[0] == byte(api.IsNumber)
-		switch b = b[1:]; {
-		case number && len(b) < 8:
-			return r, errTemporary
-		case number:
-			v = api.Number("", math.Float64frombits(binary.LittleEndian.Uint64(b)))
-			b = b[8:]
-		default:
-			v.Text = text()
+		kind := b[0]
+		b = b[1:]
+		v := api.Text("", text())
+		if kind == byte(api.IsNumber) && err == nil {
+			n, invalid := strconv.ParseFloat(v.Text, 64)
+			if invalid != nil {
+				return r, errTemporary
+			}
+			v = api.Number("", n)
 		}
 		r.fields[header[j-1]] = v
 	}
