@@ -376,42 +376,65 @@ func (r *Recognized) isPlace(v *Survey, name string) bool {
 
 func (r *Recognized) isVW() bool { return r.Mapping.Format == "vw" || r.Mapping.Format == "vwjson" }
 
-// feature returns the feature of a column, or why there is none. Without values, both are empty.
+// whyNone returns why a column is no feature, "" if it may be one.
+func (r *Recognized) whyNone(v *Survey, name string, c *column, user bool) string {
+	isOutcome := c.isUnit() && c.numbers.N == c.n && hasWord(name, chosenWords) || c.taken > 0 && c.passed == 0 && v.Taken < v.Decisions
+	switch {
+	case user && isPerson(name):
+		return areIDs
+	case !c.user && isOutcome:
+		return tellOutcome
+	case len(c.values) < 2:
+		return areConstant
+	case float64(c.n) < 0.02*float64(c.n+c.missing):
+		return areRare
+	case !r.isItem(name) && c.times > 0 && c.numbers.N+c.times == c.n:
+		return areIDs
+	}
+	return ""
+}
+
+// isUnit reports whether the numbers of a column are from 0 to 1.
+func (c *column) isUnit() bool { return c.numbers.Least == 0 && c.numbers.Most == 1 }
+
+// isItem reports whether a column holds the ids of items.
+func (r *Recognized) isItem(name string) bool {
+	return name == r.Mapping.Columns.Item || name == "id" && r.isVW()
+}
+
+// itemFeature returns the feature of the ids of items, nil if they do not come again.
+func (v *Survey) itemFeature(c *column) map[string]any {
+	switch distinct := len(c.values); {
+	case distinct <= 64 && v.Decisions >= 5*distinct:
+		return map[string]any{"kind": "category", "values": slices.Sorted(maps.Keys(c.values)), "other": true}
+	case len(v.names) == 1 || v.Different <= maxDistinct && v.Decisions > v.Different:
+		return map[string]any{"kind": "category", "buckets": 64}
+	}
+	return nil
+}
+
+// feature returns the feature of a column, or why there is none. Both are empty if the column says nothing.
 func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why string) {
 	c := v.columns[name]
+	if c.n == 0 {
+		return nil, ""
+	}
 	user := c.user || r.isTable() && !c.varies && v.Items.Most > 1
+	if why := r.whyNone(v, name, c, user); why != "" {
+		return nil, why
+	}
 	distinct := len(c.values)
-	allNumbers := c.numbers.N == c.n
-	unit := c.numbers.Least == 0 && c.numbers.Most == 1
 	switch {
-	case c.n == 0:
-		return nil, ""
-	case user && isPerson(name):
-		return nil, areIDs
-	case !c.user && (c.taken > 0 && c.passed == 0 && v.Taken < v.Decisions || unit && allNumbers && hasWord(name, chosenWords)):
-		return nil, tellOutcome
-	case distinct < 2:
-		return nil, areConstant
-	case float64(c.n) < 0.02*float64(c.n+c.missing):
-		return nil, areRare
-	case name == r.Mapping.Columns.Item || name == "id" && r.isVW():
-		switch {
-		case distinct <= 64 && v.Decisions >= 5*distinct:
-			return map[string]any{"kind": "category", "values": slices.Sorted(maps.Keys(c.values)), "other": true}, ""
-		case len(v.names) == 1 || v.Different <= maxDistinct && v.Decisions > v.Different:
-			return map[string]any{"kind": "category", "buckets": 64}, ""
-		}
-		return nil, ""
-	case c.times > 0 && c.numbers.N+c.times == c.n:
-		return nil, areIDs
-	case allNumbers && !isIDName(name):
+	case r.isItem(name):
+		return v.itemFeature(c), ""
+	case c.numbers.N == c.n && !isIDName(name):
 		mean := c.numbers.Sum / float64(c.n)
 		sd := math.Sqrt(max(0, c.squares/float64(c.n)-float64(mean*mean)))
 		if sd == 0 {
 			return nil, ""
 		}
 		f = map[string]any{"kind": "number", "default": digits(mean)}
-		if !unit {
+		if !c.isUnit() {
 			f["center"], f["scale"] = digits(mean), digits(sd)
 		}
 		if r.isVW() || r.Mapping.Format == "dsjson" && c.missing+c.n < v.Items.Sum {
