@@ -104,7 +104,9 @@ func (a *AlarmCleared) fields(f *fields.Fields) {
 	if a.All {
 		all = 1
 	}
-	a.All = f.Bounded(all, 1) == 1
+	if all = f.Bounded(all, 1); f.Reads() {
+		a.All = all == 1
+	}
 }
 
 func (s *SnapshotTaken) fields(f *fields.Fields) {
@@ -148,8 +150,9 @@ func (l *LearnerAdopted) fields(f *fields.Fields) {
 
 func (c *ClockMoved) fields(f *fields.Fields) {
 	by := uint64(c.By)
-	f.Fixed64(&by)
-	c.By = int64(by)
+	if f.Fixed64(&by); f.Reads() {
+		c.By = int64(by)
+	}
 }
 
 func (c *Corrected) fields(f *fields.Fields) {
