@@ -10,6 +10,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 // restartGuard restarts the guard after an entry, and ends its alarm.
@@ -113,7 +114,7 @@ func (s *fold) resume(p *placement, sequence uint64, doubtful [2]uint64) {
 		return
 	}
 	for _, w := range append([]*worker{p.worker}, p.challengers()...) {
-		w.send(task{what: toCatchUp, sequence: sequence, gap: &gap{backlog: h, doubtful: doubtful, only: p.lessons(w)}})
+		w.send(task{what: toCatchUp, sequence: sequence, gap: &gap{backlog: h, doubtful: doubtful, only: p.lessons(w), config: w.config}})
 	}
 	p.learned, p.standing = sequence, 0
 	s.relearned = remember(s.relearned, relearned{sequence, h.from})
@@ -145,12 +146,14 @@ type gap struct {
 	backlog
 	doubtful [2]uint64 // decisions from the first entry on, before the second, are not learned
 	only     []string  // variants, nil for all
+
+	config *setup.Config // the learner's when the gap ended: the state changes the worker's own meanwhile
 }
 
 // catchUp learns the rounds of a gap up to an entry from the log. It waits for a log that cannot be read. If entries it still
 // needs were removed from the log, the remaining rounds are skipped.
 func (w *worker) catchUp(upTo uint64, g *gap) {
-	h := newHistory(w.log, w.placement, g.from, w.config)
+	h := newHistory(w.log, w.placement, g.from, g.config)
 	h.gap = g
 	var read uint64
 	for !w.stopped.Load() {

@@ -58,7 +58,7 @@ func (e *Engine) FillGap(ctx context.Context, name string, version, after uint64
 	last := e.Sequence()
 	return e.state.placements[name].worker.wait(ctx, func(w *worker) {
 		w.version = version
-		w.catchUp(last, &gap{backlog: backlog{after: after, from: 1}})
+		w.catchUp(last, &gap{backlog: backlog{after: after, from: 1}, config: w.config})
 		w.publish()
 	})
 }

@@ -93,6 +93,7 @@ func restoreTask(d decoder, c *setup.Config) (task, error) {
 		return t, nil
 	case toCatchUp:
 		t.gap = restoreGap(d)
+		t.gap.config = c
 		return t, nil
 	default:
 		return t, fmt.Errorf("snapshot has task %d of a learner", t.what)
