@@ -73,7 +73,7 @@ function Placements(props: { doc: Document }) {
       </Card>
       <Card title="A request">
         <p>A request asks what to show. Its items are in it, or in the placement's catalogue.</p>
-        <Members doc={props.doc} of="Request" />
+        <Members doc={props.doc} of="DecideRequest" />
       </Card>
       <Card title="An answer">
         <Members doc={props.doc} of="Answer" />
@@ -107,7 +107,7 @@ function Rules(props: { doc: Document }) {
     <>
       <Card title="Rules of a request">
         <p>Rules hold whatever the policy predicts. They may name items that a request does not have.</p>
-        <Members doc={props.doc} of="Request" only={["size", "include", "exclude", "at_most", "capacity", "slots", "pinned", "filter", "candidates", "baseline"]} />
+        <Members doc={props.doc} of="DecideRequest" only={["size", "include", "exclude", "at_most", "capacity", "slots", "pinned", "filter", "candidates", "baseline"]} />
       </Card>
       <Card title="Limits">
         <p>A placement's <code>at_most</code> and <code>capacity</code> hold for each request, and a request may have more.</p>
