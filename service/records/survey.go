@@ -71,15 +71,15 @@ const (
 
 // column is what a column holds, or a path of JSON.
 type column struct {
-	user           bool // whether it is the user's
-	varies         bool // within a decision
-	n, times       int  // values, and how many of them are times
-	missing        int
-	numbers        Range[float64]
-	squares        float64 // the sum of the numbers' squares
-	values         map[string]int
-	taken, passed  int // rows with a value other than 0
-	longest, names int // the longest text, and how many texts have spaces
+	user          bool // whether it is the user's
+	varies        bool // within a decision
+	n, times      int  // values, and how many of them are times
+	missing       int
+	numbers       Range[float64]
+	squares       float64 // the sum of the numbers' squares
+	values        map[string]int
+	taken, passed int // rows with a value other than 0
+	names         int // how many texts have spaces
 }
 
 func (c *column) add(v api.Value, taken bool) {
@@ -96,7 +96,7 @@ func (c *column) add(v api.Value, taken bool) {
 	} else if isMoment(v) {
 		c.times++
 	}
-	if c.longest = max(c.longest, len(text)); strings.Contains(text, " ") {
+	if strings.Contains(text, " ") {
 		c.names++
 	}
 	switch {
