@@ -253,7 +253,12 @@ func Compare(names []string, models []*Result) string {
 	return align(append(rows,
 		row("log-likelihood", func(r *Result) string { return fmt.Sprintf("%.4f", r.LogLikelihood) }),
 		row("coefficients", func(r *Result) string { return fmt.Sprint(len(r.Names)) }),
-		row("adjusted rho²", func(r *Result) string { return fmt.Sprintf("%.4f", r.AdjustedRhoSquared()) }),
+		row("adjusted rho²", func(r *Result) string {
+			if r.Null == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%.4f", r.AdjustedRhoSquared())
+		}),
 		row("AIC", func(r *Result) string { return fmt.Sprintf("%.2f", r.AIC()) }),
 		row("BIC", func(r *Result) string { return fmt.Sprintf("%.2f", r.BIC()) })))
 }

@@ -152,12 +152,19 @@ func (r *Result) LaTeX() string {
 
 // statistics are the lines of a table under the coefficients.
 func (r *Result) statistics() [][2]string {
+	against := func(null float64, format string, rho ...any) string {
+		text := fmt.Sprintf("%.6f", null)
+		if null != 0 { // otherwise rho² is not defined
+			text += fmt.Sprintf(format, rho...)
+		}
+		return text
+	}
 	lines := [][2]string{
 		{"log-likelihood", fmt.Sprintf("%.6f", r.LogLikelihood)},
-		{"at random", fmt.Sprintf("%.6f (rho² %.4f, adjusted %.4f)", r.Null, r.RhoSquared(), r.AdjustedRhoSquared())},
+		{"at random", against(r.Null, " (rho² %.4f, adjusted %.4f)", r.RhoSquared(), r.AdjustedRhoSquared())},
 	}
 	if !math.IsNaN(r.ConstantsOnly) {
-		lines = append(lines, [2]string{"constants", fmt.Sprintf("%.6f (rho² %.4f)", r.ConstantsOnly, r.RhoSquaredConstants())})
+		lines = append(lines, [2]string{"constants", against(r.ConstantsOnly, " (rho² %.4f)", r.RhoSquaredConstants())})
 	}
 	return append(lines, [2]string{"AIC, BIC", fmt.Sprintf("%.2f, %.2f", r.AIC(), r.BIC())})
 }

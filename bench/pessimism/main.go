@@ -5,7 +5,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"log"
@@ -17,6 +16,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/bench/fitted"
 	"vitrine/choice"
 	"vitrine/env"
 	"vitrine/utility"
@@ -73,12 +73,12 @@ func main() {
 				}
 				return catalogue
 			}
-			fitted, err := fit(g.rounds(truth, old, request, *logged, seed))
+			estimate, err := fitted.Linear(g.rounds(truth, old, request, *logged, seed))
 			if err != nil {
 				log.Fatalf("%s, world %d: %v", g.name, seed, err)
 			}
 			for k, c := range levels {
-				r, err := play(truth, fitted, request, c, *rounds, seed)
+				r, err := play(truth, estimate, request, c, *rounds, seed)
 				if err != nil {
 					log.Fatalf("%s, world %d: %v", g.name, seed, err)
 				}
@@ -130,31 +130,6 @@ func (g logger) rounds(truth, old []float64, request func(*rand.Rand) *vitrine.C
 		all[t] = vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s}, Choice: vitrine.Choose(s, u, shock)}
 	}
 	return all
-}
-
-// fit fits a linear utility to a log, as vitrine fit does.
-func fit(rounds []vitrine.Round) (*choice.Result, error) {
-	names := make([]string, items)
-	for i := range names {
-		names[i] = fmt.Sprint("item", i)
-	}
-	variables := []string{"x0", "x1", "x2", "x3", "x4"}
-	b := choice.NewBuilder(names, variables, true)
-	for _, r := range rounds {
-		c := choice.Case{Alternatives: r.Offer.Assortment, Chosen: int(r.Choice) - 1}
-		for _, i := range r.Offer.Assortment {
-			c.X = append(c.X, r.Context.Features.RawRowView(i)...)
-		}
-		if err := b.Add(c); err != nil {
-			return nil, err
-		}
-	}
-	data, err := b.Data()
-	if err != nil {
-		return nil, err
-	}
-	spec := &choice.Spec{Utility: choice.Utility{Generic: variables, Terms: []choice.Term{{Name: "intercept", Variable: "1"}}}}
-	return choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
 }
 
 // play returns the regret of the fixed model, lowered by c standard errors.

@@ -5,7 +5,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -17,7 +16,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
-	"vitrine/choice"
+	"vitrine/bench/fitted"
 	"vitrine/env"
 	"vitrine/utility"
 )
@@ -93,47 +92,22 @@ func auto(change func(o *bandit.AutoOptions, log []vitrine.Round) error, imports
 
 // pilot makes the model of the log the pilot.
 func pilot(o *bandit.ONLOptions, log []vitrine.Round) error {
-	fitted, err := fit(log)
+	model, err := fitted.Linear(log)
 	if err != nil {
 		return err
 	}
-	o.Pilot, o.PilotWeights = "given", fitted.Coefficients
+	o.Pilot, o.PilotWeights = "given", model.Coefficients
 	return nil
 }
 
 // prior makes the model of the log the prior.
 func prior(o *bandit.AutoOptions, log []vitrine.Round) error {
-	fitted, err := fit(log)
+	model, err := fitted.Linear(log)
 	if err != nil {
 		return err
 	}
-	o.PriorMean, o.PriorCovariance = fitted.Coefficients, mat.DenseCopyOf(fitted.Covariance).RawMatrix().Data
+	o.PriorMean, o.PriorCovariance = model.Coefficients, mat.DenseCopyOf(model.Covariance).RawMatrix().Data
 	return nil
-}
-
-// fit fits a linear utility to the log.
-func fit(log []vitrine.Round) (*choice.Result, error) {
-	names := make([]string, items)
-	for i := range names {
-		names[i] = fmt.Sprint("item", i)
-	}
-	variables := []string{"x0", "x1", "x2", "x3", "x4"}
-	b := choice.NewBuilder(names, variables, true)
-	for _, r := range log {
-		c := choice.Case{Alternatives: r.Offer.Assortment, Chosen: int(r.Choice) - 1}
-		for _, i := range r.Offer.Assortment {
-			c.X = append(c.X, r.Context.Features.RawRowView(i)...)
-		}
-		if err := b.Add(c); err != nil {
-			return nil, err
-		}
-	}
-	data, err := b.Data()
-	if err != nil {
-		return nil, err
-	}
-	spec := &choice.Spec{Utility: choice.Utility{Generic: variables, Terms: []choice.Term{{Name: "intercept", Variable: "1"}}}}
-	return choice.Fit(context.Background(), spec, data, choice.Options{Workers: 1})
 }
 
 func none(*bandit.ONLOptions, []vitrine.Round) error { return nil }

@@ -160,22 +160,29 @@ func (c assessCmd) assess(ctx context.Context, t terminal, a *assessment) error 
 		a.Needs = append(a.Needs, fmt.Sprintf("features of the items, or ids that come again: %v", err))
 		return nil
 	}
-	a.Holds = append(a.Holds, [2]string{"features", featureWords(config)})
+	placement, err := setup.Parse(config)
+	if err != nil {
+		return err
+	}
+	items, users := placement.FeatureNames()
+	a.hold("features", "of items: %s; of the user: %s", cmp.Or(strings.Join(items, ", "), "none"), cmp.Or(strings.Join(users, ", "), "none"))
 	if err := c.start(a, found, config); err != nil {
 		return err
 	}
-	if err := c.judge(ctx, a, log, survey, config); err != nil {
+	if err := c.judge(ctx, a, log, survey, placement); err != nil {
 		return err
 	}
 	a.advise(survey)
 	return nil
 }
 
+func (a *assessment) hold(what, format string, args ...any) {
+	a.Holds = append(a.Holds, [2]string{what, fmt.Sprintf(format, args...)})
+}
+
 // describe says what the log holds.
 func (a *assessment) describe(v *records.Survey) {
-	hold := func(what, format string, args ...any) {
-		a.Holds = append(a.Holds, [2]string{what, fmt.Sprintf(format, args...)})
-	}
+	hold := a.hold
 	a.Decisions = v.Decisions
 	n := max(v.Decisions, 1)
 	share := func(k int) string { return fmt.Sprintf("%.3g %%", 100*float64(k)/float64(n)) }
@@ -245,25 +252,6 @@ func spread(r records.Range[int]) string {
 	return fmt.Sprintf("%d to %d (mean %.3g)", r.Least, r.Most, float64(r.Sum)/float64(r.N))
 }
 
-// featureWords lists the features of a placement.
-func featureWords(config []byte) string {
-	c, err := setup.Parse(config)
-	if err != nil {
-		return ""
-	}
-	var items, users []string
-	for _, f := range c.Features {
-		switch {
-		case f.Kind == "cross":
-		case f.From == "user":
-			users = append(users, f.Name)
-		default:
-			items = append(items, f.Name)
-		}
-	}
-	return fmt.Sprintf("of items: %s; of the user: %s", cmp.Or(strings.Join(items, ", "), "none"), cmp.Or(strings.Join(users, ", "), "none"))
-}
-
 // start sets the files and the command that start a placement.
 func (c assessCmd) start(a *assessment, found *records.Recognized, config []byte) error {
 	m := *found.Mapping
@@ -304,14 +292,10 @@ const fewest = 30
 var errEnough = errors.New("enough")
 
 // judge estimates what other policies would have earned.
-func (c assessCmd) judge(ctx context.Context, a *assessment, log *records.Log, v *records.Survey, config []byte) error {
-	placement, err := setup.Parse(config)
-	if err != nil {
-		return err
-	}
+func (c assessCmd) judge(ctx context.Context, a *assessment, log *records.Log, v *records.Survey, placement *setup.Config) error {
 	rounds := &inspect.Rounds{Placement: c.Placement, Config: placement}
 	numbers := 0
-	_, err = log.Read(ctx, c.Placement, placement, func(d *decision.Imported) error {
+	_, err := log.Read(ctx, c.Placement, placement, func(d *decision.Imported) error {
 		if len(rounds.Rounds) == c.Decisions || numbers > maxNumbers {
 			return errEnough
 		}

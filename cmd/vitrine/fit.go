@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -149,14 +150,28 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Spec, err)
 	}
-	if c.Out != "" && r.Converged {
-		if err := r.Write(c.Out); err != nil {
+	// Everything that can fail comes before the first file and the report.
+	var after bytes.Buffer
+	if r.Converged {
+		if err := c.compare(ctx, &after, r, others, data); err != nil {
 			return err
 		}
-	}
-	if c.Figure != "" && r.Converged {
-		if err := drawCoefficients(c.Figure, r); err != nil {
-			return err
+		if held != nil {
+			score, err := r.Score(held)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&after, "Held out with seed %d: %s.\n", c.Seed, describeScore(score))
+		}
+		if c.Out != "" {
+			if err := r.Write(c.Out); err != nil {
+				return err
+			}
+		}
+		if c.Figure != "" {
+			if err := drawCoefficients(c.Figure, r); err != nil {
+				return err
+			}
 		}
 	}
 	var text []byte
@@ -184,18 +199,8 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	if c.Format != "text" {
 		w = t.err
 	}
-	if err := c.compare(ctx, w, r, others, data); err != nil {
-		return err
-	}
-	if held != nil {
-		score, err := r.Score(held)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "Held out with seed %d: %s.\n", c.Seed, describeScore(score))
-		return err
-	}
-	return nil
+	_, err = w.Write(after.Bytes())
+	return err
 }
 
 // compare prints how the model compares with others, and with itself without an alternative.

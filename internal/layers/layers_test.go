@@ -27,7 +27,7 @@ var table = [][]string{
 	{"experiment", "internal/policy", "paper/tractability", "service/explain", "service/guard", "service/tally", "service/variants"},
 	{"tune", "paper/theory", "service/setup"},
 	{"config", "figure", "service/decision"},
-	{"bench/rounds", "service/personalizer"},
+	{"bench/fitted", "bench/rounds", "service/personalizer"},
 	{"service/records", "service/server"},
 	{"service/host"},
 	{"service/inspect"},

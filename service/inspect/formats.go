@@ -294,16 +294,7 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	if err != nil {
 		return err
 	}
-	var own, users []string
-	for _, f := range c.Features {
-		switch {
-		case f.Kind == "cross":
-		case f.From == "user":
-			users = append(users, f.Name)
-		default:
-			own = append(own, f.Name)
-		}
-	}
+	own, users := c.FeatureNames()
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := csv.NewWriter(buffered)
 	out.Write(slices.Concat([]string{"decision_id", "timestamp", "item_id", "position", "click", "propensity_score"}, users))

@@ -152,6 +152,20 @@ func (c *Config) Window() time.Duration { return c.window }
 // Schema returns the schema that turns the placement's features into rows.
 func (c *Config) Schema() *feature.Schema { return c.schema }
 
+// FeatureNames returns the names of the features of items and of users, without crosses.
+func (c *Config) FeatureNames() (items, users []string) {
+	for _, f := range c.Features {
+		switch {
+		case f.Kind == "cross":
+		case f.From == "user":
+			users = append(users, f.Name)
+		default:
+			items = append(items, f.Name)
+		}
+	}
+	return items, users
+}
+
 func (c *Config) check() error {
 	if err := api.InRange("/max_size", c.MaxSize, 1, MaxSize); err != nil {
 		return err
