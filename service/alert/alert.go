@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,7 @@ type Options struct {
 	URL    string
 	Secret string       // a file with a secret "whsec_…" a line; each signs
 	Level  string       // "warning" also sends warnings; "" and "bad" send only what is bad
-	File   string       // remembers between processes what the receiver was told
+	File   string       // remembers between processes what the receiver was told; its directory is the service's own
 	Logger *slog.Logger // nil discards
 
 	Now func() time.Time // nil is time.Now
@@ -176,18 +177,26 @@ func short(parts ...string) string {
 // id names the problem, the same each time that it stands and in each process.
 func (e *entry) id() string { return short(e.Source, e.Placement, e.Key) }
 
-// Source names a source of problems that each process has for itself.
-func Source(what string) string { return what + " on " + hostname() }
+// Source names a source of problems that belongs to this process alone, among all that send to the receiver.
+func (s *Sender) Source(what string) string { return what + " " + s.here() }
 
 // Here begins the text of a problem that concerns one process.
-func Here() string { return "on " + hostname() + ": " }
+func (s *Sender) Here() string { return s.here() + ": " }
 
-func hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "an unknown host"
+// here is where the process runs: its host and its directory. Several services may run on a host.
+func (s *Sender) here() string {
+	if s == nil {
+		return ""
 	}
-	return name
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	dir := filepath.Dir(s.options.File)
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return "on " + host + " in " + dir
 }
 
 // Observe says which problems stand now, of those that a source looks after. It sends nothing itself and never waits for the receiver.

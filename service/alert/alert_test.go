@@ -299,6 +299,16 @@ func TestSources(t *testing.T) {
 	d.heard("problem.ended no water")
 }
 
+// Services on one host that send to one receiver do not end each other's problems; a restart keeps the names.
+func TestTwoServicesOnAHost(t *testing.T) {
+	d := newDesk(t)
+	other := &Sender{options: Options{File: filepath.Join(t.TempDir(), "alerts.json")}}
+	again := &Sender{options: d.Options}
+	if d.Source("log") == other.Source("log") || d.Here() == other.Here() || d.Source("log") != again.Source("log") {
+		t.Errorf("%q and %q, and after a restart %q", d.Source("log"), other.Source("log"), again.Source("log"))
+	}
+}
+
 // A redirect is a failure, because the message would go where nobody has sent it; so is a receiver that does not answer.
 func TestReceiverOfNoUse(t *testing.T) {
 	d := newDesk(t)

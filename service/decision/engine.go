@@ -174,6 +174,13 @@ func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, 
 	return d, nil
 }
 
+// Log returns the identity of the log, which the services on it share; it is zero before the first entry.
+func (e *Engine) Log() eventlog.Identity {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.state.position.Log
+}
+
 // Sequence returns the last entry that is part of the state.
 func (e *Engine) Sequence() uint64 {
 	e.mu.RLock()

@@ -109,7 +109,7 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	if err = s.run(ctx); err != nil && ctx.Err() == nil {
 		last, cancel := context.WithTimeout(ctx, lastAlert)
 		defer cancel()
-		s.alerts.Flush(last, s.logSource(), alert.Problem{Level: "bad", Key: "log", Text: alert.Here() + "the service has ended: " + err.Error()})
+		s.alerts.Flush(last, s.logSource(), alert.Problem{Level: "bad", Key: "log", Text: s.alerts.Here() + "the service has ended: " + err.Error()})
 	}
 	return err
 }
@@ -132,11 +132,11 @@ func (s *service) sendAlerts(ctx context.Context) (stop func(), err error) {
 	return func() { cancel(); sending.Wait() }, nil
 }
 
-func (s *service) logSource() string { return alert.Source("log") }
+func (s *service) logSource() string { return s.alerts.Source("log") }
 
 // logFails says in an alert that the log is away, while that lasts.
 func (s *service) logFails(cause error) {
-	s.alerts.Observe(s.logSource(), []alert.Problem{{Level: "bad", Key: "log", Text: alert.Here() + "the log cannot be used, and the service tries to open it again: " + cause.Error()}})
+	s.alerts.Observe(s.logSource(), []alert.Problem{{Level: "bad", Key: "log", Text: s.alerts.Here() + "the log cannot be used, and the service tries to open it again: " + cause.Error()}})
 }
 
 func (s *service) logWorks() { s.alerts.Observe(s.logSource(), nil) }
@@ -428,7 +428,7 @@ func (l *life) lead(ctx context.Context) error {
 		return nil
 	}
 	l.Logger.Info("following the log, which another process writes", "entry", l.engine.Sequence(), "leader", l.leader())
-	unled := alert.Source("lead")
+	unled := l.alerts.Source("lead")
 	able := func() { l.alerts.Observe(unled, nil) }
 	calm := time.AfterFunc(0, able)
 	defer able()
@@ -445,7 +445,7 @@ func (l *life) lead(ctx context.Context) error {
 		if errors.Is(err, eventlog.ErrFenced) || errors.Is(err, eventlog.ErrReopen) || errors.Is(err, eventlog.ErrClosed) {
 			return err
 		}
-		l.alerts.Observe(unled, []alert.Problem{{Level: "bad", Key: "lead", Text: alert.Here() + "this process could not take over the log if the leader failed: " + err.Error()}})
+		l.alerts.Observe(unled, []alert.Problem{{Level: "bad", Key: "lead", Text: l.alerts.Here() + "this process could not take over the log if the leader failed: " + err.Error()}})
 		if text := err.Error(); text != said {
 			said = text
 			l.Logger.Error("this process could not take the log over if its leader went", "cause", text)

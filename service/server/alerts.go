@@ -22,10 +22,10 @@ func (s *Server) observe() {
 	}
 	var own []alert.Problem
 	if _, problem := s.standing(); problem != "" {
-		own = []alert.Problem{{Level: "bad", Key: "behind", Text: alert.Here() + problem}}
+		own = []alert.Problem{{Level: "bad", Key: "behind", Text: a.Here() + problem}}
 	}
-	a.Observe(alert.Source("process"), own)
-	const placements = "placements"
+	a.Observe(a.Source("process"), own)
+	placements := "placements of log " + s.engine.Log().String() // another service may have placements of these names
 	if s.engine.Role() == decision.Follower {
 		a.Leave(placements)
 		return
