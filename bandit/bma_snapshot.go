@@ -2,7 +2,10 @@ package bandit
 
 import (
 	"fmt"
+	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"vitrine/internal/state"
 	"vitrine/mle"
@@ -149,7 +152,19 @@ func (b *beliefs) decode(d *state.Decoder) *beliefs {
 		all[i] = restored
 	}
 	n.set(all)
+	if d.Err() == nil {
+		n.checkWeights(d)
+	}
 	return n
+}
+
+// checkWeights fails if the evidences have a sum that is no number, so that no belief would be drawn.
+func (b *beliefs) checkWeights(d *state.Decoder) {
+	modes, units, flat := b.split()
+	sum := floats.Sum(modes) + floats.Sum(units[0]) + floats.Sum(units[1]) + flat
+	if !(math.Abs(sum-1) < 1e-6) {
+		d.Fail(fmt.Errorf("snapshot has beliefs whose weights sum to %v, want 1", sum))
+	}
 }
 
 // decodeStandardisation reads the moments of d features, or none.

@@ -512,6 +512,11 @@ func TestForgedPartsAreRefused(t *testing.T) {
 		"the moments of 0 items, and the data of 60":          func(l *BMA) { l.seen.n = 0 },
 		"4 numbers but this learner has 10: it was made with": func(l *BMA) { l.experts[4].posterior = l.experts[0].posterior },
 		"1 numbers but this learner has 3: it was made with":  func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
+		"beliefs whose weights sum to NaN, want 1": func(l *BMA) {
+			l.base.posterior.LogEvidence = math.MaxFloat64
+			i := slices.IndexFunc(l.experts, func(e *expert) bool { return e.unit[0] != nil })
+			l.experts[i].unit[0].logMean = math.MaxFloat64
+		},
 	} {
 		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 		play(t, l, product, 0, 20)

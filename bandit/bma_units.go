@@ -67,7 +67,7 @@ func newUnits(m *utility.Additive, prior []float64, places int, rng *rand.Rand) 
 }
 
 // next returns the population after the rounds of a test. The receiver may be nil, and
-// then all units are drawn from the prior. It returns nil if no unit has a weight.
+// then all units are drawn from the prior. Units whose weight is not finite are left out. It returns nil if there are no others.
 func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.ScoreTest, rng *rand.Rand) *unitPosterior {
 	if p == nil {
 		p = new(unitPosterior)
@@ -83,8 +83,11 @@ func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.Sco
 		if a == nil {
 			continue
 		}
-		n.theta, n.amplitudes = append(n.theta, theta[i]), append(n.amplitudes, *a)
-		n.weight = append(n.weight, a.Gain+a.LogMoment(m.Gamma(prior, 0))+q.logPriorOver(theta[i]))
+		weight := a.Gain + a.LogMoment(m.Gamma(prior, 0)) + q.logPriorOver(theta[i])
+		if math.IsNaN(weight) || math.IsInf(weight, 0) {
+			continue
+		}
+		n.theta, n.amplitudes, n.weight = append(n.theta, theta[i]), append(n.amplitudes, *a), append(n.weight, weight)
 	}
 	if len(n.theta) == 0 {
 		return nil

@@ -91,6 +91,23 @@ func TestUnitsFindTheWave(t *testing.T) {
 	}
 }
 
+// Units whose density overflows, as those about a unit of a damaged population do, are left out.
+func TestUnitsOverflow(t *testing.T) {
+	m := utility.NewSpectral(1, 1)
+	prior := make([]float64, m.NumParams())
+	m.Precisions(prior)
+	c, base := waves(t, 25)
+	test := mle.NewScoreTest(m, c, base, c.Rounds(), 0)
+	far := newUnits(m, prior, 0, newRand())
+	for _, theta := range far.theta {
+		theta[0] = 1e200
+	}
+	next := far.next(m, prior, test, newRand()) // has those that are drawn from the prior
+	if n := len(next.theta); n == 0 || n >= population || math.IsNaN(next.logMean) || math.Abs(floats.Sum(next.weight)-1) > 1e-12 {
+		t.Errorf("%d of %d units, of the weights %v, log mean %v", n, population, next.weight, next.logMean)
+	}
+}
+
 // Amplitudes are draws of N(γ̂, width² J⁻¹), and the linear part given these is one of N(ŵ − U⁻¹c̃γ, lineWidth² A⁻¹).
 func TestDrawsOfAUnit(t *testing.T) {
 	m := utility.NewSpectral(1, 1)

@@ -118,8 +118,8 @@ func (v visitor) belief(ctx context.Context, kind int, shown []string) (belief, 
 	return b, nil
 }
 
-// maxWait bounds how long a visitor waits for the learner.
-const maxWait = 3 * time.Second
+// maxWait bounds how long a visitor waits for the learner. Tests wait longer.
+var maxWait = 3 * time.Second
 
 // settle waits until the placement auto has learned all outcomes that it has now.
 func (v visitor) settle(ctx context.Context) (settled bool, err error) {
