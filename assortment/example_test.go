@@ -31,16 +31,3 @@ func ExampleNewLaminar() {
 	fmt.Println(s)
 	// Output: [0 2 3]
 }
-
-// Two products with costs of 4 and 1, and the prices that earn the most.
-func ExampleOptimalPrices() {
-	prices, profit, err := assortment.OptimalPrices(nil, []assortment.Priced{
-		{Utility: 5, Sensitivity: 0.5, Cost: 4},
-		{Utility: 2, Sensitivity: 1, Cost: 1},
-	})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("prices %.2f, profit %.2f a customer\n", prices, profit)
-	// Output: prices [9.13 5.13], profit 3.13 a customer
-}
