@@ -97,6 +97,8 @@ func (id identity) match(text string) error {
 		switch {
 		case !named:
 			return fmt.Errorf("snapshot of %s does not name %s, want %s = %s", learner, f.key, f.key, f.value)
+		case f.key == "version" && value != f.value:
+			return state.UnknownFormat("snapshot of "+learner, value, f.value)
 		case value != f.value:
 			return fmt.Errorf("snapshot is of %s = %s, want %s", f.key, value, f.value)
 		}

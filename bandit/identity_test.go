@@ -117,7 +117,7 @@ func TestIdentityNamesWhatDiffers(t *testing.T) {
 		"size":           {edit("size=2", "size=3"), "snapshot is of size = 3, want 2"},
 		"rounds":         {edit("rounds=10", "rounds=11"), "snapshot is of rounds = 11, want 10"},
 		"learner":        {edit("toy", "boy"), `snapshot is of "boy", want toy`},
-		"version":        {edit("version=2", "version=3"), "snapshot is of version = 3, want 2"},
+		"version":        {edit("version=2", "version=3"), "snapshot of toy is in format 3, and this program reads format 2: use the release of vitrine that wrote it"},
 		"no version":     {edit("version=2\n", ""), "snapshot of toy does not name version, want version = 2"},
 		"another order":  {edit("a=1\nname=x", "name=x\na=1"), "snapshot of toy names its facts in another order"},
 		"torn":           {now[:20], "snapshot of toy does not name features, want features = 3"},

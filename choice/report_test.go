@@ -106,7 +106,7 @@ func TestModelFile(t *testing.T) {
 	}
 	for _, c := range []struct{ old, new, want string }{
 		{"vitrine choice model", "a model", "it is not a model that vitrine fit wrote"},
-		{`"version": 1`, `"version": 2`, "it has version 2 of the format, and this program reads 1: use a newer program"},
+		{`"version": 1`, `"version": 2`, "the model is in format 2, and this program reads format 1: use the release of vitrine that wrote it"},
 		{`"name": "cost"`, `"name": "price"`, "its coefficients are"},
 		{`"form": "long"`, `"form": "tall"`, `data.form is "tall"`},
 		{`"covariance": [`, `"covariance": [[1],`, "the covariance is not of 8 coefficients"},

@@ -15,10 +15,6 @@ import (
 // itemKeys are the keys of an item and the columns of a table of items.
 var itemKeys = []string{"id", "utility", "revenue", "group", "brand", "weight"}
 
-// oldSpace is the earlier name of an item's weight and of the capacity. It is still
-// read.
-const oldSpace = "space"
-
 // decodeCSV reads a table of items with a header. With a model the utilities are its own: other
 // columns are its variables, and ids may be missing.
 func decodeCSV(name string, text []byte, model bool) (*request, error) {
@@ -34,10 +30,6 @@ func decodeCSV(name string, text []byte, model bool) (*request, error) {
 	}
 	columns := slices.Clone(header)
 	for at, column := range columns {
-		if column == oldSpace {
-			columns[at] = "weight"
-			column = "weight"
-		}
 		if model && column == "utility" {
 			return nil, r.refuse("column \"utility\": the model says what utilities are: leave it out")
 		}

@@ -22,7 +22,7 @@ type asked struct {
 	BrandMost  map[string]int `json:"brand_at_most,omitzero"`
 	Include    []string       `json:"include,omitzero"`
 	Exclude    []string       `json:"exclude,omitzero"`
-	Space      *int           `json:"space,omitzero"`
+	Space      *int           `json:"capacity,omitzero"`
 	MinRevenue *float64       `json:"min_revenue,omitzero"`
 }
 
@@ -32,7 +32,7 @@ type askedItem struct {
 	Revenue *float64 `json:"revenue,omitzero"`
 	Group   string   `json:"group,omitzero"`
 	Brand   string   `json:"brand,omitzero"`
-	Space   int      `json:"space"`
+	Space   int      `json:"weight"`
 }
 
 // drawRequest draws a request of a few items, some of whose rules contradict

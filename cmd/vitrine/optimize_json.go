@@ -74,7 +74,7 @@ func (d *requestDecoder) member(key []byte) error {
 		return d.array(key, func() error { return d.appendID(key, &d.include) })
 	case "exclude":
 		return d.array(key, func() error { return d.appendID(key, &d.exclude) })
-	case "capacity", oldSpace:
+	case "capacity":
 		d.capacity = new(int)
 		return d.whole(key, d.capacity)
 	case "min_revenue":
@@ -121,7 +121,7 @@ func (d *requestDecoder) itemMember(i *item, key []byte) error {
 		return d.str("group", func(s []byte) string { i.group = d.intern(s); return "" })
 	case "brand":
 		return d.str("brand", func(s []byte) string { i.brand = string(s); return "" })
-	case "weight", oldSpace:
+	case "weight":
 		var v int
 		if err := d.whole(key, &v); err != nil {
 			return err

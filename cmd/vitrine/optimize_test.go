@@ -183,7 +183,7 @@ func BenchmarkDecode(b *testing.B) {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		fmt.Fprintf(&text, `{"id":"item-%d","utility":%v,"revenue":%v,"group":"g%d","space":%d}`, i, math.Sin(float64(i)), i%17, i%100, i%7)
+		fmt.Fprintf(&text, `{"id":"item-%d","utility":%v,"revenue":%v,"group":"g%d","weight":%d}`, i, math.Sin(float64(i)), i%17, i%100, i%7)
 	}
 	text.WriteString(`]}`)
 	b.SetBytes(int64(text.Len()))

@@ -19,7 +19,10 @@ import (
 	"math"
 )
 
-const magic = "vitrine\x01"
+const (
+	magic   = "vitrine"
+	version = 1
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -36,7 +39,7 @@ const part = 1 << 16
 
 // NewEncoder begins a snapshot of the given kind.
 func NewEncoder(kind string) *Encoder {
-	e := &Encoder{buf: []byte(magic)}
+	e := &Encoder{buf: []byte(magic + string(rune(version)))}
 	e.String(kind)
 	return e
 }
@@ -128,19 +131,27 @@ func NewDecoder(kind string, data []byte) (*Decoder, error) {
 
 // Read checks data to be an undamaged snapshot, and returns its kind.
 func Read(data []byte) (kind string, d *Decoder, err error) {
-	if len(data) < len(magic)+4 {
+	if len(data) < len(magic)+1+4 {
 		return "", nil, fmt.Errorf("snapshot of %d bytes is truncated", len(data))
 	}
 	if string(data[:len(magic)]) != magic {
-		return "", nil, errors.New("not a snapshot of this version")
+		return "", nil, errors.New("not a snapshot")
+	}
+	if v := data[len(magic)]; v != version {
+		return "", nil, UnknownFormat("snapshot", v, version)
 	}
 	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
 	if crc32.Checksum(body, castagnoli) != sum {
 		return "", nil, errors.New("snapshot is damaged or truncated: its checksum is wrong")
 	}
-	d = &Decoder{buf: body[len(magic):]}
+	d = &Decoder{buf: body[len(magic)+1:]}
 	kind = d.String()
 	return kind, d, d.err
+}
+
+// UnknownFormat is the error about something in a format of another release. Callers add the file that holds it.
+func UnknownFormat(what string, have, reads any) error {
+	return fmt.Errorf("%s is in format %v, and this program reads format %v: use the release of vitrine that wrote it", what, have, reads)
 }
 
 // Uint64 reads an unsigned integer.

@@ -145,7 +145,7 @@ func TestDamagedRecords(t *testing.T) {
 		if _, err := New(s).NewChange([]string{text + "\x00"}, nil); err == nil || !strings.Contains(err.Error(), "1 bytes too many") {
 			t.Errorf("a byte too many: %v", err)
 		}
-		if _, err := New(s).NewChange([]string{"\x02" + text[1:]}, nil); err == nil || !strings.Contains(err.Error(), "use a newer one") {
+		if _, err := New(s).NewChange([]string{"\x02" + text[1:]}, nil); err == nil || !strings.Contains(err.Error(), "is in format 2, and this program reads format 1") {
 			t.Errorf("version 2: %v", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine"
+	"vitrine/internal/state"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
@@ -174,7 +175,7 @@ var errRecord = errors.New("the record of an item ends early or has a number in 
 func (f *fields) read(record string) error {
 	r := reader{rest: record}
 	if v := r.byte(); v != recordVersion && r.err == nil {
-		return fmt.Errorf("the record of an item has version %d, this program reads %d: use a newer one", v, recordVersion)
+		return state.UnknownFormat("the record of an item", v, recordVersion)
 	}
 	f.flags = r.uvarint()
 	f.id = r.string()
@@ -239,7 +240,7 @@ func (f *fields) readRest(r *reader) {
 func (f *fields) verify(s *feature.Schema) error {
 	switch {
 	case f.flags >= unusedFlag:
-		return fmt.Errorf("the record of item %q has the flags %d, which this program does not know: use a newer one", f.id, f.flags)
+		return fmt.Errorf("the record of item %q has the flags %d, which this program does not know", f.id, f.flags)
 	case f.id == "" || len(f.id) > maxID:
 		return fmt.Errorf("the record of an item has the id %q", api.Abbreviate(f.id, 40))
 	case len(f.values) != s.NumItem():

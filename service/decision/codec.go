@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"vitrine/internal/state"
@@ -22,7 +23,7 @@ func newDecoder(data []byte) (decoder, error) {
 		return decoder{}, err
 	}
 	if kind != snapshotKind {
-		return decoder{}, fmt.Errorf("snapshot is of %q, and this program reads %q: remove the snapshot, and the service rebuilds the state from the log", kind, snapshotKind)
+		return decoder{}, state.UnknownFormat("snapshot", strconv.Quote(kind), strconv.Quote(snapshotKind))
 	}
 	return decoder{d}, nil
 }

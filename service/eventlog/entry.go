@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"vitrine/internal/fields"
+	"vitrine/internal/state"
 )
 
 const eventVersion = 1
@@ -36,11 +37,11 @@ func Decode(entry []byte) (Event, error) {
 		return Event{}, fmt.Errorf("an entry of %d bytes is truncated", len(entry))
 	}
 	if entry[0] != eventVersion {
-		return Event{}, fmt.Errorf("the entry has version %d, this program reads %d: use a newer one", entry[0], eventVersion)
+		return Event{}, state.UnknownFormat("the entry", entry[0], eventVersion)
 	}
 	body := newBody(kind(entry[1]))
 	if body == nil {
-		return Event{}, fmt.Errorf("the entry is of kind %d, which this program does not know: use a newer one", entry[1])
+		return Event{}, state.UnknownFormat("the entry", fmt.Sprintf("%d with the kind %d", eventVersion, entry[1]), fmt.Sprintf("%d up to the kind %d", eventVersion, len(bodies)-1))
 	}
 	e := Event{Body: body}
 	f := fields.Reader(entry[2:])

@@ -309,7 +309,7 @@ func TestUnreadableEntries(t *testing.T) {
 		want  string
 	}{
 		{nil, "truncated"},
-		{change(0, 2), "version 2, this program reads 1"},
+		{change(0, 2), "format 2, and this program reads format 1"},
 		{change(1, 0), "kind 0"},
 		{change(1, 200), "kind 200"},
 		{change(10, 0x7f), "counts 127"},

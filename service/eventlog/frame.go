@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"vitrine/internal/fields"
+	"vitrine/internal/state"
 )
 
 // MaxFrame is the maximal number of bytes of a frame. It leaves room for headers in the 1 MiB that a message
@@ -113,7 +114,7 @@ func DecodeFrame(data []byte) (Frame, error) {
 		return Frame{}, errors.New("not a frame of an event log")
 	}
 	if version := data[4]; version != frameVersion {
-		return Frame{}, fmt.Errorf("the frame is in format %d, and this program reads format %d: use the release of vitrine that wrote the log", version, frameVersion)
+		return Frame{}, state.UnknownFormat("the frame", version, frameVersion)
 	}
 	body, sum := data[:len(data)-sumSize], binary.LittleEndian.Uint32(data[len(data)-sumSize:])
 	if have := crc32.Checksum(body, castagnoli); have != sum {

@@ -5,14 +5,14 @@ import (
 
 	"vitrine"
 	"vitrine/internal/fields"
+	"vitrine/internal/state"
 	"vitrine/service/eventlog"
 )
 
 // Estimates are the part of an answer that an event has only as bytes, in the field Answer:
 //
-//	version      1 byte    7 with flag 2048, else 6 with flag 1024, else 5 with flag 512, 4 with flag 256, 3 with flag 128, 2 with a flag from 8 on, else 1
-//	flags        1 byte, from version 4 on a uvarint
-//	                       1: estimated, 2: with the policy's own set, 4: which is the set shown,
+//	version      1 byte    1
+//	flags        uvarint   1: estimated, 2: with the policy's own set, 4: which is the set shown,
 //	                       8: deferred, 16: the policy was certain, 32: of another set, 64: with a note,
 //	                       128: with the law of the set, 256: with candidates from a catalogue,
 //	                       512: of a variant of an experiment, 1024: with rules of the request,
@@ -102,14 +102,17 @@ func (e *Estimates) Append(dst []byte) []byte {
 	return f.Rest()
 }
 
-var errEstimates = errors.New("the estimates of an offer are not those of this version")
+var errEstimates = errors.New("the bytes are not the estimates of an offer")
 
 // Decode reads the estimates of an offer that shows the given number of items.
 func Decode(data []byte, shown int) (Estimates, error) {
 	var e Estimates
 	f := fields.Reader(data)
 	flags := e.encoded(&f, 0, shown)
-	if f.Close() != nil || e.flags() != flags || !e.valid() {
+	if err := f.Close(); err != nil {
+		return Estimates{}, err
+	}
+	if e.flags() != flags || !e.valid() {
 		return Estimates{}, errEstimates
 	}
 	return e, nil
@@ -120,7 +123,10 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 	version := byte(estimatesVersion)
 	f.Byte(&version)
 	f.Uvarint(&flags)
-	if version != estimatesVersion || flags&^allFlags != 0 {
+	if version != estimatesVersion {
+		f.Fail(state.UnknownFormat("the answer of an offer", version, estimatesVersion))
+	}
+	if flags&^allFlags != 0 {
 		f.Fail(errEstimates)
 	}
 	has := func(flag uint64) bool { return flags&flag != 0 && f.Err() == nil }
