@@ -3,7 +3,6 @@ package assortment
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -297,14 +296,6 @@ func (c *Crate) of(items []int) *Knapsack {
 	}
 	return s
 }
-
-// Sample implements [Sampler], as [Knapsack.Sample] does, whose tables it makes for the first draw.
-func (c *Crate) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
-	return c.Knapsack().Sample(dst, n, rng)
-}
-
-// Propensity implements [Sampler].
-func (c *Crate) Propensity(n int) float64 { return c.Knapsack().Propensity(n) }
 
 // Knapsack returns the family with a tree of all items, whose table may be smaller than the bound of [Crate.Table].
 func (c *Crate) Knapsack() *Knapsack {

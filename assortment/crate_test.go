@@ -143,9 +143,6 @@ func TestCrateIsAKnapsack(t *testing.T) {
 				}
 			}
 		}
-		if got, want := family.(assortment.Sampler).Propensity(n), other.(assortment.Sampler).Propensity(n); math.Abs(got-want) > 1e-12 {
-			t.Fatalf("seed %d: the propensity is %v, want %v", seed, got, want)
-		}
 	}
 	if judged < 400 || tight < 100 {
 		t.Errorf("%d families are judged, %d of them with a table", judged, tight)

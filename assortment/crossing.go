@@ -39,12 +39,8 @@ type Crossing struct {
 	work             *Work
 	pool             *sync.Pool
 
-	rules   Rules // of the groups that bound something
-	side    []int // of each of these groups
-	drawing struct {
-		once  sync.Once
-		draws crossingDraws
-	}
+	rules Rules // of the groups that bound something
+	side  []int // of each of these groups
 }
 
 // hierarchy holds the groups of one side as a tree. Node 0 is the set itself, and parents come before their parts.

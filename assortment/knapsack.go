@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"vitrine"
 )
@@ -47,9 +46,6 @@ type Knapsack struct {
 	room   int      // units that the pinned items leave
 	groups []bundle // in the order of the nodes of counts
 
-	counting sync.Once
-	sets     *tally
-	large    bool // there may be too many of them for a float64
 }
 
 // bundle is a group of counts, without the pinned items.

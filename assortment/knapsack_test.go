@@ -2,7 +2,6 @@ package assortment_test
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -115,11 +114,6 @@ func TestKnapsackIsItsRules(t *testing.T) {
 		}
 		judgeOptimum(t, c, sets, n)
 		judgeHidden(t, c, sets, n)
-		nonempty := len(sets)
-		if c.Contains(nil) {
-			nonempty--
-		}
-		judgePropensity(t, c, nonempty, n)
 	})
 }
 
@@ -238,33 +232,5 @@ func BenchmarkKnapsack(b *testing.B) {
 				assortment.Maximize(dst, c, u, r)
 			}
 		})
-	}
-}
-
-// Groups within groups have many kinds of sets, and minima.
-func TestKnapsackOfLargeGroups(t *testing.T) {
-	const n = 15
-	weight := make([]int, n)
-	for i := range n {
-		weight[i] = 1 << i
-	}
-	rules := assortment.Rules{Items: n, Max: 7, Groups: []assortment.Group{
-		group("a", 1, 2, 0, 2, 4), group("b", 1, 5, 0, 2, 4, 6, 8, 10, 1, 3, 5, 7), group("c", 0, 3, 9, 11, 12, 13),
-	}}
-	c := knapsack(t, laminar(t, rules), weight, 20_000)
-	sets := assortmenttest.Sets(c, n)
-	if got, want := c.Propensity(n), 1/float64(len(sets)); math.Abs(got-want) > 1e-12*want {
-		t.Errorf("the propensity is %v, want %v", got, want)
-	}
-	rng, drawn := rand.New(rand.NewPCG(1, 1)), map[int]int{}
-	for range 8 {
-		s := c.Sample(nil, n, rng)
-		if !c.Contains(s) {
-			t.Fatalf("%v is no set", s)
-		}
-		drawn[len(s)]++
-	}
-	if len(drawn) < 2 {
-		t.Errorf("sets have the sizes %v", drawn)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sync"
 
@@ -36,11 +35,8 @@ type Shelf struct {
 	slack    bool // every set within the quota fits
 	heavy    bool // an item weighs more than the capacity
 
-	hiding   sync.Once
-	never    []bool
-	counting sync.Once
-	all      shelving // of all items, for draws
-	sets     *tally
+	hiding sync.Once
+	never  []bool
 }
 
 // Weights are those of the items of a [Shelf].
@@ -183,40 +179,6 @@ func (s *Shelf) without(items []int) (vitrine.Constraint, error) {
 		return nil, err
 	}
 	return NewShelf(s.items, within.(*Partition).quota, Weights{s.kind, s.weight, s.count}, s.capacity)
-}
-
-// Sample implements [Sampler], as [Knapsack.Sample] does.
-func (s *Shelf) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
-	if s.slack {
-		return s.within.Sample(dst, n, rng)
-	}
-	sets := s.counted(n)
-	return s.all.knapsack.draw(dst, sets, rng)
-}
-
-// Propensity implements [Sampler].
-func (s *Shelf) Propensity(n int) float64 {
-	if s.slack {
-		return s.within.Propensity(n)
-	}
-	return s.counted(n).propensity()
-}
-
-// counted counts the nonempty sets of the family on the first call.
-func (s *Shelf) counted(n int) *tally {
-	if n != s.items {
-		panic(fmt.Sprintf("assortment: a draw from %d items of a family of %d", n, s.items))
-	}
-	s.counting.Do(func() {
-		for i := range s.items {
-			if s.most[s.kind[i]] > 0 && !s.within.quota.hides(i) {
-				s.all.items = append(s.all.items, i)
-			}
-		}
-		s.all.pack(s)
-		s.sets = s.all.knapsack.tally()
-	})
-	return s.sets
 }
 
 // MaxGain implements vitrine.Constraint. It panics unless there are N gains.

@@ -121,14 +121,7 @@ func TestShelfIsAKnapsack(t *testing.T) {
 		if s.Table() > 0 && c == vitrine.Constraint(s) && q.Size > 0 {
 			judgeHidden(t, c, sets, n)
 		}
-		judgePropensity(t, c.(*assortment.Shelf), len(sets)-1, n)
 	})
-}
-
-func judgePropensity(t *rapid.T, c assortment.Sampler, nonempty, n int) {
-	if got, want := c.Propensity(n), 1/float64(max(nonempty, 1)); math.Abs(got-want) > 1e-12*want {
-		t.Fatalf("the propensity is %v, there are %d nonempty sets", got, nonempty)
-	}
 }
 
 // Many items of many weights: the best set is that of the knapsack of all items.
@@ -268,59 +261,5 @@ func TestShelfOfLargeWeights(t *testing.T) {
 	c := onShelf(t, q, []int{large, large, large, 0}, math.MaxInt-1)
 	if s := c.MaxGain(nil, []float64{1, 2, 3, 4}); !slices.Equal(s, vitrine.Assortment{1, 2, 3}) {
 		t.Errorf("%v is the best set", s)
-	}
-}
-
-// The number of sets may be larger than a float64, and is that of sets without weights if all weigh 1.
-func TestDrawsFromManySets(t *testing.T) {
-	const n = 3000
-	weights := slices.Repeat([]int{1}, n)
-	rng := rand.New(rand.NewPCG(3, 3))
-	for _, capacity := range []int{1, 5, 80} {
-		c := onShelf(t, assortment.Quota{Size: 2 * capacity}, weights, capacity)
-		want := assortment.AtMost(capacity)
-		if got := c.Propensity(n); math.Abs(got-want.Propensity(n)) > 1e-11*got {
-			t.Errorf("capacity %d: %v, want %v", capacity, got, want.Propensity(n))
-		}
-		if s := c.Sample(nil, n, rng); !slices.IsSorted(s) || !c.Contains(s) {
-			t.Errorf("capacity %d: %v", capacity, s)
-		}
-	}
-	for i := range weights {
-		weights[i] = 1 + i%2
-	}
-	c := onShelf(t, assortment.Quota{Size: 1000}, weights, 900)
-	if s := c.Sample(nil, n, rng); c.Propensity(n) != 0 || !c.Contains(s) || len(s) < 500 {
-		t.Errorf("%d items with propensity %v: most sets are large, and too many for a float64", len(s), c.Propensity(n))
-	}
-}
-
-// Groups with many kinds of sets are counted item by item: there is no product of two of them, which takes a minute if there are 20,000 units.
-func TestDrawsFromLargeGroups(t *testing.T) {
-	const n = 13
-	weights, group := make([]int, n), make([]int32, n)
-	for i := range n {
-		weights[i], group[i] = 1<<i, int32(i%2)
-	}
-	weights[0], weights[12] = 4, 100
-	for _, q := range []assortment.Quota{{Size: 7, Limits: []assortment.Limit{{Group: group, Most: 4}}}, {Size: 4, Limits: []assortment.Limit{{Group: group, Most: 5}}}} {
-		c := onShelf(t, q, weights, 3000)
-		sets := assortmenttest.Sets(c, n)
-		if got, want := c.Propensity(n), 1/float64(len(sets)-1); math.Abs(got-want) > 1e-12*want {
-			t.Errorf("%+v: the propensity is %v, want %v", q, got, want)
-		}
-		if s := c.Sample(nil, n, rand.New(rand.NewPCG(1, 1))); !c.Contains(s) || len(s) == 0 {
-			t.Errorf("%v is no set", s)
-		}
-	}
-	rng := rand.New(rand.NewPCG(1, 1))
-	const many = 60
-	weights, group = make([]int, many), make([]int32, many)
-	for i := range weights {
-		weights[i], group[i] = 1+rng.IntN(500), int32(i%3)
-	}
-	c := onShelf(t, assortment.Quota{Size: 10, Limits: []assortment.Limit{{Group: group, Most: 5}}}, weights, 3000)
-	if s := c.Sample(nil, many, rng); !c.Contains(s) || len(s) == 0 {
-		t.Errorf("%v is no set", s)
 	}
 }

@@ -105,6 +105,9 @@ func (r *request) within(family vitrine.Constraint, capacity float64, size int, 
 	case err != nil:
 		return nil, api.Fieldf("", "%v", err)
 	}
+	if _, ok := assortment.QuotaOf(bounded); ok { // all of the family fit
+		return family, nil
+	}
 	return bounded, nil
 }
 

@@ -45,10 +45,17 @@ func probability(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, s vit
 //
 //	π(S) = ε/|𝒮 \ {∅}| + (1 − ε) π_policy(S)
 //
-// It is 0 for all sets if |𝒮| is unknown or too large for a float64, or if the policy is random and cannot evaluate
+// It is 0 for all sets if |𝒮| is too large for a float64, or if the policy is random and cannot evaluate
 // π_policy. The law, which is given the policy's own set, is known for families of all sets of at most K items.
+//
+// Families that cannot be sampled uniformly, such as those under a capacity or of groups that cross, are explored by
+// [ExploreSlots].
 func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share float64, rng *rand.Rand) (e Explored) {
-	family, n := x.Feasible.(assortment.Sampler), x.NumItems()
+	family, ok := x.Feasible.(assortment.Sampler)
+	if !ok {
+		return ExploreSlots(own, x, share, rng)
+	}
+	n := x.NumItems()
 	if size, ok := family.(assortment.AtMost); ok {
 		e.Law = &Draw{Kind: DrawSets, Epsilon: share, Size: min(int(size), n), Page: positions(own.Assortment)}
 	}
