@@ -14,7 +14,7 @@ attack() {
 	trap 'rm -rf "$work"' EXIT
 	CGO_ENABLED=0 go build -o "$work/vitrine" ./cmd/vitrine
 	if VITRINE_LONG=1 TMPDIR=$work "${apart[@]}" go test ./cmd/vitrine -count=1 -v -timeout "${seconds}s" -run "^$test\$" -vitrine "$work/vitrine" "$@" >"$work/said" 2>&1 &&
-		held=$(sed -n "s/^ *[a-z_]*_test.go:[0-9]*: verdict: /$name: held: /p" "$work/said") && [[ -n $held ]]; then
+		held=$(sed -n "s/^ *[a-z_]*.go:[0-9]*: verdict: /$name: held: /p" "$work/said") && [[ -n $held ]]; then
 		echo "$held"
 		rm -rf "$work"
 	else

@@ -16,6 +16,7 @@ import (
 	"vitrine/internal/freeport"
 	"vitrine/internal/long"
 	"vitrine/service/client"
+	"vitrine/service/host/hosttest"
 	"vitrine/service/load"
 )
 
@@ -99,12 +100,12 @@ func TestLoadBalancer(t *testing.T) {
 	for i, p := range ports {
 		h.nats([]string{fmt.Sprint("NAME=n", i), fmt.Sprint("PORT=", p[0]), fmt.Sprint("ROUTES=", p[1])}, "nats.conf")
 	}
-	var processes []*process
+	var processes []*hosttest.Process
 	var urls []string
 	for range 3 {
-		file, _ := serviceFile(t, fmt.Sprintf("[log]\nurl = %q\nreplicas = 3\n", strings.Join(servers, ",")))
-		p := serve(t, file)
-		processes, urls = append(processes, p), append(urls, p.listening(t))
+		file, _ := hosttest.ServiceFile(t, fmt.Sprintf("[log]\nurl = %q\nreplicas = 3\n", strings.Join(servers, ",")))
+		p := program.Serve(t, file)
+		processes, urls = append(processes, p), append(urls, p.Listening())
 	}
 	b, address := newBalancer(t, urls)
 	const decisions = 1000
@@ -116,7 +117,7 @@ func TestLoadBalancer(t *testing.T) {
 			for i, u := range urls {
 				one := &client.Client{Base: u, Patience: -1}
 				if p, err := one.Process(t.Context()); err == nil && p.Role == "leader" && !killed && g.Decisions > decisions/10 {
-					processes[i].kill()
+					processes[i].Kill()
 					killed = true
 				}
 				one.CloseIdleConnections()

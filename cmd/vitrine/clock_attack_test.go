@@ -2,6 +2,7 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -30,6 +31,7 @@ func TestClockStepsUnderLoad(t *testing.T) {
 	s := newService()
 	clock := new(steppedClock)
 	s.options.Wall, s.Data = clock.now, filepath.Join(t.TempDir(), "data")
+	log := filepath.Join(s.Data, host.LogDir)
 	s.Snapshots.Every.Duration, s.Retention.Age.Duration = 100*time.Millisecond, 30*time.Minute
 	v := served(t, s)
 	const year = 365 * 24 * time.Hour
@@ -43,7 +45,8 @@ func TestClockStepsUnderLoad(t *testing.T) {
 			t.Fatalf("at step %d, to %v:\n%s", n+1, to, &v.log.text)
 		}
 	}
-	v.rest()
+	v.Report(t.Context())
+	v.end(log)
 	times := timesOf(t, s.Data)
 	for i := 1; i < len(times); i++ {
 		if apart := times[i].Sub(times[i-1]); apart.Abs() > time.Minute {
@@ -59,7 +62,8 @@ func TestClockStepsUnderLoad(t *testing.T) {
 			t.Errorf("started with the clock at %v: warned %v", to, warned)
 		}
 		v.works()
-		v.rest()
+		v.Report(t.Context())
+		v.end(log)
 	}
 	for _, c := range []string{"check", "replay"} { // of all its bases, too
 		if said, code := command(t, c, s.Data); code != 0 {
@@ -67,13 +71,8 @@ func TestClockStepsUnderLoad(t *testing.T) {
 		}
 	}
 	timesOf(t, s.Data)
-	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data, host.LogDir)})
-	v.isIn(decisions)
-	if t.Failed() {
-		return
-	}
-	t.Logf("verdict: %d steps of the time of day under load, in turn to 1 year ahead, 1 hour ahead and 1 hour behind and back, and a start while it was an hour behind: %d decisions and %d outcomes acknowledged, none lost or changed; no decision expired before its window was over, no entry was removed, the entries are in the order of their times",
-		*clockSteps, len(v.rounds), v.reported)
+	held(t, fmt.Sprintf("%d steps of the time of day under load, in turn to 1 year ahead, 1 hour ahead and 1 hour behind and back, and a start while it was an hour behind: %v, none lost or changed; no decision expired before its window was over, no entry was removed, the entries are in the order of their times",
+		*clockSteps, v.Ledger))
 }
 
 const (
@@ -86,33 +85,17 @@ const (
 func (v *busy) works() {
 	v.Helper()
 	ctx := v.Context()
-	expired, snapshots := v.stats(ctx, "brief").Expired, v.log.count("snapshot")
-	v.flows(ctx)
+	expired, snapshots := v.Stats(ctx, "brief").Expired, v.log.count("snapshot")
+	v.Flows(ctx)
 	v.awaits("snapshot", snapshots+2) // entries are removed after each
-	for v.stats(ctx, "brief").Expired <= expired {
+	for v.Stats(ctx, "brief").Expired <= expired {
 		time.Sleep(20 * time.Millisecond)
 	}
-	if s := v.stats(ctx, "home"); s.Expired+s.ExpiredEarly > 0 {
+	if s := v.Stats(ctx, "home"); s.Expired+s.ExpiredEarly > 0 {
 		v.Errorf("%d decisions with a window of 8 hours have expired", s.Expired+s.ExpiredEarly)
 	}
 	if v.log.count("removed") > 0 {
 		v.Error("entries were removed for their age")
-	}
-}
-
-// rest stops the shoppers, reports the outcomes that are still open, and stops the service.
-func (v *busy) rest() {
-	v.Helper()
-	v.leave()
-	for _, a := range v.all() {
-		if a.placement == "home" && !a.reported {
-			v.tell(v.Context(), a, "")
-		}
-	}
-	v.holds(v.Context(), v.all())
-	v.stop()
-	if err := <-v.ended; err != nil {
-		v.Error(err)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
+	"vitrine/service/host/hosttest"
 )
 
 var (
@@ -124,7 +125,7 @@ func TestFlips(t *testing.T) {
 		if sources[cut] == "" {
 			sources[cut] = stocked(t, *flipRounds, cut)
 		}
-		file, data := serviceFile(t, "")
+		file, data := hosttest.ServiceFile(t, "")
 		if err := os.CopyFS(data, os.DirFS(sources[cut])); err != nil {
 			t.Fatal(err)
 		}
@@ -141,18 +142,17 @@ func TestFlips(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		p := serve(t, file)
-		select {
-		case <-p.ready:
-			p.stop(t)
-			if !strings.Contains(p.said(), `"level":"WARN"`) {
-				t.Errorf("%s: the service starts in silence:\n%s", said, p.said())
+		p := program.Serve(t, file)
+		if p.Ready() != "" {
+			p.Stop()
+			if !strings.Contains(p.Said(), `"level":"WARN"`) {
+				t.Errorf("%s: the service starts in silence:\n%s", said, p.Said())
 			}
 			mended[name]++
 			wantFirst, want := entriesOf(t, before)
 			first, have := entriesOf(t, data)
 			if first != wantFirst || len(have) < len(want) {
-				t.Errorf("%s: entries %d to %d, and there were %d to %d:\n%s", said, first, first+uint64(len(have))-1, wantFirst, wantFirst+uint64(len(want))-1, p.said())
+				t.Errorf("%s: entries %d to %d, and there were %d to %d:\n%s", said, first, first+uint64(len(have))-1, wantFirst, wantFirst+uint64(len(want))-1, p.Said())
 				continue
 			}
 			for i := range want {
@@ -166,9 +166,9 @@ func TestFlips(t *testing.T) {
 			if output, code := command(t, "replay", data); code != 0 {
 				t.Errorf("%s: replay after it: exit status %d\n%s", said, code, output)
 			}
-		case <-p.ended:
-			if code := p.ProcessState.ExitCode(); code != 1 || !namesIt.MatchString(p.said()) {
-				t.Errorf("%s: exit status %d, and nothing is named:\n%s", said, code, p.said())
+		} else {
+			if code := p.ProcessState.ExitCode(); code != 1 || !namesIt.MatchString(p.Said()) {
+				t.Errorf("%s: exit status %d, and nothing is named:\n%s", said, code, p.Said())
 			}
 			refused[name]++
 			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, spoilt) {
@@ -186,9 +186,7 @@ func TestFlips(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(tried)) {
 		all = append(all, fmt.Sprintf("%s %d refused, %d mended", name, refused[name], mended[name]))
 	}
-	if !t.Failed() {
-		t.Logf("verdict: -kill-seed %d: %d flips of one bit, each refused with its place named or mended with a warning, none silent: %s", *killSeed, *flips, strings.Join(all, "; "))
-	}
+	held(t, fmt.Sprintf("seed %d: %d flips of one bit, each refused with its place named or mended with a warning, none silent: %s", *killSeed, *flips, strings.Join(all, "; ")))
 }
 
 // flip flips a bit of a data directory: every other time one of the log's messages, else one of any file. The

@@ -97,7 +97,7 @@ func TestForeignSnapshots(t *testing.T) {
 			if err := stop(); err != nil {
 				t.Error(err)
 			}
-			sound(t, data) // its own snapshot is in the place of the foreign one
+			program.Sound(t, data) // its own snapshot is in the place of the foreign one
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestMovedDirectory(t *testing.T) {
 	if have, err := os.ReadFile(filepath.Join(s.Data, host.SnapshotFile)); err != nil || string(have) != string(want) {
 		t.Errorf("the service whose directory was moved wrote into another one, %v", err)
 	}
-	sound(t, s.Data)
+	program.Sound(t, s.Data)
 	if output, code := command(t, "check", filepath.Join(root, "moved")); code != 0 {
 		t.Errorf("check: %s", output)
 	}

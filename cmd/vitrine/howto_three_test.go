@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -81,9 +80,9 @@ func (h *three) play(line, want string) {
 	case strings.Contains(line, "nats-server"):
 		h.jobs = append(h.jobs, h.nats(words[:3], words[5]))
 	case words[0] == "vitrine" && words[1] == "serve":
-		p := launch(h.T, exec.Command(*program, words[1:len(words)-3]...), isListening) // without 2> FILE &
-		p.listening(h.T)
-		h.jobs = append(h.jobs, p.kill)
+		p := program.Start(h.T, words[1:len(words)-3]...) // without 2> FILE &
+		p.Listening()
+		h.jobs = append(h.jobs, p.Kill)
 	case words[0] == "kill":
 		for _, word := range words[1:] {
 			if job, is := strings.CutPrefix(word, "%"); is {

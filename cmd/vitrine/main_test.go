@@ -17,10 +17,11 @@ import (
 
 	"vitrine/config"
 	"vitrine/internal/stream"
+	"vitrine/service/host/hosttest"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"vitrine": main, "nats-server": natsServer})
+	testscript.Main(m, map[string]func(){"vitrine": main, "nats-server": hosttest.NATSServer})
 }
 
 // The scripts are the specification of the command line.

@@ -14,6 +14,7 @@ import (
 
 	"vitrine/internal/long"
 	"vitrine/service/api"
+	"vitrine/service/host/hosttest"
 )
 
 var (
@@ -25,11 +26,11 @@ var (
 // has expired or was evicted then, and outcomes of the first ones are accepted and learned.
 func TestMemoryWaits(t *testing.T) {
 	long.Test(t)
-	file, data := serviceFile(t, "")
-	p := serve(t, file)
-	url := p.listening(t)
+	file, data := hosttest.ServiceFile(t, "")
+	p := program.Serve(t, file)
+	url := p.Listening()
 	list := filepath.Join(t.TempDir(), "acknowledged.jsonl")
-	output, err := exec.Command(*program, "load", url, "--rate", *memoryRate, "--duration", memoryTime.String(), "--outcomes", "0", "--acknowledged", list).CombinedOutput()
+	output, err := exec.Command(string(*program), "load", url, "--rate", *memoryRate, "--duration", memoryTime.String(), "--outcomes", "0", "--acknowledged", list).CombinedOutput()
 	if err != nil {
 		t.Fatalf("load: %v: %s", err, output)
 	}
@@ -56,8 +57,8 @@ func TestMemoryWaits(t *testing.T) {
 		t.Errorf("of %d outcomes %d were accepted and %d learned", n, learned.Outcomes, learned.Learned)
 	}
 	resident := residentSet(p)
-	p.stop(t)
-	sound(t, data)
+	p.Stop()
+	program.Sound(t, data)
 	if t.Failed() {
 		return
 	}
@@ -94,7 +95,7 @@ func decisionsIn(t *testing.T, path string) (all []acknowledgedDecision) {
 }
 
 // residentSet returns the resident memory of a process, if the system has /proc.
-func residentSet(p *process) string {
+func residentSet(p *hosttest.Process) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	if err != nil {
 		return "unknown"

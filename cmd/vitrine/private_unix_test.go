@@ -10,18 +10,20 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"vitrine/service/host/hosttest"
 )
 
 // Decisions, and what was learned from them, are in files that only their owner may read: the log, its mark, snapshots and bases, and
 // backups of these. The data directory may be open to others, because an operator or a package made it.
 func TestFilesArePrivate(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o022))
-	file, data := serviceFile(t, "[snapshots]\nevery = \"50ms\"\n[retention]\nage = \"1d\"\n")
+	file, data := hosttest.ServiceFile(t, "[snapshots]\nevery = \"50ms\"\n[retention]\nage = \"1d\"\n")
 	if err := os.Mkdir(data, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := serve(t, file)
-	url := p.listening(t)
+	p := program.Serve(t, file)
+	url := p.Listening()
 	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
 	ask(t, 201, "POST", url+"/v1/placements/home/decisions", `{"decision_id":"a","items":[{"id":"sku","features":{"x":1}}]}`)
 	base := filepath.Join(data, "bases", "*.snapshot")
@@ -30,7 +32,7 @@ func TestFilesArePrivate(t *testing.T) {
 			break
 		}
 	}
-	p.stop(t)
+	p.Stop()
 	backup := filepath.Join(filepath.Dir(data), "backup")
 	if output, code := command(t, "backup", data, backup); code != 0 {
 		t.Fatal(output)

@@ -30,6 +30,7 @@ import (
 
 	"vitrine/internal/long"
 	"vitrine/service/eventlog/natslog/natstest"
+	"vitrine/service/host/hosttest"
 )
 
 // secrets are the values that a run must neither print nor write, by their descriptions.
@@ -78,13 +79,13 @@ func (s *secrets) command(want int, args ...string) string {
 }
 
 // end stops a service, and notes what it printed.
-func (s *secrets) end(p *process) {
+func (s *secrets) end(p *hosttest.Process) {
 	s.Helper()
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		s.Fatal(err)
 	}
-	p.wait(s.T)
-	s.said["serve"] += p.said()
+	p.Wait()
+	s.said["serve"] += p.Said()
 }
 
 // request asks a service, and notes what it answers.
@@ -196,16 +197,16 @@ func TestSecrets(t *testing.T) {
 		s.request(400, "POST", at+"/v1/placements/home/decisions", `{"items":`, bearer...)
 	}
 	for _, file := range []string{password, tokens, local} {
-		p := serve(t, file)
-		at := p.listening(t)
+		p := program.Serve(t, file)
+		at := p.Listening()
 		if file == local {
 			at = strings.Replace(at, "http://", "https://", 1)
 		}
 		trade(at)
 		if file != local {
 			s.command(0, "load", at, "--key-file", tokenFile, "--decisions", "50", "--items", "5")
-			follower := serve(t, file)
-			second := follower.listening(t)
+			follower := program.Serve(t, file)
+			second := follower.Listening()
 			s.request(200, "GET", second+"/v1/placements", "", "Authorization", "Bearer "+token)
 			s.request(201, "PUT", second+"/v1/placements/cart", placement, "Authorization", "Bearer "+token) // the leader's
 			s.end(follower)
@@ -222,9 +223,9 @@ func TestSecrets(t *testing.T) {
 				back.Shutdown()
 				back.WaitForShutdown()
 				back = natstest.Serve(t, natsserver.Options{Port: port, Username: "shop", Password: password})
-				for deadline := time.Now().Add(patience); password == s.of["the password"] && !strings.Contains(p.said(), "connected to the log's server again"); time.Sleep(10 * time.Millisecond) {
+				for deadline := time.Now().Add(patience); password == s.of["the password"] && !strings.Contains(p.Said(), "connected to the log's server again"); time.Sleep(10 * time.Millisecond) {
 					if time.Now().After(deadline) {
-						t.Fatalf("the service does not connect again:\n%s", p.said())
+						t.Fatalf("the service does not connect again:\n%s", p.Said())
 					}
 				}
 			}

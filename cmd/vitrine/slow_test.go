@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"vitrine/internal/long"
+	"vitrine/service/host/hosttest"
 )
 
 var slowTimes = flag.Int("slow-times", 1, "how often TestSlowCallers has each crowd come")
@@ -174,13 +175,13 @@ func TestSlowCallers(t *testing.T) {
 	long.Test(t)
 	t.Parallel()
 	const connections, concurrent, subscribers = 400, 64, 64
-	file, data := serviceFile(t, fmt.Sprintf("keys = \"keys.toml\"\n[limits]\nconnections = %d\nconcurrent = %d\nsubscribers = %d\n[timeouts]\nheader = \"1h\"\nread = \"1h\"\nwrite = \"1h\"\nidle = \"1h\"\ndrain = \"1s\"\n",
+	file, data := hosttest.ServiceFile(t, fmt.Sprintf("keys = \"keys.toml\"\n[limits]\nconnections = %d\nconcurrent = %d\nsubscribers = %d\n[timeouts]\nheader = \"1h\"\nread = \"1h\"\nwrite = \"1h\"\nidle = \"1h\"\ndrain = \"1s\"\n",
 		connections, concurrent, subscribers))
 	keys := filepath.Join(filepath.Dir(file), "keys.toml")
 	key := newKey(t, keys, "crowd")
 	shopper := &shopper{T: t, key: newKey(t, keys, "shop")}
-	p := serve(t, file)
-	shopper.url = p.listening(t)
+	p := program.Serve(t, file)
+	shopper.url = p.Listening()
 	shopper.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`)
 	report := ""
 	for range *slowTimes {
@@ -213,7 +214,7 @@ func TestSlowCallers(t *testing.T) {
 			}
 			for deadline := time.Now().Add(patience); !k.crowded(c); time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
-					t.Fatalf("%s: %d came and %d were refused: that is no crowd\n%s", k.name, c.came.Load(), c.refused.Load(), p.said())
+					t.Fatalf("%s: %d came and %d were refused: that is no crowd\n%s", k.name, c.came.Load(), c.refused.Load(), p.Said())
 				}
 			}
 			shopper.longest = 0
@@ -225,8 +226,8 @@ func TestSlowCallers(t *testing.T) {
 			}
 		}
 	}
-	p.stop(t)
-	sound(t, data)
+	p.Stop()
+	program.Sound(t, data)
 	if !t.Failed() {
 		t.Logf("verdict: %d decisions, their outcomes and events under another key were all answered; the last crowds and the longest wait of the other key%s", shopper.asked, report)
 	}

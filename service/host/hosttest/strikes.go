@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package hosttest
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"vitrine/internal/long"
 )
 
 // need is what a strike needs of the machine.
@@ -29,32 +27,40 @@ type strike struct {
 	do    func(ctx context.Context, c *cluster)
 }
 
-// leaderGoes has the leader go and come back, and something else happen meanwhile.
+// leaderGoes kills or freezes the leader until another service leads, and something else happens meanwhile.
 func leaderGoes(freeze bool, meanwhile func(c *cluster)) func(context.Context, *cluster) {
 	return func(ctx context.Context, c *cluster) {
 		leader, _ := c.leading()
 		begin := time.Now()
 		c.crash(leader, freeze)
-		if meanwhile != nil {
-			meanwhile(c)
-		}
+		meanwhile(c)
 		c.replaced(ctx, begin)
-		c.ledger.flows(ctx)
+		c.ledger.Flows(ctx)
 		c.comeBack(leader, freeze)
 	}
 }
 
-// followerGoes is the same of a follower.
+// followerGoes does so with a follower.
 func followerGoes(freeze bool, meanwhile func(c *cluster)) func(context.Context, *cluster) {
 	return func(ctx context.Context, c *cluster) {
 		f := c.follower()
 		c.crash(f, freeze)
-		if meanwhile != nil {
-			meanwhile(c)
-		}
-		c.ledger.flows(ctx)
+		meanwhile(c)
+		c.ledger.Flows(ctx)
 		c.comeBack(f, freeze)
 	}
+}
+
+func nothing(*cluster) {}
+
+// servers kills or freezes n servers for a time of atLeast and up to more.
+func servers(n int, freeze bool, atLeast, more time.Duration) func(*cluster) {
+	return func(c *cluster) { c.serversGo(n, freeze, atLeast+within(c.rng, more)) }
+}
+
+// only is a strike that needs no context.
+func only(do func(*cluster)) func(context.Context, *cluster) {
+	return func(_ context.Context, c *cluster) { do(c) }
 }
 
 // leaderCutOff cuts the leader off from the servers until another service leads. Shoppers go on to ask it.
@@ -62,16 +68,14 @@ func leaderCutOff(which direction, also func(c *cluster)) func(context.Context, 
 	return func(ctx context.Context, c *cluster) {
 		leader, _ := c.leading()
 		leader.at.cut(c.T, which, placesOf(c.servers[:])...)
-		if also != nil {
-			also(c)
-		}
+		also(c)
 		c.leading(leader)
-		c.ledger.flows(ctx)
+		c.ledger.Flows(ctx)
 		leader.at.heal(c.T)
 	}
 }
 
-func placesOf(servers []*external) (places []*place) {
+func placesOf(servers []*NATS) (places []*place) {
 	for _, s := range servers {
 		places = append(places, s.at)
 	}
@@ -79,7 +83,7 @@ func placesOf(servers []*external) (places []*place) {
 }
 
 // others returns the places of the other servers, and with services those of all services.
-func (c *cluster) others(s *external, services bool) (places []*place) {
+func (c *cluster) others(s *NATS, services bool) (places []*place) {
 	for _, other := range c.servers {
 		if other != s {
 			places = append(places, other.at)
@@ -112,7 +116,7 @@ func slowDisks(n int) func(context.Context, *cluster) {
 				c.Fatal(err)
 			}
 		}
-		c.ledger.flows(ctx)
+		c.ledger.Flows(ctx)
 		for _, i := range chosen {
 			if err := c.disks[i].limit(0, 0); err != nil {
 				c.Fatal(err)
@@ -144,13 +148,13 @@ func tail(log string) string {
 }
 
 var strikes = []strike{
-	{"the leader killed", anyMachine, leaderGoes(false, nil)},
-	{"the leader frozen", anyMachine, leaderGoes(true, nil)},
-	{"the leader and a server killed", anyMachine, leaderGoes(false, func(c *cluster) { c.killServers(1, within(c.rng, time.Second)) })},
-	{"the leader frozen, a server killed", anyMachine, leaderGoes(true, func(c *cluster) { c.killServers(1, within(c.rng, time.Second)) })},
-	{"a follower killed", anyMachine, followerGoes(false, nil)},
+	{"the leader killed", anyMachine, leaderGoes(false, nothing)},
+	{"the leader frozen", anyMachine, leaderGoes(true, nothing)},
+	{"the leader and a server killed", anyMachine, leaderGoes(false, servers(1, false, 0, time.Second))},
+	{"the leader frozen, a server killed", anyMachine, leaderGoes(true, servers(1, false, 0, time.Second))},
+	{"a follower killed", anyMachine, followerGoes(false, nothing)},
 	{"a follower frozen", anyMachine, followerGoes(true, func(c *cluster) { time.Sleep(within(c.rng, time.Second)) })},
-	{"a follower killed, a server frozen", anyMachine, followerGoes(false, func(c *cluster) { c.freezeServers(1, within(c.rng, 2*time.Second)) })},
+	{"a follower killed, a server frozen", anyMachine, followerGoes(false, servers(1, true, 0, 2*time.Second))},
 	{"all services killed", anyMachine, func(_ context.Context, c *cluster) {
 		for _, m := range c.members {
 			c.crash(m, false)
@@ -159,39 +163,39 @@ var strikes = []strike{
 			c.startMember(m)
 		}
 	}},
-	{"a server killed", anyMachine, func(_ context.Context, c *cluster) { c.killServers(1, within(c.rng, time.Second)) }},
-	{"a server frozen", anyMachine, func(_ context.Context, c *cluster) { c.freezeServers(1, within(c.rng, 3*time.Second)) }},
-	{"two servers killed", anyMachine, func(_ context.Context, c *cluster) { c.killServers(2, time.Second+within(c.rng, 2*time.Second)) }},
-	{"two servers frozen", anyMachine, func(_ context.Context, c *cluster) { c.freezeServers(2, time.Second+within(c.rng, 2*time.Second)) }},
-	{"all servers killed", anyMachine, func(_ context.Context, c *cluster) { c.killServers(3, within(c.rng, time.Second)) }},
+	{"a server killed", anyMachine, only(servers(1, false, 0, time.Second))},
+	{"a server frozen", anyMachine, only(servers(1, true, 0, 3*time.Second))},
+	{"two servers killed", anyMachine, only(servers(2, false, time.Second, 2*time.Second))},
+	{"two servers frozen", anyMachine, only(servers(2, true, time.Second, 2*time.Second))},
+	{"all servers killed", anyMachine, only(servers(3, false, 0, time.Second))},
 	{"the leader stopped", anyMachine, func(ctx context.Context, c *cluster) {
 		leader, _ := c.leading()
 		leader.away = true
 		c.tell()
 		begin := time.Now()
-		leader.stop(c.T)
+		leader.Stop()
 		c.replaced(ctx, begin)
 		c.comeBack(leader, false)
 	}},
 	{"the log taken over on request", anyMachine, func(_ context.Context, c *cluster) { c.takesOver() }},
 	{"the log taken over while a server is away", anyMachine, func(_ context.Context, c *cluster) {
 		server := c.some(1)[0]
-		server.kill()
+		server.Kill()
 		c.takesOver()
-		server.start()
+		server.Start()
 	}},
 
-	{"the leader cut off", aNetwork, leaderCutOff(both, nil)},
-	{"the leader cut off, which hears nothing", aNetwork, leaderCutOff(incoming, nil)},
-	{"the leader cut off, which is not heard", aNetwork, leaderCutOff(outgoing, nil)},
-	{"the leader cut off, a server killed", aNetwork, leaderCutOff(both, func(c *cluster) { c.killServers(1, within(c.rng, time.Second)) })},
+	{"the leader cut off", aNetwork, leaderCutOff(both, nothing)},
+	{"the leader cut off, which hears nothing", aNetwork, leaderCutOff(incoming, nothing)},
+	{"the leader cut off, which is not heard", aNetwork, leaderCutOff(outgoing, nothing)},
+	{"the leader cut off, a server killed", aNetwork, leaderCutOff(both, servers(1, false, 0, time.Second))},
 	{"the leader with one server cut off from the rest", aNetwork, func(ctx context.Context, c *cluster) {
 		leader, followers := c.leading()
 		s := c.some(1)[0]
 		leader.at.cut(c.T, both, c.others(s, false)...)
 		s.at.cut(c.T, both, append(c.others(s, false), followers[0].at, followers[1].at)...)
 		c.leading(leader)
-		c.ledger.flows(ctx)
+		c.ledger.Flows(ctx)
 		leader.at.heal(c.T)
 		s.at.heal(c.T)
 	}},
@@ -199,7 +203,7 @@ var strikes = []strike{
 		f := c.follower()
 		f.at.cut(c.T, both, placesOf(c.servers[:])...)
 		time.Sleep(within(c.rng, 3*time.Second))
-		c.ledger.flows(ctx)
+		c.ledger.Flows(ctx)
 		f.at.heal(c.T)
 	}},
 	{"a server cut off", aNetwork, serverCutOff(both, true, 5*time.Second)},
@@ -236,24 +240,25 @@ var strikes = []strike{
 	}},
 }
 
-// Services and servers are killed, frozen, stopped, cut off from each other and slowed down under load, and every service is
-// asked: acknowledged entries are in the log once, and were learned once, and no two services wrote the log in one epoch.
-func TestKillServices(t *testing.T) {
-	long.Test(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*strikesAsked)*time.Minute)
+// Strikes kills, freezes, stops, cuts off from each other and slows down services and servers under load, and has shoppers ask every
+// service. Acknowledged entries must be in the log once, and be learned once, and no two services may write the log in one epoch.
+func Strikes(t *testing.T, program Program, o Often) (verdict string) {
+	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
-	c := newCluster(t, ctx, true)
+	c := newCluster(t, ctx, program, o.Seed, true)
+	left := ""
 	for what, why := range c.without {
 		t.Logf("without %s, which this machine does not permit: %v", what, why)
+		left += fmt.Sprintf(", without %s", what)
 	}
 	possible := slices.DeleteFunc(slices.Clone(strikes), func(s strike) bool { return c.without[s.needs] != nil })
-	wait := c.ledger.shop(ctx, 8, *killSeed<<20)
+	c.ledger.Shop(ctx, 8, o.Seed<<20)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	go c.watch(watching)
 	count := map[string]int{}
 	var order []int
-	for n := range *strikesAsked {
+	for n := range o.Times {
 		if len(order) == 0 {
 			order = c.rng.Perm(len(possible))
 		}
@@ -263,33 +268,19 @@ func TestKillServices(t *testing.T) {
 		time.Sleep(within(c.rng, 300*time.Millisecond))
 		begin := time.Now()
 		s.do(ctx, c)
-		c.ledger.flows(ctx)
+		c.ledger.Flows(ctx)
 		t.Logf("%d: %s, %v", n+1, s.name, time.Since(begin).Round(time.Millisecond))
 		c.intact()
-		if t.Failed() {
-			for _, m := range c.members {
-				t.Logf("%s:\n%s", m.url, tail(m.said()))
-			}
-			t.Fatalf("at strike %d, -kill-seed %d", n+1, *killSeed)
-		}
+		c.unharmed(n, o)
 	}
 	stop()
-	c.ledger.leaving.Store(true)
-	wait()
-	c.holds(ctx)
-	if t.Failed() {
-		return
-	}
+	c.accounts(ctx)
 	text := ""
 	for _, s := range strikes {
 		if count[s.name] > 0 {
 			text += fmt.Sprintf(" %d × %s,", count[s.name], s.name)
 		}
 	}
-	left := ""
-	for what := range c.without {
-		left += fmt.Sprintf(", without %s", what)
-	}
-	t.Logf("verdict: -kill-seed %d: %d strikes (%s)%s: %d decisions and %d outcomes acknowledged by three services, %d retries, the longest wait %d ms: none lost, changed, doubled or learned twice, each epoch written by one service",
-		*killSeed, *strikesAsked, strings.Trim(text, " ,"), left, len(c.ledger.rounds), c.ledger.reported, c.ledger.retries.Load(), c.ledger.slowest.Load())
+	return fmt.Sprintf("seed %d: %d strikes (%s)%s: %v by three services, %d retries, the longest wait %d ms: none lost, changed, doubled or learned twice, each epoch written by one service",
+		o.Seed, o.Times, strings.Trim(text, " ,"), left, c.ledger, c.ledger.retries.Load(), c.ledger.slowest.Load())
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"vitrine/internal/long"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/host"
 )
 
 // The disk is full for a time: the service refuses requests that it cannot write, and continues by itself
@@ -32,14 +32,7 @@ func TestDiskIsFull(t *testing.T) {
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	v.flows(t.Context())
-	v.leave()
-	v.holds(t.Context(), v.all())
-	v.stop()
-	if err := <-v.ended; err != nil {
-		t.Fatal(err)
-	}
-	sound(t, s.Data)
-	decisions, _ := readLog(t, natslog.Options{Dir: filepath.Join(s.Data, "log")})
-	v.isIn(decisions)
+	v.Flows(t.Context())
+	v.end(filepath.Join(s.Data, host.LogDir))
+	program.Sound(t, s.Data)
 }

@@ -1,4 +1,4 @@
-package main
+package hosttest
 
 import (
 	"errors"
@@ -39,10 +39,10 @@ func (p *place) cut(t *testing.T, which direction, others ...*place) {
 	t.Helper()
 	for _, other := range others {
 		if which != outgoing {
-			must(t, p.command("iptables", "-A", "INPUT", "-s", other.address, "-j", "DROP"))
+			p.must(t, "iptables", "-A", "INPUT", "-s", other.address, "-j", "DROP")
 		}
 		if which != incoming {
-			must(t, p.command("iptables", "-A", "OUTPUT", "-d", other.address, "-j", "DROP"))
+			p.must(t, "iptables", "-A", "OUTPUT", "-d", other.address, "-j", "DROP")
 		}
 	}
 }
@@ -50,30 +50,34 @@ func (p *place) cut(t *testing.T, which direction, others ...*place) {
 // heal lets all packets pass again.
 func (p *place) heal(t *testing.T) {
 	t.Helper()
-	must(t, p.command("iptables", "-F"))
+	p.must(t, "iptables", "-F")
 }
 
-func must(t *testing.T, cmd *exec.Cmd) {
+func (p *place) must(t *testing.T, name string, args ...string) {
 	t.Helper()
-	if err := said(cmd); err != nil {
+	if err := p.does(name, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// said runs a command, and returns what it says if it fails.
-func said(cmd *exec.Cmd) error {
+// does runs a command in the place, and returns what it says if it fails.
+func (p *place) does(name string, args ...string) error {
+	cmd := p.command(name, args...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(string(text)))
 	}
 	return nil
 }
 
+// here is this machine.
+var here *place
+
 // newPlaces makes n places. The error says why this machine does not permit it. The test reaches all of them.
 func newPlaces(t *testing.T, n int) (places []*place, err error) {
 	name := fmt.Sprint("vt", os.Getpid()%1e6)
 	ip := func(args ...string) {
 		if err == nil {
-			err = said(exec.Command("ip", args...))
+			err = here.does("ip", args...)
 		}
 	}
 	network := fmt.Sprintf("198.18.%d.", os.Getpid()%256) // of the range for tests of networks
@@ -94,7 +98,7 @@ func newPlaces(t *testing.T, n int) (places []*place, err error) {
 		ip("-n", p.name, "link", "set", inside, "up")
 		ip("-n", p.name, "link", "set", "lo", "up")
 		if err == nil {
-			err = said(p.command("iptables", "-L"))
+			err = p.does("iptables", "-L")
 		}
 		places = append(places, p)
 	}
@@ -104,33 +108,45 @@ func newPlaces(t *testing.T, n int) (places []*place, err error) {
 	return places, nil
 }
 
-// slowDisk is an ext4 file system in a file, whose device can be slowed down, and stopped.
-type slowDisk struct {
-	dir, device string // and the numbers of the device
-	stopped     bool
+// disk is an ext4 file system in a file.
+type disk struct {
+	image, dir string
+	device     string // its numbers, once it can be slowed down
+	stopped    bool
 }
 
-// throttles are the limits of what all processes outside of groups of their own write to a device, a second.
-var throttles = []string{"/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", "/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device"}
-
-// newSlowDisk makes a disk. The error says why this machine does not permit it.
-func newSlowDisk(t *testing.T) (*slowDisk, error) {
-	d := &slowDisk{dir: t.TempDir()}
-	image := filepath.Join(t.TempDir(), "image")
-	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 512<<20)); err != nil {
+// newDisk mounts a disk. The error says why this machine does not permit it.
+func newDisk(t *testing.T) (*disk, error) {
+	d := &disk{image: filepath.Join(t.TempDir(), "image"), dir: t.TempDir()}
+	if err := errors.Join(os.WriteFile(d.image, nil, 0o600), os.Truncate(d.image, 512<<20)); err != nil {
 		return nil, err
 	}
-	if err := said(exec.Command("mkfs.ext4", "-q", "-F", image)); err != nil {
+	if err := here.does("mkfs.ext4", "-q", "-F", d.image); err != nil {
 		return nil, err
 	}
-	if err := said(exec.Command("mount", "-o", "loop", image, d.dir)); err != nil {
+	if err := here.does("mount", "-o", "loop", d.image, d.dir); err != nil {
 		return nil, err
 	}
 	t.Cleanup(func() {
 		d.goOn(t)
 		_ = d.limit(0, 0) // a device that is gone has none
-		_ = exec.Command("umount", "-l", d.dir).Run()
+		_ = here.does("umount", "-l", d.dir)
 	})
+	return d, nil
+}
+
+// throttles are the limits of what all processes outside of groups of their own write to a device, a second.
+var throttles = []string{"/sys/fs/cgroup/blkio/blkio.throttle.write_iops_device", "/sys/fs/cgroup/blkio/blkio.throttle.write_bps_device"}
+
+// A slow disk takes slowWrites of 4 kB a second. A synced write is some of them.
+const slowWrites = 80
+
+// newSlowDisk makes a disk that can be slowed down.
+func newSlowDisk(t *testing.T) (*disk, error) {
+	d, err := newDisk(t)
+	if err != nil {
+		return nil, err
+	}
 	numbers, err := exec.Command("mountpoint", "-d", d.dir).Output()
 	if err != nil {
 		return nil, err
@@ -140,7 +156,10 @@ func newSlowDisk(t *testing.T) (*slowDisk, error) {
 }
 
 // limit sets how many writes and bytes a second the disk takes, 0 without a limit.
-func (d *slowDisk) limit(writes, bytes int) error {
+func (d *disk) limit(writes, bytes int) error {
+	if d.device == "" {
+		return nil
+	}
 	var errs []error
 	for i, value := range []int{writes, bytes} {
 		errs = append(errs, os.WriteFile(throttles[i], fmt.Appendf(nil, "%s %d", d.device, value), 0o600))
@@ -148,11 +167,8 @@ func (d *slowDisk) limit(writes, bytes int) error {
 	return errors.Join(errs...)
 }
 
-// A slow disk takes slowWrites of 4 kB a second. A synced write is some of them.
-const slowWrites = 80
-
 // obeys is an error if a limit does not slow the disk down.
-func (d *slowDisk) obeys() error {
+func (d *disk) obeys() error {
 	if err := d.limit(slowWrites, slowWrites*4096); err != nil {
 		return err
 	}
@@ -175,16 +191,16 @@ func (d *slowDisk) obeys() error {
 }
 
 // stop makes all writes of the disk wait, until goOn.
-func (d *slowDisk) stop(t *testing.T) {
+func (d *disk) stop(t *testing.T) {
 	t.Helper()
-	must(t, exec.Command("fsfreeze", "-f", d.dir))
+	here.must(t, "fsfreeze", "-f", d.dir)
 	d.stopped = true
 }
 
-func (d *slowDisk) goOn(t *testing.T) {
+func (d *disk) goOn(t *testing.T) {
 	t.Helper()
 	if d.stopped {
-		must(t, exec.Command("fsfreeze", "-u", d.dir))
+		here.must(t, "fsfreeze", "-u", d.dir)
 	}
 	d.stopped = false
 }

@@ -1,4 +1,4 @@
-package main
+package hosttest
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// The placements of the tests that kill the service. The placement brief has an experiment, and its outcomes come late, or never.
-var killedPlacements = map[string]string{
+// placements are what shoppers ask for. The placement brief runs an experiment, and its outcomes come late, or never.
+var placements = map[string]string{
 	"home": `{"max_size":3,"policy":{"name":"onl-mnl","warmup":20},"attribution_window":"8h","memory":200000000,"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"}]}`,
 	"brief": `{"max_size":2,"policy":{"name":"ucb-mnl"},"mode":"experiment","attribution_window":"300ms","memory":200000000,"features":[{"name":"x","kind":"number"}],
 		"experiment":{"name":"killed","learn":"all","variants":[{"name":"own","show":"policy","share":0.4},{"name":"rival","show":"policy","policy":{"name":"ts-mnl"},"share":0.4},{"name":"chance","show":"uniform","share":0.2}]}}`,
@@ -29,15 +29,15 @@ var killedPlacements = map[string]string{
 
 const briefWindow = 300 * time.Millisecond
 
-// ledger records all answers of a service to its shoppers, over all restarts.
-type ledger struct {
+// Ledger records everything that services answer to their shoppers, over all restarts.
+type Ledger struct {
 	*testing.T
 	client  *http.Client
-	url     atomic.Pointer[string]   // of the service since its last start
-	urls    atomic.Pointer[[]string] // of all services if there are several, which are asked in turn
+	urls    atomic.Pointer[[]string] // of the services, which are asked in turn
 	key     string                   // of the services; "" if they need none
 	turn    atomic.Int64
-	leaving atomic.Bool // no new rounds
+	leaving atomic.Bool    // no new rounds
+	shops   sync.WaitGroup // the shoppers
 	retries atomic.Int64
 	refused atomic.Int64 // with 503
 	slowest atomic.Int64 // milliseconds that a shopper has waited for an answer
@@ -58,20 +58,30 @@ type acknowledged struct {
 	item                string // of it
 }
 
-func newLedger(t *testing.T) *ledger {
-	return &ledger{T: t, client: &http.Client{
+// NewLedger returns an empty ledger.
+func NewLedger(t *testing.T) *Ledger {
+	return &Ledger{T: t, client: &http.Client{
 		Timeout:   15 * time.Second,
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
 	}}
 }
 
+// At has shoppers ask the services at the given URLs in turn.
+func (l *Ledger) At(urls ...string) { l.urls.Store(&urls) }
+
+// Refused returns how many requests were answered with 503.
+func (l *Ledger) Refused() int64 { return l.refused.Load() }
+
+// String says how much was acknowledged.
+func (l *Ledger) String() string {
+	return fmt.Sprintf("%d decisions and %d outcomes acknowledged", len(l.rounds), l.reported)
+}
+
 // once asks once.
-func (l *ledger) once(ctx context.Context, method, path, body string) (status int, answer string, err error) {
-	url := l.url.Load()
-	if urls := l.urls.Load(); urls != nil {
-		url = &(*urls)[l.turn.Add(1)%int64(len(*urls))]
-	}
-	r, err := http.NewRequestWithContext(ctx, method, *url+path, strings.NewReader(body))
+func (l *Ledger) once(ctx context.Context, method, path, body string) (status int, answer string, err error) {
+	urls := *l.urls.Load()
+	url := urls[l.turn.Add(1)%int64(len(urls))]
+	r, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
@@ -88,7 +98,7 @@ func (l *ledger) once(ctx context.Context, method, path, body string) (status in
 }
 
 // ask repeats a request until the answer is not 503, or ctx ends.
-func (l *ledger) ask(ctx context.Context, method, path, body string) (status int, answer string, ok bool) {
+func (l *Ledger) ask(ctx context.Context, method, path, body string) (status int, answer string, ok bool) {
 	for begin := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		status, answer, err := l.once(ctx, method, path, body)
 		if err == nil && status != http.StatusServiceUnavailable {
@@ -106,22 +116,21 @@ func (l *ledger) ask(ctx context.Context, method, path, body string) (status int
 	}
 }
 
-// open makes the placements.
-func (l *ledger) open(ctx context.Context) {
+// Open makes the placements.
+func (l *Ledger) Open(ctx context.Context) {
 	l.Helper()
-	for _, name := range slices.Sorted(maps.Keys(killedPlacements)) {
-		if status, answer, _ := l.ask(ctx, "PUT", "/v1/placements/"+name, killedPlacements[name]); status/100 != 2 {
+	for _, name := range slices.Sorted(maps.Keys(placements)) {
+		if status, answer, _ := l.ask(ctx, "PUT", "/v1/placements/"+name, placements[name]); status/100 != 2 {
 			l.Fatalf("placement %q: %d %s", name, status, answer)
 		}
 	}
 }
 
-// shop sends shoppers until the ledger stops them. Those that wait for an answer get it first, unless ctx
-// ends.
-func (l *ledger) shop(ctx context.Context, shoppers int, seed uint64) (wait func()) {
-	var all sync.WaitGroup
+// Shop sends shoppers until Leave. Those that wait for an answer get it first, unless ctx ends.
+func (l *Ledger) Shop(ctx context.Context, shoppers int, seed uint64) {
+	l.leaving.Store(false)
 	for n := range shoppers {
-		all.Go(func() {
+		l.shops.Go(func() {
 			rng := rand.New(rand.NewPCG(seed, uint64(n)))
 			for i := 0; !l.leaving.Load() && ctx.Err() == nil; i++ {
 				l.round(ctx, fmt.Sprintf("%d-%d-%d", seed, n, i), rng)
@@ -129,11 +138,16 @@ func (l *ledger) shop(ctx context.Context, shoppers int, seed uint64) (wait func
 			}
 		})
 	}
-	return all.Wait
+}
+
+// Leave sends the shoppers away, and waits until they have gone.
+func (l *Ledger) Leave() {
+	l.leaving.Store(true)
+	l.shops.Wait()
 }
 
 // round is one decision and its fate.
-func (l *ledger) round(ctx context.Context, id string, rng *rand.Rand) {
+func (l *Ledger) round(ctx context.Context, id string, rng *rand.Rand) {
 	a := &acknowledged{placement: "home", id: id}
 	if rng.IntN(4) == 0 {
 		a.placement = "brief"
@@ -193,10 +207,13 @@ func shownIn(t *testing.T, answer string) (ids []string) {
 	return ids
 }
 
-// flows waits until rounds that begin now are acknowledged.
-func (l *ledger) flows(ctx context.Context) {
+// Flows waits until rounds that begin now are acknowledged.
+func (l *Ledger) Flows(ctx context.Context) { l.Helper(); l.grows(ctx, 20) }
+
+// grows waits until n more rounds are acknowledged.
+func (l *Ledger) grows(ctx context.Context, n int) {
 	l.Helper()
-	for n := len(l.all()); len(l.all()) < n+20; time.Sleep(time.Millisecond) {
+	for n += len(l.all()); len(l.all()) < n; time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil {
 			l.Fatal("nothing is acknowledged any more")
 		}
@@ -204,7 +221,7 @@ func (l *ledger) flows(ctx context.Context) {
 }
 
 // outcome reports the outcome of a decision, or not: some are late, repeated, or different.
-func (l *ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
+func (l *Ledger) outcome(ctx context.Context, a *acknowledged, rng *rand.Rand) {
 	fate := rng.IntN(10)
 	item := append(slices.Clone(a.shown), "")[rng.IntN(len(a.shown)+1)]
 	switch {
@@ -238,7 +255,7 @@ func outcomeOf(item string) string {
 }
 
 // tell reports an outcome and notes the answer.
-func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
+func (l *Ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
 	status, answer, ok := l.ask(ctx, "POST", "/v1/decisions/"+a.id+"/outcome", outcomeOf(item))
 	if !ok {
 		return false
@@ -259,15 +276,27 @@ func (l *ledger) tell(ctx context.Context, a *acknowledged, item string) bool {
 	return true
 }
 
+// Report tells the services that nothing was chosen in the rounds of the placement home without an outcome.
+func (l *Ledger) Report(ctx context.Context) {
+	for _, a := range l.all() {
+		if a.placement == "home" && !a.reported {
+			l.tell(ctx, a, "")
+		}
+	}
+}
+
 // all returns the rounds so far.
-func (l *ledger) all() []*acknowledged {
+func (l *Ledger) all() []*acknowledged {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.rounds)
 }
 
-// holds repeats requests that the service has answered: some rounds, or all.
-func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
+// Holds repeats all requests that the services have answered.
+func (l *Ledger) Holds(ctx context.Context) { l.Helper(); l.holds(ctx, l.all()) }
+
+// holds repeats the requests of some rounds.
+func (l *Ledger) holds(ctx context.Context, rounds []*acknowledged) {
 	l.Helper()
 	var asking sync.WaitGroup
 	next := make(chan *acknowledged)
@@ -301,7 +330,7 @@ func (l *ledger) holds(ctx context.Context, rounds []*acknowledged) {
 
 // hangUp closes idle connections. A service that ends waits 5 s for a connection that was opened and never
 // used, and http.Transport opens some.
-func (l *ledger) hangUp() { l.client.CloseIdleConnections() }
+func (l *Ledger) hangUp() { l.client.CloseIdleConnections() }
 
 // inLog holds the entries of a decision in the log.
 type inLog struct {
@@ -315,19 +344,22 @@ type inLog struct {
 	late     int // outcomes that came too late
 }
 
-// tally counts the entries of a placement.
-type tally struct{ Decisions, Outcomes, Expired uint64 }
+// Tally counts the entries of a placement.
+type Tally struct{ Decisions, Outcomes, Expired uint64 }
 
-// readLog reads the entries of all decisions of a log, which must not be open elsewhere.
-func readLog(t *testing.T, o natslog.Options) (decisions map[string]*inLog, of map[string]tally) {
+// readLog reads the entries of all decisions of a log, which must not be open elsewhere: of a directory or of servers at a URL.
+func readLog(t *testing.T, where string) (decisions map[string]*inLog, of map[string]Tally) {
 	t.Helper()
-	o.ReadOnly = true
+	o := natslog.Options{ReadOnly: true, Dir: where}
+	if strings.Contains(where, "://") {
+		o.Dir, o.URL = "", where
+	}
 	store, err := natslog.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	decisions, of = map[string]*inLog{}, map[string]tally{}
+	decisions, of = map[string]*inLog{}, map[string]Tally{}
 	sequence := uint64(0)
 	for entry, err := range store.Entries(t.Context(), 1) {
 		if err != nil {
@@ -394,9 +426,10 @@ func (a *acknowledged) isIn(decisions map[string]*inLog) error {
 	return nil
 }
 
-// isIn compares all acknowledged rounds with the log, and counts other entries.
-func (l *ledger) isIn(decisions map[string]*inLog) {
+// IsIn compares all acknowledged rounds with a log, that of a directory or of servers at a URL. It returns the log's counts by placement.
+func (l *Ledger) IsIn(where string) (of map[string]Tally) {
 	l.Helper()
+	decisions, of := readLog(l.T, where)
 	for _, a := range l.all() {
 		if err := a.isIn(decisions); err != nil {
 			l.Errorf("decision %s %v", a.id, err)
@@ -405,29 +438,30 @@ func (l *ledger) isIn(decisions map[string]*inLog) {
 	if len(decisions) != len(l.rounds) {
 		l.Errorf("the log has %d decisions, %d were acknowledged, and all were asked for until they were", len(decisions), len(l.rounds))
 	}
+	return of
 }
 
-// learning holds the counters of a placement.
-type learning struct {
-	tally
+// Learning holds the counters of a placement.
+type Learning struct {
+	Tally
 	Pending, Learned, Skipped, Stale, Lag uint64
 
 	ExpiredEarly uint64 `json:"expired_early"`
 }
 
 // once checks that all outcomes in the log were learned once.
-func (l learning) once(t *testing.T, placement string, log tally) {
+func (l Learning) once(t *testing.T, placement string, log Tally) {
 	t.Helper()
-	if l.tally != log || l.Learned != l.Outcomes+l.Expired || l.Skipped+l.Stale != 0 {
+	if l.Tally != log || l.Learned != l.Outcomes+l.Expired || l.Skipped+l.Stale != 0 {
 		t.Errorf("%s: the service has %+v, the log %+v", placement, l, log)
 	}
 }
 
 // settled waits until all rounds are learned, and returns the counters of a placement.
-func (l *ledger) settled(ctx context.Context, placement string) (s learning) {
+func (l *Ledger) settled(ctx context.Context, placement string) (s Learning) {
 	l.Helper()
 	for {
-		s = l.stats(ctx, placement)
+		s = l.Stats(ctx, placement)
 		if s.Lag == 0 && s.Decisions == s.Outcomes+s.Expired+s.Pending && (placement != "brief" || s.Pending == 0) {
 			l.hangUp()
 			return s
@@ -436,8 +470,8 @@ func (l *ledger) settled(ctx context.Context, placement string) (s learning) {
 	}
 }
 
-// stats returns the counters of a placement.
-func (l *ledger) stats(ctx context.Context, placement string) (s learning) {
+// Stats returns the counters of a placement.
+func (l *Ledger) Stats(ctx context.Context, placement string) (s Learning) {
 	l.Helper()
 	_, answer, _ := l.ask(ctx, "GET", "/v1/placements/"+placement+"/stats", "")
 	if err := json.Unmarshal([]byte(answer), &s); err != nil {

@@ -1,11 +1,10 @@
 //go:build unix
 
-package main
+package hosttest
 
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -21,53 +20,35 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/internal/freeport"
-	"vitrine/internal/long"
 	"vitrine/service/eventlog"
-	"vitrine/service/eventlog/natslog"
-)
-
-var (
-	leaderKills  = flag.Int("leader-kills", 2, "how often TestKillLeader kills the service that writes the log")
-	leaderLimit  = flag.Duration("leader-limit", 0, "how long a take-over after that may take; 0 is no limit")
-	strikesAsked = flag.Int("strikes", 6, "how often TestKillServices kills, freezes, stops, cuts off or slows down services and servers")
-	takeOvers    = flag.Int("take-overs", 2, "how often TestKillByTakeOver takes the log over")
+	"vitrine/service/host"
 )
 
 // freeze stops the process until it is thawed or killed.
-func (p *process) freeze(t *testing.T) {
-	t.Helper()
-	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (p *process) thaw(t *testing.T) {
-	t.Helper()
-	if err := p.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-}
+func (p *Process) freeze() { p.t.Helper(); p.Signal(syscall.SIGSTOP) }
+func (p *Process) thaw()   { p.t.Helper(); p.Signal(syscall.SIGCONT) }
 
 // cluster is three services with their log on three servers of NATS. One service writes it, and the others follow. Shoppers ask
 // them in turn.
 type cluster struct {
 	*testing.T
+	program  Program
 	url      string // of the servers
-	servers  [3]*external
-	members  [3]*clusterMember
-	disks    []*slowDisk // of the servers; nil if the machine permits none
-	ledger   *ledger
+	servers  [3]*NATS
+	members  [3]*member
+	disks    []*disk // of the servers; nil if the machine permits none
+	ledger   *Ledger
 	rng      *rand.Rand
 	takeOver []time.Duration // how long they took
 	without  map[need]error  // what this machine does not permit, and why
 
 	mu      sync.Mutex          // of the members' processes and addresses
-	leaders map[uint64]*process // the services that said that they lead, by epoch
+	leaders map[uint64]*Process // the services that said that they lead, by epoch
 }
 
-// clusterMember is one of the services.
-type clusterMember struct {
-	*process
+// member is one of the services.
+type member struct {
+	*Process
 	file, data, url string
 	at              *place // nil is this machine
 	away            bool   // killed, or frozen
@@ -75,8 +56,8 @@ type clusterMember struct {
 
 // newCluster starts the servers and the services. With apart they are in places of their own, and the servers' disks can be
 // slowed down, if the machine permits it.
-func newCluster(t *testing.T, ctx context.Context, apart bool) *cluster {
-	c := &cluster{T: t, ledger: newLedger(t), rng: rand.New(rand.NewPCG(*killSeed, 3)), without: map[need]error{}, leaders: map[uint64]*process{}}
+func newCluster(t *testing.T, ctx context.Context, program Program, seed uint64, apart bool) *cluster {
+	c := &cluster{T: t, program: program, ledger: NewLedger(t), rng: rand.New(rand.NewPCG(seed, 3)), without: map[need]error{}, leaders: map[uint64]*Process{}}
 	c.ledger.client.Timeout = 3 * time.Second // a frozen service does not answer
 	places := make([]*place, len(c.servers)+len(c.members))
 	if apart {
@@ -88,12 +69,12 @@ func newCluster(t *testing.T, ctx context.Context, apart bool) *cluster {
 		keys = fmt.Sprintf("keys = %q\n", c.lock())
 	}
 	for i := range c.members {
-		m := &clusterMember{at: places[len(c.servers)+i]}
-		m.file, m.data = serviceFile(t, fmt.Sprintf("%s[limits]\nanswer = \"2s\"\n[log]\nurl = %q\nreplicas = 3\n[snapshots]\nevery = \"1s\"\n", keys, c.url))
+		m := &member{at: places[len(c.servers)+i]}
+		m.file, m.data = ServiceFile(t, fmt.Sprintf("%s[limits]\nanswer = \"2s\"\n[log]\nurl = %q\nreplicas = 3\n[snapshots]\nevery = \"1s\"\n", keys, c.url))
 		c.members[i] = m
 		c.startMember(m)
 	}
-	c.ledger.open(ctx)
+	c.ledger.Open(ctx)
 	return c
 }
 
@@ -118,7 +99,7 @@ func (c *cluster) separate(places *[]*place) {
 func (c *cluster) lock() (path string) {
 	c.Helper()
 	path = filepath.Join(c.TempDir(), "keys.toml")
-	said, code := command(c.T, "keys", "add", path, "all", "--scopes", "decide,outcome,read,admin")
+	said, code := c.program.Command(c.T, "keys", "add", path, "all", "--scopes", "decide,outcome,read,admin")
 	if code != 0 {
 		c.Fatal(said)
 	}
@@ -143,24 +124,24 @@ func (c *cluster) startServers(places []*place) {
 		if c.disks != nil {
 			dir = filepath.Join(c.disks[i].dir, "server")
 		}
-		c.servers[i] = &external{T: c.T, at: at, address: addresses[i], dir: dir, routes: append(routes[i:3:3], routes[:i]...)}
-		urls = append(urls, c.servers[i].url())
-		c.servers[i].start()
+		c.servers[i] = &NATS{t: c.T, at: at, address: addresses[i], Dir: dir, routes: append(routes[i:3:3], routes[:i]...)}
+		urls = append(urls, c.servers[i].URL())
+		c.servers[i].Start()
 	}
 	c.url = strings.Join(urls, ",")
 }
 
 // startMember starts a service, and has shoppers ask it.
-func (c *cluster) startMember(m *clusterMember, flags ...string) {
+func (c *cluster) startMember(m *member, flags ...string) {
 	c.Helper()
 	if m.at != nil {
 		flags = append(flags, "--listen", m.at.address+":8080")
 	}
-	p := serveAt(c.T, m.at, m.file, flags...)
+	p := c.program.startAt(c.T, m.at, append([]string{"serve", "--config", m.file}, flags...)...)
 	c.mu.Lock()
-	m.process = p // before it can answer
+	m.Process = p // before it can answer
 	c.mu.Unlock()
-	url := p.listening(c.T)
+	url := p.Listening()
 	c.mu.Lock()
 	m.url, m.away = url, false
 	c.mu.Unlock()
@@ -176,7 +157,7 @@ func (c *cluster) tell() {
 		}
 	}
 	if urls != nil {
-		c.ledger.urls.Store(&urls)
+		c.ledger.At(urls...)
 	}
 }
 
@@ -186,9 +167,9 @@ type standing struct {
 	Epoch, Entry uint64
 }
 
-func (c *cluster) standing(m *clusterMember) (s standing) {
+func (c *cluster) standing(m *member) (s standing) {
 	c.mu.Lock()
-	p, url := m.process, m.url
+	p, url := m.Process, m.url
 	c.mu.Unlock()
 	client := &http.Client{Timeout: 200 * time.Millisecond}
 	defer client.CloseIdleConnections()
@@ -221,9 +202,9 @@ func (c *cluster) watch(ctx context.Context) {
 
 // leading waits for a leader among services that are not away, and returns it and the others. Services that are cut off from the
 // servers do not count.
-func (c *cluster) leading(cutOff ...*clusterMember) (leader *clusterMember, followers []*clusterMember) {
+func (c *cluster) leading(cutOff ...*member) (leader *member, followers []*member) {
 	c.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		leader, followers = nil, nil
 		epoch := uint64(0)
 		for _, m := range c.members {
@@ -236,41 +217,41 @@ func (c *cluster) leading(cutOff ...*clusterMember) (leader *clusterMember, foll
 			}
 		}
 		if leader != nil {
-			return leader, slices.DeleteFunc(followers, func(m *clusterMember) bool { return m == leader })
+			return leader, slices.DeleteFunc(followers, func(m *member) bool { return m == leader })
 		}
 	}
 	for _, m := range c.members {
-		c.Logf("%s", m.said())
+		c.Logf("%s", m.Said())
 	}
 	c.Fatal("no service writes the log")
 	return nil, nil
 }
 
 // follower returns one of the services that follow.
-func (c *cluster) follower() *clusterMember {
+func (c *cluster) follower() *member {
 	c.Helper()
 	_, followers := c.leading()
 	return followers[c.rng.IntN(len(followers))]
 }
 
 // crash kills or freezes a service.
-func (c *cluster) crash(m *clusterMember, freeze bool) {
+func (c *cluster) crash(m *member, freeze bool) {
 	c.Helper()
 	if m.away = true; freeze {
-		m.freeze(c.T)
+		m.freeze()
 	} else {
-		m.kill()
+		m.Kill()
 	}
 }
 
 // comeBack starts a killed service, or thaws a frozen one.
-func (c *cluster) comeBack(m *clusterMember, frozen bool) {
+func (c *cluster) comeBack(m *member, frozen bool) {
 	c.Helper()
 	if !frozen {
 		c.startMember(m)
 		return
 	}
-	m.thaw(c.T)
+	m.thaw()
 	m.away = false
 	c.tell()
 }
@@ -279,11 +260,7 @@ func (c *cluster) comeBack(m *clusterMember, frozen bool) {
 func (c *cluster) replaced(ctx context.Context, begin time.Time) {
 	c.Helper()
 	c.leading()
-	for n := len(c.ledger.all()); len(c.ledger.all()) < n+1; time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil {
-			c.Fatal("nothing is acknowledged any more")
-		}
-	}
+	c.ledger.grows(ctx, 1)
 	c.takeOver = append(c.takeOver, time.Since(begin))
 }
 
@@ -291,64 +268,60 @@ func (c *cluster) replaced(ctx context.Context, begin time.Time) {
 func (c *cluster) each(ctx context.Context) {
 	c.Helper()
 	for _, m := range c.members {
-		c.ledger.urls.Store(&[]string{m.url})
-		c.ledger.flows(ctx)
+		c.ledger.At(m.url)
+		c.ledger.Flows(ctx)
 	}
 	c.tell()
 }
 
 // takesOver has a follower end, start and take the log over, and returns the leader of before.
-func (c *cluster) takesOver() (before *clusterMember) {
+func (c *cluster) takesOver() (before *member) {
 	c.Helper()
 	before, followers := c.leading()
 	f := followers[0]
 	f.away = true
 	c.tell()
-	f.stop(c.T)
+	f.Stop()
 	c.startMember(f, "--take-over")
 	return before
 }
 
 // follows waits until a service follows that another one has taken the log from. If servers are away it may take the log back.
-func (c *cluster) follows(m *clusterMember) {
+func (c *cluster) follows(m *member) {
 	c.Helper()
-	for deadline := time.Now().Add(patience); c.standing(m).Role != "follower"; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(Patience); c.standing(m).Role != "follower"; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			c.Fatalf("the service that lost the log does not follow it:\n%s", m.said())
+			c.Fatalf("the service that lost the log does not follow it:\n%s", m.Said())
 		}
 	}
 }
 
 // some returns n of the servers.
-func (c *cluster) some(n int) (chosen []*external) {
+func (c *cluster) some(n int) (chosen []*NATS) {
 	for _, i := range c.rng.Perm(len(c.servers))[:n] {
 		chosen = append(chosen, c.servers[i])
 	}
 	return chosen
 }
 
-// killServers kills servers, and starts them after a while.
-func (c *cluster) killServers(n int, away time.Duration) {
+// serversGo kills or freezes n servers for a while.
+func (c *cluster) serversGo(n int, freeze bool, away time.Duration) {
 	c.Helper()
 	chosen := c.some(n)
-	for _, server := range chosen {
-		server.kill()
+	for _, s := range chosen {
+		if freeze {
+			s.freeze()
+		} else {
+			s.Kill()
+		}
 	}
 	time.Sleep(away)
-	for _, server := range chosen {
-		server.start()
-	}
-}
-
-func (c *cluster) freezeServers(n int, away time.Duration) {
-	c.Helper()
-	chosen := c.some(n)
-	for _, server := range chosen {
-		server.freeze(c.T)
-	}
-	time.Sleep(away)
-	for _, server := range chosen {
-		server.thaw(c.T)
+	for _, s := range chosen {
+		if freeze {
+			s.thaw()
+		} else {
+			s.Start()
+		}
 	}
 }
 
@@ -358,43 +331,49 @@ func (c *cluster) intact() {
 	for _, m := range c.members {
 		select {
 		case <-m.ended:
-			c.Errorf("a service ended by itself, %v:\n%s", m.ProcessState, m.said())
+			c.Errorf("a service ended by itself, %v:\n%s", m.ProcessState, m.Said())
 		default:
 		}
 	}
 }
 
-// holds ends the services, and compares what they know with the log, and with what shoppers were told.
-func (c *cluster) holds(ctx context.Context) {
+// accounts sends the shoppers away, ends the services, and compares what they know with the log, and with what shoppers were told.
+func (c *cluster) accounts(ctx context.Context) {
 	c.Helper()
-	c.ledger.holds(ctx, c.ledger.all())
-	learned := map[string]learning{}
+	c.ledger.Leave()
+	c.ledger.Holds(ctx)
+	learned := map[string]Learning{}
 	for i, m := range c.members {
-		c.ledger.urls.Store(&[]string{m.url})
-		for _, name := range []string{"home", "brief"} {
+		c.ledger.At(m.url)
+		for name := range placements {
 			l := c.ledger.settled(ctx, name)
 			if i == 0 {
 				learned[name] = l
 			}
-			for deadline := time.Now().Add(patience); l.tally != learned[name].tally || l.Learned != learned[name].Learned; l = c.ledger.settled(ctx, name) {
+			for deadline := time.Now().Add(Patience); l.Tally != learned[name].Tally || l.Learned != learned[name].Learned; l = c.ledger.settled(ctx, name) {
 				if time.Now().After(deadline) {
 					c.Fatalf("%s: a service has %+v, another one %+v", name, l, learned[name])
 				}
 			}
 		}
 	}
-	var snapshots []string
-	for _, m := range c.members {
-		m.stop(c.T)
-		snapshots = append(snapshots, filepath.Join(m.data, "state.snapshot"))
-	}
-	sound(c.T, c.url, snapshots...)
-	decisions, of := readLog(c.T, natslog.Options{URL: c.url})
-	c.ledger.isIn(decisions)
+	c.end()
+	of := c.ledger.IsIn(c.url)
 	for name, l := range learned {
 		l.once(c.T, name, of[name])
 	}
 	c.oneWriter(ctx)
+}
+
+// end stops the services, and compares their last snapshots with a replay of the log.
+func (c *cluster) end() {
+	c.Helper()
+	var snapshots []string
+	for _, m := range c.members {
+		m.Stop()
+		snapshots = append(snapshots, filepath.Join(m.data, host.SnapshotFile))
+	}
+	c.program.Sound(c.T, c.url, snapshots...)
 }
 
 // oneWriter checks who has written the log, message by message: each epoch is one writer's, epochs do not come back, and each
@@ -460,65 +439,62 @@ func (c *cluster) oneWriter(ctx context.Context) {
 	}
 }
 
-// The service that writes the log is killed under load: another one takes its place, and nothing acknowledged is lost.
-func TestKillLeader(t *testing.T) {
-	long.Test(t)
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*leaderKills)*time.Minute)
+// KillLeader kills the service that writes the log, under load: another one must take its place, and nothing acknowledged may be
+// lost. It returns the longest take-over, until another service leads and a decision is acknowledged.
+func KillLeader(t *testing.T, program Program, o Often) (longest time.Duration, verdict string) {
+	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
-	c := newCluster(t, ctx, false)
-	wait := c.ledger.shop(ctx, 8, *killSeed<<20)
-	for n := range *leaderKills {
-		c.ledger.flows(ctx)
+	c := newCluster(t, ctx, program, o.Seed, false)
+	c.ledger.Shop(ctx, 8, o.Seed<<20)
+	for n := range o.Times {
+		c.ledger.Flows(ctx)
 		leader, _ := c.leading()
 		begin := time.Now()
 		c.crash(leader, false)
 		c.replaced(ctx, begin)
 		c.comeBack(leader, false)
-		if t.Failed() {
-			t.Fatalf("at kill %d, -kill-seed %d", n+1, *killSeed)
-		}
+		c.unharmed(n, o)
 	}
-	c.ledger.leaving.Store(true)
-	wait()
-	c.holds(ctx)
-	if t.Failed() {
-		return
-	}
-	slices.Sort(c.takeOver)
-	longest := c.takeOver[len(c.takeOver)-1]
-	t.Logf("verdict: -kill-seed %d: %d kills of the leader: %v in the middle, %v at most, until another one leads and a decision is acknowledged; %d decisions and %d outcomes acknowledged by three services, none lost, changed, doubled or learned twice",
-		*killSeed, *leaderKills, c.takeOver[len(c.takeOver)/2].Round(time.Millisecond), longest.Round(time.Millisecond), len(c.ledger.rounds), c.ledger.reported)
-	if *leaderLimit > 0 && longest > *leaderLimit {
-		t.Errorf("a take-over took %v, more than %v: %v", longest, *leaderLimit, c.takeOver)
-	}
+	c.accounts(ctx)
+	longest = slices.Max(c.takeOver)
+	return longest, fmt.Sprintf("seed %d: %d kills of the leader: %v in the middle, %v at most, until another one leads and a decision is acknowledged; %v by three services, none lost, changed, doubled or learned twice",
+		o.Seed, o.Times, c.middle(), longest.Round(time.Millisecond), c.ledger)
 }
 
-// A take-over of the log succeeds at the first attempt, however fast the previous service writes.
-func TestKillByTakeOver(t *testing.T) {
-	long.Test(t)
-	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), patience+time.Duration(*takeOvers)*time.Minute)
+// middle returns the median take-over.
+func (c *cluster) middle() time.Duration {
+	slices.Sort(c.takeOver)
+	return c.takeOver[len(c.takeOver)/2].Round(time.Millisecond)
+}
+
+// unharmed fails at strike n if something was wrong.
+func (c *cluster) unharmed(n int, o Often) {
+	c.Helper()
+	if !c.Failed() {
+		return
+	}
+	for _, m := range c.members {
+		c.Logf("%s:\n%s", m.url, tail(m.Said()))
+	}
+	c.Fatalf("at strike %d, seed %d", n+1, o.Seed)
+}
+
+// TakeOver has services take the log over from each other: each must succeed at the first attempt, however fast the previous
+// service writes.
+func TakeOver(t *testing.T, program Program, o Often) (verdict string) {
+	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
-	c := newCluster(t, ctx, false)
-	wait := c.ledger.shop(ctx, 16, *killSeed<<20)
-	var longest, total time.Duration
-	for n := range *takeOvers {
-		c.ledger.flows(ctx)
+	c := newCluster(t, ctx, program, o.Seed, false)
+	c.ledger.Shop(ctx, 16, o.Seed<<20)
+	for n := range o.Times {
+		c.ledger.Flows(ctx)
 		begin := time.Now()
 		c.follows(c.takesOver())
-		took := time.Since(begin)
-		longest, total = max(longest, took), total+took
-		if t.Failed() {
-			t.Fatalf("at take-over %d, -kill-seed %d", n+1, *killSeed)
-		}
+		c.takeOver = append(c.takeOver, time.Since(begin))
+		c.unharmed(n, o)
 	}
-	c.ledger.flows(ctx)
-	c.ledger.leaving.Store(true)
-	wait()
-	c.holds(ctx)
-	if !t.Failed() {
-		t.Logf("verdict: %d of %[1]d take-overs at the first attempt, %v on average, %v at most, until a service has ended, listens again and writes, and the old leader follows; %d decisions and %d outcomes acknowledged, none lost, changed or doubled",
-			*takeOvers, (total / time.Duration(*takeOvers)).Round(time.Millisecond), longest.Round(time.Millisecond), len(c.ledger.rounds), c.ledger.reported)
-	}
+	c.ledger.Flows(ctx)
+	c.accounts(ctx)
+	return fmt.Sprintf("seed %d: %d take-overs at the first attempt, %v in the middle, %v at most, until a service has ended, listens again and writes, and the old leader follows; %v, none lost, changed or doubled",
+		o.Seed, o.Times, c.middle(), slices.Max(c.takeOver).Round(time.Millisecond), c.ledger)
 }

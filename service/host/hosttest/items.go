@@ -1,0 +1,237 @@
+//go:build unix
+
+package hosttest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/client"
+)
+
+// pusher pushes a catalogue part by part, and all of it again with the next price when it has come to the end.
+type pusher struct {
+	pausing      sync.Mutex // held while a part is pushed
+	url          atomic.Pointer[string]
+	items        int
+	acknowledged []atomic.Int64 // the price of each part, 0 before the first push
+	parts        atomic.Int64   // that were acknowledged
+}
+
+func newPusher(items int) *pusher {
+	return &pusher{items: items, acknowledged: make([]atomic.Int64, (items+client.ItemsChunk-1)/client.ItemsChunk)}
+}
+
+// push pushes until stop, which waits for the part that is under way. It tries a part again until the service has acknowledged it.
+func (p *pusher) push(ctx context.Context) (stop func()) {
+	pushing, cancel := context.WithCancel(ctx)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for price := int64(1); ; price++ {
+			for part := range p.acknowledged {
+				for p.put(pushing, part, price) != nil {
+					if pushing.Err() != nil {
+						return
+					}
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+		}
+	})
+	return func() { cancel(); wait.Wait() }
+}
+
+// put pushes a part once.
+func (p *pusher) put(ctx context.Context, part int, price int64) error {
+	p.pausing.Lock()
+	defer p.pausing.Unlock()
+	c := &client.Client{Base: *p.url.Load(), Patience: -1}
+	defer c.CloseIdleConnections()
+	if _, err := c.PutItems(ctx, "home", p.part(part, price)); err != nil {
+		return err
+	}
+	p.acknowledged[part].Store(price)
+	p.parts.Add(1)
+	return nil
+}
+
+// at has the pusher ask the services at the given URLs.
+func (p *pusher) at(urls ...string) { all := strings.Join(urls, ","); p.url.Store(&all) }
+
+// reaches waits for the moment of a kill: they are spread over a push and a half.
+func (p *pusher) reaches(ctx context.Context, kill, kills int) {
+	want := int64(max(3, 3*len(p.acknowledged)*(kill+1)/(2*kills)))
+	for p.parts.Load() < want && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// placement makes the placement that has the catalogue.
+func (p *pusher) placement(ctx context.Context, t *testing.T) {
+	t.Helper()
+	c := &client.Client{Base: *p.url.Load()}
+	if _, err := c.Put(ctx, "home", &api.Placement{MaxSize: 2, Features: []api.Feature{{Name: "x", Kind: "number", Scale: 1e6}}, Policy: map[string]any{"name": "greedy"}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pusher) part(part int, price int64) (items []api.CatalogueItem) {
+	for i := part * client.ItemsChunk; i < min((part+1)*client.ItemsChunk, p.items); i++ {
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("sku", i), Features: api.Values{api.Number("x", float64(i))}, Revenue: new(float64(price))})
+	}
+	return items
+}
+
+// holds reports what the service at a URL must not have: a part with items of two prices or with some of its items only, or one that is
+// older than what was acknowledged before the service was asked.
+func (p *pusher) holds(ctx context.Context, t *testing.T, url string) (n int) {
+	t.Helper()
+	acknowledged := make([]int64, len(p.acknowledged))
+	for part := range acknowledged {
+		acknowledged[part] = p.acknowledged[part].Load()
+	}
+	prices := make([]map[int64]int, len(p.acknowledged))
+	c := &client.Client{Base: url}
+	defer c.CloseIdleConnections()
+	for from, first := 0, true; first || from > 0; first = false {
+		page, err := c.Items(ctx, "home", from, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, from = n+len(page.Items), page.Next
+		for _, item := range page.Items {
+			i := 0
+			if _, err := fmt.Sscanf(item.ID, "sku%d", &i); err != nil {
+				t.Fatal(err)
+			}
+			part := i / client.ItemsChunk
+			if prices[part] == nil {
+				prices[part] = map[int64]int{}
+			}
+			prices[part][int64(*item.Revenue)]++
+		}
+	}
+	for part, of := range prices {
+		whole := min(client.ItemsChunk, p.items-part*client.ItemsChunk)
+		for price, n := range of {
+			if n != whole || price < acknowledged[part] {
+				t.Errorf("part %d of %d items: %d have the price %d, acknowledged is %d", part, whole, n, price, acknowledged[part])
+			}
+		}
+		if len(of) == 0 && acknowledged[part] > 0 {
+			t.Errorf("part %d was acknowledged and is lost", part)
+		}
+	}
+	return n
+}
+
+// KillItems kills the service during a push of so many items: a part must be in the catalogue as a whole or not at all, what was
+// acknowledged must stay, the pusher must go on where it was, and the state must be that of a replay from zero.
+func KillItems(t *testing.T, program Program, items int, o Often) (verdict string) {
+	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
+	defer cancel()
+	file, data := ServiceFile(t, "[snapshots]\nevery = \"200ms\"\n")
+	p := newPusher(items)
+	service := program.Serve(t, file)
+	p.at(service.Listening())
+	p.placement(ctx, t)
+	stop := p.push(ctx)
+	defer stop()
+	rng := rand.New(rand.NewPCG(o.Seed, 7))
+	n := 0
+	for kill := range o.Times {
+		p.reaches(ctx, kill, o.Times)
+		time.Sleep(within(rng, 300*time.Millisecond))
+		service.Kill()
+		service = program.Serve(t, file)
+		url := service.Listening()
+		n = p.holds(ctx, t, url) // before the pusher knows the new address
+		p.at(url)
+		if t.Failed() {
+			t.Fatal(service.Said())
+		}
+	}
+	stop()
+	if n != items {
+		t.Errorf("%d items at the last start, want %d", n, items)
+	}
+	service.Stop()
+	program.Sound(t, data)
+	return fmt.Sprintf("seed %d: %d kills, %d parts acknowledged, none lost or in part, %d items at the last start", o.Seed, o.Times, p.parts.Load(), n)
+}
+
+// KillLeaderItems kills the service that writes the log of three during a push: the next one must have all of a part or nothing, what
+// was acknowledged must stay, the pusher must go on where it was, and every service must have the same catalogue.
+func KillLeaderItems(t *testing.T, program Program, items int, o Often) (verdict string) {
+	ctx, cancel := context.WithTimeout(t.Context(), o.patience()+time.Duration(o.Times)*time.Minute)
+	defer cancel()
+	c := newCluster(t, ctx, program, o.Seed, false)
+	p := newPusher(items)
+	all := func() { // the pusher begins at another one each time
+		urls := []string{c.members[0].url, c.members[1].url, c.members[2].url}
+		c.rng.Shuffle(len(urls), func(i, j int) { urls[i], urls[j] = urls[j], urls[i] })
+		p.at(urls...)
+	}
+	all()
+	for name := range placements {
+		if status, answer, _ := c.ledger.ask(ctx, "DELETE", "/v1/placements/"+name, ""); status != 204 {
+			t.Fatal(status, answer)
+		}
+	}
+	p.placement(ctx, t)
+	stop := p.push(ctx)
+	defer stop()
+	n := 0
+	for kill := range o.Times {
+		p.reaches(ctx, kill, o.Times)
+		time.Sleep(within(c.rng, 300*time.Millisecond))
+		leader, followers := c.leading()
+		c.crash(leader, false)
+		c.leading()
+		for before := p.parts.Load(); p.parts.Load() < before+3 && ctx.Err() == nil; { // it goes on without the dead one
+			time.Sleep(time.Millisecond)
+		}
+		p.pausing.Lock()
+		c.level(ctx, followers)
+		for _, m := range followers {
+			n = p.holds(ctx, t, m.url)
+		}
+		p.pausing.Unlock()
+		c.comeBack(leader, false)
+		all()
+		c.unharmed(kill, o)
+	}
+	stop()
+	if n != items {
+		t.Errorf("%d items after the last kill, want %d", n, items)
+	}
+	c.level(ctx, c.members[:])
+	c.end()
+	return fmt.Sprintf("seed %d: %d kills of the leader, %d parts acknowledged by three services, none lost or in part, %d items after the last kill", o.Seed, o.Times, p.parts.Load(), n)
+}
+
+// level waits until services have the same entries and get no more.
+func (c *cluster) level(ctx context.Context, members []*member) {
+	c.Helper()
+	for before := uint64(0); ; {
+		var entries []uint64
+		for _, m := range members {
+			entries = append(entries, c.standing(m).Entry)
+		}
+		if slices.Min(entries) == slices.Max(entries) && entries[0] == before && before > 0 {
+			return
+		}
+		if before = entries[0]; ctx.Err() != nil {
+			c.Fatalf("the services are at the entries %v", entries)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}

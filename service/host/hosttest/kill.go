@@ -1,0 +1,238 @@
+package hosttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"vitrine/service/host"
+)
+
+// Often is how often a test strikes, with the seed of its moments.
+type Often struct {
+	Times int
+	Seed  uint64
+}
+
+// patience is the time that so many strikes may take.
+func (o Often) patience() time.Duration { return Patience + time.Duration(o.Times)*time.Minute }
+
+// victim is a service that is killed and started again while shoppers ask it.
+type victim struct {
+	*Ledger
+	*Process
+	program    Program
+	file, data string
+	log        string // a directory or a URL
+	flags      []string
+	rng        *rand.Rand
+	starting   time.Duration // about the time of a start
+}
+
+// newVictim starts a service and sends shoppers. more is configuration.
+func newVictim(t *testing.T, ctx context.Context, program Program, shoppers int, seed uint64, more string, flags ...string) *victim {
+	t.Helper()
+	v := &victim{Ledger: NewLedger(t), program: program, flags: flags, rng: rand.New(rand.NewPCG(seed, 0))}
+	v.file, v.data = ServiceFile(t, more)
+	v.log = filepath.Join(v.data, host.LogDir)
+	v.start()
+	v.Open(ctx)
+	v.Shop(ctx, shoppers, seed)
+	return v
+}
+
+// start starts the service, and has shoppers ask it.
+func (v *victim) start() {
+	v.Helper()
+	begin := time.Now()
+	v.Process = v.program.Serve(v.T, v.file, v.flags...)
+	v.At(v.Listening())
+	v.starting = time.Since(begin)
+}
+
+// diesAtStart starts the service and kills it while it starts, or soon after.
+func (v *victim) diesAtStart(after time.Duration) {
+	v.Process = v.program.Serve(v.T, v.file, v.flags...)
+	time.Sleep(after)
+	v.Kill()
+}
+
+// remembers asks again for some of the rounds that were answered, and for the last one, which was answered just before the end.
+func (v *victim) remembers(ctx context.Context) {
+	v.Helper()
+	rounds := v.all()
+	if len(rounds) == 0 {
+		return
+	}
+	some := rounds[len(rounds)-1:]
+	for range min(len(rounds), 20) {
+		some = append(some, rounds[v.rng.IntN(len(rounds))])
+	}
+	v.holds(ctx, some)
+}
+
+// intact fails after n strikes if an answer was wrong.
+func (v *victim) intact(n int, o Often) {
+	v.Helper()
+	if v.Failed() {
+		v.Fatalf("after %d strikes, seed %d:\n%s", n+1, o.Seed, v.Said())
+	}
+}
+
+// accounts sends the shoppers away, ends the service, and compares what shoppers were told with the service, with its log, and with
+// a replay. It returns the verdict.
+func (v *victim) accounts(ctx context.Context, snapshots ...string) string {
+	v.Helper()
+	v.Leave()
+	v.Holds(ctx)
+	learned := map[string]Learning{}
+	for name := range placements {
+		learned[name] = v.settled(ctx, name)
+	}
+	v.Process.Stop()
+	if v.log != filepath.Join(v.data, host.LogDir) {
+		v.program.Sound(v.T, v.log, append(snapshots, v.snapshot())...)
+	} else {
+		v.program.Sound(v.T, v.data, snapshots...)
+	}
+	of := v.IsIn(v.log)
+	for name, l := range learned {
+		l.once(v.T, name, of[name])
+	}
+	return fmt.Sprintf("%v, none lost, changed, doubled or learned twice, %d twins, %d retries, %d expired, the longest wait %d ms",
+		v.Ledger, v.twins, v.retries.Load(), learned["brief"].Expired, v.slowest.Load())
+}
+
+func (v *victim) snapshot() string { return filepath.Join(v.data, host.SnapshotFile) }
+
+// The moments of a kill.
+const (
+	atWork     = iota // some time after it listens
+	inStart           // while it starts
+	inReplay          // while it replays the whole log, its snapshot is gone
+	inSnapshot        // while a snapshot is written
+	atTheEnd          // while it ends
+	deaths
+)
+
+var deathNames = [deaths]string{"at work", "at start", "in a replay", "in a snapshot", "at its end"}
+
+// Kill kills the service at any moment. Every acknowledged decision and outcome must be in the log once, as it was answered; nothing
+// may be learned twice; and the final state must equal that of a full replay, bit for bit.
+func Kill(t *testing.T, program Program, o Often) (verdict string) {
+	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
+	defer cancel()
+	v := newVictim(t, ctx, program, 16, o.Seed, "[snapshots]\nevery = \"30ms\"\nkeep_every = \"250ms\"\n")
+	var died [deaths]int
+	var copies []string // of snapshots
+	for n := range o.Times {
+		death := (n + int(o.Seed)) % deaths
+		died[death]++
+		v.dies(death)
+		if n%max(o.Times/5, 1) == 0 {
+			copies = append(copies, v.keepSnapshot()...)
+		}
+		if death == inReplay {
+			if err := os.RemoveAll(v.snapshot()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if death == inStart || death == inReplay {
+			v.diesAtStart(within(v.rng, v.starting))
+			v.checkDeath(death)
+		}
+		v.start()
+		v.remembers(ctx)
+		v.intact(n, o)
+	}
+	verdict = v.accounts(ctx, copies...)
+	if left, _ := filepath.Glob(filepath.Join(v.data, ".*")); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+	report := ""
+	for death, n := range died {
+		report += fmt.Sprintf(" %d %s,", n, deathNames[death])
+	}
+	return fmt.Sprintf("seed %d: %d kills:%s %s, %d snapshots compared", o.Seed, o.Times, report, verdict, len(copies)+1)
+}
+
+// dies kills a service that listens.
+func (v *victim) dies(death int) {
+	v.Helper()
+	time.Sleep(within(v.rng, 150*time.Millisecond))
+	switch death {
+	case inSnapshot:
+		for deadline := time.Now().Add(Patience); ; {
+			if unfinished, _ := filepath.Glob(filepath.Join(v.data, ".state.snapshot.*")); unfinished != nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				v.Fatal("no snapshot is written")
+			}
+		}
+	case atTheEnd:
+		v.Signal(syscall.SIGTERM)
+		time.Sleep(within(v.rng, 20*time.Millisecond))
+	}
+	v.Kill()
+	v.checkDeath(death)
+}
+
+// checkDeath checks that only the kill has ended the process.
+func (v *victim) checkDeath(death int) {
+	v.Helper()
+	if !v.killed() && (death != atTheEnd || v.ProcessState.ExitCode() != 0) {
+		v.Fatalf("the service ended by itself, %v:\n%s", v.ProcessState, v.Said())
+	}
+}
+
+// keepSnapshot copies the snapshot that a killed service leaves, if it has lived long enough for one.
+func (v *victim) keepSnapshot() (copied []string) {
+	v.Helper()
+	data, err := os.ReadFile(v.snapshot())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	to := filepath.Join(v.TempDir(), host.SnapshotFile)
+	if err := errors.Join(err, os.WriteFile(to, data, 0o600)); err != nil {
+		v.Fatal(err)
+	}
+	return []string{to}
+}
+
+// KillNATS kills the server that holds the log under the service, sometimes together with the service. The service must wait for the
+// server and go on; nothing may be lost.
+func KillNATS(t *testing.T, program Program, o Often) (verdict string) {
+	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
+	defer cancel()
+	nats := StartNATS(t)
+	v := newVictim(t, ctx, program, 8, o.Seed, fmt.Sprintf("log = %q\n[snapshots]\nevery = \"50ms\"\n", nats.URL()))
+	v.log = nats.URL()
+	var away time.Duration
+	for n := range o.Times {
+		time.Sleep(within(v.rng, 150*time.Millisecond))
+		begin := time.Now()
+		nats.Kill()
+		together := n%4 == 3
+		if together {
+			v.Kill()
+		}
+		time.Sleep(within(v.rng, 200*time.Millisecond))
+		nats.Start()
+		if together {
+			v.start()
+		}
+		v.Flows(ctx)
+		away += time.Since(begin)
+		v.intact(n, o)
+	}
+	return fmt.Sprintf("seed %d: %d kills of the log's server, %d of them with the service, %v a kill until it works again: %s",
+		o.Seed, o.Times, o.Times/4, (away / time.Duration(max(o.Times, 1))).Round(time.Millisecond), v.accounts(ctx))
+}
