@@ -1,0 +1,435 @@
+package filelog_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vitrine/internal/long"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/logtest"
+)
+
+const entries = 40
+
+func entry(i int) []byte { return []byte(fmt.Sprintf("entry %d %s", i, strings.Repeat("x", i))) }
+
+func numbered(first, last int) (all [][]byte) {
+	for i := first; i <= last; i++ {
+		all = append(all, entry(i))
+	}
+	return all
+}
+
+// filled makes a log of entries in several segments, some appended together, and returns its segments.
+func filled(t testing.TB, dir string) (segments []string) {
+	t.Helper()
+	filelog.SetSegmentBytes(t, 700)
+	s := openWith(t, filelog.Options{Dir: dir})
+	for i := 1; i <= entries; i += 2 {
+		if i%4 == 1 {
+			appendAll(t, s, entry(i), entry(i+1))
+			continue
+		}
+		appendAll(t, s, entry(i))
+		appendAll(t, s, entry(i+1))
+	}
+	s.Close()
+	return segmentsOf(t, dir)
+}
+
+func segmentsOf(t testing.TB, dir string) []string {
+	segments, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+	if err != nil || len(segments) < 3 {
+		t.Fatalf("%d segments, %v", len(segments), err)
+	}
+	return segments
+}
+
+func write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// wantDamage checks that the log is refused by a writer, which changes nothing, and that a reader has what is before the
+// damage.
+func wantDamage(t testing.TB, dir, what string) {
+	t.Helper()
+	before := contents(t, dir)
+	if s, err := filelog.Open(t.Context(), filelog.Options{Dir: dir}); err == nil {
+		s.Close()
+		t.Errorf("%s is not found", what)
+	} else if !strings.Contains(err.Error(), dir) {
+		t.Errorf("%s: %v, which names no file", what, err)
+	}
+	for name, data := range contents(t, dir) {
+		if !bytes.Equal(data, before[name]) {
+			t.Errorf("%s: the writer has changed %s", what, name)
+		}
+	}
+	r, err := filelog.Open(t.Context(), filelog.Options{Dir: dir, ReadOnly: true})
+	if err != nil {
+		t.Errorf("%s: a reader: %v", what, err)
+		return
+	}
+	defer r.Close()
+	if r.Damage() == nil {
+		t.Errorf("%s is not found by a reader", what)
+	}
+	have, err := logtest.Read(r, 1)
+	if errors.Is(err, eventlog.ErrRemoved) {
+		return
+	}
+	for i := range have {
+		if !bytes.Equal(have[i], entry(i+1)) {
+			t.Fatalf("%s: entry %d is %.40q", what, i+1, have[i])
+		}
+	}
+	var damage *eventlog.DamageError
+	if errors.As(r.Damage(), &damage) && damage.Sequence != uint64(len(have)+1) || err != nil {
+		t.Errorf("%s: %d entries, %v, %v", what, len(have), r.Damage(), err)
+	}
+}
+
+func contents(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	paths, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		all[path] = read(t, path)
+	}
+	return all
+}
+
+// Each bit of each file, flipped, is found before the log is used, wherever it is: in an entry, in what the library adds, in a
+// place that nobody reads, in the mark. A short run flips one bit of each byte.
+func TestFlips(t *testing.T) {
+	step := 9
+	if long.Wanted() {
+		step = 1
+	}
+	dir := t.TempDir()
+	filled(t, dir)
+	for path, data := range contents(t, dir) {
+		for bit := 0; bit < 8*len(data) && !t.Failed(); bit += step {
+			data[bit/8] ^= 1 << (bit % 8)
+			write(t, path, data)
+			wantDamage(t, dir, fmt.Sprintf("bit %d of %s", bit, filepath.Base(path)))
+			data[bit/8] ^= 1 << (bit % 8)
+		}
+		write(t, path, data)
+	}
+	s := open(t, dir)
+	logtest.Want(t, s, 1, numbered(1, entries)...)
+}
+
+// Wherever a file ends, or is zero from there on, or a part of it is missing or another's, the loss is found.
+func TestDamage(t *testing.T) {
+	dir := t.TempDir()
+	segments := filled(t, dir)
+	rng := rand.New(rand.NewPCG(40, 2))
+	for range 20 * damages {
+		path := segments[rng.IntN(len(segments))]
+		data := read(t, path)
+		at := rng.IntN(len(data))
+		bad, what := bytes.Clone(data), ""
+		switch rng.IntN(4) {
+		case 0:
+			bad, what = bad[:at], "cut"
+		case 1:
+			clear(bad[at:])
+			what = "zero"
+		case 2:
+			bad, what = append(bad[:at], data[at+rng.IntN(len(data)-at):]...), "a gap"
+		case 3:
+			other := read(t, segments[rng.IntN(len(segments))])
+			bad, what = append(bad[:at], other[min(at, len(other)):]...), "of another segment"
+		}
+		if bytes.Equal(bad, data) {
+			continue
+		}
+		write(t, path, bad)
+		wantDamage(t, dir, fmt.Sprintf("%s from byte %d of %d of %s on: %s", filepath.Base(path), at, len(data), path, what))
+		write(t, path, data)
+	}
+}
+
+// Segments that are missing, at the beginning, in the middle and at the end, are found.
+func TestLostSegments(t *testing.T) {
+	dir := t.TempDir()
+	segments := filled(t, dir)
+	for i, path := range segments {
+		data := read(t, path)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		wantDamage(t, dir, fmt.Sprint("the loss of segment ", i))
+		write(t, path, data)
+	}
+}
+
+// What a killed process leaves half written was not acknowledged, and is dropped with a warning, whatever it is.
+func TestTornTail(t *testing.T) {
+	rng := rand.New(rand.NewPCG(40, 3))
+	for i := range 4 * damages {
+		dir := t.TempDir()
+		segments := filled(t, dir)
+		last := segments[len(segments)-1]
+		data := read(t, last)
+		junk := bytes.Clone(data[32+8*rng.IntN(len(data)/8-4):])
+		if i%3 == 0 {
+			clear(junk)
+		}
+		write(t, last, append(data, junk[:rng.IntN(len(junk)+1)]...))
+		var log bytes.Buffer
+		r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
+		logtest.Want(t, r, 1, numbered(1, entries)...)
+		if r.Damage() != nil {
+			t.Error(r.Damage())
+		}
+		r.Close()
+		s := openWith(t, filelog.Options{Dir: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if torn := len(read(t, last)) != len(data); torn {
+			t.Error("the torn end is left")
+		}
+		logtest.Want(t, s, 1, numbered(1, entries)...)
+		appendAll(t, s, numbered(entries+1, entries+5)...)
+		s.Close()
+		logtest.Want(t, open(t, dir), 1, numbered(1, entries+5)...)
+	}
+	// The first append of a segment, and of a log.
+	for _, first := range []uint64{1, entries + 1} {
+		dir := t.TempDir()
+		want := 0
+		if first > 1 {
+			filled(t, dir)
+			want = entries
+		}
+		write(t, filepath.Join(dir, fmt.Sprintf("%020d-%016x.wal", first, first)), []byte("half a header"))
+		if first > 1 { // the one before has to be whole
+			wantDamage(t, dir, "a segment after an open one")
+			continue
+		}
+		s := open(t, dir)
+		logtest.Want(t, s, 1, numbered(1, want)...)
+		appendAll(t, s, entry(1))
+		logtest.Want(t, s, 1, entry(1))
+	}
+}
+
+// Without the mark the operator accepts the loss: the log ends before the damage, and what is damaged is kept.
+func TestAcceptedLoss(t *testing.T) {
+	dir := t.TempDir()
+	segments := filled(t, dir)
+	data := read(t, segments[1])
+	data[len(data)/2] ^= 4
+	write(t, segments[1], data)
+	wantDamage(t, dir, "a flip")
+	if err := os.Remove(filepath.Join(dir, "mark")); err != nil {
+		t.Fatal(err)
+	}
+	r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
+	if r.Damage() == nil {
+		t.Error("a reader finds no damage")
+	}
+	have, err := logtest.Read(r, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	s := openWith(t, filelog.Options{Dir: dir})
+	logtest.Want(t, s, 1, numbered(1, len(have))...)
+	appendAll(t, s, numbered(len(have)+1, entries)...)
+	s.Close()
+	logtest.Want(t, open(t, dir), 1, numbered(1, entries)...)
+	if kept := read(t, filepath.Join(dir, "damaged", filepath.Base(segments[1]))); !bytes.Equal(kept, data) {
+		t.Error("the damaged segment is not kept")
+	}
+	for _, path := range segments[2:] {
+		if _, err := os.Stat(filepath.Join(dir, "damaged", filepath.Base(path))); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A copy of a log went on by itself, and a segment of it comes into the log: every record is sound and in its place, and the
+// running hash tells.
+func TestMixedCopies(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	segments := filled(t, dir)
+	for path, data := range contents(t, dir) {
+		if path < segments[2] || filepath.Ext(path) == "" {
+			write(t, filepath.Join(other, filepath.Base(path)), data)
+		}
+	}
+	if err := os.Remove(filepath.Join(other, "mark")); err != nil {
+		t.Fatal(err)
+	}
+	s := openWith(t, filelog.Options{Dir: other})
+	x, err := s.Extent(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := x.Last + 1; i <= entries; i++ {
+		appendAll(t, s, append(entry(int(i)), '!'))
+	}
+	s.Close()
+	mixed := false
+	for _, path := range segmentsOf(t, other)[3:] {
+		if _, err := os.Stat(filepath.Join(dir, filepath.Base(path))); err != nil {
+			continue
+		}
+		mixed = true
+		mine := read(t, filepath.Join(dir, filepath.Base(path)))
+		write(t, filepath.Join(dir, filepath.Base(path)), read(t, path))
+		wantDamage(t, dir, "a segment of another copy")
+		write(t, filepath.Join(dir, filepath.Base(path)), mine)
+	}
+	if !mixed {
+		t.Skip("no segments have the same beginning")
+	}
+}
+
+// A segment of another format is named, with its format.
+func TestOtherFormat(t *testing.T) {
+	dir := t.TempDir()
+	filelog.SetFormat(t, 2)
+	s := open(t, dir)
+	appendAll(t, s, entry(1))
+	s.Close()
+	filelog.SetFormat(t, 1)
+	_, err := filelog.Open(t.Context(), filelog.Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "in format 2, and this program reads format 1") {
+		t.Error(err)
+	}
+}
+
+// Files that are removed, cut or replaced while the log is open are noticed, and removed ones put back.
+func TestFilesAreWatched(t *testing.T) {
+	for _, what := range []string{"removed", "mark", "cut", "replaced", "directory"} {
+		dir := filepath.Join(t.TempDir(), "log")
+		segments := filled(t, dir)
+		s := openWith(t, filelog.Options{Dir: dir})
+		data := read(t, segments[1])
+		var err error
+		switch what {
+		case "removed":
+			err = os.Remove(segments[1])
+		case "mark":
+			err = os.Remove(filepath.Join(dir, "mark"))
+		case "cut":
+			err = os.Truncate(segments[1], 100)
+		case "replaced":
+			write(t, segments[1]+"x", data)
+			err = os.Rename(segments[1]+"x", segments[1])
+		case "directory":
+			err = os.Rename(dir, dir+"x")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-s.Lost()
+		want := eventlog.ErrReopen
+		if what == "directory" {
+			want = eventlog.ErrLost
+		}
+		if _, err := s.Append(t.Context(), entry(1)); !errors.Is(err, want) || !errors.Is(s.Loss(), want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+		s.Close()
+		switch what {
+		case "removed", "mark", "replaced":
+			logtest.Want(t, open(t, dir), 1, numbered(1, entries)...)
+		case "cut":
+			wantDamage(t, dir, what)
+		case "directory":
+			if _, err := os.Stat(dir); err == nil {
+				t.Error("the directory is there again")
+			}
+		}
+	}
+}
+
+// Marks are read as they were written, and nothing else is read.
+func FuzzMark(f *testing.F) {
+	f.Add(filelog.EncodeMark(7, 3))
+	f.Add([]byte("VLOGMARK"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		next, first, err := filelog.DecodeMark(data)
+		if err == nil && !bytes.Equal(filelog.EncodeMark(next, first), data) {
+			t.Errorf("%x is read as %d, %d", data, next, first)
+		}
+	})
+}
+
+// FuzzSegment opens a log whose segment has other bytes: it is refused, or it is a log with the same bytes.
+func FuzzSegment(f *testing.F) {
+	dir := f.TempDir()
+	filelog.SetSegmentBytes(f, 1500)
+	s := openWith(f, filelog.Options{Dir: dir, Start: eventlog.Position{Log: eventlog.Identity{1}}})
+	appendAll(f, s, texts("a", "bc")...)
+	appendAll(f, s, texts(strings.Repeat("d", 1500))...)
+	s.Close()
+	name := fmt.Sprintf("%020d-%016x.wal", 1, 1)
+	f.Add(read(f, filepath.Join(dir, name)))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, name)
+		write(t, path, data)
+		r, err := filelog.Open(t.Context(), filelog.Options{Dir: dir, ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sound := r.Damage() == nil
+		have, err := logtest.Read(r, 1)
+		r.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := openWith(t, filelog.Options{Dir: dir}) // no mark: the end is cut off
+		logtest.Want(t, s, 1, have...)
+		s.Close()
+		if sound && len(data) > 0 && !bytes.Equal(read(t, path), data) {
+			t.Error("a sound log is changed")
+		}
+	})
+}
+
+// A record is decoded as it was encoded.
+func FuzzRecord(f *testing.F) {
+	f.Add(uint64(1), []byte("x"), false)
+	f.Fuzz(func(t *testing.T, sequence uint64, data []byte, isEncoded bool) {
+		if isEncoded {
+			data = filelog.EncodeRecord(eventlog.Position{Log: eventlog.Identity{1}, Sequence: sequence - 1}, data, true)
+		}
+		start, entry, ends, err := filelog.DecodeRecord(sequence, data)
+		if err != nil && isEncoded {
+			t.Fatal(err)
+		}
+		if err == nil && !bytes.Equal(filelog.EncodeRecord(start, entry, ends), data) {
+			t.Errorf("%x is read as %q", data, entry)
+		}
+	})
+}

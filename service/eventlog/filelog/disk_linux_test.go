@@ -1,0 +1,110 @@
+package filelog_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/logtest"
+)
+
+// appendUntilFull appends entries and returns how many are acknowledged before
+// one is refused, and why.
+func appendUntilFull(t *testing.T, s eventlog.Store, why string) (acknowledged int) {
+	t.Helper()
+	for {
+		_, err := s.Append(t.Context(), entry(acknowledged+1))
+		if err == nil {
+			acknowledged++
+			continue
+		}
+		if !errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), why) {
+			t.Fatalf("on a full disk: %v, want ErrReopen with %q", err, why)
+		}
+		if _, err := s.Append(t.Context(), entry(1)); !errors.Is(err, eventlog.ErrReopen) {
+			t.Fatalf("after a full disk: %v, want ErrReopen", err)
+		}
+		return acknowledged
+	}
+}
+
+// wantAfter opens the log once there is room: what was acknowledged is there, at most
+// one entry more, and the log goes on.
+func wantAfter(t *testing.T, dir string, acknowledged int) {
+	t.Helper()
+	s := open(t, dir)
+	defer s.Close()
+	have, err := logtest.Read(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(have) < acknowledged || len(have) > acknowledged+1 {
+		t.Fatalf("%d entries, %d acknowledged", len(have), acknowledged)
+	}
+	logtest.Want(t, s, 1, numbered(1, len(have))...)
+	appendAll(t, s, numbered(len(have)+1, len(have)+3)...)
+}
+
+// The system refuses to let a file grow, in the middle of a record: in a process of its own, because
+// the limit is for all files of a process, and the testing package writes some too.
+func TestFileLimit(t *testing.T) {
+	const limited = "VITRINE_TEST_FILE_LIMIT"
+	if os.Getenv(limited) == "" {
+		child := exec.Command(os.Args[0], "-test.run=^TestFileLimit$")
+		child.Env = append(os.Environ(), limited+"=1")
+		if out, err := child.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	signal.Ignore(unix.SIGXFSZ)
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := open(t, dir)
+	limit := before
+	limit.Cur = min(before.Cur, 100_000)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged := appendUntilFull(t, s, "file too large")
+	s.Close()
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if acknowledged < 10 || acknowledged > math.MaxInt16 {
+		t.Errorf("%d entries before the limit", acknowledged)
+	}
+	wantAfter(t, dir, acknowledged)
+}
+
+// A small file system fills up, and is given room.
+func TestDiskFull(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("vitrine", disk, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("mounting a small file system: %v", err)
+	}
+	defer unix.Unmount(disk, unix.MNT_DETACH)
+	ballast := filepath.Join(disk, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 500_000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(disk, "log")
+	s := open(t, dir)
+	acknowledged := appendUntilFull(t, s, "no space left")
+	s.Close()
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	wantAfter(t, dir, acknowledged)
+}

@@ -1,0 +1,5 @@
+//go:build !slow
+
+package filelog_test
+
+const crashes, damages = 5, 12

@@ -1,0 +1,188 @@
+package filelog_test
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/logtest"
+)
+
+func open(t testing.TB, dir string) eventlog.Store {
+	t.Helper()
+	return openWith(t, filelog.Options{Dir: dir})
+}
+
+func openWith(t testing.TB, o filelog.Options) *filelog.Store {
+	t.Helper()
+	s, err := filelog.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestContract(t *testing.T) {
+	logtest.Run(t, open)
+	logtest.RunDurable(t, open)
+	t.Run("small segments", func(t *testing.T) {
+		filelog.SetSegmentBytes(t, 2000)
+		logtest.Run(t, open)
+		logtest.RunDurable(t, open)
+	})
+}
+
+func TestCrash(t *testing.T) {
+	filelog.SetSegmentBytes(t, 20_000)
+	logtest.Crash(t, crashes, rand.New(rand.NewPCG(40, 1)), open)
+}
+
+func TestCrashTruncating(t *testing.T) {
+	filelog.SetSegmentBytes(t, 200_000)
+	logtest.CrashTruncating(t, crashes, rand.New(rand.NewPCG(45, 1)), open)
+}
+
+func BenchmarkSync(b *testing.B)    { logtest.BenchmarkSync(b) }
+func BenchmarkAppend(b *testing.B)  { logtest.BenchmarkAppend(b, open) }
+func BenchmarkEntries(b *testing.B) { logtest.BenchmarkEntries(b, open) }
+
+// Opening a log verifies every byte: here of 100 MB.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	s := open(b, dir)
+	e := make([]byte, 2000)
+	many := make([][]byte, 400)
+	for i := range many {
+		many[i] = e
+	}
+	for range 125 {
+		if _, err := s.Append(b.Context(), many...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	s.Close()
+	b.SetBytes(100e6)
+	for b.Loop() {
+		open(b, dir).Close()
+	}
+}
+
+func appendAll(t testing.TB, s eventlog.Store, entries ...[]byte) {
+	t.Helper()
+	if _, err := s.Append(t.Context(), entries...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func texts(entries ...string) (b [][]byte) {
+	for _, e := range entries {
+		b = append(b, []byte(e))
+	}
+	return b
+}
+
+// A process reads the log while another one writes it, and the entries that it reads are not removed meanwhile.
+func TestReaderBesideWriter(t *testing.T) {
+	filelog.SetSegmentBytes(t, 500)
+	dir := t.TempDir()
+	w := openWith(t, filelog.Options{Dir: dir})
+	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("two writers: %v", err)
+	}
+	want := [][]byte{}
+	for i := range 40 {
+		want = append(want, texts(strings.Repeat("x", i), "y")...)
+		appendAll(t, w, want[len(want)-2:]...)
+		r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
+		logtest.Want(t, r, 1, want...)
+		have, err := r.Position(t.Context(), uint64(len(want)))
+		if at, _ := w.Position(t.Context(), uint64(len(want))); err != nil || have != at || r.Damage() != nil {
+			t.Errorf("%+v, %v, %v, want %+v", have, err, r.Damage(), at)
+		}
+		if _, err := r.Append(t.Context(), want[0]); !errors.Is(err, eventlog.ErrReadOnly) {
+			t.Errorf("%v, want ErrReadOnly", err)
+		}
+		if err := w.TruncateBefore(t.Context(), 2); !errors.Is(err, eventlog.ErrHeld) {
+			t.Errorf("%v, want ErrHeld", err)
+		}
+		r.Close()
+	}
+	if err := w.TruncateBefore(t.Context(), 50); err != nil {
+		t.Fatal(err)
+	}
+	r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
+	logtest.Want(t, r, 50, want[49:]...)
+	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(dir, "none"), ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no log: %v", err)
+	}
+}
+
+// A log that continues another one has its identity, sequence and running hash.
+func TestStart(t *testing.T) {
+	start := eventlog.Position{Log: eventlog.NewIdentity(), Sequence: 41, Hash: [16]byte{7}}
+	dir := t.TempDir()
+	for range 2 { // also if nothing was appended the first time
+		s := openWith(t, filelog.Options{Dir: dir, Start: start})
+		if p, err := s.Position(t.Context(), 41); err != nil || p != start {
+			t.Errorf("%+v, %v", p, err)
+		}
+		s.Close()
+	}
+	s := openWith(t, filelog.Options{Dir: dir, Start: start})
+	appendAll(t, s, texts("a", "b")...)
+	s.Close()
+	s = openWith(t, filelog.Options{Dir: dir})
+	logtest.Want(t, s, 42, texts("a", "b")...)
+	if p, err := s.Position(t.Context(), 43); err != nil || p != start.After(texts("a", "b")...) {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// What is removed is given back to the disk, except for the segment that it shares with what is left.
+func TestSpaceIsGivenBack(t *testing.T) {
+	filelog.SetSegmentBytes(t, 1<<20)
+	dir := t.TempDir()
+	s := openWith(t, filelog.Options{Dir: dir})
+	e := make([]byte, 100_000)
+	for range 5 {
+		for range 30 {
+			appendAll(t, s, e)
+		}
+		const within = 1_500_000
+		first, err := s.FirstWithin(t.Context(), within)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.TruncateBefore(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		x, err := s.Extent(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		onDisk := int64(0)
+		files, _ := filepath.Glob(filepath.Join(dir, "*"))
+		for _, f := range files {
+			info, err := os.Stat(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			onDisk += info.Size()
+		}
+		if x.Bytes > within || onDisk > within+1_200_000 {
+			t.Errorf("entries %d to %d: %d bytes, %d on disk, want %d", x.First, x.Last, x.Bytes, onDisk, within)
+		}
+		s.Close()
+		s = openWith(t, filelog.Options{Dir: dir})
+		if y, err := s.Extent(t.Context()); err != nil || y != x {
+			t.Errorf("opened again it has %+v, was %+v, %v", y, x, err)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package filelog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"vitrine/internal/replace"
+	"vitrine/service/eventlog"
+)
+
+// files are the open files of a log. A file that somebody removes while the log is open can be put back with all that
+// was written to it.
+type files struct {
+	dir  string
+	mu   sync.RWMutex
+	held map[string]*held // by path
+}
+
+// held is a file as it was seen last.
+type held struct {
+	file *os.File // nil if too many are open
+	info os.FileInfo
+}
+
+// maxHeld bounds the files that are kept open, of 16 MB each. A removed file beyond that is noticed, but not put back.
+const maxHeld = 2048
+
+// add keeps a file.
+func (f *files) add(file *os.File) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.put(file.Name(), file)
+}
+
+func (f *files) put(path string, file *os.File) {
+	if f.held == nil {
+		f.held = map[string]*held{}
+	}
+	h := f.held[path]
+	if h == nil {
+		h = &held{}
+		f.held[path] = h
+	}
+	h.close()
+	h.file = file
+	if info, err := file.Stat(); err == nil {
+		h.info = info
+	}
+	if paths := f.opened(); len(paths) > maxHeld {
+		f.held[paths[0]].close() // the oldest segment
+	}
+}
+
+// opened lists the files that are open, the oldest segment first.
+func (f *files) opened() (paths []string) {
+	if len(f.held) <= maxHeld {
+		return nil
+	}
+	for path, h := range f.held {
+		if h.file != nil {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (h *held) close() {
+	if h.file != nil {
+		h.file.Close()
+		h.file = nil
+	}
+}
+
+// readAt reads a file, which need not be open.
+func (f *files) readAt(path string, b []byte, at int64) (int, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if h := f.held[path]; h != nil && h.file != nil {
+		return h.file.ReadAt(b, at)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	return file.ReadAt(b, at)
+}
+
+func (f *files) sync(path string) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.held[path].file.Sync()
+}
+
+// remove removes a file.
+func (f *files) remove(path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h := f.held[path]; h != nil {
+		h.close()
+		delete(f.held, path)
+	}
+	return os.Remove(path)
+}
+
+// look compares the files with what they were. The error names one that was removed, cut or replaced.
+func (f *files) look() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for path, h := range f.held {
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%w: %s was removed while the log was open", eventlog.ErrReopen, path)
+		case err != nil:
+			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+		case !os.SameFile(info, h.info):
+			return fmt.Errorf("%w: another file is in the place of %s", eventlog.ErrReopen, path)
+		case info.Size() < h.info.Size():
+			return fmt.Errorf("%w: %s has lost its last %d bytes while the log was open", eventlog.ErrReopen, path, h.info.Size()-info.Size())
+		}
+		h.info = info
+	}
+	return nil
+}
+
+// hold opens files for reading, those at the end first.
+func (f *files) hold(paths []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, path := range slices.Backward(paths) {
+		if f.held[path] != nil {
+			continue
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		f.put(path, file)
+	}
+	return nil
+}
+
+// restore puts back the files that were removed, if the directory is still the store's.
+func (f *files) restore(isMine bool, logger *slog.Logger) (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for path, h := range f.held {
+		if _, missing := os.Stat(path); !isMine || h.file == nil || !errors.Is(missing, fs.ErrNotExist) {
+			continue
+		}
+		failed := replace.PrivateStream(path, func(w io.Writer) error {
+			_, err := io.Copy(w, io.NewSectionReader(h.file, 0, 1<<62))
+			return err
+		})
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("filelog: a removed file is lost: %w", failed))
+			continue
+		}
+		logger.Warn("a file of the log was removed while the service ran, and is put back", "file", path)
+	}
+	return err
+}
+
+func (f *files) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, h := range f.held {
+		h.close()
+	}
+	clear(f.held)
+	return nil
+}
+
+// Lost returns a channel that is closed when the store has lost its log: its directory or one of its files was moved or
+// removed. The files are put back when the store is closed. Appends then fail with [Store.Loss].
+func (s *Store) Lost() <-chan struct{} { return s.lost }
+
+// Loss returns why the store has lost its log, nil if it has not.
+func (s *Store) Loss() error {
+	select {
+	case <-s.lost:
+		return s.loss
+	default:
+		return s.checkDir()
+	}
+}
+
+func (s *Store) checkDir() error {
+	if s.options.ReadOnly || s.lock == nil || s.lock.held() {
+		return nil
+	}
+	return fmt.Errorf("%w: %s was moved or removed, or another directory is in its place", eventlog.ErrLost, s.options.Dir)
+}
+
+// watchEvery is how often the files are looked at.
+var watchEvery = time.Second
+
+// watch checks now and then whether the store has lost its log, until the store is closed.
+func (s *Store) watch() {
+	defer close(s.watched)
+	if s.options.ReadOnly {
+		return
+	}
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-ticker.C:
+		}
+		if s.loss = s.checkDir(); s.loss == nil {
+			s.loss = s.files.look()
+		}
+		if s.loss != nil {
+			close(s.lost)
+			return
+		}
+	}
+}
+
+// holdFiles keeps the files of the log open.
+func (s *Store) holdFiles() error {
+	paths := []string{filepath.Join(s.options.Dir, markName)}
+	for _, p := range s.segments {
+		paths = append(paths, p.path)
+	}
+	return s.files.hold(paths)
+}

@@ -1,0 +1,55 @@
+//go:build unix
+
+package filelog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"vitrine/internal/flock"
+	"vitrine/service/eventlog"
+)
+
+// fileLock is a lock on a file or a directory, nil on none.
+type fileLock struct{ *flock.Lock }
+
+// lockDir keeps a directory for one writer at a time.
+func lockDir(dir string) (*fileLock, error) {
+	l, err := take(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
+	if errors.Is(err, flock.ErrTaken) {
+		return nil, fmt.Errorf("filelog: %s is open in another process", dir)
+	}
+	return l, err
+}
+
+// hold locks out removals of entries, after waiting for a running one.
+func hold(dir string) (*fileLock, error) { return take(dir, os.O_RDONLY, flock.Shared) }
+
+// noHolds locks out holds.
+func noHolds(dir string) (*fileLock, error) {
+	l, err := take(dir, os.O_RDONLY, flock.TryExclusive)
+	if errors.Is(err, flock.ErrTaken) {
+		return nil, fmt.Errorf("%w: of %s", eventlog.ErrHeld, dir)
+	}
+	return l, err
+}
+
+func take(path string, flag, how int) (*fileLock, error) {
+	l, err := flock.Take(path, flag, how)
+	if err != nil {
+		return nil, err
+	}
+	return &fileLock{l}, nil
+}
+
+// held reports whether the locked file is still at its path.
+func (l *fileLock) held() bool { return l.Held() }
+
+func (l *fileLock) release() error {
+	if l == nil {
+		return nil
+	}
+	return l.Release()
+}

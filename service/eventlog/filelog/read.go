@@ -1,0 +1,310 @@
+package filelog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sort"
+
+	"vitrine/service/eventlog"
+)
+
+// Entries implements eventlog.Store. It verifies that each entry is undamaged and follows the one before.
+func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		err := s.entries(ctx, from, func(e []byte) bool { return yield(e, nil) })
+		if err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// entries yields entries until yield returns false, or returns why it cannot.
+func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) bool) error {
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return err
+	}
+	if err := x.CheckFrom(from); err != nil {
+		return err
+	}
+	next, before := from, eventlog.Position{}
+	for next <= x.Last {
+		p := s.find(next)
+		begin := next
+		err := s.read(p, begin, func(r record) error {
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case !before.Log.IsZero() && before != r.start:
+				return fmt.Errorf("the entries before %d are not those that its running hash is of", next)
+			}
+			before = r.start.After(r.entry)
+			next++
+			if !yield(bytes.Clone(r.entry)) || next > x.Last { // another process may be writing the next record
+				return errStop
+			}
+			return nil
+		})
+		switch {
+		case errors.Is(err, errStop):
+			return nil
+		case err == nil && next == begin:
+			err = fmt.Errorf("%s ends before it", p.path)
+		}
+		if err != nil {
+			return s.missing(ctx, next, err)
+		}
+	}
+	return nil
+}
+
+// read decodes the records of a segment, from one on.
+func (s *Store) read(p *part, from uint64, each func(record) error) error {
+	return dump(p, from, func(_, sequence uint64, data []byte) error {
+		r, err := decodeRecord(sequence, data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.path, err)
+		}
+		return each(r)
+	})
+}
+
+// find returns the segment of an entry of the log.
+func (s *Store) find(sequence uint64) *part {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	i := sort.Search(len(s.segments), func(i int) bool { return s.segments[i].info.BaseIndex > sequence })
+	return s.segments[max(i-1, 0)]
+}
+
+// missing returns the error for an entry that cannot be read: it is damaged or was removed meanwhile.
+func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
+	switch x, failed := s.Extent(ctx); {
+	case failed != nil:
+		return failed
+	case entry < x.First:
+		return x.CheckFrom(entry)
+	}
+	return &eventlog.DamageError{Sequence: entry, Err: err}
+}
+
+// Entry implements eventlog.Reader. The last entries are in memory.
+func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.CheckEntry(sequence); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	e := s.recent.entry(sequence)
+	s.mu.RUnlock()
+	if e != nil {
+		return e, nil
+	}
+	r, err := s.record(ctx, sequence)
+	return r.entry, err
+}
+
+// record reads one record.
+func (s *Store) record(ctx context.Context, sequence uint64) (r record, err error) {
+	data, err := s.data(s.find(sequence), sequence)
+	if err == nil {
+		r, err = decodeRecord(sequence, data)
+	}
+	if err != nil {
+		return record{}, s.missing(ctx, sequence, err)
+	}
+	return r, nil
+}
+
+// data reads the bytes of one record: with the library's index, but of a damaged segment by reading what is before it.
+func (s *Store) data(p *part, sequence uint64) (data []byte, err error) {
+	s.mu.RLock()
+	reader, tail, sealed := p.reader, s.tail, p.sealed()
+	s.mu.RUnlock()
+	switch {
+	case reader != nil:
+	case sealed:
+		if reader, err = s.filer.Open(p.info); err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		p.reader = reader
+		s.mu.Unlock()
+	case tail != nil:
+		reader = tail
+	default:
+		err := dump(p, sequence, func(_, _ uint64, d []byte) error { data = bytes.Clone(d); return errStop })
+		if !errors.Is(err, errStop) {
+			return nil, errors.Join(errors.New("its segment ends before it"), err)
+		}
+		return data, nil
+	}
+	pooled, err := reader.GetLog(sequence)
+	if err != nil {
+		return nil, err
+	}
+	defer pooled.Close()
+	return bytes.Clone(pooled.Bs), nil
+}
+
+// Position implements eventlog.Store.
+func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Position, error) {
+	x, err := s.Extent(ctx)
+	if err != nil {
+		return eventlog.Position{}, err
+	}
+	if err := x.CheckFrom(sequence + 1); err != nil {
+		return eventlog.Position{}, err
+	}
+	s.mu.RLock()
+	end := s.end
+	s.mu.RUnlock()
+	if sequence == end.Sequence {
+		return end, nil
+	}
+	r, err := s.record(ctx, sequence+1)
+	return r.start, err
+}
+
+// Extent implements eventlog.Bounded. It counts the bytes in the files, from the first entry on.
+func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
+	if s.isClosed() {
+		return eventlog.Extent{}, eventlog.ErrClosed
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	x := eventlog.Extent{First: s.first, Last: s.end.Sequence}
+	size := -s.head
+	for _, p := range s.segments {
+		size += p.size
+	}
+	x.Bytes = uint64(max(size, 0))
+	return x, ctx.Err()
+}
+
+// Follow implements eventlog.Store. A store that is open for reading yields no later entries than those at its opening.
+func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
+	return func(yield func([][]byte, error) bool) {
+		for {
+			changed := s.change()
+			x, err := s.Extent(ctx)
+			if err == nil {
+				err = x.CheckFrom(from)
+			}
+			for err == nil && from <= x.Last {
+				some := s.since(from)
+				if some == nil {
+					if some, err = s.some(ctx, from); err != nil {
+						break
+					}
+				}
+				if !yield(some, nil) {
+					return
+				}
+				from += uint64(len(some))
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// change returns a channel that is closed by the next change.
+func (s *Store) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.changed == nil {
+		s.changed = make(chan struct{})
+		if s.isClosed() {
+			close(s.changed)
+		}
+	}
+	return s.changed
+}
+
+// together limits the entries that Follow reads from a file at once.
+const together = 256
+
+// some reads entries from one on: at least it.
+func (s *Store) some(ctx context.Context, from uint64) (some [][]byte, err error) {
+	err = s.entries(ctx, from, func(e []byte) bool {
+		some = append(some, e)
+		return len(some) < together
+	})
+	if len(some) > 0 { // an error comes again
+		return some, nil
+	}
+	return nil, err
+}
+
+// since returns the entries from one on if they are in memory, else nil.
+func (s *Store) since(from uint64) [][]byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if from < s.recent.first || from > s.end.Sequence {
+		return nil
+	}
+	some := s.recent.entries[from-s.recent.first:]
+	if i := slices.IndexFunc(some, func(e []byte) bool { return e == nil }); i >= 0 {
+		some = some[:i]
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	return slices.Clone(some)
+}
+
+// recent holds the last entries of the log, except large ones, up to a number of bytes.
+type recent struct {
+	first   uint64   // the sequence of the first entry
+	entries [][]byte // nil stands for a large one
+	bytes   int
+}
+
+const (
+	recentBytes = 16 << 20
+	// recentEntry is the largest entry that is kept. Larger ones are pieces of catalogues, which nobody reads again; an
+	// offer has a few kilobytes.
+	recentEntry = 16 << 10
+	entryCost   = 24 // bytes of an entry besides its own
+)
+
+func (r *recent) add(sequence uint64, e []byte) {
+	if len(r.entries) == 0 {
+		r.first = sequence
+	}
+	if len(e) > recentEntry {
+		e = nil
+	}
+	r.entries = append(r.entries, e)
+	r.bytes += len(e) + entryCost
+	for r.bytes > recentBytes {
+		r.bytes -= len(r.entries[0]) + entryCost
+		r.entries[0] = nil
+		r.entries = r.entries[1:]
+		r.first++
+	}
+}
+
+// entry returns an entry, nil if it is not in memory.
+func (r *recent) entry(sequence uint64) []byte {
+	if i := sequence - r.first; i < uint64(len(r.entries)) {
+		return r.entries[i]
+	}
+	return nil
+}

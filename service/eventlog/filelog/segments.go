@@ -1,0 +1,210 @@
+package filelog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+
+	"vitrine/internal/replace"
+)
+
+const suffix = ".wal" // of segments
+
+// segmentBytes is the size beyond which an append ends a segment. It is part of the format; tests change it.
+var segmentBytes uint32 = 16 << 20
+
+// part is a segment of the log.
+type part struct {
+	info   types.SegmentInfo
+	path   string
+	size   int64               // bytes of its file
+	reader types.SegmentReader // once an entry of a sealed one has been read
+}
+
+// newPart returns the segment that begins with an entry.
+func newPart(dir string, first uint64) *part {
+	info := types.SegmentInfo{ID: first, BaseIndex: first, MinIndex: first, Codec: format, SizeLimit: segmentBytes}
+	return &part{info: info, path: filepath.Join(dir, segment.FileName(info))}
+}
+
+const headerSize = 32 // of a segment
+
+func (p *part) sealed() bool { return !p.info.SealTime.IsZero() }
+
+// seal notes that the library has ended the segment with an index.
+func (p *part) seal(index, last uint64) {
+	p.size += 8 + int64(4*(last-p.info.BaseIndex+1)+7)&^7
+	p.info.IndexStart, p.info.MaxIndex, p.info.SealTime = index, last, time.Unix(0, 0)
+}
+
+// list returns the segments in the directory, by their first entries.
+func (s *Store) list() (parts []*part, err error) {
+	ids, err := s.filer.List()
+	if errors.Is(err, types.ErrCorrupt) {
+		return nil, fmt.Errorf("filelog: a file %s has a name that no segment has: move it away", filepath.Join(s.options.Dir, "*"+suffix))
+	}
+	if err != nil {
+		return nil, err
+	}
+	for id, first := range ids {
+		if id != first || first == 0 {
+			return nil, fmt.Errorf("filelog: segment %d of %s is named %d: give it its old name", first, s.options.Dir, id)
+		}
+		parts = append(parts, newPart(s.options.Dir, first))
+	}
+	slices.SortFunc(parts, func(a, b *part) int { return cmp.Compare(a.info.BaseIndex, b.info.BaseIndex) })
+	return parts, nil
+}
+
+// disk is the file system of the library. It leaves the files to the store, which keeps them open, and reserves no
+// space: a file ends with its last append.
+type disk struct {
+	files    *files
+	readOnly bool
+}
+
+func (d disk) ListDir(dir string) (names []string, err error) {
+	list, err := os.ReadDir(dir)
+	for _, f := range list {
+		if !f.IsDir() {
+			names = append(names, f.Name())
+		}
+	}
+	return names, err
+}
+
+func (d disk) Create(dir, name string, _ uint64) (types.WritableFile, error) {
+	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	d.files.add(file)
+	return &created{File: shared{file}, dir: dir}, nil
+}
+
+func (d disk) OpenWriter(dir, name string) (types.WritableFile, error) {
+	flag := os.O_RDWR
+	if d.readOnly {
+		flag = os.O_RDONLY
+	}
+	file, err := os.OpenFile(filepath.Join(dir, name), flag, 0)
+	if err != nil {
+		return nil, err
+	}
+	d.files.add(file)
+	return shared{file}, nil
+}
+
+func (d disk) OpenReader(dir, name string) (types.ReadableFile, error) {
+	return &lazy{d.files, filepath.Join(dir, name)}, nil
+}
+
+func (d disk) Delete(dir, name string) error { return d.files.remove(filepath.Join(dir, name)) }
+
+// shared is a file that the store closes.
+type shared struct{ *os.File }
+
+func (shared) Close() error { return nil }
+
+// created is a new file, whose name is synced with its first contents.
+type created struct {
+	File  shared
+	dir   string
+	named bool
+}
+
+func (c *created) ReadAt(b []byte, at int64) (int, error)  { return c.File.ReadAt(b, at) }
+func (c *created) WriteAt(b []byte, at int64) (int, error) { return c.File.WriteAt(b, at) }
+func (c *created) Close() error                            { return nil }
+
+func (c *created) Sync() error {
+	err := c.File.Sync()
+	if err == nil && !c.named {
+		err = replace.Sync(c.dir)
+		c.named = err == nil
+	}
+	return err
+}
+
+// lazy is a file that is opened for each read, unless the store has it open.
+type lazy struct {
+	files *files
+	path  string
+}
+
+func (*lazy) Close() error { return nil }
+
+func (l *lazy) ReadAt(b []byte, at int64) (int, error) { return l.files.readAt(l.path, b, at) }
+
+// errStop ends the reading of a segment.
+var errStop = errors.New("stopped")
+
+// dump reads the records of a segment's whole appends in their order, from one on. A record is valid during its call.
+// The version is that in the segment's header.
+func dump(p *part, from uint64, each func(version, sequence uint64, data []byte) error) error {
+	file, err := os.Open(p.path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	reader := segment.NewFiler("", reading{&window{file: file}})
+	var failed error
+	err = reader.DumpSegment(p.info.BaseIndex, p.info.ID, from-1, 0, func(info types.SegmentInfo, e types.LogEntry) (bool, error) {
+		failed = each(info.Codec, e.Index, e.Data)
+		return failed == nil, nil
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// reading is a file system of one file, which is only read.
+type reading struct{ file *window }
+
+var errReading = errors.New("the file is only read")
+
+func (r reading) ListDir(string) ([]string, error)                          { return nil, errReading }
+func (r reading) Create(string, string, uint64) (types.WritableFile, error) { return nil, errReading }
+func (r reading) Delete(string, string) error                               { return errReading }
+func (r reading) OpenWriter(string, string) (types.WritableFile, error)     { return nil, errReading }
+func (r reading) OpenReader(string, string) (types.ReadableFile, error)     { return r.file, nil }
+
+// window reads a file in large pieces.
+type window struct {
+	file   *os.File
+	at     int64
+	buffer []byte
+}
+
+const windowBytes = 256 << 10
+
+func (*window) Close() error { return nil }
+
+func (w *window) ReadAt(b []byte, at int64) (int, error) {
+	if len(b) > windowBytes/2 {
+		return w.file.ReadAt(b, at)
+	}
+	if at < w.at || at+int64(len(b)) > w.at+int64(len(w.buffer)) {
+		if w.buffer == nil {
+			w.buffer = make([]byte, windowBytes)
+		}
+		n, err := w.file.ReadAt(w.buffer[:windowBytes], at)
+		if w.at, w.buffer = at, w.buffer[:n]; err != nil && err != io.EOF {
+			return 0, err
+		}
+	}
+	n := copy(b, w.buffer[at-w.at:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}

@@ -1,0 +1,264 @@
+package filelog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+
+	"vitrine/internal/replace"
+	"vitrine/service/eventlog"
+)
+
+// asideName is the directory that keeps damaged segments as they were found.
+const asideName = "damaged"
+
+// flaw is the place from which on a log is not sound.
+type flaw struct {
+	part *part
+	at   int64   // the end of the last sound append in the file
+	size int64   // of the file
+	rest []*part // the segments after it
+	err  error
+}
+
+func (f *flaw) Error() string {
+	return fmt.Sprintf("%s is damaged after byte %d of %d: %v", f.part.path, f.at, f.size, f.err)
+}
+
+// verify reads the segments, up to the first flaw, and sets the store's segments and its end. Segments of removed
+// entries, which an interrupted removal has left, are not read.
+func (s *Store) verify(ctx context.Context) (*flaw, error) {
+	parts, err := s.list()
+	if err != nil {
+		return nil, err
+	}
+	for len(parts) > 1 && parts[1].info.BaseIndex <= min(s.mark.first, max(s.mark.next, 1)-1) {
+		s.idle, parts = append(s.idle, parts[0]), parts[1:]
+	}
+	begin := s.options.Start
+	if len(parts) > 0 {
+		begin = eventlog.Position{Sequence: parts[0].info.BaseIndex - 1}
+	}
+	s.end, s.first = begin, max(s.mark.first, begin.Sequence+1)
+	for i, p := range parts {
+		c := check{store: s, part: p, isLast: i == len(parts)-1}
+		at, err := c.run(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case at > 0:
+			s.segments = append(s.segments, p)
+		case err == nil: // nothing was committed in it
+			s.idle = append(s.idle, p)
+		}
+		if err != nil {
+			info, failed := os.Stat(p.path)
+			if failed != nil {
+				return nil, failed
+			}
+			return &flaw{p, at, info.Size(), parts[i+1:], err}, nil
+		}
+	}
+	return nil, nil
+}
+
+// check verifies a segment: its records follow one another, and the library would write the same bytes of them.
+type check struct {
+	store  *Store
+	part   *part
+	isLast bool // of the segments
+
+	writer types.SegmentWriter // writes the records to same
+	same   *same
+	append []types.LogEntry // the records of the append that is being read
+	end    eventlog.Position
+	head   int64 // bytes of entries that count as removed
+}
+
+// run returns where the sound appends of the segment end, and why it does not end there.
+func (c *check) run(ctx context.Context) (at int64, err error) {
+	file, err := os.Open(c.part.path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	c.end, c.head = c.store.end, c.store.head
+	if next := c.end.Sequence + 1; c.part.info.BaseIndex != next {
+		return 0, fmt.Errorf("it begins with entry %d where %d follows", c.part.info.BaseIndex, next)
+	}
+	c.same = &same{file: file}
+	if c.writer, err = segment.NewFiler("", comparing{c.same}).Create(c.part.info); err != nil {
+		return 0, err
+	}
+	err = dump(c.part, c.part.info.BaseIndex, func(version, sequence uint64, data []byte) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return c.record(version, sequence, data)
+	})
+	c.part.size = c.same.end
+	info, failed := file.Stat()
+	if err == nil {
+		err = failed
+	}
+	if err == nil && info.Size() != c.same.end {
+		err = fmt.Errorf("its last %d bytes are no whole append", info.Size()-c.same.end)
+	}
+	if err == nil && !c.isLast && !c.part.sealed() {
+		err = errors.New("its index is missing")
+	}
+	return c.same.end, err
+}
+
+// record checks the next record, and at the end of an append the bytes of the append.
+func (c *check) record(version, sequence uint64, data []byte) error {
+	if version != format {
+		return fmt.Errorf("it is in format %d, and this program reads format %d: use the release of vitrine that wrote the log", version, format)
+	}
+	r, err := decodeRecord(sequence, data)
+	switch {
+	case err != nil:
+		return err
+	case sequence != c.end.Sequence+1:
+		return fmt.Errorf("record %d comes after record %d", sequence, c.end.Sequence)
+	case c.end.Log.IsZero():
+		c.end = r.start
+	case r.start.Log != c.end.Log:
+		return fmt.Errorf("entry %d is of the log %v after one of %v", sequence, r.start.Log, c.end.Log)
+	case r.start.Hash != c.end.Hash:
+		return fmt.Errorf("the entries before %d are not those that its running hash is of", sequence)
+	}
+	if sequence < c.store.first {
+		c.head += recordSize(r.entry, r.ends)
+	}
+	c.append = append(c.append, types.LogEntry{Index: sequence, Data: bytes.Clone(data)})
+	c.end = c.end.After(r.entry)
+	if !r.ends {
+		return nil
+	}
+	if err := c.writer.Append(c.append); err != nil {
+		return err
+	}
+	sealed, index, err := c.writer.Sealed()
+	if err != nil {
+		return err
+	}
+	if sealed {
+		c.part.seal(index, sequence)
+	}
+	c.append, c.store.end, c.store.head = c.append[:0], c.end, c.head
+	return nil
+}
+
+// same is a file that is compared with what is written to it.
+type same struct {
+	file   *os.File
+	buffer []byte
+	end    int64 // of what was the same
+}
+
+var errOther = errors.New("its bytes are not those of its records")
+
+func (s *same) WriteAt(b []byte, at int64) (int, error) {
+	s.buffer = append(s.buffer[:0], b...)
+	n, err := s.file.ReadAt(s.buffer, at)
+	if err != nil && (err != io.EOF || n < len(b)) {
+		return 0, err
+	}
+	if !bytes.Equal(s.buffer, b) {
+		return 0, errOther
+	}
+	s.end = at + int64(len(b))
+	return len(b), nil
+}
+
+func (s *same) ReadAt(b []byte, at int64) (int, error) { return s.file.ReadAt(b, at) }
+func (*same) Sync() error                              { return nil }
+func (*same) Close() error                             { return nil }
+
+// comparing is a file system of one file, which is compared with what is written.
+type comparing struct{ file *same }
+
+func (c comparing) ListDir(string) ([]string, error)                          { return nil, errReading }
+func (c comparing) Create(string, string, uint64) (types.WritableFile, error) { return c.file, nil }
+func (c comparing) Delete(string, string) error                               { return errReading }
+func (c comparing) OpenWriter(string, string) (types.WritableFile, error)     { return nil, errReading }
+func (c comparing) OpenReader(string, string) (types.ReadableFile, error)     { return nil, errReading }
+
+// judge returns the damage of the log that was verified up to a flaw, nil if it is none: the half-written end of an
+// append that was never acknowledged, or a loss that the operator has accepted by removing the mark.
+func (s *Store) judge(f *flaw) error {
+	next := s.end.Sequence + 1
+	if f == nil || s.mark.next == 0 && !s.options.ReadOnly {
+		return s.mark.missing(s.firstFile(), next)
+	}
+	isTail := true
+	for _, p := range f.rest {
+		info, err := os.Stat(p.path)
+		isTail = isTail && err == nil && info.Size() == 0
+	}
+	if isTail && s.mark.next > 0 && next >= s.mark.next {
+		return s.mark.missing(s.firstFile(), next)
+	}
+	if s.mark.next == 0 {
+		return &eventlog.DamageError{Sequence: next, Err: f}
+	}
+	return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("%w: %s", f, s.mark.advice())}
+}
+
+// firstFile returns the first entry in the files.
+func (s *Store) firstFile() uint64 {
+	if len(s.segments) == 0 {
+		return s.first
+	}
+	return s.segments[0].info.BaseIndex
+}
+
+// cut ends the log before a flaw. If nothing guards its end, the segment and those after it are kept in a directory.
+func (s *Store) cut(f *flaw) error {
+	aside := filepath.Join(s.options.Dir, asideName)
+	if s.mark.next > 0 {
+		s.options.Logger.Warn("the log's last bytes are of no acknowledged entry, and are removed", "file", f.part.path, "from", f.at, "bytes", f.size-f.at, "cause", f.err.Error())
+		for _, p := range f.rest {
+			if err := os.Remove(p.path); err != nil {
+				return err
+			}
+		}
+	} else {
+		s.options.Logger.Warn("the log is damaged, and nothing says what it must have: it ends before the damage", "next", s.end.Sequence+1, "kept", aside, "cause", f.Error())
+		if err := keep(aside, f); err != nil {
+			return err
+		}
+	}
+	if f.at == 0 {
+		return os.Remove(f.part.path)
+	}
+	return os.Truncate(f.part.path, f.at)
+}
+
+// keep copies the flawed segment to a directory, and moves those after it there.
+func keep(aside string, f *flaw) error {
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(f.part.path)
+	if err != nil {
+		return err
+	}
+	if err := replace.Private(filepath.Join(aside, filepath.Base(f.part.path)), data); err != nil {
+		return err
+	}
+	for _, p := range f.rest {
+		if err := os.Rename(p.path, filepath.Join(aside, filepath.Base(p.path))); err != nil {
+			return err
+		}
+	}
+	return replace.Sync(aside)
+}
