@@ -3,22 +3,24 @@ package choice
 import (
 	"fmt"
 	"slices"
+
+	"vitrine/internal/table"
 )
 
 // derivedTable is a table with further columns, which are computed row by row.
 type derivedTable struct {
-	table
+	table.Table
 	computed []*computed
 	frame    frame // all columns, by number: those of the table, then the computed ones
 	base     []int // the columns of the table that are read
-	batch    batch
+	batch    table.Batch
 }
 
 // widen returns a wide table with the derived columns that its own columns determine, and with keptColumn and labelOfChosen if the
 // filter and the chosen alternative are such expressions. Of the derived columns it leaves the others to the long form: those that
 // use the alternative, its position, or a variable of [Layout.Names].
-func widen(t table, l *Layout) (wide table, left []string, err error) {
-	w := &derivedTable{table: t, frame: frame{names: slices.Clone(t.header())}}
+func widen(t table.Table, l *Layout) (wide table.Table, left []string, err error) {
+	w := &derivedTable{Table: t, frame: frame{names: slices.Clone(t.Header())}}
 	add := func(field, name, source string) error {
 		e, err := parseExpression(source, w.frame.names)
 		if err != nil {
@@ -54,42 +56,42 @@ func widen(t table, l *Layout) (wide table, left []string, err error) {
 	return w, left, nil
 }
 
-func (w *derivedTable) header() []string { return w.frame.names }
+func (w *derivedTable) Header() []string { return w.frame.names }
 
-func (w *derivedTable) next(columns []int) (*batch, error) {
+func (w *derivedTable) Next(columns []int) (*table.Batch, error) {
 	if w.frame.columns == nil {
-		w.frame.columns = make([]column, len(w.frame.names))
-		w.batch.columns = make([]column, len(columns))
+		w.frame.columns = make([]table.Column, len(w.frame.names))
+		w.batch.Columns = make([]table.Column, len(columns))
 		need := slices.Clone(columns)
 		for _, c := range w.computed {
 			need = append(need, c.slots...)
 		}
 		slices.Sort(need)
 		for _, j := range slices.Compact(need) {
-			if j < len(w.table.header()) {
+			if j < len(w.Table.Header()) {
 				w.base = append(w.base, j)
 			}
 		}
 	}
-	b, err := w.table.next(w.base)
+	b, err := w.Table.Next(w.base)
 	if err != nil {
 		return nil, err
 	}
-	w.batch.first, w.batch.n, w.frame.n = b.first, b.n, b.n
+	w.batch.First, w.batch.N, w.frame.n = b.First, b.N, b.N
 	for k, j := range w.base {
-		w.frame.columns[j] = b.columns[k]
+		w.frame.columns[j] = b.Columns[k]
 	}
 	for _, c := range w.computed {
 		column, i, err := c.values(&w.frame)
 		if err != nil && c.program == nil && !c.plain {
 			return nil, fmt.Errorf("%s: %w", c.field, err) // the same for all rows
 		} else if err != nil {
-			return nil, fmt.Errorf("%s %d: %s: %w", w.unit(), w.line(b.first+i), c.field, err)
+			return nil, fmt.Errorf("%s %d: %s: %w", w.Unit(), w.Line(b.First+i), c.field, err)
 		}
 		w.frame.columns[c.slot] = column
 	}
 	for k, j := range columns {
-		w.batch.columns[k] = w.frame.columns[j]
+		w.batch.Columns[k] = w.frame.columns[j]
 	}
 	return &w.batch, nil
 }

@@ -12,12 +12,13 @@ import (
 	"github.com/expr-lang/expr/vm"
 
 	"vitrine/internal/hint"
+	"vitrine/internal/table"
 )
 
 // frame is a batch of a long table with the columns that expressions may use.
 type frame struct {
 	names   []string
-	columns []column // by name
+	columns []table.Column // by name
 	n       int
 }
 
@@ -105,7 +106,7 @@ func (e *expression) compile(f *frame) error {
 	env := map[string]any{}
 	for _, slot := range e.slots {
 		env[f.names[slot]] = 0.0
-		if f.columns[slot].text != nil {
+		if f.columns[slot].Text != nil {
 			env[f.names[slot]] = ""
 		}
 	}
@@ -179,12 +180,12 @@ func indicator(b bool) float64 {
 // call. The row of an error is its second result.
 func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
 	c, i, err := e.values(f)
-	if err != nil || c.text == nil {
-		return c.number, i, err
+	if err != nil || c.Text == nil {
+		return c.Number, i, err
 	}
 	e.out = e.out[:0]
-	for i, text := range c.text {
-		v, err := parseNumber(text)
+	for i, text := range c.Text {
+		v, err := table.ParseNumber(text)
 		if err != nil {
 			if !e.plain {
 				err = fmt.Errorf("%q is %v: want a number or a condition", e.source, text)
@@ -198,7 +199,7 @@ func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
 
 // values returns the values of the expression in the rows of f: numbers, or text. They are valid until the next call. The row of
 // an error is the second result.
-func (e *expression) values(f *frame) (c column, row int, err error) {
+func (e *expression) values(f *frame) (c table.Column, row int, err error) {
 	if e.plain {
 		return f.columns[e.slots[0]], 0, nil
 	}
@@ -211,10 +212,10 @@ func (e *expression) values(f *frame) (c column, row int, err error) {
 	var machine vm.VM
 	for i := range f.n {
 		for _, slot := range e.slots {
-			if c := &f.columns[slot]; c.text != nil {
-				e.env[f.names[slot]] = c.text[i]
+			if c := &f.columns[slot]; c.Text != nil {
+				e.env[f.names[slot]] = c.Text[i]
 			} else {
-				e.env[f.names[slot]] = c.number[i]
+				e.env[f.names[slot]] = c.Number[i]
 			}
 		}
 		v, err := machine.Run(e.program, e.env)
@@ -238,7 +239,7 @@ func (e *expression) values(f *frame) (c column, row int, err error) {
 		}
 	}
 	if len(e.text) > 0 {
-		return column{text: e.text}, 0, nil
+		return table.Column{Text: e.text}, 0, nil
 	}
-	return column{number: e.out}, 0, nil
+	return table.Column{Number: e.out}, 0, nil
 }

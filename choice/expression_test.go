@@ -4,11 +4,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"vitrine/internal/table"
 )
 
 // A condition in a sum or a product counts 1 or 0, whatever side it is on.
 func TestConditionsInProducts(t *testing.T) {
-	f := &frame{names: []string{"cost", "pass", "mode"}, n: 2, columns: []column{{number: []float64{6, 8}}, {number: []float64{0, 1}}, {text: []string{"car", "bus"}}}}
+	f := &frame{names: []string{"cost", "pass", "mode"}, n: 2, columns: []table.Column{{Number: []float64{6, 8}}, {Number: []float64{0, 1}}, {Text: []string{"car", "bus"}}}}
 	for source, want := range map[string][]float64{
 		"cost * (pass == 0)":                 {6, 0},
 		"(mode == 'car') * cost / 2":         {3, 0},

@@ -1,6 +1,10 @@
 package choice
 
-import "strconv"
+import (
+	"strconv"
+
+	"vitrine/internal/table"
+)
 
 // numbering numbers the distinct values of a column from 0.
 type numbering struct {
@@ -24,19 +28,19 @@ func (n *numbering) of(text string) int {
 }
 
 // at returns the number of entry i of a column, whose text rename, unless it is nil, replaces.
-func (n *numbering) at(c *column, i int, rename func(string) string) int {
-	if c.text == nil {
-		if k, ok := n.byNumber[c.number[i]]; ok {
+func (n *numbering) at(c *table.Column, i int, rename func(string) string) int {
+	if c.Text == nil {
+		if k, ok := n.byNumber[c.Number[i]]; ok {
 			return k
 		}
 	}
-	text := c.string(i)
+	text := c.String(i)
 	if rename != nil {
 		text = rename(text)
 	}
 	k := n.of(text)
-	if c.text == nil {
-		n.byNumber[c.number[i]] = k
+	if c.Text == nil {
+		n.byNumber[c.Number[i]] = k
 	}
 	return k
 }

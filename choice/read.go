@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"vitrine/internal/kernel"
+	"vitrine/internal/table"
 )
 
 // maxAlternatives is the most labels that data may have: a column with more is something else.
@@ -50,7 +51,7 @@ func Read(ctx context.Context, path string, l Layout, variables []Variable, prog
 }
 
 func read(ctx context.Context, f *os.File, l *Layout, variables []Variable, progress Progress) (*Data, error) {
-	t, err := openTable(f, l.Delimiter)
+	t, err := table.Open(f, table.Options{Delimiter: l.Delimiter})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func read(ctx context.Context, f *os.File, l *Layout, variables []Variable, prog
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b, err := t.next(r.columns)
+		b, err := t.Next(r.columns)
 		if errors.Is(err, io.EOF) {
 			return r.finish()
 		} else if err != nil {
@@ -77,14 +78,14 @@ func read(ctx context.Context, f *os.File, l *Layout, variables []Variable, prog
 			return nil, err
 		}
 		if progress != nil {
-			progress(t.progress())
+			progress(t.Progress())
 		}
 	}
 }
 
 // reader makes choices of the rows of a long table.
 type reader struct {
-	t       table
+	t       table.Table
 	layout  *Layout
 	builder *Builder
 
@@ -166,8 +167,8 @@ func (r *resolver) column(field string, names ...string) (slots []int) {
 }
 
 // newReader resolves the names in a layout and in variables against the header of a long table.
-func newReader(t table, l *Layout, variables []Variable) (*reader, error) {
-	header := t.header()
+func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) {
+	header := t.Header()
 	r := &reader{t: t, layout: l, outside: -1, excluded: map[int]bool{}}
 	names := &resolver{names: slices.Clone(header), used: map[int]bool{}}
 	for k, name := range []string{"alternative", "position"} {
@@ -217,7 +218,7 @@ func newReader(t table, l *Layout, variables []Variable) (*reader, error) {
 			r.fill[k] = -1
 		}
 	}
-	r.frame = frame{names: names.names, columns: make([]column, len(names.names))}
+	r.frame = frame{names: names.names, columns: make([]table.Column, len(names.names))}
 	r.values, r.x, r.check = make([][]float64, len(variables)), make([]float64, len(variables)), make([]bool, len(variables))
 
 	r.builder = NewBuilder(nil, labels, l.hasOutside())
@@ -247,7 +248,7 @@ func newReader(t table, l *Layout, variables []Variable) (*reader, error) {
 
 // at adds the place of a row of the batch to an error.
 func (r *reader) at(i int, format string, args ...any) error {
-	return fmt.Errorf("%s %d: %w", r.t.unit(), r.t.line(r.first+i), fmt.Errorf(format, args...))
+	return fmt.Errorf("%s %d: %w", r.t.Unit(), r.t.Line(r.first+i), fmt.Errorf(format, args...))
 }
 
 // numbers evaluates an expression on the rows of the batch.
@@ -262,10 +263,10 @@ func (r *reader) numbers(c *computed) ([]float64, error) {
 }
 
 // batch adds the rows of a batch to the choices.
-func (r *reader) batch(b *batch) error {
-	r.first, r.frame.n = b.first, b.n
+func (r *reader) batch(b *table.Batch) error {
+	r.first, r.frame.n = b.First, b.N
 	for k, j := range r.columns {
-		r.frame.columns[j] = b.columns[k]
+		r.frame.columns[j] = b.Columns[k]
 	}
 	if err := r.group(); err != nil {
 		return err
@@ -275,7 +276,7 @@ func (r *reader) batch(b *batch) error {
 		if err != nil {
 			return err
 		}
-		r.frame.columns[d.slot] = column{number: values}
+		r.frame.columns[d.slot] = table.Column{Number: values}
 	}
 	r.plain = true
 	for v, e := range r.variables {
@@ -299,7 +300,7 @@ func (r *reader) batch(b *batch) error {
 			return err
 		}
 	}
-	for i := range b.n {
+	for i := range b.N {
 		if r.begins[i] {
 			if err := r.end(); err != nil {
 				return err
@@ -316,7 +317,7 @@ func (r *reader) batch(b *batch) error {
 			}
 			if !kept {
 				if chosen != nil && chosen[i] == 1 {
-					r.open.lost = r.t.line(r.first + i)
+					r.open.lost = r.t.Line(r.first + i)
 				}
 				continue
 			}
@@ -370,12 +371,12 @@ func (r *reader) group() error {
 		for k, slot := range r.key {
 			c, last := &r.frame.columns[slot], &r.last[k]
 			switch {
-			case c.missing(i):
+			case c.Missing(i):
 				return r.at(i, "column %s is empty: it identifies the choice", r.frame.names[slot])
-			case c.text != nil && c.text[i] != last.text:
-				begins, last.text = true, c.text[i]
-			case c.text == nil && c.number[i] != last.number:
-				begins, last.number = true, c.number[i]
+			case c.Text != nil && c.Text[i] != last.text:
+				begins, last.text = true, c.Text[i]
+			case c.Text == nil && c.Number[i] != last.number:
+				begins, last.number = true, c.Number[i]
 			}
 		}
 		r.begins = append(r.begins, begins)
@@ -387,7 +388,7 @@ func (r *reader) group() error {
 		var label int
 		if r.alternative == nil {
 			label = r.labels.of(strconv.Itoa(r.place))
-		} else if c := &r.frame.columns[r.alternative[0]]; c.missing(i) {
+		} else if c := &r.frame.columns[r.alternative[0]]; c.Missing(i) {
 			return r.at(i, "column %s is empty: it is the alternative", r.frame.names[r.alternative[0]])
 		} else {
 			label = r.labelAt(c, i)
@@ -404,26 +405,26 @@ func (r *reader) group() error {
 		}
 	}
 	if slot := r.fill[0]; slot >= 0 {
-		r.frame.columns[slot] = column{text: text}
+		r.frame.columns[slot] = table.Column{Text: text}
 	}
 	if slot := r.fill[1]; slot >= 0 {
-		r.frame.columns[slot] = column{number: position}
+		r.frame.columns[slot] = table.Column{Number: position}
 	}
 	return nil
 }
 
 // labelAt returns the label of a row. Usually it is that of the row at its place in the last choice.
-func (r *reader) labelAt(c *column, i int) int {
+func (r *reader) labelAt(c *table.Column, i int) int {
 	for len(r.usual) < r.place {
 		r.usual = append(r.usual, usualLabel{number: nan})
 	}
 	usual := &r.usual[r.place-1]
-	if c.text == nil && c.number[i] != usual.number || c.text != nil && c.text[i] != usual.text {
+	if c.Text == nil && c.Number[i] != usual.number || c.Text != nil && c.Text[i] != usual.text {
 		*usual = usualLabel{label: r.labels.at(c, i, r.layout.label), number: nan}
-		if c.text == nil {
-			usual.number = c.number[i]
+		if c.Text == nil {
+			usual.number = c.Number[i]
 		} else {
-			usual.text = c.text[i]
+			usual.text = c.Text[i]
 		}
 	}
 	return usual.label
@@ -469,13 +470,13 @@ func (r *reader) begin(i int, weight []float64) error {
 	r.choices++
 	key := r.open.key[:0]
 	for _, slot := range r.key {
-		if c := &r.frame.columns[slot]; c.text != nil {
-			key = append(key, keyPart{text: c.text[i]})
+		if c := &r.frame.columns[slot]; c.Text != nil {
+			key = append(key, keyPart{text: c.Text[i]})
 		} else {
-			key = append(key, keyPart{number: c.number[i]})
+			key = append(key, keyPart{number: c.Number[i]})
 		}
 	}
-	r.open = openChoice{key: key, place: r.t.line(r.first + i), chosen: none, weight: 1}
+	r.open = openChoice{key: key, place: r.t.Line(r.first + i), chosen: none, weight: 1}
 	if !r.layout.each && !r.past.add(key) {
 		return r.at(i, "%s has rows further up, and others lie between: sort the table by %s", r.name(), strings.Join(r.layout.Choice, ", "))
 	}
@@ -492,14 +493,14 @@ func (r *reader) begin(i int, weight []float64) error {
 	}{{r.panel, &r.panels, &r.open.panel}, {r.cluster, &r.clusters, &r.open.cluster}} {
 		for _, slot := range group.slots {
 			c := &r.frame.columns[slot]
-			if c.missing(i) {
+			if c.Missing(i) {
 				return r.at(i, "column %s is empty", r.frame.names[slot])
 			}
 			*group.dst = group.numbering.at(c, i, nil)
 		}
 	}
 	if r.builder.Panels && r.builder.returns(r.open.panel) {
-		return r.at(i, "%s %s has choices further up, and others lie between: sort the table by it", r.layout.Panel, r.frame.columns[r.panel[0]].string(i))
+		return r.at(i, "%s %s has choices further up, and others lie between: sort the table by it", r.layout.Panel, r.frame.columns[r.panel[0]].String(i))
 	}
 	return nil
 }
@@ -609,13 +610,13 @@ func (r *reader) end() error {
 		r.builder.data.Dropped++
 		return nil
 	case o.lost > 0:
-		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave an alternative out, use data.exclude", r.t.unit(), o.lost, r.name())
+		return fmt.Errorf("%s %d: the filter leaves out the chosen row of %s, and not all of its rows: to leave an alternative out, use data.exclude", r.t.Unit(), o.lost, r.name())
 	case r.outside >= 0 && !o.outside:
-		return fmt.Errorf("%s %d: %s has no row of the outside option %s", r.t.unit(), o.place, r.name(), r.layout.OutsideLabel)
+		return fmt.Errorf("%s %d: %s has no row of the outside option %s", r.t.Unit(), o.place, r.name(), r.layout.OutsideLabel)
 	case o.rows == 0:
-		return fmt.Errorf("%s %d: %s has no available alternative", r.t.unit(), o.place, r.name())
+		return fmt.Errorf("%s %d: %s has no available alternative", r.t.Unit(), o.place, r.name())
 	case observed && o.chosenRows == 0 && r.layout.Outside != "implicit":
-		return fmt.Errorf("%s %d: %s has no chosen alternative", r.t.unit(), o.place, r.name())
+		return fmt.Errorf("%s %d: %s has no chosen alternative", r.t.Unit(), o.place, r.name())
 	}
 	r.builder.close(Case{Chosen: o.chosen, Weight: o.weight, Panel: o.panel, Cluster: o.cluster})
 	return nil

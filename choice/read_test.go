@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+
+	"vitrine/internal/table"
 )
 
 const longTable = `case,alt,took,cost,region,w
@@ -187,7 +189,7 @@ func TestReadErrors(t *testing.T) {
 		{"not finite", longTable, uses(`generic = ["log(cost - 2)"]`), "line 2: column log(cost - 2) is -Inf, for alternative bus"},
 		{"infinity in the table", row("1,car,1,5", "1,car,1,inf"), longSpec, "line 3: column cost is +Inf, for alternative car"},
 		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec, `line 3: column cost: "five" is not a number`},
-		{"text among numbers, later", longTable + longRows(batchRows) + "x,car,1,three,north,1\n", uses(`generic = ["cost"]`),
+		{"text among numbers, later", longTable + longRows(table.BatchRows) + "x,car,1,three,north,1\n", uses(`generic = ["cost"]`),
 			`line 4103: column case: "x" is not a number, and the column's first values are`},
 		{"an unknown column", longTable, uses(`generic = ["costs"]`), `utility: there is no column "costs": did you mean "cost"?`},
 		{"an unknown column in an expression", longTable, uses(`generic = ["log(fare)"]`), `utility: "log(fare)": there is no column "fare": the columns are case, alt, took, cost, region, w, alternative, position`},
@@ -208,7 +210,7 @@ func TestReadErrors(t *testing.T) {
 		{"a category of a million", many(), longSpec, "line 10002: column alt has more than 10000 distinct values: it cannot be the alternative"},
 		{"a derived column twice", longTable, with(`derive = ["cost = w"]`), `data.derive: there is a column "cost" already`},
 		{"a wrong derived column", longTable, with(`derive = ["a == b"]`), `data.derive has "a == b": want "name = expression"`},
-		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec, `line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set data.delimiter`},
+		{"the wrong delimiter", strings.ReplaceAll(longTable, ",", ";"), longSpec, `line 1 has one column, "case;alt;took;cost;region;w": if columns are separated by ';', set delimiter`},
 		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec, "line 4 repeats the header: remove it"},
 		{"a column twice", row("region", "cost"), longSpec, `line 1 has the column "cost" twice`},
 		{"bytes that are not text", "case,al\x00t,took\n", longSpec, `line 1: "al\x00t" cannot be the name of a column: is the file CSV?`},
@@ -359,7 +361,7 @@ func TestReadDamagedFiles(t *testing.T) {
 
 func TestReadProgressAndCancel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.csv")
-	text := longTable + longRows(3*batchRows)
+	text := longTable + longRows(3*table.BatchRows)
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

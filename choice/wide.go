@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"vitrine/internal/table"
 )
 
 // The columns that unfolding a wide table adds. No file has columns of these names.
@@ -19,31 +21,31 @@ const (
 // unfolded is a wide table as a long one: a row for each alternative. A variable of Layout.Names is
 // a column, as is each column of the wide table; a variable that an alternative lacks is missing.
 type unfolded struct {
-	table
+	table.Table
 	layout *Layout
 	labels []string // the alternatives that have rows
 	names  []string
 	from   [][]int // by name: the column of the wide table, by alternative, or -1
 	chosen int     // the wide column; -1 if choices are not known
 	kept   int     // the wide column; -1 if the wide table does not determine the filter
-	batch  batch
+	batch  table.Batch
 	wide   []int // the columns of the wide table that are read
 	place  []int // by column of the wide table: its place in wide
 }
 
 // unfold returns the long form of a wide table, and the layout of that.
-func unfold(t table, l *Layout) (table, *Layout, error) {
+func unfold(t table.Table, l *Layout) (table.Table, *Layout, error) {
 	t, left, err := widen(t, l)
 	if err != nil {
 		return nil, nil, err
 	}
-	u := &unfolded{table: t, layout: l, chosen: -1, kept: slices.Index(t.header(), keptColumn)}
+	u := &unfolded{Table: t, layout: l, chosen: -1, kept: slices.Index(t.Header(), keptColumn)}
 	for _, a := range l.Alternatives {
 		if a != l.OutsideLabel {
 			u.labels = append(u.labels, a)
 		}
 	}
-	header := t.header()
+	header := t.Header()
 	if l.Chosen != "" {
 		if u.chosen = slices.Index(header, l.Chosen); u.chosen < 0 {
 			u.chosen = slices.Index(header, labelOfChosen)
@@ -88,32 +90,32 @@ func unfold(t table, l *Layout) (table, *Layout, error) {
 	return u, &long, nil
 }
 
-func (u *unfolded) header() []string { return u.names }
+func (u *unfolded) Header() []string { return u.names }
 
-func (u *unfolded) line(number int) int { return u.table.line(number / len(u.labels)) }
+func (u *unfolded) Line(number int) int { return u.Table.Line(number / len(u.labels)) }
 
-func (u *unfolded) next(columns []int) (*batch, error) {
+func (u *unfolded) Next(columns []int) (*table.Batch, error) {
 	if u.place == nil {
 		u.choose(columns)
 	}
-	w, err := u.table.next(u.wide)
+	w, err := u.Table.Next(u.wide)
 	if err != nil {
 		return nil, err
 	}
 	n := len(u.labels)
 	b := &u.batch
-	b.first, b.n = w.first*n, w.n*n
+	b.First, b.N = w.First*n, w.N*n
 	for k, j := range columns {
-		c := &b.columns[k]
-		c.number, c.text = c.number[:0], c.text[:0]
+		c := &b.Columns[k]
+		c.Number, c.Text = c.Number[:0], c.Text[:0]
 		switch u.names[j] {
 		case choiceColumn:
-			for i := range b.n {
-				c.number = append(c.number, float64(b.first/n+i/n))
+			for i := range b.N {
+				c.Number = append(c.Number, float64(b.First/n+i/n))
 			}
 		case labelColumn:
-			for range w.n {
-				c.text = append(c.text, u.labels...)
+			for range w.N {
+				c.Text = append(c.Text, u.labels...)
 			}
 		case chosenColumn:
 			if err := u.indicators(c, w); err != nil {
@@ -124,8 +126,8 @@ func (u *unfolded) next(columns []int) (*batch, error) {
 				return nil, fmt.Errorf("variable %s: %w", u.names[j], err)
 			}
 		}
-		if len(c.text) == 0 {
-			c.text = nil
+		if len(c.Text) == 0 {
+			c.Text = nil
 		}
 	}
 	return b, nil
@@ -133,7 +135,7 @@ func (u *unfolded) next(columns []int) (*batch, error) {
 
 // choose finds the columns of the wide table that the given ones need.
 func (u *unfolded) choose(columns []int) {
-	u.place = slices.Repeat([]int{-1}, len(u.table.header()))
+	u.place = slices.Repeat([]int{-1}, len(u.Table.Header()))
 	add := func(j int) {
 		if j >= 0 && u.place[j] < 0 {
 			u.place[j] = len(u.wide)
@@ -149,63 +151,63 @@ func (u *unfolded) choose(columns []int) {
 			}
 		}
 	}
-	u.batch.columns = make([]column, len(columns))
+	u.batch.Columns = make([]table.Column, len(columns))
 }
 
 // indicators stores in c whether each alternative was chosen.
-func (u *unfolded) indicators(c *column, w *batch) error {
+func (u *unfolded) indicators(c *table.Column, w *table.Batch) error {
 	known := slices.Clone(u.labels)
 	if u.layout.OutsideLabel != "" {
 		known = append(known, u.layout.OutsideLabel)
 	}
-	labels := &w.columns[u.place[u.chosen]]
-	for i := range w.n {
-		if u.kept >= 0 && w.columns[u.place[u.kept]].number[i] == 0 { // whatever its label is
+	labels := &w.Columns[u.place[u.chosen]]
+	for i := range w.N {
+		if u.kept >= 0 && w.Columns[u.place[u.kept]].Number[i] == 0 { // whatever its label is
 			for range u.labels {
-				c.number = append(c.number, 0)
+				c.Number = append(c.Number, 0)
 			}
 			continue
 		}
-		label := u.layout.label(labels.string(i))
-		if labels.missing(i) {
+		label := u.layout.label(labels.String(i))
+		if labels.Missing(i) {
 			label = ""
 		}
 		if !slices.Contains(known, label) && !(label == "" && u.layout.Outside == "implicit") {
 			return fmt.Errorf("%s %d: column %s: %q is not one of the alternatives %s",
-				u.unit(), u.table.line(w.first+i), u.layout.Chosen, label, strings.Join(u.layout.Alternatives, ", "))
+				u.Unit(), u.Table.Line(w.First+i), u.layout.Chosen, label, strings.Join(u.layout.Alternatives, ", "))
 		}
 		for _, a := range u.labels {
-			c.number = append(c.number, indicator(a == label))
+			c.Number = append(c.Number, indicator(a == label))
 		}
 	}
 	return nil
 }
 
 // spread stores in c a variable: for each row of w, its values of the alternatives.
-func (u *unfolded) spread(c *column, from []int, w *batch) error {
-	source := make([]*column, len(from))
+func (u *unfolded) spread(c *table.Column, from []int, w *table.Batch) error {
+	source := make([]*table.Column, len(from))
 	text, number := false, false
 	for k, j := range from {
 		if j >= 0 {
-			source[k] = &w.columns[u.place[j]]
-			text = text || source[k].text != nil
-			number = number || source[k].text == nil
+			source[k] = &w.Columns[u.place[j]]
+			text = text || source[k].Text != nil
+			number = number || source[k].Text == nil
 		}
 	}
 	if text && number {
 		return fmt.Errorf("it is text for some alternatives and a number for others")
 	}
-	for i := range w.n {
+	for i := range w.N {
 		for _, s := range source {
 			switch {
 			case s == nil && text:
-				c.text = append(c.text, "")
+				c.Text = append(c.Text, "")
 			case s == nil:
-				c.number = append(c.number, nan)
+				c.Number = append(c.Number, nan)
 			case text:
-				c.text = append(c.text, s.text[i])
+				c.Text = append(c.Text, s.Text[i])
 			default:
-				c.number = append(c.number, s.number[i])
+				c.Number = append(c.Number, s.Number[i])
 			}
 		}
 	}

@@ -3,26 +3,31 @@ package records
 import (
 	"strconv"
 
+	codec "vitrine/internal/fields"
 	"vitrine/service/api"
 )
 
+func columnNames(n int) (header []string) {
+	for j := range n {
+		header = append(header, strconv.Itoa(j))
+	}
+	return header
+}
+
 // Row returns the bytes of a row of texts.
 func Row(texts []string) []byte {
-	r, header := row{place: "line 2", fields: fields{}}, make([]string, len(texts))
+	r, header := row{place: "line 2", fields: fields{}}, columnNames(len(texts))
 	for j, text := range texts {
-		header[j] = strconv.Itoa(j)
 		r.fields[header[j]] = api.Text("", text)
 	}
-	return appendRow(nil, r, header)
+	w := codec.Writer(nil)
+	r.pass(&w, header)
+	return w.Rest()
 }
 
 // ReadRow returns the texts of a row of columns.
 func ReadRow(data []byte, columns int) (map[string]string, error) {
-	header := make([]string, columns)
-	for j := range header {
-		header[j] = strconv.Itoa(j)
-	}
-	r, err := readRow(data, header)
+	r, err := decodeRow(data, columnNames(columns))
 	texts := map[string]string{}
 	for name, v := range r.fields {
 		texts[name] = v.Text

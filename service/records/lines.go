@@ -2,10 +2,9 @@ package records
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -19,146 +18,41 @@ import (
 	"vitrine/service/personalizer"
 )
 
-// drawOf returns the way to draw a page of a name.
-func drawOf(name string) (uint8, bool) {
-	for kind, n := range offer.DrawNames {
-		if n == name {
-			return kind, true
-		}
-	}
-	return 0, false
-}
+// exported is a line of vitrine export.
+type exported struct {
+	ID    string `json:"decision_id"`
+	Time  string `json:"time"`
+	Items []struct {
+		ID       string         `json:"id"`
+		Features api.Values     `json:"features"`
+		Revenue  *float64       `json:"revenue"`
+		Row      jsontext.Value `json:"row"`
 
-// of returns the law of a decision with n items, of which the policy's own page has some.
-func (l *Law) of(page []uint32, n int) *offer.Draw {
-	kind, _ := drawOf(l.Draw)
-	d := &offer.Draw{Kind: kind, Epsilon: l.Share, Size: min(l.Size, n), Page: page}
-	if kind == offer.DrawSlots {
-		d.Size = len(page)
-	}
-	return d
-}
-
-// itemPropensity is the column of the probabilities of items, "" if the law has none.
-func (l *Law) itemPropensity() string {
-	if l.Draw != "items" {
-		return ""
-	}
-	return cmp.Or(l.Propensity, "item_propensity")
-}
-
-// drawOfItems returns the law by which the item of each slot was drawn by itself, given the probability and the slot of each
-// item. Slots are numbered in the order in which they come.
-func drawOfItems(p []float64, slots []string) (*offer.Draw, error) {
-	d := &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Probability: p}
-	numbers := map[string]uint32{}
-	sum := map[string]float64{}
-	for i, slot := range slots {
-		if _, ok := numbers[slot]; !ok {
-			numbers[slot] = uint32(len(numbers))
-		}
-		d.Slot = append(d.Slot, numbers[slot])
-		sum[slot] += p[i]
-	}
-	for slot, v := range sum {
-		if math.Abs(v-1) > offer.Tolerance {
-			return nil, fmt.Errorf("the probabilities of the items of slot %q have the sum %v: must be 1", slot, v)
-		}
-	}
-	d.Size = len(numbers)
-	return d, nil
-}
-
-// law is how a page was drawn, as exports have it.
-type law struct {
-	Draw        string    `json:"draw"`
-	Share       float64   `json:"share"`
-	Size        int       `json:"size"`
-	Page        []string  `json:"page"`
-	Swaps       string    `json:"swaps"` // base64
-	Probability []float64 `json:"probability"`
-	Slot        []uint32  `json:"slot"`
-}
-
-// draw returns the law for a decision with the given items.
-func (l *law) draw(items []foundItem) (*offer.Draw, error) {
-	kind, ok := drawOf(l.Draw)
-	if !ok {
-		return nil, fmt.Errorf("draw is %q: want sets, slots, pages or items", l.Draw)
-	}
-	d := &offer.Draw{Kind: kind, Epsilon: l.Share, Size: l.Size, Probability: l.Probability, Slot: l.Slot}
-	page, err := places(l.Page, items)
-	if err != nil {
-		return nil, err
-	}
-	if d.Page = page; l.Swaps != "" && !slices.IsSorted(d.Page) {
-		return nil, errors.New("swaps belong to a page in the order of the items: list it so")
-	}
-	slices.Sort(d.Page)
-	if l.Swaps != "" {
-		if d.Swaps, err = base64.StdEncoding.DecodeString(l.Swaps); err != nil {
-			return nil, fmt.Errorf("swaps: %w", err)
-		}
-	}
-	return d, nil
-}
-
-// places returns where the items of a page are.
-func places(page []string, items []foundItem) (list []uint32, err error) {
-	for _, id := range page {
-		i := slices.IndexFunc(items, func(o foundItem) bool { return o.id == id })
-		if i < 0 {
-			return nil, fmt.Errorf("page has %q, which is not among the items", id)
-		}
-		list = append(list, uint32(i))
-	}
-	return list, nil
+		Propensity float64 `json:"propensity"` // of the law of items
+		Slot       string  `json:"slot"`
+	} `json:"items"`
+	User       api.Values                `json:"user"`
+	Shown      []string                  `json:"shown"`
+	Propensity *float64                  `json:"propensity"`
+	Law        *law                      `json:"law"`
+	Status     string                    `json:"status"`
+	Choice     jsontext.Value            `json:"choice"` // an item, null or a list of items
+	Others     map[string]jsontext.Value `json:",embed"`
 }
 
 // readLines reads the lines of vitrine export.
 func readLines(s *source) error {
-	return s.lines(func(place string, text []byte) error {
-		var l struct {
-			ID    string `json:"decision_id"`
-			Time  string `json:"time"`
-			Items []struct {
-				ID       string         `json:"id"`
-				Features api.Values     `json:"features"`
-				Revenue  *float64       `json:"revenue"`
-				Row      jsontext.Value `json:"row"`
-
-				Propensity float64 `json:"propensity"` // of the law of items
-				Slot       string  `json:"slot"`
-			} `json:"items"`
-			User       api.Values                `json:"user"`
-			Shown      []string                  `json:"shown"`
-			Propensity jsontext.Value            `json:"propensity"`
-			Law        *law                      `json:"law"`
-			Status     string                    `json:"status"`
-			Choice     jsontext.Value            `json:"choice"` // an item, null or a list of items
-			Others     map[string]jsontext.Value `json:",embed"`
-		}
+	return s.lines(func(_ string, text []byte) error {
+		var l exported
 		err := json.Unmarshal(text, &l)
 		if err != nil {
 			return api.JSONError(err)
 		}
-		f := &found{place: place, id: l.ID, user: named(l.User), shown: l.Shown}
-		switch l.Status {
-		case "chosen", "expired", "late", "":
-		default:
+		f := &found{id: l.ID, user: named(l.User), shown: l.Shown}
+		if !slices.Contains([]string{"chosen", "expired", "late", ""}, l.Status) {
 			f.skip = "have the status " + l.Status
 		}
-		switch l.Choice.Kind() {
-		case '"':
-			f.taken = make([]string, 1)
-			err = json.Unmarshal(l.Choice, &f.taken[0])
-		case '[':
-			err = json.Unmarshal(l.Choice, &f.taken)
-		case 'n', 0:
-		default:
-			err = errors.New("want an item, null or a list of items")
-		}
-		if err != nil {
+		if f.taken, err = l.taken(); err != nil {
 			return fmt.Errorf("choice: %w", err)
 		}
 		for _, item := range l.Items {
@@ -167,44 +61,73 @@ func readLines(s *source) error {
 			}
 			f.items = append(f.items, foundItem{item.ID, named(item.Features), item.Revenue})
 		}
-		if l.Time != "" {
-			if f.time, err = moment(l.Time); err != nil {
-				return fmt.Errorf("time: %w", err)
-			}
+		if f.time, err = momentIn("time", l.Time); err != nil {
+			return err
 		}
-		if l.Propensity != nil && string(l.Propensity) != "null" {
-			p, err := probability("propensity", api.Text("", string(l.Propensity)))
-			if err != nil {
+		if l.Propensity != nil {
+			if f.propensity, err = probability("propensity", api.Number("", *l.Propensity)); err != nil {
 				return err
 			}
-			f.propensity = p
 		}
-		if l.Law != nil {
-			if f.law, err = l.Law.draw(f.items); err != nil {
-				return fmt.Errorf("law: %w", err)
-			}
-		} else if m := s.mapping.Law; m != nil && m.Page != "" {
-			var page []string
-			if err := json.Unmarshal(l.Others[m.Page], &page); err != nil {
-				return fmt.Errorf("%s: want the policy's own page, a list of items: %w", m.Page, err)
-			}
-			own, err := places(page, f.items)
-			if err != nil {
-				return fmt.Errorf("%s: %w", m.Page, err)
-			}
-			slices.Sort(own)
-			f.law = m.of(own, len(f.items))
-		} else if m != nil && m.Draw == "items" {
-			p, slots := make([]float64, len(l.Items)), make([]string, len(l.Items))
-			for i, item := range l.Items {
-				p[i], slots[i] = item.Propensity, item.Slot
-			}
-			if f.law, err = drawOfItems(p, slots); err != nil {
-				return err
-			}
+		if f.law, err = s.lawOfLine(&l, f.items); err != nil {
+			return err
 		}
 		return s.add(f)
 	})
+}
+
+// taken returns the items taken.
+func (l *exported) taken() (list []string, err error) {
+	switch l.Choice.Kind() {
+	case '"':
+		list = make([]string, 1)
+		err = json.Unmarshal(l.Choice, &list[0])
+	case '[':
+		err = json.Unmarshal(l.Choice, &list)
+	case 'n', 0:
+	default:
+		err = errors.New("want an item, null or a list of items")
+	}
+	return list, err
+}
+
+// lawOfLine returns the law of a line: its own, or by the mapping.
+func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.Draw, error) {
+	switch m := s.mapping.Law; {
+	case l.Law != nil:
+		d, err := l.Law.draw(items)
+		if err != nil {
+			err = fmt.Errorf("law: %w", err)
+		}
+		return d, err
+	case m != nil && m.Page != "":
+		var page []string
+		if err := json.Unmarshal(l.Others[m.Page], &page); err != nil {
+			return nil, fmt.Errorf("%s: want the policy's own page, a list of items: %w", m.Page, err)
+		}
+		d, err := m.of(page, items)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", m.Page, err)
+		}
+		return d, err
+	case m != nil && m.Draw == "items":
+		p, slots := make([]float64, len(items)), make([]string, len(items))
+		for i, item := range l.Items {
+			p[i], slots[i] = item.Propensity, item.Slot
+		}
+		return drawOfItems(p, slots)
+	}
+	return nil, nil
+}
+
+// momentIn returns the time in a field, 0 if it is empty.
+func momentIn(field, text string) (at int64, err error) {
+	if text != "" {
+		if at, err = moment(text); err != nil {
+			err = fmt.Errorf("%s: %w", field, err)
+		}
+	}
+	return at, err
 }
 
 // named returns values by their names.
@@ -244,8 +167,11 @@ type vwOutcome struct {
 	p       []float64
 }
 
-// ofSlates is why slates are left out.
-const ofSlates = "have one reward for a page of slots, and not for an item (slates)"
+// Why decisions are left out.
+const (
+	ofSlates = "have one reward for a page of slots, and not for an item (slates)"
+	noLabel  = "have no label"
+)
 
 // vwReward is a reward that came, or an activation of a deferred event.
 type vwReward struct {
@@ -254,7 +180,7 @@ type vwReward struct {
 	Deferred  *bool    `json:"DeferredAction"` // false in the activations of earlier logs
 }
 
-// reward returns minus the cost: that of the label, or of the first reward if the log was written before it came.
+// reward returns minus the cost: the label's, or the first reward if the log was written before it came.
 func (o *vwOutcome) reward() float64 {
 	if o.Cost != nil && *o.Cost != 0 {
 		return -*o.Cost
@@ -277,13 +203,14 @@ type vwVitrine struct {
 // readDecisions reads lines of dsjson.
 func readDecisions(s *source) error {
 	own := s.ofRank()
-	return s.lines(func(place string, text []byte) error {
+	return s.lines(func(_ string, text []byte) error {
 		var l vwLine
 		// Azure's own exports name _label_probability twice.
-		if err := json.Unmarshal(text, &l, jsontext.AllowDuplicateNames(true)); err != nil {
+		err := json.Unmarshal(text, &l, jsontext.AllowDuplicateNames(true))
+		if err != nil {
 			return api.JSONError(err)
 		}
-		f := &found{place: place, id: l.ID}
+		f := &found{id: l.ID}
 		if own != nil && l.ID != "" && s.placement != "" {
 			f.id = personalizer.DecisionOf(s.placement, l.ID)
 		}
@@ -291,11 +218,8 @@ func readDecisions(s *source) error {
 			f.skip = "have no context"
 			return s.add(f)
 		}
-		if l.Time != "" {
-			var err error
-			if f.time, err = moment(l.Time); err != nil {
-				return fmt.Errorf("the Timestamp: %w", err)
-			}
+		if f.time, err = momentIn("the Timestamp", l.Time); err != nil {
+			return err
 		}
 		if err := f.context(l.Context, own); err != nil {
 			return fmt.Errorf("c: %w", err)
@@ -303,23 +227,29 @@ func readDecisions(s *source) error {
 		if err := s.outcomesOf(f, &l); err != nil {
 			return err
 		}
-		if v := l.Vitrine; v != nil {
-			if f.rewards, f.taken = nil, nil; v.Choice != "" {
-				f.taken = []string{v.Choice}
-			}
-			if f.propensity = 0; v.Propensity != nil {
-				f.propensity = *v.Propensity
-			}
-			if f.law = nil; v.Law != nil {
-				d, err := v.Law.draw(f.items)
-				if err != nil {
-					return fmt.Errorf("_vitrine.law: %w", err)
-				}
-				f.law = d
-			}
+		if err := l.Vitrine.apply(f); err != nil {
+			return fmt.Errorf("_vitrine.law: %w", err)
 		}
 		return s.add(f)
 	})
+}
+
+// apply replaces the outcomes by those of an export of ours.
+func (v *vwVitrine) apply(f *found) (err error) {
+	if v == nil {
+		return nil
+	}
+	f.rewards, f.taken, f.propensity, f.law = nil, nil, 0, nil
+	if v.Choice != "" {
+		f.taken = []string{v.Choice}
+	}
+	if v.Propensity != nil {
+		f.propensity = *v.Propensity
+	}
+	if v.Law != nil {
+		f.law, err = v.Law.draw(f.items)
+	}
+	return err
 }
 
 // rank has the features of a placement as a Rank of Personalizer has them.
@@ -383,8 +313,13 @@ func membersOf(text jsontext.Value) (list []member, err error) {
 		m.name, m.value = string(name), slices.Clone(value)
 		list = append(list, m)
 	}
-	_, err = in.ReadToken()
-	return list, err
+	if _, err = in.ReadToken(); err != nil {
+		return nil, err
+	}
+	if _, err = in.ReadToken(); err != io.EOF {
+		return nil, errors.New("want one object")
+	}
+	return list, nil
 }
 
 // isHidden reports whether Vowpal Wabbit skips a member.
@@ -401,18 +336,85 @@ func object(members []member) []byte {
 	return slices.Concat([]byte{'{'}, bytes.Join(parts, []byte{','}), []byte{'}'})
 }
 
-// fieldsOf returns the values of members, by their paths. "*" is all of them.
+// fieldsOf returns the values inside members, each by its path and by its last name, and all as "*". Lists of objects share
+// the name of the list, and values in lists have none.
 func fieldsOf(members []member) (fields, error) {
-	f := fields{"*": api.Object("", string(object(members)))}
-	for _, m := range members {
-		if isHidden(m.name) {
-			continue
+	all := object(members)
+	f := fields{"*": api.Object("", string(all))}
+	err := walk(all, place{}, func(at place, v api.Value) {
+		if !at.isElement {
+			f[at.path], f[at.name] = v, v
 		}
-		if err := f.flatten(m.name, m.value); err != nil {
-			return nil, err
+	})
+	return f, err
+}
+
+// place is where a value is in an object.
+type place struct {
+	path      string // the names with dots
+	name      string // the last of them
+	lists     int    // how many lists there are around it
+	i, n      int    // its place in the innermost one, and the length of that
+	isElement bool   // whether it has no name in the list
+}
+
+// walk calls visit for the values inside an object or a list, in their order. Lists of lists are left out.
+func walk(text jsontext.Value, at place, visit func(at place, v api.Value)) error {
+	switch text.Kind() {
+	case '{':
+		members, err := membersOf(text)
+		if err != nil {
+			return err
 		}
+		path := at.path
+		for _, m := range members {
+			at.path, at.name, at.isElement = m.name, m.name, false
+			if path != "" {
+				at.path = path + "." + m.name
+			}
+			if err := walk(m.value, at, visit); err != nil {
+				return err
+			}
+		}
+		return nil
+	case '[':
+		var list []jsontext.Value
+		if err := json.Unmarshal(text, &list, jsontext.AllowDuplicateNames(true)); err != nil {
+			return err
+		}
+		isInner := at.isElement
+		at.lists, at.n, at.isElement = at.lists+1, len(list), true
+		for i, v := range list {
+			if at.i = i; isInner {
+				continue
+			}
+			if err := walk(v, at, visit); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	return f, nil
+	v, err := scalar(text)
+	if err == nil {
+		visit(at, v)
+	}
+	return err
+}
+
+func scalar(text jsontext.Value) (api.Value, error) {
+	switch text.Kind() {
+	case '0':
+		var n float64
+		err := json.Unmarshal(text, &n)
+		return api.Number("", n), err
+	case 't', 'f':
+		return api.Text("", string(text)), nil
+	case 'n':
+		return api.Value{}, nil
+	}
+	var t string
+	err := json.Unmarshal(text, &t)
+	return api.Text("", t), err
 }
 
 // context reads the user and the actions.
@@ -440,46 +442,54 @@ func (f *found) context(text jsontext.Value, own *rank) error {
 	}
 	for i, text := range actions {
 		item := foundItem{id: strconv.Itoa(i + 1)}
-		a, err := membersOf(text)
+		isSlot, err := item.read(text, own)
 		if err != nil {
 			return fmt.Errorf("_multi/%d: %w", i, err)
 		}
-		if item.fields, err = fieldsOf(a); err != nil {
-			return fmt.Errorf("_multi/%d: %w", i, err)
-		}
-		if v := item.fields["i.id"]; v.Kind == api.IsText && v.Text != "" { // Personalizer's
-			item.id = v.Text
-		}
-		features := a[:0:0]
-		for _, m := range a {
-			switch m.name {
-			case "_tag", "_id":
-				if m.value.Kind() == '"' {
-					err = json.Unmarshal(m.value, &item.id)
-				} else {
-					item.id = string(m.value)
-				}
-			case "_revenue":
-				item.revenue = new(float64)
-				err = json.Unmarshal(m.value, item.revenue)
-			case "_slot_id":
-				f.skip = ofSlates
-			case "i":
-			default:
-				features = append(features, m)
-			}
-			if err != nil {
-				return fmt.Errorf("_multi/%d/%s: %w", i, m.name, err)
-			}
-		}
-		if own != nil {
-			if err := item.fields.rank(own.items, item.id, logged(features, "j")); err != nil {
-				return fmt.Errorf("_multi/%d: %w", i, err)
-			}
+		if isSlot {
+			f.skip = ofSlates
 		}
 		f.items = append(f.items, item)
 	}
 	return nil
+}
+
+// read reads an action, and reports whether it belongs to a slot of slates.
+func (item *foundItem) read(text jsontext.Value, own *rank) (isSlot bool, err error) {
+	members, err := membersOf(text)
+	if err != nil {
+		return false, err
+	}
+	if item.fields, err = fieldsOf(members); err != nil {
+		return false, err
+	}
+	if v := item.fields["i.id"]; v.Kind == api.IsText && v.Text != "" { // Personalizer's
+		item.id = v.Text
+	}
+	features := members[:0:0]
+	for _, m := range members {
+		switch m.name {
+		case "_tag", "_id":
+			if item.id = string(m.value); m.value.Kind() == '"' {
+				err = json.Unmarshal(m.value, &item.id)
+			}
+		case "_revenue":
+			item.revenue = new(float64)
+			err = json.Unmarshal(m.value, item.revenue)
+		case "_slot_id":
+			isSlot = true
+		case "i":
+		default:
+			features = append(features, m)
+		}
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", m.name, err)
+		}
+	}
+	if own != nil {
+		err = item.fields.rank(own.items, item.id, logged(features, "j"))
+	}
+	return isSlot, err
 }
 
 // rank adds the values that a Rank with these features has.
@@ -491,108 +501,19 @@ func (f fields) rank(of personalizer.Features, id string, features jsontext.Valu
 	return err
 }
 
-// flatten adds the values inside an object, each by its path with dots and by its last name. Lists of
-// objects share the name of the list.
-func (f fields) flatten(path string, text jsontext.Value) error {
-	switch text.Kind() {
-	case '{':
-		var inner map[string]jsontext.Value
-		if err := json.Unmarshal(text, &inner); err != nil {
-			return err
-		}
-		for name, v := range inner {
-			if err := f.flatten(path+"."+name, v); err != nil {
-				return err
-			}
-			if k := v.Kind(); k != '{' && k != '[' {
-				if v, err := scalar(v); err == nil {
-					f[name] = v
-				}
-			}
-		}
-		return nil
-	case '[':
-		var list []jsontext.Value
-		if err := json.Unmarshal(text, &list); err != nil {
-			return err
-		}
-		for _, v := range list {
-			if v.Kind() == '{' {
-				if err := f.flatten(path, v); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	v, err := scalar(text)
-	if err == nil {
-		f[path] = v
-	}
-	return err
-}
-
-func scalar(text jsontext.Value) (api.Value, error) {
-	switch text.Kind() {
-	case '0':
-		var n float64
-		err := json.Unmarshal(text, &n)
-		return api.Number("", n), err
-	case 't', 'f':
-		return api.Text("", string(text)), nil
-	case 'n':
-		return api.Value{}, nil
-	}
-	var t string
-	err := json.Unmarshal(text, &t)
-	return api.Text("", t), err
-}
-
 // outcomesOf reads what was shown and what it earned.
 func (s *source) outcomesOf(f *found, l *vwLine) error {
 	if f.skip != "" {
 		return nil
 	}
-	activated := l.Rewards != nil && slices.ContainsFunc(l.Rewards, func(r vwReward) bool {
-		return r.Value != nil || r.Activated || r.Deferred != nil && !*r.Deferred
-	})
-	list := l.Outcomes
-	first := 0
-	switch {
-	case l.Skip, l.Deferred && list == nil && !activated:
-		f.skip = "were deferred and not activated"
-		return nil
-	case list != nil:
-		for k := range list {
-			o := &list[k]
-			if o.Cost == nil || o.Actions.Kind() != '[' {
-				f.skip = ofSlates
-				return nil
-			}
-			if err := json.Unmarshal(o.Actions, &o.actions); err != nil {
-				return fmt.Errorf("slot %d: _a: %w", k, err)
-			}
-			if err := json.Unmarshal(o.P, &o.p); err != nil {
-				return fmt.Errorf("slot %d: _p: %w", k, err)
-			}
-		}
-	case l.Cost == nil || len(l.Actions) == 0:
-		f.skip = "have no label"
-		return nil
-	default: // a contextual bandit counts actions from 1
-		first = 1
-		list = []vwOutcome{{Cost: l.Cost, Original: l.Original, actions: l.Actions, p: l.P, Rewards: l.Rewards}}
+	list, first, skip, err := l.outcomes()
+	if f.skip = skip; skip != "" || err != nil {
+		return err
 	}
 	for k := range list {
 		o := &list[k]
-		if len(o.actions) == 0 || o.actions[0]-first < 0 || o.actions[0]-first >= len(f.items) {
-			return fmt.Errorf("slot %d shows the action %v of %d", k, o.actions, len(f.items))
-		}
-		if len(o.p) != len(o.actions) {
-			return fmt.Errorf("slot %d has %d propensities for %d actions", k, len(o.p), len(o.actions))
-		}
-		if !(o.p[0] > 0 && o.p[0] <= 1) {
-			return fmt.Errorf("slot %d: the propensity is %v: must be in (0, 1]", k, o.p[0])
+		if err := o.check(k, first, len(f.items)); err != nil {
+			return err
 		}
 		if o.Original != nil && o.Cost != nil && *o.Original != *o.Cost {
 			f.skip = "are of Personalizer's Apprentice mode: their reward is not that of the action in the log"
@@ -601,37 +522,78 @@ func (s *source) outcomesOf(f *found, l *vwLine) error {
 		id := f.items[o.actions[0]-first].id
 		f.shown = append(f.shown, id)
 		switch reward := o.reward(); {
-		case s.mapping.Rewards == "choice":
-			if reward > 0 {
-				f.taken = append(f.taken, id)
-			}
-			continue
-		case reward > 1 && l.Vitrine == nil:
+		case s.mapping.Rewards != "choice" && reward > 1 && l.Vitrine == nil:
 			return fmt.Errorf("slot %d: the reward is %v, more than 1: set rewards = \"choice\" in the mapping if each positive reward is an item taken", k, reward)
-		default:
+		case s.mapping.Rewards != "choice":
 			f.rewards = append(f.rewards, max(reward, 0))
+		case reward > 0:
+			f.taken = append(f.taken, id)
 		}
 	}
 	if len(list) == 1 {
 		f.propensity = list[0].p[0]
-		f.law = lawOf(list[0].actions, list[0].p, len(f.items), first)
+		f.law = list[0].law(len(f.items), first)
 	}
 	return nil
 }
 
-// lawOf returns the law of a page of one item, if the log has the probability of each action.
-func lawOf(actions []int, p []float64, n, first int) *offer.Draw {
-	if len(actions) != n {
+// outcomes returns the outcome of each slot, and the number of the first action; or why the line has none that can be learned.
+func (l *vwLine) outcomes() (list []vwOutcome, first int, skip string, err error) {
+	activated := slices.ContainsFunc(l.Rewards, func(r vwReward) bool {
+		return r.Value != nil || r.Activated || r.Deferred != nil && !*r.Deferred
+	})
+	switch {
+	case l.Skip, l.Deferred && l.Outcomes == nil && !activated:
+		return nil, 0, "were deferred and not activated", nil
+	case l.Outcomes == nil && (l.Cost == nil || len(l.Actions) == 0):
+		return nil, 0, noLabel, nil
+	case l.Outcomes == nil: // a contextual bandit counts actions from 1
+		return []vwOutcome{{Cost: l.Cost, Original: l.Original, actions: l.Actions, p: l.P, Rewards: l.Rewards}}, 1, "", nil
+	}
+	for k := range l.Outcomes {
+		o := &l.Outcomes[k]
+		if o.actions != nil { // of the text
+			continue
+		}
+		if o.Cost == nil || o.Actions.Kind() != '[' {
+			return nil, 0, ofSlates, nil
+		}
+		if err := json.Unmarshal(o.Actions, &o.actions); err != nil {
+			return nil, 0, "", fmt.Errorf("slot %d: _a: %w", k, err)
+		}
+		if err := json.Unmarshal(o.P, &o.p); err != nil {
+			return nil, 0, "", fmt.Errorf("slot %d: _p: %w", k, err)
+		}
+	}
+	return l.Outcomes, 0, "", nil
+}
+
+// check reports why the outcome of slot k is not one of n actions from first on.
+func (o *vwOutcome) check(k, first, n int) error {
+	switch {
+	case len(o.actions) == 0 || o.actions[0] < first || o.actions[0]-first >= n:
+		return fmt.Errorf("slot %d shows the action %v of %d", k, o.actions, n)
+	case len(o.p) != len(o.actions):
+		return fmt.Errorf("slot %d has %d propensities for %d actions", k, len(o.p), len(o.actions))
+	case !(o.p[0] > 0 && o.p[0] <= 1):
+		return fmt.Errorf("slot %d: the propensity is %v: must be in (0, 1]", k, o.p[0])
+	}
+	return nil
+}
+
+// law returns the law of a page of one item, if the log has the probability of each action.
+func (o *vwOutcome) law(n, first int) *offer.Draw {
+	if len(o.actions) != n {
 		return nil
 	}
 	all := make([]float64, n)
 	sum := 0.0
-	for k, a := range actions {
-		if a-first < 0 || a-first >= n || !(p[k] >= 0 && p[k] <= 1) {
+	for k, a := range o.actions {
+		if a < first || a-first >= n || !(o.p[k] >= 0 && o.p[k] <= 1) {
 			return nil
 		}
-		all[a-first] += p[k]
-		sum += p[k]
+		all[a-first] += o.p[k]
+		sum += o.p[k]
 	}
 	if math.Abs(sum-1) > offer.Tolerance {
 		return nil

@@ -62,7 +62,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("%+v, %v", got[0], err)
 	}
 	for want, text := range map[string]string{
-		`line 2: column items has item "x" twice`:                      "id,t,items,shown,click\na,2,x|x,x,\n",
+		`line 2: decision a has item "x" twice`:                        "id,t,items,shown,click\na,2,x|x,x,\n",
 		`line 3: column id is empty: it identifies the decision`:       "id,t,items,shown,click\na,2,x|y,x,\n,3,x|y,x,\n",
 		`line 2: column t: "then" is not a time`:                       "id,t,items,shown,click\na,then,x|y,x,\n",
 		`line 1: there is no column "click": the columns are ["id" "t`: "id,t,items,shown\n",

@@ -2,25 +2,22 @@ package records
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/internal/table"
 	"vitrine/service/api"
 )
 
@@ -47,8 +44,7 @@ func Recognize(ctx context.Context, path string) (*Recognized, error) {
 	r.Mapping.Format, _ = formatOf(path)
 	k := &recognizer{Recognized: r, Log: &Log{name: path, file: f, mapping: r.Mapping}}
 	k.source = &source{Log: k.Log, ctx: ctx, used: map[string]bool{}, seen: map[string]bool{}, report: &Report{}}
-	err = safely(k.recognize)
-	if errors.Is(err, errEnough) {
+	if err = k.recognize(); errors.Is(err, errEnough) {
 		err = nil
 	}
 	return r, k.named(ctx, err)
@@ -87,7 +83,7 @@ func (k *recognizer) recognize() error {
 	}
 	start, err := r.Peek(1 << 16)
 	if err != nil && err != io.EOF && len(start) == 0 {
-		return damaged(err)
+		return table.Damaged(err)
 	}
 	start = bytes.TrimLeft(bytes.TrimPrefix(start, []byte("\ufeff")), " \t\r\n")
 	switch {
@@ -249,9 +245,9 @@ func (s *jsonSample) add(line []byte) error {
 	if s.keys["_multi"] {
 		return nil
 	}
-	page := newSession()
+	page := newPage("", "")
 	s.pages = append(s.pages, page)
-	if err := page.flatten("", line); err != nil {
+	if err := page.flatten(line); err != nil {
 		return api.JSONError(err)
 	}
 	return nil
@@ -420,34 +416,30 @@ func isHeader(first []string) bool {
 // table recognizes the columns of a table.
 func (k *recognizer) table() error {
 	var header []string
-	var rows []fields
-	err := k.source.rows(func(h []string) error { header = h; return nil }, func(r row) error {
-		if rows = append(rows, r.fields); len(rows) == sampled || len(rows)*len(header) > 1_000_000 {
+	var rows []row
+	err := k.source.rows(k.file, func(h []string) error { header = h; return nil }, func(r row) error {
+		if rows = append(rows, r); len(rows) == sampled || len(rows)*len(header) > 1_000_000 {
 			return errEnough
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
 		return err
-	}
-	if len(rows) == 0 {
+	case len(rows) == 0:
 		k.need("rows: the file has none")
-		return nil
-	}
-	if k.obp(header) {
-		return nil
-	}
-	if list := k.listColumn(header, rows); list != "" {
+	case k.obp(header):
+	case k.listColumn(header, rows):
 		k.What = strings.Replace(k.What, "a table", "a line for each page", 1)
-		k.Mapping.Format, k.Mapping.Columns.Item = "sessions", list
-		var sample []*session
-		for _, f := range rows[:min(len(rows), 5000)] {
-			sample = append(sample, k.source.listed(f))
+		k.Mapping.Format = "sessions"
+		var p pages
+		for _, r := range rows[:min(len(rows), 5000)] {
+			p = append(p, k.source.listed(r))
 		}
-		k.sessions(sample)
-		return nil
+		k.sessions(p)
+	default:
+		k.long(header, rows)
 	}
-	k.long(header, rows)
 	return nil
 }
 
@@ -469,417 +461,4 @@ func (k *recognizer) obp(header []string) bool {
 		k.note("Each row is a decision that shows one item: the log does not say which rows are of one page.")
 	}
 	return true
-}
-
-// words splits a name into lower-case words: "prop_id", "propId" and "Prop ID" are prop, id.
-func words(name string) (list []string) {
-	var word []rune
-	end := func() {
-		if len(word) > 0 {
-			list = append(list, strings.ToLower(string(word)))
-			word = word[:0]
-		}
-	}
-	lower := false
-	for _, c := range name {
-		if !unicode.IsLetter(c) && !unicode.IsDigit(c) || unicode.IsUpper(c) && lower {
-			end()
-		}
-		if lower = unicode.IsLower(c); unicode.IsLetter(c) || unicode.IsDigit(c) {
-			word = append(word, c)
-		}
-	}
-	end()
-	return list
-}
-
-// Words that name what a column holds, the best first.
-var (
-	decisionWords   = []string{"decision", "request", "req", "impression", "imp", "search", "srch", "query", "qid", "pageview", "page", "slate", "display", "serve", "auction", "round", "event", "visit", "session", "basket", "choice", "case", "obs", "anfrage", "recherche"}
-	itemWords       = []string{"item", "items", "sku", "product", "products", "prod", "prop", "hotel", "article", "artikel", "produkt", "produit", "news", "content", "doc", "document", "ad", "banner", "creative", "campaign", "offer", "video", "movie", "song", "track", "listing", "asin", "ean", "gtin", "restaurant", "recipe", "alternative", "alt", "arm", "action", "variant", "candidate", "candidates", "impressions", "results", "slate", "shown", "reference"}
-	chosenWords     = []string{"chosen", "click", "clicked", "clicks", "clickout", "klick", "clic", "purchase", "purchased", "bought", "buy", "order", "ordered", "booking", "booked", "conversion", "converted", "selected", "taken", "picked", "choice", "label", "target", "response", "reward", "y"}
-	positionWords   = []string{"position", "pos", "rank", "slot", "place", "shown", "displayed", "impressed", "visible", "viewed", "seen", "index", "idx"}
-	timeWords       = []string{"time", "timestamp", "ts", "datetime", "date", "at", "zeit", "created", "when", "dt"}
-	propensityWords = []string{"propensity", "pscore", "probability", "prob", "p"}
-	revenueWords    = []string{"revenue", "margin", "profit", "gain", "contribution", "marge", "commission"}
-	fillers         = []string{"id", "ids", "key", "uuid", "guid", "no", "nr", "number", "num", "code", "bool", "is", "flag", "was", "score", "event", "local", "utc", "ms", "sec", "list", "item", "user", "value"}
-)
-
-// called returns the columns whose names say what is asked, the best first: names of these words only before others that have
-// one of them.
-func called(names []string, of []string) []string {
-	rank := map[string]int{}
-	var list []string
-	for _, name := range names {
-		parent, last := "", name
-		if at := strings.LastIndexByte(name, '.'); at >= 0 {
-			parent, last = name[:at], name[at+1:]
-		}
-		best := -1
-		w := words(last)
-		if parent != "" && len(w) == 1 && slices.Contains(fillers, w[0]) { // items.id
-			w = append(words(parent), w...)
-		}
-		for _, word := range w {
-			at := slices.Index(of, word)
-			if at < 0 {
-				continue
-			}
-			for _, other := range w {
-				if other != word && !slices.Contains(fillers, other) {
-					at += 1000
-				}
-			}
-			if best < 0 || at < best {
-				best = at
-			}
-		}
-		if best >= 0 {
-			rank[name] = best
-			list = append(list, name)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(rank[a], rank[b]) })
-	return list
-}
-
-// first returns the first name that is accepted, "" if there is none.
-func first(names []string, accept func(name string) bool) string {
-	for _, name := range names {
-		if accept(name) {
-			return name
-		}
-	}
-	return ""
-}
-
-// each reports whether the values of a column are all accepted, and how many there are.
-func each(rows []fields, name string, accept func(v api.Value) bool) (n int, all bool) {
-	for _, f := range rows {
-		v := f[name]
-		if v.Kind == api.Missing {
-			continue
-		}
-		if n++; !accept(v) {
-			return n, false
-		}
-	}
-	return n, n > 0
-}
-
-// isFull reports whether each row has a value in a column.
-func isFull(rows []fields, name string) bool {
-	n, _ := each(rows, name, func(api.Value) bool { return true })
-	return n == len(rows)
-}
-
-func isFlag(v api.Value) bool { _, err := flag("", v); return err == nil }
-
-func isMoment(v api.Value) bool { _, err := moment(textOf(v)); return err == nil }
-
-func isPosition(v api.Value) bool { _, err := position("", v, 1); return err == nil }
-
-func isRevenue(v api.Value) bool { n, ok := number(v); return ok && n >= 0 }
-
-func number(v api.Value) (float64, bool) {
-	n, err := typed("number", v)
-	return n.Number, err == nil && n.Kind == api.IsNumber
-}
-
-// long recognizes the columns of a table with a row for each item.
-func (k *recognizer) long(header []string, rows []fields) {
-	c := &k.Mapping.Columns
-	accept := func(test func(api.Value) bool) func(string) bool {
-		return func(name string) bool { _, ok := each(rows, name, test); return ok }
-	}
-	flags := slices.DeleteFunc(called(header, chosenWords), func(name string) bool { return !accept(isFlag)(name) })
-	if len(flags) > 0 {
-		c.Chosen = flags[0]
-		if others := flags[1:]; len(others) > 0 {
-			k.note("%s says what was taken. The log also contains %s: name another column as chosen if that is the outcome.", c.Chosen, strings.Join(others, ", "))
-		}
-	}
-	all := rows
-	if views := k.events(header, rows); views != nil {
-		rows = views
-	}
-	c.Time = first(called(header, timeWords), func(name string) bool {
-		n, ok := each(rows, name, isMoment)
-		if v, isNumber := number(rows[0][name]); isNumber { // seconds and the like since 1990
-			ok = ok && v > 6e8
-		}
-		return ok && n > 0
-	})
-	c.Item = first(called(header, itemWords), func(name string) bool {
-		return isFull(rows, name) && name != c.Chosen && !accept(isFlag)(name)
-	})
-	if c.Chosen == "" && k.Mapping.Events == nil {
-		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. The columns are %s. If rows are clicks only, the items that were shown and not taken are missing, and without them no other page can be judged", strings.Join(header, ", "))
-	}
-	if c.Item == "" {
-		k.need("the item of each row, named as item in [columns]: no column looks like the id of an item. The columns are %s", strings.Join(header, ", "))
-	}
-	if k.pageID(header, rows); k.Needs != nil {
-		return
-	}
-	groups := map[string][]fields{}
-	for _, f := range rows {
-		id := textOf(f[c.Decision])
-		groups[id] = append(groups[id], f)
-	}
-	k.positions(header, rows, groups)
-	if k.several(groups); k.Mapping.Events != nil {
-		k.clicks(all)
-	}
-	k.propensities(header, groups, rows)
-	c.Revenue = first(called(header, revenueWords), func(name string) bool {
-		return accept(isRevenue)(name) && !k.tells(name, rows)
-	})
-}
-
-// pageID finds the column that is the same in all rows of a page.
-func (k *recognizer) pageID(header []string, rows []fields) {
-	c := &k.Mapping.Columns
-	shape := func(name string) (groups int, twice, taken float64) {
-		items, open := map[string]bool{}, map[string]int{}
-		for _, f := range rows {
-			id := textOf(f[name])
-			open[id]++
-			key := strconv.Quote(id) + textOf(f[c.Item])
-			if items[key] {
-				twice++
-			}
-			items[key] = true
-			if is, _ := flag("", f[c.Chosen]); is {
-				taken++
-			}
-		}
-		return len(open), twice / float64(len(rows)), taken / float64(len(open))
-	}
-	var repeated, single string
-	c.Decision = first(called(header, decisionWords), func(name string) bool {
-		groups, twice, _ := shape(name)
-		switch {
-		case !isFull(rows, name) || name == c.Item || name == c.Chosen || name == c.Time:
-			return false
-		case float64(groups) >= 0.8*float64(len(rows)):
-			single = name
-			return false
-		case c.Item != "" && twice > 0:
-			repeated = name
-			return false
-		}
-		return true
-	})
-	if c.Decision == "" && c.Item != "" { // an id of another name
-		c.Decision = first(header, func(name string) bool {
-			w := words(name)
-			groups, twice, taken := shape(name)
-			return len(w) > 1 && slices.Contains(fillers[:9], w[len(w)-1]) && !slices.Contains(w, "user") && name != c.Item && name != c.Chosen && isFull(rows, name) &&
-				twice == 0 && groups > 1 && taken <= 1.5 && float64(groups) < 0.8*float64(len(rows))
-		})
-	}
-	switch {
-	case c.Decision != "":
-	case repeated != "":
-		k.need("an id of each page: rows of one %s have an item several times, so that it is several pages. Make one, the same in all rows of a page and in no others (such as %[1]s with the time of the page), and name it as decision in [columns]", repeated)
-	case single != "":
-		k.need("an id of each page, the same in all its rows: %s differs in nearly every row. If each row is a page of one item, the items that could have been shown instead are missing", single)
-	default:
-		k.need("an id of each page, the same in all its rows: no column looks like one. If each row is a page of one item, the items that could have been shown instead are missing")
-	}
-}
-
-// tells reports whether a column has values, or others than 0, only in rows that were taken.
-func (k *recognizer) tells(name string, rows []fields) bool {
-	if k.Mapping.Events != nil {
-		return false
-	}
-	with, without := 0, 0
-	for _, f := range rows {
-		text := textOf(f[name])
-		if v, err := strconv.ParseFloat(text, 64); text == "" || strings.EqualFold(text, "null") || err == nil && v == 0 {
-			continue
-		}
-		if is, _ := flag("", f[k.Mapping.Columns.Chosen]); is {
-			with++
-		} else {
-			without++
-		}
-	}
-	return with > 0 && without == 0
-}
-
-// positions finds the column of positions.
-func (k *recognizer) positions(header []string, rows []fields, groups map[string][]fields) {
-	c := &k.Mapping.Columns
-	c.Shown = first(called(header, positionWords), func(name string) bool {
-		_, ok := each(rows, name, isPosition)
-		if !ok || name == c.Item || name == c.Decision || name == c.Chosen {
-			return false
-		}
-		for _, rows := range groups { // a condition, or positions that differ
-			seen := map[float64]bool{}
-			for _, f := range rows {
-				at, _ := position("", f[name], 0)
-				if at > 1 && seen[at] {
-					return false
-				}
-				seen[at] = true
-			}
-		}
-		return true
-	})
-	if c.Shown == "" {
-		k.note("No column says the position: every row counts as shown, in the order of the file.")
-		return
-	}
-	zeros, hidden, clicked := 0, 0, 0
-	for _, rows := range groups {
-		hidden0 := 0
-		for _, f := range rows {
-			if at, _ := position("", f[c.Shown], 1); at > 0 {
-				continue
-			}
-			if hidden0++; textOf(f[c.Shown]) == "0" {
-				if is, _ := flag("", f[c.Chosen]); is {
-					clicked++
-				}
-			}
-		}
-		hidden += hidden0
-		if hidden0 == 1 {
-			zeros++
-		}
-	}
-	if clicked > 0 && zeros == len(groups) || k.Mapping.Events != nil && hidden > 0 {
-		k.note("%s counts from 0: every row counts as shown, in the order of the file.", c.Shown)
-		c.Shown = ""
-	}
-}
-
-// several says what to do about pages with several items taken.
-func (k *recognizer) several(groups map[string][]fields) {
-	n := 0
-	for _, rows := range groups {
-		taken := 0
-		for _, f := range rows {
-			if is, _ := flag("", f[k.Mapping.Columns.Chosen]); is {
-				taken++
-			}
-		}
-		if taken > 1 {
-			n++
-		}
-	}
-	k.manyTaken(n, len(groups))
-}
-
-func (k *recognizer) manyTaken(n, all int) {
-	if n > 0 {
-		k.Mapping.Several = "first"
-		k.note("In %d of %d pages several items were taken: the first on the page counts (several = \"first\").", n, all)
-	}
-}
-
-// propensities finds the column of propensities, and whether it implies a law.
-func (k *recognizer) propensities(header []string, groups map[string][]fields, all []fields) {
-	c := &k.Mapping.Columns
-	name := first(called(header, propensityWords), func(name string) bool {
-		_, ok := each(all, name, func(v api.Value) bool { n, ok := number(v); return ok && n >= 0 && n <= 1 })
-		return ok && name != c.Chosen
-	})
-	if name == "" {
-		return
-	}
-	one, ofPage := true, true
-	for _, rows := range groups {
-		sum, shown := 0.0, 0
-		for _, f := range rows {
-			p, _ := number(f[name])
-			ofPage = ofPage && textOf(f[name]) == textOf(rows[0][name])
-			sum += p
-			at := 1.0
-			if c.Shown != "" {
-				at, _ = position("", f[c.Shown], 1)
-			}
-			if at > 0 {
-				shown++
-			}
-		}
-		one = one && math.Abs(sum-1) < 1e-6 && shown == 1
-	}
-	switch {
-	case one:
-		k.Mapping.Law = &Law{Draw: "items", Propensity: name}
-		k.note("%s is the probability of each item, and adds up to 1 on every page ([law]).", name)
-	case !ofPage:
-		k.note("%s varies inside a page, so it is not the probability of the page, and it is not used. Name it as propensity in [law] with draw = \"items\" if each slot's item was drawn by itself.", name)
-	default:
-		c.Propensity = name
-	}
-}
-
-// events recognizes a table whose rows are events, with impressions and clicks apart, and returns the rows that show items.
-func (k *recognizer) events(header []string, rows []fields) (views []fields) {
-	if k.Mapping.Columns.Chosen != "" {
-		return nil
-	}
-	for _, name := range header {
-		if !hasWord(name, []string{"event", "action", "type", "kind"}) {
-			continue
-		}
-		kinds := map[string]int{}
-		for _, f := range rows {
-			if kinds[textOf(f[name])]++; len(kinds) > 50 {
-				break
-			}
-		}
-		var shown, chosen []string
-		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-			switch {
-			case hasWord(kind, []string{"view", "impression", "impressions", "shown", "display", "exposure"}):
-				shown = append(shown, kind)
-			case hasWord(kind, []string{"select", "click", "clicked", "clickout", "purchase", "buy"}):
-				chosen = append(chosen, kind)
-			}
-		}
-		if len(kinds) > 50 || len(shown) == 0 || len(chosen) == 0 {
-			continue
-		}
-		byCount := func(a, b string) int { return cmp.Compare(kinds[a], kinds[b]) }
-		e := &Events{Column: name, Shown: slices.MaxFunc(shown, byCount), Chosen: slices.MaxFunc(chosen, byCount)}
-		k.What = strings.Replace(k.What, "a table", "a table of events", 1)
-		k.Mapping.Events = e
-		k.note("A row whose %s is %s shows an item, and %s takes it ([events]). Other rows are not read.", name, e.Shown, e.Chosen)
-		for _, f := range rows {
-			if textOf(f[name]) == e.Shown {
-				views = append(views, f)
-			}
-		}
-		return views
-	}
-	return nil
-}
-
-// clicks says what to do about pages on which several items were clicked.
-func (k *recognizer) clicks(rows []fields) {
-	e, c := k.Mapping.Events, k.Mapping.Columns
-	taken := map[string]map[string]bool{}
-	pages := map[string]bool{}
-	n := 0
-	for _, f := range rows {
-		id := textOf(f[c.Decision])
-		pages[id] = true
-		if textOf(f[e.Column]) != e.Chosen {
-			continue
-		}
-		if taken[id] == nil {
-			taken[id] = map[string]bool{}
-		}
-		if taken[id][textOf(f[c.Item])] = true; len(taken[id]) == 2 {
-			n++
-		}
-	}
-	k.manyTaken(n, len(pages))
 }

@@ -35,6 +35,7 @@ import (
 
 	"vitrine/internal/decompress"
 	"vitrine/internal/strict"
+	"vitrine/internal/table"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/offer"
@@ -109,41 +110,49 @@ func ReadMapping(path string) (*Mapping, error) {
 }
 
 func (m *Mapping) check() error {
-	oneOf := func(field, value string, names ...string) error {
-		if value == "" || slices.Contains(names, value) {
-			return nil
-		}
-		return fmt.Errorf("%s = %q: want one of %s", field, value, strings.Join(names, ", "))
-	}
 	err := cmp.Or(oneOf("format", m.Format, formatNames()...), oneOf("several", m.Several, "first", "skip", "each"), oneOf("rewards", m.Rewards, "share", "choice"))
-	if err == nil && len([]rune(m.Delimiter)) > 1 {
-		err = fmt.Errorf("delimiter = %q: want one character", m.Delimiter)
-	}
-	if e := m.Events; err == nil && e != nil && (e.Column == "" || e.Shown == "" || e.Chosen == "") {
-		err = errors.New("events need column, shown and chosen")
-	}
-	l := m.Law
-	if err != nil || l == nil {
+	switch e := m.Events; {
+	case err != nil:
 		return err
+	case len([]rune(m.Delimiter)) > 1:
+		return fmt.Errorf("delimiter = %q: want one character", m.Delimiter)
+	case e != nil && (e.Column == "" || e.Shown == "" || e.Chosen == ""):
+		return errors.New("events need column, shown and chosen")
+	case m.Law != nil:
+		return m.Law.check()
 	}
+	return nil
+}
+
+func oneOf(field, value string, names ...string) error {
+	if value == "" || slices.Contains(names, value) {
+		return nil
+	}
+	return fmt.Errorf("%s = %q: want one of %s", field, value, strings.Join(names, ", "))
+}
+
+func (l *Law) check() error {
 	if l.Draw == "" {
 		return errors.New("law.draw is missing: want sets, pages, slots or items")
 	}
 	if err := oneOf("law.draw", l.Draw, "sets", "pages", "slots", "items"); err != nil {
 		return err
 	}
-	of := func(field string, value any, isSet bool, draws ...string) error {
-		if isSet && !slices.Contains(draws, l.Draw) {
-			return fmt.Errorf("law.%s = %v: belongs to draw = %q", field, value, draws)
+	drawn := []string{"sets", "pages", "slots"}
+	for _, o := range []struct {
+		field string
+		value any
+		isSet bool
+		draws []string
+	}{
+		{"size", l.Size, l.Size != 0, drawn[:2]}, {"page", l.Page, l.Page != "", drawn}, {"share", l.Share, l.Share != 0, drawn},
+		{"propensity", l.Propensity, l.Propensity != "", []string{"items"}}, {"slot", l.Slot, l.Slot != "", []string{"items"}},
+	} {
+		if o.isSet && !slices.Contains(o.draws, l.Draw) {
+			return fmt.Errorf("law.%s = %v: belongs to draw = %q", o.field, o.value, o.draws)
 		}
-		return nil
 	}
-	switch err := cmp.Or(
-		of("size", l.Size, l.Size != 0, "sets", "pages"), of("page", l.Page, l.Page != "", "sets", "pages", "slots"), of("share", l.Share, l.Share != 0, "sets", "pages", "slots"),
-		of("propensity", l.Propensity, l.Propensity != "", "items"), of("slot", l.Slot, l.Slot != "", "items"),
-	); {
-	case err != nil:
-		return err
+	switch {
 	case l.Draw == "items":
 	case !(l.Share > 0 && l.Share <= 1):
 		return fmt.Errorf("law.share = %v: must be in (0, 1]", l.Share)
@@ -313,7 +322,7 @@ func (l *Log) Read(ctx context.Context, placement string, c *setup.Config, each 
 			return nil, fmt.Errorf("%s: features.%s: the placement has no such feature", m.path, name)
 		}
 	}
-	if err := l.named(ctx, safely(func() error { return formats[l.format](s) })); err != nil {
+	if err := l.named(ctx, formats[l.format](s)); err != nil {
 		return nil, err
 	}
 	if s.report.Decisions == 0 {
@@ -335,6 +344,7 @@ type source struct {
 	ctx       context.Context
 	placement string
 	config    *setup.Config
+	columns   Columns // of pages, with their usual names
 	each      func(d *decision.Imported) error
 	report    *Report
 	used      map[string]bool // columns
@@ -345,19 +355,6 @@ type source struct {
 	surveyed  func()                     // is called for each of them
 }
 
-// safely calls f. A damaged file can make the reader of Parquet panic.
-func safely(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = damaged(fmt.Errorf("%v", v))
-		}
-	}()
-	return f()
-}
-
-// damaged is the error of a file that ends early or has been changed.
-func damaged(err error) error { return fmt.Errorf("the file is truncated or damaged: %w", err) }
-
 // text returns a file from its beginning, decompressed.
 func text(f *os.File) (*bufio.Reader, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -367,7 +364,7 @@ func text(f *os.File) (*bufio.Reader, error) {
 	plain, coding, err := decompress.Reader(r)
 	switch {
 	case err != nil:
-		return nil, damaged(err)
+		return nil, table.Damaged(err)
 	case coding == decompress.None:
 		return r, nil
 	}
@@ -402,7 +399,7 @@ func (s *source) everyLine(each func(place string, line []byte) error) error {
 		}
 	}
 	if err := scan.Err(); err != nil {
-		return damaged(err)
+		return table.Damaged(err)
 	}
 	return nil
 }
@@ -412,7 +409,6 @@ type fields map[string]api.Value
 
 // found is a decision as a file has it.
 type found struct {
-	place      string
 	id         string
 	time       int64
 	items      []foundItem
@@ -434,7 +430,7 @@ type foundItem struct {
 // add converts a decision and hands it over.
 func (s *source) add(f *found) error {
 	s.report.Decisions++
-	if f.skip == "" && len(f.items) > 0 && len(f.shown) == 0 {
+	if f.skip == "" && len(f.items) > 0 && len(f.shown)+len(f.taken) == 0 {
 		f.skip = "show nothing"
 	}
 	if f.skip != "" {
@@ -459,7 +455,9 @@ func (s *source) add(f *found) error {
 	f.id = decisionID(f.id)
 	d := &decision.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
 	if l := s.mapping.Law; l != nil && l.Draw != "items" && d.Draw == nil && l.Page == "" { // share is 1
-		d.Draw = l.of(nil, len(f.items))
+		if d.Draw, err = l.of(nil, f.items); err != nil {
+			return err
+		}
 	}
 	for _, item := range f.items {
 		values, err := s.match("item", item.fields)

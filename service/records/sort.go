@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -14,210 +13,148 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 
+	codec "vitrine/internal/fields"
 	"vitrine/service/api"
 )
 
 // sortMemory bounds the rows in memory while a table is sorted.
 var sortMemory = 64 << 20
 
-// sort sorts a table whose decisions have rows apart. It keeps a hash of each decision's id, and rows in bounded memory.
+// keySize is the size of the key that begins a record of a sorted table: the time of the decision, the number of its first row,
+// and the number of the row.
+const keySize = 24
+
+// sort sorts a table whose decisions have rows apart. It keeps the id of each decision in memory, and rows on disk.
 func (l *Log) sort(ctx context.Context) error {
 	s := &source{Log: l, ctx: ctx}
-	column := l.mapping.Columns.Decision
+	column, timeColumn := cmp.Or(l.mapping.Columns.Decision, "decision_id"), cmp.Or(l.mapping.Columns.Time, "time")
 	switch l.format {
 	case "csv", "parquet":
-		column = cmp.Or(column, "decision_id")
 	case "obp":
-		column = "decision_id"
+		column, timeColumn = "decision_id", "timestamp"
 	default:
 		return nil
 	}
+	begin := func(header []string) error { l.header = header; return nil }
 	apart := errors.New("rows of a decision are apart")
 	seed, hashes, last := maphash.MakeSeed(), map[uint64]bool{}, ""
-	begin := func(header []string) error { l.header = header; return nil }
-	err := safely(func() error {
-		return s.rows(begin, func(r row) error {
-			id := textOf(r.fields[column])
-			if id == last || id == "" {
-				return nil
-			}
-			last = id
-			h := maphash.String(seed, id)
-			if hashes[h] {
-				return apart
-			}
-			hashes[h] = true
+	err := s.rows(l.file, begin, func(r row) error {
+		id := textOf(r.fields[column])
+		if id == last || id == "" {
 			return nil
-		})
+		}
+		last = id
+		h := maphash.String(seed, id)
+		if hashes[h] {
+			return apart
+		}
+		hashes[h] = true
+		return nil
 	})
 	if !errors.Is(err, apart) {
 		return err
 	}
-	// First by decision, which gives its time, and then by time.
-	var sorters [2]sorter
-	defer sorters[0].close()
-	timeColumn := cmp.Or(l.mapping.Columns.Time, map[string]string{"obp": "timestamp"}[l.format], "time")
+	hashes = nil
+	sorted := &sorter{}
+	order := map[string][]byte{} // of decisions: how their keys begin
 	n := uint64(0)
-	var key, payload []byte
-	err = safely(func() error {
-		return s.rows(begin, func(r row) error {
-			n++
-			id := textOf(r.fields[column])
-			if id == "" {
-				return fmt.Errorf("%s: column %s is empty: it identifies the decision", r.place, column)
-			}
-			key = binary.BigEndian.AppendUint32(key[:0], uint32(len(id)))
-			key = binary.BigEndian.AppendUint64(append(key, id...), n)
-			payload = appendRow(payload[:0], r, l.header)
-			return sorters[0].add(key, payload)
-		})
-	})
-	if err != nil {
-		return err
-	}
-	var decision, order []byte
-	err = sorters[0].each(func(key, payload []byte) error {
-		if err := ctx.Err(); err != nil {
-			return err
+	err = s.rows(l.file, begin, func(r row) error {
+		n++
+		id := textOf(r.fields[column])
+		if id == "" {
+			return fmt.Errorf("%s: column %s is empty: it identifies the decision", r.place, column)
 		}
-		id, number := key[:len(key)-8], key[len(key)-8:]
-		if !bytes.Equal(id, decision) {
-			r, err := readRow(payload, l.header)
-			if err != nil {
-				return err
-			}
-			at, err := r.fields.time(timeColumn)
+		if order[id] == nil {
+			at, err := timeOf(timeColumn, r.fields[timeColumn])
 			if err != nil {
 				return fmt.Errorf("%s: %w", r.place, err)
 			}
-			decision = append(decision[:0], id...)
-			order = append(binary.BigEndian.AppendUint64(order[:0], uint64(at)^1<<63), number...)
+			order[id] = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(at)^1<<63), n)
 		}
-		return sorters[1].add(append(slices.Clip(order), number...), payload)
+		w := codec.Writer(binary.BigEndian.AppendUint64(slices.Clone(order[id]), n))
+		r.pass(&w, l.header)
+		return sorted.add(w.Rest())
 	})
-	l.sorted = &sorters[1]
+	l.sorted = sorted
 	return err
 }
 
-// appendRow appends a row: its place, and for each value the number of its column from 1 on, its kind and its text.
-func appendRow(b []byte, r row, header []string) []byte {
-	appendText := func(text string) { b = append(binary.AppendUvarint(b, uint64(len(text))), text...) }
-	appendText(r.place)
-	for j, name := range header {
-		if v, ok := r.fields[name]; ok {
-			b = append(binary.AppendUvarint(b, uint64(j+1)), byte(v.Kind))
-			appendText(textOf(v))
+// pass passes over the fields of a row.
+func (r *row) pass(f *codec.Fields, header []string) {
+	f.String(&r.place)
+	for _, name := range header {
+		v := r.fields[name]
+		kind := byte(v.Kind)
+		f.Byte(&kind)
+		switch v.Kind = api.ValueKind(kind); v.Kind {
+		case api.IsNumber:
+			f.Float(&v.Number)
+		case api.IsText:
+			f.String(&v.Text)
+		}
+		if f.Reads() && v.Kind != api.Missing {
+			r.fields[name] = v
 		}
 	}
-	return b
 }
 
 var errTemporary = errors.New("the temporary file has been changed")
 
-// readRow returns an appended row.
-func readRow(b []byte, header []string) (r row, err error) {
-	next := func() uint64 {
-		n, size := binary.Uvarint(b)
-		if size <= 0 {
-			b, err = nil, errTemporary
-			return 0
-		}
-		b = b[size:]
-		return n
+func decodeRow(b []byte, header []string) (row, error) {
+	r, f := row{fields: fields{}}, codec.Reader(b)
+	r.pass(&f, header)
+	if f.Close() != nil {
+		return row{}, errTemporary
 	}
-	text := func() (t string) {
-		n := next()
-		if n > uint64(len(b)) {
-			b, err = nil, errTemporary
-			return ""
-		}
-		t, b = string(b[:n]), b[n:]
-		return t
-	}
-	r = row{place: text(), fields: fields{}}
-	for len(b) > 0 {
-		j := next()
-		if j == 0 || j > uint64(len(header)) || len(b) == 0 {
-			return r, errTemporary
-		}
-		kind := b[0]
-		b = b[1:]
-		v := api.Text("", text())
-		if kind == byte(api.IsNumber) && err == nil {
-			n, invalid := strconv.ParseFloat(v.Text, 64)
-			if invalid != nil {
-				return r, errTemporary
-			}
-			v = api.Number("", n)
-		}
-		r.fields[header[j-1]] = v
-	}
-	return r, err
+	return r, nil
 }
 
-// sorter sorts records by their keys, which differ, with runs in a temporary file. The zero value is ready for use.
+// sorter sorts records by their bytes, with runs in a temporary file. The zero value is ready for use.
 type sorter struct {
-	buffer  []byte
-	records []record
-	runs    []run
+	records [][]byte
+	size    int      // of the records in memory
 	file    *os.File // nil while all records are in memory
-	size    int64
+	runs    []int64  // where runs end
 }
 
-// record is a place in the buffer: that of the key, of the payload, and of what follows.
-type record struct{ key, payload, end int }
-
-type run struct{ from, size int64 }
-
-func (s *sorter) add(key, payload []byte) error {
-	if len(s.buffer)+len(key)+len(payload)+len(s.records)*24 > sortMemory && len(s.records) > 0 {
-		if err := s.flush(); err != nil {
-			return err
-		}
+func (s *sorter) add(record []byte) error {
+	s.records = append(s.records, record)
+	if s.size += len(record) + 24; s.size < sortMemory {
+		return nil
 	}
-	k := len(s.buffer)
-	s.buffer = append(append(s.buffer, key...), payload...)
-	s.records = append(s.records, record{k, k + len(key), len(s.buffer)})
-	return nil
+	return s.flush()
 }
 
-// flush writes what is in memory as a run.
+// flush writes the records in memory as a run.
 func (s *sorter) flush() (err error) {
 	if s.file == nil {
 		if s.file, err = os.CreateTemp("", "vitrine-import-*"); err != nil {
 			return err
 		}
 	}
-	s.order()
+	slices.SortFunc(s.records, bytes.Compare)
 	w := bufio.NewWriterSize(s.file, 1<<16)
 	n := int64(0)
-	var length []byte
 	for _, r := range s.records {
-		length = binary.AppendUvarint(binary.AppendUvarint(length[:0], uint64(r.payload-r.key)), uint64(r.end-r.payload))
+		length := binary.AppendUvarint(nil, uint64(len(r)))
 		w.Write(length)
-		w.Write(s.buffer[r.key:r.end])
-		n += int64(len(length) + r.end - r.key)
+		w.Write(r)
+		n += int64(len(length) + len(r))
 	}
-	s.runs = append(s.runs, run{s.size, n})
-	s.size += n
-	s.buffer, s.records = s.buffer[:0], s.records[:0]
+	if len(s.runs) > 0 {
+		n += s.runs[len(s.runs)-1]
+	}
+	s.runs, s.records, s.size = append(s.runs, n), s.records[:0], 0
 	return w.Flush()
 }
 
-func (s *sorter) order() {
-	slices.SortFunc(s.records, func(a, b record) int {
-		return bytes.Compare(s.buffer[a.key:a.payload], s.buffer[b.key:b.payload])
-	})
-}
-
-// each calls f for the records in order. Its arguments are valid until it returns.
-func (s *sorter) each(f func(key, payload []byte) error) error {
+// each calls f for the records in order. Its argument is valid until it returns.
+func (s *sorter) each(f func(record []byte) error) error {
 	if s.file == nil {
-		s.order()
+		slices.SortFunc(s.records, bytes.Compare)
 		for _, r := range s.records {
-			if err := f(s.buffer[r.key:r.payload], s.buffer[r.payload:r.end]); err != nil {
+			if err := f(r); err != nil {
 				return err
 			}
 		}
@@ -228,28 +165,29 @@ func (s *sorter) each(f func(key, payload []byte) error) error {
 			return err
 		}
 	}
-	s.buffer = nil
-	var m merge
-	for _, r := range s.runs {
-		c := &cursor{in: bufio.NewReaderSize(io.NewSectionReader(s.file, r.from, r.size), 1<<15)}
-		if err := c.next(); err != nil {
+	var list []*run
+	from := int64(0)
+	for _, end := range s.runs {
+		r := &run{in: bufio.NewReaderSize(io.NewSectionReader(s.file, from, end-from), 1<<15)}
+		if err := r.next(); err != nil {
 			return err
 		}
-		m = append(m, c)
+		list, from = append(list, r), end
 	}
-	heap.Init(&m)
-	for len(m) > 0 {
-		c := m[0]
-		if err := f(c.key, c.payload); err != nil {
+	for len(list) > 0 {
+		k := 0
+		for j, r := range list {
+			if bytes.Compare(r.record, list[k].record) < 0 {
+				k = j
+			}
+		}
+		if err := f(list[k].record); err != nil {
 			return err
 		}
-		switch err := c.next(); {
-		case err == io.EOF:
-			heap.Pop(&m)
-		case err != nil:
+		if err := list[k].next(); err == io.EOF {
+			list = slices.Delete(list, k, k+1)
+		} else if err != nil {
 			return err
-		default:
-			heap.Fix(&m, 0)
 		}
 	}
 	return nil
@@ -263,41 +201,24 @@ func (s *sorter) close() error {
 	return errors.Join(s.file.Close(), os.Remove(s.file.Name()))
 }
 
-// cursor is a record of a run.
-type cursor struct {
-	in           *bufio.Reader
-	buffer       []byte
-	key, payload []byte
+// run is a sorted part of the file, and its next record.
+type run struct {
+	in     *bufio.Reader
+	record []byte
 }
 
 // next moves to the next record. The error is io.EOF at the end of the run.
-func (c *cursor) next() error {
-	k, err := binary.ReadUvarint(c.in)
+func (r *run) next() error {
+	n, err := binary.ReadUvarint(r.in)
 	if err != nil {
 		return err
 	}
-	n, err := binary.ReadUvarint(c.in)
-	if err != nil || k+n > math.MaxInt32 {
+	if n > math.MaxInt32 {
 		return errTemporary
 	}
-	c.buffer = slices.Grow(c.buffer[:0], int(k+n))[:k+n]
-	if _, err := io.ReadFull(c.in, c.buffer); err != nil {
+	r.record = slices.Grow(r.record[:0], int(n))[:n]
+	if _, err := io.ReadFull(r.in, r.record); err != nil {
 		return errTemporary
 	}
-	c.key, c.payload = c.buffer[:k], c.buffer[k:]
 	return nil
-}
-
-// merge is a heap of cursors.
-type merge []*cursor
-
-func (m merge) Len() int           { return len(m) }
-func (m merge) Less(i, j int) bool { return bytes.Compare(m[i].key, m[j].key) < 0 }
-func (m merge) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
-func (m *merge) Push(x any)        { *m = append(*m, x.(*cursor)) }
-func (m *merge) Pop() any {
-	last := len(*m) - 1
-	c := (*m)[last]
-	*m = (*m)[:last]
-	return c
 }

@@ -131,7 +131,7 @@ func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Su
 			}
 		}
 	}
-	err = l.named(ctx, safely(func() error { return formats[l.format](s) }))
+	err = l.named(ctx, formats[l.format](s))
 	return v, err
 }
 

@@ -54,7 +54,7 @@ type vwText struct {
 
 // single adds a line that is a decision between actions without features.
 func (v *vwText) single(place string, e *vwExample) error {
-	f := &found{place: place, id: vwID(e.tag, place), user: e.fields}
+	f := &found{id: vwID(e.tag, place), user: e.fields}
 	for k := range v.mapping.Actions {
 		f.items = append(f.items, vwItem(strconv.Itoa(k+1), fields{}))
 	}
@@ -70,7 +70,7 @@ func vwID(tag, place string) string {
 	if tag != "" {
 		return tag
 	}
-	return strings.ReplaceAll(place, " ", "-")
+	return idOf(place)
 }
 
 // vwItem returns an item, whose id is its feature "id", unless it has a feature of this name.
@@ -97,7 +97,7 @@ func (v *vwText) add(place string, e *vwExample) error {
 		}
 	}
 	if v.open == nil {
-		v.open, v.line = &found{place: place, id: vwID("", place), user: fields{}}, vwLine{}
+		v.open, v.line = &found{id: vwID("", place), user: fields{}}, vwLine{}
 	}
 	v.last = place
 	switch e.kind {
@@ -111,7 +111,7 @@ func (v *vwText) add(place string, e *vwExample) error {
 			return err
 		}
 		if o == nil {
-			v.open.skip = "have no label"
+			v.open.skip = noLabel
 			return nil
 		}
 		v.line.Outcomes = append(v.line.Outcomes, *o)
@@ -263,11 +263,7 @@ func slotOf(text string) (*vwOutcome, error) {
 		}
 		actions, probabilities = append(actions, a), append(probabilities, q)
 	}
-	o := &vwOutcome{Cost: &l.cost}
-	if o.Actions, err = json.Marshal(actions); err == nil {
-		o.P, err = json.Marshal(probabilities)
-	}
-	return o, err
+	return &vwOutcome{Cost: &l.cost, actions: actions, p: probabilities}, nil
 }
 
 // namespace adds the features of a namespace. "name=value" is a category, "name:2.5" a number, and "name" the number 1.
@@ -311,7 +307,7 @@ func readVWJSON(s *source) error {
 		if err != nil {
 			return err
 		}
-		f := &found{place: place, id: vwID(textMember(top, "_tag"), place), user: fields{}}
+		f := &found{id: vwID(textMember(top, "_tag"), place), user: fields{}}
 		if v, ok := top["_multi"]; !ok {
 			if s.mapping.Actions == 0 {
 				return errors.New("_multi is missing: it has the actions. If actions have no features, set actions = their number in the mapping")
@@ -319,12 +315,12 @@ func readVWJSON(s *source) error {
 			for k := range s.mapping.Actions {
 				f.items = append(f.items, vwItem(strconv.Itoa(k+1), fields{}))
 			}
-			for name, v := range top {
-				if !isHidden(name) {
-					if err := f.user.flatten(name, v); err != nil {
-						return err
-					}
-				}
+			members, err := membersOf(text)
+			if err != nil {
+				return err
+			}
+			if f.user, err = fieldsOf(members); err != nil {
+				return err
 			}
 		} else {
 			var actions []map[string]jsontext.Value

@@ -1,4 +1,4 @@
-package choice
+package table
 
 import (
 	"bufio"
@@ -21,35 +21,39 @@ type csvTable struct {
 	numeric []bool // by column, from the first batch
 	read    int    // rows
 	lines   []int  // of the rows of the batch
-	batch   batch
+	batch   Batch
+	texts   bool
 }
 
-func newCSV(r *bufio.Reader, bytes *counter, size int64, delimiter string) (table, error) {
+func newCSV(r *bufio.Reader, bytes *counter, size int64, o Options) (Table, error) {
 	if head, _ := r.Peek(3); string(head) == "\ufeff" {
 		r.Discard(3)
 	}
-	t := &csvTable{r: csv.NewReader(r), bytes: bytes, size: size}
-	if delimiter != "" {
-		t.r.Comma = []rune(delimiter)[0]
+	t := &csvTable{r: csv.NewReader(r), bytes: bytes, size: size, names: slices.Clone(o.Names), texts: o.Texts}
+	if o.Delimiter != "" {
+		t.r.Comma = []rune(o.Delimiter)[0]
 	}
 	t.r.ReuseRecord = true
 	t.r.FieldsPerRecord = -1
-	names, err := t.r.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty")
-	} else if err != nil {
-		return nil, t.explain(err)
-	}
-	t.names = slices.Clone(names)
-	for j, name := range t.names {
-		t.names[j] = strings.TrimSpace(name)
-	}
-	if len(names) == 1 {
-		for _, other := range ",;\t|" {
-			if other != t.r.Comma && strings.ContainsRune(names[0], other) {
-				return nil, fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set data.delimiter", names[0], other)
+	t.r.LazyQuotes = t.r.Comma == '\t' // TSV has no quotes
+	if t.names == nil {
+		names, err := t.r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil, errors.New("the file is empty")
+		} else if err != nil {
+			return nil, t.explain(err)
+		}
+		t.names = slices.Clone(names)
+		if len(names) == 1 {
+			for _, other := range ",;\t|" {
+				if other != t.r.Comma && strings.ContainsRune(names[0], other) {
+					return nil, fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set delimiter", names[0], other)
+				}
 			}
 		}
+	}
+	for j, name := range t.names {
+		t.names[j] = strings.TrimSpace(name)
 	}
 	for j, name := range t.names {
 		if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
@@ -68,29 +72,29 @@ func (t *csvTable) explain(err error) error {
 	if errors.As(err, &parse) {
 		return fmt.Errorf("line %d: %w", parse.Line, parse.Err)
 	}
-	return damaged(err)
+	return Damaged(err)
 }
 
-func (t *csvTable) header() []string { return t.names }
+func (t *csvTable) Header() []string { return t.names }
 
-func (t *csvTable) progress() (done, total int64) { return t.bytes.n, t.size }
+func (t *csvTable) Progress() (done, total int64) { return t.bytes.n, t.size }
 
-func (t *csvTable) line(number int) int { return t.lines[number-t.batch.first] }
+func (t *csvTable) Line(number int) int { return t.lines[number-t.batch.First] }
 
-func (t *csvTable) unit() string { return "line" }
+func (t *csvTable) Unit() string { return "line" }
 
-func (t *csvTable) next(columns []int) (*batch, error) {
+func (t *csvTable) Next(columns []int) (*Batch, error) {
 	b := &t.batch
-	b.first, b.n = t.read, 0
+	b.First, b.N = t.read, 0
 	t.lines = t.lines[:0]
-	if b.columns == nil {
-		b.columns = make([]column, len(columns))
+	if b.Columns == nil {
+		b.Columns = make([]Column, len(columns))
 	}
-	for k := range b.columns {
-		c := &b.columns[k]
-		c.number, c.text = c.number[:0], c.text[:0]
+	for k := range b.Columns {
+		c := &b.Columns[k]
+		c.Number, c.Text = c.Number[:0], c.Text[:0]
 	}
-	for b.n < batchRows {
+	for b.N < BatchRows {
 		record, err := t.r.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -106,29 +110,29 @@ func (t *csvTable) next(columns []int) (*batch, error) {
 		}
 		t.lines = append(t.lines, line)
 		for k, j := range columns {
-			c, text := &b.columns[k], strings.TrimSpace(record[j])
+			c, text := &b.Columns[k], strings.TrimSpace(record[j])
 			if t.numeric == nil || !t.numeric[k] {
-				c.text = append(c.text, text)
+				c.Text = append(c.Text, text)
 				continue
 			}
-			v, err := parseNumber(text)
+			v, err := ParseNumber(text)
 			if err != nil {
 				return nil, fmt.Errorf("line %d: column %s: %w, and the column's first values are", line, t.names[j], err)
 			}
-			c.number = append(c.number, v)
+			c.Number = append(c.Number, v)
 		}
-		b.n++
+		b.N++
 	}
-	if b.n == 0 {
+	if b.N == 0 {
 		return nil, io.EOF
 	}
-	t.read += b.n
+	t.read += b.N
 	if t.numeric == nil {
 		t.infer()
 	}
-	for k := range b.columns {
+	for k := range b.Columns {
 		if t.numeric[k] {
-			b.columns[k].text = nil
+			b.Columns[k].Text = nil
 		}
 	}
 	return b, nil
@@ -141,17 +145,20 @@ func isCode(text string) bool {
 
 // infer finds the columns of numbers in the first batch, and parses them.
 func (t *csvTable) infer() {
-	t.numeric = make([]bool, len(t.batch.columns))
-	for k := range t.batch.columns {
-		c := &t.batch.columns[k]
+	t.numeric = make([]bool, len(t.batch.Columns))
+	if t.texts {
+		return
+	}
+	for k := range t.batch.Columns {
+		c := &t.batch.Columns[k]
 		t.numeric[k] = true
-		for _, text := range c.text {
-			v, err := parseNumber(text)
+		for _, text := range c.Text {
+			v, err := ParseNumber(text)
 			if err != nil || isCode(text) {
-				t.numeric[k], c.number = false, c.number[:0]
+				t.numeric[k], c.Number = false, c.Number[:0]
 				break
 			}
-			c.number = append(c.number, v)
+			c.Number = append(c.Number, v)
 		}
 	}
 }

@@ -1,0 +1,249 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// Magic begins every Parquet file.
+const Magic = "PAR1"
+
+// parquetTable reads the columns of a Parquet file, page by page. Nested and repeated columns are
+// not part of the table.
+type parquetTable struct {
+	file    *parquet.File
+	names   []string
+	leaf    []int // the column of the file, by name
+	types   []parquet.Type
+	readers []*parquetColumn
+	read    int64
+	texts   bool
+	batch   Batch
+}
+
+func newParquet(r io.ReaderAt, size int64, o Options) (t Table, err error) {
+	defer Catch(&err)
+	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, Damaged(err)
+	}
+	p := &parquetTable{file: f, texts: o.Texts}
+	for _, path := range f.Schema().Columns() {
+		leaf, ok := f.Schema().Lookup(path...)
+		if ok && len(path) == 1 && leaf.MaxRepetitionLevel == 0 {
+			p.names = append(p.names, path[0])
+			p.leaf, p.types = append(p.leaf, leaf.ColumnIndex), append(p.types, leaf.Node.Type())
+		}
+	}
+	return p, nil
+}
+
+// Catch turns a panic of the Parquet reader, which a damaged file can cause, into an error.
+func Catch(err *error) {
+	if v := recover(); v != nil {
+		*err = Damaged(fmt.Errorf("%v", v))
+	}
+}
+
+func (p *parquetTable) Header() []string { return p.names }
+
+func (p *parquetTable) Progress() (done, total int64) { return p.read, p.file.NumRows() }
+
+func (p *parquetTable) Line(number int) int { return number + 1 }
+
+func (p *parquetTable) Unit() string { return "row" }
+
+func (p *parquetTable) Next(columns []int) (b *Batch, err error) {
+	defer Catch(&err)
+	b = &p.batch
+	if p.readers == nil {
+		b.Columns = make([]Column, len(columns))
+		for _, j := range columns {
+			p.readers = append(p.readers, newColumn(p.file, p.leaf[j], p.types[j], p.texts))
+		}
+	}
+	b.First, b.N = int(p.read), int(min(BatchRows, p.file.NumRows()-p.read))
+	if b.N == 0 {
+		return nil, io.EOF
+	}
+	for k, r := range p.readers {
+		c := &b.Columns[k]
+		c.Number, c.Text = c.Number[:0], c.Text[:0]
+		if err := r.read(c, b.N); err != nil {
+			return nil, fmt.Errorf("column %s: %w", p.names[columns[k]], Damaged(err))
+		}
+		if len(c.Number) == b.N {
+			c.Text = nil
+		}
+	}
+	p.read += int64(b.N)
+	return b, nil
+}
+
+// parquetColumn reads a column through the row groups of a file.
+type parquetColumn struct {
+	groups []parquet.RowGroup
+	index  int
+
+	textOf   func(parquet.Value) string // nil if the column is of numbers
+	numberOf func(parquet.Value) (float64, error)
+
+	pages  parquet.Pages
+	page   parquet.Page
+	number []float64 // what is left of the page
+	text   []string
+	values []parquet.Value
+}
+
+// read appends n values to c.
+func (r *parquetColumn) read(c *Column, n int) error {
+	for n > 0 {
+		if len(r.number) == 0 && len(r.text) == 0 {
+			if err := r.turn(); err != nil {
+				return err
+			}
+			continue
+		}
+		k := min(n, len(r.number)+len(r.text))
+		if r.text != nil {
+			c.Text = append(c.Text, r.text[:k]...)
+			r.text = r.text[k:]
+		} else {
+			c.Number = append(c.Number, r.number[:k]...)
+			r.number = r.number[k:]
+		}
+		n -= k
+	}
+	return nil
+}
+
+// turn decodes the next page.
+func (r *parquetColumn) turn() error {
+	if r.page != nil {
+		parquet.Release(r.page)
+		r.page = nil
+	}
+	if r.pages == nil {
+		if len(r.groups) == 0 {
+			return io.ErrUnexpectedEOF
+		}
+		r.pages = r.groups[0].ColumnChunks()[r.index].Pages()
+		r.groups = r.groups[1:]
+	}
+	page, err := r.pages.ReadPage()
+	if errors.Is(err, io.EOF) {
+		err = r.pages.Close()
+		r.pages = nil
+		return err
+	} else if err != nil {
+		return err
+	}
+	r.page = page
+	r.number, r.text = nil, nil
+	if page.NumNulls() == 0 && page.Dictionary() == nil && page.Type().Kind() == parquet.Double && r.textOf == nil {
+		data := page.Data()
+		r.number = data.Double()
+		return nil
+	}
+	return r.decode()
+}
+
+// decode converts the values of the page one by one.
+func (r *parquetColumn) decode() error {
+	n := int(r.page.NumValues())
+	if cap(r.values) < n {
+		r.values = make([]parquet.Value, n)
+	}
+	values := r.values[:n]
+	if k, err := r.page.Values().ReadValues(values); k < n {
+		return errors.Join(io.ErrUnexpectedEOF, err)
+	}
+	for _, v := range values {
+		switch {
+		case r.textOf != nil && v.IsNull():
+			r.text = append(r.text, "")
+		case r.textOf != nil:
+			r.text = append(r.text, r.textOf(v))
+		case v.IsNull():
+			r.number = append(r.number, math.NaN())
+		default:
+			n, err := r.numberOf(v)
+			if err != nil {
+				return err
+			}
+			r.number = append(r.number, n)
+		}
+	}
+	return nil
+}
+
+// newColumn returns the reader of a column. Timestamps and dates become texts in RFC 3339, in UTC if they have no time zone, and
+// decimals become numbers.
+func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquetColumn {
+	r := &parquetColumn{groups: f.RowGroups(), index: index}
+	integer := func(v parquet.Value) int64 {
+		if v.Kind() == parquet.Int32 {
+			return int64(v.Int32())
+		}
+		return v.Int64()
+	}
+	stamp := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+	isInteger := of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32
+	if logical := of.LogicalType(); logical != nil && isInteger {
+		switch l := logical.Value.(type) {
+		case *format.TimestampType:
+			unit := int64(l.Unit.Value.Duration())
+			perSecond := int64(time.Second) / unit
+			r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)/perSecond, integer(v)%perSecond*unit)) }
+			return r
+		case *format.DateType:
+			r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)*86400, 0)) }
+			return r
+		case *format.DecimalType:
+			scale := math.Pow10(int(l.Scale))
+			r.numberOf = func(v parquet.Value) (float64, error) { return float64(integer(v)) / scale, nil }
+			return r
+		}
+	}
+	switch kind := of.Kind(); {
+	case kind == parquet.Boolean && texts:
+		r.textOf = func(v parquet.Value) string { return strconv.FormatBool(v.Boolean()) }
+	case kind == parquet.Boolean:
+		r.numberOf = func(v parquet.Value) (float64, error) {
+			if v.Boolean() {
+				return 1, nil
+			}
+			return 0, nil
+		}
+	case kind == parquet.Int64 && texts:
+		r.textOf = func(v parquet.Value) string { return strconv.FormatInt(v.Int64(), 10) }
+	case isInteger:
+		r.numberOf = func(v parquet.Value) (float64, error) {
+			i := integer(v)
+			if i > 1<<53 || i < -1<<53 {
+				return 0, fmt.Errorf("%d is beyond 2^53: write the column as text", i)
+			}
+			return float64(i), nil
+		}
+	case kind == parquet.Int96: // of Spark: the nanoseconds of a day, and its Julian day
+		r.textOf = func(v parquet.Value) string {
+			b := v.Int96()
+			const epoch = 2440588
+			return stamp(time.Unix((int64(b[2])-epoch)*86400, int64(b[1])<<32|int64(b[0])))
+		}
+	case kind == parquet.Float:
+		r.numberOf = func(v parquet.Value) (float64, error) { return float64(v.Float()), nil }
+	case kind == parquet.Double:
+		r.numberOf = func(v parquet.Value) (float64, error) { return v.Double(), nil }
+	default:
+		r.textOf = func(v parquet.Value) string { return string(v.ByteArray()) }
+	}
+	return r
+}

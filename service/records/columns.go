@@ -1,0 +1,647 @@
+package records
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"unicode"
+
+	"vitrine/service/api"
+)
+
+// words splits a name into lower-case words: "prop_id", "propId" and "Prop ID" are prop, id.
+func words(name string) (list []string) {
+	var word []rune
+	end := func() {
+		if len(word) > 0 {
+			list = append(list, strings.ToLower(string(word)))
+			word = word[:0]
+		}
+	}
+	lower := false
+	for _, c := range name {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) || unicode.IsUpper(c) && lower {
+			end()
+		}
+		if lower = unicode.IsLower(c); unicode.IsLetter(c) || unicode.IsDigit(c) {
+			word = append(word, c)
+		}
+	}
+	end()
+	return list
+}
+
+// Words that name what a column holds, the best first.
+var (
+	decisionWords   = []string{"decision", "request", "req", "impression", "imp", "search", "srch", "query", "qid", "pageview", "page", "slate", "display", "serve", "auction", "round", "event", "visit", "session", "basket", "choice", "case", "obs", "anfrage", "recherche"}
+	itemWords       = []string{"item", "items", "sku", "product", "products", "prod", "prop", "hotel", "article", "artikel", "produkt", "produit", "news", "content", "doc", "document", "ad", "banner", "creative", "campaign", "offer", "video", "movie", "song", "track", "listing", "asin", "ean", "gtin", "restaurant", "recipe", "alternative", "alt", "arm", "action", "variant", "candidate", "candidates", "impressions", "results", "slate", "shown", "reference"}
+	chosenWords     = []string{"chosen", "click", "clicked", "clicks", "clickout", "klick", "clic", "purchase", "purchased", "bought", "buy", "order", "ordered", "booking", "booked", "conversion", "converted", "selected", "taken", "picked", "choice", "label", "target", "response", "reward", "y"}
+	positionWords   = []string{"position", "pos", "rank", "slot", "place", "shown", "displayed", "impressed", "visible", "viewed", "seen", "index", "idx"}
+	timeWords       = []string{"time", "timestamp", "ts", "datetime", "date", "at", "zeit", "created", "when", "dt"}
+	propensityWords = []string{"propensity", "pscore", "probability", "prob", "p"}
+	revenueWords    = []string{"revenue", "margin", "profit", "gain", "contribution", "marge", "commission"}
+	fillers         = []string{"id", "ids", "key", "uuid", "guid", "no", "nr", "number", "num", "code", "bool", "is", "flag", "was", "score", "event", "local", "utc", "ms", "sec", "list", "item", "user", "value"}
+)
+
+// called returns the columns whose names say what is asked, the best first: names of these words only before others that have
+// one of them.
+func called(names []string, of []string) []string {
+	rank := map[string]int{}
+	var list []string
+	for _, name := range names {
+		parent, last := "", name
+		if at := strings.LastIndexByte(name, '.'); at >= 0 {
+			parent, last = name[:at], name[at+1:]
+		}
+		best := -1
+		w := words(last)
+		if parent != "" && len(w) == 1 && slices.Contains(fillers, w[0]) { // items.id
+			w = append(words(parent), w...)
+		}
+		for _, word := range w {
+			at := slices.Index(of, word)
+			if at < 0 {
+				continue
+			}
+			for _, other := range w {
+				if other != word && !slices.Contains(fillers, other) {
+					at += 1000
+				}
+			}
+			if best < 0 || at < best {
+				best = at
+			}
+		}
+		if best >= 0 {
+			rank[name] = best
+			list = append(list, name)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(rank[a], rank[b]) })
+	return list
+}
+
+// first returns the first name that is accepted, "" if there is none.
+func first(names []string, accept func(name string) bool) string {
+	for _, name := range names {
+		if accept(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func isFlag(v api.Value) bool { _, err := flag("", v); return err == nil }
+
+func isMoment(v api.Value) bool { _, err := moment(textOf(v)); return err == nil }
+
+func isPosition(v api.Value) bool { _, err := position("", v, 1); return err == nil }
+
+func isRevenue(v api.Value) bool { n, ok := number(v); return ok && n >= 0 }
+
+func number(v api.Value) (float64, bool) {
+	n, err := typed("number", v)
+	return n.Number, err == nil && n.Kind == api.IsNumber
+}
+
+// pages is a sample of decisions.
+type pages []*page
+
+// group makes pages of the rows that share the value of a column.
+func group(rows []row, header []string, key string) (p pages) {
+	byID := map[string]*page{}
+	for _, r := range rows {
+		id := textOf(r.fields[key])
+		if byID[id] == nil {
+			byID[id] = newPage(id, r.place)
+			p = append(p, byID[id])
+		}
+		byID[id].addRow(r, header)
+	}
+	return p
+}
+
+// names returns the names of fields with one value and of lists, sorted.
+func (p pages) names() (scalars, lists []string) {
+	one, several := map[string]bool{}, map[string]bool{}
+	for _, l := range p {
+		for name := range l.fields {
+			one[name] = true
+		}
+		for name := range l.lists {
+			several[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(one)), slices.Sorted(maps.Keys(several))
+}
+
+// every reports whether all pages pass a test.
+func (p pages) every(test func(l *page) bool) bool {
+	return !slices.ContainsFunc(p, func(l *page) bool { return !test(l) })
+}
+
+// accept reports whether a column has values, which all pass a test.
+func (p pages) accept(name string, test func(v api.Value) bool) bool {
+	n := 0
+	return p.every(func(l *page) bool {
+		return all(l.get(name), func(v api.Value) bool {
+			if v.Kind == api.Missing {
+				return true
+			}
+			n++
+			return test(v)
+		})
+	}) && n > 0
+}
+
+func all(list []api.Value, test func(v api.Value) bool) bool {
+	return !slices.ContainsFunc(list, func(v api.Value) bool { return !test(v) })
+}
+
+func contains(list []api.Value, text string) bool {
+	return slices.ContainsFunc(list, func(v api.Value) bool { return textOf(v) == text })
+}
+
+// isFull reports whether each page and item has a value in a column.
+func (p pages) isFull(name string) bool {
+	return p.every(func(l *page) bool {
+		list := l.get(name)
+		return len(list) > 0 && all(list, func(v api.Value) bool { return v.Kind != api.Missing })
+	})
+}
+
+// areIDs reports whether a list holds distinct ids in each page, and several in one.
+func (p pages) areIDs(name string) bool {
+	several := false
+	return p.every(func(l *page) bool {
+		list := l.lists[name]
+		several = several || len(list) > 1
+		for i, v := range list {
+			if v.Kind == api.Missing || v.Kind == api.IsNumber && v.Number != float64(int(v.Number)) || contains(list[:i], textOf(v)) {
+				return false
+			}
+		}
+		return true
+	}) && several
+}
+
+// inside reports whether the values of one column are among those of the other.
+func (p pages) inside(outer, inner string) bool {
+	values := 0
+	return p.every(func(l *page) bool {
+		list := l.get(outer)
+		return len(list) == 0 || all(l.get(inner), func(v api.Value) bool {
+			text := textOf(v)
+			if text != "" {
+				values++
+			}
+			return text == "" || contains(list, text)
+		})
+	}) && values > 0
+}
+
+// longer reports whether one list is longer than the other in some page.
+func (p pages) longer(a, b string) bool {
+	return !p.every(func(l *page) bool { return len(l.get(a)) <= len(l.get(b)) })
+}
+
+// taken returns the ids of the items of a page and those of the items taken, none if the columns do not tell.
+func (k *recognizer) taken(l *page) (ids, taken []string) {
+	c := k.Mapping.Columns
+	ids, flags, err := l.items(c)
+	if err == nil {
+		taken, _ = l.takenOf(c.Chosen, ids, flags)
+	}
+	return ids, taken
+}
+
+// long recognizes the columns of a table with a row for each item.
+func (k *recognizer) long(header []string, rows []row) {
+	c := &k.Mapping.Columns
+	every := group(rows, header, "") // all rows as one page
+	flags := slices.DeleteFunc(called(header, chosenWords), func(name string) bool { return !every.accept(name, isFlag) })
+	if len(flags) > 0 {
+		c.Chosen = flags[0]
+		if others := flags[1:]; len(others) > 0 {
+			k.note("%s says what was taken. The log also contains %s: name another column as chosen if that is the outcome.", c.Chosen, strings.Join(others, ", "))
+		}
+	}
+	views := rows
+	if k.events(header, rows) {
+		views = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return textOf(r.fields[k.Mapping.Events.Column]) != k.Mapping.Events.Shown })
+		every = group(views, header, "")
+	}
+	k.time(every, header)
+	c.Item = first(called(header, itemWords), func(name string) bool {
+		return every.isFull(name) && name != c.Chosen && !every.accept(name, isFlag)
+	})
+	if c.Chosen == "" && k.Mapping.Events == nil {
+		k.need("what was taken: a column of 0 and 1 in a row for each item shown, named as chosen in [columns]. The columns are %s. If rows are clicks only, the items that were shown and not taken are missing, and without them no other page can be judged", strings.Join(header, ", "))
+	}
+	if c.Item == "" {
+		k.need("the item of each row, named as item in [columns]: no column looks like the id of an item. The columns are %s", strings.Join(header, ", "))
+	}
+	if k.pageID(header, views, every); k.Needs != nil {
+		return
+	}
+	p := group(rows, header, c.Decision)
+	if e := k.Mapping.Events; e != nil {
+		for i := range p {
+			p[i] = p[i].views(e, c.Item)
+		}
+	}
+	if k.positions(p, header); c.Shown == "" {
+		k.note("No column says the position: every row counts as shown, in the order of the file.")
+	}
+	k.fromZero(p)
+	k.several(p)
+	k.propensities(p, header)
+	k.revenue(p, header)
+}
+
+// sessions recognizes what lines with lists hold.
+func (k *recognizer) sessions(p pages) {
+	c := &k.Mapping.Columns
+	scalars, lists := p.names()
+	c.Item = first(append(called(lists, itemWords), lists...), p.areIDs)
+	switch {
+	case c.Item != "":
+	case len(lists) == 0:
+		k.need("the items of each page: lines have no lists. A line needs the items that were shown, and which of them was taken")
+		return
+	default:
+		k.need("the list of the items' ids, named as item in [columns]. The lists are %s", strings.Join(lists, ", "))
+		return
+	}
+	if p.accept(c.Item, func(v api.Value) bool { return endsWithFlags(textOf(v), " ") }) {
+		c.Chosen = c.Item
+	} else {
+		k.shownLists(p, lists)
+		k.chosenList(p, scalars, lists)
+	}
+	if c.Chosen == "" {
+		k.need("what was taken: a field with the id of the item, a list of ids, or a list of 0 and 1 for the items of %s, named as chosen in [columns]", c.Item)
+		return
+	}
+	if !k.fromZero(p) && c.Shown == "" && c.Chosen != c.Item {
+		k.note("Every item of %s counts as shown, in this order.", c.Item)
+	}
+	k.time(p, scalars)
+	k.lineID(p, scalars)
+	k.propensities(p, append(scalars, lists...))
+	k.revenue(p, lists)
+	k.several(p)
+}
+
+// time finds the time of pages.
+func (k *recognizer) time(p pages, names []string) {
+	c := &k.Mapping.Columns
+	c.Time = first(called(names, timeWords), func(name string) bool {
+		return p.accept(name, func(v api.Value) bool {
+			n, isNumber := number(v)
+			return isMoment(v) && (!isNumber || n >= 6e8) // seconds and the like since 1990
+		})
+	})
+	if c.Time == "" && k.Mapping.Header != nil { // names say nothing
+		c.Time = first(names, func(name string) bool {
+			return p.accept(name, func(v api.Value) bool { _, isNumber := number(v); return isMoment(v) && !isNumber })
+		})
+	}
+}
+
+// pageID finds the column that is the same in all rows of a page.
+func (k *recognizer) pageID(header []string, rows []row, every pages) {
+	c := &k.Mapping.Columns
+	n := float64(len(rows))
+	// How many pages a column makes, how many of their items come again, and how many of their rows are taken.
+	shape := func(name string) (groups, again, taken float64) {
+		for _, l := range group(rows, []string{c.Item, c.Chosen}, name) {
+			seen := map[string]bool{}
+			groups++
+			for i, v := range l.lists[c.Item] {
+				if seen[textOf(v)] {
+					again++
+				}
+				seen[textOf(v)] = true
+				if is, _ := flag("", l.lists[c.Chosen][i]); is {
+					taken++
+				}
+			}
+		}
+		return groups, again, taken
+	}
+	var repeated, single string
+	c.Decision = first(called(header, decisionWords), func(name string) bool {
+		if !every.isFull(name) || name == c.Item || name == c.Chosen || name == c.Time {
+			return false
+		}
+		switch groups, again, _ := shape(name); {
+		case groups >= 0.8*n:
+			single = name
+		case c.Item != "" && again > 0:
+			repeated = name
+		default:
+			return true
+		}
+		return false
+	})
+	if c.Decision == "" && c.Item != "" { // an id of another name
+		c.Decision = first(header, func(name string) bool {
+			w := words(name)
+			if len(w) < 2 || !slices.Contains(fillers[:9], w[len(w)-1]) || slices.Contains(w, "user") || name == c.Item || name == c.Chosen || !every.isFull(name) {
+				return false
+			}
+			groups, again, taken := shape(name)
+			return again == 0 && groups > 1 && taken <= 1.5*groups && groups < 0.8*n
+		})
+	}
+	switch {
+	case c.Decision != "":
+	case repeated != "":
+		k.need("an id of each page: rows of one %s have an item several times, so that it is several pages. Make one, the same in all rows of a page and in no others (such as %[1]s with the time of the page), and name it as decision in [columns]", repeated)
+	case single != "":
+		k.need("an id of each page, the same in all its rows: %s differs in nearly every row. If each row is a page of one item, the items that could have been shown instead are missing", single)
+	default:
+		k.need("an id of each page, the same in all its rows: no column looks like one. If each row is a page of one item, the items that could have been shown instead are missing")
+	}
+}
+
+// lineID finds the id of pages that are lines.
+func (k *recognizer) lineID(p pages, names []string) {
+	c := &k.Mapping.Columns
+	ids := called(names, decisionWords)
+	if k.Mapping.Header != nil {
+		ids = names
+	}
+	c.Decision = first(ids, func(name string) bool {
+		seen := map[string]bool{}
+		return name != c.Time && name != c.Chosen && p.every(func(l *page) bool {
+			id := textOf(l.fields[name])
+			again := id == "" || seen[id]
+			seen[id] = true
+			return !again || len(l.get(c.Item)) == 0
+		})
+	})
+	if c.Decision == "" {
+		k.note("No field identifies a page: its line does.")
+	}
+}
+
+// positions finds the column of positions: a condition, or numbers that differ on each page.
+func (k *recognizer) positions(p pages, names []string) {
+	c := &k.Mapping.Columns
+	c.Shown = first(called(names, positionWords), func(name string) bool {
+		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, isPosition) && p.every(func(l *page) bool {
+			seen := map[float64]bool{}
+			return all(l.get(name), func(v api.Value) bool {
+				at, _ := position("", v, 0)
+				again := at > 1 && seen[at]
+				seen[at] = true
+				return !again
+			})
+		})
+	})
+}
+
+// fromZero drops the column of positions if they count from 0: one item of each page has this position, and was taken on some.
+func (k *recognizer) fromZero(p pages) bool {
+	c := &k.Mapping.Columns
+	if c.Shown == "" || !p[0].ofItems(c.Shown, c.Item) {
+		return false
+	}
+	alone, hidden, clicked, all := 0, 0, 0, 0
+	for _, l := range p {
+		ids, taken := k.taken(l)
+		zeros := 0
+		for i, v := range l.get(c.Shown)[:min(len(ids), len(l.get(c.Shown)))] {
+			if at, _ := position("", v, 1); at > 0 {
+				continue
+			}
+			if zeros++; textOf(v) == "0" && slices.Contains(taken, ids[i]) {
+				clicked++
+			}
+		}
+		if hidden += zeros; zeros == 1 {
+			alone++
+		}
+		if len(ids) > 0 {
+			all++
+		}
+	}
+	if !(clicked > 0 && alone == all) && !(k.Mapping.Events != nil && hidden > 0) {
+		return false
+	}
+	k.note("%s counts from 0: every item counts as shown, in the order of the file.", c.Shown)
+	c.Shown = ""
+	return true
+}
+
+// several says what to do about pages with several items taken.
+func (k *recognizer) several(p pages) {
+	several, all := 0, 0
+	for _, l := range p {
+		ids, taken := k.taken(l)
+		if len(ids) == 0 {
+			continue
+		}
+		if all++; len(taken) > 1 {
+			several++
+		}
+	}
+	if several > 0 {
+		k.Mapping.Several = "first"
+		k.note("In %d of %d pages several items were taken: the first on the page counts (several = \"first\").", several, all)
+	}
+}
+
+// propensities finds the column of propensities, and whether it implies a law.
+func (k *recognizer) propensities(p pages, names []string) {
+	c := &k.Mapping.Columns
+	name := first(called(names, propensityWords), func(name string) bool {
+		return name != c.Chosen && p.accept(name, func(v api.Value) bool { n, ok := number(v); return ok && n >= 0 && n <= 1 })
+	})
+	if name == "" {
+		return
+	}
+	one, ofPage := true, true
+	for _, l := range p {
+		sum, list := 0.0, l.get(name)
+		for _, v := range list {
+			n, _ := number(v)
+			sum += n
+			ofPage = ofPage && textOf(v) == textOf(list[0])
+		}
+		ids, _ := k.taken(l)
+		shown, _ := l.arranged(c.Shown, c.Item, ids)
+		one = one && math.Abs(sum-1) < 1e-6 && len(shown) == 1 && len(l.lists[name]) == len(ids)
+	}
+	switch {
+	case one:
+		k.Mapping.Law = &Law{Draw: "items", Propensity: name}
+		k.note("%s is the probability of each item, and adds up to 1 on every page ([law]).", name)
+	case !ofPage:
+		k.note("%s varies inside a page, so it is not the probability of the page, and it is not used. Name it as propensity in [law] with draw = \"items\" if each slot's item was drawn by itself.", name)
+	case !p.isFull(name):
+		k.note("%s is missing on some pages, and it is not used.", name)
+	default:
+		c.Propensity = name
+	}
+}
+
+// revenue finds the revenue of items: a number of each, which does not tell the outcome.
+func (k *recognizer) revenue(p pages, names []string) {
+	c := &k.Mapping.Columns
+	c.Revenue = first(called(names, revenueWords), func(name string) bool {
+		return p.accept(name, isRevenue) && p.every(func(l *page) bool { return len(l.lists[name]) == len(l.get(c.Item)) }) && !k.tells(p, name)
+	})
+}
+
+// tells reports whether a column has values other than 0 only for items that were taken.
+func (k *recognizer) tells(p pages, name string) bool {
+	with, without := 0, 0
+	for _, l := range p {
+		ids, taken := k.taken(l)
+		for i, v := range l.get(name)[:min(len(ids), len(l.get(name)))] {
+			if n, ok := number(v); ok && n != 0 && slices.Contains(taken, ids[i]) {
+				with++
+			} else if ok && n != 0 {
+				without++
+			}
+		}
+	}
+	return with > 0 && without == 0
+}
+
+// events recognizes a table whose rows are events, with impressions and clicks apart.
+func (k *recognizer) events(header []string, rows []row) bool {
+	if k.Mapping.Columns.Chosen != "" {
+		return false
+	}
+	for _, name := range header {
+		if !hasWord(name, []string{"event", "action", "type", "kind"}) {
+			continue
+		}
+		kinds := map[string]int{}
+		for _, r := range rows {
+			if kinds[textOf(r.fields[name])]++; len(kinds) > 50 {
+				break
+			}
+		}
+		most := func(words ...string) (best string) {
+			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+				if hasWord(kind, words) && kinds[kind] > kinds[best] {
+					best = kind
+				}
+			}
+			return best
+		}
+		e := &Events{Column: name, Shown: most("view", "impression", "impressions", "shown", "display", "exposure")}
+		e.Chosen = most("select", "click", "clicked", "clickout", "purchase", "buy")
+		if len(kinds) > 50 || e.Shown == "" || e.Chosen == "" || e.Shown == e.Chosen {
+			continue
+		}
+		k.What = strings.Replace(k.What, "a table", "a table of events", 1)
+		k.Mapping.Events = e
+		k.note("A row whose %s is %s shows an item, and %s takes it ([events]). Other rows are not read.", name, e.Shown, e.Chosen)
+		return true
+	}
+	return false
+}
+
+// listColumn finds the column of a table whose fields list items, and sets it and the separator of lists.
+func (k *recognizer) listColumn(header []string, rows []row) bool {
+	rows = rows[:min(len(rows), 2000)]
+	for _, name := range append(called(header, itemWords), header...) {
+		for _, separator := range []string{"", "|", ";", ",", " "} {
+			if separator != "" && separator == k.Mapping.Delimiter || !areLists(rows, name, separator) {
+				continue
+			}
+			k.Mapping.List, k.Mapping.Columns.Item = separator, name
+			if k.Mapping.Header != nil { // of MIND: the history is a list, too, and the last column has the outcomes
+				all := group(rows, header, "")
+				for _, later := range slices.Backward(header) {
+					if all.accept(later, func(v api.Value) bool { return endsWithFlags(textOf(v), separator) }) {
+						k.Mapping.Columns.Item = later
+						break
+					}
+				}
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// areLists reports whether most fields of a column are lists of distinct ids.
+func areLists(rows []row, name, separator string) bool {
+	lists, values := 0, 0
+	for _, r := range rows {
+		text := textOf(r.fields[name])
+		if text == "" {
+			continue
+		}
+		if isMoment(r.fields[name]) {
+			return false
+		}
+		values++
+		list, ok := listOf(text, separator)
+		if !ok || len(list) < 2 {
+			continue
+		}
+		lists++
+		for i, v := range list {
+			if slices.Contains(list[:i], v) || !isID(textOf(v), separator) {
+				return false
+			}
+		}
+	}
+	return lists > 0 && lists*10 >= values*6
+}
+
+// isID reports whether an element of a list could be the id of an item: between commas and spaces words are texts.
+func isID(text, separator string) bool {
+	if text == "" || len(text) > 64 || strings.ContainsAny(text, " ") && separator != "" {
+		return false
+	}
+	return separator != " " && separator != "," || strings.ContainsAny(text, "0123456789")
+}
+
+// endsWithFlags reports whether each element of a list ends with what became of it, as in "N1-0 N2-1".
+func endsWithFlags(text, separator string) bool {
+	for _, part := range strings.Split(text, separator) {
+		if n := len(part); n < 3 || part[n-2] != '-' && part[n-2] != ':' || part[n-1] != '0' && part[n-1] != '1' {
+			return false
+		}
+	}
+	return true
+}
+
+// shownLists finds the lists of candidates and of the items shown: the candidates contain the items shown.
+func (k *recognizer) shownLists(p pages, lists []string) {
+	c := &k.Mapping.Columns
+	if of := parent(c.Item); of != "" {
+		k.positions(p, slices.DeleteFunc(slices.Clone(lists), func(name string) bool { return parent(name) != of }))
+		return
+	}
+	for _, name := range lists {
+		switch {
+		case name == c.Item || parent(name) != "" || !p.areIDs(name) || len(called([]string{name}, chosenWords)) > 0:
+		case p.inside(name, c.Item) && p.longer(name, c.Item):
+			c.Item, c.Shown = name, c.Item
+		case c.Shown == "" && p.inside(c.Item, name) && p.longer(c.Item, name):
+			c.Shown = name
+		}
+	}
+}
+
+// chosenList finds what was taken: ids of items, or a condition of each item.
+func (k *recognizer) chosenList(p pages, scalars, lists []string) {
+	c := &k.Mapping.Columns
+	names := slices.Concat(scalars, lists)
+	c.Chosen = first(append(called(names, chosenWords), names...), func(name string) bool {
+		flags := func(l *page) bool { return len(l.lists[name]) == len(l.lists[c.Item]) && all(l.lists[name], isFlag) }
+		return name != c.Item && name != c.Shown && (p.every(flags) || p.inside(c.Item, name))
+	})
+}

@@ -1,0 +1,741 @@
+package records
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/internal/table"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// page is a decision as its columns hold it: the values of the decision, and lists with a value for each of its items. It
+// comes from the rows of a table, or from a line with lists.
+type page struct {
+	id     string
+	place  string // in the file; "" if the caller adds it to errors
+	fields fields
+	lists  map[string][]api.Value
+	rows   []string // the places of the rows; nil if the page is a line
+	taken  []string // the items taken, if other rows than theirs tell; nil otherwise
+}
+
+func newPage(id, place string) *page {
+	return &page{id: id, place: place, fields: fields{}, lists: map[string][]api.Value{}}
+}
+
+// at adds the place of an item to an error.
+func (p *page) at(i int, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case i < len(p.rows):
+		return fmt.Errorf("%s: %w", p.rows[i], err)
+	case p.place != "":
+		return fmt.Errorf("%s: %w", p.place, err)
+	}
+	return err
+}
+
+// get returns the list of a column, or its only value as a list.
+func (p *page) get(column string) []api.Value {
+	if v := p.fields[column]; p.rows == nil && p.lists[column] == nil && v.Kind != api.Missing {
+		return []api.Value{v}
+	}
+	return p.lists[column]
+}
+
+// addRow adds a row of a table.
+func (p *page) addRow(r row, header []string) {
+	if p.rows == nil {
+		p.fields = r.fields
+	}
+	p.rows = append(p.rows, r.place)
+	for _, name := range header {
+		p.lists[name] = append(p.lists[name], r.fields[name])
+	}
+}
+
+// row is a row of a table.
+type row struct {
+	place  string
+	fields fields
+}
+
+// rows calls each for the rows of a table, in the order of the file or sorted, after begin.
+func (s *source) rows(file *os.File, begin func(header []string) error, each func(row) error) error {
+	if s.sorted != nil && file == s.file {
+		if err := begin(s.header); err != nil {
+			return err
+		}
+		return s.sorted.each(func(record []byte) error {
+			r, err := decodeRow(record[keySize:], s.header)
+			if err = cmp.Or(s.ctx.Err(), err); err != nil {
+				return err
+			}
+			return each(r)
+		})
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	t, err := table.Open(file, table.Options{Delimiter: s.mapping.Delimiter, Names: s.mapping.Header, Texts: true})
+	if err != nil {
+		return err
+	}
+	header := t.Header()
+	if err := begin(header); err != nil {
+		return fmt.Errorf("%s 1: %w", t.Unit(), err)
+	}
+	all := make([]int, len(header))
+	for j := range all {
+		all[j] = j
+	}
+	for {
+		b, err := t.Next(all)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err = cmp.Or(s.ctx.Err(), err); err != nil {
+			return err
+		}
+		for i := range b.N {
+			r := row{t.Unit() + " " + strconv.Itoa(t.Line(b.First+i)), fields{}}
+			for j, name := range header {
+				switch c := &b.Columns[j]; {
+				case c.Missing(i):
+				case c.Text != nil:
+					r.fields[name] = api.Text("", c.Text[i])
+				default:
+					r.fields[name] = api.Number("", c.Number[i])
+				}
+			}
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pages groups consecutive rows that share the value of a column, which begin returns; "" makes a page of each row.
+func (s *source) pages(begin func(header []string) (key string, err error), each func(*page) error) error {
+	var open *page
+	var header []string
+	var key string
+	end := func() (err error) {
+		if open != nil {
+			err = each(open)
+			open = nil
+		}
+		return err
+	}
+	number := 0
+	err := s.rows(s.file, func(h []string) (err error) {
+		header = h
+		key, err = begin(h)
+		return err
+	}, func(r row) error {
+		number++
+		id := "row-" + strconv.Itoa(number)
+		if key != "" {
+			if id = textOf(r.fields[key]); id == "" {
+				return fmt.Errorf("%s: column %s is empty: it identifies the decision", r.place, key)
+			}
+		}
+		if open == nil || open.id != id {
+			if err := end(); err != nil {
+				return err
+			}
+			open = newPage(id, r.place)
+		}
+		open.addRow(r, header)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return end()
+}
+
+// readTable reads a table with a row for each item.
+func readTable(s *source) error {
+	return s.pages(s.resolve, func(p *page) error {
+		if e := s.mapping.Events; e != nil {
+			p = p.views(e, s.columns.Item)
+		}
+		return s.addPage(p)
+	})
+}
+
+// addPage adds the decision of a page.
+func (s *source) addPage(p *page) error {
+	f, err := s.found(p)
+	if err != nil {
+		return err
+	}
+	return p.at(0, s.add(f))
+}
+
+// resolve finds the columns of a table in its header, and returns the one that identifies a decision.
+func (s *source) resolve(header []string) (key string, err error) {
+	m := s.mapping
+	s.columns = m.Columns
+	c := &s.columns
+	for usual, name := range map[string]*string{
+		"decision_id": &c.Decision, "item": &c.Item, "chosen": &c.Chosen, "time": &c.Time, "shown": &c.Shown, "revenue": &c.Revenue, "propensity": &c.Propensity,
+	} {
+		isNeeded := usual == "decision_id" || usual == "item" || usual == "chosen" && m.Events == nil
+		if *name == "" && (isNeeded || slices.Contains(header, usual)) {
+			*name = usual
+		}
+	}
+	if err := s.use(header, c.Decision, c.Item, c.Chosen, c.Time, c.Shown, c.Revenue, c.Propensity); err != nil {
+		return "", fmt.Errorf("%w; name it in [columns] of the mapping", err)
+	}
+	type named struct{ field, name string }
+	var others []named
+	if m.Events != nil {
+		others = append(others, named{"events.column", m.Events.Column})
+	}
+	if l := m.Law; l != nil {
+		others = append(others, named{"law.page", l.Page}, named{"law.propensity", l.itemPropensity()}, named{"law.slot", l.Slot})
+	}
+	for _, f := range slices.Sorted(maps.Keys(m.Features)) {
+		others = append(others, named{"features." + f, m.Features[f]})
+	}
+	for _, o := range others {
+		if o.name != "" && !slices.Contains(header, o.name) {
+			return "", fmt.Errorf("%s = %q: there is no such column: the columns are %q", o.field, o.name, header)
+		}
+		s.used[o.name] = s.used[o.name] || !strings.HasPrefix(o.field, "features.")
+	}
+	for _, name := range []string{"law", "status", "outcome_time", "earned"} {
+		s.used[name] = true
+	}
+	return c.Decision, nil
+}
+
+// use marks columns of a header as used. The error names a column that is missing.
+func (s *source) use(header []string, names ...string) error {
+	for _, name := range names {
+		if name != "" && !slices.Contains(header, name) {
+			return fmt.Errorf("there is no column %q: the columns are %q", name, header)
+		}
+		s.used[name] = true
+	}
+	for _, name := range header {
+		s.seen[name] = true
+	}
+	return nil
+}
+
+// views returns the page of the rows that show items, each for the first time, with the items that other rows take.
+func (p *page) views(e *Events, item string) *page {
+	v := newPage(p.id, p.place)
+	v.fields, v.rows, v.taken = p.fields, []string{}, []string{}
+	shown := map[string]bool{}
+	for i, kind := range p.lists[e.Column] {
+		id := textOf(p.lists[item][i])
+		if textOf(kind) == e.Chosen && !slices.Contains(v.taken, id) {
+			v.taken = append(v.taken, id)
+		}
+		if textOf(kind) != e.Shown || shown[id] {
+			continue
+		}
+		shown[id] = true
+		v.rows = append(v.rows, p.rows[i])
+		for name, list := range p.lists {
+			v.lists[name] = append(v.lists[name], list[i])
+		}
+	}
+	return v
+}
+
+// found returns the decision of a page by the source's columns.
+func (s *source) found(p *page) (*found, error) {
+	c := s.columns
+	f := &found{id: p.id, user: p.fields}
+	for i, v := range p.get(c.Time) {
+		at, err := timeOf(c.Time, v)
+		if err != nil {
+			return nil, p.at(i, err)
+		}
+		if i == 0 {
+			f.time = at
+		}
+	}
+	ids, flags, err := p.items(c)
+	if err != nil {
+		return nil, err
+	}
+	if status := textOf(p.fields["status"]); p.rows != nil && slices.Contains(unfinished, status) {
+		f.skip = "have the status " + status
+	} else if len(ids) == 0 && len(p.taken) == 0 {
+		f.skip = "list no items"
+	}
+	if f.skip != "" {
+		return f, nil
+	}
+	if err := f.addItems(p, ids, c); err != nil {
+		return nil, err
+	}
+	if f.shown, err = p.arranged(c.Shown, c.Item, ids); err != nil {
+		return nil, err
+	}
+	if f.taken, err = p.takenOf(c.Chosen, ids, flags); err != nil {
+		return nil, err
+	}
+	for _, id := range f.taken {
+		switch {
+		case slices.Contains(f.shown, id):
+		case p.taken != nil:
+			f.skip = "have an item taken that was not shown"
+			return f, nil
+		default:
+			return nil, p.at(max(0, slices.Index(ids, id)), fmt.Errorf("decision %s: item %q was chosen and not shown", f.id, id))
+		}
+	}
+	if f.propensity, err = p.propensity(c.Propensity); err != nil {
+		return nil, err
+	}
+	f.law, err = s.lawOf(p, f, ids)
+	return f, err
+}
+
+// unfinished are the states of decisions in our tables that have no outcome.
+var unfinished = []string{"open", "deferred", "withdrawn", "evicted"}
+
+// items returns the ids of a page's items, and what became of each if the ids tell, as in "N1-0 N2-1".
+func (p *page) items(c Columns) (ids []string, flags []api.Value, err error) {
+	list := p.get(c.Item)
+	for i, v := range list {
+		if c.Chosen == c.Item {
+			at := strings.LastIndexAny(v.Text, "-:")
+			if at < 0 {
+				return nil, nil, p.at(i, fmt.Errorf("column %s: %.40q does not end with -0 or -1", c.Item, v.Text))
+			}
+			flags = append(flags, api.Text("", v.Text[at+1:]))
+			v = api.Text("", v.Text[:at])
+		}
+		if textOf(v) == "" {
+			return nil, nil, p.at(i, fmt.Errorf("column %s is empty: it is the item", c.Item))
+		}
+		ids = append(ids, textOf(v))
+	}
+	return ids, flags, nil
+}
+
+// addItems adds the items with their values.
+func (f *found) addItems(p *page, ids []string, c Columns) error {
+	seen := map[string]bool{}
+	for i, id := range ids {
+		if seen[id] {
+			return p.at(i, fmt.Errorf("decision %s has item %q twice", f.id, id))
+		}
+		seen[id] = true
+		item := foundItem{id: id, fields: fields{}}
+		for name, list := range p.lists {
+			if len(list) == len(ids) {
+				item.fields[name] = list[i]
+			}
+		}
+		item.fields[c.Item] = api.Text("", id)
+		var err error
+		if item.revenue, err = item.fields.revenue(c.Revenue); err != nil {
+			return p.at(i, err)
+		}
+		f.items = append(f.items, item)
+	}
+	return nil
+}
+
+// ofItems reports whether a column has a value for each item, and does not list items: that of a table, or a member of the
+// objects that list the items.
+func (p *page) ofItems(column, item string) bool {
+	return p.rows != nil || parent(column) != "" && parent(column) == parent(item)
+}
+
+// arranged returns the items on a page in their order: all in the order of the file if the column is "", or by a column that
+// lists them or has their positions.
+func (p *page) arranged(column, item string, ids []string) (list []string, err error) {
+	values := p.get(column)
+	switch {
+	case column == "":
+		return ids, nil
+	case !p.ofItems(column, item):
+		for _, v := range values {
+			list = append(list, textOf(v))
+		}
+		return list, nil
+	case len(values) != len(ids):
+		return nil, p.at(0, fmt.Errorf("column %s has %d values for %d items", column, len(values), len(ids)))
+	}
+	order := map[string]float64{}
+	for i, id := range ids {
+		at, err := position(column, values[i], float64(i+1))
+		if err != nil {
+			return nil, p.at(i, err)
+		}
+		if at > 0 {
+			order[id] = at
+			list = append(list, id)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
+	return list, nil
+}
+
+// takenOf returns the items that were taken: a column has the id of one, a list of ids, or a condition of each item.
+func (p *page) takenOf(column string, ids []string, flags []api.Value) (taken []string, err error) {
+	list := p.get(column)
+	switch {
+	case p.taken != nil:
+		return p.taken, nil
+	case flags == nil && (p.rows != nil || len(list) == len(ids) && all(list, isFlag)):
+		flags = list
+	case flags == nil:
+		for _, v := range list {
+			if text := textOf(v); text != "" {
+				taken = append(taken, text)
+			}
+		}
+		return taken, nil
+	}
+	for i, v := range flags {
+		is, err := flag(column, v)
+		if err != nil {
+			return nil, p.at(i, err)
+		}
+		if is {
+			taken = append(taken, ids[i])
+		}
+	}
+	return taken, nil
+}
+
+// propensity returns the propensity of the page, which all rows share; 0 if the column is "".
+func (p *page) propensity(column string) (propensity float64, err error) {
+	if column == "" {
+		return 0, nil
+	}
+	for i, v := range p.get(column) {
+		q, err := probability(column, v)
+		if err == nil && i > 0 && q != propensity {
+			err = fmt.Errorf("column %s: the propensity is %v, and %v in the first row of decision %s", column, q, propensity, p.id)
+		}
+		if err != nil {
+			return 0, p.at(i, err)
+		}
+		propensity = q
+	}
+	if propensity == 0 {
+		_, err = probability(column, api.Value{})
+	}
+	return propensity, p.at(0, err)
+}
+
+// lawOf returns the law of a page: its own, as our tables have it, or by the mapping's columns.
+func (s *source) lawOf(p *page, f *found, ids []string) (*offer.Draw, error) {
+	if v, ok := p.fields["law"]; ok && p.rows != nil {
+		var l law
+		if err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true)); err != nil {
+			return nil, p.at(0, fmt.Errorf("column law: %w", err))
+		}
+		d, err := l.draw(f.items)
+		if err != nil {
+			err = p.at(0, fmt.Errorf("column law: %w", err))
+		}
+		return d, err
+	}
+	switch l := s.mapping.Law; {
+	case l == nil:
+	case l.Page != "":
+		page, err := p.arranged(l.Page, s.columns.Item, ids)
+		if err != nil {
+			return nil, err
+		}
+		d, err := l.of(page, f.items)
+		return d, p.at(0, err)
+	case l.Draw == "items":
+		column := l.itemPropensity()
+		probabilities, slots := make([]float64, len(ids)), make([]string, len(ids))
+		for i, item := range f.items {
+			n, ok := number(item.fields[column])
+			if !ok || !(n >= 0 && n <= 1) {
+				return nil, p.at(i, fmt.Errorf("column %s: %.40q is no probability", column, textOf(item.fields[column])))
+			}
+			probabilities[i], slots[i] = n, textOf(item.fields[l.Slot])
+		}
+		d, err := drawOfItems(probabilities, slots)
+		return d, p.at(0, err)
+	}
+	return nil, nil
+}
+
+// readSessions reads lines that are a decision each, with lists of their items: JSON Lines, or CSV whose fields have lists.
+func readSessions(s *source) error {
+	s.columns = s.mapping.Columns
+	c := s.columns
+	if c.Item == "" || c.Chosen == "" {
+		return errors.New("sessions need columns.item, the list of items, and columns.chosen, the items taken, in the mapping")
+	}
+	session := func(p *page) error {
+		if c.Decision != "" {
+			if p.id = textOf(p.fields[c.Decision]); p.id == "" {
+				return p.at(0, fmt.Errorf("column %s is empty: it identifies the decision", c.Decision))
+			}
+		}
+		return s.addPage(p)
+	}
+	named := []string{c.Decision, c.Time, c.Item, c.Shown, c.Chosen, c.Revenue, c.Propensity}
+	r, err := text(s.file)
+	if err != nil {
+		return err
+	}
+	if head, _ := r.Peek(1 << 10); !strings.HasPrefix(strings.TrimLeft(string(head), " \t\r\n"), "{") {
+		return s.rows(s.file, func(header []string) error { return s.use(header, named...) }, func(r row) error {
+			return session(s.listed(r))
+		})
+	}
+	for _, name := range named {
+		s.used[name] = true
+	}
+	return s.lines(func(place string, text []byte) error {
+		p := newPage(idOf(place), "")
+		if err := p.flatten(text); err != nil {
+			return api.JSONError(err)
+		}
+		for name := range p.fields {
+			s.seen[name] = true
+		}
+		for name := range p.lists {
+			s.seen[name] = true
+		}
+		return session(p)
+	})
+}
+
+// idOf returns an id for a decision that has none: its place.
+func idOf(place string) string { return strings.ReplaceAll(place, " ", "-") }
+
+// listed returns the page of a row, of whose fields some are lists: JSON in brackets, or texts with the mapping's separator.
+func (s *source) listed(r row) *page {
+	p := newPage(idOf(r.place), r.place)
+	c := s.mapping.Columns
+	for name, v := range r.fields {
+		separator := s.mapping.List
+		switch name {
+		case c.Item, c.Shown, c.Chosen, c.Revenue:
+		case c.Decision, c.Time, c.Propensity:
+			p.fields[name] = v
+			continue
+		default:
+			if separator == " " { // of words
+				separator = ""
+			}
+		}
+		if list, ok := listOf(textOf(v), separator); ok {
+			p.lists[name] = list
+		} else {
+			p.fields[name] = v
+		}
+	}
+	return p
+}
+
+// listOf parses a list of values: JSON, as Python prints it, or with a separator.
+func listOf(text, separator string) (values []api.Value, ok bool) {
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		var list []jsontext.Value
+		if json.Unmarshal([]byte(text), &list) == nil {
+			for _, v := range list {
+				value, err := scalar(v)
+				if err != nil {
+					return nil, false
+				}
+				values = append(values, value)
+			}
+			return values, true
+		}
+		if text = strings.TrimSpace(text[1 : len(text)-1]); text == "" {
+			return nil, true
+		}
+		if separator = ","; !strings.Contains(text, ",") && strings.Contains(text, " ") {
+			separator = " "
+		}
+	} else if separator == "" || !strings.Contains(text, separator) {
+		return nil, false
+	}
+	parts := strings.Split(text, separator)
+	if separator == " " {
+		parts = strings.Fields(text)
+	}
+	for _, part := range parts {
+		values = append(values, api.Text("", strings.Trim(strings.TrimSpace(part), `'"`)))
+	}
+	return values, true
+}
+
+// flatten adds the values of an object by their paths. A list of objects is a list for each of their members, "items.price".
+func (p *page) flatten(text jsontext.Value) error {
+	if text.Kind() != '{' {
+		return errors.New("want an object")
+	}
+	return walk(text, place{}, func(at place, v api.Value) {
+		switch at.lists {
+		case 0:
+			p.fields[at.path] = v
+		case 1:
+			if len(p.lists[at.path]) != at.n {
+				p.lists[at.path] = make([]api.Value, at.n)
+			}
+			p.lists[at.path][at.i] = v
+		}
+	})
+}
+
+// parent returns the list of objects of a path, "items" of "items.price".
+func parent(path string) string { return path[:max(strings.LastIndexByte(path, '.'), 0)] }
+
+// readOBP reads the log of Open Bandit Pipeline: a row for each item shown, and the items in a file of their own. Rows of one
+// decision_id are a decision, and without this column every row is one.
+func readOBP(s *source) error {
+	if s.mapping.Items == "" {
+		return errors.New("the format obp needs the items: set items = \"item_context.csv\" in the mapping")
+	}
+	items, err := s.obpItems()
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.mapping.Items, err)
+	}
+	s.columns = Columns{Time: "timestamp", Item: "item_id", Chosen: "click"}
+	return s.pages(func(header []string) (key string, err error) {
+		if slices.Contains(header, "decision_id") {
+			key = "decision_id"
+		}
+		err = s.use(header, "item_id", "click", "propensity_score")
+		for _, name := range []string{"timestamp", "position", "decision_id"} {
+			s.used[name] = true
+		}
+		return key, err
+	}, func(p *page) error {
+		f, err := s.found(p)
+		if err != nil {
+			return err
+		}
+		for k, shown := range f.items {
+			if !slices.ContainsFunc(items, func(o foundItem) bool { return o.id == shown.id }) {
+				return p.at(k, fmt.Errorf("item_id %q is not in %s", shown.id, s.mapping.Items))
+			}
+			if f.propensity, err = probability("propensity_score", shown.fields["propensity_score"]); err != nil {
+				return p.at(k, err)
+			}
+		}
+		if len(f.items) > 1 { // the propensities are those of items
+			f.propensity = 0
+		}
+		f.items = nil
+		for _, item := range items {
+			item.fields = maps.Clone(item.fields)
+			if affinity := "user-item_affinity_" + item.id; p.fields[affinity].Kind != api.Missing {
+				item.fields["user-item_affinity"] = p.fields[affinity]
+				s.used[affinity] = true
+			}
+			f.items = append(f.items, item)
+		}
+		return p.at(0, s.add(f))
+	})
+}
+
+// obpItems reads the items of a log of Open Bandit Pipeline.
+func (s *source) obpItems() (items []foundItem, err error) {
+	file, err := os.Open(s.mapping.Items)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	s.used["revenue"] = true
+	err = s.rows(file, func(header []string) error { return s.use(header, "item_id") }, func(r row) error {
+		item := foundItem{id: textOf(r.fields["item_id"]), fields: r.fields}
+		if item.id == "" || slices.ContainsFunc(items, func(o foundItem) bool { return o.id == item.id }) {
+			return fmt.Errorf("%s: item_id %q is empty or a duplicate", r.place, item.id)
+		}
+		var err error
+		if item.revenue, err = item.fields.revenue("revenue"); err != nil {
+			return fmt.Errorf("%s: %w", r.place, err)
+		}
+		items = append(items, item)
+		return nil
+	})
+	if err == nil && items == nil {
+		err = errors.New("it has no items")
+	}
+	return items, err
+}
+
+// textOf returns a field as text.
+func textOf(v api.Value) string {
+	if v.Kind == api.IsNumber {
+		return strconv.FormatFloat(v.Number, 'g', -1, 64)
+	}
+	return v.Text
+}
+
+// timeOf returns the time in a field, 0 if it is empty.
+func timeOf(column string, v api.Value) (at int64, err error) {
+	if v.Kind != api.Missing {
+		if at, err = moment(textOf(v)); err != nil {
+			err = fmt.Errorf("column %s: %w", column, err)
+		}
+	}
+	return at, err
+}
+
+// revenue returns the number in a column, nil if the field or the column's name is empty.
+func (f fields) revenue(column string) (*float64, error) {
+	v := f[column]
+	if column == "" || v.Kind == api.Missing {
+		return nil, nil
+	}
+	n, err := typed("number", v)
+	if err != nil {
+		return nil, fmt.Errorf("column %s: %w", column, err)
+	}
+	return &n.Number, nil
+}
+
+// flag parses a condition.
+func flag(column string, v api.Value) (bool, error) {
+	switch strings.ToLower(textOf(v)) {
+	case "1", "true", "1.0":
+		return true, nil
+	case "", "0", "false", "0.0":
+		return false, nil
+	}
+	return false, fmt.Errorf("column %s: %.40q is neither 0 nor 1", column, textOf(v))
+}
+
+// position parses the position of an item on a page: 0 if it is not there, and last for "true".
+func position(column string, v api.Value, last float64) (float64, error) {
+	switch text := strings.ToLower(textOf(v)); text {
+	case "", "false", "0":
+		return 0, nil
+	case "true":
+		return last, nil
+	default:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(n >= 0) {
+			return 0, fmt.Errorf("column %s: %.40q is no position", column, text)
+		}
+		return n, nil
+	}
+}
