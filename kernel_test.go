@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 )
 
 // Whoever asked for vector code by name can see what the process computes with.
 func TestKernelPath(t *testing.T) {
 	name, err := vitrine.KernelPath()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := os.Getenv("VITRINE_KERNEL"); name == "" || want != "" && name != want {
 		t.Errorf("the path is %q, and VITRINE_KERNEL=%s", name, want)
 	}

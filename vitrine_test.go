@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 )
 
 var nan, inf = math.NaN(), math.Inf(1)
@@ -181,9 +182,7 @@ func TestCheckDoesNotAllocate(t *testing.T) {
 		Choice:  3,
 	}
 	if got := testing.AllocsPerRun(100, func() {
-		if err := r.Check(3); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, r.Check(3))
 	}); got > 0 {
 		t.Errorf("Check allocates %v times", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 // weighed returns the numbers of the weights of items.
@@ -48,9 +49,7 @@ func TestCrate(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) {
 				family, err := assortment.NewCrate(n, c.q, weighed(weights), c.capacity)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				assortmenttest.TestConstraint(t, family, n)
 			})
 		}
@@ -173,9 +172,7 @@ func TestNewCrateRefuses(t *testing.T) {
 func TestCrateCountsIncludedItems(t *testing.T) {
 	q := assortment.Quota{Size: 3, Include: []int{0}, Limits: []assortment.Limit{{Group: []int32{0, 0, 0, -1, -1}, Most: 2}}}
 	c, err := assortment.NewCrate(5, q, weighed([]int{1, 1, 2, 3, 2}), 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if have, want := c.MaxGain(nil, []float64{0, 10, 9, 1, 0.5}), (vitrine.Assortment{0, 1, 4}); !slices.Equal(have, want) {
 		t.Errorf("%v, want %v", have, want)
 	}

@@ -17,14 +17,13 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 func crossing(t testing.TB, brand, category, brandMax, categoryMax []int, maximum int) *assortment.Crossing {
 	t.Helper()
 	c, err := assortment.NewCrossing(brand, category, brandMax, categoryMax, maximum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return c
 }
 
@@ -237,9 +236,7 @@ func TestCrossingWork(t *testing.T) {
 	for _, c := range []struct{ steps, items int }{{1000, 3}, {6, 0}, {0, 0}} {
 		work := assortment.NewWork(c.steps)
 		family, err := assortment.NewCrossed(rules, work)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if s := family.MaxGain(nil, gain); len(s) != c.items || work.Exceeded() != (c.items < 3) {
 			t.Errorf("with %d steps: %v, exceeded: %v", c.steps, s, work.Exceeded())
 		}
@@ -315,9 +312,7 @@ func TestCrossingAmongManyItems(t *testing.T) {
 		const allowed = 1 << 30
 		work := assortment.NewWork(allowed)
 		family, err := assortment.NewCrossed(rules, work)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		built := time.Since(begin)
 		s, revenue, calls := assortment.MaximizeIterations(nil, family, u, r)
 		if !family.Contains(s) || len(s) == 0 || work.Exceeded() {

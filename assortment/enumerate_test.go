@@ -7,23 +7,20 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 )
 
 // The sets are those of all 2ⁿ that the family contains and that are neither
 // empty nor larger than k, each of them once.
 func TestEnumerateIsExhaustive(t *testing.T) {
 	laminar, err := NewLaminar(Rules{Items: 7, Min: 1, Max: 3, Groups: []Group{{Items: []int{1, 2, 4}, Max: 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var sets *Sets
 	for _, c := range []vitrine.Constraint{AtMost(0), AtMost(1), AtMost(3), AtMost(9), laminar} {
 		for k := range 9 {
 			const n = 7
 			sets, err = Enumerate(sets, c, k, n, 200)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			want := map[string]bool{}
 			for mask := uint(1); mask < 1<<n; mask++ {
 				var s vitrine.Assortment
@@ -93,9 +90,7 @@ func TestEnumerateCountsWhatItRefuses(t *testing.T) {
 
 func TestEnumerateReusesItsDestination(t *testing.T) {
 	sets, err := Enumerate(nil, AtMost(3), 3, 12, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	first := slices.Clone(sets.At(200))
 	if n := testing.AllocsPerRun(10, func() { _, _ = Enumerate(sets, AtMost(3), 3, 12, 1000) }); n > 20 {
 		t.Errorf("%v allocations", n) // of the exact count, and of one set

@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 // At the ends of the range that Maximize promises, utilities of ±700 and
@@ -62,17 +63,11 @@ func TestTiesGoToTheLowerItem(t *testing.T) {
 		gain := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1, 1, 1, 2}), n, n).Draw(t, "gains")
 		want := byHand(gain, k)
 		l, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		demanding, err := assortment.NewLaminar(assortment.Rules{Items: n, Min: min(k, len(want)), Max: k})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		slots, err := assortment.NewTransversal(n, make([]assortment.Slot, k), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for name, c := range map[string]vitrine.Constraint{"AtMost": assortment.AtMost(k), "Laminar": l, "Laminar, at least": demanding, "Transversal": slots} {
 			if got := c.MaxGain(nil, gain); !slices.Equal(got, want) {
 				t.Fatalf("%s of %d: gains %v: %v, want %v", name, k, gain, got, want)

@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 // above is the definition: the sets of a family without items of less revenue.
@@ -33,9 +34,7 @@ func TestFloor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			narrowed, err := assortment.Floor(c, revenue, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			got, want := assortmenttest.Sets(narrowed, 8), above(c, revenue, 2)
 			if !slices.EqualFunc(got, want, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
 				t.Fatalf("sets %v, want %v", got, want)
@@ -99,9 +98,7 @@ func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 			rules.Max = max(rules.Max, 11)
 			c, err = assortment.NewLaminar(rules)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		s, value := assortment.Maximize(nil, c, u, r)
 		if !c.Contains(s) {
 			t.Fatalf("%v is not in the family", s)

@@ -12,14 +12,13 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 func knapsack(t testing.TB, counts *assortment.Laminar, weight []int, capacity int) *assortment.Knapsack {
 	t.Helper()
 	s, err := assortment.NewKnapsack(counts, weight, capacity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 

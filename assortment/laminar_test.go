@@ -13,14 +13,13 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 func laminar(t testing.TB, r assortment.Rules) *assortment.Laminar {
 	t.Helper()
 	l, err := assortment.NewLaminar(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 

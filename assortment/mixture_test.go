@@ -8,6 +8,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 )
 
 // Against exhaustive search: no set exceeds the bound, the set found is the best in almost all
@@ -41,9 +42,7 @@ func TestMaximizeMixture(t *testing.T) {
 			family = crossing(t, []int{0, 0, 0, 1, 1, 1, 2, 2}, []int{0, 1, 2, 0, 1, 2, 0, 1}, []int{2, 2, 2}, []int{1, 1, 1}, n)
 		}
 		s, revenue, bound, err := assortment.MaximizeMixture(nil, family, m, r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !family.Contains(s) || revenue != m.Revenue(s, r) {
 			t.Fatalf("%v earns %v, not %v", s, m.Revenue(s, r), revenue)
 		}

@@ -9,6 +9,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 // permutations calls f with every order of s.
@@ -52,9 +53,7 @@ func bestOrder(c vitrine.Constraint, u, gamma, r []float64) float64 {
 func mustLaminar(t *testing.T, r assortment.Rules) *assortment.Laminar {
 	t.Helper()
 	l, err := assortment.NewLaminar(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -80,13 +79,9 @@ func instance(rng *rand.Rand, n int) (u, gamma, r []float64) {
 // For matroids no order of any set earns more, by exhaustive search.
 func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
 	slots, err := assortment.NewTransversal(6, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2}}, {Name: "b", Exclude: []int{3}}, {Name: "c", Exclude: []int{0, 4, 5}}}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	demanding, err := assortment.NewTransversal(5, []assortment.Slot{{Name: "a"}, {Name: "b", Exclude: []int{0, 1}}, {Name: "c", Exclude: []int{2, 3, 4}}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, c := range map[string]struct {
 		family vitrine.Constraint
 		n      int
@@ -125,13 +120,9 @@ func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
 	pinned := mustLaminar(t, assortment.Rules{Items: 6, Max: 3, Include: []int{2}})
 	demanded := mustLaminar(t, assortment.Rules{Items: 6, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Min: 1, Max: 2}}})
 	knapsack, err := assortment.NewKnapsack(mustLaminar(t, assortment.Rules{Items: 6, Max: 4}), []int{3, 2, 4, 1, 2, 3}, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	crossing, err := assortment.NewCrossing([]int{0, 0, 1, 1, 2, 2}, []int{0, 1, 0, 1, 0, 1}, []int{1, 1, 1}, []int{2, 1}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, family := range map[string]vitrine.Constraint{"pinned": pinned, "demanded": demanded, "knapsack": knapsack, "crossing": crossing} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, uint64(len(name))))

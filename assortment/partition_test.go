@@ -13,6 +13,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 // groupsOf returns groups of n items: every third item has none.
@@ -57,9 +58,7 @@ func TestPartition(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%d items, size %d, %d limits, with %v, without %v", n, q.Size, len(q.Limits), q.Include, q.Exclude), func(t *testing.T) {
 				p, err := assortment.NewPartition(n, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				assortmenttest.TestConstraint(t, p, n)
 			})
 		}
@@ -183,13 +182,9 @@ func TestPartitionHidesAmongMany(t *testing.T) {
 		u[i], r[i] = rng.NormFloat64()-6, math.Exp(3*rng.NormFloat64())
 	}
 	p, err := assortment.NewPartition(n, assortment.Quota{Size: 3, Limits: []assortment.Limit{{Group: group}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	all, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: 3, Exclude: hidden})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got, _ := assortment.Maximize(nil, p, u, r)
 	if want, _ := assortment.Maximize(nil, all, u, r); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

@@ -14,10 +14,11 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 // onShelf returns a family of items with these weights.
-func onShelf(t interface{ Fatal(...any) }, q assortment.Quota, weights []int, capacity int) *assortment.Shelf {
+func onShelf(t fatal.TB, q assortment.Quota, weights []int, capacity int) *assortment.Shelf {
 	kind, weight := make([]int32, len(weights)), []int{}
 	for i, a := range weights {
 		k := slices.Index(weight, a)
@@ -27,9 +28,7 @@ func onShelf(t interface{ Fatal(...any) }, q assortment.Quota, weights []int, ca
 		kind[i] = int32(k)
 	}
 	s, err := assortment.NewShelf(len(weights), q, assortment.Weights{Kind: kind, Of: weight}, capacity)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -88,9 +87,7 @@ func drawShelf(t *rapid.T, n int) (q assortment.Quota, weights []int, capacity i
 	if err == nil {
 		same, err = assortment.NewKnapsack(counts, weights, capacity)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return q, weights, capacity, same
 }
 

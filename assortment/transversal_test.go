@@ -13,6 +13,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 func slots(exclude ...[]int) []assortment.Slot {
@@ -26,9 +27,7 @@ func slots(exclude ...[]int) []assortment.Slot {
 func transversal(t testing.TB, items int, s []assortment.Slot, minimum int) *assortment.Transversal {
 	t.Helper()
 	f, err := assortment.NewTransversal(items, s, minimum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return f
 }
 
@@ -138,9 +137,7 @@ func TestAssign(t *testing.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "items")
 		s := drawSlots(t, n)
 		f, err := assortment.NewTransversal(n, s, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var legal []vitrine.Assortment
 		for _, set := range subsets(n) {
 			if f.Contains(set) {

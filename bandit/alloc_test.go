@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 )
 
 // The race detector makes pools forget on purpose, so this test is not for it.
@@ -24,9 +25,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 			x := paperContext(0)
 			for s := range 400 {
 				offer := l.Policy().Offer(x, rng)
-				if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}))
 			}
 			pi := l.Policy()
 			offer := pi.Offer(x, rng)
@@ -41,9 +40,7 @@ func TestSteadyStateAllocations(t *testing.T) {
 			}
 			r := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Outside}
 			if got := testing.AllocsPerRun(100, func() {
-				if err := l.Observe(r); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, l.Observe(r))
 			}); got > 0 {
 				t.Errorf("Observe allocates %v times, want none", got)
 			}

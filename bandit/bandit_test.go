@@ -16,6 +16,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -326,9 +327,7 @@ func TestOverflowTeachesNothing(t *testing.T) {
 			if err := l.Observe(r); err != nil {
 				t.Fatalf("%s: round %d: %v", name, s, err)
 			}
-			if err := idle.Observe(same); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, idle.Observe(same))
 		}
 		saved, err := l.(bandittest.Snapshotter).MarshalBinary()
 		if err != nil {
@@ -353,9 +352,7 @@ func TestSnapshotsNameTheirConfiguration(t *testing.T) {
 			continue
 		}
 		data, err := saved.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for other := range all {
 			l, ok := all[other](p).(bandittest.Snapshotter)
 			if !ok || name == other {
@@ -372,9 +369,7 @@ func TestSnapshotsNameTheirConfiguration(t *testing.T) {
 // others refuses it.
 func TestSnapshotsNameTheirOptions(t *testing.T) {
 	data, err := learners()["onl-mnl"](paperProblem()).(bandittest.Snapshotter).MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o := DefaultONLOptions()
 	o.Warmup, o.PilotSteps = 12, 50
 	p := paperProblem()
@@ -401,14 +396,10 @@ func TestForgedCountsAreRefused(t *testing.T) {
 			continue
 		}
 		for _, r := range linearHistory(t, 30) {
-			if err := l.Observe(r); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(r))
 		}
 		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		kind := int(binary.LittleEndian.Uint64(data[8:]))
 		rounds := data[16+kind:]
 		if n := binary.LittleEndian.Uint64(rounds); n != 30 {
@@ -442,14 +433,10 @@ func FuzzUnmarshal(f *testing.F) {
 		for s, r := range linearHistory(f, 30) {
 			if s%14 == 0 {
 				data, err := l.MarshalBinary()
-				if err != nil {
-					f.Fatal(err)
-				}
+				fatal.If(f, err)
 				f.Add(uint8(k), data)
 			}
-			if err := l.Observe(r); err != nil {
-				f.Fatal(err)
-			}
+			fatal.If(f, l.Observe(r))
 		}
 	}
 	history := linearHistory(f, 4)

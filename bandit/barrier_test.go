@@ -8,6 +8,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 )
 
 // program draws utilities and revenues of n items, and returns the sets of at
@@ -15,9 +16,7 @@ import (
 func program(t *testing.T, k, n int) (*assortment.Sets, []float64) {
 	t.Helper()
 	sets, err := assortment.Enumerate(nil, assortment.AtMost(k), k, n, 100_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rng := newRand()
 	u, r := make([]float64, n), make([]float64, n)
 	for i := range u {
@@ -141,9 +140,7 @@ func TestBarrierAgainstBruteForce(t *testing.T) {
 // 1/(1−q)) = 0.
 func TestBarrierOfTwoItems(t *testing.T) {
 	sets, err := assortment.Enumerate(nil, assortment.AtMost(1), 1, 2, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, gamma := range []float64{0.1, 3, 50, 1e4} {
 		const gain = 0.25
 		q, _ := new(barrier).solve(sets, []float64{0.5, 0.5 - gain}, 2, gamma)

@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -33,13 +34,9 @@ func benchONL(b *testing.B, hidden, t int, update string) *ONL {
 	o.Pilot, o.Update = "map", update
 	p := Problem{Features: 3, Size: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
 	l, err := NewONL(p, utility.NewMLP(3, []int{hidden}, utility.Sigmoid), o, newRand())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	for s := range t {
-		if err := l.Observe(benchRound(l, s)); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, l.Observe(benchRound(l, s)))
 	}
 	return l
 }
@@ -75,9 +72,7 @@ func BenchmarkONLObserve(b *testing.B) {
 				b.Run(fmt.Sprintf("%s,dw=%d,t=%d", update, 5*hidden+1, t), func(b *testing.B) {
 					l := benchONL(b, hidden, t, update)
 					saved, err := l.MarshalBinary()
-					if err != nil {
-						b.Fatal(err)
-					}
+					fatal.If(b, err)
 					rounds := make([]vitrine.Round, 64)
 					for s := range rounds {
 						rounds[s] = benchRound(l, t+s)
@@ -87,15 +82,11 @@ func BenchmarkONLObserve(b *testing.B) {
 					for b.Loop() {
 						if s == len(rounds) { // back to t rounds
 							b.StopTimer()
-							if err := l.UnmarshalBinary(saved); err != nil {
-								b.Fatal(err)
-							}
+							fatal.If(b, l.UnmarshalBinary(saved))
 							s = 0
 							b.StartTimer()
 						}
-						if err := l.Observe(rounds[s]); err != nil {
-							b.Fatal(err)
-						}
+						fatal.If(b, l.Observe(rounds[s]))
 						s++
 					}
 				})
@@ -123,13 +114,9 @@ func benchBMA(b *testing.B, t int) *BMA {
 	b.Helper()
 	p := Problem{Features: 3, Size: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
 	l, err := NewBMA(p, DefaultExperts(3), DefaultBMAOptions(), newRand())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	for s := range t {
-		if err := l.Observe(benchRound(l, s)); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, l.Observe(benchRound(l, s)))
 	}
 	return l
 }

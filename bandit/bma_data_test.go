@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -160,9 +161,7 @@ func TestNoFeaturesPoisonBMA(t *testing.T) {
 				late += mean(w.visit(t, l, seed, rounds)[rounds/2:]) / seeds
 				chance += mean(w.visit(t, must(NewUniform(p)), seed, rounds)) / seeds
 				saved, err := l.MarshalBinary()
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if err := newBMA(t, p, DefaultExperts(w.features)).UnmarshalBinary(saved); err != nil {
 					t.Error(err)
 				}
@@ -308,9 +307,7 @@ func TestMovedMomentsAreLearnedFromTheFirstRound(t *testing.T) {
 		if l.rounds > 95 {
 			t.Fatal("the standardisation never moved")
 		}
-		if err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}}, Choice: 1}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}}, Choice: 1}))
 	}
 	twin := newBMA(t, paperProblem(), experts)
 	twin.z, twin.history, twin.rounds = l.z, l.history, l.rounds

@@ -9,6 +9,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -19,9 +20,7 @@ func TestMeanProbabilities(t *testing.T) {
 	model := utility.NewLinear(1, false)
 	p := bandit.Problem{Features: 1, Items: 2, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 	l, err := bandit.NewBMA(p, []bandit.Expert{{Model: model}}, bandit.DefaultBMAOptions(), stream.New(1, 0, stream.Learner))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	x := &vitrine.Context{Features: mat.NewDense(2, 1, []float64{-1, 1})}
 	prior := make([]float64, 1)
 	utility.Precisions(model, prior)
@@ -52,9 +51,7 @@ func TestMeanProbabilities(t *testing.T) {
 			}
 		}
 		if n < len(choices) {
-			if err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}}, Choice: choices[n]}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1}}, Choice: choices[n]}))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -83,21 +84,15 @@ func TestFitsBesideObserveReplay(t *testing.T) {
 				running++
 			}
 			data, err := l.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			l = foldingBMA(t, DefaultExperts(paperFeatures))
-			if err := l.UnmarshalBinary(data); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.UnmarshalBinary(data))
 		}
 		if every == 1 && running < 20 {
 			t.Errorf("a fit ran after %d of the rounds", running)
 		}
 		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return data
 	}
 	want := run(1, 0)
@@ -116,9 +111,7 @@ func TestPlacesBesideAWave(t *testing.T) {
 	o.PositionEffects = true
 	create := func() *BMA {
 		l, err := NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}}, o, newRand())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		l.window = 400
 		return l
 	}
@@ -140,18 +133,12 @@ func TestPlacesBesideAWave(t *testing.T) {
 			u[i] += vitrine.PlaceEffect(gamma, place)
 		}
 		vitrine.DrawShocks(shock, rng)
-		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 		if s%300 == 250 {
 			data, err := l.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			l = create()
-			if err := l.UnmarshalBinary(data); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.UnmarshalBinary(data))
 		}
 	}
 	if l.folded == 0 {

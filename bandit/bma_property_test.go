@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -54,9 +55,7 @@ func TestMemoryIsTheNumberOfRounds(t *testing.T) {
 	}
 	for _, memory := range []float64{1, 2, 5, 200} {
 		e, err := newExpert(Expert{Model: utility.NewLinear(1, false), Memory: memory}, 0, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		step := func(round *mle.Choices) float64 {
 			e.learn(round, nil, new(tangent))
 			return precision(e.posterior) - e.prior[0]
@@ -82,9 +81,7 @@ func TestWidthOfRoundT(t *testing.T) {
 	o := DefaultBMAOptions()
 	o.Width, o.Anneal, o.Candidates = 0.1, 0.25*paperFeatures, 20
 	l, err := NewBMA(paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}}, o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for round := 1; round <= 30; round++ {
 		want := max(0.1, 0.5/math.Sqrt(float64(round)))
 		wantNear(t, "b_t", l.Policy().(*mixture).width, want, 1e-15)

@@ -19,6 +19,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -28,9 +29,7 @@ func newBMA(t testing.TB, p Problem, experts []Expert) *BMA {
 	o := DefaultBMAOptions()
 	o.Candidates = 40
 	l, err := NewBMA(p, experts, o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -56,9 +55,7 @@ func playOf(t testing.TB, d int, l vitrine.Learner, truth func(x []float64) floa
 		vitrine.DrawShocks(shock, rng)
 		context := &vitrine.Context{Features: x}
 		offer := l.Policy().Offer(context, rng)
-		if err := l.Observe(vitrine.Round{Context: context, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: context, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 	}
 }
 
@@ -114,9 +111,7 @@ func TestAnExpertSitsOutWhatItCannotTake(t *testing.T) {
 		x := paperContext(1)
 		x.Features.Set(2, 0, 123)
 		base := l.base.posterior.Mode
-		if err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 2}}, Choice: 1}))
 		for j, v := range l.experts[1].posterior.Mode {
 			wantNear(t, "the mode of the one that sits out", v, mode[j], 1e-9)
 		}
@@ -316,9 +311,7 @@ func TestBytesDoNotDependOnProcessors(t *testing.T) {
 		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 		play(t, l, product, 0, 60)
 		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return data
 	}
 	if !bytes.Equal(run(1), run(8)) {
@@ -361,20 +354,14 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 	laminar := func(r assortment.Rules) vitrine.Constraint {
 		r.Items = n
 		c, err := assortment.NewLaminar(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return c
 	}
 	space := func(size []int, capacity int) vitrine.Constraint {
 		counts, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		s, err := assortment.NewKnapsack(counts, size, capacity)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return s
 	}
 	for name, c := range map[string]vitrine.Constraint{
@@ -412,9 +399,7 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 			if len(offer.Assortment) > 0 {
 				full++
 			}
-			if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % (len(offer.Assortment) + 1))}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % (len(offer.Assortment) + 1))}))
 		}
 		if name != "nothing fits" && full < 60 {
 			t.Errorf("%s: %d of 60 offers are empty", name, 60-full)
@@ -489,9 +474,7 @@ func TestTheFirstRoundMayBeSmall(t *testing.T) {
 					t.Fatalf("%d items at first, features of %v, round %d: %v", items, scale, s, err)
 				}
 				data, err := l.MarshalBinary()
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if err := newBMA(t, paperProblem(), DefaultExperts(paperFeatures)).UnmarshalBinary(data); err != nil {
 					t.Fatalf("%d items at first, round %d: %v", items, s, err)
 				}
@@ -522,9 +505,7 @@ func TestForgedPartsAreRefused(t *testing.T) {
 		play(t, l, product, 0, 20)
 		forge(l)
 		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		fresh := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 		before, _ := fresh.MarshalBinary()
 		if err := fresh.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
@@ -548,9 +529,7 @@ func TestForgedFitsAreRefused(t *testing.T) {
 	}
 	l.job.due = mark
 	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	at := bytes.Index(data, binary.LittleEndian.AppendUint64(nil, mark)) // followed by the rounds it learned and folds
 	if at < 0 || binary.LittleEndian.Uint64(data[at+8:]) != uint64(rounds) {
 		t.Fatalf("the fit is not where it was: %d", at)
@@ -579,9 +558,7 @@ func TestLargestGrowth(t *testing.T) {
 	l := create()
 	play(t, l, product, 0, 20)
 	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := create().UnmarshalBinary(data); err != nil || l.nextFit < 1<<29 {
 		t.Errorf("the next fit is after round %d; restored: %v", l.nextFit, err)
 	}
@@ -653,9 +630,7 @@ func TestSearchFindsTheWave(t *testing.T) {
 	l.o.Candidates = 400
 	play(t, l, func(x []float64) float64 { return 2 * math.Sin(2*x[0]) }, 0, 200)
 	e, err := newExpert(Expert{Model: m}, 0, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	history := l.history.Standardised(l.z.shift, l.z.scale)
 	f := fitting{beliefs: l.beliefs, o: l.o}
 	starts := f.starts(e, history, newRand())

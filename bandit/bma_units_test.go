@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -122,9 +123,7 @@ func TestDrawsOfAUnit(t *testing.T) {
 	root := mat.NewDense(2, 2, a.Root)
 	var j, covariance mat.Dense
 	j.Mul(root.T(), root)
-	if err := covariance.Inverse(&j); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, covariance.Inverse(&j))
 	const n = 20000
 	w, rng := make([]float64, m.NumParams()), newRand()
 	for _, widths := range [][2]float64{{0.6, 0}, {0.5, 0.25}, {1, 1}} {
@@ -218,9 +217,7 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, err := mle.NewLaplace(nll, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			evidence[k] = p.LogEvidence + f.experts[0].unit[k].logMean
 		}
 		_, weights, _ := f.split()
@@ -250,9 +247,7 @@ func TestScaleOfTheIntercept(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := mle.NewLaplace(nll, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		weight := math.Exp(p.LogEvidence - math.Pow(math.Log(sd)/1.6, 2)/2)
 		weights, mean = weights+weight, mean+weight*math.Log(sd)
 	}
@@ -283,9 +278,7 @@ func TestSearchAlongTheLine(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
 	play(t, l, func(x []float64) float64 { return 3 * x[1] }, 0, 150)
 	e, err := newExpert(Expert{Model: utility.NewSpectral(paperFeatures, 1)}, 0, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f := fitting{beliefs: l.beliefs, o: l.o}
 	f.o.Candidates = 30
 	along := 0
@@ -345,9 +338,7 @@ func TestSnapshotsNameProductsOfNumbers(t *testing.T) {
 		"quadratic in [0], want ":    {{0}, {1}},
 	} {
 		data, err := create(numeric[0]).MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := create(numeric[1]).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -375,9 +366,7 @@ func (m rowCounter) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cota
 func TestStartsAreTriedOnASample(t *testing.T) {
 	m := utility.NewSpectral(1, 1)
 	e, err := newExpert(Expert{Model: m}, 0, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rows := 0
 	e.model = rowCounter{m, &rows}
 	c, base := waves(t, 3*shortRounds)
@@ -405,9 +394,7 @@ func TestStartsAreTriedOnASample(t *testing.T) {
 	}
 	// What is known at a start goes with it.
 	known, err := mle.NewLaplace(e.loss(c.Slice(0, 50), nil), starts[0].w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	starts[0], starts[2] = starts[2], starts[0]
 	starts[2].anchor = known
 	if want, err = (mle.LevenbergMarquardt{Steps: 15, Tolerance: 1e-4}).Laplace(e.loss(c, known), slices.Clone(starts[2].w)); err != nil {

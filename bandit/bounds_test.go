@@ -12,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/scratch"
 )
 
@@ -73,9 +74,7 @@ func (w faulty) share(t *testing.T, l vitrine.Learner, seed uint64, rounds int) 
 			}
 			continue
 		}
-		if err := l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shocks)}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shocks)}))
 	}
 	return float64(best) / judged
 }
@@ -111,9 +110,7 @@ func TestAutoForgetsAnotherUnit(t *testing.T) {
 			for seed := range c.seeds {
 				play := func(wrong func(int, []float64)) (float64, Outliers) {
 					l, err := NewAuto(c.shop.problem(), AutoOptions{}, rand.New(rand.NewPCG(seed, 7)))
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					w := c.shop
 					w.wrong = wrong
 					share := w.share(t, l, seed, 300+15+500)
@@ -186,9 +183,7 @@ func TestAutoFollowsAnotherUnit(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 		data, err := one.(encoding.BinaryMarshaler).MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		two := create()
 		if err := two.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err != nil || unusualOf(two) != unusualOf(one) {
 			t.Errorf("%+v again, %v", unusualOf(two), err)

@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 )
@@ -18,9 +19,7 @@ import (
 func newPaperEpsGreedy(t *testing.T, o EpsGreedyOptions) *EpsGreedy {
 	t.Helper()
 	l, err := NewEpsGreedy(paperProblem(), paperModel(), o, stream.New(1, 0, stream.Learner))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -132,19 +131,13 @@ func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
 	rules := func(r assortment.Rules) *assortment.Laminar {
 		r.Items = paperItems
 		l, err := assortment.NewLaminar(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return l
 	}
 	space, err := assortment.NewKnapsack(rules(assortment.Rules{Min: 1, Max: 3}), []int{1, 2, 3, 4, 5, 6, 7, 3}, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	slots, err := assortment.NewTransversal(paperItems, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2, 7}}, {Name: "b", Exclude: []int{2, 3, 7}}}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	pairs := rules(assortment.Rules{Min: 2, Max: 3, Exclude: []int{4}})
 	return map[string]vitrine.Constraint{
 		"at most":        assortment.AtMost(paperSize),
@@ -181,15 +174,11 @@ func TestEpsGreedyExploresByItems(t *testing.T) {
 					return // a problem shows something
 				}
 				l, err := NewEpsGreedy(p, paperModel(), o, newRand())
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				u := make([]float64, paperItems)
 				l.model.Utilities(u, l.w, x.Features)
 				all, err := assortment.Enumerate(nil, family, paperSize, paperItems, 1000)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				law, shown := map[string]float64{}, map[int]vitrine.Assortment{}
 				best, maximum := vitrine.Assortment(nil), 0.0
 				for m := range all.Len() {
@@ -245,9 +234,7 @@ func TestEpsGreedyExploresBySets(t *testing.T) {
 			x.Feasible = family
 			_, sampled := family.(assortment.Sampler)
 			all, err := assortment.Enumerate(nil, family, paperSize, paperItems, 1000)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			best := l.Policy().(*epsGreedy).greedy.Offer(x, rng).Assortment
 			pi, count, propensity := l.Policy(), map[string]int{}, map[string]float64{}
 			for range draws {
@@ -298,9 +285,7 @@ func TestEpsGreedyPropensityOfManySlots(t *testing.T) {
 		slots = append(slots, assortment.Slot{Name: "slot", Exclude: exclude})
 	}
 	family, err := assortment.NewTransversal(n, slots, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if family.Uniform() {
 		t.Fatal("the family can be sampled uniformly")
 	}
@@ -312,9 +297,7 @@ func TestEpsGreedyPropensityOfManySlots(t *testing.T) {
 		p := paperProblem()
 		p.Size, p.Constraint = len(slots), assortment.AtMost(len(slots))
 		l, err := NewEpsGreedy(p, paperModel(), o, newRand())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		pi := l.Policy()
 		best := pi.(*epsGreedy).greedy.Offer(x, nil).Assortment
 		rng := newRand()

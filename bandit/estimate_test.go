@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -26,13 +27,9 @@ func TestEstimates(t *testing.T) {
 	fit.Warmup, fit.PilotSteps = 5, 10
 	rng := stream.New(1, 1, stream.Contexts)
 	onl, err := bandit.NewONL(p, m, bandit.ONLOptions{FitOptions: fit, Schedule: "configured", Beta: 10}, stream.New(1, 0, stream.Learner))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	greedy, err := bandit.NewGreedy(p, m, bandit.GreedyOptions{FitOptions: fit}, stream.New(1, 0, stream.Learner))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, ok := onl.Policy().(estimator); ok {
 		t.Error("Phase I has an estimate")
 	}
@@ -43,9 +40,7 @@ func TestEstimates(t *testing.T) {
 	for round := range 30 {
 		r := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{round % 6}}, Choice: vitrine.Choice(round / 3 % 2)}
 		for _, l := range []vitrine.Learner{onl, greedy} {
-			if err := l.Observe(r); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(r))
 		}
 	}
 	a, b := make([]float64, 6), make([]float64, 6)

@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -21,9 +22,7 @@ func taught(t *testing.T, l vitrine.Learner, rounds int) vitrine.Policy {
 	for s := range rounds {
 		x := paperContext(s)
 		o := l.Policy().Offer(x, rng)
-		if err := l.Observe(vitrine.Round{Context: x, Offer: o, Choice: vitrine.Choice(rng.IntN(len(o.Assortment) + 1))}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: o, Choice: vitrine.Choice(rng.IntN(len(o.Assortment) + 1))}))
 	}
 	return l.Policy()
 }

@@ -12,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -22,9 +23,7 @@ func newFeelGood(t *testing.T, p Problem, m utility.Model, change func(o *FeelGo
 	o := DefaultFeelGoodOptions()
 	change(&o)
 	l, err := NewFeelGood(p, m, o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -264,9 +263,7 @@ func TestFeelGoodDiagnosticsChangeNothing(t *testing.T) {
 	}
 	observeAll(t, l, linearHistory(t, 5))
 	before, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l.Diagnostics()
 	if after, _ := l.MarshalBinary(); string(after) != string(before) {
 		t.Error("diagnostics moved the chain")
@@ -284,9 +281,7 @@ func TestFeelGoodOffersHaveNoPropensity(t *testing.T) {
 // of its own.
 func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
 	family, err := assortment.NewLaminar(assortment.Rules{Items: 5, Max: paperSize})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := paperProblem()
 	p.Constraint = family
 	l := newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
@@ -305,9 +300,7 @@ func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
 func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 	learner := func(items int) *FeelGood {
 		family, err := assortment.NewLaminar(assortment.Rules{Items: items, Max: paperSize})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		p := paperProblem()
 		p.Constraint = family
 		return newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
@@ -316,9 +309,7 @@ func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 	l := learner(history[0].Context.NumItems())
 	observeAll(t, l, history)
 	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := learner(5).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "the round has 8 items, its feasible family has 5") {
 		t.Errorf("error %v", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -21,19 +22,13 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 	slots := make([]assortment.Slot, paperSize+3)
 	rules := func(least, most int) *assortment.Laminar {
 		l, err := assortment.NewLaminar(assortment.Rules{Items: paperItems, Min: least, Max: most})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return l
 	}
 	shelf, err := assortment.NewKnapsack(rules(0, assortment.NoLimit), size, paperSize+2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	places, err := assortment.NewTransversal(paperItems, slots, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, learner := range learners() {
 		t.Run(name, func(t *testing.T) {
 			p := paperProblem()
@@ -55,9 +50,7 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 					}
 				}
 				x := paperContext(s)
-				if err := l.Observe(vitrine.Round{Context: x, Offer: l.Policy().Offer(x, newRand())}); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: l.Policy().Offer(x, newRand())}))
 			}
 			x := paperContext(0)
 			x.Feasible = rules(paperSize+1, paperSize+2)
@@ -77,9 +70,7 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 // name.
 func TestFamilyOfAnotherNumberOfItemsIsRefused(t *testing.T) {
 	family, err := assortment.NewLaminar(assortment.Rules{Items: paperItems + 1, Max: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, learner := range learners() {
 		x := paperContext(0)
 		x.Feasible = family
@@ -151,9 +142,7 @@ func TestSnapshotsOfAnotherFamilyAreRefused(t *testing.T) {
 		},
 	} {
 		data, err := learner(tilted{sine{paperFeatures}, 1}).(bandittest.Snapshotter).MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := learner(tilted{sine{paperFeatures}, 1}).(bandittest.Snapshotter).UnmarshalBinary(data); err != nil {
 			t.Errorf("%s: a snapshot of the same family: %v", name, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/state"
 	"vitrine/utility"
 )
@@ -28,9 +29,7 @@ func TestIdentities(t *testing.T) {
 	bma, err5 := NewBMA(p, DefaultExperts(3)[:3], DefaultBMAOptions(), rng)
 	uniform, err6 := NewUniform(p)
 	for _, err := range []error{err, err1, err2, err3, err4, err5, err6} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	for _, c := range []struct {
 		learner encoding.BinaryMarshaler
@@ -67,13 +66,9 @@ func TestIdentities(t *testing.T) {
 		},
 	} {
 		data, err := c.learner.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		have, _, err := state.Read(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if flat := strings.ReplaceAll(have, "\n", " "); flat != c.want {
 			t.Errorf("snapshots are called\n%s, want\n%s", flat, c.want)
 		}

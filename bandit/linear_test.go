@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 	"vitrine/utility/utilitytest"
 )
@@ -85,13 +86,9 @@ func TestABasisIsLinearInItsFeatures(t *testing.T) {
 			q := p
 			q.Features = m.NumParams()
 			have, err := learner(p, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			want, err := learner(q, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for _, r := range linearHistory(t, 60) {
 				observeAll(t, have, []vitrine.Round{r})
 				observeAll(t, want, []vitrine.Round{expanded(m, r)})
@@ -125,25 +122,17 @@ func TestSnapshotsAreOfTheirBasis(t *testing.T) {
 	p := paperProblem()
 	for name, learner := range on {
 		linear, err := learner(p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		plain, err := linear.(encoding.BinaryMarshaler).MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, m := range []utility.LinearInParams{utility.NewQuadratic(paperFeatures), hinges{paperFeatures}} {
 			l, err := learner(p, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if err := l.(encoding.BinaryUnmarshaler).UnmarshalBinary(plain); err == nil {
 				t.Errorf("%s on %v takes the snapshot of the linear learner", name, m)
 			}
 			data, err := l.(encoding.BinaryMarshaler).MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if err := linear.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err == nil {
 				t.Errorf("%s takes the snapshot of a learner on %v", name, m)
 			}
@@ -173,9 +162,7 @@ func TestBasesAreChecked(t *testing.T) {
 func TestLargeGradientsOfABasisAreGentle(t *testing.T) {
 	for name, learner := range on {
 		l, err := learner(paperProblem(), utility.NewQuadratic(paperFeatures))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		history := linearHistory(t, 5)
 		observeAll(t, l, history[:4])
 		steep := history[4]

@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/mle"
 )
 
@@ -19,9 +20,7 @@ func newLogBarrier(t *testing.T, change func(p *Problem, o *LogBarrierOptions)) 
 	p, o := paperProblem(), DefaultLogBarrierOptions()
 	change(&p, &o)
 	l, err := NewLogBarrier(p, paperModel(), o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -56,9 +55,7 @@ func TestLogBarrierOrders(t *testing.T) {
 		for s := range 60 {
 			x := paperContext(s)
 			offer := l.Policy().Offer(x, rng)
-			if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(rng.IntN(1 + min(1, len(offer.Order))))}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(rng.IntN(1 + min(1, len(offer.Order))))}))
 		}
 		x, pi := paperContext(99), l.Policy().(*logBarrier)
 		if !revenues {
@@ -160,9 +157,7 @@ func TestLogBarrierOfARequestsOwnFamily(t *testing.T) {
 		t.Errorf("offer %v, want ∅ with propensity 1", offer)
 	}
 	family, err := assortment.NewLaminar(assortment.Rules{Items: x.NumItems(), Min: 2, Max: 2, Include: []int{1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	x.Feasible = family
 	for range 20 {
 		if offer := pi.Offer(x, newRand()); !family.Contains(offer.Assortment) {
@@ -215,9 +210,7 @@ func TestOnlineOracleSteps(t *testing.T) {
 			h.Set(j, j, h.At(j, j)+o.Lambda)
 		}
 		var step mat.VecDense
-		if err := step.SolveVec(&h, grad); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, step.SolveVec(&h, grad))
 		observeAll(t, l, []vitrine.Round{r})
 		for j, got := range l.params() {
 			wantNear(t, "ŵ", got, w[j]-2*o.Step*step.AtVec(j), 1e-10)

@@ -13,6 +13,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -105,9 +106,7 @@ func BenchmarkLongRun(b *testing.B) {
 
 func playLong(b *testing.B, w *longWorld, create func(p Problem) (vitrine.Learner, error)) {
 	l, err := create(w.problem())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var longest, learning, offering time.Duration
@@ -125,9 +124,7 @@ func playLong(b *testing.B, w *longWorld, create func(p Problem) (vitrine.Learne
 		r := vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u.RawVector().Data, shock)}
 		begun = time.Now()
 		before := threadTime()
-		if err := l.Observe(r); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, l.Observe(r))
 		busy = append(busy, threadTime()-before)
 		took := time.Since(begun)
 		learning, longest = learning+took, max(longest, took)

@@ -12,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -63,9 +64,7 @@ func millionPolicy(b *testing.B, m utility.Model) *optimistic {
 	options := DefaultONLOptions()
 	options.Pilot, options.Update = "map", "online"
 	l, err := NewONL(p, m, options, newRand())
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	truth := utility.NewMLP(millionFeatures, []int{10}, utility.Sigmoid)
 	w := make([]float64, truth.NumParams())
 	truth.Init(w, newRand())
@@ -78,9 +77,7 @@ func millionPolicy(b *testing.B, m utility.Model) *optimistic {
 		offer := l.Policy().Offer(x, rng)
 		truth.Utilities(u, w, x.Features)
 		vitrine.DrawShocks(shock, rng)
-		if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 	}
 	o := l.freeze().(*optimistic)
 	millionPolicies.Store(fmt.Sprint(m), o)

@@ -7,6 +7,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/scratch"
 	"vitrine/mle"
 )
@@ -27,9 +28,7 @@ func TestOFUConstants(t *testing.T) {
 	} {
 		p := Problem{Features: c.features, Size: c.size, Rounds: 10, Constraint: assortment.AtMost(c.size)}
 		l, err := NewOFU(p, DefaultOFUOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		wantNear(t, "η", l.o.Eta, c.eta, 1e-14)
 		wantNear(t, "λ", l.o.Lambda, c.lambda, 1e-14)
 		wantNear(t, "β_t", l.beta(c.at), c.beta, 1e-14)
@@ -41,9 +40,7 @@ func TestOFUConstants(t *testing.T) {
 // mle.Online is that step; here, that OFU is mle.Online on linear utilities.
 func TestOFUIsOnlineMirrorDescent(t *testing.T) {
 	l, err := NewOFU(paperProblem(), DefaultOFUOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := mle.NewOnline(l.o.Lambda, make([]float64, paperFeatures), l.o.Eta, l.o.Eta)
 	var xs scratch.Matrix
 	for _, r := range linearHistory(t, 50) {
@@ -63,9 +60,7 @@ func TestOFUIsOnlineMirrorDescent(t *testing.T) {
 
 func TestOFUOptionsOverrideTheFormulas(t *testing.T) {
 	l, err := NewOFU(paperProblem(), OFUOptions{LinearOptions{Constants: "tuned", Radius: 1, Lambda: 2}, 0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	wantNear(t, "η", l.o.Eta, 0.5, 0)
 	wantNear(t, "λ", l.o.Lambda, 2, 0)
 	wantNear(t, "the radius", l.Policy().(*optimistic).z.Radius, 1, 0)

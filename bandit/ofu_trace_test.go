@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 )
 
 const (
@@ -122,9 +123,7 @@ func TestOFUTrace(t *testing.T) {
 	for constants, sigma := range map[string]float64{"theory": 1, "frozen": 1, "published": 2} {
 		p := Problem{Features: traceWidth, Size: traceSize, Rounds: traceRounds, Constraint: assortment.AtMost(traceSize)}
 		l, err := NewOFU(p, OFUOptions{LinearOptions: LinearOptions{Constants: constants}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		reference := newReferenceOFU(sigma)
 		for round := 1; round <= traceRounds; round++ {
 			x, at := traceContext(round), 1.0

@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/scratch"
 	"vitrine/internal/stream"
 	"vitrine/mle"
@@ -65,9 +66,7 @@ func live(t testing.TB, l *ONL, rounds int, each func(x *vitrine.Context, pi vit
 		}
 		vitrine.DrawShocks(shock, rng)
 		r := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}
-		if err := l.Observe(r); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(r))
 		h.rounds, h.w = append(h.rounds, r), append(h.w, w)
 	}
 	return h
@@ -88,9 +87,7 @@ func paperContext(s int) *vitrine.Context {
 func newPaperONL(t testing.TB, m utility.Model, o ONLOptions) *ONL {
 	t.Helper()
 	l, err := NewONL(paperProblem(), m, o, stream.New(1, 0, stream.Learner))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -268,9 +265,7 @@ func TestLine10And11OptimisticOffer(t *testing.T) {
 		}
 		beta := o.Beta * float64(l.rounds+1) / paperRounds
 		var inv mat.Dense
-		if err := inv.Inverse(l.v.Sym(nil)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, inv.Inverse(l.v.Sym(nil)))
 		z, g := gradients(m, l.est.Params(), x, all)
 		for i := range z {
 			var vg mat.VecDense
@@ -377,9 +372,7 @@ func TestLemmaOptimisticUtility(t *testing.T) {
 	live(t, l, 100, func(x *vitrine.Context, pi vitrine.Policy) {
 		beta := l.beta()
 		root, err := l.v.Inverse().Cholesky()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		z := pi.(*optimistic).z.Utilities(nil, x)
 		norms, g := make([]float64, paperItems), mat.NewDense(paperItems, m.d, nil)
 		m.Gradients(g, l.est.Params(), x.Features)
@@ -415,13 +408,9 @@ func TestLinearUtilitiesMakeItUCB(t *testing.T) {
 	clear(l.w0)
 	l.est = l.newEstimator()
 	ucb, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, r := range live(t, l, 100, nil).rounds {
-		if err := ucb.Observe(r); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, ucb.Observe(r))
 	}
 	for j, w := range l.est.Params() {
 		// UCB stops at a decrement² of 1e-6, so ‖ŵ − θ̂‖ is below 1e-3.
@@ -506,9 +495,7 @@ func TestOnlineUpdate(t *testing.T) {
 		system.Scale(1/eta, hess)
 		system.Add(&system, gram)
 		system.Scale(0.5, &system)
-		if err := step.Solve(&system, grad); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, step.Solve(&system, grad))
 		w.SubVec(w, step.ColView(0))
 		_, gram = derivatives()
 		hess.Add(hess, gram)
@@ -529,9 +516,7 @@ func TestLine9OverABall(t *testing.T) {
 			o := paperOptions()
 			o.Ball, o.Warmup, o.Tolerance, o.Lambda = ball, warmup, 1e-14, 0.3
 			l, err := NewONL(paperProblem(), paperModel(), o, newRand())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			for _, r := range linearHistory(t, 80) {
 				observeAll(t, l, []vitrine.Round{r})
 				if l.est == nil {
@@ -574,9 +559,7 @@ func TestPilotInABall(t *testing.T) {
 		o := paperOptions()
 		o.Ball, o.Warmup = ball, warmup
 		l, err := NewONL(paperProblem(), paperModel(), o, newRand())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		observeAll(t, l, linearHistory(t, warmup))
 		return l.w0
 	}

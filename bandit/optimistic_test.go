@@ -9,6 +9,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 )
 
 // Every optimistic learner offers, of few items and of enough that they are
@@ -22,9 +23,7 @@ func TestOptimisticOffersAreTheBest(t *testing.T) {
 			for s := range 40 {
 				x := paperContext(s)
 				offer := l.Policy().Offer(x, rng)
-				if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choice(s % 2)}))
 				o, ok := l.Policy().(*optimistic)
 				if !ok || s%5 > 0 {
 					continue
@@ -34,13 +33,9 @@ func TestOptimisticOffersAreTheBest(t *testing.T) {
 					x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
 					z := o.z.Utilities(nil, x)
 					slots, err := assortment.NewTransversal(n, make([]assortment.Slot, 2), 0)
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					rules, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: 2})
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					for _, x.Revenue = range [][]float64{nil, slices.Repeat([]float64{2.5}, n), unequal(rng, n), make([]float64, n)} {
 						x.Feasible = []vitrine.Constraint{nil, slots, rules}[rng.IntN(3)]
 						want, _ := assortment.Maximize(nil, o.p.Family(x), z, x.Revenue)

@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -96,9 +97,7 @@ func TestPessimismMaximizesTheLowerBound(t *testing.T) {
 				o := careful(m, c, rng)
 				p := bandit.Problem{Features: 3, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 				l, err := bandit.NewGreedy(p, m, o, rng)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				x := &vitrine.Context{Features: mat.NewDense(n, 3, nil), Revenue: make([]float64, n)}
 				x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
 				for i := range x.Revenue {
@@ -155,9 +154,7 @@ func TestPessimismStays(t *testing.T) {
 	o := careful(m, 1, rng)
 	for _, o.PositionEffects = range []bool{false, true} {
 		l, err := bandit.NewGreedy(p, m, o, rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		x := &vitrine.Context{Features: mat.NewDense(7, 2, nil)}
 		x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
 		z := lowered(m, o, x.Features)
@@ -167,14 +164,10 @@ func TestPessimismStays(t *testing.T) {
 			if got := slices.Sorted(slices.Values(offer.Assortment)); !slices.Equal(got, want) {
 				t.Fatalf("offers %v, want %v", got, want)
 			}
-			if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: 1}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: 1}))
 		}
 		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for name, change := range map[string]func(o *bandit.GreedyOptions){
 			"":                                func(*bandit.GreedyOptions) {},
 			"snapshot is of pessimism = 1":    func(o *bandit.GreedyOptions) { o.Pessimism = 2 },
@@ -184,9 +177,7 @@ func TestPessimismStays(t *testing.T) {
 			other := o
 			change(&other)
 			again, err := bandit.NewGreedy(p, m, other, rng)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if err := again.UnmarshalBinary(data); (err == nil) != (name == "") || err != nil && !strings.Contains(err.Error(), name) {
 				t.Errorf("error %v, want %q", err, name)
 			}

@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -25,9 +26,7 @@ func TestGivenPilot(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	model := utility.NewLinear(2, true)
 	l, err := bandit.NewONL(p, model, o, rng)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	e, ok := l.Ellipsoid()
 	if !ok || !slices.Equal(e.Pilot, weights) || !slices.Equal(e.Center, weights) {
 		t.Fatalf("the pilot is %v, the estimate %v", e.Pilot, e.Center)
@@ -45,16 +44,12 @@ func TestGivenPilot(t *testing.T) {
 			t.Errorf("offers %v, the pilot's best page is %v", got, want)
 		}
 	}
-	if err := l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}, Choice: 1}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0}}, Choice: 1}))
 	if e, _ := l.Ellipsoid(); slices.Equal(e.Center, weights) {
 		t.Error("a round does not move the estimate")
 	}
 	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again, _ := bandit.NewONL(p, model, o, rng)
 	if err := again.UnmarshalBinary(data); err != nil {
 		t.Error(err)

@@ -14,6 +14,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/bandit/bandittest"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -27,9 +28,7 @@ func displayed(t *testing.T, size int, effects bool) map[string]vitrine.Learner 
 	rng := rand.New(rand.NewPCG(1, 1))
 	list := map[string]vitrine.Learner{}
 	add := func(name string, l vitrine.Learner, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		list[name] = l
 	}
 	ucb, err := bandit.NewUCB(p, bandit.UCBOptions{LinearOptions: linear})
@@ -104,9 +103,7 @@ func shop(t *testing.T, l vitrine.Learner, gamma []float64, rounds int) {
 		}
 		vitrine.DrawShocks(shock, rng)
 		round := vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}
-		if err := l.Observe(round); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(round))
 	}
 }
 
@@ -158,9 +155,7 @@ func TestFeelGoodLearnsPositionEffects(t *testing.T) {
 	const draws = 50
 	mean := make([]float64, 3)
 	for range draws { // in rounds that teach nothing
-		if err := l.Observe(vitrine.Round{Context: &vitrine.Context{}}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: &vitrine.Context{}}))
 		for p, v := range effects(t, l) {
 			mean[p] += v / draws
 		}
@@ -178,14 +173,10 @@ func TestPlacesAreFeatures(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	o := bandit.UCBOptions{LinearOptions: bandit.LinearOptions{Constants: "tuned", Radius: 0.3, Lambda: 2, PositionEffects: true}}
 	l, err := bandit.NewUCB(bandit.Problem{Features: d, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o.PositionEffects = false
 	wide, err := bandit.NewUCB(bandit.Problem{Features: d + size - 1, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for range 80 {
 		x, z := mat.NewDense(6, d, nil), mat.NewDense(6, d+size-1, nil)
 		for i := range 6 {
@@ -205,12 +196,8 @@ func TestPlacesAreFeatures(t *testing.T) {
 			}
 		}
 		choice := vitrine.Choice(rng.IntN(len(offer.Assortment) + 1))
-		if err := l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: offer, Choice: choice}); err != nil {
-			t.Fatal(err)
-		}
-		if err := wide.Observe(vitrine.Round{Context: &vitrine.Context{Features: z}, Offer: vitrine.Offer{Assortment: offer.Assortment}, Choice: choice}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: offer, Choice: choice}))
+		fatal.If(t, wide.Observe(vitrine.Round{Context: &vitrine.Context{Features: z}, Offer: vitrine.Offer{Assortment: offer.Assortment}, Choice: choice}))
 	}
 	x, z := mat.NewDense(6, d, nil), mat.NewDense(6, d+size-1, nil)
 	x.Apply(func(i, j int, _ float64) float64 { v := rng.NormFloat64(); z.Set(i, j, v); return v }, x)
@@ -272,9 +259,7 @@ func TestSnapshotsHavePositionEffects(t *testing.T) {
 	with, without := displayed(t, 3, true), displayed(t, 3, false)
 	for name := range with {
 		data, err := with[name].(encoding.BinaryMarshaler).MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := without[name].(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "snapshot is of") {
 			t.Errorf("%s without effects reads a snapshot with them: %v", name, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
+	"vitrine/internal/fatal"
 )
 
 // knownLine is a prior of three features, of the second of which nothing is known.
@@ -22,9 +23,7 @@ func knownLine(t *testing.T) *linearPrior {
 		0.01, 0, 0.09, 0,
 		0.005, 0, 0, 0.02,
 	}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
@@ -37,9 +36,7 @@ func TestAPriorIsOfFeaturesAsTheyCome(t *testing.T) {
 		{[]float64{30, -2, 0.1}, []float64{5, 0.01, 2}},
 	} {
 		at, err := p.at(z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		x := []float64{29, z.shift[1] + 3*z.scale[1], 1.5}
 		row := make([]float64, 4)
 		for j, v := range x {

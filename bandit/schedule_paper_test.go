@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -68,9 +69,7 @@ func TestScheduleIsOfTheTheorem(t *testing.T) {
 	o := DefaultONLOptions()
 	o.Schedule, o.Kappa, o.Mu, o.Curvature = "theory", 0.25, 1, 0.5
 	l, err := NewONL(p, m, o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := TheorySchedule{Rounds: 300, Size: 2, Params: 2, Kappa: 0.25, Mu: 1, Delta: 0.05, Cf: 1, Cg: 1, Ch: 0.5}
 	if l.o.Warmup != 278 {
 		t.Errorf("t_0 = %d", l.o.Warmup)

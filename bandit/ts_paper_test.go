@@ -8,6 +8,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 )
 
 // Oh and Iyengar (2019), Theorem 2: M = ⌈1 − log K / log(1 − 1/(4√(eπ)))⌉. For
@@ -19,9 +20,7 @@ func TestTSSampleCount(t *testing.T) {
 		}
 	}
 	l, err := NewTS(paperProblem(), DefaultTSOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got := l.Policy().(*sampling).samples; got != OptimisticSamples(paperSize) {
 		t.Errorf("the policy draws %d samples, want M(K) = %d", got, OptimisticSamples(paperSize))
 	}
@@ -35,9 +34,7 @@ func TestTSSamplesTheGaussian(t *testing.T) {
 	p := paperProblem()
 	p.Constraint, p.Size = assortment.AtMost(1), 1
 	l, err := NewTS(p, TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: alpha, Lambda: 1}, Samples: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	observeAll(t, l, linearHistory(t, 30))
 	x := mat.NewDense(2, paperFeatures, []float64{0.2, -1, 0.5, -0.2, 1, -0.5})
 	norm := make([]float64, 2)
@@ -61,9 +58,7 @@ func TestTSSamplesTheGaussian(t *testing.T) {
 // samples every item's index exceeds its mean.
 func TestTSTakesTheLargestSample(t *testing.T) {
 	l, err := NewTS(paperProblem(), TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 5, Lambda: 1}, Samples: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	observeAll(t, l, linearHistory(t, 30))
 	x := paperContext(7)
 	z := l.Policy().(*sampling).index(new(samplingScratch), x, newRand())

@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 )
 
 // play of the constants "likelihood" for customers with utilities xᵀθ, and what the proof of their radius is about.
@@ -24,9 +25,7 @@ func playRatio(t *testing.T, d int, o UCBOptions, theta []float64, rng *rand.Ran
 	const items, size = 12, 3
 	o.Constants = likelihood
 	l, err := NewUCB(Problem{Features: d, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := ratioPlay{UCB: l, theta: theta}
 	shock := make([]float64, items+1)
 	for range rounds {
@@ -114,9 +113,7 @@ func TestLikelihoodRadius(t *testing.T) {
 			}
 		})
 		var inverse mat.Dense
-		if err := inverse.Inverse(h); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, inverse.Inverse(h))
 		square := math.Log(10) + 1.5*math.Log(0.5+trace/(2*1.5*3)) + 1.5*2*2/2
 		wide := math.Sqrt((2 + 2*math.Sqrt(largest)*(2+math.Sqrt(squared(estimate)))) * square)
 		b := 2 * math.Sqrt(largest*mat.Trace(&inverse)) * square

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/mle"
 )
 
@@ -19,18 +20,14 @@ func linearHistory(t testing.TB, rounds int) []vitrine.Round {
 	p := paperProblem()
 	p.Rounds = rounds + 1
 	l, err := NewONL(p, paperModel(), o, newRand())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return live(t, l, rounds, nil).rounds
 }
 
 func observeAll(t testing.TB, l vitrine.Learner, rounds []vitrine.Round) {
 	t.Helper()
 	for _, r := range rounds {
-		if err := l.Observe(r); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(r))
 	}
 }
 
@@ -55,9 +52,7 @@ func TestConstantsChooseTheRadius(t *testing.T) {
 		{"tuned", 0.3},
 	} {
 		l, err := NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: c.constants, Radius: 0.3, Lambda: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		observeAll(t, l, rounds)
 		wantNear(t, c.constants, l.radius(), c.want, 1e-14)
 	}
@@ -69,9 +64,7 @@ func TestUCBEstimateAndGramMatrix(t *testing.T) {
 	const lambda = 1.5
 	for _, intercept := range []bool{false, true} {
 		l, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Lambda: lambda, Intercept: intercept}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		d := l.model.NumParams()
 		loss := mle.NewAffine(lambda, make([]float64, d))
 		v := mat.NewSymDense(d, nil)
@@ -104,14 +97,10 @@ func TestUCBEstimateAndGramMatrix(t *testing.T) {
 // z_ti = xᵀθ̂ + α‖x‖_{V⁻¹}.
 func TestUCBIndex(t *testing.T) {
 	l, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 0.7, Lambda: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	observeAll(t, l, linearHistory(t, 40))
 	var inv mat.Dense
-	if err := inv.Inverse(l.v.Sym(nil)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, inv.Inverse(l.v.Sym(nil)))
 	x := paperContext(99)
 	for i, z := range l.Policy().(*optimistic).z.Utilities(nil, x) {
 		row := x.Features.RowView(i)

@@ -11,6 +11,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/scratch"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -58,9 +59,7 @@ func (w ids) play(t testing.TB, l vitrine.Learner, from, to int) float64 {
 		vitrine.DrawShocks(shock, rng)
 		c := &vitrine.Context{Features: x}
 		offer := l.Policy().Offer(c, rng)
-		if err := l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 		if s >= (from+to)/2 {
 			_, best := assortment.Maximize(nil, assortment.AtMost(3), u, nil)
 			optimum, earned = optimum+best, earned+vitrine.ExpectedRevenue(offer.Assortment, u, nil)
@@ -93,12 +92,8 @@ func TestWideLearnsIDs(t *testing.T) {
 	t.Logf("earns %.3f; correlation %.2f, standard deviation %.2f", share, correlation, scale)
 	fresh := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
 	data, err := l.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fresh.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, fresh.UnmarshalBinary(data))
 	w.play(t, l, 700, 740)
 	w.play(t, fresh, 700, 740)
 	a, _ := l.MarshalBinary()
@@ -134,9 +129,7 @@ func TestWideIsAKalmanFilter(t *testing.T) {
 	m := utility.NewLinear(7, false)
 	prior := []float64{4, 4, 0.25, 4, 4, 4, 4}
 	want, err := mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(7), Prior: prior}, make([]float64, 7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for s := range 12 {
 		x, dense := wideRows(3, l.z, rng)
 		c := mle.NewChoices(7)
@@ -187,9 +180,7 @@ func TestWideDoesNotRunAway(t *testing.T) {
 				}
 			}
 			r := vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2, 3}}, Choice: vitrine.Choice(rng.IntN(5))}
-			if err := l.Observe(r); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(r))
 		}
 		if l.line.slope > 0.2 || mat.Norm(mat.NewVecDense(numbers, l.line.mean[:numbers]), 2) > 2 {
 			t.Errorf("of noise τ is %v, and the slopes have the length %v", l.line.slope, mat.Norm(mat.NewVecDense(numbers, l.line.mean[:numbers]), 2))
@@ -235,13 +226,9 @@ func TestWideBesideTheBlock(t *testing.T) {
 	c.AppendRows(dense, 2)
 	loss := &mle.NLL{Model: utility.NewLinear(7, false), Choices: c}
 	prior, err := mle.NewLaplace(&mle.NLL{Model: loss.Model, Choices: mle.NewChoices(7), Prior: []float64{4, 4, 0.25, 4, 4, 4, 4}}, make([]float64, 7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want, err := prior.Step(loss)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l.learn(x, 2)
 	fisher := loss.Fisher(nil, make([]float64, 7))
 	if !slices.Equal(l.joined, []int{1}) {
@@ -270,9 +257,7 @@ func TestWideBesideTheBlock(t *testing.T) {
 		h.SetSym(i, i, h.At(i, i)+[]float64{4, 4, 0.25, 4}[i])
 	}
 	var inverse mat.Dense
-	if err := inverse.Inverse(h); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, inverse.Inverse(h))
 	wantNear(t, "the variance of an index", varianceOf(f, []int{1, 2, 3, 5}, []float64{1, 0.7, -2, 0.5}),
 		inverse.At(3, 3)+0.49*inverse.At(1, 1)+1.4*inverse.At(1, 3)+4*l.variance(3)+0.25*l.variance(5), 1e-12)
 	// What is frozen does not change.
@@ -348,9 +333,7 @@ func TestWideSnapshotsThatCannotBe(t *testing.T) {
 		w.play(t, l, 0, 20)
 		damage(l.line)
 		data, err := l.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if err := restored.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -373,9 +356,7 @@ func TestWideBeginsWithoutItems(t *testing.T) {
 		}
 		l := must(NewWide(p, newRand())).(*Wide)
 		for _, x := range []*vitrine.Context{new(vitrine.Context), {Features: new(mat.Dense)}} {
-			if err := l.Observe(vitrine.Round{Context: x, Choice: vitrine.Outside}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(vitrine.Round{Context: x, Choice: vitrine.Outside}))
 		}
 		x := mat.NewDense(2, 303, nil)
 		x.Set(0, 1, 2)
@@ -399,9 +380,7 @@ func TestWideFollowsItsFeatures(t *testing.T) {
 		x := mat.NewDense(2, 40, nil)
 		x.Set(0, 0, float64(s))
 		x.Set(1, 0, float64(s%7))
-		if err := l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}, Choice: vitrine.Choice(s % 2)}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}, Choice: vitrine.Choice(s % 2)}))
 	}
 	if now := l.seen.standardisation(); l.line.z.scale[0] < now.scale[0]/1.6 {
 		t.Errorf("the scale is %v, want near %v", l.line.z.scale, now.scale)
@@ -486,9 +465,7 @@ func TestWideScales(t *testing.T) {
 		g.SetSym(k, k, g.At(k, k)+p)
 	}
 	var w mat.VecDense
-	if err := w.SolveVec(g, mat.NewVecDense(4, r)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.SolveVec(g, mat.NewVecDense(4, r)))
 	for k, v := range l.mean {
 		wantNear(t, "a parameter", v, w.AtVec(k), 1e-12)
 	}
@@ -507,9 +484,7 @@ func TestWideShowsWhatItDoesNotKnow(t *testing.T) {
 	}
 	for s := range 60 { // the id 1 sells best, and the id 2 never
 		r := vitrine.Round{Context: items(1, 2, 3), Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 1, 2}}, Choice: []vitrine.Choice{1, 1, 3, vitrine.Outside}[s%4]}
-		if err := l.Observe(r); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(r))
 	}
 	l.line.mean[l.line.place[3]] = 0 // as that of an id never shown
 	l.policy = nil
@@ -572,9 +547,7 @@ func TestAutoHasProductsOfNumbers(t *testing.T) {
 	} {
 		p := Problem{Features: c.features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
 		l, err := NewAuto(p, AutoOptions{}, newRand())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		bma, ok := l.(*BMA)
 		if !ok {
 			bma = l.(*Wide).bma
@@ -608,9 +581,7 @@ func TestAutoChooses(t *testing.T) {
 	} {
 		p := Problem{Features: c.features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
 		l, err := NewAuto(p, AutoOptions{}, newRand())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		name := "bma-mnl"
 		experts := 0
 		if w, ok := l.(*Wide); ok {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // race returns choices among ten alternatives of twelve standard normal variables.
@@ -39,14 +41,10 @@ func race(tb testing.TB, choices int) (*Data, Utility) {
 				best, c.Chosen = v, a
 			}
 		}
-		if err := b.Add(c); err != nil {
-			tb.Fatal(err)
-		}
+		fatal.If(tb, b.Add(c))
 	}
 	d, err := b.Data()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	return d, u
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
 )
 
 // The statistics and p of a second implementation, in NumPy and SciPy, of the coefficients of income in trips.
@@ -105,21 +107,15 @@ func TestHausmanMcFaddenSeesDependence(t *testing.T) {
 	u.Constants, u.Reference = true, "v"
 	spec := &Spec{Utility: u}
 	r, err := Fit(t.Context(), spec, d, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	nested := &Result{Spec: &Spec{Utility: u, Model: Model{Kind: "nested", Nests: []Nest{{Name: "n", Alternatives: []string{"w", "x"}}}}},
 		Alternatives: d.Alternatives, Outside: true, Coefficients: append(append([]float64(nil), r.Coefficients...), 0.3)}
 	const runs = 60
 	statistic := func(truth *Result, seed uint64) float64 {
 		drawn, err := truth.Simulate(d, rand.New(rand.NewPCG(seed, 9)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		fit, err := Fit(t.Context(), spec, drawn, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		test, _, err := fit.HausmanMcFadden(t.Context(), drawn, "x")
 		if err != nil || test.Freedom != 5 {
 			t.Fatalf("%+v, %v", test, err)

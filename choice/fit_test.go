@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/diff/fd"
+
+	"vitrine/internal/fatal"
 )
 
 // trips is a specification of testdata/trips.csv: modes, some of them not available, weights, and a traveller
@@ -106,9 +108,7 @@ func TestFitDoesNotDependOnWorkers(t *testing.T) {
 	var want *Result
 	for _, workers := range []int{1, 3, 0} {
 		r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Workers: workers, Errors: "robust"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if want == nil {
 			want = r
 		}
@@ -147,14 +147,10 @@ func simulated(t testing.TB, n, variables int) (*Data, Utility) {
 			}
 			c.Alternatives = append(c.Alternatives, a)
 		}
-		if err := b.Add(c); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Add(c))
 	}
 	d, err := b.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return d, u
 }
 
@@ -163,20 +159,14 @@ func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
 	d, u := simulated(t, 70_000, 3)
 	var steps []Step
 	r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Watch: func(s Step) { steps = append(steps, s) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(steps) == 0 || steps[0].Choices > d.Choices/4 || steps[len(steps)-1].Choices != d.Choices || r.Steps != len(steps) {
 		t.Errorf("steps %+v", steps)
 	}
 	g, err := newDesign(&u, d.Alternatives, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s, err := newObjective(mnl{design: g, outside: true}, d, 0).at(context.Background(), r.Coefficients, first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for j, se := range r.StandardErrors() {
 		if math.Abs(s.gradient[j])*se > 1e-6 {
 			t.Errorf("gradient %v at the estimate of %s, whose standard error is %v", s.gradient[j], r.Names[j], se)
@@ -199,14 +189,10 @@ func checkDerivatives(t *testing.T, r *Result, d *Data, theta []float64) {
 	t.Helper()
 	ctx := context.Background()
 	l, err := r.likelihood(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o := newObjective(l, d, 1)
 	at, err := o.at(ctx, theta, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	value := func(x []float64) float64 {
 		s, _ := o.at(ctx, x, zeroth)
 		return s.value
@@ -277,9 +263,7 @@ func TestIdentification(t *testing.T) {
 				}
 				d.Outside = false
 				kept, err := d.Filter(func(s int) bool { _, c := d.Choice(s); return c >= 0 })
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				_, err = Fit(context.Background(), spec, kept, Options{})
 				if !errors.As(err, &unidentified) || !slices.Equal(unidentified.Coefficients, []string{"income"}) {
 					t.Errorf("error %v", err)
@@ -311,14 +295,10 @@ func TestSeparation(t *testing.T) {
 				}
 				c.X = append(c.X, scale*x, rng.NormFloat64())
 			}
-			if err := b.Add(c); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, b.Add(c))
 		}
 		d, err := b.Data()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, c := range []struct {
 			utility Utility
 			want    []string
@@ -328,9 +308,7 @@ func TestSeparation(t *testing.T) {
 			{Utility{Generic: []string{"noise"}}, nil},
 		} {
 			r, err := Fit(context.Background(), &Spec{Utility: c.utility}, d, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(c.want, r.Separated); diff != "" || r.Converged != (c.want == nil) {
 				t.Errorf("scale %v, %v: converged %v, separated %v", scale, c.utility, r.Converged, diff)
 			}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // Whatever the bytes of a specification and of a table are, they are read or an error says what is wrong.
@@ -21,21 +23,15 @@ func FuzzSpec(f *testing.F) {
 
 func FuzzTable(f *testing.F) {
 	trips, err := os.ReadFile("testdata/trips.csv")
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	spec, err := ReadSpec("spec.toml", []byte(longSpec))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	for _, table := range []string{string(trips[:min(len(trips), 2000)]), "", "a;b\n1;2\n", "PAR1", "\x1f\x8b", "\x28\xb5\x2f\xfd", "\"\n", "id,id\n1,1\n"} {
 		f.Add([]byte(table))
 	}
 	f.Fuzz(func(t *testing.T, table []byte) {
 		path := filepath.Join(t.TempDir(), "table")
-		if err := os.WriteFile(path, table, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, table, 0o600))
 		d, err := Load(t.Context(), path, spec, nil)
 		if (d == nil) == (err == nil) {
 			t.Errorf("%+v, %v", d, err)

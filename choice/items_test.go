@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/fatal"
 )
 
 // Items are the distinct rows of the variables of the coefficients.
@@ -26,9 +28,7 @@ generic = ["x"]
 `)
 	r := &Result{Spec: &Spec{Utility: Utility{Constants: true, Generic: []string{"x"}}}, Alternatives: d.Alternatives}
 	items, err := r.Items(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := &Items{X: [][]float64{{0, -3}, {0, 2}, {1, 1}}, Sets: [][]int32{{1, 2}, {2, 1}, {0, 2}}}
 	if diff := cmp.Diff(want, items); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -48,13 +48,9 @@ func TestUtilityPredicts(t *testing.T) {
 	for _, text := range []string{trips, neuralTrips, replaceLine(neuralTrips, "constants = true", "")} {
 		r, d := fitText(t, "testdata/trips.csv", text, Options{})
 		items, err := r.Items(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		m, w, err := r.Utility()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		x := mat.NewDense(len(items.X), m.NumFeatures(), nil)
 		for i, row := range items.X {
 			x.SetRow(i, row)
@@ -62,9 +58,7 @@ func TestUtilityPredicts(t *testing.T) {
 		u := make([]float64, len(items.X))
 		m.Utilities(u, w, x)
 		predictions, err := r.Predict(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for s, p := range predictions {
 			for i, item := range items.Sets[s] {
 				if want := p.Outside * math.Exp(u[item]); !near(p.Probabilities[i], want, 1e-12) {
@@ -83,25 +77,15 @@ func TestClassesPredict(t *testing.T) {
 	for _, text := range []string{trips, neuralTrips, nestedTrips, mixedTrips, correlatedTrips, latentTrips} {
 		r, _ := fitText(t, "testdata/trips.csv", text, Options{})
 		path := filepath.Join(t.TempDir(), "items.csv")
-		if err := os.WriteFile(path, []byte(shown), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(shown), 0o644))
 		together, err := Load(context.Background(), path, r.Spec, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		d, err := r.LoadItems(context.Background(), path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		shares, u, err := r.Classes(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		of, lambda, err := r.Nests(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if (of == nil) != (r.Kind() != "nested logit") || of != nil && (!slices.Equal(of, []int{1, 0, 0, 1}) || len(lambda) != 2 || lambda[0] != r.Coefficients[8]) {
 			t.Errorf("%s: nests %v, %v", r.Kind(), of, lambda)
 		}
@@ -116,9 +100,7 @@ func TestClassesPredict(t *testing.T) {
 			}
 		}
 		predictions, err := r.Predict(together)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, p := range predictions {
 			if of != nil { // by hand: nest 0 is the road, nest 1 the rest
 				inclusive := []float64{0, 0}

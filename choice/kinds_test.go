@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // unweighted is trips without weights, which differ between the choices of a traveller.
@@ -80,9 +82,7 @@ func TestKindsContainMNL(t *testing.T) {
 	base, d := fitText(t, "testdata/trips.csv", unweighted, Options{})
 	var want []Prediction
 	predictions, err := base.Predict(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, p := range predictions {
 		p.Probabilities = slices.Clone(p.Probabilities)
 		want = append(want, *p)
@@ -92,14 +92,10 @@ func TestKindsContainMNL(t *testing.T) {
 		more []float64
 	}{{nestedTrips, []float64{1, 1}}, {mixedTrips, []float64{0, 0}}} {
 		spec, err := ReadSpec("spec", []byte(c.spec))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: append(slices.Clone(base.Coefficients), c.more...)}
 		predictions, err := r.Predict(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for s, p := range predictions {
 			if !near(p.Outside, want[s].Outside, 1e-12) || !near(p.Logsum, want[s].Logsum, 1e-12) {
 				t.Fatalf("%s: choice %d: %+v, want %+v", r.Kind(), s, p, want[s])
@@ -121,22 +117,16 @@ func TestLatentContainsMNL(t *testing.T) {
 	for _, theta := range [][]float64{{b[0], b[1], b[0], b[1], 0.3, -0.1}, {b[0], b[1], 9, 9, -800, 0}, {9, 9, b[0], b[1], 800, 0}} {
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
 		got, err := r.Shares(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want, err := base.Shares(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i := range want {
 			if !near(got[i], want[i], 1e-12) {
 				t.Errorf("shares %v, want %v", got, want)
 			}
 		}
 		mine, err := r.Logsum(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if theirs, err := base.Logsum(d); err != nil || !near(mine, theirs, 1e-12) {
 			t.Errorf("logsum %v, want %v, %v", mine, theirs, err)
 		}
@@ -154,26 +144,18 @@ func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []fl
 			mnl.Coefficients = draw()
 		}
 		one, err := d.Slice(s, s+1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		drawn, err := mnl.Simulate(one, rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c := Case{Panel: s / 8}
 		c.Alternatives, c.Chosen = drawn.Choice(0)
 		for i := range c.Alternatives {
 			c.X = append(c.X, one.Value(0, i, 0), one.Value(0, i, 1))
 		}
-		if err := b.Add(c); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Add(c))
 	}
 	data, err := b.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -190,9 +172,7 @@ func TestLatentFindsClasses(t *testing.T) {
 		return truth.Coefficients[:2]
 	})
 	r, err := Fit(context.Background(), spec, data, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := truth.Coefficients
 	if r.Coefficients[0] < 0 { // the classes have no order
 		want = []float64{-1, 0.5, 1.5, -1, -0.7}
@@ -209,9 +189,7 @@ func TestKindsProbabilities(t *testing.T) {
 	for _, text := range []string{nestedTrips, mixedTrips} {
 		r, d := fitText(t, "testdata/trips.csv", text, Options{})
 		predictions, err := r.Predict(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		bus := slices.Index(d.Alternatives, "bus")
 		share := 0.0
 		weights := 0.0
@@ -234,9 +212,7 @@ func TestKindsProbabilities(t *testing.T) {
 			moved.Coefficients = slices.Clone(r.Coefficients)
 			moved.Coefficients[at] += step
 			v, err := moved.Logsum(d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			return v
 		}
 		if got := (logsum(1e-5) - logsum(-1e-5)) / 2e-5; !near(got, share/weights, 1e-8) {
@@ -265,15 +241,11 @@ func TestMixedMirror(t *testing.T) {
 	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 20, Random: []Random{{Coefficient: "a"}}}}
 	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: []float64{1, -0.5, 1.5}}
 	drawn, err := truth.Simulate(d, rng)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var ends []float64
 	for _, start := range [][]float64{{1, -0.5, 1}, {1, -0.5, -1}} {
 		r, err := Fit(context.Background(), spec, drawn, Options{Start: start})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !r.Converged || r.Coefficients[2] < 0 {
 			t.Errorf("from %v: %v, converged %v", start, r.Coefficients, r.Converged)
 		}
@@ -373,9 +345,7 @@ func TestKindsDerivatives(t *testing.T) {
 func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 	d, u := simulated(t, 100, 2)
 	g, err := newDesign(&u, d.Alternatives, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}} // a unit of utility is 1/2, and 2
 	seen := map[string]bool{}
 	var sum, square [2]float64
@@ -384,9 +354,7 @@ func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 		for n := range starts {
 			start := func() []float64 {
 				l, err := newLatent(g, &Model{Kind: "latent", Classes: classes, Seed: seed}, d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				return l.start(mnl, n)
 			}
 			theta := start()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/fatal"
 )
 
 // correlatedTrips is a model of testdata/trips.csv with three coefficients that vary together.
@@ -31,15 +33,11 @@ coefficient = "income[bus]"
 func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 	spec, d := loadTrips(t, correlatedTrips)
 	r, l, err := begin(spec, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, -.2, .4, .1, .2, -.3}
 	lower := [][]float64{{.3, 0, 0}, {-.2, .4, 0}, {.1, .2, -.3}}
 	at, err := newObjective(l, d, 1).at(context.Background(), theta, zeroth)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives, Outside: d.Outside}
 	m := l.(*mixed)
 	product := make([][]float64, d.Panels) // by decision maker and draw
@@ -55,9 +53,7 @@ func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 			beta[4] = math.Exp(beta[4])
 			base.Coefficients = beta
 			predictions, err := base.Predict(d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			product[n][draw] = 1
 			for s, p := range predictions {
 				if b, k := d.locate(s); int(b.panel[k]) == n {
@@ -94,9 +90,7 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 	})
 	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 64, Correlated: true, Random: []Random{{Coefficient: "a"}, {Coefficient: "b"}}}}
 	r, err := Fit(context.Background(), spec, data, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	v := r.Variations()
 	if !r.Converged || len(v) != 2 || len(v[1].Correlations) != 1 {
 		t.Fatalf("converged %v, variations %+v", r.Converged, v)
@@ -123,16 +117,12 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 func TestUpright(t *testing.T) {
 	spec, d := loadTrips(t, correlatedTrips)
 	r, l, err := begin(spec, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m := l.(*mixed)
 	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, -.3, -.2, .4, .1, .2, -.3}
 	o := newObjective(m, d, 1)
 	before, err := o.at(t.Context(), theta, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	best := &minimum{theta: theta, hessian: symmetric(before.hessian, o.dim)}
 	r.Mirrored = m.upright(best)
 	if want := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, .2, .4, -.1, .2, .3}; !slices.Equal(best.theta, want) || !slices.Equal(r.Mirrored, []string{"cost", "income[bus]"}) {
@@ -140,9 +130,7 @@ func TestUpright(t *testing.T) {
 	}
 	r.Coefficients, r.Covariance, r.Converged, r.Null = best.theta, best.hessian, true, null(d)
 	text, err := r.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r, err = decodeModel(text); err != nil {
 		t.Fatal(err)
 	}
@@ -150,9 +138,7 @@ func TestUpright(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := newObjective(l, d, 1).at(t.Context(), best.theta, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	hessian := symmetric(after.hessian, o.dim)
 	if !near(after.value, before.value, 1e-13) || !mat.EqualApprox(hessian, best.hessian, 1e-10) {
 		t.Errorf("the value was %v and is %v; the Hessians are equal: %v", before.value, after.value, mat.EqualApprox(hessian, best.hessian, 1e-10))
@@ -173,9 +159,7 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 				}
 				spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 50, Random: []Random{{Coefficient: "a", Distribution: distribution}}}}
 				r, err := Fit(t.Context(), spec, data, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if !r.Converged {
 					t.Errorf("scale %g: not converged", scale)
 				}
@@ -197,15 +181,11 @@ func TestIndividuals(t *testing.T) {
 		text := unweighted + "[model]\nkind = \"mixed\"\ndraws = 20000\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"" + distribution + "\"\n"
 		spec, all := loadTrips(t, text)
 		d, err := all.Slice(0, 12)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		theta := []float64{.1, -.2, .3, -.3, -1, .1, .2, -.1, .6}
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
 		have, err := r.Individuals(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: slices.Clone(theta[:8])}
 		sums := make([][3]float64, d.Panels) // Σ w, Σ w β, Σ w β²
 		for eta := -8.0; eta <= 8; eta += 0.01 {
@@ -215,9 +195,7 @@ func TestIndividuals(t *testing.T) {
 			}
 			base.Coefficients[3] = beta
 			predictions, err := base.Predict(d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			weights := slices.Repeat([]float64{math.Exp(-eta * eta / 2)}, d.Panels)
 			for s, p := range predictions {
 				b, k := d.locate(s)

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -29,13 +30,9 @@ seed = 7
 func loadTrips(t *testing.T, text string) (*Spec, *Data) {
 	t.Helper()
 	spec, err := ReadSpec("spec", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return spec, d
 }
 
@@ -44,9 +41,7 @@ func loadTrips(t *testing.T, text string) (*Spec, *Data) {
 func TestNetworkDerivatives(t *testing.T) {
 	spec, d := loadTrips(t, neuralTrips)
 	r, l, err := begin(spec, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rng := rand.New(rand.NewPCG(1, 1))
 	theta := make([]float64, len(r.Names))
 	for j := range theta {
@@ -54,9 +49,7 @@ func TestNetworkDerivatives(t *testing.T) {
 	}
 	o := newObjective(l, d, 1)
 	at, err := o.at(context.Background(), theta, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	value := func(x []float64) float64 {
 		s, _ := o.at(context.Background(), x, zeroth)
 		return s.value
@@ -72,9 +65,7 @@ func TestNetworkDerivatives(t *testing.T) {
 		moved := *r
 		moved.Coefficients = theta
 		predictions, err := moved.Predict(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, q := range predictions {
 			p = append(append(p, q.Probabilities...), q.Outside)
 			for range len(q.Probabilities) + 1 {
@@ -135,9 +126,7 @@ func TestNetworkOfLinearFamily(t *testing.T) {
 	spec.Utility.Generic = nil
 	spec.Utility.Network = &Network{Variables: []string{"cost", "time / 60"}, Model: utility.NewLinear(2, true), Penalty: 1e-10}
 	r, err := Fit(context.Background(), spec, d, Options{Tolerance: 1e-12})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !r.Converged || !near(r.LogLikelihood, want.LogLikelihood, 1e-9) {
 		t.Errorf("log-likelihood %v, want %v", r.LogLikelihood, want.LogLikelihood)
 	}
@@ -160,18 +149,12 @@ func TestNetworkLearnsABend(t *testing.T) {
 	truth := &Result{Spec: &Spec{Utility: Utility{Network: &Network{Variables: u.Generic, Model: bend{utility.NewLinear(1, false)}}}},
 		Alternatives: d.Alternatives, Outside: true, Scale: &Scale{Mean: []float64{0}, SD: []float64{1}}, Coefficients: []float64{2}}
 	d, err := truth.Simulate(d, rand.New(rand.NewPCG(5, 5)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	fit, held, err := d.Split(0.3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	perChoice := func(spec *Spec) float64 {
 		r, err := Fit(context.Background(), spec, fit, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		s, err := r.Score(held)
 		if err != nil || !r.Converged {
 			t.Fatalf("%v, converged %v", err, r.Converged)
@@ -179,9 +162,7 @@ func TestNetworkLearnsABend(t *testing.T) {
 		return s.PerChoice
 	}
 	best, err := truth.Score(held)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	linear := perChoice(&Spec{Utility: u})
 	network := perChoice(&Spec{Utility: Utility{Network: &Network{Variables: u.Generic, Hidden: []int{4}, Starts: 1}}})
 	if network < best.PerChoice-0.03 || linear > best.PerChoice-0.2 {
@@ -204,17 +185,11 @@ func TestNetworkModelFile(t *testing.T) {
 		t.Fatalf("not converged: decrement %v", r.Decrement)
 	}
 	path := filepath.Join(t.TempDir(), "model.json")
-	if err := r.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Write(path))
 	again, err := ReadModel(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want, err := r.Shares(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got, err := again.Shares(d); err != nil || !slices.Equal(got, want) {
 		t.Errorf("shares %v, want %v, error %v", got, want, err)
 	}

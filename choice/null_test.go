@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // A choice of the weight k counts as k equal choices, of alternatives and of the outside option, whether sets vary or not. Where
@@ -36,25 +38,17 @@ func TestAWeightIsACount(t *testing.T) {
 					}
 					counts[chosen] += c.Weight
 					total += c.Weight
-					if err := weighted.Add(c); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, weighted.Add(c))
 					n := int(c.Weight)
 					for c.Weight = 1; n > 0; n-- {
-						if err := repeated.Add(c); err != nil {
-							t.Fatal(err)
-						}
+						fatal.If(t, repeated.Add(c))
 					}
 				}
 				fit := func(b *Builder, u Utility) *Result {
 					d, err := b.Data()
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					return r
 				}
 				u, constants := Utility{Generic: []string{"x"}}, Utility{Constants: true}

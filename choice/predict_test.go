@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/internal/fatal"
 )
 
 // handMade returns a model with given coefficients and two choices: one among three alternatives
@@ -19,14 +21,10 @@ func handMade(t *testing.T) (*Result, *Data) {
 		{Alternatives: []int{0, 1, 2}, X: []float64{1, 0, 2, 1, 4, 3}, Chosen: 1},
 		{Alternatives: []int{2, 0}, X: []float64{3, 1, 2, 2}, Chosen: -1, Weight: 3},
 	} {
-		if err := b.Add(c); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Add(c))
 	}
 	d, err := b.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return &Result{Spec: &Spec{Utility: Utility{Generic: []string{"price", "quality"}}}, Alternatives: d.Alternatives, Outside: true,
 		Names: []string{"price", "quality"}, Coefficients: []float64{-0.5, 0.8}}, d
 }
@@ -34,9 +32,7 @@ func handMade(t *testing.T) (*Result, *Data) {
 func TestPredict(t *testing.T) {
 	r, d := handMade(t)
 	predictions, err := r.Predict(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	// By hand, with utilities −.5, −.2, .4 and −.7, .6.
 	v := [][]float64{{-.5, -.2, .4}, {-.7, .6}}
 	for s, p := range predictions {
@@ -59,9 +55,7 @@ func TestPredict(t *testing.T) {
 	}
 	s0, s1 := 1+math.Exp(-.5)+math.Exp(-.2)+math.Exp(.4), 1+math.Exp(-.7)+math.Exp(.6)
 	shares, err := r.Shares(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i, want := range []float64{
 		(math.Exp(-.5)/s0 + 3*math.Exp(.6)/s1) / 4,
 		math.Exp(-.2) / s0 / 4,
@@ -73,9 +67,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	score, err := r.Score(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ll := -.2 - math.Log(s0) - 3*math.Log(s1)
 	// In neither choice was the most probable alternative chosen.
 	if !near(score.LogLikelihood, ll, 1e-14) || !near(score.PerChoice, ll/4, 1e-14) || score.Hits != 0 || !near(score.Null, -math.Log(4)-3*math.Log(3), 1e-14) {
@@ -91,14 +83,10 @@ func TestPredict(t *testing.T) {
 func TestElasticities(t *testing.T) {
 	r, d := handMade(t)
 	e, err := r.Elasticities(d, "price")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want, shares := [4][3]float64{}, [4]float64{}
 	predictions, err := r.Predict(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for s, p := range predictions {
 		all := append(append([]float64(nil), p.Probabilities...), p.Outside)
 		label := append(append([]int(nil), p.Alternatives...), 3)
@@ -135,9 +123,7 @@ func TestElasticities(t *testing.T) {
 func TestDelta(t *testing.T) {
 	r, d := fitText(t, "testdata/trips.csv", trips, Options{})
 	wtp, err := r.WillingnessToPay("time / 60", "cost")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	// The delta method by hand: the gradient of −a/p is (−1/p, a/p²).
 	a, p := r.Coefficients[4], r.Coefficients[3]
 	variance := r.Covariance.At(4, 4)/(p*p) + a*a/(p*p*p*p)*r.Covariance.At(3, 3) - 2*a/(p*p*p)*r.Covariance.At(3, 4)
@@ -148,9 +134,7 @@ func TestDelta(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	surplus, err := r.ConsumerSurplus(d, "cost")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	logsum, err := r.Logsum(d)
 	if err != nil || !near(surplus.Value, -logsum/p, 1e-14) || !(surplus.StandardError > 0) {
 		t.Errorf("surplus %+v, logsum %v, %v", surplus, logsum, err)
@@ -162,26 +146,18 @@ func TestSimulate(t *testing.T) {
 	d, u := simulated(t, 20_000, 3)
 	spec := &Spec{Utility: u}
 	r, err := Fit(context.Background(), spec, d, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	drawn, err := r.Simulate(d, rand.New(rand.NewPCG(5, 6)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again, err := Fit(context.Background(), spec, drawn, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for j, se := range again.StandardErrors() {
 		if z := (again.Coefficients[j] - r.Coefficients[j]) / se; math.Abs(z) > 4 || z == 0 {
 			t.Errorf("%s is %v standard errors away", r.Names[j], z)
 		}
 	}
 	shares, err := r.Shares(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	counts := make([]float64, len(shares))
 	for s := range drawn.Choices {
 		alternatives, chosen := drawn.Choice(s)
@@ -203,9 +179,7 @@ func TestSimulate(t *testing.T) {
 func TestPublishedPredictions(t *testing.T) {
 	r, d := fitText(t, realData(t, "heating/Heating.csv"), heating+"\ngeneric = [\"ic\", \"oc\"]\n", Options{})
 	shares, err := r.Shares(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i, want := range []float64{.10413057, .05141477, .51695653, .24030898, .08718915} {
 		if math.Abs(shares[i]-want) > 6e-9 {
 			t.Errorf("%s: %.9f, want %.8f", d.Alternatives[i], shares[i], want)
@@ -213,30 +187,18 @@ func TestPublishedPredictions(t *testing.T) {
 	}
 
 	spec, err := ReadSpec("camera", []byte(camera))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx := context.Background()
 	all, err := Load(ctx, realData(t, "camera/camera.csv"), spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	train, err := all.Slice(0, 4000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	held, err := all.Slice(4000, 5312)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	fit, err := Fit(ctx, spec, train, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	score, err := fit.Score(held)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if math.Abs(fit.LogLikelihood+4880.832446) > 6e-7 || math.Abs(score.PerChoice+1.238716) > 6e-7 || !near(null(all), -8549.334191, 1e-10) {
 		t.Errorf("log-likelihood %.6f, then %.6f a choice, null %.6f", fit.LogLikelihood, score.PerChoice, null(all))
 	}

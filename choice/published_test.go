@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // published are models whose estimates others have published, or that another program reached, on
@@ -178,17 +180,11 @@ func realData(t *testing.T, name string) string {
 func fitText(t *testing.T, path, text string, o Options) (*Result, *Data) {
 	t.Helper()
 	spec, err := ReadSpec("spec.toml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d, err := Load(context.Background(), path, spec, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r, err := Fit(context.Background(), spec, d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r, d
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/fatal"
 )
 
 func TestText(t *testing.T) {
@@ -76,13 +78,9 @@ AIC, BIC & \multicolumn{4}{r}{24.00, 29.21} \\
 func TestModelFile(t *testing.T) {
 	r, d := fitText(t, "testdata/trips.csv", trips, Options{Errors: "robust"})
 	path := filepath.Join(t.TempDir(), "model.json")
-	if err := r.Write(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Write(path))
 	again, err := ReadModel(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(r.Text(), again.Text()); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)
 	}
@@ -90,20 +88,14 @@ func TestModelFile(t *testing.T) {
 		t.Error("the covariance has changed")
 	}
 	want, err := r.Shares(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got, err := again.Shares(d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("shares -written +read:\n%s", diff)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range []struct{ old, new, want string }{
 		{"vitrine choice model", "a model", "it is not a model that vitrine fit wrote"},
 		{`"version": 1`, `"version": 2`, "the model is in format 2, and this program reads format 1: use the release of vitrine that wrote it"},
@@ -128,13 +120,9 @@ func TestModelFileWithoutCovariance(t *testing.T) {
 	r := &Result{Spec: &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Generic: []string{"x"}}}, Alternatives: []string{"a"},
 		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}), ConstantsOnly: math.NaN(), Null: -1, Choices: 2, Decrement: math.NaN()}
 	text, err := r.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	again, err := decodeModel(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !math.IsNaN(again.Covariance.At(0, 0)) || !math.IsNaN(again.ConstantsOnly) || !math.IsNaN(again.Decrement) || again.Coefficients[0] != 20 {
 		t.Errorf("%+v", again)
 	}
@@ -144,19 +132,13 @@ func TestModelFileWithoutCovariance(t *testing.T) {
 func TestModelFileWithoutAlternatives(t *testing.T) {
 	b := NewBuilder([]string{"a"}, []string{"x"}, false)
 	for x := range 3 {
-		if err := b.Add(Case{Alternatives: []int{0}, X: []float64{float64(x)}}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Add(Case{Alternatives: []int{0}, X: []float64{float64(x)}}))
 	}
 	d, err := b.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	spec := &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Network: &Network{Variables: []string{"x"}, Hidden: []int{1}, Starts: 1}}}
 	r, err := Fit(t.Context(), spec, d, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"rho_squared": null`) {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -209,25 +191,17 @@ func TestNeverChosen(t *testing.T) {
 func FuzzModelFile(f *testing.F) {
 	for _, text := range []string{trips, mixedTrips, nestedTrips, latentTrips} {
 		spec, err := ReadSpec("spec.toml", []byte(text))
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		d, err := Load(f.Context(), "testdata/trips.csv", spec, nil)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		r, l, err := begin(spec, d)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		n := len(l.names())
 		r.Coefficients, r.Covariance = make([]float64, n), mat.NewSymDense(n, nil)
 		r.Offered, r.Chosen = frequencies(d)
 		r.Null = null(d)
 		file, err := r.JSON()
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(file)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -237,13 +211,9 @@ func FuzzModelFile(f *testing.F) {
 		}
 		_, _, _ = r.Text(), r.LaTeX(), r.Matrix(true)
 		file, err := r.JSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		again, err := decodeModel(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if diff := cmp.Diff(r.Text(), again.Text()); diff != "" {
 			t.Errorf("-read +again:\n%s", diff)
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
 )
 
 func TestReadSpecErrors(t *testing.T) {
@@ -42,22 +44,16 @@ func TestTerms(t *testing.T) {
 		Terms: []Term{{"shared", "x", []string{"a"}}, {"shared", "y", []string{"c"}}, {"", "z", nil}}}
 	d := &Data{Alternatives: []string{"c", "a", "b"}, Variables: []string{"g", "i", "s", "x", "y", "z"}}
 	g, err := newDesign(&u, []string{"a", "b", "c"}, d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := []string{"constant[a]", "constant[c]", "g", "i[a]", "i[c]", "s[a]", "s[b]", "s[c]", "shared", "z"}
 	if diff := cmp.Diff(want, g.names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	b := NewBuilder(d.Alternatives, d.Variables, false)
 	// c, a and b, with g i s x y z.
-	if err := b.Add(Case{Alternatives: []int{0, 1, 2}, X: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2}, X: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}}))
 	made, err := b.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var scratch matrix
 	wantColumns := [][]float64{{0, 1, 0}, {1, 0, 0}, {1, 7, 13}, {0, 8, 0}, {2, 0, 0}, {0, 9, 0}, {0, 0, 15}, {3, 0, 0}, {5, 10, 0}, {6, 12, 18}}
 	if diff := cmp.Diff(wantColumns, g.columns(&scratch, made.blocks[0])); diff != "" {
@@ -103,20 +99,14 @@ func TestNamedVariables(t *testing.T) {
 		t.Errorf("%s is %v, want hours, %v", r.Names[4], r.Coefficients[4], want.Coefficients[4])
 	}
 	text, err := r.JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r, err = decodeModel(text); err != nil {
 		t.Fatal(err)
 	}
 	got, err := r.Elasticities(d, "hours")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	e, err := want.Elasticities(base, "time / 60")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(e, got); diff != "" {
 		t.Errorf("elasticities -time / 60 +hours:\n%s", diff)
 	}

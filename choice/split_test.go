@@ -3,15 +3,15 @@ package choice
 import (
 	"math"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // A split has every choice once, panels whole, and is the same with the same seed.
 func TestSplit(t *testing.T) {
 	_, d := loadTrips(t, trips)
 	rest, part, err := d.Split(0.25, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if rest.Choices+part.Choices != 240 || math.Abs(float64(part.Choices)-60) > 4*math.Sqrt(60*4*.75) {
 		t.Errorf("%d and %d choices", rest.Choices, part.Choices)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
 
@@ -16,13 +17,9 @@ import (
 //	go test -run xxx -bench Run/d_w=16/printed -cpuprofile run.prof ./config
 func BenchmarkRun(b *testing.B) {
 	race, err := os.ReadFile("../bench/race.toml")
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	misspecified, err := experiments.Read("main-gaussian-misspecified")
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	for _, run := range []struct {
 		name   string
 		text   []byte
@@ -34,19 +31,13 @@ func BenchmarkRun(b *testing.B) {
 	} {
 		b.Run(run.name, func(b *testing.B) {
 			f, err := config.Load(run.name, run.text)
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			e, err := f.Experiment(config.Selection{Seeds: 10, Policies: []string{run.policy}}, "")
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			seconds := 0.0
 			for b.Loop() {
 				summaries, err := experiment.Run(b.Context(), e, experiment.Options{Dir: b.TempDir(), Workers: 1})
-				if err != nil {
-					b.Fatal(err)
-				}
+				fatal.If(b, err)
 				seconds += summaries[0].SecondsPerRun
 			}
 			b.ReportMetric(1e3*seconds/float64(b.N), "ms/run")

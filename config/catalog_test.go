@@ -18,6 +18,7 @@ import (
 	"vitrine/env"
 	"vitrine/env/envtest"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/option"
 	"vitrine/internal/stream"
 	"vitrine/paper/tractability"
@@ -41,16 +42,10 @@ func loadWide(t *testing.T, features int, tables string) *experiment.Experiment 
 	t.Helper()
 	text := fmt.Sprintf("name = \"x\"\npool = \"camera\"\nrounds = 100\nitems = 12\nsize = %d\nfeatures = %d\nseeds = 1\n%s", size, features, tables)
 	f, err := config.Load("x.toml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.UsePool(pool(features)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, f.UsePool(pool(features)))
 	e, err := f.Experiment(config.Selection{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return e
 }
 
@@ -103,9 +98,7 @@ func TestPolicies(t *testing.T) {
 			e := load(t, plainWorld+table)
 			bandittest.TestLearner(t, features, size, 40, func() vitrine.Learner {
 				l, err := e.Policies[0].New(e.World(stream.New(1, 0, stream.World)), stream.New(1, 0, stream.Learner))
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				return l
 			})
 		})
@@ -193,9 +186,7 @@ func loadOption(t *testing.T, d config.Description, o option.Option, v any) erro
 		"contexts": map[string]any{"kind": "gaussian"}, "truth": map[string]any{"kind": "cosine"},
 		"policy": []any{policy},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, err = config.Load("x.toml", text)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vitrine/config"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/paper/experiments"
 )
@@ -42,27 +43,17 @@ func TestPublicTablesAreWorlds(t *testing.T) {
 			p, err := config.LoadPool(context.Background(), name, path, config.Loading{
 				Progress: func(string, int, int) {}, Note: func(text string) { notes = append(notes, text) },
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if got := strings.Join(notes, "\n"); got != note {
 				t.Errorf("note %q, want %q", got, note)
 			}
 			text, err := experiments.Read(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			f, err := config.Load(name+".toml", text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := f.UsePool(p); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
+			fatal.If(t, f.UsePool(p))
 			e, err := f.Experiment(config.Selection{}, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			world := e.World(stream.New(1, 0, stream.World))
 			const rounds = 2000
 			away := 0.0

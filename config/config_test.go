@@ -12,6 +12,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/paper/experiments"
 )
@@ -21,26 +22,18 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10, "contexts": 60}
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		f, err := config.Load(name+".toml", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if f.Name != name {
 			t.Errorf("%s.toml is called %q", name, f.Name)
 		}
 		group, _, _ := strings.Cut(name, "-")
 		if f.Pool != "" {
-			if err := f.UsePool(pool(map[string]int{"imdb": 30, "camera": 10, "modecanada": 13, "heating": 6, "fishing": 8}[f.Pool])); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, f.UsePool(pool(map[string]int{"imdb": 30, "camera": 10, "modecanada": 13, "heating": 6, "fishing": 8}[f.Pool])))
 		}
 		e, err := f.Experiment(config.Selection{}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if e.Rounds != rounds[group] || len(e.Seeds) != seeds[group] {
 			t.Errorf("%s has %d rounds and %d seeds, want %d and %d", name, e.Rounds, len(e.Seeds), rounds[group], seeds[group])
 		}
@@ -79,9 +72,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 	t.Helper()
 	e, err := f.Experiment(sel, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var list []string
 	for _, p := range e.Policies {
 		list = append(list, p.Label)
@@ -94,17 +85,11 @@ func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 func TestUnitPanelsKeepTheAssumption(t *testing.T) {
 	for _, name := range append(experiments.Members("unit"), experiments.Members("linear")...) {
 		text, err := experiments.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		f, err := config.Load(name+".toml", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e, err := f.Experiment(config.Selection{}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		largest := 0.0
 		for seed := range uint64(50) {
 			w := e.World(stream.New(seed, 0, stream.World)).(*env.World)
@@ -156,13 +141,9 @@ func TestSettingsHaveTheBasis(t *testing.T) {
 
 func TestSelection(t *testing.T) {
 	text, err := experiments.Read("main-gaussian-realizable")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	f, err := config.Load("main.toml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, c := range []struct {
 		sel  config.Selection
 		want []string
@@ -178,9 +159,7 @@ func TestSelection(t *testing.T) {
 		}
 	}
 	e, err := f.Experiment(config.Selection{Seeds: 3, FirstSeed: 7}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff([]uint64{7, 8, 9}, e.Seeds); diff != "" {
 		t.Errorf("seeds (-want +got):\n%s", diff)
 	}
@@ -191,9 +170,7 @@ func TestSelection(t *testing.T) {
 
 func TestSelectionOfNothingIsAnError(t *testing.T) {
 	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nbaselines = \"tuned\"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := f.Experiment(config.Selection{}, ""); err == nil || !strings.Contains(err.Error(), "x has no policy for these baselines") {
 		t.Errorf("error %v, want one that says that nothing is left", err)
 	}
@@ -243,9 +220,7 @@ func TestPoolsAreChecked(t *testing.T) {
 		}
 	}
 	f, err := config.Load("x.toml", []byte("name = \"x\"\npool = \"camera\"\n"+fmt.Sprintf(world, "")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := f.Experiment(config.Selection{}, ""); err == nil || err.Error() != `x needs the data of pool "camera"` {
 		t.Errorf("error %v without the data", err)
 	}
@@ -262,13 +237,9 @@ func TestPoolsAreChecked(t *testing.T) {
 // Settings distinguish runs: every option is in them, with its default.
 func TestSettingsAreResolved(t *testing.T) {
 	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	e, err := f.Experiment(config.Selection{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 2.0, "intercept": false, "lambda": 1.0}
 	if diff := cmp.Diff(want, e.Policies[0].Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -279,9 +250,7 @@ func TestSettingsAreResolved(t *testing.T) {
 func FuzzLoad(f *testing.F) {
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte("name = \"x\"\n[constraint]\nkind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}]\n"))
@@ -356,13 +325,9 @@ func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 	const world = "name = \"x\"\nrounds = 10\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"mlp\"\n"
 	utilities := func(drift string, round int) []float64 {
 		f, err := config.Load("x.toml", []byte(world+drift+"[[policy]]\nname = \"uniform\"\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e, err := f.Experiment(config.Selection{}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		w := e.World(stream.New(1, 0, stream.World))
 		if round > 0 {
 			w = env.At(w, round)
@@ -392,13 +357,9 @@ func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 func TestExperts(t *testing.T) {
 	const linear = "[[policy.experts]]\nkind = \"linear\"\n"
 	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+linear+linear+"memory = 50.0\nintercept = true\n[[policy.experts]]\nkind = \"wide\"\nunits = 2\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	e, err := f.Experiment(config.Selection{}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := []any{"linear", "linear with intercept of memory 50", "wide 3-2"}
 	if diff := cmp.Diff(want, e.Policies[0].Settings.(map[string]any)["experts"]); diff != "" {
 		t.Errorf("experts (-want +got):\n%s", diff)

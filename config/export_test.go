@@ -3,6 +3,7 @@ package config
 import (
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/policy"
 	"vitrine/internal/settings"
 	"vitrine/utility"
@@ -12,12 +13,8 @@ import (
 func Model(t *testing.T, kind string, features int) utility.Model {
 	t.Helper()
 	doc, err := settings.Parse("x.toml", []byte("kind = \""+kind+"\"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m, err := settings.Pick(doc.Root(), policy.Families, features)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return m.Value
 }

@@ -5,6 +5,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 )
 
 // With linear utilities the proven radius of the likelihood earns nearly what a tuned one does, and far more than the paper's.
@@ -29,17 +30,11 @@ label = "tuned"
 constants = "tuned"
 radius = 0.3
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	e, err := f.Experiment(config.Selection{Seeds: 5}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	finals, err := experiment.Finals(t.Context(), e, experiment.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for k, regret := range finals["ucb-mnl"] {
 		if regret > finals["frozen"][k]/3 || regret > finals["tuned"][k]+5 {
 			t.Errorf("seed %d: regret %v, frozen %v, tuned %v", k, regret, finals["frozen"][k], finals["tuned"][k])

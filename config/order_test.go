@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/option"
 	"vitrine/internal/stream"
 )
@@ -27,13 +28,9 @@ const states = "VITRINE_STATES"
 // after rounds of rows that are long enough for all vector code, whatever the path.
 func TestStatesAreOneOnAllPaths(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	here, err := vitrine.KernelPath()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := statesHere(t)
 	for _, path := range []string{"generic", "avx2", "avx512"} {
 		t.Run(path, func(t *testing.T) {
@@ -90,9 +87,7 @@ func statesHere(t *testing.T) []string {
 		}
 		e := loadWide(t, width, plainWorld+table)
 		l, err := e.Policies[0].New(e.World(stream.New(1, 0, stream.World)), stream.New(1, 0, stream.Learner))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		offers := sha256.New()
 		for round := range rounds {
 			rng := stream.New(1, round, stream.Policy)

@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"vitrine/config"
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
 
 // The panels and policies that bench/peers/race.sh plays exist.
 func TestRaceOfThePeersNamesWhatExists(t *testing.T) {
 	script, err := os.ReadFile("../bench/peers/race.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	words := func(pattern, separator string) []string {
 		m := regexp.MustCompile(pattern).FindSubmatch(script)
 		if m == nil {
@@ -34,9 +33,7 @@ func TestRaceOfThePeersNamesWhatExists(t *testing.T) {
 			continue
 		}
 		f, err := config.Load(panel+".toml", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, policies := range [][]string{played, checked} {
 			if err := f.Check(config.Selection{Policies: policies, Baselines: "tuned"}); err != nil {
 				t.Errorf("bench/peers/race.sh: %v", err)

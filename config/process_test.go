@@ -6,23 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // A changed program is another policy, whose runs are played again; a changed argument is, too. The folder of the file does not matter.
 func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 	load := func(dir, script, command string) string {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "learner.py"), []byte(script), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, "learner.py"), []byte(script), 0o644))
 		f, err := Load(filepath.Join(dir, "mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		known, err := json.Marshal(f.contenders[0].made.Settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return string(known)
 	}
 	here, there := t.TempDir(), t.TempDir()

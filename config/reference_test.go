@@ -10,6 +10,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
 
@@ -49,9 +50,7 @@ func TestReferenceRegrets(t *testing.T) {
 	} {
 		name, seeds := play.name, float64(play.seeds)
 		text, err := experiments.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_, utility, _ := strings.Cut(string(text), "utility = ")
 		utility, _, _ = strings.Cut(utility, "\n")
 		var labels []string
@@ -62,17 +61,11 @@ func TestReferenceRegrets(t *testing.T) {
 			}
 		}
 		f, err := config.Load(name+".toml", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e, err := f.Experiment(config.Selection{Seeds: play.seeds, Policies: append(labels, "oracle")}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		summaries, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		got := map[string]experiment.Summary{}
 		for _, s := range summaries {
 			got[s.Policy] = s

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/config"
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 	"vitrine/tune"
 )
@@ -44,9 +45,7 @@ const tuningHead = "name = \"x\"\nexperiments = [\"a.toml\", \"b.toml\"]\npolicy
 func loadTuning(t *testing.T, text string) *config.Tuning {
 	t.Helper()
 	tuning, err := config.LoadTuning("x.toml", []byte(text), embedded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return tuning
 }
 
@@ -56,13 +55,9 @@ func TestEmbeddedTunings(t *testing.T) {
 	policies := map[string]bool{}
 	for _, name := range experiments.Tunings() {
 		text, err := experiments.ReadTuning(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		tuning, err := config.LoadTuning(name+".toml", text, embedded)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if tuning.Name != name {
 			t.Errorf("%s.toml is called %q", name, tuning.Name)
 		}
@@ -128,9 +123,7 @@ func TestTuningExperiment(t *testing.T) {
 			t.Errorf("panel %d: the configured setting is called %q, its equal %q", panel, tuning.Label(panel, config.Configured), tuning.Label(panel, same))
 		}
 		e, err := tuning.Experiment(panel, []int{0, 1, config.Configured}, []uint64{5}, "v")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if diff := cmp.Diff([]uint64{5}, e.Seeds); diff != "" || e.Version != "v" || len(e.Policies) != 2 {
 			t.Errorf("seeds %v, version %q, %d policies", e.Seeds, e.Version, len(e.Policies))
 		}
@@ -157,9 +150,7 @@ func TestTuningNestedKeys(t *testing.T) {
 	} {
 		tuning := loadTuning(t, strings.Replace(tuningHead, "mine", "greedy", 1)+text)
 		e, err := tuning.Experiment(0, []int{1}, []uint64{0}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		got := e.Policies[0].Settings.(map[string]any)["utility"]
 		want := map[string]any{"kind": "mlp", "activation": "sigmoid", "hidden": []any{int64(3), int64(2)}}
 		if diff := cmp.Diff(want, got); diff != "" || e.Policies[0].Label != "greedy utility.hidden=[3, 2]" {
@@ -274,9 +265,7 @@ func hundred(key string) string {
 func FuzzLoadTuning(f *testing.F) {
 	for _, name := range experiments.Tunings() {
 		text, err := experiments.ReadTuning(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		f.Add(text)
 	}
 	f.Add([]byte(tuningHead + "[grid]\nlambda = [1, [2]]\nutility = {hidden = [3], x.y = [{}]}\n"))

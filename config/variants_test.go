@@ -17,6 +17,7 @@ import (
 	"vitrine/config"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
 
@@ -67,22 +68,16 @@ func (c bySize) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.As
 func TestVariants(t *testing.T) {
 	for _, name := range []string{"main-gaussian-realizable", "main-uniform-realizable"} {
 		text, err := experiments.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		play := []string{"onl-mnl", "eps-greedy-sets", "ucb-mnl", "ts-mnl", "uniform"}
 		for _, v := range variants {
 			text = fmt.Appendf(text, "[[policy]]\nlabel = %q\n%s", v.label, v.table)
 			play = append(play, v.label)
 		}
 		f, err := config.Load(name+".toml", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e, err := f.Experiment(config.Selection{Policies: play, Baselines: "theory"}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		p := bandit.Problem{Features: 3, Items: 100, Size: 5, Rounds: e.Rounds, Constraint: bySize{5}}
 		e.Policies = append(e.Policies, experiment.Policy{Label: "uniform-sizes", Settings: "uniform-sizes", New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
 			return bandit.NewUniform(p)
@@ -90,9 +85,7 @@ func TestVariants(t *testing.T) {
 			return bandit.NewONL(p, config.Model(t, "mlp", 3), bandit.DefaultONLOptions(), rng)
 		}})
 		results, err := experiment.Results(t.Context(), e, experiment.Options{Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		finals := map[string][]float64{}
 		for _, r := range results {
 			finals[r.Policy] = append(finals[r.Policy], r.Regret[len(r.Regret)-1])

@@ -16,6 +16,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 	"vitrine/paper/geometry"
 	"vitrine/paper/theory"
@@ -50,13 +51,9 @@ func (c configuration) labels() (labels []string) {
 func fingerprint(t *testing.T, configurations ...configuration) string {
 	t.Helper()
 	text, err := json.Marshal(configurations)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var values []map[string]any
-	if err := json.Unmarshal(text, &values); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &values))
 	for _, v := range values {
 		if s, ok := v["settings"].(map[string]any); ok {
 			if pool, ok := s["pool"].(map[string]any); ok {
@@ -167,21 +164,15 @@ func experimentFile(t *testing.T, name string) *config.File {
 		t.Fatalf("there is no experiment %s", name)
 	}
 	f, err := config.Load(name+".toml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if f.Pool == "" {
 		return f
 	}
 	var shape struct{ Items, Features int }
-	if err := toml.Unmarshal(text, &shape); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, toml.Unmarshal(text, &shape))
 	model := utility.NewLinear(shape.Features, false)
 	pool := &env.Pool{Features: mat.NewDense(shape.Items, shape.Features, nil), Model: model, Params: make([]float64, model.NumParams())}
-	if err := f.UsePool(pool); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, f.UsePool(pool))
 	return f
 }
 
@@ -189,18 +180,12 @@ func experimentFile(t *testing.T, name string) *config.File {
 func recorded(t *testing.T, dir, name string) configuration {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name, "run.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var c configuration
-	if err := json.Unmarshal(text, &c); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &c))
 	if other, ok := computed[name]; ok {
 		var record map[string]any
-		if err := json.Unmarshal(text, &record); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(text, &record))
 		return configuration{Experiment: name, Settings: record[other.key]}
 	}
 	return c

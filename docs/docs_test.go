@@ -18,6 +18,7 @@ import (
 
 	"vitrine/config"
 	"vitrine/docs/algorithms"
+	"vitrine/internal/fatal"
 )
 
 // pages returns the Markdown files below a directory, by path.
@@ -32,9 +33,7 @@ func pages(t *testing.T, dir string) map[string]string {
 		found[path] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return found
 }
 
@@ -126,9 +125,7 @@ func TestReferencesAreDeclared(t *testing.T) {
 func declared(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	names := map[string]bool{}
 	for _, d := range file.Decls {
 		switch d := d.(type) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -77,28 +78,20 @@ func valueOf(f api.Feature, level int) api.Value {
 func sales(t *testing.T, config map[string]any) (sold float64) {
 	t.Helper()
 	text, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	if _, err := e.Put(t.Context(), "home", text, 0); err != nil {
 		t.Fatal(err)
 	}
 	c, err := e.Config("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 1000 {
 		r, utilities := window{c.Features, c.MaxSize}.request(fmt.Sprint(round), rng)
 		a, err := e.Decide(t.Context(), "home", r, int64(round))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		total := 1.0
 		for _, id := range a.Shown {
 			total += math.Exp(utilities[id])
@@ -114,13 +107,9 @@ func sales(t *testing.T, config map[string]any) (sold float64) {
 				}
 			}
 		}
-		if err := e.Outcome(t.Context(), "home", a.Decision, taken, int64(round)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, taken, int64(round)))
 		if round%10 == 0 {
-			if err := e.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, e.Wait(t.Context()))
 		}
 	}
 	return sold
@@ -136,9 +125,7 @@ func TestExamplesSell(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, path := range paths {
 		for _, config := range placements(t, path) {
 			seen++

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
+
+	"vitrine/internal/fatal"
 )
 
 var redraw = flag.String("draw", "", "draw these committed figures again, or all of them, and write their fingerprints; bench/figures.sh does this")
@@ -43,12 +45,8 @@ const provenanceFile = "figures/figures.toml"
 func readProvenance(t *testing.T) (p provenance) {
 	t.Helper()
 	text, err := os.ReadFile(provenanceFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&p); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
+	fatal.If(t, toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&p))
 	return p
 }
 
@@ -75,9 +73,7 @@ func (f *drawnFigure) describe(t *testing.T, played []configuration) {
 func content(t *testing.T, path string) string {
 	t.Helper()
 	picture, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return short(picture)
 }
 
@@ -105,9 +101,7 @@ func TestFiguresAreOfTheirConfiguration(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir("figures")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, e := range entries {
 		if !e.IsDir() && e.Name() != filepath.Base(provenanceFile) && !slices.Contains(files, e.Name()) {
 			t.Errorf("docs/figures/%s is not in docs/%s, which says how it is drawn", e.Name(), provenanceFile)
@@ -123,9 +117,7 @@ func (p *provenance) draw(t *testing.T, names []string) {
 		t.Logf("%s %s", filepath.Base(name), strings.Join(args, " "))
 		command := exec.Command(name, args...)
 		command.Stderr = os.Stderr
-		if err := command.Run(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, command.Run())
 	}
 	carry("go", "build", "-o", program, "../cmd/vitrine")
 	drawn := 0
@@ -143,12 +135,8 @@ func (p *provenance) draw(t *testing.T, names []string) {
 			played = append(played, recorded(t, out, c.Experiment))
 		}
 		picture, err := os.ReadFile(filepath.Join(out, f.Picture))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join("figures", f.File), picture, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, os.WriteFile(filepath.Join("figures", f.File), picture, 0o644))
 		f.describe(t, played)
 		f.Content = content(t, filepath.Join("figures", f.File))
 		p.Waiting = slices.DeleteFunc(p.Waiting, func(w string) bool { return w == f.File })
@@ -158,12 +146,8 @@ func (p *provenance) draw(t *testing.T, names []string) {
 	}
 	var text bytes.Buffer
 	text.WriteString(provenanceHead)
-	if err := toml.NewEncoder(&text).Encode(p); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(provenanceFile, text.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, toml.NewEncoder(&text).Encode(p))
+	fatal.If(t, os.WriteFile(provenanceFile, text.Bytes(), 0o644))
 }
 
 const provenanceHead = `# The committed figures: what draws them, and of which configuration they are.
@@ -211,9 +195,7 @@ func TestPicturesOfTheDesk(t *testing.T) {
 		}
 	}
 	files, err := os.ReadDir("figures/desk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, f := range files {
 		if !shown[f.Name()] {
 			t.Errorf("no page shows figures/desk/%s", f.Name())

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+
+	"vitrine/internal/fatal"
 )
 
 var (
@@ -41,9 +43,7 @@ func committedPages(t *testing.T) map[string]string {
 		all["docs/"+filepath.ToSlash(page)] = text
 	}
 	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	all["README.md"] = string(text)
 	return all
 }
@@ -268,18 +268,14 @@ func (r regretTable) write(t *testing.T, dir string) (all [][]string, configurat
 func finals(t *testing.T, dir, name string) map[string][]float64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name, "run.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var record struct {
 		Policies []struct {
 			Label string
 			Runs  []struct{ Regret float64 }
 		}
 	}
-	if err := json.Unmarshal(text, &record); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &record))
 	all := map[string][]float64{}
 	for _, p := range record.Policies {
 		for _, run := range p.Runs {
@@ -401,12 +397,8 @@ func TestTablesAreWritten(t *testing.T) {
 			policies = append(policies, map[string]any{"label": p.Label, "settings": p.Settings, "runs": runs})
 		}
 		text, err := json.Marshal(map[string]any{"experiment": c.Experiment, "settings": c.Settings, "seeds": c.Seeds, "policies": policies})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(filepath.Join(dir, c.Experiment), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, os.Mkdir(filepath.Join(dir, c.Experiment), 0o755))
 		write(t, filepath.Join(dir, c.Experiment, "run.json"), text)
 	}
 	const page = "<!-- table: " + command + "; configuration 0123 -->\n| policy | realizable | misspecified, uniform |\n|---|---|---|\n| ucb-mnl | 0 ± 0 | 0 ± 0 |\n| uniform | 0 (+0 ± 0) | +0 ± 0 |\n"

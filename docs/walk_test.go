@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 )
 
@@ -19,9 +20,7 @@ import (
 func page(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(text)
 }
 
@@ -54,16 +53,12 @@ func TestAddingAPolicy(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "table.go"), []byte(strings.Replace(text, table, table+"\t"+line+"\n", 1)))
 	module, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(module, catalog):             filepath.Join(dir, "table.go"),
 		filepath.Join(module, "bandit/nearest.go"): filepath.Join(module, "docs/testdata/nearest.go"),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	write(t, filepath.Join(dir, "overlay.json"), overlay)
 	with := "-overlay=" + filepath.Join(dir, "overlay.json")
 
@@ -101,9 +96,7 @@ name = "uniform"
 
 func write(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, text, 0o644))
 }
 
 // Another module uses the library as the README says: a policy and a world of its own are played
@@ -111,19 +104,13 @@ func write(t *testing.T, path string, text []byte) {
 func TestAnotherModule(t *testing.T) {
 	dir := t.TempDir()
 	source, err := os.ReadFile("testdata/shop/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	write(t, filepath.Join(dir, "main.go"), source)
 	module, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	// Checksums of what the library needs; go mod tidy would fetch them from the network.
 	sums, err := os.ReadFile("../go.sum")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	command(t, dir, "go", "mod", "init", "shop")
 	edit := "go mod edit -require vitrine@v0.0.0 -replace vitrine=../vitrine"
 	if !strings.Contains(page(t, "README.md"), edit) {
@@ -152,9 +139,7 @@ func TestAnotherModule(t *testing.T) {
 // The README shows the program in testdata/first, and what it prints.
 func TestFirstProgram(t *testing.T) {
 	source, err := os.ReadFile("testdata/first/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, body, _ := strings.Cut(string(source), "func main() {")
 	readme := page(t, "README.md")
 	if !strings.Contains(readme, "```go\nfunc main() {"+body+"```\n") {

@@ -12,6 +12,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 )
 
 // hyperbola is the family f_w(x) = tanh(wx) of the worked round.
@@ -50,9 +51,7 @@ func TestWorkedRound(t *testing.T) {
 	rounds := func(choice vitrine.Choice) (e bandit.Ellipsoid) {
 		rng := rand.New(rand.NewPCG(1, 2))
 		l, err := bandit.NewONL(bandit.Problem{Features: 1, Size: 1, Rounds: 10, Constraint: assortment.AtMost(1)}, hyperbola{}, o, rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for round := range 2 {
 			e, _ = l.Ellipsoid()
 			f, g := make([]float64, 2), mat.NewDense(2, 1, nil)
@@ -70,9 +69,7 @@ func TestWorkedRound(t *testing.T) {
 				t.Errorf("round %d offers %v, the page item 1", round+1, offer.Assortment)
 			}
 			if round == 0 {
-				if err := l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: choice}); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: choice}))
 			}
 		}
 		return e

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -110,9 +111,7 @@ func TestShiftsHappenAtTheirRounds(t *testing.T) {
 	gaussian, moved := env.Shoppers{World: still, Seed: 9}, env.Shoppers{World: &shifted, Seed: 9}
 	var p, q env.Shopper
 	for round, want := range map[int]env.Normal{1: {Mean: 0, Deviation: 1}, 3: {Mean: 0, Deviation: 1}, 4: {Mean: 2, Deviation: 3}, 5: {Mean: 2, Deviation: 3}, 6: {Mean: -1, Deviation: 0.5}, 100: {Mean: -1, Deviation: 0.5}} {
-		if err := errors.Join(gaussian.Meet(&p, round), moved.Meet(&q, round)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(gaussian.Meet(&p, round), moved.Meet(&q, round)))
 		x := mat.DenseCopyOf(p.Context.Features)
 		x.Apply(func(_, _ int, v float64) float64 { return want.Mean + want.Deviation*v }, x)
 		if !mat.EqualApprox(x, q.Context.Features, 1e-15) || !slices.Equal(utilities(shifted.Truth, q.Context.Features), q.Utilities) {

@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -25,9 +26,7 @@ func TestShoppersHaveAddresses(t *testing.T) {
 	var p env.Shopper
 	contexts := map[int]*vitrine.Context{}
 	for _, round := range []int{3, 1, 2, 3} {
-		if err := shoppers.Meet(&p, round); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, shoppers.Meet(&p, round))
 		want := world.Context(stream.New(7, round, stream.Contexts))
 		if diff := cmp.Diff(want.Features.RawMatrix().Data, p.Context.Features.RawMatrix().Data); diff != "" {
 			t.Fatalf("features of round %d: -want +got\n%s", round, diff)
@@ -62,9 +61,7 @@ func TestShoppersDriftWithTheWorld(t *testing.T) {
 	shoppers := env.Shoppers{World: world, Seed: 1}
 	var p env.Shopper
 	for round := 1; round <= 3; round++ {
-		if err := shoppers.Meet(&p, round); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, shoppers.Meet(&p, round))
 		if want := utilities(truth.At(round), p.Context.Features); !slices.Equal(p.Utilities, want) {
 			t.Errorf("utilities of round %d are %v, want %v", round, p.Utilities, want)
 		}

@@ -25,6 +25,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -47,20 +48,14 @@ var npyText = regexp.MustCompile(`^\{'descr': '(<[fi]8)', 'fortran_order': False
 func readNPZ(t *testing.T, path string) map[string]array {
 	t.Helper()
 	archive, err := zip.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer archive.Close()
 	arrays := map[string]array{}
 	for _, f := range archive.File {
 		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		content, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if f.Method != zip.Store || !strings.HasSuffix(f.Name, ".npy") || !bytes.HasPrefix(content, []byte("\x93NUMPY\x01\x00")) {
 			t.Fatalf("%s is not a stored array of NPY 1.0", f.Name)
 		}
@@ -87,9 +82,7 @@ func readNPZ(t *testing.T, path string) map[string]array {
 func dump(t *testing.T, e *experiment.Experiment, workers int) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := experiment.Dump(t.Context(), e, experiment.Options{Dir: dir, Workers: workers}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, experiment.Dump(t.Context(), e, experiment.Options{Dir: dir, Workers: workers}))
 	return filepath.Join(dir, e.Name)
 }
 
@@ -101,9 +94,7 @@ func TestDumpReplaysToTheRegretOfRun(t *testing.T) {
 	run(t, e, experiment.Options{Dir: out})
 	var played []experiment.Result
 	played, err := experiment.Results(t.Context(), e, experiment.Options{Dir: out})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dir := dump(t, e, 2)
 	sizes := map[int]bool{}
 	for _, p := range played {
@@ -220,9 +211,7 @@ func TestDumpDescribesItself(t *testing.T) {
 		Seeds                         []uint64
 		Policies                      map[string]string
 	}
-	if err := json.Unmarshal(read(t, dump(t, small(policy("first", first())), 1), "world.json"), &got); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(read(t, dump(t, small(policy("first", first())), 1), "world.json"), &got))
 	want := got
 	want.Experiment, want.Version, want.Settings = "small", "1.2.3", "small"
 	want.Seeds, want.Policies = []uint64{0, 1, 2, 3}, map[string]string{"first": "first"}
@@ -292,9 +281,7 @@ func TestDumpErrors(t *testing.T) {
 		e := small()
 		e.Seeds = e.Seeds[:1]
 		dir := t.TempDir()
-		if err := experiment.Dump(t.Context(), e, experiment.Options{Dir: dir}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, experiment.Dump(t.Context(), e, experiment.Options{Dir: dir}))
 		c.change(e)
 		err := experiment.Dump(c.ctx, e, experiment.Options{Dir: dir})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -310,9 +297,7 @@ func TestDumpErrors(t *testing.T) {
 		t.Errorf("a seed twice: error %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, nil, 0o644))
 	if err := experiment.Dump(t.Context(), small(), experiment.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file in the place of the directory: error %v", err)
 	}

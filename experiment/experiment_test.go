@@ -27,6 +27,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/utility"
 )
 
@@ -133,18 +134,14 @@ func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
 func run(t *testing.T, e *experiment.Experiment, o experiment.Options) []experiment.Summary {
 	t.Helper()
 	s, err := experiment.Run(t.Context(), e, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
 func read(t *testing.T, parts ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(parts...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -217,9 +214,7 @@ func TestRegretIsAgainstTheOptimum(t *testing.T) {
 		t.Errorf("the optimum has regret %v ± %v", s.FinalMean, s.FinalSD)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, "small", "regret.csv"))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff([]string{"experiment", "policy", "seed", "round", "regret"}, rows[0]); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
@@ -229,9 +224,7 @@ func TestRegretIsAgainstTheOptimum(t *testing.T) {
 	last := 0.0
 	for _, row := range rows[1:] {
 		v, err := strconv.ParseFloat(row[4], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		switch {
 		case row[1] == "best" && v != 0:
 			t.Fatalf("the optimum has regret %v in round %s", v, row[3])
@@ -386,9 +379,7 @@ func TestFinals(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := experiment.Finals(t.Context(), small(counting("random", &played, random()), policy("first", first())), experiment.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if played.Load() != 4 {
 		t.Errorf("%d units were played for 4 seeds", played.Load())
 	}
@@ -463,9 +454,7 @@ func TestDamagedJournalIsRepaired(t *testing.T) {
 			run(t, small(policy("random", random())), experiment.Options{Dir: dir})
 			want := read(t, dir, "small", "regret.csv")
 			path := filepath.Join(dir, "small", "runs.jsonl")
-			if err := os.WriteFile(path, damage(read(t, path)), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, damage(read(t, path)), 0o644))
 			var warnings []string
 			o := experiment.Options{Dir: dir, Warn: func(m string) { warnings = append(warnings, m) }}
 			run(t, small(policy("random", random())), o)
@@ -516,9 +505,7 @@ func TestErrorsNameTheUnit(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "a file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(file, nil, 0o644))
 	if _, err := experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("error %v, want one that names %s", err, file)
 	}

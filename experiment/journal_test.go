@@ -10,18 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/internal/fatal"
 )
 
 func TestUnitRoundTrip(t *testing.T) {
 	u := &unit{Fingerprint: "f", Policy: "p", Seed: 1<<63 + 1, Seconds: 0.25, Diagnostics: map[string]float64{"kappa": 1e-9}, Regret: []float64{0, 0.1, 1.0 / 3}}
 	line, err := encodeUnit(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	got, err := decodeUnit(bytes.TrimSuffix(line, []byte("\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(u, got, cmp.AllowUnexported(unit{}), cmpopts.IgnoreFields(unit{}, "policy")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -31,9 +29,7 @@ func TestUnitRoundTrip(t *testing.T) {
 func TestJournalStopsAtAFailedAppend(t *testing.T) {
 	dir := t.TempDir()
 	j, err := openJournal(dir, func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer j.close()
 	whole := j.file
 	path := filepath.Join(dir, "runs.jsonl")
@@ -54,9 +50,7 @@ func TestJournalStopsAtAFailedAppend(t *testing.T) {
 // Reading never panics, and never takes a damaged line for a unit.
 func FuzzReadJournal(f *testing.F) {
 	line, err := encodeUnit(&unit{Fingerprint: "f", Policy: "p", Regret: []float64{1, 2}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Add(line)
 	f.Add(append(bytes.Repeat(line, 2), line[:10]...))
 	f.Add([]byte("{}\n"))

@@ -10,6 +10,7 @@ import (
 	"vitrine/bandit/bandittest"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 )
 
 // firstFeature is a world in which an item's utility is its first feature.
@@ -25,9 +26,7 @@ func TestOracleKeepsTheContract(t *testing.T) {
 	p := bandit.Problem{Features: 3, Items: 12, Size: 3, Rounds: 60, Constraint: assortment.AtMost(3)}
 	bandittest.TestLearner(t, 3, 3, 60, func() vitrine.Learner {
 		l, err := experiment.NewOracle(p, firstFeature{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return l
 	})
 	var world *env.World

@@ -13,6 +13,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -61,17 +62,13 @@ func TestPositionEffectsInRegret(t *testing.T) {
 			policy("silent", func(l vitrine.Learner) vitrine.Learner { return backwards{l, true} }),
 		}}
 	finals, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for k, seed := range e.Seeds {
 		var want [2]float64 // of backwards and silent
 		shoppers := env.Shoppers{World: world(stream.New(seed, 0, stream.World)), Seed: seed}
 		var s env.Shopper
 		for round := 1; round <= 50; round++ {
-			if err := shoppers.Meet(&s, round); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, shoppers.Meet(&s, round))
 			order, best, _ := assortment.MaximizeOrdered(nil, p.Constraint, s.Utilities, effects, nil)
 			slices.Reverse(order)
 			want[0] += best - vitrine.OrderedRevenue(order, s.Utilities, effects, nil)
@@ -87,13 +84,9 @@ func TestPositionEffectsInRegret(t *testing.T) {
 // A family whose best order is not known exactly is an error.
 func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
 	counts, err := assortment.NewLaminar(assortment.Rules{Items: 6, Max: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	knapsack, err := assortment.NewKnapsack(counts, []int{3, 2, 2, 1, 2, 3}, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: knapsack, Seeds: []uint64{1}, Settings: 1, Version: "v",
 		World: func(rng *rand.Rand) env.Environment {
 			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: []float64{0, -1}}

@@ -20,6 +20,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 )
 
 // popular offers the items that have sold most, and some chosen by the seed at first.
@@ -274,9 +275,7 @@ func TestProcessInterrupted(t *testing.T) {
 // A policy of a program panics if the program fails, because it has no error to return.
 func TestProcessPolicyPanics(t *testing.T) {
 	l, err := withFault("crash", time.Minute).New(nil, rand.New(rand.NewPCG(1, 2)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer func() {
 		if v := recover(); !strings.Contains(fmt.Sprint(v), "exit status") {
 			t.Errorf("panic: %v", v)
@@ -289,12 +288,8 @@ func TestProcessPolicyPanics(t *testing.T) {
 	shoppers := env.Shoppers{Seed: 1, World: small().World(rand.New(rand.NewPCG(1, 2)))}
 	var shopper env.Shopper
 	for round := 1; ; round++ {
-		if err := shoppers.Meet(&shopper, round); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, shoppers.Meet(&shopper, round))
 		o := l.Policy().Offer(shopper.Context, nil)
-		if err := l.Observe(vitrine.Round{Context: shopper.Context, Offer: o}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(vitrine.Round{Context: shopper.Context, Offer: o}))
 	}
 }

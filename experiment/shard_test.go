@@ -13,6 +13,7 @@ import (
 	"vitrine"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 )
 
 // The runs, policy by policy and seed by seed, are dealt out in turn: shard 1 has the first of them.
@@ -23,9 +24,7 @@ func TestShardsAreDealtInTurn(t *testing.T) {
 	for index, want := range [][]string{{"a 7", "b 8"}, {"a 8", "b 9"}, {"a 9"}, {"b 7"}} {
 		s := experiment.Shard{Index: index + 1, Of: 4}
 		out := filepath.Join(dir, fmt.Sprint(s.Index))
-		if err := experiment.RunShard(t.Context(), e, s, experiment.Options{Dir: out, Workers: 1}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, experiment.RunShard(t.Context(), e, s, experiment.Options{Dir: out, Workers: 1}))
 		var got []string
 		for _, run := range regexp.MustCompile(`"policy":"(.)","seed":(\d)`).FindAllStringSubmatch(string(read(t, out, "small", "runs.jsonl")), -1) {
 			got = append(got, run[1]+" "+run[2])
@@ -54,9 +53,7 @@ func TestMergeNamesWhatDiffers(t *testing.T) {
 				change(e)
 			}
 			dirs = append(dirs, t.TempDir())
-			if err := experiment.RunShard(t.Context(), e, experiment.Shard{Index: index, Of: 2}, experiment.Options{Dir: dirs[index-1]}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, experiment.RunShard(t.Context(), e, experiment.Shard{Index: index, Of: 2}, experiment.Options{Dir: dirs[index-1]}))
 		}
 		if _, err := experiment.Merge("small", dirs, experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
@@ -81,9 +78,7 @@ func TestMergedDiagnostics(t *testing.T) {
 		}})
 		e.Rounds = 5
 		dir := t.TempDir()
-		if err := experiment.RunShard(t.Context(), e, s, experiment.Options{Dir: dir}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, experiment.RunShard(t.Context(), e, s, experiment.Options{Dir: dir}))
 		return dir
 	}
 	merge := func(warn func(string), dirs ...string) (diagnostics []string, err error) {
@@ -96,9 +91,7 @@ func TestMergedDiagnostics(t *testing.T) {
 				Runs []struct{ Diagnostics map[string]float64 }
 			}
 		}
-		if err := json.Unmarshal(read(t, out, "small", "run.json"), &record); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(read(t, out, "small", "run.json"), &record))
 		for _, p := range record.Policies {
 			for _, r := range p.Runs {
 				diagnostics = append(diagnostics, fmt.Sprint(r.Diagnostics))

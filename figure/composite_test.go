@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/figure"
+	"vitrine/internal/fatal"
 )
 
 // appendix is as large as the figures of the paper's appendix: four rows of
@@ -53,9 +54,7 @@ func texts(t *testing.T, picture string) (all []string) {
 		if err == io.EOF {
 			return all
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 }
 
@@ -106,13 +105,9 @@ func TestCompositeSaysThingsOnce(t *testing.T) {
 // 9 inches.
 func TestCompositeFitsAPage(t *testing.T) {
 	var picture bytes.Buffer
-	if err := figure.WritePNG(&picture, appendix()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, figure.WritePNG(&picture, appendix()))
 	size, err := png.DecodeConfig(&picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if ratio := float64(size.Height) / float64(size.Width); ratio > 9/5.5 {
 		t.Errorf("%d by %d dots: %.2f as high as wide, want at most %.2f", size.Width, size.Height, ratio, 9/5.5)
 	}

@@ -13,15 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/figure"
+	"vitrine/internal/fatal"
 )
 
 const header = "experiment,policy,seed,round,regret\n"
 
 func TestReadPanel(t *testing.T) {
 	got, err := figure.ReadPanel(filepath.Join("testdata", "regret.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := figure.Panel{
 		Name: "three-seeds",
 		Curves: []figure.Curve{
@@ -44,9 +43,7 @@ func TestReadPanelNamesAMissingFile(t *testing.T) {
 
 func TestDecodeASingleSeed(t *testing.T) {
 	got, err := figure.Decode(strings.NewReader(header+"e,greedy,7,1,0.25\n"), "regret.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := figure.Panel{Name: "e", Curves: []figure.Curve{{Policy: "greedy", Regret: [][]float64{{0.25}}}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -55,9 +52,7 @@ func TestDecodeASingleSeed(t *testing.T) {
 
 func TestDecodeTakesRoundingBelowZeroAsZero(t *testing.T) {
 	got, err := figure.Decode(strings.NewReader(header+"e,oracle,0,1,-1e-16\n"), "regret.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if mean := got.Curves[0].Regret[0][0]; mean != 0 {
 		t.Errorf("regret -1e-16 was read as %v, want 0", mean)
 	}
@@ -164,9 +159,7 @@ func TestDecodePassesReadErrorsOn(t *testing.T) {
 // drawn.
 func FuzzDecode(f *testing.F) {
 	whole, err := os.ReadFile(filepath.Join("testdata", "regret.csv"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Add(string(whole))
 	f.Add(string(whole[:len(whole)/2]))
 	f.Add(header + "e,\"p,\n\",18446744073709551615,1,1e99\r\n")

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"vitrine/figure"
+	"vitrine/internal/fatal"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files in testdata, then read the diff")
@@ -71,9 +72,7 @@ func grid() figure.Composite {
 
 func TestWriteSVGGolden(t *testing.T) {
 	read, err := figure.ReadPanel(filepath.Join("testdata", "regret.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, test := range []struct {
 		golden  string
 		picture figure.Picture
@@ -88,14 +87,10 @@ func TestWriteSVGGolden(t *testing.T) {
 			got := svg(t, test.picture)
 			path := filepath.Join("testdata", test.golden)
 			if *rewrite {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.WriteFile(path, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is meant\n-want +got:\n%s", diff)
 			}
@@ -161,13 +156,9 @@ func TestWritePNGAtPrintResolution(t *testing.T) {
 		{"landscape", landscape(), 1800, 2000},
 	} {
 		var picture bytes.Buffer
-		if err := figure.WritePNG(&picture, test.picture); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, figure.WritePNG(&picture, test.picture))
 		size, err := png.DecodeConfig(&picture)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if size.Width < test.min || size.Width > test.max {
 			t.Errorf("%s is %d dots wide, want %d to %d", test.name, size.Width, test.min, test.max)
 		}
@@ -190,14 +181,10 @@ func TestFormats(t *testing.T) {
 func TestWriteLeavesBothPicturesAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 { // the second time over the first
-		if err := figure.Write(filepath.Join(dir, "regret"), four()[2]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, figure.Write(filepath.Join(dir, "regret"), four()[2]))
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -206,9 +193,7 @@ func TestWriteLeavesBothPicturesAndNothingElse(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	written, err := os.ReadFile(filepath.Join(dir, "regret.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := svg(t, four()[2]); string(written) != want {
 		t.Error("regret.svg is not what WriteSVG writes")
 	}
@@ -245,8 +230,6 @@ func TestWriteSVGPanicsWithNothingToDraw(t *testing.T) {
 func svg(t *testing.T, p figure.Picture) string {
 	t.Helper()
 	var text strings.Builder
-	if err := figure.WriteSVG(&text, p); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, figure.WriteSVG(&text, p))
 	return text.String()
 }

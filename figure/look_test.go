@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
 
@@ -29,15 +30,11 @@ func TestPaperName(t *testing.T) {
 func contenders(t *testing.T, name string) (labels []string) {
 	t.Helper()
 	text, err := experiments.Read(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var file struct {
 		Policy []struct{ Name, Label string }
 	}
-	if err := toml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, toml.Unmarshal(text, &file))
 	for _, p := range file.Policy {
 		if p.Label == "" {
 			p.Label = p.Name

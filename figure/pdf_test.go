@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // pdfPage is the content of the page, whose streams are compressed.
@@ -30,9 +32,7 @@ func TestWritePDF(t *testing.T) {
 	picture := steep("β_T = 10 − ε", nine...).With(Look{Paper: true})
 	var first, second bytes.Buffer
 	for _, w := range []*bytes.Buffer{&first, &second} {
-		if err := WritePDF(w, picture); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, WritePDF(w, picture))
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("the same picture has other bytes")
@@ -65,7 +65,5 @@ func TestWritePDF(t *testing.T) {
 }
 
 func TestWritePDFOfTractability(t *testing.T) {
-	if err := WritePDF(io.Discard, surveyed()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, WritePDF(io.Discard, surveyed()))
 }

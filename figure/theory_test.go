@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine/figure"
+	"vitrine/internal/fatal"
 	"vitrine/paper/theory"
 )
 
@@ -78,13 +79,9 @@ func TestTheoryOfOneSeed(t *testing.T) {
 		r := study()
 		r.Study.Seeds = r.Study.Seeds[:seeds]
 		path := filepath.Join(t.TempDir(), "theory")
-		if err := figure.Write(path, r); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, figure.Write(path, r))
 		svg, err := os.ReadFile(path + ".svg")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !strings.Contains(string(svg), "0.50") || strings.Contains(string(svg), "0.40 to 0.60") != want {
 			t.Errorf("%d seeds: an interval is drawn, or none", seeds)
 		}

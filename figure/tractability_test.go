@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/paper/tractability"
 )
 
@@ -26,9 +27,7 @@ func surveyed() Tractability {
 func svg(t *testing.T, p Picture) string {
 	t.Helper()
 	var text bytes.Buffer
-	if err := WriteSVG(&text, p); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, WriteSVG(&text, p))
 	return text.String()
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/figure"
+	"vitrine/internal/fatal"
 )
 
 const tuningHeader = "tuning,policy,setting,outcome,radius,lambda,rung,seeds,regret,regret_se,over_winner,over_winner_se,over_configured,over_configured_se,panel-a\n"
@@ -25,9 +26,7 @@ func TestDecodeTuning(t *testing.T) {
 		"t,ucb-mnl,2,winner,0.3,1,2,40,5.5,0.5,0,0,-0.5,0.25,5.5\n"+
 		"t,ucb-mnl,1,stopped,3,1,1,1,9,,2,,1,,9\n"+
 		"t,ucb-mnl,,configured,1,1/10,2,40,6,0.5,0.5,0.25,0,0,6\n"), "tune.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := figure.Tuning{
 		Name: "t", Policy: "ucb-mnl", Parameters: []string{"radius", "lambda"},
 		Settings: []figure.Setting{
@@ -119,9 +118,7 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 	for name, search := range searches() {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := figure.WriteSVG(&out, search); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, figure.WriteSVG(&out, search))
 			decoder := xml.NewDecoder(bytes.NewReader(out.Bytes()))
 			for {
 				if _, err := decoder.Token(); err == io.EOF {
@@ -135,14 +132,10 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 			}
 			path := filepath.Join("testdata", "tuning-"+name+"_golden.svg")
 			if *rewrite {
-				if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.WriteFile(path, out.Bytes(), 0o644))
 			}
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); diff != "" {
 				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is meant\n-want +got:\n%s", diff)
 			}
@@ -153,13 +146,9 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 // Both pictures come out whole, and the directory is named if it is missing.
 func TestWriteTuning(t *testing.T) {
 	stem := filepath.Join(t.TempDir(), "tune")
-	if err := figure.Write(stem, searches()["heat-map"]); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, figure.Write(stem, searches()["heat-map"]))
 	file, err := os.Open(stem + ".png")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer file.Close()
 	if _, err := png.Decode(file); err != nil {
 		t.Error(err)
@@ -188,9 +177,7 @@ func FuzzDecodeTuning(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if err := figure.WriteSVG(&out, got); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, figure.WriteSVG(&out, got))
 		if bytes.Contains(out.Bytes(), []byte("=\"NaN")) {
 			t.Error("something has no place")
 		}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/state"
 	"vitrine/mle"
 )
@@ -57,13 +58,9 @@ func TestSnapshotWithAChoiceOfNothingIsRefused(t *testing.T) {
 		e.Count(n)
 	}
 	data, err := e.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d, err := state.NewDecoder("choices", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	mle.NewChoices(3).Decode(d)
 	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "with choice 100") {
 		t.Errorf("error %v, want one that names the choice", err)

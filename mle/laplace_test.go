@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -38,9 +39,7 @@ func fitted(t *testing.T, l *mle.NLL, w []float64) *mle.Laplace {
 		t.Fatal(err)
 	}
 	p, err := mle.NewLaplace(l, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return p
 }
 
@@ -134,9 +133,7 @@ func TestStepsFollowTheFit(t *testing.T) {
 
 	rng = rand.New(rand.NewPCG(4, 1)) // the same rounds, one by one
 	p, err := mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(2), Prior: prior}, make([]float64, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if p.LogEvidence != 0 {
 		t.Errorf("the evidence of nothing is exp(%v), want 1", p.LogEvidence)
 	}
@@ -155,16 +152,12 @@ func TestStepsFollowTheFit(t *testing.T) {
 func TestStepsIntoTheUnlikelyAreCutShort(t *testing.T) {
 	m, prior := utility.NewLinear(1, false), []float64{4}
 	p, err := mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(1), Prior: prior}, []float64{0.5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, x := range []float64{20, 500, 9000} {
 		c := mle.NewChoices(1)
 		c.AppendRows(mat.NewDense(1, 1, []float64{x}), vitrine.Outside)
 		next, err := p.Step(&mle.NLL{Model: m, Choices: c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		joint := func(w float64) float64 { // by hand
 			u := w * x
 			return max(u, 0) + math.Log1p(math.Exp(-math.Abs(u))) + 2*(w-0.5)*(w-0.5)
@@ -183,17 +176,13 @@ func TestForgetByHand(t *testing.T) {
 	p := fitted(t, l, []float64{0})
 	h := l.Fisher(nil, p.Mode).At(0, 0)
 	got, err := p.Forget(0.9, l.Prior)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := 0.9*h + 0.1*2
 	near(t, "the mode", got.Mode[0], 0.9*h*p.Mode[0]/want, 1e-12)
 	near(t, "H'", precisionOf(got), want, 1e-12)
 	near(t, "H, unchanged", precisionOf(p), h, 1e-12)
 	same, err := p.Forget(1, l.Prior)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	near(t, "the mode with λ = 1", same.Mode[0], p.Mode[0], 1e-12)
 }
 
@@ -212,9 +201,7 @@ func TestDeviationsHaveTheCovariance(t *testing.T) {
 	l := &mle.NLL{Model: utility.NewLinear(2, false), Choices: manyChoices(rng, 40, []float64{1, 0}), Prior: []float64{1, 3}}
 	p := fitted(t, l, make([]float64, 2))
 	var inv mat.Dense
-	if err := inv.Inverse(l.Fisher(nil, p.Mode)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, inv.Inverse(l.Fisher(nil, p.Mode)))
 	const draws, scale = 20000, 0.5
 	var sum [2][2]float64
 	delta := make([]float64, 2)
@@ -260,9 +247,7 @@ func TestSingularInformationIsNamed(t *testing.T) {
 		t.Errorf("error %v, want ErrSingular", err)
 	}
 	p, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Prior: []float64{1, 1}}, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := p.Forget(0, []float64{1, 0}); !errors.Is(err, mle.ErrSingular) {
 		t.Errorf("error %v, want ErrSingular", err)
 	}
@@ -280,13 +265,9 @@ func TestLaplaceSurvivesASnapshot(t *testing.T) {
 	p.Encode(e)
 	data := bytesOf(t, e)
 	d, err := state.NewDecoder("x", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	q := mle.DecodeLaplace(d, 2)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Close())
 	e = state.NewEncoder("x")
 	q.Encode(e)
 	if string(bytesOf(t, e)) != string(data) {
@@ -323,9 +304,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 
 	// New parameters have the prior that they are given.
 	wide, err := first.Extended(len(first.Mode), []float64{3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	empty := &mle.NLL{Model: utility.NewLinear(2, true), Choices: mle.NewChoices(2), Anchor: wide}
 	v := []float64{first.Mode[0], first.Mode[1], 2}
 	near(t, "the strain of the new one", empty.Value(v), 3*2*2/2.0, 1e-12)
@@ -335,9 +314,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 
 	// Also between the old ones.
 	between, err := first.Extended(1, []float64{5, 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	nearAll(t, "the mode", between.Mode, []float64{first.Mode[0], 0, 0, first.Mode[1]}, 0)
 	empty = &mle.NLL{Model: utility.NewLinear(4, false), Choices: mle.NewChoices(4), Anchor: between}
 	old := []float64{first.Mode[0] + 0.1, first.Mode[1] - 0.2}
@@ -424,13 +401,9 @@ func TestLaplaceOfTheMinimiser(t *testing.T) {
 		w := make([]float64, m.NumParams())
 		m.Init(w, rng)
 		got, err := mle.LevenbergMarquardt{Steps: 7, Tolerance: 1e-9}.Laplace(l, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want, err := mle.NewLaplace(l, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		near(t, "log evidence", got.LogEvidence, want.LogEvidence, 1e-8)
 		g := normals(rng, len(w))
 		near(t, "variance", got.Variance(g), want.Variance(g), 1e-8)

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -170,9 +171,7 @@ func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
 		var chol mat.Cholesky
 		chol.Factorize(n.Loss().Hessian(nil, n.Params()))
 		var step mat.VecDense
-		if err := chol.SolveVecTo(&step, mat.NewVecDense(d, grad)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, chol.SolveVecTo(&step, mat.NewVecDense(d, grad)))
 		if decrement := mat.Dot(&step, mat.NewVecDense(d, grad)); decrement > 4*tol || !found.Converged || found.Decrement > tol {
 			t.Fatalf("decrement² %v after Minimize, want about %v or less; %+v", decrement, tol, found)
 		}
@@ -324,9 +323,7 @@ func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
 func bytesOf(t *testing.T, e *state.Encoder) []byte {
 	t.Helper()
 	data, err := e.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -338,9 +335,7 @@ func TestSnapshotWithTooManyRowsIsRefused(t *testing.T) {
 	e.Count(min(1<<47, math.MaxInt/4+1))
 	e.Count(0)
 	d, err := state.NewDecoder("test", bytesOf(t, e))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	mle.NewChoices(1 << 17).Decode(d)
 	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "ends at row") {
 		t.Errorf("error %v, want one that names the row", err)
@@ -388,9 +383,7 @@ func TestOnlineIsTheStatedStep(t *testing.T) {
 			var tilde, step mat.Dense
 			tilde.Scale(eta, hess)
 			tilde.Add(&tilde, h)
-			if err := step.Solve(&tilde, grad); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, step.Solve(&tilde, grad))
 			w.AddScaledVec(w, -sigma, step.ColView(0))
 			_, hess = oneRound(r, w)
 			h.Add(h, hess)
@@ -502,9 +495,7 @@ func TestLevenbergMarquardtFindsAStationaryPoint(t *testing.T) {
 		m.Init(w, rng)
 		start := l.Value(w)
 		min, err := mle.LevenbergMarquardt{Steps: 500, Tolerance: 1e-12}.Minimize(l, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		near(t, "the value returned", min.Value, l.Value(w), 1e-12)
 		if min.Value >= start {
 			t.Errorf("ridge %v: L rose from %v to %v", ridge, start, min.Value)
@@ -537,9 +528,7 @@ func TestLevenbergMarquardtAgreesWithNewton(t *testing.T) {
 	// And so does gonum's, for either likelihood.
 	for _, p := range []optimize.Problem{l.Problem(), n.Loss().Problem()} {
 		found, err := optimize.Minimize(p, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-8}, &optimize.Newton{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		nearAll(t, "gonum's w", found.X, n.Params(), 1e-6)
 	}
 }
@@ -570,15 +559,11 @@ func TestNewtonAndOnlineSurviveASnapshot(t *testing.T) {
 	n.Encode(e)
 	o.Encode(e)
 	dec, err := state.NewDecoder("test", bytesOf(t, e))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	n2, o2 := mle.NewNewton(1, make([]float64, d), 1e-6), mle.NewOnline(1, make([]float64, d), 1, 1)
 	n2.Decode(dec)
 	o2.Decode(dec)
-	if err := dec.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, dec.Close())
 	play(n, o, rounds[30:])
 	play(n2, o2, rounds[30:])
 	nearAll(t, "Newton's ŵ", n2.Params(), n.Params(), 0)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -83,9 +84,7 @@ func TestGainIsALaplaceEvidence(t *testing.T) {
 			var chol mat.Cholesky
 			chol.Factorize(h)
 			step := mat.NewVecDense(n, nil)
-			if err := chol.SolveVecTo(step, mat.NewVecDense(n, grad)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, chol.SolveVecTo(step, mat.NewVecDense(n, grad)))
 			inner := mat.Dot(step, mat.NewVecDense(n, grad)) / 2
 			logPrior := 0.0
 			for _, rho := range prior[:n] {
@@ -190,9 +189,7 @@ func TestAmplitudesAreTheDensePosterior(t *testing.T) {
 		w := make([]float64, n)
 		copy(w, fit.Mode)
 		var covariance mat.Dense
-		if err := covariance.Inverse(one.Fisher(nil, w)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, covariance.Inverse(one.Fisher(nil, w)))
 		// Cov(γ) = J⁻¹ = (RᵀR)⁻¹.
 		root := mat.NewTriDense(o, mat.Upper, nil)
 		for i := range o {
@@ -202,9 +199,7 @@ func TestAmplitudesAreTheDensePosterior(t *testing.T) {
 		}
 		var precision, block mat.Dense
 		precision.Mul(root.T(), root)
-		if err := block.Inverse(&precision); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, block.Inverse(&precision))
 		for i := range o {
 			for j := range o {
 				near(t, m.String()+": Cov(γ)", block.At(i, j), covariance.At(3+i, 3+j), 1e-9)
@@ -244,9 +239,7 @@ func TestAmplitudesSurviveASnapshot(t *testing.T) {
 	a.Root[3] = 0
 	a.Encode(e)
 	d, err := state.NewDecoder("x", bytesOf(t, e))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	a.Root[3] = 3
 	if got := mle.DecodeAmplitudes(d, 2, 3); d.Err() != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("restored %v, %v", got, d.Err())
@@ -280,9 +273,7 @@ func TestFeaturesWithoutUnits(t *testing.T) {
 	if !chol.Factorize(all.Fisher(nil, w)) {
 		t.Fatal("singular")
 	}
-	if err := chol.SolveVecTo(step, mat.NewVecDense(len(w), grad)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, chol.SolveVecTo(step, mat.NewVecDense(len(w), grad)))
 	for k, v := range a.Mode {
 		near(t, "an amplitude", v, -step.AtVec(3+k), 1e-3)
 	}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/offpolicy"
 )
 
@@ -96,9 +97,7 @@ func TestAnytimeDifference(t *testing.T) {
 	l := newLog(t, rounds, offpolicy.Options{Resamples: 2})
 	a, b := evaluate(t, l, pages), evaluate(t, l, own)
 	list, err := a.Difference(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d, x, y := list[1].Anytime, a.Estimate("dr-pi").Anytime, b.Estimate("dr-pi").Anytime
 	if !(d.Low < truth && truth < d.High) || d.High-d.Low > x.High-x.Low+y.High-y.Low || d.Low <= 0 {
 		t.Errorf("the difference is in %v, want %v inside and to tell the better policy; the values are in %v and %v", d, truth, x, y)

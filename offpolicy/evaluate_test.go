@@ -15,6 +15,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 	"vitrine/offpolicy"
 	"vitrine/utility"
 )
@@ -101,18 +102,14 @@ func (s shop) log(rounds int, share float64, rng *rand.Rand) (log []offpolicy.Ro
 func newLog(t *testing.T, rounds []offpolicy.Round, o offpolicy.Options) *offpolicy.Log {
 	t.Helper()
 	l, err := offpolicy.NewLog(t.Context(), rounds, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
 func evaluate(t *testing.T, l *offpolicy.Log, pages []vitrine.Assortment) *offpolicy.Report {
 	t.Helper()
 	r, err := l.Evaluate("judged", pages)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
@@ -239,9 +236,7 @@ func TestEvaluateByHand(t *testing.T) {
 		t.Errorf("the support is %+v", s)
 	}
 	same, err := r.Difference(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, d := range same {
 		if d.None == "" && (d.Value != 0 || d.StandardError != 0) {
 			t.Errorf("%s differs from itself by %v ± %v", d.Method, d.Value, d.StandardError)
@@ -265,9 +260,7 @@ func TestDifferenceIsPaired(t *testing.T) {
 	mostly[0] = s.first()
 	a, b, c := evaluate(t, l, pages), evaluate(t, l, own), evaluate(t, l, mostly)
 	close, err := a.Difference(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	far, _ := a.Difference(b)
 	for i, d := range far {
 		if d.None != "" || d.Method == "snips" {
@@ -560,9 +553,7 @@ func TestReplay(t *testing.T) {
 	p := bandit.Problem{Features: 2, Items: 4, Size: 1, Rounds: 4000, Constraint: assortment.AtMost(1)}
 	learner := func() vitrine.Learner {
 		l, err := bandit.NewUCB(p, bandit.DefaultUCBOptions())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return l
 	}
 	got, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{})
@@ -585,9 +576,7 @@ func TestReplay(t *testing.T) {
 				r.Choice = 1
 				live += x.Revenue[page[0]] / got.ESS / runs
 			}
-			if err := l.Observe(r); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(r))
 		}
 	}
 	if z := (got.Value - live) / got.StandardError; math.Abs(z) > 4 {

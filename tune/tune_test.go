@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/tune"
 )
@@ -91,9 +92,7 @@ func TestSearchByHand(t *testing.T) {
 	}
 	var calls []string
 	scores, err := tune.Search(5, seeds(4), tune.Halving{First: 1, Factor: 2}, table(regret, &calls))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff([]string{"abcde0", "abc1", "ac23"}, calls); diff != "" {
 		t.Errorf("what was played (-want +got):\n%s", diff)
 	}
@@ -156,9 +155,7 @@ func TestOneRungIsPlainSearch(t *testing.T) {
 		}
 		for _, h := range []tune.Halving{{}, {First: last, Factor: 2}} {
 			scores, err := tune.Search(n, seeds(last), h, table(regret, nil))
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			got := 0.0
 			for _, row := range regret[scores[0].Setting] {
 				for _, v := range row {
@@ -187,9 +184,7 @@ func TestWithoutNoiseTheBestWins(t *testing.T) {
 			regret[i] = [][]float64{row}
 		}
 		scores, err := tune.Search(n, seeds(last), halving(t, last), table(regret, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for place, s := range scores {
 			if order[s.Setting] != place {
 				t.Fatalf("place %d has setting %d, whose true place is %d", place, s.Setting, order[s.Setting])
@@ -206,9 +201,7 @@ func TestSearchInvariants(t *testing.T) {
 		h := halving(t, last)
 		rungs := h.Rungs(n, last)
 		scores, err := tune.Search(n, seeds(last), h, table(regret, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all := places(scores)
 		slices.Sort(all)
 		for i, s := range all {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog"
 )
 
@@ -13,16 +14,12 @@ func TestAppendFor(t *testing.T) {
 	var stores []*natslog.Store
 	for range 2 {
 		s, err := natslog.Open(t.Context(), natslog.Options{Dir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { s.Close() })
 		stores = append(stores, s)
 	}
 	a, err := appendFor(t.Context(), stores, [][]byte{[]byte("a decision"), []byte("an outcome")}, 8, 100*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	total := uint64(0)
 	for _, s := range stores {
 		x, err := s.Extent(t.Context())

@@ -5,14 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // The constants are there, and the fit of appends passes through both measurements.
 func TestCosts(t *testing.T) {
 	c, err := readCosts(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	a, b := c.append()
 	for i, n := range c.Callers {
 		if got := n / (a + b*n); math.Abs(got-c.Entries[i]) > 1e-6*c.Entries[i] {
@@ -54,15 +54,11 @@ func TestSize(t *testing.T) {
 // docs/scale.md shows the tables of the plan.
 func TestPage(t *testing.T) {
 	c, err := readCosts(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var text strings.Builder
 	plan(&text, c)
 	page, err := os.ReadFile("../../docs/scale.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	tables := strings.Split(strings.TrimSpace(text.String()), "\n\n")[1:]
 	if len(tables) != 2 {
 		t.Errorf("the plan has %d tables", len(tables))

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"vitrine/internal/fatal"
 )
 
 // The corpus of testdata/assess: one simulated shop, logged in the shapes in which other programs log. go test ./cmd/vitrine -run
@@ -336,11 +338,7 @@ func writeCorpus(t *testing.T, dir string) {
 	t.Helper()
 	for name, text := range corpusFiles() {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		fatal.If(t, os.WriteFile(path, text, 0o644))
 	}
 }

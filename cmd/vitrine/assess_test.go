@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"vitrine/internal/fatal"
 )
 
 // Each log of the corpus is recognized without a hand-written step, or assess says what has to be supplied. A log that is
@@ -66,9 +68,7 @@ func TestAssess(t *testing.T) {
 				return
 			}
 			var a assessment
-			if err := json.Unmarshal([]byte(run1(t, "assess", c.log, "--out", out, "--to", filepath.Join(out, "data"), "--json")), &a); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal([]byte(run1(t, "assess", c.log, "--out", out, "--to", filepath.Join(out, "data"), "--json")), &a))
 			for _, p := range a.Problems {
 				if strings.Contains(p, "cannot be read") || strings.Contains(p, "does not fit") {
 					t.Error(p)
@@ -92,9 +92,7 @@ func TestAssessedValues(t *testing.T) {
 	t.Chdir(dir)
 	writeCorpus(t, dir)
 	var a assessment
-	if err := json.Unmarshal([]byte(run1(t, "assess", "requests.csv", "--json")), &a); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(run1(t, "assess", "requests.csv", "--json")), &a))
 	values := map[string]assessedValue{}
 	for _, v := range a.Values {
 		values[v.Policy] = v

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host/hosttest"
@@ -128,9 +129,7 @@ func TestLogComesBackEmpty(t *testing.T) {
 	v := servedFrom(t, nats)
 	nats.Kill()
 	v.await(reopening)
-	if err := os.RemoveAll(nats.Dir); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(nats.Dir))
 	nats.Start()
 	v.ends(func(err error) bool {
 		var damage *eventlog.DamageError
@@ -145,9 +144,7 @@ func TestLogIsTakenOver(t *testing.T) {
 	nats := hosttest.StartNATS(t)
 	v := servedFrom(t, nats)
 	heir, err := natslog.Open(t.Context(), natslog.Options{URL: nats.URL(), TakeOver: true, Process: "heir"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer heir.Close()
 	v.await(following)
 	v.awaits("listening", 2)

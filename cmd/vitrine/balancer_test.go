@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
 	"vitrine/internal/long"
 	"vitrine/service/client"
@@ -31,9 +32,7 @@ func newBalancer(t *testing.T, urls []string) (b *balancer, address string) {
 	var all []*url.URL
 	for _, text := range urls {
 		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all = append(all, u)
 	}
 	asks := &http.Client{Timeout: time.Second, Transport: new(http.Transport)}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -103,18 +104,12 @@ func (v *busy) works() {
 func timesOf(t *testing.T, data string) (times []time.Time) {
 	t.Helper()
 	store, err := natslog.Open(t.Context(), natslog.Options{Dir: filepath.Join(data, host.LogDir), ReadOnly: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer store.Close()
 	for entry, err := range store.Entries(t.Context(), 1) { // an error if it has been removed
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		times = append(times, time.Unix(0, e.Time))
 	}
 	return times

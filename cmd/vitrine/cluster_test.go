@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/client"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -21,9 +22,7 @@ func TestCluster(t *testing.T) {
 	open := func(o decision.Options) string {
 		o.Build = setup.NewLearner
 		e, err := decision.Open(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		s := httptest.NewServer(server.New(server.Options{Engine: e, Epoch: func() uint64 { return 3 }}))
 		t.Cleanup(func() { s.Close(); e.Close() })
 		return s.URL

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/demo"
@@ -31,9 +32,7 @@ func TestServeDemo(t *testing.T) {
 	for placement := range demo.Placements(demo.Seed) {
 		for stats := new(api.Stats); stats.Outcomes < 3; time.Sleep(10 * time.Millisecond) {
 			answer, err := http.Get(url + "/v1/placements/" + placement + "/stats")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if answer.StatusCode == http.StatusOK { // the placement is there soon
 				err = json.NewDecoder(answer.Body).Decode(stats)
 			}
@@ -59,9 +58,7 @@ func TestDemoOverwritesNothing(t *testing.T) {
 	url, _, stop := serving(t, s)
 	ask(t, 201, "PUT", url+"/v1/placements/auto", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	before := ask(t, 200, "GET", url+"/v1/placements", "")
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, stop())
 	s.demo = true
 	if err := s.run(t.Context(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), `the placement "auto"`) {
 		t.Fatalf("the demonstration over a placement of that name: %v", err)
@@ -79,16 +76,12 @@ func TestDemoOverwritesNothing(t *testing.T) {
 // A log that was opened again is served without the demonstration if one of its placements was changed meanwhile.
 func TestDemoOfChangedPlacement(t *testing.T) {
 	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer engine.Close()
 	var log bytes.Buffer
 	o := host.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	demonstration("data", &o)
-	if err := o.Opened(engine); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, o.Opened(engine))
 	if _, err := engine.Put(t.Context(), "auto", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -101,9 +94,7 @@ func TestDemoOfChangedPlacement(t *testing.T) {
 // The requests of the README work as they stand, beside the demonstration that it starts before them.
 func TestRequestsOfTheREADME(t *testing.T) {
 	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := newService()
 	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
 	url, _, stop := serving(t, s)

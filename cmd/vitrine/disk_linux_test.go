@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/host"
 )
@@ -22,16 +23,12 @@ func TestDiskIsFull(t *testing.T) {
 	}
 	defer unix.Unmount(disk, unix.MNT_DETACH)
 	ballast := filepath.Join(disk, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 1_800_000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(ballast, make([]byte, 1_800_000), 0o600))
 	s := newService()
 	s.Data = filepath.Join(disk, "data")
 	v := served(t, s)
 	v.await(reopening)
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(ballast))
 	v.Flows(t.Context())
 	v.end(filepath.Join(s.Data, host.LogDir))
 	program.Sound(t, s.Data)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
@@ -73,9 +74,7 @@ func playedLog(t *testing.T, dir, config string, rounds int) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 // vitrineRun runs a command.
@@ -88,9 +87,7 @@ func vitrineRun(t *testing.T, args ...string) (out, errs string, code int) {
 
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
 // A better policy is found to be better, in all formats, and what the log cannot tell comes first.
@@ -120,9 +117,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	table, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy", "learned.toml", "--format", "csv")
 	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	value := map[string]float64{}
 	for _, r := range rows[1:] {
 		// Only a policy that is fixed before the log begins has an interval that holds at any time.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
@@ -78,9 +79,7 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 		}
 		return snapshot()
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -101,9 +100,7 @@ func entriesOf(t *testing.T, data string) (first uint64, entries [][]byte) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return first, entries
 }
 
@@ -126,21 +123,15 @@ func TestFlips(t *testing.T) {
 			sources[cut] = stocked(t, *flipRounds, cut)
 		}
 		file, data := hosttest.ServiceFile(t, "")
-		if err := os.CopyFS(data, os.DirFS(sources[cut])); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.CopyFS(data, os.DirFS(sources[cut])))
 		before := filepath.Join(t.TempDir(), "before")
-		if err := os.CopyFS(before, os.DirFS(data)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.CopyFS(before, os.DirFS(data)))
 		path, at := flip(t, rng, data, i)
 		name := strings.Trim(filepath.Base(path), "0123456789")
 		tried[name]++
 		said := fmt.Sprintf("flip %d, bit %d of %s (cut %v)", i, at, path, cut)
 		spoilt, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 
 		p := program.Serve(t, file)
 		if p.Ready() != "" {
@@ -178,9 +169,7 @@ func TestFlips(t *testing.T) {
 				t.Errorf("%s: check: exit status %d\n%s", said, code, output)
 			}
 		}
-		if err := errors.Join(os.RemoveAll(filepath.Dir(file)), os.RemoveAll(before)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(os.RemoveAll(filepath.Dir(file)), os.RemoveAll(before)))
 	}
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(tried)) {
@@ -204,18 +193,12 @@ func flip(t *testing.T, rng *rand.Rand, data string, i int) (path string, bit in
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	path = files[rng.IntN(len(files))]
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	bit = rng.IntN(8 * len(content))
 	content[bit/8] ^= 1 << (bit % 8)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, content, 0o600))
 	return path, bit
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
@@ -47,9 +48,7 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 		}
 		return os.WriteFile(filepath.Join(data, host.SnapshotFile), snapshot, 0o600)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 // A snapshot of another log, or of a copy that grew separately, is never used: the service warns, learns from
@@ -73,12 +72,8 @@ func TestForeignSnapshots(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			data := copyOf(t, ours)
 			foreign, err := os.ReadFile(filepath.Join(c.data, host.SnapshotFile))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(data, host.SnapshotFile), foreign, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
+			fatal.If(t, os.WriteFile(filepath.Join(data, host.SnapshotFile), foreign, 0o600))
 			if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, host.SnapshotFile+": ") {
 				t.Errorf("check: exit status %d: %s", code, output)
 			}
@@ -147,14 +142,10 @@ func TestMovedDirectory(t *testing.T) {
 	for i := range 40 {
 		ask(t, 201, "POST", url+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"a%d","items":[{"id":"a","features":{"x":1}}]}`, i))
 	}
-	if err := os.Rename(s.Data, filepath.Join(root, "moved")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(s.Data, filepath.Join(root, "moved")))
 	tradeOn(t, s.Data, "new", 35)
 	want, err := os.ReadFile(filepath.Join(s.Data, host.SnapshotFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_ = stop() // it ends by itself when it sees that
 	if have, err := os.ReadFile(filepath.Join(s.Data, host.SnapshotFile)); err != nil || string(have) != string(want) {
 		t.Errorf("the service whose directory was moved wrote into another one, %v", err)
@@ -203,9 +194,7 @@ func TestServeBeginsAgain(t *testing.T) {
 			}
 			return errors.Join(err, os.WriteFile(filepath.Join(data, host.SnapshotFile), snapshot, 0o600))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, "placement \"home\": ") {
 			t.Errorf("cut %v: check: exit status %d: %s", cut, code, output)
 		}
@@ -218,9 +207,7 @@ func TestServeBeginsAgain(t *testing.T) {
 		}
 		stats := map[string]any{"lag": 1.0}
 		for stats["lag"] != 0.0 { // the learner goes on beside the answers
-			if err := json.Unmarshal([]byte(ask(t, 200, "GET", url+"/v1/placements/home/stats", "")), &stats); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal([]byte(ask(t, 200, "GET", url+"/v1/placements/home/stats", "")), &stats))
 		}
 		if stats["forgotten"] != forgotten || stats["learned"] != 20-forgotten {
 			t.Errorf("cut %v: statistics %v", cut, stats)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -260,13 +261,9 @@ func reopen(ctx context.Context, data string, logger *slog.Logger, f func(*decis
 
 func rewriteDataFormat(t *testing.T) {
 	dir := dataDir
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.RemoveAll(dir))
 	for _, name := range []string{"whole", "cut"} {
-		if err := formatData(t.Context(), filepath.Join(dir, name), name == "cut"); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, formatData(t.Context(), filepath.Join(dir, name), name == "cut"))
 	}
 	// Files that git does not keep or that nobody needs: empty directories, locks and the server's summaries.
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -275,9 +272,7 @@ func rewriteDataFormat(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	data := copyOf(t, filepath.Join(dir, "whole"))
 	err = reopen(t.Context(), data, slog.New(slog.DiscardHandler), func(e *decision.Engine) error {
 		known, err := knowledgeOf(t.Context(), e)
@@ -290,17 +285,13 @@ func rewriteDataFormat(t *testing.T) {
 		}
 		return os.WriteFile(filepath.Join(dir, "state.json"), append(text, '\n'), 0o644)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	data := filepath.Join(t.TempDir(), "data")
-	if err := os.CopyFS(data, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.CopyFS(data, os.DirFS(dir)))
 	return data
 }
 
@@ -310,22 +301,16 @@ func TestDataFormat(t *testing.T) {
 		rewriteDataFormat(t)
 	}
 	text, err := os.ReadFile(filepath.Join(dataDir, "state.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var want map[string]any
-	if err := json.Unmarshal(text, &want); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &want))
 	for _, c := range []struct{ data, without string }{
 		{"whole", ""}, {"whole", host.SnapshotFile}, {"cut", ""}, {"cut", host.SnapshotFile}, {"cut", host.BasesDir},
 	} {
 		t.Run(fmt.Sprintf("%s without %q", c.data, c.without), func(t *testing.T) {
 			data := copyOf(t, filepath.Join(dataDir, c.data))
 			if c.without != "" {
-				if err := os.RemoveAll(filepath.Join(data, c.without)); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.RemoveAll(filepath.Join(data, c.without)))
 			}
 			var stdout, stderr bytes.Buffer
 			if code := run(t.Context(), []string{"check", data}, &stdout, &stderr); code != 0 {
@@ -401,9 +386,7 @@ func TestReplayOfData(t *testing.T) {
 				bytes, _, err := e.Snapshot(t.Context())
 				return errors.Join(err, replace.File(filepath.Join(data, host.SnapshotFile), bytes))
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			said, code := command(t, "replay", data)
 			wantReplayed(t, true, code, said)
 		})

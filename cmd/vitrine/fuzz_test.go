@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
 
@@ -12,9 +13,7 @@ import (
 func inFile(t *testing.T, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
@@ -35,9 +34,7 @@ func FuzzItemsFile(f *testing.F) {
 			mapped = inFile(t, "mapping.toml", []byte("id = \"id\"\nrevenue = \"price\"\n[features]\nprice = \"price\"\n"))
 		}
 		m, err := readMapping(mapped, itemFeatures)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_ = readItemFile(inFile(t, "items", text), m, func(item *api.CatalogueItem) error {
 			if item.ID == "" {
 				t.Error("an item without an id")

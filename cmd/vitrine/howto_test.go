@@ -19,15 +19,15 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
 )
 
 // The commands of docs/howto/fit-a-choice-model.md print what the page shows.
 func TestHowToFit(t *testing.T) {
 	page := readPage(t, "fit-a-choice-model")
 	trips, err := os.ReadFile("../../choice/testdata/trips.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
 	data, _, _ := bytes.Cut(specs[0][1], []byte("[utility]"))
 	t.Chdir(t.TempDir())
@@ -67,9 +67,7 @@ func TestHowToSwissmetro(t *testing.T) {
 func TestHowToLogs(t *testing.T) {
 	evaluate, live := readPage(t, "is-my-log-good-enough"), readPage(t, "from-log-to-live")
 	clicks, err := os.ReadFile("../../docs/howto/clicks.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if string(clicks) != simulatedClicks() {
 		t.Error("docs/howto/clicks.csv is not the simulated log")
 	}
@@ -91,9 +89,7 @@ func TestHowToLogs(t *testing.T) {
 func readPage(t *testing.T, name string) []byte {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/howto/" + name + ".md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return page
 }
 
@@ -171,9 +167,7 @@ func shell(t *testing.T, line string) string {
 		}
 	case "head":
 		f, err := os.Open(filepath.Clean(words[2]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer f.Close()
 		io.Copy(&out, f)
 		stages = append(stages, "head "+words[1])
@@ -207,9 +201,7 @@ func shell(t *testing.T, line string) string {
 // takes no rules.
 func TestOptimizeUnderFittedModels(t *testing.T) {
 	trips, err := os.ReadFile("../../choice/testdata/trips.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Chdir(t.TempDir())
 	const spec = `
 [data]
@@ -230,9 +222,7 @@ generic = ["cost", "time / 60"]
 		"mixed.toml":  spec + "kind = \"mixed\"\ndraws = 30\n[[model.random]]\ncoefficient = \"cost\"\n",
 		"nested.toml": spec + "kind = \"nested\"\n[[model.nests]]\nname = \"road\"\nalternatives = [\"bus\", \"car\"]\n",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	for _, kind := range []string{"latent", "mixed", "nested"} {
 		shell(t, "vitrine fit trips.csv "+kind+".toml --out model.json")
@@ -287,9 +277,7 @@ func TestHowToLearnersInOtherLanguages(t *testing.T) {
 		t.Fatal(got)
 	}
 	summary, err := os.ReadFile(filepath.Join(dir, "mine", "summary.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	said := regexp.MustCompile(`mean regret is (\d+), and that of chance is (\d+)`).FindSubmatch(page)
 	for k, policy := range []string{"learner", "uniform"} {
 		var have, want float64

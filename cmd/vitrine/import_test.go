@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
@@ -370,9 +371,7 @@ func TestImportOfManyCategories(t *testing.T) {
 // and policies are judged by it: Personalizer logs the probability of each action.
 func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 	page, err := os.ReadFile("../../docs/personalizer.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	config := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)[1]
 	t.Chdir(t.TempDir())
 	write(t, "personalizer.json", string(config))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
@@ -25,9 +26,7 @@ type itemShop struct {
 
 func openItemShop(t *testing.T) *itemShop {
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	config := `{"max_size":2,"policy":{"name":"greedy"},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":"none"},{"name":"age","kind":"number","from":"user"}]}`
 	if _, err := e.Put(t.Context(), "home", []byte(config), 0); err != nil {
 		t.Fatal(err)

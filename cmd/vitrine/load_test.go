@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/load"
 )
 
@@ -32,9 +33,7 @@ func TestLoad(t *testing.T) {
 			t.Fatal(errs.String())
 		}
 		tokens[name] = strings.TrimSpace(out.String())
-		if err := os.WriteFile(path(name), out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path(name), out.Bytes(), 0o600))
 	}
 	s := newService()
 	s.Listen, s.Data, s.Keys = "127.0.0.1:0", path("data"), path("keys.toml")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -200,19 +201,13 @@ func servingLog(ts *testscript.TestScript, _ bool, args []string) {
 func TestLogOnServer(t *testing.T) {
 	url := natstest.URL(t)
 	store, err := natslog.Open(t.Context(), natslog.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer store.Close()
 	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	snapshot := filepath.Join(t.TempDir(), "snapshot")
-	if err := trade(t.Context(), e, snapshot, 12); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, trade(t.Context(), e, snapshot, 12))
 	for _, c := range []struct{ args, want string }{
 		{"check", "has 25 entries, 1 to 25"},
 		{"replay", "snapshot: equal, at entry 12"},
@@ -229,9 +224,7 @@ func TestLogOnServer(t *testing.T) {
 	}
 	// Without its first entries it is compared with the snapshots in the data directory.
 	data := t.TempDir()
-	if err := os.Rename(snapshot, filepath.Join(data, host.SnapshotFile)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(snapshot, filepath.Join(data, host.SnapshotFile)))
 	limits := host.Retention{Size: 1, Log: store, Data: data}
 	if removed, err := limits.Apply(t.Context(), 12, time.Now()); err != nil || removed.To != 6 { // entry 7 is of an open decision
 		t.Errorf("removed %+v, %v", removed, err)
@@ -258,13 +251,9 @@ func TestLogOfSomebodyElse(t *testing.T) {
 		t.Skip("root may read everything")
 	}
 	data := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(data, "log", "jetstream"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Join(data, "log", "jetstream"), 0o700))
 	for _, closed := range []string{data, filepath.Join(data, "log"), filepath.Join(data, "log", "jetstream")} {
-		if err := os.Chmod(closed, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Chmod(closed, 0))
 		for _, args := range [][]string{{"check", data}, {"replay", data}, {"export", data}, {"backup", data, filepath.Join(t.TempDir(), "to")}} {
 			var stdout, stderr bytes.Buffer
 			code := run(t.Context(), args, &stdout, &stderr)
@@ -272,9 +261,7 @@ func TestLogOfSomebodyElse(t *testing.T) {
 				t.Errorf("%s without permission for %s: exit status %d, %s", args, closed, code, &stderr)
 			}
 		}
-		if err := os.Chmod(closed, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Chmod(closed, 0o700))
 	}
 }
 
@@ -298,15 +285,11 @@ func TestBackupOfService(t *testing.T) {
 			t.Errorf("%s: exit status %d: %s%s", args, code, &stdout, &stderr)
 		}
 	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, stop())
 	s.Data = backup
 	url, _, stop = serving(t, s)
 	if got := ask(t, 200, "GET", url+"/v1/decisions/d7", ""); got != decision {
 		t.Errorf("restored: %s, was %s", got, decision)
 	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, stop())
 }

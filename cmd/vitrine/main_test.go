@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"vitrine/config"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/service/host/hosttest"
 )
@@ -65,9 +66,7 @@ func TestTuneHelpHasAFile(t *testing.T) {
 	_, file, _ := strings.Cut(tuneCmd{}.Help(), "the defaults:\n")
 	file, _, _ = strings.Cut(file, "\nDIR/")
 	tuning, err := config.LoadTuning("help.toml", []byte(file), openExperiment(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if tuning.Settings != 4+30 || len(tuning.Training) != 40 || len(tuning.Fresh) != 100 {
 		t.Errorf("%d settings, %d and %d seeds", tuning.Settings, len(tuning.Training), len(tuning.Fresh))
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/host/hosttest"
@@ -36,9 +37,7 @@ func TestMemoryWaits(t *testing.T) {
 	}
 	stats := func() (s api.Stats) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(ask(t, 200, "GET", url+"/v1/placements/load/stats", "")), &s); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(ask(t, 200, "GET", url+"/v1/placements/load/stats", "")), &s))
 		return s
 	}
 	s, shown := stats(), decisionsIn(t, list)
@@ -76,21 +75,15 @@ type acknowledgedDecision struct {
 func decisionsIn(t *testing.T, path string) (all []acknowledgedDecision) {
 	t.Helper()
 	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
 		var a acknowledgedDecision
-		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(lines.Bytes(), &a))
 		all = append(all, a)
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, lines.Err())
 	return all
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+
+	"vitrine/internal/fatal"
 )
 
 // asked is the JSON of a request.
@@ -168,9 +170,7 @@ func TestAnswersAreTheBestOfAllSets(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := drawRequest(rand.New(rand.NewPCG(seed, 1)))
 		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		best, sets := math.Inf(-1), 0
 		for set := range 1 << len(r.Items) {
 			if v, obeys := r.earns(set); obeys {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/assortment/assortmenttest"
+	"vitrine/internal/fatal"
 )
 
 // Every error names the line where there is one, the item and the key.
@@ -135,9 +136,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatalf("%s: %v", &out, err)
 		}
 		family, err := r.family(func(string) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		sum := got.Outside
 		for _, id := range got.Assortment {
 			sum += got.Choice[id]
@@ -158,13 +157,9 @@ func TestGroupsWithinGroups(t *testing.T) {
 		items += fmt.Sprintf(`,"g%s":1`, strings.Repeat("/g", n+1))
 	}
 	r, err := decodeJSON("x", []byte(items+`,"gg":1}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	groups, err := r.boundGroups(func(string) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, g := range groups {
 		want := []int{0}
 		if g.Name == `group "gg"` {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/choice"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -40,9 +41,7 @@ func fitModel(t *testing.T, policy string) {
 		"spec.toml": "[data]\nform = \"long\"\nchoice = [\"id\"]\nchosen = \"took\"\noutside = \"implicit\"\n[utility]\ngeneric = [\"x\"]\n",
 		"home.json": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"` + policy + `"}}`,
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	shell(t, "vitrine fit log.csv spec.toml --out model.json")
 }
@@ -57,9 +56,7 @@ func TestPilotOfAuto(t *testing.T) {
 		}
 	}
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	if _, err := e.Put(t.Context(), "home", config, 0); err != nil {
 		t.Fatal(err)
@@ -68,9 +65,7 @@ func TestPilotOfAuto(t *testing.T) {
 	for round := range 50 {
 		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", -1)}}, {ID: "b", Features: api.Values{api.Number("x", 1)}}}}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if len(a.Shown) == 1 && a.Shown[0] == "b" {
 			best++
 		}
@@ -86,9 +81,7 @@ func TestFixedPilot(t *testing.T) {
 	fitModel(t, "ucb-mnl")
 	config := []byte(shell(t, "vitrine pilot model.json home.json --fixed"))
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	if _, err := e.Put(t.Context(), "home", config, 0); err != nil {
 		t.Fatal(err)
@@ -97,9 +90,7 @@ func TestFixedPilot(t *testing.T) {
 	for round := range 200 {
 		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}, {ID: "b", Features: api.Values{api.Number("x", -1)}}}}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if len(a.Shown) != 1 || a.Shown[0] != "a" || len(a.Probability) != 1 {
 			t.Fatalf("round %d: %+v", round, a)
 		}
@@ -109,9 +100,7 @@ func TestFixedPilot(t *testing.T) {
 		if math.Abs(a.Probability[0]-before) > 1e-9 {
 			t.Fatalf("round %d: probability %v, at first %v", round, a.Probability[0], before)
 		}
-		if err := e.Outcome(t.Context(), "", r.Decision, "", 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "", r.Decision, "", 1))
 	}
 	if before < 0.6 || before > 0.85 {
 		t.Errorf("probability %v, want about e/(1+e)", before)
@@ -135,18 +124,14 @@ func TestPessimisticPilot(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	model, err := choice.ReadModel("model.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p := config.Policy
 	if p.Name != "greedy" || p.Update != "none" || p.Pessimism != 1.5 || !slices.Equal(p.Weights, []float64{model.Coefficients[0], 0}) ||
 		!slices.Equal(p.Covariance, []float64{model.Covariance.At(0, 0), 0, 0, 0}) {
 		t.Errorf("the policy is %+v", p)
 	}
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	if _, err := e.Put(t.Context(), "home", []byte(text), 0); err != nil {
 		t.Fatal(err)
@@ -160,20 +145,14 @@ func TestPessimisticPilot(t *testing.T) {
 		}
 	}
 	whole, err := os.ReadFile("model.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var fields map[string]any
-	if err := json.Unmarshal(whole, &fields); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(whole, &fields))
 	delete(fields, "covariance")
 	if whole, err = json.Marshal(fields); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("model.json", whole, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile("model.json", whole, 0o644))
 	for _, flags := range []string{"--pessimistic 1", "--pessimistic 1 --fixed", ""} {
 		if got := shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)); !strings.Contains(got, "model.json: it has no covariance") {
 			t.Errorf("without a covariance, flags %q: %s", flags, got)

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/choice"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/setup"
 	"vitrine/utility"
@@ -17,16 +18,12 @@ import (
 // The utility of a placement's row under the weights is that of the model for the request's values.
 func TestModelWeights(t *testing.T) {
 	c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"user","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","buckets":3,"default":""}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	names := []string{"price", `brand == "zeta"`, "age", "constant"}
 	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5}, Covariance: mat.NewSymDense(4, []float64{0.04, 0, 0, 0.01, 0, 0.09, 0, 0, 0, 0, 0.0001, 0, 0.01, 0, 0, 0.25}),
 		Spec: &choice.Spec{Utility: choice.Utility{Generic: names[:3], Terms: []choice.Term{{Name: "constant", Variable: "1"}}}}}
 	w, covariance, err := modelWeights(r, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, v := range []struct {
 		brand            string
 		price, age, want float64

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/host/hosttest"
 )
 
@@ -19,9 +20,7 @@ import (
 func TestFilesArePrivate(t *testing.T) {
 	defer unix.Umask(unix.Umask(0o022))
 	file, data := hosttest.ServiceFile(t, "[snapshots]\nevery = \"50ms\"\n[retention]\nage = \"1d\"\n")
-	if err := os.Mkdir(data, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Mkdir(data, 0o755))
 	p := program.Serve(t, file)
 	url := p.Listening()
 	ask(t, 201, "PUT", url+"/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
@@ -57,9 +56,7 @@ func TestFilesArePrivate(t *testing.T) {
 			seen[d.Name()] = true
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	found, _ := filepath.Glob(base)
 	if !seen["mark"] || !seen["state.snapshot"] || len(found) == 0 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"vitrine/config"
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
 
@@ -23,9 +24,7 @@ func TestRegretIsAsRecorded(t *testing.T) {
 		t.Skip("the last digits of exp and log differ on other machines")
 	}
 	table, err := os.ReadFile("../../paper/experiments/testdata/short.sha256")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	dir := t.TempDir()
 	args := []string{"run", "--seeds", "1", "--baselines", "both", "--out", dir}
 	want := map[string]string{}
@@ -36,14 +35,10 @@ func TestRegretIsAsRecorded(t *testing.T) {
 		}
 		name := filepath.Dir(file)
 		panel, err := experiments.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		short := regexp.MustCompile(`(?m)^rounds = \d+`).ReplaceAll(panel, []byte("rounds = 120"))
 		path := filepath.Join(dir, name+".toml")
-		if err := os.WriteFile(path, short, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, short, 0o600))
 		args = append(args, path)
 		want[name] = sum
 	}
@@ -56,9 +51,7 @@ func TestRegretIsAsRecorded(t *testing.T) {
 	}
 	for name, sum := range want {
 		regret, err := os.ReadFile(filepath.Join(dir, name, "regret.csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if have := sha256.Sum256(regret); hex.EncodeToString(have[:]) != sum {
 			t.Errorf("%s: regret.csv differs from the one recorded: %x", name, have)
 		}
@@ -68,18 +61,12 @@ func TestRegretIsAsRecorded(t *testing.T) {
 // A new panel needs a line in the table of bench/checksums.sh.
 func TestEverySyntheticPanelHasAChecksum(t *testing.T) {
 	table, err := os.ReadFile("../../paper/experiments/testdata/regret.sha256")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		panel, err := config.Load(name+".toml", text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if panel.Pool == "" && !strings.Contains(string(table), "  "+name+"/regret.csv\n") {
 			t.Errorf("%s has no line in regret.sha256: bench/checksums.sh says how to add one", name)
 		}

@@ -28,6 +28,7 @@ import (
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog/natslog/natstest"
 	"vitrine/service/host/hosttest"
@@ -116,18 +117,12 @@ func (s *secrets) request(want int, method, url, body string, header ...string) 
 func certify(t *testing.T, dir string) (secret string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
@@ -160,9 +155,7 @@ func TestSecrets(t *testing.T) {
 	mine := filepath.Join(root, "mine")
 	file := func(name, text string) string {
 		path := filepath.Join(mine, name)
-		if err := errors.Join(os.MkdirAll(mine, 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, errors.Join(os.MkdirAll(mine, 0o700), os.WriteFile(path, []byte(text), 0o600)))
 		return path
 	}
 	file("token", s.of["the token"]+"\n")
@@ -215,9 +208,7 @@ func TestSecrets(t *testing.T) {
 		if file == password { // its server comes back, and then once more with another password
 			_, text, _ := net.SplitHostPort(passwordHost)
 			port, err := strconv.Atoi(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			back := byPassword
 			for _, password := range []string{s.of["the password"], s.of["a wrong password"]} {
 				back.Shutdown()

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
@@ -104,13 +105,9 @@ func serving(t *testing.T, s *service) (url string, log *watchedLog, stop func()
 func ask(t *testing.T, status int, method, url, body string) string {
 	t.Helper()
 	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != status {
@@ -122,9 +119,7 @@ func ask(t *testing.T, status int, method, url, body string) string {
 // A port in use and a broken certificate are reported before the log is opened.
 func TestServeSaysItFirst(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer taken.Close()
 	for want, change := range map[string]func(*service){
 		"in use: stop the program that listens there, or name another address with --listen": func(s *service) { s.Listen = taken.Addr().String() },
@@ -153,9 +148,7 @@ func TestServeRestarts(t *testing.T) {
 		ask(t, 204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", url, i), `{"choice":null}`)
 	}
 	decision := ask(t, 200, "GET", url+"/v1/decisions/d7", "")
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, stop())
 	snapshot := filepath.Join(s.Data, "state.snapshot")
 	for _, prepare := range []struct {
 		name string
@@ -166,9 +159,7 @@ func TestServeRestarts(t *testing.T) {
 		{"without it", func() error { return os.Remove(snapshot) }, false},
 		{"with a spoilt one", func() error { return os.WriteFile(snapshot, []byte("spoilt"), 0o600) }, true},
 	} {
-		if err := prepare.do(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, prepare.do())
 		url, log, stop := serving(t, s)
 		if got := ask(t, 200, "GET", url+"/v1/decisions/d7", ""); got != decision {
 			t.Errorf("%s: %s, was %s", prepare.name, got, decision)
@@ -214,12 +205,8 @@ func TestDirectoryIsMoved(t *testing.T) {
 	s := newService()
 	s.Data = filepath.Join(t.TempDir(), "data")
 	first := served(t, s)
-	if err := os.Rename(s.Data, s.Data+"-moved"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(s.Data, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(s.Data, s.Data+"-moved"))
+	fatal.If(t, os.Mkdir(s.Data, 0o700))
 	first.ends(func(err error) bool { return errors.Is(err, eventlog.ErrLost) && strings.Contains(err.Error(), s.Data) })
 	if left, err := os.ReadDir(s.Data); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v are in the new directory", left, err)
@@ -263,9 +250,7 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 	for _, ok := log.line("removed"); !ok; _, ok = log.line("removed") {
 		<-log.more
 	}
-	if err := stop(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, stop())
 	err := withLog(s.Data, func(ctx context.Context, store *natslog.Store) error {
 		x, err := store.Extent(ctx)
 		if x.First == 1 || x.Bytes > 40_000 {
@@ -273,9 +258,7 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, data := range []string{s.Data, backup} {
 		command("check", data)
 		command("replay", data)
@@ -283,18 +266,14 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 		s.Data = data
 		for i, snapshot := range []bool{true, false} {
 			if !snapshot {
-				if err := os.Remove(filepath.Join(data, host.SnapshotFile)); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.Remove(filepath.Join(data, host.SnapshotFile)))
 			}
 			url, _, stop := serving(t, s)
 			if have := decision(url); have != want {
 				t.Errorf("%s, with a snapshot %v: %s, was %s", data, snapshot, have, want)
 			}
 			serve(url, 1000*(i+1), 1000*(i+1)+20)
-			if err := stop(); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, stop())
 			command("check", data)
 			command("replay", data)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine/internal/decompress"
+	"vitrine/internal/fatal"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -17,16 +18,12 @@ func TestReader(t *testing.T) {
 	var zipped, zstandard bytes.Buffer
 	g := gzip.NewWriter(&zipped)
 	z, err := zstd.NewWriter(&zstandard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, w := range []io.WriteCloser{g, z} {
 		if _, err := io.WriteString(w, text); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Close())
 	}
 	for _, v := range []struct {
 		data   string
@@ -40,9 +37,7 @@ func TestReader(t *testing.T) {
 		{zstandard.String(), decompress.Zstd, text},
 	} {
 		r, coding, err := decompress.Reader(bufio.NewReader(bytes.NewBufferString(v.data)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		got, err := io.ReadAll(r)
 		if err != nil || string(got) != v.want || coding != v.coding {
 			t.Errorf("%q: %q, %q, %v", v.data, coding, got, err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"vitrine/internal/fatal"
 )
 
 // A file is free once its lock is released, though a child that is being started has it open.
@@ -16,24 +18,16 @@ func TestReleaseBesideAChild(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	take := func() (*Lock, error) { return Take(path, os.O_RDWR|os.O_CREATE, TryExclusive) }
 	l, err := take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	child, err := unix.Dup(int(l.file.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer unix.Close(child)
 	if _, err := take(); !errors.Is(err, ErrTaken) {
 		t.Errorf("it is locked twice: %v", err)
 	}
-	if err := l.Release(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, l.Release())
 	again, err := take()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if err := again.Release(); err != nil {
 		t.Error(err)
 	}

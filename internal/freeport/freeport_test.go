@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
 )
 
@@ -18,9 +19,7 @@ func TestLocal(t *testing.T) {
 		}
 		seen[port] = true
 		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer listener.Close()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/gram"
 	"vitrine/internal/state"
 )
@@ -19,9 +20,7 @@ type naive struct{ v *mat.SymDense }
 
 func (n naive) norm(t *testing.T, g []float64) float64 {
 	var inv mat.Dense
-	if err := inv.Inverse(n.v); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, inv.Inverse(n.v))
 	x := mat.NewVecDense(len(g), g)
 	var y mat.VecDense
 	y.MulVec(&inv, x)
@@ -54,9 +53,7 @@ func TestMatrixAgreesWithADenseInverse(t *testing.T) {
 			}
 		}
 		var inverse mat.Dense
-		if err := inverse.Inverse(want.v); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, inverse.Inverse(want.v))
 		if v, w := m.Trace(), m.Inverse().Trace(); math.Abs(v-mat.Trace(want.v)) > 1e-12*v || math.Abs(w-mat.Trace(&inverse)) > 1e-9*w {
 			t.Errorf("d = %d: the traces are %v and %v, want %v and %v", d, v, w, mat.Trace(want.v), mat.Trace(&inverse))
 		}
@@ -94,9 +91,7 @@ func checkSolve(t *testing.T, m *gram.Matrix, g []float64) {
 		t.Fatal("V is not positive definite")
 	}
 	var want mat.VecDense
-	if err := chol.SolveVecTo(&want, mat.NewVecDense(len(g), g)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, chol.SolveVecTo(&want, mat.NewVecDense(len(g), g)))
 	got := make([]float64, len(g))
 	m.Solve(got, g)
 	for j := range got {
@@ -140,9 +135,7 @@ func TestCholeskyOfTheInverse(t *testing.T) {
 		m.Add(1, normals(rng, 3))
 	}
 	l, err := m.Inverse().Cholesky()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var lt, prod mat.Dense
 	lt.Mul(l, l.T())
 	prod.Mul(&lt, m.Sym(nil))
@@ -202,18 +195,12 @@ func TestSnapshotOfAMatrix(t *testing.T) {
 	e := state.NewEncoder("gram")
 	m.Encode(e)
 	data, err := e.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	d, err := state.NewDecoder("gram", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	same := gram.New(5, 7)
 	same.Decode(d)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Close())
 	if !mat.Equal(same.Sym(nil), m.Sym(nil)) {
 		t.Error("V changed in a snapshot")
 	}
@@ -282,9 +269,7 @@ func TestExtended(t *testing.T) {
 		t.Errorf("V is %v, want %v", mat.Formatted(m.Sym(nil)), mat.Formatted(want))
 	}
 	var inverse mat.Dense
-	if err := inverse.Inverse(want); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, inverse.Inverse(want))
 	packed := gram.Pack(nil, want)
 	for i := range 5 {
 		for j := range 5 {

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"vitrine/internal/fatal"
 )
 
 // No path reads or writes beside its arguments, wherever they begin: each ends
@@ -49,18 +51,14 @@ func newArena(t *testing.T) *arena {
 	page := syscall.Getpagesize()
 	for range 5 {
 		slot, err := syscall.Mmap(-1, 0, 66*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() {
 			if err := syscall.Munmap(slot); err != nil {
 				t.Error(err)
 			}
 		})
 		for _, guard := range [][]byte{slot[:page], slot[len(slot)-page:]} {
-			if err := syscall.Mprotect(guard, syscall.PROT_NONE); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, syscall.Mprotect(guard, syscall.PROT_NONE))
 		}
 		a.slots = append(a.slots, slot[page:len(slot)-page])
 	}

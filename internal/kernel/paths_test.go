@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/kernel"
 )
 
@@ -379,9 +380,7 @@ func TestKernelsPanicOnEveryPath(t *testing.T) {
 // Results of a path are not taken for those of another that was asked for.
 func TestPathIsTheOneAskedFor(t *testing.T) {
 	name, err := kernel.Path()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := os.Getenv("VITRINE_KERNEL"); want != "" && name != want {
 		t.Errorf("the path is %s, want %s", name, want)
 	}
@@ -391,9 +390,7 @@ func TestPathIsTheOneAskedFor(t *testing.T) {
 // that: the test above does.
 func TestUnknownPathIsReported(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	run := func(value, test string) (string, error) {
 		c := exec.Command(self, "-test.run=^"+test+"$")
 		c.Env = append(os.Environ(), "VITRINE_KERNEL="+value)

@@ -15,11 +15,13 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
 )
 
 // table lists the directories of every layer from 0 on; "." is the root.
 var table = [][]string{
-	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/cpu", "internal/decompress", "internal/fields", "internal/flock", "internal/freeport", "internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch", "internal/state", "internal/stream", "internal/strict"},
+	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/cpu", "internal/decompress", "internal/fatal", "internal/fields", "internal/flock", "internal/freeport", "internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch", "internal/state", "internal/stream", "internal/strict"},
 	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/eventlog/natslog/natstest", "service/gauge", "service/report", "internal/confseq", "internal/gram", "internal/settings", "internal/sparse", "internal/table"},
 	{"assortment", "choice", "mle", "env", "service/eventlog/filelog", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"offpolicy", "internal/search", "service/feature"},
@@ -67,14 +69,10 @@ var drawers = []string{"util", "utils", "common", "helpers", "core", "base", "ma
 
 func TestImportsGoDown(t *testing.T) {
 	file, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	module := regexp.MustCompile(`(?m)^module (.*)$`).FindSubmatch(file)
 	found, err := violations(os.DirFS("../.."), string(module[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, v := range found {
 		t.Error(v)
 	}
@@ -117,9 +115,7 @@ func TestViolations(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := violations(fstest.MapFS{c.file: imports(c.imports...)}, "vitrine")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

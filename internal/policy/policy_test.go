@@ -12,6 +12,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/internal/policy"
 	"vitrine/internal/stream"
@@ -35,17 +36,11 @@ func (w shop) problem() bandit.Problem {
 func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
 	t.Helper()
 	complete, err := policy.Complete([]byte(settings), w.problem(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	p, m, err := policy.Read(jsonOf(t, complete), w.problem(), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	l, err := m.New(stream.New(seed, 0, stream.Learner))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	shoppers := env.Shoppers{Seed: seed, World: &env.World{
 		Items: w.items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1},
 		Truth: env.NewFamily(utility.NewLinear(w.features, false), -1, 1, stream.New(seed, 0, stream.World)),
@@ -54,9 +49,7 @@ func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
 	var draws stream.Stream
 	earned, optimum := 0.0, 0.0
 	for round := 1; round <= w.rounds; round++ {
-		if err := shoppers.Meet(&shopper, round); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, shoppers.Meet(&shopper, round))
 		for i := range shopper.Utilities {
 			shopper.Utilities[i]--
 		}
@@ -64,9 +57,7 @@ func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
 		_, best := assortment.Maximize(nil, assortment.AtMost(w.size), shopper.Utilities, shopper.Context.Revenue)
 		earned += vitrine.ExpectedRevenue(o.Assortment, shopper.Utilities, shopper.Context.Revenue)
 		optimum += best
-		if err := l.Observe(seen(shopper.Context, o, shopper.Choose(o.Assortment), p.AllRows)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.Observe(seen(shopper.Context, o, shopper.Choose(o.Assortment), p.AllRows)))
 	}
 	return earned / optimum
 }
@@ -138,9 +129,7 @@ func TestTheoryIsWarnedOf(t *testing.T) {
 		{`{"name":"uniform"}`, ""},
 	} {
 		s, err := policy.Complete([]byte(c.settings), large.problem(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		warnings := policy.Warnings(s)
 		if (c.want == "") != (warnings == nil) || c.want != "" && !strings.HasPrefix(warnings[0], c.want) {
 			t.Errorf("%s: %q, want %q", c.settings, warnings, c.want)
@@ -162,9 +151,7 @@ func TestCompleteIsComplete(t *testing.T) {
 			continue
 		}
 		all, err := policy.Complete([]byte(`{"name":"`+p.Name+`"}`), large.problem(), true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, o := range p.Learner.Options {
 			if _, ok := all[o.Key]; !ok && o.Type != "table" && !o.Omitted && o.Key != "pilot_weights" { // a list that is empty
 				t.Errorf("%s has no %s", p.Name, o.Key)
@@ -184,9 +171,7 @@ func TestDefaultExperts(t *testing.T) {
 		problem := large.problem()
 		problem.Features = features
 		_, m, err := policy.Read([]byte(`{"name":"bma-mnl"}`), problem, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var want []any
 		for _, e := range bandit.DefaultExperts(features) {
 			want = append(want, e.String())
@@ -200,8 +185,6 @@ func TestDefaultExperts(t *testing.T) {
 func jsonOf(t *testing.T, v any) []byte {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 )
 
@@ -26,9 +27,7 @@ func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	out, err := exec.Command("go", "tool", "objdump", "-s", `^vitrine(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable|/mle|/service/decision|/utility)?\.`, program).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var (
 		text  = regexp.MustCompile(`^TEXT (\S+)\(SB\) (\S+)`)
 		fused = regexp.MustCompile(`^\s+(\S+\.go):(\d+)\s.*\sFN?M(ADD|SUB)D\s`)

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 )
 
@@ -13,9 +14,7 @@ func TestFileReplacesWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.csv")
 	for _, content := range []string{"first, and longer", "second"} {
-		if err := replace.File(path, []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, replace.File(path, []byte(content)))
 		if got, err := os.ReadFile(path); err != nil || string(got) != content {
 			t.Errorf("%q, %v, want %q", got, err, content)
 		}
@@ -28,9 +27,7 @@ func TestFileReplacesWhole(t *testing.T) {
 func TestFileLeavesNothingBehindWhereItFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "taken")
-	if err := os.MkdirAll(filepath.Join(path, "by a directory"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Join(path, "by a directory"), 0o755))
 	if err := replace.File(path, []byte("x")); err == nil {
 		t.Error("no error for a path that is a directory")
 	}
@@ -45,13 +42,9 @@ func TestFileLeavesNothingBehindWhereItFails(t *testing.T) {
 func TestCleanRemovesWhatAKilledProcessLeft(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"state", ".state.123", ".state.x", "other", ".other.1", ".state"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
-	if err := replace.Clean(filepath.Join(dir, "state")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, replace.Clean(filepath.Join(dir, "state")))
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(left) != 4 {
 		t.Errorf("%v are left, %v", left, err)

@@ -12,6 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/gram"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/utility"
@@ -162,7 +163,7 @@ func TestSearchIsExact(t *testing.T) {
 }
 
 // quota returns a quota among n items, of at most k, and the same family as a tree.
-func quota(t interface{ Fatal(...any) }, rng *rand.Rand, n, k int) (assortment.Quota, vitrine.Constraint) {
+func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Quota, vitrine.Constraint) {
 	q := assortment.Quota{Size: k}
 	rules := assortment.Rules{Items: n, Max: k}
 	groups := 1 + rng.IntN(20)
@@ -197,13 +198,9 @@ func quota(t interface{ Fatal(...any) }, rng *rand.Rand, n, k int) (assortment.Q
 	}
 	rules.Exclude, rules.Include = q.Exclude, q.Include
 	p, err := assortment.NewPartition(n, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	same, err := assortment.NewLaminar(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	q, _ = assortment.QuotaOf(p)
 	return q, same
 }
@@ -509,17 +506,13 @@ func TestShelfIsExact(t *testing.T) {
 			kind[i] = int32(rng.IntN(10))
 		}
 		c, err := assortment.NewShelf(n, q, assortment.Weights{Kind: kind, Of: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}}, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		same := make([]int, n)
 		for i, k := range kind {
 			same[i] = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}[k]
 		}
 		k, err := assortment.NewKnapsack(counts.(*assortment.Laminar), same, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		_, want := assortment.Maximize(nil, k, z, x.Revenue)
 		got := o.Maximize(c, x)
 		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !k.Contains(got) || !(have >= want*(1-1e-9)) {

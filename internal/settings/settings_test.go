@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/settings"
 )
 
@@ -36,9 +37,7 @@ units = 3
 func parsed(t testing.TB) *settings.Document {
 	t.Helper()
 	d, err := settings.Parse("x.toml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return d
 }
 
@@ -155,9 +154,7 @@ func TestPick(t *testing.T) {
 		"kind = \"square\"\nlength = 0.0": "x.toml:2: length = 0: must be above 0 and at most 10",
 	} {
 		d, err := settings.Parse("x.toml", []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		m, err := settings.Pick(d.Root(), shapes, 7)
 		got := m.Value
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 )
 
@@ -212,9 +213,7 @@ func TestRepeatedValuesFromAnyStart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := range c.seeds {
 				s, err := TruncatedSVD(context.Background(), c.a, c.k, newRand(uint64(seed)), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if diff := cmp.Diff(c.a.Value[:c.k], s.Values, cmpopts.EquateApprox(1e-11, 1e-12)); diff != "" {
 					t.Fatalf("seed %d: singular values, -want +got:\n%s", seed, diff)
 				}
@@ -237,9 +236,7 @@ func TestTruncatedSVDOfAnyMatrix(t *testing.T) {
 func TestTruncatedSVDAtAnyScale(t *testing.T) {
 	for _, scale := range []float64{1e-305, 1e-200, 1e-160, 1, 1e160, 1e200, 1e305} {
 		s, err := TruncatedSVD(context.Background(), diagonal(5, 5*scale, 4*scale, 3*scale, 2*scale, scale), 3, newRand(1), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if diff := cmp.Diff([]float64{5 * scale, 4 * scale, 3 * scale}, s.Values, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 			t.Errorf("scale %g: singular values, -want +got:\n%s", scale, diff)
 		}
@@ -292,9 +289,7 @@ func TestSameBitsOnAnyNumberOfProcessors(t *testing.T) {
 	decompose := func(processors int) *SVD {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		s, err := TruncatedSVD(context.Background(), a, 8, newRand(4), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return s
 	}
 	one := decompose(1)

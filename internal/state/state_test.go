@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/state"
 )
 
@@ -43,9 +44,7 @@ func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
 
 func TestRoundTrip(t *testing.T) {
 	d, err := state.NewDecoder("sample", sample())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got := d.Count(); got != 7 {
 		t.Errorf("Count = %d, want 7", got)
 	}
@@ -97,9 +96,7 @@ func TestFieldsAreChecked(t *testing.T) {
 		{"not a number", "has the number NaN", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Float() }},
 	} {
 		d, err := state.NewDecoder("sample", sample())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c.read(d)
 		if err := d.Close(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that says %q", c.name, err, c.want)

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/paper/camera"
 )
 
@@ -28,9 +29,7 @@ const table = columns +
 
 func TestRead(t *testing.T) {
 	tasks, err := camera.Read(strings.NewReader(table))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(tasks) != 2 || tasks[0].Choice != 2 || tasks[1].Choice != vitrine.Outside || tasks[0].Respondent != 1 {
 		t.Fatalf("tasks %+v", tasks)
 	}
@@ -78,13 +77,9 @@ func TestDamageIsNamed(t *testing.T) {
 // The file made by hand, loaded as a folder: three distinct cameras.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "camera.csv"), []byte(table), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(dir, "camera.csv"), []byte(table), 0o644))
 	p, report, err := camera.Load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if m, d := p.Features.Dims(); m != 3 || d != 10 || len(p.Params) != 10 {
 		t.Errorf("pool of %d×%d with %d parameters, want 3×10 with 10", m, d, len(p.Params))
 	}
@@ -109,15 +104,11 @@ func TestFitIsTheMaximum(t *testing.T) {
 		text += fmt.Sprintf("%d,1,4,0,0,0,0,0,0,0,0,0,0,0\n", s)
 	}
 	tasks, err := camera.Read(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	_, got := camera.Fit(tasks)
 	result, err := optimize.Minimize(optimize.Problem{Func: func(w []float64) float64 { return -camera.LogLikelihood(tasks, w) }},
 		make([]float64, 10), nil, &optimize.NelderMead{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got < -result.F-1e-6 || got > -result.F+0.05 {
 		t.Errorf("log-likelihood %v, Nelder–Mead finds %v", got, -result.F)
 	}
@@ -135,9 +126,7 @@ func TestRealData(t *testing.T) {
 	}
 	defer f.Close()
 	tasks, err := camera.Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	within := func(what string, got, want, tol float64) {
 		t.Helper()
 		if math.Abs(got-want) > tol {

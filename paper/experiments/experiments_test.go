@@ -10,15 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 
+	"vitrine/internal/fatal"
 	"vitrine/paper/experiments"
 )
 
 // Every file has its place in the order, and every place its file.
 func TestEveryFileHasItsPlace(t *testing.T) {
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var files []string
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), ".toml"); ok {
@@ -86,9 +85,7 @@ func TestCaptionsAreTrue(t *testing.T) {
 		for _, row := range f.Rows {
 			for j, p := range row {
 				text, err := experiments.Read(p.Experiment)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				var file struct {
 					Title                 string
 					Items, Features, Size int
@@ -96,9 +93,7 @@ func TestCaptionsAreTrue(t *testing.T) {
 					Revenue               struct{ Kind string }
 					PositionEffects       []float64 `toml:"position_effects"`
 				}
-				if err := toml.Unmarshal(text, &file); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, toml.Unmarshal(text, &file))
 				effects := "γ = 0"
 				if n := len(file.PositionEffects); n > 0 && file.PositionEffects[n-1] != 0 {
 					effects = strings.ReplaceAll(fmt.Sprintf("γ = 0, %v, …, %v", file.PositionEffects[1], file.PositionEffects[n-1]), "-", "−")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/paper/geometry"
 )
 
@@ -22,9 +23,7 @@ var surveyed = sync.OnceValues(func() (*geometry.Landscape, error) {
 func survey(t *testing.T) *geometry.Landscape {
 	t.Helper()
 	l, err := surveyed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return l
 }
 
@@ -76,9 +75,7 @@ func TestTheBoundHoldsForOtherSettings(t *testing.T) {
 		s := geometry.Figure
 		s.Gamma, s.Truth = c.gamma, c.truth
 		l, err := geometry.Survey(context.Background(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		rng := rand.New(rand.NewPCG(5, 5))
 		for range 200_000 {
 			w := draw(s.Box, rng)

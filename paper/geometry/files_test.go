@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/internal/fatal"
 )
 
 // small is a landscape of few points, with numbers of nine digits.
@@ -36,18 +38,14 @@ func small() *Landscape {
 func written(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "a", "b")
-	if err := small().Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, small().Write(dir))
 	return dir
 }
 
 func TestReadIsWhatWriteWrote(t *testing.T) {
 	dir := written(t)
 	got, err := Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(small(), got, cmpopts.EquateApprox(1e-8, 0)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -86,9 +84,7 @@ func TestReadErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := written(t)
 			path := filepath.Join(dir, c.file)
-			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, []byte(c.text), 0o644))
 			want := path + ": " + c.want + "; run vitrine reproduce geometric-condition again"
 			if _, err := Read(dir); err == nil || err.Error() != want {
 				t.Errorf("\n got %v\nwant %s", err, want)
@@ -100,9 +96,7 @@ func TestReadErrors(t *testing.T) {
 func TestReadNamesAMissingFile(t *testing.T) {
 	for _, name := range []string{"run.json", "loss.csv", "map.csv"} {
 		dir := written(t)
-		if err := os.Remove(filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Remove(filepath.Join(dir, name)))
 		if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v does not name %s", err, name)
 		}
@@ -111,9 +105,7 @@ func TestReadNamesAMissingFile(t *testing.T) {
 
 func TestWriteNamesThePathThatItCannotWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, nil, 0o644))
 	if err := small().Write(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v does not name %s", err, path)
 	}
@@ -122,15 +114,11 @@ func TestWriteNamesThePathThatItCannotWrite(t *testing.T) {
 // Whatever the bytes, there is an error or a landscape that can be drawn.
 func FuzzDecode(f *testing.F) {
 	dir := f.TempDir()
-	if err := small().Write(dir); err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, small().Write(dir))
 	var texts [3]string
 	for k, name := range []string{recordFile, Mark, mapFile} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		fatal.If(f, err)
 		texts[k] = string(text)
 	}
 	f.Add(texts[0], texts[1], texts[2])

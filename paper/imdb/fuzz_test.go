@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/fatal"
 )
 
 // What is accepted means the same when it is written and read again.
@@ -27,9 +29,7 @@ func FuzzLine(f *testing.F) {
 			return
 		}
 		got, err := parseLine(asLines([]Review{want}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -48,9 +48,7 @@ func FuzzTar(f *testing.F) {
 			return
 		}
 		got, err := readTar(bytes.NewReader(asTar(want)), "archive")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -84,8 +82,6 @@ func FuzzCache(f *testing.F) {
 func encoded(t testing.TB, d *Dataset, key string) []byte {
 	t.Helper()
 	content, err := d.encode(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return content
 }

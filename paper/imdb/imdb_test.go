@@ -22,6 +22,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/text"
 )
 
@@ -149,12 +150,8 @@ func asFolder(t *testing.T, dir string, reviews []Review) {
 
 func write(t *testing.T, name string, content []byte) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	fatal.If(t, os.WriteFile(name, content, 0o644))
 	return name
 }
 
@@ -190,9 +187,7 @@ func TestReadersAgree(t *testing.T) {
 				}
 				done, total = d, of
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -406,9 +401,7 @@ func TestHeldOut(t *testing.T) {
 func TestFeatures(t *testing.T) {
 	reviews := corpus(20)
 	f, err := reduce(context.Background(), reviews, rand.New(rand.NewPCG(1, 1)), Reporter{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var counts text.Counts
 	for _, r := range reviews {
 		counts.Add(r.Text)

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
+
+	"vitrine/internal/fatal"
 )
 
 // listener keeps what a Reporter says.
@@ -38,9 +40,7 @@ func prepare(t *testing.T, path, cache string) (*Dataset, listener) {
 	t.Helper()
 	var l listener
 	d, err := Prepare(context.Background(), path, cache, l.reporter())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(l.warnings) == 0 || !strings.Contains(l.warnings[0], "labelled reviews, where the data set has 50000") {
 		t.Errorf("warnings %q do not begin with the number of reviews", l.warnings)
 	} else {
@@ -136,9 +136,7 @@ func TestDamagedCache(t *testing.T) {
 	}
 	file := files[0]
 	good, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	flipped := slices.Clone(good)
 	flipped[len(flipped)/2] ^= 1
 	for name, content := range map[string][]byte{
@@ -175,9 +173,7 @@ func TestUnwritableCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if cache == dir { // where the file should go there is a folder
-				if err := os.MkdirAll(filepath.Join(dir, "imdb-v1-"+digest(corpus(20))[:16]+".bin", "x"), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.MkdirAll(filepath.Join(dir, "imdb-v1-"+digest(corpus(20))[:16]+".bin", "x"), 0o755))
 			}
 			got, l := prepare(t, path, cache)
 			if !same(want, got) {

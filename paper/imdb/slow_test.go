@@ -15,6 +15,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/text"
 )
 
@@ -41,9 +42,7 @@ func reference(t *testing.T, name string) io.Reader {
 		t.Skip("no reference: ", err)
 	}
 	z, err := zstd.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { z.Close(); f.Close() })
 	return z
 }
@@ -60,9 +59,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 func TestPublishedReviews(t *testing.T) {
 	ctx := context.Background()
 	reviews, err := Read(ctx, dataFolder(t), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got, want := digest(reviews), "30b3da1e177b693c294f74691c316bfec93c1e0d69230e14201469a22432e00d"; len(reviews) != Published || got != want {
 		t.Fatalf("%d reviews with digest %s, want %d with %s", len(reviews), got, Published, want)
 	}
@@ -85,9 +82,7 @@ func TestPublishedReviews(t *testing.T) {
 
 	t.Run("held out", func(t *testing.T) {
 		rows, err := csv.NewReader(reference(t, "rows.csv.zst")).ReadAll()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for i, held := range HeldOut(reviews) {
 			if want := rows[i+1][5] == "1"; held != want {
 				t.Fatalf("%s: held out is %v, want %v", reviews[i].Key(), held, want)
@@ -98,13 +93,9 @@ func TestPublishedReviews(t *testing.T) {
 	t.Run("features", func(t *testing.T) {
 		// Another start than that of Prepare finds the same triplets.
 		f, err := reduce(ctx, reviews, rand.New(rand.NewPCG(8, 9)), Reporter{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		content, err := io.ReadAll(reference(t, "features.f32le.zst"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if want := 4 * Dim * len(reviews); len(content) != want {
 			t.Fatalf("reference of %d bytes, want %d", len(content), want)
 		}
@@ -129,9 +120,7 @@ func TestPublishedReviews(t *testing.T) {
 	t.Run("dataset", func(t *testing.T) {
 		cache := t.TempDir()
 		d, err := Prepare(ctx, dataFolder(t), cache, Reporter{Warn: func(err error) { t.Error(err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r := d.Report
 		t.Logf("%+v", r)
 		if r.Terms != 101_895 || r.Nonzeros != 6_826_529 {
@@ -150,9 +139,7 @@ func TestPublishedReviews(t *testing.T) {
 		}
 		var l listener
 		again, err := Prepare(ctx, dataFolder(t), cache, l.reporter())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !same(d, again) || len(l.stages) != 1 || len(l.warnings) != 0 {
 			t.Errorf("another dataset from the cache, after %v with %q", l.stages, l.warnings)
 		}

@@ -20,6 +20,7 @@ import (
 	"vitrine/bandit"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/paper/theory"
@@ -47,9 +48,7 @@ func run(t *testing.T, dir string, workers int) *theory.Report {
 	var played atomic.Int64
 	s := small()
 	r, err := s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: func(n int) { played.Add(int64(n)) }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if got := int(played.Load()); got != s.Rounds() {
 		t.Errorf("progress of %d rounds, want %d", got, s.Rounds())
 	}
@@ -84,13 +83,9 @@ func TestStudy(t *testing.T) {
 		t.Errorf("the schedule that is played: %+v", s)
 	}
 
-	if err := r.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, r.Write(dir))
 	back, err := theory.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(r, back); diff != "" {
 		t.Errorf("written and read (-want +got):\n%s", diff)
 	}
@@ -130,9 +125,7 @@ func TestGrowthOfPhaseII(t *testing.T) {
 			return 0
 		}
 		f, err := os.Open(filepath.Join(dir, "runs", fmt.Sprintf("rounds-%d", c.rounds), "runs.jsonl"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer f.Close()
 		first, last, n := 0.0, 0.0, 0.0
 		for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -140,9 +133,7 @@ func TestGrowthOfPhaseII(t *testing.T) {
 				Policy string
 				Regret []float64
 			}
-			if err := json.Unmarshal(lines.Bytes(), &u); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal(lines.Bytes(), &u))
 			if u.Policy == c.policy {
 				first, last, n = first+u.Regret[c.warmup-1], last+u.Regret[c.rounds-1], n+1
 			}
@@ -160,9 +151,7 @@ func TestGrowthOfThePilotsError(t *testing.T) {
 	m := utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid)
 	problem := bandit.Problem{Features: s.Features, Size: s.Size, Rounds: 50, Constraint: assortment.AtMost(s.Size)}
 	uniform, err := bandit.NewUniform(problem)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, t0 := range small().Warmups {
 		distance, wrong := 0.0, 0.0
 		for _, seed := range small().Seeds {
@@ -171,9 +160,7 @@ func TestGrowthOfThePilotsError(t *testing.T) {
 			var p env.Shopper
 			data := mle.NewChoices(s.Features)
 			for round := range t0 + 1 {
-				if err := shoppers.Meet(&p, round+1); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, shoppers.Meet(&p, round+1))
 				if round < t0 {
 					offer := uniform.Policy().Offer(p.Context, stream.New(seed, round+1, stream.Policy)).Assortment
 					data.Append(p.Context.Features, offer, p.Choose(offer))
@@ -185,9 +172,7 @@ func TestGrowthOfThePilotsError(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, d, err := theory.Symmetries{Features: s.Features, Hidden: s.Hidden, Activation: utility.Sigmoid}.Nearest(w, truth.Params())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			u := make([]float64, s.Items)
 			m.Utilities(u, w, p.Context.Features)
 			floats.Sub(u, p.Utilities)
@@ -266,9 +251,7 @@ func TestReportsThatCannotBeRead(t *testing.T) {
 		`{"coverage": [{}], "path": [{}], "growth": [{"mean": 1e200}]}`: "1e+200 is too large to be drawn",
 		`{"coverage": [{}], "path"`:                                     "run vitrine reproduce theory again",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "run.json"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, "run.json"), []byte(text), 0o644))
 		if _, err := theory.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "run.json") {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
@@ -283,9 +266,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"coverage": [1e999]}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if err := os.WriteFile(filepath.Join(dir, "run.json"), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, "run.json"), text, 0o644))
 		if r, err := theory.Read(dir); err == nil && (len(r.Coverage) == 0 || len(r.Path) == 0 || len(r.Growth) == 0) {
 			t.Error("a report without a table is read")
 		}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/paper/theory"
 	"vitrine/utility"
 )
@@ -92,9 +93,7 @@ func TestNearestAgainstExhaustiveSearch(t *testing.T) {
 					}
 				})
 				nearest, distance, err := s.Nearest(w, star)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if math.Abs(distance-minimum) > 1e-12 || math.Abs(floats.Distance(w, nearest, 2)-minimum) > 1e-12 {
 					t.Errorf("%v, %d units, seed %d: distance %v, of the image %v, want %v", a, hidden, seed, distance, floats.Distance(w, nearest, 2), minimum)
 				}
@@ -112,9 +111,7 @@ func TestNearestFindsTheImage(t *testing.T) {
 	w := append([]float64(nil), image...)
 	floats.AddScaled(w, 1e-3, normal(len(w), rng))
 	nearest, distance, err := s.Nearest(w, star)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !floats.EqualApprox(nearest, image, 1e-14) || math.Abs(distance-floats.Distance(w, image, 2)) > 1e-14 {
 		t.Errorf("distance %v, want %v", distance, floats.Distance(w, image, 2))
 	}

@@ -12,6 +12,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/paper/theory"
 	"vitrine/utility"
 )
@@ -46,9 +47,7 @@ func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
 	change(&l.options)
 	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	onl, err := bandit.NewONL(p, m, l.options, newRand(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if l.witness, err = theory.NewWitness(onl, p, m, l.symmetries, truth.Params(), l.world, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -70,9 +69,7 @@ func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
 			m.Gradients(g, e.Center, rows)
 			l.gradients = append(l.gradients, g)
 		}
-		if err := l.witness.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, l.witness.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 	}
 	return l
 }
@@ -99,9 +96,7 @@ func (l *life) grams() []*mat.SymDense {
 func inverse(t *testing.T, v mat.Matrix) *mat.Dense {
 	t.Helper()
 	var inv mat.Dense
-	if err := inv.Inverse(v); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, inv.Inverse(v))
 	return &inv
 }
 
@@ -215,9 +210,7 @@ func TestWitnessChangesNothing(t *testing.T) {
 	m := network(l.symmetries)
 	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	alone, err := bandit.NewONL(p, m, l.options, newRand(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	rng, u := newRand(3), make([]float64, 8)
 	phase2 := 0
 	for range rounds {
@@ -232,9 +225,7 @@ func TestWitnessChangesNothing(t *testing.T) {
 			}
 			phase2++
 		}
-		if err := alone.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, alone.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 	}
 }
 
@@ -243,16 +234,12 @@ func TestWitnessReportsErrors(t *testing.T) {
 	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	m := network(l.symmetries)
 	onl, err := bandit.NewONL(p, m, l.options, newRand(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := theory.NewWitness(onl, p, m, theory.Symmetries{Features: 2, Hidden: 3, Activation: utility.Sigmoid}, l.pilot, l.world, 1); err == nil {
 		t.Error("symmetries of another network are accepted")
 	}
 	w, err := theory.NewWitness(onl, p, m, l.symmetries, l.pilot, l.world, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if d := w.Diagnostics(); d != nil {
 		t.Errorf("diagnostics %v before Phase II", d)
 	}

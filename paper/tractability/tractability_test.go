@@ -15,6 +15,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 	"vitrine/paper/tractability"
 )
 
@@ -71,9 +72,7 @@ func TestMeasure(t *testing.T) {
 		got = append(got, p)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	cell := func(n, k int) tractability.Cell { return tractability.Cell{Items: n, Size: k} }
 	want := []tractability.Point{
 		{Policy: "slow", Cell: cell(4, 2), Offer: 10, Offers: 2, Round: 0.004},
@@ -91,9 +90,7 @@ func TestMeasurementsContinue(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "x")
 	record := tractability.Record{Experiment: "tractability", Version: "1", Machine: "this one", Setting: setting}
 	s, err := tractability.Open(dir, record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	keep := func(p tractability.Point) error {
 		s.Points = append(s.Points, p)
@@ -112,9 +109,7 @@ func TestMeasurementsContinue(t *testing.T) {
 		t.Fatalf("%d points, error %v", len(s.Points), err)
 	}
 	read, err := tractability.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(s, read); diff != "" {
 		t.Errorf("what was written and read (-written +read):\n%s", diff)
 	}
@@ -159,17 +154,11 @@ func TestAlgorithms(t *testing.T) {
 func TestDamagedFilesAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	s, err := tractability.Open(dir, tractability.Record{Setting: setting})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.Points = []tractability.Point{{Policy: "a", Cell: tractability.Cell{Items: 3, Size: 2}, Offer: 1e-6, Offers: 9, Round: 1e-3}}
-	if err := s.Write(dir); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Write(dir))
 	whole, err := os.ReadFile(filepath.Join(dir, tractability.Mark))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for want, text := range map[string]string{
 		"the first line must be policy,items":        "policy,seconds\n",
 		"wrong number of fields":                     strings.TrimSuffix(string(whole), ",\n") + "\n",
@@ -179,16 +168,12 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 		"line 2: a policy, items and a size must be": strings.Replace(string(whole), "a,3", ",3", 1),
 		`delete it and run vitrine reproduce`:        "",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644))
 		if _, err := tractability.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), tractability.Mark) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	if err := os.Remove(filepath.Join(dir, tractability.Mark)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(filepath.Join(dir, tractability.Mark)))
 	if _, err := tractability.Read(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v of a file that is gone", err)
 	}
@@ -203,16 +188,12 @@ func FuzzRead(f *testing.F) {
 		if _, err := tractability.Open(dir, tractability.Record{Setting: setting}); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644))
 		s, err := tractability.Read(dir)
 		if err != nil {
 			return
 		}
-		if err := s.Write(dir); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.Write(dir))
 		again, err := tractability.Read(dir)
 		if err != nil || len(again.Points) != len(s.Points) {
 			t.Errorf("%v, error %v, want %v", again, err, s)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"vitrine/internal/fatal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,9 +50,7 @@ func newDesk(t *testing.T) *desk {
 		URL: receiver.URL + "/hook/of-a-secret", Secret: filepath.Join(dir, "secret"), File: filepath.Join(dir, "alerts.json"),
 		Now: func() time.Time { return d.now }, Logger: slog.New(slog.NewTextHandler(&d.log, nil)),
 	}
-	if err := os.WriteFile(d.Secret, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(d.Secret, []byte(secret+"\n"), 0o600))
 	d.restart()
 	return d
 }
@@ -128,20 +128,14 @@ var (
 // The vector is the one of the standard's documentation.
 func TestSignature(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(path, []byte(secret), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(secret), 0o600))
 	secrets, err := readSecrets(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const want = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 	if got := sign(secrets, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`)); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if err := os.WriteFile(path, []byte(secret+"\nwhsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(secret+"\nwhsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"), 0o600))
 	if secrets, err = readSecrets(path); err != nil {
 		t.Fatal(err)
 	}
@@ -149,9 +143,7 @@ func TestSignature(t *testing.T) {
 		t.Errorf("two secrets sign %s", got)
 	}
 	for _, bad := range []string{"", "\n", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_%%%"} {
-		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(bad), 0o600))
 		if _, err := readSecrets(path); err == nil || strings.Contains(err.Error(), "MfKQ") {
 			t.Errorf("the secret %q: %v", bad, err)
 		}
@@ -261,9 +253,7 @@ func TestRestart(t *testing.T) {
 	d.after(ends, noWater)
 	d.heard()
 
-	if err := os.WriteFile(d.File, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(d.File, []byte("{"), 0o600))
 	d.restart() // with a damaged file it rings again rather than not at all
 	d.after(0, noWater)
 	d.after(begins, noWater)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/internal/stream"
 )
@@ -97,16 +98,12 @@ func TestReaderKeepsStrings(t *testing.T) {
 	p := new(RequestReader)
 	text := []byte(`{"items":[{"id":"first","features":{"a/b~ü":"one","t":"tw\u006f"}}]}`)
 	r, err := p.Read(text, maxItems)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	id, brand, words := r.Items[0].ID, r.Items[0].Features[0].Text, r.Items[0].Features[1].Text
 	other := []byte(`{"items":[{"id":"other"},{"id":"","features":{"t":"xxx"}},{}],"user":{"age":1}}`)
 	copy(text, other)
 	r, err = p.Read(other, maxItems)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if id != "first" || brand != "one" || words != "two" {
 		t.Errorf("%q, %q and %q are left of the first", id, brand, words)
 	}
@@ -293,17 +290,13 @@ func BenchmarkRequestReader(b *testing.B) {
 		r.Items = append(r.Items, item)
 	}
 	text, err := json.Marshal(r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	run := func(name string, read func() error) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := read(); err != nil {
-					b.Fatal(err)
-				}
+				fatal.If(b, read())
 			}
 		})
 	}

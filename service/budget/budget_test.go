@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/budget"
 )
 
@@ -16,9 +17,7 @@ const patience = time.Hour
 
 func TestPlacementsHoldThreeQuarters(t *testing.T) {
 	b := budget.New(1000)
-	if err := b.Hold(700); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, b.Hold(700))
 	var full *budget.FullError
 	if err := b.Hold(51); !errors.As(err, &full) || *full != (budget.FullError{Need: 51, Held: 700, Max: 750}) {
 		t.Errorf("51 of the 50 that are left: %v", err)
@@ -92,9 +91,7 @@ func TestTakeInOrder(t *testing.T) {
 func TestTakeGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(400)
-		if err := b.Take(t.Context(), budget.Work, 200, patience); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Take(t.Context(), budget.Work, 200, patience))
 		ctx, cancel := context.WithCancel(t.Context())
 		var gone, small error
 		behind := false
@@ -117,9 +114,7 @@ func TestTakeGivesUp(t *testing.T) {
 func TestTakeIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(400)
-		if err := b.Take(t.Context(), budget.Work, 200, patience); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Take(t.Context(), budget.Work, 200, patience))
 		began := time.Now()
 		if err := b.Take(t.Context(), budget.Work, 150, 3*time.Second); !errors.Is(err, budget.ErrBusy) || time.Since(began) != 3*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
@@ -145,9 +140,7 @@ func TestTakeAllocatesNothing(t *testing.T) {
 func TestChargeGrants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(400)
-		if err := b.Take(t.Context(), budget.Work, 200, patience); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Take(t.Context(), budget.Work, 200, patience))
 		done := false
 		go func() { done = b.Take(t.Context(), budget.Work, 100, patience) == nil }()
 		synctest.Wait()

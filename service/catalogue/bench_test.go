@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
@@ -20,23 +21,17 @@ func BenchmarkLearn(b *testing.B) {
 		var put []string
 		for i := range 1000 {
 			record, err := Encode(&api.CatalogueItem{ID: fmt.Sprint(from + i), Features: api.Values{api.Number("x", float64(i)), api.Text("brand", fmt.Sprint(i%100))}}, s, "")
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			put = append(put, record)
 		}
 		change, err := c.NewChange(put, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		c.Apply(1, change)
 	}
 	for _, name := range []string{"brand", "place"} {
 		seen := []feature.Seen{{Feature: name, Values: []string{"7"}}}
 		learned, err := s.Learn(seen[0])
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				c.Learn(learned, seen)
@@ -67,9 +62,7 @@ func BenchmarkFilter(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			p, err := c.compile(text)
-			if err != nil {
-				b.Fatal(err)
-			}
+			fatal.If(b, err)
 			for b.Loop() {
 				for slot := range int32(c.Len()) {
 					p.fit(c.Len())

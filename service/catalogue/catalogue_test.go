@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
 	"vitrine/service/feature"
@@ -26,13 +27,9 @@ import (
 func schemaOf(t testing.TB, text string) *feature.Schema {
 	t.Helper()
 	var features []api.Feature
-	if err := json.Unmarshal([]byte(text), &features); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(text), &features))
 	s, err := feature.New(features)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -80,18 +77,14 @@ func draw(rng *rand.Rand, id string) *api.CatalogueItem {
 func record(t testing.TB, item *api.CatalogueItem, s *feature.Schema) string {
 	t.Helper()
 	r, err := Encode(item, s, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return r
 }
 
 func apply(t testing.TB, c *Catalogue, version uint64, put, deleted []string) {
 	t.Helper()
 	change, err := c.NewChange(put, deleted)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	n := c.LenAfter(change)
 	c.Apply(version, change)
 	if c.Len() != n {
@@ -107,12 +100,8 @@ func TestRecords(t *testing.T) {
 		item := draw(rng, fmt.Sprint("sku", i))
 		text := record(t, item, s)
 		var f fields
-		if err := f.read(text); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.verify(s); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, f.read(text))
+		fatal.If(t, f.verify(s))
 		got := f.item(s)
 		if diff := cmp.Diff(*item, got, cmp.Transformer("values", func(v api.Values) map[string]api.Value {
 			byName := map[string]api.Value{}
@@ -229,9 +218,7 @@ func TestCatalogueIsAMap(t *testing.T) {
 					item.Features = append(item.Features, api.Number("weight", []float64{math.Copysign(0, -1), 0, 3.1, 10, 19.7, 30}[rng.IntN(6)]))
 				}
 				r, err := Encode(item, s, "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				put[item.ID], want[item.ID] = r, item
 			}
 			if name := id(); rng.IntN(2) == 0 && put[name] == "" {
@@ -239,9 +226,7 @@ func TestCatalogueIsAMap(t *testing.T) {
 				delete(want, name)
 			}
 			change, err := c.NewChange(slices.Sorted(maps.Values(put)), deleted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			c.Apply(version, change)
 			compare(t, c, want, version)
 			if frozen != nil && rng.IntN(4) == 0 {
@@ -269,9 +254,7 @@ func TestCatalogueIsAMap(t *testing.T) {
 		}
 		records := slices.Collect(c.Freeze().Records())
 		again, err := Restore(s, c.Version(), slices.Values(records))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		compare(t, again, want, c.Version())
 		if diff := cmp.Diff(records, slices.Collect(again.Freeze().Records())); diff != "" {
 			t.Fatal(diff)
@@ -307,9 +290,7 @@ func compare(t *rapid.T, c *Catalogue, want model, version uint64) {
 			t.Fatalf("item %q is at %d, %v", id, slot, ok)
 		}
 		values, err := new(feature.Placer).Item(item.Features, c.Split().Schema(), func() string { return "" })
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := c.Split().Items(row, []api.Item{{Features: values}}); err != nil {
 			t.Fatal(err)
 		}
@@ -528,9 +509,7 @@ func TestBadItems(t *testing.T) {
 		{`{"id":"a","payload":"` + strings.Repeat("x", maxPayload) + `"}`, "/items/3/payload: has 16386 bytes, at most 16384"},
 	} {
 		var item api.CatalogueItem
-		if err := json.Unmarshal([]byte(c.item), &item); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(c.item), &item))
 		if _, err := Encode(&item, s, "/items/3"); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%.60s: %v, want %s", c.item, err, c.want)
 		}
@@ -589,9 +568,7 @@ func TestPatch(t *testing.T) {
 	c := New(s)
 	read := func(text string) *api.CatalogueItem {
 		item := new(api.CatalogueItem)
-		if err := json.Unmarshal([]byte(text), item); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(text), item))
 		return item
 	}
 	item := read(`{"id":"a","features":{"price":1,"brand":"x"},"revenue":2,"groups":["g"],"space":1,"valid_until":"2030-01-01T00:00:00Z","attributes":{"k":1,"l":true},"payload":[1]}`)
@@ -632,23 +609,17 @@ func TestLearn(t *testing.T) {
 			item.Features = append(item.Features, api.Text("brand", fmt.Sprint("brand-", brand)))
 		}
 		record, err := Encode(&item, s, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		put = append(put, record)
 	}
 	change, err := c.NewChange(put, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c.Apply(1, change)
 	for _, seen := range []feature.Seen{
 		{Feature: "place", Values: []string{"brand-1"}}, {Feature: "brand", Values: []string{"brand-3", "nowhere"}}, {Feature: "brand", Values: []string{"none"}},
 	} {
 		learned, err := s.Learn(seen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		since, ok := learned.Since(s)
 		if diff := cmp.Diff([]feature.Seen{seen}, since); !ok || diff != "" {
 			t.Fatalf("since: %v\n%s", ok, diff)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 )
@@ -26,15 +27,11 @@ func putAttributed(t *testing.T, c *Catalogue, from, to, values, attributes int)
 			item.Attributes[fmt.Sprint("a", k)] = fmt.Sprintf("value %08d", (i*7+k)%values)
 		}
 		record, err := Encode(&item, c.Split().Schema(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		records = append(records, record)
 	}
 	change, err := c.NewChange(records, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c.Apply(c.Version()+1, change)
 }
 
@@ -71,9 +68,7 @@ func TestGroupsAreCharged(t *testing.T) {
 	groupsOf(c, by(9))
 	is("a longer list", 2*list+4*n) // and one of the others, which has not been looked at again
 	deleted, err := c.NewChange(nil, []string{"item1", "item2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c.Apply(c.Version()+1, deleted)
 	before := b.Usage().Placements
 	groupsOf(c, by(9))

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
@@ -135,15 +136,11 @@ func TestFiltersDuringChanges(t *testing.T) {
 				}
 				item := draw(rng, name)
 				r, err := Encode(item, s, "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				put, want[name] = append(put, r), item
 			}
 			change, err := c.NewChange(put, deleted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			version++
 			c.Apply(version, change)
 		}
@@ -152,13 +149,9 @@ func TestFiltersDuringChanges(t *testing.T) {
 		all := draw(rng, "sku40")
 		all.Attributes = map[string]any{"season": "summer", "rating": 3.0, "fragile": true}
 		record, err := Encode(all, s, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		first, err := c.NewChange([]string{record}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want["sku40"] = all
 		c.Apply(version, first)
 		for range 4 {
@@ -279,9 +272,7 @@ func TestSlicesLetChangesThrough(t *testing.T) {
 	shortSlices(t, 10)
 	c := attributed(t, 100, 5, 1)
 	p, err := c.compile(`a0 == "value 00000000"`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	slices := 0
 	for done := false; !done; slices++ {
 		if _, done = c.slice(p); slices < 5 {
@@ -374,9 +365,7 @@ func TestWork(t *testing.T) {
 		var leave []func()
 		for range filtersAtOnce {
 			l, err := mine.enter(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			leave = append(leave, l)
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
@@ -414,9 +403,7 @@ func TestMovedItemsLearn(t *testing.T) {
 	apply(t, c, 2, nil, []string{"0"})
 	seen := feature.Seen{Feature: "brand", Values: []string{"brand-2"}}
 	learned, err := s.Learn(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	c.Learn(learned, []feature.Seen{seen})
 	want, err := Restore(learned, 2, c.Freeze().Records())
 	if err != nil || !slices.Equal(c.Rows(), want.Rows()) {

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/client"
 )
@@ -218,9 +219,7 @@ func TestReadYourWrites(t *testing.T) {
 		}
 		read()
 		for len(entries) > 0 {
-			if err := k.Outcome(t.Context(), "home", "d", ""); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, k.Outcome(t.Context(), "home", "d", ""))
 			read()
 		}
 		want := slices.Repeat([]string{"from=0&limit=5"}, 6)

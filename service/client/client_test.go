@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/client"
@@ -149,9 +150,7 @@ func request() *api.Request {
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return v
 	}
 }
@@ -161,9 +160,7 @@ func failed[T any](_ T, err error) error { return err }
 
 func check(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 }
 
 // refused wants a problem of a kind.

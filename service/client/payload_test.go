@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
 
@@ -26,9 +27,7 @@ func TestPayload(t *testing.T) {
 func TestEmptyRequest(t *testing.T) {
 	for want, r := range map[string]*api.Request{`{"decision_id":"d"}`: {}, `{"decision_id":"d","size":2}`: {Size: 2, Decision: "other"}} {
 		p, err := Prepare(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if got, err := io.ReadAll(p.body("d").open()); err != nil || string(got) != want {
 			t.Errorf("%s, %v, want %s", got, err, want)
 		}

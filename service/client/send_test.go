@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/client"
 )
@@ -79,9 +80,7 @@ func TestWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // the time is 2000-01-01
 				s := &scripted{answers: c.answers}
 				k := &client.Client{Base: "http://x", HTTP: s, Jitter: func() float64 { return c.jitter }}
-				if err := k.Outcome(t.Context(), "home", "d", ""); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, k.Outcome(t.Context(), "home", "d", ""))
 				if !slices.Equal(s.came, c.came) {
 					t.Errorf("attempts at %v, want %v", s.came, c.came)
 				}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -17,9 +18,7 @@ import (
 func audited(t *testing.T, a *decision.Audit, store eventlog.Store) (faults []string) {
 	t.Helper()
 	for entry, err := range store.Entries(t.Context(), a.Sequence()+1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := a.Entry(entry); err != nil {
 			faults = append(faults, err.Error())
 		}
@@ -30,9 +29,7 @@ func audited(t *testing.T, a *decision.Audit, store eventlog.Store) (faults []st
 func newAudit(t *testing.T, snapshot []byte) *decision.Audit {
 	t.Helper()
 	a, err := decision.NewAudit(buildToy, snapshot)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(a.Close)
 	return a
 }
@@ -51,31 +48,23 @@ func TestAuditOfAnEngine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%2 == 0 {
-			if err := e.Outcome(t.Context(), "", id, "", int64(i)*minute+1); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, e.Outcome(t.Context(), "", id, "", int64(i)*minute+1))
 		}
 		if i == 20 {
 			version, err := e.Keep(t.Context(), "home", "", 0)
 			if err == nil {
 				err = e.RollBack(t.Context(), "home", version, nil, 0)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			middle = snapshot(t, e)
 		}
 	}
 	if _, err := e.Expire(t.Context(), 60*minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Delete(t.Context(), "cart", nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Delete(t.Context(), "cart", nil, 0))
 	s, err := e.Stats("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := []decision.Tally{{Placement: "home", Decisions: s.Decisions, Chosen: s.Outcomes, Expired: s.Expired, Open: s.Pending}}
 	for _, from := range [][]byte{nil, middle} {
 		a := newAudit(t, from)
@@ -153,9 +142,7 @@ func lawful(t *testing.T, store *memlog.Store) {
 		if err == nil {
 			_, err = a.Entry(entry)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -24,9 +25,7 @@ func BenchmarkInsight(b *testing.B) {
 			r.Items[k].ID += fmt.Sprint("-", k)
 		}
 		a := decide(b, e, "home", r)
-		if err := e.Outcome(b.Context(), "home", a.Decision, a.Shown[rng.IntN(4)], 0); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, e.Outcome(b.Context(), "home", a.Decision, a.Shown[rng.IntN(4)], 0))
 	}
 	wait(b, e)
 	a := decide(b, e, "home", r)

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -109,13 +110,9 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 		r, _ := few.request(round + 1)
 		r.User = request.User
 		a, err := e.Decide(b.Context(), "home", r, 0)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		item, _ := few.choose(a)
-		if err := e.Outcome(b.Context(), "home", a.Decision, item, 1); err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, e.Outcome(b.Context(), "home", a.Decision, item, 1))
 	}
 	wait(b, e)
 	b.ReportAllocs()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -65,9 +66,7 @@ func BenchmarkReplay(b *testing.B) {
 			for t := range rounds {
 				r, _ := s.request(t + 1)
 				a, err := e.Decide(b.Context(), "home", r, 0)
-				if err != nil {
-					b.Fatal(err)
-				}
+				fatal.If(b, err)
 				item, _ := s.choose(a)
 				for e.Outcome(b.Context(), "", a.Decision, item, 1) != nil {
 					wait(b, e)
@@ -77,12 +76,8 @@ func BenchmarkReplay(b *testing.B) {
 			b.ResetTimer()
 			for b.Loop() {
 				e, err := decision.Open(b.Context(), decision.Options{Store: store, Build: setup.NewLearner})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := e.Wait(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				fatal.If(b, err)
+				fatal.If(b, e.Wait(b.Context()))
 				e.Close()
 			}
 			b.ReportMetric(rounds*float64(b.N)/b.Elapsed().Seconds(), "rounds/s")
@@ -114,9 +109,7 @@ func BenchmarkFollow(b *testing.B) {
 	for t := range rounds {
 		r, _ := s.request(t + 1)
 		a, err := e.Decide(b.Context(), "home", r, int64(t))
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		item, _ := s.choose(a)
 		for e.Outcome(b.Context(), "", a.Decision, item, int64(t)) != nil {
 			wait(b, e)
@@ -124,9 +117,7 @@ func BenchmarkFollow(b *testing.B) {
 	}
 	var entries [][]byte
 	for entry, err := range store.Entries(b.Context(), 1) {
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		entries = append(entries, entry)
 	}
 	b.ReportAllocs()

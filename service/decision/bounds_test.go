@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -66,9 +67,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if closed {
-				if err := e.Outcome(t.Context(), "", id(i), "", 1); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, e.Outcome(t.Context(), "", id(i), "", 1))
 			}
 			wait(t, e)
 		}
@@ -82,9 +81,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		place(10_000_000)
 		decide(0)
 		s, err := e.Stats("home")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		each := s.Memory
 		for i := 1; i < decisions; i++ {
 			decide(i)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
@@ -141,9 +142,7 @@ func TestCapacityIsExact(t *testing.T) {
 		putItems(t, e, "home", items)
 		for round := range 40 { // it learns something
 			a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("l", round), User: aged(rng.Float64()), Items: inline(items)[:3]})
-			if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[rng.IntN(len(a.Shown))], 0); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[rng.IntN(len(a.Shown))], 0))
 			wait(t, e)
 		}
 		for range 60 {
@@ -264,9 +263,7 @@ func TestCapacityOfACatalogue(t *testing.T) {
 							}
 						}
 						if policy != `{"name":"uniform"}` {
-							if err := e.Outcome(t.Context(), "home", q.Decision, want.Shown[0], 0); err != nil {
-								t.Fatal(err)
-							}
+							fatal.If(t, e.Outcome(t.Context(), "home", q.Decision, want.Shown[0], 0))
 							wait(t, e)
 						}
 					}
@@ -420,9 +417,7 @@ func TestCapacityIsExplained(t *testing.T) {
 	for _, name := range []string{"home", "all"} {
 		q := &api.Request{Decision: "d", User: aged(0.3), Items: inline(items), Capacity: new(2.25)}
 		_, want, err := e.Try(t.Context(), name, q, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if want.Next == nil || spaceOf(items, want.Next.Items) > 2.25 {
 			t.Errorf("the next-best set is %+v", want.Next)
 		}
@@ -438,9 +433,7 @@ func TestCapacityIsExplained(t *testing.T) {
 		}
 		decide(t, e, name, q)
 		x, err := e.Explain(t.Context(), name, "d")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if diff := cmp.Diff(want.Next, x.Next); diff != "" {
 			t.Errorf("%s: the next-best set (-tried +explained):\n%s", name, diff)
 		}
@@ -455,9 +448,7 @@ func TestCapacityIsExplained(t *testing.T) {
 	put(t, e, "all", window+`,"record":"all","memory":1000000000}`)
 	decide(t, e, "all", many)
 	x, err := e.Explain(t.Context(), "all", "many")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if x.Next != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "a capacity bounds the spaces") {
 		t.Errorf("%+v, want that the spaces are unknown", x.Unknown)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -124,9 +125,7 @@ func TestOutageOfTheServiceIsNoLackOfSales(t *testing.T) {
 	report := func() {
 		t.Helper()
 		for _, a := range sold {
-			if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], now); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], now))
 		}
 		sold = nil
 		if _, err := e.Expire(t.Context(), now); err != nil {
@@ -138,9 +137,7 @@ func TestOutageOfTheServiceIsNoLackOfSales(t *testing.T) {
 		for n := from; n < from+decisions; n++ {
 			now += minute
 			a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint("d", n), 1), now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if n%2 == 0 {
 				sold = append(sold, a)
 			}

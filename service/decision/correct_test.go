@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -32,9 +33,7 @@ func ended(t *testing.T, inTime bool) (e *decision.Engine, store *memlog.Store, 
 		r.Defer = k%5 == 0
 		now := int64(k) * int64(time.Second)
 		a, err := e.Decide(t.Context(), "home", r, now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if k%3 == 0 {
 			sales[r.Decision] = a.Shown[0]
 			if inTime {
@@ -62,21 +61,13 @@ type earnings struct {
 func earningsOf(t *testing.T, e *decision.Engine, now int64) earnings {
 	t.Helper()
 	s, err := e.Stats("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	x, err := e.Insight(t.Context(), "home", now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	series, err := e.Series("home", now, 0, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	groups, _, err := e.Recent("home", now, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	items := slices.Clone(x.Items)
 	slices.SortFunc(items, func(a, b api.ItemInsight) int { return len(a.ID) - len(b.ID) })
 	byID := map[string][3]float64{}
@@ -98,9 +89,7 @@ func TestLateSalesCount(t *testing.T) {
 		t.Fatal(sales, same)
 	}
 	before, err := tardy.Stats("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const now = 40 * 24 * 60 * minute
 	for k := range 60 {
 		id := fmt.Sprint("d", k)
@@ -136,9 +125,7 @@ func TestLateSalesCount(t *testing.T) {
 		}
 	}
 	audit, err := decision.NewAudit(buildFixed, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer audit.Close()
 	for entry, err := range store.Entries(t.Context(), 1) {
 		if _, bad := audit.Entry(entry); bad != nil || err != nil {
@@ -155,9 +142,7 @@ func TestCorrections(t *testing.T) {
 	total := func() (revenue, squares float64, purchases uint64) {
 		t.Helper()
 		s, err := e.Stats("home")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		a, b := s.ByPolicy, s.ByChance
 		return a.Revenue + b.Revenue, a.Squares + b.Squares, a.Purchases + b.Purchases
 	}
@@ -234,9 +219,7 @@ func TestCorrections(t *testing.T) {
 func itemOf(t *testing.T, e *decision.Engine, id string) string {
 	t.Helper()
 	d, err := e.Decision(t.Context(), "home", id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return d.Answer.Shown[0]
 }
 
@@ -302,9 +285,7 @@ func TestCorrectionOfWhatTheCommitForgets(t *testing.T) {
 		}
 	}
 	before, err := e.Stats("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	errs := make(chan error)
 	now := int64(0)
 	waiting := func(n int) { // for the log, besides what is appended
@@ -363,9 +344,7 @@ func TestLateMoneyOfVariants(t *testing.T) {
 	for k := range 221 {
 		id := fmt.Sprint("d", k+1)
 		d, err := e.Decision(t.Context(), "home", id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		value := 2.0
 		switch {
 		case d.Status == "expired" && k%2 == 0:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -92,9 +93,7 @@ func TestPropensitiesUnderCrossingLimits(t *testing.T) {
 		drawn := map[bool]int{}
 		for k := range 40 {
 			a, err := e.Decide(t.Context(), "home", stand(fmt.Sprint(k), 60), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if a.Propensity == 0 {
 				t.Errorf("%s: the propensity of %v is not known", mode, a.Shown)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/policy"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -27,9 +28,7 @@ func TestPolicyIsComplete(t *testing.T) {
 	put(t, e, "old", shopWith(`{"name":"ucb-mnl","constants":"theory"}`))
 	want := map[string]any{"name": "ucb-mnl", "constants": "tuned", "intercept": true, "lambda": 1.0, "radius": 1.0}
 	c, err := e.Config("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(want, c.Policy); diff != "" {
 		t.Errorf("the policy (-want +have):\n%s", diff)
 	}
@@ -54,9 +53,7 @@ func TestPolicyIsComplete(t *testing.T) {
 	// What a caller was answered, it can send again.
 	answer := c.Answer()
 	text, err := json.Marshal(answer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	before := e.Sequence()
 	if put(t, e, "old", string(text)); e.Sequence() != before {
 		t.Error("the answer, sent again, changes the placement")

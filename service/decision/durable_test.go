@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/setup"
@@ -15,9 +16,7 @@ import (
 func durable(t testing.TB, dir string) *natslog.Store {
 	t.Helper()
 	s, err := natslog.Open(t.Context(), natslog.Options{Dir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -27,9 +26,7 @@ func TestRestartOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	store := durable(t, dir)
 	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	put(t, e, "home", shop)
 	var early []byte
 	for i := range 5 {
@@ -40,9 +37,7 @@ func TestRestartOnDisk(t *testing.T) {
 	}
 	live := snapshot(t, e)
 	e.Close()
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, store.Close())
 	store = durable(t, dir)
 	defer store.Close()
 	for _, from := range [][]byte{nil, early, live} {
@@ -58,9 +53,7 @@ func BenchmarkDecideOnDisk(b *testing.B) {
 	store := durable(b, b.TempDir())
 	defer store.Close()
 	e, err := decision.Open(b.Context(), decision.Options{Store: store, Build: setup.NewLearner})
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	defer e.Close()
 	put(b, e, "home", fmt.Sprintf(`{"max_size":5,"features":%s,"policy":{"name":"onl-mnl","warmup":0}}`, numbers(10)))
 	r, _ := newSimulator(1, 100, 10).request(1)

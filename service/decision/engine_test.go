@@ -19,6 +19,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -40,9 +41,7 @@ func opened(t testing.TB, o decision.Options) *decision.Engine {
 		o.Build = setup.NewLearner
 	}
 	e, err := decision.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -56,17 +55,13 @@ func put(t testing.TB, e *decision.Engine, name, text string) {
 
 func wait(t testing.TB, e *decision.Engine) {
 	t.Helper()
-	if err := e.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Wait(t.Context()))
 }
 
 func snapshot(t testing.TB, e *decision.Engine) []byte {
 	t.Helper()
 	data, _, err := e.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -77,9 +72,7 @@ func replayed(t testing.TB, o decision.Options) []byte {
 		o.Build = setup.NewLearner
 	}
 	e, err := decision.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	return snapshot(t, e)
 }
@@ -201,18 +194,14 @@ func TestRegretIsTheExperiments(t *testing.T) {
 			for round := 1; round <= rounds; round++ {
 				r, x := s.request(round)
 				a, err := engine.Decide(t.Context(), "home", r, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				item, set := s.choose(a)
 				_, optimum := assortment.Maximize(nil, assortment.AtMost(size), s.Utilities, x.Revenue)
 				total += optimum - vitrine.ExpectedRevenue(set, s.Utilities, x.Revenue)
 				if total != want[round-1] {
 					t.Fatalf("%s, record %s: regret %v in round %d, the experiment has %v", policy, record, total, round, want[round-1])
 				}
-				if err := engine.Outcome(t.Context(), "", a.Decision, item, 1); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, engine.Outcome(t.Context(), "", a.Decision, item, 1))
 				wait(t, engine)
 			}
 			if total < 0.1 {
@@ -231,15 +220,11 @@ func played(t *testing.T, e *experiment.Experiment) []float64 {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, e.Name, "runs.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var unit struct {
 		Regret []float64 `json:"regret"`
 	}
-	if err := json.Unmarshal(text, &unit); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(text, &unit))
 	return unit.Regret
 }
 
@@ -267,9 +252,7 @@ func TestOutcomes(t *testing.T) {
 	put(t, e, "home", shop)
 	ctx := t.Context()
 	a, err := e.Decide(ctx, "home", stock("a", 5), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if len(a.Shown) != 2 || len(a.Probability) != 2 || a.Propensity != 1 || a.By != offer.ByPolicy {
 		t.Fatalf("answer %+v", a)
 	}
@@ -337,9 +320,7 @@ func TestMostPlacements(t *testing.T) {
 	_, err := e.Put(t.Context(), "more", []byte(toys), 0)
 	is(t, "one more", err, api.ErrInvalid)
 	put(t, e, "7", strings.Replace(toys, `"max_size"`, `"keep":3,"max_size"`, 1))
-	if err := e.Delete(t.Context(), "7", nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Delete(t.Context(), "7", nil, 0))
 	put(t, e, "more", toys)
 }
 
@@ -356,9 +337,7 @@ func TestMadeIDs(t *testing.T) {
 			}
 			seen[a.Decision] = true
 		}
-		if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Delete(t.Context(), "home", nil, 0))
 	}
 	is(t, "deleted", e.Outcome(t.Context(), "", "home~1.1", "", 0), decision.ErrNotFound)
 	put(t, e, "home", shop)

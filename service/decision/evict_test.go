@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -25,9 +26,7 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 		t.Helper()
 		for before := uint64(n); ; n++ {
 			s, err := e.Stats("home")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if s.ExpiredEarly+s.Expired+s.Withdrawn > 0 && s.Decisions > before+3 {
 				return s
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -208,9 +209,7 @@ func TestExperiment(t *testing.T) {
 			t.Errorf("a replay from %s on gives another state", name)
 		}
 		a, err := decision.NewAudit(buildFixed, from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if faults := audited(t, a, store); faults != nil {
 			t.Errorf("an audit from %s on finds %q", name, faults)
 		}
@@ -257,9 +256,7 @@ func TestWhatVariantsShow(t *testing.T) {
 		r := stock("", 4)
 		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku3"}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if shown[a.Variant] == nil {
 			shown[a.Variant], by[a.Variant] = map[string]bool{}, map[uint8]bool{}
 		}
@@ -385,9 +382,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 			t.Error("a replay gives another state")
 		}
 		a, err := decision.NewAudit(buildFixed, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer a.Close()
 		if faults := audited(t, a, store); faults != nil {
 			t.Errorf("an audit finds %q", faults)
@@ -418,9 +413,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if err != nil || len(versions) != 1 || !versions[0].OtherLearner || versions[0].Note != `before variant "rival" of the experiment "summer"` {
 			t.Fatalf("the versions are %+v, %v", versions, err)
 		}
-		if err := e.RollBack(t.Context(), "home", versions[0].Version, nil, s.now); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.RollBack(t.Context(), "home", versions[0].Version, nil, s.now))
 		if c, _ := e.Config("home"); c.Mode != api.Learn || c.Policy["name"] != "0" {
 			t.Errorf("after a roll back the placement is %s", c.Canonical())
 		}
@@ -587,9 +580,7 @@ func TestMismatch(t *testing.T) {
 		if err == nil && (a.Variant == "a" || i%2 == 0) { // half of b's pages are never seen
 			err = e.Activate(t.Context(), "home", a.Decision, s.now)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		s.expire()
 	}
 	s.now += 40 * minute
@@ -699,9 +690,7 @@ func TestEras(t *testing.T) {
 	}
 	close := func(id, item string) {
 		t.Helper()
-		if err := e.Outcome(t.Context(), "home", id, item, s.now); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "home", id, item, s.now))
 	}
 	put(t, e, "home", fmt.Sprintf(config, 0, "shadow", 0))
 	decide("a", true)
@@ -717,9 +706,7 @@ func TestEras(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(config, 1, "learn", 0))
 	decide("e", false)
 	stats, err := e.Stats("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	have := [][]any{}
 	for _, x := range stats.Eras {
 		shadow := uint64(0)
@@ -758,9 +745,7 @@ func TestOutcomesAfterTheEnd(t *testing.T) {
 	}
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
 	for i := range 20 {
-		if err := e.Outcome(t.Context(), "home", fmt.Sprint(i), "", 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "home", fmt.Sprint(i), "", 1))
 	}
 	wait(t, e)
 	if s, err := e.Stats("home"); err != nil || s.Learned != 20 {
@@ -784,9 +769,7 @@ func TestShares(t *testing.T) {
 		r := stock("", 3)
 		r.Unit, r.Baseline = fmt.Sprint("u", i), []string{"sku2"}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		have[a.Variant]++
 	}
 	for name, p := range map[string]float64{"shop": 0.36, "own": 0.27, "rival": 0.18, "chance": 0.09, api.Holdout: 0.1} {
@@ -822,9 +805,7 @@ func TestSumsOfAnExperiment(t *testing.T) {
 			if err == nil && s.rng.IntN(2) == 0 {
 				err = e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], s.now)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			all = append(all, asked{id: a.Decision, unit: r.Unit, variant: a.Variant, bucket: variants.Bucket(variants.Unit("home", r.Unit), 1), phase: phase})
 			s.expire()
 		}
@@ -852,9 +833,7 @@ func TestSumsOfAnExperiment(t *testing.T) {
 	}
 	for i := range all {
 		d, err := e.Decision(t.Context(), "home", all[i].id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all[i].waits = d.Status == "open"
 	}
 	changed := strings.NewReplacer(`"holdout":0.1`, `"holdout":0.2`, `"share":0.4`, `"share":0.1`, `"share":0.3`, `"share":0.6`).Replace(fourVariants)
@@ -934,9 +913,7 @@ func TestCohortsCountOnceTheyAreOver(t *testing.T) {
 		if err == nil {
 			err = e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], now)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		all, err := e.Experiments("home")
 		want, cohort := uint64(0), int64(30*time.Minute)/16
 		for j := range i {
@@ -1002,18 +979,12 @@ func TestOffersOfOtherVariants(t *testing.T) {
 		"and there is no experiment": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`,
 	} {
 		c, err := setup.Parse([]byte(change))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		changed := new(memlog.Store)
 		for entry, err := range store.Entries(t.Context(), 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			event, err := eventlog.Decode(entry)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if p, ok := event.Body.(*eventlog.PlacementPut); ok {
 				p.Config = c.Canonical()
 				if entry, err = event.Encode(nil); err != nil {
@@ -1025,9 +996,7 @@ func TestOffersOfOtherVariants(t *testing.T) {
 			}
 		}
 		a, err := decision.NewAudit(buildFixed, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if faults := audited(t, a, changed); len(faults) == 0 || !strings.Contains(faults[0], want) {
 			t.Errorf("%q, want %s", faults, want)
 		}
@@ -1042,9 +1011,7 @@ func TestChargeOfAnExperiment(t *testing.T) {
 	}})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m","memory":8000000}`)
 	before, err := e.Stats("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"memory":8000000,"mode"`, 1))
 	after, err := e.Stats("home")
 	if want := int64(1<<20 + 1000 + 2*10 + 8000000/2); err != nil || after.Charged-before.Charged != want {
@@ -1058,9 +1025,7 @@ func TestExplainAVariant(t *testing.T) {
 	put(t, e, "home", onTrial(fourVariants))
 	explain := func(id string) *api.Explanation {
 		x, err := e.Explain(t.Context(), "home", id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return x
 	}
 	policy := map[string]string{"own": "0", "rival": "1"}
@@ -1069,9 +1034,7 @@ func TestExplainAVariant(t *testing.T) {
 		r := stock(fmt.Sprint(i), 3)
 		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		asked[a.Variant] = a.Decision
 	}
 	for name, want := range policy {

@@ -17,6 +17,7 @@ import (
 
 	"vitrine"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 	"vitrine/internal/policy"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -53,9 +54,7 @@ func teach(t *testing.T, e *decision.Engine, name string, decisions int) {
 		if len(a.Shown) > 0 && rng.IntN(2) == 0 {
 			item = a.Shown[0]
 		}
-		if err := e.Outcome(t.Context(), name, a.Decision, item, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), name, a.Decision, item, 0))
 	}
 	wait(t, e)
 }
@@ -105,9 +104,7 @@ func TestTry(t *testing.T) {
 					r.Exclude, r.Size, r.AtMost = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Most: 1}}
 				}
 				tried, why, err := e.Try(t.Context(), "home", r, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				checkReasons(t, why)
 				if after := snapshot(t, e); !bytes.Equal(before, after) || e.Sequence() != at {
 					t.Fatal("a trial has changed the state")
@@ -117,9 +114,7 @@ func TestTry(t *testing.T) {
 					t.Errorf("after %d decisions (-decided +tried):\n%s", decisions, diff)
 				}
 				explained, err := e.Explain(t.Context(), "home", a.Decision)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if !explained.SamePolicy {
 					t.Error("the policy that decided a moment ago is not there")
 				}
@@ -146,9 +141,7 @@ func TestExplainRules(t *testing.T) {
 		}
 		a := decide(t, e, "home", r)
 		why, err := e.Explain(t.Context(), "home", a.Decision)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) || known == slices.ContainsFunc(why.Unknown, func(u string) bool { return strings.Contains(u, "the log does not have them") }) {
 			t.Errorf("with %d rules: %+v, %v", n, why.Rules, why.Unknown)
 		}
@@ -166,16 +159,12 @@ func TestLinearContributions(t *testing.T) {
 	}
 	for range 20 {
 		a := decide(t, e, "home", r)
-		if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0))
 	}
 	wait(t, e)
 	utility := func(i int) *api.Explained {
 		_, why, err := e.Try(t.Context(), "home", &api.Request{Items: r.Items, Include: []string{itemID(i)}}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		checkReasons(t, why)
 		if why.Attribution != "linear" {
 			t.Fatalf("splits utilities by %s", why.Attribution)
@@ -202,9 +191,7 @@ func TestShapley(t *testing.T) {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]), api.Number("x1", v[1])}})
 	}
 	_, why, err := e.Try(t.Context(), "home", r, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	checkReasons(t, why)
 	for _, item := range why.Items {
 		v := map[string][2]float64{"sku0": {1, 3}, "sku1": {-1, 1}, "sku2": {3, 2}}[item.ID]
@@ -237,9 +224,7 @@ func TestRivals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 8))
 	for trial := range 300 {
 		c, err := setup.Parse([]byte(reasoned(`{"name":"ucb-mnl"}`, []string{"", `,"at_most":[{"feature":"brand","most":1}]`}[trial%2])))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		c.MaxSize = 3
 		r := asking(rng)
 		for i := range r.Items { // by slot, as a request has them
@@ -336,9 +321,7 @@ func TestExplainLater(t *testing.T) {
 	put(t, e, "home", text)
 	teach(t, e, "home", 20)
 	version, err := e.Keep(t.Context(), "home", "a good one", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	wait(t, e)
 	a := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))))
 	if a.PolicyVersion != version {
@@ -346,9 +329,7 @@ func TestExplainLater(t *testing.T) {
 	}
 	explain := func() *api.Explanation {
 		x, err := e.Explain(t.Context(), "", a.Decision)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		checkReasons(t, x)
 		return x
 	}
@@ -369,9 +350,7 @@ func TestExplainLater(t *testing.T) {
 	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))))
 	teach(t, e, "home", 5)
 	x, err := e.Explain(t.Context(), "home", b.Decision)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if x.SamePolicy || x.DecidedBy != b.PolicyVersion || x.Version <= x.DecidedBy || x.Items[0].Utility == nil {
 		t.Errorf("of a version that has gone: %+v", x)
 	}
@@ -395,9 +374,7 @@ func TestTryCatalogue(t *testing.T) {
 	} {
 		before, at := snapshot(t, e), e.Sequence()
 		tried, why, err := e.Try(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		checkReasons(t, why)
 		if !bytes.Equal(before, snapshot(t, e)) || e.Sequence() != at {
 			t.Fatal("a trial has changed the state")
@@ -447,9 +424,7 @@ func TestExplainForeign(t *testing.T) {
 		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: policy}, nil }})
 		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)
 		_, why, err := e.Try(t.Context(), "home", stock("", 4), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if len(why.Items) != 2 || len(why.Unknown) != 1 || why.Attribution != "none" {
 			t.Errorf("%s: %+v", name, why)
 		}
@@ -479,9 +454,7 @@ func TestExplainInfinite(t *testing.T) {
 		}})
 		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)
 		_, why, err := e.Try(t.Context(), "home", stock("", 4), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := json.Marshal(why); err != nil || why.Items[0].Utility != nil || why.Compared != "none" {
 			t.Errorf("of a utility of %v: %+v, %v", u, why, err)
 		}

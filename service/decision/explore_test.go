@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/policy"
 	"vitrine/offpolicy"
 	"vitrine/service/api"
@@ -25,13 +26,9 @@ func events(t *testing.T, store decision.Log) iter.Seq[eventlog.Event] {
 	t.Helper()
 	return func(yield func(eventlog.Event) bool) {
 		for entry, err := range store.Entries(t.Context(), 1) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			event, err := eventlog.Decode(entry)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if !yield(event) {
 				return
 			}
@@ -45,9 +42,7 @@ func written(t *testing.T, bodies ...eventlog.Body) *memlog.Store {
 	store := new(memlog.Store)
 	for _, body := range bodies {
 		entry, err := (&eventlog.Event{Placement: "home", Body: body}).Encode(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := store.Append(t.Context(), entry); err != nil {
 			t.Fatal(err)
 		}
@@ -160,9 +155,7 @@ func TestExploreWeights(t *testing.T) {
 				missing := 0
 				for i := range rounds {
 					a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint(phase, i), n), 0)
-					if err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, err)
 					page := float64(len(a.Shown))
 					switch {
 					case a.Propensity == 0:
@@ -189,9 +182,7 @@ func TestExploreWeights(t *testing.T) {
 					if a, err := e.Decision(t.Context(), "home", fmt.Sprint(phase, i)); err == nil && i%3 > 0 {
 						choice = a.Answer.Shown[0]
 					}
-					if err := e.Outcome(t.Context(), "home", fmt.Sprint(phase, i), choice, 0); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, e.Outcome(t.Context(), "home", fmt.Sprint(phase, i), choice, 0))
 				}
 				wait(t, e)
 			}

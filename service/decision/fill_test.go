@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -22,9 +23,7 @@ func TestFilledPages(t *testing.T) {
 	u, revenue := make([]float64, n), make([]float64, n)
 	for trial := range 60 {
 		c, err := setup.Parse([]byte(`{"max_size":4,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],"policy":{"name":"uniform"}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r := stand("a", n)
 		if rng.IntN(2) == 0 {
 			c.AtMost = append(c.AtMost, api.Limit{Feature: "brand", Most: 1})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -29,9 +30,7 @@ func follower(t testing.TB, o decision.Options) *decision.Engine {
 
 func reach(t testing.TB, e *decision.Engine, entry uint64) {
 	t.Helper()
-	if err := e.Reach(t.Context(), entry); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Reach(t.Context(), entry))
 }
 
 // upTo copies the first entries of a log.
@@ -39,9 +38,7 @@ func upTo(t testing.TB, store eventlog.Store, last uint64) *memlog.Store {
 	t.Helper()
 	c, n := new(memlog.Store), uint64(0)
 	for entry, err := range store.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if n == last {
 			break
 		}
@@ -70,9 +67,7 @@ func followerIsTheReplay(t *testing.T, last, every uint64) {
 		}
 		reach(t, f, e.Sequence())
 		data, at, err := f.Snapshot(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if at != e.Sequence() || string(data) != string(replayed(t, decision.Options{Store: upTo(t, store, at)})) {
 			t.Fatalf("at entry %d the follower's state is not that of a replay", at)
 		}
@@ -91,9 +86,7 @@ func followerIsTheReplay(t *testing.T, last, every uint64) {
 	for i := 0; e.Sequence() < last; i++ {
 		id := fmt.Sprint("d", i)
 		a, err := e.Decide(t.Context(), "home", stock(id, 3+i%4), int64(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		compare()
 		if i%5 > 0 {
 			is(t, "outcome", e.Outcome(t.Context(), "home", id, append(a.Shown, "")[rng.IntN(3)], int64(i)), nil)
@@ -105,9 +98,7 @@ func followerIsTheReplay(t *testing.T, last, every uint64) {
 func statsOf(t testing.TB, e *decision.Engine, name string) api.Stats {
 	t.Helper()
 	s, err := e.Stats(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -166,9 +157,7 @@ func TestFollowerLeads(t *testing.T) {
 		one(t, e, "home", fmt.Sprint("d", i), float64(i%3))
 	}
 	e.Close()
-	if err := f.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, f.Lead(t.Context()))
 	if f.Role() != decision.Leader || f.Sequence() != 41 || f.Lag() != 0 {
 		t.Fatalf("it is %s at entry %d, %v behind", f.Role(), f.Sequence(), f.Lag())
 	}

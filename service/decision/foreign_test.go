@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -83,9 +84,7 @@ func TestBeginAgain(t *testing.T) {
 	put(t, e, "home", home)
 	shopOn(t, e, "x", 5)
 	version, err := e.Keep(t.Context(), "home", "", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	old := snapshot(t, e)
 	e.Close()
 	is(t, "removing", store.TruncateBefore(t.Context(), e.Sequence()+1), nil)

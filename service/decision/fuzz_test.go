@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -50,9 +51,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	c, err := setup.Parse([]byte(clothes))
-	if err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, err)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := new(api.RequestReader).Read(text, c.MaxItems)
 		if err != nil {
@@ -103,21 +102,15 @@ func busy(t testing.TB, store decision.Log) []byte {
 		t.Fatal(err)
 	}
 	for id, item := range map[string]string{"a": "sku0", "b": ""} {
-		if err := e.Outcome(t.Context(), "", id, item, 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "", id, item, 1))
 	}
 	for _, id := range []string{"f", "g"} {
 		r := stock(id, 3)
 		r.Defer, r.Slots = true, []api.Slot{{ID: "left", Exclude: []string{"sku0"}}, {ID: "right"}}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if id == "g" {
-			if err := e.Reward(t.Context(), "", "g", []api.Reward{{Item: a.Shown[0], Value: 0.1}}, 1); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, e.Reward(t.Context(), "", "g", []api.Reward{{Item: a.Shown[0], Value: 0.1}}, 1))
 		}
 	}
 	if _, err := e.Keep(t.Context(), "home", "", 1); err != nil {

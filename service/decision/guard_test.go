@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -135,9 +136,7 @@ func TestGuardAgainstChance(t *testing.T) {
 		w := newTrade(t, e, sells...)
 		w.goOn(1800, 3)
 		s, err := e.Stats("home")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if good != (s.Guard.Alarm == nil) || good != (alarms == 0) {
 			t.Errorf("good %v: after %d decisions the guard is %+v with the alarm %+v, raised %d times", good, w.n, s.Guard, s.Guard.Alarm, alarms)
 		}
@@ -213,9 +212,7 @@ func TestFallbackToAVersion(t *testing.T) {
 	w.goOn(900, 1)
 	wait(t, e)
 	good, err := e.Keep(t.Context(), "home", "", w.now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w.goOn(250, 1)
 	wait(t, e)
 	if _, err := e.Keep(t.Context(), "home", "of a bad day", w.now); err != nil {
@@ -237,9 +234,7 @@ func TestFallbackToAVersion(t *testing.T) {
 		by := map[uint64]string{}
 		for i := range 30 {
 			d, err := e.Decide(t.Context(), "home", stock(fmt.Sprint("after", restart, "-", i), 3), w.now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if d.By == offer.ByPolicy {
 				by[d.PolicyVersion] = d.Shown[0]
 			}
@@ -272,9 +267,7 @@ func TestFallbackToAVersion(t *testing.T) {
 func mustStats(t *testing.T, e *decision.Engine) api.Stats {
 	t.Helper()
 	s, err := e.Stats("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 
@@ -342,13 +335,9 @@ func TestGuardIsSilent(t *testing.T) {
 				now += minute
 				r, _ := s.request(round)
 				a, err := e.Decide(t.Context(), "home", r, now)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				if item, _ := s.choose(a); item != "" { // the others expire
-					if err := e.Outcome(t.Context(), "home", a.Decision, item, now); err != nil {
-						t.Fatal(err)
-					}
+					fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, item, now))
 				}
 				if round%10 == 0 {
 					if _, err := e.Expire(t.Context(), now); err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -30,29 +31,21 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 	put(t, lived, "home", home)
 	for k := range 300 {
 		a, err := lived.Decide(t.Context(), "home", stock(fmt.Sprint("d", k), 3), 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		choice := ""
 		if k%3 > 0 {
 			choice = a.Shown[0]
 		}
-		if err := lived.Outcome(t.Context(), "home", a.Decision, choice, 5); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, lived.Outcome(t.Context(), "home", a.Decision, choice, 5))
 		m := past(a.Decision, choice)
 		m.Shown = a.Shown
-		if err := imported.Import(t.Context(), "home", m); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, imported.Import(t.Context(), "home", m))
 		wait(t, lived) // so that both have learned the same when the next page is found
 	}
 	wait(t, imported)
 	ask := func(e *decision.Engine) string {
 		a, err := e.Decide(t.Context(), "home", stock("last", 3), 6)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return fmt.Sprint(a.Shown, a.Probability, a.Outside)
 	}
 	if got, want := ask(imported), ask(lived); got != want {
@@ -81,9 +74,7 @@ func TestImportWaits(t *testing.T) {
 	for k := range 500 {
 		all = append(all, past(fmt.Sprint("d", k), "sku0"))
 	}
-	if err := e.Import(t.Context(), "home", all...); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Import(t.Context(), "home", all...))
 	wait(t, e)
 	if s, _ := e.Stats("home"); s.Learned != 500 || s.Unlearned != 0 {
 		t.Errorf("learned %d of 500, unlearned %d", s.Learned, s.Unlearned)
@@ -129,9 +120,7 @@ func TestBadImports(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"record":"all"}`)
 	c, err := e.Config("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for want, change := range map[string]func(m *decision.Imported){
 		"/decision_id: is missing":                  func(m *decision.Imported) { m.Request.Decision = "" },
 		"/decision_id: \"a b\": must be of letters": func(m *decision.Imported) { m.Request.Decision = "a b" },
@@ -170,9 +159,7 @@ func TestBadImports(t *testing.T) {
 	if err := e.Import(t.Context(), "shelf", past("d", "")); !errors.Is(err, decision.ErrNotFound) {
 		t.Errorf("no placement: %v", err)
 	}
-	if err := e.Import(t.Context(), "home", past("d", "")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Import(t.Context(), "home", past("d", "")))
 	if err := e.Import(t.Context(), "home", past("d", "sku0")); !errors.Is(err, decision.ErrConflict) {
 		t.Errorf("twice: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -23,9 +24,7 @@ import (
 func insight(t testing.TB, e *decision.Engine, name string, now int64) *api.Insight {
 	t.Helper()
 	x, err := e.Insight(t.Context(), name, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return x
 }
 
@@ -49,16 +48,12 @@ func TestInsightCounts(t *testing.T) {
 		r := asking(rng)
 		r.User = aged(0)
 		a, err := e.Decide(t.Context(), "home", r, int64(round)*minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		item, revenue := "", 0.0
 		if rng.IntN(3) == 0 {
 			item = a.Shown[rng.IntN(len(a.Shown))]
 		}
-		if err := e.Outcome(t.Context(), "home", a.Decision, item, int64(round)*minute); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, item, int64(round)*minute))
 		for k, id := range a.Shown {
 			x := items[id]
 			x.ID, x.Shown, places[k].Shown, places[k].Position = id, x.Shown+1, places[k].Shown+1, k+1
@@ -167,9 +162,7 @@ func TestInsightEffects(t *testing.T) {
 				r = asking(rng)
 				r.Include = []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5"}
 				a := decide(t, e, "home", r)
-				if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[rng.IntN(6)], 0); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[rng.IntN(6)], 0))
 			}
 			wait(t, e)
 			x := insight(t, e, "home", 0)
@@ -184,9 +177,7 @@ func TestInsightEffects(t *testing.T) {
 					q.Items = append(q.Items, item)
 				}
 				_, why, err := e.Try(t.Context(), "home", q, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				for _, item := range why.Items {
 					mean, sd = mean+*item.Utility/6, sd+*item.SD/6
 				}
@@ -241,9 +232,7 @@ func TestInsightManyItems(t *testing.T) {
 		r.Items[1].ID = "always"
 		r.Include = []string{"always"}
 		a := decide(t, e, "home", r)
-		if err := e.Outcome(t.Context(), "home", a.Decision, "always", 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, "always", 0))
 	}
 	x := insight(t, e, "home", 0)
 	shown, taken := x.Others.Shown, x.Others.Taken

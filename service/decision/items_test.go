@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -39,18 +40,14 @@ func goods(seed uint64, n int) []api.CatalogueItem {
 func putItems(t testing.TB, e *decision.Engine, name string, items []api.CatalogueItem) *api.ItemsChanged {
 	t.Helper()
 	a, err := e.PutItems(t.Context(), name, items, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return a
 }
 
 func decide(t testing.TB, e *decision.Engine, name string, r *api.Request) *decision.Answer {
 	t.Helper()
 	a, err := e.Decide(t.Context(), name, r, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return a
 }
 
@@ -112,9 +109,7 @@ func TestIDsAreItems(t *testing.T) {
 				if len(want.Shown) > 0 && round%3 > 0 {
 					item = want.Shown[0]
 				}
-				if err := e.Outcome(t.Context(), "home", full.Decision, item, 0); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, e.Outcome(t.Context(), "home", full.Decision, item, 0))
 				wait(t, e)
 			}
 		}
@@ -154,9 +149,7 @@ func TestItemsAndIDs(t *testing.T) {
 			}
 		}
 		d, err := e.Decision(t.Context(), "home", c.request.Decision)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if isOf := i != 3; (d.Answer.CatalogueVersion == 4) != isOf {
 			t.Errorf("request %d: the catalogue has the version %d", i, d.Answer.CatalogueVersion)
 		}
@@ -257,9 +250,7 @@ func TestPricesChangeBetweenDecisions(t *testing.T) {
 		} else {
 			_, err = e.PutItems(t.Context(), "home", items, 0)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	close(stop)
 	deciding.Wait()
@@ -322,9 +313,7 @@ func TestBadCatalogues(t *testing.T) {
 	if err := e.Delete(t.Context(), "home", nil, 0); err == nil || !strings.Contains(err.Error(), "small") {
 		t.Errorf("a shared catalogue is deleted: %v", err)
 	}
-	if err := e.Delete(t.Context(), "small", nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Delete(t.Context(), "small", nil, 0))
 	if _, err := e.Put(t.Context(), "home", []byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"), 0); err == nil || !strings.HasPrefix(err.Error(), `/features: the catalogue does not fit: item "sku`) {
 		t.Errorf("features that the items do not have: %v", err)
 	}
@@ -363,9 +352,7 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	decide := func(e *decision.Engine, limits ...api.Limit) {
 		t.Helper()
 		a, err := e.Decide(t.Context(), "home", &api.Request{User: api.Values{api.Number("age", 0)}, AtMost: limits}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if odd := slices.Collect(func(yield func(string) bool) {
 			for _, id := range a.Shown {
 				if item, _ := e.Item("home", id); item.Attributes["half"] == 1.0 && !yield(id) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -28,9 +29,7 @@ func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
 	if _, err := e.Decide(t.Context(), placement, r, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Outcome(t.Context(), "", id, "i", 1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Outcome(t.Context(), "", id, "i", 1))
 }
 
 // A round on which the learner panics is as if it had not been: the learner is
@@ -55,13 +54,9 @@ func TestPanicSkipsTheRound(t *testing.T) {
 			}
 			wait(t, e)
 			a, err := e.Decide(t.Context(), "home", stock("", 50), 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			s, err := e.Stats("home")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			return binary.BigEndian.AppendUint64([]byte(a.Shown[0]), math.Float64bits(a.Probability[0])), s
 		}
 		without, _ := play(false)
@@ -111,9 +106,7 @@ func TestBrokenLearner(t *testing.T) {
 	put(t, e, "other", toys)
 	one(t, e, "home", "a", 1)
 	version, err := e.Keep(t.Context(), "home", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	one(t, e, "home", "b", 2)
 	wait(t, e)
 	good, _ := e.Stats("home")
@@ -133,9 +126,7 @@ func TestBrokenLearner(t *testing.T) {
 		t.Errorf("its last good policy does not serve: %v", err)
 	}
 	broken.Store(false)
-	if err := e.RollBack(t.Context(), "home", version, nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.RollBack(t.Context(), "home", version, nil, 0))
 	one(t, e, "home", "g", 1)
 	wait(t, e)
 	if s, _ := e.Stats("home"); s.Broken || s.Learned != 2 {
@@ -204,9 +195,7 @@ func TestSlowLearner(t *testing.T) {
 		if i == rounds-1 {
 			break
 		}
-		if err := e.Outcome(t.Context(), "", id, "", 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "", id, "", 1))
 		for waiting.Load() == 0 { // it has taken the first one out of its queue
 			time.Sleep(time.Millisecond)
 		}
@@ -310,9 +299,7 @@ func TestRollBack(t *testing.T) {
 		t.Helper()
 		wait(t, e)
 		a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return a.Outside
 	}
 	for i := range 20 {
@@ -320,18 +307,14 @@ func TestRollBack(t *testing.T) {
 	}
 	before := ask()
 	version, err := e.Keep(t.Context(), "home", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for i := range 20 {
 		one(t, e, "home", fmt.Sprint("b", i), -0.5)
 	}
 	if ask() == before {
 		t.Fatal("nothing was learned")
 	}
-	if err := e.RollBack(t.Context(), "home", version, nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.RollBack(t.Context(), "home", version, nil, 0))
 	if after := ask(); after != before {
 		t.Errorf("p(0|S) = %v after the roll back, it was %v", after, before)
 	}

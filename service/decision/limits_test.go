@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -113,9 +114,7 @@ func TestLimitsOfACatalogue(t *testing.T) {
 						continue
 					}
 					for _, e := range engines {
-						if err := e.Outcome(t.Context(), "home", full.Decision, want.Shown[0], 0); err != nil {
-							t.Fatal(err)
-						}
+						fatal.If(t, e.Outcome(t.Context(), "home", full.Decision, want.Shown[0], 0))
 						wait(t, e)
 					}
 				}
@@ -137,9 +136,7 @@ func TestLimitsOfARequest(t *testing.T) {
 	for k, limits := range lists {
 		for j, others := range lists {
 			id := fmt.Sprintf("d%d.%d", k, j)
-			if err := ask(id, limits...); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, ask(id, limits...))
 			if err := ask(id, others...); errors.Is(err, decision.ErrConflict) != (j != k) {
 				t.Errorf("%v and then %v: %v", limits, others, err)
 			}
@@ -173,9 +170,7 @@ func TestLimitsAreExplained(t *testing.T) {
 	}
 	tried := func(e *decision.Engine, limits ...api.Limit) (*decision.Answer, *api.Explanation) {
 		a, x, err := e.Try(t.Context(), "home", &api.Request{User: aged(0.3), AtMost: limits}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return a, x
 	}
 	wanted, want := tried(free, limited(items, 0, func(i int) any { return items[i].Attributes["shop"] })...)
@@ -200,9 +195,7 @@ func TestLimitsAreExplained(t *testing.T) {
 	}
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)})
 	x, err := e.Explain(t.Context(), "home", "d")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if x.Next != nil || x.Rules != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "by an attribute or a group") {
 		t.Errorf("%+v, want that the sets of the rule are unknown", x)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -138,9 +139,7 @@ func (d *modelDecision) isWithdrawn() bool {
 
 func (m *machine) open(t *rapid.T, snapshot []byte) {
 	e, err := decision.Open(t.Context(), decision.Options{Store: m.store, Build: buildToy, Snapshot: snapshot})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	m.engine = e
 }
 

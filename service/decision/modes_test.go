@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -23,9 +24,7 @@ func TestExplorePropensity(t *testing.T) {
 	seen, propensity, chance := map[string]float64{}, map[string]float64{}, 0.0
 	for range rounds {
 		a, err := e.Decide(t.Context(), "home", stock("", n), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		slices.Sort(a.Shown)
 		set := fmt.Sprint(a.Shown)
 		seen[set]++
@@ -86,9 +85,7 @@ func TestExplorePropensityOfRandomPolicies(t *testing.T) {
 		seen := 0
 		for range 50 {
 			a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			want := c.other
 			switch {
 			case slices.Equal(a.Shown, []string{"sku0"}):
@@ -122,9 +119,7 @@ func TestUniformPropensity(t *testing.T) {
 		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":1}`)
 		for range 20 {
 			a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if math.Abs(a.Propensity-0.1) > 1e-12 || a.By != offer.ByChance {
 				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.Shown, own)
 			}
@@ -141,17 +136,13 @@ func TestUplift(t *testing.T) {
 		r := stock("", 3)
 		earning(r, 1, 2, 4)
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		item, revenue := "", 0.0
 		if i%3 > 0 {
 			item = a.Shown[0]
 			revenue = *r.Items[item[len("sku")]-'0'].Revenue
 		}
-		if err := e.Outcome(t.Context(), "", a.Decision, item, 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, item, 1))
 		earned[a.By-offer.ByPolicy] = append(earned[a.By-offer.ByPolicy], revenue)
 	}
 	var mean, se [2]float64
@@ -204,9 +195,7 @@ func TestShadow(t *testing.T) {
 	r.Baseline = []string{"sku3", "sku1"}
 	earning(r, 1, 2, 3, 4)
 	a, err := e.Decide(t.Context(), "home", r, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	v := []float64{1, math.Exp(-0.1), math.Exp(-0.2), math.Exp(-0.3)}
 	revenue := (v[3]*4 + v[1]*2) / (1 + v[3] + v[1])
 	if !slices.Equal(a.Shown, r.Baseline) || a.By != offer.ByBaseline || a.Propensity != 0 || math.Abs(a.Revenue-revenue) > 1e-12 {
@@ -215,9 +204,7 @@ func TestShadow(t *testing.T) {
 	if want := v[1] / (1 + v[3] + v[1]); math.Abs(a.Probability[1]-want) > 1e-12 {
 		t.Errorf("p(sku1|S) = %v, want %v", a.Probability[1], want)
 	}
-	if err := e.Outcome(t.Context(), "", "a", "sku3", 1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Outcome(t.Context(), "", "a", "sku3", 1))
 	wait(t, e)
 	s, _ := e.Stats("home")
 	own := (v[0]*1 + v[1]*2) / (1 + v[0] + v[1])
@@ -250,9 +237,7 @@ func TestConstraints(t *testing.T) {
 			r.Size, r.AtMost = 2, []api.Limit{{Feature: "brand", Most: 1}}
 		}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		shown := " " + strings.Join(a.Shown, " ") + " "
 		brands := map[string]int{}
 		for _, id := range a.Shown {
@@ -263,9 +248,7 @@ func TestConstraints(t *testing.T) {
 			t.Fatalf("round %d shows %v", i, a.Shown)
 		}
 		seen[len(a.Shown)] = true
-		if err := e.Outcome(t.Context(), "", a.Decision, a.Shown[0], 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, a.Shown[0], 1))
 		if i < 10 {
 			wait(t, e)
 		}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -40,9 +41,7 @@ func TestOffersAreReadBack(t *testing.T) {
 	ctx := t.Context()
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	first, err := e.Decide(ctx, "home", stock("old", 3), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if n := store.reads.Load(); n != 0 {
 		t.Errorf("a decision has read %d entries", n)
 	}
@@ -118,9 +117,7 @@ func TestEvictBefore(t *testing.T) {
 	oldest(at[3])
 	is(t, "evicted", e.Outcome(ctx, "home", "d2", "", 7), decision.ErrLate)
 	from := snapshot(t, e)
-	if err := store.TruncateBefore(ctx, at[3]); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, store.TruncateBefore(ctx, at[3]))
 	is(t, "the forgotten one", e.Outcome(ctx, "home", "d1", "", 8), decision.ErrNotFound)
 	if a, err := e.Decide(ctx, "home", stock("d1", 2), 8); err != nil || a.Repeated {
 		t.Errorf("its id: %+v, %v", a, err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -249,9 +250,7 @@ func TestPushDuringOtherFeatures(t *testing.T) {
 	pushed[0].ID = "pushed"
 	putItems(t, e, "home", pushed)
 	close(ctx.goOn)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, <-done)
 	if _, err := e.Item("home", "pushed"); err != nil {
 		t.Error(err)
 	}

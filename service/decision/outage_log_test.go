@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -42,9 +43,7 @@ func TestOutageAfterOtherFeatures(t *testing.T) {
 	if stale := mustStats(t, e).Stale; stale < 100 {
 		t.Fatalf("%d decisions with the old features have expired", stale)
 	}
-	if err := e.ClearAlarm(t.Context(), "home", true, w.now); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.ClearAlarm(t.Context(), "home", true, w.now))
 	if now := w.learned() - learned; now != held || held < 100 || foreign.Load() > 0 {
 		t.Errorf("%d of %d rounds that were held are learned, %d of them with other features", now, held, foreign.Load())
 	}
@@ -96,9 +95,7 @@ func catchingUp(t *testing.T) (w *trade, store *memlog.Store, from []byte, held 
 	wait(t, e)
 	held = mustStats(t, e).Guard.Held
 	catches.Store(true)
-	if err := e.ClearAlarm(t.Context(), "home", true, w.now); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.ClearAlarm(t.Context(), "home", true, w.now))
 	<-waits
 	var b bytes.Buffer
 	if _, behind, err := e.WriteSnapshot(t.Context(), &b, time.Millisecond); err != nil || len(behind) != 1 {
@@ -148,9 +145,7 @@ func TestOutageOfALogThatIsCut(t *testing.T) {
 	w.goOn2(300)
 	before, held := w.learned(), mustStats(t, w.e).Guard.Held
 	is(t, "removing", store.TruncateBefore(t.Context(), lastOf(t, store)), nil)
-	if err := w.e.ClearAlarm(t.Context(), "home", true, w.now); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.e.ClearAlarm(t.Context(), "home", true, w.now))
 	learned := w.learned()
 	s := mustStats(t, w.e)
 	if learned != before || held < 290 || s.Skipped != held || !strings.Contains(s.Problem, "sales alarm") {
@@ -165,8 +160,6 @@ func TestOutageOfALogThatIsCut(t *testing.T) {
 func lastOf(t *testing.T, store *memlog.Store) uint64 {
 	t.Helper()
 	x, err := store.Extent(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return x.Last
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )
@@ -152,18 +153,12 @@ func TestCatchingUpAgain(t *testing.T) {
 		put(t, e, "home", fmt.Sprintf(guardedShop, "")) // entry 1; the rounds end at entries 3, 5, …, 41
 		for n := range 20 {
 			a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint(n), 1), int64(n))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Outcome(t.Context(), "home", a.Decision, "", int64(n)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
+			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, "", int64(n)))
 		}
 		wait(t, e)
 		before := mustStats(t, e).Learned
-		if err := e.FillGap(t.Context(), "home", c.version, c.after); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.FillGap(t.Context(), "home", c.version, c.after))
 		if got := mustStats(t, e).Learned - before; got != c.want {
 			t.Errorf("given up to %d, a learner has learned %d rounds after %d, want %d", c.version, got, c.after, c.want)
 		}
@@ -186,9 +181,7 @@ func TestOutageInAnExperiment(t *testing.T) {
 		t.Fatalf("after 200 decisions without a sale the guard is %+v", g)
 	}
 	s.serve(100, 600)
-	if err := e.ClearAlarm(t.Context(), "home", true, s.now); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.ClearAlarm(t.Context(), "home", true, s.now))
 	s.settle()
 	for _, v := range s.report().Variants {
 		if v.Learner != nil && v.Learner.Learned != s.groups[v.Name].Rounds {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -98,9 +99,7 @@ func TestBytesOfPayloads(t *testing.T) {
 		}
 		a := decide(t, e, "home", &api.Request{Decision: "d", Payload: with})
 		entry, err := store.Entry(t.Context(), e.Sequence())
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		bytes[with] = len(entry)
 		if with && len(a.Shown) > 0 && len(entry) > bytes[false]+len(a.Shown)*(len(payload)+2)+4 {
 			t.Errorf("an entry of %d items takes %d bytes, and %d with payloads of %d", len(a.Shown), bytes[false], len(entry), len(payload))

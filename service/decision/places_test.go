@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -53,9 +54,7 @@ func TestOrdersOfPolicies(t *testing.T) {
 			r.Baseline, want = []string{"sku2", "sku1"}, []string{"sku2", "sku1"}
 		}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !slices.Equal(a.Shown, want) {
 			t.Errorf("%s: shown %v, want %v", mode, a.Shown, want)
 		}
@@ -63,9 +62,7 @@ func TestOrdersOfPolicies(t *testing.T) {
 		if len(a.Probability) != 2 || math.Abs(a.Probability[0]-1/2.5) > 1e-12 || math.Abs(a.Probability[1]-0.5/2.5) > 1e-12 {
 			t.Errorf("%s: probabilities %v, want 0.4 and 0.2", mode, a.Probability)
 		}
-		if err := e.Outcome(t.Context(), "", "a", want[1], 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "", "a", want[1], 1))
 		wait(t, e)
 		// The log has the rows of the items shown, in the order of the request.
 		if len(seen) == 0 || !slices.Equal(seen[len(seen)-1], []int{1, 0}) {
@@ -92,18 +89,14 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
 		}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		bought, best := "", -math.Log(rng.ExpFloat64())
 		for p, id := range a.Shown {
 			if v := utility[id] + gamma[p] - math.Log(rng.ExpFloat64()); v > best {
 				bought, best = id, v
 			}
 		}
-		if err := e.Outcome(t.Context(), "", r.Decision, bought, 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "", r.Decision, bought, 1))
 	}
 	wait(t, e)
 	r := &api.Request{Decision: "last"}
@@ -111,9 +104,7 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
 	}
 	a, err := e.Decide(t.Context(), "home", r, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if !slices.Equal(a.Shown, []string{"sku2", "sku1"}) {
 		t.Fatalf("shown %v, want the best item first", a.Shown)
 	}

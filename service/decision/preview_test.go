@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -21,9 +22,7 @@ func TestPreview(t *testing.T) {
 		t.Helper()
 		before, used := e.Sequence(), b.Usage()
 		v, err := e.Preview(t.Context(), "home", []byte(config), decision.Change{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if e.Sequence() != before || b.Usage() != used {
 			t.Errorf("after the preview the log has %d entries, and had %d; the budget is %+v, and was %+v", e.Sequence(), before, b.Usage(), used)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -335,9 +336,7 @@ func TestFollowerIsBehind(t *testing.T) {
 	reach(t, f, f.Entry())
 	var seen []string
 	for entry, err := range f.Events(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if b, ok := entry.Body.(*eventlog.ValuesSeen); ok {
 			seen = append(seen, fmt.Sprint(b.Values))
 		}
@@ -377,9 +376,7 @@ func TestNoLeader(t *testing.T) {
 	}()
 	<-asked
 	p.leader.Close()
-	if err := p.follower.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, p.follower.Lead(t.Context()))
 	is(t, "as the leader", <-decided, nil)
 	unled := follower(t, decision.Options{Store: p.store, Build: buildToy})
 	_, err = unled.Decide(t.Context(), "home", stock("d", 2), 1)
@@ -396,9 +393,7 @@ func TestUnlawfulOffers(t *testing.T) {
 	r.Unit, r.Baseline = "shopper", []string{"sku1"}
 	decide(t, p.follower, "trial", r)
 	data, err := p.store.Entry(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, change := range map[string]func(e *eventlog.Event, o *eventlog.Offered) (placement uint64){
 		"of a variant without an experiment": func(e *eventlog.Event, _ *eventlog.Offered) uint64 { e.Placement = "home"; return 2 },
 		"larger than an append": func(_ *eventlog.Event, o *eventlog.Offered) uint64 {
@@ -407,16 +402,12 @@ func TestUnlawfulOffers(t *testing.T) {
 		},
 	} {
 		e, err := eventlog.Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		o := e.Body.(*eventlog.Offered)
 		o.Decision = "b"
 		changed := change(&e, o)
 		entry, err := e.Encode(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		if answer := p.leader.Accept(ctx, append([]byte{'o', byte(changed)}, entry...), 1); answer[0] != 'e' || !strings.Contains(string(answer), "use one release for all") {
@@ -443,9 +434,7 @@ func FuzzAccept(f *testing.F) {
 	reach(f, recorder, 1)
 	decide(f, recorder, "home", stock("a", 2))
 	decide(f, recorder, "home", stock("", 1))
-	if err := recorder.Outcome(f.Context(), "home", "a", "", 1); err != nil {
-		f.Fatal(err)
-	}
+	fatal.If(f, recorder.Outcome(f.Context(), "home", "a", "", 1))
 	for _, text := range []string{"", "o", "c", "x", "c{}", `c{"what":"see","placement":"home","changed":1,"seen":[{"Feature":"x","Values":["v"]}]}`, `c{"what":"reward","placement":"home","decision":"a","rewards":[{"item":"sku0","value":9}]}`} {
 		f.Add([]byte(text))
 	}
@@ -454,9 +443,7 @@ func FuzzAccept(f *testing.F) {
 		if err := decision.DecodeAnswer(answer); err != nil {
 			t.Fatalf("%q: %v", answer, err)
 		}
-		if err := e.Failure(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Failure())
 	})
 }
 

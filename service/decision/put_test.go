@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -21,9 +22,7 @@ const broad = `{"max_size":3,"features":[{"name":"sku","kind":"category","bucket
 func charged(t testing.TB, e *decision.Engine, name string) int64 {
 	t.Helper()
 	s, err := e.Stats(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s.Charged
 }
 
@@ -90,9 +89,7 @@ func TestPlacementsAreCharged(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Size: setup.LearnerSize, Budget: b})
 	put(t, e, "home", shop)
 	c, err := e.Config("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	size, err := setup.LearnerSize(setup.Spec{Policy: []byte(`{"name":"ucb-mnl"}`), Features: 1, Size: 2, Items: 1000, Rounds: 100})
 	if err != nil || size.Learner == 0 || size.State == 0 {
 		t.Fatal(size, err)
@@ -113,9 +110,7 @@ func TestPlacementsAreCharged(t *testing.T) {
 			t.Errorf("%s: %d is charged, %d in all, want %d", c.what, have, u.Placements, c.want)
 		}
 	}
-	if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Delete(t.Context(), "home", nil, 0))
 	if u := b.Usage(); u.Placements != 0 {
 		t.Errorf("after the placement %d bytes are charged", u.Placements)
 	}
@@ -191,9 +186,7 @@ func TestOpeningIsNeverRefused(t *testing.T) {
 	put(t, e, "gone", shop)
 	put(t, e, "other", strings.Replace(shop, "200000", "300000", 1))
 	put(t, e, "home", strings.Replace(shop, "200000", "250000", 1))
-	if err := e.Delete(t.Context(), "gone", nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Delete(t.Context(), "gone", nil, 0))
 	state := snapshot(t, e)
 	want := o.Budget.Usage().Placements
 	for name, data := range map[string][]byte{"the log": nil, "a snapshot": state} {
@@ -230,9 +223,7 @@ func copied(t *testing.T, s *memlog.Store) *memlog.Store {
 		if err == nil {
 			_, err = c.Append(t.Context(), append([]byte(nil), entry...))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 	}
 	return c
 }
@@ -243,9 +234,7 @@ func TestWrongPolicyIsSaidBeforeItsLoss(t *testing.T) {
 		_, err := e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":`+policy+`}`), 100)
 		return err
 	}
-	if err := put(`{"name":"auto"}`); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, put(`{"name":"auto"}`))
 	one(t, e, "home", "a", 1)
 	wait(t, e)
 	for policy, want := range map[string]string{

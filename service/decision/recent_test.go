@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -27,9 +28,7 @@ func TestRecent(t *testing.T) {
 	why := func(id string) *api.Explanation {
 		t.Helper()
 		x, err := e.Explain(t.Context(), "home", id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return x
 	}
 	ask("ruled", 5, itemID(0))
@@ -60,9 +59,7 @@ func TestRecent(t *testing.T) {
 	if first, last := why("wide-0"), why("wide-99"); first.Known != 1 || last.Known != 4000 {
 		t.Errorf("of %d and %d candidates: the bytes are not bounded", first.Known, last.Known)
 	}
-	if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Delete(t.Context(), "home", nil, 0))
 	put(t, e, "home", shop)
 	ask("wide-99", 3)
 	if x := why("wide-99"); x.Candidates != 3 || x.Known != 3 {
@@ -87,9 +84,7 @@ func TestRowsOfADeletedTwin(t *testing.T) {
 	check := func(name string, n int) {
 		t.Helper()
 		why, err := e.Explain(t.Context(), name, "one")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		item := why.Items[0]
 		if why.Candidates != n || why.Known != n || item.ID != itemID(0) || len(why.Unknown) > 0 {
 			t.Errorf("%s: %d candidates, %d known, the first %q, unknown %q, want %d", name, why.Candidates, why.Known, item.ID, why.Unknown, n)

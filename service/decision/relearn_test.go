@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -137,18 +138,14 @@ func TestRelearning(t *testing.T) {
 		t.Errorf("%+v, %+v", s, s.Relearning)
 	}
 	exchange(t, e)
-	if err := e.Outcome(t.Context(), "home", "open", "", 1<<60); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Outcome(t.Context(), "home", "open", "", 1<<60))
 	trade(5)
 	wait(t, e)
 
 	want := &toy{size: 1}
 	learnedFrom(t, store, want)
 	a, err := e.Decide(t.Context(), "home", stock("probe", 2), 1<<60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if p := 1 / (1 + math.Exp(-math.Abs(0.1-want.level))); math.Abs(a.Outside-p) > 1e-12 { // of the nearer one
 		t.Errorf("p(0|S) = %v, want %v", a.Outside, p)
 	}
@@ -270,9 +267,7 @@ func TestRelearningEnds(t *testing.T) {
 	alone := charged(t, e, "home")
 	one(t, e, "home", "a", 1)
 	version, err := e.Keep(t.Context(), "home", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	one(t, e, "home", "b", 1)
 	ends := func(what string, f func() error) {
 		t.Helper()

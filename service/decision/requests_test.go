@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -16,9 +17,7 @@ func TestBadRequests(t *testing.T) {
 	put(t, e, "home", clothes)
 	put(t, e, "shadow", strings.Replace(clothes, `"max_size"`, `"mode":"shadow","max_size"`, 1))
 	c, err := e.Config("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const item = `{"id":"i","features":{"price":1,"brand":"a"}}`
 	for text, want := range map[string]string{
 		``:                                      `the JSON ends early`,
@@ -97,9 +96,7 @@ func TestBadRequests(t *testing.T) {
 // The errors come out of the engine with the field that they are about.
 func TestBadPolicyOfAPlacement(t *testing.T) {
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"feel-good-ts"}}`), 0)
 	if want := `/policy: feel-good-ts: learns from the items that were not shown, too: the placement must have "record": "all"`; err == nil || err.Error() != want {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -24,17 +25,13 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 		r := stock(fmt.Sprint(i), 4)
 		r.Slots = without(nil, nil, nil)
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for _, call := range calls {
 			var rewards []api.Reward
 			for place, v := range call {
 				rewards = append(rewards, api.Reward{Item: a.Shown[place-1], Value: v})
 			}
-			if err := e.Reward(t.Context(), "", a.Decision, rewards, 1); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, e.Reward(t.Context(), "", a.Decision, rewards, 1))
 		}
 		d, err := e.Decision(t.Context(), "", a.Decision)
 		if err != nil || d.Status == "expired" {
@@ -127,9 +124,7 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 func decided(t *testing.T, e *decision.Engine, id string) *decision.Answer {
 	t.Helper()
 	a, err := e.Decide(t.Context(), "home", stock(id, 4), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return a
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -22,9 +23,7 @@ func TestStandingRules(t *testing.T) {
 	} {
 		text := rules + `"items":[{"id":"a","features":{"kind":"hat"}},{"id":"b","features":{"kind":"sock"}},{"id":"c","features":{"kind":"hat"}},{"id":"d","features":{"kind":"hat"}}]}`
 		r, err := new(api.RequestReader).Read([]byte(text), 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		a, err := e.Decide(t.Context(), "home", r, 0)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -36,9 +35,7 @@ func TestStandingRules(t *testing.T) {
 		}
 	}
 	r, err := new(api.RequestReader).Read([]byte(`{"items":[{"id":"a","features":{"kind":"hat"}}],"include":["gone"]}`), 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), `/include/0: "gone" is not among the items`) {
 		t.Errorf("an item that cannot be shown is included: %v", err)
 	}

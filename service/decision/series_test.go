@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -26,9 +27,7 @@ func fates(t *testing.T, e *decision.Engine, price float64) []*fate {
 	byID := map[string]*fate{}
 	var all []*fate
 	for entry, err := range e.Events(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		switch b := entry.Event.Body.(type) {
 		case *eventlog.Offered:
 			f := &fate{time: entry.Event.Time, by: b.Mode}
@@ -56,17 +55,13 @@ func TestSeriesIsTheLog(t *testing.T) {
 	const price = 3
 	w.goOn(1500, price)
 	snapshot, _, err := e.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	w.goOn(500, price)
 	all := fates(t, e, price)
 	for _, span := range []time.Duration{0, time.Hour, 24 * time.Hour, 100 * 24 * time.Hour} {
 		for _, points := range []int{1, 7, 100, 5000} {
 			s, err := e.Series("home", w.now, span, points)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			compareSeries(t, s, all, span, points)
 		}
 	}
@@ -88,9 +83,7 @@ func TestSeriesIsTheLog(t *testing.T) {
 
 	again := opened(t, decision.Options{Store: store, Build: buildShowing(showing{utility: -800}), Snapshot: snapshot})
 	other, err := again.Series("home", w.now, 0, 5000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	compareSeries(t, other, all, 0, 5000)
 }
 
@@ -165,9 +158,7 @@ func TestSeriesOverBaseline(t *testing.T) {
 	w.base = nil
 	w.goOn(600, 2)
 	s, err := e.Series("home", w.now, 0, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	last := len(s.Times) - 1
 	if s.OverBaseline == nil || s.OverChance != nil || s.Chance != nil {
 		t.Fatalf("%+v", s)

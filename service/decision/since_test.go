@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
@@ -36,9 +37,7 @@ func TestSnapshotOfALearnerThatIsBehind(t *testing.T) {
 	}
 	wait(t, e)
 	version, err := e.Keep(t.Context(), "home", "", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	one(t, e, "home", "sour", sour)
 	wait(t, e)
 	if _, behind, err := e.WriteSnapshot(t.Context(), new(bytes.Buffer), time.Minute); err != nil || behind != nil {
@@ -53,9 +52,7 @@ func TestSnapshotOfALearnerThatIsBehind(t *testing.T) {
 	if _, err := e.Keep(t.Context(), "home", "", 2); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.RollBack(t.Context(), "home", version, nil, 3); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.RollBack(t.Context(), "home", version, nil, 3))
 	one(t, e, "home", "f", 2)
 	var snapshots [][]byte
 	for range 2 {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -48,9 +49,7 @@ func TestSlots(t *testing.T) {
 		r := stock("", 4)
 		r.Slots, r.Exclude = c.slots, c.exclude
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !slices.Equal(a.Shown, c.want) || !a.Certain || a.Propensity != 1 {
 			t.Errorf("%+v without %v: %+v, want %v", c.slots, c.exclude, a, c.want)
 		}
@@ -114,9 +113,7 @@ func TestSlotsExplore(t *testing.T) {
 			r.Decision = fmt.Sprint(i)
 		}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if i < 20 {
 			again, err := e.Decide(t.Context(), "home", r, 1)
 			if err != nil || !again.Repeated {

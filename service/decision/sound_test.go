@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -27,16 +28,12 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 	rng := rand.New(rand.NewPCG(1, 1))
 	round := func(x float64) *decision.Answer {
 		a, err := e.Decide(t.Context(), "home", &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", x), api.Number("one", 1)}}}}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		item := ""
 		if rng.Float64() < 1/(1+math.Exp(-x)) == (math.Abs(x) < 100) { // the extreme ones say the opposite
 			item = "a"
 		}
-		if err := e.Outcome(t.Context(), "", a.Decision, item, 2); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, item, 2))
 		wait(t, e)
 		return a
 	}
@@ -49,9 +46,7 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 	}
 	a := round(1)
 	s, err := e.Stats("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {
 		t.Error("a replay has another state")
 	}
@@ -94,12 +89,8 @@ func TestOutliers(t *testing.T) {
 			r.Items = append(r.Items, api.Item{ID: itemID(k), Features: api.Values{api.Number("size", float64((i+k)%7)), api.Number("price", factor*float64(3+(i*k)%5))}})
 		}
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0))
 		if i == 119 {
 			wait(t, e)
 			if s, _ := e.Stats("home"); s.Outliers != nil {
@@ -145,9 +136,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 		{`"number","from":"user","max":1`, 3, 1}, {`"number","max":1,"default":7`, math.NaN(), 1},
 	} {
 		config, err := setup.Parse([]byte(place(c.text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		row, value := make([]float64, 1), api.Number("", c.v)
 		if math.IsNaN(c.v) {
 			value = api.Value{}
@@ -203,9 +192,7 @@ func TestUnsoundPolicies(t *testing.T) {
 			if _, err := e.Decide(t.Context(), "home", stock(id, 1), 1); err != nil {
 				t.Fatal(err)
 			}
-			if err := e.Outcome(t.Context(), "", id, "", 2); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, e.Outcome(t.Context(), "", id, "", 2))
 			wait(t, e)
 		}
 		if s, err := e.Stats("home"); err != nil || s.Unsound != (c.problem != "") || !strings.Contains(s.Problem, c.problem) || c.problem == "" && s.Problem != "" {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -198,9 +199,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%3 == 0 {
-			if err := e.Outcome(t.Context(), "", id, "", int64(i)); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, e.Outcome(t.Context(), "", id, "", int64(i)))
 		}
 		if i%20 == 0 {
 			wait(t, e) // the learner has its own bound
@@ -326,9 +325,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("closed")
-		if err := e.Delete(t.Context(), "home", nil, 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Delete(t.Context(), "home", nil, 1))
 		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"record":"all","features":%s,"policy":{},"memory":200000000}`, numbers(5)))
 	}
 }
@@ -342,9 +339,7 @@ type fileLog struct {
 
 func onDisk(t *testing.T) *fileLog {
 	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { file.Close() })
 	return &fileLog{Store: new(memlog.Store), file: file, ends: make([]int64, 1, 1<<17)}
 }
@@ -382,18 +377,14 @@ func TestMemoryShrinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if closed {
-				if err := e.Outcome(t.Context(), "", id, "", 1); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, e.Outcome(t.Context(), "", id, "", 1))
 			}
 		}
 		wait(t, e)
 		put(t, e, "home", place(small))
 		for !closed {
 			n, err := e.Expire(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if wait(t, e); n == 0 {
 				break
 			}
@@ -436,21 +427,15 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 	}})
 	put(t, e, "home", fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"x","kind":"text","buckets":%d}],"policy":{},"record":"all","memory":2700000}`, items, columns))
 	c, err := e.Config("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r := new(api.Request)
 	for i := range items {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Text("x", "a")}, Revenue: new(0.0)})
 	}
 	for range 12 {
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Outcome(t.Context(), "", a.Decision, "", 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, "", 1))
 		wait(t, e)
 	}
 	if quarter, each := (c.Bound()-c.Memory)/2, 10*items*(columns+1); maximum*each > quarter || maximum < 2 {
@@ -469,12 +454,8 @@ func TestCheckpointOfALargeLearner(t *testing.T) {
 		put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 		for range 700 {
 			a, err := e.Decide(t.Context(), "home", stock("", 1), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Outcome(t.Context(), "", a.Decision, "", 1); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
+			fatal.If(t, e.Outcome(t.Context(), "", a.Decision, "", 1))
 		}
 		wait(t, e)
 		if maximum != c.want {

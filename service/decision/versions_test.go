@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
@@ -33,9 +34,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 	ask := func(e *decision.Engine, id string) *decision.Answer {
 		t.Helper()
 		a, err := e.Decide(t.Context(), "home", stock(id, 5), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return a
 	}
 	before := ask(e, "before")
@@ -54,9 +53,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 	for i := range 3 {
 		one(t, e, "home", fmt.Sprint("b", i), 1)
 	}
-	if err := e.Outcome(t.Context(), "home", "before", "", 300); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Outcome(t.Context(), "home", "before", "", 300))
 	check := func(e *decision.Engine) {
 		t.Helper()
 		wait(t, e)
@@ -76,9 +73,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 	check(again)
 	again.Close()
 	versions, _ := e.Versions("home")
-	if err := e.RollBack(t.Context(), "home", versions[0].Version, nil, 400); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.RollBack(t.Context(), "home", versions[0].Version, nil, 400))
 	if c, err := e.Config("home"); err != nil || string(c.Canonical()) != string(canonicalOf(t, first)) {
 		t.Errorf("the configuration is %s, %v", c.Canonical(), err)
 	}
@@ -105,9 +100,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 func canonicalOf(t *testing.T, text string) []byte {
 	t.Helper()
 	c, err := setup.Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return c.Canonical()
 }
 
@@ -155,9 +148,7 @@ func TestNoteKeepsAVersion(t *testing.T) {
 	keep := func(note string) uint64 {
 		t.Helper()
 		version, err := e.Keep(t.Context(), "home", note, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return version
 	}
 	one(t, e, "home", "a", 1)
@@ -173,9 +164,7 @@ func TestNoteKeepsAVersion(t *testing.T) {
 	}
 	one(t, e, "home", "b", 1)
 	keep("") // which the roll back is to keep
-	if err := e.RollBack(t.Context(), "home", timers, nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.RollBack(t.Context(), "home", timers, nil, 0))
 	for i := range 4 {
 		one(t, e, "home", fmt.Sprint(i), 1)
 		keep("")

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -27,9 +28,7 @@ func branded(id string, brands ...string) *api.Request {
 func choose(t testing.TB, e *decision.Engine, r *api.Request, now int64) *decision.Answer {
 	t.Helper()
 	a, err := e.Decide(t.Context(), "home", r, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return a
 }
 
@@ -59,13 +58,9 @@ func TestCategoriesLearn(t *testing.T) {
 	}
 	var kinds []string
 	for entry, err := range store.Entries(t.Context(), 2) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		event, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", event.Body), "*eventlog."))
 	}
 	if have := fmt.Sprint(kinds); have != "[ValuesSeen Offered ValuesSeen Offered Offered]" {
@@ -120,9 +115,7 @@ func TestCallersLearnTogether(t *testing.T) {
 		t.Errorf("21 values in 16 columns: %+v, %v", s.Categories, err)
 	}
 	c, err := e.Config("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	answer := c.Answer()
 	if len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "times a value shared a column") || len(answer.Notes) != 1 || !strings.Contains(answer.Notes[0], "(12 have)") {
 		t.Errorf("the placement says %q, %q", answer.Notes, answer.Warnings)

@@ -15,6 +15,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/env"
 	"vitrine/experiment"
+	"vitrine/internal/fatal"
 	"vitrine/service/client"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -33,9 +34,7 @@ type shop struct {
 func opened(t *testing.T, half int) *shop {
 	t.Helper()
 	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(engine.Close)
 	d := New(slog.New(slog.DiscardHandler))
 	d.world.half = half
@@ -62,9 +61,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	}
 	for _, name := range []string{auto, linear} {
 		policy, err := json.Marshal(Placements(Seed)[name].Policy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e.Policies = append(e.Policies, experiment.Policy{Label: name, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
 			return setup.NewLearner(setup.Spec{
 				Policy: policy, Features: columnKind + len(kinds), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice},
@@ -76,9 +73,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	want := map[string][]float64{}
 	for line := range bytes.Lines(text) {
 		var unit struct {
@@ -92,9 +87,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	}
 	regret := make([]float64, len(names))
 	for round := 1; round <= rounds; round++ {
-		if err := s.meet(t.Context(), round); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.meet(t.Context(), round))
 		for i, w := range s.last.Windows[:2] {
 			if regret[i] += s.last.optimum - w.worth; regret[i] != want[names[i]][round-1] {
 				t.Fatalf("%s: regret %v in round %d, the experiment has %v", names[i], regret[i], round, want[names[i]][round-1])

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"vitrine/internal/fatal"
 )
 
 // ask sends a request to the demonstration's routes, and decodes the answer into v unless it is nil.
@@ -27,9 +29,7 @@ func (s *shop) ask(t *testing.T, status int, method, path, body string, v any) s
 	}
 	text := w.Body.String()
 	if v != nil {
-		if err := json.Unmarshal([]byte(text), v); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(text), v))
 	}
 	return text
 }
@@ -40,22 +40,16 @@ func TestVisitor(t *testing.T) {
 	maxWait = time.Minute
 	s := opened(t, halfSeason)
 	for round := 1; round <= 30; round++ {
-		if err := s.meet(t.Context(), round); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.meet(t.Context(), round))
 	}
-	if err := s.engine.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.engine.Wait(t.Context()))
 	var visit visit
 	s.ask(t, 200, "POST", "/demo/visits", `{"kind":"family"}`, &visit)
 	if len(visit.Before.Items) < 2 || visit.Kind != "family" {
 		t.Fatalf("visit %+v", visit)
 	}
 	why, err := s.shopping.service.Explain(t.Context(), auto, visit.Decision)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	taken, sum := visit.Before.Items[1].ID, *visit.Before.Outside
 	for k, item := range visit.Before.Items {
 		sum += *item.Probability

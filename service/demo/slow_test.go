@@ -12,6 +12,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit"
 	"vitrine/env"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 )
 
@@ -23,16 +24,12 @@ func TestAutoIsCalibrated(t *testing.T) {
 		width := columnKind + len(kinds)
 		p := bandit.Problem{Features: width, Size: size, Rounds: 1 << 20, Constraint: assortment.AtMost(size), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice}}
 		l, err := bandit.NewAuto(p, bandit.AutoOptions{}, stream.New(seed, 0, stream.Learner))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		shoppers := env.Shoppers{World: w, Seed: seed}
 		var s env.Shopper
 		var worth, predicted float64
 		for round := 1; round <= halfSeason; round++ {
-			if err := shoppers.Meet(&s, round); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, shoppers.Meet(&s, round))
 			pi := l.Policy()
 			offer := pi.Offer(s.Context, stream.New(seed, round, stream.Policy))
 			n := len(offer.Assortment)
@@ -46,9 +43,7 @@ func TestAutoIsCalibrated(t *testing.T) {
 			}).Utilities(u, &vitrine.Context{Features: window})
 			predicted += vitrine.ExpectedRevenue(all, u, revenue)
 			worth += vitrine.ExpectedRevenue(offer.Assortment, s.Utilities, s.Context.Revenue)
-			if err := l.Observe(vitrine.Round{Context: s.Context, Offer: offer, Choice: s.Choose(offer.Assortment)}); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(vitrine.Round{Context: s.Context, Offer: offer, Choice: s.Choose(offer.Assortment)}))
 		}
 		t.Logf("seed %d: worth/predicted %.3f", seed, worth/predicted)
 		if ratio := worth / predicted; math.Abs(ratio-1) > 0.05 {

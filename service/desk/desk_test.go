@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/desk"
 )
 
@@ -54,9 +55,7 @@ func TestFirstPaint(t *testing.T) {
 		if _, err := w.Write(f.Body); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, w.Close())
 		size += b.Len()
 		for _, m := range loads.FindAllSubmatch(f.Body, -1) {
 			if follow {

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
 )
@@ -32,9 +33,7 @@ func TestNamedIsTheRequest(t *testing.T) {
 		_, err := s.Rows(row, []api.Value{api.Number("", age)}, []api.Item{{ID: "i", Features: []api.Value{
 			api.Number("", plain), api.Number("", scaled), api.Text("", brand), api.Text("", colour),
 		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		have := map[string]any{}
 		for _, user := range []bool{false, true} {
 			s.Named(row, user, func(name string, v jsontext.Value) {

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
@@ -25,9 +26,7 @@ func read(text string) (*feature.Schema, error) {
 func schema(t testing.TB, text string) *feature.Schema {
 	t.Helper()
 	s, err := read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 

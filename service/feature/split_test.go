@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
 
@@ -47,14 +48,10 @@ func TestSplitGivesTheRows(t *testing.T) {
 		}
 		want := make([]float64, len(items)*d)
 		clipped, err := s.Rows(want, user, items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		columns, ofUser, row := make([]float64, len(items)*p.Width()), make([]float64, d), make([]float64, d)
 		mine, err := p.Items(columns, items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		its, err := p.User(ofUser, user)
 		if err != nil || mine+its != clipped {
 			t.Fatalf("%d and %d values are clipped (%v), want %d", mine, its, err, clipped)

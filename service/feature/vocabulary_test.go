@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
@@ -18,14 +19,10 @@ import (
 func learning(t testing.TB, fields string) *feature.Schema {
 	t.Helper()
 	var features []api.Feature
-	if err := json.Unmarshal([]byte(`[{"name":"brand","kind":"category"`+fields+`},{"name":"place","kind":"category","from":"user","default":"home","buckets":8}]`), &features); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(`[{"name":"brand","kind":"category"`+fields+`},{"name":"place","kind":"category","from":"user","default":"home","buckets":8}]`), &features))
 	feature.Complete(features)
 	s, err := feature.New(features)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return s
 }
 

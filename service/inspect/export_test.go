@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
@@ -27,9 +28,7 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 		{Placement: "a", Body: &eventlog.Chosen{Decision: "d", Choice: 1}},
 		{Placement: "b", Body: &eventlog.Expired{Decision: "d"}},
 	} {
-		if err := x.event(uint64(i+1), e); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, x.event(uint64(i+1), e))
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], `"choice":"sku a"`) || !strings.Contains(lines[1], `"status":"expired"`) || !strings.Contains(lines[1], "sku b") {
@@ -43,15 +42,11 @@ func TestExportNamesLearnedValues(t *testing.T) {
 	const brands = `{"max_size":1,"features":[{"name":"brand","kind":"category","buckets":4}],"policy":{"name":"POLICY"}}`
 	config := func(policy string) []byte {
 		c, err := setup.Parse([]byte(strings.Replace(brands, "POLICY", policy, 1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return c.Canonical()
 	}
 	other, err := setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
 	x := &decisions{configs: map[string]*setup.Config{}, former: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
@@ -73,9 +68,7 @@ func TestExportNamesLearnedValues(t *testing.T) {
 		&eventlog.LearnerRolledBack{Version: 1, Config: config("ucb-mnl")},
 		offer("4", 1), &eventlog.Expired{Decision: "4"},
 	} {
-		if err := x.event(uint64(i+1), &eventlog.Event{Placement: "home", Body: body}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, x.event(uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, want := range []string{`"brand":"zen"`, `"brand":[0,0,0,1]`, `"brand":"acme"`, `"brand":"late"`, `"brand":"zen"`} {
@@ -98,9 +91,7 @@ func TestExportOfCorrections(t *testing.T) {
 	returned.Correction, returned.Before, returned.Value = "return", 5, -1.5
 	withdrawn.Correction, withdrawn.Before, withdrawn.Value, withdrawn.Withdraws = "mistake", 3, -3, true
 	c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
 	var earned []float64
@@ -118,9 +109,7 @@ func TestExportOfCorrections(t *testing.T) {
 		&eventlog.Expired{Decision: "late"}, &eventlog.Chosen{Decision: "mistake", Choice: 2}, &eventlog.Chosen{Decision: "sold", Choice: 1},
 		&late, &returned, &withdrawn,
 	} {
-		if err := x.event(uint64(i+1), &eventlog.Event{Placement: "home", Body: body}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, x.event(uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
 	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":5}`} {
 		if line := strings.Split(out.String(), "\n")[i]; !regexp.MustCompile(want).MatchString(line) {

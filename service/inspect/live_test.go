@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/natslog"
@@ -18,14 +19,10 @@ import (
 func TestExportPlacement(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
 	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, host.LogDir)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer store.Close()
 	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	for _, name := range []string{"home", "other"} {
 		if _, err := e.Put(ctx, name, []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1); err != nil {
@@ -36,24 +33,16 @@ func TestExportPlacement(t *testing.T) {
 				t.Fatal(err)
 			}
 			if id != "c" {
-				if err := e.Outcome(ctx, name, id, "sku1", 2); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, e.Outcome(ctx, name, id, "sku1", 2))
 			}
 		}
 	}
 	var live, copied bytes.Buffer
-	if err := inspect.ExportPlacement(ctx, store, data, "home", &live); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, inspect.ExportPlacement(ctx, store, data, "home", &live))
 	log, err := inspect.Open(ctx, inspect.Options{Log: data})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer log.Close()
-	if err := log.Export(ctx, &copied, inspect.Decisions{Placement: "home"}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, log.Export(ctx, &copied, inspect.Decisions{Placement: "home"}))
 	if live.String() != copied.String() || strings.Count(live.String(), "\n") != 3 || strings.Contains(live.String(), "other") {
 		t.Errorf("%s\nand from a copy\n%s", &live, &copied)
 	}

@@ -3,6 +3,7 @@ package load_test
 import (
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/load"
 )
 
@@ -16,9 +17,7 @@ func TestRunOnACatalogue(t *testing.T) {
 	o.Note = func(m string) { notes = append(notes, m) }
 	for run := range 2 {
 		r, err := load.Run(t.Context(), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if r.Decisions.Count != 300 || len(r.Errors) > 0 || r.Purchases == 0 || r.Purchases == int(r.Outcomes.Count) {
 			t.Errorf("run %d: %+v", run, r)
 		}

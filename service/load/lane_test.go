@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
 
@@ -41,9 +42,7 @@ func echoing(t *testing.T, opened *atomic.Int64, change func(w http.ResponseWrit
 func exchange(t *testing.T, l *lane, method, url, body string) (text string, err error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if body == "" {
 		r.Body = nil
 	}
@@ -174,9 +173,7 @@ func TestLaneStops(t *testing.T) {
 
 func TestKindsOfErrors(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	address := "http://" + listener.Addr().String()
 	listener.Close()
 	_, refused := exchange(t, new(lane), "GET", address, "")

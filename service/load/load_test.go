@@ -21,6 +21,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/load"
@@ -33,9 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func service(t *testing.T) (*decision.Engine, string) {
 	t.Helper()
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	t.Cleanup(func() { s.Close(); e.Close() })
 	return e, s.URL
@@ -67,13 +66,9 @@ func TestRun(t *testing.T) {
 			o.Acknowledged, o.Note = &acknowledged, func(m string) { notes = append(notes, m) }
 			c.change(&o)
 			r, err := load.Run(t.Context(), o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			stats, err := engine.Stats("p")
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if r.Decisions.Count != 300 || stats.Decisions != 300 || uint64(r.Outcomes.Count) != stats.Outcomes || uint64(r.Purchases) != stats.ByPolicy.Purchases ||
 				len(r.Errors) > 0 || r.Unreported > 0 || r.Unsent > 0 || r.Repeated > 0 || r.Interrupted || len(notes) != 1 {
 				t.Errorf("%+v, the service has %+v, notes %q", r, stats, notes)
@@ -195,9 +190,7 @@ func standing(t *testing.T, before int64, still func()) string {
 	t.Helper()
 	_, url := service(t)
 	behind, err := neturl.Parse(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var n atomic.Int64
 	var gate sync.RWMutex
 	transport := &http.Transport{MaxIdleConnsPerHost: 8}
@@ -278,9 +271,7 @@ func TestFailures(t *testing.T) {
 func TestRetries(t *testing.T) {
 	engine, url := service(t)
 	behind, err := neturl.Parse(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	var n atomic.Int64
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(behind) },
@@ -298,9 +289,7 @@ func TestRetries(t *testing.T) {
 	o := small(losing.URL)
 	o.Policy, o.Patience, o.Decisions = map[string]any{"name": "uniform"}, time.Minute, 100
 	r, err := load.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	stats, err := engine.Stats("p")
 	if err != nil || stats.Decisions != 100 || r.Decisions.Count != 100 || r.Repeated == 0 || r.Retries < r.Repeated || len(r.Errors) > 0 || uint64(r.Outcomes.Count) != stats.Outcomes {
 		t.Errorf("%+v, the service has %+v, %v", r, stats, err)
@@ -310,9 +299,7 @@ func TestRetries(t *testing.T) {
 // Connections begin at different addresses of one service, and at the next where one is away.
 func TestSeveralAddresses(t *testing.T) {
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	handler := server.New(server.Options{Engine: e})
 	var asked [2]atomic.Int64
@@ -328,9 +315,7 @@ func TestSeveralAddresses(t *testing.T) {
 		o.Bases = append(o.Bases, s.URL)
 	}
 	r, err := load.Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if r.Decisions.Count != 300 || len(r.Errors) > 0 || r.Retries == 0 || r.Retries > o.Connections {
 		t.Errorf("%+v", r)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -315,9 +316,7 @@ func TestExploreByTheLaw(t *testing.T) {
 		return &vitrine.Context{Features: mat.NewDense(4, 1, nil), Feasible: family}
 	}
 	rules, err := assortment.NewLaminar(assortment.Rules{Items: 4, Max: 2, Groups: []assortment.Group{{Name: "pair", Items: []int{2, 3}, Max: 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 2}, Propensity: 1}
 	for name, c := range map[string]struct {
 		family vitrine.Constraint

@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -42,9 +43,7 @@ func (c *call) Reserve(bytes int64) error    { c.reserved = bytes; return c.full
 func opened(t *testing.T) *decision.Engine {
 	t.Helper()
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -89,9 +88,7 @@ func TestAdapter(t *testing.T) {
 		t.Fatal(err)
 	}
 	config, err := e.Config(personalizer.Placement)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if want := config.RequestSize(3); rank.reserved != want {
 		t.Errorf("reserved %d bytes for three actions, want %d", rank.reserved, want)
 	}
@@ -123,9 +120,7 @@ func TestRefusedCalls(t *testing.T) {
 	if n := len(e.Placements()); n != 0 {
 		t.Fatalf("%d placements", n)
 	}
-	if err := e.Create(t.Context(), personalizer.Placement, []byte(`{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Create(t.Context(), personalizer.Placement, []byte(`{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"ucb-mnl"}}`), 0))
 	before := e.Sequence()
 	_, err := routeOf(t, &personalizer.Adapter{Engine: e}, "rank").Handle(&call{ctx: t.Context(), path: path(""), body: `{` + actions + `}`, full: full})
 	if !errors.Is(err, full) {
@@ -171,13 +166,9 @@ func TestProbabilities(t *testing.T) {
 	shown := map[string]int{}
 	for range 60 {
 		answer, err := rank.Handle(&call{ctx: t.Context(), path: path(""), body: `{"actions":[{"id":"out"},` + actions[len(`"actions":[`):] + `,"excludedActions":["out"]}`})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		text, err := json.Marshal(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var r struct {
 			Ranking []struct {
 				ID          string  `json:"id"`
@@ -254,13 +245,9 @@ func TestServiceConfiguration(t *testing.T) {
 		for _, rt := range personalizer.Routes() {
 			if rt.Path == put.Path && rt.Method == "GET" {
 				answer, err := rt.Handle(a, &call{ctx: t.Context(), path: path("")})
-				if err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, err)
 				text, _ := json.Marshal(answer.Body)
-				if err := json.Unmarshal(text, &service); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, json.Unmarshal(text, &service))
 			}
 		}
 		return service
@@ -315,9 +302,7 @@ func TestResetModel(t *testing.T) {
 	ask := func(end, event, body string) personalizer.Answer {
 		t.Helper()
 		answer, err := routeOf(t, a, end).Handle(&call{ctx: t.Context(), path: path(event), body: body})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return answer
 	}
 	properties := func() string {
@@ -330,9 +315,7 @@ func TestResetModel(t *testing.T) {
 		t.Errorf("a new model: %s", got)
 	}
 	ask("events/{event}/reward", "e", `{"value":1}`)
-	if err := e.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Wait(t.Context()))
 	if got := properties(); got != `{"creationTime":"1970-01-01T00:00:00.000000001Z","lastModifiedTime":"1970-01-01T00:00:00.000000002Z"}` {
 		t.Errorf("a model that has learned: %s", got)
 	}
@@ -341,9 +324,7 @@ func TestResetModel(t *testing.T) {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	ask("model", "", "")
-	if err := e.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Wait(t.Context()))
 	after, err := e.Stats(personalizer.Placement)
 	if err != nil || after.Learned != 0 || len(after.Versions) != 1 {
 		t.Errorf("%+v, %v", after, err)
@@ -391,9 +372,7 @@ func TestErrors(t *testing.T) {
 		}
 		status, body := routeOf(t, a, c.route).Error(p)
 		text, err := json.Marshal(body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		want := fmt.Sprintf(`{"error":{"code":%q,"message":"wrong","innerError":{"code":%q}}}`, c.code, c.kind)
 		if c.target != "" {
 			want = fmt.Sprintf(`{"error":{"code":%q,"message":"%s: wrong","target":%[2]q,"details":[{"code":%[1]q,"message":"wrong","target":%[2]q}],"innerError":{"code":%[3]q}}}`, c.code, c.target, c.kind)

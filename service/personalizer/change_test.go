@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -22,17 +23,13 @@ func (bareCall) Now() int64                 { return 2 }
 // A change of a placement that somebody else has changed meanwhile is refused, and theirs stays.
 func TestChangeMeanwhile(t *testing.T) {
 	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	put := func(window string) error {
 		_, err := e.Put(t.Context(), "shop", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"attribution_window":"`+window+`"}`), 1)
 		return err
 	}
-	if err := put("1m"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, put("1m"))
 	err = (&Adapter{Engine: e}).change(bareCall{ctx: t.Context()}, "shop", false, func(p *api.Placement) error {
 		p.AttributionWindow = "2m"
 		return put("3m")

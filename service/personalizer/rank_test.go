@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/offer"
@@ -125,9 +126,7 @@ func TestCheckSlots(t *testing.T) {
 func TestRequest(t *testing.T) {
 	config := func(mode string) *setup.Config {
 		c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","buckets":4},{"name":"age","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return c
 	}
 	q := &rankQuery{

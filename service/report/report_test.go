@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
 
@@ -59,9 +60,7 @@ func example() *api.ExperimentReport {
 func pageOf(t *testing.T, r *api.ExperimentReport) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Page(&b, "home", r, time.Date(2026, 6, 16, 9, 30, 0, 0, time.UTC)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, Page(&b, "home", r, time.Date(2026, 6, 16, 9, 30, 0, 0, time.UTC)))
 	return b.String()
 }
 
@@ -76,9 +75,7 @@ func plain(page string) string {
 func TestPage(t *testing.T) {
 	page := pageOf(t, example())
 	if *write != "" {
-		if err := os.WriteFile(*write, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(*write, []byte(page), 0o644))
 	}
 	text := plain(page)
 	for _, want := range []string{

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/alert"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -32,15 +33,11 @@ func alarmed(t *testing.T, status func() int) (s *service, told chan string, sen
 	t.Cleanup(receiver.Close)
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
-	if err := os.WriteFile(secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600))
 	s = started(t, func(o *server.Options, _ *decision.Options) {
 		var err error
 		sender, err = alert.Open(alert.Options{URL: receiver.URL, Secret: secret, Level: "warning", File: filepath.Join(dir, "alerts.json"), Now: o.Clock})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		o.Alerts = sender
 	})
 	return s, told, sender

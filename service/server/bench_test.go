@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/server"
 )
@@ -74,9 +75,7 @@ func BenchmarkDecision(b *testing.B) {
 		s := open(b)
 		address, _ := s.run(server.Listen{})
 		c, err := net.Dial("tcp", address)
-		if err != nil {
-			b.Fatal(err)
-		}
+		fatal.If(b, err)
 		defer c.Close()
 		in := bufio.NewReader(c)
 		request := fmt.Appendf(nil, "POST /v1/placements/home/decisions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)

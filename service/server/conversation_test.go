@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/server"
 )
@@ -316,9 +317,7 @@ func TestConversations(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			c := parseConversation(t, string(text))
 			c.start(t)
 			listening := -1
@@ -331,9 +330,7 @@ func TestConversations(t *testing.T) {
 					continue
 				}
 				got := c.play(*s)
-				if err := c.engine.Wait(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, c.engine.Wait(t.Context()))
 				if got == "" {
 					listening = i
 					continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/server"
 )
@@ -57,9 +58,7 @@ func TestDeployedMetricsExist(t *testing.T) {
 			Targets     []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(deployed(t, "dashboard.json")), &dashboard, json.MatchCaseInsensitiveNames(true)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(deployed(t, "dashboard.json")), &dashboard, json.MatchCaseInsensitiveNames(true)))
 	for _, v := range dashboard.Templating.List {
 		check("dashboard.json", v.Definition)
 	}
@@ -87,8 +86,6 @@ func TestDeployedMetricsExist(t *testing.T) {
 func deployed(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(text)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -74,16 +75,12 @@ func TestModel(t *testing.T) {
 	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku1"}`)
 	a := s.want(200, "GET", "/v1/placements/home/model", "")
 	var m api.LearnerState
-	if err := json.Unmarshal([]byte(a.body), &m); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(a.body), &m))
 	if m.Placement != "home" || m.Learned != 1 || m.PolicyVersion != 3 || m.Config.Policy["name"] != "ucb-mnl" || len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
 		t.Errorf("%v %s", a.header, a.body)
 	}
 	e, err := decision.Open(t.Context(), decision.Options{Store: s.store.(decision.Log), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer e.Close()
 	again, err := e.Model(t.Context(), "home")
 	if err != nil || again.State != m.State {

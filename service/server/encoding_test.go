@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -27,9 +28,7 @@ func gzipped(t testing.TB, text string) string {
 	if _, err := io.WriteString(w, text); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return b.String()
 }
 
@@ -38,15 +37,11 @@ func zstandard(t testing.TB, text string) string {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := zstd.NewWriter(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, err := io.Copy(w, strings.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return b.String()
 }
 
@@ -58,24 +53,18 @@ func plainOf(t testing.TB, a answer) string {
 	case "":
 	case "gzip":
 		z, err := stdgzip.NewReader(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r = z
 	case "zstd":
 		z, err := zstd.NewReader(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer z.Close()
 		r = z
 	default:
 		t.Fatalf("Content-Encoding: %s", coding)
 	}
 	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return string(text)
 }
 

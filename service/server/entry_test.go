@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -40,9 +41,7 @@ func TestEntryOfAChange(t *testing.T) {
 			Responses map[string]struct{ Headers map[string]any }
 		}
 	}
-	if err := json.Unmarshal([]byte(s.ask("GET", "/openapi.json", "").body), &document, json.MatchCaseInsensitiveNames(true)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(s.ask("GET", "/openapi.json", "").body), &document, json.MatchCaseInsensitiveNames(true)))
 	n := 0
 	for path, operations := range document.Paths {
 		for method, operation := range operations {

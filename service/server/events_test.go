@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -68,9 +69,7 @@ func TestEvents(t *testing.T) {
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","include":["sku2"],"size":1,`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku2"}`)
 	version, err := s.engine.Keep(t.Context(), "home", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a2",`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/a2/outcome", `{"choice":null}`)
 	s.want(204, "POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version))
@@ -81,9 +80,7 @@ func TestEvents(t *testing.T) {
 	}
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"c","defer":true,"include":["sku1","sku2"],`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/c/activate", "")
-	if err := s.engine.Reward(t.Context(), "", "c", []api.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.engine.Reward(t.Context(), "", "c", []api.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()))
 	s.want(204, "DELETE", "/v1/placements/home", "")
 	want := []string{
 		"2 placement-put home", "3 placement-put other", "4 values-seen home", "5 offered home", "6 chosen home", "7 version-kept home", "8 offered home", "9 chosen home", "10 rolled-back home",
@@ -136,9 +133,7 @@ func TestEventsResume(t *testing.T) {
 	for seen < decisions {
 		connections++
 		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events?placement=home", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r.Header.Set("Last-Event-ID", last)
 		a, err := client(nil).Do(r)
 		if err != nil || a.StatusCode != 200 {
@@ -163,17 +158,13 @@ func TestEventsResume(t *testing.T) {
 		}
 		a.Body.Close()
 	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, <-done)
 	if connections < 5 {
 		t.Errorf("%d connections prove little", connections)
 	}
 	s.problem(400, "header", "", "GET", "/v1/events", "", "Last-Event-ID", "x")
 	s.problem(400, "header", "", "GET", "/v1/events", "", "Last-Event-ID", "99999")
-	if err := s.store.(eventlog.Truncater).TruncateBefore(t.Context(), 10); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.store.(eventlog.Truncater).TruncateBefore(t.Context(), 10))
 	s.problem(410, "removed", "", "GET", "/v1/events", "", "Last-Event-ID", "8")
 }
 
@@ -217,9 +208,7 @@ func TestEventsStay(t *testing.T) {
 	for tries := 1; err != nil && tries < 100; tries++ { // on a busy machine the header itself may take more than 20 ms
 		r, err = client(nil).Get("http://" + address + "/v1/events")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Body.Close()
 	time.Sleep(100 * time.Millisecond)
 	s.want(201, "PUT", "/v1/placements/home", plain)
@@ -287,9 +276,7 @@ func TestEventsInBrowsers(t *testing.T) {
 		}
 	}
 	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.Header = http.Header{"Origin": {shop}, "Authorization": {"Bearer page"}, "Last-Event-ID": {"0"}}
 	stream, err := client(nil).Do(r)
 	if err != nil || stream.StatusCode != 200 || stream.Header.Get("Access-Control-Allow-Origin") != shop {
@@ -310,9 +297,7 @@ func keysOf(t *testing.T, o *server.Options, name string, scopes ...server.Scope
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	write(t, path, stored(server.Key{Name: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name))), Scopes: scopes}))
 	keys, err := server.OpenKeys(path, o.Clock, o.Logger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return keys
 }
 
@@ -320,9 +305,7 @@ func TestMostListeners(t *testing.T) {
 	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Subscribers = 1 })
 	address, _ := s.run(server.Listen{})
 	r, err := client(nil).Get("http://" + address + "/v1/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.problem(503, "busy", "", "GET", "/v1/events", "")
 	r.Body.Close()
 	io.Copy(io.Discard, r.Body)

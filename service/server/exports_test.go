@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"vitrine/internal/fatal"
 )
 
 // stalledFor is a download whose reader has not taken the write in progress for some time; 0 is one between writes.
@@ -44,9 +46,7 @@ func TestStalledExportsGiveWay(t *testing.T) {
 	slow, slower, own := stalledFor(stalled+time.Second), stalledFor(stalled+time.Minute), stalledFor(stalled+time.Second)
 	patient := stalledFor(stalled - time.Second)
 	for key, d := range map[string]*download{"a": slow, "b": slower, "c": patient, "d": own} {
-		if err := e.begin(d, key, 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.begin(d, key, 1))
 	}
 	if err := e.begin(stalledFor(0), "d", 1); err != nil {
 		t.Errorf("a key cannot replace its own stalled export: %v", err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -35,9 +36,7 @@ func followed(t testing.TB, leader *service) *service {
 			return leader.engine.Accept(ctx, proposal, leader.clock.now().UnixNano()), nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(f.engine.Close)
 	t.Cleanup(f.feed.Close)
 	f.options = leader.options
@@ -58,18 +57,14 @@ func TestConversationsWithAFollower(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			c := parseConversation(t, string(text))
 			c.start(t)
 			leader, f := c.engine, followed(t, c.service)
 			c.Server, c.feed = f.Server, f.feed
 			learn := func() {
 				t.Helper()
-				if err := errors.Join(leader.Wait(t.Context()), f.engine.Reach(t.Context(), leader.Sequence()), f.engine.Wait(t.Context())); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, errors.Join(leader.Wait(t.Context()), f.engine.Reach(t.Context(), leader.Sequence()), f.engine.Wait(t.Context())))
 			}
 			var listening *step
 			for i := range c.steps {
@@ -231,9 +226,7 @@ func FuzzForwarded(f *testing.F) {
 	follower.Server = server.New(follower.options)
 	f.Fuzz(func(t *testing.T, request, leaders []byte) {
 		a, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(leader.Forwarded(request))), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if _, err := io.Copy(io.Discard, a.Body); err != nil {
 			t.Error(err)
 		}

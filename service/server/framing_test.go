@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/server"
 )
 
@@ -20,9 +21,7 @@ const chunkedWithLength = "POST /v1/placements/home/try HTTP/1.1\r\nHost: localh
 func exchange(t *testing.T, c net.Conn, text string, answers int) (list []*http.Response, closed bool) {
 	t.Helper()
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, c.SetDeadline(time.Now().Add(patience)))
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +58,7 @@ func TestTwoLengths(t *testing.T) {
 		"long header":    strings.Replace(chunkedWithLength, "Content-Length", "X-Long: "+strings.Repeat("x", 10_000)+"\r\nContent-Length", 1),
 	} {
 		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		answers, closed := exchange(t, c, request+after, 1)
 		if answers[0].StatusCode != 400 || !closed {
 			t.Errorf("%s: status %d, closed %v, want 400 and an end", name, answers[0].StatusCode, closed)
@@ -69,9 +66,7 @@ func TestTwoLengths(t *testing.T) {
 	}
 	// Behind another request on the connection its head cannot always be seen. What follows it is not read all the same.
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, closed := exchange(t, c, after+chunkedWithLength+after, 2); !closed {
 		t.Error("a request behind one with two lengths is read")
 	}
@@ -82,9 +77,7 @@ func TestTwoLengths(t *testing.T) {
 		t.Fatalf("%#x", len(innocent))
 	}
 	c, err = net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if answers, _ := exchange(t, c, body, 1); answers[0].Close {
 		t.Error("a chunked body ends its connection")
 	}
@@ -97,9 +90,7 @@ func TestTwoLengthsOverTLS(t *testing.T) {
 	certify(t, dir, 1)
 	address, _ := s.run(server.Listen{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
 	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if _, closed := exchange(t, c, chunkedWithLength+"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 1); !closed {
 		t.Error("a request behind one with two lengths is read")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 )
 
@@ -66,15 +67,11 @@ func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {
 		if rapid.Bool().Draw(t, "cut") {
 			text = strings.TrimRight(text, "\n")
 		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o644))
 		comments := whole.FindAllString(text, -1)
 		for n := range rapid.IntRange(1, 5).Draw(t, "changes") {
 			f, err := ReadKeyFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 			if i := rapid.IntRange(-1, len(names)-1).Draw(t, "which"); i < 0 || len(names) == 1 {
 				name := fmt.Sprintf("n%d", n)
 				_, k := NewKey(name, ScopeDecide, ScopeOutcome)
@@ -82,22 +79,16 @@ func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {
 			} else {
 				err, names = f.Remove(names[i]), slices.Delete(names, i, i+1)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, err)
 		}
 		keys, err := readKeys(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		var got []string
 		for _, k := range keys {
 			got = append(got, k.name)
 		}
 		after, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if !slices.Equal(got, names) || !slices.Equal(whole.FindAllString(string(after), -1), comments) {
 			t.Fatalf("keys %q, want %q, in\n%s\nof\n%s", got, names, after, text)
 		}
@@ -117,9 +108,7 @@ func TestKeyFileBehindALink(t *testing.T) {
 	add := func(f *KeyFile, name string) {
 		t.Helper()
 		_, k := NewKey(name, ScopeRead)
-		if err := f.Add(k); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, f.Add(k))
 	}
 	add(f, "a")
 	if err := os.Symlink(path, link); err != nil {

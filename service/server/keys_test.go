@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/server"
 )
@@ -46,9 +47,7 @@ func locked(t testing.TB, text string) (s *service, path string) {
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // Every route asks for its scope and for no other, and which one is what its OpenAPI document
@@ -146,9 +145,7 @@ func TestRotation(t *testing.T) {
 	try(fresh, 200)
 	change("[[key]")
 	try(fresh, 200)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path))
 	s.clock.advance(time.Minute)
 	try(fresh, 200)
 	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 2 {
@@ -163,9 +160,7 @@ func TestWithdrawnListener(t *testing.T) {
 	s, path := locked(t, stored(key)+stored(other))
 	address, _ := s.run(server.Listen{})
 	r, err := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.Header.Set("Authorization", "Bearer "+token)
 	events, err := client(nil).Do(r)
 	if err != nil || events.StatusCode != 200 {
@@ -188,18 +183,14 @@ func TestUnreadableForAWhile(t *testing.T) {
 	old, oldKey := server.NewKey("old", server.ScopeRead)
 	fresh, freshKey := server.NewKey("fresh", server.ScopeRead)
 	s, path := locked(t, stored(oldKey))
-	if err := os.Rename(path, path+".old"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Rename(path, path+".old"))
 	if err := os.Mkdir(path, 0o700); err != nil { // which opens, and does not read
 		t.Fatal(err)
 	}
 	when := time.Unix(1e9, 0)
 	stamp := func() {
 		t.Helper()
-		if err := os.Chtimes(path, when, when); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Chtimes(path, when, when))
 	}
 	for range 3 {
 		s.clock.advance(time.Minute)
@@ -208,9 +199,7 @@ func TestUnreadableForAWhile(t *testing.T) {
 	if n := strings.Count(s.log.String(), "a changed file cannot be read"); n != 1 {
 		t.Errorf("%d complaints:\n%s", n, s.log)
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path))
 	write(t, path, strings.Replace(stored(freshKey), "name", "nam=", 1))
 	stamp()
 	s.clock.advance(time.Minute)
@@ -374,9 +363,7 @@ func TestPlacesOfAKey(t *testing.T) {
 		r, _ := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
 		got, err := client(nil).Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		t.Cleanup(func() { got.Body.Close() })
 		return got.StatusCode
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -56,9 +57,7 @@ func (a answer) without(said ...string) string {
 // answers of all routes have nothing of others, and nothing of theirs is changed.
 func TestLimitedKeys(t *testing.T) {
 	s, _, _ := vaulted(t)
-	if err := s.engine.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.engine.Wait(t.Context()))
 	before := s.engine.Sequence()
 	bodies := []string{"", "{", "{}", plain, `{` + jewels + `}`, `{"choice":"jewel"}`, `{"choice":null}`, `{"version":1}`}
 	about := func(r server.Route, name, id, body string) string {
@@ -168,9 +167,7 @@ func (b *laterBody) Read(p []byte) (int, error) {
 func TestLimitedSlowOutcome(t *testing.T) {
 	s, _, _ := vaulted(t)
 	moves := func() {
-		if err := s.engine.Delete(t.Context(), "home", nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.engine.Delete(t.Context(), "home", nil, 0))
 		r := &api.Request{Decision: "mine", Items: []api.Item{{ID: "jewel", Features: api.Values{api.Number("carat", 3)}}}}
 		if _, err := s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()); err != nil {
 			t.Fatal(err)
@@ -262,9 +259,7 @@ func TestLimitedListener(t *testing.T) {
 	address, _ := s.run(server.Listen{})
 	listen := func(query string) *bufio.Scanner {
 		r, err := http.NewRequest("GET", "http://"+address+"/v1/events"+query, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r.Header.Set("Authorization", "Bearer "+s.token)
 		a, err := client(nil).Do(r)
 		if err != nil || a.StatusCode != 200 {
@@ -289,9 +284,7 @@ func TestLimitedListener(t *testing.T) {
 	hears(all, "learner-reset home")
 	write(t, path, strings.Replace(keys, `"home", "nowhere"`, `"nowhere"`, 1))
 	s.clock.advance(time.Minute)
-	if err := s.engine.Delete(t.Context(), "home", nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.engine.Delete(t.Context(), "home", nil, 0))
 	hears(all, "end <nil>")
 	s.feed.Close()
 	hears(others, "end <nil>")

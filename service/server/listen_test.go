@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/server"
 )
@@ -97,9 +98,7 @@ func TestDrain(t *testing.T) {
 	store.gate = make(chan struct{})
 	address, stop := s.run(server.Listen{})
 	events, err := client(nil).Get("http://" + address + "/v1/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer events.Body.Close()
 	answered := make(chan int, 1)
 	go func() {
@@ -211,9 +210,7 @@ func TestMostConnections(t *testing.T) {
 	var open []net.Conn
 	for range 3 {
 		c := dial(t, address)
-		if err := ask(c); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, ask(c))
 		open = append(open, c)
 	}
 	if first, second, third := ask(open[0]), ask(open[1]), ask(open[2]); (first == nil) == (second == nil) || third != nil {
@@ -232,9 +229,7 @@ func TestMostConnectionsBusy(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	health := free.Addr().String()
 	free.Close()
 	address, stop := s.run(server.Listen{Health: health})
@@ -252,9 +247,7 @@ func TestMostConnectionsBusy(t *testing.T) {
 	}
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/v1/placements": 404} {
 		r, err := client(nil).Get("http://" + health + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if r.Body.Close(); r.StatusCode != want {
 			t.Errorf("%s at the address of health: %d, want %d", path, r.StatusCode, want)
 		}
@@ -276,9 +269,7 @@ func TestMostConnectionsBusy(t *testing.T) {
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -300,9 +291,7 @@ func TestLargeHeader(t *testing.T) {
 	r, _ := http.NewRequest("GET", "http://"+address+"/healthz", nil)
 	r.Header.Set("X-Large", strings.Repeat("a", 40_000))
 	answer, err := client(nil).Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status %d", answer.StatusCode)
@@ -369,9 +358,7 @@ func TestSlowLog(t *testing.T) {
 	s.problem(503, "slow", "", "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
 	s.Server = patient
 	close(store.gate)
-	if err := s.engine.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.engine.Wait(t.Context()))
 	s.want(200, "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`) // it was made all the same
 }
 
@@ -400,13 +387,9 @@ func TestSocketCloses(t *testing.T) {
 	l := server.Listen{Address: "127.0.0.1:0"}
 	for range 50 {
 		socket, err := server.Bind(t.Context(), l, server.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		l.Address = socket.Addr().String()
-		if err := socket.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, socket.Close())
 	}
 }
 
@@ -417,9 +400,7 @@ func TestMaintenance(t *testing.T) {
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
 	address, _ := s.run(server.Listen{Maintain: time.Millisecond})
 	r, err := client(nil).Get("http://" + address + "/v1/events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer r.Body.Close()
 	s.clock.advance(31 * time.Minute)
 	for in := bufio.NewScanner(r.Body); in.Scan(); {
@@ -446,20 +427,14 @@ func TestEndsWithTheEngine(t *testing.T) {
 func certify(t testing.TB, dir string, serial int64) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
 		write(t, filepath.Join(dir, name), string(pem.EncodeToMemory(block)))
 	}
@@ -495,9 +470,7 @@ func TestTLS(t *testing.T) {
 	serial := func() int64 {
 		t.Helper()
 		r, err := client(&tls.Config{InsecureSkipVerify: true}).Get("https://" + address + "/healthz")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r.Body.Close()
 		return r.TLS.PeerCertificates[0].SerialNumber.Int64()
 	}
@@ -531,9 +504,7 @@ func TestConnections(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	address, _ := s.run(server.Listen{})
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer c.Close()
 	var both bytes.Buffer
 	for i := range 2 {
@@ -544,9 +515,7 @@ func TestConnections(t *testing.T) {
 	in := bufio.NewReader(c)
 	for i := range 2 {
 		r, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		text, _ := io.ReadAll(r.Body)
 		if r.StatusCode != 201 || !strings.Contains(string(text), fmt.Sprintf(`"decision_id":"%d"`, i)) {
 			t.Errorf("answer %d: %d %s", i, r.StatusCode, text)
@@ -563,9 +532,7 @@ func TestConnections(t *testing.T) {
 func TestSocket(t *testing.T) {
 	s := started(t, nil)
 	socket, err := server.Bind(t.Context(), server.Listen{Address: "127.0.0.1:0"}, server.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer socket.Close()
 	at := "http://" + socket.Addr().String()
 	kept := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
@@ -573,9 +540,7 @@ func TestSocket(t *testing.T) {
 	try := func(path string, want int) (header http.Header, text string) {
 		t.Helper()
 		r, err := kept.Get(at + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		defer r.Body.Close()
 		body, err := io.ReadAll(r.Body)
 		if err != nil || r.StatusCode != want {
@@ -594,9 +559,7 @@ func TestSocket(t *testing.T) {
 	go func() { ended <- s.Serve(ctx, socket) }()
 	for { // until it serves
 		r, err := kept.Get(at + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if r.Body.Close(); r.StatusCode == 200 {
 			break
 		}
@@ -615,9 +578,7 @@ func TestSocket(t *testing.T) {
 // What is wrong with an address or a certificate is said before there is an engine.
 func TestBindRefuses(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer taken.Close()
 	dir := t.TempDir()
 	for name, l := range map[string]server.Listen{

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -118,9 +119,7 @@ func TestRequestsWaitForMemory(t *testing.T) {
 		work, body := free-free/4, free/4
 		const path = "/v1/placements/home/decisions"
 		for what, taken := range map[budget.Purpose]int64{budget.Work: work, budget.Body: body} {
-			if err := b.Take(t.Context(), what, taken, time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, b.Take(t.Context(), what, taken, time.Hour))
 			s.problem(http.StatusServiceUnavailable, "busy", "", "POST", path, rows(2))
 			var late answer
 			go func() { late = s.ask("POST", path, rows(2)) }()
@@ -152,9 +151,7 @@ func TestRequestsReturnMemory(t *testing.T) {
 	s := started(t, func(so *server.Options, eo *decision.Options) { so.Budget, eo.Build = b, c.build })
 	s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"sku","kind":"category","buckets":1000}],"policy":{"name":"uniform"}}`)
 	config, err := s.engine.Config("home")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	const items = 30
 	s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", rows(items))
 	if want := config.RequestSize(items) + 2*int64(len(rows(items))); taken != want {

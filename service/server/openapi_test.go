@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/personalizer"
 )
 
@@ -91,9 +92,7 @@ func TestDocumentIsTrue(t *testing.T) {
 			t.Fatalf("%s %s: no schema %q", method, path, content.Schema.Ref)
 		}
 		var got map[string]any
-		if err := json.Unmarshal([]byte(a.body), &got); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(a.body), &got))
 		for _, name := range schema.Required {
 			if _, ok := got[name]; !ok {
 				t.Errorf("%s %s: %q is required and not in %s", method, path, name, a.body)
@@ -162,9 +161,7 @@ func TestDocumentForGenerators(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &d, json.MatchCaseInsensitiveNames(true)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(text), &d, json.MatchCaseInsensitiveNames(true)))
 	var nullable []string
 	for name, schema := range d.Components.Schemas {
 		for member, p := range schema.Properties {
@@ -226,9 +223,7 @@ func TestDocumentForLinters(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d, json.MatchCaseInsensitiveNames(true)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d, json.MatchCaseInsensitiveNames(true)))
 	if d.Info.License.Identifier != "Apache-2.0" || len(d.Servers) != 1 || d.Servers[0].URL != "/" {
 		t.Errorf("license %+v, servers %+v", d.Info.License, d.Servers)
 	}

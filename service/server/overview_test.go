@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/server"
 )
@@ -179,9 +180,7 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","unit":"`+id+`","baseline":["a"],"items":[{"id":"a","features":{"x":1},"revenue":2},{"id":"b","features":{"x":0}}]}`)
 		if i%3 == 0 {
 			var d api.Decision
-			if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+id, "").body), &d); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+id, "").body), &d))
 			s.want(204, "POST", "/v1/decisions/"+id+"/outcome", `{"choice":"`+d.Assortment[0].ID+`"}`)
 		}
 	}
@@ -191,9 +190,7 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	}
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"last","unit":"last","baseline":["a"],"items":[{"id":"a","features":{"x":1}}]}`)
 	var all api.Experiments
-	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment", "").body), &all); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment", "").body), &all))
 	p, r := s.overview("").Placements[0], all.Experiment
 	if r.Decisions != 300 || p.Experiment == nil || p.Experiment.Name != "summer" || p.Experiment.Control != "shop" || len(p.Experiment.Variants) != 2 {
 		t.Fatalf("%+v, of %+v", p.Experiment, r)

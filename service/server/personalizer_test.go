@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/server"
 )
@@ -517,9 +518,7 @@ func TestPersonalizerLearns(t *testing.T) {
 		}
 		s.want(204, "POST", at+"/events/"+r.EventID+"/reward", fmt.Sprintf(`{"value":%v}`, v))
 		if i%10 == 0 {
-			if err := s.engine.Wait(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, s.engine.Wait(t.Context()))
 		}
 	}
 	t.Logf("%.3f a round, %.3f in the last third, uniform %.3f", earned/rounds, late/(rounds/3), uniform/rounds)

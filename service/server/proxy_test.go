@@ -4,6 +4,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // The address of a caller is what trusted proxies say, and no more than what they say.
@@ -30,9 +32,7 @@ func TestCallersAddress(t *testing.T) {
 		{"", "no address", "198.51.100.1", "invalid IP"},
 	} {
 		p, err := ParseProxies(proxies, c.header)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = c.peer
 		name := "X-Forwarded-For"

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -163,9 +164,7 @@ func same(t testing.TB, got, want string) {
 	if err := json.Unmarshal([]byte(got), &a); err != nil {
 		t.Fatalf("%v: %s", err, got)
 	}
-	if err := json.Unmarshal([]byte(want), &b); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal([]byte(want), &b))
 	if d := cmp.Diff(b, a); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
@@ -258,18 +257,14 @@ func TestExamples(t *testing.T) {
 	}
 	s.want(204, "POST", "/v1/decisions/"+a.Decision+"/outcome", `{"choice":null}`)
 
-	if err := s.engine.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.engine.Wait(t.Context()))
 	var stats api.Stats
 	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/stats", "").body), &stats); err != nil || stats.Decisions != 2 || stats.Outcomes != 2 || stats.Learned != 2 {
 		t.Errorf("%+v, %v", stats, err)
 	}
 
 	version, err := s.engine.Keep(t.Context(), "home", "", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	s.want(204, "POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version))
 	s.problem(404, "not-found", "", "POST", "/v1/placements/home/rollback", `{"version":1000}`)
 
@@ -457,9 +452,7 @@ func TestItemIDs(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	for i, id := range []string{`"`, `\`, "a\nb\x00", "<script>", "été 🛍", "\u2028", " "} {
 		quoted, err := json.Marshal(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		decision := fmt.Sprintf("d%d", i)
 		a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[{"id":%s,"features":{"x":1}}]}`, decision, quoted)).body)
 		if len(a.Assortment) != 1 || a.Assortment[0].ID != id {
@@ -543,9 +536,7 @@ func TestIDsTakeMemory(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	memory := func() int {
 		stats, err := s.engine.Stats("home")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return stats.Memory
 	}
 	var taken []int
@@ -642,9 +633,7 @@ func TestMetrics(t *testing.T) {
 	}
 	s.want(204, "POST", "/v1/decisions/3/outcome", `{"choice":null}`)
 	s.want(404, "POST", "/v1/decisions/33/outcome", `{"choice":null}`)
-	if err := s.engine.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.engine.Wait(t.Context()))
 	text := s.want(200, "GET", "/metrics", "").body
 	for _, line := range []string{
 		`vitrine_decisions_total{placement="home"} 20`, `vitrine_outcomes_total{placement="home"} 1`, `vitrine_pending{placement="home"} 19`,
@@ -788,13 +777,9 @@ func TestFeaturesChangeWhileABodyComes(t *testing.T) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	for entry, err := range store.Entries(t.Context(), 1) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		e, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		if o, ok := e.Body.(*eventlog.Offered); ok && !slices.Equal(o.Features, []float64{3, 9.5}) {
 			t.Errorf("stock and price are in the log as %v", o.Features)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/server"
@@ -291,9 +292,7 @@ func TestEventsBySession(t *testing.T) {
 	address, _ := s.run(server.Listen{})
 	cookie := s.signedIn(token)
 	r, err := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.AddCookie(&http.Cookie{Name: cookie.Name, Value: cookie.Value})
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	a, err := client(nil).Do(r)

@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/internal/fatal"
 	"vitrine/internal/policy"
 	"vitrine/internal/stream"
 	"vitrine/service/setup"
@@ -25,16 +26,12 @@ func specOf(policy string) setup.Spec {
 // A placement's learner is what the library makes of the same options.
 func TestNewLearner(t *testing.T) {
 	have, err := setup.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o := bandit.DefaultONLOptions()
 	o.Lambda, o.Beta, o.Warmup, o.Update = 3, 1.5, 20, "online"
 	want, err := bandit.NewONL(bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)},
 		utility.NewMLP(specFeatures, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
 	}
@@ -43,9 +40,7 @@ func TestNewLearner(t *testing.T) {
 func saved(t *testing.T, l vitrine.Learner) []byte {
 	t.Helper()
 	data, err := l.(encoding.BinaryMarshaler).MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	return data
 }
 
@@ -80,15 +75,11 @@ func TestPoliciesServe(t *testing.T) {
 func TestNewLearnerOnABasis(t *testing.T) {
 	p := bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)}
 	have, err := setup.NewLearner(specOf(`{"name":"ucb-mnl","constants":"theory","radius":0,"lambda":3,"utility":{"kind":"quadratic"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	o := bandit.DefaultUCBOptions()
 	o.Lambda = 3
 	want, err := bandit.NewUCBOn(p, utility.NewQuadratic(specFeatures), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
 	}

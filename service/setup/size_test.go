@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/internal/policy"
 	"vitrine/service/setup"
 	"vitrine/utility"
@@ -41,14 +42,10 @@ func TestLearnerSize(t *testing.T) {
 	} {
 		s := setup.Spec{Policy: []byte(c.policy), Features: c.features, Numeric: c.numeric, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
 		size, err := setup.LearnerSize(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		before := heap()
 		l, err := setup.NewLearner(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		rng := rand.New(rand.NewPCG(1, 2))
 		rounds := int64(0)
 		p := l.Policy()
@@ -63,9 +60,7 @@ func TestLearnerSize(t *testing.T) {
 				rounds += int64(8 * 4 * c.features)
 			}
 			r := vitrine.Round{Context: &vitrine.Context{Features: x}, Offer: vitrine.Offer{Assortment: vitrine.Assortment{1, 3}, Propensity: 1}, Choice: 1}
-			if err := l.Observe(r); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, l.Observe(r))
 		}
 		next := l.Policy()
 		next.Offer(&vitrine.Context{Features: mat.NewDense(4, c.features, nil)}, rng)
@@ -124,8 +119,6 @@ func nameOf(t *testing.T, s setup.Spec) string {
 	var p struct {
 		Name string `json:"name"`
 	}
-	if err := json.Unmarshal(s.Policy, &p); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, json.Unmarshal(s.Policy, &p))
 	return p.Name
 }

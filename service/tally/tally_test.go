@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/state"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
@@ -318,9 +319,7 @@ func (t *Tally) encoded(tb testing.TB) []byte {
 	t.Series.Encode(e)
 	t.Eras.Encode(e)
 	data, err := e.Bytes()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	fatal.If(tb, err)
 	return data
 }
 
@@ -329,17 +328,13 @@ func TestSnapshot(t *testing.T) {
 	was := full()
 	data := was.encoded(t)
 	d, err := state.NewDecoder("tally", data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	is := new(Tally)
 	is.Counts.Numbers().Decode(d)
 	is.Items.Decode(d)
 	is.Series.Decode(d)
 	is.Eras.Decode(d)
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, d.Close())
 	if !reflect.DeepEqual(was, is) {
 		t.Error("it differs")
 	}
@@ -375,9 +370,7 @@ func TestRefusedSnapshots(t *testing.T) {
 		tally := full()
 		change(tally)
 		d, err := state.NewDecoder("tally", tally.encoded(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		is := new(Tally)
 		is.Counts.Numbers().Decode(d)
 		is.Items.Decode(d)

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 )
 
@@ -273,19 +274,13 @@ func (b *tab) capture(whole bool) []byte {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	shot, err := chromedp.Run(ctx, action)
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	return shot
 }
 
 // shoot writes a picture of the whole page.
 func (b *tab) shoot(path string) {
 	b.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.capture(true), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, os.MkdirAll(filepath.Dir(path), 0o755))
+	fatal.If(b, os.WriteFile(path, b.capture(true), 0o644))
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // views returns the addresses of all views, with the parameters replaced. A view with a parameter that is not known fails
@@ -14,9 +16,7 @@ import (
 func views(t *testing.T, of map[string]string) (list []string) {
 	t.Helper()
 	text, err := os.ReadFile("../web/src/routes.ts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	for _, m := range regexp.MustCompile(`path: "(/[^"]*)", title`).FindAllStringSubmatch(string(text), -1) {
 		parts := strings.Split(m[1], "/")
 		for i, p := range parts {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 var figures = flag.String("figures", "", "directory to write the pictures of the documentation to")
@@ -81,23 +83,15 @@ func (b *tab) figure(name string) {
 	b.wait(rendered)
 	shot := b.capture(false)
 	full, err := png.Decode(bytes.NewReader(shot))
-	if err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, err)
 	var out bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&out, paletted(full)); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, encoder.Encode(&out, paletted(full)))
 	if out.Len() > maxFigure {
 		b.Errorf("%s has %d bytes, at most %d", name, out.Len(), maxFigure)
 	}
-	if err := os.MkdirAll(*figures, 0o755); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(*figures, name+".png"), out.Bytes(), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	fatal.If(b, os.MkdirAll(*figures, 0o755))
+	fatal.If(b, os.WriteFile(filepath.Join(*figures, name+".png"), out.Bytes(), 0o644))
 }
 
 // paletted returns a picture in its 256 most frequent colours.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
 
@@ -32,12 +33,8 @@ func (s *served) sell(t *testing.T, name, prefix string, n int, baseline ...stri
 			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number("price", float64((i+k)%5))}})
 		}
 		answer, err := s.Decide(t.Context(), name, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Outcome(t.Context(), name, answer.Decision, answer.Items()[0]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, s.Outcome(t.Context(), name, answer.Decision, answer.Items()[0]))
 	}
 }
 
@@ -49,9 +46,7 @@ func TestPlacementsLife(t *testing.T) {
 	size := func() int {
 		t.Helper()
 		p, err := s.Placement(t.Context(), "window")
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		return p.MaxSize
 	}
 

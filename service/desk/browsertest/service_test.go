@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/client"
 	"vitrine/service/demo"
@@ -83,9 +84,7 @@ func withKey(t *testing.T, token string) func(*host.Config, *host.Options) {
 	sum := sha256.Sum256([]byte(token))
 	text := fmt.Sprintf("[[key]]\nname = \"shop\"\nsha256 = %q\nscopes = [\"read\", \"decide\", \"outcome\", \"admin\"]\n", hex.EncodeToString(sum[:]))
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	return func(c *host.Config, _ *host.Options) { c.Keys = path }
 }
 
@@ -100,22 +99,16 @@ func (s *served) ask(t *testing.T, method, path string, body, v any) {
 		}
 	}
 	r, err := http.NewRequest(method, s.base+path, bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer answer.Body.Close()
 	text, err = io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode >= 300 {
 		t.Fatalf("%s %s: %d %s, %v", method, path, answer.StatusCode, text, err)
 	}
 	if v != nil {
-		if err := json.Unmarshal(text, v); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal(text, v))
 	}
 }
 
@@ -142,12 +135,8 @@ func (s *served) harmful(t *testing.T, name string) {
 			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number(picture, float64((round*k)%5)), api.Text(script, []string{picture, braces}[k%2])}})
 		}
 		answer, err := s.Decide(ctx, name, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Outcome(ctx, name, answer.Decision, answer.Items()[0]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, s.Outcome(ctx, name, answer.Decision, answer.Items()[0]))
 	}
 	if _, err := s.Keep(ctx, name, script); err != nil {
 		t.Fatal(err)
@@ -178,12 +167,8 @@ func (s *served) many(t *testing.T, name string) {
 	}
 	for round := range 30 {
 		answer, err := s.Decide(ctx, name, &api.Request{Decision: strings.Replace(longDecision, "3", fmt.Sprint(round), 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Outcome(ctx, name, answer.Decision, answer.Items()[round%2]); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
+		fatal.If(t, s.Outcome(ctx, name, answer.Decision, answer.Items()[round%2]))
 	}
 }
 
@@ -194,14 +179,10 @@ func (s *served) chosen(t *testing.T, placement, prefix string, n int) (id, item
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, "GET", s.base+"v1/events?placement="+url.QueryEscape(placement), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	r.Header.Set("Last-Event-ID", "0") // from the beginning of the log
 	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	defer answer.Body.Close()
 	shown := map[string][]string{}
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
