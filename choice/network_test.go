@@ -217,10 +217,10 @@ func TestNetworkErrors(t *testing.T) {
 }
 
 // gonum's minimisers find the estimates of Fit.
-func TestProblem(t *testing.T) {
+func TestMinimizersAgree(t *testing.T) {
 	for _, text := range []string{trips, nestedTrips} {
 		r, d := fitText(t, "testdata/trips.csv", text, Options{})
-		p, names, err := Problem(r.Spec, d)
+		p, names, err := minimization(r.Spec, d)
 		if err != nil || !slices.Equal(names, r.Names) {
 			t.Fatalf("names %q, error %v", names, err)
 		}

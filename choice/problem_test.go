@@ -7,11 +7,11 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Problem returns the negative log-likelihood of a specification on data, with its penalty if it
+// minimization returns the negative log-likelihood of a specification on data, with its penalty if it
 // has one, its gradient and its Hessian, for the methods of gonum's package optimize. names are
 // those of the parameters. The Hessian of a model with a network is the expected information. The
 // functions use one goroutine for each processor, and may be called from several.
-func Problem(spec *Spec, d *Data) (p optimize.Problem, names []string, err error) {
+func minimization(spec *Spec, d *Data) (p optimize.Problem, names []string, err error) {
 	_, l, err := begin(spec, d)
 	if err != nil {
 		return optimize.Problem{}, nil, err

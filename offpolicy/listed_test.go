@@ -1,0 +1,90 @@
+package offpolicy
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+)
+
+// Listed is a law given by its pages and their probabilities. It is for few pages: Solve takes time
+// in the cube of the number of items.
+type Listed struct {
+	N           int
+	Pages       []vitrine.Assortment
+	Probability []float64 // of each page; their sum is 1
+}
+
+// Items implements Law.
+func (l *Listed) Items() int { return l.N }
+
+// MaxSize implements Law.
+func (l *Listed) MaxSize() (size int) {
+	for m, s := range l.Pages {
+		if l.Probability[m] > 0 {
+			size = max(size, len(s))
+		}
+	}
+	return size
+}
+
+// Inclusion implements Law.
+func (l *Listed) Inclusion(i int) (p float64) {
+	for m, s := range l.Pages {
+		if _, ok := slices.BinarySearch(s, i); ok {
+			p += l.Probability[m]
+		}
+	}
+	return p
+}
+
+// Propensity implements Law.
+func (l *Listed) Propensity(s vitrine.Assortment) (p float64) {
+	for m, t := range l.Pages {
+		if slices.Equal(s, t) {
+			p += l.Probability[m]
+		}
+	}
+	return p
+}
+
+// Square implements Law.
+func (l *Listed) Square(v []float64) (square float64) {
+	for m, s := range l.Pages {
+		sum := sumOf(v, s)
+		square += l.Probability[m] * sum * sum
+	}
+	return square
+}
+
+// Gamma returns Γ.
+func (l *Listed) Gamma() *mat.SymDense {
+	g := mat.NewSymDense(l.N, nil)
+	for m, s := range l.Pages {
+		for a, i := range s {
+			for _, j := range s[a:] {
+				g.SetSym(i, j, g.At(i, j)+l.Probability[m])
+			}
+		}
+	}
+	return g
+}
+
+// Solve implements Law.
+func (l *Listed) Solve(dst []float64, page vitrine.Assortment) bool {
+	g, q := l.Gamma(), make([]float64, l.N)
+	for _, i := range page {
+		q[i] = 1
+	}
+	copy(dst, solveSymmetric(g, q))
+	var r mat.VecDense
+	r.MulVec(g, mat.NewVecDense(l.N, dst))
+	for i := range q {
+		if !(math.Abs(r.AtVec(i)-q[i]) < tolerance) {
+			return false
+		}
+	}
+	return true
+}
