@@ -248,20 +248,20 @@ func TestUnlawfulLogs(t *testing.T) {
 	dear := *offer
 	dear.Revenue = []float64{1e308} // whose square is not finite
 	for want, bodies := range map[string][]eventlog.Body{
-		`entry 2, placement "home": item 0 has the revenue 1e+308`:                           {place, &dear},
-		`entry 1, placement "home": the placement: not found`:                                {offer},
-		`entry 2, placement "home": the offer is of 1 items of 2 features`:                   {place, &wide},
-		`entry 2, placement "home": the offer was found in way 0`:                            {place, &modeless},
-		`entry 3, placement "home": decision "a" is open already`:                            {place, offer, offer},
-		`entry 3, placement "home": decision "b": not found`:                                 {place, offer, &eventlog.Chosen{Decision: "b"}},
-		`entry 3, placement "home": decision "a" showed 1 items, and item 2 was chosen`:      {place, offer, &eventlog.Chosen{Decision: "a", Choice: 2}},
-		`entry 4, placement "home": decision "a" has its outcome already`:                    {place, offer, &eventlog.Expired{Decision: "a"}, &eventlog.Chosen{Decision: "a"}},
-		`entry 2, placement "home": version 7: not found`:                                    {place, &eventlog.LearnerRolledBack{Version: 7}},
-		`entry 2, placement "home": version 7 is kept while the learner is at 1`:             {place, &eventlog.SnapshotTaken{Version: 7, Name: "x"}},
-		`entry 1, placement "home": /max_size: 0: must be from 1 to 1000`:                    {&eventlog.PlacementPut{Config: []byte("{}")}},
-		`entry 1, placement "home": /policy: there is no such toy`:                           {&eventlog.PlacementPut{Config: []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"none"}}`)}},
-		`entry 3, placement "home": the placement: not found`:                                {place, &eventlog.PlacementDeleted{}, offer},
-		`entry 2, placement "home": the estimates of an offer are not those of this version`: {place, func() *eventlog.Offered { o := *offer; o.Answer = nil; return &o }()},
+		`entry 2, placement "home": item 0 has the revenue 1e+308`:                      {place, &dear},
+		`entry 1, placement "home": the placement: not found`:                           {offer},
+		`entry 2, placement "home": the offer is of 1 items of 2 features`:              {place, &wide},
+		`entry 2, placement "home": the offer was found in way 0`:                       {place, &modeless},
+		`entry 3, placement "home": decision "a" is open already`:                       {place, offer, offer},
+		`entry 3, placement "home": decision "b": not found`:                            {place, offer, &eventlog.Chosen{Decision: "b"}},
+		`entry 3, placement "home": decision "a" showed 1 items, and item 2 was chosen`: {place, offer, &eventlog.Chosen{Decision: "a", Choice: 2}},
+		`entry 4, placement "home": decision "a" has its outcome already`:               {place, offer, &eventlog.Expired{Decision: "a"}, &eventlog.Chosen{Decision: "a"}},
+		`entry 2, placement "home": version 7: not found`:                               {place, &eventlog.LearnerRolledBack{Version: 7}},
+		`entry 2, placement "home": version 7 is kept while the learner is at 1`:        {place, &eventlog.SnapshotTaken{Version: 7, Name: "x"}},
+		`entry 1, placement "home": /max_size: 0: must be from 1 to 1000`:               {&eventlog.PlacementPut{Config: []byte("{}")}},
+		`entry 1, placement "home": /policy: there is no such toy`:                      {&eventlog.PlacementPut{Config: []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"none"}}`)}},
+		`entry 3, placement "home": the placement: not found`:                           {place, &eventlog.PlacementDeleted{}, offer},
+		`entry 2, placement "home": the entry ends early`:                               {place, func() *eventlog.Offered { o := *offer; o.Answer = nil; return &o }()},
 	} {
 		store := written(t, bodies...)
 		_, err := decision.Open(t.Context(), decision.Options{Store: store, Build: buildToy})
