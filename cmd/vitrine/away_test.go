@@ -56,9 +56,7 @@ func (v *busy) end(log string) {
 	v.Leave()
 	v.Holds(v.Context())
 	v.stop()
-	if err := <-v.ended; err != nil {
-		v.Fatal(err)
-	}
+	fatal.If(v, <-v.ended)
 	v.IsIn(log)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
 	"vitrine/service/eventlog/natslog/natstest"
 )
@@ -108,15 +109,11 @@ func (h *three) nats(variables []string, file string) func() {
 	h.Helper()
 	for _, v := range variables {
 		name, value, _ := strings.Cut(v, "=")
-		if err := os.Setenv(name, value); err != nil {
-			h.Fatal(err)
-		}
+		fatal.If(h, os.Setenv(name, value))
 		defer os.Unsetenv(name)
 	}
 	o, err := server.ProcessConfigFile(file)
-	if err != nil {
-		h.Fatal(err)
-	}
+	fatal.If(h, err)
 	s := natstest.Serve(h.T, *o)
 	return func() { natstest.Stop(s) }
 }

@@ -38,9 +38,7 @@ func openItemShop(t *testing.T) *itemShop {
 
 func (s *itemShop) file(name, text string) string {
 	path := filepath.Join(s.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 

@@ -82,9 +82,7 @@ func (s *secrets) command(want int, args ...string) string {
 // end stops a service, and notes what it printed.
 func (s *secrets) end(p *hosttest.Process) {
 	s.Helper()
-	if err := p.Process.Signal(os.Interrupt); err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, p.Process.Signal(os.Interrupt))
 	p.Wait()
 	s.said["serve"] += p.Said()
 }
@@ -93,17 +91,13 @@ func (s *secrets) end(p *hosttest.Process) {
 func (s *secrets) request(want int, method, url, body string, header ...string) {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, err)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	a, err := client.Do(r)
-	if err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, err)
 	defer a.Body.Close()
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%v\n", a.Header)

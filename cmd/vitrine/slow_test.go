@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/host/hosttest"
 )
@@ -111,9 +112,7 @@ type shopper struct {
 func (s *shopper) ask(method, path, body string) *http.Response {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, err)
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	begin := time.Now()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: patience}}

@@ -57,9 +57,7 @@ func (s *service) start() {
 		s.Fatal(err)
 	}
 	listener, err := net.Listen("tcp", s.address)
-	if err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, err)
 	s.address = listener.Addr().String()
 	s.options.Engine = s.engine
 	s.http = &httptest.Server{Listener: listener, Config: &http.Server{Handler: server.New(s.options), ConnState: func(_ net.Conn, state http.ConnState) {

@@ -83,9 +83,7 @@ func (s *boutique) serve(requests, shoppers int) {
 		}
 		r.Unit, r.Baseline = fmt.Sprint("shopper-", s.rng.IntN(shoppers)), []string{itemID(len(s.sells) - 1)}
 		a, err := s.e.Decide(s.t.Context(), "home", r, s.now)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		fatal.If(s.t, err)
 		if before := s.variants[r.Unit]; before != "" && before != a.Variant {
 			s.t.Fatalf("%s is shown %q after %q", r.Unit, a.Variant, before)
 		}
@@ -101,9 +99,7 @@ func (s *boutique) serve(requests, shoppers int) {
 				g.Purchases++
 				g.Revenue += s.price
 				g.Squares += s.price * s.price
-				if err := s.e.Outcome(s.t.Context(), "home", a.Decision, a.Shown[0], s.now); err != nil {
-					s.t.Fatal(err)
-				}
+				fatal.If(s.t, s.e.Outcome(s.t.Context(), "home", a.Decision, a.Shown[0], s.now))
 			}
 		}
 		s.expire()

@@ -83,9 +83,7 @@ func (w *trade) goOn(decisions int, price float64) (shown []string) {
 		}
 		r.Baseline = w.base
 		a, err := w.e.Decide(w.t.Context(), "home", r, w.now)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		fatal.If(w.t, err)
 		shown = append(shown, a.Shown[0])
 		p := 0.0
 		for i, v := range w.sells {
@@ -110,9 +108,7 @@ func (w *trade) goOn(decisions int, price float64) (shown []string) {
 func (w *trade) alarm() *api.Alarm {
 	w.t.Helper()
 	s, err := w.e.Stats("home")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	fatal.If(w.t, err)
 	return s.Guard.Alarm
 }
 

@@ -42,9 +42,7 @@ type openAPI struct {
 
 func documentOf(s *service) (d openAPI) {
 	s.Helper()
-	if err := json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d, json.MatchCaseInsensitiveNames(true)); err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, json.Unmarshal([]byte(s.want(200, "GET", "/openapi.json", "").body), &d, json.MatchCaseInsensitiveNames(true)))
 	return d
 }
 

@@ -16,9 +16,7 @@ import (
 
 func (s *service) overview(query string) (v api.Overview) {
 	s.Helper()
-	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/overview"+query, "").body), &v); err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, json.Unmarshal([]byte(s.want(200, "GET", "/v1/overview"+query, "").body), &v))
 	return v
 }
 

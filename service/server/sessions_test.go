@@ -37,9 +37,7 @@ func (s *service) signedIn(token string) *http.Cookie {
 // session returns what the service says about a session.
 func (s *service) session(cookie string) (v api.Session) {
 	s.Helper()
-	if err := json.Unmarshal([]byte(s.want(200, "GET", "/v1/session", "", "Cookie", cookie).body), &v); err != nil {
-		s.Fatal(err)
-	}
+	fatal.If(s, json.Unmarshal([]byte(s.want(200, "GET", "/v1/session", "", "Cookie", cookie).body), &v))
 	return v
 }
 
