@@ -44,9 +44,7 @@ func TestAuditOfAnEngine(t *testing.T) {
 	var middle []byte
 	for i := range 40 {
 		id := fmt.Sprint("d", i)
-		if _, err := e.Decide(t.Context(), "home", stock(id, 3), int64(i)*minute); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", stock(id, 3), int64(i)*minute)
 		if i%2 == 0 {
 			fatal.If(t, e.Outcome(t.Context(), "", id, "", int64(i)*minute+1))
 		}

@@ -24,11 +24,11 @@ func BenchmarkInsight(b *testing.B) {
 				api.Number("a", rng.NormFloat64()), api.Number("b", rng.NormFloat64()), api.Number("c", rng.NormFloat64()), api.Number("d", rng.NormFloat64()), api.Text("kind", "x")}})
 			r.Items[k].ID += fmt.Sprint("-", k)
 		}
-		a := decide(b, e, "home", r)
+		a := decide(b, e, "home", r, 0)
 		fatal.If(b, e.Outcome(b.Context(), "home", a.Decision, a.Shown[rng.IntN(4)], 0))
 	}
 	wait(b, e)
-	a := decide(b, e, "home", r)
+	a := decide(b, e, "home", r, 0)
 	b.Run("insight", func(b *testing.B) {
 		now := int64(0)
 		for b.Loop() {

@@ -89,9 +89,7 @@ func BenchmarkReplay(b *testing.B) {
 func TestDecideAllocates(t *testing.T) {
 	e, r := wide(t, `{"name":"ucb-mnl"}`, "shown")
 	decide := func() {
-		if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", r, 0)
 	}
 	if n := testing.AllocsPerRun(200, decide); n > 70 {
 		t.Errorf("%v allocations a decision, at most 70 were wanted", n)

@@ -63,9 +63,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		}
 		decide := func(i int) {
 			t.Helper()
-			if _, err := e.Decide(t.Context(), "home", stock(id(i), 1), 0); err != nil {
-				t.Fatal(err)
-			}
+			decide(t, e, "home", stock(id(i), 1), 0)
 			if closed {
 				fatal.If(t, e.Outcome(t.Context(), "", id(i), "", 1))
 			}

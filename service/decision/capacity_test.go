@@ -68,7 +68,7 @@ func TestSpacesWithoutACommonUnit(t *testing.T) {
 				s := []float64{1.5, 2.5, 3.5, 4, 5.25, 7}[rng.IntN(6)]
 				q.Items[i].Space, space[q.Items[i].ID] = &s, s
 			}
-			a := decide(t, e, "home", q)
+			a := decide(t, e, "home", q, 0)
 			left := *q.Capacity
 			for _, id := range a.Shown {
 				left -= space[id]
@@ -103,7 +103,7 @@ func TestUnitWithoutTheExcluded(t *testing.T) {
 			t.Errorf("%+v: %v, want that the units are too many", q, err)
 		}
 		q.Exclude = fine
-		if a := decide(t, e, "home", &q); len(a.Shown) != 2 || slices.Contains(a.Shown, fine[0]) {
+		if a := decide(t, e, "home", &q, 0); len(a.Shown) != 2 || slices.Contains(a.Shown, fine[0]) {
 			t.Errorf("%+v shows %v", q, a.Shown)
 		}
 	}
@@ -124,7 +124,7 @@ func TestFineSpacesUnderLooseLimits(t *testing.T) {
 		}
 		q.AtMost = append(q.AtMost, some)
 	}
-	if a := decide(t, e, "home", q); len(a.Shown) != 3 {
+	if a := decide(t, e, "home", q, 0); len(a.Shown) != 3 {
 		t.Errorf("%v are shown", a.Shown)
 	}
 }
@@ -141,7 +141,7 @@ func TestCapacityIsExact(t *testing.T) {
 		put(t, e, "home", config+`,"capacity":6.25}`)
 		putItems(t, e, "home", items)
 		for round := range 40 { // it learns something
-			a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("l", round), User: aged(rng.Float64()), Items: inline(items)[:3]})
+			a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("l", round), User: aged(rng.Float64()), Items: inline(items)[:3]}, 0)
 			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[rng.IntN(len(a.Shown))], 0))
 			wait(t, e)
 		}
@@ -152,7 +152,7 @@ func TestCapacityIsExact(t *testing.T) {
 				if r[i] = 1; items[i].Revenue != nil {
 					r[i] = *items[i].Revenue
 				}
-				single := decide(t, e, "home", &api.Request{User: user, Items: []api.Item{{ID: items[i].ID, Features: items[i].Features, Revenue: items[i].Revenue, Space: new(0.0)}}, Include: []string{items[i].ID}})
+				single := decide(t, e, "home", &api.Request{User: user, Items: []api.Item{{ID: items[i].ID, Features: items[i].Features, Revenue: items[i].Revenue, Space: new(0.0)}}, Include: []string{items[i].ID}}, 0)
 				u[i] = math.Log(single.Probability[0] / single.Outside)
 			}
 			q := &api.Request{User: user, Size: 1 + rng.IntN(4), Capacity: &capacity}
@@ -205,7 +205,7 @@ func TestCapacityIsExact(t *testing.T) {
 			}
 			for name, items := range map[string][]api.Item{"catalogue": nil, "inline": inline(items)} {
 				q.Items = items
-				a := decide(t, e, "home", q)
+				a := decide(t, e, "home", q, 0)
 				if math.Abs(a.Revenue-want) > 1e-9*want {
 					t.Fatalf("%s: %+v shows %v, which earns %v; the best set %v", name, q, a.Shown, a.Revenue, want)
 				}
@@ -246,7 +246,7 @@ func TestCapacityOfACatalogue(t *testing.T) {
 					}
 					full := q
 					full.Items = inline(items)
-					want := decide(t, engines["items"], "home", &full)
+					want := decide(t, engines["items"], "home", &full, 0)
 					if taken := spaceOf(items, want.Shown); taken > 2.75 || len(want.Shown) == 0 {
 						t.Fatalf("%v take %v", want.Shown, taken)
 					}
@@ -256,7 +256,7 @@ func TestCapacityOfACatalogue(t *testing.T) {
 							if name == "placement" {
 								byID.Capacity = nil
 							}
-							got := decide(t, e, "home", &byID)
+							got := decide(t, e, "home", &byID, 0)
 							got.CatalogueVersion, got.PolicyVersion = 0, want.PolicyVersion
 							if diff := cmp.Diff(want, got); diff != "" {
 								t.Fatalf("%d items, %s, equal revenues %v, %s (-items +%s):\n%s", n, policy, equal, name, name, diff)
@@ -286,7 +286,7 @@ func TestCapacityInEveryMode(t *testing.T) {
 			put(t, e, "home", strings.Replace(window, "ucb-mnl", policy, 1)+more+`,"capacity":3.5}`)
 			putItems(t, e, "home", items)
 			for k := range 40 {
-				a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("d", k), User: aged(0.1), Unit: fmt.Sprint(k)})
+				a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("d", k), User: aged(0.1), Unit: fmt.Sprint(k)}, 0)
 				if taken := spaceOf(items, a.Shown); taken > 3.5 {
 					t.Fatalf("%s, %s: %v take %v", name, policy, a.Shown, taken)
 				}
@@ -329,7 +329,7 @@ func TestCapacityOfARequest(t *testing.T) {
 		for j, second := range requests {
 			first.Decision = fmt.Sprintf("d%d.%d", k, j)
 			second.Decision, first.User, second.User = first.Decision, aged(1), aged(1)
-			decide(t, e, "home", &first)
+			decide(t, e, "home", &first, 0)
 			if _, err := e.Decide(t.Context(), "home", &second, 0); errors.Is(err, decision.ErrConflict) != (j != k) {
 				t.Errorf("%d and then %d: %v", k, j, err)
 			}
@@ -366,10 +366,10 @@ func TestCapacityOfARequest(t *testing.T) {
 	if _, err := e.Decide(t.Context(), "wide", fine, 0); err == nil || !strings.HasPrefix(err.Error(), "/capacity: 200: the spaces of the candidates are multiples of 1e-06, and") {
 		t.Errorf("error %v, want that spaces are too fine", err)
 	}
-	if a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(3, 3, 3), Capacity: new(2.5)}); len(a.Shown) > 0 {
+	if a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(3, 3, 3), Capacity: new(2.5)}, 0); len(a.Shown) > 0 {
 		t.Errorf("%v are shown, none fits", a.Shown)
 	}
-	a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(0.1, 0.2, 5), Capacity: new(0.1 + 0.2), Include: []string{id, items[1].ID}})
+	a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(0.1, 0.2, 5), Capacity: new(0.1 + 0.2), Include: []string{id, items[1].ID}}, 0)
 	if len(a.Shown) != 2 {
 		t.Errorf("%v are shown: 0.1 and 0.2 take 0.3", a.Shown)
 	}
@@ -400,7 +400,7 @@ func TestCapacityFollowsTheCatalogue(t *testing.T) {
 		var want [3]*decision.Answer
 		for j, q := range []api.Request{{}, {Filter: "space < 10"}, {Items: inline(items)}} {
 			q.User = aged(1)
-			want[j] = decide(t, e, "home", &q)
+			want[j] = decide(t, e, "home", &q, 0)
 			if taken := spaceOf(items, want[j].Shown); taken > 2 || want[j].Propensity != want[0].Propensity {
 				t.Fatalf("round %d: %v take %v, with propensities %v and %v", round, want[j].Shown, taken, want[j].Propensity, want[0].Propensity)
 			}
@@ -431,7 +431,7 @@ func TestCapacityIsExplained(t *testing.T) {
 		if _, ok := costs["capacity 4"]; ok != (name == "home") {
 			t.Errorf("the rules cost %+v", want.Rules)
 		}
-		decide(t, e, name, q)
+		decide(t, e, name, q, 0)
 		x, err := e.Explain(t.Context(), name, "d")
 		fatal.If(t, err)
 		if diff := cmp.Diff(want.Next, x.Next); diff != "" {
@@ -446,7 +446,7 @@ func TestCapacityIsExplained(t *testing.T) {
 		many.Items = append(many.Items, api.Item{ID: fmt.Sprint(i), Features: items[i%30].Features, Space: new(1.125 + float64(i%2)/16)})
 	}
 	put(t, e, "all", window+`,"record":"all","memory":1000000000}`)
-	decide(t, e, "all", many)
+	decide(t, e, "all", many, 0)
 	x, err := e.Explain(t.Context(), "all", "many")
 	fatal.If(t, err)
 	if x.Next != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "a capacity bounds the spaces") {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"vitrine"
-	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
@@ -20,8 +19,7 @@ func TestCompare(t *testing.T) {
 	put(t, e, "away", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	for i := range 4 {
-		a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint("d", i), 3), int64(i))
-		fatal.If(t, err)
+		a := decide(t, e, "home", stock(fmt.Sprint("d", i), 3), int64(i))
 		is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], int64(i)), nil)
 		wait(t, e)
 	}

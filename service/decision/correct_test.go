@@ -32,8 +32,7 @@ func ended(t *testing.T, inTime bool) (e *decision.Engine, store *memlog.Store, 
 		}
 		r.Defer = k%5 == 0
 		now := int64(k) * int64(time.Second)
-		a, err := e.Decide(t.Context(), "home", r, now)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, now)
 		if k%3 == 0 {
 			sales[r.Decision] = a.Shown[0]
 			if inTime {
@@ -182,9 +181,7 @@ func TestCorrections(t *testing.T) {
 	is(t, "no id", correct("d0", "", sales["d0"], new(-1.0)), api.ErrInvalid)
 	is(t, "no number", correct("d0", "nan", sales["d0"], new(math.NaN())), api.ErrInvalid)
 	is(t, "no decision", correct("x", "x", "sku0", nil), decision.ErrNotFound)
-	if _, err := e.Decide(t.Context(), "home", stock("open", 3), now); err != nil {
-		t.Fatal(err)
-	}
+	decide(t, e, "home", stock("open", 3), now)
 	is(t, "an open decision", correct("open", "early", itemOf(t, e, "open"), nil), decision.ErrConflict)
 	for k := range 98 {
 		is(t, "many", correct("d0", fmt.Sprint("c", k), sales["d0"], new(0.0)), nil)
@@ -232,9 +229,7 @@ func TestForgottenMoney(t *testing.T) {
 	for k := range 100 {
 		id := fmt.Sprint("d", k)
 		now := int64(k) * int64(time.Second)
-		if _, err := e.Decide(t.Context(), "home", stock(id, 1), now); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", stock(id, 1), now)
 		is(t, "a sale", e.Outcome(t.Context(), "home", id, "sku0", now), nil)
 	}
 	s, err := e.Stats("home")
@@ -256,9 +251,7 @@ func TestForgottenMoney(t *testing.T) {
 	if after, err := e.Stats("home"); err != nil || !after.RememberedSince.After(*s.RememberedSince) || after.Memory > 12000 {
 		t.Errorf("decisions are remembered since %v, %v, with %d bytes", after.RememberedSince, err, after.Memory)
 	}
-	if live := snapshot(t, e); string(replayed(t, decision.Options{Store: store, Build: buildToy})) != string(live) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildToy})
 }
 
 // A correction counts even if a decision of the same commit makes the placement forget the one that it corrects.
@@ -320,9 +313,7 @@ func TestCorrectionOfWhatTheCommitForgets(t *testing.T) {
 	if s, err := e.Stats("home"); err != nil || s.Corrected != 1 || s.ByPolicy.Revenue != before.ByPolicy.Revenue-1 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if live := snapshot(t, e); string(replayed(t, decision.Options{Store: store, Build: buildToy})) != string(live) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildToy})
 }
 
 // What comes after the window is no part of the comparison of variants, whichever variant it belongs to and whether its cohort was
@@ -330,7 +321,7 @@ func TestCorrectionOfWhatTheCommitForgets(t *testing.T) {
 func TestLateMoneyOfVariants(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
-	decide(t, e, "home", stock("before", 3))
+	decide(t, e, "home", stock("before", 3), 0)
 	put(t, e, "home", onTrial(fourVariants))
 	s := newBoutique(t, e, 0.5, 0.5, 0.5)
 	s.now = 0

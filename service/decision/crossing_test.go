@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -92,8 +91,7 @@ func TestPropensitiesUnderCrossingLimits(t *testing.T) {
 		put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", mode))
 		drawn := map[bool]int{}
 		for k := range 40 {
-			a, err := e.Decide(t.Context(), "home", stand(fmt.Sprint(k), 60), 0)
-			fatal.If(t, err)
+			a := decide(t, e, "home", stand(fmt.Sprint(k), 60), 0)
 			if a.Propensity == 0 {
 				t.Errorf("%s: the propensity of %v is not known", mode, a.Shown)
 			}

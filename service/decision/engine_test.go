@@ -1,6 +1,7 @@
 package decision_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -75,6 +76,21 @@ func replayed(t testing.TB, o decision.Options) []byte {
 	fatal.If(t, err)
 	defer e.Close()
 	return snapshot(t, e)
+}
+
+// replays compares the state of an engine with that which its log gives, from o's snapshot or from the first entry.
+func replays(t testing.TB, e *decision.Engine, o decision.Options) {
+	t.Helper()
+	if !bytes.Equal(snapshot(t, e), replayed(t, o)) {
+		t.Error("a replay gives another state")
+	}
+}
+
+func decide(t testing.TB, e *decision.Engine, name string, r *api.Request, now int64) *decision.Answer {
+	t.Helper()
+	a, err := e.Decide(t.Context(), name, r, now)
+	fatal.If(t, err)
+	return a
 }
 
 // numbers names d plain features.
@@ -193,8 +209,7 @@ func TestRegretIsTheExperiments(t *testing.T) {
 			s, total := newSimulator(seed, items, d), 0.0
 			for round := 1; round <= rounds; round++ {
 				r, x := s.request(round)
-				a, err := engine.Decide(t.Context(), "home", r, 0)
-				fatal.If(t, err)
+				a := decide(t, engine, "home", r, 0)
 				item, set := s.choose(a)
 				_, optimum := assortment.Maximize(nil, assortment.AtMost(size), s.Utilities, x.Revenue)
 				total += optimum - vitrine.ExpectedRevenue(set, s.Utilities, x.Revenue)
@@ -306,9 +321,7 @@ func TestOutcomes(t *testing.T) {
 	if err != nil || s.Decisions != 4 || s.Outcomes != 2 || s.Expired != 2 || s.Pending != 0 || s.Learned != 4 || s.Lag != 0 || s.Late != 1 || s.ByPolicy.Purchases != 2 {
 		t.Errorf("stats %+v, %v", s, err)
 	}
-	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store})
 }
 
 // The number of placements is bounded. What there is can be changed, and gives its place away.
@@ -353,9 +366,7 @@ func TestExpiryAfterAStepOfTheClock(t *testing.T) {
 	const year = 365 * 24 * 60 * minute
 	for i, now := range []int64{year, 0, 2 * minute, minute} {
 		r := &api.Request{Decision: fmt.Sprint("d", i), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
-		if _, err := e.Decide(t.Context(), "home", r, now); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", r, now)
 	}
 	expired := func(now int64, want int) {
 		t.Helper()
@@ -388,9 +399,7 @@ func TestFeaturesChangePlaces(t *testing.T) {
 	request := &api.Request{Include: []string{"a"}, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("price", 9.5), api.Number("stock", 3)}}}}
 	for _, features := range []string{price + "," + stock, stock + "," + price} {
 		put(t, e, "home", fmt.Sprintf(`{"max_size":1,"features":[%s],"policy":{"name":"onl-mnl"}}`, features))
-		if _, err := e.Decide(t.Context(), "home", request, 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", request, 0)
 	}
 	e.Close()
 	if diff := cmp.Diff([][]float64{{9.5, 3}, {3, 9.5}}, rows); diff != "" {

@@ -32,9 +32,7 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 			}
 			r := stock(fmt.Sprint("d", n), 1)
 			r.Defer = deferred
-			if _, err := e.Decide(t.Context(), "home", r, now); err != nil {
-				t.Fatal(err)
-			}
+			decide(t, e, "home", r, now)
 			wait(t, e)
 		}
 	}
@@ -83,9 +81,7 @@ func TestMemorySeconds(t *testing.T) {
 		put(t, e, "home", strings.TrimSuffix(small, "}")+`,"attribution_window":"24h"}`)
 		for i := range int64(2000) {
 			before, _ := e.Stats("home")
-			if _, err := e.Decide(t.Context(), "home", stock(fmt.Sprintf("d%04d", i), 1), i*apart); err != nil {
-				t.Fatal(err)
-			}
+			decide(t, e, "home", stock(fmt.Sprintf("d%04d", i), 1), i*apart)
 			if i == 0 && before.MemorySeconds != 0 {
 				t.Errorf("%v seconds of nothing", before.MemorySeconds)
 			}

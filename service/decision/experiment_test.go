@@ -251,8 +251,7 @@ func TestWhatVariantsShow(t *testing.T) {
 	for i := range 400 {
 		r := stock("", 4)
 		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku3"}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		if shown[a.Variant] == nil {
 			shown[a.Variant], by[a.Variant] = map[string]bool{}, map[uint8]bool{}
 		}
@@ -311,9 +310,7 @@ func TestChangeOfShares(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", v.Name, diff)
 		}
 	}
-	if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
-		t.Error("a replay gives another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildFixed})
 }
 
 // With learn "all" each learner learns from all outcomes. A placement's learner that is that of no variant does so always.
@@ -350,9 +347,7 @@ func TestWhatVariantsLearnFrom(t *testing.T) {
 					t.Errorf("the rival has learned %d rounds, want %d", v.Learner.Learned, rival)
 				}
 			}
-			if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
-				t.Error("a replay gives another state")
-			}
+			replays(t, e, decision.Options{Store: store, Build: buildFixed})
 		})
 	}
 }
@@ -374,9 +369,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if err != nil || all.Experiment != nil || len(all.Past) != 1 || all.Past[0].Ended == nil || all.Past[0].Name != "summer" {
 			t.Fatalf("%+v, %v", all, err)
 		}
-		if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
-			t.Error("a replay gives another state")
-		}
+		replays(t, e, decision.Options{Store: store, Build: buildFixed})
 		a, err := decision.NewAudit(buildFixed, nil)
 		fatal.If(t, err)
 		defer a.Close()
@@ -413,9 +406,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if c, _ := e.Config("home"); c.Mode != api.Learn || c.Policy["name"] != "0" {
 			t.Errorf("after a roll back the placement is %s", c.Canonical())
 		}
-		if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
-			t.Error("a replay gives another state after a roll back")
-		}
+		replays(t, e, decision.Options{Store: store, Build: buildFixed})
 	})
 	t.Run("not by mistake", func(t *testing.T) {
 		e, store, s := begun(t)
@@ -441,9 +432,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if err != nil || all.Experiment == nil || all.Experiment.Name != "autumn" || len(all.Past) != 1 || all.Experiment.Decisions != 0 || all.Experiment.Variants[2].Learner.Learned != 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
-		if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
-			t.Error("a replay gives another state")
-		}
+		replays(t, e, decision.Options{Store: store, Build: buildFixed})
 	})
 	t.Run("with another policy", func(t *testing.T) {
 		e, store, _ := begun(t)
@@ -462,9 +451,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if _, err := e.Change(t.Context(), "home", fmt.Appendf(nil, learning, 3), decision.Change{Relearn: true}, 0); !errors.Is(err, decision.ErrExperiment) {
 			t.Errorf("a relearning: %v", err)
 		}
-		if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
-			t.Error("a replay gives another state")
-		}
+		replays(t, e, decision.Options{Store: store, Build: buildFixed})
 	})
 }
 
@@ -680,9 +667,7 @@ func TestEras(t *testing.T) {
 		if baseline {
 			r.Baseline = []string{"sku1"}
 		}
-		if _, err := e.Decide(t.Context(), "home", r, s.now); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", r, s.now)
 	}
 	close := func(id, item string) {
 		t.Helper()
@@ -722,9 +707,7 @@ func TestEras(t *testing.T) {
 	if stats.Uplift != nil {
 		t.Errorf("an era without exploration has the uplift %+v", stats.Uplift)
 	}
-	if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
-		t.Error("a replay gives another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildFixed})
 }
 
 // An outcome that comes after the end of the experiment of its decision is learned by the placement's learner.
@@ -735,9 +718,7 @@ func TestOutcomesAfterTheEnd(t *testing.T) {
 	for i := range 20 {
 		r := stock(fmt.Sprint(i), 3)
 		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
-		if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", r, 0)
 	}
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
 	for i := range 20 {
@@ -750,9 +731,7 @@ func TestOutcomesAfterTheEnd(t *testing.T) {
 	if d, err := e.Decision(t.Context(), "home", "3"); err != nil || d.Answer.Variant == "" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if again := replayed(t, decision.Options{Store: store, Build: buildFixed}); !bytes.Equal(again, snapshot(t, e)) {
-		t.Error("a replay gives another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildFixed})
 }
 
 // The shares that an experiment has are those of the buckets: of many units each variant gets its share.
@@ -764,8 +743,7 @@ func TestShares(t *testing.T) {
 	for i := range n {
 		r := stock("", 3)
 		r.Unit, r.Baseline = fmt.Sprint("u", i), []string{"sku2"}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		have[a.Variant]++
 	}
 	for name, p := range map[string]float64{"shop": 0.36, "own": 0.27, "rival": 0.18, "chance": 0.09, api.Holdout: 0.1} {
@@ -1029,8 +1007,7 @@ func TestExplainAVariant(t *testing.T) {
 	for i := range 60 {
 		r := stock(fmt.Sprint(i), 3)
 		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		asked[a.Variant] = a.Decision
 	}
 	for name, want := range policy {

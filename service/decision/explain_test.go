@@ -49,7 +49,7 @@ func teach(t *testing.T, e *decision.Engine, name string, decisions int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range decisions {
-		a := decide(t, e, name, asking(rng))
+		a := decide(t, e, name, asking(rng), 0)
 		item := ""
 		if len(a.Shown) > 0 && rng.IntN(2) == 0 {
 			item = a.Shown[0]
@@ -109,7 +109,7 @@ func TestTry(t *testing.T) {
 				if after := snapshot(t, e); !bytes.Equal(before, after) || e.Sequence() != at {
 					t.Fatal("a trial has changed the state")
 				}
-				a := decide(t, e, "home", r)
+				a := decide(t, e, "home", r, 0)
 				if diff := cmp.Diff(a, tried, cmpopts.IgnoreFields(decision.Answer{}, "Decision")); diff != "" {
 					t.Errorf("after %d decisions (-decided +tried):\n%s", decisions, diff)
 				}
@@ -139,7 +139,7 @@ func TestExplainRules(t *testing.T) {
 		for k := range n - 1 {
 			r.Slots[1].Exclude = append(r.Slots[1].Exclude, strings.Repeat("x", 1000)+fmt.Sprint(k))
 		}
-		a := decide(t, e, "home", r)
+		a := decide(t, e, "home", r, 0)
 		why, err := e.Explain(t.Context(), "home", a.Decision)
 		fatal.If(t, err)
 		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) || known == slices.ContainsFunc(why.Unknown, func(u string) bool { return strings.Contains(u, "the log does not have them") }) {
@@ -158,7 +158,7 @@ func TestLinearContributions(t *testing.T) {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]), api.Number("x1", v[1])}})
 	}
 	for range 20 {
-		a := decide(t, e, "home", r)
+		a := decide(t, e, "home", r, 0)
 		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0))
 	}
 	wait(t, e)
@@ -323,7 +323,7 @@ func TestExplainLater(t *testing.T) {
 	version, err := e.Keep(t.Context(), "home", "a good one", 0)
 	fatal.If(t, err)
 	wait(t, e)
-	a := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))))
+	a := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
 	if a.PolicyVersion != version {
 		t.Fatalf("version %d decides, %d is kept", a.PolicyVersion, version)
 	}
@@ -347,7 +347,7 @@ func TestExplainLater(t *testing.T) {
 	if later := explain(); !later.SamePolicy || !cmp.Equal(at.Items, later.Items) {
 		t.Errorf("of a kept version (-before +after):\n%s", cmp.Diff(at, later))
 	}
-	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))))
+	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
 	teach(t, e, "home", 5)
 	x, err := e.Explain(t.Context(), "home", b.Decision)
 	fatal.If(t, err)
@@ -379,7 +379,7 @@ func TestTryCatalogue(t *testing.T) {
 		if !bytes.Equal(before, snapshot(t, e)) || e.Sequence() != at {
 			t.Fatal("a trial has changed the state")
 		}
-		a := decide(t, e, "home", r)
+		a := decide(t, e, "home", r, 0)
 		if diff := cmp.Diff(a, tried, cmpopts.IgnoreFields(decision.Answer{}, "Decision")); diff != "" {
 			t.Errorf("(-decided +tried):\n%s", diff)
 		}

@@ -88,9 +88,7 @@ func TestLogHasTheLaw(t *testing.T) {
 			for range rounds {
 				r := stock("", n)
 				c.change(r)
-				if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
-					t.Fatal(err)
-				}
+				decide(t, e, "home", r, 0)
 			}
 			shown, items := map[string]float64{}, make([]float64, n)
 			var law offpolicy.Law
@@ -154,8 +152,7 @@ func TestExploreWeights(t *testing.T) {
 				var weights []float64
 				missing := 0
 				for i := range rounds {
-					a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint(phase, i), n), 0)
-					fatal.If(t, err)
+					a := decide(t, e, "home", stock(fmt.Sprint(phase, i), n), 0)
 					page := float64(len(a.Shown))
 					switch {
 					case a.Propensity == 0:
@@ -219,9 +216,7 @@ func TestLawsThatAreNotLogged(t *testing.T) {
 		store := new(memlog.Store)
 		e := opened(t, decision.Options{Store: store, Build: buildToy})
 		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},`+config+`}`)
-		if _, err := e.Decide(t.Context(), "home", stock("", 4), 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", stock("", 4), 0)
 		if law := offer.LawOf(offers(t, store)[0]); (law != nil) != want {
 			t.Errorf("%s: the law is %v", config, law)
 		}

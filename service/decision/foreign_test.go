@@ -18,9 +18,7 @@ func shopOn(t *testing.T, e *decision.Engine, name string, decisions int) {
 	t.Helper()
 	for i := range decisions {
 		id := name + string(rune('a'+i))
-		if _, err := e.Decide(t.Context(), "home", stock(id, 3), 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", stock(id, 3), 0)
 		is(t, id, e.Outcome(t.Context(), "", id, "", 1), nil)
 	}
 }

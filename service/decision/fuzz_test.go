@@ -92,9 +92,7 @@ func busy(t testing.TB, store decision.Log) []byte {
 		if i > 1 {
 			earning(r, 1, 2, 3)
 		}
-		if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", r, 0)
 	}
 	r := stock("e", 3)
 	r.Baseline = []string{"sku2"}
@@ -107,8 +105,7 @@ func busy(t testing.TB, store decision.Log) []byte {
 	for _, id := range []string{"f", "g"} {
 		r := stock(id, 3)
 		r.Defer, r.Slots = true, []api.Slot{{ID: "left", Exclude: []string{"sku0"}}, {ID: "right"}}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		if id == "g" {
 			fatal.If(t, e.Reward(t.Context(), "", "g", []api.Reward{{Item: a.Shown[0], Value: 0.1}}, 1))
 		}

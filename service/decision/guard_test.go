@@ -229,8 +229,7 @@ func TestFallbackToAVersion(t *testing.T) {
 		wait(t, e)
 		by := map[uint64]string{}
 		for i := range 30 {
-			d, err := e.Decide(t.Context(), "home", stock(fmt.Sprint("after", restart, "-", i), 3), w.now)
-			fatal.If(t, err)
+			d := decide(t, e, "home", stock(fmt.Sprint("after", restart, "-", i), 3), w.now)
 			if d.By == offer.ByPolicy {
 				by[d.PolicyVersion] = d.Shown[0]
 			}
@@ -330,8 +329,7 @@ func TestGuardIsSilent(t *testing.T) {
 			for round := 1; round <= rounds; round++ {
 				now += minute
 				r, _ := s.request(round)
-				a, err := e.Decide(t.Context(), "home", r, now)
-				fatal.If(t, err)
+				a := decide(t, e, "home", r, now)
 				if item, _ := s.choose(a); item != "" { // the others expire
 					fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, item, now))
 				}

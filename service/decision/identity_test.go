@@ -30,9 +30,7 @@ func TestEveryFieldIsPartOfTheRequest(t *testing.T) {
 	conflicts := map[string]bool{} // paths of fields
 	for id, r := range map[string]*api.Request{"limited": limited, "slotted": slotted} {
 		r.Decision = id
-		if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", r, 0)
 		eachChange(reflect.ValueOf(r).Elem(), "", func(path string) {
 			if path == ".Decision" {
 				return

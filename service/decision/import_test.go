@@ -30,8 +30,7 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 	put(t, imported, "home", home)
 	put(t, lived, "home", home)
 	for k := range 300 {
-		a, err := lived.Decide(t.Context(), "home", stock(fmt.Sprint("d", k), 3), 5)
-		fatal.If(t, err)
+		a := decide(t, lived, "home", stock(fmt.Sprint("d", k), 3), 5)
 		choice := ""
 		if k%3 > 0 {
 			choice = a.Shown[0]
@@ -44,8 +43,7 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 	}
 	wait(t, imported)
 	ask := func(e *decision.Engine) string {
-		a, err := e.Decide(t.Context(), "home", stock("last", 3), 6)
-		fatal.If(t, err)
+		a := decide(t, e, "home", stock("last", 3), 6)
 		return fmt.Sprint(a.Shown, a.Probability, a.Outside)
 	}
 	if got, want := ask(imported), ask(lived); got != want {

@@ -47,8 +47,7 @@ func TestInsightCounts(t *testing.T) {
 		}
 		r := asking(rng)
 		r.User = aged(0)
-		a, err := e.Decide(t.Context(), "home", r, int64(round)*minute)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, int64(round)*minute)
 		item, revenue := "", 0.0
 		if rng.IntN(3) == 0 {
 			item = a.Shown[rng.IntN(len(a.Shown))]
@@ -161,7 +160,7 @@ func TestInsightEffects(t *testing.T) {
 			for range 40 {
 				r = asking(rng)
 				r.Include = []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5"}
-				a := decide(t, e, "home", r)
+				a := decide(t, e, "home", r, 0)
 				fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[rng.IntN(6)], 0))
 			}
 			wait(t, e)
@@ -231,7 +230,7 @@ func TestInsightManyItems(t *testing.T) {
 		}
 		r.Items[1].ID = "always"
 		r.Include = []string{"always"}
-		a := decide(t, e, "home", r)
+		a := decide(t, e, "home", r, 0)
 		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, "always", 0))
 	}
 	x := insight(t, e, "home", 0)
@@ -252,9 +251,7 @@ func TestInsightManyItems(t *testing.T) {
 	if x.Effects != nil || x.Items[0].Utility != nil {
 		t.Errorf("a policy that knows nothing has effects: %+v", x.Effects)
 	}
-	if !slices.Equal(snapshot(t, e), replayed(t, decision.Options{Store: store})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store})
 }
 
 // A placement without decisions has an insight, and one is given out again for three seconds.
@@ -289,7 +286,7 @@ func TestReadersBesideWriters(t *testing.T) {
 		writers.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(w), 4))
 			for i := range 60 {
-				a := decide(t, e, "home", asking(rng))
+				a := decide(t, e, "home", asking(rng), 0)
 				if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0); err != nil {
 					t.Error(err)
 				}
@@ -325,7 +322,5 @@ func TestReadersBesideWriters(t *testing.T) {
 	close(done)
 	readers.Wait()
 	wait(t, e)
-	if !slices.Equal(snapshot(t, e), replayed(t, decision.Options{Store: store})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store})
 }

@@ -44,13 +44,6 @@ func putItems(t testing.TB, e *decision.Engine, name string, items []api.Catalog
 	return a
 }
 
-func decide(t testing.TB, e *decision.Engine, name string, r *api.Request) *decision.Answer {
-	t.Helper()
-	a, err := e.Decide(t.Context(), name, r, 0)
-	fatal.If(t, err)
-	return a
-}
-
 func aged(age float64) api.Values { return api.Values{api.Number("age", age)} }
 
 // A decision by ids is the decision on the same items with their features: what is shown, its
@@ -96,7 +89,7 @@ func TestIDsAreItems(t *testing.T) {
 				}
 			}
 			byID.Include, byID.Exclude, byID.AtMost, byID.Slots = full.Include, full.Exclude, full.AtMost, full.Slots
-			want, got := decide(t, engines[0], "home", full), decide(t, engines[1], "home", byID)
+			want, got := decide(t, engines[0], "home", full, 0), decide(t, engines[1], "home", byID, 0)
 			if got.CatalogueVersion != 4 || want.CatalogueVersion != 0 {
 				t.Fatalf("the catalogues have the versions %d and %d", want.CatalogueVersion, got.CatalogueVersion)
 			}
@@ -142,7 +135,7 @@ func TestItemsAndIDs(t *testing.T) {
 		{api.Request{Filter: "half == 1", Candidates: []string{"sku1", "sku2"}}, nil, 1},
 	} {
 		c.request.User, c.request.Decision = aged(1), fmt.Sprint("d", i)
-		a := decide(t, e, "home", &c.request)
+		a := decide(t, e, "home", &c.request, 0)
 		for _, id := range c.want {
 			if !slices.Contains(a.Shown, id) {
 				t.Errorf("request %d shows %v, want %q too", i, a.Shown, id)
@@ -174,9 +167,9 @@ func TestCatalogueIsReplayed(t *testing.T) {
 	if a, err := e.DeleteItems(t.Context(), "home", []string{"sku3", "nothing", "sku3"}, 0); err != nil || a.Changed != 1 || a.Items != 5999 || len(a.Unknown) != 1 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	decide(t, e, "home", &api.Request{Decision: "d", User: aged(1)})
+	decide(t, e, "home", &api.Request{Decision: "d", User: aged(1)}, 0)
 	put(t, e, "home", strings.Replace(window, `{"name":"x1","kind":"number"},`, `{"name":"x1","kind":"number","scale":2},`, 1)+"}")
-	decide(t, e, "home", &api.Request{Decision: "f", User: aged(1)})
+	decide(t, e, "home", &api.Request{Decision: "f", User: aged(1)}, 0)
 	data := snapshot(t, e)
 	for what, from := range map[string][]byte{"the first entry": nil, "an early snapshot": early, "the last snapshot": data} {
 		if !bytes.Equal(replayed(t, decision.Options{Store: store, Snapshot: from}), data) {
@@ -192,7 +185,7 @@ func TestCatalogueIsReplayed(t *testing.T) {
 	if _, err := again.Item("home", "sku3"); !errors.Is(err, decision.ErrNotFound) {
 		t.Errorf("an item that was deleted: %v", err)
 	}
-	was := decide(t, again, "home", &api.Request{Decision: "f", User: aged(1)})
+	was := decide(t, again, "home", &api.Request{Decision: "f", User: aged(1)}, 0)
 	if !was.Repeated || was.CatalogueVersion == 0 {
 		t.Errorf("%+v", was)
 	}
@@ -351,8 +344,7 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	const n, room = 1000, 6000 // bytes, more than a list and less than two
 	decide := func(e *decision.Engine, limits ...api.Limit) {
 		t.Helper()
-		a, err := e.Decide(t.Context(), "home", &api.Request{User: api.Values{api.Number("age", 0)}, AtMost: limits}, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", &api.Request{User: api.Values{api.Number("age", 0)}, AtMost: limits}, 0)
 		if odd := slices.Collect(func(yield func(string) bool) {
 			for _, id := range a.Shown {
 				if item, _ := e.Item("home", id); item.Attributes["half"] == 1.0 && !yield(id) {

@@ -1,7 +1,6 @@
 package decision_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -53,8 +52,7 @@ func TestPanicSkipsTheRound(t *testing.T) {
 				one(t, e, "other", fmt.Sprint("other", i), float64(i)/10)
 			}
 			wait(t, e)
-			a, err := e.Decide(t.Context(), "home", stock("", 50), 2)
-			fatal.If(t, err)
+			a := decide(t, e, "home", stock("", 50), 2)
 			s, err := e.Stats("home")
 			fatal.If(t, err)
 			return binary.BigEndian.AppendUint64([]byte(a.Shown[0]), math.Float64bits(a.Probability[0])), s
@@ -227,9 +225,7 @@ func TestSlowLearner(t *testing.T) {
 	if s, _ := e.Stats("slow"); s.Learned != lag || s.Lag != 0 {
 		t.Errorf("stats %+v, want %d rounds learned", s, lag)
 	}
-	if data := replayed(t, decision.Options{Store: store, Build: buildToy}); !bytes.Equal(data, snapshot(t, e)) {
-		t.Error("a replay with a quick learner gives another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildToy})
 }
 
 // A caller that gives up does not leave the engine hanging.
@@ -298,8 +294,7 @@ func TestRollBack(t *testing.T) {
 	ask := func() float64 {
 		t.Helper()
 		wait(t, e)
-		a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", stock("", 4), 0)
 		return a.Outside
 	}
 	for i := range 20 {
@@ -323,7 +318,5 @@ func TestRollBack(t *testing.T) {
 	if s.PolicyVersion <= version || len(s.Versions) != 2 || s.Learned != 20 {
 		t.Errorf("stats %+v", s)
 	}
-	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store})
 }

@@ -89,11 +89,11 @@ func TestLimitsOfACatalogue(t *testing.T) {
 						full.Items = append(full.Items, api.Item{ID: item.ID, Features: item.Features, Revenue: item.Revenue})
 					}
 					byID := &api.Request{Decision: full.Decision, User: full.User, AtMost: c.by, Exclude: full.Exclude}
-					want := decide(t, engines["items"], "home", full)
-					answers := map[string]*decision.Answer{"ids": decide(t, engines["ids"], "home", byID)}
+					want := decide(t, engines["items"], "home", full, 0)
+					answers := map[string]*decision.Answer{"ids": decide(t, engines["ids"], "home", byID, 0)}
 					if c.by[0].Attribute != "" { // which the placement limits in the first rounds
 						byID.AtMost = nil
-						answers["placement"] = decide(t, engines["placement"], "home", byID)
+						answers["placement"] = decide(t, engines["placement"], "home", byID, 0)
 					} else {
 						delete(engines, "placement")
 					}
@@ -193,7 +193,7 @@ func TestLimitsAreExplained(t *testing.T) {
 	if _, _, err := free.Try(t.Context(), "home", &api.Request{AtMost: []api.Limit{{Attribute: "colour", Most: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/at_most/0/attribute") {
 		t.Errorf("%v, want that no item has the attribute", err)
 	}
-	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)})
+	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)
 	x, err := e.Explain(t.Context(), "home", "d")
 	fatal.If(t, err)
 	if x.Next != nil || x.Rules != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "by an attribute or a group") {

@@ -23,8 +23,7 @@ func TestExplorePropensity(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":%v}`, share))
 	seen, propensity, chance := map[string]float64{}, map[string]float64{}, 0.0
 	for range rounds {
-		a, err := e.Decide(t.Context(), "home", stock("", n), 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", stock("", n), 0)
 		slices.Sort(a.Shown)
 		set := fmt.Sprint(a.Shown)
 		seen[set]++
@@ -84,8 +83,7 @@ func TestExplorePropensityOfRandomPolicies(t *testing.T) {
 		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.5}`)
 		seen := 0
 		for range 50 {
-			a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
-			fatal.If(t, err)
+			a := decide(t, e, "home", stock("", 4), 0)
 			want := c.other
 			switch {
 			case slices.Equal(a.Shown, []string{"sku0"}):
@@ -118,8 +116,7 @@ func TestUniformPropensity(t *testing.T) {
 		}})
 		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":1}`)
 		for range 20 {
-			a, err := e.Decide(t.Context(), "home", stock("", 4), 0)
-			fatal.If(t, err)
+			a := decide(t, e, "home", stock("", 4), 0)
 			if math.Abs(a.Propensity-0.1) > 1e-12 || a.By != offer.ByChance {
 				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.Shown, own)
 			}
@@ -135,8 +132,7 @@ func TestUplift(t *testing.T) {
 	for i := range 200 {
 		r := stock("", 3)
 		earning(r, 1, 2, 4)
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		item, revenue := "", 0.0
 		if i%3 > 0 {
 			item = a.Shown[0]
@@ -171,10 +167,10 @@ func TestBaselineAhead(t *testing.T) {
 		put(t, e, name, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}`+mode+`}`)
 		put(t, e, name+"-ahead", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}`+mode+`}`)
 		for range 50 {
-			want := decide(t, e, name, stock("", 4))
+			want := decide(t, e, name, stock("", 4), 0)
 			r := stock("", 4)
 			r.Baseline = []string{"sku3", "sku2"}
-			have := decide(t, e, name+"-ahead", r)
+			have := decide(t, e, name+"-ahead", r, 0)
 			if !slices.Equal(have.Shown, want.Shown) || have.By != want.By || have.Propensity != want.Propensity {
 				t.Fatalf("%s: %+v, want %+v", name, have, want)
 			}
@@ -194,8 +190,7 @@ func TestShadow(t *testing.T) {
 	r := stock("a", 4) // features 0, 0.1, 0.2, 0.3: the toy would show the first two
 	r.Baseline = []string{"sku3", "sku1"}
 	earning(r, 1, 2, 3, 4)
-	a, err := e.Decide(t.Context(), "home", r, 0)
-	fatal.If(t, err)
+	a := decide(t, e, "home", r, 0)
 	v := []float64{1, math.Exp(-0.1), math.Exp(-0.2), math.Exp(-0.3)}
 	revenue := (v[3]*4 + v[1]*2) / (1 + v[3] + v[1])
 	if !slices.Equal(a.Shown, r.Baseline) || a.By != offer.ByBaseline || a.Propensity != 0 || math.Abs(a.Revenue-revenue) > 1e-12 {
@@ -236,8 +231,7 @@ func TestConstraints(t *testing.T) {
 		if i%2 == 0 {
 			r.Size, r.AtMost = 2, []api.Limit{{Feature: "brand", Most: 1}}
 		}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		shown := " " + strings.Join(a.Shown, " ") + " "
 		brands := map[string]int{}
 		for _, id := range a.Shown {
@@ -268,9 +262,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("the same again: %v, %v, at entry %d", created, err, e.Sequence())
 	}
 	one(t, e, "home", "a", 1)
-	if _, err := e.Decide(t.Context(), "home", stock("b", 3), 0); err != nil {
-		t.Fatal(err)
-	}
+	decide(t, e, "home", stock("b", 3), 0)
 	put(t, e, "home", strings.Replace(shop, `"memory":200000`, `"memory":300000,"attribution_window":"1h"`, 1))
 	wait(t, e)
 	if s, _ := e.Stats("home"); s.Learned != 1 {
@@ -281,9 +273,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("an outcome of before: %v", err)
 	}
 	one2 := &api.Request{Decision: "c", Items: []api.Item{{ID: "i", Features: api.Values{api.Number("x", 1)}}}}
-	if _, err := e.Decide(t.Context(), "home", one2, 0); err != nil {
-		t.Fatal(err)
-	}
+	decide(t, e, "home", one2, 0)
 	wait(t, e)
 	if s, _ := e.Stats("home"); s.Learned != 0 || s.Stale != 1 || s.Pending != 1 || s.Decisions != 3 {
 		t.Errorf("another schema: %+v", s)

@@ -27,7 +27,7 @@ func TestFollowerReadsNoOfferTwice(t *testing.T) {
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	put(t, e, "home", toys)
 	for i := range 20 {
-		decide(t, e, "home", stock(fmt.Sprint("d", i), 2))
+		decide(t, e, "home", stock(fmt.Sprint("d", i), 2), 0)
 	}
 	whole, later := &entryCounter{Store: store}, &entryCounter{Store: store}
 	f := follower(t, decision.Options{Store: whole, Build: buildToy})

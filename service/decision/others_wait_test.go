@@ -39,11 +39,11 @@ func (p *paused) Err() error {
 // statistics.
 func others(t *testing.T, e *decision.Engine) {
 	t.Helper()
-	decide(t, e, "other", goodsRequest("", 3))
-	decide(t, e, "home", goodsRequest("", 3))
+	decide(t, e, "other", goodsRequest("", 3), 0)
+	decide(t, e, "home", goodsRequest("", 3), 0)
 	fresh := goodsRequest("", 3)
 	fresh.Items[0].Features[2] = api.Text("brand", "new")
-	decide(t, e, "home", fresh)
+	decide(t, e, "home", fresh, 0)
 	item := goods(e.Sequence(), 1)
 	item[0].ID = "pushed"
 	if a := putItems(t, e, "home", item); a.Changed != 1 {
@@ -263,7 +263,7 @@ func TestItemsReplaceAllCandidates(t *testing.T) {
 	putItems(t, e, "home", goods(1, 1))
 	r := goodsRequest("", 2000)
 	r.Candidates = []string{itemID(0)}
-	if a := decide(t, e, "home", r); len(a.Shown) != 3 {
+	if a := decide(t, e, "home", r, 0); len(a.Shown) != 3 {
 		t.Errorf("%v is shown", a.Shown)
 	}
 }

@@ -152,8 +152,7 @@ func TestCatchingUpAgain(t *testing.T) {
 		e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildShowing(showing{})})
 		put(t, e, "home", fmt.Sprintf(guardedShop, "")) // entry 1; the rounds end at entries 3, 5, …, 41
 		for n := range 20 {
-			a, err := e.Decide(t.Context(), "home", stock(fmt.Sprint(n), 1), int64(n))
-			fatal.If(t, err)
+			a := decide(t, e, "home", stock(fmt.Sprint(n), 1), int64(n))
 			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, "", int64(n)))
 		}
 		wait(t, e)

@@ -37,7 +37,7 @@ func TestRepeatedPayloads(t *testing.T) {
 	stored(10, 20, 0)
 	with := &api.Request{Decision: "with", Payload: true}
 	without := &api.Request{Decision: "without"}
-	first, none := decide(t, e, "home", with), decide(t, e, "home", without)
+	first, none := decide(t, e, "home", with, 0), decide(t, e, "home", without, 0)
 	want := map[string]string{itemID(0): `{"price":10}`, itemID(1): `{"price":20}`, itemID(2): ""}
 	for k, id := range first.Shown {
 		if first.Payload[k] != want[id] {
@@ -54,7 +54,7 @@ func TestRepeatedPayloads(t *testing.T) {
 			r *api.Request
 			a *decision.Answer
 		}{{with, first}, {without, none}} {
-			if diff := cmp.Diff(before.a, decide(t, e, "home", before.r)); diff != "" {
+			if diff := cmp.Diff(before.a, decide(t, e, "home", before.r, 0)); diff != "" {
 				t.Errorf("%s of %s:\n%s", before.r.Decision, what, diff)
 			}
 		}
@@ -73,7 +73,7 @@ func TestRepeatedPayloads(t *testing.T) {
 	live := snapshot(t, e)
 	same("a replay", opened(t, decision.Options{Store: store, Build: buildToy}))
 	same("the snapshot", opened(t, decision.Options{Store: store, Build: buildToy, Snapshot: live}))
-	if d := decide(t, e, "home", &api.Request{Decision: "next", Payload: true}); d.Payload[0] != `{"price":33}` {
+	if d := decide(t, e, "home", &api.Request{Decision: "next", Payload: true}, 0); d.Payload[0] != `{"price":33}` {
 		t.Errorf("the next decision has the payloads %q", d.Payload)
 	}
 }
@@ -97,7 +97,7 @@ func TestBytesOfPayloads(t *testing.T) {
 		if _, err := e.PutItems(t.Context(), "home", items, 0); err != nil {
 			t.Fatal(err)
 		}
-		a := decide(t, e, "home", &api.Request{Decision: "d", Payload: with})
+		a := decide(t, e, "home", &api.Request{Decision: "d", Payload: with}, 0)
 		entry, err := store.Entry(t.Context(), e.Sequence())
 		fatal.If(t, err)
 		bytes[with] = len(entry)

@@ -53,8 +53,7 @@ func TestOrdersOfPolicies(t *testing.T) {
 		if mode == "shadow" {
 			r.Baseline, want = []string{"sku2", "sku1"}, []string{"sku2", "sku1"}
 		}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		if !slices.Equal(a.Shown, want) {
 			t.Errorf("%s: shown %v, want %v", mode, a.Shown, want)
 		}
@@ -88,8 +87,7 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 			utility[itemID(i)] = x
 			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
 		}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		bought, best := "", -math.Log(rng.ExpFloat64())
 		for p, id := range a.Shown {
 			if v := utility[id] + gamma[p] - math.Log(rng.ExpFloat64()); v > best {
@@ -103,8 +101,7 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 	for i, x := range []float64{-1, 1, 1.5, -2} {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
 	}
-	a, err := e.Decide(t.Context(), "home", r, 0)
-	fatal.If(t, err)
+	a := decide(t, e, "home", r, 0)
 	if !slices.Equal(a.Shown, []string{"sku2", "sku1"}) {
 		t.Fatalf("shown %v, want the best item first", a.Shown)
 	}

@@ -68,7 +68,7 @@ func TestFollowerDecidesAsTheLeader(t *testing.T) {
 		p.put(t, fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ts-mnl"},"mode":%q,"seed":3}`, mode))
 		for i := range 50 {
 			id := fmt.Sprint("d", i)
-			a := decide(t, p.leader, "home", stock(id, 5))
+			a := decide(t, p.leader, "home", stock(id, 5), 0)
 			is(t, "outcome", p.leader.Outcome(t.Context(), "home", id, a.Shown[0], 1), nil)
 		}
 		reach(t, p.follower, p.leader.Sequence())
@@ -80,11 +80,11 @@ func TestFollowerDecidesAsTheLeader(t *testing.T) {
 		differ := 0
 		for i := range 20 {
 			r := stock(fmt.Sprint("e", i), 6)
-			mine, yours := decide(t, p.follower, "home", r), decide(t, twin, "home", r)
+			mine, yours := decide(t, p.follower, "home", r, 0), decide(t, twin, "home", r, 0)
 			if mine.PolicyVersion != 101 || !reflect.DeepEqual(mine, yours) {
 				t.Fatalf("%s: the follower decides %+v, the leader %+v", mode, mine, yours)
 			}
-			if other := decide(t, p.leader, "home", stock(fmt.Sprint("f", i), 6)); !reflect.DeepEqual(other.Shown, mine.Shown) {
+			if other := decide(t, p.leader, "home", stock(fmt.Sprint("f", i), 6), 0); !reflect.DeepEqual(other.Shown, mine.Shown) {
 				differ++
 			}
 		}
@@ -106,14 +106,14 @@ func TestFollowerDecidesAsTheLeader(t *testing.T) {
 func TestFollowersRequestsAreRepeated(t *testing.T) {
 	p := newPair(t, decision.Options{Build: buildToy})
 	p.put(t, toys)
-	mine := decide(t, p.follower, "home", stock("a", 3))
+	mine := decide(t, p.follower, "home", stock("a", 3), 0)
 	if mine.Repeated || p.follower.Entry() != 2 {
 		t.Errorf("%+v, at entry %d", mine, p.follower.Entry())
 	}
-	decide(t, p.leader, "home", stock("b", 3))
+	decide(t, p.leader, "home", stock("b", 3), 0)
 	for _, e := range []*decision.Engine{p.leader, p.follower} {
 		for _, id := range []string{"a", "b"} {
-			if a := decide(t, e, "home", stock(id, 3)); !a.Repeated || a.Decision != id {
+			if a := decide(t, e, "home", stock(id, 3), 0); !a.Repeated || a.Decision != id {
 				t.Errorf("%s again: %+v", id, a)
 			}
 			_, err := e.Decide(t.Context(), "home", stock(id, 2), 1)
@@ -128,15 +128,15 @@ func TestFollowersRequestsAreRepeated(t *testing.T) {
 		return data, nil
 	}
 	var number uint64
-	a := decide(t, p.follower, "home", stock("", 3))
+	a := decide(t, p.follower, "home", stock("", 3), 0)
 	if _, err := fmt.Sscanf(a.Decision, "home~1.%d", &number); err != nil || a.Repeated || number>>40 != 5 || asked.Load() != 2 {
 		t.Errorf("after a lost answer, asked %d times: %+v", asked.Load(), a)
 	}
-	decide(t, p.leader, "home", stock("", 3))
+	decide(t, p.leader, "home", stock("", 3), 0)
 	if s := statsOf(t, p.leader, "home"); s.Decisions != 4 {
 		t.Errorf("%d decisions", s.Decisions)
 	}
-	if again := opened(t, decision.Options{Store: p.store, Build: buildToy}); decide(t, again, "home", stock("", 2)).Decision != "home~1.3" {
+	if again := opened(t, decision.Options{Store: p.store, Build: buildToy}); decide(t, again, "home", stock("", 2), 0).Decision != "home~1.3" {
 		t.Error("the leader's numbers do not go on from its own")
 	}
 }
@@ -216,7 +216,7 @@ func TestFollowerIsAhead(t *testing.T) {
 	defer group.Wait()
 	group.Go(func() { _, _ = e.Decide(t.Context(), "home", stock("a", 2), 1) })
 	reach(t, f, 2)
-	if a := decide(t, f, "home", stock("a", 2)); !a.Repeated {
+	if a := decide(t, f, "home", stock("a", 2), 0); !a.Repeated {
 		t.Errorf("%+v, want the leader's", a)
 	}
 	group.Go(func() {
@@ -238,13 +238,9 @@ func TestFollowersOutcomes(t *testing.T) {
 	for i, id := range []string{"a", "b", "c", "d"} {
 		r := stock(id, 3)
 		r.Defer = i == 3
-		if _, err := p.leader.Decide(t.Context(), "home", r, leaderTime); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, p.leader, "home", r, leaderTime)
 	}
-	if _, err := p.leader.Decide(t.Context(), "home", stock("old", 2), -leaderTime); err != nil {
-		t.Fatal(err)
-	}
+	decide(t, p.leader, "home", stock("old", 2), -leaderTime)
 	f := p.follower
 	for i, c := range []struct {
 		err, want error
@@ -391,7 +387,7 @@ func TestUnlawfulOffers(t *testing.T) {
 	reach(t, p.follower, 2)
 	r := stock("a", 2)
 	r.Unit, r.Baseline = "shopper", []string{"sku1"}
-	decide(t, p.follower, "trial", r)
+	decide(t, p.follower, "trial", r, 0)
 	data, err := p.store.Entry(t.Context(), 3)
 	fatal.If(t, err)
 	for name, change := range map[string]func(e *eventlog.Event, o *eventlog.Offered) (placement uint64){
@@ -415,7 +411,7 @@ func TestUnlawfulOffers(t *testing.T) {
 		}
 		is(t, name, p.leader.Failure(), nil)
 	}
-	decide(t, p.leader, "trial", &api.Request{Decision: "c", Unit: "shopper", Items: r.Items, Baseline: r.Baseline})
+	decide(t, p.leader, "trial", &api.Request{Decision: "c", Unit: "shopper", Items: r.Items, Baseline: r.Baseline}, 0)
 	if n := p.leader.Sequence(); n != 4 {
 		t.Errorf("the log has %d entries, want 4", n)
 	}
@@ -432,8 +428,8 @@ func FuzzAccept(f *testing.F) {
 		return e.Accept(ctx, proposal, 1), nil
 	}})
 	reach(f, recorder, 1)
-	decide(f, recorder, "home", stock("a", 2))
-	decide(f, recorder, "home", stock("", 1))
+	decide(f, recorder, "home", stock("a", 2), 0)
+	decide(f, recorder, "home", stock("", 1), 0)
 	fatal.If(f, recorder.Outcome(f.Context(), "home", "a", "", 1))
 	for _, text := range []string{"", "o", "c", "x", "c{}", `c{"what":"see","placement":"home","changed":1,"seen":[{"Feature":"x","Values":["v"]}]}`, `c{"what":"reward","placement":"home","decision":"a","rewards":[{"item":"sku0","value":9}]}`} {
 		f.Add([]byte(text))
@@ -479,7 +475,7 @@ func TestLeaderInDoubt(t *testing.T) {
 	}
 	is(t, "a follower", p.follower.Confirm(t.Context()), nil)
 	replaced.Store(false)
-	decide(t, p.leader, "home", stock("b", 2))
+	decide(t, p.leader, "home", stock("b", 2), 0)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.ctx = ended
@@ -517,7 +513,7 @@ func TestFollowerLooksForADecision(t *testing.T) {
 		is(t, "a decision without a leader", ask(id), decision.ErrNoLeader)
 		gone.Store(false)
 		patiently()
-		decide(t, e, "home", stock(id, 2))
+		decide(t, e, "home", stock(id, 2), 0)
 		is(t, "a decision that only the leader has", ask(id), nil)
 	}
 	store.gate <- struct{}{} // the outcome

@@ -23,7 +23,7 @@ func TestRecent(t *testing.T) {
 		for i := range items {
 			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", float64(i%7))}, Revenue: new(1 + float64(i%3))})
 		}
-		decide(t, e, "home", r)
+		decide(t, e, "home", r, 0)
 	}
 	why := func(id string) *api.Explanation {
 		t.Helper()
@@ -79,7 +79,7 @@ func TestRowsOfADeletedTwin(t *testing.T) {
 		for i := range r.Items {
 			r.Items[i].Features[0].Number = x
 		}
-		decide(t, e, name, r)
+		decide(t, e, name, r, 0)
 	}
 	check := func(name string, n int) {
 		t.Helper()

@@ -103,26 +103,18 @@ func TestRelearning(t *testing.T) {
 	trade(300) // more than a checkpoint
 	r := stock("deferred", 3)
 	r.Defer = true
-	if _, err := e.Decide(t.Context(), "home", r, 1); err != nil {
-		t.Fatal(err)
-	}
+	decide(t, e, "home", r, 1)
 	r = stock("activated", 3)
 	r.Defer = true
-	if _, err := e.Decide(t.Context(), "home", r, 1); err != nil {
-		t.Fatal(err)
-	}
+	decide(t, e, "home", r, 1)
 	is(t, "activating", e.Activate(t.Context(), "home", "activated", 2), nil)
 	put(t, e, "home", strings.Replace(toys, `{}`, `{},"seed":2`, 1)) // begins again
 	trade(20)
-	if _, err := e.Decide(t.Context(), "home", stock("late", 3), 1); err != nil {
-		t.Fatal(err)
-	}
+	decide(t, e, "home", stock("late", 3), 1)
 	if _, err := e.Expire(t.Context(), 1<<60); err != nil { // a deferred one teaches nothing
 		t.Fatal(err)
 	}
-	if _, err := e.Decide(t.Context(), "home", stock("open", 3), 1<<60); err != nil {
-		t.Fatal(err)
-	}
+	decide(t, e, "home", stock("open", 3), 1<<60)
 	relearn(t, e, another)
 	relearn(t, e, another) // again changes nothing
 	if c, _ := e.Config("home"); c.Seed != 2 {
@@ -144,8 +136,7 @@ func TestRelearning(t *testing.T) {
 
 	want := &toy{size: 1}
 	learnedFrom(t, store, want)
-	a, err := e.Decide(t.Context(), "home", stock("probe", 2), 1<<60)
-	fatal.If(t, err)
+	a := decide(t, e, "home", stock("probe", 2), 1<<60)
 	if p := 1 / (1 + math.Exp(-math.Abs(0.1-want.level))); math.Abs(a.Outside-p) > 1e-12 { // of the nearer one
 		t.Errorf("p(0|S) = %v, want %v", a.Outside, p)
 	}
@@ -154,9 +145,7 @@ func TestRelearning(t *testing.T) {
 	if s.Relearning != nil || s.Stale != 1 || len(versions) != 2 || versions[1].Note != "before a change of policy/name, seed" {
 		t.Errorf("%+v, %+v", s, versions)
 	}
-	if string(snapshot(t, e)) != string(replayed(t, o)) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, o)
 	is(t, "rolling back", e.RollBack(t.Context(), "home", versions[1].Version, nil, 700), nil)
 	if c, _ := e.Config("home"); c.Seed != 2 {
 		t.Errorf("rolled back to %s", c.Canonical())
@@ -170,9 +159,7 @@ func TestRelearningOfLargerSets(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(config, 2))
 	for i := range 9 {
 		id := fmt.Sprint("d", i)
-		if _, err := e.Decide(t.Context(), "home", stock(id, 1+i%3), 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", stock(id, 1+i%3), 0)
 		is(t, "outcome", e.Outcome(t.Context(), "home", id, "", 1), nil)
 	}
 	relearn(t, e, fmt.Sprintf(config, 1))

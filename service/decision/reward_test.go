@@ -24,8 +24,7 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 	for i := range rounds {
 		r := stock(fmt.Sprint(i), 4)
 		r.Slots = without(nil, nil, nil)
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		for _, call := range calls {
 			var rewards []api.Reward
 			for place, v := range call {
@@ -88,7 +87,7 @@ func TestRewards(t *testing.T) {
 func TestRewardsThatChangeNothing(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", three)
-	a := decided(t, e, "a")
+	a := decide(t, e, "home", stock("a", 4), 0)
 	tell := func(id string, now int64, rewards ...api.Reward) error {
 		return e.Reward(t.Context(), "", id, rewards, now)
 	}
@@ -113,19 +112,11 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	if d, _ := e.Decision(t.Context(), "", "a"); d.Choice != a.Shown[1] || e.Sequence() != before+2 {
 		t.Errorf("decision %+v, %d entries", d, e.Sequence()-before)
 	}
-	c := decided(t, e, "c")
+	c := decide(t, e, "home", stock("c", 4), 0)
 	is(t, "late", tell("c", 31*minute, api.Reward{Item: c.Shown[0], Value: 1}), nil)
 	if d, _ := e.Decision(t.Context(), "", "c"); d.Status != "expired" {
 		t.Errorf("decision %+v", d)
 	}
-}
-
-// decided decides about three of four items.
-func decided(t *testing.T, e *decision.Engine, id string) *decision.Answer {
-	t.Helper()
-	a, err := e.Decide(t.Context(), "home", stock(id, 4), 0)
-	fatal.If(t, err)
-	return a
 }
 
 // An outcome in parts that no engine can have written is refused.

@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine"
-	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
@@ -48,8 +47,7 @@ func TestSlots(t *testing.T) {
 	} {
 		r := stock("", 4)
 		r.Slots, r.Exclude = c.slots, c.exclude
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		if !slices.Equal(a.Shown, c.want) || !a.Certain || a.Propensity != 1 {
 			t.Errorf("%+v without %v: %+v, want %v", c.slots, c.exclude, a, c.want)
 		}
@@ -112,8 +110,7 @@ func TestSlotsExplore(t *testing.T) {
 		if i < 20 {
 			r.Decision = fmt.Sprint(i)
 		}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		if i < 20 {
 			again, err := e.Decide(t.Context(), "home", r, 1)
 			if err != nil || !again.Repeated {
@@ -221,7 +218,5 @@ func TestNotes(t *testing.T) {
 		_, err := asked(change)
 		is(t, what, err, decision.ErrConflict)
 	}
-	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildToy})
 }

@@ -27,8 +27,7 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 	put(t, e, "home", `{"max_size":1,"features":[`+text+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	rng := rand.New(rand.NewPCG(1, 1))
 	round := func(x float64) *decision.Answer {
-		a, err := e.Decide(t.Context(), "home", &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", x), api.Number("one", 1)}}}}, 1)
-		fatal.If(t, err)
+		a := decide(t, e, "home", &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", x), api.Number("one", 1)}}}}, 1)
 		item := ""
 		if rng.Float64() < 1/(1+math.Exp(-x)) == (math.Abs(x) < 100) { // the extreme ones say the opposite
 			item = "a"
@@ -47,9 +46,7 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 	a := round(1)
 	s, err := e.Stats("home")
 	fatal.If(t, err)
-	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store})
 	return 1 - a.Outside, s
 }
 
@@ -88,8 +85,7 @@ func TestOutliers(t *testing.T) {
 		for k := range 4 {
 			r.Items = append(r.Items, api.Item{ID: itemID(k), Features: api.Values{api.Number("size", float64((i+k)%7)), api.Number("price", factor*float64(3+(i*k)%5))}})
 		}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0))
 		if i == 119 {
 			wait(t, e)
@@ -189,9 +185,7 @@ func TestUnsoundPolicies(t *testing.T) {
 		put(t, e, "home", small)
 		for i := range 30 {
 			id := fmt.Sprint("d", i)
-			if _, err := e.Decide(t.Context(), "home", stock(id, 1), 1); err != nil {
-				t.Fatal(err)
-			}
+			decide(t, e, "home", stock(id, 1), 1)
 			fatal.If(t, e.Outcome(t.Context(), "", id, "", 2))
 			wait(t, e)
 		}

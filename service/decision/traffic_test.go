@@ -135,9 +135,7 @@ func TestFailingLog(t *testing.T) {
 		}
 		e := opened(t, decision.Options{Store: store, Build: buildToy})
 		put(t, e, "home", toys)
-		if _, err := e.Decide(t.Context(), "home", stock("a", 2), 0); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", stock("a", 2), 0)
 		_, err := e.Decide(t.Context(), "home", stock("b", 2), 0)
 		is(t, "decide", err, decision.ErrStopped)
 		is(t, "decide", err, eventlog.ErrReopen)
@@ -195,9 +193,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":%d}`, memory))
 	for i := range 400 {
 		id := fmt.Sprintf("d%03d", i)
-		if _, err := e.Decide(t.Context(), "home", stock(id, 3), int64(i)); err != nil {
-			t.Fatal(err)
-		}
+		decide(t, e, "home", stock(id, 3), int64(i))
 		if i%3 == 0 {
 			fatal.If(t, e.Outcome(t.Context(), "", id, "", int64(i)))
 		}
@@ -230,9 +226,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if uint64(evicted) != s.ExpiredEarly {
 		t.Errorf("%d are evicted, the log says so of %d", s.ExpiredEarly, evicted)
 	}
-	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildToy})
 }
 
 // A log that no engine can have written is refused, and the entry is named.
@@ -302,9 +296,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 		before := heap()
 		for i := range decisions {
 			r.Decision = fmt.Sprintf(id, i)
-			if _, err := e.Decide(t.Context(), "home", r, 0); err != nil {
-				t.Fatal(err)
-			}
+			decide(t, e, "home", r, 0)
 		}
 		counted := 0
 		check := func(what string) {
@@ -373,9 +365,7 @@ func TestMemoryShrinks(t *testing.T) {
 		put(t, e, "home", place(1_000_000))
 		for i := range 200 {
 			id := fmt.Sprintf("%v-%d", closed, i)
-			if _, err := e.Decide(t.Context(), "home", stock(id, 1), 0); err != nil {
-				t.Fatal(err)
-			}
+			decide(t, e, "home", stock(id, 1), 0)
 			if closed {
 				fatal.If(t, e.Outcome(t.Context(), "", id, "", 1))
 			}
@@ -393,9 +383,7 @@ func TestMemoryShrinks(t *testing.T) {
 			t.Errorf("closed %v: %d bytes", closed, s.Memory)
 		}
 	}
-	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildToy})
 }
 
 // counting counts the rounds since it was saved, into a state of some additional bytes.
@@ -433,8 +421,7 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Text("x", "a")}, Revenue: new(0.0)})
 	}
 	for range 12 {
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := decide(t, e, "home", r, 0)
 		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, "", 1))
 		wait(t, e)
 	}
@@ -453,8 +440,7 @@ func TestCheckpointOfALargeLearner(t *testing.T) {
 		}})
 		put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 		for range 700 {
-			a, err := e.Decide(t.Context(), "home", stock("", 1), 0)
-			fatal.If(t, err)
+			a := decide(t, e, "home", stock("", 1), 0)
 			fatal.If(t, e.Outcome(t.Context(), "", a.Decision, "", 1))
 		}
 		wait(t, e)
@@ -488,7 +474,5 @@ func TestChangesUnderWay(t *testing.T) {
 		put(t, e, "home", config(1+i%3))
 	}
 	wg.Wait()
-	if string(snapshot(t, e)) != string(replayed(t, decision.Options{Store: store, Build: buildToy})) {
-		t.Error("a replay has another state")
-	}
+	replays(t, e, decision.Options{Store: store, Build: buildToy})
 }

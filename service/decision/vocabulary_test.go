@@ -27,8 +27,7 @@ func branded(id string, brands ...string) *api.Request {
 
 func choose(t testing.TB, e *decision.Engine, r *api.Request, now int64) *decision.Answer {
 	t.Helper()
-	a, err := e.Decide(t.Context(), "home", r, now)
-	fatal.If(t, err)
+	a := decide(t, e, "home", r, now)
 	return a
 }
 
@@ -121,9 +120,7 @@ func TestCallersLearnTogether(t *testing.T) {
 		t.Errorf("the placement says %q, %q", answer.Notes, answer.Warnings)
 	}
 	wait(t, e)
-	if !bytes.Equal(snapshot(t, e), replayed(t, decision.Options{Store: store})) {
-		t.Error("a replay gives another state")
-	}
+	replays(t, e, decision.Options{Store: store})
 }
 
 // The items of a catalogue teach its categories, also those of another placement that uses it.
