@@ -3,7 +3,6 @@
 //	load.go      a run, from the placement to the result
 //	schedule.go  the schedule of requests: an open loop
 //	world.go     the shoppers: candidates and choices
-//	lane.go      one connection
 //	result.go    the measurements
 //	journal.go   a record of acknowledged requests
 //

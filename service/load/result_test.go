@@ -1,0 +1,33 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"vitrine/service/api"
+)
+
+func TestKindsOfErrors(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + listener.Addr().String()
+	listener.Close()
+	_, refused := http.Get(address)
+	expired, cancel := context.WithTimeout(t.Context(), -time.Second)
+	defer cancel()
+	for want, err := range map[string]error{
+		"connection refused": refused, "connection broken": io.EOF, "timeout": expired.Err(), "other": errors.New("x"),
+		"503 busy": &api.Problem{Status: 503, Type: "urn:vitrine:problem:busy"}, "502": &api.Problem{Status: 502},
+	} {
+		if got := kindOf(err); got != want {
+			t.Errorf("%v is %q, want %q", err, got, want)
+		}
+	}
+}
