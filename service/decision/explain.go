@@ -15,7 +15,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
-	"vitrine/service/explain"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -280,7 +279,7 @@ func (m *matter) list(x *api.Explanation) {
 
 // give adds what the policy says.
 func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
-	if a, ok := m.policy.policy.(explain.Averaging); ok {
+	if a, ok := m.policy.policy.(averaging); ok {
 		for _, w := range a.Families() {
 			x.Families = append(x.Families, api.FamilyShare(w))
 		}
@@ -315,19 +314,19 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 	}
 	for k := range x.Items {
 		item, i := &x.Items[k], int(m.shown[k])
-		item.Utility = explain.Usable(mean[i])
+		item.Utility = usable(mean[i])
 		if hasSD {
-			item.SD = explain.Usable(sd[i])
+			item.SD = usable(sd[i])
 		}
 		if why.Index != nil {
-			item.Index = explain.Usable(why.Index[i])
+			item.Index = usable(why.Index[i])
 			if why.Family != nil {
 				item.Family = why.Family[i]
 			}
 		}
 		row := m.x.Features.RawRowView(i)
-		base, list := explain.Row(e, m.config.Schema(), row, reference)
-		if item.Base = explain.Usable(base); item.Utility != nil && item.Base != nil {
+		base, list := contributionsOf(e, m.config.Schema(), row, reference)
+		if item.Base = usable(base); item.Utility != nil && item.Base != nil {
 			item.Contributions = list
 		}
 	}
@@ -342,7 +341,7 @@ func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
 // compare compares the set shown with others by the utilities u.
 func (m *matter) compare(x *api.Explanation, u []float64) {
 	for _, v := range u {
-		if explain.Usable(v) == nil {
+		if usable(v) == nil {
 			x.Compared = "none"
 			return
 		}

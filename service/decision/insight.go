@@ -12,7 +12,6 @@ import (
 	"vitrine/bandit"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/explain"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/tally"
@@ -147,16 +146,16 @@ func value(x *api.Insight, e bandit.Explainer, rows []itemRow, s *feature.Schema
 	}
 	for i, r := range rows {
 		item := &x.Items[r.item]
-		if item.Utility = explain.Usable(mean[i]); item.Utility == nil {
+		if item.Utility = usable(mean[i]); item.Utility == nil {
 			continue
 		}
 		worth := vitrine.ExpectedRevenue(vitrine.Assortment{0}, mean[i:i+1], []float64{r.revenue})
 		item.SlotWorth = &worth
 		if hasSD {
-			item.SD = explain.Usable(sd[i])
+			item.SD = usable(sd[i])
 		}
 	}
-	x.Effects, x.Background = explain.Effects(e, s, features)
+	x.Effects, x.Background = effectsOf(e, s, features)
 }
 
 // byPlace returns what the places have sold, with the effects that a policy has learned.
@@ -166,7 +165,7 @@ func byPlace(places []tally.Sold, pi vitrine.Policy) []api.Position {
 	for k, s := range places {
 		p := api.Position{Position: k + 1, Shown: s.Shown, Taken: s.Taken}
 		if learned != nil {
-			p.Effect = explain.Usable(vitrine.PlaceEffect(learned, k))
+			p.Effect = usable(vitrine.PlaceEffect(learned, k))
 		}
 		list = append(list, p)
 	}

@@ -12,7 +12,6 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/explain"
 	"vitrine/service/setup"
 )
 
@@ -109,7 +108,7 @@ type worker struct {
 	current    atomic.Pointer[published]
 	substitute atomic.Pointer[published] // what decides while the guard has an alarm and falls back to a version
 	fault      atomic.Pointer[string]    // why the current policy could not be replaced, or nil
-	families   explain.Families
+	families   families
 
 	spec       setup.Spec
 	learner    snapshotter // nil if it has retired

@@ -9,7 +9,6 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
-	"vitrine/service/gauge"
 	"vitrine/service/guard"
 	"vitrine/service/setup"
 	"vitrine/service/tally"
@@ -43,7 +42,7 @@ type placement struct {
 	open       due
 	closed     shelf
 	departed   departed
-	pace       gauge.Pace
+	pace       pace
 	sound      guard.Soundness
 	worker     *worker     // the learner that decides
 	relearning *relearning // nil if none is under way
@@ -52,7 +51,7 @@ type placement struct {
 	items      stock
 	upcoming   atomic.Uint64 // of live decisions: the largest number given out
 	proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
-	latency    gauge.Latency
+	latency    latency
 	insight    lastInsight
 }
 

@@ -1,9 +1,7 @@
-// Package explain says what the utility of a policy is made of.
-//
-//	row.go       the utility of an item, split among the features
-//	effects.go   how the utility depends on a feature
-//	families.go  the weights of the families that a policy averages, in the past
-package explain
+// row.go       the utility of an item, split among the features
+// effects.go   how the utility depends on a feature
+// families.go  the weights of the families that a policy averages, in the past
+package decision
 
 import (
 	"cmp"
@@ -24,7 +22,7 @@ const (
 	maxContributions = 24
 )
 
-// Row splits the utility of a row among the features, of which it lists the largest shares. These are the Shapley values of the game whose
+// contributionsOf splits the utility of a row among the features, of which it lists the largest shares. These are the Shapley values of the game whose
 // coalitions have their columns from the row and the others' from the reference:
 //
 //	u(row) = u(reference) + Σ_f φ_f
@@ -32,7 +30,7 @@ const (
 // It draws orders of the features from a fixed seed, and takes each with its reverse. Of an affine utility every
 // order gives the same values, w_f (row_f − reference_f), and one is enough. Features whose columns do
 // not differ have none.
-func Row(e bandit.Explainer, s *feature.Schema, row, reference []float64) (base float64, list []api.Contribution) {
+func contributionsOf(e bandit.Explainer, s *feature.Schema, row, reference []float64) (base float64, list []api.Contribution) {
 	var active []int
 	parts, shares := s.Parts(), map[int]float64{}
 	for k, p := range parts {
@@ -98,8 +96,8 @@ func valueOf(v api.Value) any {
 	return nil
 }
 
-// Usable returns a number that JSON has, nil for others and for utilities that no set can have.
-func Usable(v float64) *float64 {
+// usable returns a number that JSON has, nil for others and for utilities that no set can have.
+func usable(v float64) *float64 {
 	if !(math.Abs(v) <= 700) {
 		return nil
 	}

@@ -1,14 +1,13 @@
-// Package gauge measures decisions since the process began.
-package gauge
+package decision
 
 import "math"
 
-// Pace is the rate of new decisions in bytes a second,
+// pace is the rate of new decisions in bytes a second,
 //
 //	Σ bytes · exp(−age/τ) / τ(1 − exp(−T/τ)),  τ a minute, T the time since the first one.
 //
 // It is measured by the times in the log, and is not part of the state.
-type Pace struct {
+type pace struct {
 	first, last int64 // Unix nanoseconds
 	bytes       float64
 }
@@ -16,7 +15,7 @@ type Pace struct {
 const paceSeconds = 60 // τ
 
 // Add adds a decision of some bytes.
-func (p *Pace) Add(time int64, bytes int) {
+func (p *pace) Add(time int64, bytes int) {
 	if p.bytes == 0 {
 		p.first, p.last = time, time
 	}
@@ -28,7 +27,7 @@ func (p *Pace) Add(time int64, bytes int) {
 }
 
 // Seconds returns the time in which decisions of the given bytes come, 0 if it is not known.
-func (p *Pace) Seconds(bytes int) float64 {
+func (p *pace) Seconds(bytes int) float64 {
 	age := float64(p.last-p.first) / 1e9
 	if age < 1 {
 		return 0

@@ -1,4 +1,4 @@
-package explain
+package decision
 
 import (
 	"sync"
@@ -8,12 +8,12 @@ import (
 	"vitrine/service/api"
 )
 
-// Averaging is a policy that averages utility families.
-type Averaging interface{ Families() []bandit.Weight }
+// averaging is a policy that averages utility families.
+type averaging interface{ Families() []bandit.Weight }
 
-// Families has the weights of families after some rounds. Of too many points every other one is dropped, and from then
+// families has the weights of families after some rounds. Of too many points every other one is dropped, and from then
 // on only half as many are noted.
-type Families struct {
+type families struct {
 	mu     sync.Mutex
 	next   uint64 // rounds after which a point is noted
 	stride uint64
@@ -28,8 +28,8 @@ type familyPoint struct {
 const maxFamilyPoints = 128
 
 // Note notes the weights of a policy that has learned some rounds.
-func (f *Families) Note(pi vitrine.Policy, learned uint64) {
-	a, ok := pi.(Averaging)
+func (f *families) Note(pi vitrine.Policy, learned uint64) {
+	a, ok := pi.(averaging)
 	if !ok {
 		return
 	}
@@ -52,7 +52,7 @@ func (f *Families) Note(pi vitrine.Policy, learned uint64) {
 }
 
 // Report returns the weights by family.
-func (f *Families) Report() (list []api.FamilyHistory) {
+func (f *families) Report() (list []api.FamilyHistory) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := map[string]int{}

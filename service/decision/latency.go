@@ -1,4 +1,4 @@
-package gauge
+package decision
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 	"vitrine/service/api"
 )
 
-// Latency counts how long decisions take. Bucket b has those of at most firstTook·growth^b.
-type Latency [numTook]atomic.Uint64
+// latency counts how long decisions take. Bucket b has those of at most firstTook·growth^b.
+type latency [numTook]atomic.Uint64
 
 const (
 	firstTook  = 10e-6 // seconds
@@ -18,13 +18,13 @@ const (
 )
 
 // Add adds a decision.
-func (l *Latency) Add(took time.Duration) {
+func (l *latency) Add(took time.Duration) {
 	b := math.Ceil(math.Log(took.Seconds()/firstTook) / math.Log(growthTook))
 	l[int(min(max(b, 0), numTook-1))].Add(1)
 }
 
 // Report returns nil before the first decision.
-func (l *Latency) Report() *api.Latency {
+func (l *latency) Report() *api.Latency {
 	var counts [numTook]uint64
 	total := uint64(0)
 	for b := range l {

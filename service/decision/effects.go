@@ -1,4 +1,4 @@
-package explain
+package decision
 
 import (
 	"slices"
@@ -18,12 +18,12 @@ const (
 	maxValues     = 20 // of a category
 )
 
-// Effects returns the partial dependence of the utility on each number and category, over evenly spaced rows,
+// effectsOf returns the partial dependence of the utility on each number and category, over evenly spaced rows,
 //
 //	PD_f(v) = mean over the rows x of u(x with the value v of f)
 //
 // where the crosses of f follow it. A number goes from its smallest to its largest value in the rows.
-func Effects(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []api.Effect, background int) {
+func effectsOf(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []api.Effect, background int) {
 	n, d := rows.Dims()
 	type grid struct {
 		part   int
@@ -79,9 +79,9 @@ func Effects(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []api
 			_, hasSD := e.Value(mean, sd, moved)
 			point := api.EffectPoint{Value: valueOf(s.Value(moved.RawRowView(0), g.part)), Utility: meanOf(mean)}
 			if hasSD {
-				point.SD = Usable(meanOf(sd))
+				point.SD = usable(meanOf(sd))
 			}
-			if Usable(point.Utility) != nil {
+			if usable(point.Utility) != nil {
 				effect.Points = append(effect.Points, point)
 			}
 		}
