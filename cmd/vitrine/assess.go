@@ -230,7 +230,7 @@ func (a *assessment) describe(v *records.Survey) {
 	for _, reason := range slices.Sorted(maps.Keys(v.Skipped)) {
 		a.Problems = append(a.Problems, fmt.Sprintf("%d decisions are left out: they %s.", v.Skipped[reason], reason))
 	}
-	if v.Sorted() {
+	if v.Sorted {
 		a.Notes = append(a.Notes, "Rows of a decision are apart: the table is sorted, in a temporary file.")
 	}
 	if v.Decisions > 0 && v.Taken == v.Decisions && v.Shown.Most > 1 {

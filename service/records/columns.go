@@ -311,60 +311,64 @@ func (k *recognizer) time(p pages, names []string) {
 	}
 }
 
+// shape returns how many pages a column makes, how many of their items come again, and how many of their rows are taken.
+func (k *recognizer) shape(rows []row, name string) (groups, again, taken float64) {
+	c := k.Mapping.Columns
+	p := group(rows, []string{c.Item, c.Chosen}, name)
+	for _, l := range p {
+		seen := map[string]bool{}
+		for i, v := range l.lists[c.Item] {
+			if seen[textOf(v)] {
+				again++
+			}
+			seen[textOf(v)] = true
+			if is, _ := flag("", l.lists[c.Chosen][i]); is {
+				taken++
+			}
+		}
+	}
+	return float64(len(p)), again, taken
+}
+
 // pageID finds the column that is the same in all rows of a page.
 func (k *recognizer) pageID(header []string, rows []row, every pages) {
 	c := &k.Mapping.Columns
-	n := float64(len(rows))
-	// How many pages a column makes, how many of their items come again, and how many of their rows are taken.
-	shape := func(name string) (groups, again, taken float64) {
-		for _, l := range group(rows, []string{c.Item, c.Chosen}, name) {
-			seen := map[string]bool{}
-			groups++
-			for i, v := range l.lists[c.Item] {
-				if seen[textOf(v)] {
-					again++
-				}
-				seen[textOf(v)] = true
-				if is, _ := flag("", l.lists[c.Chosen][i]); is {
-					taken++
-				}
-			}
-		}
-		return groups, again, taken
+	may := func(name string) bool {
+		return every.isFull(name) && !slices.Contains([]string{c.Item, c.Chosen, c.Time}, name)
 	}
+	few := 0.8 * float64(len(rows))
 	var repeated, single string
 	c.Decision = first(called(header, decisionWords), func(name string) bool {
-		if !every.isFull(name) || name == c.Item || name == c.Chosen || name == c.Time {
+		if !may(name) {
 			return false
 		}
-		switch groups, again, _ := shape(name); {
-		case groups >= 0.8*n:
+		groups, again, _ := k.shape(rows, name)
+		if groups >= few {
 			single = name
-		case c.Item != "" && again > 0:
+		} else if c.Item != "" && again > 0 {
 			repeated = name
-		default:
-			return true
 		}
-		return false
+		return single != name && repeated != name
 	})
 	if c.Decision == "" && c.Item != "" { // an id of another name
 		c.Decision = first(header, func(name string) bool {
 			w := words(name)
-			if len(w) < 2 || !slices.Contains(fillers[:9], w[len(w)-1]) || slices.Contains(w, "user") || name == c.Item || name == c.Chosen || !every.isFull(name) {
+			if len(w) < 2 || !slices.Contains(fillers[:9], w[len(w)-1]) || slices.Contains(w, "user") || !may(name) {
 				return false
 			}
-			groups, again, taken := shape(name)
-			return again == 0 && groups > 1 && taken <= 1.5*groups && groups < 0.8*n
+			groups, again, taken := k.shape(rows, name)
+			return again == 0 && groups > 1 && taken <= 1.5*groups && groups < few
 		})
 	}
+	const missing = "an id of each page, the same in all its rows: %s. If each row is a page of one item, the items that could have been shown instead are missing"
 	switch {
 	case c.Decision != "":
 	case repeated != "":
 		k.need("an id of each page: rows of one %s have an item several times, so that it is several pages. Make one, the same in all rows of a page and in no others (such as %[1]s with the time of the page), and name it as decision in [columns]", repeated)
 	case single != "":
-		k.need("an id of each page, the same in all its rows: %s differs in nearly every row. If each row is a page of one item, the items that could have been shown instead are missing", single)
+		k.need(missing, single+" differs in nearly every row")
 	default:
-		k.need("an id of each page, the same in all its rows: no column looks like one. If each row is a page of one item, the items that could have been shown instead are missing")
+		k.need(missing, "no column looks like one")
 	}
 }
 

@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -287,8 +288,8 @@ func logged(members []member, list string) jsontext.Value {
 
 // member is a member of an object, in its order.
 type member struct {
-	name          string
-	quoted, value jsontext.Value
+	name  string
+	value jsontext.Value
 }
 
 func membersOf(text jsontext.Value) (list []member, err error) {
@@ -297,29 +298,24 @@ func membersOf(text jsontext.Value) (list []member, err error) {
 		return nil, errors.New("want an object")
 	}
 	for in.PeekKind() == '"' {
-		quoted, err := in.ReadValue()
+		token, err := in.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		m := member{quoted: slices.Clone(quoted)}
-		name, err := jsontext.AppendUnquote(nil, quoted)
-		if err != nil {
-			return nil, err
-		}
+		m := member{name: token.String()}
 		value, err := in.ReadValue()
 		if err != nil {
 			return nil, err
 		}
-		m.name, m.value = string(name), slices.Clone(value)
+		m.value = slices.Clone(value)
 		list = append(list, m)
 	}
-	if _, err = in.ReadToken(); err != nil {
-		return nil, err
+	if _, err = in.ReadToken(); err == nil {
+		if _, err = in.ReadToken(); err == io.EOF {
+			return list, nil
+		}
 	}
-	if _, err = in.ReadToken(); err != io.EOF {
-		return nil, errors.New("want one object")
-	}
-	return list, nil
+	return nil, cmp.Or(err, errors.New("want one object"))
 }
 
 // isHidden reports whether Vowpal Wabbit skips a member.
@@ -330,7 +326,8 @@ func object(members []member) []byte {
 	var parts [][]byte
 	for _, m := range members {
 		if !isHidden(m.name) {
-			parts = append(parts, slices.Concat(m.quoted, []byte{':'}, m.value))
+			quoted, _ := jsontext.AppendQuote(nil, m.name)
+			parts = append(parts, slices.Concat(quoted, []byte{':'}, m.value))
 		}
 	}
 	return slices.Concat([]byte{'{'}, bytes.Join(parts, []byte{','}), []byte{'}'})

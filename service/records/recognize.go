@@ -216,15 +216,15 @@ type jsonSample struct {
 
 // add reads a line.
 func (s *jsonSample) add(line []byte) error {
-	var top map[string]jsontext.Value
-	if err := json.Unmarshal(line, &top, jsontext.AllowDuplicateNames(true)); err != nil {
+	top, err := membersOf(line)
+	if err != nil {
 		return api.JSONError(err)
 	}
-	for name := range top {
-		s.keys[name] = true
-	}
-	for _, inner := range []string{"_slot_id", "FromUrl"} {
-		s.keys["c."+inner] = s.keys["c."+inner] || bytes.Contains(top["c"], []byte(`"`+inner+`"`))
+	for _, m := range top {
+		s.keys[m.name] = true
+		for _, inner := range []string{"_slot_id", "FromUrl"} {
+			s.keys["c."+inner] = s.keys["c."+inner] || m.name == "c" && bytes.Contains(m.value, []byte(`"`+inner+`"`))
+		}
 	}
 	var l vwLine
 	if json.Unmarshal(line, &l, jsontext.AllowDuplicateNames(true)) == nil && l.Cost != nil {
@@ -247,10 +247,7 @@ func (s *jsonSample) add(line []byte) error {
 	}
 	page := newPage("", "")
 	s.pages = append(s.pages, page)
-	if err := page.flatten(line); err != nil {
-		return api.JSONError(err)
-	}
-	return nil
+	return page.flatten(line)
 }
 
 // lines recognizes JSON Lines.
@@ -301,24 +298,6 @@ func (k *recognizer) lines() error {
 		k.sessions(s.pages)
 	}
 	return nil
-}
-
-// anyLabel returns the label of a line, or of one of its actions.
-func anyLabel(top map[string]jsontext.Value) (*vwLabel, error) {
-	l, err := jsonLabel(top)
-	if l != nil || err != nil {
-		return l, err
-	}
-	var actions []map[string]jsontext.Value
-	if json.Unmarshal(top["_multi"], &actions) != nil {
-		return nil, nil
-	}
-	for _, a := range actions {
-		if l, err := jsonLabel(a); l != nil {
-			return l, err
-		}
-	}
-	return nil, nil
 }
 
 // dsjson says how the costs of dsjson become rewards.

@@ -110,7 +110,7 @@ func ReadMapping(path string) (*Mapping, error) {
 }
 
 func (m *Mapping) check() error {
-	err := cmp.Or(oneOf("format", m.Format, formatNames()...), oneOf("several", m.Several, "first", "skip", "each"), oneOf("rewards", m.Rewards, "share", "choice"))
+	err := cmp.Or(oneOf("format", m.Format, formatNames...), oneOf("several", m.Several, "first", "skip", "each"), oneOf("rewards", m.Rewards, "share", "choice"))
 	switch e := m.Events; {
 	case err != nil:
 		return err
@@ -165,17 +165,14 @@ func (l *Law) check() error {
 }
 
 // formats are the readers by name.
-var formats map[string]func(*source) error
+var formats = map[string]func(*source) error{}
+
+var formatNames = []string{"csv", "tsv", "parquet", "jsonl", "dsjson", "personalizer", "obp", "vw", "vwjson", "sessions"}
 
 func init() {
-	formats = map[string]func(*source) error{
-		"csv": readTable, "parquet": readTable, "jsonl": readLines, "dsjson": readDecisions, "personalizer": readDecisions, "obp": readOBP,
-		"vw": readVW, "vwjson": readVWJSON, "sessions": readSessions, "tsv": readTable,
+	for k, read := range []func(*source) error{readTable, readTable, readTable, readLines, readDecisions, readDecisions, readOBP, readVW, readVWJSON, readSessions} {
+		formats[formatNames[k]] = read
 	}
-}
-
-func formatNames() []string {
-	return []string{"csv", "tsv", "parquet", "jsonl", "dsjson", "personalizer", "obp", "vw", "vwjson", "sessions"}
 }
 
 // formatOf returns the format of a file by its name.
@@ -187,7 +184,7 @@ func formatOf(path string) (string, error) {
 	case ".json":
 		return "dsjson", nil
 	}
-	return "", fmt.Errorf("%s: its name does not say its format: give --format, or set format in the mapping: one of %s", path, strings.Join(formatNames(), ", "))
+	return "", fmt.Errorf("%s: its name does not say its format: give --format, or set format in the mapping: one of %s", path, strings.Join(formatNames, ", "))
 }
 
 // Report counts what Read found in a log.
@@ -253,13 +250,14 @@ func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 	} else if l.file, err = os.Open(path); err != nil {
 		return nil, err
 	}
-	if info, err := l.file.Stat(); path == "-" || err == nil && !info.Mode().IsRegular() {
-		if err := l.spool(); err != nil {
-			return nil, fmt.Errorf("%s: %w", l.name, err)
-		}
+	if info, failed := l.file.Stat(); path == "-" || failed == nil && !info.Mode().IsRegular() {
+		err = l.spool()
 	}
-	if err := l.named(ctx, l.sort(ctx)); err != nil {
-		return nil, errors.Join(err, l.Close())
+	if err == nil {
+		err = l.sort(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(l.named(ctx, err), l.Close())
 	}
 	return l, nil
 }
@@ -272,12 +270,8 @@ func (l *Log) spool() error {
 		return err
 	}
 	l.file, l.spooled = copied, true
-	_, err = io.Copy(copied, stream)
-	if stream != os.Stdin {
+	if _, err = io.Copy(copied, stream); stream != os.Stdin {
 		err = errors.Join(err, stream.Close())
-	}
-	if err != nil {
-		err = errors.Join(err, l.Close())
 	}
 	return err
 }
@@ -361,14 +355,11 @@ func text(f *os.File) (*bufio.Reader, error) {
 		return nil, err
 	}
 	r := bufio.NewReaderSize(f, 1<<16)
-	plain, coding, err := decompress.Reader(r)
-	switch {
-	case err != nil:
+	plain, _, err := decompress.Reader(r)
+	if err != nil {
 		return nil, table.Damaged(err)
-	case coding == decompress.None:
-		return r, nil
 	}
-	return bufio.NewReaderSize(plain, 1<<16), nil
+	return bufio.NewReaderSize(plain, 1<<16), nil // r itself if it is plain
 }
 
 // lines calls each for every line that is not empty. A line is at most 64 MB.
@@ -452,27 +443,36 @@ func (s *source) add(f *found) error {
 		s.survey.add(s, f, rewards)
 		return nil
 	}
+	d, err := s.imported(f)
+	if err != nil {
+		return err
+	}
+	return s.outcomes(f, d, rewards)
+}
+
+// imported returns a decision with the values of the placement's features.
+func (s *source) imported(f *found) (d *decision.Imported, err error) {
 	f.id = decisionID(f.id)
-	d := &decision.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
+	d = &decision.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
 	if l := s.mapping.Law; l != nil && l.Draw != "items" && d.Draw == nil && l.Page == "" { // share is 1
 		if d.Draw, err = l.of(nil, f.items); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, item := range f.items {
 		values, err := s.match("item", item.fields)
-		if err != nil {
-			return fmt.Errorf("item %q: %w", item.id, err)
+		if err == nil && item.revenue != nil && !(*item.revenue >= 0 && !math.IsInf(*item.revenue, 0)) {
+			err = fmt.Errorf("the revenue is %v: must be finite and not negative", *item.revenue)
 		}
-		if item.revenue != nil && !(*item.revenue >= 0 && !math.IsInf(*item.revenue, 0)) {
-			return fmt.Errorf("item %q: the revenue is %v: must be finite and not negative", item.id, *item.revenue)
+		if err != nil {
+			return nil, fmt.Errorf("item %q: %w", item.id, err)
 		}
 		d.Request.Items = append(d.Request.Items, api.Item{ID: item.id, Features: values, Revenue: item.revenue})
 	}
 	if d.Request.User, err = s.match("user", f.user); err != nil {
-		return fmt.Errorf("the user: %w", err)
+		return nil, fmt.Errorf("the user: %w", err)
 	}
-	return s.outcomes(f, d, rewards)
+	return d, nil
 }
 
 // earned returns the rewards of the items taken, in the order of the page.
@@ -506,10 +506,7 @@ func (s *source) outcomes(f *found, d *decision.Imported, rewards []api.Reward) 
 		case "first":
 			list[0] = rewards[:1]
 		case "each":
-			list = list[:0]
-			for k := range rewards {
-				list = append(list, rewards[k:k+1])
-			}
+			list = slices.Collect(slices.Chunk(rewards, 1))
 		}
 		s.report.Several++
 	}

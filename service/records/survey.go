@@ -34,15 +34,12 @@ type Survey struct {
 	Times        Range[int64]
 	Revenue      Range[float64] // of an item
 	Positions    []Position     // the first ones
+	Sorted       bool           // whether the rows of a decision were apart
 
 	columns map[string]*column
 	names   []string // of columns, in the order in which they came
 	items   map[string]bool
-	sorted  bool
 }
-
-// Sorted reports whether the rows of a decision were apart.
-func (v *Survey) Sorted() bool { return v.sorted }
 
 // Range is the least and the largest of N numbers, and their sum.
 type Range[T int | int64 | float64] struct {
@@ -117,7 +114,7 @@ func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Su
 	if err != nil {
 		return nil, err
 	}
-	v := &Survey{Skipped: map[string]int{}, columns: map[string]*column{}, items: map[string]bool{}, sorted: l.sorted != nil}
+	v := &Survey{Skipped: map[string]int{}, columns: map[string]*column{}, items: map[string]bool{}, Sorted: l.sorted != nil}
 	s := &source{Log: l, ctx: ctx, config: c, survey: v, report: &Report{Skipped: v.Skipped}, used: map[string]bool{}, seen: map[string]bool{}, ids: map[string]bool{}}
 	info, err := l.file.Stat()
 	if err != nil {
@@ -413,6 +410,20 @@ func (v *Survey) itemFeature(c *column) map[string]any {
 	return nil
 }
 
+// numberFeature returns the feature of numbers, nil if they are all the same.
+func (c *column) numberFeature() map[string]any {
+	mean := c.numbers.Sum / float64(c.n)
+	sd := math.Sqrt(max(0, c.squares/float64(c.n)-float64(mean*mean)))
+	if sd == 0 {
+		return nil
+	}
+	f := map[string]any{"kind": "number", "default": digits(mean)}
+	if !c.isUnit() {
+		f["center"], f["scale"] = digits(mean), digits(sd)
+	}
+	return f
+}
+
 // feature returns the feature of a column, or why there is none. Both are empty if the column says nothing.
 func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why string) {
 	c := v.columns[name]
@@ -428,14 +439,8 @@ func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why stri
 	case r.isItem(name):
 		return v.itemFeature(c), ""
 	case c.numbers.N == c.n && !isIDName(name):
-		mean := c.numbers.Sum / float64(c.n)
-		sd := math.Sqrt(max(0, c.squares/float64(c.n)-float64(mean*mean)))
-		if sd == 0 {
+		if f = c.numberFeature(); f == nil {
 			return nil, ""
-		}
-		f = map[string]any{"kind": "number", "default": digits(mean)}
-		if !c.isUnit() {
-			f["center"], f["scale"] = digits(mean), digits(sd)
 		}
 		if r.isVW() || r.Mapping.Format == "dsjson" && c.missing+c.n < v.Items.Sum {
 			f["default"] = 0 // a sparse log leaves zeros out

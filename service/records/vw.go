@@ -2,6 +2,7 @@ package records
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,62 +16,83 @@ import (
 )
 
 // readVW reads the text of Vowpal Wabbit. With actions in the mapping a line is a decision (--cb), whose features are the
-// user's. Otherwise lines up to an empty one are a decision: a shared line, one for each action, and for slates of slots
+// user's. Otherwise lines up to an empty one are a decision: a shared line, one for each action, and for slates or slots
 // (ccb) one for each slot.
 func readVW(s *source) error {
-	v := &vwText{source: s}
+	var open *found
+	var label vwLine
+	last := "" // the place of the last line
+	end := func() (err error) {
+		if open != nil {
+			f := open
+			open = nil
+			err = s.label(f, &label)
+		}
+		return err
+	}
 	err := s.everyLine(func(place string, text []byte) error {
-		text = bytes.TrimSpace(text)
-		if len(text) == 0 {
-			return v.close()
+		if text = bytes.TrimSpace(text); len(text) == 0 {
+			return end()
 		}
 		e, err := parseVW(string(text))
 		if err != nil {
 			return err
 		}
-		if s.mapping.Actions > 0 {
-			return v.single(place, e)
+		if s.mapping.Actions > 0 || e.kind == "shared" {
+			if err := end(); err != nil {
+				return err
+			}
 		}
-		return v.add(place, e)
+		if last = place; open == nil {
+			open, label = &found{id: idOf(place), user: fields{}}, vwLine{}
+		}
+		if s.mapping.Actions == 0 {
+			return open.addLine(e, &label, s.mapping)
+		}
+		open.id, open.user, open.items = cmp.Or(e.tag, open.id), e.fields, numbered(s.mapping.Actions)
+		if len(e.labels) > 0 {
+			label = e.labels[0].line(s.mapping)
+		}
+		return end()
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		if err = end(); err != nil {
+			err = fmt.Errorf("%s: %w", last, err)
+		}
 	}
-	if v.open != nil {
-		if err := v.close(); err != nil {
-			return fmt.Errorf("%s: %w", v.last, err)
+	return err
+}
+
+// addLine adds a line to a decision and its label.
+func (f *found) addLine(e *vwExample, label *vwLine, m *Mapping) error {
+	switch e.kind {
+	case "slates":
+		f.skip = ofSlates
+	case "shared":
+		f.id, f.user = cmp.Or(e.tag, f.id), e.fields
+	case "slot":
+		o, err := slotOf(e.slot)
+		if err != nil {
+			return err
+		}
+		if o == nil {
+			f.skip = noLabel
+			return nil
+		}
+		label.Outcomes = append(label.Outcomes, *o)
+	default:
+		k := len(f.items) + 1
+		f.items = append(f.items, vwItem(cmp.Or(e.tag, strconv.Itoa(k)), e.fields))
+		if len(e.labels) > 0 {
+			if label.Cost != nil {
+				f.skip = "have two labels"
+			}
+			l := e.labels[0]
+			l.action = k // the number before the cost is not used
+			*label = l.line(m)
 		}
 	}
 	return nil
-}
-
-// vwText makes decisions of the lines of a text.
-type vwText struct {
-	*source
-	open *found
-	line vwLine // its label
-	last string // the place of its last line
-}
-
-// single adds a line that is a decision between actions without features.
-func (v *vwText) single(place string, e *vwExample) error {
-	f := &found{id: vwID(e.tag, place), user: e.fields}
-	for k := range v.mapping.Actions {
-		f.items = append(f.items, vwItem(strconv.Itoa(k+1), fields{}))
-	}
-	var l vwLine
-	if len(e.labels) > 0 {
-		l = e.labels[0].line(v.mapping)
-	}
-	return v.label(f, &l)
-}
-
-// vwID returns the id of a decision: a tag, or its place.
-func vwID(tag, place string) string {
-	if tag != "" {
-		return tag
-	}
-	return idOf(place)
 }
 
 // vwItem returns an item, whose id is its feature "id", unless it has a feature of this name.
@@ -81,6 +103,14 @@ func vwItem(id string, f fields) foundItem {
 	return foundItem{id: id, fields: f}
 }
 
+// numbered returns n actions without features.
+func numbered(n int) (items []foundItem) {
+	for k := range n {
+		items = append(items, vwItem(strconv.Itoa(k+1), fields{}))
+	}
+	return items
+}
+
 // label adds a decision with a label, or without one.
 func (s *source) label(f *found, l *vwLine) error {
 	if err := s.outcomesOf(f, l); err != nil {
@@ -89,64 +119,9 @@ func (s *source) label(f *found, l *vwLine) error {
 	return s.add(f)
 }
 
-// add adds a line to the open decision.
-func (v *vwText) add(place string, e *vwExample) error {
-	if v.open != nil && e.kind == "shared" {
-		if err := v.close(); err != nil {
-			return err
-		}
-	}
-	if v.open == nil {
-		v.open, v.line = &found{id: vwID("", place), user: fields{}}, vwLine{}
-	}
-	v.last = place
-	switch e.kind {
-	case "slates":
-		v.open.skip = ofSlates
-	case "shared":
-		v.open.id, v.open.user = vwID(e.tag, place), e.fields
-	case "slot":
-		o, err := slotOf(e.slot)
-		if err != nil {
-			return err
-		}
-		if o == nil {
-			v.open.skip = noLabel
-			return nil
-		}
-		v.line.Outcomes = append(v.line.Outcomes, *o)
-	default:
-		k := len(v.open.items) + 1
-		id := e.tag
-		if id == "" {
-			id = strconv.Itoa(k)
-		}
-		v.open.items = append(v.open.items, vwItem(id, e.fields))
-		if len(e.labels) > 0 {
-			l := e.labels[0]
-			if v.line.Cost != nil {
-				v.open.skip = "have two labels"
-			}
-			l.action = k // the number before the cost is not used
-			v.line = l.line(v.mapping)
-		}
-	}
-	return nil
-}
-
-// close ends the open decision.
-func (v *vwText) close() error {
-	f := v.open
-	if f == nil {
-		return nil
-	}
-	v.open = nil
-	return v.label(f, &v.line)
-}
-
 // vwExample is a line of the text.
 type vwExample struct {
-	kind   string // "shared", "slot" of ccb, "slates", and "" for an action
+	kind   string // "shared", "slates", "slot" or "action" of ccb, and "" for another action
 	labels []vwLabel
 	slot   string // the label of a slot
 	tag    string
@@ -175,33 +150,19 @@ func parseVW(text string) (*vwExample, error) {
 	}
 	e := &vwExample{fields: fields{}}
 	words := strings.Fields(head)
-	if n := len(words); n > 0 && (!strings.HasSuffix(head, " ") || words[n-1][0] == '\'') {
-		if w := words[n-1]; w[0] == '\'' || !isLabel(w) {
-			e.tag, words = strings.TrimPrefix(w, "'"), words[:n-1]
-		}
+	if n := len(words); n > 0 && (!strings.HasSuffix(head, " ") || words[n-1][0] == '\'') && !isLabel(words[n-1]) {
+		e.tag, words = strings.TrimPrefix(words[n-1], "'"), words[:n-1]
 	}
-	if len(words) > 0 {
-		switch words[0] {
-		case "shared":
-			e.kind, words = "shared", nil
-		case "slates":
-			e.kind, words = "slates", nil
-		case "ccb":
-			if len(words) < 2 {
-				return nil, fmt.Errorf("%.40q: want ccb shared, ccb action or ccb slot", head)
-			}
-			switch words[1] {
-			case "shared", "slot":
-				e.kind = words[1]
-			case "action":
-			default:
-				return nil, fmt.Errorf("%.40q: want ccb shared, ccb action or ccb slot", head)
-			}
-			if e.kind == "slot" && len(words) > 2 {
-				e.slot = words[2]
-			}
-			words = nil
+	switch first := strings.Join(words[:min(2, len(words))], " "); {
+	case strings.HasPrefix(first, "shared"), strings.HasPrefix(first, "slates"):
+		e.kind, words = words[0], nil
+	case first == "ccb shared", first == "ccb slot", first == "ccb action":
+		if e.kind = words[1]; len(words) > 2 {
+			e.slot = words[2]
 		}
+		words = nil
+	case strings.HasPrefix(first, "ccb"):
+		return nil, fmt.Errorf("%.40q: want ccb shared, ccb action or ccb slot", head)
 	}
 	for _, w := range words {
 		if !strings.Contains(w, ":") { // of --cb: an action that could have been taken
@@ -228,9 +189,10 @@ func isLabel(w string) bool {
 func labelOf(w string) (l vwLabel, err error) {
 	parts := strings.Split(w, ":")
 	if len(parts) == 3 {
-		if l.action, err = strconv.Atoi(parts[0]); err == nil {
-			if l.cost, err = strconv.ParseFloat(parts[1], 64); err == nil {
-				l.probability, err = strconv.ParseFloat(parts[2], 64)
+		l.action, err = strconv.Atoi(parts[0])
+		for k, v := range []*float64{&l.cost, &l.probability} {
+			if err == nil {
+				*v, err = strconv.ParseFloat(parts[k+1], 64)
 			}
 		}
 	}
@@ -245,13 +207,13 @@ func slotOf(text string) (*vwOutcome, error) {
 	if !strings.Contains(text, ":") {
 		return nil, nil
 	}
-	first, others, _ := strings.Cut(text, ",")
-	l, err := labelOf(first)
+	parts := strings.Split(text, ",")
+	l, err := labelOf(parts[0])
 	if err != nil {
 		return nil, err
 	}
-	actions, probabilities := []int{l.action}, []float64{l.probability}
-	for _, w := range strings.Split(others, ",") {
+	o := &vwOutcome{Cost: &l.cost, actions: []int{l.action}, p: []float64{l.probability}}
+	for _, w := range parts[1:] {
 		action, p, ok := strings.Cut(w, ":")
 		if !ok {
 			continue
@@ -261,9 +223,9 @@ func slotOf(text string) (*vwOutcome, error) {
 		if err != nil || invalid != nil {
 			return nil, fmt.Errorf("the label %.40q is not chosen:cost:probability,other:probability", text)
 		}
-		actions, probabilities = append(actions, a), append(probabilities, q)
+		o.actions, o.p = append(o.actions, a), append(o.p, q)
 	}
-	return &vwOutcome{Cost: &l.cost, actions: actions, p: probabilities}, nil
+	return o, nil
 }
 
 // namespace adds the features of a namespace. "name=value" is a category, "name:2.5" a number, and "name" the number 1.
@@ -280,11 +242,10 @@ func (e *vwExample) namespace(text string) {
 	for _, w := range words {
 		name, value, hasValue := strings.Cut(w, ":")
 		v, err := strconv.ParseFloat(value, 64)
-		if category, is, ok := strings.Cut(name, "="); ok {
-			e.fields[prefix+category] = api.Text("", is)
-			continue
-		}
+		category, is, isCategory := strings.Cut(name, "=")
 		switch {
+		case isCategory:
+			e.fields[prefix+category] = api.Text("", is)
 		case !hasValue:
 			e.fields[prefix+name] = api.Number("", scale)
 		case err == nil:
@@ -299,46 +260,27 @@ func (e *vwExample) namespace(text string) {
 // or inside the action that was shown.
 func readVWJSON(s *source) error {
 	return s.lines(func(place string, text []byte) error {
-		var top map[string]jsontext.Value
-		if err := json.Unmarshal(text, &top); err != nil {
+		members, err := membersOf(text)
+		if err != nil {
 			return api.JSONError(err)
 		}
-		l, err := jsonLabel(top)
+		f := &found{id: idOf(place)}
+		if _, ok := valueOf(members, "_multi"); ok {
+			err = f.context(text, nil)
+		} else if f.items = numbered(s.mapping.Actions); f.items == nil {
+			err = errors.New("_multi is missing: it has the actions. If actions have no features, set actions = their number in the mapping")
+		} else {
+			f.user, err = fieldsOf(members)
+		}
 		if err != nil {
 			return err
 		}
-		f := &found{id: vwID(textMember(top, "_tag"), place), user: fields{}}
-		if v, ok := top["_multi"]; !ok {
-			if s.mapping.Actions == 0 {
-				return errors.New("_multi is missing: it has the actions. If actions have no features, set actions = their number in the mapping")
-			}
-			for k := range s.mapping.Actions {
-				f.items = append(f.items, vwItem(strconv.Itoa(k+1), fields{}))
-			}
-			members, err := membersOf(text)
-			if err != nil {
-				return err
-			}
-			if f.user, err = fieldsOf(members); err != nil {
-				return err
-			}
-		} else {
-			var actions []map[string]jsontext.Value
-			if err := json.Unmarshal(v, &actions); err != nil {
-				return fmt.Errorf("_multi: %w", err)
-			}
-			if err := f.context(text, nil); err != nil {
-				return err
-			}
-			for k, action := range actions {
-				inner, err := jsonLabel(action)
-				if err != nil {
-					return fmt.Errorf("_multi/%d: %w", k, err)
-				}
-				if inner != nil && l == nil {
-					l, inner.action = inner, k+1
-				}
-			}
+		if tag, ok := valueOf(members, "_tag"); ok {
+			_ = json.Unmarshal(tag, &f.id)
+		}
+		l, err := anyLabel(members)
+		if err != nil {
+			return err
 		}
 		line := vwLine{}
 		if l != nil {
@@ -348,43 +290,71 @@ func readVWJSON(s *source) error {
 	})
 }
 
-func textMember(m map[string]jsontext.Value, name string) (text string) {
-	_ = json.Unmarshal(m[name], &text)
-	return text
+// valueOf returns the value of the first of the names that an object has.
+func valueOf(members []member, names ...string) (jsontext.Value, bool) {
+	for _, name := range names {
+		if k := slices.IndexFunc(members, func(m member) bool { return m.name == name }); k >= 0 {
+			return members[k].value, true
+		}
+	}
+	return nil, false
+}
+
+// anyLabel returns the label of a line, or of the first of its actions that has one; nil if there is none.
+func anyLabel(top []member) (*vwLabel, error) {
+	if l, err := jsonLabel(top); l != nil || err != nil {
+		return l, err
+	}
+	list, _ := valueOf(top, "_multi")
+	var actions []jsontext.Value
+	if list != nil {
+		if err := json.Unmarshal(list, &actions, jsontext.AllowDuplicateNames(true)); err != nil {
+			return nil, fmt.Errorf("_multi: %w", err)
+		}
+	}
+	for k, action := range actions {
+		members, err := membersOf(action)
+		if err != nil {
+			return nil, fmt.Errorf("_multi/%d: %w", k, err)
+		}
+		if l, err := jsonLabel(members); err != nil {
+			return nil, fmt.Errorf("_multi/%d: %w", k, err)
+		} else if l != nil {
+			l.action = k + 1
+			return l, nil
+		}
+	}
+	return nil, nil
 }
 
 // jsonLabel returns the label among the members of an object, with its action from 1 on; nil if there is none.
-func jsonLabel(m map[string]jsontext.Value) (*vwLabel, error) {
-	var l vwLabel
-	get := func(dst any, m map[string]jsontext.Value, names ...string) bool {
-		for _, name := range names {
-			if v, ok := m[name]; ok && json.Unmarshal(v, dst) == nil {
-				return true
-			}
-		}
-		return false
-	}
-	parts := m
-	cost, p, action := []string{"_label_Cost", "_label_cost"}, []string{"_label_Probability", "_label_probability"}, []string{"_label_Action", "_label_action"}
-	if v, ok := m["_label"]; ok {
+func jsonLabel(members []member) (*vwLabel, error) {
+	prefix, parts := "_label_", members
+	if v, ok := valueOf(members, "_label"); ok {
 		if v.Kind() == '"' {
-			l, err := labelOf(textMember(m, "_label"))
+			text, _ := scalar(v)
+			l, err := labelOf(text.Text)
 			return &l, err
 		}
-		if err := json.Unmarshal(v, &parts); err != nil {
+		var err error
+		if parts, err = membersOf(v); err != nil {
 			return nil, fmt.Errorf("_label: %.40s is no label of a contextual bandit", v)
 		}
-		cost, p, action = []string{"Cost", "cost"}, []string{"Probability", "probability"}, []string{"Action", "action"}
+		prefix = ""
 	}
-	if !get(&l.cost, parts, cost...) {
+	get := func(dst any, members []member, names ...string) bool {
+		v, ok := valueOf(members, names...)
+		return ok && json.Unmarshal(v, dst) == nil
+	}
+	var l vwLabel
+	if !get(&l.cost, parts, prefix+"Cost", prefix+"cost") {
 		return nil, nil
 	}
-	if !get(&l.probability, parts, p...) {
+	if !get(&l.probability, parts, prefix+"Probability", prefix+"probability") {
 		return nil, errors.New("the label has no probability")
 	}
-	get(&l.action, parts, action...)
-	var index int
-	if get(&index, m, "_labelIndex", "_label_index") {
+	get(&l.action, parts, prefix+"Action", prefix+"action")
+	if index := 0; get(&index, members, "_labelIndex", "_label_index") {
 		l.action = index + 1
 	}
 	return &l, nil
