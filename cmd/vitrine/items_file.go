@@ -2,23 +2,20 @@ package main
 
 import (
 	"bufio"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/table"
 	"vitrine/service/api"
 )
 
-// readItemFile calls visit with each item of a file: Parquet by its first bytes, JSON Lines if it begins with {, and
-// otherwise CSV. Lines of JSON without a mapping are items as the service has them. The item is valid until visit
+// readItemFile calls visit with each item of a file: JSON Lines if it begins with {, and otherwise a table in Parquet or CSV. Lines of JSON without a mapping are items as the service has them. The item is valid until visit
 // returns. Errors name the row.
 func readItemFile(path string, m *mapping, visit func(*api.CatalogueItem) error) error {
 	f, err := os.Open(path)
@@ -26,23 +23,17 @@ func readItemFile(path string, m *mapping, visit func(*api.CatalogueItem) error)
 		return err
 	}
 	defer f.Close()
-	magic := make([]byte, 4)
-	n, err := io.ReadFull(f, magic)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && err != io.EOF {
-		return err
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+	start := make([]byte, 1)
+	if _, err := f.ReadAt(start, 0); err != nil && err != io.EOF {
 		return err
 	}
 	switch {
-	case string(magic) == "PAR1":
-		err = readParquetItems(f, m, visit)
-	case n > 0 && magic[0] == '{' && !m.given:
-		err = readItemLines(f, visit)
-	case n > 0 && magic[0] == '{':
+	case start[0] != '{':
+		err = readTableItems(f, m, visit)
+	case m.given:
 		err = readRowLines(f, m, visit)
 	default:
-		err = readCSVItems(f, m, visit)
+		err = readItemLines(f, visit)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -108,112 +99,42 @@ func visitRow(m *mapping, r row, visit func(*api.CatalogueItem) error) error {
 	return visit(item)
 }
 
-func readCSVItems(f io.Reader, m *mapping, visit func(*api.CatalogueItem) error) error {
-	in := csv.NewReader(bufio.NewReaderSize(f, 1<<16))
-	in.ReuseRecord = true
-	first, err := in.Read()
-	if err == io.EOF {
-		return errors.New("is empty: the first line names the columns")
-	}
+func readTableItems(f *os.File, m *mapping, visit func(*api.CatalogueItem) error) error {
+	t, err := table.Open(f, table.Options{Texts: true})
 	if err != nil {
 		return err
 	}
-	names := slices.Clone(first)
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("column %q is a duplicate", name)
-		}
-	}
+	names := t.Header()
 	if m, err = m.infer(names); err != nil {
 		return err
 	}
-	for number := 1; ; number++ {
-		record, err := in.Read()
-		if err == io.EOF {
+	all := make([]int, len(names))
+	for j := range all {
+		all[j] = j
+	}
+	for {
+		b, err := t.Next(all)
+		if errors.Is(err, io.EOF) {
 			return nil
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
 		}
-		cells := row{}
-		for i, text := range record {
-			if text != "" {
-				cells[names[i]] = text
-			}
-		}
-		if err := visitRow(m, cells, visit); err != nil {
-			return rowError(number, err)
-		}
-	}
-}
-
-func readParquetItems(f *os.File, m *mapping, visit func(*api.CatalogueItem) error) (err error) {
-	defer func() {
-		if v := recover(); v != nil { // the reader panics on damaged files
-			err = fmt.Errorf("the file is damaged: %v", v)
-		}
-	}()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	file, err := parquet.OpenFile(f, info.Size())
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, column := range file.Schema().Columns() {
-		if len(column) != 1 {
-			return fmt.Errorf("column %q is nested: a table of items has one value a cell", column[0])
-		}
-		names = append(names, column[0])
-	}
-	if m, err = m.infer(names); err != nil {
-		return err
-	}
-	number := 0
-	for _, group := range file.RowGroups() {
-		rows := group.Rows()
-		buffer := make([]parquet.Row, 256)
-		for err == nil {
-			var n int
-			n, err = rows.ReadRows(buffer)
-			for _, r := range buffer[:n] {
-				number++
-				if failed := visitRow(m, cellsOf(r, names), visit); failed != nil {
-					rows.Close()
-					return rowError(number, failed)
+		for i := range b.N {
+			cells := row{}
+			for j, name := range names {
+				switch c := &b.Columns[j]; {
+				case c.Missing(i):
+				case c.Text == nil:
+					cells[name] = c.Number[i]
+				case c.Bare:
+					cells[name] = guess(c.Text[i])
+				default:
+					cells[name] = c.Text[i]
 				}
 			}
-		}
-		rows.Close()
-		if err != io.EOF {
-			return err
-		}
-		err = nil
-	}
-	return nil
-}
-
-func cellsOf(r parquet.Row, names []string) row {
-	cells := row{}
-	for _, v := range r {
-		name := names[v.Column()]
-		switch {
-		case v.IsNull():
-		case v.Kind() == parquet.Boolean:
-			cells[name] = v.Boolean()
-		case v.Kind() == parquet.Int32:
-			cells[name] = float64(v.Int32())
-		case v.Kind() == parquet.Int64:
-			cells[name] = float64(v.Int64())
-		case v.Kind() == parquet.Float:
-			cells[name] = float64(v.Float())
-		case v.Kind() == parquet.Double:
-			cells[name] = v.Double()
-		default:
-			cells[name] = string(v.ByteArray())
+			if err := visitRow(m, cells, visit); err != nil {
+				return rowError(b.First+i+1, err)
+			}
 		}
 	}
-	return cells
 }

@@ -82,6 +82,7 @@ func (p *parquetTable) Next(columns []int) (b *Batch, err error) {
 		if len(c.Number) == b.N {
 			c.Text = nil
 		}
+		c.Bare = r.bare
 	}
 	p.read += int64(b.N)
 	return b, nil
@@ -93,6 +94,7 @@ type parquetColumn struct {
 	index  int
 
 	textOf   func(parquet.Value) string // nil if the column is of numbers
+	bare     bool                       // see Column
 	numberOf func(parquet.Value) (float64, error)
 
 	pages  parquet.Pages
@@ -195,13 +197,14 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 		return v.Int64()
 	}
 	stamp := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+	r.bare = texts && (of.Kind() == parquet.Boolean || of.Kind() == parquet.Int64)
 	isInteger := of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32
 	if logical := of.LogicalType(); logical != nil && isInteger {
 		switch l := logical.Value.(type) {
 		case *format.TimestampType:
 			unit := int64(l.Unit.Value.Duration())
 			perSecond := int64(time.Second) / unit
-			r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)/perSecond, integer(v)%perSecond*unit)) }
+			r.bare, r.textOf = false, func(v parquet.Value) string { return stamp(time.Unix(integer(v)/perSecond, integer(v)%perSecond*unit)) }
 			return r
 		case *format.DateType:
 			r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)*86400, 0)) }

@@ -51,6 +51,7 @@ type Batch struct {
 type Column struct {
 	Number []float64 // NaN for a missing value
 	Text   []string  // nil if the column is of numbers
+	Bare   bool      // whether texts are integers, true or false in a column of Parquet of this type
 }
 
 // String returns entry i as text.

@@ -424,6 +424,19 @@ func (c *column) numberFeature() map[string]any {
 	return f
 }
 
+// categoryFeature returns the feature of a category with few values.
+func (c *column) categoryFeature(mayMiss bool) map[string]any {
+	values := slices.Sorted(maps.Keys(c.values))
+	f := map[string]any{"kind": "category", "other": true}
+	if mayMiss {
+		if f["default"] = "none"; !slices.Contains(values, "none") {
+			values = append([]string{"none"}, values...)
+		}
+	}
+	f["values"] = values
+	return f
+}
+
 // feature returns the feature of a column, or why there is none. Both are empty if the column says nothing.
 func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why string) {
 	c := v.columns[name]
@@ -446,14 +459,7 @@ func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why stri
 			f["default"] = 0 // a sparse log leaves zeros out
 		}
 	case distinct <= 30:
-		values := slices.Sorted(maps.Keys(c.values))
-		f = map[string]any{"kind": "category", "other": true}
-		if c.missing > 0 || !r.isTable() {
-			if f["default"] = "none"; !slices.Contains(values, "none") {
-				values = append([]string{"none"}, values...)
-			}
-		}
-		f["values"] = values
+		f = c.categoryFeature(c.missing > 0 || !r.isTable())
 	case distinct <= maxDistinct && distinct*3 < c.n && c.names*2 < c.n:
 		f = map[string]any{"kind": "category", "buckets": 32, "default": "none"}
 	default:
