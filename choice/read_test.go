@@ -214,6 +214,7 @@ func TestReadErrors(t *testing.T) {
 		{"a header twice", row("2,car,0", "case,alt,took,cost,region,w\n2,car,0"), longSpec, "line 4 repeats the header: remove it"},
 		{"a column twice", row("region", "cost"), longSpec, `line 1 has the column "cost" twice`},
 		{"bytes that are not text", "case,al\x00t,took\n", longSpec, `line 1: "al\x00t" cannot be the name of a column: is the file CSV?`},
+		{"a name in another encoding", "case,pr\xe9s,took\n", longSpec, `line 1: the name of column 2, "pr\xe9s", is not UTF-8: convert the file`},
 		{"a short line", row("2,car,0,4,south,2", "2,car,0"), longSpec, "line 4 has 3 fields, and the header 6"},
 		{"a bare quote", row("north", `no"rth`), longSpec, `line 2: bare " in non-quoted-field`},
 		{"an empty file", "", longSpec, "the file is empty"},

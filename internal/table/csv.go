@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // csvTable reads CSV with a header. A column is one of numbers if each of its values in the first
@@ -56,6 +57,9 @@ func newCSV(r *bufio.Reader, bytes *counter, size int64, o Options) (Table, erro
 		t.names[j] = strings.TrimSpace(name)
 	}
 	for j, name := range t.names {
+		if !utf8.ValidString(name) {
+			return nil, fmt.Errorf("line 1: the name of column %d, %.40q, is not UTF-8: convert the file", j+1, name)
+		}
 		if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
 			return nil, fmt.Errorf("line 1: %.40q cannot be the name of a column: is the file CSV?", name)
 		}
