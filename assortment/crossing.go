@@ -1,6 +1,7 @@
 package assortment
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -95,36 +96,21 @@ func (c *Crossing) hides() []bool { return c.never }
 // hereditary implements the interface of [Hereditary].
 func (c *Crossing) hereditary() bool { return len(c.include) == 0 && c.minimum == 0 }
 
-// NewCrossing returns the family of the sets with at most a given number of items of each brand, of each category, and in
-// all. A brand and a category are any two partitions of the items: brand and category have an entry for each item, which is
-// an index of brandMax or of categoryMax; these have the bounds. It returns an error that names an item or a bound that is out
-// of range.
-func NewCrossing(brand, category, brandMax, categoryMax []int, maximum int) (*Crossing, error) {
-	if len(brand) != len(category) {
-		return nil, fmt.Errorf("%d items have a brand, and %d a category", len(brand), len(category))
+// Obeying returns the family of the sets that obey rules: a [Laminar], or a [Crossing] if groups cross, whose searches take their
+// steps from work. It returns an error if no set obeys the rules, or if [NewCrossed] cannot combine them.
+func Obeying(r Rules, work *Work) (vitrine.Constraint, error) {
+	l, err := NewLaminar(r)
+	switch {
+	case err == nil:
+		return l, nil
+	case !errors.As(err, new(sharedError)):
+		return nil, err
 	}
-	r := Rules{Items: len(brand), Max: max(maximum, 0)}
-	for _, by := range []struct {
-		name  string
-		of    []int
-		bound []int
-	}{{"brand", brand, brandMax}, {"category", category, categoryMax}} {
-		groups := make([]Group, len(by.bound))
-		for k, h := range by.bound {
-			if h < 0 {
-				return nil, fmt.Errorf("%s %d shows at most %d items: want a number that is not negative", by.name, k, h)
-			}
-			groups[k] = Group{Name: fmt.Sprintf("%s %d", by.name, k), Max: h}
-		}
-		for i, k := range by.of {
-			if k < 0 || k >= len(groups) {
-				return nil, fmt.Errorf("item %d is of %s %d: there are %d", i, by.name, k, len(groups))
-			}
-			groups[k].Items = append(groups[k].Items, i)
-		}
-		r.Groups = append(r.Groups, groups...)
+	c, err := NewCrossed(r, work)
+	if err != nil {
+		return nil, err
 	}
-	return NewCrossed(r, nil)
+	return c, nil
 }
 
 // NewCrossed returns the family of sets that obey rules whose groups may cross. Its searches take their steps from work. It
@@ -528,6 +514,14 @@ func (c *Crossing) Limit(maximum int) (vitrine.Constraint, error) {
 	r := c.rules
 	r.Max = max(maximum, 0)
 	return NewCrossed(r, c.work)
+}
+
+// Items returns N.
+func (c *Crossing) Items() int { return c.items }
+
+// without implements narrower.
+func (c *Crossing) without(items []int) (vitrine.Constraint, error) {
+	return NewCrossed(c.rules.without(items), c.work)
 }
 
 // MaxGain implements vitrine.Constraint. It panics unless there is a gain for each item.

@@ -22,7 +22,19 @@ import (
 
 func crossing(t testing.TB, brand, category, brandMax, categoryMax []int, maximum int) *assortment.Crossing {
 	t.Helper()
-	c, err := assortment.NewCrossing(brand, category, brandMax, categoryMax, maximum)
+	r := assortment.Rules{Items: len(brand), Max: max(maximum, 0)}
+	for side, of := range [][]int{brand, category} {
+		most := [][]int{brandMax, categoryMax}[side]
+		groups := make([]assortment.Group, len(most))
+		for k, h := range most {
+			groups[k] = assortment.Group{Name: fmt.Sprintf("%s %d", []string{"brand", "category"}[side], k), Max: h}
+		}
+		for i, k := range of {
+			groups[k].Items = append(groups[k].Items, i)
+		}
+		r.Groups = append(r.Groups, groups...)
+	}
+	c, err := assortment.NewCrossed(r, nil)
 	fatal.If(t, err)
 	return c
 }
@@ -81,20 +93,6 @@ func TestCrossingChain(t *testing.T) {
 }
 
 func TestCrossingErrors(t *testing.T) {
-	for _, c := range []struct {
-		brand, category, brandMax, categoryMax []int
-		want                                   string
-	}{
-		{[]int{0}, nil, []int{1}, nil, "1 items have a brand, and 0 a category"},
-		{[]int{0, 2}, []int{0, 0}, []int{1, 1}, []int{1}, "item 1 is of brand 2: there are 2"},
-		{[]int{0, 1}, []int{0, -1}, []int{1, 1}, []int{1}, "item 1 is of category -1: there are 1"},
-		{[]int{0}, []int{0}, []int{-1}, []int{1}, "brand 0 shows at most -1 items: want a number that is not negative"},
-		{[]int{0}, []int{0}, []int{1}, []int{1, -2}, "category 1 shows at most -2 items: want a number that is not negative"},
-	} {
-		if _, err := assortment.NewCrossing(c.brand, c.category, c.brandMax, c.categoryMax, 3); fmt.Sprint(err) != c.want {
-			t.Errorf("error %v, want %s", err, c.want)
-		}
-	}
 	c := crossing(t, []int{0, 1}, []int{0, 0}, []int{1, 1}, []int{2}, 2)
 	if c.Contains([]int{2}) {
 		t.Error("an item that there is not")

@@ -180,7 +180,14 @@ func (l *Laminar) check(g Group) error {
 // crossing names the group that g crosses, of two that hold different items of
 // it: the smaller one, which stands later in the tree, cannot hold all of g.
 func crossing(g Group, tree []node, a, b int) error {
-	return fmt.Errorf("%s and %s share items, but neither contains the other: groups must be nested or disjoint", g.Name, tree[max(a, b)].Name)
+	return sharedError{g.Name, tree[max(a, b)].Name}
+}
+
+// sharedError names two groups that cross.
+type sharedError [2]string
+
+func (e sharedError) Error() string {
+	return fmt.Sprintf("%s and %s share items, but neither contains the other: groups must be nested or disjoint", e[0], e[1])
 }
 
 // bound finds how many items every group can have, and reports where the rules

@@ -6,7 +6,7 @@
 // calls of the oracle, so a new family needs no change of the optimiser.
 //
 // [AtMost] bounds the number of items, [NewLaminar] also the numbers from groups,
-// [NewKnapsack] a sum of weights, [NewCrossing] brands and categories at once, and
+// [NewKnapsack] a sum of weights, [NewCrossed] groups that cross, and
 // [NewTransversal] puts items into slots. [MaximizeOrdered], [MaximizeNested] and
 // [MaximizeMixture] are for displays with places and for other models of choice.
 // Items are numbers from 0 on; constructors return errors that name them.

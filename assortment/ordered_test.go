@@ -121,8 +121,7 @@ func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
 	demanded := mustLaminar(t, assortment.Rules{Items: 6, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Min: 1, Max: 2}}})
 	knapsack, err := assortment.NewKnapsack(mustLaminar(t, assortment.Rules{Items: 6, Max: 4}), []int{3, 2, 4, 1, 2, 3}, 6)
 	fatal.If(t, err)
-	crossing, err := assortment.NewCrossing([]int{0, 0, 1, 1, 2, 2}, []int{0, 1, 0, 1, 0, 1}, []int{1, 1, 1}, []int{2, 1}, 3)
-	fatal.If(t, err)
+	crossing := crossing(t, []int{0, 0, 1, 1, 2, 2}, []int{0, 1, 0, 1, 0, 1}, []int{1, 1, 1}, []int{2, 1}, 3)
 	for name, family := range map[string]vitrine.Constraint{"pinned": pinned, "demanded": demanded, "knapsack": knapsack, "crossing": crossing} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, uint64(len(name))))

@@ -130,9 +130,8 @@ var constraints = []struct {
 }{
 	{Entry{Name: "at-most", Doc: "at most size items, which is the family of files without [constraint]"}, nil, atMost},
 	{Entry{Name: "between", Doc: "at least min and at most size items; include and exclude = [items], numbered from 0"}, countOptions{}, between},
-	{Entry{Name: "groups", Doc: "also bounds on groups, nested or disjoint: groups = [{ items = [0, 1], at_least = 0, at_most = 1 }]"}, countOptions{}, groups},
+	{Entry{Name: "groups", Doc: "also bounds on groups: groups = [{ items = [0, 1], at_least = 0, at_most = 1 }]; groups may cross in two ways if all bounds are at_most"}, countOptions{}, groups},
 	{Entry{Name: "knapsack", Doc: "as groups, which may be left out, with a bounded weight: weights = [one whole number an item], capacity = their largest sum"}, knapsackOptions{}, knapsack},
-	{Entry{Name: "crossing", Doc: "at most brand_max items of each brand and category_max of each category: brands, categories = [one number an item]"}, crossingOptions{}, crossing},
 }
 
 // Policies, Utilities, Environments and Constraints return the names that files may use. Environments are

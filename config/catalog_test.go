@@ -234,7 +234,6 @@ var rules = map[string]string{
 	"between":  "min = 2\ninclude = [3]\nexclude = [0, 11]\n",
 	"groups":   "min = 1\nexclude = [5]\ngroups = [{ items = [0, 1, 2, 3, 4], at_most = 2 }, { items = [1, 3], at_most = 1 }, { name = \"last\", items = [11, 10], at_least = 1 }]\n",
 	"knapsack": "weights = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\nmin = 1\ngroups = [{ items = [0, 1, 2, 3], at_most = 1 }, { items = [6, 7], at_least = 1 }]\n",
-	"crossing": "brands = [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]\ncategories = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]\nbrand_max = 2\ncategory_max = 1\n",
 }
 
 func TestConstraints(t *testing.T) {
@@ -246,6 +245,8 @@ func TestConstraints(t *testing.T) {
 	}
 	shelf := load(t, plainWorld+"[constraint]\nkind = \"knapsack\"\nweights = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\n[[policy]]\nname = \"uniform\"\n")
 	assortmenttest.TestConstraint(t, shelf.Constraint, 12)
+	brands := "groups = [{ items = [0, 3, 6, 9], at_most = 1 }, { items = [0, 1, 2], at_most = 1 }, { items = [3, 4, 5], at_most = 1 }]\n"
+	assortmenttest.TestConstraint(t, load(t, plainWorld+"[constraint]\nkind = \"groups\"\n"+brands+"[[policy]]\nname = \"uniform\"\n").Constraint, 12)
 	if c, ok := load(t, plainWorld+"[[policy]]\nname = \"uniform\"\n").Constraint.(assortment.AtMost); !ok || c != size {
 		t.Errorf("the constraint is %v, want at most %d", c, size)
 	}
@@ -263,11 +264,10 @@ func TestConstraintsAreChecked(t *testing.T) {
 		"kind = \"groups\"":                          `x.toml:4: constraint: groups is missing: say groups = `,
 		"kind = \"groups\"\ngroups = [1]":            `x.toml:6: constraint: groups[0] = 1: must be a table`,
 		"kind = \"groups\"\ngroups = [{atmost = 1}]": `x.toml:6: constraint: groups[0]: unknown key "atmost": did you mean "at_most"?`,
-		"kind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}, {items = [1, 2], at_most = 1}]": `x.toml:4: constraint: groups[1] and groups[0] share items, but neither contains the other`,
+		"kind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}, {items = [1, 2], at_least = 1}]": `x.toml:4: constraint: groups[1]: at least 1: groups that cross others have no lower bounds`,
 		"kind = \"groups\"\ngroups = []":                                           `x.toml:6: constraint: groups = []: say groups = [{ items = `,
 		"kind = \"knapsack\"\ngroups = 3":                                          `x.toml:6: constraint: groups = 3: say groups = [{ items = `,
 		"kind = \"knapsack\"\ngroups = [{items = [0, 9]}]\nweights = [1, 2, 3, 4]": `x.toml:4: constraint: groups[0]: item 9 is outside [0, 4)`,
-		"kind = \"crossing\"\nbrands = [0, 1]\ncategories = [0, 1]":                `x.toml:4: constraint: brands has 2 numbers and categories 2: want one for each of the 4 items`,
 		"kind = \"knapsack\"\nweights = [1, 2]\ncapacity = 3":                      `x.toml:4: constraint: 2 weights for 4 items`,
 		"kind = \"knapsack\"\nweights = [1, 2, 3, -4]":                             `x.toml:4: constraint: item 3: weight = -4: must not be negative`,
 	} {

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -74,7 +73,7 @@ func groups(s settings.Section, items, size int) (settings.Made[vitrine.Constrai
 	if err != nil {
 		return settings.Made[vitrine.Constraint]{}, err
 	}
-	return family(s, settings.Merge(settings.Merge(nil, o), list), func() (vitrine.Constraint, error) { return assortment.NewLaminar(rules) })
+	return family(s, settings.Merge(settings.Merge(nil, o), list), func() (vitrine.Constraint, error) { return assortment.Obeying(rules, nil) })
 }
 
 const groupsExample = "groups = [{ items = [0, 1, 2], at_most = 1 }]"
@@ -133,31 +132,6 @@ func knapsack(s settings.Section, items, size int) (settings.Made[vitrine.Constr
 		}
 		return assortment.NewKnapsack(counts, o.Weights, o.Capacity)
 	})
-}
-
-type crossingOptions struct {
-	Brands      []int `toml:"brands" range:"[0, inf)" doc:"the brand of each item, numbered from 0"`
-	Categories  []int `toml:"categories" range:"[0, inf)" doc:"the category of each item, numbered from 0"`
-	BrandMax    int   `toml:"brand_max" range:"[0, inf)" doc:"the most items of a brand"`
-	CategoryMax int   `toml:"category_max" range:"[0, inf)" doc:"the most items of a category"`
-}
-
-func crossing(s settings.Section, items, size int) (settings.Made[vitrine.Constraint], error) {
-	var o crossingOptions
-	if err := s.Bind(&o, "kind"); err != nil {
-		return settings.Made[vitrine.Constraint]{}, err
-	}
-	return family(s, o, func() (vitrine.Constraint, error) {
-		if len(o.Brands) != items || len(o.Categories) != items {
-			return nil, fmt.Errorf("brands has %d numbers and categories %d: want one for each of the %d items", len(o.Brands), len(o.Categories), items)
-		}
-		return assortment.NewCrossing(o.Brands, o.Categories, bounds(o.Brands, o.BrandMax), bounds(o.Categories, o.CategoryMax), size)
-	})
-}
-
-// bounds returns the same bound for each group of a partition.
-func bounds(of []int, maximum int) []int {
-	return slices.Repeat([]int{maximum}, 1+slices.Max(append([]int{-1}, of...)))
 }
 
 // family makes a family, and places errors of its rules at the table.

@@ -50,7 +50,7 @@ The request is a JSON object. Only items is required, and in an item id and util
      "capacity": 10,                         the largest sum of weights, such as places on a shelf
      "min_revenue": 0.5}                     the smallest revenue of an item that is shown
 
-utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. weight is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Brands may cross groups; with brand_at_most the other rules can be max_size, at_most of groups that are not within each other, exclude and min_revenue.
+utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. weight is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Brands may cross groups, if there is no capacity and no at_least.
 
 With --model the table has the columns of the model's variables instead of utility. Without a column id the ids are the labels of the alternatives, or the row numbers. The table has a row for each item even if the model was fitted to a wide table, with the label in the column alternative. Under nested logit the answer is exact without rules. Under latent classes and mixed logit the optimum is NP-hard: the answer comes from a local search, and upper_bound is a revenue that no assortment exceeds.
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -108,8 +107,7 @@ func drawRequest(rng *rand.Rand) *asked {
 
 // cross gives the items brands with bounds, and leaves only rules that go with these.
 func (r *asked) cross(rng *rand.Rand) {
-	r.MinSize, r.Include, r.AtLeast, r.Space = nil, nil, nil, nil
-	maps.DeleteFunc(r.AtMost, func(name string, _ int) bool { return strings.Contains(name, "/") })
+	r.AtLeast, r.Space = nil, nil
 	r.BrandMost = map[string]int{"acme": rng.IntN(3)}
 	if rng.IntN(2) == 0 {
 		r.BrandMost["bolt"] = rng.IntN(3)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -200,15 +201,16 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 }
 
 func (r *request) build(rules assortment.Rules, warn func(string)) (vitrine.Constraint, error) {
-	if len(r.brandAtMost) > 0 {
-		return r.crossing(rules, warn)
-	}
-	counts, err := assortment.NewLaminar(rules)
+	rules.Groups = append(rules.Groups, r.brandGroups(warn)...)
+	family, err := assortment.Obeying(rules, nil)
 	if err != nil {
 		return nil, err
 	}
-	var family vitrine.Constraint = counts
 	if r.capacity != nil {
+		counts, ok := family.(*assortment.Laminar)
+		if !ok {
+			return nil, errors.New("capacity cannot be combined with bounds of brands and groups that cross")
+		}
 		if i := slices.Index(r.weight, -1); i >= 0 {
 			return nil, fmt.Errorf("%s: weight is missing, which a request with a capacity needs", r.itemName(i))
 		}
@@ -223,6 +225,34 @@ func (r *request) build(rules assortment.Rules, warn func(string)) (vitrine.Cons
 		return assortment.Floor(family, r.revenue, *r.minRevenue)
 	}
 	return family, nil
+}
+
+// brandGroups returns the brands that have bounds, with their items.
+func (r *request) brandGroups(warn func(string)) (list []assortment.Group) {
+	for _, name := range slices.Sorted(maps.Keys(r.brandAtMost)) {
+		g := assortment.Group{Name: fmt.Sprintf("brand %q", name), Max: r.brandAtMost[name]}
+		for i, brand := range r.brand {
+			if brand == name {
+				g.Items = append(g.Items, i)
+			}
+		}
+		if len(g.Items) == 0 {
+			warn(fmt.Sprintf("%s: brand_at_most: no item is of the brand %q%s", r.name, name, r.knownBrands()))
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+func (r *request) knownBrands() string {
+	brands := slices.Compact(slices.Sorted(slices.Values(r.brand)))
+	if len(brands) > 0 && brands[0] == "" {
+		brands = brands[1:]
+	}
+	if len(brands) == 0 {
+		return ": items have no brands"
+	}
+	return ": there are " + strings.Join(brands[:min(10, len(brands))], ", ")
 }
 
 // duplicate returns an error that names the first id that two items share.

@@ -138,11 +138,8 @@ func (r *request) fills(c *setup.Config) bool { return r.Fill || c.Fill }
 
 // grouped returns the sets that obey rules, whose groups may cross.
 func (r *request) grouped(rules assortment.Rules) (vitrine.Constraint, error) {
-	if family, err := assortment.NewLaminar(rules); err == nil {
-		return family, nil
-	}
 	r.work = assortment.NewWork(maxSteps)
-	family, err := assortment.NewCrossed(rules, r.work)
+	family, err := assortment.Obeying(rules, r.work)
 	if err != nil {
 		return nil, api.Fieldf("", "%v", err)
 	}
