@@ -27,7 +27,7 @@ type drawFlags struct {
 
 // drawing is the parsed flags. The zero value draws as vitrine run does.
 type drawing struct {
-	formats    []figure.Format // of pictures; nil is SVG and PNG
+	outputs    []figure.Format // of pictures; nil is SVG and PNG
 	table      bool            // also a table in LaTeX,
 	noPicture  bool            // or only that
 	look       figure.Look
@@ -105,10 +105,10 @@ func (d *drawing) setFormats(names []string) error {
 		case i < 0:
 			return usageError{fmt.Errorf("--format %s: must be one or more of svg, png, pdf and tex", name)}
 		default:
-			d.formats = append(d.formats, all[i])
+			d.outputs = append(d.formats, all[i])
 		}
 	}
-	d.noPicture = d.table && d.formats == nil
+	d.noPicture = d.table && d.outputs == nil
 	return nil
 }
 

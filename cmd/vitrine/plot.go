@@ -300,7 +300,7 @@ func (d drawing) drawOther(f drawable) error {
 	if len(d.regretOnly) > 0 {
 		return nothing{hint.New(usageError{fmt.Errorf("%s holds no regret, and only regret has %s", f.path, strings.Join(d.regretOnly, " and "))}, "such results have only --format svg, png and pdf")}
 	}
-	return f.other(f.path, d.formats...)
+	return f.other(f.path, d.outputs...)
 }
 
 // drawRegret draws the regret of an experiment or a figure.
@@ -334,13 +334,13 @@ func (d drawing) drawRegret(f drawable, panels map[string]figure.Panel) error {
 		regret.Rows, differences.Rows = append(regret.Rows, row), append(differences.Rows, minus)
 	}
 	if !d.noPicture {
-		if err := figure.Write(f.stem, f.picture(regret, d.look), d.formats...); err != nil {
+		if err := figure.Write(f.stem, f.picture(regret, d.look), d.outputs...); err != nil {
 			return err
 		}
 		if d.against != "" {
 			look := d.look
 			look.Log = false // differences have signs
-			if err := figure.Write(f.differences, f.picture(differences, look), d.formats...); err != nil {
+			if err := figure.Write(f.differences, f.picture(differences, look), d.outputs...); err != nil {
 				return err
 			}
 		}
