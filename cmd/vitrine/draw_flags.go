@@ -105,7 +105,7 @@ func (d *drawing) setFormats(names []string) error {
 		case i < 0:
 			return usageError{fmt.Errorf("--format %s: must be one or more of svg, png, pdf and tex", name)}
 		default:
-			d.outputs = append(d.formats, all[i])
+			d.outputs = append(d.outputs, all[i])
 		}
 	}
 	d.noPicture = d.table && d.outputs == nil

@@ -199,6 +199,55 @@ func (f *Fields) Floats(v *[]float64, rows, width int) {
 	}
 }
 
+// Rows are rows of a width: for each row a bit for every column, set if its number differs from the number in the row above, and
+// then these numbers. Above the first row all numbers are 0.
+func (f *Fields) Rows(v *[]float64, rows, width int) {
+	size := (width + 7) / 8
+	if f.reads {
+		if uint64(rows)*uint64(size) > uint64(len(f.buf)) {
+			f.Fail(errEarly)
+			return
+		}
+		if rows*width > 0 {
+			*v = make([]float64, rows*width)
+		}
+	}
+	above := make([]float64, width)
+	for i := range rows {
+		row := (*v)[i*width : (i+1)*width]
+		if !f.reads {
+			bits := len(f.buf)
+			f.buf = append(f.buf, make([]byte, size)...)
+			for k, x := range row {
+				if math.Float64bits(x) != math.Float64bits(above[k]) {
+					f.buf[bits+k/8] |= 1 << (k % 8)
+					f.Float(&row[k])
+				}
+			}
+			above = row
+			continue
+		}
+		bits := f.take(size)
+		if copy(row, above); f.err == nil && width%8 != 0 && bits[size-1]>>(width%8) != 0 {
+			f.Fail(errRows)
+		}
+		for k := range row {
+			if f.err == nil && bits[k/8]>>(k%8)&1 == 1 {
+				if f.Float(&row[k]); math.Float64bits(row[k]) == math.Float64bits(above[k]) {
+					f.Fail(errRows)
+				}
+			}
+		}
+		if f.err != nil {
+			*v = nil
+			return
+		}
+		above = row
+	}
+}
+
+var errRows = errors.New("a row repeats a number of the row above, or has more bits than columns")
+
 var errEarly = errors.New("the entry ends early")
 
 // Count is a number that is at most 2³¹ − 1.

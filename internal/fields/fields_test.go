@@ -20,6 +20,7 @@ type record struct {
 	Bytes   []byte
 	Strings []string
 	Floats  []float64
+	Rows    []float64
 	Count   int
 	Places  []int32
 }
@@ -34,6 +35,7 @@ func (r *record) fields(f *fields.Fields) error {
 	f.Bytes(&r.Bytes)
 	f.Strings(&r.Strings, f.Length(len(r.Strings), 1))
 	f.Floats(&r.Floats, f.Length(len(r.Floats)/2, 8), 2)
+	f.Rows(&r.Rows, f.Length(len(r.Rows)/3, 1), 3)
 	f.Count(&r.Count)
 	f.Places(&r.Places, f.Length(len(r.Places), 1))
 	return f.Close()
@@ -41,7 +43,7 @@ func (r *record) fields(f *fields.Fields) error {
 
 // What is written is read again, and no part of it, and nothing longer.
 func TestFields(t *testing.T) {
-	in := record{7, 1 << 60, 300, math.Pi, [32]byte{1, 2}, "é", []byte{0, 9}, []string{"", "ab", "c"}, []float64{1, -2, 3, 4}, math.MaxInt32, []int32{5, 0}}
+	in := record{7, 1 << 60, 300, math.Pi, [32]byte{1, 2}, "é", []byte{0, 9}, []string{"", "ab", "c"}, []float64{1, -2, 3, 4}, []float64{0, 1, 2, 0, 1, 3, 0, 1, 3, math.Copysign(0, -1), 0, 3}, math.MaxInt32, []int32{5, 0}}
 	w := fields.Writer(nil)
 	if err := in.fields(&w); err != nil {
 		t.Fatal(err)
@@ -64,6 +66,23 @@ func TestFields(t *testing.T) {
 	longer := fields.Reader(append(data, 0))
 	if new(record).fields(&longer) == nil {
 		t.Error("a byte more is read")
+	}
+}
+
+// Rows have one form, and equal numbers of neighbours take a bit each.
+func TestRows(t *testing.T) {
+	w := fields.Writer(nil)
+	rows := []float64{1, 0, 2, 1, 5, 2}
+	w.Rows(&rows, 2, 3)
+	if n := len(w.Rest()); n != 2+3*8 {
+		t.Errorf("%d bytes", n)
+	}
+	for name, data := range map[string][]byte{"a number that does not differ": {1, 0, 0, 0, 0, 0, 0, 0, 0}, "a bit without a column": {8}, "no bits": {}} {
+		var v []float64
+		r := fields.Reader(data)
+		if r.Rows(&v, 1, 3); r.Err() == nil {
+			t.Errorf("%s: %v", name, v)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"weak"
+
+	"vitrine/service/feature"
 )
 
 // Frozen are the items of a catalogue at a version, while the catalogue changes. It takes the memory of those that
@@ -30,16 +32,23 @@ func (c *Catalogue) Freeze() *Frozen {
 
 // save saves an item that is about to change for those who have frozen it.
 func (c *Catalogue) save(slot int32) {
+	record := "" // one text for all
 	for _, weakly := range c.frozen {
 		f := weakly.Value()
 		if f == nil || int(slot) >= f.n {
 			continue
 		}
 		if _, ok := f.saved[slot]; !ok {
-			f.saved[slot] = c.record(slot)
+			if record == "" {
+				record = c.record(slot)
+			}
+			f.saved[slot] = record
 		}
 	}
 }
+
+// Split returns how the rows of the items are computed.
+func (f *Frozen) Split() *feature.Split { return f.items.Split() }
 
 // Len returns the number of items.
 func (f *Frozen) Len() int { return f.n }
@@ -64,11 +73,7 @@ func (f *Frozen) read(records []string, from, to int) []string {
 	f.items.RLock()
 	defer f.items.RUnlock()
 	for slot := int32(from); slot < int32(to); slot++ {
-		record, ok := f.saved[slot]
-		if !ok {
-			record = f.items.record(slot)
-		}
-		records = append(records, record)
+		records = append(records, f.at(slot))
 	}
 	return records
 }

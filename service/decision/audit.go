@@ -1,12 +1,15 @@
 package decision
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"vitrine"
+	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
@@ -69,15 +72,29 @@ func (a *Audit) Tallies() []Tally {
 	return tallies
 }
 
-// Unchanged returns the configurations of the placements that were not changed at or after an entry.
-func (a *Audit) Unchanged(before uint64) map[string]*setup.Config {
-	configs := map[string]*setup.Config{}
+// Unchanged returns the configurations of the placements that were not changed at or after an entry, and the catalogues that the
+// placements had before it. A catalogue whose items have got other features since is missing.
+func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader, before uint64) (map[string]*setup.Config, map[string]*catalogue.Catalogue, error) {
+	configs, items := map[string]*setup.Config{}, map[string]*catalogue.Catalogue{}
 	for name, p := range a.state.placements {
 		if p.changed < before {
 			configs[name] = p.config
 		}
+		if p.rows >= before {
+			continue
+		}
+		f := p.items.of.Freeze()
+		if err := Rewind(ctx, log, f, before-1); err != nil {
+			return nil, nil, err
+		}
+		var misfit *catalogue.ItemError
+		c, err := catalogue.Restore(f.Split().Schema(), f.Version, f.Records())
+		if err != nil && !errors.As(err, &misfit) {
+			return nil, nil, err
+		}
+		items[name] = c
 	}
-	return configs
+	return configs, items, nil
 }
 
 // Close ends the audit.

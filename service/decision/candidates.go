@@ -231,14 +231,6 @@ func (c *candidates) missing(ids []string) error {
 	return api.Fieldf(fmt.Sprintf("/candidates/%d", slices.Index(ids, first)), "%q %s: %d of %d candidates are unknown or not available", api.Abbreviate(first, 40), what, c.Missing, len(ids))
 }
 
-// said returns what the log says of the candidates.
-func (c *candidates) said() *offer.FromCatalogue {
-	if c.items == nil {
-		return nil
-	}
-	return &offer.FromCatalogue{Version: c.version, Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing}
-}
-
 // addRevenues adds the revenues of the candidates from the catalogue to those of the request's items.
 func (r *request) addRevenues(d *decider) {
 	c := &r.stock

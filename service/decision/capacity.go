@@ -184,12 +184,12 @@ func (r *request) spaceOf(i int) float64 {
 	return *r.Items[i].Space
 }
 
-// spacesOf returns the spaces of all candidates if there is a capacity.
-func (r *request) spacesOf(c *setup.Config) []float64 {
-	if r.capacity(c) == nil {
+// spacesOf returns the spaces of the first n candidates if there is a capacity.
+func (r *request) spacesOf(c *setup.Config, n int) []float64 {
+	if r.capacity(c) == nil || n == 0 {
 		return nil
 	}
-	of := make([]float64, r.len())
+	of := make([]float64, n)
 	for i := range of {
 		of[i] = r.spaceOf(i)
 	}

@@ -229,9 +229,12 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 		return nil, err
 	}
 	x := &vitrine.Context{Features: features, Revenue: r.revenue, Feasible: family}
-	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Catalogue: r.stock.said(), Variant: to.variant, Unit: to.unit}
-	if v.config.Record == "all" {
-		d.estimates.Rules = r.logged(v.config)
+	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Catalogue: r.stock.said(v.config.Record == "all"), Variant: to.variant, Unit: to.unit}
+	switch c := d.estimates.Catalogue; {
+	case v.config.Record == "all":
+		d.estimates.Rules = r.logged(v.config, len(r.Items), maxRulesText)
+	case c != nil && c.Items > 0:
+		d.estimates.Rules = r.logged(v.config, len(r.Items), maxShortRules)
 	}
 	sound := &v.sound
 	switch {
@@ -530,9 +533,10 @@ func (d *decider) utilities(pi estimator, items []int) (u []float64, ok bool) {
 	return d.u, true
 }
 
-// fill stores the rows that the log keeps, in the order of the request's items.
+// fill stores the rows that the log keeps, in the order of the request's items: those of the items shown and, if all are recorded, those
+// that the request has brought. The catalogue has the others.
 func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool) {
-	if all {
+	if all && r.stock.items == nil {
 		o.ItemIDs = make([]string, r.len())
 		for i := range o.ItemIDs {
 			o.ItemIDs[i] = r.id(i)
@@ -540,10 +544,22 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 		o.Features, o.Revenue, o.Shown = d.rows, slices.Clone(r.revenue), order
 		return
 	}
-	k, width := len(order), o.Width
 	sorted := slices.Clone(order)
+	for i := range int32(r.stock.from) {
+		if all && !slices.Contains(order, i) {
+			sorted = append(sorted, i)
+		}
+	}
+	if c := d.estimates.Catalogue; len(sorted) == 0 && c != nil {
+		if all { // the rows of the others have the same columns of the user
+			sorted = append(sorted, 0)
+		} else {
+			c.Items, c.Slots = 0, nil
+		}
+	}
 	slices.Sort(sorted)
-	o.ItemIDs, o.Shown = make([]string, k), make([]int32, k)
+	k, width := len(sorted), o.Width
+	o.ItemIDs, o.Shown = make([]string, k), make([]int32, len(order))
 	d.recorded = resize(d.recorded, k*(width+1))
 	o.Features = d.recorded[:k*width]
 	if r.revenue != nil && k > 0 {
@@ -567,10 +583,10 @@ func (d *decider) keep(v view, r *request, o *eventlog.Offered, order []int32) {
 	w := &d.whole
 	w.Placement = ""
 	n := r.len()
-	if r.trial || v.config.Record == "all" || d.short != nil || n*(o.Width+1) > offer.MaxWhole {
+	if r.trial || v.config.Record == "all" || knowsCandidates(&offer.Offer{Estimates: d.estimates}) || d.short != nil || n*(o.Width+1) > offer.MaxWhole {
 		return
 	}
-	w.Placement, w.Born, w.Decision, w.Number, w.Rules = v.name, v.born, o.Decision, d.estimates.Number, r.logged(v.config)
+	w.Placement, w.Born, w.Decision, w.Number, w.Rules = v.name, v.born, o.Decision, d.estimates.Number, r.logged(v.config, n, maxRulesText)
 	w.IDs = slices.Grow(w.IDs[:0], n)
 	for i := range n {
 		w.IDs = append(w.IDs, r.id(i))

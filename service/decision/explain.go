@@ -107,10 +107,20 @@ func (d *decider) inline(ctx context.Context, v view, q *request) error {
 	if n > maxTried {
 		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name fewer, or set a filter", n, maxTried)
 	}
-	if err := q.keepGroups(v.config); err != nil {
-		return err
+	for i, l := range q.AtMost {
+		if err := q.checkAttribute(l, fmt.Sprintf("/at_most/%d", i)); err != nil {
+			return err
+		}
 	}
-	q.said = q.stock.said()
+	q.said = q.stock.said(false)
+	q.own(v.config)
+	return nil
+}
+
+// own gives the request copies of its candidates from the catalogue, with their spaces and groups.
+func (q *request) own(c *setup.Config) {
+	q.keepGroups(c)
+	n := q.len()
 	request := *q.Request
 	items, values := make([]api.Item, n), make([]api.Item, n)
 	for i := range n {
@@ -124,7 +134,6 @@ func (d *decider) inline(ctx context.Context, v view, q *request) error {
 	q.revenue = slices.Clone(q.revenue)
 	request.Items, request.Candidates, request.Filter = items, nil, ""
 	q.Request, q.items, q.stock.Selection, q.stock.from = &request, values, catalogue.Selection{}, 0
-	return nil
 }
 
 // places returns where the candidates of a request without a catalogue are.
@@ -155,6 +164,22 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		return nil, err
 	}
 	o, whole := e.recent.Complete(v.name, v.born, f.offer)
+	var unknown []string
+	var q *request
+	e.mu.RLock()
+	mine, sameRows := f.was.isOf(v.learner), f.was.entry > v.rows
+	e.mu.RUnlock()
+	if knowsCandidates(o) && sameRows && v.items != nil {
+		rebuilt, all, err := e.whole(ctx, v, o)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+			unknown = append(unknown, "the candidates that were not shown: "+err.Error())
+		default:
+			o, q = &offer.Offer{Offered: all, Estimates: o.Estimates}, rebuilt
+		}
+	}
 	w := v.worker
 	if v.routes != nil {
 		if class := v.routes.ClassOf(o.Variant); class >= 0 && class < len(v.challengers) {
@@ -163,11 +188,8 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	}
 	m := &matter{
 		config: v.config, answer: answerOf(placement, o), policy: w.policyOf(o.PolicyVersion), name: w.policyName(),
-		number: o.Number, shown: o.Shown, candidates: o.Candidates,
+		number: o.Number, shown: o.Shown, candidates: o.Candidates, unknown: unknown,
 	}
-	e.mu.RLock()
-	mine := f.was.isOf(v.learner)
-	e.mu.RUnlock()
 	if !mine || o.Width != v.config.Schema().Width() {
 		m.policy.policy = nil
 		m.unknown = append(m.unknown, "the utilities: the features or the learner of the placement have changed since")
@@ -180,9 +202,42 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	if n := len(o.ItemIDs); n > 0 {
 		m.x.Features = mat.NewDense(n, o.Width, o.Features)
 	}
+	if q != nil {
+		m.request, m.ruled = q, o.Rules != tooManyRules
+		return m.explain(), nil
+	}
 	m.request = requestOf(v.config, o.Offered, mine)
 	m.ruled = (whole || v.config.Record == "all") && m.request.rule(o.Rules)
 	return m.explain(), nil
+}
+
+// whole returns the request of an offer whose candidates are partly of the catalogue, and the offer with all of them.
+func (e *Engine) whole(ctx context.Context, v view, o *offer.Offer) (*request, *eventlog.Offered, error) {
+	if o.Candidates > maxTried {
+		return nil, nil, fmt.Errorf("%d items were candidates, and an explanation has at most %d", o.Candidates, maxTried)
+	}
+	items := v.items.Freeze()
+	if err := Rewind(ctx, e.store, items, o.Catalogue.Version); err != nil {
+		return nil, nil, err
+	}
+	all, err := Whole(o, items)
+	if err != nil {
+		return nil, nil, err
+	}
+	some, err := catalogue.Restore(items.Split().Schema(), items.Version, slices.Values(items.Some(o.Catalogue.Slots)))
+	if err != nil {
+		return nil, nil, err
+	}
+	brought := o.Candidates - o.Catalogue.Candidates()
+	q := requestOf(v.config, &eventlog.Offered{ItemIDs: all.ItemIDs[:brought], Width: o.Width, Features: all.Features}, true)
+	q.rule(o.Rules)
+	if _, err := q.lock(ctx, some, v.config); err != nil {
+		return nil, nil, err
+	}
+	defer func() { q.stock.unlock(); q.stock.items = nil }()
+	q.stock.items, q.stock.from, q.stock.n, q.stock.All, q.revenue, q.spaced = some, brought, some.Len(), true, all.Revenue, q.spaced || brought == 0
+	q.own(v.config)
+	return q, all, nil
 }
 
 // policyOf returns the policy of a version of a learner if it is still there, and the present one otherwise.

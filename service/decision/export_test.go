@@ -7,6 +7,8 @@ import (
 
 	"vitrine"
 	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 	"vitrine/service/variants"
 )
@@ -25,6 +27,21 @@ func Rivals(c *setup.Config, r *api.Request, shown vitrine.Assortment, u, revenu
 	next, earns, ok = v.next(shown)
 	family, _ = q.family(c, v.index)
 	return next, earns, ok, v.rules(), family
+}
+
+// Whole returns an offer with all its candidates, if the placement records them.
+func (e *Engine) Whole(t testing.TB, name string, o *eventlog.Offered) *eventlog.Offered {
+	decoded, err := offer.Of(o)
+	if err == nil && knowsCandidates(decoded) && decoded.Catalogue.All {
+		items := e.state.itemsOf(e.state.placements[name]).Freeze()
+		if err = Rewind(t.Context(), e.store, items, decoded.Catalogue.Version); err == nil {
+			o, err = Whole(decoded, items)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // SetNumber sets the number after which the next decision of a placement is numbered.

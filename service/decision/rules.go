@@ -183,12 +183,7 @@ func (r *request) byCatalogue(c *setup.Config) []api.Limit {
 }
 
 // keepGroups keeps the groups of the candidates for when the catalogue is no longer locked.
-func (r *request) keepGroups(c *setup.Config) error {
-	for i, l := range r.AtMost {
-		if err := r.checkAttribute(l, fmt.Sprintf("/at_most/%d", i)); err != nil {
-			return err
-		}
-	}
+func (r *request) keepGroups(c *setup.Config) {
 	r.groups = map[catalogue.GroupsBy]grouping{}
 	for _, l := range r.byCatalogue(c) {
 		g := r.grouping(c.Schema(), api.Limit{Attribute: l.Attribute, Group: l.Group}, "", nil)
@@ -200,7 +195,6 @@ func (r *request) keepGroups(c *setup.Config) error {
 		}
 		r.groups[setup.GroupsBy(l)] = grouping{of: slices.Clone(g.of), name: func(number int32) string { return names[number] }}
 	}
-	return nil
 }
 
 // grouping returns the groups of a limit, which is called name if it names its items.
@@ -318,15 +312,16 @@ const (
 	tooManyRules = "null"  // stands for more
 )
 
-// logged returns the rules of a request for the log, "" if it has none. The spaces of many candidates are left out.
-func (r *request) logged(c *setup.Config) string {
-	spaces := r.spacesOf(c)
+// logged returns the rules of a request for the log, "" if it has none, in at most size bytes. The spaces of the first n candidates are
+// among them, unless they are many; the catalogue has those of the others.
+func (r *request) logged(c *setup.Config, n, size int) string {
+	spaces := r.spacesOf(c, n)
 	if r.Size == 0 && !r.Fill && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
 		return ""
 	}
 	for _, spaces := range [][]float64{spaces, nil} {
 		text, err := json.Marshal(rules{r.Size, r.Fill, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
-		if err == nil && len(text) <= maxRulesText {
+		if err == nil && len(text) <= size {
 			return string(text)
 		}
 	}

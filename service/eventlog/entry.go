@@ -77,7 +77,7 @@ func (o *Offered) fields(f *fields.Fields) {
 	revenues := f.Length(len(o.Revenue), 8)
 	shown := f.Length(len(o.Shown), 1)
 	f.Strings(&o.ItemIDs, items)
-	f.Floats(&o.Features, items, o.Width)
+	f.Rows(&o.Features, items, o.Width)
 	f.Floats(&o.Revenue, revenues, 1)
 	f.Places(&o.Shown, shown)
 	f.Float(&o.Propensity)
@@ -193,8 +193,10 @@ const (
 
 func (i *ItemsChanged) fields(f *fields.Fields) {
 	put, deleted := f.Length(len(i.Put), 1), f.Length(len(i.Deleted), 1)
+	f.Uvarint(&i.Before)
 	f.Strings(&i.Put, put)
 	f.Strings(&i.Deleted, deleted)
+	f.Strings(&i.Undo, put+deleted)
 }
 
 func (a *Activated) fields(f *fields.Fields) { f.String(&a.Decision) }

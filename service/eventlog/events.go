@@ -126,10 +126,13 @@ type Passed struct {
 	Reward   float64 // the sum of the rewards reported for them, in [0, 1]
 }
 
-// ItemsChanged puts items into the catalogue of a placement and deletes others.
+// ItemsChanged puts items into the catalogue of a placement and deletes others. It also says what was there, so that a reader who
+// knows the catalogue finds its earlier versions.
 type ItemsChanged struct {
 	Put     []string // records, as the catalogue encodes them
 	Deleted []string // ids
+	Before  uint64   // the entry that changed the catalogue last, 0 for an empty one
+	Undo    []string // what each of Put, and then each of Deleted, takes back, as the catalogue encodes it; "" for a new item
 }
 
 // ValuesSeen gives values of a category columns of their own, the next ones in their order.
@@ -467,6 +470,9 @@ func (i *ItemsChanged) check() error {
 	}
 	if slices.Contains(i.Put, "") || slices.Contains(i.Deleted, "") {
 		return errors.New("a change of items with an empty record or id")
+	}
+	if len(i.Undo) != len(i.Put)+len(i.Deleted) {
+		return fmt.Errorf("a change of %d items takes back %d", len(i.Put)+len(i.Deleted), len(i.Undo))
 	}
 	return nil
 }

@@ -145,6 +145,18 @@ func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
 	return clipped, nil
 }
 
+// UserOf returns the row of a user that User has stored, from the row of an item that Complete has made of it.
+func (p *Split) UserOf(row []float64) []float64 {
+	s, user := p.schema, make([]float64, len(row))
+	for _, k := range p.rest {
+		c := &s.columns[k]
+		if c.Kind != "cross" || s.columns[c.left].From == "user" && s.columns[c.right].From == "user" {
+			copy(user[c.from:c.from+c.size], row[c.from:])
+		}
+	}
+	return user
+}
+
 // Complete stores the row of an item in dst: item are its columns, and user is the row that User has
 // stored. It reports whether the columns of the crosses are finite and small.
 func (p *Split) Complete(dst, user, item []float64) bool {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"vitrine/service/catalogue"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
@@ -24,7 +25,7 @@ type Decisions struct {
 // decisions calls each for the selected decisions, in the order of their outcomes. Decisions without
 // an outcome come last. It returns the configurations of the placements.
 func (log *Log) decisions(ctx context.Context, what string, which Decisions, each func(o *offered, end outcome) error) (map[string]*setup.Config, error) {
-	x := &decisions{placement: which.Placement, from: log.First, each: each, configs: map[string]*setup.Config{}, former: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{}}
+	x := newDecisions(log, log.First, which.Placement, each)
 	if which.From != nil {
 		x.from = *which.From
 		if err := log.CheckFrom(x.from); err != nil {
@@ -40,10 +41,20 @@ func (log *Log) decisions(ctx context.Context, what string, which Decisions, eac
 	if err := x.run(ctx, log, what); err != nil {
 		return nil, err
 	}
+	if x.lost > 0 && what == "exporting" {
+		log.warn(fmt.Sprintf("of %s only the items shown are known: the catalogue as it was is neither in the log nor in a snapshot", share(x.lost, x.candidates)))
+	}
 	if _, ok := x.configs[which.Placement]; which.Placement != "" && !ok {
 		return nil, fmt.Errorf("%s has no placement %q%s", log.Name, which.Placement, theseAre(slices.Sorted(maps.Keys(x.configs))))
 	}
 	return x.configs, nil
+}
+
+func newDecisions(log eventlog.Reader, from uint64, placement string, each func(o *offered, end outcome) error) *decisions {
+	return &decisions{
+		log: log, placement: placement, from: from, each: each, configs: map[string]*setup.Config{}, former: map[string]*setup.Config{},
+		items: map[string]*catalogue.Catalogue{}, frozen: map[*catalogue.Catalogue]*catalogue.Frozen{}, open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{},
+	}
 }
 
 // correct finds what late outcomes and corrections have changed, which come after the outcomes. What cannot be read is left to run.
@@ -79,12 +90,25 @@ func (x *decisions) begin(ctx context.Context, log *Log) error {
 	if log.First == 1 || base == nil {
 		return nil
 	}
-	audit, err := decision.NewAudit(setup.NewLearner, base.data)
-	if err != nil {
+	if err := x.unchanged(ctx, base.data, log.First); err != nil {
 		return fmt.Errorf("%s: %w", base.path, err)
 	}
+	return nil
+}
+
+// unchanged takes from a snapshot what an earlier entry has found as it is in the snapshot, or can be taken back to.
+func (x *decisions) unchanged(ctx context.Context, snapshot []byte, first uint64) error {
+	audit, err := decision.NewAudit(setup.NewLearner, snapshot)
+	if err != nil {
+		return err
+	}
 	defer audit.Close()
-	maps.Copy(x.configs, audit.Unchanged(log.First))
+	configs, items, err := audit.Unchanged(ctx, x.log, first)
+	if err != nil {
+		return err
+	}
+	maps.Copy(x.configs, configs)
+	x.items = items
 	return nil
 }
 
@@ -97,6 +121,7 @@ func theseAre(names []string) string {
 
 // decisions finds the decisions of a log and their outcomes.
 type decisions struct {
+	log       eventlog.Reader
 	placement string // the only one; "" is all
 	from      uint64
 	each      func(o *offered, end outcome) error
@@ -105,6 +130,10 @@ type decisions struct {
 	former    map[string]*setup.Config // by placement and canonical form
 	open      map[decisionKey]*offered
 	corrected map[uint64]corrected // by the entry of the offer
+
+	items            map[string]*catalogue.Catalogue // of the placements, as of the entry that is read
+	frozen           map[*catalogue.Catalogue]*catalogue.Frozen
+	candidates, lost int // decisions among a catalogue's items, and those whose candidates are not known
 }
 
 // corrected is what a decision has in the end, after its corrections.
@@ -125,6 +154,9 @@ type offered struct {
 	sequence  uint64
 	time      int64
 	deferred  bool // and not activated
+
+	items *catalogue.Frozen // of the decision's catalogue; nil if the log has the rows of all candidates that it records
+	with  offer.Estimates   // of a decision with items
 }
 
 // named reports whether the features of the decision have names.
@@ -155,7 +187,7 @@ func (x *decisions) run(ctx context.Context, log *Log, what string) error {
 			}
 		}
 		if err == nil {
-			err = x.event(sequence, &event)
+			err = x.event(ctx, sequence, &event)
 		}
 		if err != nil {
 			if n := len(x.open); n > 0 && ctx.Err() == nil && !x.failed {
@@ -167,33 +199,19 @@ func (x *decisions) run(ctx context.Context, log *Log, what string) error {
 	return x.rest(func(*offered) bool { return true })
 }
 
-func (x *decisions) event(sequence uint64, e *eventlog.Event) error {
+func (x *decisions) event(ctx context.Context, sequence uint64, e *eventlog.Event) error {
 	if _, ok := x.configs[e.Placement]; !ok {
 		x.configs[e.Placement] = nil
 	}
-	if x.placement != "" && e.Placement != x.placement {
-		return nil
-	}
-	if text := e.Configuration(); len(text) > 0 {
-		if err := x.configure(sequence, e, string(text)); err != nil {
-			return err
-		}
+	if err := x.stock(ctx, sequence, e); err != nil || x.placement != "" && e.Placement != x.placement {
+		return err
 	}
 	switch b := e.Body.(type) {
-	case *eventlog.ValuesSeen:
-		if c := x.configs[e.Placement]; c != nil {
-			c, err := c.Learn(feature.Seen{Feature: b.Feature, Values: b.Values})
-			if err != nil {
-				return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err)
-			}
-			x.configs[e.Placement] = c
-		}
 	case *eventlog.PlacementDeleted:
-		x.configs[e.Placement] = nil
 		return x.rest(func(o *offered) bool { return o.placement == e.Placement })
 	case *eventlog.Offered:
 		if sequence >= x.from {
-			x.open[decisionKey{e.Placement, b.Decision}] = &offered{b, e.Placement, x.configs[e.Placement], sequence, e.Time, offer.IsDeferred(b)}
+			x.open[decisionKey{e.Placement, b.Decision}] = x.offered(ctx, sequence, e, b)
 		}
 	case *eventlog.Chosen:
 		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "chosen", choice: b.Choice, sequence: sequence, time: e.Time})
@@ -205,6 +223,133 @@ func (x *decisions) event(sequence uint64, e *eventlog.Event) error {
 		x.activate(decisionKey{e.Placement, b.Decision})
 	case *eventlog.Passed:
 		x.activate(decisionKey{e.Placement, b.Decision})
+	}
+	return nil
+}
+
+// offered returns a decision that waits for its outcome. Until then it takes what its entry takes.
+func (x *decisions) offered(ctx context.Context, sequence uint64, e *eventlog.Event, b *eventlog.Offered) *offered {
+	o := &offered{Offered: b, placement: e.Placement, config: x.configs[e.Placement], sequence: sequence, time: e.Time}
+	with, err := offer.Decode(b.Answer, len(b.Shown))
+	if err != nil {
+		return o
+	}
+	o.deferred = with.Deferred
+	if with.Catalogue == nil || !with.Catalogue.All {
+		return o
+	}
+	x.candidates++
+	if o.items = x.at(ctx, o.config, e.Placement, with.Catalogue.Version); o.items == nil {
+		x.lost++
+	}
+	o.with = with
+	return o
+}
+
+// at returns the items of a placement's catalogue at a version, nil if they are not known.
+func (x *decisions) at(ctx context.Context, c *setup.Config, placement string, version uint64) *catalogue.Frozen {
+	if c != nil {
+		placement = cmp.Or(c.Catalogue, placement)
+	}
+	items := x.items[placement]
+	if items == nil {
+		return nil
+	}
+	f := x.frozen[items]
+	if f == nil || f.Version != items.Head().Version {
+		f = items.Freeze()
+		x.frozen[items] = f
+	}
+	if f.Version != version { // the catalogue has changed between the decision and its entry
+		if f = items.Freeze(); decision.Rewind(ctx, x.log, f, version) != nil || f.Version != version {
+			return nil
+		}
+	}
+	return f
+}
+
+// stock applies what an event says of configurations and catalogues, as the service does.
+func (x *decisions) stock(ctx context.Context, sequence uint64, e *eventlog.Event) error {
+	if text := e.Configuration(); len(text) > 0 {
+		if err := x.configure(sequence, e, string(text)); err != nil {
+			return err
+		}
+	}
+	failed := func(err error) error { return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err) }
+	switch b := e.Body.(type) {
+	case *eventlog.ValuesSeen:
+		if c := x.configs[e.Placement]; c != nil {
+			c, err := c.Learn(feature.Seen{Feature: b.Feature, Values: b.Values})
+			if err != nil {
+				return failed(err)
+			}
+			x.configs[e.Placement] = c
+		}
+	case *eventlog.ItemsChanged:
+		items := x.items[e.Placement]
+		if items == nil {
+			return nil
+		}
+		if items.Head().Version != b.Before { // what was there is not known
+			delete(x.items, e.Placement)
+			return nil
+		}
+		if change, err := items.NewChange(b.Put, b.Deleted); err != nil {
+			delete(x.items, e.Placement)
+		} else {
+			items.Apply(sequence, change)
+		}
+	case *eventlog.PlacementDeleted:
+		x.configs[e.Placement] = nil
+		delete(x.items, e.Placement)
+	default:
+		if len(e.Configuration()) == 0 {
+			return nil
+		}
+	}
+	for name, c := range x.configs {
+		if c != nil && (name == e.Placement || c.Catalogue == e.Placement) {
+			if err := x.restock(ctx, name, c); err != nil {
+				return failed(err)
+			}
+		}
+	}
+	return nil
+}
+
+// restock gives the items of a placement the features of its configuration. Its configuration learns the values of the items.
+func (x *decisions) restock(ctx context.Context, name string, c *setup.Config) error {
+	if owner := x.configs[c.Catalogue]; owner != nil && owner.Catalogue == "" && owner.Schema().Equal(c.Schema()) {
+		x.configs[name] = c.Inherit(owner)
+		return nil
+	}
+	items, schema := x.items[name], c.Schema()
+	if items != nil && !items.Split().Schema().Same(schema) {
+		if learned, ok := items.Split().Schema().Since(schema); ok { // the entries that say so were removed
+			var err error
+			if c, err = c.Learn(learned...); err != nil {
+				return err
+			}
+			x.configs[name], schema = c, c.Schema()
+		}
+	}
+	switch {
+	case items == nil:
+		x.items[name] = catalogue.New(schema)
+	case !items.Split().Schema().Same(schema):
+		if learned, ok := schema.Since(items.Split().Schema()); ok {
+			items.Learn(schema, learned)
+			break
+		}
+		moved, _, err := items.WithSchema(ctx, schema)
+		if err != nil {
+			return err
+		}
+		learned, _ := moved.Split().Schema().Since(schema)
+		if x.configs[name], err = c.Learn(learned...); err != nil {
+			return err
+		}
+		x.items[name] = moved
 	}
 	return nil
 }
@@ -260,6 +405,14 @@ func (x *decisions) close(key decisionKey, end outcome) error {
 		return nil
 	}
 	delete(x.open, key)
+	if o.items != nil {
+		whole, err := decision.Whole(&offer.Offer{Offered: o.Offered, Estimates: o.with}, o.items)
+		if err != nil {
+			x.lost++
+		} else {
+			o.Offered = whole
+		}
+	}
 	if int(end.choice) > len(o.Shown) {
 		return fmt.Errorf("entry %d: decision %q showed %d items, and item %d was chosen", end.sequence, key.id, len(o.Shown), end.choice)
 	}

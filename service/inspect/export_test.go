@@ -18,7 +18,7 @@ import (
 func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
-	x := &decisions{configs: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
+	x := newDecisions(nil, 1, "", func(o *offered, end outcome) error { return writeLine(encoder, o, end) })
 	offer := func(item string) *eventlog.Offered {
 		return &eventlog.Offered{Decision: "d", ItemIDs: []string{item}, Shown: []int32{0}, Candidates: 1, Width: 1, Features: []float64{1}, Propensity: 1}
 	}
@@ -28,7 +28,7 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 		{Placement: "a", Body: &eventlog.Chosen{Decision: "d", Choice: 1}},
 		{Placement: "b", Body: &eventlog.Expired{Decision: "d"}},
 	} {
-		fatal.If(t, x.event(uint64(i+1), e))
+		fatal.If(t, x.event(t.Context(), uint64(i+1), e))
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 || !strings.Contains(lines[0], `"choice":"sku a"`) || !strings.Contains(lines[1], `"status":"expired"`) || !strings.Contains(lines[1], "sku b") {
@@ -49,7 +49,7 @@ func TestExportNamesLearnedValues(t *testing.T) {
 	fatal.If(t, err)
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
-	x := &decisions{configs: map[string]*setup.Config{}, former: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, each: func(o *offered, end outcome) error { return writeLine(encoder, o, end) }}
+	x := newDecisions(nil, 1, "", func(o *offered, end outcome) error { return writeLine(encoder, o, end) })
 	offer := func(id string, column int) *eventlog.Offered {
 		row := make([]float64, 4)
 		row[column] = 1
@@ -68,7 +68,7 @@ func TestExportNamesLearnedValues(t *testing.T) {
 		&eventlog.LearnerRolledBack{Version: 1, Config: config("ucb-mnl")},
 		offer("4", 1), &eventlog.Expired{Decision: "4"},
 	} {
-		fatal.If(t, x.event(uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
+		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	for i, want := range []string{`"brand":"zen"`, `"brand":[0,0,0,1]`, `"brand":"acme"`, `"brand":"late"`, `"brand":"zen"`} {
@@ -95,7 +95,7 @@ func TestExportOfCorrections(t *testing.T) {
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
 	var earned []float64
-	x := &decisions{configs: map[string]*setup.Config{}, open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{}}
+	x := newDecisions(nil, 1, "", nil)
 	x.each = func(o *offered, end outcome) error {
 		r := roundOf(o.Offered, end)
 		earned = append(earned, r.Revenue())
@@ -109,7 +109,7 @@ func TestExportOfCorrections(t *testing.T) {
 		&eventlog.Expired{Decision: "late"}, &eventlog.Chosen{Decision: "mistake", Choice: 2}, &eventlog.Chosen{Decision: "sold", Choice: 1},
 		&late, &returned, &withdrawn,
 	} {
-		fatal.If(t, x.event(uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
+		fatal.If(t, x.event(t.Context(), uint64(i+1), &eventlog.Event{Placement: "home", Body: body}))
 	}
 	for i, want := range []string{`"status":"late","choice":"b",.*"earned":3.5}`, `"status":"chosen","choice":null,.*"earned":0}`, `"status":"chosen","choice":"b",.*"earned":5}`} {
 		if line := strings.Split(out.String(), "\n")[i]; !regexp.MustCompile(want).MatchString(line) {

@@ -1,7 +1,10 @@
 package offer
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
+	"math/bits"
 
 	"vitrine"
 	"vitrine/internal/fields"
@@ -25,7 +28,7 @@ import (
 //	with a note: it, as a string
 //	with the law: see Draw
 //	of a catalogue: its version and the number of missing candidates as uvarints; of the unknown and of the
-//	  unavailable ones the number as a uvarint and the ids as strings
+//	  unavailable ones the number as a uvarint and the ids as strings; and see FromCatalogue
 //	of a variant: its name as a string, and the hash of the unit in 8 bytes, little endian
 //	with rules: their JSON as a string
 //	with payloads: the number of the items shown as a uvarint, and theirs as strings
@@ -56,11 +59,119 @@ type Estimates struct {
 	Payload []string // of the items shown, "" where the catalogue has none; nil if the request does not ask for them
 }
 
-// FromCatalogue says of which catalogue the candidates were, and which were missing.
+// FromCatalogue says of which catalogue the candidates were, which were missing, and which items were candidates, after those that
+// the request had brought. In bytes, after the others:
+//
+//	items    uvarint   of the catalogue; 0 ends it: the log does not say which were candidates
+//	form     1 byte    0 all, 1 gaps, 2 bits: the shorter one, or gaps; and 4 if the placement records all candidates
+//	gaps     their number as a uvarint, and of each how many items are between it and the one before, as a uvarint
+//	bits     a bit for each item of the catalogue
 type FromCatalogue struct {
 	Version              uint64
 	Unknown, Unavailable []string // the first of them
 	Missing              int
+
+	Items int     // 0 if the log does not say which were candidates
+	Slots []int32 // of the candidates among the items, in increasing order; nil if all are
+	All   bool    // whether exports and evaluations have all candidates, and not only those shown
+}
+
+// Candidates returns how many items of the catalogue were candidates.
+func (c *FromCatalogue) Candidates() int {
+	if c.Slots == nil {
+		return c.Items
+	}
+	return len(c.Slots)
+}
+
+// The forms of the candidates.
+const (
+	formAll = iota
+	formGaps
+	formBits
+	formRecorded = 4
+)
+
+// size returns the form of the candidates, and the bytes that they take in it.
+func (c *FromCatalogue) size() (form byte, size int) {
+	if c.Slots == nil {
+		return formAll, 0
+	}
+	gaps, last := len(binary.AppendUvarint(nil, uint64(len(c.Slots)))), int32(-1)
+	for _, slot := range c.Slots {
+		gaps += max(1, (bits.Len32(uint32(slot-last-1))+6)/7)
+		last = slot
+	}
+	if set := (c.Items + 7) / 8; set < gaps {
+		return formBits, set
+	}
+	return formGaps, gaps
+}
+
+// Size returns the bytes that the candidates take.
+func (c *FromCatalogue) Size() int {
+	_, size := c.size()
+	return size
+}
+
+func (c *FromCatalogue) fields(f *fields.Fields) {
+	f.Uvarint(&c.Version)
+	f.Count(&c.Missing)
+	for _, ids := range []*[]string{&c.Unknown, &c.Unavailable} {
+		if list(f, ids); len(*ids) == 0 {
+			*ids = nil // as in the first answer
+		}
+	}
+	if f.Count(&c.Items); c.Items == 0 {
+		return
+	}
+	form, _ := c.size()
+	if c.All {
+		form |= formRecorded
+	}
+	f.Byte(&form)
+	c.All = form&formRecorded != 0
+	switch form &^ formRecorded {
+	case formAll:
+	case formGaps:
+		n, last := f.Length(len(c.Slots), 1), int32(-1)
+		if f.Reads() {
+			c.Slots = make([]int32, n)
+		}
+		for k := range c.Slots {
+			gap := f.Bounded(int(c.Slots[k]-last-1), math.MaxInt32-1-int(max(last, 0)))
+			c.Slots[k] = last + 1 + int32(gap)
+			last = c.Slots[k]
+		}
+	case formBits:
+		c.bits(f)
+	default:
+		f.Fail(errEstimates)
+	}
+	if f.Reads() && f.Err() == nil {
+		if again, _ := c.size(); again != form&^formRecorded || len(c.Slots) > 0 && int(c.Slots[len(c.Slots)-1]) >= c.Items || c.Slots != nil && len(c.Slots) == c.Items {
+			f.Fail(errEstimates)
+		}
+	}
+}
+
+// bits are the candidates as bits.
+func (c *FromCatalogue) bits(f *fields.Fields) {
+	set := make([]byte, (min(c.Items, 8*len(f.Rest()))+7)/8)
+	if !f.Reads() {
+		set = make([]byte, (c.Items+7)/8)
+		for _, slot := range c.Slots {
+			set[slot/8] |= 1 << (slot % 8)
+		}
+	} else if c.Slots = []int32{}; len(set) < (c.Items+7)/8 {
+		f.Fail(errEstimates)
+	}
+	for i := range set {
+		f.Byte(&set[i])
+		for b := set[i]; f.Reads() && b != 0; b &= b - 1 {
+			c.Slots = append(c.Slots, int32(8*i+bits.TrailingZeros8(b)))
+		}
+	}
 }
 
 const (
@@ -161,13 +272,7 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 		if f.Reads() {
 			e.Catalogue = new(FromCatalogue)
 		}
-		f.Uvarint(&e.Catalogue.Version)
-		f.Count(&e.Catalogue.Missing)
-		for _, ids := range []*[]string{&e.Catalogue.Unknown, &e.Catalogue.Unavailable} {
-			if list(f, ids); len(*ids) == 0 {
-				*ids = nil // as in the first answer
-			}
-		}
+		e.Catalogue.fields(f)
 	}
 	if has(flagVariant) {
 		f.String(&e.Variant)

@@ -1,0 +1,165 @@
+package catalogue
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"vitrine/service/api"
+)
+
+// Undo returns what a change takes back, for [Frozen.Undo]: of each item put, and then of each item deleted,
+//
+//	nothing  of a new item
+//	slot, prefix, suffix as uvarints, and bytes   of an item put again: its record before is the first prefix bytes of the record that is
+//	                                              put, the bytes, and its last suffix bytes
+//	slot as a uvarint, and the record             of a deleted item
+//
+// It returns nil if the catalogue lacks an item to delete. The caller has its lock.
+func (c *Catalogue) Undo(put, deleted []string) []string {
+	undo := make([]string, 0, len(put)+len(deleted))
+	n := int32(c.Len())
+	moved, ids := map[string]int32{}, map[int32]string{} // of new items and those in the slots of deleted ones
+	move := func(id string, slot int32) { moved[id], ids[slot] = slot, id }
+	for _, record := range put {
+		slot, ok := c.index.find(idOf(record))
+		if !ok {
+			move(idOf(record), n)
+			n++
+			undo = append(undo, "")
+			continue
+		}
+		before := c.record(slot)
+		prefix, suffix := common(before, record)
+		b := binary.AppendUvarint(nil, uint64(slot))
+		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(prefix)), uint64(suffix))
+		undo = append(undo, string(append(b, before[prefix:len(before)-suffix]...)))
+	}
+	for _, id := range deleted {
+		had, ok := c.index.find(id)
+		if !ok {
+			return nil
+		}
+		slot, ok := moved[id]
+		if !ok {
+			slot = had
+		}
+		n--
+		last, ok := ids[n]
+		if !ok {
+			last = c.ID(n)
+		}
+		move(last, slot)
+		undo = append(undo, string(binary.AppendUvarint(nil, uint64(slot)))+c.record(had))
+	}
+	return undo
+}
+
+// common returns how many bytes two texts have in common at their beginnings, and then at their ends.
+func common(a, b string) (prefix, suffix int) {
+	most := min(len(a), len(b))
+	for prefix < most && a[prefix] == b[prefix] {
+		prefix++
+	}
+	for suffix < most-prefix && a[len(a)-1-suffix] == b[len(b)-1-suffix] {
+		suffix++
+	}
+	return prefix, suffix
+}
+
+var errUndo = errors.New("a change of the catalogue does not say what was there before")
+
+// Undo goes back to the version before a change, which must be the last one. After an error the items are of no use.
+func (f *Frozen) Undo(before uint64, put, deleted, undo []string) error {
+	f.items.RLock()
+	defer f.items.RUnlock()
+	if len(undo) != len(put)+len(deleted) {
+		return errUndo
+	}
+	for k := len(undo) - 1; k >= 0; k-- {
+		r := reader{rest: undo[k]}
+		slot := 0
+		if k >= len(put) || undo[k] != "" {
+			slot = int(r.uvarint())
+		}
+		switch {
+		case k >= len(put):
+			if slot < 0 || slot > f.n || r.err != nil || idOf(r.rest) != deleted[k-len(put)] {
+				return errUndo
+			}
+			if slot < f.n { // the last item had taken the place
+				f.saved[int32(f.n)] = f.at(int32(slot))
+			}
+			f.saved[int32(slot)] = r.rest
+			f.n++
+		case undo[k] == "":
+			f.n--
+			if f.n < 0 || idOf(f.at(int32(f.n))) != idOf(put[k]) {
+				return errUndo
+			}
+		default:
+			prefix, suffix := r.uvarint(), r.uvarint()
+			if n := uint64(len(put[k])); r.err != nil || slot < 0 || slot >= f.n || prefix > n || suffix > n-prefix {
+				return errUndo
+			}
+			f.saved[int32(slot)] = put[k][:prefix] + r.rest + put[k][len(put[k])-int(suffix):]
+		}
+	}
+	f.Version = before
+	return nil
+}
+
+// at returns the record of a slot. The caller has the lock.
+func (f *Frozen) at(slot int32) string {
+	if record, ok := f.saved[slot]; ok {
+		return record
+	}
+	return f.items.record(slot)
+}
+
+// Some returns the records of the items of some slots; nil stands for all.
+func (f *Frozen) Some(slots []int32) []string {
+	if slots == nil {
+		return f.read(nil, 0, f.n)
+	}
+	f.items.RLock()
+	defer f.items.RUnlock()
+	records := make([]string, len(slots))
+	for i, slot := range slots {
+		records[i] = f.at(slot)
+	}
+	return records
+}
+
+// Each calls each with the id, the columns and the revenue of the items of some slots, nil for all. The columns must not be changed or
+// kept. The error is that of an item that does not fit the schema.
+func (f *Frozen) Each(slots []int32, each func(i int, id string, columns []float64, revenue float64)) error {
+	f.items.RLock()
+	defer f.items.RUnlock()
+	split := f.items.Split()
+	n := f.n
+	if slots != nil {
+		n = len(slots)
+	}
+	var of fields
+	one, columns := make([]api.Item, 1), make([]float64, split.Width())
+	for i := range n {
+		slot := int32(i)
+		if slots != nil {
+			slot = slots[i]
+		}
+		record, ok := f.saved[slot]
+		if !ok {
+			each(i, f.items.ID(slot), f.items.Row(slot), f.items.Revenue(slot))
+			continue
+		}
+		if err := of.read(record); err != nil {
+			return err
+		}
+		one[0].Features = of.values
+		if _, err := split.Items(columns, one); err != nil {
+			return err
+		}
+		each(i, of.id, columns, of.revenue)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package catalogue
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"vitrine/service/api"
+	"vitrine/service/feature"
+)
+
+// Items that are frozen at some time are taken back, change by change, to what they were, while the catalogue goes on.
+func TestUndo(t *testing.T) {
+	s, err := feature.New([]api.Feature{{Name: "x", Kind: "number"}, {Name: "brand", Kind: "category", Buckets: 4}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		type change struct {
+			before             uint64
+			put, deleted, undo []string
+		}
+		c := New(s)
+		states, changes := [][]string{nil}, []change{{}}
+		version := uint64(0)
+		step := func() {
+			ids := rapid.SliceOfNDistinct(rapid.IntRange(0, 12), 1, 8, rapid.ID).Draw(t, "ids")
+			ch := change{before: version}
+			for _, i := range ids {
+				id := fmt.Sprint("i", i)
+				if _, ok := c.Find(id); ok && rapid.Bool().Draw(t, "deletes") {
+					ch.deleted = append(ch.deleted, id)
+					continue
+				}
+				item := api.CatalogueItem{ID: id, Features: api.Values{api.Number("x", float64(rapid.IntRange(0, 3).Draw(t, "x"))), api.Text("brand", rapid.StringN(0, 9, -1).Draw(t, "brand"))}}
+				record, err := Encode(&item, s, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ch.put = append(ch.put, record)
+			}
+			ch.undo = c.Undo(ch.put, ch.deleted)
+			made, err := c.NewChange(ch.put, ch.deleted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			version++
+			c.Apply(version, made)
+			changes, states = append(changes, ch), append(states, slices.Collect(c.Freeze().Records()))
+		}
+		for range 6 {
+			step()
+		}
+		f := c.Freeze()
+		step()
+		for f.Version > 0 {
+			ch := changes[f.Version]
+			if err := f.Undo(ch.before, ch.put, ch.deleted, ch.undo); err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.Collect(f.Records()); !slices.Equal(got, states[f.Version]) {
+				t.Fatalf("version %d has the records %q, want %q", f.Version, got, states[f.Version])
+			}
+			if rapid.Bool().Draw(t, "goes on") {
+				step()
+			}
+		}
+	})
+}
+
+// Bytes that are not those of Undo are refused, or take the items to others: they do not fail.
+func FuzzUndo(f *testing.F) {
+	s, err := feature.New([]api.Feature{{Name: "x", Kind: "number"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	record := func(id string, x float64) string {
+		r, err := Encode(&api.CatalogueItem{ID: id, Features: api.Values{api.Number("x", x)}}, s, "")
+		if err != nil {
+			f.Fatal(err)
+		}
+		return r
+	}
+	f.Add("", "\x00"+record("c", 3))
+	f.Add("\x01\x04\x02abcd", "\x02\x01")
+	f.Fuzz(func(t *testing.T, put, deleted string) {
+		c := New(s)
+		change, err := c.NewChange([]string{record("a", 1), record("b", 2)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Apply(1, change)
+		items := c.Freeze()
+		_ = items.Undo(0, []string{record("b", 2)}, []string{"c"}, []string{put, deleted})
+	})
+}

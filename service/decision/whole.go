@@ -1,0 +1,112 @@
+package decision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"vitrine/service/catalogue"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// maxSet is how many bytes the candidates of a decision may take in the log unless its placement records all of them, and
+// maxShortRules is the same for the rules of its request.
+const (
+	maxSet        = 2 << 10
+	maxShortRules = 1 << 10
+)
+
+// knowsCandidates reports whether a log has the candidates that an offer got from a catalogue.
+func knowsCandidates(o *offer.Offer) bool { return o.Catalogue != nil && o.Catalogue.Items > 0 }
+
+// Rewind takes items back to a version of their catalogue: it undoes the changes in the log after the entry version. The error
+// names the version if it is not one of the catalogue.
+func Rewind(ctx context.Context, log eventlog.Reader, items *catalogue.Frozen, version uint64) error {
+	for items.Version > version {
+		entry, err := log.Entry(ctx, items.Version)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", items.Version, err)
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", items.Version, err)
+		}
+		change, ok := event.Body.(*eventlog.ItemsChanged)
+		if !ok || change.Before >= items.Version {
+			return fmt.Errorf("entry %d does not change a catalogue", items.Version)
+		}
+		if err := items.Undo(change.Before, change.Put, change.Deleted, change.Undo); err != nil {
+			return fmt.Errorf("entry %d: %w", items.Version, err)
+		}
+	}
+	return nil
+}
+
+// Whole returns an offer with the rows of all candidates, which the log has without those of the catalogue that were not shown. The
+// items are those of the catalogue at the offer's version.
+func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
+	c, split := o.Catalogue, items.Split()
+	n, d := o.Candidates, o.Width
+	from := n - c.Candidates()
+	if items.Version != c.Version || items.Len() != c.Items || split.Schema().Width() != d || len(o.ItemIDs) < max(from, 1) {
+		return nil, fmt.Errorf("decision %q has %d candidates of version %d of a catalogue of %d items, and here is version %d of %d", o.Decision, c.Candidates(), c.Version, c.Items, items.Version, items.Len())
+	}
+	w := *o.Offered
+	w.ItemIDs, w.Features, w.Shown = make([]string, n), make([]float64, n*d), make([]int32, len(o.Shown))
+	if o.Revenue != nil {
+		w.Revenue = make([]float64, n)
+	}
+	user := split.UserOf(o.Features[:d])
+	at, finite := make(map[string]int, len(o.ItemIDs)), true
+	for _, id := range o.ItemIDs[from:] {
+		at[id] = -1
+	}
+	err := items.Each(c.Slots, func(i int, id string, columns []float64, revenue float64) {
+		i += from
+		w.ItemIDs[i] = id
+		finite = split.Complete(w.Features[i*d:(i+1)*d], user, columns) && finite
+		if w.Revenue != nil {
+			w.Revenue[i] = revenue
+		}
+		if _, ok := at[id]; ok {
+			at[id] = i
+		}
+	})
+	for k, id := range o.ItemIDs { // their rows are in the log
+		i, row := at[id], o.Features[k*d:(k+1)*d]
+		if k < from {
+			i, at[id] = k, k
+			copy(w.Features[i*d:(i+1)*d], row)
+		}
+		if i < 0 || !finite || err != nil || !slices.Equal(w.Features[i*d:(i+1)*d], row) {
+			return nil, fmt.Errorf("item %q of decision %q is not in version %d of the catalogue as it was shown", id, o.Decision, c.Version)
+		}
+		w.ItemIDs[i] = id
+		if w.Revenue != nil {
+			w.Revenue[i] = o.Revenue[k]
+		}
+	}
+	for k, i := range o.Shown {
+		w.Shown[k] = int32(at[o.ItemIDs[i]])
+	}
+	return &w, nil
+}
+
+// said returns what the log says of the candidates.
+func (c *candidates) said(all bool) *offer.FromCatalogue {
+	if c.items == nil {
+		return nil
+	}
+	said := &offer.FromCatalogue{Version: c.version, Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing, Items: c.n, All: all}
+	if !c.All && len(c.Slots) < c.n {
+		said.Slots = slices.Clip(c.Slots)
+		if said.Slots == nil {
+			said.Slots = []int32{}
+		}
+	}
+	if !all && (c.from > 0 || said.Size() > maxSet) { // the rows that a request brings are not in the log
+		said.Items, said.Slots = 0, nil
+	}
+	return said
+}

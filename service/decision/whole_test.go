@@ -1,0 +1,89 @@
+package decision_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+// A decision among 300 items with 52 columns each, no two numbers alike, takes at most 2 KiB of the log, with all candidates, some of
+// them, and others that a filter leaves; its explanation knows the next-best page.
+func TestSizeOfDecisions(t *testing.T) {
+	features := []string{}
+	for i := range 52 {
+		features = append(features, fmt.Sprintf(`{"name":"f%d","kind":"number"}`, i))
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	items := make([]api.CatalogueItem, 300)
+	var some []string
+	for i := range items {
+		items[i].ID = fmt.Sprint("item-", i)
+		for k := range features {
+			items[i].Features = append(items[i].Features, api.Number(fmt.Sprint("f", k), rng.NormFloat64()))
+		}
+		if rng.IntN(2) == 0 {
+			some = append(some, items[i].ID)
+		}
+	}
+	for _, mode := range []string{`"mode":"explore","explore":"slots"`, `"mode":"learn"`} {
+		store := new(memlog.Store)
+		e := opened(t, decision.Options{Store: store})
+		put(t, e, "home", `{"max_size":4,"policy":{"name":"ucb-mnl"},`+mode+`,"features":[`+strings.Join(features, ",")+`]}`)
+		putItems(t, e, "home", items)
+		for name, r := range map[string]*api.Request{"all": {}, "some": {Candidates: some}, "filter": {Filter: "f1 > 0.5", Exclude: some[:5]}} {
+			r.Decision = name
+			decide(t, e, "home", r, 0)
+			entry, err := store.Entry(t.Context(), e.Sequence())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if t.Logf("%s, %s: %d bytes", mode, name, len(entry)); len(entry) > 2<<10 {
+				t.Errorf("%s: a decision among %s takes %d bytes", mode, name, len(entry))
+			}
+			x, err := e.Explain(t.Context(), "home", name)
+			if err != nil || x.Next == nil || x.Known != x.Candidates {
+				t.Errorf("%s: a decision among %s is explained by %+v, %v", mode, name, x, err)
+			}
+		}
+	}
+}
+
+// A log in which a change of items does not say what was there before is not that of a service.
+func TestChangesSayWhatWasThere(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, decision.Options{Store: store})
+	put(t, e, "home", window+"}")
+	putItems(t, e, "home", goods(1, 5))
+	putItems(t, e, "home", goods(2, 5))
+	for name, change := range map[string]func(*eventlog.ItemsChanged){
+		"another version": func(c *eventlog.ItemsChanged) { c.Before-- },
+		"a new item":      func(c *eventlog.ItemsChanged) { c.Undo[2] = "" },
+		"another record":  func(c *eventlog.ItemsChanged) { c.Undo[2] += "x" },
+	} {
+		other := upTo(t, store, e.Sequence()-1)
+		entry, err := store.Entry(t.Context(), e.Sequence())
+		if err != nil {
+			t.Fatal(err)
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(event.Body.(*eventlog.ItemsChanged))
+		if entry, err = event.Encode(nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = other.Append(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decision.Open(t.Context(), decision.Options{Store: other}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
