@@ -227,6 +227,11 @@ func (a *assessment) describe(v *records.Survey) {
 		}
 		hold("taken by position", "%s", strings.Join(list, ", "))
 	}
+	a.doubt(v)
+}
+
+// doubt says what is left out of the log, and what looks wrong.
+func (a *assessment) doubt(v *records.Survey) {
 	for _, reason := range slices.Sorted(maps.Keys(v.Skipped)) {
 		a.Problems = append(a.Problems, fmt.Sprintf("%d decisions are left out: they %s.", v.Skipped[reason], reason))
 	}

@@ -196,28 +196,13 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 		}
 		return v.Int64()
 	}
-	stamp := func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-	r.bare = texts && (of.Kind() == parquet.Boolean || of.Kind() == parquet.Int64)
 	isInteger := of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32
-	if logical := of.LogicalType(); logical != nil && isInteger {
-		switch l := logical.Value.(type) {
-		case *format.TimestampType:
-			unit := int64(l.Unit.Value.Duration())
-			perSecond := int64(time.Second) / unit
-			r.bare, r.textOf = false, func(v parquet.Value) string { return stamp(time.Unix(integer(v)/perSecond, integer(v)%perSecond*unit)) }
-			return r
-		case *format.DateType:
-			r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)*86400, 0)) }
-			return r
-		case *format.DecimalType:
-			scale := math.Pow10(int(l.Scale))
-			r.numberOf = func(v parquet.Value) (float64, error) { return float64(integer(v)) / scale, nil }
-			return r
-		}
+	if logical := of.LogicalType(); logical != nil && isInteger && r.logical(logical.Value, integer) {
+		return r
 	}
 	switch kind := of.Kind(); {
 	case kind == parquet.Boolean && texts:
-		r.textOf = func(v parquet.Value) string { return strconv.FormatBool(v.Boolean()) }
+		r.bare, r.textOf = true, func(v parquet.Value) string { return strconv.FormatBool(v.Boolean()) }
 	case kind == parquet.Boolean:
 		r.numberOf = func(v parquet.Value) (float64, error) {
 			if v.Boolean() {
@@ -226,7 +211,7 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 			return 0, nil
 		}
 	case kind == parquet.Int64 && texts:
-		r.textOf = func(v parquet.Value) string { return strconv.FormatInt(v.Int64(), 10) }
+		r.bare, r.textOf = true, func(v parquet.Value) string { return strconv.FormatInt(v.Int64(), 10) }
 	case isInteger:
 		r.numberOf = func(v parquet.Value) (float64, error) {
 			i := integer(v)
@@ -249,4 +234,24 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 		r.textOf = func(v parquet.Value) string { return string(v.ByteArray()) }
 	}
 	return r
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// logical reads integers that stand for a time or a decimal, and reports whether they do.
+func (r *parquetColumn) logical(of any, integer func(parquet.Value) int64) bool {
+	switch l := of.(type) {
+	case *format.TimestampType:
+		unit := int64(l.Unit.Value.Duration())
+		perSecond := int64(time.Second) / unit
+		r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)/perSecond, integer(v)%perSecond*unit)) }
+	case *format.DateType:
+		r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)*86400, 0)) }
+	case *format.DecimalType:
+		scale := math.Pow10(int(l.Scale))
+		r.numberOf = func(v parquet.Value) (float64, error) { return float64(integer(v)) / scale, nil }
+	default:
+		return false
+	}
+	return true
 }

@@ -1,10 +1,13 @@
 package records
 
 import (
+	"context"
 	"strconv"
 
 	codec "vitrine/internal/fields"
 	"vitrine/service/api"
+	"vitrine/service/decision"
+	"vitrine/service/setup"
 )
 
 func columnNames(n int) (header []string) {
@@ -40,4 +43,14 @@ func SortIn(bytes int) (undo func()) {
 	before := sortMemory
 	sortMemory = bytes
 	return func() { sortMemory = before }
+}
+
+// Read opens a log and reads it once, for no placement: events of Personalizer keep their ids.
+func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each func(d *decision.Imported) error) (*Report, error) {
+	l, err := Open(ctx, path, m)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	return l.Read(ctx, "", c, each)
 }

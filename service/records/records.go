@@ -206,16 +206,6 @@ type Match struct {
 // maxValues bounds the distinct values of a hashed category: a column with more is an id.
 const maxValues = 100_000
 
-// Read opens a log and reads it once, for no placement: events of Personalizer keep their ids.
-func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each func(d *decision.Imported) error) (*Report, error) {
-	l, err := Open(ctx, path, m)
-	if err != nil {
-		return nil, err
-	}
-	defer l.Close()
-	return l.Read(ctx, "", c, each)
-}
-
 // Log is a log that can be read several times.
 type Log struct {
 	name    string

@@ -120,12 +120,12 @@ func (l *Log) Survey(ctx context.Context, progress func(done, total int64)) (*Su
 	if err != nil {
 		return nil, err
 	}
-	n := 0
 	s.surveyed = func() {
-		if n++; progress != nil && n%1000 == 0 {
-			if at, err := s.file.Seek(0, io.SeekCurrent); err == nil {
-				progress(min(at, info.Size()), info.Size())
-			}
+		if progress == nil || s.report.Decisions%1000 > 0 {
+			return
+		}
+		if at, err := s.file.Seek(0, io.SeekCurrent); err == nil {
+			progress(min(at, info.Size()), info.Size())
 		}
 	}
 	err = l.named(ctx, formats[l.format](s))
@@ -165,51 +165,44 @@ func (v *Survey) add(s *source, f *found, rewards []api.Reward) {
 		v.Positions[k].Shown++
 		count(&v.Positions[k].Taken, isTaken(id))
 	}
-	previous := map[string]api.Value{}
-	for i, item := range f.items {
+	for _, item := range f.items {
 		if len(v.items) < maxDifferent {
 			v.items[item.id] = true
 		}
 		if item.revenue != nil {
 			v.Revenue.add(*item.revenue)
 		}
-		v.values(item.fields, false, isTaken(item.id), func(name string, c *column, value api.Value) {
-			c.varies = c.varies || i > 0 && previous[name] != value
-			previous[name] = value
-		})
+		v.values(item.fields, false, isTaken(item.id))
+		for name, value := range item.fields {
+			if value != f.items[0].fields[name] && v.columns[name] != nil {
+				v.columns[name].varies = true
+			}
+		}
 	}
 	v.Different = len(v.items)
 	if !s.isTable() {
-		v.values(f.user, true, len(rewards) > 0, func(string, *column, api.Value) {})
+		v.values(f.user, true, len(rewards) > 0)
 	}
 }
 
-// values adds the values of an item, or of the user, to their columns, and calls each for them.
-func (v *Survey) values(f fields, user, taken bool, each func(name string, c *column, value api.Value)) {
+// values adds the values of an item, or of the user, to their columns. A column belongs to who had it first.
+func (v *Survey) values(f fields, user, taken bool) {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
-		if c := v.column(name, user); c != nil {
+		if name == "*" || len(v.columns) >= maxColumns && v.columns[name] == nil {
+			continue
+		}
+		if v.columns[name] == nil {
+			v.columns[name] = &column{user: user, values: map[string]int{}}
+			v.names = append(v.names, name)
+		}
+		if c := v.columns[name]; c.user == user {
 			c.add(f[name], taken)
-			each(name, c, f[name])
 		}
 	}
 }
 
 // isTable reports whether the columns of items and users are the same, a row of which has both.
 func (s *source) isTable() bool { return s.format == "csv" || s.format == "parquet" }
-
-func (v *Survey) column(name string, user bool) *column {
-	if name == "*" || len(v.columns) >= maxColumns && v.columns[name] == nil {
-		return nil
-	}
-	if v.columns[name] == nil {
-		v.columns[name] = &column{user: user, values: map[string]int{}}
-		v.names = append(v.names, name)
-	}
-	if c := v.columns[name]; c.user == user {
-		return c
-	}
-	return nil
-}
 
 // personalizerPlacement is that of docs/personalizer.md, with the rows of all candidates.
 const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_share": 0.2, "record": "all", "features": [
@@ -245,15 +238,15 @@ func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error)
 	if text, err = json.Marshal(p, json.Deterministic(true), jsontext.WithIndent("  ")); err != nil {
 		return nil, nil, err
 	}
-	lines := make([]string, len(features))
-	for i, f := range features {
+	var lines [][]byte // a feature on each
+	for _, f := range features {
 		line, err := json.Marshal(f, json.Deterministic(true), jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true))
 		if err != nil {
 			return nil, nil, err
 		}
-		lines[i] = "    " + string(line)
+		lines = append(lines, line)
 	}
-	text = bytes.Replace(text, []byte("[]"), []byte("[\n"+strings.Join(lines, ",\n")+"\n  ]"), 1)
+	text = bytes.Replace(text, []byte("[]"), slices.Concat([]byte("[\n    "), bytes.Join(lines, []byte(",\n    ")), []byte("\n  ]")), 1)
 	if _, err := setup.Parse(text); err != nil {
 		return nil, notes, fmt.Errorf("the proposed placement: %w", err)
 	}
@@ -358,16 +351,12 @@ func (r *Recognized) skips(v *Survey, name string) bool {
 	switch format := r.Mapping.Format; {
 	case name == "", slices.Contains(r.Mapping.roles(), name):
 		return true
-	case r.repeats() && v.isShort(name):
+	case r.repeats() && slices.ContainsFunc(v.names, func(o string) bool { return strings.HasSuffix(o, "."+name) }): // a path ends with it
 		return true
 	case format == "obp":
 		return strings.HasPrefix(name, "user-item_affinity_")
 	}
-	return r.isPlace(v, name)
-}
-
-// isPlace reports whether a column is the place among the actions of a line of Vowpal Wabbit, which identifies no item.
-func (r *Recognized) isPlace(v *Survey, name string) bool {
+	// The place among the actions of a line of Vowpal Wabbit identifies no item.
 	return name == "id" && r.isVW() && r.Mapping.Actions == 0 && v.Different <= v.Items.Most
 }
 
@@ -487,11 +476,6 @@ func hasWord(name string, list []string) bool {
 // repeats reports whether the readers of a format name a value by its path and again by the last name of the path.
 func (r *Recognized) repeats() bool {
 	return r.Mapping.Format == "dsjson" || r.Mapping.Format == "vwjson"
-}
-
-// isShort reports whether a name is the last one of a path.
-func (v *Survey) isShort(name string) bool {
-	return slices.ContainsFunc(v.names, func(o string) bool { return strings.HasSuffix(o, "."+name) })
 }
 
 // isIDName reports whether a name says that its numbers are ids.
