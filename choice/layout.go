@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Layout says how a table holds choices. A long table has a row for each alternative of a choice,
-// and the rows of a choice are consecutive; a wide one has a row for each choice.
+// Layout says how a table holds choices. A long table holds a row for each alternative of a choice,
+// and the rows of a choice are consecutive; a wide table holds a row for each choice.
 //
 // Conditions and values are expressions of the columns, in the language of
 // github.com/expr-lang/expr with the functions exp, log, sqrt and pow; a bool counts as 1 or 0. A
@@ -24,7 +24,7 @@ type Layout struct {
 	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                           // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label, or an expression of the columns that is a label or its code; "" if choices are not known
 	Names        string            `toml:"names" json:"names,omitempty"`                             // wide: how columns are named, such as "{variable}.{alternative}"
 	Alternatives []string          `toml:"alternatives" json:"alternatives,omitempty"`               // the labels; wide tables need them, of long ones they set the order
-	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                           // what a table writes in the place of a label, and the label
+	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                           // the label that stands for a text of the table
 	Exclude      []string          `toml:"exclude" json:"exclude,omitempty"`                         // alternatives to leave out, with the choices of them
 	Available    string            `toml:"available" json:"available,omitempty"`                     // a condition; "" means that every row is available
 	Outside      string            `toml:"outside" json:"outside,omitempty"`                         // "absent" (""), "implicit": chosen if no row is, or "explicit"
@@ -85,7 +85,7 @@ func (l *Layout) check() error {
 	return nil
 }
 
-// hasOutside reports whether choices have an outside option.
+// hasOutside reports whether choices include an outside option.
 func (l *Layout) hasOutside() bool { return l.Outside == "implicit" || l.Outside == "explicit" }
 
 // label returns the label that stands for a text of the table.

@@ -56,7 +56,7 @@ type varying struct {
 // with.
 type spread struct{ of, with int }
 
-// columnsOf says what the derivatives of the parameters are: parameter a moves coefficient of[a]
+// columnsOf describes the derivatives of the parameters: parameter a moves coefficient of[a]
 // by the factor factors[factor[a]].
 type columnsOf struct {
 	of, factor []int
@@ -369,7 +369,7 @@ func (w *mixedWorker) simulate(b *block, u unit, x [][]float64) {
 		if c := b.chosen[s]; c != none {
 			chosen = w.p.row[int(c)-lo]
 		}
-		// A logarithm of a product costs less than those of its factors.
+		// The logarithm of a product costs less than the logarithms of its factors.
 		for r, p := range chosen {
 			if w.prod[r] *= p; w.prod[r] < 1e-200 {
 				w.logl[r] += math.Log(w.prod[r])
@@ -613,7 +613,7 @@ func (w *mixedWorker) scores(dst []float64, b *block, theta []float64) {
 	})
 }
 
-// probabilities implements worker: those of a decision maker of whom nothing is known.
+// probabilities implements worker, for a decision maker without observed choices.
 func (w *mixedWorker) probabilities(p, out, logsum []float64, b *block, theta []float64) {
 	x := w.begin(b, theta)
 	n := float64(w.draws)

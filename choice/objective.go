@@ -24,7 +24,7 @@ type penalised interface {
 	penalty(s *sums, theta []float64) float64
 }
 
-// worker evaluates a likelihood. It has its own scratch: one goroutine uses it.
+// worker evaluates a likelihood for one goroutine, with scratch of its own.
 type worker interface {
 	// add adds a block's part of the negative log-likelihood at θ to s.
 	add(s *sums, b *block, theta []float64)
@@ -80,7 +80,7 @@ func newObjective(l likelihood, d *Data, workers int) *objective {
 // any number of workers.
 const parts = 64
 
-// at returns ℓ(θ) and its derivatives of up to an order. The error is that of ctx.
+// at returns ℓ(θ) and its derivatives of up to an order. It returns the error of ctx.
 func (o *objective) at(ctx context.Context, theta []float64, want order) (*sums, error) {
 	partial := make([]*sums, min(parts, len(o.blocks)))
 	err := o.each(ctx, len(partial), func(w worker, k int) {

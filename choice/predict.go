@@ -10,17 +10,17 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Prediction is what a model says about a choice.
+// Prediction is the prediction of a choice.
 type Prediction struct {
 	Alternatives  []int     // the available ones, as indices into Data.Alternatives
 	Probabilities []float64 // of these
-	Outside       float64   // the probability of the outside option; 0 if there is none
+	Outside       float64   // the probability of the outside option; 0 without an outside option
 	Chosen        int       // an index into Alternatives, or -1 for the outside option
 	Weight        float64
 	Logsum        float64 // the expected largest utility, up to Euler's constant
 }
 
-// LogLikelihood returns the logarithm of the probability of what was chosen.
+// LogLikelihood returns the logarithm of the probability of the choices.
 func (p *Prediction) LogLikelihood() float64 {
 	if p.Chosen == none {
 		return math.Log(p.Outside)
@@ -160,7 +160,7 @@ func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
 //	E_ij = Σ_s w_s ∂P_si/∂ln x_sj / Σ_s w_s P_si
 //
 // the relative change of the share of alternative i in that of the variable of alternative j; the
-// last row is that of the outside option, if there is one. The variable is one of Data.Variables, or
+// last row belongs to the outside option, if the data contain one. The variable is one of Data.Variables, or
 // a coefficient, which stands for the variables of its terms: another that was computed from it does
 // not change with it. The derivatives are central differences, right to about eight digits. Source:
 // Train (2009), Section 3.6.2.

@@ -14,14 +14,14 @@ import (
 type Result struct {
 	Spec         *Spec
 	Alternatives []string // of the data of the fit
-	Outside      bool     // whether these had an outside option
+	Outside      bool     // whether the data contained an outside option
 	Scale        *Scale   // of the variables of the network; nil without one
-	Mirrored     []string // random coefficients of a mixed logit whose draws change sign, so that their spreads are positive
+	Mirrored     []string // random coefficients of a mixed logit with draws of the opposite sign, so that their spreads are positive
 
 	Names        []string  // of the coefficients
 	Coefficients []float64 // θ̂
 	Covariance   *mat.SymDense
-	Errors       string // what the covariance is: "classic" (""), "robust" or "clustered"
+	Errors       string // the kind of covariance: "classic" (""), "robust" or "clustered"
 
 	LogLikelihood float64
 	Null          float64 // the log-likelihood of choices at random
@@ -107,7 +107,7 @@ func (r *Result) BIC() float64 {
 // a network, which come last.
 func (r *Result) Listed() int { return len(r.Names) - r.Spec.Utility.Network.numParams() }
 
-// Coefficient returns the coefficient of a name and its standard error, and false if there is none.
+// Coefficient returns the coefficient of a name and its standard error, and whether it exists.
 func (r *Result) Coefficient(name string) (value, se float64, ok bool) {
 	j := slices.Index(r.Names, name)
 	if j < 0 {
@@ -116,7 +116,7 @@ func (r *Result) Coefficient(name string) (value, se float64, ok bool) {
 	return r.Coefficients[j], math.Sqrt(r.Covariance.At(j, j)), true
 }
 
-// NeverChosen returns the alternatives that were offered and that nobody chose.
+// NeverChosen returns the alternatives that were offered but never chosen.
 func (r *Result) NeverChosen() (list []string) {
 	for a, label := range r.Alternatives {
 		if a < len(r.Chosen) && r.Chosen[a] == 0 && r.Offered[a] > 0 {

@@ -25,12 +25,12 @@ type Round struct {
 	Items      []string           // their names, by which items of different rounds are the same
 	Shown      vitrine.Assortment // S_t
 	Choice     vitrine.Choice
-	Corrected  float64 // what the choice has earned above its revenue, such as by a return
+	Corrected  float64 // earnings of the choice above its revenue; negative after a return
 	Propensity float64 // μ(S_t); 0 if it is not known, or follows from Law
 	Law        Law     // μ; nil if it is not known
 }
 
-// Revenue returns ρ_t, what the page earned.
+// Revenue returns ρ_t, the earnings of the page.
 func (r *Round) Revenue() float64 {
 	if r.Choice == vitrine.Outside {
 		return 0
@@ -120,7 +120,7 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 	return o, nil
 }
 
-// Log is a log whose choice model is fitted.
+// Log is a log with a fitted choice model.
 type Log struct {
 	Rounds []Round
 
@@ -224,7 +224,7 @@ type Estimate struct {
 	StandardError float64
 	Normal        Interval // value ± z standard errors
 	Bootstrap     Interval // percentiles over resampled rounds
-	Anytime       Interval // holds after every round at once, also in finite samples, see [Log.Evaluate]; NaN if there is none
+	Anytime       Interval // holds after every round at once, also in finite samples, see [Log.Evaluate]; NaN without such an interval
 	ESS           float64  // (Σw)²/Σw² of the weights; NaN without weights
 	None          string   // why there is no number; "" if there is one
 
@@ -238,7 +238,7 @@ type Interval struct{ Low, High float64 }
 // MinESS is the least effective sample size at which weights of whole pages are used.
 const MinESS = 50
 
-// Report is what a log says about a policy.
+// Report judges a policy by a log.
 type Report struct {
 	Policy    string
 	Support   Support
@@ -328,7 +328,7 @@ type Balance struct {
 // Wrong reports whether the pages were not drawn as the log says.
 func (b Balance) Wrong() bool { return math.Abs(b.Z) > b.Limit }
 
-// Balance tests the laws of the log. It has no rounds if the log has no laws.
+// Balance tests the laws of the log. Without laws in the log, it counts no rounds.
 func (l *Log) Balance() Balance {
 	d := l.o.Model.NumFeatures()
 	sum, variance, most := make([]float64, d+1), make([]float64, d+1), make([]float64, d+1)
@@ -446,7 +446,7 @@ func (m *moments) at(model utility.Model, w []float64, r *Round, page vitrine.As
 	return m.p
 }
 
-// rows returns those of some items.
+// rows returns the rows of some items.
 func rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
 	_, d := x.Dims()
 	part := mat.NewDense(len(s), d, nil)
@@ -512,7 +512,7 @@ func (r *Report) difference(a, b *Estimate) Estimate {
 	return d
 }
 
-// Difference returns the differences of what two policies earn, r's minus that of other, by each
+// Difference returns the difference between the earnings of two policies, r minus other, by each
 // method, on the same rounds. It returns an error if the reports are not of one log.
 func (r *Report) Difference(other *Report) ([]Estimate, error) {
 	if r.Support.Rounds != other.Support.Rounds {

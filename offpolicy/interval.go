@@ -9,7 +9,7 @@ import (
 	"vitrine/internal/confseq"
 )
 
-// maxResampled bounds what the bootstrap draws: longer logs are resampled in blocks of consecutive
+// maxResampled bounds the draws of the bootstrap: longer logs are resampled in blocks of consecutive
 // rounds.
 const maxResampled = 10_000
 
@@ -54,7 +54,7 @@ func (a step) minus(b step) step {
 	return step{a.base - b.base, a.low - b.high, a.high - b.low, a.least + b.most, a.most + b.least}
 }
 
-// add adds the step to a sequence of what a policy earns, and to one of its negative.
+// add adds the step to the sequence of a policy's earnings, and to the sequence of their negative.
 func (a step) add(low, high *confseq.Lower) {
 	low.Add(a.base, a.low, a.least)
 	high.Add(-a.base, -a.high, a.most)
@@ -72,7 +72,7 @@ func anytime(steps []step, level float64) Interval {
 	return between(&low, &high, level)
 }
 
-// between returns the interval of a sequence and of that of its negative.
+// between returns the interval of a sequence, given the sequence of its negative.
 func between(low, high *confseq.Lower, level float64) Interval {
 	alpha := (1 - level) / 2
 	return Interval{low.Low(alpha), -high.Low(alpha)}

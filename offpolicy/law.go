@@ -384,7 +384,7 @@ func (l *swaps) Solve(dst []float64, page vitrine.Assortment) bool {
 		}
 		dst[j] = v / d
 	}
-	// The equations of g; those of the others hold by construction.
+	// The equations of g; the others hold by construction.
 	for a, i := range l.page {
 		r := -q[i]
 		for b, j := range l.page {

@@ -9,7 +9,7 @@ import (
 // Support says how much of a policy a log can tell.
 type Support struct {
 	Rounds          int
-	KnownLaw        int      // rounds whose law is known
+	KnownLaw        int      // rounds with a known law
 	KnownPropensity int      // rounds with the propensity of the page shown
 	Possible        int      // rounds in which the log could have shown the items of the policy's page, in pages that determine its weight
 	PagePossible    int      // rounds in which it could have shown that very page
@@ -18,7 +18,7 @@ type Support struct {
 	Unseen          []string // the items of the policy's pages that were never shown, the most frequent first
 	LeastInclusion  float64  // the least probability of an item of the policy's pages; NaN if no law is known
 
-	Weights WeightCheck // of the pseudo-inverse weights, in rounds whose law is known
+	Weights WeightCheck // of the pseudo-inverse weights, in rounds with a known law
 	ESS     float64     // their effective sample size (Σw)²/Σw²
 
 	SetWeights WeightCheck // of the weights 1{S_t = π(x_t)}/μ(S_t) of pages, in rounds with a propensity
@@ -128,7 +128,7 @@ func (s *Support) Words() []string {
 	return list
 }
 
-// AlarmWords describes the alarm, "" if there is nothing to say.
+// AlarmWords describes the alarm, or returns "".
 func (r *Report) AlarmWords() string {
 	switch {
 	case math.IsNaN(r.Alarm):

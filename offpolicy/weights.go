@@ -11,7 +11,7 @@ import (
 	"vitrine/assortment"
 )
 
-// judgement has what the weighted methods need of each round.
+// judgement holds the inputs of the weighted methods, round by round.
 type judgement struct {
 	log     *Log
 	pages   []vitrine.Assortment
@@ -23,7 +23,7 @@ type judgement struct {
 	weight   []float64 // w_t by pseudo-inverse
 	up, down []float64 // the largest w and −w of a page that μ could have shown
 	set      []float64 // 1{S_t = π(x_t)}/μ(S_t)
-	least    float64   // the least positive μ(π(x_t)); 0 if none is known
+	least    float64   // the least positive μ(π(x_t)); 0 if no law is known
 	price    []float64 // the largest revenue
 	most     []float64 // the largest of the policy's page
 	bounded  bool      // whether every ρ_t is from 0 to the revenue of the item chosen
@@ -220,7 +220,7 @@ func (j *judgement) early(t int) (target, shown, best float64) {
 	return l.revenue(w, t, j.pages[t]), l.revenue(w, t, r.Shown), best
 }
 
-// needsLaw returns why weights of items have no number.
+// needsLaw returns why weights of items cannot be computed.
 func (j *judgement) needsLaw() string {
 	s := &j.support
 	switch {
@@ -232,7 +232,7 @@ func (j *judgement) needsLaw() string {
 	return ""
 }
 
-// doublyRobust has the terms
+// doublyRobust averages the terms
 //
 //	R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)),  w_t = 1_πᵀ Γ_t† 1_{S_t}
 //
@@ -256,7 +256,7 @@ func (j *judgement) doublyRobust() Estimate {
 	return e
 }
 
-// pseudoInverse has the terms w_t ρ_t.
+// pseudoInverse averages the terms w_t ρ_t.
 func (j *judgement) pseudoInverse() Estimate {
 	if why := j.needsLaw(); why != "" {
 		return Estimate{Method: "pi", ESS: j.support.ESS, None: why}
@@ -272,11 +272,11 @@ func (j *judgement) pseudoInverse() Estimate {
 	return e
 }
 
-// items has the terms of independent weights of items,
+// items averages the terms of independent weights of items,
 //
 //	Σ_{i ∈ S_t ∩ π(x_t)} 1{i chosen} r_i / P(i ∈ S_t)
 //
-// It takes what an item earns to be independent of the others on the page.
+// It assumes that the earnings of an item are independent of the others on the page.
 func (j *judgement) items() Estimate {
 	if why := j.needsLaw(); why != "" {
 		return Estimate{Method: "items", ESS: nan, None: why}
@@ -288,7 +288,7 @@ func (j *judgement) items() Estimate {
 	return e
 }
 
-// tooFew returns why weights of pages have no number.
+// tooFew returns why weights of pages give no estimate.
 func (j *judgement) tooFew() string {
 	s := &j.support
 	switch {
@@ -302,7 +302,7 @@ func (j *judgement) tooFew() string {
 	return ""
 }
 
-// snips is Σ w ρ / Σ w with w = 1{S_t = π(x_t)}/μ(S_t). Its interval at any time is that of (1/n) Σ w ρ: from below by w ρ ≥ 0,
+// snips is Σ w ρ / Σ w with w = 1{S_t = π(x_t)}/μ(S_t). Its interval at any time rests on the mean (1/n) Σ w ρ: from below by w ρ ≥ 0,
 // and from above by w (p − ρ) ≥ 0, whose mean is the largest revenue p less the value, so that no weight has to be bounded (Waudby-Smith, Wu,
 // Ramdas, Karampatziakis and Mineiro 2024, Anytime-valid off-policy inference for contextual bandits).
 func (j *judgement) snips() Estimate {
@@ -328,7 +328,7 @@ func (j *judgement) snips() Estimate {
 	return e
 }
 
-// setsRobust has the terms R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)) with weights of pages.
+// setsRobust averages the terms R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)) with weights of pages.
 func (j *judgement) setsRobust() Estimate {
 	if why := j.tooFew(); why != "" {
 		return Estimate{Method: "dr-sets", ESS: j.support.SetESS, None: why}

@@ -13,7 +13,7 @@ import (
 )
 
 // csvTable reads CSV with a header. A column is one of numbers if each of its values in the first
-// batch is a number or missing, and none is a code such as 007.
+// batch is a number or missing, and is not a code such as 007.
 type csvTable struct {
 	r       *csv.Reader
 	bytes   *counter
@@ -36,7 +36,7 @@ func newCSV(r *bufio.Reader, bytes *counter, size int64, o Options) (Table, erro
 	}
 	t.r.ReuseRecord = true
 	t.r.FieldsPerRecord = -1
-	t.r.LazyQuotes = t.r.Comma == '\t' // TSV has no quotes
+	t.r.LazyQuotes = t.r.Comma == '\t' // TSV does not quote
 	if t.names == nil {
 		names, err := t.r.Read()
 		if errors.Is(err, io.EOF) {

@@ -99,7 +99,7 @@ type parquetColumn struct {
 
 	pages  parquet.Pages
 	page   parquet.Page
-	number []float64 // what is left of the page
+	number []float64 // the rest of the page
 	text   []string
 	values []parquet.Value
 }

@@ -34,7 +34,7 @@ type Table interface {
 type Options struct {
 	Delimiter string   // of CSV; "" is a comma
 	Names     []string // the columns of CSV without a header
-	Texts     bool     // fields of CSV, booleans and integers of 64 bits stay texts; otherwise CSV has columns of numbers, too
+	Texts     bool     // fields of CSV, booleans and integers of 64 bits stay texts; otherwise columns of numbers in CSV are recognized
 }
 
 // BatchRows is the number of rows of a batch.
@@ -62,7 +62,7 @@ func (c *Column) String(i int) string {
 	return strconv.FormatFloat(c.Number[i], 'f', -1, 64)
 }
 
-// Missing reports whether entry i has no value.
+// Missing reports whether entry i is empty.
 func (c *Column) Missing(i int) bool {
 	if c.Text != nil {
 		return c.Text[i] == ""
@@ -111,7 +111,7 @@ func Open(f *os.File, o Options) (Table, error) {
 	return newCSV(inner, counted, size, o)
 }
 
-// Damaged is the error of a file that ends early or has been changed.
+// Damaged is the error of a file that ends early or was changed.
 func Damaged(err error) error {
 	return fmt.Errorf("the file is truncated or damaged: %w", err)
 }

@@ -33,7 +33,7 @@ func words(name string) (list []string) {
 	return list
 }
 
-// Words that name what a column holds, the best first.
+// Words in the names of columns, by their role, the best first.
 var (
 	decisionWords   = []string{"decision", "request", "req", "impression", "imp", "search", "srch", "query", "qid", "pageview", "page", "slate", "display", "serve", "auction", "round", "event", "visit", "session", "basket", "choice", "case", "obs", "anfrage", "recherche"}
 	itemWords       = []string{"item", "items", "sku", "product", "products", "prod", "prop", "hotel", "article", "artikel", "produkt", "produit", "news", "content", "doc", "document", "ad", "banner", "creative", "campaign", "offer", "video", "movie", "song", "track", "listing", "asin", "ean", "gtin", "restaurant", "recipe", "alternative", "alt", "arm", "action", "variant", "candidate", "candidates", "impressions", "results", "slate", "shown", "reference"}
@@ -45,8 +45,8 @@ var (
 	fillers         = []string{"id", "ids", "key", "uuid", "guid", "no", "nr", "number", "num", "code", "bool", "is", "flag", "was", "score", "event", "local", "utc", "ms", "sec", "list", "item", "user", "value"}
 )
 
-// called returns the columns whose names say what is asked, the best first: names of these words only before others that have
-// one of them.
+// called returns the columns named by one of the words, the best first. Names that consist of such words come before names that
+// merely contain one.
 func called(names []string, of []string) []string {
 	rank := map[string]int{}
 	var list []string
@@ -83,7 +83,7 @@ func called(names []string, of []string) []string {
 	return list
 }
 
-// first returns the first name that is accepted, "" if there is none.
+// first returns the first name that is accepted, or "".
 func first(names []string, accept func(name string) bool) string {
 	for _, name := range names {
 		if accept(name) {
@@ -142,7 +142,7 @@ func (p pages) every(test func(l *page) bool) bool {
 	return !slices.ContainsFunc(p, func(l *page) bool { return !test(l) })
 }
 
-// accept reports whether a column has values, which all pass a test.
+// accept reports whether a column holds values and all pass a test.
 func (p pages) accept(name string, test func(v api.Value) bool) bool {
 	n := 0
 	return p.every(func(l *page) bool {
@@ -164,7 +164,7 @@ func contains(list []api.Value, text string) bool {
 	return slices.ContainsFunc(list, func(v api.Value) bool { return textOf(v) == text })
 }
 
-// isFull reports whether each page and item has a value in a column.
+// isFull reports whether a column holds a value for each page and item.
 func (p pages) isFull(name string) bool {
 	return p.every(func(l *page) bool {
 		list := l.get(name)
@@ -187,7 +187,7 @@ func (p pages) areIDs(name string) bool {
 	}) && several
 }
 
-// inside reports whether the values of one column are among those of the other.
+// inside reports whether the inner column holds only values of the outer one.
 func (p pages) inside(outer, inner string) bool {
 	values := 0
 	return p.every(func(l *page) bool {
@@ -207,7 +207,7 @@ func (p pages) longer(a, b string) bool {
 	return !p.every(func(l *page) bool { return len(l.get(a)) <= len(l.get(b)) })
 }
 
-// taken returns the ids of the items of a page and those of the items taken, none if the columns do not tell.
+// taken returns the ids of the items of a page, and of the items taken, as far as the columns found so far tell.
 func (k *recognizer) taken(l *page) (ids, taken []string) {
 	c := k.Mapping.Columns
 	ids, flags, err := l.items(c)
@@ -261,7 +261,7 @@ func (k *recognizer) long(header []string, rows []row) {
 	k.revenue(p, header)
 }
 
-// sessions recognizes what lines with lists hold.
+// sessions recognizes the columns of lines with lists.
 func (k *recognizer) sessions(p pages) {
 	c := &k.Mapping.Columns
 	scalars, lists := p.names()
@@ -304,7 +304,7 @@ func (k *recognizer) time(p pages, names []string) {
 			return isMoment(v) && (!isNumber || n >= 6e8) // seconds and the like since 1990
 		})
 	})
-	if c.Time == "" && k.Mapping.Header != nil { // names say nothing
+	if c.Time == "" && k.Mapping.Header != nil { // names do not help
 		c.Time = first(names, func(name string) bool {
 			return p.accept(name, func(v api.Value) bool { _, isNumber := number(v); return isMoment(v) && !isNumber })
 		})
@@ -409,7 +409,7 @@ func (k *recognizer) positions(p pages, names []string) {
 	})
 }
 
-// fromZero drops the column of positions if they count from 0: one item of each page has this position, and was taken on some.
+// fromZero drops the column of positions if they count from 0: one item of each page is at 0, and some such item was taken.
 func (k *recognizer) fromZero(p pages) bool {
 	c := &k.Mapping.Columns
 	if c.Shown == "" || !p[0].ofItems(c.Shown, c.Item) {
@@ -442,7 +442,7 @@ func (k *recognizer) fromZero(p pages) bool {
 	return true
 }
 
-// several says what to do about pages with several items taken.
+// several chooses the rule for pages with several items taken.
 func (k *recognizer) several(p pages) {
 	several, all := 0, 0
 	for _, l := range p {
@@ -502,7 +502,7 @@ func (k *recognizer) revenue(p pages, names []string) {
 	})
 }
 
-// tells reports whether a column has values other than 0 only for items that were taken.
+// tells reports whether a column is 0 or empty for all items that were not taken, and gives the outcome away.
 func (k *recognizer) tells(p pages, name string) bool {
 	with, without := 0, 0
 	for _, l := range p {
@@ -518,7 +518,7 @@ func (k *recognizer) tells(p pages, name string) bool {
 	return with > 0 && without == 0
 }
 
-// events recognizes a table whose rows are events, with impressions and clicks apart.
+// events recognizes a table of events, with impressions and clicks in rows of their own.
 func (k *recognizer) events(header []string, rows []row) bool {
 	if k.Mapping.Columns.Chosen != "" {
 		return false
@@ -554,7 +554,7 @@ func (k *recognizer) events(header []string, rows []row) bool {
 	return false
 }
 
-// listColumn finds the column of a table whose fields list items, and sets it and the separator of lists.
+// listColumn finds the column that lists items in its fields, and sets it and the separator.
 func (k *recognizer) listColumn(header []string, rows []row) bool {
 	rows = rows[:min(len(rows), 2000)]
 	for _, name := range append(called(header, itemWords), header...) {
@@ -563,7 +563,7 @@ func (k *recognizer) listColumn(header []string, rows []row) bool {
 				continue
 			}
 			k.Mapping.List, k.Mapping.Columns.Item = separator, name
-			if k.Mapping.Header != nil { // of MIND: the history is a list, too, and the last column has the outcomes
+			if k.Mapping.Header != nil { // of MIND: the history is a list, too, and the last column holds the outcomes
 				all := group(rows, header, "")
 				for _, later := range slices.Backward(header) {
 					if all.accept(later, func(v api.Value) bool { return endsWithFlags(textOf(v), separator) }) {
@@ -612,7 +612,7 @@ func isID(text, separator string) bool {
 	return separator != " " && separator != "," || strings.ContainsAny(text, "0123456789")
 }
 
-// endsWithFlags reports whether each element of a list ends with what became of it, as in "N1-0 N2-1".
+// endsWithFlags reports whether each element of a list ends with 0 or 1, as in "N1-0 N2-1".
 func endsWithFlags(text, separator string) bool {
 	for _, part := range strings.Split(text, separator) {
 		if n := len(part); n < 3 || part[n-2] != '-' && part[n-2] != ':' || part[n-1] != '0' && part[n-1] != '1' {
@@ -640,7 +640,7 @@ func (k *recognizer) shownLists(p pages, lists []string) {
 	}
 }
 
-// chosenList finds what was taken: ids of items, or a condition of each item.
+// chosenList finds the column of the items taken: ids, or a condition for each item.
 func (k *recognizer) chosenList(p pages, scalars, lists []string) {
 	c := &k.Mapping.Columns
 	names := slices.Concat(scalars, lists)

@@ -33,7 +33,7 @@ func (l *Law) of(page []string, items []foundItem) (*offer.Draw, error) {
 	return d, err
 }
 
-// itemPropensity is the column of the probabilities of items, "" if the law has none.
+// itemPropensity names the column of item probabilities, "" if the law needs no such column.
 func (l *Law) itemPropensity() string {
 	if l.Draw != "items" {
 		return ""
@@ -63,7 +63,7 @@ func drawOfItems(p []float64, slots []string) (*offer.Draw, error) {
 	return d, nil
 }
 
-// law is how a page was drawn, as exports have it.
+// law says in an export how a page was drawn.
 type law struct {
 	Draw        string    `json:"draw"`
 	Share       float64   `json:"share"`

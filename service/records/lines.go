@@ -140,8 +140,8 @@ func named(values api.Values) fields {
 	return f
 }
 
-// vwLine is a line of Vowpal Wabbit's dsjson. A contextual bandit has _label_cost, slots that share their actions (CCB) have
-// _outcomes with a cost each.
+// vwLine is a line of Vowpal Wabbit's dsjson. A contextual bandit logs _label_cost; slots that share their
+// actions (CCB) log _outcomes with a cost each.
 type vwLine struct {
 	Time     string         `json:"Timestamp"`
 	ID       string         `json:"EventId"`
@@ -194,7 +194,7 @@ func (o *vwOutcome) reward() float64 {
 	return 0
 }
 
-// vwVitrine is what an export of ours adds, under a name that Vowpal Wabbit ignores.
+// vwVitrine holds the additions of our exports, under a name that Vowpal Wabbit ignores.
 type vwVitrine struct {
 	Choice     string   `json:"choice"`
 	Propensity *float64 `json:"propensity"`
@@ -235,7 +235,7 @@ func readDecisions(s *source) error {
 	})
 }
 
-// apply replaces the outcomes by those of an export of ours.
+// apply replaces the outcomes if the line is from an export of ours.
 func (v *vwVitrine) apply(f *found) (err error) {
 	if v == nil {
 		return nil
@@ -253,7 +253,7 @@ func (v *vwVitrine) apply(f *found) (err error) {
 	return err
 }
 
-// rank has the features of a placement as a Rank of Personalizer has them.
+// rank holds a placement's features in the form of Personalizer's Rank.
 type rank struct{ items, users personalizer.Features }
 
 // ofRank returns nil for logs that are not Personalizer's.
@@ -264,7 +264,7 @@ func (s *source) ofRank() *rank {
 	return &rank{personalizer.FeaturesOf(s.config, true), personalizer.FeaturesOf(s.config, false)}
 }
 
-// logged returns what a Rank listed as features: the log's list, and the other members that clients add who log for themselves.
+// logged returns the features listed by a Rank: the log's list, and the members that clients add when they log for themselves.
 func logged(members []member, list string) jsontext.Value {
 	var parts [][]byte
 	var others []member
@@ -334,7 +334,7 @@ func object(members []member) []byte {
 }
 
 // fieldsOf returns the values inside members, each by its path and by its last name, and all as "*". Lists of objects share
-// the name of the list, and values in lists have none.
+// the name of the list; plain values in lists are left out.
 func fieldsOf(members []member) (fields, error) {
 	all := object(members)
 	f := fields{"*": api.Object("", string(all))}
@@ -352,7 +352,7 @@ type place struct {
 	name      string // the last of them
 	lists     int    // how many lists there are around it
 	i, n      int    // its place in the innermost one, and the length of that
-	isElement bool   // whether it has no name in the list
+	isElement bool   // whether it is a plain element of the list
 }
 
 // walk calls visit for the values inside an object or a list, in their order. Lists of lists are left out.
@@ -489,7 +489,7 @@ func (item *foundItem) read(text jsontext.Value, own *rank) (isSlot bool, err er
 	return isSlot, err
 }
 
-// rank adds the values that a Rank with these features has.
+// rank adds the values of a Rank with these features.
 func (f fields) rank(of personalizer.Features, id string, features jsontext.Value) error {
 	values, err := of.Logged(features, id)
 	for _, v := range values {
@@ -498,7 +498,7 @@ func (f fields) rank(of personalizer.Features, id string, features jsontext.Valu
 	return err
 }
 
-// outcomesOf reads what was shown and what it earned.
+// outcomesOf reads the items shown and their rewards.
 func (s *source) outcomesOf(f *found, l *vwLine) error {
 	if f.skip != "" {
 		return nil
@@ -534,7 +534,7 @@ func (s *source) outcomesOf(f *found, l *vwLine) error {
 	return nil
 }
 
-// outcomes returns the outcome of each slot, and the number of the first action; or why the line has none that can be learned.
+// outcomes returns the outcome of each slot, and the number of the first action; or why the line cannot be learned from.
 func (l *vwLine) outcomes() (list []vwOutcome, first int, skip string, err error) {
 	activated := slices.ContainsFunc(l.Rewards, func(r vwReward) bool {
 		return r.Value != nil || r.Activated || r.Deferred != nil && !*r.Deferred
@@ -578,7 +578,7 @@ func (o *vwOutcome) check(k, first, n int) error {
 	return nil
 }
 
-// law returns the law of a page of one item, if the log has the probability of each action.
+// law returns the law of a page of one item, if the log gives the probability of each action.
 func (o *vwOutcome) law(n, first int) *offer.Draw {
 	if len(o.actions) != n {
 		return nil

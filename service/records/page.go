@@ -312,10 +312,10 @@ func (s *source) found(p *page) (*found, error) {
 	return f, err
 }
 
-// unfinished are the states of decisions in our tables that have no outcome.
+// unfinished lists the states in our tables of decisions without an outcome.
 var unfinished = []string{"open", "deferred", "withdrawn", "evicted"}
 
-// items returns the ids of a page's items, and what became of each if the ids tell, as in "N1-0 N2-1".
+// items returns the ids of a page's items, and for each whether it was taken if the ids say so, as in "N1-0 N2-1".
 func (p *page) items(c Columns) (ids []string, flags []api.Value, err error) {
 	list := p.get(c.Item)
 	for i, v := range list {
@@ -359,14 +359,14 @@ func (f *found) addItems(p *page, ids []string, c Columns) error {
 	return nil
 }
 
-// ofItems reports whether a column has a value for each item, and does not list items: that of a table, or a member of the
-// objects that list the items.
+// ofItems reports whether a column holds a value for each item rather than a list of items: any column of a table, or a member
+// of the objects that list the items.
 func (p *page) ofItems(column, item string) bool {
 	return p.rows != nil || parent(column) != "" && parent(column) == parent(item)
 }
 
 // arranged returns the items on a page in their order: all in the order of the file if the column is "", or by a column that
-// lists them or has their positions.
+// lists them or holds their positions.
 func (p *page) arranged(column, item string, ids []string) (list []string, err error) {
 	values := p.get(column)
 	switch {
@@ -395,7 +395,7 @@ func (p *page) arranged(column, item string, ids []string) (list []string, err e
 	return list, nil
 }
 
-// takenOf returns the items that were taken: a column has the id of one, a list of ids, or a condition of each item.
+// takenOf returns the items that were taken: a column holds the id of one, a list of ids, or a condition for each item.
 func (p *page) takenOf(column string, ids []string, flags []api.Value) (taken []string, err error) {
 	list := p.get(column)
 	switch {
@@ -444,7 +444,7 @@ func (p *page) propensity(column string) (propensity float64, err error) {
 	return propensity, p.at(0, err)
 }
 
-// lawOf returns the law of a page: its own, as our tables have it, or by the mapping's columns.
+// lawOf returns the law of a page: the page's own law in our tables, or the law of the mapping's columns.
 func (s *source) lawOf(p *page, f *found, ids []string) (*offer.Draw, error) {
 	if v, ok := p.fields["law"]; ok && p.rows != nil {
 		var l law
@@ -482,7 +482,7 @@ func (s *source) lawOf(p *page, f *found, ids []string) (*offer.Draw, error) {
 	return nil, nil
 }
 
-// readSessions reads lines that are a decision each, with lists of their items: JSON Lines, or CSV whose fields have lists.
+// readSessions reads lines that are a decision each, with lists of their items: JSON Lines, or CSV with lists in its fields.
 func readSessions(s *source) error {
 	s.columns = s.mapping.Columns
 	c := s.columns
@@ -525,10 +525,10 @@ func readSessions(s *source) error {
 	})
 }
 
-// idOf returns an id for a decision that has none: its place.
+// idOf turns the place of a decision into an id, for files without ids.
 func idOf(place string) string { return strings.ReplaceAll(place, " ", "-") }
 
-// listed returns the page of a row, of whose fields some are lists: JSON in brackets, or texts with the mapping's separator.
+// listed returns the page of a row with lists in some fields: JSON in brackets, or texts with the mapping's separator.
 func (s *source) listed(r row) *page {
 	p := newPage(idOf(r.place), r.place)
 	c := s.mapping.Columns
@@ -640,7 +640,7 @@ func readOBP(s *source) error {
 				return p.at(k, err)
 			}
 		}
-		if len(f.items) > 1 { // the propensities are those of items
+		if len(f.items) > 1 { // the propensities belong to items
 			f.propensity = 0
 		}
 		f.items = nil

@@ -21,19 +21,19 @@ import (
 	"vitrine/service/api"
 )
 
-// Recognized is what a file seems to be.
+// Recognized describes the format that a file appears to use.
 type Recognized struct {
 	What    string   // the format in words
 	Mapping *Mapping // how Read reads it
-	Notes   []string // what the mapping assumes
-	Needs   []string // what has to be supplied before the file can be read; nil if it can be read
+	Notes   []string // assumptions of the mapping
+	Needs   []string // missing before the file can be read; nil if it can be read
 }
 
 // sampled is how many rows or lines of a file Recognize looks at.
 const sampled = 20_000
 
 // Recognize finds the format and the mapping of a log from its first rows. It returns an error only if the file cannot be
-// opened or is damaged: a log that lacks something has needs.
+// opened or is damaged: if a log lacks something, its needs say so.
 func Recognize(ctx context.Context, path string) (*Recognized, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -112,7 +112,7 @@ func isText(b []byte) bool { return !bytes.ContainsRune(b, 0) }
 // vwStart matches a line of a contextual bandit in the text of Vowpal Wabbit.
 var vwStart = regexp.MustCompile(`^((shared|ccb|slates)\b[^|]*|(\d+(:-?[0-9.eE+-]+:[0-9.eE+-]+)? *)*('?[^\s|,]*)?)\|`)
 
-// isVW reports whether lines are the text of Vowpal Wabbit: all begin like it, and one has a label or is shared.
+// isVW reports whether lines are the text of Vowpal Wabbit: all begin like it, and one is labelled or shared.
 func isVW(start string) bool {
 	lines := strings.Split(start, "\n")
 	labels := 0
@@ -206,9 +206,9 @@ func (k *recognizer) slates() {
 	k.need("which item earned the reward: slates have one reward for the page, and a choice model needs the item that was taken. Log a cost for each slot, as ccb does (_outcomes[]._label_cost)")
 }
 
-// jsonSample is what the first lines of JSON hold.
+// jsonSample summarizes the first lines of JSON.
 type jsonSample struct {
-	keys    map[string]bool // of the lines, and "c." and those of contexts
+	keys    map[string]bool // of the lines; those in contexts begin with "c."
 	costs   Range[float64]  // of labels
 	actions int             // the largest that a label names
 	pages   pages           // of lines without labels
@@ -348,7 +348,7 @@ func (k *recognizer) csv(start string) error {
 	return k.table()
 }
 
-// columnsOf returns how many columns the lines of a text have with a delimiter, 0 if they differ.
+// columnsOf returns the number of columns that a delimiter makes in each line, 0 if the lines differ.
 func columnsOf(start string, delimiter rune) int {
 	if at := strings.LastIndexByte(start, '\n'); at > 0 && len(start) > 1<<15 {
 		start = start[:at]
@@ -374,7 +374,7 @@ func columnsOf(start string, delimiter rune) int {
 	return n
 }
 
-// isHeader reports whether a first line has the names of columns: distinct texts that are no numbers.
+// isHeader reports whether a first line names columns: with distinct texts that are no numbers.
 func isHeader(first []string) bool {
 	names := 0
 	for j, text := range first {

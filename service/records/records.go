@@ -4,12 +4,12 @@
 //	parquet        the same
 //	jsonl          lines as vitrine export writes them
 //	dsjson         lines of Vowpal Wabbit: contextual bandits, and slots that share their actions (CCB)
-//	personalizer   the same, as Azure Personalizer exports them: features and ids are those of a Rank
+//	personalizer   the same, as Azure Personalizer exports them: with the features and ids of a Rank
 //	obp            the CSV of Open Bandit Pipeline, a row for each item shown
 //	vw, vwjson     the text and the JSON of Vowpal Wabbit, with labels action:cost:probability
 //	sessions       a line for each decision, with lists of its items: JSON Lines or CSV
 //
-// A [Mapping] says which columns hold what. Every error names the place in the file.
+// A [Mapping] assigns the columns their roles. Every error names the place in the file.
 package records
 
 import (
@@ -42,27 +42,27 @@ import (
 	"vitrine/service/setup"
 )
 
-// Mapping says how a file holds decisions. The zero value is that of files whose columns have the
-// names that vitrine export gives them.
+// Mapping says how a file holds decisions. The zero value fits files with the column names of
+// vitrine export.
 type Mapping struct {
 	Format    string            `toml:"format,omitempty"`    // "" is found from the name of the file
 	Delimiter string            `toml:"delimiter,omitempty"` // of CSV; "" is a comma
-	Header    []string          `toml:"header,omitempty"`    // the columns of CSV whose first line is not their names
-	List      string            `toml:"list,omitempty"`      // sessions: what separates the values of a list in a field of CSV
-	Actions   int               `toml:"actions,omitempty"`   // vw, vwjson: how many actions there are, if they have no lines
-	Loss      bool              `toml:"loss,omitempty"`      // vw, vwjson: whether costs are 0 for an item taken and 1 for none, instead of −1 and 0
+	Header    []string          `toml:"header,omitempty"`    // the columns of CSV without a header
+	List      string            `toml:"list,omitempty"`      // sessions: the separator of the values of a list in a field of CSV
+	Actions   int               `toml:"actions,omitempty"`   // vw, vwjson: the number of actions, if they are not listed
+	Loss      bool              `toml:"loss,omitempty"`      // vw, vwjson: whether a cost of 0 means taken and 1 not taken, instead of −1 and 0
 	Items     string            `toml:"items,omitempty"`     // obp: the file of the items, item_context.csv
 	Several   string            `toml:"several,omitempty"`   // which of several items taken counts: "first" on the page, "each" as a decision of its own, or "skip" the decision; "" is an error
 	Rewards   string            `toml:"rewards,omitempty"`   // dsjson: "share" (the default) takes a reward in [0, 1] as the probability of a choice, "choice" a positive one as a choice
 	Columns   Columns           `toml:"columns,omitempty"`
-	Events    *Events           `toml:"events,omitempty"`   // tables whose rows are events: what they say in place of the column chosen
+	Events    *Events           `toml:"events,omitempty"`   // tables of events: which rows show and take items, in place of the column chosen
 	Features  map[string]string `toml:"features,omitempty"` // the column of a feature; without it the column of its name
 	Law       *Law              `toml:"law,omitempty"`
 
 	path string // of the file that it was read from
 }
 
-// Columns are the names of columns. "" is the name in parentheses, if the file has it.
+// Columns are the names of columns. "" is the name in parentheses, if the file contains it.
 type Columns struct {
 	Decision   string `toml:"decision,omitempty"`   // identifies a decision (decision_id)
 	Time       string `toml:"time,omitempty"`       // RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970 (time)
@@ -70,12 +70,12 @@ type Columns struct {
 	Shown      string `toml:"shown,omitempty"`      // the position, from 1 on, or true; 0, false or empty if not shown (shown). Without it all rows are shown
 	Chosen     string `toml:"chosen,omitempty"`     // 1 or true in the row that was taken (chosen)
 	Revenue    string `toml:"revenue,omitempty"`    // of the item (revenue)
-	Propensity string `toml:"propensity,omitempty"` // of the page, in (0, 1] (propensity). A column that is named must have it in every decision
+	Propensity string `toml:"propensity,omitempty"` // of the page, in (0, 1] (propensity). A named column must hold it in every decision
 }
 
 // Events say which rows of a table of events show an item, and which take one. Other rows are not read.
 type Events struct {
-	Column string `toml:"column,omitempty"` // has the kind of the event
+	Column string `toml:"column,omitempty"` // holds the kind of the event
 	Shown  string `toml:"shown,omitempty"`  // the kind of rows that show an item
 	Chosen string `toml:"chosen,omitempty"` // the kind of rows that take one
 }
@@ -83,7 +83,7 @@ type Events struct {
 // Law says how the pages of the log were drawn.
 type Law struct {
 	Draw       string  `toml:"draw,omitempty"`       // "sets": of at most size items; "pages": of exactly size items; "slots": the policy's page with one item replaced; "items": the item of each slot by itself
-	Share      float64 `toml:"share,omitempty"`      // of decisions whose page was drawn; the others show the policy's own page
+	Share      float64 `toml:"share,omitempty"`      // the share of decisions with a drawn page; the others show the policy's own page
 	Size       int     `toml:"size,omitempty"`       // of sets and pages
 	Page       string  `toml:"page,omitempty"`       // the column of the policy's own page, as Shown; in jsonl, a list of items. Needed by slots, and if share < 1
 	Propensity string  `toml:"propensity,omitempty"` // items: the column of the probability that the row's item is in its slot (item_propensity)
@@ -187,7 +187,7 @@ func formatOf(path string) (string, error) {
 	return "", fmt.Errorf("%s: its name does not say its format: give --format, or set format in the mapping: one of %s", path, strings.Join(formatNames, ", "))
 }
 
-// Report counts what Read found in a log.
+// Report counts the decisions and values that Read found in a log.
 type Report struct {
 	Decisions int            // read
 	Skipped   map[string]int // decisions that are left out, by the reason
@@ -213,12 +213,12 @@ type Log struct {
 	mapping *Mapping
 	file    *os.File
 	spooled bool    // whether file is a copy of a stream
-	sorted  *sorter // the rows of a table that was not sorted; nil if the file has them in order
+	sorted  *sorter // the rows of a table that was not sorted; nil if the file lists them in order
 	header  []string
 }
 
-// Open opens the log at path, "-" for the standard input. A stream is copied to a temporary file. A table whose rows of
-// a decision are not consecutive is sorted into another one, in bounded memory, by the time of decisions and their first
+// Open opens the log at path, "-" for the standard input. A stream is copied to a temporary file. If the rows of
+// a decision are not consecutive, the table is sorted into another one, in bounded memory, by the time of decisions and their first
 // row. Close removes both. The error names the file and the place.
 func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 	l = &Log{name: path, format: m.Format, mapping: m}
@@ -388,7 +388,7 @@ func (s *source) everyLine(each func(place string, line []byte) error) error {
 // fields are the values of an item, or of the user, by the names of columns.
 type fields map[string]api.Value
 
-// found is a decision as a file has it.
+// found is a decision of a file.
 type found struct {
 	id         string
 	time       int64
@@ -396,7 +396,7 @@ type found struct {
 	user       fields
 	shown      []string
 	taken      []string  // in any order
-	rewards    []float64 // of the items shown, in place of taken; nil if the file has choices
+	rewards    []float64 // of the items shown, in place of taken; nil if the file says which items were taken
 	skip       string    // why it is left out; "" if it is not
 	propensity float64
 	law        *offer.Draw
@@ -606,7 +606,7 @@ func typed(kind string, v api.Value) (api.Value, error) {
 	return v, nil
 }
 
-// isColumns reports whether a value is the n columns that an export has in the place of a hashed one, in a table as a text.
+// isColumns reports whether a value is the list of n columns that an export writes in place of a hashed value.
 func isColumns(v api.Value, n int) bool {
 	var columns []float64
 	return (v.Kind == api.IsText || v.Kind == api.IsObject) && strings.HasPrefix(v.Text, "[") && json.Unmarshal([]byte(v.Text), &columns) == nil && len(columns) == n

@@ -25,7 +25,7 @@ var sortMemory = 64 << 20
 // and the number of the row.
 const keySize = 24
 
-// sort sorts a table whose decisions have rows apart. It keeps the id of each decision in memory, and rows on disk.
+// sort sorts a table if the rows of some decision are apart. It keeps the id of each decision in memory, and rows on disk.
 func (l *Log) sort(ctx context.Context) error {
 	s := &source{Log: l, ctx: ctx}
 	column, timeColumn := cmp.Or(l.mapping.Columns.Decision, "decision_id"), cmp.Or(l.mapping.Columns.Time, "time")

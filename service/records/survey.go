@@ -19,7 +19,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// Survey is what the decisions of a log hold. Its size does not grow with the log.
+// Survey summarizes the decisions of a log. Its size does not grow with the log.
 type Survey struct {
 	Decisions    int            // that can be imported
 	Skipped      map[string]int // that cannot, by the reason
@@ -55,7 +55,7 @@ func (r *Range[T]) add(v T) {
 	r.Least, r.Most, r.Sum = min(r.Least, v), max(r.Most, v), r.Sum+v
 }
 
-// Position counts what was shown and taken at a position of the page.
+// Position counts how often an item was shown and taken at a position of the page.
 type Position struct{ Shown, Taken int }
 
 const (
@@ -66,7 +66,7 @@ const (
 	maxProposed  = 60 // features
 )
 
-// column is what a column holds, or a path of JSON.
+// column summarizes a column, or a path of JSON.
 type column struct {
 	user          bool // whether it is the user's
 	varies        bool // within a decision
@@ -76,7 +76,7 @@ type column struct {
 	squares       float64 // the sum of the numbers' squares
 	values        map[string]int
 	taken, passed int // rows with a value other than 0
-	names         int // how many texts have spaces
+	names         int // texts with spaces
 }
 
 func (c *column) add(v api.Value, taken bool) {
@@ -185,7 +185,7 @@ func (v *Survey) add(s *source, f *found, rewards []api.Reward) {
 	}
 }
 
-// values adds the values of an item, or of the user, to their columns. A column belongs to who had it first.
+// values adds the values of an item, or of the user, to their columns. A column belongs to the side that named it first.
 func (v *Survey) values(f fields, user, taken bool) {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		if name == "*" || len(v.columns) >= maxColumns && v.columns[name] == nil {
@@ -201,10 +201,10 @@ func (v *Survey) values(f fields, user, taken bool) {
 	}
 }
 
-// isTable reports whether the columns of items and users are the same, a row of which has both.
+// isTable reports whether items and users share their columns, as in the rows of a table.
 func (s *source) isTable() bool { return s.format == "csv" || s.format == "parquet" }
 
-// personalizerPlacement is that of docs/personalizer.md, with the rows of all candidates.
+// personalizerPlacement is the placement of docs/personalizer.md, which also logs the rows of all candidates.
 const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_share": 0.2, "record": "all", "features": [
     {"name": "id", "kind": "category", "buckets": 32},
     {"name": "action", "kind": "object", "buckets": 16},
@@ -253,7 +253,7 @@ func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error)
 	return append(text, '\n'), notes, nil
 }
 
-// uniform sets the law of a log whose propensities are those of uniformly drawn pages.
+// uniform sets the law of a log if its propensities match uniformly drawn pages.
 func (r *Recognized) uniform(v *Survey) (notes []string) {
 	n, k, p := v.Items.Most, v.Shown.Most, v.Propensity.Least
 	all := 1.0 // sets of k of n items
@@ -295,7 +295,7 @@ const (
 	areRare     = "which are nearly always missing"
 )
 
-// features proposes the features of a placement and says which columns are none.
+// features proposes the features of a placement and says which columns are left out.
 func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 	none := map[string][]string{}
 	sharing := map[string]int{} // how many paths end with a name
@@ -346,7 +346,7 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 	return features, notes
 }
 
-// skips reports whether a column has another role than that of a feature, or is there again by another name.
+// skips reports whether a column plays another role, or repeats a value by another name.
 func (r *Recognized) skips(v *Survey, name string) bool {
 	switch format := r.Mapping.Format; {
 	case name == "", slices.Contains(r.Mapping.roles(), name):
@@ -426,7 +426,7 @@ func (c *column) categoryFeature(mayMiss bool) map[string]any {
 	return f
 }
 
-// feature returns the feature of a column, or why there is none. Both are empty if the column says nothing.
+// feature returns the feature of a column, or why it is left out. Both are empty if the column holds no information.
 func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why string) {
 	c := v.columns[name]
 	if c.n == 0 {
@@ -460,7 +460,7 @@ func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why stri
 	return f, ""
 }
 
-// isTable reports whether the rows of a table have the user's columns, too.
+// isTable reports whether the format is a table, with the user's columns in each row.
 func (r *Recognized) isTable() bool {
 	return slices.Contains([]string{"csv", "tsv", "parquet"}, r.Mapping.Format)
 }
@@ -506,7 +506,7 @@ func digits(v float64) float64 {
 	return v
 }
 
-// Text returns the mapping in TOML. It panics if TOML cannot hold the mapping, which has texts and numbers only.
+// Text returns the mapping in TOML. It panics if TOML cannot hold the mapping, which cannot happen: a mapping consists of texts and numbers.
 func (m *Mapping) Text() string {
 	text, err := toml.Marshal(m)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"vitrine/service/api"
 )
 
-// readVW reads the text of Vowpal Wabbit. With actions in the mapping a line is a decision (--cb), whose features are the
-// user's. Otherwise lines up to an empty one are a decision: a shared line, one for each action, and for slates or slots
+// readVW reads the text of Vowpal Wabbit. With actions in the mapping a line is a decision (--cb), and its features
+// describe the user. Otherwise lines up to an empty one are a decision: a shared line, one for each action, and for slates or slots
 // (ccb) one for each slot.
 func readVW(s *source) error {
 	var open *found
@@ -95,7 +95,7 @@ func (f *found) addLine(e *vwExample, label *vwLine, m *Mapping) error {
 	return nil
 }
 
-// vwItem returns an item, whose id is its feature "id", unless it has a feature of this name.
+// vwItem returns an item with its id as the feature "id", unless the line names such a feature.
 func vwItem(id string, f fields) foundItem {
 	if _, ok := f["id"]; !ok {
 		f["id"] = api.Text("", id)
@@ -134,7 +134,7 @@ type vwLabel struct {
 	cost, probability float64
 }
 
-// line returns the label as dsjson has it.
+// line returns the label in the form of dsjson.
 func (l vwLabel) line(m *Mapping) vwLine {
 	if m.Loss {
 		l.cost--
@@ -202,7 +202,7 @@ func labelOf(w string) (l vwLabel, err error) {
 	return l, nil
 }
 
-// slotOf returns the label of a slot, chosen:cost:probability,other:probability…; nil if there is none.
+// slotOf returns the label of a slot, chosen:cost:probability,other:probability…; nil without a label.
 func slotOf(text string) (*vwOutcome, error) {
 	if !strings.Contains(text, ":") {
 		return nil, nil
@@ -290,7 +290,7 @@ func readVWJSON(s *source) error {
 	})
 }
 
-// valueOf returns the value of the first of the names that an object has.
+// valueOf returns the first of the named members of an object.
 func valueOf(members []member, names ...string) (jsontext.Value, bool) {
 	for _, name := range names {
 		if k := slices.IndexFunc(members, func(m member) bool { return m.name == name }); k >= 0 {
@@ -300,7 +300,7 @@ func valueOf(members []member, names ...string) (jsontext.Value, bool) {
 	return nil, false
 }
 
-// anyLabel returns the label of a line, or of the first of its actions that has one; nil if there is none.
+// anyLabel returns the label of a line, or of its first action with a label; nil without a label.
 func anyLabel(top []member) (*vwLabel, error) {
 	if l, err := jsonLabel(top); l != nil || err != nil {
 		return l, err
@@ -327,7 +327,7 @@ func anyLabel(top []member) (*vwLabel, error) {
 	return nil, nil
 }
 
-// jsonLabel returns the label among the members of an object, with its action from 1 on; nil if there is none.
+// jsonLabel returns the label among the members of an object, with its action from 1 on; nil without a label.
 func jsonLabel(members []member) (*vwLabel, error) {
 	prefix, parts := "_label_", members
 	if v, ok := valueOf(members, "_label"); ok {
