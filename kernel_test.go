@@ -10,8 +10,7 @@ import (
 
 // Whoever asked for vector code by name can see what the process computes with.
 func TestKernelPath(t *testing.T) {
-	name, err := vitrine.KernelPath()
-	fatal.If(t, err)
+	name := fatal.Or(vitrine.KernelPath())(t)
 	if want := os.Getenv("VITRINE_KERNEL"); name == "" || want != "" && name != want {
 		t.Errorf("the path is %q, and VITRINE_KERNEL=%s", name, want)
 	}

@@ -48,8 +48,7 @@ func TestCrate(t *testing.T) {
 			{assortment.Quota{Size: 4}, 11},
 		} {
 			t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) {
-				family, err := assortment.NewCrate(n, c.q, weighed(weights), c.capacity)
-				fatal.If(t, err)
+				family := fatal.Or(assortment.NewCrate(n, c.q, weighed(weights), c.capacity))(t)
 				assortmenttest.TestConstraint(t, family, n)
 			})
 		}
@@ -171,8 +170,7 @@ func TestNewCrateRefuses(t *testing.T) {
 // An included item counts in its group, also if the groups' other items have different weights.
 func TestCrateCountsIncludedItems(t *testing.T) {
 	q := assortment.Quota{Size: 3, Include: []int{0}, Limits: []assortment.Limit{{Group: []int32{0, 0, 0, -1, -1}, Most: 2}}}
-	c, err := assortment.NewCrate(5, q, weighed([]int{1, 1, 2, 3, 2}), 4)
-	fatal.If(t, err)
+	c := fatal.Or(assortment.NewCrate(5, q, weighed([]int{1, 1, 2, 3, 2}), 4))(t)
 	if have, want := c.MaxGain(nil, []float64{0, 10, 9, 1, 0.5}), (vitrine.Assortment{0, 1, 4}); !slices.Equal(have, want) {
 		t.Errorf("%v, want %v", have, want)
 	}

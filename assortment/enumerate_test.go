@@ -13,14 +13,12 @@ import (
 // The sets are those of all 2ⁿ that the family contains and that are neither
 // empty nor larger than k, each of them once.
 func TestEnumerateIsExhaustive(t *testing.T) {
-	laminar, err := NewLaminar(Rules{Items: 7, Min: 1, Max: 3, Groups: []Group{{Items: []int{1, 2, 4}, Max: 1}}})
-	fatal.If(t, err)
+	laminar := fatal.Or(NewLaminar(Rules{Items: 7, Min: 1, Max: 3, Groups: []Group{{Items: []int{1, 2, 4}, Max: 1}}}))(t)
 	var sets *Sets
 	for _, c := range []vitrine.Constraint{AtMost(0), AtMost(1), AtMost(3), AtMost(9), laminar} {
 		for k := range 9 {
 			const n = 7
-			sets, err = Enumerate(sets, c, k, n, 200)
-			fatal.If(t, err)
+			sets = fatal.Or(Enumerate(sets, c, k, n, 200))(t)
 			want := map[string]bool{}
 			for mask := uint(1); mask < 1<<n; mask++ {
 				var s vitrine.Assortment
@@ -89,8 +87,7 @@ func TestEnumerateCountsWhatItRefuses(t *testing.T) {
 }
 
 func TestEnumerateReusesItsDestination(t *testing.T) {
-	sets, err := Enumerate(nil, AtMost(3), 3, 12, 1000)
-	fatal.If(t, err)
+	sets := fatal.Or(Enumerate(nil, AtMost(3), 3, 12, 1000))(t)
 	first := slices.Clone(sets.At(200))
 	if n := testing.AllocsPerRun(10, func() { _, _ = Enumerate(sets, AtMost(3), 3, 12, 1000) }); n > 20 {
 		t.Errorf("%v allocations", n) // of the exact count, and of one set

@@ -33,8 +33,7 @@ func TestFloor(t *testing.T) {
 		"of space": knapsack(t, laminar(t, assortment.Rules{Items: 8, Min: 2, Max: 3, Include: []int{4}}), size, 9),
 	} {
 		t.Run(name, func(t *testing.T) {
-			narrowed, err := assortment.Floor(c, revenue, 2)
-			fatal.If(t, err)
+			narrowed := fatal.Or(assortment.Floor(c, revenue, 2))(t)
 			got, want := assortmenttest.Sets(narrowed, 8), above(c, revenue, 2)
 			if !slices.EqualFunc(got, want, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
 				t.Fatalf("sets %v, want %v", got, want)

@@ -17,8 +17,7 @@ import (
 
 func knapsack(t testing.TB, counts *assortment.Laminar, weight []int, capacity int) *assortment.Knapsack {
 	t.Helper()
-	s, err := assortment.NewKnapsack(counts, weight, capacity)
-	fatal.If(t, err)
+	s := fatal.Or(assortment.NewKnapsack(counts, weight, capacity))(t)
 	return s
 }
 

@@ -18,8 +18,7 @@ import (
 
 func laminar(t testing.TB, r assortment.Rules) *assortment.Laminar {
 	t.Helper()
-	l, err := assortment.NewLaminar(r)
-	fatal.If(t, err)
+	l := fatal.Or(assortment.NewLaminar(r))(t)
 	return l
 }
 

@@ -57,8 +57,7 @@ func TestPartition(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d items, size %d, %d limits, with %v, without %v", n, q.Size, len(q.Limits), q.Include, q.Exclude), func(t *testing.T) {
-				p, err := assortment.NewPartition(n, q)
-				fatal.If(t, err)
+				p := fatal.Or(assortment.NewPartition(n, q))(t)
 				assortmenttest.TestConstraint(t, p, n)
 			})
 		}
@@ -181,10 +180,8 @@ func TestPartitionHidesAmongMany(t *testing.T) {
 		}
 		u[i], r[i] = rng.NormFloat64()-6, math.Exp(3*rng.NormFloat64())
 	}
-	p, err := assortment.NewPartition(n, assortment.Quota{Size: 3, Limits: []assortment.Limit{{Group: group}}})
-	fatal.If(t, err)
-	all, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: 3, Exclude: hidden})
-	fatal.If(t, err)
+	p := fatal.Or(assortment.NewPartition(n, assortment.Quota{Size: 3, Limits: []assortment.Limit{{Group: group}}}))(t)
+	all := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 3, Exclude: hidden}))(t)
 	got, _ := assortment.Maximize(nil, p, u, r)
 	if want, _ := assortment.Maximize(nil, all, u, r); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)

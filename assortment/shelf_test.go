@@ -27,8 +27,7 @@ func onShelf(t fatal.TB, q assortment.Quota, weights []int, capacity int) *assor
 		}
 		kind[i] = int32(k)
 	}
-	s, err := assortment.NewShelf(len(weights), q, assortment.Weights{Kind: kind, Of: weight}, capacity)
-	fatal.If(t, err)
+	s := fatal.Or(assortment.NewShelf(len(weights), q, assortment.Weights{Kind: kind, Of: weight}, capacity))(t)
 	return s
 }
 

@@ -26,8 +26,7 @@ func slots(exclude ...[]int) []assortment.Slot {
 
 func transversal(t testing.TB, items int, s []assortment.Slot, minimum int) *assortment.Transversal {
 	t.Helper()
-	f, err := assortment.NewTransversal(items, s, minimum)
-	fatal.If(t, err)
+	f := fatal.Or(assortment.NewTransversal(items, s, minimum))(t)
 	return f
 }
 
@@ -136,8 +135,7 @@ func TestAssign(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "items")
 		s := drawSlots(t, n)
-		f, err := assortment.NewTransversal(n, s, 0)
-		fatal.If(t, err)
+		f := fatal.Or(assortment.NewTransversal(n, s, 0))(t)
 		var legal []vitrine.Assortment
 		for _, set := range subsets(n) {
 			if f.Contains(set) {

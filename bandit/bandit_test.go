@@ -351,8 +351,7 @@ func TestSnapshotsNameTheirConfiguration(t *testing.T) {
 		if !ok {
 			continue
 		}
-		data, err := saved.MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(saved.MarshalBinary())(t)
 		for other := range all {
 			l, ok := all[other](p).(bandittest.Snapshotter)
 			if !ok || name == other {
@@ -368,8 +367,7 @@ func TestSnapshotsNameTheirConfiguration(t *testing.T) {
 // A snapshot says which problem, utility and options it is of, and a learner of
 // others refuses it.
 func TestSnapshotsNameTheirOptions(t *testing.T) {
-	data, err := learners()["onl-mnl"](paperProblem()).(bandittest.Snapshotter).MarshalBinary()
-	fatal.If(t, err)
+	data := fatal.Or(learners()["onl-mnl"](paperProblem()).(bandittest.Snapshotter).MarshalBinary())(t)
 	o := DefaultONLOptions()
 	o.Warmup, o.PilotSteps = 12, 50
 	p := paperProblem()
@@ -398,8 +396,7 @@ func TestForgedCountsAreRefused(t *testing.T) {
 		for _, r := range linearHistory(t, 30) {
 			fatal.If(t, l.Observe(r))
 		}
-		data, err := l.MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(l.MarshalBinary())(t)
 		kind := int(binary.LittleEndian.Uint64(data[8:]))
 		rounds := data[16+kind:]
 		if n := binary.LittleEndian.Uint64(rounds); n != 30 {
@@ -432,8 +429,7 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 		for s, r := range linearHistory(f, 30) {
 			if s%14 == 0 {
-				data, err := l.MarshalBinary()
-				fatal.If(f, err)
+				data := fatal.Or(l.MarshalBinary())(f)
 				f.Add(uint8(k), data)
 			}
 			fatal.If(f, l.Observe(r))

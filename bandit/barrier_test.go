@@ -15,8 +15,7 @@ import (
 // most k of them and what they earn.
 func program(t *testing.T, k, n int) (*assortment.Sets, []float64) {
 	t.Helper()
-	sets, err := assortment.Enumerate(nil, assortment.AtMost(k), k, n, 100_000)
-	fatal.If(t, err)
+	sets := fatal.Or(assortment.Enumerate(nil, assortment.AtMost(k), k, n, 100_000))(t)
 	rng := newRand()
 	u, r := make([]float64, n), make([]float64, n)
 	for i := range u {
@@ -139,8 +138,7 @@ func TestBarrierAgainstBruteForce(t *testing.T) {
 // With one item shown of two, q solves a quadratic equation: r₁ − r₂ + (1/γ)(1/q −
 // 1/(1−q)) = 0.
 func TestBarrierOfTwoItems(t *testing.T) {
-	sets, err := assortment.Enumerate(nil, assortment.AtMost(1), 1, 2, 10)
-	fatal.If(t, err)
+	sets := fatal.Or(assortment.Enumerate(nil, assortment.AtMost(1), 1, 2, 10))(t)
 	for _, gamma := range []float64{0.1, 3, 50, 1e4} {
 		const gain = 0.25
 		q, _ := new(barrier).solve(sets, []float64{0.5, 0.5 - gain}, 2, gamma)

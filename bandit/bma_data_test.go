@@ -160,8 +160,7 @@ func TestNoFeaturesPoisonBMA(t *testing.T) {
 				l := newBMA(t, p, DefaultExperts(w.features))
 				late += mean(w.visit(t, l, seed, rounds)[rounds/2:]) / seeds
 				chance += mean(w.visit(t, must(NewUniform(p)), seed, rounds)) / seeds
-				saved, err := l.MarshalBinary()
-				fatal.If(t, err)
+				saved := fatal.Or(l.MarshalBinary())(t)
 				if err := newBMA(t, p, DefaultExperts(w.features)).UnmarshalBinary(saved); err != nil {
 					t.Error(err)
 				}

@@ -19,8 +19,7 @@ import (
 func TestMeanProbabilities(t *testing.T) {
 	model := utility.NewLinear(1, false)
 	p := bandit.Problem{Features: 1, Items: 2, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
-	l, err := bandit.NewBMA(p, []bandit.Expert{{Model: model}}, bandit.DefaultBMAOptions(), stream.New(1, 0, stream.Learner))
-	fatal.If(t, err)
+	l := fatal.Or(bandit.NewBMA(p, []bandit.Expert{{Model: model}}, bandit.DefaultBMAOptions(), stream.New(1, 0, stream.Learner)))(t)
 	x := &vitrine.Context{Features: mat.NewDense(2, 1, []float64{-1, 1})}
 	prior := make([]float64, 1)
 	utility.Precisions(model, prior)

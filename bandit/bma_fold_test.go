@@ -83,16 +83,14 @@ func TestFitsBesideObserveReplay(t *testing.T) {
 			if l.job != nil {
 				running++
 			}
-			data, err := l.MarshalBinary()
-			fatal.If(t, err)
+			data := fatal.Or(l.MarshalBinary())(t)
 			l = foldingBMA(t, DefaultExperts(paperFeatures))
 			fatal.If(t, l.UnmarshalBinary(data))
 		}
 		if every == 1 && running < 20 {
 			t.Errorf("a fit ran after %d of the rounds", running)
 		}
-		data, err := l.MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(l.MarshalBinary())(t)
 		return data
 	}
 	want := run(1, 0)
@@ -110,8 +108,7 @@ func TestPlacesBesideAWave(t *testing.T) {
 	o := DefaultBMAOptions()
 	o.PositionEffects = true
 	create := func() *BMA {
-		l, err := NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}}, o, newRand())
-		fatal.If(t, err)
+		l := fatal.Or(NewBMA(p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewSpectral(paperFeatures, 1)}}, o, newRand()))(t)
 		l.window = 400
 		return l
 	}
@@ -135,8 +132,7 @@ func TestPlacesBesideAWave(t *testing.T) {
 		vitrine.DrawShocks(shock, rng)
 		fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 		if s%300 == 250 {
-			data, err := l.MarshalBinary()
-			fatal.If(t, err)
+			data := fatal.Or(l.MarshalBinary())(t)
 			l = create()
 			fatal.If(t, l.UnmarshalBinary(data))
 		}

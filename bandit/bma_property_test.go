@@ -54,8 +54,7 @@ func TestMemoryIsTheNumberOfRounds(t *testing.T) {
 		return z * z / (v[0] * v[0])
 	}
 	for _, memory := range []float64{1, 2, 5, 200} {
-		e, err := newExpert(Expert{Model: utility.NewLinear(1, false), Memory: memory}, 0, nil)
-		fatal.If(t, err)
+		e := fatal.Or(newExpert(Expert{Model: utility.NewLinear(1, false), Memory: memory}, 0, nil))(t)
 		step := func(round *mle.Choices) float64 {
 			e.learn(round, nil, new(tangent))
 			return precision(e.posterior) - e.prior[0]
@@ -80,8 +79,7 @@ func TestMemoryIsTheNumberOfRounds(t *testing.T) {
 func TestWidthOfRoundT(t *testing.T) {
 	o := DefaultBMAOptions()
 	o.Width, o.Anneal, o.Candidates = 0.1, 0.25*paperFeatures, 20
-	l, err := NewBMA(paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}}, o, newRand())
-	fatal.If(t, err)
+	l := fatal.Or(NewBMA(paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}}, o, newRand()))(t)
 	for round := 1; round <= 30; round++ {
 		want := max(0.1, 0.5/math.Sqrt(float64(round)))
 		wantNear(t, "b_t", l.Policy().(*mixture).width, want, 1e-15)

@@ -28,8 +28,7 @@ func newBMA(t testing.TB, p Problem, experts []Expert) *BMA {
 	t.Helper()
 	o := DefaultBMAOptions()
 	o.Candidates = 40
-	l, err := NewBMA(p, experts, o, newRand())
-	fatal.If(t, err)
+	l := fatal.Or(NewBMA(p, experts, o, newRand()))(t)
 	return l
 }
 
@@ -310,8 +309,7 @@ func TestBytesDoNotDependOnProcessors(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 		play(t, l, product, 0, 60)
-		data, err := l.MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(l.MarshalBinary())(t)
 		return data
 	}
 	if !bytes.Equal(run(1), run(8)) {
@@ -353,15 +351,12 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 	const n = 12
 	laminar := func(r assortment.Rules) vitrine.Constraint {
 		r.Items = n
-		c, err := assortment.NewLaminar(r)
-		fatal.If(t, err)
+		c := fatal.Or(assortment.NewLaminar(r))(t)
 		return c
 	}
 	space := func(size []int, capacity int) vitrine.Constraint {
-		counts, err := assortment.NewLaminar(assortment.Rules{Items: n, Max: 3})
-		fatal.If(t, err)
-		s, err := assortment.NewKnapsack(counts, size, capacity)
-		fatal.If(t, err)
+		counts := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 3}))(t)
+		s := fatal.Or(assortment.NewKnapsack(counts, size, capacity))(t)
 		return s
 	}
 	for name, c := range map[string]vitrine.Constraint{
@@ -473,8 +468,7 @@ func TestTheFirstRoundMayBeSmall(t *testing.T) {
 				if err := l.Observe(r); err != nil {
 					t.Fatalf("%d items at first, features of %v, round %d: %v", items, scale, s, err)
 				}
-				data, err := l.MarshalBinary()
-				fatal.If(t, err)
+				data := fatal.Or(l.MarshalBinary())(t)
 				if err := newBMA(t, paperProblem(), DefaultExperts(paperFeatures)).UnmarshalBinary(data); err != nil {
 					t.Fatalf("%d items at first, round %d: %v", items, s, err)
 				}
@@ -504,8 +498,7 @@ func TestForgedPartsAreRefused(t *testing.T) {
 		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 		play(t, l, product, 0, 20)
 		forge(l)
-		data, err := l.MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(l.MarshalBinary())(t)
 		fresh := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
 		before, _ := fresh.MarshalBinary()
 		if err := fresh.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
@@ -528,8 +521,7 @@ func TestForgedFitsAreRefused(t *testing.T) {
 		play(t, l, product, rounds, rounds+1)
 	}
 	l.job.due = mark
-	data, err := l.MarshalBinary()
-	fatal.If(t, err)
+	data := fatal.Or(l.MarshalBinary())(t)
 	at := bytes.Index(data, binary.LittleEndian.AppendUint64(nil, mark)) // followed by the rounds it learned and folds
 	if at < 0 || binary.LittleEndian.Uint64(data[at+8:]) != uint64(rounds) {
 		t.Fatalf("the fit is not where it was: %d", at)
@@ -557,8 +549,7 @@ func TestLargestGrowth(t *testing.T) {
 	create := func() *BMA { return must(NewBMA(paperProblem(), DefaultExperts(paperFeatures), o, newRand())).(*BMA) }
 	l := create()
 	play(t, l, product, 0, 20)
-	data, err := l.MarshalBinary()
-	fatal.If(t, err)
+	data := fatal.Or(l.MarshalBinary())(t)
 	if err := create().UnmarshalBinary(data); err != nil || l.nextFit < 1<<29 {
 		t.Errorf("the next fit is after round %d; restored: %v", l.nextFit, err)
 	}
@@ -629,8 +620,7 @@ func TestSearchFindsTheWave(t *testing.T) {
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
 	l.o.Candidates = 400
 	play(t, l, func(x []float64) float64 { return 2 * math.Sin(2*x[0]) }, 0, 200)
-	e, err := newExpert(Expert{Model: m}, 0, newRand())
-	fatal.If(t, err)
+	e := fatal.Or(newExpert(Expert{Model: m}, 0, newRand()))(t)
 	history := l.history.Standardised(l.z.shift, l.z.scale)
 	f := fitting{beliefs: l.beliefs, o: l.o}
 	starts := f.starts(e, history, newRand())

@@ -213,11 +213,8 @@ func TestUnitsBesideSlopesNear0(t *testing.T) {
 		for k, slope := range []float64{4, 100} {
 			nll := &mle.NLL{Model: utility.NewLinear(paperFeatures, true), Choices: c, Prior: []float64{slope, slope, slope, 1 / (f.intercept * f.intercept)}}
 			w := make([]float64, 4)
-			if _, err := (mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-12}).Minimize(nll, w); err != nil {
-				t.Fatal(err)
-			}
-			p, err := mle.NewLaplace(nll, w)
-			fatal.If(t, err)
+			fatal.Or((mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-12}).Minimize(nll, w))(t)
+			p := fatal.Or(mle.NewLaplace(nll, w))(t)
 			evidence[k] = p.LogEvidence + f.experts[0].unit[k].logMean
 		}
 		_, weights, _ := f.split()
@@ -243,11 +240,8 @@ func TestScaleOfTheIntercept(t *testing.T) {
 		m := utility.NewLinear(paperFeatures, true)
 		nll := &mle.NLL{Model: m, Choices: c, Prior: []float64{4, 4, 4, 1 / (sd * sd)}}
 		w := make([]float64, 4)
-		if _, err := (mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-12}).Minimize(nll, w); err != nil {
-			t.Fatal(err)
-		}
-		p, err := mle.NewLaplace(nll, w)
-		fatal.If(t, err)
+		fatal.Or((mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-12}).Minimize(nll, w))(t)
+		p := fatal.Or(mle.NewLaplace(nll, w))(t)
 		weight := math.Exp(p.LogEvidence - math.Pow(math.Log(sd)/1.6, 2)/2)
 		weights, mean = weights+weight, mean+weight*math.Log(sd)
 	}
@@ -277,8 +271,7 @@ func TestSearchAlongTheLine(t *testing.T) {
 	}
 	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}})
 	play(t, l, func(x []float64) float64 { return 3 * x[1] }, 0, 150)
-	e, err := newExpert(Expert{Model: utility.NewSpectral(paperFeatures, 1)}, 0, newRand())
-	fatal.If(t, err)
+	e := fatal.Or(newExpert(Expert{Model: utility.NewSpectral(paperFeatures, 1)}, 0, newRand()))(t)
 	f := fitting{beliefs: l.beliefs, o: l.o}
 	f.o.Candidates = 30
 	along := 0
@@ -337,8 +330,7 @@ func TestSnapshotsNameProductsOfNumbers(t *testing.T) {
 		"want linear with intercept": {nil, {1}},
 		"quadratic in [0], want ":    {{0}, {1}},
 	} {
-		data, err := create(numeric[0]).MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(create(numeric[0]).MarshalBinary())(t)
 		if err := create(numeric[1]).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -393,8 +385,7 @@ func TestStartsAreTriedOnASample(t *testing.T) {
 		t.Errorf("from the best mode, evidence %v, want %v", got.LogEvidence, want.LogEvidence)
 	}
 	// What is known at a start goes with it.
-	known, err := mle.NewLaplace(e.loss(c.Slice(0, 50), nil), starts[0].w)
-	fatal.If(t, err)
+	known := fatal.Or(mle.NewLaplace(e.loss(c.Slice(0, 50), nil), starts[0].w))(t)
 	starts[0], starts[2] = starts[2], starts[0]
 	starts[2].anchor = known
 	if want, err = (mle.LevenbergMarquardt{Steps: 15, Tolerance: 1e-4}).Laplace(e.loss(c, known), slices.Clone(starts[2].w)); err != nil {

@@ -109,8 +109,7 @@ func TestAutoForgetsAnotherUnit(t *testing.T) {
 			var clean, harmed []float64
 			for seed := range c.seeds {
 				play := func(wrong func(int, []float64)) (float64, Outliers) {
-					l, err := NewAuto(c.shop.problem(), AutoOptions{}, rand.New(rand.NewPCG(seed, 7)))
-					fatal.If(t, err)
+					l := fatal.Or(NewAuto(c.shop.problem(), AutoOptions{}, rand.New(rand.NewPCG(seed, 7))))(t)
 					w := c.shop
 					w.wrong = wrong
 					share := w.share(t, l, seed, 300+15+500)
@@ -182,8 +181,7 @@ func TestAutoFollowsAnotherUnit(t *testing.T) {
 		if u := unusualOf(one); u.Rounds != minOutliers-1 || u.Values < 9*2*u.Rounds {
 			t.Errorf("%+v", u)
 		}
-		data, err := one.(encoding.BinaryMarshaler).MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(one.(encoding.BinaryMarshaler).MarshalBinary())(t)
 		two := create()
 		if err := two.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err != nil || unusualOf(two) != unusualOf(one) {
 			t.Errorf("%+v again, %v", unusualOf(two), err)

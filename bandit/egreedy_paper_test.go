@@ -18,8 +18,7 @@ import (
 
 func newPaperEpsGreedy(t *testing.T, o EpsGreedyOptions) *EpsGreedy {
 	t.Helper()
-	l, err := NewEpsGreedy(paperProblem(), paperModel(), o, stream.New(1, 0, stream.Learner))
-	fatal.If(t, err)
+	l := fatal.Or(NewEpsGreedy(paperProblem(), paperModel(), o, stream.New(1, 0, stream.Learner)))(t)
 	return l
 }
 
@@ -130,14 +129,11 @@ func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
 	t.Helper()
 	rules := func(r assortment.Rules) *assortment.Laminar {
 		r.Items = paperItems
-		l, err := assortment.NewLaminar(r)
-		fatal.If(t, err)
+		l := fatal.Or(assortment.NewLaminar(r))(t)
 		return l
 	}
-	space, err := assortment.NewKnapsack(rules(assortment.Rules{Min: 1, Max: 3}), []int{1, 2, 3, 4, 5, 6, 7, 3}, 6)
-	fatal.If(t, err)
-	slots, err := assortment.NewTransversal(paperItems, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2, 7}}, {Name: "b", Exclude: []int{2, 3, 7}}}, 2)
-	fatal.If(t, err)
+	space := fatal.Or(assortment.NewKnapsack(rules(assortment.Rules{Min: 1, Max: 3}), []int{1, 2, 3, 4, 5, 6, 7, 3}, 6))(t)
+	slots := fatal.Or(assortment.NewTransversal(paperItems, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2, 7}}, {Name: "b", Exclude: []int{2, 3, 7}}}, 2))(t)
 	pairs := rules(assortment.Rules{Min: 2, Max: 3, Exclude: []int{4}})
 	return map[string]vitrine.Constraint{
 		"at most":        assortment.AtMost(paperSize),
@@ -173,12 +169,10 @@ func TestEpsGreedyExploresByItems(t *testing.T) {
 				} else if name == "nothing" {
 					return // a problem shows something
 				}
-				l, err := NewEpsGreedy(p, paperModel(), o, newRand())
-				fatal.If(t, err)
+				l := fatal.Or(NewEpsGreedy(p, paperModel(), o, newRand()))(t)
 				u := make([]float64, paperItems)
 				l.model.Utilities(u, l.w, x.Features)
-				all, err := assortment.Enumerate(nil, family, paperSize, paperItems, 1000)
-				fatal.If(t, err)
+				all := fatal.Or(assortment.Enumerate(nil, family, paperSize, paperItems, 1000))(t)
 				law, shown := map[string]float64{}, map[int]vitrine.Assortment{}
 				best, maximum := vitrine.Assortment(nil), 0.0
 				for m := range all.Len() {
@@ -233,8 +227,7 @@ func TestEpsGreedyExploresBySets(t *testing.T) {
 			x, rng := paperContext(3), newRand()
 			x.Feasible = family
 			_, sampled := family.(assortment.Sampler)
-			all, err := assortment.Enumerate(nil, family, paperSize, paperItems, 1000)
-			fatal.If(t, err)
+			all := fatal.Or(assortment.Enumerate(nil, family, paperSize, paperItems, 1000))(t)
 			best := l.Policy().(*epsGreedy).greedy.Offer(x, rng).Assortment
 			pi, count, propensity := l.Policy(), map[string]int{}, map[string]float64{}
 			for range draws {
@@ -284,8 +277,7 @@ func TestEpsGreedyPropensityOfManySlots(t *testing.T) {
 		}
 		slots = append(slots, assortment.Slot{Name: "slot", Exclude: exclude})
 	}
-	family, err := assortment.NewTransversal(n, slots, 0)
-	fatal.If(t, err)
+	family := fatal.Or(assortment.NewTransversal(n, slots, 0))(t)
 	if family.Uniform() {
 		t.Fatal("the family can be sampled uniformly")
 	}
@@ -296,8 +288,7 @@ func TestEpsGreedyPropensityOfManySlots(t *testing.T) {
 		o.Explore, o.Epsilon = explore, 0.25
 		p := paperProblem()
 		p.Size, p.Constraint = len(slots), assortment.AtMost(len(slots))
-		l, err := NewEpsGreedy(p, paperModel(), o, newRand())
-		fatal.If(t, err)
+		l := fatal.Or(NewEpsGreedy(p, paperModel(), o, newRand()))(t)
 		pi := l.Policy()
 		best := pi.(*epsGreedy).greedy.Offer(x, nil).Assortment
 		rng := newRand()

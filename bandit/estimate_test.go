@@ -26,10 +26,8 @@ func TestEstimates(t *testing.T) {
 	fit := bandit.DefaultFitOptions()
 	fit.Warmup, fit.PilotSteps = 5, 10
 	rng := stream.New(1, 1, stream.Contexts)
-	onl, err := bandit.NewONL(p, m, bandit.ONLOptions{FitOptions: fit, Schedule: "configured", Beta: 10}, stream.New(1, 0, stream.Learner))
-	fatal.If(t, err)
-	greedy, err := bandit.NewGreedy(p, m, bandit.GreedyOptions{FitOptions: fit}, stream.New(1, 0, stream.Learner))
-	fatal.If(t, err)
+	onl := fatal.Or(bandit.NewONL(p, m, bandit.ONLOptions{FitOptions: fit, Schedule: "configured", Beta: 10}, stream.New(1, 0, stream.Learner)))(t)
+	greedy := fatal.Or(bandit.NewGreedy(p, m, bandit.GreedyOptions{FitOptions: fit}, stream.New(1, 0, stream.Learner)))(t)
 	if _, ok := onl.Policy().(estimator); ok {
 		t.Error("Phase I has an estimate")
 	}

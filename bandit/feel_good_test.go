@@ -22,8 +22,7 @@ func newFeelGood(t *testing.T, p Problem, m utility.Model, change func(o *FeelGo
 	t.Helper()
 	o := DefaultFeelGoodOptions()
 	change(&o)
-	l, err := NewFeelGood(p, m, o, newRand())
-	fatal.If(t, err)
+	l := fatal.Or(NewFeelGood(p, m, o, newRand()))(t)
 	return l
 }
 
@@ -262,8 +261,7 @@ func TestFeelGoodDiagnosticsChangeNothing(t *testing.T) {
 		t.Error("diagnostics of no rounds")
 	}
 	observeAll(t, l, linearHistory(t, 5))
-	before, err := l.MarshalBinary()
-	fatal.If(t, err)
+	before := fatal.Or(l.MarshalBinary())(t)
 	l.Diagnostics()
 	if after, _ := l.MarshalBinary(); string(after) != string(before) {
 		t.Error("diagnostics moved the chain")
@@ -280,8 +278,7 @@ func TestFeelGoodOffersHaveNoPropensity(t *testing.T) {
 // A round of other items than the family's is refused, unless it has a family
 // of its own.
 func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
-	family, err := assortment.NewLaminar(assortment.Rules{Items: 5, Max: paperSize})
-	fatal.If(t, err)
+	family := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: 5, Max: paperSize}))(t)
 	p := paperProblem()
 	p.Constraint = family
 	l := newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
@@ -299,8 +296,7 @@ func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
 // refused with the snapshot, and not where max R is first computed.
 func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 	learner := func(items int) *FeelGood {
-		family, err := assortment.NewLaminar(assortment.Rules{Items: items, Max: paperSize})
-		fatal.If(t, err)
+		family := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: items, Max: paperSize}))(t)
 		p := paperProblem()
 		p.Constraint = family
 		return newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
@@ -308,8 +304,7 @@ func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 	history := linearHistory(t, 2)
 	l := learner(history[0].Context.NumItems())
 	observeAll(t, l, history)
-	data, err := l.MarshalBinary()
-	fatal.If(t, err)
+	data := fatal.Or(l.MarshalBinary())(t)
 	if err := learner(5).UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), "the round has 8 items, its feasible family has 5") {
 		t.Errorf("error %v", err)
 	}

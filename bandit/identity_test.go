@@ -65,8 +65,7 @@ func TestIdentities(t *testing.T) {
 			"uniform version=1 features=3 size=2 rounds=1000",
 		},
 	} {
-		data, err := c.learner.MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(c.learner.MarshalBinary())(t)
 		have, _, err := state.Read(data)
 		fatal.If(t, err)
 		if flat := strings.ReplaceAll(have, "\n", " "); flat != c.want {

@@ -85,10 +85,8 @@ func TestABasisIsLinearInItsFeatures(t *testing.T) {
 			p := paperProblem()
 			q := p
 			q.Features = m.NumParams()
-			have, err := learner(p, m)
-			fatal.If(t, err)
-			want, err := learner(q, nil)
-			fatal.If(t, err)
+			have := fatal.Or(learner(p, m))(t)
+			want := fatal.Or(learner(q, nil))(t)
 			for _, r := range linearHistory(t, 60) {
 				observeAll(t, have, []vitrine.Round{r})
 				observeAll(t, want, []vitrine.Round{expanded(m, r)})
@@ -121,18 +119,14 @@ func TestTheBasisOfTheTestIsOne(t *testing.T) { utilitytest.TestModel(t, hinges{
 func TestSnapshotsAreOfTheirBasis(t *testing.T) {
 	p := paperProblem()
 	for name, learner := range on {
-		linear, err := learner(p, nil)
-		fatal.If(t, err)
-		plain, err := linear.(encoding.BinaryMarshaler).MarshalBinary()
-		fatal.If(t, err)
+		linear := fatal.Or(learner(p, nil))(t)
+		plain := fatal.Or(linear.(encoding.BinaryMarshaler).MarshalBinary())(t)
 		for _, m := range []utility.LinearInParams{utility.NewQuadratic(paperFeatures), hinges{paperFeatures}} {
-			l, err := learner(p, m)
-			fatal.If(t, err)
+			l := fatal.Or(learner(p, m))(t)
 			if err := l.(encoding.BinaryUnmarshaler).UnmarshalBinary(plain); err == nil {
 				t.Errorf("%s on %v takes the snapshot of the linear learner", name, m)
 			}
-			data, err := l.(encoding.BinaryMarshaler).MarshalBinary()
-			fatal.If(t, err)
+			data := fatal.Or(l.(encoding.BinaryMarshaler).MarshalBinary())(t)
 			if err := linear.(encoding.BinaryUnmarshaler).UnmarshalBinary(data); err == nil {
 				t.Errorf("%s takes the snapshot of a learner on %v", name, m)
 			}
@@ -161,8 +155,7 @@ func TestBasesAreChecked(t *testing.T) {
 // slope: the utility at the estimate is that of the item, and the learner goes on.
 func TestLargeGradientsOfABasisAreGentle(t *testing.T) {
 	for name, learner := range on {
-		l, err := learner(paperProblem(), utility.NewQuadratic(paperFeatures))
-		fatal.If(t, err)
+		l := fatal.Or(learner(paperProblem(), utility.NewQuadratic(paperFeatures)))(t)
 		history := linearHistory(t, 5)
 		observeAll(t, l, history[:4])
 		steep := history[4]

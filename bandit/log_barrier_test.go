@@ -19,8 +19,7 @@ func newLogBarrier(t *testing.T, change func(p *Problem, o *LogBarrierOptions)) 
 	t.Helper()
 	p, o := paperProblem(), DefaultLogBarrierOptions()
 	change(&p, &o)
-	l, err := NewLogBarrier(p, paperModel(), o, newRand())
-	fatal.If(t, err)
+	l := fatal.Or(NewLogBarrier(p, paperModel(), o, newRand()))(t)
 	return l
 }
 
@@ -156,8 +155,7 @@ func TestLogBarrierOfARequestsOwnFamily(t *testing.T) {
 	if offer := pi.Offer(x, newRand()); len(offer.Assortment) != 0 || offer.Propensity != 1 {
 		t.Errorf("offer %v, want ∅ with propensity 1", offer)
 	}
-	family, err := assortment.NewLaminar(assortment.Rules{Items: x.NumItems(), Min: 2, Max: 2, Include: []int{1}})
-	fatal.If(t, err)
+	family := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: x.NumItems(), Min: 2, Max: 2, Include: []int{1}}))(t)
 	x.Feasible = family
 	for range 20 {
 		if offer := pi.Offer(x, newRand()); !family.Contains(offer.Assortment) {

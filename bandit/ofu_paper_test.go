@@ -27,8 +27,7 @@ func TestOFUConstants(t *testing.T) {
 		{10, 5, 1000, 3.1989476363991853, 1900.0779557411756, 740.5575369280126},
 	} {
 		p := Problem{Features: c.features, Size: c.size, Rounds: 10, Constraint: assortment.AtMost(c.size)}
-		l, err := NewOFU(p, DefaultOFUOptions())
-		fatal.If(t, err)
+		l := fatal.Or(NewOFU(p, DefaultOFUOptions()))(t)
 		wantNear(t, "η", l.o.Eta, c.eta, 1e-14)
 		wantNear(t, "λ", l.o.Lambda, c.lambda, 1e-14)
 		wantNear(t, "β_t", l.beta(c.at), c.beta, 1e-14)
@@ -39,8 +38,7 @@ func TestOFUConstants(t *testing.T) {
 // H̃_t = H_t + η G(w_t), and H_{t+1} = H_t + G(w_{t+1}). mle tests that
 // mle.Online is that step; here, that OFU is mle.Online on linear utilities.
 func TestOFUIsOnlineMirrorDescent(t *testing.T) {
-	l, err := NewOFU(paperProblem(), DefaultOFUOptions())
-	fatal.If(t, err)
+	l := fatal.Or(NewOFU(paperProblem(), DefaultOFUOptions()))(t)
 	want := mle.NewOnline(l.o.Lambda, make([]float64, paperFeatures), l.o.Eta, l.o.Eta)
 	var xs scratch.Matrix
 	for _, r := range linearHistory(t, 50) {
@@ -59,8 +57,7 @@ func TestOFUIsOnlineMirrorDescent(t *testing.T) {
 }
 
 func TestOFUOptionsOverrideTheFormulas(t *testing.T) {
-	l, err := NewOFU(paperProblem(), OFUOptions{LinearOptions{Constants: "tuned", Radius: 1, Lambda: 2}, 0.5})
-	fatal.If(t, err)
+	l := fatal.Or(NewOFU(paperProblem(), OFUOptions{LinearOptions{Constants: "tuned", Radius: 1, Lambda: 2}, 0.5}))(t)
 	wantNear(t, "η", l.o.Eta, 0.5, 0)
 	wantNear(t, "λ", l.o.Lambda, 2, 0)
 	wantNear(t, "the radius", l.Policy().(*optimistic).z.Radius, 1, 0)

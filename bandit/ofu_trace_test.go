@@ -122,8 +122,7 @@ func TestOFUTrace(t *testing.T) {
 	final := map[string][]float64{}
 	for constants, sigma := range map[string]float64{"theory": 1, "frozen": 1, "published": 2} {
 		p := Problem{Features: traceWidth, Size: traceSize, Rounds: traceRounds, Constraint: assortment.AtMost(traceSize)}
-		l, err := NewOFU(p, OFUOptions{LinearOptions: LinearOptions{Constants: constants}})
-		fatal.If(t, err)
+		l := fatal.Or(NewOFU(p, OFUOptions{LinearOptions: LinearOptions{Constants: constants}}))(t)
 		reference := newReferenceOFU(sigma)
 		for round := 1; round <= traceRounds; round++ {
 			x, at := traceContext(round), 1.0

@@ -86,8 +86,7 @@ func paperContext(s int) *vitrine.Context {
 
 func newPaperONL(t testing.TB, m utility.Model, o ONLOptions) *ONL {
 	t.Helper()
-	l, err := NewONL(paperProblem(), m, o, stream.New(1, 0, stream.Learner))
-	fatal.If(t, err)
+	l := fatal.Or(NewONL(paperProblem(), m, o, stream.New(1, 0, stream.Learner)))(t)
 	return l
 }
 
@@ -371,8 +370,7 @@ func TestLemmaOptimisticUtility(t *testing.T) {
 	rng := stream.New(2, 0, stream.Policy)
 	live(t, l, 100, func(x *vitrine.Context, pi vitrine.Policy) {
 		beta := l.beta()
-		root, err := l.v.Inverse().Cholesky()
-		fatal.If(t, err)
+		root := fatal.Or(l.v.Inverse().Cholesky())(t)
 		z := pi.(*optimistic).z.Utilities(nil, x)
 		norms, g := make([]float64, paperItems), mat.NewDense(paperItems, m.d, nil)
 		m.Gradients(g, l.est.Params(), x.Features)
@@ -407,8 +405,7 @@ func TestLinearUtilitiesMakeItUCB(t *testing.T) {
 	l := newPaperONL(t, model, o)
 	clear(l.w0)
 	l.est = l.newEstimator()
-	ucb, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 1}})
-	fatal.If(t, err)
+	ucb := fatal.Or(NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "theory", Lambda: 1}}))(t)
 	for _, r := range live(t, l, 100, nil).rounds {
 		fatal.If(t, ucb.Observe(r))
 	}
@@ -515,8 +512,7 @@ func TestLine9OverABall(t *testing.T) {
 		for _, warmup := range []int{0, 12} {
 			o := paperOptions()
 			o.Ball, o.Warmup, o.Tolerance, o.Lambda = ball, warmup, 1e-14, 0.3
-			l, err := NewONL(paperProblem(), paperModel(), o, newRand())
-			fatal.If(t, err)
+			l := fatal.Or(NewONL(paperProblem(), paperModel(), o, newRand()))(t)
 			for _, r := range linearHistory(t, 80) {
 				observeAll(t, l, []vitrine.Round{r})
 				if l.est == nil {
@@ -558,8 +554,7 @@ func TestPilotInABall(t *testing.T) {
 	pilot := func(ball float64, warmup int) []float64 {
 		o := paperOptions()
 		o.Ball, o.Warmup = ball, warmup
-		l, err := NewONL(paperProblem(), paperModel(), o, newRand())
-		fatal.If(t, err)
+		l := fatal.Or(NewONL(paperProblem(), paperModel(), o, newRand()))(t)
 		observeAll(t, l, linearHistory(t, warmup))
 		return l.w0
 	}

@@ -96,8 +96,7 @@ func TestPessimismMaximizesTheLowerBound(t *testing.T) {
 			for _, n := range []int{1, 6, 30, 2500} {
 				o := careful(m, c, rng)
 				p := bandit.Problem{Features: 3, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
-				l, err := bandit.NewGreedy(p, m, o, rng)
-				fatal.If(t, err)
+				l := fatal.Or(bandit.NewGreedy(p, m, o, rng))(t)
 				x := &vitrine.Context{Features: mat.NewDense(n, 3, nil), Revenue: make([]float64, n)}
 				x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
 				for i := range x.Revenue {
@@ -153,8 +152,7 @@ func TestPessimismStays(t *testing.T) {
 	p := bandit.Problem{Features: 2, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 	o := careful(m, 1, rng)
 	for _, o.PositionEffects = range []bool{false, true} {
-		l, err := bandit.NewGreedy(p, m, o, rng)
-		fatal.If(t, err)
+		l := fatal.Or(bandit.NewGreedy(p, m, o, rng))(t)
 		x := &vitrine.Context{Features: mat.NewDense(7, 2, nil)}
 		x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
 		z := lowered(m, o, x.Features)
@@ -166,8 +164,7 @@ func TestPessimismStays(t *testing.T) {
 			}
 			fatal.If(t, l.Observe(vitrine.Round{Context: x, Offer: offer, Choice: 1}))
 		}
-		data, err := l.MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(l.MarshalBinary())(t)
 		for name, change := range map[string]func(o *bandit.GreedyOptions){
 			"":                                func(*bandit.GreedyOptions) {},
 			"snapshot is of pessimism = 1":    func(o *bandit.GreedyOptions) { o.Pessimism = 2 },
@@ -176,8 +173,7 @@ func TestPessimismStays(t *testing.T) {
 		} {
 			other := o
 			change(&other)
-			again, err := bandit.NewGreedy(p, m, other, rng)
-			fatal.If(t, err)
+			again := fatal.Or(bandit.NewGreedy(p, m, other, rng))(t)
 			if err := again.UnmarshalBinary(data); (err == nil) != (name == "") || err != nil && !strings.Contains(err.Error(), name) {
 				t.Errorf("error %v, want %q", err, name)
 			}

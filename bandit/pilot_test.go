@@ -25,8 +25,7 @@ func TestGivenPilot(t *testing.T) {
 	p := bandit.Problem{Features: 2, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 	rng := rand.New(rand.NewPCG(1, 2))
 	model := utility.NewLinear(2, true)
-	l, err := bandit.NewONL(p, model, o, rng)
-	fatal.If(t, err)
+	l := fatal.Or(bandit.NewONL(p, model, o, rng))(t)
 	e, ok := l.Ellipsoid()
 	if !ok || !slices.Equal(e.Pilot, weights) || !slices.Equal(e.Center, weights) {
 		t.Fatalf("the pilot is %v, the estimate %v", e.Pilot, e.Center)
@@ -48,8 +47,7 @@ func TestGivenPilot(t *testing.T) {
 	if e, _ := l.Ellipsoid(); slices.Equal(e.Center, weights) {
 		t.Error("a round does not move the estimate")
 	}
-	data, err := l.MarshalBinary()
-	fatal.If(t, err)
+	data := fatal.Or(l.MarshalBinary())(t)
 	again, _ := bandit.NewONL(p, model, o, rng)
 	if err := again.UnmarshalBinary(data); err != nil {
 		t.Error(err)

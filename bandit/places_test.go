@@ -172,11 +172,9 @@ func TestPlacesAreFeatures(t *testing.T) {
 	const d, size = 3, 3
 	rng := rand.New(rand.NewPCG(3, 3))
 	o := bandit.UCBOptions{LinearOptions: bandit.LinearOptions{Constants: "tuned", Radius: 0.3, Lambda: 2, PositionEffects: true}}
-	l, err := bandit.NewUCB(bandit.Problem{Features: d, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o)
-	fatal.If(t, err)
+	l := fatal.Or(bandit.NewUCB(bandit.Problem{Features: d, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o))(t)
 	o.PositionEffects = false
-	wide, err := bandit.NewUCB(bandit.Problem{Features: d + size - 1, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o)
-	fatal.If(t, err)
+	wide := fatal.Or(bandit.NewUCB(bandit.Problem{Features: d + size - 1, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o))(t)
 	for range 80 {
 		x, z := mat.NewDense(6, d, nil), mat.NewDense(6, d+size-1, nil)
 		for i := range 6 {

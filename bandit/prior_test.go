@@ -17,13 +17,12 @@ import (
 // knownLine is a prior of three features, of the second of which nothing is known.
 func knownLine(t *testing.T) *linearPrior {
 	t.Helper()
-	p, err := newLinearPrior([]float64{2, 0, -1, 0.5}, []float64{
+	p := fatal.Or(newLinearPrior([]float64{2, 0, -1, 0.5}, []float64{
 		0.04, 0, 0.01, 0.005,
 		0, 0, 0, 0,
 		0.01, 0, 0.09, 0,
 		0.005, 0, 0, 0.02,
-	}, 3)
-	fatal.If(t, err)
+	}, 3))(t)
 	return p
 }
 
@@ -35,8 +34,7 @@ func TestAPriorIsOfFeaturesAsTheyCome(t *testing.T) {
 		{[]float64{0, 0, 0}, []float64{1, 1, 1}},
 		{[]float64{30, -2, 0.1}, []float64{5, 0.01, 2}},
 	} {
-		at, err := p.at(z)
-		fatal.If(t, err)
+		at := fatal.Or(p.at(z))(t)
 		x := []float64{29, z.shift[1] + 3*z.scale[1], 1.5}
 		row := make([]float64, 4)
 		for j, v := range x {

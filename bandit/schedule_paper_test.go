@@ -68,8 +68,7 @@ func TestScheduleIsOfTheTheorem(t *testing.T) {
 	m := utility.NewLinear(1, true) // d_w = 2: t_0 = ⌈16·17.32⌉ = 278
 	o := DefaultONLOptions()
 	o.Schedule, o.Kappa, o.Mu, o.Curvature = "theory", 0.25, 1, 0.5
-	l, err := NewONL(p, m, o, newRand())
-	fatal.If(t, err)
+	l := fatal.Or(NewONL(p, m, o, newRand()))(t)
 	s := TheorySchedule{Rounds: 300, Size: 2, Params: 2, Kappa: 0.25, Mu: 1, Delta: 0.05, Cf: 1, Cg: 1, Ch: 0.5}
 	if l.o.Warmup != 278 {
 		t.Errorf("t_0 = %d", l.o.Warmup)

@@ -19,8 +19,7 @@ func TestTSSampleCount(t *testing.T) {
 			t.Errorf("M(%d) = %d, want %d", size, got, want)
 		}
 	}
-	l, err := NewTS(paperProblem(), DefaultTSOptions())
-	fatal.If(t, err)
+	l := fatal.Or(NewTS(paperProblem(), DefaultTSOptions()))(t)
 	if got := l.Policy().(*sampling).samples; got != OptimisticSamples(paperSize) {
 		t.Errorf("the policy draws %d samples, want M(K) = %d", got, OptimisticSamples(paperSize))
 	}
@@ -33,8 +32,7 @@ func TestTSSamplesTheGaussian(t *testing.T) {
 	const alpha, draws = 0.8, 20_000
 	p := paperProblem()
 	p.Constraint, p.Size = assortment.AtMost(1), 1
-	l, err := NewTS(p, TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: alpha, Lambda: 1}, Samples: 1})
-	fatal.If(t, err)
+	l := fatal.Or(NewTS(p, TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: alpha, Lambda: 1}, Samples: 1}))(t)
 	observeAll(t, l, linearHistory(t, 30))
 	x := mat.NewDense(2, paperFeatures, []float64{0.2, -1, 0.5, -0.2, 1, -0.5})
 	norm := make([]float64, 2)
@@ -57,8 +55,7 @@ func TestTSSamplesTheGaussian(t *testing.T) {
 // Optimistic sampling takes the largest utility of each item, so with many
 // samples every item's index exceeds its mean.
 func TestTSTakesTheLargestSample(t *testing.T) {
-	l, err := NewTS(paperProblem(), TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 5, Lambda: 1}, Samples: 200})
-	fatal.If(t, err)
+	l := fatal.Or(NewTS(paperProblem(), TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 5, Lambda: 1}, Samples: 200}))(t)
 	observeAll(t, l, linearHistory(t, 30))
 	x := paperContext(7)
 	z := l.Policy().(*sampling).index(new(samplingScratch), x, newRand())

@@ -19,8 +19,7 @@ func linearHistory(t testing.TB, rounds int) []vitrine.Round {
 	o.Warmup = rounds
 	p := paperProblem()
 	p.Rounds = rounds + 1
-	l, err := NewONL(p, paperModel(), o, newRand())
-	fatal.If(t, err)
+	l := fatal.Or(NewONL(p, paperModel(), o, newRand()))(t)
 	return live(t, l, rounds, nil).rounds
 }
 
@@ -51,8 +50,7 @@ func TestConstantsChooseTheRadius(t *testing.T) {
 		{"frozen", selfNormalized(1, paperFeatures, paperSize)},
 		{"tuned", 0.3},
 	} {
-		l, err := NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: c.constants, Radius: 0.3, Lambda: 1}})
-		fatal.If(t, err)
+		l := fatal.Or(NewUCB(p, UCBOptions{LinearOptions: LinearOptions{Constants: c.constants, Radius: 0.3, Lambda: 1}}))(t)
 		observeAll(t, l, rounds)
 		wantNear(t, c.constants, l.radius(), c.want, 1e-14)
 	}
@@ -63,8 +61,7 @@ func TestConstantsChooseTheRadius(t *testing.T) {
 func TestUCBEstimateAndGramMatrix(t *testing.T) {
 	const lambda = 1.5
 	for _, intercept := range []bool{false, true} {
-		l, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Lambda: lambda, Intercept: intercept}})
-		fatal.If(t, err)
+		l := fatal.Or(NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Lambda: lambda, Intercept: intercept}}))(t)
 		d := l.model.NumParams()
 		loss := mle.NewAffine(lambda, make([]float64, d))
 		v := mat.NewSymDense(d, nil)
@@ -96,8 +93,7 @@ func TestUCBEstimateAndGramMatrix(t *testing.T) {
 
 // z_ti = xᵀθ̂ + α‖x‖_{V⁻¹}.
 func TestUCBIndex(t *testing.T) {
-	l, err := NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 0.7, Lambda: 1}})
-	fatal.If(t, err)
+	l := fatal.Or(NewUCB(paperProblem(), UCBOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: 0.7, Lambda: 1}}))(t)
 	observeAll(t, l, linearHistory(t, 40))
 	var inv mat.Dense
 	fatal.If(t, inv.Inverse(l.v.Sym(nil)))

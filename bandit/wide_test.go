@@ -91,8 +91,7 @@ func TestWideLearnsIDs(t *testing.T) {
 	}
 	t.Logf("earns %.3f; correlation %.2f, standard deviation %.2f", share, correlation, scale)
 	fresh := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
-	data, err := l.MarshalBinary()
-	fatal.If(t, err)
+	data := fatal.Or(l.MarshalBinary())(t)
 	fatal.If(t, fresh.UnmarshalBinary(data))
 	w.play(t, l, 700, 740)
 	w.play(t, fresh, 700, 740)
@@ -225,10 +224,8 @@ func TestWideBesideTheBlock(t *testing.T) {
 	c := mle.NewChoices(7)
 	c.AppendRows(dense, 2)
 	loss := &mle.NLL{Model: utility.NewLinear(7, false), Choices: c}
-	prior, err := mle.NewLaplace(&mle.NLL{Model: loss.Model, Choices: mle.NewChoices(7), Prior: []float64{4, 4, 0.25, 4, 4, 4, 4}}, make([]float64, 7))
-	fatal.If(t, err)
-	want, err := prior.Step(loss)
-	fatal.If(t, err)
+	prior := fatal.Or(mle.NewLaplace(&mle.NLL{Model: loss.Model, Choices: mle.NewChoices(7), Prior: []float64{4, 4, 0.25, 4, 4, 4, 4}}, make([]float64, 7)))(t)
+	want := fatal.Or(prior.Step(loss))(t)
 	l.learn(x, 2)
 	fisher := loss.Fisher(nil, make([]float64, 7))
 	if !slices.Equal(l.joined, []int{1}) {
@@ -332,8 +329,7 @@ func TestWideSnapshotsThatCannotBe(t *testing.T) {
 		l, restored := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide), must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
 		w.play(t, l, 0, 20)
 		damage(l.line)
-		data, err := l.MarshalBinary()
-		fatal.If(t, err)
+		data := fatal.Or(l.MarshalBinary())(t)
 		if err := restored.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
@@ -546,8 +542,7 @@ func TestAutoHasProductsOfNumbers(t *testing.T) {
 		{60, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []string{"quadratic in [0 1 2 3 4 5 6 7 8 9]", "quadratic in [0 1 2 3 4 5 6 7 8 9] with all"}},
 	} {
 		p := Problem{Features: c.features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
-		l, err := NewAuto(p, AutoOptions{}, newRand())
-		fatal.If(t, err)
+		l := fatal.Or(NewAuto(p, AutoOptions{}, newRand()))(t)
 		bma, ok := l.(*BMA)
 		if !ok {
 			bma = l.(*Wide).bma
@@ -580,8 +575,7 @@ func TestAutoChooses(t *testing.T) {
 		{129, nil, "wide"}, {129, numeric(129), "wide"}, {200, numeric(120), "wide"}, {40, numeric(0), "wide"}, {60, numeric(29), "wide"}, {60, numeric(30), "wide"}, {400, numeric(300), "wide"},
 	} {
 		p := Problem{Features: c.features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
-		l, err := NewAuto(p, AutoOptions{}, newRand())
-		fatal.If(t, err)
+		l := fatal.Or(NewAuto(p, AutoOptions{}, newRand()))(t)
 		name := "bma-mnl"
 		experts := 0
 		if w, ok := l.(*Wide); ok {

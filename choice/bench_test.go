@@ -43,8 +43,7 @@ func race(tb testing.TB, choices int) (*Data, Utility) {
 		}
 		fatal.If(tb, b.Add(c))
 	}
-	d, err := b.Data()
-	fatal.If(tb, err)
+	d := fatal.Or(b.Data())(tb)
 	return d, u
 }
 

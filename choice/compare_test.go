@@ -106,16 +106,13 @@ func TestHausmanMcFaddenSeesDependence(t *testing.T) {
 	d, u := simulated(t, 2000, 2)
 	u.Constants, u.Reference = true, "v"
 	spec := &Spec{Utility: u}
-	r, err := Fit(t.Context(), spec, d, Options{})
-	fatal.If(t, err)
+	r := fatal.Or(Fit(t.Context(), spec, d, Options{}))(t)
 	nested := &Result{Spec: &Spec{Utility: u, Model: Model{Kind: "nested", Nests: []Nest{{Name: "n", Alternatives: []string{"w", "x"}}}}},
 		Alternatives: d.Alternatives, Outside: true, Coefficients: append(append([]float64(nil), r.Coefficients...), 0.3)}
 	const runs = 60
 	statistic := func(truth *Result, seed uint64) float64 {
-		drawn, err := truth.Simulate(d, rand.New(rand.NewPCG(seed, 9)))
-		fatal.If(t, err)
-		fit, err := Fit(t.Context(), spec, drawn, Options{})
-		fatal.If(t, err)
+		drawn := fatal.Or(truth.Simulate(d, rand.New(rand.NewPCG(seed, 9))))(t)
+		fit := fatal.Or(Fit(t.Context(), spec, drawn, Options{}))(t)
 		test, _, err := fit.HausmanMcFadden(t.Context(), drawn, "x")
 		if err != nil || test.Freedom != 5 {
 			t.Fatalf("%+v, %v", test, err)

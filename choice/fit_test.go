@@ -107,8 +107,7 @@ func TestFitDoesNotDependOnWorkers(t *testing.T) {
 	d, u := simulated(t, 40_000, 5)
 	var want *Result
 	for _, workers := range []int{1, 3, 0} {
-		r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Workers: workers, Errors: "robust"})
-		fatal.If(t, err)
+		r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{Workers: workers, Errors: "robust"}))(t)
 		if want == nil {
 			want = r
 		}
@@ -149,8 +148,7 @@ func simulated(t testing.TB, n, variables int) (*Data, Utility) {
 		}
 		fatal.If(t, b.Add(c))
 	}
-	d, err := b.Data()
-	fatal.If(t, err)
+	d := fatal.Or(b.Data())(t)
 	return d, u
 }
 
@@ -158,15 +156,12 @@ func simulated(t testing.TB, n, variables int) (*Data, Utility) {
 func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
 	d, u := simulated(t, 70_000, 3)
 	var steps []Step
-	r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{Watch: func(s Step) { steps = append(steps, s) }})
-	fatal.If(t, err)
+	r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{Watch: func(s Step) { steps = append(steps, s) }}))(t)
 	if len(steps) == 0 || steps[0].Choices > d.Choices/4 || steps[len(steps)-1].Choices != d.Choices || r.Steps != len(steps) {
 		t.Errorf("steps %+v", steps)
 	}
-	g, err := newDesign(&u, d.Alternatives, d)
-	fatal.If(t, err)
-	s, err := newObjective(mnl{design: g, outside: true}, d, 0).at(context.Background(), r.Coefficients, first)
-	fatal.If(t, err)
+	g := fatal.Or(newDesign(&u, d.Alternatives, d))(t)
+	s := fatal.Or(newObjective(mnl{design: g, outside: true}, d, 0).at(context.Background(), r.Coefficients, first))(t)
 	for j, se := range r.StandardErrors() {
 		if math.Abs(s.gradient[j])*se > 1e-6 {
 			t.Errorf("gradient %v at the estimate of %s, whose standard error is %v", s.gradient[j], r.Names[j], se)
@@ -188,11 +183,9 @@ func TestLikelihoodDerivatives(t *testing.T) {
 func checkDerivatives(t *testing.T, r *Result, d *Data, theta []float64) {
 	t.Helper()
 	ctx := context.Background()
-	l, err := r.likelihood(d)
-	fatal.If(t, err)
+	l := fatal.Or(r.likelihood(d))(t)
 	o := newObjective(l, d, 1)
-	at, err := o.at(ctx, theta, second)
-	fatal.If(t, err)
+	at := fatal.Or(o.at(ctx, theta, second))(t)
 	value := func(x []float64) float64 {
 		s, _ := o.at(ctx, x, zeroth)
 		return s.value
@@ -297,8 +290,7 @@ func TestSeparation(t *testing.T) {
 			}
 			fatal.If(t, b.Add(c))
 		}
-		d, err := b.Data()
-		fatal.If(t, err)
+		d := fatal.Or(b.Data())(t)
 		for _, c := range []struct {
 			utility Utility
 			want    []string
@@ -307,8 +299,7 @@ func TestSeparation(t *testing.T) {
 			{Utility{Constants: true, Generic: []string{"noise"}}, []string{"constant[never]"}},
 			{Utility{Generic: []string{"noise"}}, nil},
 		} {
-			r, err := Fit(context.Background(), &Spec{Utility: c.utility}, d, Options{})
-			fatal.If(t, err)
+			r := fatal.Or(Fit(context.Background(), &Spec{Utility: c.utility}, d, Options{}))(t)
 			if diff := cmp.Diff(c.want, r.Separated); diff != "" || r.Converged != (c.want == nil) {
 				t.Errorf("scale %v, %v: converged %v, separated %v", scale, c.utility, r.Converged, diff)
 			}

@@ -22,10 +22,8 @@ func FuzzSpec(f *testing.F) {
 }
 
 func FuzzTable(f *testing.F) {
-	trips, err := os.ReadFile("testdata/trips.csv")
-	fatal.If(f, err)
-	spec, err := ReadSpec("spec.toml", []byte(longSpec))
-	fatal.If(f, err)
+	trips := fatal.Or(os.ReadFile("testdata/trips.csv"))(f)
+	spec := fatal.Or(ReadSpec("spec.toml", []byte(longSpec)))(f)
 	for _, table := range []string{string(trips[:min(len(trips), 2000)]), "", "a;b\n1;2\n", "PAR1", "\x1f\x8b", "\x28\xb5\x2f\xfd", "\"\n", "id,id\n1,1\n"} {
 		f.Add([]byte(table))
 	}

@@ -27,8 +27,7 @@ constants = true
 generic = ["x"]
 `)
 	r := &Result{Spec: &Spec{Utility: Utility{Constants: true, Generic: []string{"x"}}}, Alternatives: d.Alternatives}
-	items, err := r.Items(d)
-	fatal.If(t, err)
+	items := fatal.Or(r.Items(d))(t)
 	want := &Items{X: [][]float64{{0, -3}, {0, 2}, {1, 1}}, Sets: [][]int32{{1, 2}, {2, 1}, {0, 2}}}
 	if diff := cmp.Diff(want, items); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -47,8 +46,7 @@ generic = ["x"]
 func TestUtilityPredicts(t *testing.T) {
 	for _, text := range []string{trips, neuralTrips, replaceLine(neuralTrips, "constants = true", "")} {
 		r, d := fitText(t, "testdata/trips.csv", text, Options{})
-		items, err := r.Items(d)
-		fatal.If(t, err)
+		items := fatal.Or(r.Items(d))(t)
 		m, w, err := r.Utility()
 		fatal.If(t, err)
 		x := mat.NewDense(len(items.X), m.NumFeatures(), nil)
@@ -57,8 +55,7 @@ func TestUtilityPredicts(t *testing.T) {
 		}
 		u := make([]float64, len(items.X))
 		m.Utilities(u, w, x)
-		predictions, err := r.Predict(d)
-		fatal.If(t, err)
+		predictions := fatal.Or(r.Predict(d))(t)
 		for s, p := range predictions {
 			for i, item := range items.Sets[s] {
 				if want := p.Outside * math.Exp(u[item]); !near(p.Probabilities[i], want, 1e-12) {
@@ -78,10 +75,8 @@ func TestClassesPredict(t *testing.T) {
 		r, _ := fitText(t, "testdata/trips.csv", text, Options{})
 		path := filepath.Join(t.TempDir(), "items.csv")
 		fatal.If(t, os.WriteFile(path, []byte(shown), 0o644))
-		together, err := Load(context.Background(), path, r.Spec, nil)
-		fatal.If(t, err)
-		d, err := r.LoadItems(context.Background(), path)
-		fatal.If(t, err)
+		together := fatal.Or(Load(context.Background(), path, r.Spec, nil))(t)
+		d := fatal.Or(r.LoadItems(context.Background(), path))(t)
 		shares, u, err := r.Classes(d)
 		fatal.If(t, err)
 		of, lambda, err := r.Nests(d)
@@ -99,8 +94,7 @@ func TestClassesPredict(t *testing.T) {
 				got[i] += share * math.Exp(v) / sum
 			}
 		}
-		predictions, err := r.Predict(together)
-		fatal.If(t, err)
+		predictions := fatal.Or(r.Predict(together))(t)
 		for _, p := range predictions {
 			if of != nil { // by hand: nest 0 is the road, nest 1 the rest
 				inclusive := []float64{0, 0}

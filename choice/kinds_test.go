@@ -81,8 +81,7 @@ func TestKindsAgreeWithSecondImplementation(t *testing.T) {
 func TestKindsContainMNL(t *testing.T) {
 	base, d := fitText(t, "testdata/trips.csv", unweighted, Options{})
 	var want []Prediction
-	predictions, err := base.Predict(d)
-	fatal.If(t, err)
+	predictions := fatal.Or(base.Predict(d))(t)
 	for _, p := range predictions {
 		p.Probabilities = slices.Clone(p.Probabilities)
 		want = append(want, *p)
@@ -91,11 +90,9 @@ func TestKindsContainMNL(t *testing.T) {
 		spec string
 		more []float64
 	}{{nestedTrips, []float64{1, 1}}, {mixedTrips, []float64{0, 0}}} {
-		spec, err := ReadSpec("spec", []byte(c.spec))
-		fatal.If(t, err)
+		spec := fatal.Or(ReadSpec("spec", []byte(c.spec)))(t)
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: append(slices.Clone(base.Coefficients), c.more...)}
-		predictions, err := r.Predict(d)
-		fatal.If(t, err)
+		predictions := fatal.Or(r.Predict(d))(t)
 		for s, p := range predictions {
 			if !near(p.Outside, want[s].Outside, 1e-12) || !near(p.Logsum, want[s].Logsum, 1e-12) {
 				t.Fatalf("%s: choice %d: %+v, want %+v", r.Kind(), s, p, want[s])
@@ -116,17 +113,14 @@ func TestLatentContainsMNL(t *testing.T) {
 	b := base.Coefficients
 	for _, theta := range [][]float64{{b[0], b[1], b[0], b[1], 0.3, -0.1}, {b[0], b[1], 9, 9, -800, 0}, {9, 9, b[0], b[1], 800, 0}} {
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
-		got, err := r.Shares(d)
-		fatal.If(t, err)
-		want, err := base.Shares(d)
-		fatal.If(t, err)
+		got := fatal.Or(r.Shares(d))(t)
+		want := fatal.Or(base.Shares(d))(t)
 		for i := range want {
 			if !near(got[i], want[i], 1e-12) {
 				t.Errorf("shares %v, want %v", got, want)
 			}
 		}
-		mine, err := r.Logsum(d)
-		fatal.If(t, err)
+		mine := fatal.Or(r.Logsum(d))(t)
 		if theirs, err := base.Logsum(d); err != nil || !near(mine, theirs, 1e-12) {
 			t.Errorf("logsum %v, want %v, %v", mine, theirs, err)
 		}
@@ -143,10 +137,8 @@ func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []fl
 		if s%8 == 0 {
 			mnl.Coefficients = draw()
 		}
-		one, err := d.Slice(s, s+1)
-		fatal.If(t, err)
-		drawn, err := mnl.Simulate(one, rng)
-		fatal.If(t, err)
+		one := fatal.Or(d.Slice(s, s+1))(t)
+		drawn := fatal.Or(mnl.Simulate(one, rng))(t)
 		c := Case{Panel: s / 8}
 		c.Alternatives, c.Chosen = drawn.Choice(0)
 		for i := range c.Alternatives {
@@ -154,8 +146,7 @@ func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []fl
 		}
 		fatal.If(t, b.Add(c))
 	}
-	data, err := b.Data()
-	fatal.If(t, err)
+	data := fatal.Or(b.Data())(t)
 	return data
 }
 
@@ -171,8 +162,7 @@ func TestLatentFindsClasses(t *testing.T) {
 		}
 		return truth.Coefficients[:2]
 	})
-	r, err := Fit(context.Background(), spec, data, Options{})
-	fatal.If(t, err)
+	r := fatal.Or(Fit(context.Background(), spec, data, Options{}))(t)
 	want := truth.Coefficients
 	if r.Coefficients[0] < 0 { // the classes have no order
 		want = []float64{-1, 0.5, 1.5, -1, -0.7}
@@ -188,8 +178,7 @@ func TestLatentFindsClasses(t *testing.T) {
 func TestKindsProbabilities(t *testing.T) {
 	for _, text := range []string{nestedTrips, mixedTrips} {
 		r, d := fitText(t, "testdata/trips.csv", text, Options{})
-		predictions, err := r.Predict(d)
-		fatal.If(t, err)
+		predictions := fatal.Or(r.Predict(d))(t)
 		bus := slices.Index(d.Alternatives, "bus")
 		share := 0.0
 		weights := 0.0
@@ -211,8 +200,7 @@ func TestKindsProbabilities(t *testing.T) {
 			moved := *r
 			moved.Coefficients = slices.Clone(r.Coefficients)
 			moved.Coefficients[at] += step
-			v, err := moved.Logsum(d)
-			fatal.If(t, err)
+			v := fatal.Or(moved.Logsum(d))(t)
 			return v
 		}
 		if got := (logsum(1e-5) - logsum(-1e-5)) / 2e-5; !near(got, share/weights, 1e-8) {
@@ -240,12 +228,10 @@ func TestMixedMirror(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 20, Random: []Random{{Coefficient: "a"}}}}
 	truth := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: true, Coefficients: []float64{1, -0.5, 1.5}}
-	drawn, err := truth.Simulate(d, rng)
-	fatal.If(t, err)
+	drawn := fatal.Or(truth.Simulate(d, rng))(t)
 	var ends []float64
 	for _, start := range [][]float64{{1, -0.5, 1}, {1, -0.5, -1}} {
-		r, err := Fit(context.Background(), spec, drawn, Options{Start: start})
-		fatal.If(t, err)
+		r := fatal.Or(Fit(context.Background(), spec, drawn, Options{Start: start}))(t)
 		if !r.Converged || r.Coefficients[2] < 0 {
 			t.Errorf("from %v: %v, converged %v", start, r.Coefficients, r.Converged)
 		}
@@ -344,8 +330,7 @@ func TestKindsDerivatives(t *testing.T) {
 // estimate, half a unit of utility away.
 func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 	d, u := simulated(t, 100, 2)
-	g, err := newDesign(&u, d.Alternatives, d)
-	fatal.If(t, err)
+	g := fatal.Or(newDesign(&u, d.Alternatives, d))(t)
 	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}} // a unit of utility is 1/2, and 2
 	seen := map[string]bool{}
 	var sum, square [2]float64
@@ -353,8 +338,7 @@ func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 	for seed := range uint64(seeds) {
 		for n := range starts {
 			start := func() []float64 {
-				l, err := newLatent(g, &Model{Kind: "latent", Classes: classes, Seed: seed}, d)
-				fatal.If(t, err)
+				l := fatal.Or(newLatent(g, &Model{Kind: "latent", Classes: classes, Seed: seed}, d))(t)
 				return l.start(mnl, n)
 			}
 			theta := start()

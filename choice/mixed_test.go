@@ -36,8 +36,7 @@ func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 	fatal.If(t, err)
 	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, -.2, .4, .1, .2, -.3}
 	lower := [][]float64{{.3, 0, 0}, {-.2, .4, 0}, {.1, .2, -.3}}
-	at, err := newObjective(l, d, 1).at(context.Background(), theta, zeroth)
-	fatal.If(t, err)
+	at := fatal.Or(newObjective(l, d, 1).at(context.Background(), theta, zeroth))(t)
 	base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives, Outside: d.Outside}
 	m := l.(*mixed)
 	product := make([][]float64, d.Panels) // by decision maker and draw
@@ -52,8 +51,7 @@ func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 			}
 			beta[4] = math.Exp(beta[4])
 			base.Coefficients = beta
-			predictions, err := base.Predict(d)
-			fatal.If(t, err)
+			predictions := fatal.Or(base.Predict(d))(t)
 			product[n][draw] = 1
 			for s, p := range predictions {
 				if b, k := d.locate(s); int(b.panel[k]) == n {
@@ -89,8 +87,7 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 		return []float64{1 + sd*e, -0.5 + 0.8*(rho*e+math.Sqrt(1-rho*rho)*f)}
 	})
 	spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 64, Correlated: true, Random: []Random{{Coefficient: "a"}, {Coefficient: "b"}}}}
-	r, err := Fit(context.Background(), spec, data, Options{})
-	fatal.If(t, err)
+	r := fatal.Or(Fit(context.Background(), spec, data, Options{}))(t)
 	v := r.Variations()
 	if !r.Converged || len(v) != 2 || len(v[1].Correlations) != 1 {
 		t.Fatalf("converged %v, variations %+v", r.Converged, v)
@@ -121,24 +118,21 @@ func TestUpright(t *testing.T) {
 	m := l.(*mixed)
 	theta := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, -.3, -.2, .4, .1, .2, -.3}
 	o := newObjective(m, d, 1)
-	before, err := o.at(t.Context(), theta, second)
-	fatal.If(t, err)
+	before := fatal.Or(o.at(t.Context(), theta, second))(t)
 	best := &minimum{theta: theta, hessian: symmetric(before.hessian, o.dim)}
 	r.Mirrored = m.upright(best)
 	if want := []float64{.1, -.2, .3, -.2, -1, .1, .2, -.1, .3, .2, .4, -.1, .2, .3}; !slices.Equal(best.theta, want) || !slices.Equal(r.Mirrored, []string{"cost", "income[bus]"}) {
 		t.Fatalf("parameters %v, mirrored %q", best.theta, r.Mirrored)
 	}
 	r.Coefficients, r.Covariance, r.Converged, r.Null = best.theta, best.hessian, true, null(d)
-	text, err := r.JSON()
-	fatal.If(t, err)
+	text := fatal.Or(r.JSON())(t)
 	if r, err = decodeModel(text); err != nil {
 		t.Fatal(err)
 	}
 	if l, err = r.likelihood(d); err != nil {
 		t.Fatal(err)
 	}
-	after, err := newObjective(l, d, 1).at(t.Context(), best.theta, second)
-	fatal.If(t, err)
+	after := fatal.Or(newObjective(l, d, 1).at(t.Context(), best.theta, second))(t)
 	hessian := symmetric(after.hessian, o.dim)
 	if !near(after.value, before.value, 1e-13) || !mat.EqualApprox(hessian, best.hessian, 1e-10) {
 		t.Errorf("the value was %v and is %v; the Hessians are equal: %v", before.value, after.value, mat.EqualApprox(hessian, best.hessian, 1e-10))
@@ -158,8 +152,7 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 					data = data.multiplied([]int{0}, alternative, scale)
 				}
 				spec := &Spec{Utility: u, Model: Model{Kind: "mixed", Draws: 50, Random: []Random{{Coefficient: "a", Distribution: distribution}}}}
-				r, err := Fit(t.Context(), spec, data, Options{})
-				fatal.If(t, err)
+				r := fatal.Or(Fit(t.Context(), spec, data, Options{}))(t)
 				if !r.Converged {
 					t.Errorf("scale %g: not converged", scale)
 				}
@@ -180,12 +173,10 @@ func TestIndividuals(t *testing.T) {
 	for _, distribution := range []string{"normal", "lognormal"} {
 		text := unweighted + "[model]\nkind = \"mixed\"\ndraws = 20000\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"" + distribution + "\"\n"
 		spec, all := loadTrips(t, text)
-		d, err := all.Slice(0, 12)
-		fatal.If(t, err)
+		d := fatal.Or(all.Slice(0, 12))(t)
 		theta := []float64{.1, -.2, .3, -.3, -1, .1, .2, -.1, .6}
 		r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: theta}
-		have, err := r.Individuals(d)
-		fatal.If(t, err)
+		have := fatal.Or(r.Individuals(d))(t)
 		base := &Result{Spec: &Spec{Data: spec.Data, Utility: spec.Utility}, Alternatives: d.Alternatives, Outside: d.Outside, Coefficients: slices.Clone(theta[:8])}
 		sums := make([][3]float64, d.Panels) // Σ w, Σ w β, Σ w β²
 		for eta := -8.0; eta <= 8; eta += 0.01 {
@@ -194,8 +185,7 @@ func TestIndividuals(t *testing.T) {
 				beta = math.Exp(beta)
 			}
 			base.Coefficients[3] = beta
-			predictions, err := base.Predict(d)
-			fatal.If(t, err)
+			predictions := fatal.Or(base.Predict(d))(t)
 			weights := slices.Repeat([]float64{math.Exp(-eta * eta / 2)}, d.Panels)
 			for s, p := range predictions {
 				b, k := d.locate(s)

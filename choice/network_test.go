@@ -29,10 +29,8 @@ seed = 7
 // loadTrips returns a specification and its data.
 func loadTrips(t *testing.T, text string) (*Spec, *Data) {
 	t.Helper()
-	spec, err := ReadSpec("spec", []byte(text))
-	fatal.If(t, err)
-	d, err := Load(context.Background(), "testdata/trips.csv", spec, nil)
-	fatal.If(t, err)
+	spec := fatal.Or(ReadSpec("spec", []byte(text)))(t)
+	d := fatal.Or(Load(context.Background(), "testdata/trips.csv", spec, nil))(t)
 	return spec, d
 }
 
@@ -48,8 +46,7 @@ func TestNetworkDerivatives(t *testing.T) {
 		theta[j] = rng.NormFloat64() / 2
 	}
 	o := newObjective(l, d, 1)
-	at, err := o.at(context.Background(), theta, second)
-	fatal.If(t, err)
+	at := fatal.Or(o.at(context.Background(), theta, second))(t)
 	value := func(x []float64) float64 {
 		s, _ := o.at(context.Background(), x, zeroth)
 		return s.value
@@ -64,8 +61,7 @@ func TestNetworkDerivatives(t *testing.T) {
 	probabilities := func(theta []float64) (p, weights []float64) {
 		moved := *r
 		moved.Coefficients = theta
-		predictions, err := moved.Predict(d)
-		fatal.If(t, err)
+		predictions := fatal.Or(moved.Predict(d))(t)
 		for _, q := range predictions {
 			p = append(append(p, q.Probabilities...), q.Outside)
 			for range len(q.Probabilities) + 1 {
@@ -125,8 +121,7 @@ func TestNetworkOfLinearFamily(t *testing.T) {
 	spec, d := loadTrips(t, trips)
 	spec.Utility.Generic = nil
 	spec.Utility.Network = &Network{Variables: []string{"cost", "time / 60"}, Model: utility.NewLinear(2, true), Penalty: 1e-10}
-	r, err := Fit(context.Background(), spec, d, Options{Tolerance: 1e-12})
-	fatal.If(t, err)
+	r := fatal.Or(Fit(context.Background(), spec, d, Options{Tolerance: 1e-12}))(t)
 	if !r.Converged || !near(r.LogLikelihood, want.LogLikelihood, 1e-9) {
 		t.Errorf("log-likelihood %v, want %v", r.LogLikelihood, want.LogLikelihood)
 	}
@@ -148,21 +143,18 @@ func TestNetworkLearnsABend(t *testing.T) {
 	d, u := simulated(t, 1500, 1)
 	truth := &Result{Spec: &Spec{Utility: Utility{Network: &Network{Variables: u.Generic, Model: bend{utility.NewLinear(1, false)}}}},
 		Alternatives: d.Alternatives, Outside: true, Scale: &Scale{Mean: []float64{0}, SD: []float64{1}}, Coefficients: []float64{2}}
-	d, err := truth.Simulate(d, rand.New(rand.NewPCG(5, 5)))
-	fatal.If(t, err)
+	d = fatal.Or(truth.Simulate(d, rand.New(rand.NewPCG(5, 5))))(t)
 	fit, held, err := d.Split(0.3, 1)
 	fatal.If(t, err)
 	perChoice := func(spec *Spec) float64 {
-		r, err := Fit(context.Background(), spec, fit, Options{})
-		fatal.If(t, err)
+		r := fatal.Or(Fit(context.Background(), spec, fit, Options{}))(t)
 		s, err := r.Score(held)
 		if err != nil || !r.Converged {
 			t.Fatalf("%v, converged %v", err, r.Converged)
 		}
 		return s.PerChoice
 	}
-	best, err := truth.Score(held)
-	fatal.If(t, err)
+	best := fatal.Or(truth.Score(held))(t)
 	linear := perChoice(&Spec{Utility: u})
 	network := perChoice(&Spec{Utility: Utility{Network: &Network{Variables: u.Generic, Hidden: []int{4}, Starts: 1}}})
 	if network < best.PerChoice-0.03 || linear > best.PerChoice-0.2 {
@@ -186,10 +178,8 @@ func TestNetworkModelFile(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "model.json")
 	fatal.If(t, r.Write(path))
-	again, err := ReadModel(path)
-	fatal.If(t, err)
-	want, err := r.Shares(d)
-	fatal.If(t, err)
+	again := fatal.Or(ReadModel(path))(t)
+	want := fatal.Or(r.Shares(d))(t)
 	if got, err := again.Shares(d); err != nil || !slices.Equal(got, want) {
 		t.Errorf("shares %v, want %v, error %v", got, want, err)
 	}

@@ -45,10 +45,8 @@ func TestAWeightIsACount(t *testing.T) {
 					}
 				}
 				fit := func(b *Builder, u Utility) *Result {
-					d, err := b.Data()
-					fatal.If(t, err)
-					r, err := Fit(context.Background(), &Spec{Utility: u}, d, Options{})
-					fatal.If(t, err)
+					d := fatal.Or(b.Data())(t)
+					r := fatal.Or(Fit(context.Background(), &Spec{Utility: u}, d, Options{}))(t)
 					return r
 				}
 				u, constants := Utility{Generic: []string{"x"}}, Utility{Constants: true}

@@ -23,16 +23,14 @@ func handMade(t *testing.T) (*Result, *Data) {
 	} {
 		fatal.If(t, b.Add(c))
 	}
-	d, err := b.Data()
-	fatal.If(t, err)
+	d := fatal.Or(b.Data())(t)
 	return &Result{Spec: &Spec{Utility: Utility{Generic: []string{"price", "quality"}}}, Alternatives: d.Alternatives, Outside: true,
 		Names: []string{"price", "quality"}, Coefficients: []float64{-0.5, 0.8}}, d
 }
 
 func TestPredict(t *testing.T) {
 	r, d := handMade(t)
-	predictions, err := r.Predict(d)
-	fatal.If(t, err)
+	predictions := fatal.Or(r.Predict(d))(t)
 	// By hand, with utilities −.5, −.2, .4 and −.7, .6.
 	v := [][]float64{{-.5, -.2, .4}, {-.7, .6}}
 	for s, p := range predictions {
@@ -54,8 +52,7 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	s0, s1 := 1+math.Exp(-.5)+math.Exp(-.2)+math.Exp(.4), 1+math.Exp(-.7)+math.Exp(.6)
-	shares, err := r.Shares(d)
-	fatal.If(t, err)
+	shares := fatal.Or(r.Shares(d))(t)
 	for i, want := range []float64{
 		(math.Exp(-.5)/s0 + 3*math.Exp(.6)/s1) / 4,
 		math.Exp(-.2) / s0 / 4,
@@ -66,8 +63,7 @@ func TestPredict(t *testing.T) {
 			t.Errorf("share %d is %v, want %v", i, shares[i], want)
 		}
 	}
-	score, err := r.Score(d)
-	fatal.If(t, err)
+	score := fatal.Or(r.Score(d))(t)
 	ll := -.2 - math.Log(s0) - 3*math.Log(s1)
 	// In neither choice was the most probable alternative chosen.
 	if !near(score.LogLikelihood, ll, 1e-14) || !near(score.PerChoice, ll/4, 1e-14) || score.Hits != 0 || !near(score.Null, -math.Log(4)-3*math.Log(3), 1e-14) {
@@ -82,11 +78,9 @@ func TestPredict(t *testing.T) {
 // Elasticities are those of the closed form of MNL, θ x_j (δ_ij − P_j), weighted with P_i.
 func TestElasticities(t *testing.T) {
 	r, d := handMade(t)
-	e, err := r.Elasticities(d, "price")
-	fatal.If(t, err)
+	e := fatal.Or(r.Elasticities(d, "price"))(t)
 	want, shares := [4][3]float64{}, [4]float64{}
-	predictions, err := r.Predict(d)
-	fatal.If(t, err)
+	predictions := fatal.Or(r.Predict(d))(t)
 	for s, p := range predictions {
 		all := append(append([]float64(nil), p.Probabilities...), p.Outside)
 		label := append(append([]int(nil), p.Alternatives...), 3)
@@ -122,8 +116,7 @@ func TestElasticities(t *testing.T) {
 
 func TestDelta(t *testing.T) {
 	r, d := fitText(t, "testdata/trips.csv", trips, Options{})
-	wtp, err := r.WillingnessToPay("time / 60", "cost")
-	fatal.If(t, err)
+	wtp := fatal.Or(r.WillingnessToPay("time / 60", "cost"))(t)
 	// The delta method by hand: the gradient of −a/p is (−1/p, a/p²).
 	a, p := r.Coefficients[4], r.Coefficients[3]
 	variance := r.Covariance.At(4, 4)/(p*p) + a*a/(p*p*p*p)*r.Covariance.At(3, 3) - 2*a/(p*p*p)*r.Covariance.At(3, 4)
@@ -133,8 +126,7 @@ func TestDelta(t *testing.T) {
 	if _, err := r.WillingnessToPay("speed", "cost"); err == nil || err.Error() != `there is no coefficient "speed": there are ["constant[bus]" "constant[car]" "constant[train]" "cost" "time / 60" "income[bus]" "income[car]" "income[train]"]` {
 		t.Errorf("error %v", err)
 	}
-	surplus, err := r.ConsumerSurplus(d, "cost")
-	fatal.If(t, err)
+	surplus := fatal.Or(r.ConsumerSurplus(d, "cost"))(t)
 	logsum, err := r.Logsum(d)
 	if err != nil || !near(surplus.Value, -logsum/p, 1e-14) || !(surplus.StandardError > 0) {
 		t.Errorf("surplus %+v, logsum %v, %v", surplus, logsum, err)
@@ -145,19 +137,15 @@ func TestDelta(t *testing.T) {
 func TestSimulate(t *testing.T) {
 	d, u := simulated(t, 20_000, 3)
 	spec := &Spec{Utility: u}
-	r, err := Fit(context.Background(), spec, d, Options{})
-	fatal.If(t, err)
-	drawn, err := r.Simulate(d, rand.New(rand.NewPCG(5, 6)))
-	fatal.If(t, err)
-	again, err := Fit(context.Background(), spec, drawn, Options{})
-	fatal.If(t, err)
+	r := fatal.Or(Fit(context.Background(), spec, d, Options{}))(t)
+	drawn := fatal.Or(r.Simulate(d, rand.New(rand.NewPCG(5, 6))))(t)
+	again := fatal.Or(Fit(context.Background(), spec, drawn, Options{}))(t)
 	for j, se := range again.StandardErrors() {
 		if z := (again.Coefficients[j] - r.Coefficients[j]) / se; math.Abs(z) > 4 || z == 0 {
 			t.Errorf("%s is %v standard errors away", r.Names[j], z)
 		}
 	}
-	shares, err := r.Shares(d)
-	fatal.If(t, err)
+	shares := fatal.Or(r.Shares(d))(t)
 	counts := make([]float64, len(shares))
 	for s := range drawn.Choices {
 		alternatives, chosen := drawn.Choice(s)
@@ -178,27 +166,20 @@ func TestSimulate(t *testing.T) {
 // Camera on the first 250 respondents, judged on the others.
 func TestPublishedPredictions(t *testing.T) {
 	r, d := fitText(t, realData(t, "heating/Heating.csv"), heating+"\ngeneric = [\"ic\", \"oc\"]\n", Options{})
-	shares, err := r.Shares(d)
-	fatal.If(t, err)
+	shares := fatal.Or(r.Shares(d))(t)
 	for i, want := range []float64{.10413057, .05141477, .51695653, .24030898, .08718915} {
 		if math.Abs(shares[i]-want) > 6e-9 {
 			t.Errorf("%s: %.9f, want %.8f", d.Alternatives[i], shares[i], want)
 		}
 	}
 
-	spec, err := ReadSpec("camera", []byte(camera))
-	fatal.If(t, err)
+	spec := fatal.Or(ReadSpec("camera", []byte(camera)))(t)
 	ctx := context.Background()
-	all, err := Load(ctx, realData(t, "camera/camera.csv"), spec, nil)
-	fatal.If(t, err)
-	train, err := all.Slice(0, 4000)
-	fatal.If(t, err)
-	held, err := all.Slice(4000, 5312)
-	fatal.If(t, err)
-	fit, err := Fit(ctx, spec, train, Options{})
-	fatal.If(t, err)
-	score, err := fit.Score(held)
-	fatal.If(t, err)
+	all := fatal.Or(Load(ctx, realData(t, "camera/camera.csv"), spec, nil))(t)
+	train := fatal.Or(all.Slice(0, 4000))(t)
+	held := fatal.Or(all.Slice(4000, 5312))(t)
+	fit := fatal.Or(Fit(ctx, spec, train, Options{}))(t)
+	score := fatal.Or(fit.Score(held))(t)
 	if math.Abs(fit.LogLikelihood+4880.832446) > 6e-7 || math.Abs(score.PerChoice+1.238716) > 6e-7 || !near(null(all), -8549.334191, 1e-10) {
 		t.Errorf("log-likelihood %.6f, then %.6f a choice, null %.6f", fit.LogLikelihood, score.PerChoice, null(all))
 	}

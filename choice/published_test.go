@@ -179,12 +179,9 @@ func realData(t *testing.T, name string) string {
 // fitText fits a specification to a file.
 func fitText(t *testing.T, path, text string, o Options) (*Result, *Data) {
 	t.Helper()
-	spec, err := ReadSpec("spec.toml", []byte(text))
-	fatal.If(t, err)
-	d, err := Load(context.Background(), path, spec, nil)
-	fatal.If(t, err)
-	r, err := Fit(context.Background(), spec, d, o)
-	fatal.If(t, err)
+	spec := fatal.Or(ReadSpec("spec.toml", []byte(text)))(t)
+	d := fatal.Or(Load(context.Background(), path, spec, nil))(t)
+	r := fatal.Or(Fit(context.Background(), spec, d, o))(t)
 	return r, d
 }
 

@@ -79,23 +79,19 @@ func TestModelFile(t *testing.T) {
 	r, d := fitText(t, "testdata/trips.csv", trips, Options{Errors: "robust"})
 	path := filepath.Join(t.TempDir(), "model.json")
 	fatal.If(t, r.Write(path))
-	again, err := ReadModel(path)
-	fatal.If(t, err)
+	again := fatal.Or(ReadModel(path))(t)
 	if diff := cmp.Diff(r.Text(), again.Text()); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)
 	}
 	if !mat.Equal(r.Covariance, again.Covariance) {
 		t.Error("the covariance has changed")
 	}
-	want, err := r.Shares(d)
-	fatal.If(t, err)
-	got, err := again.Shares(d)
-	fatal.If(t, err)
+	want := fatal.Or(r.Shares(d))(t)
+	got := fatal.Or(again.Shares(d))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("shares -written +read:\n%s", diff)
 	}
-	text, err := os.ReadFile(path)
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile(path))(t)
 	for _, c := range []struct{ old, new, want string }{
 		{"vitrine choice model", "a model", "it is not a model that vitrine fit wrote"},
 		{`"version": 1`, `"version": 2`, "the model is in format 2, and this program reads format 1: use the release of vitrine that wrote it"},
@@ -119,10 +115,8 @@ func TestModelFile(t *testing.T) {
 func TestModelFileWithoutCovariance(t *testing.T) {
 	r := &Result{Spec: &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Generic: []string{"x"}}}, Alternatives: []string{"a"},
 		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}), ConstantsOnly: math.NaN(), Null: -1, Choices: 2, Decrement: math.NaN()}
-	text, err := r.JSON()
-	fatal.If(t, err)
-	again, err := decodeModel(text)
-	fatal.If(t, err)
+	text := fatal.Or(r.JSON())(t)
+	again := fatal.Or(decodeModel(text))(t)
 	if !math.IsNaN(again.Covariance.At(0, 0)) || !math.IsNaN(again.ConstantsOnly) || !math.IsNaN(again.Decrement) || again.Coefficients[0] != 20 {
 		t.Errorf("%+v", again)
 	}
@@ -134,11 +128,9 @@ func TestModelFileWithoutAlternatives(t *testing.T) {
 	for x := range 3 {
 		fatal.If(t, b.Add(Case{Alternatives: []int{0}, X: []float64{float64(x)}}))
 	}
-	d, err := b.Data()
-	fatal.If(t, err)
+	d := fatal.Or(b.Data())(t)
 	spec := &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Network: &Network{Variables: []string{"x"}, Hidden: []int{1}, Starts: 1}}}
-	r, err := Fit(t.Context(), spec, d, Options{})
-	fatal.If(t, err)
+	r := fatal.Or(Fit(t.Context(), spec, d, Options{}))(t)
 	if text, err := r.JSON(); err != nil || !strings.Contains(string(text), `"rho_squared": null`) {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -190,18 +182,15 @@ func TestNeverChosen(t *testing.T) {
 // A model file that is read can be printed, and written again as it is.
 func FuzzModelFile(f *testing.F) {
 	for _, text := range []string{trips, mixedTrips, nestedTrips, latentTrips} {
-		spec, err := ReadSpec("spec.toml", []byte(text))
-		fatal.If(f, err)
-		d, err := Load(f.Context(), "testdata/trips.csv", spec, nil)
-		fatal.If(f, err)
+		spec := fatal.Or(ReadSpec("spec.toml", []byte(text)))(f)
+		d := fatal.Or(Load(f.Context(), "testdata/trips.csv", spec, nil))(f)
 		r, l, err := begin(spec, d)
 		fatal.If(f, err)
 		n := len(l.names())
 		r.Coefficients, r.Covariance = make([]float64, n), mat.NewSymDense(n, nil)
 		r.Offered, r.Chosen = frequencies(d)
 		r.Null = null(d)
-		file, err := r.JSON()
-		fatal.If(f, err)
+		file := fatal.Or(r.JSON())(f)
 		f.Add(file)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -210,10 +199,8 @@ func FuzzModelFile(f *testing.F) {
 			return
 		}
 		_, _, _ = r.Text(), r.LaTeX(), r.Matrix(true)
-		file, err := r.JSON()
-		fatal.If(t, err)
-		again, err := decodeModel(file)
-		fatal.If(t, err)
+		file := fatal.Or(r.JSON())(t)
+		again := fatal.Or(decodeModel(file))(t)
 		if diff := cmp.Diff(r.Text(), again.Text()); diff != "" {
 			t.Errorf("-read +again:\n%s", diff)
 		}

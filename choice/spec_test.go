@@ -43,8 +43,7 @@ func TestTerms(t *testing.T) {
 	u := Utility{Constants: true, Reference: "b", Generic: []string{"g"}, Individual: []string{"i"}, Specific: []string{"s"},
 		Terms: []Term{{"shared", "x", []string{"a"}}, {"shared", "y", []string{"c"}}, {"", "z", nil}}}
 	d := &Data{Alternatives: []string{"c", "a", "b"}, Variables: []string{"g", "i", "s", "x", "y", "z"}}
-	g, err := newDesign(&u, []string{"a", "b", "c"}, d)
-	fatal.If(t, err)
+	g := fatal.Or(newDesign(&u, []string{"a", "b", "c"}, d))(t)
 	want := []string{"constant[a]", "constant[c]", "g", "i[a]", "i[c]", "s[a]", "s[b]", "s[c]", "shared", "z"}
 	if diff := cmp.Diff(want, g.names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -52,8 +51,7 @@ func TestTerms(t *testing.T) {
 	b := NewBuilder(d.Alternatives, d.Variables, false)
 	// c, a and b, with g i s x y z.
 	fatal.If(t, b.Add(Case{Alternatives: []int{0, 1, 2}, X: []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}}))
-	made, err := b.Data()
-	fatal.If(t, err)
+	made := fatal.Or(b.Data())(t)
 	var scratch matrix
 	wantColumns := [][]float64{{0, 1, 0}, {1, 0, 0}, {1, 7, 13}, {0, 8, 0}, {2, 0, 0}, {0, 9, 0}, {0, 0, 15}, {3, 0, 0}, {5, 10, 0}, {6, 12, 18}}
 	if diff := cmp.Diff(wantColumns, g.columns(&scratch, made.blocks[0])); diff != "" {
@@ -103,10 +101,8 @@ func TestNamedVariables(t *testing.T) {
 	if r, err = decodeModel(text); err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.Elasticities(d, "hours")
-	fatal.If(t, err)
-	e, err := want.Elasticities(base, "time / 60")
-	fatal.If(t, err)
+	got := fatal.Or(r.Elasticities(d, "hours"))(t)
+	e := fatal.Or(want.Elasticities(base, "time / 60"))(t)
 	if diff := cmp.Diff(e, got); diff != "" {
 		t.Errorf("elasticities -time / 60 +hours:\n%s", diff)
 	}

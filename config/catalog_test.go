@@ -41,11 +41,9 @@ func load(t *testing.T, tables string) *experiment.Experiment {
 func loadWide(t *testing.T, features int, tables string) *experiment.Experiment {
 	t.Helper()
 	text := fmt.Sprintf("name = \"x\"\npool = \"camera\"\nrounds = 100\nitems = 12\nsize = %d\nfeatures = %d\nseeds = 1\n%s", size, features, tables)
-	f, err := config.Load("x.toml", []byte(text))
-	fatal.If(t, err)
+	f := fatal.Or(config.Load("x.toml", []byte(text)))(t)
 	fatal.If(t, f.UsePool(pool(features)))
-	e, err := f.Experiment(config.Selection{}, "")
-	fatal.If(t, err)
+	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 	return e
 }
 
@@ -97,8 +95,7 @@ func TestPolicies(t *testing.T) {
 			}
 			e := load(t, plainWorld+table)
 			bandittest.TestLearner(t, features, size, 40, func() vitrine.Learner {
-				l, err := e.Policies[0].New(e.World(stream.New(1, 0, stream.World)), stream.New(1, 0, stream.Learner))
-				fatal.If(t, err)
+				l := fatal.Or(e.Policies[0].New(e.World(stream.New(1, 0, stream.World)), stream.New(1, 0, stream.Learner)))(t)
 				return l
 			})
 		})

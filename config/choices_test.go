@@ -40,20 +40,16 @@ func TestPublicTablesAreWorlds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := realData(t, name)
 			var notes []string
-			p, err := config.LoadPool(context.Background(), name, path, config.Loading{
+			p := fatal.Or(config.LoadPool(context.Background(), name, path, config.Loading{
 				Progress: func(string, int, int) {}, Note: func(text string) { notes = append(notes, text) },
-			})
-			fatal.If(t, err)
+			}))(t)
 			if got := strings.Join(notes, "\n"); got != note {
 				t.Errorf("note %q, want %q", got, note)
 			}
-			text, err := experiments.Read(name)
-			fatal.If(t, err)
-			f, err := config.Load(name+".toml", text)
-			fatal.If(t, err)
+			text := fatal.Or(experiments.Read(name))(t)
+			f := fatal.Or(config.Load(name+".toml", text))(t)
 			fatal.If(t, f.UsePool(p))
-			e, err := f.Experiment(config.Selection{}, "")
-			fatal.If(t, err)
+			e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 			world := e.World(stream.New(1, 0, stream.World))
 			const rounds = 2000
 			away := 0.0

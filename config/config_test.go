@@ -21,10 +21,8 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 	rounds := map[string]int{"main": 1000, "items": 500, "sweep": 1000, "imdb": 1000, "camera": 1000, "modecanada": 1000, "heating": 1000, "fishing": 1000, "positions": 1000, "worlds": 1000, "table1": 1000, "warmup": 1000, "unit": 1000, "linear": 3000, "contexts": 1000}
 	seeds := map[string]int{"main": 30, "items": 30, "sweep": 10, "imdb": 30, "camera": 30, "modecanada": 30, "heating": 30, "fishing": 30, "positions": 30, "worlds": 30, "table1": 30, "warmup": 30, "unit": 30, "linear": 10, "contexts": 60}
 	for _, name := range experiments.Names() {
-		text, err := experiments.Read(name)
-		fatal.If(t, err)
-		f, err := config.Load(name+".toml", text)
-		fatal.If(t, err)
+		text := fatal.Or(experiments.Read(name))(t)
+		f := fatal.Or(config.Load(name+".toml", text))(t)
 		if f.Name != name {
 			t.Errorf("%s.toml is called %q", name, f.Name)
 		}
@@ -32,8 +30,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 		if f.Pool != "" {
 			fatal.If(t, f.UsePool(pool(map[string]int{"imdb": 30, "camera": 10, "modecanada": 13, "heating": 6, "fishing": 8}[f.Pool])))
 		}
-		e, err := f.Experiment(config.Selection{}, "")
-		fatal.If(t, err)
+		e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 		if e.Rounds != rounds[group] || len(e.Seeds) != seeds[group] {
 			t.Errorf("%s has %d rounds and %d seeds, want %d and %d", name, e.Rounds, len(e.Seeds), rounds[group], seeds[group])
 		}
@@ -71,8 +68,7 @@ func TestPanelsOfThePaperLoad(t *testing.T) {
 
 func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 	t.Helper()
-	e, err := f.Experiment(sel, "")
-	fatal.If(t, err)
+	e := fatal.Or(f.Experiment(sel, ""))(t)
 	var list []string
 	for _, p := range e.Policies {
 		list = append(list, p.Label)
@@ -84,12 +80,9 @@ func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 // the contexts of the linear benchmark, ‖x‖ ≤ 1.
 func TestUnitPanelsKeepTheAssumption(t *testing.T) {
 	for _, name := range append(experiments.Members("unit"), experiments.Members("linear")...) {
-		text, err := experiments.Read(name)
-		fatal.If(t, err)
-		f, err := config.Load(name+".toml", text)
-		fatal.If(t, err)
-		e, err := f.Experiment(config.Selection{}, "")
-		fatal.If(t, err)
+		text := fatal.Or(experiments.Read(name))(t)
+		f := fatal.Or(config.Load(name+".toml", text))(t)
+		e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 		largest := 0.0
 		for seed := range uint64(50) {
 			w := e.World(stream.New(seed, 0, stream.World)).(*env.World)
@@ -140,10 +133,8 @@ func TestSettingsHaveTheBasis(t *testing.T) {
 }
 
 func TestSelection(t *testing.T) {
-	text, err := experiments.Read("main-gaussian-realizable")
-	fatal.If(t, err)
-	f, err := config.Load("main.toml", text)
-	fatal.If(t, err)
+	text := fatal.Or(experiments.Read("main-gaussian-realizable"))(t)
+	f := fatal.Or(config.Load("main.toml", text))(t)
 	for _, c := range []struct {
 		sel  config.Selection
 		want []string
@@ -158,8 +149,7 @@ func TestSelection(t *testing.T) {
 			t.Errorf("%+v (-want +got):\n%s", c.sel, diff)
 		}
 	}
-	e, err := f.Experiment(config.Selection{Seeds: 3, FirstSeed: 7}, "")
-	fatal.If(t, err)
+	e := fatal.Or(f.Experiment(config.Selection{Seeds: 3, FirstSeed: 7}, ""))(t)
 	if diff := cmp.Diff([]uint64{7, 8, 9}, e.Seeds); diff != "" {
 		t.Errorf("seeds (-want +got):\n%s", diff)
 	}
@@ -169,8 +159,7 @@ func TestSelection(t *testing.T) {
 }
 
 func TestSelectionOfNothingIsAnError(t *testing.T) {
-	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nbaselines = \"tuned\"\n"))
-	fatal.If(t, err)
+	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nbaselines = \"tuned\"\n")))(t)
 	if _, err := f.Experiment(config.Selection{}, ""); err == nil || !strings.Contains(err.Error(), "x has no policy for these baselines") {
 		t.Errorf("error %v, want one that says that nothing is left", err)
 	}
@@ -219,8 +208,7 @@ func TestPoolsAreChecked(t *testing.T) {
 			t.Errorf("error %v, want one that says %s", err, want)
 		}
 	}
-	f, err := config.Load("x.toml", []byte("name = \"x\"\npool = \"camera\"\n"+fmt.Sprintf(world, "")))
-	fatal.If(t, err)
+	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\npool = \"camera\"\n"+fmt.Sprintf(world, ""))))(t)
 	if _, err := f.Experiment(config.Selection{}, ""); err == nil || err.Error() != `x needs the data of pool "camera"` {
 		t.Errorf("error %v without the data", err)
 	}
@@ -236,10 +224,8 @@ func TestPoolsAreChecked(t *testing.T) {
 
 // Settings distinguish runs: every option is in them, with its default.
 func TestSettingsAreResolved(t *testing.T) {
-	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n"))
-	fatal.If(t, err)
-	e, err := f.Experiment(config.Selection{}, "")
-	fatal.If(t, err)
+	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n")))(t)
+	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 	want := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 2.0, "intercept": false, "lambda": 1.0}
 	if diff := cmp.Diff(want, e.Policies[0].Settings); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -249,8 +235,7 @@ func TestSettingsAreResolved(t *testing.T) {
 // Loading never panics, and its errors name the file.
 func FuzzLoad(f *testing.F) {
 	for _, name := range experiments.Names() {
-		text, err := experiments.Read(name)
-		fatal.If(f, err)
+		text := fatal.Or(experiments.Read(name))(f)
 		f.Add(text)
 	}
 	f.Add([]byte("name = \"x\"\n[constraint]\nkind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}]\n"))
@@ -324,10 +309,8 @@ func TestShiftsAreChecked(t *testing.T) {
 func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 	const world = "name = \"x\"\nrounds = 10\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"mlp\"\n"
 	utilities := func(drift string, round int) []float64 {
-		f, err := config.Load("x.toml", []byte(world+drift+"[[policy]]\nname = \"uniform\"\n"))
-		fatal.If(t, err)
-		e, err := f.Experiment(config.Selection{}, "")
-		fatal.If(t, err)
+		f := fatal.Or(config.Load("x.toml", []byte(world+drift+"[[policy]]\nname = \"uniform\"\n")))(t)
+		e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 		w := e.World(stream.New(1, 0, stream.World))
 		if round > 0 {
 			w = env.At(w, round)
@@ -356,10 +339,8 @@ func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 
 func TestExperts(t *testing.T) {
 	const linear = "[[policy.experts]]\nkind = \"linear\"\n"
-	f, err := config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+linear+linear+"memory = 50.0\nintercept = true\n[[policy.experts]]\nkind = \"wide\"\nunits = 2\n"))
-	fatal.If(t, err)
-	e, err := f.Experiment(config.Selection{}, "")
-	fatal.If(t, err)
+	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"bma-mnl\"\n"+linear+linear+"memory = 50.0\nintercept = true\n[[policy.experts]]\nkind = \"wide\"\nunits = 2\n")))(t)
+	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
 	want := []any{"linear", "linear with intercept of memory 50", "wide 3-2"}
 	if diff := cmp.Diff(want, e.Policies[0].Settings.(map[string]any)["experts"]); diff != "" {
 		t.Errorf("experts (-want +got):\n%s", diff)

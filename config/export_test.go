@@ -12,9 +12,7 @@ import (
 // Model makes a utility family of the catalog with its default options.
 func Model(t *testing.T, kind string, features int) utility.Model {
 	t.Helper()
-	doc, err := settings.Parse("x.toml", []byte("kind = \""+kind+"\"\n"))
-	fatal.If(t, err)
-	m, err := settings.Pick(doc.Root(), policy.Families, features)
-	fatal.If(t, err)
+	doc := fatal.Or(settings.Parse("x.toml", []byte("kind = \""+kind+"\"\n")))(t)
+	m := fatal.Or(settings.Pick(doc.Root(), policy.Families, features))(t)
 	return m.Value
 }

@@ -11,7 +11,7 @@ import (
 // With linear utilities the proven radius of the likelihood earns nearly what a tuned one does, and far more than the paper's.
 func TestLikelihoodConstants(t *testing.T) {
 	t.Parallel()
-	f, err := config.Load("x.toml", []byte(`name = "x"
+	f := fatal.Or(config.Load("x.toml", []byte(`name = "x"
 [contexts]
 kind = "gaussian"
 [truth]
@@ -29,12 +29,9 @@ name = "ucb-mnl"
 label = "tuned"
 constants = "tuned"
 radius = 0.3
-`))
-	fatal.If(t, err)
-	e, err := f.Experiment(config.Selection{Seeds: 5}, "")
-	fatal.If(t, err)
-	finals, err := experiment.Finals(t.Context(), e, experiment.Options{Dir: t.TempDir()})
-	fatal.If(t, err)
+`)))(t)
+	e := fatal.Or(f.Experiment(config.Selection{Seeds: 5}, ""))(t)
+	finals := fatal.Or(experiment.Finals(t.Context(), e, experiment.Options{Dir: t.TempDir()}))(t)
 	for k, regret := range finals["ucb-mnl"] {
 		if regret > finals["frozen"][k]/3 || regret > finals["tuned"][k]+5 {
 			t.Errorf("seed %d: regret %v, frozen %v, tuned %v", k, regret, finals["frozen"][k], finals["tuned"][k])

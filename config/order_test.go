@@ -27,10 +27,8 @@ const states = "VITRINE_STATES"
 // assortments, with the same propensities, and has the same state to the last bit
 // after rounds of rows that are long enough for all vector code, whatever the path.
 func TestStatesAreOneOnAllPaths(t *testing.T) {
-	self, err := os.Executable()
-	fatal.If(t, err)
-	here, err := vitrine.KernelPath()
-	fatal.If(t, err)
+	self := fatal.Or(os.Executable())(t)
+	here := fatal.Or(vitrine.KernelPath())(t)
 	want := statesHere(t)
 	for _, path := range []string{"generic", "avx2", "avx512"} {
 		t.Run(path, func(t *testing.T) {
@@ -67,9 +65,7 @@ func TestStatesOfThisPath(t *testing.T) {
 	if os.Getenv(states) == "" {
 		t.Skip(states + "=print prints them")
 	}
-	if _, err := vitrine.KernelPath(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(vitrine.KernelPath())(t)
 	for _, line := range statesHere(t) {
 		fmt.Println(line)
 	}

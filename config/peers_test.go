@@ -14,8 +14,7 @@ import (
 
 // The panels and policies that bench/peers/race.sh plays exist.
 func TestRaceOfThePeersNamesWhatExists(t *testing.T) {
-	script, err := os.ReadFile("../bench/peers/race.sh")
-	fatal.If(t, err)
+	script := fatal.Or(os.ReadFile("../bench/peers/race.sh"))(t)
 	words := func(pattern, separator string) []string {
 		m := regexp.MustCompile(pattern).FindSubmatch(script)
 		if m == nil {
@@ -32,8 +31,7 @@ func TestRaceOfThePeersNamesWhatExists(t *testing.T) {
 			t.Errorf("bench/peers/race.sh: %v", err)
 			continue
 		}
-		f, err := config.Load(panel+".toml", text)
-		fatal.If(t, err)
+		f := fatal.Or(config.Load(panel+".toml", text))(t)
 		for _, policies := range [][]string{played, checked} {
 			if err := f.Check(config.Selection{Policies: policies, Baselines: "tuned"}); err != nil {
 				t.Errorf("bench/peers/race.sh: %v", err)

@@ -15,10 +15,8 @@ func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 	load := func(dir, script, command string) string {
 		t.Helper()
 		fatal.If(t, os.WriteFile(filepath.Join(dir, "learner.py"), []byte(script), 0o644))
-		f, err := Load(filepath.Join(dir, "mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command))
-		fatal.If(t, err)
-		known, err := json.Marshal(f.contenders[0].made.Settings)
-		fatal.If(t, err)
+		f := fatal.Or(Load(filepath.Join(dir, "mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command)))(t)
+		known := fatal.Or(json.Marshal(f.contenders[0].made.Settings))(t)
 		return string(known)
 	}
 	here, there := t.TempDir(), t.TempDir()

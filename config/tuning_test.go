@@ -44,8 +44,7 @@ const tuningHead = "name = \"x\"\nexperiments = [\"a.toml\", \"b.toml\"]\npolicy
 
 func loadTuning(t *testing.T, text string) *config.Tuning {
 	t.Helper()
-	tuning, err := config.LoadTuning("x.toml", []byte(text), embedded)
-	fatal.If(t, err)
+	tuning := fatal.Or(config.LoadTuning("x.toml", []byte(text), embedded))(t)
 	return tuning
 }
 
@@ -54,10 +53,8 @@ func loadTuning(t *testing.T, text string) *config.Tuning {
 func TestEmbeddedTunings(t *testing.T) {
 	policies := map[string]bool{}
 	for _, name := range experiments.Tunings() {
-		text, err := experiments.ReadTuning(name)
-		fatal.If(t, err)
-		tuning, err := config.LoadTuning(name+".toml", text, embedded)
-		fatal.If(t, err)
+		text := fatal.Or(experiments.ReadTuning(name))(t)
+		tuning := fatal.Or(config.LoadTuning(name+".toml", text, embedded))(t)
 		if tuning.Name != name {
 			t.Errorf("%s.toml is called %q", name, tuning.Name)
 		}
@@ -122,8 +119,7 @@ func TestTuningExperiment(t *testing.T) {
 		if tuning.Label(panel, config.Configured) != tuning.Label(panel, same) {
 			t.Errorf("panel %d: the configured setting is called %q, its equal %q", panel, tuning.Label(panel, config.Configured), tuning.Label(panel, same))
 		}
-		e, err := tuning.Experiment(panel, []int{0, 1, config.Configured}, []uint64{5}, "v")
-		fatal.If(t, err)
+		e := fatal.Or(tuning.Experiment(panel, []int{0, 1, config.Configured}, []uint64{5}, "v"))(t)
 		if diff := cmp.Diff([]uint64{5}, e.Seeds); diff != "" || e.Version != "v" || len(e.Policies) != 2 {
 			t.Errorf("seeds %v, version %q, %d policies", e.Seeds, e.Version, len(e.Policies))
 		}
@@ -149,8 +145,7 @@ func TestTuningNestedKeys(t *testing.T) {
 		"[grid.utility]\nhidden = [[3], [3, 2]]\n",
 	} {
 		tuning := loadTuning(t, strings.Replace(tuningHead, "mine", "greedy", 1)+text)
-		e, err := tuning.Experiment(0, []int{1}, []uint64{0}, "")
-		fatal.If(t, err)
+		e := fatal.Or(tuning.Experiment(0, []int{1}, []uint64{0}, ""))(t)
 		got := e.Policies[0].Settings.(map[string]any)["utility"]
 		want := map[string]any{"kind": "mlp", "activation": "sigmoid", "hidden": []any{int64(3), int64(2)}}
 		if diff := cmp.Diff(want, got); diff != "" || e.Policies[0].Label != "greedy utility.hidden=[3, 2]" {
@@ -264,8 +259,7 @@ func hundred(key string) string {
 // Loading never panics, and its errors name the file.
 func FuzzLoadTuning(f *testing.F) {
 	for _, name := range experiments.Tunings() {
-		text, err := experiments.ReadTuning(name)
-		fatal.If(f, err)
+		text := fatal.Or(experiments.ReadTuning(name))(f)
 		f.Add(text)
 	}
 	f.Add([]byte(tuningHead + "[grid]\nlambda = [1, [2]]\nutility = {hidden = [3], x.y = [{}]}\n"))

@@ -163,8 +163,7 @@ func experimentFile(t *testing.T, name string) *config.File {
 	if err != nil {
 		t.Fatalf("there is no experiment %s", name)
 	}
-	f, err := config.Load(name+".toml", text)
-	fatal.If(t, err)
+	f := fatal.Or(config.Load(name+".toml", text))(t)
 	if f.Pool == "" {
 		return f
 	}
@@ -179,8 +178,7 @@ func experimentFile(t *testing.T, name string) *config.File {
 // recorded returns what run.json in dir says was played.
 func recorded(t *testing.T, dir, name string) configuration {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name, "run.json"))
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile(filepath.Join(dir, name, "run.json")))(t)
 	var c configuration
 	fatal.If(t, json.Unmarshal(text, &c))
 	if other, ok := computed[name]; ok {

@@ -124,8 +124,7 @@ func TestReferencesAreDeclared(t *testing.T) {
 // constants.
 func declared(t *testing.T, path string) map[string]bool {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-	fatal.If(t, err)
+	file := fatal.Or(parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution))(t)
 	names := map[string]bool{}
 	for _, d := range file.Decls {
 		switch d := d.(type) {

@@ -77,21 +77,15 @@ func valueOf(f api.Feature, level int) api.Value {
 // sales returns what a placement sells to 500 shoppers, in expectation, after 500 others.
 func sales(t *testing.T, config map[string]any) (sold float64) {
 	t.Helper()
-	text, err := json.Marshal(config)
-	fatal.If(t, err)
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	text := fatal.Or(json.Marshal(config))(t)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
-	if _, err := e.Put(t.Context(), "home", text, 0); err != nil {
-		t.Fatal(err)
-	}
-	c, err := e.Config("home")
-	fatal.If(t, err)
+	fatal.Or(e.Put(t.Context(), "home", text, 0))(t)
+	c := fatal.Or(e.Config("home"))(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 1000 {
 		r, utilities := window{c.Features, c.MaxSize}.request(fmt.Sprint(round), rng)
-		a, err := e.Decide(t.Context(), "home", r, int64(round))
-		fatal.If(t, err)
+		a := fatal.Or(e.Decide(t.Context(), "home", r, int64(round)))(t)
 		total := 1.0
 		for _, id := range a.Shown {
 			total += math.Exp(utilities[id])

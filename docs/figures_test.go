@@ -44,8 +44,7 @@ const provenanceFile = "figures/figures.toml"
 
 func readProvenance(t *testing.T) (p provenance) {
 	t.Helper()
-	text, err := os.ReadFile(provenanceFile)
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile(provenanceFile))(t)
 	fatal.If(t, toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&p))
 	return p
 }
@@ -72,8 +71,7 @@ func (f *drawnFigure) describe(t *testing.T, played []configuration) {
 
 func content(t *testing.T, path string) string {
 	t.Helper()
-	picture, err := os.ReadFile(path)
-	fatal.If(t, err)
+	picture := fatal.Or(os.ReadFile(path))(t)
 	return short(picture)
 }
 
@@ -100,8 +98,7 @@ func TestFiguresAreOfTheirConfiguration(t *testing.T) {
 			t.Errorf("docs/figures/%s is another picture than the one that was drawn: run bench/figures.sh %s", f.File, name)
 		}
 	}
-	entries, err := os.ReadDir("figures")
-	fatal.If(t, err)
+	entries := fatal.Or(os.ReadDir("figures"))(t)
 	for _, e := range entries {
 		if !e.IsDir() && e.Name() != filepath.Base(provenanceFile) && !slices.Contains(files, e.Name()) {
 			t.Errorf("docs/figures/%s is not in docs/%s, which says how it is drawn", e.Name(), provenanceFile)
@@ -134,8 +131,7 @@ func (p *provenance) draw(t *testing.T, names []string) {
 		for _, c := range configured(t, f.Command) {
 			played = append(played, recorded(t, out, c.Experiment))
 		}
-		picture, err := os.ReadFile(filepath.Join(out, f.Picture))
-		fatal.If(t, err)
+		picture := fatal.Or(os.ReadFile(filepath.Join(out, f.Picture)))(t)
 		fatal.If(t, os.WriteFile(filepath.Join("figures", f.File), picture, 0o644))
 		f.describe(t, played)
 		f.Content = content(t, filepath.Join("figures", f.File))
@@ -194,8 +190,7 @@ func TestPicturesOfTheDesk(t *testing.T) {
 			}
 		}
 	}
-	files, err := os.ReadDir("figures/desk")
-	fatal.If(t, err)
+	files := fatal.Or(os.ReadDir("figures/desk"))(t)
 	for _, f := range files {
 		if !shown[f.Name()] {
 			t.Errorf("no page shows figures/desk/%s", f.Name())

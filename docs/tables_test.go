@@ -42,8 +42,7 @@ func committedPages(t *testing.T) map[string]string {
 	for page, text := range pages(t, ".") {
 		all["docs/"+filepath.ToSlash(page)] = text
 	}
-	text, err := os.ReadFile("../README.md")
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile("../README.md"))(t)
 	all["README.md"] = string(text)
 	return all
 }
@@ -267,8 +266,7 @@ func (r regretTable) write(t *testing.T, dir string) (all [][]string, configurat
 // finals returns the regrets after the last round of every policy of a result, in the order of the seeds.
 func finals(t *testing.T, dir, name string) map[string][]float64 {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, name, "run.json"))
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile(filepath.Join(dir, name, "run.json")))(t)
 	var record struct {
 		Policies []struct {
 			Label string
@@ -396,8 +394,7 @@ func TestTablesAreWritten(t *testing.T) {
 			}
 			policies = append(policies, map[string]any{"label": p.Label, "settings": p.Settings, "runs": runs})
 		}
-		text, err := json.Marshal(map[string]any{"experiment": c.Experiment, "settings": c.Settings, "seeds": c.Seeds, "policies": policies})
-		fatal.If(t, err)
+		text := fatal.Or(json.Marshal(map[string]any{"experiment": c.Experiment, "settings": c.Settings, "seeds": c.Seeds, "policies": policies}))(t)
 		fatal.If(t, os.Mkdir(filepath.Join(dir, c.Experiment), 0o755))
 		write(t, filepath.Join(dir, c.Experiment, "run.json"), text)
 	}

@@ -19,8 +19,7 @@ import (
 // page returns the text of a page of the module.
 func page(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", path))
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile(filepath.Join("..", path)))(t)
 	return string(text)
 }
 
@@ -52,13 +51,11 @@ func TestAddingAPolicy(t *testing.T) {
 		t.Fatalf("%s has no table of policies", catalog)
 	}
 	write(t, filepath.Join(dir, "table.go"), []byte(strings.Replace(text, table, table+"\t"+line+"\n", 1)))
-	module, err := filepath.Abs("..")
-	fatal.If(t, err)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+	module := fatal.Or(filepath.Abs(".."))(t)
+	overlay := fatal.Or(json.Marshal(map[string]any{"Replace": map[string]string{
 		filepath.Join(module, catalog):             filepath.Join(dir, "table.go"),
 		filepath.Join(module, "bandit/nearest.go"): filepath.Join(module, "docs/testdata/nearest.go"),
-	}})
-	fatal.If(t, err)
+	}}))(t)
 	write(t, filepath.Join(dir, "overlay.json"), overlay)
 	with := "-overlay=" + filepath.Join(dir, "overlay.json")
 
@@ -103,14 +100,11 @@ func write(t *testing.T, path string, text []byte) {
 // by experiment and drawn by figure.
 func TestAnotherModule(t *testing.T) {
 	dir := t.TempDir()
-	source, err := os.ReadFile("testdata/shop/main.go")
-	fatal.If(t, err)
+	source := fatal.Or(os.ReadFile("testdata/shop/main.go"))(t)
 	write(t, filepath.Join(dir, "main.go"), source)
-	module, err := filepath.Abs("..")
-	fatal.If(t, err)
+	module := fatal.Or(filepath.Abs(".."))(t)
 	// Checksums of what the library needs; go mod tidy would fetch them from the network.
-	sums, err := os.ReadFile("../go.sum")
-	fatal.If(t, err)
+	sums := fatal.Or(os.ReadFile("../go.sum"))(t)
 	command(t, dir, "go", "mod", "init", "shop")
 	edit := "go mod edit -require vitrine@v0.0.0 -replace vitrine=../vitrine"
 	if !strings.Contains(page(t, "README.md"), edit) {
@@ -138,8 +132,7 @@ func TestAnotherModule(t *testing.T) {
 
 // The README shows the program in testdata/first, and what it prints.
 func TestFirstProgram(t *testing.T) {
-	source, err := os.ReadFile("testdata/first/main.go")
-	fatal.If(t, err)
+	source := fatal.Or(os.ReadFile("testdata/first/main.go"))(t)
 	_, body, _ := strings.Cut(string(source), "func main() {")
 	readme := page(t, "README.md")
 	if !strings.Contains(readme, "```go\nfunc main() {"+body+"```\n") {

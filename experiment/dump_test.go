@@ -47,15 +47,12 @@ var npyText = regexp.MustCompile(`^\{'descr': '(<[fi]8)', 'fortran_order': False
 // readNPZ reads an archive by the rules of NumPy's format description, NEP 1.
 func readNPZ(t *testing.T, path string) map[string]array {
 	t.Helper()
-	archive, err := zip.OpenReader(path)
-	fatal.If(t, err)
+	archive := fatal.Or(zip.OpenReader(path))(t)
 	defer archive.Close()
 	arrays := map[string]array{}
 	for _, f := range archive.File {
-		r, err := f.Open()
-		fatal.If(t, err)
-		content, err := io.ReadAll(r)
-		fatal.If(t, err)
+		r := fatal.Or(f.Open())(t)
+		content := fatal.Or(io.ReadAll(r))(t)
 		if f.Method != zip.Store || !strings.HasSuffix(f.Name, ".npy") || !bytes.HasPrefix(content, []byte("\x93NUMPY\x01\x00")) {
 			t.Fatalf("%s is not a stored array of NPY 1.0", f.Name)
 		}
@@ -93,8 +90,7 @@ func TestDumpReplaysToTheRegretOfRun(t *testing.T) {
 	out := t.TempDir()
 	run(t, e, experiment.Options{Dir: out})
 	var played []experiment.Result
-	played, err := experiment.Results(t.Context(), e, experiment.Options{Dir: out})
-	fatal.If(t, err)
+	played = fatal.Or(experiment.Results(t.Context(), e, experiment.Options{Dir: out}))(t)
 	dir := dump(t, e, 2)
 	sizes := map[int]bool{}
 	for _, p := range played {

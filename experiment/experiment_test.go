@@ -133,15 +133,13 @@ func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
 
 func run(t *testing.T, e *experiment.Experiment, o experiment.Options) []experiment.Summary {
 	t.Helper()
-	s, err := experiment.Run(t.Context(), e, o)
-	fatal.If(t, err)
+	s := fatal.Or(experiment.Run(t.Context(), e, o))(t)
 	return s
 }
 
 func read(t *testing.T, parts ...string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(parts...))
-	fatal.If(t, err)
+	data := fatal.Or(os.ReadFile(filepath.Join(parts...)))(t)
 	return data
 }
 
@@ -213,8 +211,7 @@ func TestRegretIsAgainstTheOptimum(t *testing.T) {
 	if s := summaries[0]; s.FinalMean != 0 || s.FinalSD != 0 {
 		t.Errorf("the optimum has regret %v ± %v", s.FinalMean, s.FinalSD)
 	}
-	rows, err := csv.NewReader(bytes.NewReader(read(t, dir, "small", "regret.csv"))).ReadAll()
-	fatal.If(t, err)
+	rows := fatal.Or(csv.NewReader(bytes.NewReader(read(t, dir, "small", "regret.csv"))).ReadAll())(t)
 	if diff := cmp.Diff([]string{"experiment", "policy", "seed", "round", "regret"}, rows[0]); diff != "" {
 		t.Errorf("header (-want +got):\n%s", diff)
 	}
@@ -223,8 +220,7 @@ func TestRegretIsAgainstTheOptimum(t *testing.T) {
 	}
 	last := 0.0
 	for _, row := range rows[1:] {
-		v, err := strconv.ParseFloat(row[4], 64)
-		fatal.If(t, err)
+		v := fatal.Or(strconv.ParseFloat(row[4], 64))(t)
 		switch {
 		case row[1] == "best" && v != 0:
 			t.Fatalf("the optimum has regret %v in round %s", v, row[3])
@@ -375,11 +371,8 @@ func TestFinals(t *testing.T) {
 	var played atomic.Int64
 	few := small(counting("random", &played, random()))
 	few.Seeds = few.Seeds[:2]
-	if _, err := experiment.Finals(t.Context(), few, experiment.Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	got, err := experiment.Finals(t.Context(), small(counting("random", &played, random()), policy("first", first())), experiment.Options{Dir: dir})
-	fatal.If(t, err)
+	fatal.Or(experiment.Finals(t.Context(), few, experiment.Options{Dir: dir}))(t)
+	got := fatal.Or(experiment.Finals(t.Context(), small(counting("random", &played, random()), policy("first", first())), experiment.Options{Dir: dir}))(t)
 	if played.Load() != 4 {
 		t.Errorf("%d units were played for 4 seeds", played.Load())
 	}

@@ -16,10 +16,8 @@ import (
 
 func TestUnitRoundTrip(t *testing.T) {
 	u := &unit{Fingerprint: "f", Policy: "p", Seed: 1<<63 + 1, Seconds: 0.25, Diagnostics: map[string]float64{"kappa": 1e-9}, Regret: []float64{0, 0.1, 1.0 / 3}}
-	line, err := encodeUnit(u)
-	fatal.If(t, err)
-	got, err := decodeUnit(bytes.TrimSuffix(line, []byte("\n")))
-	fatal.If(t, err)
+	line := fatal.Or(encodeUnit(u))(t)
+	got := fatal.Or(decodeUnit(bytes.TrimSuffix(line, []byte("\n"))))(t)
 	if diff := cmp.Diff(u, got, cmp.AllowUnexported(unit{}), cmpopts.IgnoreFields(unit{}, "policy")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -49,8 +47,7 @@ func TestJournalStopsAtAFailedAppend(t *testing.T) {
 
 // Reading never panics, and never takes a damaged line for a unit.
 func FuzzReadJournal(f *testing.F) {
-	line, err := encodeUnit(&unit{Fingerprint: "f", Policy: "p", Regret: []float64{1, 2}})
-	fatal.If(f, err)
+	line := fatal.Or(encodeUnit(&unit{Fingerprint: "f", Policy: "p", Regret: []float64{1, 2}}))(f)
 	f.Add(line)
 	f.Add(append(bytes.Repeat(line, 2), line[:10]...))
 	f.Add([]byte("{}\n"))
@@ -61,9 +58,7 @@ func FuzzReadJournal(f *testing.F) {
 			t.Fatalf("%d sound bytes of %d, %d damaged lines", len(sound), len(data), damaged)
 		}
 		for _, u := range units {
-			if _, err := encodeUnit(u); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(encodeUnit(u))(t)
 		}
 	})
 }

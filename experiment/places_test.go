@@ -61,8 +61,7 @@ func TestPositionEffectsInRegret(t *testing.T) {
 			policy("backwards", func(l vitrine.Learner) vitrine.Learner { return backwards{l, false} }),
 			policy("silent", func(l vitrine.Learner) vitrine.Learner { return backwards{l, true} }),
 		}}
-	finals, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()})
-	fatal.If(t, err)
+	finals := fatal.Or(experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}))(t)
 	for k, seed := range e.Seeds {
 		var want [2]float64 // of backwards and silent
 		shoppers := env.Shoppers{World: world(stream.New(seed, 0, stream.World)), Seed: seed}
@@ -83,10 +82,8 @@ func TestPositionEffectsInRegret(t *testing.T) {
 
 // A family whose best order is not known exactly is an error.
 func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
-	counts, err := assortment.NewLaminar(assortment.Rules{Items: 6, Max: 3})
-	fatal.If(t, err)
-	knapsack, err := assortment.NewKnapsack(counts, []int{3, 2, 2, 1, 2, 3}, 5)
-	fatal.If(t, err)
+	counts := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: 6, Max: 3}))(t)
+	knapsack := fatal.Or(assortment.NewKnapsack(counts, []int{3, 2, 2, 1, 2, 3}, 5))(t)
 	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: knapsack, Seeds: []uint64{1}, Settings: 1, Version: "v",
 		World: func(rng *rand.Rand) env.Environment {
 			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: []float64{0, -1}}

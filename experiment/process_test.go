@@ -274,8 +274,7 @@ func TestProcessInterrupted(t *testing.T) {
 
 // A policy of a program panics if the program fails, because it has no error to return.
 func TestProcessPolicyPanics(t *testing.T) {
-	l, err := withFault("crash", time.Minute).New(nil, rand.New(rand.NewPCG(1, 2)))
-	fatal.If(t, err)
+	l := fatal.Or(withFault("crash", time.Minute).New(nil, rand.New(rand.NewPCG(1, 2))))(t)
 	defer func() {
 		if v := recover(); !strings.Contains(fmt.Sprint(v), "exit status") {
 			t.Errorf("panic: %v", v)

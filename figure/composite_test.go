@@ -106,8 +106,7 @@ func TestCompositeSaysThingsOnce(t *testing.T) {
 func TestCompositeFitsAPage(t *testing.T) {
 	var picture bytes.Buffer
 	fatal.If(t, figure.WritePNG(&picture, appendix()))
-	size, err := png.DecodeConfig(&picture)
-	fatal.If(t, err)
+	size := fatal.Or(png.DecodeConfig(&picture))(t)
 	if ratio := float64(size.Height) / float64(size.Width); ratio > 9/5.5 {
 		t.Errorf("%d by %d dots: %.2f as high as wide, want at most %.2f", size.Width, size.Height, ratio, 9/5.5)
 	}

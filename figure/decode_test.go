@@ -19,8 +19,7 @@ import (
 const header = "experiment,policy,seed,round,regret\n"
 
 func TestReadPanel(t *testing.T) {
-	got, err := figure.ReadPanel(filepath.Join("testdata", "regret.csv"))
-	fatal.If(t, err)
+	got := fatal.Or(figure.ReadPanel(filepath.Join("testdata", "regret.csv")))(t)
 	want := figure.Panel{
 		Name: "three-seeds",
 		Curves: []figure.Curve{
@@ -42,8 +41,7 @@ func TestReadPanelNamesAMissingFile(t *testing.T) {
 }
 
 func TestDecodeASingleSeed(t *testing.T) {
-	got, err := figure.Decode(strings.NewReader(header+"e,greedy,7,1,0.25\n"), "regret.csv")
-	fatal.If(t, err)
+	got := fatal.Or(figure.Decode(strings.NewReader(header+"e,greedy,7,1,0.25\n"), "regret.csv"))(t)
 	want := figure.Panel{Name: "e", Curves: []figure.Curve{{Policy: "greedy", Regret: [][]float64{{0.25}}}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -51,8 +49,7 @@ func TestDecodeASingleSeed(t *testing.T) {
 }
 
 func TestDecodeTakesRoundingBelowZeroAsZero(t *testing.T) {
-	got, err := figure.Decode(strings.NewReader(header+"e,oracle,0,1,-1e-16\n"), "regret.csv")
-	fatal.If(t, err)
+	got := fatal.Or(figure.Decode(strings.NewReader(header+"e,oracle,0,1,-1e-16\n"), "regret.csv"))(t)
 	if mean := got.Curves[0].Regret[0][0]; mean != 0 {
 		t.Errorf("regret -1e-16 was read as %v, want 0", mean)
 	}
@@ -158,8 +155,7 @@ func TestDecodePassesReadErrorsOn(t *testing.T) {
 // Whatever the bytes, Decode answers with an error or with curves that can be
 // drawn.
 func FuzzDecode(f *testing.F) {
-	whole, err := os.ReadFile(filepath.Join("testdata", "regret.csv"))
-	fatal.If(f, err)
+	whole := fatal.Or(os.ReadFile(filepath.Join("testdata", "regret.csv")))(f)
 	f.Add(string(whole))
 	f.Add(string(whole[:len(whole)/2]))
 	f.Add(header + "e,\"p,\n\",18446744073709551615,1,1e99\r\n")

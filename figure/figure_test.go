@@ -71,8 +71,7 @@ func grid() figure.Composite {
 }
 
 func TestWriteSVGGolden(t *testing.T) {
-	read, err := figure.ReadPanel(filepath.Join("testdata", "regret.csv"))
-	fatal.If(t, err)
+	read := fatal.Or(figure.ReadPanel(filepath.Join("testdata", "regret.csv")))(t)
 	for _, test := range []struct {
 		golden  string
 		picture figure.Picture
@@ -89,8 +88,7 @@ func TestWriteSVGGolden(t *testing.T) {
 			if *rewrite {
 				fatal.If(t, os.WriteFile(path, []byte(got), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			fatal.If(t, err)
+			want := fatal.Or(os.ReadFile(path))(t)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is meant\n-want +got:\n%s", diff)
 			}
@@ -157,8 +155,7 @@ func TestWritePNGAtPrintResolution(t *testing.T) {
 	} {
 		var picture bytes.Buffer
 		fatal.If(t, figure.WritePNG(&picture, test.picture))
-		size, err := png.DecodeConfig(&picture)
-		fatal.If(t, err)
+		size := fatal.Or(png.DecodeConfig(&picture))(t)
 		if size.Width < test.min || size.Width > test.max {
 			t.Errorf("%s is %d dots wide, want %d to %d", test.name, size.Width, test.min, test.max)
 		}
@@ -183,8 +180,7 @@ func TestWriteLeavesBothPicturesAndNothingElse(t *testing.T) {
 	for range 2 { // the second time over the first
 		fatal.If(t, figure.Write(filepath.Join(dir, "regret"), four()[2]))
 	}
-	entries, err := os.ReadDir(dir)
-	fatal.If(t, err)
+	entries := fatal.Or(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -192,8 +188,7 @@ func TestWriteLeavesBothPicturesAndNothingElse(t *testing.T) {
 	if diff := cmp.Diff([]string{"regret.png", "regret.svg"}, names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	written, err := os.ReadFile(filepath.Join(dir, "regret.svg"))
-	fatal.If(t, err)
+	written := fatal.Or(os.ReadFile(filepath.Join(dir, "regret.svg")))(t)
 	if want := svg(t, four()[2]); string(written) != want {
 		t.Error("regret.svg is not what WriteSVG writes")
 	}

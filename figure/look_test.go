@@ -29,8 +29,7 @@ func TestPaperName(t *testing.T) {
 // contenders returns the labels in the file of an embedded experiment.
 func contenders(t *testing.T, name string) (labels []string) {
 	t.Helper()
-	text, err := experiments.Read(name)
-	fatal.If(t, err)
+	text := fatal.Or(experiments.Read(name))(t)
 	var file struct {
 		Policy []struct{ Name, Label string }
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
 )
 
 // By hand: the regrets 10 and 20 of a have the mean 15 and the standard
@@ -21,9 +23,7 @@ func TestTable(t *testing.T) {
 		table.Differences = append(table.Differences, d)
 	}
 	var got strings.Builder
-	if _, err := table.WriteTo(&got); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(table.WriteTo(&got))(t)
 	want := `\begin{tabular}{lrrrr}
 \toprule
 \multicolumn{5}{c}{A\_1 \{x\}} \\

@@ -80,8 +80,7 @@ func TestTheoryOfOneSeed(t *testing.T) {
 		r.Study.Seeds = r.Study.Seeds[:seeds]
 		path := filepath.Join(t.TempDir(), "theory")
 		fatal.If(t, figure.Write(path, r))
-		svg, err := os.ReadFile(path + ".svg")
-		fatal.If(t, err)
+		svg := fatal.Or(os.ReadFile(path + ".svg"))(t)
 		if !strings.Contains(string(svg), "0.50") || strings.Contains(string(svg), "0.40 to 0.60") != want {
 			t.Errorf("%d seeds: an interval is drawn, or none", seeds)
 		}

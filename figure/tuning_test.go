@@ -22,11 +22,10 @@ import (
 const tuningHeader = "tuning,policy,setting,outcome,radius,lambda,rung,seeds,regret,regret_se,over_winner,over_winner_se,over_configured,over_configured_se,panel-a\n"
 
 func TestDecodeTuning(t *testing.T) {
-	got, err := figure.DecodeTuning(strings.NewReader(tuningHeader+
+	got := fatal.Or(figure.DecodeTuning(strings.NewReader(tuningHeader+
 		"t,ucb-mnl,2,winner,0.3,1,2,40,5.5,0.5,0,0,-0.5,0.25,5.5\n"+
 		"t,ucb-mnl,1,stopped,3,1,1,1,9,,2,,1,,9\n"+
-		"t,ucb-mnl,,configured,1,1/10,2,40,6,0.5,0.5,0.25,0,0,6\n"), "tune.csv")
-	fatal.If(t, err)
+		"t,ucb-mnl,,configured,1,1/10,2,40,6,0.5,0.5,0.25,0,0,6\n"), "tune.csv"))(t)
 	want := figure.Tuning{
 		Name: "t", Policy: "ucb-mnl", Parameters: []string{"radius", "lambda"},
 		Settings: []figure.Setting{
@@ -134,8 +133,7 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 			if *rewrite {
 				fatal.If(t, os.WriteFile(path, out.Bytes(), 0o644))
 			}
-			want, err := os.ReadFile(path)
-			fatal.If(t, err)
+			want := fatal.Or(os.ReadFile(path))(t)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); diff != "" {
 				t.Errorf("the picture has changed; look at it, and run the test with -rewrite where that is meant\n-want +got:\n%s", diff)
 			}
@@ -147,8 +145,7 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 func TestWriteTuning(t *testing.T) {
 	stem := filepath.Join(t.TempDir(), "tune")
 	fatal.If(t, figure.Write(stem, searches()["heat-map"]))
-	file, err := os.Open(stem + ".png")
-	fatal.If(t, err)
+	file := fatal.Or(os.Open(stem + ".png"))(t)
 	defer file.Close()
 	if _, err := png.Decode(file); err != nil {
 		t.Error(err)

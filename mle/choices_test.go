@@ -57,10 +57,8 @@ func TestSnapshotWithAChoiceOfNothingIsRefused(t *testing.T) {
 	for _, n := range []int{1, 0, 100} { // a round, that ends at row 0, with choice 100
 		e.Count(n)
 	}
-	data, err := e.Bytes()
-	fatal.If(t, err)
-	d, err := state.NewDecoder("choices", data)
-	fatal.If(t, err)
+	data := fatal.Or(e.Bytes())(t)
+	d := fatal.Or(state.NewDecoder("choices", data))(t)
 	mle.NewChoices(3).Decode(d)
 	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "with choice 100") {
 		t.Errorf("error %v, want one that names the choice", err)

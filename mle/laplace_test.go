@@ -35,11 +35,8 @@ func manyChoices(rng *rand.Rand, rounds int, w []float64) *mle.Choices {
 
 func fitted(t *testing.T, l *mle.NLL, w []float64) *mle.Laplace {
 	t.Helper()
-	if _, err := (mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-14}).Minimize(l, w); err != nil {
-		t.Fatal(err)
-	}
-	p, err := mle.NewLaplace(l, w)
-	fatal.If(t, err)
+	fatal.Or((mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-14}).Minimize(l, w))(t)
+	p := fatal.Or(mle.NewLaplace(l, w))(t)
 	return p
 }
 
@@ -151,13 +148,11 @@ func TestStepsFollowTheFit(t *testing.T) {
 // the round and the belief together would be no likelier after it.
 func TestStepsIntoTheUnlikelyAreCutShort(t *testing.T) {
 	m, prior := utility.NewLinear(1, false), []float64{4}
-	p, err := mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(1), Prior: prior}, []float64{0.5})
-	fatal.If(t, err)
+	p := fatal.Or(mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(1), Prior: prior}, []float64{0.5}))(t)
 	for _, x := range []float64{20, 500, 9000} {
 		c := mle.NewChoices(1)
 		c.AppendRows(mat.NewDense(1, 1, []float64{x}), vitrine.Outside)
-		next, err := p.Step(&mle.NLL{Model: m, Choices: c})
-		fatal.If(t, err)
+		next := fatal.Or(p.Step(&mle.NLL{Model: m, Choices: c}))(t)
 		joint := func(w float64) float64 { // by hand
 			u := w * x
 			return max(u, 0) + math.Log1p(math.Exp(-math.Abs(u))) + 2*(w-0.5)*(w-0.5)
@@ -175,14 +170,12 @@ func TestForgetByHand(t *testing.T) {
 	l := &mle.NLL{Model: utility.NewLinear(1, false), Choices: manyChoices(rng, 30, []float64{1}), Prior: []float64{2}}
 	p := fitted(t, l, []float64{0})
 	h := l.Fisher(nil, p.Mode).At(0, 0)
-	got, err := p.Forget(0.9, l.Prior)
-	fatal.If(t, err)
+	got := fatal.Or(p.Forget(0.9, l.Prior))(t)
 	want := 0.9*h + 0.1*2
 	near(t, "the mode", got.Mode[0], 0.9*h*p.Mode[0]/want, 1e-12)
 	near(t, "H'", precisionOf(got), want, 1e-12)
 	near(t, "H, unchanged", precisionOf(p), h, 1e-12)
-	same, err := p.Forget(1, l.Prior)
-	fatal.If(t, err)
+	same := fatal.Or(p.Forget(1, l.Prior))(t)
 	near(t, "the mode with λ = 1", same.Mode[0], p.Mode[0], 1e-12)
 }
 
@@ -246,8 +239,7 @@ func TestSingularInformationIsNamed(t *testing.T) {
 	if _, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Ridge: 1e-300}, w); !errors.Is(err, mle.ErrSingular) {
 		t.Errorf("error %v, want ErrSingular", err)
 	}
-	p, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Prior: []float64{1, 1}}, w)
-	fatal.If(t, err)
+	p := fatal.Or(mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Prior: []float64{1, 1}}, w))(t)
 	if _, err := p.Forget(0, []float64{1, 0}); !errors.Is(err, mle.ErrSingular) {
 		t.Errorf("error %v, want ErrSingular", err)
 	}
@@ -264,8 +256,7 @@ func TestLaplaceSurvivesASnapshot(t *testing.T) {
 	e := state.NewEncoder("x")
 	p.Encode(e)
 	data := bytesOf(t, e)
-	d, err := state.NewDecoder("x", data)
-	fatal.If(t, err)
+	d := fatal.Or(state.NewDecoder("x", data))(t)
 	q := mle.DecodeLaplace(d, 2)
 	fatal.If(t, d.Close())
 	e = state.NewEncoder("x")
@@ -303,8 +294,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	}
 
 	// New parameters have the prior that they are given.
-	wide, err := first.Extended(len(first.Mode), []float64{3})
-	fatal.If(t, err)
+	wide := fatal.Or(first.Extended(len(first.Mode), []float64{3}))(t)
 	empty := &mle.NLL{Model: utility.NewLinear(2, true), Choices: mle.NewChoices(2), Anchor: wide}
 	v := []float64{first.Mode[0], first.Mode[1], 2}
 	near(t, "the strain of the new one", empty.Value(v), 3*2*2/2.0, 1e-12)
@@ -313,8 +303,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	near(t, "the log evidence", fitted(t, empty, v).LogEvidence, first.LogEvidence, 1e-9)
 
 	// Also between the old ones.
-	between, err := first.Extended(1, []float64{5, 3})
-	fatal.If(t, err)
+	between := fatal.Or(first.Extended(1, []float64{5, 3}))(t)
 	nearAll(t, "the mode", between.Mode, []float64{first.Mode[0], 0, 0, first.Mode[1]}, 0)
 	empty = &mle.NLL{Model: utility.NewLinear(4, false), Choices: mle.NewChoices(4), Anchor: between}
 	old := []float64{first.Mode[0] + 0.1, first.Mode[1] - 0.2}
@@ -400,10 +389,8 @@ func TestLaplaceOfTheMinimiser(t *testing.T) {
 		m.Precisions(l.Prior)
 		w := make([]float64, m.NumParams())
 		m.Init(w, rng)
-		got, err := mle.LevenbergMarquardt{Steps: 7, Tolerance: 1e-9}.Laplace(l, w)
-		fatal.If(t, err)
-		want, err := mle.NewLaplace(l, w)
-		fatal.If(t, err)
+		got := fatal.Or(mle.LevenbergMarquardt{Steps: 7, Tolerance: 1e-9}.Laplace(l, w))(t)
+		want := fatal.Or(mle.NewLaplace(l, w))(t)
 		near(t, "log evidence", got.LogEvidence, want.LogEvidence, 1e-8)
 		g := normals(rng, len(w))
 		near(t, "variance", got.Variance(g), want.Variance(g), 1e-8)

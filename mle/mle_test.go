@@ -322,8 +322,7 @@ func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
 
 func bytesOf(t *testing.T, e *state.Encoder) []byte {
 	t.Helper()
-	data, err := e.Bytes()
-	fatal.If(t, err)
+	data := fatal.Or(e.Bytes())(t)
 	return data
 }
 
@@ -334,8 +333,7 @@ func TestSnapshotWithTooManyRowsIsRefused(t *testing.T) {
 	e.Count(1)
 	e.Count(min(1<<47, math.MaxInt/4+1))
 	e.Count(0)
-	d, err := state.NewDecoder("test", bytesOf(t, e))
-	fatal.If(t, err)
+	d := fatal.Or(state.NewDecoder("test", bytesOf(t, e)))(t)
 	mle.NewChoices(1 << 17).Decode(d)
 	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "ends at row") {
 		t.Errorf("error %v, want one that names the row", err)
@@ -494,8 +492,7 @@ func TestLevenbergMarquardtFindsAStationaryPoint(t *testing.T) {
 		w := make([]float64, m.NumParams())
 		m.Init(w, rng)
 		start := l.Value(w)
-		min, err := mle.LevenbergMarquardt{Steps: 500, Tolerance: 1e-12}.Minimize(l, w)
-		fatal.If(t, err)
+		min := fatal.Or(mle.LevenbergMarquardt{Steps: 500, Tolerance: 1e-12}.Minimize(l, w))(t)
 		near(t, "the value returned", min.Value, l.Value(w), 1e-12)
 		if min.Value >= start {
 			t.Errorf("ridge %v: L rose from %v to %v", ridge, start, min.Value)
@@ -520,15 +517,12 @@ func TestLevenbergMarquardtAgreesWithNewton(t *testing.T) {
 	}
 	n.Minimize()
 	w := normals(rng, d)
-	if _, err := (mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-14}).Minimize(l, w); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or((mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-14}).Minimize(l, w))(t)
 	nearAll(t, "w", w, n.Params(), 1e-6)
 
 	// And so does gonum's, for either likelihood.
 	for _, p := range []optimize.Problem{l.Problem(), n.Loss().Problem()} {
-		found, err := optimize.Minimize(p, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-8}, &optimize.Newton{})
-		fatal.If(t, err)
+		found := fatal.Or(optimize.Minimize(p, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-8}, &optimize.Newton{}))(t)
 		nearAll(t, "gonum's w", found.X, n.Params(), 1e-6)
 	}
 }
@@ -558,8 +552,7 @@ func TestNewtonAndOnlineSurviveASnapshot(t *testing.T) {
 	e := state.NewEncoder("test")
 	n.Encode(e)
 	o.Encode(e)
-	dec, err := state.NewDecoder("test", bytesOf(t, e))
-	fatal.If(t, err)
+	dec := fatal.Or(state.NewDecoder("test", bytesOf(t, e)))(t)
 	n2, o2 := mle.NewNewton(1, make([]float64, d), 1e-6), mle.NewOnline(1, make([]float64, d), 1, 1)
 	n2.Decode(dec)
 	o2.Decode(dec)

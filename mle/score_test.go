@@ -238,8 +238,7 @@ func TestAmplitudesSurviveASnapshot(t *testing.T) {
 	a.Encode(e)
 	a.Root[3] = 0
 	a.Encode(e)
-	d, err := state.NewDecoder("x", bytesOf(t, e))
-	fatal.If(t, err)
+	d := fatal.Or(state.NewDecoder("x", bytesOf(t, e)))(t)
 	a.Root[3] = 3
 	if got := mle.DecodeAmplitudes(d, 2, 3); d.Err() != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("restored %v, %v", got, d.Err())

@@ -96,8 +96,7 @@ func TestAnytimeDifference(t *testing.T) {
 	}
 	l := newLog(t, rounds, offpolicy.Options{Resamples: 2})
 	a, b := evaluate(t, l, pages), evaluate(t, l, own)
-	list, err := a.Difference(b)
-	fatal.If(t, err)
+	list := fatal.Or(a.Difference(b))(t)
 	d, x, y := list[1].Anytime, a.Estimate("dr-pi").Anytime, b.Estimate("dr-pi").Anytime
 	if !(d.Low < truth && truth < d.High) || d.High-d.Low > x.High-x.Low+y.High-y.Low || d.Low <= 0 {
 		t.Errorf("the difference is in %v, want %v inside and to tell the better policy; the values are in %v and %v", d, truth, x, y)

@@ -101,15 +101,13 @@ func (s shop) log(rounds int, share float64, rng *rand.Rand) (log []offpolicy.Ro
 
 func newLog(t *testing.T, rounds []offpolicy.Round, o offpolicy.Options) *offpolicy.Log {
 	t.Helper()
-	l, err := offpolicy.NewLog(t.Context(), rounds, o)
-	fatal.If(t, err)
+	l := fatal.Or(offpolicy.NewLog(t.Context(), rounds, o))(t)
 	return l
 }
 
 func evaluate(t *testing.T, l *offpolicy.Log, pages []vitrine.Assortment) *offpolicy.Report {
 	t.Helper()
-	r, err := l.Evaluate("judged", pages)
-	fatal.If(t, err)
+	r := fatal.Or(l.Evaluate("judged", pages))(t)
 	return r
 }
 
@@ -235,8 +233,7 @@ func TestEvaluateByHand(t *testing.T) {
 	if s.Shown != 100 || s.Possible != 400 || s.PagePossible != 400 || s.ItemsSeen != 400 || math.Abs(s.LeastInclusion-0.25) > 1e-12 || math.Abs(s.Weights.Mean-1) > 1e-12 || math.Abs(s.Weights.Expected-1) > 1e-12 {
 		t.Errorf("the support is %+v", s)
 	}
-	same, err := r.Difference(r)
-	fatal.If(t, err)
+	same := fatal.Or(r.Difference(r))(t)
 	for _, d := range same {
 		if d.None == "" && (d.Value != 0 || d.StandardError != 0) {
 			t.Errorf("%s differs from itself by %v ± %v", d.Method, d.Value, d.StandardError)
@@ -259,8 +256,7 @@ func TestDifferenceIsPaired(t *testing.T) {
 	mostly := slices.Clone(pages)
 	mostly[0] = s.first()
 	a, b, c := evaluate(t, l, pages), evaluate(t, l, own), evaluate(t, l, mostly)
-	close, err := a.Difference(c)
-	fatal.If(t, err)
+	close := fatal.Or(a.Difference(c))(t)
 	far, _ := a.Difference(b)
 	for i, d := range far {
 		if d.None != "" || d.Method == "snips" {
@@ -552,8 +548,7 @@ func TestReplay(t *testing.T) {
 	rounds, _, _ := s.log(4000, 1, rand.New(rand.NewPCG(7, 7)))
 	p := bandit.Problem{Features: 2, Items: 4, Size: 1, Rounds: 4000, Constraint: assortment.AtMost(1)}
 	learner := func() vitrine.Learner {
-		l, err := bandit.NewUCB(p, bandit.DefaultUCBOptions())
-		fatal.If(t, err)
+		l := fatal.Or(bandit.NewUCB(p, bandit.DefaultUCBOptions()))(t)
 		return l
 	}
 	got, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{})

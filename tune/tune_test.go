@@ -91,8 +91,7 @@ func TestSearchByHand(t *testing.T) {
 		{{4, 0, 0, 0}}, // e: 4, like d
 	}
 	var calls []string
-	scores, err := tune.Search(5, seeds(4), tune.Halving{First: 1, Factor: 2}, table(regret, &calls))
-	fatal.If(t, err)
+	scores := fatal.Or(tune.Search(5, seeds(4), tune.Halving{First: 1, Factor: 2}, table(regret, &calls)))(t)
 	if diff := cmp.Diff([]string{"abcde0", "abc1", "ac23"}, calls); diff != "" {
 		t.Errorf("what was played (-want +got):\n%s", diff)
 	}
@@ -154,8 +153,7 @@ func TestOneRungIsPlainSearch(t *testing.T) {
 			}
 		}
 		for _, h := range []tune.Halving{{}, {First: last, Factor: 2}} {
-			scores, err := tune.Search(n, seeds(last), h, table(regret, nil))
-			fatal.If(t, err)
+			scores := fatal.Or(tune.Search(n, seeds(last), h, table(regret, nil)))(t)
 			got := 0.0
 			for _, row := range regret[scores[0].Setting] {
 				for _, v := range row {
@@ -183,8 +181,7 @@ func TestWithoutNoiseTheBestWins(t *testing.T) {
 			}
 			regret[i] = [][]float64{row}
 		}
-		scores, err := tune.Search(n, seeds(last), halving(t, last), table(regret, nil))
-		fatal.If(t, err)
+		scores := fatal.Or(tune.Search(n, seeds(last), halving(t, last), table(regret, nil)))(t)
 		for place, s := range scores {
 			if order[s.Setting] != place {
 				t.Fatalf("place %d has setting %d, whose true place is %d", place, s.Setting, order[s.Setting])
@@ -200,8 +197,7 @@ func TestSearchInvariants(t *testing.T) {
 		regret, n, _, last := draw(t)
 		h := halving(t, last)
 		rungs := h.Rungs(n, last)
-		scores, err := tune.Search(n, seeds(last), h, table(regret, nil))
-		fatal.If(t, err)
+		scores := fatal.Or(tune.Search(n, seeds(last), h, table(regret, nil)))(t)
 		all := places(scores)
 		slices.Sort(all)
 		for i, s := range all {

@@ -13,13 +13,11 @@ import (
 func TestAppendFor(t *testing.T) {
 	var stores []*natslog.Store
 	for range 2 {
-		s, err := natslog.Open(t.Context(), natslog.Options{Dir: t.TempDir()})
-		fatal.If(t, err)
+		s := fatal.Or(natslog.Open(t.Context(), natslog.Options{Dir: t.TempDir()}))(t)
 		t.Cleanup(func() { s.Close() })
 		stores = append(stores, s)
 	}
-	a, err := appendFor(t.Context(), stores, [][]byte{[]byte("a decision"), []byte("an outcome")}, 8, 100*time.Millisecond)
-	fatal.If(t, err)
+	a := fatal.Or(appendFor(t.Context(), stores, [][]byte{[]byte("a decision"), []byte("an outcome")}, 8, 100*time.Millisecond))(t)
 	total := uint64(0)
 	for _, s := range stores {
 		x, err := s.Extent(t.Context())

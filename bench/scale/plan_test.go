@@ -11,8 +11,7 @@ import (
 
 // The constants are there, and the fit of appends passes through both measurements.
 func TestCosts(t *testing.T) {
-	c, err := readCosts(".")
-	fatal.If(t, err)
+	c := fatal.Or(readCosts("."))(t)
 	a, b := c.append()
 	for i, n := range c.Callers {
 		if got := n / (a + b*n); math.Abs(got-c.Entries[i]) > 1e-6*c.Entries[i] {
@@ -53,12 +52,10 @@ func TestSize(t *testing.T) {
 
 // docs/scale.md shows the tables of the plan.
 func TestPage(t *testing.T) {
-	c, err := readCosts(".")
-	fatal.If(t, err)
+	c := fatal.Or(readCosts("."))(t)
 	var text strings.Builder
 	plan(&text, c)
-	page, err := os.ReadFile("../../docs/scale.md")
-	fatal.If(t, err)
+	page := fatal.Or(os.ReadFile("../../docs/scale.md"))(t)
 	tables := strings.Split(strings.TrimSpace(text.String()), "\n\n")[1:]
 	if len(tables) != 2 {
 		t.Errorf("the plan has %d tables", len(tables))

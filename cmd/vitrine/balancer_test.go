@@ -31,8 +31,7 @@ func newBalancer(t *testing.T, urls []string) (b *balancer, address string) {
 	b = new(balancer)
 	var all []*url.URL
 	for _, text := range urls {
-		u, err := url.Parse(text)
-		fatal.If(t, err)
+		u := fatal.Or(url.Parse(text))(t)
 		all = append(all, u)
 	}
 	asks := &http.Client{Timeout: time.Second, Transport: new(http.Transport)}
@@ -131,9 +130,7 @@ func TestLoadBalancer(t *testing.T) {
 	}
 	caller := &client.Client{Base: address, ReadYourWrites: true}
 	defer caller.CloseIdleConnections()
-	if _, err := caller.Keep(t.Context(), "home", "after it all"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(caller.Keep(t.Context(), "home", "after it all"))(t)
 	for range 4 { // each process is asked twice
 		if s, err := caller.Stats(t.Context(), "home"); err != nil || s.Decisions != decisions || s.Outcomes != decisions {
 			t.Errorf("%+v, %v", s, err)

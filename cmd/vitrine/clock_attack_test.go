@@ -103,13 +103,11 @@ func (v *busy) works() {
 // timesOf returns the times of a log's entries, of which none is missing at the beginning.
 func timesOf(t *testing.T, data string) (times []time.Time) {
 	t.Helper()
-	store, err := natslog.Open(t.Context(), natslog.Options{Dir: filepath.Join(data, host.LogDir), ReadOnly: true})
-	fatal.If(t, err)
+	store := fatal.Or(natslog.Open(t.Context(), natslog.Options{Dir: filepath.Join(data, host.LogDir), ReadOnly: true}))(t)
 	defer store.Close()
 	for entry, err := range store.Entries(t.Context(), 1) { // an error if it has been removed
 		fatal.If(t, err)
-		e, err := eventlog.Decode(entry)
-		fatal.If(t, err)
+		e := fatal.Or(eventlog.Decode(entry))(t)
 		times = append(times, time.Unix(0, e.Time))
 	}
 	return times

@@ -21,8 +21,7 @@ func TestCluster(t *testing.T) {
 	store := new(memlog.Store)
 	open := func(o decision.Options) string {
 		o.Build = setup.NewLearner
-		e, err := decision.Open(t.Context(), o)
-		fatal.If(t, err)
+		e := fatal.Or(decision.Open(t.Context(), o))(t)
 		s := httptest.NewServer(server.New(server.Options{Engine: e, Epoch: func() uint64 { return 3 }}))
 		t.Cleanup(func() { s.Close(); e.Close() })
 		return s.URL
@@ -33,9 +32,7 @@ func TestCluster(t *testing.T) {
 	behind := open(decision.Options{Store: struct{ decision.Log }{store}, Follow: true})
 	for _, u := range []string{follower, alone} { // until they have seen the end of the log
 		asks := &client.Client{Base: u, Jitter: func() float64 { return 0.1 }}
-		if _, err := asks.Process(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(asks.Process(t.Context()))(t)
 		asks.CloseIdleConnections()
 	}
 	const away = "http://127.0.0.1:1"

@@ -75,16 +75,13 @@ func TestDemoOverwritesNothing(t *testing.T) {
 
 // A log that was opened again is served without the demonstration if one of its placements was changed meanwhile.
 func TestDemoOfChangedPlacement(t *testing.T) {
-	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	engine := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer engine.Close()
 	var log bytes.Buffer
 	o := host.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	demonstration("data", &o)
 	fatal.If(t, o.Opened(engine))
-	if _, err := engine.Put(t.Context(), "auto", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(engine.Put(t.Context(), "auto", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0))(t)
 	if err := o.Opened(engine); err != nil || !strings.Contains(log.String(), "the demonstration is over") {
 		t.Errorf("opened again: %v, %s", err, &log)
 	}
@@ -93,8 +90,7 @@ func TestDemoOfChangedPlacement(t *testing.T) {
 
 // The requests of the README work as they stand, beside the demonstration that it starts before them.
 func TestRequestsOfTheREADME(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile("../../README.md"))(t)
 	s := newService()
 	s.Listen, s.Data, s.demo = "127.0.0.1:0", filepath.Join(t.TempDir(), "data"), true
 	url, _, stop := serving(t, s)

@@ -116,8 +116,7 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("the figure: %v", err)
 	}
 	table, _, _ := vitrineRun(t, "evaluate", "data", "--policy", "top.toml", "--policy", "best.toml", "--policy", "learned.toml", "--format", "csv")
-	rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
-	fatal.If(t, err)
+	rows := fatal.Or(csv.NewReader(strings.NewReader(table)).ReadAll())(t)
 	value := map[string]float64{}
 	for _, r := range rows[1:] {
 		// Only a policy that is fixed before the log begins has an interval that holds at any time.

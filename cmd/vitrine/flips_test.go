@@ -130,8 +130,7 @@ func TestFlips(t *testing.T) {
 		name := strings.Trim(filepath.Base(path), "0123456789")
 		tried[name]++
 		said := fmt.Sprintf("flip %d, bit %d of %s (cut %v)", i, at, path, cut)
-		spoilt, err := os.ReadFile(path)
-		fatal.If(t, err)
+		spoilt := fatal.Or(os.ReadFile(path))(t)
 
 		p := program.Serve(t, file)
 		if p.Ready() != "" {
@@ -195,8 +194,7 @@ func flip(t *testing.T, rng *rand.Rand, data string, i int) (path string, bit in
 	})
 	fatal.If(t, err)
 	path = files[rng.IntN(len(files))]
-	content, err := os.ReadFile(path)
-	fatal.If(t, err)
+	content := fatal.Or(os.ReadFile(path))(t)
 	bit = rng.IntN(8 * len(content))
 	content[bit/8] ^= 1 << (bit % 8)
 	fatal.If(t, os.WriteFile(path, content, 0o600))

@@ -71,8 +71,7 @@ func TestForeignSnapshots(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := copyOf(t, ours)
-			foreign, err := os.ReadFile(filepath.Join(c.data, host.SnapshotFile))
-			fatal.If(t, err)
+			foreign := fatal.Or(os.ReadFile(filepath.Join(c.data, host.SnapshotFile)))(t)
 			fatal.If(t, os.WriteFile(filepath.Join(data, host.SnapshotFile), foreign, 0o600))
 			if output, code := command(t, "check", data); code != 1 || !strings.Contains(output, host.SnapshotFile+": ") {
 				t.Errorf("check: exit status %d: %s", code, output)
@@ -144,8 +143,7 @@ func TestMovedDirectory(t *testing.T) {
 	}
 	fatal.If(t, os.Rename(s.Data, filepath.Join(root, "moved")))
 	tradeOn(t, s.Data, "new", 35)
-	want, err := os.ReadFile(filepath.Join(s.Data, host.SnapshotFile))
-	fatal.If(t, err)
+	want := fatal.Or(os.ReadFile(filepath.Join(s.Data, host.SnapshotFile)))(t)
 	_ = stop() // it ends by itself when it sees that
 	if have, err := os.ReadFile(filepath.Join(s.Data, host.SnapshotFile)); err != nil || string(have) != string(want) {
 		t.Errorf("the service whose directory was moved wrote into another one, %v", err)

@@ -300,8 +300,7 @@ func TestDataFormat(t *testing.T) {
 	if *rewrite {
 		rewriteDataFormat(t)
 	}
-	text, err := os.ReadFile(filepath.Join(dataDir, "state.json"))
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile(filepath.Join(dataDir, "state.json")))(t)
 	var want map[string]any
 	fatal.If(t, json.Unmarshal(text, &want))
 	for _, c := range []struct{ data, without string }{

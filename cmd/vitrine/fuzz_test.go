@@ -33,8 +33,7 @@ func FuzzItemsFile(f *testing.F) {
 		if given {
 			mapped = inFile(t, "mapping.toml", []byte("id = \"id\"\nrevenue = \"price\"\n[features]\nprice = \"price\"\n"))
 		}
-		m, err := readMapping(mapped, itemFeatures)
-		fatal.If(t, err)
+		m := fatal.Or(readMapping(mapped, itemFeatures))(t)
 		_ = readItemFile(inFile(t, "items", text), m, func(item *api.CatalogueItem) error {
 			if item.ID == "" {
 				t.Error("an item without an id")

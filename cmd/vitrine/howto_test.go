@@ -26,8 +26,7 @@ import (
 // The commands of docs/howto/fit-a-choice-model.md print what the page shows.
 func TestHowToFit(t *testing.T) {
 	page := readPage(t, "fit-a-choice-model")
-	trips, err := os.ReadFile("../../choice/testdata/trips.csv")
-	fatal.If(t, err)
+	trips := fatal.Or(os.ReadFile("../../choice/testdata/trips.csv"))(t)
 	specs := regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllSubmatch(page, -1)
 	data, _, _ := bytes.Cut(specs[0][1], []byte("[utility]"))
 	t.Chdir(t.TempDir())
@@ -66,8 +65,7 @@ func TestHowToSwissmetro(t *testing.T) {
 // first one ends.
 func TestHowToLogs(t *testing.T) {
 	evaluate, live := readPage(t, "is-my-log-good-enough"), readPage(t, "from-log-to-live")
-	clicks, err := os.ReadFile("../../docs/howto/clicks.csv")
-	fatal.If(t, err)
+	clicks := fatal.Or(os.ReadFile("../../docs/howto/clicks.csv"))(t)
 	if string(clicks) != simulatedClicks() {
 		t.Error("docs/howto/clicks.csv is not the simulated log")
 	}
@@ -88,8 +86,7 @@ func TestHowToLogs(t *testing.T) {
 // readPage reads a page of docs/howto.
 func readPage(t *testing.T, name string) []byte {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/howto/" + name + ".md")
-	fatal.If(t, err)
+	page := fatal.Or(os.ReadFile("../../docs/howto/" + name + ".md"))(t)
 	return page
 }
 
@@ -166,8 +163,7 @@ func shell(t *testing.T, line string) string {
 			out.Write(errs.Bytes())
 		}
 	case "head":
-		f, err := os.Open(filepath.Clean(words[2]))
-		fatal.If(t, err)
+		f := fatal.Or(os.Open(filepath.Clean(words[2])))(t)
 		defer f.Close()
 		io.Copy(&out, f)
 		stages = append(stages, "head "+words[1])
@@ -200,8 +196,7 @@ func shell(t *testing.T, line string) string {
 // Under latent classes and mixed logit the answer of optimize has a bound, and under nested logit it
 // takes no rules.
 func TestOptimizeUnderFittedModels(t *testing.T) {
-	trips, err := os.ReadFile("../../choice/testdata/trips.csv")
-	fatal.If(t, err)
+	trips := fatal.Or(os.ReadFile("../../choice/testdata/trips.csv"))(t)
 	t.Chdir(t.TempDir())
 	const spec = `
 [data]
@@ -276,8 +271,7 @@ func TestHowToLearnersInOtherLanguages(t *testing.T) {
 	if got := shell(t, "vitrine run "+filepath.Join(dir, "mine.toml")+" --out "+dir); !strings.Contains(got, "mine: regret after 500 rounds, 5 seeds") {
 		t.Fatal(got)
 	}
-	summary, err := os.ReadFile(filepath.Join(dir, "mine", "summary.csv"))
-	fatal.If(t, err)
+	summary := fatal.Or(os.ReadFile(filepath.Join(dir, "mine", "summary.csv")))(t)
 	said := regexp.MustCompile(`mean regret is (\d+), and that of chance is (\d+)`).FindSubmatch(page)
 	for k, policy := range []string{"learner", "uniform"} {
 		var have, want float64

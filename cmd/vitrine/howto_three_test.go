@@ -112,8 +112,7 @@ func (h *three) nats(variables []string, file string) func() {
 		fatal.If(h, os.Setenv(name, value))
 		defer os.Unsetenv(name)
 	}
-	o, err := server.ProcessConfigFile(file)
-	fatal.If(h, err)
+	o := fatal.Or(server.ProcessConfigFile(file))(h)
 	s := natstest.Serve(h.T, *o)
 	return func() { natstest.Stop(s) }
 }

@@ -370,8 +370,7 @@ func TestImportOfManyCategories(t *testing.T) {
 // A log that Azure Personalizer has exported becomes the log of the placement that docs/personalizer.md prints, with all features,
 // and policies are judged by it: Personalizer logs the probability of each action.
 func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
-	page, err := os.ReadFile("../../docs/personalizer.md")
-	fatal.If(t, err)
+	page := fatal.Or(os.ReadFile("../../docs/personalizer.md"))(t)
 	config := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)[1]
 	t.Chdir(t.TempDir())
 	write(t, "personalizer.json", string(config))

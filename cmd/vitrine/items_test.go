@@ -25,12 +25,9 @@ type itemShop struct {
 }
 
 func openItemShop(t *testing.T) *itemShop {
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	config := `{"max_size":2,"policy":{"name":"greedy"},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":"none"},{"name":"age","kind":"number","from":"user"}]}`
-	if _, err := e.Put(t.Context(), "home", []byte(config), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(t.Context(), "home", []byte(config), 0))(t)
 	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	t.Cleanup(func() { s.Close(); e.Close() })
 	return &itemShop{t, t.TempDir(), s.URL}

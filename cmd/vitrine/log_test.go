@@ -200,11 +200,9 @@ func servingLog(ts *testscript.TestScript, _ bool, args []string) {
 // The log on a server is read in its place.
 func TestLogOnServer(t *testing.T) {
 	url := natstest.URL(t)
-	store, err := natslog.Open(t.Context(), natslog.Options{URL: url})
-	fatal.If(t, err)
+	store := fatal.Or(natslog.Open(t.Context(), natslog.Options{URL: url}))(t)
 	defer store.Close()
-	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()
 	snapshot := filepath.Join(t.TempDir(), "snapshot")
 	fatal.If(t, trade(t.Context(), e, snapshot, 12))

@@ -65,8 +65,7 @@ func TestScripts(t *testing.T) {
 func TestTuneHelpHasAFile(t *testing.T) {
 	_, file, _ := strings.Cut(tuneCmd{}.Help(), "the defaults:\n")
 	file, _, _ = strings.Cut(file, "\nDIR/")
-	tuning, err := config.LoadTuning("help.toml", []byte(file), openExperiment(""))
-	fatal.If(t, err)
+	tuning := fatal.Or(config.LoadTuning("help.toml", []byte(file), openExperiment("")))(t)
 	if tuning.Settings != 4+30 || len(tuning.Training) != 40 || len(tuning.Fresh) != 100 {
 		t.Errorf("%d settings, %d and %d seeds", tuning.Settings, len(tuning.Training), len(tuning.Fresh))
 	}

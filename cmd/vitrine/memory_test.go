@@ -74,8 +74,7 @@ type acknowledgedDecision struct {
 // decisionsIn reads the decisions that load wrote to a file.
 func decisionsIn(t *testing.T, path string) (all []acknowledgedDecision) {
 	t.Helper()
-	file, err := os.Open(path)
-	fatal.If(t, err)
+	file := fatal.Or(os.Open(path))(t)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {

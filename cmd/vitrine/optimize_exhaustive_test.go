@@ -167,8 +167,7 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 func TestAnswersAreTheBestOfAllSets(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := drawRequest(rand.New(rand.NewPCG(seed, 1)))
-		text, err := json.Marshal(r)
-		fatal.If(t, err)
+		text := fatal.Or(json.Marshal(r))(t)
 		best, sets := math.Inf(-1), 0
 		for set := range 1 << len(r.Items) {
 			if v, obeys := r.earns(set); obeys {

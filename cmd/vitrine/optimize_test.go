@@ -135,8 +135,7 @@ func FuzzRequest(f *testing.F) {
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 			t.Fatalf("%s: %v", &out, err)
 		}
-		family, err := r.family(func(string) {})
-		fatal.If(t, err)
+		family := fatal.Or(r.family(func(string) {}))(t)
 		sum := got.Outside
 		for _, id := range got.Assortment {
 			sum += got.Choice[id]
@@ -156,10 +155,8 @@ func TestGroupsWithinGroups(t *testing.T) {
 	for n := range 20 {
 		items += fmt.Sprintf(`,"g%s":1`, strings.Repeat("/g", n+1))
 	}
-	r, err := decodeJSON("x", []byte(items+`,"gg":1}}`))
-	fatal.If(t, err)
-	groups, err := r.boundGroups(func(string) {})
-	fatal.If(t, err)
+	r := fatal.Or(decodeJSON("x", []byte(items+`,"gg":1}}`)))(t)
+	groups := fatal.Or(r.boundGroups(func(string) {}))(t)
 	for _, g := range groups {
 		want := []int{0}
 		if g.Name == `group "gg"` {

@@ -55,17 +55,13 @@ func TestPilotOfAuto(t *testing.T) {
 			t.Errorf("%s has no %s", config, want)
 		}
 	}
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
-	if _, err := e.Put(t.Context(), "home", config, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(t.Context(), "home", config, 0))(t)
 	best := 0
 	for round := range 50 {
 		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", -1)}}, {ID: "b", Features: api.Values{api.Number("x", 1)}}}}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := fatal.Or(e.Decide(t.Context(), "home", r, 0))(t)
 		if len(a.Shown) == 1 && a.Shown[0] == "b" {
 			best++
 		}
@@ -80,17 +76,13 @@ func TestPilotOfAuto(t *testing.T) {
 func TestFixedPilot(t *testing.T) {
 	fitModel(t, "ucb-mnl")
 	config := []byte(shell(t, "vitrine pilot model.json home.json --fixed"))
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
-	if _, err := e.Put(t.Context(), "home", config, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(t.Context(), "home", config, 0))(t)
 	var before float64
 	for round := range 200 {
 		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}, {ID: "b", Features: api.Values{api.Number("x", -1)}}}}
-		a, err := e.Decide(t.Context(), "home", r, 0)
-		fatal.If(t, err)
+		a := fatal.Or(e.Decide(t.Context(), "home", r, 0))(t)
 		if len(a.Shown) != 1 || a.Shown[0] != "a" || len(a.Probability) != 1 {
 			t.Fatalf("round %d: %+v", round, a)
 		}
@@ -130,12 +122,9 @@ func TestPessimisticPilot(t *testing.T) {
 		!slices.Equal(p.Covariance, []float64{model.Covariance.At(0, 0), 0, 0, 0}) {
 		t.Errorf("the policy is %+v", p)
 	}
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
-	if _, err := e.Put(t.Context(), "home", []byte(text), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(t.Context(), "home", []byte(text), 0))(t)
 	if off, fixed := shell(t, "vitrine pilot model.json home.json --fixed --pessimistic 0"), shell(t, "vitrine pilot model.json home.json --fixed"); off != fixed {
 		t.Errorf("a pessimism of 0 gives %s, want %s", off, fixed)
 	}
@@ -144,8 +133,7 @@ func TestPessimisticPilot(t *testing.T) {
 			t.Errorf("--pessimistic=%s: %s", level, got)
 		}
 	}
-	whole, err := os.ReadFile("model.json")
-	fatal.If(t, err)
+	whole := fatal.Or(os.ReadFile("model.json"))(t)
 	var fields map[string]any
 	fatal.If(t, json.Unmarshal(whole, &fields))
 	delete(fields, "covariance")

@@ -17,8 +17,7 @@ import (
 
 // The utility of a placement's row under the weights is that of the model for the request's values.
 func TestModelWeights(t *testing.T) {
-	c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"user","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","buckets":3,"default":""}]}`))
-	fatal.If(t, err)
+	c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"user","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","buckets":3,"default":""}]}`)))(t)
 	names := []string{"price", `brand == "zeta"`, "age", "constant"}
 	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5}, Covariance: mat.NewSymDense(4, []float64{0.04, 0, 0, 0.01, 0, 0.09, 0, 0, 0, 0, 0.0001, 0, 0.01, 0, 0, 0.25}),
 		Spec: &choice.Spec{Utility: choice.Utility{Generic: names[:3], Terms: []choice.Term{{Name: "constant", Variable: "1"}}}}}
@@ -30,9 +29,7 @@ func TestModelWeights(t *testing.T) {
 	}{{"acme", 7, 30, -0.3*7 + 0.02*30 + 1.5}, {"zeta", 12, 55, -0.3*12 + 0.7 + 0.02*55 + 1.5}, {"other", 10, 40, -3 + 0.8 + 1.5}} {
 		row := make([]float64, c.Schema().Width())
 		items := []api.Item{{ID: "i", Features: api.Values{api.Text("brand", v.brand), api.Number("price", v.price), api.Value{Name: "word"}}}}
-		if _, err := c.Schema().Rows(row, api.Values{api.Number("age", v.age)}, items); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(c.Schema().Rows(row, api.Values{api.Number("age", v.age)}, items))(t)
 		u := make([]float64, 1)
 		utility.NewLinear(len(row), true).Utilities(u, w, mat.NewDense(1, len(row), row))
 		if math.Abs(u[0]-v.want) > 1e-9 {

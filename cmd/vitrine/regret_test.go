@@ -23,8 +23,7 @@ func TestRegretIsAsRecorded(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("the last digits of exp and log differ on other machines")
 	}
-	table, err := os.ReadFile("../../paper/experiments/testdata/short.sha256")
-	fatal.If(t, err)
+	table := fatal.Or(os.ReadFile("../../paper/experiments/testdata/short.sha256"))(t)
 	dir := t.TempDir()
 	args := []string{"run", "--seeds", "1", "--baselines", "both", "--out", dir}
 	want := map[string]string{}
@@ -34,8 +33,7 @@ func TestRegretIsAsRecorded(t *testing.T) {
 			continue // the comment
 		}
 		name := filepath.Dir(file)
-		panel, err := experiments.Read(name)
-		fatal.If(t, err)
+		panel := fatal.Or(experiments.Read(name))(t)
 		short := regexp.MustCompile(`(?m)^rounds = \d+`).ReplaceAll(panel, []byte("rounds = 120"))
 		path := filepath.Join(dir, name+".toml")
 		fatal.If(t, os.WriteFile(path, short, 0o600))
@@ -50,8 +48,7 @@ func TestRegretIsAsRecorded(t *testing.T) {
 		t.Fatalf("exit status %d: %s", code, stderr.String())
 	}
 	for name, sum := range want {
-		regret, err := os.ReadFile(filepath.Join(dir, name, "regret.csv"))
-		fatal.If(t, err)
+		regret := fatal.Or(os.ReadFile(filepath.Join(dir, name, "regret.csv")))(t)
 		if have := sha256.Sum256(regret); hex.EncodeToString(have[:]) != sum {
 			t.Errorf("%s: regret.csv differs from the one recorded: %x", name, have)
 		}
@@ -60,13 +57,10 @@ func TestRegretIsAsRecorded(t *testing.T) {
 
 // A new panel needs a line in the table of bench/checksums.sh.
 func TestEverySyntheticPanelHasAChecksum(t *testing.T) {
-	table, err := os.ReadFile("../../paper/experiments/testdata/regret.sha256")
-	fatal.If(t, err)
+	table := fatal.Or(os.ReadFile("../../paper/experiments/testdata/regret.sha256"))(t)
 	for _, name := range experiments.Names() {
-		text, err := experiments.Read(name)
-		fatal.If(t, err)
-		panel, err := config.Load(name+".toml", text)
-		fatal.If(t, err)
+		text := fatal.Or(experiments.Read(name))(t)
+		panel := fatal.Or(config.Load(name+".toml", text))(t)
 		if panel.Pool == "" && !strings.Contains(string(table), "  "+name+"/regret.csv\n") {
 			t.Errorf("%s has no line in regret.sha256: bench/checksums.sh says how to add one", name)
 		}

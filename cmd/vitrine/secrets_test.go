@@ -90,14 +90,12 @@ func (s *secrets) end(p *hosttest.Process) {
 // request asks a service, and notes what it answers.
 func (s *secrets) request(want int, method, url, body string, header ...string) {
 	s.Helper()
-	r, err := http.NewRequestWithContext(s.Context(), method, url, strings.NewReader(body))
-	fatal.If(s, err)
+	r := fatal.Or(http.NewRequestWithContext(s.Context(), method, url, strings.NewReader(body)))(s)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	a, err := client.Do(r)
-	fatal.If(s, err)
+	a := fatal.Or(client.Do(r))(s)
 	defer a.Body.Close()
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%v\n", a.Header)
@@ -110,13 +108,10 @@ func (s *secrets) request(want int, method, url, body string, header ...string) 
 // certify writes a certificate and its key, and returns the key's secret lines.
 func certify(t *testing.T, dir string) (secret string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	fatal.If(t, err)
+	key := fatal.Or(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	fatal.If(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	fatal.If(t, err)
+	certificate := fatal.Or(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	private := fatal.Or(x509.MarshalPKCS8PrivateKey(key))(t)
 	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
 	if err := errors.Join(
 		os.WriteFile(filepath.Join(dir, "cert.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600),
@@ -201,8 +196,7 @@ func TestSecrets(t *testing.T) {
 		}
 		if file == password { // its server comes back, and then once more with another password
 			_, text, _ := net.SplitHostPort(passwordHost)
-			port, err := strconv.Atoi(text)
-			fatal.If(t, err)
+			port := fatal.Or(strconv.Atoi(text))(t)
 			back := byPassword
 			for _, password := range []string{s.of["the password"], s.of["a wrong password"]} {
 				back.Shutdown()

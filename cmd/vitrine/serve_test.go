@@ -104,10 +104,8 @@ func serving(t *testing.T, s *service) (url string, log *watchedLog, stop func()
 
 func ask(t *testing.T, status int, method, url, body string) string {
 	t.Helper()
-	r, err := http.NewRequest(method, url, strings.NewReader(body))
-	fatal.If(t, err)
-	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	fatal.If(t, err)
+	r := fatal.Or(http.NewRequest(method, url, strings.NewReader(body)))(t)
+	answer := fatal.Or((&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r))(t)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != status {
@@ -118,8 +116,7 @@ func ask(t *testing.T, status int, method, url, body string) string {
 
 // A port in use and a broken certificate are reported before the log is opened.
 func TestServeSaysItFirst(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
+	taken := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	for want, change := range map[string]func(*service){
 		"in use: stop the program that listens there, or name another address with --listen": func(s *service) { s.Listen = taken.Addr().String() },

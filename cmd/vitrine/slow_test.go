@@ -111,8 +111,7 @@ type shopper struct {
 
 func (s *shopper) ask(method, path, body string) *http.Response {
 	s.Helper()
-	r, err := http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body))
-	fatal.If(s, err)
+	r := fatal.Or(http.NewRequestWithContext(s.Context(), method, s.url+path, strings.NewReader(body)))(s)
 	r.Header.Set("Authorization", "Bearer "+s.key)
 	begin := time.Now()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, ResponseHeaderTimeout: patience}}

@@ -17,12 +17,9 @@ func TestReader(t *testing.T) {
 	const text = "id,price\nsku1,2.5\n"
 	var zipped, zstandard bytes.Buffer
 	g := gzip.NewWriter(&zipped)
-	z, err := zstd.NewWriter(&zstandard)
-	fatal.If(t, err)
+	z := fatal.Or(zstd.NewWriter(&zstandard))(t)
 	for _, w := range []io.WriteCloser{g, z} {
-		if _, err := io.WriteString(w, text); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(io.WriteString(w, text))(t)
 		fatal.If(t, w.Close())
 	}
 	for _, v := range []struct {

@@ -9,8 +9,19 @@ type TB interface {
 
 // If ends the test if err is not nil.
 func If(t TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper()
 		t.Fatal(err)
+	}
+}
+
+// Or returns a function that returns v, or ends the test if err is not nil: v := fatal.Or(f())(t).
+func Or[V any](v V, err error) func(t TB) V {
+	return func(t TB) V {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+		return v
 	}
 }

@@ -17,17 +17,14 @@ import (
 func TestReleaseBesideAChild(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	take := func() (*Lock, error) { return Take(path, os.O_RDWR|os.O_CREATE, TryExclusive) }
-	l, err := take()
-	fatal.If(t, err)
-	child, err := unix.Dup(int(l.file.Fd()))
-	fatal.If(t, err)
+	l := fatal.Or(take())(t)
+	child := fatal.Or(unix.Dup(int(l.file.Fd())))(t)
 	defer unix.Close(child)
 	if _, err := take(); !errors.Is(err, ErrTaken) {
 		t.Errorf("it is locked twice: %v", err)
 	}
 	fatal.If(t, l.Release())
-	again, err := take()
-	fatal.If(t, err)
+	again := fatal.Or(take())(t)
 	if err := again.Release(); err != nil {
 		t.Error(err)
 	}

@@ -18,8 +18,7 @@ func TestLocal(t *testing.T) {
 			t.Fatalf("port %d, after %v", port, seen)
 		}
 		seen[port] = true
-		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
-		fatal.If(t, err)
+		listener := fatal.Or(net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)))(t)
 		defer listener.Close()
 	}
 }

@@ -134,8 +134,7 @@ func TestCholeskyOfTheInverse(t *testing.T) {
 	for range 10 {
 		m.Add(1, normals(rng, 3))
 	}
-	l, err := m.Inverse().Cholesky()
-	fatal.If(t, err)
+	l := fatal.Or(m.Inverse().Cholesky())(t)
 	var lt, prod mat.Dense
 	lt.Mul(l, l.T())
 	prod.Mul(&lt, m.Sym(nil))
@@ -194,10 +193,8 @@ func TestSnapshotOfAMatrix(t *testing.T) {
 	}
 	e := state.NewEncoder("gram")
 	m.Encode(e)
-	data, err := e.Bytes()
-	fatal.If(t, err)
-	d, err := state.NewDecoder("gram", data)
-	fatal.If(t, err)
+	data := fatal.Or(e.Bytes())(t)
+	d := fatal.Or(state.NewDecoder("gram", data))(t)
 	same := gram.New(5, 7)
 	same.Decode(d)
 	fatal.If(t, d.Close())

@@ -379,8 +379,7 @@ func TestKernelsPanicOnEveryPath(t *testing.T) {
 
 // Results of a path are not taken for those of another that was asked for.
 func TestPathIsTheOneAskedFor(t *testing.T) {
-	name, err := kernel.Path()
-	fatal.If(t, err)
+	name := fatal.Or(kernel.Path())(t)
 	if want := os.Getenv("VITRINE_KERNEL"); want != "" && name != want {
 		t.Errorf("the path is %s, want %s", name, want)
 	}
@@ -389,8 +388,7 @@ func TestPathIsTheOneAskedFor(t *testing.T) {
 // A process that asks for an unknown path goes on with the best one, and can see
 // that: the test above does.
 func TestUnknownPathIsReported(t *testing.T) {
-	self, err := os.Executable()
-	fatal.If(t, err)
+	self := fatal.Or(os.Executable())(t)
 	run := func(value, test string) (string, error) {
 		c := exec.Command(self, "-test.run=^"+test+"$")
 		c.Env = append(os.Environ(), "VITRINE_KERNEL="+value)

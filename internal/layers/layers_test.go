@@ -68,11 +68,9 @@ var ground = []string{"internal/hint", "internal/portable"}
 var drawers = []string{"util", "utils", "common", "helpers", "core", "base", "manager", "misc"}
 
 func TestImportsGoDown(t *testing.T) {
-	file, err := os.ReadFile("../../go.mod")
-	fatal.If(t, err)
+	file := fatal.Or(os.ReadFile("../../go.mod"))(t)
 	module := regexp.MustCompile(`(?m)^module (.*)$`).FindSubmatch(file)
-	found, err := violations(os.DirFS("../.."), string(module[1]))
-	fatal.If(t, err)
+	found := fatal.Or(violations(os.DirFS("../.."), string(module[1])))(t)
 	for _, v := range found {
 		t.Error(v)
 	}
@@ -114,8 +112,7 @@ func TestViolations(t *testing.T) {
 		{"not Go's business", "figure/testdata/x.go", []string{"vitrine/cmd/vitrine"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := violations(fstest.MapFS{c.file: imports(c.imports...)}, "vitrine")
-			fatal.If(t, err)
+			got := fatal.Or(violations(fstest.MapFS{c.file: imports(c.imports...)}, "vitrine"))(t)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

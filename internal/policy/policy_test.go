@@ -35,12 +35,10 @@ func (w shop) problem() bandit.Problem {
 // sells plays a placement's policy with its settings and returns what it earns of the optimum.
 func (w shop) sells(t *testing.T, settings string, seed uint64) float64 {
 	t.Helper()
-	complete, err := policy.Complete([]byte(settings), w.problem(), true)
-	fatal.If(t, err)
+	complete := fatal.Or(policy.Complete([]byte(settings), w.problem(), true))(t)
 	p, m, err := policy.Read(jsonOf(t, complete), w.problem(), true)
 	fatal.If(t, err)
-	l, err := m.New(stream.New(seed, 0, stream.Learner))
-	fatal.If(t, err)
+	l := fatal.Or(m.New(stream.New(seed, 0, stream.Learner)))(t)
 	shoppers := env.Shoppers{Seed: seed, World: &env.World{
 		Items: w.items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1},
 		Truth: env.NewFamily(utility.NewLinear(w.features, false), -1, 1, stream.New(seed, 0, stream.World)),
@@ -128,8 +126,7 @@ func TestTheoryIsWarnedOf(t *testing.T) {
 		{`{"name":"onl-mnl"}`, ""},
 		{`{"name":"uniform"}`, ""},
 	} {
-		s, err := policy.Complete([]byte(c.settings), large.problem(), true)
-		fatal.If(t, err)
+		s := fatal.Or(policy.Complete([]byte(c.settings), large.problem(), true))(t)
 		warnings := policy.Warnings(s)
 		if (c.want == "") != (warnings == nil) || c.want != "" && !strings.HasPrefix(warnings[0], c.want) {
 			t.Errorf("%s: %q, want %q", c.settings, warnings, c.want)
@@ -150,8 +147,7 @@ func TestCompleteIsComplete(t *testing.T) {
 		if p.Learner.Unfit != "" {
 			continue
 		}
-		all, err := policy.Complete([]byte(`{"name":"`+p.Name+`"}`), large.problem(), true)
-		fatal.If(t, err)
+		all := fatal.Or(policy.Complete([]byte(`{"name":"`+p.Name+`"}`), large.problem(), true))(t)
 		for _, o := range p.Learner.Options {
 			if _, ok := all[o.Key]; !ok && o.Type != "table" && !o.Omitted && o.Key != "pilot_weights" { // a list that is empty
 				t.Errorf("%s has no %s", p.Name, o.Key)
@@ -184,7 +180,6 @@ func TestDefaultExperts(t *testing.T) {
 
 func jsonOf(t *testing.T, v any) []byte {
 	t.Helper()
-	text, err := json.Marshal(v)
-	fatal.If(t, err)
+	text := fatal.Or(json.Marshal(v))(t)
 	return text
 }

@@ -197,10 +197,8 @@ func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Quota, vitrine.Cons
 		q.Include = []int{i}
 	}
 	rules.Exclude, rules.Include = q.Exclude, q.Include
-	p, err := assortment.NewPartition(n, q)
-	fatal.If(t, err)
-	same, err := assortment.NewLaminar(rules)
-	fatal.If(t, err)
+	p := fatal.Or(assortment.NewPartition(n, q))(t)
+	same := fatal.Or(assortment.NewLaminar(rules))(t)
 	q, _ = assortment.QuotaOf(p)
 	return q, same
 }
@@ -505,14 +503,12 @@ func TestShelfIsExact(t *testing.T) {
 		for i := range kind {
 			kind[i] = int32(rng.IntN(10))
 		}
-		c, err := assortment.NewShelf(n, q, assortment.Weights{Kind: kind, Of: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}}, 10)
-		fatal.If(t, err)
+		c := fatal.Or(assortment.NewShelf(n, q, assortment.Weights{Kind: kind, Of: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}}, 10))(t)
 		same := make([]int, n)
 		for i, k := range kind {
 			same[i] = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}[k]
 		}
-		k, err := assortment.NewKnapsack(counts.(*assortment.Laminar), same, 10)
-		fatal.If(t, err)
+		k := fatal.Or(assortment.NewKnapsack(counts.(*assortment.Laminar), same, 10))(t)
 		_, want := assortment.Maximize(nil, k, z, x.Revenue)
 		got := o.Maximize(c, x)
 		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !k.Contains(got) || !(have >= want*(1-1e-9)) {

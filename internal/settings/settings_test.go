@@ -36,8 +36,7 @@ units = 3
 
 func parsed(t testing.TB) *settings.Document {
 	t.Helper()
-	d, err := settings.Parse("x.toml", []byte(text))
-	fatal.If(t, err)
+	d := fatal.Or(settings.Parse("x.toml", []byte(text)))(t)
 	return d
 }
 
@@ -153,8 +152,7 @@ func TestPick(t *testing.T) {
 		"kind = \"circle\"\nlength = 3.0": `x.toml:2: unknown key "length": must be one of kind`,
 		"kind = \"square\"\nlength = 0.0": "x.toml:2: length = 0: must be above 0 and at most 10",
 	} {
-		d, err := settings.Parse("x.toml", []byte(text))
-		fatal.If(t, err)
+		d := fatal.Or(settings.Parse("x.toml", []byte(text)))(t)
 		m, err := settings.Pick(d.Root(), shapes, 7)
 		got := m.Value
 		if err != nil {

@@ -43,8 +43,7 @@ func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	d, err := state.NewDecoder("sample", sample())
-	fatal.If(t, err)
+	d := fatal.Or(state.NewDecoder("sample", sample()))(t)
 	if got := d.Count(); got != 7 {
 		t.Errorf("Count = %d, want 7", got)
 	}
@@ -95,8 +94,7 @@ func TestFieldsAreChecked(t *testing.T) {
 		{"a count too large", "too large", func(d *state.Decoder) { d.Count(); d.Count() }},
 		{"not a number", "has the number NaN", func(d *state.Decoder) { d.Count(); d.Float(); d.FloatSlice(); d.Float() }},
 	} {
-		d, err := state.NewDecoder("sample", sample())
-		fatal.If(t, err)
+		d := fatal.Or(state.NewDecoder("sample", sample()))(t)
 		c.read(d)
 		if err := d.Close(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that says %q", c.name, err, c.want)

@@ -28,8 +28,7 @@ const table = columns +
 	"1,2,3,1,0,0,0,0,0,0,0,0,0,0\n"
 
 func TestRead(t *testing.T) {
-	tasks, err := camera.Read(strings.NewReader(table))
-	fatal.If(t, err)
+	tasks := fatal.Or(camera.Read(strings.NewReader(table)))(t)
 	if len(tasks) != 2 || tasks[0].Choice != 2 || tasks[1].Choice != vitrine.Outside || tasks[0].Respondent != 1 {
 		t.Fatalf("tasks %+v", tasks)
 	}
@@ -103,12 +102,10 @@ func TestFitIsTheMaximum(t *testing.T) {
 		}
 		text += fmt.Sprintf("%d,1,4,0,0,0,0,0,0,0,0,0,0,0\n", s)
 	}
-	tasks, err := camera.Read(strings.NewReader(text))
-	fatal.If(t, err)
+	tasks := fatal.Or(camera.Read(strings.NewReader(text)))(t)
 	_, got := camera.Fit(tasks)
-	result, err := optimize.Minimize(optimize.Problem{Func: func(w []float64) float64 { return -camera.LogLikelihood(tasks, w) }},
-		make([]float64, 10), nil, &optimize.NelderMead{})
-	fatal.If(t, err)
+	result := fatal.Or(optimize.Minimize(optimize.Problem{Func: func(w []float64) float64 { return -camera.LogLikelihood(tasks, w) }},
+		make([]float64, 10), nil, &optimize.NelderMead{}))(t)
 	if got < -result.F-1e-6 || got > -result.F+0.05 {
 		t.Errorf("log-likelihood %v, Nelder–Mead finds %v", got, -result.F)
 	}
@@ -125,8 +122,7 @@ func TestRealData(t *testing.T) {
 		t.Skipf("no data: set VITRINE_DATA to a folder with camera/camera.csv (%s)", camera.Source)
 	}
 	defer f.Close()
-	tasks, err := camera.Read(f)
-	fatal.If(t, err)
+	tasks := fatal.Or(camera.Read(f))(t)
 	within := func(what string, got, want, tol float64) {
 		t.Helper()
 		if math.Abs(got-want) > tol {

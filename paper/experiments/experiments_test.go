@@ -16,8 +16,7 @@ import (
 
 // Every file has its place in the order, and every place its file.
 func TestEveryFileHasItsPlace(t *testing.T) {
-	entries, err := os.ReadDir(".")
-	fatal.If(t, err)
+	entries := fatal.Or(os.ReadDir("."))(t)
 	var files []string
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), ".toml"); ok {
@@ -84,8 +83,7 @@ func TestCaptionsAreTrue(t *testing.T) {
 	for _, f := range experiments.Figures(experiments.Names()) {
 		for _, row := range f.Rows {
 			for j, p := range row {
-				text, err := experiments.Read(p.Experiment)
-				fatal.If(t, err)
+				text := fatal.Or(experiments.Read(p.Experiment))(t)
 				var file struct {
 					Title                 string
 					Items, Features, Size int

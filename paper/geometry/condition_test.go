@@ -22,8 +22,7 @@ var surveyed = sync.OnceValues(func() (*geometry.Landscape, error) {
 
 func survey(t *testing.T) *geometry.Landscape {
 	t.Helper()
-	l, err := surveyed()
-	fatal.If(t, err)
+	l := fatal.Or(surveyed())(t)
 	return l
 }
 
@@ -74,8 +73,7 @@ func TestTheBoundHoldsForOtherSettings(t *testing.T) {
 	}{{0.5, geometry.Params{2.5, 1.2}}, {1.5, geometry.Params{-3.5, 2}}} {
 		s := geometry.Figure
 		s.Gamma, s.Truth = c.gamma, c.truth
-		l, err := geometry.Survey(context.Background(), s)
-		fatal.If(t, err)
+		l := fatal.Or(geometry.Survey(context.Background(), s))(t)
 		rng := rand.New(rand.NewPCG(5, 5))
 		for range 200_000 {
 			w := draw(s.Box, rng)

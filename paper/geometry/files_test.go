@@ -44,8 +44,7 @@ func written(t *testing.T) string {
 
 func TestReadIsWhatWriteWrote(t *testing.T) {
 	dir := written(t)
-	got, err := Read(dir)
-	fatal.If(t, err)
+	got := fatal.Or(Read(dir))(t)
 	if diff := cmp.Diff(small(), got, cmpopts.EquateApprox(1e-8, 0)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -117,8 +116,7 @@ func FuzzDecode(f *testing.F) {
 	fatal.If(f, small().Write(dir))
 	var texts [3]string
 	for k, name := range []string{recordFile, Mark, mapFile} {
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		fatal.If(f, err)
+		text := fatal.Or(os.ReadFile(filepath.Join(dir, name)))(f)
 		texts[k] = string(text)
 	}
 	f.Add(texts[0], texts[1], texts[2])

@@ -28,8 +28,7 @@ func FuzzLine(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := parseLine(asLines([]Review{want}))
-		fatal.If(t, err)
+		got := fatal.Or(parseLine(asLines([]Review{want})))(t)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -47,8 +46,7 @@ func FuzzTar(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := readTar(bytes.NewReader(asTar(want)), "archive")
-		fatal.If(t, err)
+		got := fatal.Or(readTar(bytes.NewReader(asTar(want)), "archive"))(t)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
@@ -81,7 +79,6 @@ func FuzzCache(f *testing.F) {
 // encoded is what the cache holds of a dataset.
 func encoded(t testing.TB, d *Dataset, key string) []byte {
 	t.Helper()
-	content, err := d.encode(key)
-	fatal.If(t, err)
+	content := fatal.Or(d.encode(key))(t)
 	return content
 }

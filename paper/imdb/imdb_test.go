@@ -181,13 +181,12 @@ func TestReadersAgree(t *testing.T) {
 	for name, path := range paths {
 		t.Run(name, func(t *testing.T) {
 			var done, total int
-			got, err := Read(context.Background(), path, func(d, of int) {
+			got := fatal.Or(Read(context.Background(), path, func(d, of int) {
 				if d < done || d > of {
 					t.Errorf("progress %d of %d after %d", d, of, done)
 				}
 				done, total = d, of
-			})
-			fatal.If(t, err)
+			}))(t)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -400,8 +399,7 @@ func TestHeldOut(t *testing.T) {
 // is by definition.
 func TestFeatures(t *testing.T) {
 	reviews := corpus(20)
-	f, err := reduce(context.Background(), reviews, rand.New(rand.NewPCG(1, 1)), Reporter{})
-	fatal.If(t, err)
+	f := fatal.Or(reduce(context.Background(), reviews, rand.New(rand.NewPCG(1, 1)), Reporter{}))(t)
 	var counts text.Counts
 	for _, r := range reviews {
 		counts.Add(r.Text)

@@ -39,8 +39,7 @@ func (l *listener) reporter() Reporter {
 func prepare(t *testing.T, path, cache string) (*Dataset, listener) {
 	t.Helper()
 	var l listener
-	d, err := Prepare(context.Background(), path, cache, l.reporter())
-	fatal.If(t, err)
+	d := fatal.Or(Prepare(context.Background(), path, cache, l.reporter()))(t)
 	if len(l.warnings) == 0 || !strings.Contains(l.warnings[0], "labelled reviews, where the data set has 50000") {
 		t.Errorf("warnings %q do not begin with the number of reviews", l.warnings)
 	} else {
@@ -135,8 +134,7 @@ func TestDamagedCache(t *testing.T) {
 		t.Fatalf("cache %v, %v", files, err)
 	}
 	file := files[0]
-	good, err := os.ReadFile(file)
-	fatal.If(t, err)
+	good := fatal.Or(os.ReadFile(file))(t)
 	flipped := slices.Clone(good)
 	flipped[len(flipped)/2] ^= 1
 	for name, content := range map[string][]byte{

@@ -47,8 +47,7 @@ func run(t *testing.T, dir string, workers int) *theory.Report {
 	t.Helper()
 	var played atomic.Int64
 	s := small()
-	r, err := s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: func(n int) { played.Add(int64(n)) }})
-	fatal.If(t, err)
+	r := fatal.Or(s.Run(t.Context(), "1", experiment.Options{Dir: dir, Workers: workers, Progress: func(n int) { played.Add(int64(n)) }}))(t)
 	if got := int(played.Load()); got != s.Rounds() {
 		t.Errorf("progress of %d rounds, want %d", got, s.Rounds())
 	}
@@ -84,8 +83,7 @@ func TestStudy(t *testing.T) {
 	}
 
 	fatal.If(t, r.Write(dir))
-	back, err := theory.Read(dir)
-	fatal.If(t, err)
+	back := fatal.Or(theory.Read(dir))(t)
 	if diff := cmp.Diff(r, back); diff != "" {
 		t.Errorf("written and read (-want +got):\n%s", diff)
 	}
@@ -124,8 +122,7 @@ func TestGrowthOfPhaseII(t *testing.T) {
 			t.Fatalf("no growth of %s, %d rounds, %s", c.policy, c.rounds, part)
 			return 0
 		}
-		f, err := os.Open(filepath.Join(dir, "runs", fmt.Sprintf("rounds-%d", c.rounds), "runs.jsonl"))
-		fatal.If(t, err)
+		f := fatal.Or(os.Open(filepath.Join(dir, "runs", fmt.Sprintf("rounds-%d", c.rounds), "runs.jsonl")))(t)
 		defer f.Close()
 		first, last, n := 0.0, 0.0, 0.0
 		for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -150,8 +147,7 @@ func TestGrowthOfThePilotsError(t *testing.T) {
 	r, s := run(t, t.TempDir(), 2), small().Setting
 	m := utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid)
 	problem := bandit.Problem{Features: s.Features, Size: s.Size, Rounds: 50, Constraint: assortment.AtMost(s.Size)}
-	uniform, err := bandit.NewUniform(problem)
-	fatal.If(t, err)
+	uniform := fatal.Or(bandit.NewUniform(problem))(t)
 	for _, t0 := range small().Warmups {
 		distance, wrong := 0.0, 0.0
 		for _, seed := range small().Seeds {
@@ -168,9 +164,7 @@ func TestGrowthOfThePilotsError(t *testing.T) {
 			}
 			w := make([]float64, m.NumParams())
 			m.Init(w, stream.New(seed, 0, stream.Learner))
-			if _, err := (mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}).Minimize(&mle.NLL{Model: m, Choices: data, Ridge: 1}, w); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or((mle.LevenbergMarquardt{Steps: 100, Tolerance: 1e-6}).Minimize(&mle.NLL{Model: m, Choices: data, Ridge: 1}, w))(t)
 			_, d, err := theory.Symmetries{Features: s.Features, Hidden: s.Hidden, Activation: utility.Sigmoid}.Nearest(w, truth.Params())
 			fatal.If(t, err)
 			u := make([]float64, s.Items)

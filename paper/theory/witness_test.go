@@ -209,8 +209,7 @@ func TestWitnessChangesNothing(t *testing.T) {
 	l := live(t, func(*bandit.ONLOptions) {})
 	m := network(l.symmetries)
 	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
-	alone, err := bandit.NewONL(p, m, l.options, newRand(2))
-	fatal.If(t, err)
+	alone := fatal.Or(bandit.NewONL(p, m, l.options, newRand(2)))(t)
 	rng, u := newRand(3), make([]float64, 8)
 	phase2 := 0
 	for range rounds {
@@ -233,13 +232,11 @@ func TestWitnessReportsErrors(t *testing.T) {
 	l := live(t, func(*bandit.ONLOptions) {})
 	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	m := network(l.symmetries)
-	onl, err := bandit.NewONL(p, m, l.options, newRand(2))
-	fatal.If(t, err)
+	onl := fatal.Or(bandit.NewONL(p, m, l.options, newRand(2)))(t)
 	if _, err := theory.NewWitness(onl, p, m, theory.Symmetries{Features: 2, Hidden: 3, Activation: utility.Sigmoid}, l.pilot, l.world, 1); err == nil {
 		t.Error("symmetries of another network are accepted")
 	}
-	w, err := theory.NewWitness(onl, p, m, l.symmetries, l.pilot, l.world, 1)
-	fatal.If(t, err)
+	w := fatal.Or(theory.NewWitness(onl, p, m, l.symmetries, l.pilot, l.world, 1))(t)
 	if d := w.Diagnostics(); d != nil {
 		t.Errorf("diagnostics %v before Phase II", d)
 	}

@@ -108,8 +108,7 @@ func TestMeasurementsContinue(t *testing.T) {
 	if err := measure(t, t.Context(), s.Has, keep); err != nil || len(s.Points) != 4 {
 		t.Fatalf("%d points, error %v", len(s.Points), err)
 	}
-	read, err := tractability.Read(dir)
-	fatal.If(t, err)
+	read := fatal.Or(tractability.Read(dir))(t)
 	if diff := cmp.Diff(s, read); diff != "" {
 		t.Errorf("what was written and read (-written +read):\n%s", diff)
 	}
@@ -153,12 +152,10 @@ func TestAlgorithms(t *testing.T) {
 
 func TestDamagedFilesAreNamed(t *testing.T) {
 	dir := t.TempDir()
-	s, err := tractability.Open(dir, tractability.Record{Setting: setting})
-	fatal.If(t, err)
+	s := fatal.Or(tractability.Open(dir, tractability.Record{Setting: setting}))(t)
 	s.Points = []tractability.Point{{Policy: "a", Cell: tractability.Cell{Items: 3, Size: 2}, Offer: 1e-6, Offers: 9, Round: 1e-3}}
 	fatal.If(t, s.Write(dir))
-	whole, err := os.ReadFile(filepath.Join(dir, tractability.Mark))
-	fatal.If(t, err)
+	whole := fatal.Or(os.ReadFile(filepath.Join(dir, tractability.Mark)))(t)
 	for want, text := range map[string]string{
 		"the first line must be policy,items":        "policy,seconds\n",
 		"wrong number of fields":                     strings.TrimSuffix(string(whole), ",\n") + "\n",
@@ -185,9 +182,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("policy,items,size,offer_seconds,offers,round_seconds,refused\n\"a\nb\",3,2,1e300,9,0.001,\"1,2\"\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		dir := t.TempDir()
-		if _, err := tractability.Open(dir, tractability.Record{Setting: setting}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(tractability.Open(dir, tractability.Record{Setting: setting}))(t)
 		fatal.If(t, os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644))
 		s, err := tractability.Read(dir)
 		if err != nil {

@@ -97,13 +97,11 @@ func TestReaderAgrees(t *testing.T) {
 func TestReaderKeepsStrings(t *testing.T) {
 	p := new(RequestReader)
 	text := []byte(`{"items":[{"id":"first","features":{"a/b~ü":"one","t":"tw\u006f"}}]}`)
-	r, err := p.Read(text, maxItems)
-	fatal.If(t, err)
+	r := fatal.Or(p.Read(text, maxItems))(t)
 	id, brand, words := r.Items[0].ID, r.Items[0].Features[0].Text, r.Items[0].Features[1].Text
 	other := []byte(`{"items":[{"id":"other"},{"id":"","features":{"t":"xxx"}},{}],"user":{"age":1}}`)
 	copy(text, other)
-	r, err = p.Read(other, maxItems)
-	fatal.If(t, err)
+	r = fatal.Or(p.Read(other, maxItems))(t)
 	if id != "first" || brand != "one" || words != "two" {
 		t.Errorf("%q, %q and %q are left of the first", id, brand, words)
 	}
@@ -136,9 +134,7 @@ func TestReaderAllocates(t *testing.T) {
 	p := new(RequestReader)
 	text := []byte(`{"items":[` + strings.Repeat(`{"id":"i","features":{"price":0.25,"t":"a"},"revenue":1},`, 500) + `{}]}`)
 	read := func() {
-		if _, err := p.Read(text, maxItems); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(p.Read(text, maxItems))(t)
 	}
 	if n := testing.AllocsPerRun(100, read); n > 20 {
 		t.Errorf("%v allocations a request, at most 20 were wanted", n)

@@ -28,8 +28,7 @@ func schemaOf(t testing.TB, text string) *feature.Schema {
 	t.Helper()
 	var features []api.Feature
 	fatal.If(t, json.Unmarshal([]byte(text), &features))
-	s, err := feature.New(features)
-	fatal.If(t, err)
+	s := fatal.Or(feature.New(features))(t)
 	return s
 }
 
@@ -76,15 +75,13 @@ func draw(rng *rand.Rand, id string) *api.CatalogueItem {
 
 func record(t testing.TB, item *api.CatalogueItem, s *feature.Schema) string {
 	t.Helper()
-	r, err := Encode(item, s, "")
-	fatal.If(t, err)
+	r := fatal.Or(Encode(item, s, ""))(t)
 	return r
 }
 
 func apply(t testing.TB, c *Catalogue, version uint64, put, deleted []string) {
 	t.Helper()
-	change, err := c.NewChange(put, deleted)
-	fatal.If(t, err)
+	change := fatal.Or(c.NewChange(put, deleted))(t)
 	n := c.LenAfter(change)
 	c.Apply(version, change)
 	if c.Len() != n {
@@ -217,16 +214,14 @@ func TestCatalogueIsAMap(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					item.Features = append(item.Features, api.Number("weight", []float64{math.Copysign(0, -1), 0, 3.1, 10, 19.7, 30}[rng.IntN(6)]))
 				}
-				r, err := Encode(item, s, "")
-				fatal.If(t, err)
+				r := fatal.Or(Encode(item, s, ""))(t)
 				put[item.ID], want[item.ID] = r, item
 			}
 			if name := id(); rng.IntN(2) == 0 && put[name] == "" {
 				deleted = append(deleted, name)
 				delete(want, name)
 			}
-			change, err := c.NewChange(slices.Sorted(maps.Values(put)), deleted)
-			fatal.If(t, err)
+			change := fatal.Or(c.NewChange(slices.Sorted(maps.Values(put)), deleted))(t)
 			c.Apply(version, change)
 			compare(t, c, want, version)
 			if frozen != nil && rng.IntN(4) == 0 {
@@ -253,8 +248,7 @@ func TestCatalogueIsAMap(t *testing.T) {
 			}
 		}
 		records := slices.Collect(c.Freeze().Records())
-		again, err := Restore(s, c.Version(), slices.Values(records))
-		fatal.If(t, err)
+		again := fatal.Or(Restore(s, c.Version(), slices.Values(records)))(t)
 		compare(t, again, want, c.Version())
 		if diff := cmp.Diff(records, slices.Collect(again.Freeze().Records())); diff != "" {
 			t.Fatal(diff)
@@ -289,11 +283,8 @@ func compare(t *rapid.T, c *Catalogue, want model, version uint64) {
 		if !ok || c.ID(slot) != id {
 			t.Fatalf("item %q is at %d, %v", id, slot, ok)
 		}
-		values, err := new(feature.Placer).Item(item.Features, c.Split().Schema(), func() string { return "" })
-		fatal.If(t, err)
-		if _, err := c.Split().Items(row, []api.Item{{Features: values}}); err != nil {
-			t.Fatal(err)
-		}
+		values := fatal.Or(new(feature.Placer).Item(item.Features, c.Split().Schema(), func() string { return "" }))(t)
+		fatal.Or(c.Split().Items(row, []api.Item{{Features: values}}))(t)
 		if !slices.Equal(row, c.Row(slot)) {
 			t.Fatalf("item %q has the row %v, want %v", id, c.Row(slot), row)
 		}
@@ -608,18 +599,15 @@ func TestLearn(t *testing.T) {
 		if brand := rng.IntN(8); brand > 0 {
 			item.Features = append(item.Features, api.Text("brand", fmt.Sprint("brand-", brand)))
 		}
-		record, err := Encode(&item, s, "")
-		fatal.If(t, err)
+		record := fatal.Or(Encode(&item, s, ""))(t)
 		put = append(put, record)
 	}
-	change, err := c.NewChange(put, nil)
-	fatal.If(t, err)
+	change := fatal.Or(c.NewChange(put, nil))(t)
 	c.Apply(1, change)
 	for _, seen := range []feature.Seen{
 		{Feature: "place", Values: []string{"brand-1"}}, {Feature: "brand", Values: []string{"brand-3", "nowhere"}}, {Feature: "brand", Values: []string{"none"}},
 	} {
-		learned, err := s.Learn(seen)
-		fatal.If(t, err)
+		learned := fatal.Or(s.Learn(seen))(t)
 		since, ok := learned.Since(s)
 		if diff := cmp.Diff([]feature.Seen{seen}, since); !ok || diff != "" {
 			t.Fatalf("since: %v\n%s", ok, diff)

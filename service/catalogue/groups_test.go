@@ -26,12 +26,10 @@ func putAttributed(t *testing.T, c *Catalogue, from, to, values, attributes int)
 		for k := range attributes {
 			item.Attributes[fmt.Sprint("a", k)] = fmt.Sprintf("value %08d", (i*7+k)%values)
 		}
-		record, err := Encode(&item, c.Split().Schema(), "")
-		fatal.If(t, err)
+		record := fatal.Or(Encode(&item, c.Split().Schema(), ""))(t)
 		records = append(records, record)
 	}
-	change, err := c.NewChange(records, nil)
-	fatal.If(t, err)
+	change := fatal.Or(c.NewChange(records, nil))(t)
 	c.Apply(c.Version()+1, change)
 }
 
@@ -67,8 +65,7 @@ func TestGroupsAreCharged(t *testing.T) {
 	putAttributed(t, c, n, 2*n, values, 10)
 	groupsOf(c, by(9))
 	is("a longer list", 2*list+4*n) // and one of the others, which has not been looked at again
-	deleted, err := c.NewChange(nil, []string{"item1", "item2"})
-	fatal.If(t, err)
+	deleted := fatal.Or(c.NewChange(nil, []string{"item1", "item2"}))(t)
 	c.Apply(c.Version()+1, deleted)
 	before := b.Usage().Placements
 	groupsOf(c, by(9))

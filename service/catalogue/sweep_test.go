@@ -135,12 +135,10 @@ func TestFiltersDuringChanges(t *testing.T) {
 					continue
 				}
 				item := draw(rng, name)
-				r, err := Encode(item, s, "")
-				fatal.If(t, err)
+				r := fatal.Or(Encode(item, s, ""))(t)
 				put, want[name] = append(put, r), item
 			}
-			change, err := c.NewChange(put, deleted)
-			fatal.If(t, err)
+			change := fatal.Or(c.NewChange(put, deleted))(t)
 			version++
 			c.Apply(version, change)
 		}
@@ -148,10 +146,8 @@ func TestFiltersDuringChanges(t *testing.T) {
 		// Filters name attributes that some item must have.
 		all := draw(rng, "sku40")
 		all.Attributes = map[string]any{"season": "summer", "rating": 3.0, "fragile": true}
-		record, err := Encode(all, s, "")
-		fatal.If(t, err)
-		first, err := c.NewChange([]string{record}, nil)
-		fatal.If(t, err)
+		record := fatal.Or(Encode(all, s, ""))(t)
+		first := fatal.Or(c.NewChange([]string{record}, nil))(t)
 		want["sku40"] = all
 		c.Apply(version, first)
 		for range 4 {
@@ -364,8 +360,7 @@ func TestWork(t *testing.T) {
 
 		var leave []func()
 		for range filtersAtOnce {
-			l, err := mine.enter(ctx)
-			fatal.If(t, err)
+			l := fatal.Or(mine.enter(ctx))(t)
 			leave = append(leave, l)
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second)
@@ -402,8 +397,7 @@ func TestMovedItemsLearn(t *testing.T) {
 	apply(t, c, 1, put, nil)
 	apply(t, c, 2, nil, []string{"0"})
 	seen := feature.Seen{Feature: "brand", Values: []string{"brand-2"}}
-	learned, err := s.Learn(seen)
-	fatal.If(t, err)
+	learned := fatal.Or(s.Learn(seen))(t)
 	c.Learn(learned, []feature.Seen{seen})
 	want, err := Restore(learned, 2, c.Freeze().Records())
 	if err != nil || !slices.Equal(c.Rows(), want.Rows()) {

@@ -213,9 +213,7 @@ func TestReadYourWrites(t *testing.T) {
 			return reply(204, "", "", "Vitrine-Entry", entry), nil
 		})}
 		read := func() {
-			if _, err := k.Items(t.Context(), "home", 0, 5); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(k.Items(t.Context(), "home", 0, 5))(t)
 		}
 		read()
 		for len(entries) > 0 {

@@ -56,8 +56,7 @@ func (s *service) start() {
 	if s.engine, err = decision.Open(context.Background(), decision.Options{Store: s.store, Build: setup.NewLearner}); err != nil {
 		s.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", s.address)
-	fatal.If(s, err)
+	listener := fatal.Or(net.Listen("tcp", s.address))(s)
 	s.address = listener.Addr().String()
 	s.options.Engine = s.engine
 	s.http = &httptest.Server{Listener: listener, Config: &http.Server{Handler: server.New(s.options), ConnState: func(_ net.Conn, state http.ConnState) {
@@ -145,21 +144,8 @@ func request() *api.Request {
 	}
 }
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(v T, err error) T {
-		t.Helper()
-		fatal.If(t, err)
-		return v
-	}
-}
-
 // failed returns the error of a call that also returns something else.
 func failed[T any](_ T, err error) error { return err }
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	fatal.If(t, err)
-}
 
 // refused wants a problem of a kind.
 func refused(t testing.TB, err error, status int, kind string) *api.Problem {
@@ -186,96 +172,96 @@ func TestCalls(t *testing.T) {
 			if network.way != nil {
 				c = s.client(network.way(new(atomic.Int64)))
 			}
-			created := must[bool](t)(c.Put(ctx, "home", home))
+			created := fatal.Or(c.Put(ctx, "home", home))(t)
 			if created != (network.way == nil) {
 				t.Errorf("created is %v", created)
 			}
-			if must[bool](t)(c.Put(ctx, "home", home)) {
+			if fatal.Or(c.Put(ctx, "home", home))(t) {
 				t.Error("created twice")
 			}
-			a := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
+			a := fatal.Or(c.Decide(ctx, "home", request()))(t)
 			if diff := cmp.Diff([]string{"a/ü", "b"}, a.Items()); diff != "" || len(a.Decision) < 20 || *a.Assortment[1].Probability <= 0 || *a.OutsideProbability <= 0 || *a.ExpectedRevenue <= 0 {
 				t.Errorf("%+v %s", a, diff)
 			}
 			again := request()
 			again.Decision = a.Decision
-			b := must[*api.Answer](t)(c.Decide(ctx, "home", again))
+			b := fatal.Or(c.Decide(ctx, "home", again))(t)
 			a.Repeated = true
 			if diff := cmp.Diff(a, b); diff != "" {
 				t.Errorf("-first +again\n%s", diff)
 			}
-			check(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
-			check(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
-			why := must[*api.Explanation](t)(c.Explain(ctx, "home", a.Decision))
-			trial := must[*api.Trial](t)(c.Try(ctx, "home", request()))
+			fatal.If(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
+			fatal.If(t, c.Outcome(ctx, "home", a.Decision, "a/ü"))
+			why := fatal.Or(c.Explain(ctx, "home", a.Decision))(t)
+			trial := fatal.Or(c.Try(ctx, "home", request()))(t)
 			if why.Decision != a.Decision || len(why.Items) != 2 || trial.Answer.Decision != "" || !slices.Equal(trial.Answer.Items(), a.Items()) || trial.Explanation.Next == nil {
 				t.Errorf("%+v %+v", why, trial)
 			}
-			d := must[*api.Decision](t)(c.Decision(ctx, "home", a.Decision))
+			d := fatal.Or(c.Decision(ctx, "home", a.Decision))(t)
 			a.Repeated = false
 			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
 				t.Errorf("%+v %s", d, diff)
 			}
-			earned := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
-			check(t, c.Reward(ctx, "home", earned.Decision, api.Reward{Item: "a/ü"}, api.Reward{Item: "b", Value: 1}))
-			if d := must[*api.Decision](t)(c.Decision(ctx, "home", earned.Decision)); d.Choice == nil || *d.Choice != "b" {
+			earned := fatal.Or(c.Decide(ctx, "home", request()))(t)
+			fatal.If(t, c.Reward(ctx, "home", earned.Decision, api.Reward{Item: "a/ü"}, api.Reward{Item: "b", Value: 1}))
+			if d := fatal.Or(c.Decision(ctx, "home", earned.Decision))(t); d.Choice == nil || *d.Choice != "b" {
 				t.Errorf("%+v", d)
 			}
-			none := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
-			check(t, c.Outcome(ctx, "home", none.Decision, ""))
-			if d := must[*api.Decision](t)(c.Decision(ctx, "home", none.Decision)); d.Status != "chosen" || d.Choice != nil {
+			none := fatal.Or(c.Decide(ctx, "home", request()))(t)
+			fatal.If(t, c.Outcome(ctx, "home", none.Decision, ""))
+			if d := fatal.Or(c.Decision(ctx, "home", none.Decision))(t); d.Status != "chosen" || d.Choice != nil {
 				t.Errorf("%+v", d)
 			}
-			if names := must[[]string](t)(c.Placements(ctx)); !reflect.DeepEqual(names, []string{"home"}) {
+			if names := fatal.Or(c.Placements(ctx))(t); !reflect.DeepEqual(names, []string{"home"}) {
 				t.Errorf("placements %q", names)
 			}
-			if x := must[*api.Insight](t)(c.Insight(ctx, "home")); x.Placement != "home" || x.Items == nil {
+			if x := fatal.Or(c.Insight(ctx, "home"))(t); x.Placement != "home" || x.Items == nil {
 				t.Errorf("%+v", x)
 			}
-			stats := must[*api.Stats](t)(c.Stats(ctx, "home"))
+			stats := fatal.Or(c.Stats(ctx, "home"))(t)
 			for stats.Learned < 3 {
 				time.Sleep(time.Millisecond)
-				stats = must[*api.Stats](t)(c.Stats(ctx, "home"))
+				stats = fatal.Or(c.Stats(ctx, "home"))(t)
 			}
-			version := must[uint64](t)(c.Keep(ctx, "home", "before the change"))
-			stats = must[*api.Stats](t)(c.Stats(ctx, "home"))
+			version := fatal.Or(c.Keep(ctx, "home", "before the change"))(t)
+			stats = fatal.Or(c.Stats(ctx, "home"))(t)
 			if stats.Decisions != 3 || stats.Outcomes != 3 || stats.ByPolicy.Purchases != 2 || len(stats.Versions) != 1 {
 				t.Errorf("%+v", stats)
 			}
-			check(t, c.RollBack(ctx, "home", version))
-			full := must[*api.Placement](t)(c.Placement(ctx, "home"))
+			fatal.If(t, c.RollBack(ctx, "home", version))
+			full := fatal.Or(c.Placement(ctx, "home"))(t)
 			if full.MaxItems != 1000 || full.AttributionWindow != "30m0s" || len(full.Features) != 4 {
 				t.Errorf("%+v", full)
 			}
-			if must[bool](t)(c.Put(ctx, "home", full)) {
+			if fatal.Or(c.Put(ctx, "home", full))(t) {
 				t.Error("the placement's own configuration creates one")
 			}
 			full, etag, err := c.PlacementETag(ctx, "home")
-			check(t, err)
+			fatal.If(t, err)
 			full.Seed++
 			if p := refused(t, failed(c.Put(ctx, "home", full)), 409, "loss"); p.Lost == nil || p.Lost.Versions != 1 || p.Pointer() != "#/seed" {
 				t.Errorf("%+v", p)
 			}
 			refused(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: `"0"`})), 412, "precondition")
-			check(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: etag})))
+			fatal.If(t, failed(c.Change(ctx, "home", full, client.Change{Reset: true, ETag: etag})))
 			full.Seed++
-			check(t, failed(c.Change(ctx, "home", full, client.Change{Relearn: true})))
-			if r := must[*api.Stats](t)(c.Stats(ctx, "home")).Relearning; r == nil || r.From == 0 {
+			fatal.If(t, failed(c.Change(ctx, "home", full, client.Change{Relearn: true})))
+			if r := fatal.Or(c.Stats(ctx, "home"))(t).Relearning; r == nil || r.From == 0 {
 				t.Errorf("the relearning %+v", r)
 			}
-			versions := must[[]api.Version](t)(c.Versions(ctx, "home"))
+			versions := fatal.Or(c.Versions(ctx, "home"))(t)
 			for len(versions) == 1 && versions[0].Learned == nil { // the learner is behind
 				time.Sleep(time.Millisecond)
-				versions = must[[]api.Version](t)(c.Versions(ctx, "home"))
+				versions = fatal.Or(c.Versions(ctx, "home"))(t)
 			}
 			if len(versions) != 1 || versions[0].Version != version || versions[0].Note != "before the change" || *versions[0].Learned != 3 {
 				t.Errorf("%+v", versions)
 			}
-			check(t, c.Delete(ctx, "home"))
+			fatal.If(t, c.Delete(ctx, "home"))
 			if network.way == nil {
 				refused(t, c.Delete(ctx, "home"), 404, "not-found")
 			}
-			if names := must[[]string](t)(c.Placements(ctx)); len(names) != 0 {
+			if names := fatal.Or(c.Placements(ctx))(t); len(names) != 0 {
 				t.Errorf("placements %q", names)
 			}
 		})
@@ -305,9 +291,9 @@ func TestLostAnswersAreOneDecision(t *testing.T) {
 		}()
 	}
 	for range callers {
-		check(t, <-ended)
+		fatal.If(t, <-ended)
 	}
-	stats := must[*api.Stats](t)(c.Stats(ctx, "home"))
+	stats := fatal.Or(c.Stats(ctx, "home"))(t)
 	if stats.Decisions != callers*each || stats.Outcomes != callers*each || stats.Pending != 0 {
 		t.Errorf("%d decisions, %d outcomes, want %d", stats.Decisions, stats.Outcomes, callers*each)
 	}
@@ -317,8 +303,8 @@ func TestLostAnswersAreOneDecision(t *testing.T) {
 func TestServiceRestarts(t *testing.T) {
 	s, ctx := started(t), t.Context()
 	c := s.client(nil)
-	must[bool](t)(c.Put(ctx, "home", home))
-	before := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
+	fatal.Or(c.Put(ctx, "home", home))(t)
+	before := fatal.Or(c.Decide(ctx, "home", request()))(t)
 	s.stop()
 	retries := 0
 	c.Retrying = func(err error, _ time.Duration) {
@@ -326,16 +312,16 @@ func TestServiceRestarts(t *testing.T) {
 			s.start()
 		}
 	}
-	a := must[*api.Answer](t)(c.Decide(ctx, "home", request()))
+	a := fatal.Or(c.Decide(ctx, "home", request()))(t)
 	if retries < 3 || a.Repeated {
 		t.Errorf("%d retries, %+v", retries, a)
 	}
 	r := request()
 	r.Decision = before.Decision
-	if again := must[*api.Answer](t)(c.Decide(ctx, "home", r)); !again.Repeated || !reflect.DeepEqual(again.Items(), before.Items()) {
+	if again := fatal.Or(c.Decide(ctx, "home", r))(t); !again.Repeated || !reflect.DeepEqual(again.Items(), before.Items()) {
 		t.Errorf("%+v, was %+v", again, before)
 	}
-	check(t, c.Outcome(ctx, "home", before.Decision, "b"))
+	fatal.If(t, c.Outcome(ctx, "home", before.Decision, "b"))
 }
 
 func TestRefusals(t *testing.T) {
@@ -343,10 +329,10 @@ func TestRefusals(t *testing.T) {
 	retries := 0
 	c := s.client(nil)
 	c.Retrying = func(error, time.Duration) { retries++ }
-	must[bool](t)(c.Put(ctx, "home", home))
+	fatal.Or(c.Put(ctx, "home", home))(t)
 	r := request()
 	r.Decision = "one"
-	must[*api.Answer](t)(c.Decide(ctx, "home", r))
+	fatal.Or(c.Decide(ctx, "home", r))(t)
 	ask := func(change func(*api.Request)) error {
 		r := request()
 		change(r)
@@ -368,17 +354,17 @@ func TestRefusals(t *testing.T) {
 	refused(t, err, 404, "not-found")
 	refused(t, c.Outcome(ctx, "home", "none", ""), 404, "not-found")
 	refused(t, c.Outcome(ctx, "home", "one", "c"), 422, "not-shown")
-	check(t, c.Outcome(ctx, "home", "one", "b"))
+	fatal.If(t, c.Outcome(ctx, "home", "one", "b"))
 	refused(t, c.Outcome(ctx, "home", "one", ""), 409, "conflict")
 	refused(t, c.RollBack(ctx, "home", 99), 404, "not-found")
 	refused(t, c.Activate(ctx, "home", "none"), 404, "not-found")
-	check(t, c.Activate(ctx, "home", "one"))
-	check(t, ask(func(r *api.Request) { r.Decision, r.Defer = "deferred", true }))
+	fatal.If(t, c.Activate(ctx, "home", "one"))
+	fatal.If(t, ask(func(r *api.Request) { r.Decision, r.Defer = "deferred", true }))
 	d, err := c.Decision(ctx, "home", "deferred")
 	if err != nil || d.Status != "deferred" {
 		t.Errorf("%+v, %v", d, err)
 	}
-	check(t, c.Activate(ctx, "home", "deferred"))
+	fatal.If(t, c.Activate(ctx, "home", "deferred"))
 	if d, err = c.Decision(ctx, "home", "deferred"); err != nil || d.Status != "open" {
 		t.Errorf("activated: %+v, %v", d, err)
 	}
@@ -397,9 +383,9 @@ func TestRefusals(t *testing.T) {
 func TestKey(t *testing.T) {
 	token, key := server.NewKey("shop", server.ScopeDecide)
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	check(t, replace.File(path, fmt.Appendf(nil, "[[key]]\nname = %q\nsha256 = %q\nscopes = [\"decide\"]\n", key.Name, key.SHA256)))
+	fatal.If(t, replace.File(path, fmt.Appendf(nil, "[[key]]\nname = %q\nsha256 = %q\nscopes = [\"decide\"]\n", key.Name, key.SHA256)))
 	s := &service{TB: t, store: new(memlog.Store), address: "127.0.0.1:0"}
-	s.options.Keys = must[*server.Keys](t)(server.OpenKeys(path, time.Now, nil))
+	s.options.Keys = fatal.Or(server.OpenKeys(path, time.Now, nil))(t)
 	s.start()
 	t.Cleanup(s.stop)
 	c := s.client(nil)
@@ -446,15 +432,15 @@ func TestExperiments(t *testing.T) {
 	config.Mode, config.Experiment = api.Experimenting, &api.Experiment{Name: "summer", Variants: []api.Variant{
 		{Name: "ours", Show: api.ShowPolicy, Share: 0.5}, {Name: "chance", Show: api.ShowUniform, Share: 0.5},
 	}}
-	check(t, failed(c.Put(ctx, "home", &config)))
+	fatal.If(t, failed(c.Put(ctx, "home", &config)))
 	for range 2 {
 		r := request()
 		r.Unit = "ann"
-		if a := must[*api.Answer](t)(c.Decide(ctx, "home", r)); a.Variant != "chance" && a.Variant != "ours" {
+		if a := fatal.Or(c.Decide(ctx, "home", r))(t); a.Variant != "chance" && a.Variant != "ours" {
 			t.Errorf("%+v", a)
 		}
 	}
-	all := must[*api.Experiments](t)(c.Experiments(ctx, "home"))
+	all := fatal.Or(c.Experiments(ctx, "home"))(t)
 	if all.Experiment == nil || all.Experiment.Name != "summer" || all.Experiment.Variants[0].Asked+all.Experiment.Variants[1].Asked != 2 || all.Past == nil {
 		t.Errorf("%+v", all)
 	}

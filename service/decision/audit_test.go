@@ -28,8 +28,7 @@ func audited(t *testing.T, a *decision.Audit, store eventlog.Store) (faults []st
 
 func newAudit(t *testing.T, snapshot []byte) *decision.Audit {
 	t.Helper()
-	a, err := decision.NewAudit(buildToy, snapshot)
-	fatal.If(t, err)
+	a := fatal.Or(decision.NewAudit(buildToy, snapshot))(t)
 	t.Cleanup(a.Close)
 	return a
 }
@@ -57,12 +56,9 @@ func TestAuditOfAnEngine(t *testing.T) {
 			middle = snapshot(t, e)
 		}
 	}
-	if _, err := e.Expire(t.Context(), 60*minute); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Expire(t.Context(), 60*minute))(t)
 	fatal.If(t, e.Delete(t.Context(), "cart", nil, 0))
-	s, err := e.Stats("home")
-	fatal.If(t, err)
+	s := fatal.Or(e.Stats("home"))(t)
 	want := []decision.Tally{{Placement: "home", Decisions: s.Decisions, Chosen: s.Outcomes, Expired: s.Expired, Open: s.Pending}}
 	for _, from := range [][]byte{nil, middle} {
 		a := newAudit(t, from)
@@ -111,9 +107,7 @@ func TestAuditOfUnlawfulEntries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := store.Append(t.Context(), entry); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(store.Append(t.Context(), entry))(t)
 	}
 	a := newAudit(t, nil)
 	want := []string{

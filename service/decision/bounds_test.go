@@ -78,8 +78,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		}
 		place(10_000_000)
 		decide(0)
-		s, err := e.Stats("home")
-		fatal.If(t, err)
+		s := fatal.Or(e.Stats("home"))(t)
 		each := s.Memory
 		for i := 1; i < decisions; i++ {
 			decide(i)

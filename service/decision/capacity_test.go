@@ -388,13 +388,9 @@ func TestCapacityFollowsTheCatalogue(t *testing.T) {
 	for round := range 60 {
 		k := rng.IntN(len(items))
 		items[k].Space = new(float64(rng.IntN(9)) / 8)
-		if _, err := e.PatchItems(t.Context(), "home", []api.CatalogueItem{{ID: items[k].ID, Space: items[k].Space}}, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.PatchItems(t.Context(), "home", []api.CatalogueItem{{ID: items[k].ID, Space: items[k].Space}}, 0))(t)
 		if round%3 == 0 {
-			if _, err := e.DeleteItems(t.Context(), "home", []string{items[0].ID}, 0); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(e.DeleteItems(t.Context(), "home", []string{items[0].ID}, 0))(t)
 			items = items[1:]
 		}
 		var want [3]*decision.Answer
@@ -432,8 +428,7 @@ func TestCapacityIsExplained(t *testing.T) {
 			t.Errorf("the rules cost %+v", want.Rules)
 		}
 		decide(t, e, name, q, 0)
-		x, err := e.Explain(t.Context(), name, "d")
-		fatal.If(t, err)
+		x := fatal.Or(e.Explain(t.Context(), name, "d"))(t)
 		if diff := cmp.Diff(want.Next, x.Next); diff != "" {
 			t.Errorf("%s: the next-best set (-tried +explained):\n%s", name, diff)
 		}
@@ -447,8 +442,7 @@ func TestCapacityIsExplained(t *testing.T) {
 	}
 	put(t, e, "all", window+`,"record":"all","memory":1000000000}`)
 	decide(t, e, "all", many, 0)
-	x, err := e.Explain(t.Context(), "all", "many")
-	fatal.If(t, err)
+	x := fatal.Or(e.Explain(t.Context(), "all", "many"))(t)
 	if x.Next != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "a capacity bounds the spaces") {
 		t.Errorf("%+v, want that the spaces are unknown", x.Unknown)
 	}

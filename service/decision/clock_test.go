@@ -124,9 +124,7 @@ func TestOutageOfTheServiceIsNoLackOfSales(t *testing.T) {
 			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], now))
 		}
 		sold = nil
-		if _, err := e.Expire(t.Context(), now); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Expire(t.Context(), now))(t)
 	}
 	trade := func(from, decisions int) {
 		t.Helper()

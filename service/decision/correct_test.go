@@ -42,9 +42,7 @@ func ended(t *testing.T, inTime bool) (e *decision.Engine, store *memlog.Store, 
 			is(t, "no sale", e.Outcome(t.Context(), "home", r.Decision, "", now), nil)
 		}
 	}
-	if _, err := e.Expire(t.Context(), 2*halfHour); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Expire(t.Context(), 2*halfHour))(t)
 	wait(t, e)
 	return e, store, sales
 }
@@ -59,12 +57,9 @@ type earnings struct {
 
 func earningsOf(t *testing.T, e *decision.Engine, now int64) earnings {
 	t.Helper()
-	s, err := e.Stats("home")
-	fatal.If(t, err)
-	x, err := e.Insight(t.Context(), "home", now)
-	fatal.If(t, err)
-	series, err := e.Series("home", now, 0, 1000)
-	fatal.If(t, err)
+	s := fatal.Or(e.Stats("home"))(t)
+	x := fatal.Or(e.Insight(t.Context(), "home", now))(t)
+	series := fatal.Or(e.Series("home", now, 0, 1000))(t)
 	groups, _, err := e.Recent("home", now, 0)
 	fatal.If(t, err)
 	items := slices.Clone(x.Items)
@@ -87,8 +82,7 @@ func TestLateSalesCount(t *testing.T) {
 	if len(sales) != 20 || !cmp.Equal(sales, same) {
 		t.Fatal(sales, same)
 	}
-	before, err := tardy.Stats("home")
-	fatal.If(t, err)
+	before := fatal.Or(tardy.Stats("home"))(t)
 	const now = 40 * 24 * 60 * minute
 	for k := range 60 {
 		id := fmt.Sprint("d", k)
@@ -123,8 +117,7 @@ func TestLateSalesCount(t *testing.T) {
 			t.Errorf("%s has another state", what)
 		}
 	}
-	audit, err := decision.NewAudit(buildFixed, nil)
-	fatal.If(t, err)
+	audit := fatal.Or(decision.NewAudit(buildFixed, nil))(t)
 	defer audit.Close()
 	for entry, err := range store.Entries(t.Context(), 1) {
 		if _, bad := audit.Entry(entry); bad != nil || err != nil {
@@ -140,8 +133,7 @@ func TestCorrections(t *testing.T) {
 	const now = 2 * halfHour
 	total := func() (revenue, squares float64, purchases uint64) {
 		t.Helper()
-		s, err := e.Stats("home")
-		fatal.If(t, err)
+		s := fatal.Or(e.Stats("home"))(t)
 		a, b := s.ByPolicy, s.ByChance
 		return a.Revenue + b.Revenue, a.Squares + b.Squares, a.Purchases + b.Purchases
 	}
@@ -215,8 +207,7 @@ func TestCorrections(t *testing.T) {
 // itemOf returns the item that a decision shows.
 func itemOf(t *testing.T, e *decision.Engine, id string) string {
 	t.Helper()
-	d, err := e.Decision(t.Context(), "home", id)
-	fatal.If(t, err)
+	d := fatal.Or(e.Decision(t.Context(), "home", id))(t)
 	return d.Answer.Shown[0]
 }
 
@@ -334,8 +325,7 @@ func TestLateMoneyOfVariants(t *testing.T) {
 	later := map[string]float64{}
 	for k := range 221 {
 		id := fmt.Sprint("d", k+1)
-		d, err := e.Decision(t.Context(), "home", id)
-		fatal.If(t, err)
+		d := fatal.Or(e.Decision(t.Context(), "home", id))(t)
 		value := 2.0
 		switch {
 		case d.Status == "expired" && k%2 == 0:

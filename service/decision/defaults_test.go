@@ -52,8 +52,7 @@ func TestPolicyIsComplete(t *testing.T) {
 	}
 	// What a caller was answered, it can send again.
 	answer := c.Answer()
-	text, err := json.Marshal(answer)
-	fatal.If(t, err)
+	text := fatal.Or(json.Marshal(answer))(t)
 	before := e.Sequence()
 	if put(t, e, "old", string(text)); e.Sequence() != before {
 		t.Error("the answer, sent again, changes the placement")

@@ -15,8 +15,7 @@ import (
 // durable opens a log on disk.
 func durable(t testing.TB, dir string) *natslog.Store {
 	t.Helper()
-	s, err := natslog.Open(t.Context(), natslog.Options{Dir: dir})
-	fatal.If(t, err)
+	s := fatal.Or(natslog.Open(t.Context(), natslog.Options{Dir: dir}))(t)
 	return s
 }
 
@@ -25,8 +24,7 @@ func durable(t testing.TB, dir string) *natslog.Store {
 func TestRestartOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	store := durable(t, dir)
-	e, err := decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner}))(t)
 	put(t, e, "home", shop)
 	var early []byte
 	for i := range 5 {

@@ -41,17 +41,14 @@ func opened(t testing.TB, o decision.Options) *decision.Engine {
 	if o.Build == nil {
 		o.Build = setup.NewLearner
 	}
-	e, err := decision.Open(t.Context(), o)
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), o))(t)
 	t.Cleanup(e.Close)
 	return e
 }
 
 func put(t testing.TB, e *decision.Engine, name, text string) {
 	t.Helper()
-	if _, err := e.Change(t.Context(), name, []byte(text), decision.Change{Reset: true}, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Change(t.Context(), name, []byte(text), decision.Change{Reset: true}, 0))(t)
 }
 
 func wait(t testing.TB, e *decision.Engine) {
@@ -72,8 +69,7 @@ func replayed(t testing.TB, o decision.Options) []byte {
 	if o.Build == nil {
 		o.Build = setup.NewLearner
 	}
-	e, err := decision.Open(t.Context(), o)
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), o))(t)
 	defer e.Close()
 	return snapshot(t, e)
 }
@@ -88,8 +84,7 @@ func replays(t testing.TB, e *decision.Engine, o decision.Options) {
 
 func decide(t testing.TB, e *decision.Engine, name string, r *api.Request, now int64) *decision.Answer {
 	t.Helper()
-	a, err := e.Decide(t.Context(), name, r, now)
-	fatal.If(t, err)
+	a := fatal.Or(e.Decide(t.Context(), name, r, now))(t)
 	return a
 }
 
@@ -231,11 +226,8 @@ func TestRegretIsTheExperiments(t *testing.T) {
 func played(t *testing.T, e *experiment.Experiment) []float64 {
 	t.Helper()
 	dir := t.TempDir()
-	if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, e.Name, "runs.jsonl"))
-	fatal.If(t, err)
+	fatal.Or(experiment.Run(t.Context(), e, experiment.Options{Dir: dir}))(t)
+	text := fatal.Or(os.ReadFile(filepath.Join(dir, e.Name, "runs.jsonl")))(t)
 	var unit struct {
 		Regret []float64 `json:"regret"`
 	}
@@ -266,8 +258,7 @@ func TestOutcomes(t *testing.T) {
 	e := opened(t, decision.Options{Store: store})
 	put(t, e, "home", shop)
 	ctx := t.Context()
-	a, err := e.Decide(ctx, "home", stock("a", 5), 0)
-	fatal.If(t, err)
+	a := fatal.Or(e.Decide(ctx, "home", stock("a", 5), 0))(t)
 	if len(a.Shown) != 2 || len(a.Probability) != 2 || a.Propensity != 1 || a.By != offer.ByPolicy {
 		t.Fatalf("answer %+v", a)
 	}

@@ -25,8 +25,7 @@ func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
 	fill := func(now int64, deferred bool) api.Stats {
 		t.Helper()
 		for before := uint64(n); ; n++ {
-			s, err := e.Stats("home")
-			fatal.If(t, err)
+			s := fatal.Or(e.Stats("home"))(t)
 			if s.ExpiredEarly+s.Expired+s.Withdrawn > 0 && s.Decisions > before+3 {
 				return s
 			}

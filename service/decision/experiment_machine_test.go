@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -181,9 +182,7 @@ func TestExperimentMachine(t *testing.T) {
 		defer a.Close()
 		for entry, err := range m.store.Entries(t.Context(), 1) {
 			want(t, "entries", err, nil)
-			if _, err := a.Entry(entry); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(a.Entry(entry))(t)
 		}
 	})
 }

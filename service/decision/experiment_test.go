@@ -82,8 +82,7 @@ func (s *boutique) serve(requests, shoppers int) {
 			r.Items[i].Revenue = &s.price
 		}
 		r.Unit, r.Baseline = fmt.Sprint("shopper-", s.rng.IntN(shoppers)), []string{itemID(len(s.sells) - 1)}
-		a, err := s.e.Decide(s.t.Context(), "home", r, s.now)
-		fatal.If(s.t, err)
+		a := fatal.Or(s.e.Decide(s.t.Context(), "home", r, s.now))(s.t)
 		if before := s.variants[r.Unit]; before != "" && before != a.Variant {
 			s.t.Fatalf("%s is shown %q after %q", r.Unit, a.Variant, before)
 		}
@@ -108,9 +107,7 @@ func (s *boutique) serve(requests, shoppers int) {
 
 func (s *boutique) expire() {
 	s.t.Helper()
-	if _, err := s.e.Expire(s.t.Context(), s.now); err != nil {
-		s.t.Fatal(err)
-	}
+	fatal.Or(s.e.Expire(s.t.Context(), s.now))(s.t)
 }
 
 // settle lets all decisions end, and their cohorts too, with a decision two windows later.
@@ -204,8 +201,7 @@ func TestExperiment(t *testing.T) {
 		if again := replayed(t, decision.Options{Store: store, Build: buildFixed, Snapshot: from}); !bytes.Equal(again, now) {
 			t.Errorf("a replay from %s on gives another state", name)
 		}
-		a, err := decision.NewAudit(buildFixed, from)
-		fatal.If(t, err)
+		a := fatal.Or(decision.NewAudit(buildFixed, from))(t)
 		if faults := audited(t, a, store); faults != nil {
 			t.Errorf("an audit from %s on finds %q", name, faults)
 		}
@@ -286,9 +282,7 @@ func TestChangeOfShares(t *testing.T) {
 	s.serve(300, 200)
 	before := maps.Clone(s.variants)
 	changed := strings.NewReplacer(`"holdout":0.1`, `"holdout":0.15`, `"share":0.4`, `"share":0.2`, `"share":0.3`, `"share":0.5`).Replace(fourVariants)
-	if _, err := e.Put(t.Context(), "home", []byte(onTrial(changed)), s.now); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(t.Context(), "home", []byte(onTrial(changed)), s.now))(t)
 	clear(s.variants)
 	s.serve(400, 200)
 	moved := 0
@@ -370,8 +364,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		replays(t, e, decision.Options{Store: store, Build: buildFixed})
-		a, err := decision.NewAudit(buildFixed, nil)
-		fatal.If(t, err)
+		a := fatal.Or(decision.NewAudit(buildFixed, nil))(t)
 		defer a.Close()
 		if faults := audited(t, a, store); faults != nil {
 			t.Errorf("an audit finds %q", faults)
@@ -384,9 +377,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 		if v, err := e.Preview(t.Context(), "home", fmt.Appendf(nil, learning, 1), decision.Change{}); err != nil || v.Change != api.PreviewAdopt || v.Lost != nil {
 			t.Errorf("the preview is %+v, %v", v, err)
 		}
-		if _, err := e.Put(t.Context(), "home", fmt.Appendf(nil, learning, 1), s.now); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Put(t.Context(), "home", fmt.Appendf(nil, learning, 1), s.now))(t)
 		stats, err := e.Stats("home")
 		if err != nil || stats.Learned != rounds || rounds == 0 {
 			t.Errorf("the learner has %d rounds, it had %d; %v", stats.Learned, rounds, err)
@@ -686,8 +677,7 @@ func TestEras(t *testing.T) {
 	put(t, e, "home", fmt.Sprintf(config, 0, "explore", 1)) // nothing changes
 	put(t, e, "home", fmt.Sprintf(config, 1, "learn", 0))
 	decide("e", false)
-	stats, err := e.Stats("home")
-	fatal.If(t, err)
+	stats := fatal.Or(e.Stats("home"))(t)
 	have := [][]any{}
 	for _, x := range stats.Eras {
 		shadow := uint64(0)
@@ -806,14 +796,11 @@ func TestSumsOfAnExperiment(t *testing.T) {
 		t.Errorf("the evidence is %v, want %v", log, want)
 	}
 	for i := range all {
-		d, err := e.Decision(t.Context(), "home", all[i].id)
-		fatal.If(t, err)
+		d := fatal.Or(e.Decision(t.Context(), "home", all[i].id))(t)
 		all[i].waits = d.Status == "open"
 	}
 	changed := strings.NewReplacer(`"holdout":0.1`, `"holdout":0.2`, `"share":0.4`, `"share":0.1`, `"share":0.3`, `"share":0.6`).Replace(fourVariants)
-	if _, err := e.Put(t.Context(), "home", []byte(onTrial(changed)), s.now); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(t.Context(), "home", []byte(onTrial(changed)), s.now))(t)
 	serve(200, 1, "u")
 	serve(200, 1, "new")
 	s.now += 40 * minute
@@ -952,8 +939,7 @@ func TestOffersOfOtherVariants(t *testing.T) {
 		"and its unit is shown":      strings.NewReplacer(`"share":0.4`, `"share":0.1`, `"share":0.1`, `"share":0.4`).Replace(onTrial(fourVariants)),
 		"and there is no experiment": `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`,
 	} {
-		c, err := setup.Parse([]byte(change))
-		fatal.If(t, err)
+		c := fatal.Or(setup.Parse([]byte(change)))(t)
 		changed := new(memlog.Store)
 		for entry, err := range store.Entries(t.Context(), 1) {
 			fatal.If(t, err)
@@ -965,12 +951,9 @@ func TestOffersOfOtherVariants(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := changed.Append(t.Context(), entry); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(changed.Append(t.Context(), entry))(t)
 		}
-		a, err := decision.NewAudit(buildFixed, nil)
-		fatal.If(t, err)
+		a := fatal.Or(decision.NewAudit(buildFixed, nil))(t)
 		if faults := audited(t, a, changed); len(faults) == 0 || !strings.Contains(faults[0], want) {
 			t.Errorf("%q, want %s", faults, want)
 		}
@@ -984,8 +967,7 @@ func TestChargeOfAnExperiment(t *testing.T) {
 		return setup.Size{Learner: 1000, State: 10}, nil
 	}})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m","memory":8000000}`)
-	before, err := e.Stats("home")
-	fatal.If(t, err)
+	before := fatal.Or(e.Stats("home"))(t)
 	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"memory":8000000,"mode"`, 1))
 	after, err := e.Stats("home")
 	if want := int64(1<<20 + 1000 + 2*10 + 8000000/2); err != nil || after.Charged-before.Charged != want {
@@ -998,8 +980,7 @@ func TestExplainAVariant(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildFixed})
 	put(t, e, "home", onTrial(fourVariants))
 	explain := func(id string) *api.Explanation {
-		x, err := e.Explain(t.Context(), "home", id)
-		fatal.If(t, err)
+		x := fatal.Or(e.Explain(t.Context(), "home", id))(t)
 		return x
 	}
 	policy := map[string]string{"own": "0", "rival": "1"}

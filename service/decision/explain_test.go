@@ -113,8 +113,7 @@ func TestTry(t *testing.T) {
 				if diff := cmp.Diff(a, tried, cmpopts.IgnoreFields(decision.Answer{}, "Decision")); diff != "" {
 					t.Errorf("after %d decisions (-decided +tried):\n%s", decisions, diff)
 				}
-				explained, err := e.Explain(t.Context(), "home", a.Decision)
-				fatal.If(t, err)
+				explained := fatal.Or(e.Explain(t.Context(), "home", a.Decision))(t)
 				if !explained.SamePolicy {
 					t.Error("the policy that decided a moment ago is not there")
 				}
@@ -140,8 +139,7 @@ func TestExplainRules(t *testing.T) {
 			r.Slots[1].Exclude = append(r.Slots[1].Exclude, strings.Repeat("x", 1000)+fmt.Sprint(k))
 		}
 		a := decide(t, e, "home", r, 0)
-		why, err := e.Explain(t.Context(), "home", a.Decision)
-		fatal.If(t, err)
+		why := fatal.Or(e.Explain(t.Context(), "home", a.Decision))(t)
 		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) || known == slices.ContainsFunc(why.Unknown, func(u string) bool { return strings.Contains(u, "the log does not have them") }) {
 			t.Errorf("with %d rules: %+v, %v", n, why.Rules, why.Unknown)
 		}
@@ -223,8 +221,7 @@ func (product) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons {
 func TestRivals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 8))
 	for trial := range 300 {
-		c, err := setup.Parse([]byte(reasoned(`{"name":"ucb-mnl"}`, []string{"", `,"at_most":[{"feature":"brand","most":1}]`}[trial%2])))
-		fatal.If(t, err)
+		c := fatal.Or(setup.Parse([]byte(reasoned(`{"name":"ucb-mnl"}`, []string{"", `,"at_most":[{"feature":"brand","most":1}]`}[trial%2]))))(t)
 		c.MaxSize = 3
 		r := asking(rng)
 		for i := range r.Items { // by slot, as a request has them
@@ -320,16 +317,14 @@ func TestExplainLater(t *testing.T) {
 	text := strings.Replace(reasoned(`{"name":"auto"}`, ""), `"record":"all",`, "", 1)
 	put(t, e, "home", text)
 	teach(t, e, "home", 20)
-	version, err := e.Keep(t.Context(), "home", "a good one", 0)
-	fatal.If(t, err)
+	version := fatal.Or(e.Keep(t.Context(), "home", "a good one", 0))(t)
 	wait(t, e)
 	a := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
 	if a.PolicyVersion != version {
 		t.Fatalf("version %d decides, %d is kept", a.PolicyVersion, version)
 	}
 	explain := func() *api.Explanation {
-		x, err := e.Explain(t.Context(), "", a.Decision)
-		fatal.If(t, err)
+		x := fatal.Or(e.Explain(t.Context(), "", a.Decision))(t)
 		checkReasons(t, x)
 		return x
 	}
@@ -349,8 +344,7 @@ func TestExplainLater(t *testing.T) {
 	}
 	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
 	teach(t, e, "home", 5)
-	x, err := e.Explain(t.Context(), "home", b.Decision)
-	fatal.If(t, err)
+	x := fatal.Or(e.Explain(t.Context(), "home", b.Decision))(t)
 	if x.SamePolicy || x.DecidedBy != b.PolicyVersion || x.Version <= x.DecidedBy || x.Items[0].Utility == nil {
 		t.Errorf("of a version that has gone: %+v", x)
 	}

@@ -27,8 +27,7 @@ func events(t *testing.T, store decision.Log) iter.Seq[eventlog.Event] {
 	return func(yield func(eventlog.Event) bool) {
 		for entry, err := range store.Entries(t.Context(), 1) {
 			fatal.If(t, err)
-			event, err := eventlog.Decode(entry)
-			fatal.If(t, err)
+			event := fatal.Or(eventlog.Decode(entry))(t)
 			if !yield(event) {
 				return
 			}
@@ -41,11 +40,8 @@ func written(t *testing.T, bodies ...eventlog.Body) *memlog.Store {
 	t.Helper()
 	store := new(memlog.Store)
 	for _, body := range bodies {
-		entry, err := (&eventlog.Event{Placement: "home", Body: body}).Encode(nil)
-		fatal.If(t, err)
-		if _, err := store.Append(t.Context(), entry); err != nil {
-			t.Fatal(err)
-		}
+		entry := fatal.Or((&eventlog.Event{Placement: "home", Body: body}).Encode(nil))(t)
+		fatal.Or(store.Append(t.Context(), entry))(t)
 	}
 	return store
 }

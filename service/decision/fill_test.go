@@ -22,8 +22,7 @@ func TestFilledPages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	u, revenue := make([]float64, n), make([]float64, n)
 	for trial := range 60 {
-		c, err := setup.Parse([]byte(`{"max_size":4,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],"policy":{"name":"uniform"}}`))
-		fatal.If(t, err)
+		c := fatal.Or(setup.Parse([]byte(`{"max_size":4,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],"policy":{"name":"uniform"}}`)))(t)
 		r := stand("a", n)
 		if rng.IntN(2) == 0 {
 			c.AtMost = append(c.AtMost, api.Limit{Feature: "brand", Most: 1})

@@ -42,9 +42,7 @@ func upTo(t testing.TB, store eventlog.Store, last uint64) *memlog.Store {
 		if n == last {
 			break
 		}
-		if _, err := c.Append(t.Context(), entry); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(c.Append(t.Context(), entry))(t)
 		n++
 	}
 	return c
@@ -96,8 +94,7 @@ func followerIsTheReplay(t *testing.T, last, every uint64) {
 
 func statsOf(t testing.TB, e *decision.Engine, name string) api.Stats {
 	t.Helper()
-	s, err := e.Stats(name)
-	fatal.If(t, err)
+	s := fatal.Or(e.Stats(name))(t)
 	return s
 }
 
@@ -237,9 +234,7 @@ func TestFollowerStops(t *testing.T) {
 	if err := first.Reach(t.Context(), 5); !errors.Is(err, decision.ErrStopped) || !errors.Is(err, eventlog.ErrReopen) || !errors.Is(first.Failure(), eventlog.ErrRemoved) {
 		t.Errorf("%v, %v", err, first.Failure())
 	}
-	if _, err := store.Append(t.Context(), []byte("rubbish")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(store.Append(t.Context(), []byte("rubbish")))(t)
 	if err := second.Reach(t.Context(), 5); !errors.Is(err, decision.ErrStopped) || errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "entry 5") {
 		t.Errorf("%v, want that entry 5 cannot be applied", err)
 	}

@@ -50,8 +50,7 @@ func FuzzRequest(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	c, err := setup.Parse([]byte(clothes))
-	fatal.If(f, err)
+	c := fatal.Or(setup.Parse([]byte(clothes)))(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := new(api.RequestReader).Read(text, c.MaxItems)
 		if err != nil {
@@ -96,9 +95,7 @@ func busy(t testing.TB, store decision.Log) []byte {
 	}
 	r := stock("e", 3)
 	r.Baseline = []string{"sku2"}
-	if _, err := e.Decide(t.Context(), "shadow", r, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Decide(t.Context(), "shadow", r, 0))(t)
 	for id, item := range map[string]string{"a": "sku0", "b": ""} {
 		fatal.If(t, e.Outcome(t.Context(), "", id, item, 1))
 	}
@@ -110,9 +107,7 @@ func busy(t testing.TB, store decision.Log) []byte {
 			fatal.If(t, e.Reward(t.Context(), "", "g", []api.Reward{{Item: a.Shown[0], Value: 0.1}}, 1))
 		}
 	}
-	if _, err := e.Keep(t.Context(), "home", "", 1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Keep(t.Context(), "home", "", 1))(t)
 	return snapshot(t, e)
 }
 
@@ -151,9 +146,7 @@ func restoreAny(t *testing.T, body []byte) (taken bool) {
 		t.Fatalf("%x\nis written as\n%x", data, again)
 	}
 	for _, name := range e.Placements() {
-		if _, err := e.Stats(name); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Stats(name))(t)
 	}
 	_, _ = e.Expire(t.Context(), 1<<60)
 	return true

@@ -107,8 +107,7 @@ func (w *trade) goOn(decisions int, price float64) (shown []string) {
 
 func (w *trade) alarm() *api.Alarm {
 	w.t.Helper()
-	s, err := w.e.Stats("home")
-	fatal.If(w.t, err)
+	s := fatal.Or(w.e.Stats("home"))(w.t)
 	return s.Guard.Alarm
 }
 
@@ -131,8 +130,7 @@ func TestGuardAgainstChance(t *testing.T) {
 		}
 		w := newTrade(t, e, sells...)
 		w.goOn(1800, 3)
-		s, err := e.Stats("home")
-		fatal.If(t, err)
+		s := fatal.Or(e.Stats("home"))(t)
 		if good != (s.Guard.Alarm == nil) || good != (alarms == 0) {
 			t.Errorf("good %v: after %d decisions the guard is %+v with the alarm %+v, raised %d times", good, w.n, s.Guard, s.Guard.Alarm, alarms)
 		}
@@ -207,13 +205,10 @@ func TestFallbackToAVersion(t *testing.T) {
 	w := newTrade(t, e, 0.7, 0.05, 0.6, 0.6)
 	w.goOn(900, 1)
 	wait(t, e)
-	good, err := e.Keep(t.Context(), "home", "", w.now)
-	fatal.If(t, err)
+	good := fatal.Or(e.Keep(t.Context(), "home", "", w.now))(t)
 	w.goOn(250, 1)
 	wait(t, e)
-	if _, err := e.Keep(t.Context(), "home", "of a bad day", w.now); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Keep(t.Context(), "home", "of a bad day", w.now))(t)
 	w.goOn(3000, 1)
 	a := w.alarm()
 	if a == nil || a.Fallback != "version" || a.Version != good {
@@ -243,9 +238,7 @@ func TestFallbackToAVersion(t *testing.T) {
 		put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"version","keep":2`))
 		for _, note := range []string{"one", "two"} { // drop others, and not the one that decides
 			w.goOn2(20)
-			if _, err := e.Keep(t.Context(), "home", fmt.Sprint(note, restart), w.now); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(e.Keep(t.Context(), "home", fmt.Sprint(note, restart), w.now))(t)
 		}
 	}
 	put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"learn"`))
@@ -261,8 +254,7 @@ func TestFallbackToAVersion(t *testing.T) {
 
 func mustStats(t *testing.T, e *decision.Engine) api.Stats {
 	t.Helper()
-	s, err := e.Stats("home")
-	fatal.If(t, err)
+	s := fatal.Or(e.Stats("home"))(t)
 	return s
 }
 
@@ -334,9 +326,7 @@ func TestGuardIsSilent(t *testing.T) {
 					fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, item, now))
 				}
 				if round%10 == 0 {
-					if _, err := e.Expire(t.Context(), now); err != nil {
-						t.Fatal(err)
-					}
+					fatal.Or(e.Expire(t.Context(), now))(t)
 					wait(t, e)
 				}
 			}

@@ -117,8 +117,7 @@ func TestImportedLawsInAnyOrder(t *testing.T) {
 func TestBadImports(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"record":"all"}`)
-	c, err := e.Config("home")
-	fatal.If(t, err)
+	c := fatal.Or(e.Config("home"))(t)
 	for want, change := range map[string]func(m *decision.Imported){
 		"/decision_id: is missing":                  func(m *decision.Imported) { m.Request.Decision = "" },
 		"/decision_id: \"a b\": must be of letters": func(m *decision.Imported) { m.Request.Decision = "a b" },

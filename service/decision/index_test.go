@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )
@@ -96,9 +97,7 @@ func TestFindEvicted(t *testing.T) {
 		t.Helper()
 		put(t, e, name, small)
 		for i := range 80 {
-			if _, err := e.Decide(ctx, name, stock(fmt.Sprint("d", i), 1), 0); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(e.Decide(ctx, name, stock(fmt.Sprint("d", i), 1), 0))(t)
 		}
 	}
 	fill("a")

@@ -23,8 +23,7 @@ import (
 
 func insight(t testing.TB, e *decision.Engine, name string, now int64) *api.Insight {
 	t.Helper()
-	x, err := e.Insight(t.Context(), name, now)
-	fatal.If(t, err)
+	x := fatal.Or(e.Insight(t.Context(), name, now))(t)
 	return x
 }
 

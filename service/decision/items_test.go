@@ -39,8 +39,7 @@ func goods(seed uint64, n int) []api.CatalogueItem {
 
 func putItems(t testing.TB, e *decision.Engine, name string, items []api.CatalogueItem) *api.ItemsChanged {
 	t.Helper()
-	a, err := e.PutItems(t.Context(), name, items, 0)
-	fatal.If(t, err)
+	a := fatal.Or(e.PutItems(t.Context(), name, items, 0))(t)
 	return a
 }
 
@@ -142,8 +141,7 @@ func TestItemsAndIDs(t *testing.T) {
 				t.Errorf("request %d shows %v, want %q too", i, a.Shown, id)
 			}
 		}
-		d, err := e.Decision(t.Context(), "home", c.request.Decision)
-		fatal.If(t, err)
+		d := fatal.Or(e.Decision(t.Context(), "home", c.request.Decision))(t)
 		if isOf := i != 3; (d.Answer.CatalogueVersion == 4) != isOf {
 			t.Errorf("request %d: the catalogue has the version %d", i, d.Answer.CatalogueVersion)
 		}

@@ -25,9 +25,7 @@ const toys = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{
 func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
 	t.Helper()
 	r := &api.Request{Decision: id, Items: []api.Item{{ID: "i", Features: api.Values{api.Number("x", x)}}}}
-	if _, err := e.Decide(t.Context(), placement, r, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Decide(t.Context(), placement, r, 0))(t)
 	fatal.If(t, e.Outcome(t.Context(), "", id, "i", 1))
 }
 
@@ -53,8 +51,7 @@ func TestPanicSkipsTheRound(t *testing.T) {
 			}
 			wait(t, e)
 			a := decide(t, e, "home", stock("", 50), 2)
-			s, err := e.Stats("home")
-			fatal.If(t, err)
+			s := fatal.Or(e.Stats("home"))(t)
 			return binary.BigEndian.AppendUint64([]byte(a.Shown[0]), math.Float64bits(a.Probability[0])), s
 		}
 		without, _ := play(false)
@@ -103,8 +100,7 @@ func TestBrokenLearner(t *testing.T) {
 	put(t, e, "home", toys)
 	put(t, e, "other", toys)
 	one(t, e, "home", "a", 1)
-	version, err := e.Keep(t.Context(), "home", "", 0)
-	fatal.If(t, err)
+	version := fatal.Or(e.Keep(t.Context(), "home", "", 0))(t)
 	one(t, e, "home", "b", 2)
 	wait(t, e)
 	good, _ := e.Stats("home")
@@ -187,9 +183,7 @@ func TestSlowLearner(t *testing.T) {
 	const rounds = 300
 	for i := range rounds {
 		id := fmt.Sprint(i)
-		if _, err := e.Decide(t.Context(), "slow", stock(id, 1), 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Decide(t.Context(), "slow", stock(id, 1), 0))(t)
 		if i == rounds-1 {
 			break
 		}
@@ -210,9 +204,7 @@ func TestSlowLearner(t *testing.T) {
 	one(t, e, "fast", "f", 1)
 	// Decisions that need memory do not wait: the one that is late expires.
 	for i := 0; ; i++ {
-		if _, err := e.Decide(t.Context(), "slow", stock(fmt.Sprint("more", i), 1), 31*minute); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Decide(t.Context(), "slow", stock(fmt.Sprint("more", i), 1), 31*minute))(t)
 		if s, _ := e.Stats("slow"); s.Expired == 1 {
 			if s.Unlearned+lag != rounds {
 				t.Errorf("stats %+v after the expiry", s)
@@ -301,8 +293,7 @@ func TestRollBack(t *testing.T) {
 		one(t, e, "home", fmt.Sprint("a", i), 0.5)
 	}
 	before := ask()
-	version, err := e.Keep(t.Context(), "home", "", 0)
-	fatal.If(t, err)
+	version := fatal.Or(e.Keep(t.Context(), "home", "", 0))(t)
 	for i := range 20 {
 		one(t, e, "home", fmt.Sprint("b", i), -0.5)
 	}

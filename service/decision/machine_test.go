@@ -138,8 +138,7 @@ func (d *modelDecision) isWithdrawn() bool {
 }
 
 func (m *machine) open(t *rapid.T, snapshot []byte) {
-	e, err := decision.Open(t.Context(), decision.Options{Store: m.store, Build: buildToy, Snapshot: snapshot})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: m.store, Build: buildToy, Snapshot: snapshot}))(t)
 	m.engine = e
 }
 

@@ -40,8 +40,7 @@ func TestOffersAreReadBack(t *testing.T) {
 	e := opened(t, o)
 	ctx := t.Context()
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
-	first, err := e.Decide(ctx, "home", stock("old", 3), 0)
-	fatal.If(t, err)
+	first := fatal.Or(e.Decide(ctx, "home", stock("old", 3), 0))(t)
 	if n := store.reads.Load(); n != 0 {
 		t.Errorf("a decision has read %d entries", n)
 	}
@@ -94,9 +93,7 @@ func TestEvictBefore(t *testing.T) {
 	put(t, e, "home", toys)
 	var at []uint64 // the entries of the offers
 	for i := range 5 {
-		if _, err := e.Decide(ctx, "home", stock(fmt.Sprint("d", i), 2), int64(i)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Decide(ctx, "home", stock(fmt.Sprint("d", i), 2), int64(i)))(t)
 		at = append(at, e.Sequence())
 	}
 	is(t, "outcome", e.Outcome(ctx, "home", "d1", "", 5), nil)

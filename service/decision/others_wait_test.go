@@ -144,9 +144,7 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 		done <- err
 	}()
 	<-at
-	if _, err := e.DeleteItems(t.Context(), "home", []string{itemID(17)}, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.DeleteItems(t.Context(), "home", []string{itemID(17)}, 0))(t)
 	goOn <- struct{}{}
 	select {
 	case <-at: // again

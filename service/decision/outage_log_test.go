@@ -159,7 +159,6 @@ func TestOutageOfALogThatIsCut(t *testing.T) {
 
 func lastOf(t *testing.T, store *memlog.Store) uint64 {
 	t.Helper()
-	x, err := store.Extent(t.Context())
-	fatal.If(t, err)
+	x := fatal.Or(store.Extent(t.Context()))(t)
 	return x.Last
 }

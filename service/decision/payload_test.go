@@ -30,9 +30,7 @@ func TestRepeatedPayloads(t *testing.T) {
 			}
 			items = append(items, item)
 		}
-		if _, err := e.PutItems(t.Context(), "home", items, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.PutItems(t.Context(), "home", items, 0))(t)
 	}
 	stored(10, 20, 0)
 	with := &api.Request{Decision: "with", Payload: true}
@@ -66,9 +64,7 @@ func TestRepeatedPayloads(t *testing.T) {
 	same("the same catalogue", e)
 	stored(11, 0, 33)
 	same("other prices", e)
-	if _, err := e.DeleteItems(t.Context(), "home", []string{itemID(0), itemID(1)}, 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.DeleteItems(t.Context(), "home", []string{itemID(0), itemID(1)}, 0))(t)
 	same("fewer items", e)
 	live := snapshot(t, e)
 	same("a replay", opened(t, decision.Options{Store: store, Build: buildToy}))
@@ -94,12 +90,9 @@ func TestBytesOfPayloads(t *testing.T) {
 			}
 			items = append(items, item)
 		}
-		if _, err := e.PutItems(t.Context(), "home", items, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.PutItems(t.Context(), "home", items, 0))(t)
 		a := decide(t, e, "home", &api.Request{Decision: "d", Payload: with}, 0)
-		entry, err := store.Entry(t.Context(), e.Sequence())
-		fatal.If(t, err)
+		entry := fatal.Or(store.Entry(t.Context(), e.Sequence()))(t)
 		bytes[with] = len(entry)
 		if with && len(a.Shown) > 0 && len(entry) > bytes[false]+len(a.Shown)*(len(payload)+2)+4 {
 			t.Errorf("an entry of %d items takes %d bytes, and %d with payloads of %d", len(a.Shown), bytes[false], len(entry), len(payload))

@@ -388,8 +388,7 @@ func TestUnlawfulOffers(t *testing.T) {
 	r := stock("a", 2)
 	r.Unit, r.Baseline = "shopper", []string{"sku1"}
 	decide(t, p.follower, "trial", r, 0)
-	data, err := p.store.Entry(t.Context(), 3)
-	fatal.If(t, err)
+	data := fatal.Or(p.store.Entry(t.Context(), 3))(t)
 	for name, change := range map[string]func(e *eventlog.Event, o *eventlog.Offered) (placement uint64){
 		"of a variant without an experiment": func(e *eventlog.Event, _ *eventlog.Offered) uint64 { e.Placement = "home"; return 2 },
 		"larger than an append": func(_ *eventlog.Event, o *eventlog.Offered) uint64 {
@@ -397,13 +396,11 @@ func TestUnlawfulOffers(t *testing.T) {
 			return 1
 		},
 	} {
-		e, err := eventlog.Decode(data)
-		fatal.If(t, err)
+		e := fatal.Or(eventlog.Decode(data))(t)
 		o := e.Body.(*eventlog.Offered)
 		o.Decision = "b"
 		changed := change(&e, o)
-		entry, err := e.Encode(nil)
-		fatal.If(t, err)
+		entry := fatal.Or(e.Encode(nil))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		if answer := p.leader.Accept(ctx, append([]byte{'o', byte(changed)}, entry...), 1); answer[0] != 'e' || !strings.Contains(string(answer), "use one release for all") {

@@ -21,8 +21,7 @@ const broad = `{"max_size":3,"features":[{"name":"sku","kind":"category","bucket
 
 func charged(t testing.TB, e *decision.Engine, name string) int64 {
 	t.Helper()
-	s, err := e.Stats(name)
-	fatal.If(t, err)
+	s := fatal.Or(e.Stats(name))(t)
 	return s.Charged
 }
 
@@ -88,8 +87,7 @@ func TestPlacementsAreCharged(t *testing.T) {
 	b := budget.New(8 << 30)
 	e := opened(t, decision.Options{Store: new(memlog.Store), Size: setup.LearnerSize, Budget: b})
 	put(t, e, "home", shop)
-	c, err := e.Config("home")
-	fatal.If(t, err)
+	c := fatal.Or(e.Config("home"))(t)
 	size, err := setup.LearnerSize(setup.Spec{Policy: []byte(`{"name":"ucb-mnl"}`), Features: 1, Size: 2, Items: 1000, Rounds: 100})
 	if err != nil || size.Learner == 0 || size.State == 0 {
 		t.Fatal(size, err)
@@ -207,9 +205,7 @@ func TestOpeningIsNeverRefused(t *testing.T) {
 		t.Error("a snapshot that is none is opened")
 	}
 	o.Snapshot, o.Store = nil, copied(t, store)
-	if _, err := o.Store.Append(t.Context(), []byte("no event")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(o.Store.Append(t.Context(), []byte("no event")))(t)
 	if _, err := decision.Open(t.Context(), o); err == nil || o.Budget.Usage().Placements != 0 {
 		t.Errorf("a log that cannot be opened: %v, and %+v stays charged", err, o.Budget.Usage())
 	}

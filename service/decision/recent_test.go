@@ -27,8 +27,7 @@ func TestRecent(t *testing.T) {
 	}
 	why := func(id string) *api.Explanation {
 		t.Helper()
-		x, err := e.Explain(t.Context(), "home", id)
-		fatal.If(t, err)
+		x := fatal.Or(e.Explain(t.Context(), "home", id))(t)
 		return x
 	}
 	ask("ruled", 5, itemID(0))
@@ -83,8 +82,7 @@ func TestRowsOfADeletedTwin(t *testing.T) {
 	}
 	check := func(name string, n int) {
 		t.Helper()
-		why, err := e.Explain(t.Context(), name, "one")
-		fatal.If(t, err)
+		why := fatal.Or(e.Explain(t.Context(), name, "one"))(t)
 		item := why.Items[0]
 		if why.Candidates != n || why.Known != n || item.ID != itemID(0) || len(why.Unknown) > 0 {
 			t.Errorf("%s: %d candidates, %d known, the first %q, unknown %q, want %d", name, why.Candidates, why.Known, item.ID, why.Unknown, n)

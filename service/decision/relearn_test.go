@@ -29,9 +29,7 @@ var another = strings.Replace(toys, `{}`, `{"name":"another"}`, 1)
 
 func relearn(t testing.TB, e *decision.Engine, config string) {
 	t.Helper()
-	if _, err := e.Change(t.Context(), "home", []byte(config), decision.Change{Relearn: true}, 500); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Change(t.Context(), "home", []byte(config), decision.Change{Relearn: true}, 500))(t)
 }
 
 func exchange(t testing.TB, e *decision.Engine) {
@@ -111,9 +109,7 @@ func TestRelearning(t *testing.T) {
 	put(t, e, "home", strings.Replace(toys, `{}`, `{},"seed":2`, 1)) // begins again
 	trade(20)
 	decide(t, e, "home", stock("late", 3), 1)
-	if _, err := e.Expire(t.Context(), 1<<60); err != nil { // a deferred one teaches nothing
-		t.Fatal(err)
-	}
+	fatal.Or(e.Expire(t.Context(), 1<<60))(t)
 	decide(t, e, "home", stock("open", 3), 1<<60)
 	relearn(t, e, another)
 	relearn(t, e, another) // again changes nothing

@@ -22,8 +22,7 @@ func TestStandingRules(t *testing.T) {
 		"at most of nothing": `{"exclude":["b"],"at_most":[{"items":["gone"],"most":0}],`,
 	} {
 		text := rules + `"items":[{"id":"a","features":{"kind":"hat"}},{"id":"b","features":{"kind":"sock"}},{"id":"c","features":{"kind":"hat"}},{"id":"d","features":{"kind":"hat"}}]}`
-		r, err := new(api.RequestReader).Read([]byte(text), 10)
-		fatal.If(t, err)
+		r := fatal.Or(new(api.RequestReader).Read([]byte(text), 10))(t)
 		a, err := e.Decide(t.Context(), "home", r, 0)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -34,8 +33,7 @@ func TestStandingRules(t *testing.T) {
 			t.Errorf("%s: shows %v", name, a.Shown)
 		}
 	}
-	r, err := new(api.RequestReader).Read([]byte(`{"items":[{"id":"a","features":{"kind":"hat"}}],"include":["gone"]}`), 10)
-	fatal.If(t, err)
+	r := fatal.Or(new(api.RequestReader).Read([]byte(`{"items":[{"id":"a","features":{"kind":"hat"}}],"include":["gone"]}`), 10))(t)
 	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), `/include/0: "gone" is not among the items`) {
 		t.Errorf("an item that cannot be shown is included: %v", err)
 	}

@@ -60,8 +60,7 @@ func TestSeriesIsTheLog(t *testing.T) {
 	all := fates(t, e, price)
 	for _, span := range []time.Duration{0, time.Hour, 24 * time.Hour, 100 * 24 * time.Hour} {
 		for _, points := range []int{1, 7, 100, 5000} {
-			s, err := e.Series("home", w.now, span, points)
-			fatal.If(t, err)
+			s := fatal.Or(e.Series("home", w.now, span, points))(t)
 			compareSeries(t, s, all, span, points)
 		}
 	}
@@ -82,8 +81,7 @@ func TestSeriesIsTheLog(t *testing.T) {
 	}
 
 	again := opened(t, decision.Options{Store: store, Build: buildShowing(showing{utility: -800}), Snapshot: snapshot})
-	other, err := again.Series("home", w.now, 0, 5000)
-	fatal.If(t, err)
+	other := fatal.Or(again.Series("home", w.now, 0, 5000))(t)
 	compareSeries(t, other, all, 0, 5000)
 }
 
@@ -157,8 +155,7 @@ func TestSeriesOverBaseline(t *testing.T) {
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	w.base = nil
 	w.goOn(600, 2)
-	s, err := e.Series("home", w.now, 0, 20)
-	fatal.If(t, err)
+	s := fatal.Or(e.Series("home", w.now, 0, 20))(t)
 	last := len(s.Times) - 1
 	if s.OverBaseline == nil || s.OverChance != nil || s.Chance != nil {
 		t.Fatalf("%+v", s)

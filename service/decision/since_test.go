@@ -36,8 +36,7 @@ func TestSnapshotOfALearnerThatIsBehind(t *testing.T) {
 		one(t, e, "home", fmt.Sprint("d", i), float64(i%7))
 	}
 	wait(t, e)
-	version, err := e.Keep(t.Context(), "home", "", 1)
-	fatal.If(t, err)
+	version := fatal.Or(e.Keep(t.Context(), "home", "", 1))(t)
 	one(t, e, "home", "sour", sour)
 	wait(t, e)
 	if _, behind, err := e.WriteSnapshot(t.Context(), new(bytes.Buffer), time.Minute); err != nil || behind != nil {
@@ -49,9 +48,7 @@ func TestSnapshotOfALearnerThatIsBehind(t *testing.T) {
 	for waiting.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := e.Keep(t.Context(), "home", "", 2); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Keep(t.Context(), "home", "", 2))(t)
 	fatal.If(t, e.RollBack(t.Context(), "home", version, nil, 3))
 	one(t, e, "home", "f", 2)
 	var snapshots [][]byte

@@ -44,8 +44,7 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 		round(x)
 	}
 	a := round(1)
-	s, err := e.Stats("home")
-	fatal.If(t, err)
+	s = fatal.Or(e.Stats("home"))(t)
 	replays(t, e, decision.Options{Store: store})
 	return 1 - a.Outside, s
 }
@@ -131,8 +130,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 		{`"number","scale":2,"center":10`, 1000, 10}, {`"number","scale":2,"center":10`, -1e6, -10}, {`"number","scale":2,"center":10`, 28, 9}, {`"number"`, 9999, 9999},
 		{`"number","from":"user","max":1`, 3, 1}, {`"number","max":1,"default":7`, math.NaN(), 1},
 	} {
-		config, err := setup.Parse([]byte(place(c.text)))
-		fatal.If(t, err)
+		config := fatal.Or(setup.Parse([]byte(place(c.text))))(t)
 		row, value := make([]float64, 1), api.Number("", c.v)
 		if math.IsNaN(c.v) {
 			value = api.Value{}

@@ -158,9 +158,7 @@ func TestAnotherWriter(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, decision.Options{Store: store, Build: buildToy})
 	put(t, e, "home", toys)
-	if _, err := store.Append(t.Context(), []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(store.Append(t.Context(), []byte("x")))(t)
 	_, err := e.Decide(t.Context(), "home", stock("a", 2), 0)
 	is(t, "decide", err, decision.ErrStopped)
 }
@@ -313,9 +311,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 				wait(t, e)
 			}
 		}
-		if _, err := e.Keep(t.Context(), "home", "", 1); err != nil { // without the rounds since a checkpoint
-			t.Fatal(err)
-		}
+		fatal.Or(e.Keep(t.Context(), "home", "", 1))(t)
 		check("closed")
 		fatal.If(t, e.Delete(t.Context(), "home", nil, 1))
 		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"record":"all","features":%s,"policy":{},"memory":200000000}`, numbers(5)))
@@ -330,8 +326,7 @@ type fileLog struct {
 }
 
 func onDisk(t *testing.T) *fileLog {
-	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	fatal.If(t, err)
+	file := fatal.Or(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	t.Cleanup(func() { file.Close() })
 	return &fileLog{Store: new(memlog.Store), file: file, ends: make([]int64, 1, 1<<17)}
 }
@@ -373,8 +368,7 @@ func TestMemoryShrinks(t *testing.T) {
 		wait(t, e)
 		put(t, e, "home", place(small))
 		for !closed {
-			n, err := e.Expire(t.Context(), 1)
-			fatal.If(t, err)
+			n := fatal.Or(e.Expire(t.Context(), 1))(t)
 			if wait(t, e); n == 0 {
 				break
 			}
@@ -414,8 +408,7 @@ func TestRoundsSinceTheCheckpoint(t *testing.T) {
 		return &counting{toy{size: s.Size}, &rounds, &maximum, 0}, nil
 	}})
 	put(t, e, "home", fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"x","kind":"text","buckets":%d}],"policy":{},"record":"all","memory":2700000}`, items, columns))
-	c, err := e.Config("home")
-	fatal.If(t, err)
+	c := fatal.Or(e.Config("home"))(t)
 	r := new(api.Request)
 	for i := range items {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Text("x", "a")}, Revenue: new(0.0)})

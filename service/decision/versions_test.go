@@ -46,9 +46,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 	if e.Sequence() != sequence {
 		t.Error("a refused change is in the log")
 	}
-	if _, err := e.Change(t.Context(), "home", []byte(second), decision.Change{Reset: true}, 200); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Change(t.Context(), "home", []byte(second), decision.Change{Reset: true}, 200))(t)
 	for i := range 3 {
 		one(t, e, "home", fmt.Sprint("b", i), 1)
 	}
@@ -96,8 +94,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 
 func canonicalOf(t *testing.T, text string) []byte {
 	t.Helper()
-	c, err := setup.Parse([]byte(text))
-	fatal.If(t, err)
+	c := fatal.Or(setup.Parse([]byte(text)))(t)
 	return c.Canonical()
 }
 
@@ -105,9 +102,7 @@ func canonicalOf(t *testing.T, text string) []byte {
 func TestNothingIsLostBeforeTheFirstOutcome(t *testing.T) {
 	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
 	for i := range 3 {
-		if _, err := e.Put(t.Context(), "home", []byte(strings.Replace(toys, `{}`, fmt.Sprintf(`{"name":"t%d"}`, i), 1)), 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(toys, `{}`, fmt.Sprintf(`{"name":"t%d"}`, i), 1)), 0))(t)
 	}
 	if v, err := e.Versions("home"); err != nil || len(v) != 0 {
 		t.Errorf("%+v, %v", v, err)
@@ -120,9 +115,7 @@ func TestOldestVersionsGo(t *testing.T) {
 	put(t, e, "home", strings.Replace(toys, `{}`, `{},"keep":3`, 1))
 	for i, note := range []string{"", "first", "", "second", "", "third", "fourth", ""} {
 		one(t, e, "home", fmt.Sprint(i), 1)
-		if _, err := e.Keep(t.Context(), "home", note, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Keep(t.Context(), "home", note, 0))(t)
 	}
 	var notes []string
 	versions, _ := e.Versions("home")
@@ -144,8 +137,7 @@ func TestNoteKeepsAVersion(t *testing.T) {
 	put(t, e, "home", strings.Replace(toys, `{}`, `{},"keep":3`, 1))
 	keep := func(note string) uint64 {
 		t.Helper()
-		version, err := e.Keep(t.Context(), "home", note, 0)
-		fatal.If(t, err)
+		version := fatal.Or(e.Keep(t.Context(), "home", note, 0))(t)
 		return version
 	}
 	one(t, e, "home", "a", 1)

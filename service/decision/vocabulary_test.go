@@ -58,8 +58,7 @@ func TestCategoriesLearn(t *testing.T) {
 	var kinds []string
 	for entry, err := range store.Entries(t.Context(), 2) {
 		fatal.If(t, err)
-		event, err := eventlog.Decode(entry)
-		fatal.If(t, err)
+		event := fatal.Or(eventlog.Decode(entry))(t)
 		kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", event.Body), "*eventlog."))
 	}
 	if have := fmt.Sprint(kinds); have != "[ValuesSeen Offered ValuesSeen Offered Offered]" {
@@ -113,8 +112,7 @@ func TestCallersLearnTogether(t *testing.T) {
 	if err != nil || s.Categories[0].Learned != 12 || s.Categories[0].Collisions == 0 {
 		t.Errorf("21 values in 16 columns: %+v, %v", s.Categories, err)
 	}
-	c, err := e.Config("home")
-	fatal.If(t, err)
+	c := fatal.Or(e.Config("home"))(t)
 	answer := c.Answer()
 	if len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "times a value shared a column") || len(answer.Notes) != 1 || !strings.Contains(answer.Notes[0], "(12 have)") {
 		t.Errorf("the placement says %q, %q", answer.Notes, answer.Warnings)
@@ -133,15 +131,11 @@ func TestCataloguesLearn(t *testing.T) {
 	for i, b := range []string{"a", "b", "c", "a"} {
 		items = append(items, api.CatalogueItem{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
 	}
-	if _, err := e.PutItems(t.Context(), "shelf", items, 1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.PutItems(t.Context(), "shelf", items, 1))(t)
 	middle := snapshot(t, e)
 	choose(t, e, &api.Request{}, 2)
 	choose(t, e, branded("x", "d"), 3)
-	if _, err := e.PutItems(t.Context(), "shelf", append(items, api.CatalogueItem{ID: "late", Features: api.Values{api.Number("x", 0.1), api.Text("brand", "e")}}), 4); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.PutItems(t.Context(), "shelf", append(items, api.CatalogueItem{ID: "late", Features: api.Values{api.Number("x", 0.1), api.Text("brand", "e")}}), 4))(t)
 	choose(t, e, &api.Request{}, 5)
 	for _, name := range []string{"shelf", "home"} {
 		if s, err := e.Stats(name); err != nil || s.Categories[0].Learned != 5 || s.Categories[0].Collisions != 0 {
@@ -169,9 +163,7 @@ func TestCatalogueOfOtherValues(t *testing.T) {
 		choose(t, e, branded("1", "a", "b"), 1)
 		put(t, e, "shelf", brands)
 		if c.shelf != nil {
-			if _, err := e.Decide(t.Context(), "shelf", branded("2", c.shelf...), 2); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(e.Decide(t.Context(), "shelf", branded("2", c.shelf...), 2))(t)
 		}
 		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(brands, `"max_size"`, `"catalogue":"shelf","max_size"`, 1)), 3)
 		switch {
@@ -184,9 +176,7 @@ func TestCatalogueOfOtherValues(t *testing.T) {
 			t.Fatal(err)
 		}
 		items := []api.CatalogueItem{{ID: "i", Features: api.Values{api.Number("x", 0.1), api.Text("brand", "d")}}}
-		if _, err := e.PutItems(t.Context(), "shelf", items, 4); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.PutItems(t.Context(), "shelf", items, 4))(t)
 		choose(t, e, &api.Request{}, 5)
 	}
 }

@@ -33,8 +33,7 @@ type shop struct {
 
 func opened(t *testing.T, half int) *shop {
 	t.Helper()
-	engine, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	engine := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	t.Cleanup(engine.Close)
 	d := New(slog.New(slog.DiscardHandler))
 	d.world.half = half
@@ -60,8 +59,7 @@ func TestDemoIsTheExperiment(t *testing.T) {
 		World: func(*rand.Rand) env.Environment { return &world{products: catalogue(Seed), half: half} },
 	}
 	for _, name := range []string{auto, linear} {
-		policy, err := json.Marshal(Placements(Seed)[name].Policy)
-		fatal.If(t, err)
+		policy := fatal.Or(json.Marshal(Placements(Seed)[name].Policy))(t)
 		e.Policies = append(e.Policies, experiment.Policy{Label: name, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
 			return setup.NewLearner(setup.Spec{
 				Policy: policy, Features: columnKind + len(kinds), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice},
@@ -69,11 +67,8 @@ func TestDemoIsTheExperiment(t *testing.T) {
 			})
 		}})
 	}
-	if _, err := experiment.Run(t.Context(), &e, experiment.Options{Dir: dir}); err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl"))
-	fatal.If(t, err)
+	fatal.Or(experiment.Run(t.Context(), &e, experiment.Options{Dir: dir}))(t)
+	text := fatal.Or(os.ReadFile(filepath.Join(dir, "demo", "runs.jsonl")))(t)
 	want := map[string][]float64{}
 	for line := range bytes.Lines(text) {
 		var unit struct {

@@ -48,8 +48,7 @@ func TestVisitor(t *testing.T) {
 	if len(visit.Before.Items) < 2 || visit.Kind != "family" {
 		t.Fatalf("visit %+v", visit)
 	}
-	why, err := s.shopping.service.Explain(t.Context(), auto, visit.Decision)
-	fatal.If(t, err)
+	why := fatal.Or(s.shopping.service.Explain(t.Context(), auto, visit.Decision))(t)
 	taken, sum := visit.Before.Items[1].ID, *visit.Before.Outside
 	for k, item := range visit.Before.Items {
 		sum += *item.Probability

@@ -52,9 +52,7 @@ func TestFirstPaint(t *testing.T) {
 		}
 		var b bytes.Buffer
 		w := gzip.NewWriter(&b)
-		if _, err := w.Write(f.Body); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(w.Write(f.Body))(t)
 		fatal.If(t, w.Close())
 		size += b.Len()
 		for _, m := range loads.FindAllSubmatch(f.Body, -1) {

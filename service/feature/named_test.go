@@ -30,10 +30,9 @@ func TestNamedIsTheRequest(t *testing.T) {
 		brand := rapid.SampledFrom([]string{`a"b`, "é", "other"}).Draw(t, "brand")
 		colour := rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "colour")
 		row := make([]float64, s.Width())
-		_, err := s.Rows(row, []api.Value{api.Number("", age)}, []api.Item{{ID: "i", Features: []api.Value{
+		fatal.Or(s.Rows(row, []api.Value{api.Number("", age)}, []api.Item{{ID: "i", Features: []api.Value{
 			api.Number("", plain), api.Number("", scaled), api.Text("", brand), api.Text("", colour),
-		}}})
-		fatal.If(t, err)
+		}}}))(t)
 		have := map[string]any{}
 		for _, user := range []bool{false, true} {
 			s.Named(row, user, func(name string, v jsontext.Value) {

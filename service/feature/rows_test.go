@@ -25,8 +25,7 @@ func read(text string) (*feature.Schema, error) {
 
 func schema(t testing.TB, text string) *feature.Schema {
 	t.Helper()
-	s, err := read(text)
-	fatal.If(t, err)
+	s := fatal.Or(read(text))(t)
 	return s
 }
 
@@ -34,9 +33,7 @@ func schema(t testing.TB, text string) *feature.Schema {
 func row(t *testing.T, s *feature.Schema, user, item []api.Value) []float64 {
 	t.Helper()
 	x := make([]float64, s.Width())
-	if _, err := s.Rows(x, user, []api.Item{{ID: "i", Features: item}}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.Rows(x, user, []api.Item{{ID: "i", Features: item}}))(t)
 	return x
 }
 
@@ -101,9 +98,7 @@ func TestRowsOfManyItems(t *testing.T) {
 	s := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"cross","of":["age","price"]}]`)
 	x := make([]float64, 2*s.Width())
 	items := []api.Item{{ID: "a", Features: []api.Value{api.Number("", 2)}}, {ID: "b", Features: []api.Value{api.Number("", 5)}}}
-	if _, err := s.Rows(x, []api.Value{api.Number("", 3)}, items); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.Rows(x, []api.Value{api.Number("", 3)}, items))(t)
 	if diff := cmp.Diff([]float64{2, 3, 6, 5, 3, 15}, x); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}

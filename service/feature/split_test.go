@@ -47,11 +47,9 @@ func TestSplitGivesTheRows(t *testing.T) {
 			}
 		}
 		want := make([]float64, len(items)*d)
-		clipped, err := s.Rows(want, user, items)
-		fatal.If(t, err)
+		clipped := fatal.Or(s.Rows(want, user, items))(t)
 		columns, ofUser, row := make([]float64, len(items)*p.Width()), make([]float64, d), make([]float64, d)
-		mine, err := p.Items(columns, items)
-		fatal.If(t, err)
+		mine := fatal.Or(p.Items(columns, items))(t)
 		its, err := p.User(ofUser, user)
 		if err != nil || mine+its != clipped {
 			t.Fatalf("%d and %d values are clipped (%v), want %d", mine, its, err, clipped)

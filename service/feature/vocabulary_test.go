@@ -21,8 +21,7 @@ func learning(t testing.TB, fields string) *feature.Schema {
 	var features []api.Feature
 	fatal.If(t, json.Unmarshal([]byte(`[{"name":"brand","kind":"category"`+fields+`},{"name":"place","kind":"category","from":"user","default":"home","buckets":8}]`), &features))
 	feature.Complete(features)
-	s, err := feature.New(features)
-	fatal.If(t, err)
+	s := fatal.Or(feature.New(features))(t)
 	return s
 }
 
@@ -52,9 +51,7 @@ func met(t testing.TB, s *feature.Schema, brands ...string) *feature.Schema {
 func columns(t testing.TB, s *feature.Schema, brands ...string) (at []int) {
 	t.Helper()
 	rows := make([]float64, len(brands)*s.Width())
-	if _, err := s.Rows(rows, nil, branded(brands...)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.Rows(rows, nil, branded(brands...)))(t)
 	width := s.Width() - 8
 	for i := range brands {
 		row := rows[i*s.Width():][:width]
@@ -176,9 +173,7 @@ func TestNamedOfLearnedValues(t *testing.T) {
 	s := met(t, learning(t, `,"buckets":4,"names":2`), "a", `q"`)
 	for brand, want := range map[string]string{"a": `"a"`, `q"`: `"q\""`, "z": "[0,0,"} {
 		row := make([]float64, s.Width())
-		if _, err := s.Rows(row, nil, branded(brand)); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(s.Rows(row, nil, branded(brand)))(t)
 		s.Named(row, false, func(_ string, v jsontext.Value) {
 			if !strings.HasPrefix(string(v), want) {
 				t.Errorf("%q is %s, want %s", brand, v, want)

@@ -41,12 +41,10 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 func TestExportNamesLearnedValues(t *testing.T) {
 	const brands = `{"max_size":1,"features":[{"name":"brand","kind":"category","buckets":4}],"policy":{"name":"POLICY"}}`
 	config := func(policy string) []byte {
-		c, err := setup.Parse([]byte(strings.Replace(brands, "POLICY", policy, 1)))
-		fatal.If(t, err)
+		c := fatal.Or(setup.Parse([]byte(strings.Replace(brands, "POLICY", policy, 1))))(t)
 		return c.Canonical()
 	}
-	other, err := setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`))
-	fatal.If(t, err)
+	other := fatal.Or(setup.Parse([]byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`)))(t)
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
 	x := newDecisions(nil, 1, "", func(o *offered, end outcome) error { return writeLine(encoder, o, end) })
@@ -90,8 +88,7 @@ func TestExportOfCorrections(t *testing.T) {
 	late.Value = 5
 	returned.Correction, returned.Before, returned.Value = "return", 5, -1.5
 	withdrawn.Correction, withdrawn.Before, withdrawn.Value, withdrawn.Withdraws = "mistake", 3, -3, true
-	c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`))
-	fatal.If(t, err)
+	c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`)))(t)
 	var out bytes.Buffer
 	encoder := jsontext.NewEncoder(&out)
 	var earned []float64

@@ -18,20 +18,14 @@ import (
 // An export from the log of a running service has the same bytes as one from a copy of it.
 func TestExportPlacement(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
-	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, host.LogDir)})
-	fatal.If(t, err)
+	store := fatal.Or(natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
 	defer store.Close()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()
 	for _, name := range []string{"home", "other"} {
-		if _, err := e.Put(ctx, name, []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Put(ctx, name, []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)
 		for _, id := range []string{"a", "b", "c"} {
-			if _, err := e.Decide(ctx, name, &api.Request{Decision: id, Items: []api.Item{{ID: "sku1", Features: api.Values{api.Number("x", 1)}}}}, 1); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(e.Decide(ctx, name, &api.Request{Decision: id, Items: []api.Item{{ID: "sku1", Features: api.Values{api.Number("x", 1)}}}}, 1))(t)
 			if id != "c" {
 				fatal.If(t, e.Outcome(ctx, name, id, "sku1", 2))
 			}
@@ -39,8 +33,7 @@ func TestExportPlacement(t *testing.T) {
 	}
 	var live, copied bytes.Buffer
 	fatal.If(t, inspect.ExportPlacement(ctx, store, data, "home", &live))
-	log, err := inspect.Open(ctx, inspect.Options{Log: data})
-	fatal.If(t, err)
+	log := fatal.Or(inspect.Open(ctx, inspect.Options{Log: data}))(t)
 	defer log.Close()
 	fatal.If(t, log.Export(ctx, &copied, inspect.Decisions{Placement: "home"}))
 	if live.String() != copied.String() || strings.Count(live.String(), "\n") != 3 || strings.Contains(live.String(), "other") {

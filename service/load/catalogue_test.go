@@ -16,8 +16,7 @@ func TestRunOnACatalogue(t *testing.T) {
 	o.Items, o.Catalogue, o.User = 1500, true, 2
 	o.Note = func(m string) { notes = append(notes, m) }
 	for run := range 2 {
-		r, err := load.Run(t.Context(), o)
-		fatal.If(t, err)
+		r := fatal.Or(load.Run(t.Context(), o))(t)
 		if r.Decisions.Count != 300 || len(r.Errors) > 0 || r.Purchases == 0 || r.Purchases == int(r.Outcomes.Count) {
 			t.Errorf("run %d: %+v", run, r)
 		}

@@ -33,8 +33,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func service(t *testing.T) (*decision.Engine, string) {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	t.Cleanup(func() { s.Close(); e.Close() })
 	return e, s.URL
@@ -65,10 +64,8 @@ func TestRun(t *testing.T) {
 			o.Policy = map[string]any{"name": "uniform"}
 			o.Acknowledged, o.Note = &acknowledged, func(m string) { notes = append(notes, m) }
 			c.change(&o)
-			r, err := load.Run(t.Context(), o)
-			fatal.If(t, err)
-			stats, err := engine.Stats("p")
-			fatal.If(t, err)
+			r := fatal.Or(load.Run(t.Context(), o))(t)
+			stats := fatal.Or(engine.Stats("p"))(t)
 			if r.Decisions.Count != 300 || stats.Decisions != 300 || uint64(r.Outcomes.Count) != stats.Outcomes || uint64(r.Purchases) != stats.ByPolicy.Purchases ||
 				len(r.Errors) > 0 || r.Unreported > 0 || r.Unsent > 0 || r.Repeated > 0 || r.Interrupted || len(notes) != 1 {
 				t.Errorf("%+v, the service has %+v, notes %q", r, stats, notes)
@@ -131,9 +128,7 @@ func lines(t *testing.T, text string) (decisions map[string][]string, outcomes m
 func TestPlacementThatIsThere(t *testing.T) {
 	engine, url := service(t)
 	o := small(url)
-	if _, err := load.Run(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(load.Run(t.Context(), o))(t)
 	before, _ := engine.Config("p")
 	note := ""
 	o.Note = func(m string) { note += m }
@@ -189,8 +184,7 @@ func TestInterrupted(t *testing.T) {
 func standing(t *testing.T, before int64, still func()) string {
 	t.Helper()
 	_, url := service(t)
-	behind, err := neturl.Parse(url)
-	fatal.If(t, err)
+	behind := fatal.Or(neturl.Parse(url))(t)
 	var n atomic.Int64
 	var gate sync.RWMutex
 	transport := &http.Transport{MaxIdleConnsPerHost: 8}
@@ -270,8 +264,7 @@ func TestFailures(t *testing.T) {
 // Answers that are lost on their way are asked for again, and no decision is made twice.
 func TestRetries(t *testing.T) {
 	engine, url := service(t)
-	behind, err := neturl.Parse(url)
-	fatal.If(t, err)
+	behind := fatal.Or(neturl.Parse(url))(t)
 	var n atomic.Int64
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(behind) },
@@ -288,8 +281,7 @@ func TestRetries(t *testing.T) {
 	defer losing.Close()
 	o := small(losing.URL)
 	o.Policy, o.Patience, o.Decisions = map[string]any{"name": "uniform"}, time.Minute, 100
-	r, err := load.Run(t.Context(), o)
-	fatal.If(t, err)
+	r := fatal.Or(load.Run(t.Context(), o))(t)
 	stats, err := engine.Stats("p")
 	if err != nil || stats.Decisions != 100 || r.Decisions.Count != 100 || r.Repeated == 0 || r.Retries == 0 || len(r.Errors) > 0 || uint64(r.Outcomes.Count) != stats.Outcomes {
 		t.Errorf("%+v, the service has %+v, %v", r, stats, err)
@@ -298,8 +290,7 @@ func TestRetries(t *testing.T) {
 
 // Connections begin at different addresses of one service, and at the next where one is away.
 func TestSeveralAddresses(t *testing.T) {
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	handler := server.New(server.Options{Engine: e})
 	var asked [2]atomic.Int64
@@ -314,8 +305,7 @@ func TestSeveralAddresses(t *testing.T) {
 		defer s.Close()
 		o.Bases = append(o.Bases, s.URL)
 	}
-	r, err := load.Run(t.Context(), o)
-	fatal.If(t, err)
+	r := fatal.Or(load.Run(t.Context(), o))(t)
 	if r.Decisions.Count != 300 || len(r.Errors) > 0 || r.Retries == 0 || r.Retries > o.Connections {
 		t.Errorf("%+v", r)
 	}

@@ -182,9 +182,7 @@ func TestImpossibleEstimates(t *testing.T) {
 		"a large other revenue":    func(e *offer.Estimates) { e.Shadow = 3 * vitrine.MaxRevenue },
 	} {
 		e := offer.Estimates{Probability: []float64{0.25, 0.5}, Outside: 0.25, Expected: 2, Shadowed: true, Shadow: 3}
-		if _, err := offer.Decode(e.Append(nil), 2); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(offer.Decode(e.Append(nil), 2))(t)
 		change(&e)
 		if _, err := offer.Decode(e.Append(nil), 2); err == nil {
 			t.Errorf("%s: no error", name)
@@ -325,8 +323,7 @@ func TestExploreByTheLaw(t *testing.T) {
 	x := func(family vitrine.Constraint) *vitrine.Context {
 		return &vitrine.Context{Features: mat.NewDense(4, 1, nil), Feasible: family}
 	}
-	rules, err := assortment.NewLaminar(assortment.Rules{Items: 4, Max: 2, Groups: []assortment.Group{{Name: "pair", Items: []int{2, 3}, Max: 1}}})
-	fatal.If(t, err)
+	rules := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: 4, Max: 2, Groups: []assortment.Group{{Name: "pair", Items: []int{2, 3}, Max: 1}}}))(t)
 	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 2}, Propensity: 1}
 	for name, c := range map[string]struct {
 		family vitrine.Constraint

@@ -42,8 +42,7 @@ func (c *call) Reserve(bytes int64) error    { c.reserved = bytes; return c.full
 
 func opened(t *testing.T) *decision.Engine {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -84,11 +83,8 @@ func TestAdapter(t *testing.T) {
 	e := opened(t)
 	a := &personalizer.Adapter{Engine: e, Create: true}
 	rank := &call{ctx: t.Context(), path: path(""), body: `{` + actions + `,"eventId":"e"}`}
-	if _, err := routeOf(t, a, "rank").Handle(rank); err != nil {
-		t.Fatal(err)
-	}
-	config, err := e.Config(personalizer.Placement)
-	fatal.If(t, err)
+	fatal.Or(routeOf(t, a, "rank").Handle(rank))(t)
+	config := fatal.Or(e.Config(personalizer.Placement))(t)
 	if want := config.RequestSize(3); rank.reserved != want {
 		t.Errorf("reserved %d bytes for three actions, want %d", rank.reserved, want)
 	}
@@ -157,18 +153,14 @@ func TestVersions(t *testing.T) {
 func TestProbabilities(t *testing.T) {
 	const share, n = 0.6, 3
 	e := opened(t)
-	if _, err := e.Put(t.Context(), personalizer.Placement, fmt.Appendf(nil,
-		`{"max_size":1,"features":[{"name":"action","kind":"object","buckets":4}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore_share":%v}`, share), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(t.Context(), personalizer.Placement, fmt.Appendf(nil,
+		`{"max_size":1,"features":[{"name":"action","kind":"object","buckets":4}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore_share":%v}`, share), 0))(t)
 	rank := routeOf(t, &personalizer.Adapter{Engine: e}, "rank")
 	var first map[string]float64
 	shown := map[string]int{}
 	for range 60 {
-		answer, err := rank.Handle(&call{ctx: t.Context(), path: path(""), body: `{"actions":[{"id":"out"},` + actions[len(`"actions":[`):] + `,"excludedActions":["out"]}`})
-		fatal.If(t, err)
-		text, err := json.Marshal(answer.Body)
-		fatal.If(t, err)
+		answer := fatal.Or(rank.Handle(&call{ctx: t.Context(), path: path(""), body: `{"actions":[{"id":"out"},` + actions[len(`"actions":[`):] + `,"excludedActions":["out"]}`}))(t)
+		text := fatal.Or(json.Marshal(answer.Body))(t)
 		var r struct {
 			Ranking []struct {
 				ID          string  `json:"id"`
@@ -244,8 +236,7 @@ func TestServiceConfiguration(t *testing.T) {
 		t.Helper()
 		for _, rt := range personalizer.Routes() {
 			if rt.Path == put.Path && rt.Method == "GET" {
-				answer, err := rt.Handle(a, &call{ctx: t.Context(), path: path("")})
-				fatal.If(t, err)
+				answer := fatal.Or(rt.Handle(a, &call{ctx: t.Context(), path: path("")}))(t)
 				text, _ := json.Marshal(answer.Body)
 				fatal.If(t, json.Unmarshal(text, &service))
 			}
@@ -301,8 +292,7 @@ func TestResetModel(t *testing.T) {
 	a := &personalizer.Adapter{Engine: e, Create: true}
 	ask := func(end, event, body string) personalizer.Answer {
 		t.Helper()
-		answer, err := routeOf(t, a, end).Handle(&call{ctx: t.Context(), path: path(event), body: body})
-		fatal.If(t, err)
+		answer := fatal.Or(routeOf(t, a, end).Handle(&call{ctx: t.Context(), path: path(event), body: body}))(t)
 		return answer
 	}
 	properties := func() string {
@@ -371,8 +361,7 @@ func TestErrors(t *testing.T) {
 			p.Errors = []api.ProblemField{{Pointer: c.pointer, Detail: "wrong"}}
 		}
 		status, body := routeOf(t, a, c.route).Error(p)
-		text, err := json.Marshal(body)
-		fatal.If(t, err)
+		text := fatal.Or(json.Marshal(body))(t)
 		want := fmt.Sprintf(`{"error":{"code":%q,"message":"wrong","innerError":{"code":%q}}}`, c.code, c.kind)
 		if c.target != "" {
 			want = fmt.Sprintf(`{"error":{"code":%q,"message":"%s: wrong","target":%[2]q,"details":[{"code":%[1]q,"message":"wrong","target":%[2]q}],"innerError":{"code":%[3]q}}}`, c.code, c.target, c.kind)

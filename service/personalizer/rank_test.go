@@ -125,8 +125,7 @@ func TestCheckSlots(t *testing.T) {
 // A request has the actions' features by name, what else they have as an object, and excluded actions that it has.
 func TestRequest(t *testing.T) {
 	config := func(mode string) *setup.Config {
-		c, err := setup.Parse([]byte(`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","buckets":4},{"name":"age","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`))
-		fatal.If(t, err)
+		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","buckets":4},{"name":"age","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`)))(t)
 		return c
 	}
 	q := &rankQuery{

@@ -316,8 +316,7 @@ func TestConversations(t *testing.T) {
 	routes := map[string]map[bool]bool{} // asked, by whether it answered well
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			fatal.If(t, err)
+			text := fatal.Or(os.ReadFile(file))(t)
 			c := parseConversation(t, string(text))
 			c.start(t)
 			listening := -1

@@ -85,7 +85,6 @@ func TestDeployedMetricsExist(t *testing.T) {
 
 func deployed(t testing.TB, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/" + name)
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile("../../deploy/" + name))(t)
 	return string(text)
 }

@@ -79,8 +79,7 @@ func TestModel(t *testing.T) {
 	if m.Placement != "home" || m.Learned != 1 || m.PolicyVersion != 3 || m.Config.Policy["name"] != "ucb-mnl" || len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
 		t.Errorf("%v %s", a.header, a.body)
 	}
-	e, err := decision.Open(t.Context(), decision.Options{Store: s.store.(decision.Log), Build: setup.NewLearner})
-	fatal.If(t, err)
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: s.store.(decision.Log), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	again, err := e.Model(t.Context(), "home")
 	if err != nil || again.State != m.State {

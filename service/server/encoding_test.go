@@ -25,9 +25,7 @@ func gzipped(t testing.TB, text string) string {
 	t.Helper()
 	var b bytes.Buffer
 	w := stdgzip.NewWriter(&b)
-	if _, err := io.WriteString(w, text); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(io.WriteString(w, text))(t)
 	fatal.If(t, w.Close())
 	return b.String()
 }
@@ -36,11 +34,8 @@ func gzipped(t testing.TB, text string) string {
 func zstandard(t testing.TB, text string) string {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := zstd.NewWriter(&b)
-	fatal.If(t, err)
-	if _, err := io.Copy(w, strings.NewReader(text)); err != nil {
-		t.Fatal(err)
-	}
+	w := fatal.Or(zstd.NewWriter(&b))(t)
+	fatal.Or(io.Copy(w, strings.NewReader(text)))(t)
 	fatal.If(t, w.Close())
 	return b.String()
 }
@@ -52,19 +47,16 @@ func plainOf(t testing.TB, a answer) string {
 	switch coding := a.header.Get("Content-Encoding"); coding {
 	case "":
 	case "gzip":
-		z, err := stdgzip.NewReader(r)
-		fatal.If(t, err)
+		z := fatal.Or(stdgzip.NewReader(r))(t)
 		r = z
 	case "zstd":
-		z, err := zstd.NewReader(r)
-		fatal.If(t, err)
+		z := fatal.Or(zstd.NewReader(r))(t)
 		defer z.Close()
 		r = z
 	default:
 		t.Fatalf("Content-Encoding: %s", coding)
 	}
-	text, err := io.ReadAll(r)
-	fatal.If(t, err)
+	text := fatal.Or(io.ReadAll(r))(t)
 	return string(text)
 }
 

@@ -68,16 +68,13 @@ func TestEvents(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/other", plain)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","include":["sku2"],"size":1,`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku2"}`)
-	version, err := s.engine.Keep(t.Context(), "home", "", 0)
-	fatal.If(t, err)
+	version := fatal.Or(s.engine.Keep(t.Context(), "home", "", 0))(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a2",`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/a2/outcome", `{"choice":null}`)
 	s.want(204, "POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version))
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"b",`+items+`}`)
 	s.clock.advance(1e15)
-	if _, err := s.engine.Expire(t.Context(), s.clock.now().UnixNano()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.engine.Expire(t.Context(), s.clock.now().UnixNano()))(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"c","defer":true,"include":["sku1","sku2"],`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/c/activate", "")
 	fatal.If(t, s.engine.Reward(t.Context(), "", "c", []api.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()))
@@ -132,8 +129,7 @@ func TestEventsResume(t *testing.T) {
 	last, seen, connections := "2", 0, 0 // the placement home
 	for seen < decisions {
 		connections++
-		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events?placement=home", nil)
-		fatal.If(t, err)
+		r := fatal.Or(http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events?placement=home", nil))(t)
 		r.Header.Set("Last-Event-ID", last)
 		a, err := client(nil).Do(r)
 		if err != nil || a.StatusCode != 200 {
@@ -275,17 +271,14 @@ func TestEventsInBrowsers(t *testing.T) {
 			t.Errorf("pages may not send %s", name)
 		}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events", nil)
-	fatal.If(t, err)
+	r := fatal.Or(http.NewRequestWithContext(t.Context(), "GET", "http://"+address+"/v1/events", nil))(t)
 	r.Header = http.Header{"Origin": {shop}, "Authorization": {"Bearer page"}, "Last-Event-ID": {"0"}}
 	stream, err := client(nil).Do(r)
 	if err != nil || stream.StatusCode != 200 || stream.Header.Get("Access-Control-Allow-Origin") != shop {
 		t.Fatalf("%v: %+v", err, stream)
 	}
 	defer stream.Body.Close()
-	if _, err := s.engine.Put(t.Context(), "home", []byte(plain), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.engine.Put(t.Context(), "home", []byte(plain), 0))(t)
 	if e := nextEvent(t, bufio.NewScanner(stream.Body)); e.id != "1" || e.kind != "placement-put" {
 		t.Errorf("the event %+v", e)
 	}
@@ -296,16 +289,14 @@ func keysOf(t *testing.T, o *server.Options, name string, scopes ...server.Scope
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	write(t, path, stored(server.Key{Name: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name))), Scopes: scopes}))
-	keys, err := server.OpenKeys(path, o.Clock, o.Logger)
-	fatal.If(t, err)
+	keys := fatal.Or(server.OpenKeys(path, o.Clock, o.Logger))(t)
 	return keys
 }
 
 func TestMostListeners(t *testing.T) {
 	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Subscribers = 1 })
 	address, _ := s.run(server.Listen{})
-	r, err := client(nil).Get("http://" + address + "/v1/events")
-	fatal.If(t, err)
+	r := fatal.Or(client(nil).Get("http://" + address + "/v1/events"))(t)
 	s.problem(503, "busy", "", "GET", "/v1/events", "")
 	r.Body.Close()
 	io.Copy(io.Discard, r.Body)

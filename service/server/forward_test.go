@@ -56,8 +56,7 @@ func TestConversationsWithAFollower(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(file)
-			fatal.If(t, err)
+			text := fatal.Or(os.ReadFile(file))(t)
 			c := parseConversation(t, string(text))
 			c.start(t)
 			leader, f := c.engine, followed(t, c.service)
@@ -225,8 +224,7 @@ func FuzzForwarded(f *testing.F) {
 	follower.options.Forward = func(context.Context, []byte) ([]byte, error) { return answer, nil }
 	follower.Server = server.New(follower.options)
 	f.Fuzz(func(t *testing.T, request, leaders []byte) {
-		a, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(leader.Forwarded(request))), nil)
-		fatal.If(t, err)
+		a := fatal.Or(http.ReadResponse(bufio.NewReader(bytes.NewReader(leader.Forwarded(request))), nil))(t)
 		if _, err := io.Copy(io.Discard, a.Body); err != nil {
 			t.Error(err)
 		}

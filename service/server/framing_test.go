@@ -22,18 +22,14 @@ func exchange(t *testing.T, c net.Conn, text string, answers int) (list []*http.
 	t.Helper()
 	defer c.Close()
 	fatal.If(t, c.SetDeadline(time.Now().Add(patience)))
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(io.WriteString(c, text))(t)
 	in := bufio.NewReader(c)
 	for range answers {
 		a, err := http.ReadResponse(in, nil)
 		if err != nil {
 			t.Fatalf("%d answers: %v", len(list), err)
 		}
-		if _, err := io.Copy(io.Discard, a.Body); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(io.Copy(io.Discard, a.Body))(t)
 		list = append(list, a)
 	}
 	last := list[len(list)-1]
@@ -57,16 +53,14 @@ func TestTwoLengths(t *testing.T) {
 		"bare newlines":  strings.ReplaceAll(chunkedWithLength, "\r\n", "\n"),
 		"long header":    strings.Replace(chunkedWithLength, "Content-Length", "X-Long: "+strings.Repeat("x", 10_000)+"\r\nContent-Length", 1),
 	} {
-		c, err := net.Dial("tcp", address)
-		fatal.If(t, err)
+		c := fatal.Or(net.Dial("tcp", address))(t)
 		answers, closed := exchange(t, c, request+after, 1)
 		if answers[0].StatusCode != 400 || !closed {
 			t.Errorf("%s: status %d, closed %v, want 400 and an end", name, answers[0].StatusCode, closed)
 		}
 	}
 	// Behind another request on the connection its head cannot always be seen. What follows it is not read all the same.
-	c, err := net.Dial("tcp", address)
-	fatal.If(t, err)
+	c := fatal.Or(net.Dial("tcp", address))(t)
 	if _, closed := exchange(t, c, after+chunkedWithLength+after, 2); !closed {
 		t.Error("a request behind one with two lengths is read")
 	}
@@ -76,8 +70,7 @@ func TestTwoLengths(t *testing.T) {
 	if len(innocent) != 0x35 {
 		t.Fatalf("%#x", len(innocent))
 	}
-	c, err = net.Dial("tcp", address)
-	fatal.If(t, err)
+	c = fatal.Or(net.Dial("tcp", address))(t)
 	if answers, _ := exchange(t, c, body, 1); answers[0].Close {
 		t.Error("a chunked body ends its connection")
 	}
@@ -89,8 +82,7 @@ func TestTwoLengthsOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	certify(t, dir, 1)
 	address, _ := s.run(server.Listen{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
-	c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
-	fatal.If(t, err)
+	c := fatal.Or(tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true}))(t)
 	if _, closed := exchange(t, c, chunkedWithLength+"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", 1); !closed {
 		t.Error("a request behind one with two lengths is read")
 	}

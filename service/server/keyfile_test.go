@@ -81,14 +81,12 @@ func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {
 			}
 			fatal.If(t, err)
 		}
-		keys, err := readKeys(path)
-		fatal.If(t, err)
+		keys := fatal.Or(readKeys(path))(t)
 		var got []string
 		for _, k := range keys {
 			got = append(got, k.name)
 		}
-		after, err := os.ReadFile(path)
-		fatal.If(t, err)
+		after := fatal.Or(os.ReadFile(path))(t)
 		if !slices.Equal(got, names) || !slices.Equal(whole.FindAllString(string(after), -1), comments) {
 			t.Fatalf("keys %q, want %q, in\n%s\nof\n%s", got, names, after, text)
 		}

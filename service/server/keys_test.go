@@ -159,8 +159,7 @@ func TestWithdrawnListener(t *testing.T) {
 	_, other := server.NewKey("other", server.ScopeRead)
 	s, path := locked(t, stored(key)+stored(other))
 	address, _ := s.run(server.Listen{})
-	r, err := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
-	fatal.If(t, err)
+	r := fatal.Or(http.NewRequest("GET", "http://"+address+"/v1/events", nil))(t)
 	r.Header.Set("Authorization", "Bearer "+token)
 	events, err := client(nil).Do(r)
 	if err != nil || events.StatusCode != 200 {
@@ -169,9 +168,7 @@ func TestWithdrawnListener(t *testing.T) {
 	defer events.Body.Close()
 	write(t, path, stored(other))
 	s.clock.advance(time.Minute)
-	if _, err := s.engine.Put(t.Context(), "secret", []byte(plain), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.engine.Put(t.Context(), "secret", []byte(plain), 0))(t)
 	if text, err := io.ReadAll(events.Body); err != nil || strings.Contains(string(text), "secret") {
 		t.Errorf("the withdrawn key hears %q, %v", text, err)
 	}
@@ -362,8 +359,7 @@ func TestPlacesOfAKey(t *testing.T) {
 	listen := func(token string) int {
 		r, _ := http.NewRequest("GET", "http://"+address+"/v1/events", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
-		got, err := client(nil).Do(r)
-		fatal.If(t, err)
+		got := fatal.Or(client(nil).Do(r))(t)
 		t.Cleanup(func() { got.Body.Close() })
 		return got.StatusCode
 	}

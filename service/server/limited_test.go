@@ -169,9 +169,7 @@ func TestLimitedSlowOutcome(t *testing.T) {
 	moves := func() {
 		fatal.If(t, s.engine.Delete(t.Context(), "home", nil, 0))
 		r := &api.Request{Decision: "mine", Items: []api.Item{{ID: "jewel", Features: api.Values{api.Number("carat", 3)}}}}
-		if _, err := s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(s.engine.Decide(t.Context(), "vault", r, s.clock.now().UnixNano()))(t)
 	}
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost/v1/decisions/mine/outcome", &laterBody{moves, strings.NewReader(`{"choice":"jewel"}`)})
 	r.Header.Set("Authorization", "Bearer "+s.token)
@@ -207,9 +205,7 @@ func TestLimitedCatalogue(t *testing.T) {
 			t.Errorf("%s, and of what does not exist %s", got, want)
 		}
 	}
-	if _, err := s.engine.Put(t.Context(), "nowhere", []byte(with("vault", carat)), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.engine.Put(t.Context(), "nowhere", []byte(with("vault", carat)), 0))(t)
 	s.want(200, "PUT", "/v1/placements/nowhere", with("vault", strings.Replace(carat, `{"max_size"`, `{"keep":3,"max_size"`, 1)))
 	s.want(200, "PUT", "/v1/placements/nowhere", carat)
 }
@@ -246,9 +242,7 @@ func TestRankMakesNoPlacement(t *testing.T) {
 	if names, entries := s.engine.Placements(), s.engine.Sequence(); len(names) > 0 || entries > 0 {
 		t.Errorf("a key with the scope decide has made %v, and %d entries", names, entries)
 	}
-	if _, err := s.engine.Put(t.Context(), "personalizer", []byte(`{"max_size":1,"features":[{"name":"id","kind":"category"}],"policy":{"name":"uniform"}}`), 0); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.engine.Put(t.Context(), "personalizer", []byte(`{"max_size":1,"features":[{"name":"id","kind":"category"}],"policy":{"name":"uniform"}}`), 0))(t)
 	s.want(201, "POST", "/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
 }
 
@@ -258,8 +252,7 @@ func TestLimitedListener(t *testing.T) {
 	s, path, keys := vaulted(t)
 	address, _ := s.run(server.Listen{})
 	listen := func(query string) *bufio.Scanner {
-		r, err := http.NewRequest("GET", "http://"+address+"/v1/events"+query, nil)
-		fatal.If(t, err)
+		r := fatal.Or(http.NewRequest("GET", "http://"+address+"/v1/events"+query, nil))(t)
 		r.Header.Set("Authorization", "Bearer "+s.token)
 		a, err := client(nil).Do(r)
 		if err != nil || a.StatusCode != 200 {
@@ -277,9 +270,7 @@ func TestLimitedListener(t *testing.T) {
 	}
 	all, others := listen(""), listen("?placement=vault")
 	for _, placement := range []string{"vault", "home"} {
-		if _, err := s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), decision.Change{Reset: true}, 0); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), decision.Change{Reset: true}, 0))(t)
 	}
 	hears(all, "learner-reset home")
 	write(t, path, strings.Replace(keys, `"home", "nowhere"`, `"nowhere"`, 1))

@@ -97,8 +97,7 @@ func TestDrain(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	address, stop := s.run(server.Listen{})
-	events, err := client(nil).Get("http://" + address + "/v1/events")
-	fatal.If(t, err)
+	events := fatal.Or(client(nil).Get("http://" + address + "/v1/events"))(t)
 	defer events.Body.Close()
 	answered := make(chan int, 1)
 	go func() {
@@ -174,9 +173,7 @@ func TestSlowClients(t *testing.T) {
 		"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
 	} {
 		c := dial(t, address)
-		if _, err := io.WriteString(c, begin); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(io.WriteString(c, begin))(t)
 		r, err := client(nil).Get("http://" + address + "/healthz")
 		for tries := 1; err != nil && tries < 20; tries++ { // on a busy machine its own header may take a second
 			r, err = client(nil).Get("http://" + address + "/healthz")
@@ -228,8 +225,7 @@ func TestMostConnectionsBusy(t *testing.T) {
 	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log, o.Limits.Connections = store, nil, 1 })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
+	free := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)
 	health := free.Addr().String()
 	free.Close()
 	address, stop := s.run(server.Listen{Health: health})
@@ -246,8 +242,7 @@ func TestMostConnectionsBusy(t *testing.T) {
 		t.Errorf("of one connection at most the second has %d bytes, %v", n, err)
 	}
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/v1/placements": 404} {
-		r, err := client(nil).Get("http://" + health + path)
-		fatal.If(t, err)
+		r := fatal.Or(client(nil).Get("http://" + health + path))(t)
 		if r.Body.Close(); r.StatusCode != want {
 			t.Errorf("%s at the address of health: %d, want %d", path, r.StatusCode, want)
 		}
@@ -268,8 +263,7 @@ func TestMostConnectionsBusy(t *testing.T) {
 
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
-	fatal.If(t, err)
+	c := fatal.Or(net.Dial("tcp", address))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -290,8 +284,7 @@ func TestLargeHeader(t *testing.T) {
 	address, _ := s.run(server.Listen{})
 	r, _ := http.NewRequest("GET", "http://"+address+"/healthz", nil)
 	r.Header.Set("X-Large", strings.Repeat("a", 40_000))
-	answer, err := client(nil).Do(r)
-	fatal.If(t, err)
+	answer := fatal.Or(client(nil).Do(r))(t)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status %d", answer.StatusCode)
@@ -386,8 +379,7 @@ func TestCallerWentAway(t *testing.T) {
 func TestSocketCloses(t *testing.T) {
 	l := server.Listen{Address: "127.0.0.1:0"}
 	for range 50 {
-		socket, err := server.Bind(t.Context(), l, server.Options{})
-		fatal.If(t, err)
+		socket := fatal.Or(server.Bind(t.Context(), l, server.Options{}))(t)
 		l.Address = socket.Addr().String()
 		fatal.If(t, socket.Close())
 	}
@@ -399,8 +391,7 @@ func TestMaintenance(t *testing.T) {
 	s.want(201, "PUT", "/v1/placements/home", home)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a",`+items+`}`)
 	address, _ := s.run(server.Listen{Maintain: time.Millisecond})
-	r, err := client(nil).Get("http://" + address + "/v1/events")
-	fatal.If(t, err)
+	r := fatal.Or(client(nil).Get("http://" + address + "/v1/events"))(t)
 	defer r.Body.Close()
 	s.clock.advance(31 * time.Minute)
 	for in := bufio.NewScanner(r.Body); in.Scan(); {
@@ -426,15 +417,12 @@ func TestEndsWithTheEngine(t *testing.T) {
 // certify writes a certificate with a serial number, and its key.
 func certify(t testing.TB, dir string, serial int64) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	fatal.If(t, err)
+	key := fatal.Or(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	fatal.If(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	fatal.If(t, err)
+	certificate := fatal.Or(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))(t)
+	private := fatal.Or(x509.MarshalPKCS8PrivateKey(key))(t)
 	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
 		write(t, filepath.Join(dir, name), string(pem.EncodeToMemory(block)))
 	}
@@ -469,8 +457,7 @@ func TestTLS(t *testing.T) {
 	address, _ := s.run(server.Listen{Certificate: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")})
 	serial := func() int64 {
 		t.Helper()
-		r, err := client(&tls.Config{InsecureSkipVerify: true}).Get("https://" + address + "/healthz")
-		fatal.If(t, err)
+		r := fatal.Or(client(&tls.Config{InsecureSkipVerify: true}).Get("https://" + address + "/healthz"))(t)
 		r.Body.Close()
 		return r.TLS.PeerCertificates[0].SerialNumber.Int64()
 	}
@@ -503,8 +490,7 @@ func TestConnections(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	address, _ := s.run(server.Listen{})
-	c, err := net.Dial("tcp", address)
-	fatal.If(t, err)
+	c := fatal.Or(net.Dial("tcp", address))(t)
 	defer c.Close()
 	var both bytes.Buffer
 	for i := range 2 {
@@ -514,8 +500,7 @@ func TestConnections(t *testing.T) {
 	c.Write(both.Bytes())
 	in := bufio.NewReader(c)
 	for i := range 2 {
-		r, err := http.ReadResponse(in, nil)
-		fatal.If(t, err)
+		r := fatal.Or(http.ReadResponse(in, nil))(t)
 		text, _ := io.ReadAll(r.Body)
 		if r.StatusCode != 201 || !strings.Contains(string(text), fmt.Sprintf(`"decision_id":"%d"`, i)) {
 			t.Errorf("answer %d: %d %s", i, r.StatusCode, text)
@@ -531,16 +516,14 @@ func TestConnections(t *testing.T) {
 // connection.
 func TestSocket(t *testing.T) {
 	s := started(t, nil)
-	socket, err := server.Bind(t.Context(), server.Listen{Address: "127.0.0.1:0"}, server.Options{})
-	fatal.If(t, err)
+	socket := fatal.Or(server.Bind(t.Context(), server.Listen{Address: "127.0.0.1:0"}, server.Options{}))(t)
 	defer socket.Close()
 	at := "http://" + socket.Addr().String()
 	kept := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer kept.CloseIdleConnections()
 	try := func(path string, want int) (header http.Header, text string) {
 		t.Helper()
-		r, err := kept.Get(at + path)
-		fatal.If(t, err)
+		r := fatal.Or(kept.Get(at + path))(t)
 		defer r.Body.Close()
 		body, err := io.ReadAll(r.Body)
 		if err != nil || r.StatusCode != want {
@@ -558,8 +541,7 @@ func TestSocket(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, socket) }()
 	for { // until it serves
-		r, err := kept.Get(at + "/readyz")
-		fatal.If(t, err)
+		r := fatal.Or(kept.Get(at + "/readyz"))(t)
 		if r.Body.Close(); r.StatusCode == 200 {
 			break
 		}
@@ -577,8 +559,7 @@ func TestSocket(t *testing.T) {
 
 // What is wrong with an address or a certificate is said before there is an engine.
 func TestBindRefuses(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	fatal.If(t, err)
+	taken := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close()
 	dir := t.TempDir()
 	for name, l := range map[string]server.Listen{

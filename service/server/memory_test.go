@@ -150,8 +150,7 @@ func TestRequestsReturnMemory(t *testing.T) {
 	c := &offers{offered: func() { taken = b.Usage().Requests }}
 	s := started(t, func(so *server.Options, eo *decision.Options) { so.Budget, eo.Build = b, c.build })
 	s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"sku","kind":"category","buckets":1000}],"policy":{"name":"uniform"}}`)
-	config, err := s.engine.Config("home")
-	fatal.If(t, err)
+	config := fatal.Or(s.engine.Config("home"))(t)
 	const items = 30
 	s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", rows(items))
 	if want := config.RequestSize(items) + 2*int64(len(rows(items))); taken != want {

@@ -183,9 +183,7 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 		}
 	}
 	s.clock.advance(time.Hour)
-	if _, err := s.engine.Expire(t.Context(), s.clock.now().UnixNano()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.engine.Expire(t.Context(), s.clock.now().UnixNano()))(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"last","unit":"last","baseline":["a"],"items":[{"id":"a","features":{"x":1}}]}`)
 	var all api.Experiments
 	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment", "").body), &all))

@@ -358,9 +358,7 @@ func TestDeferredEvents(t *testing.T) {
 	s.want(204, "POST", at+"/events/rewarded/reward", `{"value":1}`)
 	s.clock.advance(11 * time.Minute)
 	s.want(204, "POST", at+"/events/late/activate", "")
-	if _, err := s.engine.Expire(t.Context(), s.clock.now().UnixNano()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.engine.Expire(t.Context(), s.clock.now().UnixNano()))(t)
 	for id, want := range map[string]string{"shown": "expired", "rewarded": "chosen", "late": "withdrawn", "left": "withdrawn"} {
 		if d, err := s.engine.Decision(t.Context(), "", "personalizer:"+id); err != nil || d.Status != want {
 			t.Errorf("%s: %+v, %v, want %s", id, d, err, want)

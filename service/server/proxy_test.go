@@ -31,8 +31,7 @@ func TestCallersAddress(t *testing.T) {
 		{"x-real-ip", "127.0.0.1:5", "198.51.100.1", "198.51.100.1"},
 		{"", "no address", "198.51.100.1", "invalid IP"},
 	} {
-		p, err := ParseProxies(proxies, c.header)
-		fatal.If(t, err)
+		p := fatal.Or(ParseProxies(proxies, c.header))(t)
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = c.peer
 		name := "X-Forwarded-For"

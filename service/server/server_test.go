@@ -263,8 +263,7 @@ func TestExamples(t *testing.T) {
 		t.Errorf("%+v, %v", stats, err)
 	}
 
-	version, err := s.engine.Keep(t.Context(), "home", "", 0)
-	fatal.If(t, err)
+	version := fatal.Or(s.engine.Keep(t.Context(), "home", "", 0))(t)
 	s.want(204, "POST", "/v1/placements/home/rollback", fmt.Sprintf(`{"version":%d}`, version))
 	s.problem(404, "not-found", "", "POST", "/v1/placements/home/rollback", `{"version":1000}`)
 
@@ -451,8 +450,7 @@ func TestItemIDs(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	for i, id := range []string{`"`, `\`, "a\nb\x00", "<script>", "été 🛍", "\u2028", " "} {
-		quoted, err := json.Marshal(id)
-		fatal.If(t, err)
+		quoted := fatal.Or(json.Marshal(id))(t)
 		decision := fmt.Sprintf("d%d", i)
 		a := parsed(t, s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[{"id":%s,"features":{"x":1}}]}`, decision, quoted)).body)
 		if len(a.Assortment) != 1 || a.Assortment[0].ID != id {
@@ -535,8 +533,7 @@ func TestIDsTakeMemory(t *testing.T) {
 	s := started(t, nil)
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	memory := func() int {
-		stats, err := s.engine.Stats("home")
-		fatal.If(t, err)
+		stats := fatal.Or(s.engine.Stats("home"))(t)
 		return stats.Memory
 	}
 	var taken []int
@@ -685,9 +682,7 @@ func (s *service) gauge(name string) (v float64) {
 	s.Helper()
 	for line := range strings.Lines(s.want(200, "GET", "/metrics", "").body) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
-			if _, err := fmt.Sscan(value, &v); err != nil {
-				s.Fatal(err)
-			}
+			fatal.Or(fmt.Sscan(value, &v))(s)
 			return v
 		}
 	}
@@ -778,8 +773,7 @@ func TestFeaturesChangeWhileABodyComes(t *testing.T) {
 	}
 	for entry, err := range store.Entries(t.Context(), 1) {
 		fatal.If(t, err)
-		e, err := eventlog.Decode(entry)
-		fatal.If(t, err)
+		e := fatal.Or(eventlog.Decode(entry))(t)
 		if o, ok := e.Body.(*eventlog.Offered); ok && !slices.Equal(o.Features, []float64{3, 9.5}) {
 			t.Errorf("stock and price are in the log as %v", o.Features)
 		}

@@ -54,8 +54,7 @@ func TestBadConfigs(t *testing.T) {
 
 // A configuration has one canonical form, with all that was left out.
 func TestCanonical(t *testing.T) {
-	a, err := setup.Parse([]byte(`{"policy":{"b":1.0,"a":[ ]}, "attribution_window":"90s", "max_size":3,"features":[{"kind":"number","name":"price","default":1e0}]}`))
-	fatal.If(t, err)
+	a := fatal.Or(setup.Parse([]byte(`{"policy":{"b":1.0,"a":[ ]}, "attribution_window":"90s", "max_size":3,"features":[{"kind":"number","name":"price","default":1e0}]}`)))(t)
 	const want = `{"attribution_window":"1m30s","features":[{"default":1,"from":"item","kind":"number","name":"price","scale":1}],"keep":8,"max_items":1000,"max_size":3,"memory":67108864,"mode":"learn","policy":{"a":[],"b":1},"record":"shown","rounds":100000,"seed":0}`
 	if have := string(a.Canonical()); have != want {
 		t.Errorf("have %s\nwant %s", have, want)

@@ -25,13 +25,11 @@ func specOf(policy string) setup.Spec {
 
 // A placement's learner is what the library makes of the same options.
 func TestNewLearner(t *testing.T) {
-	have, err := setup.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`))
-	fatal.If(t, err)
+	have := fatal.Or(setup.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`)))(t)
 	o := bandit.DefaultONLOptions()
 	o.Lambda, o.Beta, o.Warmup, o.Update = 3, 1.5, 20, "online"
-	want, err := bandit.NewONL(bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)},
-		utility.NewMLP(specFeatures, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner))
-	fatal.If(t, err)
+	want := fatal.Or(bandit.NewONL(bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)},
+		utility.NewMLP(specFeatures, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner)))(t)
 	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
 	}
@@ -39,8 +37,7 @@ func TestNewLearner(t *testing.T) {
 
 func saved(t *testing.T, l vitrine.Learner) []byte {
 	t.Helper()
-	data, err := l.(encoding.BinaryMarshaler).MarshalBinary()
-	fatal.If(t, err)
+	data := fatal.Or(l.(encoding.BinaryMarshaler).MarshalBinary())(t)
 	return data
 }
 
@@ -74,12 +71,10 @@ func TestPoliciesServe(t *testing.T) {
 // Learners of linear utilities take a basis, which brings its own constant term.
 func TestNewLearnerOnABasis(t *testing.T) {
 	p := bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)}
-	have, err := setup.NewLearner(specOf(`{"name":"ucb-mnl","constants":"theory","radius":0,"lambda":3,"utility":{"kind":"quadratic"}}`))
-	fatal.If(t, err)
+	have := fatal.Or(setup.NewLearner(specOf(`{"name":"ucb-mnl","constants":"theory","radius":0,"lambda":3,"utility":{"kind":"quadratic"}}`)))(t)
 	o := bandit.DefaultUCBOptions()
 	o.Lambda = 3
-	want, err := bandit.NewUCBOn(p, utility.NewQuadratic(specFeatures), o)
-	fatal.If(t, err)
+	want := fatal.Or(bandit.NewUCBOn(p, utility.NewQuadratic(specFeatures), o))(t)
 	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
 	}

@@ -41,11 +41,9 @@ func TestLearnerSize(t *testing.T) {
 		{`{"name":"bma-mnl","experts":[{"kind":"linear","intercept":true},{"kind":"linear","intercept":true,"memory":200}]}`, 120, nil},
 	} {
 		s := setup.Spec{Policy: []byte(c.policy), Features: c.features, Numeric: c.numeric, Size: 2, Items: 4, All: true, Rounds: 1000, Seed: 1}
-		size, err := setup.LearnerSize(s)
-		fatal.If(t, err)
+		size := fatal.Or(setup.LearnerSize(s))(t)
 		before := heap()
-		l, err := setup.NewLearner(s)
-		fatal.If(t, err)
+		l := fatal.Or(setup.NewLearner(s))(t)
 		rng := rand.New(rand.NewPCG(1, 2))
 		rounds := int64(0)
 		p := l.Policy()

@@ -318,8 +318,7 @@ func (t *Tally) encoded(tb testing.TB) []byte {
 	t.Items.Encode(e)
 	t.Series.Encode(e)
 	t.Eras.Encode(e)
-	data, err := e.Bytes()
-	fatal.If(tb, err)
+	data := fatal.Or(e.Bytes())(tb)
 	return data
 }
 
@@ -327,8 +326,7 @@ func (t *Tally) encoded(tb testing.TB) []byte {
 func TestSnapshot(t *testing.T) {
 	was := full()
 	data := was.encoded(t)
-	d, err := state.NewDecoder("tally", data)
-	fatal.If(t, err)
+	d := fatal.Or(state.NewDecoder("tally", data))(t)
 	is := new(Tally)
 	is.Counts.Numbers().Decode(d)
 	is.Items.Decode(d)
@@ -369,8 +367,7 @@ func TestRefusedSnapshots(t *testing.T) {
 	} {
 		tally := full()
 		change(tally)
-		d, err := state.NewDecoder("tally", tally.encoded(t))
-		fatal.If(t, err)
+		d := fatal.Or(state.NewDecoder("tally", tally.encoded(t)))(t)
 		is := new(Tally)
 		is.Counts.Numbers().Decode(d)
 		is.Items.Decode(d)

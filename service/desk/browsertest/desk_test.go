@@ -15,8 +15,7 @@ import (
 // the test: it needs a line here.
 func views(t *testing.T, of map[string]string) (list []string) {
 	t.Helper()
-	text, err := os.ReadFile("../web/src/routes.ts")
-	fatal.If(t, err)
+	text := fatal.Or(os.ReadFile("../web/src/routes.ts"))(t)
 	for _, m := range regexp.MustCompile(`path: "(/[^"]*)", title`).FindAllStringSubmatch(string(text), -1) {
 		parts := strings.Split(m[1], "/")
 		for i, p := range parts {

@@ -66,9 +66,7 @@ func TestFigures(t *testing.T) {
 		b.reads("The learner would forget 40 rounds")
 		b.run(`document.querySelector("form.wide > .card").scrollIntoView()`)
 		b.figure("change")
-		if _, err := s.Keep(t.Context(), "window", "before the sale"); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(s.Keep(t.Context(), "window", "before the sale"))(t)
 		s.sell(t, "window", "second", 40)
 		b.visit("/placements/window/versions")
 		b.run(`[...document.querySelectorAll("main button")].find((b) => b.innerText.startsWith("Roll back to")).click()`)

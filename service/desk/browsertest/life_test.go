@@ -32,8 +32,7 @@ func (s *served) sell(t *testing.T, name, prefix string, n int, baseline ...stri
 		for i, id := range []string{"a", "b", "c", "d"} {
 			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number("price", float64((i+k)%5))}})
 		}
-		answer, err := s.Decide(t.Context(), name, r)
-		fatal.If(t, err)
+		answer := fatal.Or(s.Decide(t.Context(), name, r))(t)
 		fatal.If(t, s.Outcome(t.Context(), name, answer.Decision, answer.Items()[0]))
 	}
 }
@@ -45,8 +44,7 @@ func TestPlacementsLife(t *testing.T) {
 	b := open(t, s.base)
 	size := func() int {
 		t.Helper()
-		p, err := s.Placement(t.Context(), "window")
-		fatal.If(t, err)
+		p := fatal.Or(s.Placement(t.Context(), "window"))(t)
 		return p.MaxSize
 	}
 
@@ -103,9 +101,7 @@ func TestExperiment(t *testing.T) {
 	s := serve(t, nil)
 	b := open(t, s.base)
 	config := &api.Placement{MaxSize: 1, Features: []api.Feature{{Name: "price", Kind: "number"}}, AttributionWindow: "5s"}
-	if _, err := s.Put(t.Context(), "window", config); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.Put(t.Context(), "window", config))(t)
 	b.visit("/placements/window/experiments")
 	b.reads("No experiment runs")
 	b.fill("Name", "summer")

@@ -100,8 +100,7 @@ func (s *served) ask(t *testing.T, method, path string, body, v any) {
 	}
 	r, err := http.NewRequest(method, s.base+path, bytes.NewReader(text))
 	fatal.If(t, err)
-	answer, err := http.DefaultClient.Do(r)
-	fatal.If(t, err)
+	answer := fatal.Or(http.DefaultClient.Do(r))(t)
 	defer answer.Body.Close()
 	text, err = io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode >= 300 {
@@ -126,21 +125,16 @@ func (s *served) harmful(t *testing.T, name string) {
 	config := &api.Placement{MaxSize: 2, Record: "all", Policy: map[string]any{"name": "auto"}, Features: []api.Feature{
 		{Name: picture, Kind: "number"}, {Name: script, Kind: "category", Values: []string{picture, braces}}, {Name: braces, Kind: "number", From: "user"},
 	}}
-	if _, err := s.Put(ctx, name, config); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.Put(ctx, name, config))(t)
 	for round := range 12 {
 		r := &api.Request{Decision: fmt.Sprintf("harm-%d", round), User: api.Values{api.Number(braces, float64(round%3))}}
 		for k, id := range []string{picture, script, braces} {
 			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number(picture, float64((round*k)%5)), api.Text(script, []string{picture, braces}[k%2])}})
 		}
-		answer, err := s.Decide(ctx, name, r)
-		fatal.If(t, err)
+		answer := fatal.Or(s.Decide(ctx, name, r))(t)
 		fatal.If(t, s.Outcome(ctx, name, answer.Decision, answer.Items()[0]))
 	}
-	if _, err := s.Keep(ctx, name, script); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.Keep(ctx, name, script))(t)
 }
 
 // A placement and a decision with long names.
@@ -155,19 +149,14 @@ func (s *served) many(t *testing.T, name string) {
 	ctx := t.Context()
 	long := strings.Repeat("averyverylongfeaturename", 4)
 	config := &api.Placement{MaxSize: 10, Policy: map[string]any{"name": "auto"}, Features: []api.Feature{{Name: long, Kind: "number"}}}
-	if _, err := s.Put(ctx, name, config); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.Put(ctx, name, config))(t)
 	var items []api.CatalogueItem
 	for i := range 1000 {
 		items = append(items, api.CatalogueItem{ID: fmt.Sprintf("%04d-%s", i, strings.Repeat("item", 48)), Features: api.Values{api.Number(long, float64(i%7))}})
 	}
-	if _, err := s.PutItems(ctx, name, items); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.PutItems(ctx, name, items))(t)
 	for round := range 30 {
-		answer, err := s.Decide(ctx, name, &api.Request{Decision: strings.Replace(longDecision, "3", fmt.Sprint(round), 1)})
-		fatal.If(t, err)
+		answer := fatal.Or(s.Decide(ctx, name, &api.Request{Decision: strings.Replace(longDecision, "3", fmt.Sprint(round), 1)}))(t)
 		fatal.If(t, s.Outcome(ctx, name, answer.Decision, answer.Items()[round%2]))
 	}
 }
@@ -178,11 +167,9 @@ func (s *served) chosen(t *testing.T, placement, prefix string, n int) (id, item
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, "GET", s.base+"v1/events?placement="+url.QueryEscape(placement), nil)
-	fatal.If(t, err)
+	r := fatal.Or(http.NewRequestWithContext(ctx, "GET", s.base+"v1/events?placement="+url.QueryEscape(placement), nil))(t)
 	r.Header.Set("Last-Event-ID", "0") // from the beginning of the log
-	answer, err := http.DefaultClient.Do(r)
-	fatal.If(t, err)
+	answer := fatal.Or(http.DefaultClient.Do(r))(t)
 	defer answer.Body.Close()
 	shown := map[string][]string{}
 	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
