@@ -34,8 +34,7 @@ func crossing(t testing.TB, brand, category, brandMax, categoryMax []int, maximu
 		}
 		r.Groups = append(r.Groups, groups...)
 	}
-	c, err := assortment.NewCrossed(r, nil)
-	fatal.If(t, err)
+	c := fatal.Or(assortment.NewCrossed(r, nil))(t)
 	return c
 }
 
@@ -233,8 +232,7 @@ func TestCrossingWork(t *testing.T) {
 	gain := []float64{1, 1, 1, 1, 1, 1}
 	for _, c := range []struct{ steps, items int }{{1000, 3}, {6, 0}, {0, 0}} {
 		work := assortment.NewWork(c.steps)
-		family, err := assortment.NewCrossed(rules, work)
-		fatal.If(t, err)
+		family := fatal.Or(assortment.NewCrossed(rules, work))(t)
 		if s := family.MaxGain(nil, gain); len(s) != c.items || work.Exceeded() != (c.items < 3) {
 			t.Errorf("with %d steps: %v, exceeded: %v", c.steps, s, work.Exceeded())
 		}
@@ -309,8 +307,7 @@ func TestCrossingAmongManyItems(t *testing.T) {
 		begin := time.Now()
 		const allowed = 1 << 30
 		work := assortment.NewWork(allowed)
-		family, err := assortment.NewCrossed(rules, work)
-		fatal.If(t, err)
+		family := fatal.Or(assortment.NewCrossed(rules, work))(t)
 		built := time.Since(begin)
 		s, revenue, calls := assortment.MaximizeIterations(nil, family, u, r)
 		if !family.Contains(s) || len(s) == 0 || work.Exceeded() {

@@ -10,19 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/table"
 )
 
 // open returns the table in a file with this text.
 func open(t testing.TB, text []byte, o table.Options) (table.Table, error) {
 	path := filepath.Join(t.TempDir(), "table")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, text, 0o600))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, err)
 	t.Cleanup(func() { f.Close() })
 	return table.Open(f, o)
 }
@@ -61,17 +58,13 @@ func TestTypes(t *testing.T) {
 		{"a\tb\nx\t5\" disk\n", table.Options{Delimiter: "\t"}, []table.Column{text("x", false), text(`5" disk`, false)}},
 	} {
 		tab, err := open(t, []byte(c.text), c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		columns := make([]int, len(c.want))
 		for j := range columns {
 			columns[j] = j
 		}
 		got, err := tab.Next(columns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, err)
 		for j := range got.Columns {
 			if len(got.Columns[j].Number) == 0 {
 				got.Columns[j].Number = nil

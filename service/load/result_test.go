@@ -9,14 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 )
 
 func TestKindsOfErrors(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := "http://" + listener.Addr().String()
 	listener.Close()
 	_, refused := http.Get(address)
