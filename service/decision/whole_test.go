@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -34,7 +35,7 @@ func TestSizeOfDecisions(t *testing.T) {
 	for _, mode := range []string{`"mode":"explore","explore":"slots"`, `"mode":"learn"`} {
 		store := new(memlog.Store)
 		e := opened(t, decision.Options{Store: store})
-		put(t, e, "home", `{"max_size":4,"policy":{"name":"ucb-mnl"},`+mode+`,"features":[`+strings.Join(features, ",")+`]}`)
+		put(t, e, "home", `{"max_size":4,"max_items":300,"policy":{"name":"ucb-mnl"},`+mode+`,"features":[`+strings.Join(features, ",")+`]}`)
 		putItems(t, e, "home", items)
 		for name, r := range map[string]*api.Request{"all": {}, "some": {Candidates: some}, "filter": {Filter: "f1 > 0.5", Exclude: some[:5]}} {
 			r.Decision = name
@@ -45,6 +46,11 @@ func TestSizeOfDecisions(t *testing.T) {
 			}
 			if t.Logf("%s, %s: %d bytes", mode, name, len(entry)); len(entry) > 2<<10 {
 				t.Errorf("%s: a decision among %s takes %d bytes", mode, name, len(entry))
+			}
+			c, err := e.Config("home")
+			fatal.If(t, err)
+			if bound, item := c.LogBytes(); len(entry) > bound || bound > len(entry)*3/2 || item < 52*8 || item > 52*9 || !strings.Contains(strings.Join(c.Answer().Notes, "\n"), "takes up to about 2.") {
+				t.Errorf("%s: a decision among %s takes %d bytes, and the placement says at most %d, and %d an item: %q", mode, name, len(entry), bound, item, c.Answer().Notes)
 			}
 			x, err := e.Explain(t.Context(), "home", name)
 			if err != nil || x.Next == nil || x.Known != x.Candidates {

@@ -121,7 +121,20 @@ func (c *Config) Answer() api.Placement {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, so that the policy took them for the same: give values, or more names and buckets", k.Feature, k.Collisions))
 		}
 	}
+	decision, item := c.LogBytes()
+	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown", size(decision), c.MaxSize)
+	if c.Record == "all" {
+		note += fmt.Sprintf(" and which items of the catalogue were candidates, and %s more for each item that a request brings", size(item))
+	}
+	p.Notes = append(p.Notes, note)
 	return p
+}
+
+func size(bytes int) string {
+	if bytes < 1000 {
+		return fmt.Sprint(bytes, " bytes")
+	}
+	return fmt.Sprintf("%.1f kB", float64(bytes)/1000)
 }
 
 func errPolicyObject() error {

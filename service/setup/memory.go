@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/tally"
 )
@@ -41,3 +42,25 @@ func rowBytes(numbers, shown int) int { return 5 * (8*numbers + 4*shown) / 4 }
 
 // RoundBytes returns the bytes of a round while it waits for the learner.
 func RoundBytes(numbers, shown int) int { return 400 + rowBytes(numbers, shown) + 8*shown }
+
+// LogBytes bounds what a decision takes of the log if its ids have 16 bytes each and its request has no rules, and what each item that a
+// request brings adds where all candidates are recorded.
+func (c *Config) LogBytes() (decision, item int) {
+	const (
+		fixed = 160        // the decision's id, the hash of its request, the propensity and the lengths
+		id    = 16 + 1 + 1 // with its length and its place
+		float = 8
+	)
+	d := c.schema.Width()
+	item = (d+7)/8 + float*d + id + float // with the revenue
+	decision = fixed + c.MaxSize*(item+float)
+	switch candidates := c.MaxItems / 8; {
+	case c.Record != "all":
+		decision += min(candidates, 2<<10)
+	case c.Explore == api.BySlots: // and which of them may be in which slot
+		decision += candidates * (1 + c.MaxSize)
+	default:
+		decision += candidates
+	}
+	return decision, item
+}
