@@ -55,7 +55,7 @@ func (f *Few) MaximizeShelf(s *Shelf, r []float64, largest []int, size int, util
 func (f *Few) joinShelf(s *Shelf, r []float64, rho float64, most int) bool {
 	had := f.items
 	for i, v := range r {
-		if !(v <= rho) && s.most[s.kind[i]] > 0 && !s.within.quota.hides(i) {
+		if !(v <= rho) && s.most[s.weights.Kind[i]] > 0 && !s.within.quota.hides(i) {
 			if _, there := slices.BinarySearch(had, i); !there {
 				if f.items = append(f.items, i); len(f.items) == most {
 					return false
@@ -126,7 +126,7 @@ func (s *Shelf) of(items []int, others bool) (*Shelf, error) {
 	q := s.within.quota
 	kind := make([]int32, len(items))
 	for j, i := range items {
-		kind[j] = s.kind[i]
+		kind[j] = s.weights.Kind[i]
 	}
 	q.Exclude, q.Limits = nil, slices.Clone(q.Limits)
 	for k, l := range q.Limits {
@@ -145,7 +145,7 @@ func (s *Shelf) of(items []int, others bool) (*Shelf, error) {
 			}
 		}
 	}
-	return NewShelf(len(kind), q, Weights{Kind: kind, Of: s.weight}, s.capacity)
+	return NewShelf(len(kind), q, Weights{Kind: kind, Of: s.weights.Of}, s.capacity)
 }
 
 // Screen returns a quota of size items that hides the items that are in no set.
@@ -153,7 +153,7 @@ func (s *Shelf) Screen(size int) Quota {
 	q := s.within.quota.Ungrouped(size)
 	if s.heavy {
 		heavy := Limit{Group: make([]int32, s.items)}
-		for i, k := range s.kind {
+		for i, k := range s.weights.Kind {
 			if s.most[k] > 0 {
 				heavy.Group[i] = -1
 			}
@@ -163,8 +163,10 @@ func (s *Shelf) Screen(size int) Quota {
 	return q
 }
 
-// NumFew is [NumFew] for a shelf. ok is also false if all sets fit, or there is none.
+// NumFew is [NumFew] for a shelf. ok is also false if all sets fit, if there is none, if items are included, or if there are
+// several limits.
 func (s *Shelf) NumFew() (size int, ok bool) {
-	size, ok = NumFew(s.within.quota.Size, s.items)
-	return size, ok && !s.slack && s.within.quota.Size > 0
+	q := &s.within.quota
+	size, ok = NumFew(q.Size, s.items)
+	return size, ok && !s.slack && q.Size > 0 && len(q.Include) == 0 && len(q.Limits) <= 1
 }

@@ -15,6 +15,4 @@ func (AtMost) hereditary() bool { return true }
 
 func (p *Partition) hereditary() bool { return len(p.quota.Include) == 0 }
 
-func (s *Shelf) hereditary() bool { return true }
-
-func (c *Crate) hereditary() bool { return len(c.within.quota.Include) == 0 }
+func (s *Shelf) hereditary() bool { return len(s.within.quota.Include) == 0 }

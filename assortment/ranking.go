@@ -31,8 +31,6 @@ func QuotaOf(c vitrine.Constraint) (q Quota, ok bool) {
 		return c.quota, true
 	case *Shelf:
 		return c.within.quota, c.slack
-	case *Crate:
-		return c.within.quota, c.slack
 	}
 	return Quota{}, false
 }

@@ -13,30 +13,30 @@ import (
 
 // Shelf is the family of the sets within a quota whose weight is bounded,
 //
-//	𝒮 = {S within q : Σ_{i∈S} a_i ≤ C}
+//	𝒮 = {S within q : P ⊆ S, Σ_{i∈S} a_i ≤ C}
 //
-// with whole weights a_i ≥ 0. It has the sets of a [Knapsack] with these rules, and the numbers
+// with the items P and whole weights a_i ≥ 0. It has the sets of a [Knapsack] with these rules, and the numbers
 // of groups and weights are the caller's, as those of a [Partition]. So it serves among millions
 // of items.
 //
-// A call passes all items once, and solves the problem of the Knapsack among a few of them: the
-// best set within the quota of the items of each weight. Let S be a best set, with an item i of
-// weight a that is not in the best set B of this weight. The sets within a quota are those of a
+// A call passes all items once, and solves the problem of the Knapsack among a few of them: of each weight the
+// best set that is within the quota together with P. Let S be a best set, with an item i of
+// weight a that is not in the best set B of this weight. The sets within a quota are, without P, those of a
 // matroid, so the items of B with larger gains span i. As S is independent, they do not all lie in
 // the span of S∖{i}, and one of them can take the place of i (Edmonds 1971).
 type Shelf struct {
 	items    int
 	within   *Partition
-	kind     []int32 // of each item: the number of its weight
-	weight   []int   // by kind
-	count    []int   // by kind: how many items it has
-	most     []int   // by kind: how many of its items are candidates
+	weights  Weights
+	most     []int // by kind: how many of its items are candidates
 	capacity int
 	slack    bool // every set within the quota fits
-	heavy    bool // an item weighs more than the capacity
+	heavy    bool // an item weighs more than the capacity leaves
 
-	hiding sync.Once
-	never  []bool
+	hiding  sync.Once
+	never   []bool
+	growing sync.Once
+	tree    *Knapsack // of all items
 }
 
 // Weights are those of the items of a [Shelf].
@@ -47,14 +47,11 @@ type Weights struct {
 }
 
 // NewShelf returns the family of the sets of items within a quota that weigh at most the capacity. It keeps the slices. It
-// returns an error if a weight is negative, if the quota has several limits or includes items, or if the table of the program would exceed 2³² bits.
+// returns an error if a weight is negative or if no set is in the family. [Shelf.Table] says whether a call takes long.
 func NewShelf(items int, q Quota, w Weights, capacity int) (*Shelf, error) {
-	kind, weight := w.Kind, w.Of
 	switch {
-	case len(kind) != items:
-		return nil, fmt.Errorf("%d numbers of weights for %d items", len(kind), items)
-	case len(q.Limits) > 1 || len(q.Include) > 0:
-		return nil, fmt.Errorf("a quota of %d limits and %d items included: a shelf may have one limit, and includes none", len(q.Limits), len(q.Include))
+	case len(w.Kind) != items:
+		return nil, fmt.Errorf("%d numbers of weights for %d items", len(w.Kind), items)
 	case capacity < 0:
 		return nil, fmt.Errorf("capacity = %d: must not be negative", capacity)
 	}
@@ -62,39 +59,52 @@ func NewShelf(items int, q Quota, w Weights, capacity int) (*Shelf, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Shelf{items: items, within: within, kind: kind, weight: weight, most: make([]int, len(weight)), capacity: capacity}
 	if w.Count == nil {
-		for _, k := range kind {
-			s.most[k]++
+		w.Count = make([]int, len(w.Of))
+		for _, k := range w.Kind {
+			w.Count[k]++
 		}
 	}
-	copy(s.most, w.Count)
-	s.count = slices.Clone(s.most)
-	heaviest := numbers(len(weight))
-	slices.SortFunc(heaviest, func(a, b int) int { return cmp.Compare(weight[b], weight[a]) })
-	s.slack = true
-	size, left := within.quota.Size, capacity
+	s := &Shelf{items: items, within: within, weights: w, most: make([]int, len(w.Of)), capacity: capacity, slack: true}
+	q = within.quota
+	left := s.left()
+	if left < 0 {
+		return nil, fmt.Errorf("capacity = %d: the items included weigh more", capacity)
+	}
+	heaviest := numbers(len(w.Of))
+	slices.SortFunc(heaviest, func(a, b int) int { return cmp.Compare(w.Of[b], w.Of[a]) })
+	size, room := q.Size, capacity
 	for _, k := range heaviest {
-		a, n := weight[k], s.most[k]
+		a, n := w.Of[k], w.Count[k]
 		if a < 0 {
 			return nil, fmt.Errorf("weight = %d: must not be negative", a)
 		}
 		if taken := min(n, size); s.slack && taken > 0 {
-			if s.slack = a == 0 || taken <= left/a; s.slack {
-				size, left = size-taken, left-taken*a
+			if s.slack = a == 0 || taken <= room/a; s.slack {
+				size, room = size-taken, room-taken*a
 			}
 		}
-		s.most[k] = min(n, within.quota.Size)
-		if a > capacity {
+		s.most[k] = min(n, q.Size-len(q.Include))
+		if a > left {
 			s.most[k], s.heavy = 0, s.heavy || n > 0
-		} else if a > 0 && len(within.quota.Limits) == 0 {
-			s.most[k] = min(s.most[k], capacity/a)
+		} else if a > 0 && len(q.Limits) == 0 {
+			s.most[k] = min(s.most[k], left/a)
 		}
 	}
-	if bits := s.Table(); bits > maxTable {
-		return nil, fmt.Errorf("capacity = %d: %w: its table would have %.0f MB, more than %.0f: measure weights in larger units", capacity, ErrTable, bits/8e6, maxTable/8e6)
-	}
 	return s, nil
+}
+
+func (s *Shelf) weightOf(i int) int { return s.weights.Of[s.weights.Kind[i]] }
+
+// left returns what the items of every set leave of the capacity, a negative number if they weigh more.
+func (s *Shelf) left() int {
+	left := s.capacity
+	for _, i := range s.within.quota.Include {
+		if left -= min(s.weightOf(i), s.capacity+1); left < 0 {
+			break
+		}
+	}
+	return left
 }
 
 // Table bounds the bits of the table of the dynamic program, in proportion to which a call takes time. It is 0 if every
@@ -107,17 +117,20 @@ func (s *Shelf) Table() float64 {
 	for k, most := range s.most {
 		if most > 0 {
 			candidates += most
-			unit = gcd(unit, s.weight[k])
-			room = min(s.capacity, plus(room, most, s.weight[k]))
-			lightest = min(lightest, s.weight[k])
+			unit = gcd(unit, s.weights.Of[k])
+			room = min(s.capacity, plus(room, most, s.weights.Of[k]))
+			lightest = min(lightest, s.weights.Of[k])
 		}
 	}
 	rows := 1.0 // of numbers of items
-	if lightest == 0 || s.capacity/lightest > q.Size {
-		rows += float64(min(q.Size, candidates))
+	if size := q.Size - len(q.Include); lightest == 0 || s.left()/lightest > size {
+		rows += float64(min(size, candidates))
 	}
 	for _, l := range q.Limits {
 		rows *= float64(min(l.Most, q.Size)) + 1
+	}
+	if len(q.Limits) > 1 {
+		candidates *= 1 + len(q.Limits) // and their groups
 	}
 	return float64(rows*float64(candidates+64)) * (float64(room/max(unit, 1)) + 64)
 }
@@ -141,7 +154,7 @@ func (s *Shelf) Contains(set vitrine.Assortment) bool {
 func (s *Shelf) fits(set []int) bool {
 	left := s.capacity
 	for _, i := range set {
-		if left -= s.weight[s.kind[i]]; left < 0 {
+		if left -= s.weightOf(i); left < 0 {
 			return false
 		}
 	}
@@ -155,8 +168,9 @@ func (s *Shelf) hides() []bool {
 	}
 	s.hiding.Do(func() {
 		s.never = make([]bool, s.items)
-		for i, k := range s.kind {
-			s.never[i] = s.most[k] == 0 || s.within.quota.hides(i)
+		q := &s.within.quota
+		for i, k := range s.weights.Kind {
+			s.never[i] = !q.includes(i) && (s.most[k] == 0 || q.hides(i))
 		}
 	})
 	return s.never
@@ -169,7 +183,7 @@ func (s *Shelf) Limit(maximum int) (vitrine.Constraint, error) {
 	}
 	q := s.within.quota
 	q.Size = maximum
-	return NewShelf(s.items, q, Weights{s.kind, s.weight, s.count}, s.capacity)
+	return NewShelf(s.items, q, s.weights, s.capacity)
 }
 
 // without implements narrower.
@@ -178,7 +192,7 @@ func (s *Shelf) without(items []int) (vitrine.Constraint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewShelf(s.items, within.(*Partition).quota, Weights{s.kind, s.weight, s.count}, s.capacity)
+	return NewShelf(s.items, within.(*Partition).quota, s.weights, s.capacity)
 }
 
 // MaxGain implements vitrine.Constraint. It panics unless there are N gains.
@@ -191,14 +205,27 @@ func (s *Shelf) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 	}
 	w := screenings.Get().(*screening)
 	defer screenings.Put(w)
-	w.reset(s.kind, s.most, s.within.quota, 0)
+	w.reset(s.weights.Kind, s.most, s.within.quota, 0)
 	for i, v := range gain {
-		if k := s.kind[i]; v > w.threshold[k] {
+		if k := s.weights.Kind[i]; v > w.threshold[k] {
 			w.add(i, v)
 		}
 	}
-	w.shelving.items = w.candidates(w.shelving.items)
-	return w.solve(dst, s, gain)
+	w.items = w.candidates(w.items)
+	w.relaxed.Reset(s.within.quota, 0)
+	for _, i := range w.items {
+		w.relaxed.Add(i, gain[i])
+	}
+	w.relaxed.quota = Quota{}
+	include := s.within.quota.Include
+	if dst = append(append(dst[:0], include...), w.relaxed.Items...); !s.fits(dst) {
+		w.pack(s)
+		p := programs.Get().(*program)
+		dst = p.solve(append(dst[:0], include...), &w.knapsack, gain)
+		programs.Put(p)
+	}
+	slices.Sort(dst)
+	return dst
 }
 
 // screening holds, of the items added so far, the best sets within the quota by kind.
@@ -243,89 +270,106 @@ func (w *screening) candidates(dst []int) []int {
 	return dst
 }
 
-// solve returns the best set of the candidates.
-func (w *screening) solve(dst vitrine.Assortment, s *Shelf, gain []float64) vitrine.Assortment {
-	w.relaxed.Reset(s.within.quota, 0)
-	for _, i := range w.items {
-		w.relaxed.Add(i, gain[i])
-	}
-	w.relaxed.quota = Quota{}
-	dst = dst[:0]
-	if s.fits(w.relaxed.Items) {
-		dst = append(dst, w.relaxed.Items...)
-	} else {
-		w.pack(s)
-		p := programs.Get().(*program)
-		dst = p.solve(dst, &w.knapsack, gain)
-		programs.Put(p)
-	}
-	slices.Sort(dst)
-	return dst
-}
-
 // shelving makes the groups and classes of the program of a [Knapsack] for some items.
 type shelving struct {
 	items    []int
 	knapsack Knapsack // only the groups and the room
 
-	single  []int // items whose groups bound nothing
 	units   []int
 	classes []class
-
-	sizes  []map[int32]int // of a crate, by limit: how many items each group has
-	paths  []inGroup
-	nested []nesting
+	sizes   []map[int32]int // by limit: how many items each group has
+	paths   []inGroup
+	nested  []nesting
 }
 
-// pack makes them. It sorts the items.
+// nesting is where an item is in the groups of a shelf.
+type nesting struct {
+	item int
+	path []inGroup // from the outermost group to the innermost
+}
+
+// inGroup names a group: the number of its limit, and its number there.
+type inGroup struct {
+	limit int
+	group int32
+}
+
+func (g inGroup) compare(other inGroup) int {
+	return cmp.Or(cmp.Compare(g.limit, other.limit), cmp.Compare(g.group, other.group))
+}
+
+// pack makes them. An inner group comes before the group around it.
 func (p *shelving) pack(s *Shelf) {
 	q := &s.within.quota
-	limit := Limit{}
-	if len(q.Limits) > 0 {
-		limit = q.Limits[0]
-	}
-	groupOf := func(i int) int32 {
-		if limit.Group == nil {
-			return -1
+	p.sizes, p.paths, p.nested = scratch.Grow(p.sizes, len(q.Limits)), p.paths[:0], p.nested[:0]
+	for k, l := range q.Limits {
+		if p.sizes[k] == nil {
+			p.sizes[k] = map[int32]int{}
 		}
-		return limit.Group[i]
+		clear(p.sizes[k])
+		for _, i := range p.items {
+			p.sizes[k][l.Group[i]]++
+		}
 	}
-	p.knapsack.room, p.units = s.capacity, p.units[:0]
+	p.paths = slices.Grow(p.paths, len(p.items)*len(q.Limits)) // which nested keeps parts of
 	unit := 0
 	for _, i := range p.items {
 		unit = gcd(unit, s.weightOf(i))
+		from := len(p.paths)
+		for k, l := range q.Limits {
+			if g := l.Group[i]; g >= 0 && p.sizes[k][g] > l.Most-q.count(&l, i, nil) { // it bounds something
+				p.paths = append(p.paths, inGroup{k, l.Group[i]})
+			}
+		}
+		path := p.paths[from:]
+		slices.SortFunc(path, func(a, b inGroup) int { // of two groups with the same item the larger one has the other
+			return cmp.Or(cmp.Compare(p.sizes[b.limit][b.group], p.sizes[a.limit][a.group]), a.compare(b))
+		})
+		p.nested = append(p.nested, nesting{i, path})
 	}
 	unit = max(unit, 1)
-	p.knapsack.room /= unit
-	slices.SortFunc(p.items, func(i, j int) int { // those in no group last, and the heaviest first
-		return cmp.Or(cmp.Compare(groupOf(j), groupOf(i)), cmp.Compare(s.weightOf(j), s.weightOf(i)), cmp.Compare(i, j))
+	p.knapsack.room = s.left() / unit
+	slices.SortFunc(p.nested, func(a, b nesting) int { // those in no group last, and the heaviest first
+		for k := range min(len(a.path), len(b.path)) {
+			if order := a.path[k].compare(b.path[k]); order != 0 {
+				return order
+			}
+		}
+		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(s.weightOf(b.item), s.weightOf(a.item)), cmp.Compare(a.item, b.item))
 	})
-	fit := p.fit(s.weightOf, p.items, unit)
-	root := bundle{parent: -1, maximum: min(q.Size, fit), capped: q.Size < fit}
-	p.knapsack.groups, p.single = p.knapsack.groups[:0], p.single[:0]
-	p.classes = slices.Grow(p.classes[:0], len(p.items)) // which bundles keep parts of
-	needed := 0
-	for from, to := 0, 0; from < len(p.items); from = to {
-		g := groupOf(p.items[from])
-		for to++; to < len(p.items) && groupOf(p.items[to]) == g; to++ {
-		}
-		group := p.items[from:to]
-		if g < 0 || len(group) <= limit.Most {
-			p.single = append(p.single, group...)
-			continue
-		}
-		maximum := min(root.maximum, p.fit(s.weightOf, group, unit))
-		needed = plus(needed, 1, p.add(s.weightOf, group, unit, bundle{first: len(p.knapsack.groups), maximum: min(limit.Most, maximum), capped: limit.Most < maximum}, root.capped))
+	for k := range p.nested {
+		p.items[k] = p.nested[k].item
 	}
-	for k := range p.knapsack.groups {
-		p.knapsack.groups[k].parent = len(p.knapsack.groups)
-	}
-	slices.SortFunc(p.single, func(i, j int) int { return cmp.Or(cmp.Compare(s.weightOf(j), s.weightOf(i)), cmp.Compare(i, j)) })
-	needed = plus(needed, 1, p.add(s.weightOf, p.single, unit, root, false))
+	p.knapsack.groups, p.classes = p.knapsack.groups[:0], slices.Grow(p.classes[:0], len(p.items))
+	needed := p.pile(s, 0, len(p.items), 0, unit, q.Size-len(q.Include), len(p.items), false)
 	p.knapsack.room = min(p.knapsack.room, needed)
 }
 
-func (s *Shelf) weightOf(i int) int { return s.weight[s.kind[i]] }
+// pile makes the group of the items from one to another, which have the first groups of their paths in common, after the
+// groups in it. It may have most items, and the groups around it allow around. It returns how many units a set can have of
+// them, at most.
+func (p *shelving) pile(s *Shelf, from, to, depth, unit, most, around int, counted bool) (needed int) {
+	q := &s.within.quota
+	maximum := min(around, p.fit(s.weightOf, p.items[from:to], unit))
+	g := bundle{parent: -1, first: len(p.knapsack.groups), maximum: min(most, maximum), capped: most < maximum}
+	counted = counted || g.capped
+	for from < to && len(p.nested[from].path) > depth {
+		in, start := p.nested[from].path[depth], from
+		for from < to && len(p.nested[from].path) > depth && p.nested[from].path[depth] == in {
+			from++
+		}
+		l := &q.Limits[in.limit]
+		needed = plus(needed, 1, p.pile(s, start, from, depth+1, unit, l.Most-q.count(l, p.items[start], nil), g.maximum, counted))
+	}
+	needed = plus(needed, 1, p.add(s.weightOf, p.items[from:to], unit, g, counted))
+	this := len(p.knapsack.groups) - 1
+	for k := g.first; k < this; k++ {
+		if inner := &p.knapsack.groups[k]; inner.parent < 0 {
+			inner.parent = this
+		}
+	}
+	return needed
+}
 
 // fit returns how many of some items fit.
 func (p *shelving) fit(weightOf func(i int) int, items []int, unit int) (number int) {
@@ -361,4 +405,28 @@ func (p *shelving) add(weightOf func(i int) int, items []int, unit int, g bundle
 	g.classes = p.classes[first:]
 	p.knapsack.groups = append(p.knapsack.groups, g)
 	return needed
+}
+
+// Knapsack returns the family with a tree of all items, whose table may be smaller than the bound of [Shelf.Table].
+func (s *Shelf) Knapsack() *Knapsack {
+	s.growing.Do(func() {
+		q := &s.within.quota
+		rules, weight := Rules{Items: s.items, Max: q.Size, Include: q.Include}, make([]int, s.items)
+		for i := range weight {
+			if weight[i] = s.weightOf(i); !q.includes(i) && (s.most[s.weights.Kind[i]] == 0 || q.hides(i)) {
+				rules.Exclude = append(rules.Exclude, i)
+			}
+		}
+		for _, l := range q.Limits {
+			rules.Groups = append(rules.Groups, GroupsOf(l.Group, l.Most, func(g int32) string { return fmt.Sprintf("group %d", g) })...)
+		}
+		counts, err := NewLaminar(rules)
+		if err != nil {
+			panic(fmt.Sprintf("assortment: a shelf is no laminar family: %v", err))
+		}
+		if s.tree, err = newKnapsack(counts, weight, s.capacity); err != nil {
+			panic(fmt.Sprintf("assortment: a shelf is no knapsack: %v", err))
+		}
+	})
+	return s.tree
 }

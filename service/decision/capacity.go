@@ -83,13 +83,11 @@ func (r *request) within(family vitrine.Constraint, capacity float64, size int, 
 	var err error
 	of := assortment.Weights{Kind: s.kind, Of: weight, Count: s.count}
 	switch q, ok := assortment.QuotaOf(family); {
-	case ok && len(q.Limits) <= 1 && len(q.Include) == 0:
-		bounded, err = assortment.NewShelf(r.len(), q, of, int(room))
 	case ok:
-		var crate *assortment.Crate
-		if crate, err = assortment.NewCrate(r.len(), q, of, int(room)); err == nil {
-			if bounded = crate; crate.Table() > maxTable {
-				bounded = crate.Knapsack()
+		var shelf *assortment.Shelf
+		if shelf, err = assortment.NewShelf(r.len(), q, of, int(room)); err == nil {
+			if bounded = shelf; shelf.Table() > maxTable && (len(q.Limits) > 1 || len(q.Include) > 0) {
+				bounded = shelf.Knapsack()
 			}
 		}
 	default:

@@ -27,7 +27,7 @@ func weighed(weights []int) assortment.Weights {
 	return w
 }
 
-func TestCrate(t *testing.T) {
+func TestShelfOfSeveralLimits(t *testing.T) {
 	for _, n := range []int{7, 8, 40} {
 		weights := []int{3, 1, 4, 0, 5, 9, 2}
 		for len(weights) < n {
@@ -48,15 +48,15 @@ func TestCrate(t *testing.T) {
 			{assortment.Quota{Size: 4}, 11},
 		} {
 			t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) {
-				family := fatal.Or(assortment.NewCrate(n, c.q, weighed(weights), c.capacity))(t)
+				family := fatal.Or(assortment.NewShelf(n, c.q, weighed(weights), c.capacity))(t)
 				assortmenttest.TestConstraint(t, family, n)
 			})
 		}
 	}
 }
 
-// A crate has the sets of a knapsack with the same rules, also among many items, and when it is limited or lacks items.
-func TestCrateIsAKnapsack(t *testing.T) {
+// A shelf has the sets of a knapsack with the same rules, also among many items, and when it is limited or lacks items.
+func TestShelfOfSeveralLimitsIsAKnapsack(t *testing.T) {
 	judged, tight := 0, 0
 	for seed := range uint64(1200) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -71,7 +71,7 @@ func TestCrateIsAKnapsack(t *testing.T) {
 			weights[i], u[i], r[i] = unit*rng.IntN(1+rng.IntN(30)), math.Round(8*rng.NormFloat64())/4-2, math.Exp(rng.NormFloat64())
 		}
 		capacity := rng.IntN(80)
-		c, err := assortment.NewCrate(n, q, weighed(weights), capacity)
+		c, err := assortment.NewShelf(n, q, weighed(weights), capacity)
 		var same *assortment.Knapsack
 		tree, err1 := assortment.NewLaminar(rules)
 		if err1 == nil {
@@ -147,7 +147,7 @@ func TestCrateIsAKnapsack(t *testing.T) {
 	}
 }
 
-func TestNewCrateRefuses(t *testing.T) {
+func TestNewShelfRefuses(t *testing.T) {
 	for want, c := range map[string]struct {
 		q        assortment.Quota
 		w        assortment.Weights
@@ -161,16 +161,16 @@ func TestNewCrateRefuses(t *testing.T) {
 		"item 0 is both included and excluded":         {assortment.Quota{Size: 1, Include: []int{0}, Exclude: []int{0}}, weighed([]int{1, 2, 3}), 9},
 		"the items excluded, and those included, must": {assortment.Quota{Size: 2, Exclude: []int{1, 0}}, weighed([]int{1, 2, 3}), 9},
 	} {
-		if _, err := assortment.NewCrate(3, c.q, c.w, c.capacity); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := assortment.NewShelf(3, c.q, c.w, c.capacity); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
 
 // An included item counts in its group, also if the groups' other items have different weights.
-func TestCrateCountsIncludedItems(t *testing.T) {
+func TestShelfCountsIncludedItems(t *testing.T) {
 	q := assortment.Quota{Size: 3, Include: []int{0}, Limits: []assortment.Limit{{Group: []int32{0, 0, 0, -1, -1}, Most: 2}}}
-	c := fatal.Or(assortment.NewCrate(5, q, weighed([]int{1, 1, 2, 3, 2}), 4))(t)
+	c := fatal.Or(assortment.NewShelf(5, q, weighed([]int{1, 1, 2, 3, 2}), 4))(t)
 	if have, want := c.MaxGain(nil, []float64{0, 10, 9, 1, 0.5}), (vitrine.Assortment{0, 1, 4}); !slices.Equal(have, want) {
 		t.Errorf("%v, want %v", have, want)
 	}
