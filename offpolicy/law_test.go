@@ -52,15 +52,14 @@ func replaced(page vitrine.Assortment, k, by int) vitrine.Assortment {
 	return s
 }
 
-// Closed forms are those of an enumeration, and weights those of the Moore–Penrose pseudo-inverse
-// of the enumerated Γ by singular values.
-func TestLawsAreThoseOfEnumeration(t *testing.T) {
-	type law struct {
-		name   string
-		closed offpolicy.Law
-		listed *offpolicy.Listed
-	}
-	var laws []law
+// law is a closed form, and the same law as a list of its pages.
+type law struct {
+	name   string
+	closed offpolicy.Law
+	listed *offpolicy.Listed
+}
+
+func laws() (laws []law) {
 	for _, epsilon := range []float64{0, 0.1, 1} {
 		for _, n := range []int{3, 6} {
 			page := vitrine.Assortment{0, 2}
@@ -109,24 +108,22 @@ func TestLawsAreThoseOfEnumeration(t *testing.T) {
 			two.listed.Pages, two.listed.Probability = append(two.listed.Pages, vitrine.Assortment{min(i, j), max(i, j)}), append(two.listed.Probability, p[i]*p[j])
 		}
 	}
-	laws = append(laws, two)
-	for _, l := range laws {
-		n := l.listed.N
+	return append(laws, two)
+}
+
+// Closed forms are those of an enumeration.
+func TestLawsAreThoseOfEnumeration(t *testing.T) {
+	for _, l := range laws() {
+		n, gamma := l.listed.N, l.listed.Gamma()
 		if l.closed.Items() != n || l.closed.MaxSize() < l.listed.MaxSize() {
 			t.Fatalf("%s: %d items, sets of %d, want %d, %d", l.name, l.closed.Items(), l.closed.MaxSize(), n, l.listed.MaxSize())
 		}
-		var svd mat.SVD
-		gamma := l.listed.Gamma()
-		if !svd.Factorize(gamma, mat.SVDFull) {
-			t.Fatal("no singular values")
-		}
-		rank := svd.Rank(1e-10)
 		for i := range n {
 			if got, want := l.closed.Inclusion(i), gamma.At(i, i); math.Abs(got-want) > 1e-12 {
 				t.Errorf("%s: item %d is shown with %v, want %v", l.name, i, got, want)
 			}
 		}
-		z, zListed := make([]float64, n), make([]float64, n)
+		z := make([]float64, n)
 		for i := range z {
 			z[i] = float64(i*i) - 2.5
 		}
@@ -138,6 +135,21 @@ func TestLawsAreThoseOfEnumeration(t *testing.T) {
 			if got, want := l.closed.Propensity(target), l.listed.Propensity(target); math.Abs(got-want) > 1e-12 {
 				t.Errorf("%s: μ(%v) = %v, want %v", l.name, target, got, want)
 			}
+		}
+	}
+}
+
+// Weights are those of the Moore–Penrose pseudo-inverse of the enumerated Γ by singular values.
+func TestWeightsAreThoseOfThePseudoInverse(t *testing.T) {
+	for _, l := range laws() {
+		n, gamma := l.listed.N, l.listed.Gamma()
+		var svd mat.SVD
+		if !svd.Factorize(gamma, mat.SVDFull) {
+			t.Fatal("no singular values")
+		}
+		rank := svd.Rank(1e-10)
+		z, zListed := make([]float64, n), make([]float64, n)
+		for _, target := range subsets(n, 0, 3) {
 			q := mat.NewVecDense(n, nil)
 			for _, i := range target {
 				q.SetVec(i, 1)

@@ -40,6 +40,12 @@ type secrets struct {
 	of    map[string]string
 	said  map[string]string // what was printed, by who printed it
 	bytes int
+
+	root, mine              string // the directory of everything, and below it that of the files that hold secrets
+	byPassword              *natsserver.Server
+	passwordHost, tokenHost string // addresses of servers
+	keys, token, tokenFile  string
+	password, tokens, local string // configurations
 }
 
 // forms are the possible encodings of a secret: unchanged, quoted in a URL, and encoded.
@@ -122,144 +128,160 @@ func certify(t *testing.T, dir string) (secret string) {
 	return strings.Split(string(text), "\n")[1]
 }
 
-// A run of everything, with passwords in URLs, tokens and seeds in files, API keys and private keys, right and wrong,
-// prints none of them and writes none of them into a file that is not theirs.
-func TestSecrets(t *testing.T) {
-	long.Test(t)
-	t.Parallel()
+// newSecrets starts servers of logs and writes configurations.
+func newSecrets(t *testing.T) *secrets {
 	s := &secrets{T: t, said: map[string]string{}, of: map[string]string{
 		"the password": "pa$$w/rd of the log 1", "the token": "s3cr3t-t0k3n-of-the-log", "a wrong password": "wr0ng&password?of=mine", "a wrong API key": "vitrine_bm90LWEta2V5LW9mLXRoaXMtc2VydmljZQ",
 		"a seed": "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY", // of the documentation of NATS
 		"a JWT":  "eyJ0eXAiOiJKV1QiLCJhbGciOiJlZDI1NTE5LW5rZXkifQ.eyJuYW1lIjoic2hvcCJ9.c2lnbmF0dXJl",
 	}}
-	byPassword := natstest.Serve(t, natsserver.Options{Username: "shop", Password: s.of["the password"]})
+	s.byPassword = natstest.Serve(t, natsserver.Options{Username: "shop", Password: s.of["the password"]})
 	byToken := natstest.Serve(t, natsserver.Options{Authorization: s.of["the token"]})
-	passwordHost, tokenHost := byPassword.Addr().String(), byToken.Addr().String()
-	at := func(host, password string) string {
-		return (&url.URL{Scheme: "nats", User: url.UserPassword("shop", password), Host: host}).String()
-	}
+	s.passwordHost, s.tokenHost = s.byPassword.Addr().String(), byToken.Addr().String()
+	s.root = t.TempDir()
+	s.mine = filepath.Join(s.root, "mine")
+	s.file("token", s.of["the token"]+"\n")
+	s.file("seed", s.of["a seed"]+"\n")
+	s.file("shop.creds", "-----BEGIN NATS USER JWT-----\n"+s.of["a JWT"]+"\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n"+s.of["a seed"]+"\n------END USER NKEY SEED------\n")
+	s.of["the private key"] = certify(t, s.mine)
+	s.keys = filepath.Join(s.mine, "keys.toml")
+	s.token = newKey(t, s.keys, "shop") // the one time that it is printed
+	s.of["the API key"] = s.token
+	s.tokenFile = s.file("shop.token", s.token+"\n")
+	s.password = s.configuration("password", fmt.Sprintf("[log]\nurl = %q\n", withPassword(s.passwordHost, s.of["the password"])))
+	s.tokens = s.configuration("tokens", fmt.Sprintf("[log]\nurl = %q\nstream = \"shop\"\ntoken = \"token\"\n", "nats://"+s.tokenHost))
+	s.local = s.configuration("local", "[tls]\ncertificate = \"cert.pem\"\nkey = \"key.pem\"\n")
+	return s
+}
 
-	// Everything is below one directory; the files in mine are those that hold the secrets.
-	root := t.TempDir()
-	mine := filepath.Join(root, "mine")
-	file := func(name, text string) string {
-		path := filepath.Join(mine, name)
-		fatal.If(t, errors.Join(os.MkdirAll(mine, 0o700), os.WriteFile(path, []byte(text), 0o600)))
-		return path
-	}
-	file("token", s.of["the token"]+"\n")
-	file("seed", s.of["a seed"]+"\n")
-	file("shop.creds", "-----BEGIN NATS USER JWT-----\n"+s.of["a JWT"]+"\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n"+s.of["a seed"]+"\n------END USER NKEY SEED------\n")
-	s.of["the private key"] = certify(t, mine)
-	keys := filepath.Join(mine, "keys.toml")
-	token := newKey(t, keys, "shop") // the one time that it is printed
-	s.of["the API key"] = token
-	tokenFile := file("shop.token", token+"\n")
-	configuration := func(name, log string) string {
-		return file(name+".toml", fmt.Sprintf("listen = \"127.0.0.1:0\"\ndata = %q\nkeys = \"keys.toml\"\nlog_level = \"debug\"\npersonalizer = true\n[snapshots]\nevery = \"100ms\"\n%s", filepath.Join(root, name), log))
-	}
-	password := configuration("password", fmt.Sprintf("[log]\nurl = %q\n", at(passwordHost, s.of["the password"])))
-	tokens := configuration("tokens", fmt.Sprintf("[log]\nurl = %q\nstream = \"shop\"\ntoken = \"token\"\n", "nats://"+tokenHost))
-	local := configuration("local", "[tls]\ncertificate = \"cert.pem\"\nkey = \"key.pem\"\n")
+// withPassword is the URL of a server with a password.
+func withPassword(host, password string) string {
+	return (&url.URL{Scheme: "nats", User: url.UserPassword("shop", password), Host: host}).String()
+}
 
-	const placement = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`
-	trade := func(at string) {
-		bearer := []string{"Authorization", "Bearer " + token}
-		s.request(201, "PUT", at+"/v1/placements/home", placement, bearer...)
-		for i := range 3 {
-			s.request(201, "POST", at+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i), bearer...)
-			s.request(204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", at, i), `{"choice":null}`, bearer...)
-		}
-		s.request(200, "GET", at+"/metrics", "", bearer...)
-		s.request(201, "POST", at+"/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
-		s.request(401, "GET", at+"/v1/placements", "", "Authorization", "Bearer "+s.of["a wrong API key"])
-		s.request(401, "GET", at+"/v1/placements?key="+token+"&password="+url.QueryEscape(s.of["the password"]), "")
-		s.request(401, "GET", at+"/v1/placements", "", "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("shop:"+s.of["the password"])))
-		s.request(401, "GET", at+"/v1/placements", "", "Authorization", token)
-		s.request(400, "POST", at+"/v1/placements/home/decisions", `{"items":`, bearer...)
+// file writes a file that may hold secrets.
+func (s *secrets) file(name, text string) string {
+	s.Helper()
+	path := filepath.Join(s.mine, name)
+	fatal.If(s, errors.Join(os.MkdirAll(s.mine, 0o700), os.WriteFile(path, []byte(text), 0o600)))
+	return path
+}
+
+func (s *secrets) configuration(name, log string) string {
+	return s.file(name+".toml", fmt.Sprintf("listen = \"127.0.0.1:0\"\ndata = %q\nkeys = \"keys.toml\"\nlog_level = \"debug\"\npersonalizer = true\n[snapshots]\nevery = \"100ms\"\n%s", filepath.Join(s.root, name), log))
+}
+
+const secretPlacement = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl"}}`
+
+// trade asks a service with the right key and wrong ones.
+func (s *secrets) trade(at string) {
+	bearer := []string{"Authorization", "Bearer " + s.token}
+	s.request(201, "PUT", at+"/v1/placements/home", secretPlacement, bearer...)
+	for i := range 3 {
+		s.request(201, "POST", at+"/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"x":1}}]}`, i), bearer...)
+		s.request(204, "POST", fmt.Sprintf("%s/v1/decisions/d%d/outcome", at, i), `{"choice":null}`, bearer...)
 	}
-	for _, file := range []string{password, tokens, local} {
-		p := program.Serve(t, file)
+	s.request(200, "GET", at+"/metrics", "", bearer...)
+	s.request(201, "POST", at+"/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", s.token)
+	s.request(401, "GET", at+"/v1/placements", "", "Authorization", "Bearer "+s.of["a wrong API key"])
+	s.request(401, "GET", at+"/v1/placements?key="+s.token+"&password="+url.QueryEscape(s.of["the password"]), "")
+	s.request(401, "GET", at+"/v1/placements", "", "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("shop:"+s.of["the password"])))
+	s.request(401, "GET", at+"/v1/placements", "", "Authorization", s.token)
+	s.request(400, "POST", at+"/v1/placements/home/decisions", `{"items":`, bearer...)
+}
+
+// serves runs services whose logs are on servers and in a directory, on servers that go away, too.
+func (s *secrets) serves() {
+	for _, file := range []string{s.password, s.tokens, s.local} {
+		p := program.Serve(s.T, file)
 		at := p.Listening()
-		if file == local {
+		if file == s.local {
 			at = strings.Replace(at, "http://", "https://", 1)
 		}
-		trade(at)
-		if file != local {
-			s.command(0, "load", at, "--key-file", tokenFile, "--decisions", "50", "--items", "5")
-			follower := program.Serve(t, file)
+		s.trade(at)
+		if file != s.local {
+			s.command(0, "load", at, "--key-file", s.tokenFile, "--decisions", "50", "--items", "5")
+			follower := program.Serve(s.T, file)
 			second := follower.Listening()
-			s.request(200, "GET", second+"/v1/placements", "", "Authorization", "Bearer "+token)
-			s.request(201, "PUT", second+"/v1/placements/cart", placement, "Authorization", "Bearer "+token) // the leader's
+			s.request(200, "GET", second+"/v1/placements", "", "Authorization", "Bearer "+s.token)
+			s.request(201, "PUT", second+"/v1/placements/cart", secretPlacement, "Authorization", "Bearer "+s.token) // the leader's
 			s.end(follower)
 			s.command(0, "export", file)
 		}
-		if file == password { // its server comes back, and then once more with another password
-			_, text, _ := net.SplitHostPort(passwordHost)
-			port := fatal.Or(strconv.Atoi(text))(t)
-			back := byPassword
+		if file == s.password { // its server comes back, and then once more with another password
+			_, text, _ := net.SplitHostPort(s.passwordHost)
+			port := fatal.Or(strconv.Atoi(text))(s)
+			back := s.byPassword
 			for _, password := range []string{s.of["the password"], s.of["a wrong password"]} {
 				back.Shutdown()
 				back.WaitForShutdown()
-				back = natstest.Serve(t, natsserver.Options{Port: port, Username: "shop", Password: password})
+				back = natstest.Serve(s.T, natsserver.Options{Port: port, Username: "shop", Password: password})
 				for deadline := time.Now().Add(patience); password == s.of["the password"] && !strings.Contains(p.Said(), "connected to the log's server again"); time.Sleep(10 * time.Millisecond) {
 					if time.Now().After(deadline) {
-						t.Fatalf("the service does not connect again:\n%s", p.Said())
+						s.Fatalf("the service does not connect again:\n%s", p.Said())
 					}
 				}
 			}
-			s.request(503, "POST", at+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`, "Authorization", "Bearer "+token)
+			s.request(503, "POST", at+"/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":1}}]}`, "Authorization", "Bearer "+s.token)
 		}
 		s.end(p)
 	}
-	dir := filepath.Join(root, "local")
+}
+
+// reads runs the commands that read logs and keys.
+func (s *secrets) reads() {
+	dir := filepath.Join(s.root, "local")
 	s.command(0, "check", dir)
 	s.command(0, "replay", dir)
 	s.command(0, "export", dir)
-	s.command(0, "backup", dir, filepath.Join(root, "backup"))
-	s.command(0, "check", tokens)
-	s.command(0, "replay", tokens, "--data", filepath.Join(root, "tokens"))
-	s.command(0, "keys", "list", keys)
-	s.command(1, "keys", "remove", keys, "nobody")
+	s.command(0, "backup", dir, filepath.Join(s.root, "backup"))
+	s.command(0, "check", s.tokens)
+	s.command(0, "replay", s.tokens, "--data", filepath.Join(s.root, "tokens"))
+	s.command(0, "keys", "list", s.keys)
+	s.command(1, "keys", "remove", s.keys, "nobody")
+}
 
-	// An error does not contain the value that caused it.
+// errs provokes errors, which must not contain the value that caused them.
+func (s *secrets) errs() {
 	wrong := "[log]\nurl = %q\n%s\n"
 	for i, c := range []string{
-		fmt.Sprintf(wrong, at(tokenHost, s.of["the password"]), ""),
-		fmt.Sprintf(wrong, at("127.0.0.1:1", s.of["the password"]), ""),
-		fmt.Sprintf(wrong, "nats://"+s.of["the token"]+"%@"+tokenHost, ""),
-		fmt.Sprintf(wrong, "nats://"+tokenHost, "nkey = \"seed\""),
-		fmt.Sprintf(wrong, "nats://"+tokenHost, "credentials = \"shop.creds\""),
-		fmt.Sprintf(wrong, "nats://"+tokenHost, "nkey = \"token\""),
-		fmt.Sprintf(wrong, "nats://"+tokenHost, "token = \"seed\""),
+		fmt.Sprintf(wrong, withPassword(s.tokenHost, s.of["the password"]), ""),
+		fmt.Sprintf(wrong, withPassword("127.0.0.1:1", s.of["the password"]), ""),
+		fmt.Sprintf(wrong, "nats://"+s.of["the token"]+"%@"+s.tokenHost, ""),
+		fmt.Sprintf(wrong, "nats://"+s.tokenHost, "nkey = \"seed\""),
+		fmt.Sprintf(wrong, "nats://"+s.tokenHost, "credentials = \"shop.creds\""),
+		fmt.Sprintf(wrong, "nats://"+s.tokenHost, "nkey = \"token\""),
+		fmt.Sprintf(wrong, "nats://"+s.tokenHost, "token = \"seed\""),
 		"[tls]\ncertificate = \"key.pem\"\nkey = \"cert.pem\"\n",
 		"[tls]\ncertificate = \"cert.pem\"\nkey = \"token\"\n",
 	} {
-		path := configuration(fmt.Sprint("wrong", i), c)
+		path := s.configuration(fmt.Sprint("wrong", i), c)
 		s.command(1, "check", path)
 		if strings.Contains(c, "[tls]") {
 			s.command(1, "serve", "--config", path)
 		}
 	}
 	for _, name := range []string{"token", "seed", "key.pem"} { // a file in the place of another one
-		s.command(1, "serve", "--config", filepath.Join(mine, name))
-		s.command(1, "keys", "list", filepath.Join(mine, name))
-		s.command(1, "load", "https://127.0.0.1:1", "--key-file", filepath.Join(mine, name), "--decisions", "1")
+		s.command(1, "serve", "--config", filepath.Join(s.mine, name))
+		s.command(1, "keys", "list", filepath.Join(s.mine, name))
+		s.command(1, "load", "https://127.0.0.1:1", "--key-file", filepath.Join(s.mine, name), "--decisions", "1")
 	}
-	for _, host := range []string{tokenHost, "127.0.0.1:1"} {
-		s.command(1, "check", at(host, s.of["a wrong password"]))
+	for _, host := range []string{s.tokenHost, "127.0.0.1:1"} {
+		s.command(1, "check", withPassword(host, s.of["a wrong password"]))
 		s.command(1, "export", "nats://"+s.of["the token"]+"x@"+host)
 	}
+}
 
+// search looks for the secrets in all that was printed, answered and written, and returns the number of files.
+func (s *secrets) search() (files int) {
 	for _, who := range slices.Sorted(maps.Keys(s.said)) {
 		s.look("what "+who+" printed", []byte(s.said[who]))
 	}
-	files := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case path == mine:
+		case path == s.mine:
 			return fs.SkipDir
 		case !d.Type().IsRegular():
 			return nil
@@ -270,14 +292,25 @@ func TestSecrets(t *testing.T) {
 		return err
 	})
 	if err != nil || files < 10 {
-		t.Errorf("%d files, %v", files, err)
+		s.Errorf("%d files, %v", files, err)
 	}
-	kept, err := os.ReadFile(keys) // has the hash only
+	kept, err := os.ReadFile(s.keys) // has the hash only
 	if err != nil {
-		t.Error(err)
+		s.Error(err)
 	}
-	s.look(keys, kept)
-	if !t.Failed() {
-		t.Logf("verdict: %d secrets, each in %d forms, in none of %d bytes that serve, check, replay, export, backup, keys and load printed, answered or wrote in %d files", len(s.of), len(forms("0123456789")), s.bytes, files)
-	}
+	s.look(s.keys, kept)
+	return files
+}
+
+// A run of everything, with passwords in URLs, tokens and seeds in files, API keys and private keys, right and wrong,
+// prints none of them and writes none of them into a file that is not theirs.
+func TestSecrets(t *testing.T) {
+	long.Test(t)
+	t.Parallel()
+	s := newSecrets(t)
+	s.serves()
+	s.reads()
+	s.errs()
+	files := s.search()
+	held(t, fmt.Sprintf("%d secrets, each in %d forms, in none of %d bytes that serve, check, replay, export, backup, keys and load printed, answered or wrote in %d files", len(s.of), len(forms("0123456789")), s.bytes, files))
 }

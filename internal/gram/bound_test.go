@@ -31,6 +31,46 @@ func randomGram(rng *rand.Rand, d int) (*gram.Matrix, []float64) {
 	return v, often
 }
 
+// hardVectors draws vectors of any size, and of those directions in which the bound is tight.
+func hardVectors(rng *rand.Rand, v *gram.Matrix, often []float64, n int) *mat.Dense {
+	d := len(often)
+	var sym mat.EigenSym
+	sym.Factorize(v.Sym(nil), true)
+	var axes mat.Dense
+	sym.VectorsTo(&axes)
+	g := mat.NewDense(n, d, nil)
+	for i := range n {
+		row := g.RawRowView(i)
+		size := math.Pow(10, float64(rng.IntN(9)-4))
+		switch rng.IntN(6) {
+		case 0: // an eigenvector: the bound without components is tight for one
+			mat.Col(row, rng.IntN(d), &axes)
+		case 1:
+			copy(row, often)
+		case 2:
+			row[rng.IntN(d)] = 1
+		case 3: // within the span of a few eigenvectors
+			for range 3 {
+				c, k := rng.NormFloat64(), rng.IntN(d)
+				for j := range row {
+					row[j] += c * axes.At(j, k)
+				}
+			}
+		case 4:
+			size = []float64{0, 1e-160, 1e-165, 1e-300, 1e150, 1e160, 1e300}[rng.IntN(7)]
+			fallthrough
+		default:
+			for j := range row {
+				row[j] = rng.NormFloat64()
+			}
+		}
+		for j := range row {
+			row[j] *= size
+		}
+	}
+	return g
+}
+
 // Every bound is above the norm that Norms computes, for vectors of any size
 // and of those directions in which the bound is tight.
 func TestBoundIsAboveTheNorm(t *testing.T) {
@@ -44,40 +84,7 @@ func TestBoundIsAboveTheNorm(t *testing.T) {
 		if b.NumDirections() > m {
 			t.Fatalf("%d directions, want at most %d", b.NumDirections(), m)
 		}
-		var sym mat.EigenSym
-		sym.Factorize(v.Sym(nil), true)
-		var axes mat.Dense
-		sym.VectorsTo(&axes)
-		g := mat.NewDense(n, d, nil)
-		for i := range n {
-			row := g.RawRowView(i)
-			size := math.Pow(10, float64(rng.IntN(9)-4))
-			switch rng.IntN(6) {
-			case 0: // an eigenvector: the bound without components is tight for one
-				mat.Col(row, rng.IntN(d), &axes)
-			case 1:
-				copy(row, often)
-			case 2:
-				row[rng.IntN(d)] = 1
-			case 3: // within the span of a few eigenvectors
-				for range 3 {
-					c, k := rng.NormFloat64(), rng.IntN(d)
-					for j := range row {
-						row[j] += c * axes.At(j, k)
-					}
-				}
-			case 4:
-				size = []float64{0, 1e-160, 1e-165, 1e-300, 1e150, 1e160, 1e300}[rng.IntN(7)]
-				fallthrough
-			default:
-				for j := range row {
-					row[j] = rng.NormFloat64()
-				}
-			}
-			for j := range row {
-				row[j] *= size
-			}
-		}
+		g := hardVectors(rng, v, often, n)
 		norms := make([]float64, n)
 		inv.Norms(norms, g)
 		bounds := make([]float64, n)
