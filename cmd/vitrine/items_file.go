@@ -15,8 +15,8 @@ import (
 	"vitrine/service/api"
 )
 
-// readItemFile calls visit with each item of a file: JSON Lines if it begins with {, and otherwise a table in Parquet or CSV. Lines of JSON without a mapping are items as the service has them. The item is valid until visit
-// returns. Errors name the row.
+// readItemFile calls visit with each item of a file: JSON Lines if it begins with {, and otherwise a table in Parquet or CSV.
+// Without a mapping, lines of JSON are items in the form of the service. The item is valid until visit returns. Errors name the row.
 func readItemFile(path string, m *mapping, visit func(*api.CatalogueItem) error) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -110,7 +110,7 @@ func number(v api.Value) (float64, bool) {
 type pages []*page
 
 // group makes pages of the rows that share the value of a column.
-func group(rows []row, header []string, key string) (p pages) {
+func group(rows []row, key string) (p pages) {
 	byID := map[string]*page{}
 	for _, r := range rows {
 		id := textOf(r.fields[key])
@@ -118,7 +118,7 @@ func group(rows []row, header []string, key string) (p pages) {
 			byID[id] = newPage(id, r.place)
 			p = append(p, byID[id])
 		}
-		byID[id].addRow(r, header)
+		byID[id].addRow(r)
 	}
 	return p
 }
@@ -220,7 +220,7 @@ func (k *recognizer) taken(l *page) (ids, taken []string) {
 // long recognizes the columns of a table with a row for each item.
 func (k *recognizer) long(header []string, rows []row) {
 	c := &k.Mapping.Columns
-	every := group(rows, header, "") // all rows as one page
+	every := group(rows, "") // all rows as one page
 	flags := slices.DeleteFunc(called(header, chosenWords), func(name string) bool { return !every.accept(name, isFlag) })
 	if len(flags) > 0 {
 		c.Chosen = flags[0]
@@ -231,7 +231,7 @@ func (k *recognizer) long(header []string, rows []row) {
 	views := rows
 	if k.events(header, rows) {
 		views = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return textOf(r.fields[k.Mapping.Events.Column]) != k.Mapping.Events.Shown })
-		every = group(views, header, "")
+		every = group(views, "")
 	}
 	k.time(every, header)
 	c.Item = first(called(header, itemWords), func(name string) bool {
@@ -246,7 +246,7 @@ func (k *recognizer) long(header []string, rows []row) {
 	if k.pageID(header, views, every); k.Needs != nil {
 		return
 	}
-	p := group(rows, header, c.Decision)
+	p := group(rows, c.Decision)
 	if e := k.Mapping.Events; e != nil {
 		for i := range p {
 			p[i] = p[i].views(e, c.Item)
@@ -314,15 +314,16 @@ func (k *recognizer) time(p pages, names []string) {
 // shape returns how many pages a column makes, how many of their items come again, and how many of their rows are taken.
 func (k *recognizer) shape(rows []row, name string) (groups, again, taken float64) {
 	c := k.Mapping.Columns
-	p := group(rows, []string{c.Item, c.Chosen}, name)
+	p := group(rows, name)
 	for _, l := range p {
 		seen := map[string]bool{}
-		for i, v := range l.lists[c.Item] {
-			if seen[textOf(v)] {
+		for _, r := range l.rows {
+			id := textOf(r.fields[c.Item])
+			if seen[id] {
 				again++
 			}
-			seen[textOf(v)] = true
-			if is, _ := flag("", l.lists[c.Chosen][i]); is {
+			seen[id] = true
+			if is, _ := flag("", r.fields[c.Chosen]); is {
 				taken++
 			}
 		}
@@ -479,7 +480,7 @@ func (k *recognizer) propensities(p pages, names []string) {
 		}
 		ids, _ := k.taken(l)
 		shown, _ := l.arranged(c.Shown, c.Item, ids)
-		one = one && math.Abs(sum-1) < 1e-6 && len(shown) == 1 && len(l.lists[name]) == len(ids)
+		one = one && math.Abs(sum-1) < 1e-6 && len(shown) == 1 && len(l.list(name)) == len(ids)
 	}
 	switch {
 	case one:
@@ -498,7 +499,7 @@ func (k *recognizer) propensities(p pages, names []string) {
 func (k *recognizer) revenue(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Revenue = first(called(names, revenueWords), func(name string) bool {
-		return p.accept(name, isRevenue) && p.every(func(l *page) bool { return len(l.lists[name]) == len(l.get(c.Item)) }) && !k.tells(p, name)
+		return p.accept(name, isRevenue) && p.every(func(l *page) bool { return len(l.list(name)) == len(l.get(c.Item)) }) && !k.tells(p, name)
 	})
 }
 
@@ -564,7 +565,7 @@ func (k *recognizer) listColumn(header []string, rows []row) bool {
 			}
 			k.Mapping.List, k.Mapping.Columns.Item = separator, name
 			if k.Mapping.Header != nil { // of MIND: the history is a list, too, and the last column holds the outcomes
-				all := group(rows, header, "")
+				all := group(rows, "")
 				for _, later := range slices.Backward(header) {
 					if all.accept(later, func(v api.Value) bool { return endsWithFlags(textOf(v), separator) }) {
 						k.Mapping.Columns.Item = later

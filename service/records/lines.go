@@ -62,7 +62,7 @@ func readLines(s *source) error {
 			}
 			f.items = append(f.items, foundItem{item.ID, named(item.Features), item.Revenue})
 		}
-		if f.time, err = momentIn("time", l.Time); err != nil {
+		if f.time, err = timeOf("time", api.Text("", l.Time)); err != nil {
 			return err
 		}
 		if l.Propensity != nil {
@@ -119,16 +119,6 @@ func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.Draw, error) 
 		return drawOfItems(p, slots)
 	}
 	return nil, nil
-}
-
-// momentIn returns the time in a field, 0 if it is empty.
-func momentIn(field, text string) (at int64, err error) {
-	if text != "" {
-		if at, err = moment(text); err != nil {
-			err = fmt.Errorf("%s: %w", field, err)
-		}
-	}
-	return at, err
 }
 
 // named returns values by their names.
@@ -219,7 +209,7 @@ func readDecisions(s *source) error {
 			f.skip = "have no context"
 			return s.add(f)
 		}
-		if f.time, err = momentIn("the Timestamp", l.Time); err != nil {
+		if f.time, err = timeOf("Timestamp", api.Text("", l.Time)); err != nil {
 			return err
 		}
 		if err := f.context(l.Context, own); err != nil {

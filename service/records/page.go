@@ -26,7 +26,7 @@ type page struct {
 	place  string // in the file; "" if the caller adds it to errors
 	fields fields
 	lists  map[string][]api.Value
-	rows   []string // the places of the rows; nil if the page is a line
+	rows   []row    // in place of lists; nil if the page is a line
 	taken  []string // the items taken, if other rows than theirs tell; nil otherwise
 }
 
@@ -40,11 +40,23 @@ func (p *page) at(i int, err error) error {
 	case err == nil:
 		return nil
 	case i < len(p.rows):
-		return fmt.Errorf("%s: %w", p.rows[i], err)
+		return fmt.Errorf("%s: %w", p.rows[i].place, err)
 	case p.place != "":
 		return fmt.Errorf("%s: %w", p.place, err)
 	}
 	return err
+}
+
+// list returns the values of a column, one for each item.
+func (p *page) list(column string) []api.Value {
+	if p.rows == nil {
+		return p.lists[column]
+	}
+	values := make([]api.Value, len(p.rows))
+	for i, r := range p.rows {
+		values[i] = r.fields[column]
+	}
+	return values
 }
 
 // get returns the list of a column, or its only value as a list.
@@ -52,18 +64,15 @@ func (p *page) get(column string) []api.Value {
 	if v := p.fields[column]; p.rows == nil && p.lists[column] == nil && v.Kind != api.Missing {
 		return []api.Value{v}
 	}
-	return p.lists[column]
+	return p.list(column)
 }
 
 // addRow adds a row of a table.
-func (p *page) addRow(r row, header []string) {
+func (p *page) addRow(r row) {
 	if p.rows == nil {
 		p.fields = r.fields
 	}
-	p.rows = append(p.rows, r.place)
-	for _, name := range header {
-		p.lists[name] = append(p.lists[name], r.fields[name])
-	}
+	p.rows = append(p.rows, r)
 }
 
 // row is a row of a table.
@@ -110,7 +119,7 @@ func (s *source) rows(file *os.File, begin func(header []string) error, each fun
 			return err
 		}
 		for i := range b.N {
-			r := row{t.Unit() + " " + strconv.Itoa(t.Line(b.First+i)), fields{}}
+			r := row{t.Unit() + " " + strconv.Itoa(t.Line(b.First+i)), make(fields, len(header))}
 			for j, name := range header {
 				switch c := &b.Columns[j]; {
 				case c.Missing(i):
@@ -130,7 +139,6 @@ func (s *source) rows(file *os.File, begin func(header []string) error, each fun
 // pages groups consecutive rows that share the value of a column, which begin returns; "" makes a page of each row.
 func (s *source) pages(begin func(header []string) (key string, err error), each func(*page) error) error {
 	var open *page
-	var header []string
 	var key string
 	end := func() (err error) {
 		if open != nil {
@@ -140,9 +148,8 @@ func (s *source) pages(begin func(header []string) (key string, err error), each
 		return err
 	}
 	number := 0
-	err := s.rows(s.file, func(h []string) (err error) {
-		header = h
-		key, err = begin(h)
+	err := s.rows(s.file, func(header []string) (err error) {
+		key, err = begin(header)
 		return err
 	}, func(r row) error {
 		number++
@@ -158,7 +165,7 @@ func (s *source) pages(begin func(header []string) (key string, err error), each
 			}
 			open = newPage(id, r.place)
 		}
-		open.addRow(r, header)
+		open.addRow(r)
 		return nil
 	})
 	if err != nil {
@@ -242,20 +249,16 @@ func (s *source) use(header []string, names ...string) error {
 // views returns the page of the rows that show items, each for the first time, with the items that other rows take.
 func (p *page) views(e *Events, item string) *page {
 	v := newPage(p.id, p.place)
-	v.fields, v.rows, v.taken = p.fields, []string{}, []string{}
+	v.fields, v.rows, v.taken = p.fields, []row{}, []string{}
 	shown := map[string]bool{}
-	for i, kind := range p.lists[e.Column] {
-		id := textOf(p.lists[item][i])
-		if textOf(kind) == e.Chosen && !slices.Contains(v.taken, id) {
+	for _, r := range p.rows {
+		id, kind := textOf(r.fields[item]), textOf(r.fields[e.Column])
+		if kind == e.Chosen && !slices.Contains(v.taken, id) {
 			v.taken = append(v.taken, id)
 		}
-		if textOf(kind) != e.Shown || shown[id] {
-			continue
-		}
-		shown[id] = true
-		v.rows = append(v.rows, p.rows[i])
-		for name, list := range p.lists {
-			v.lists[name] = append(v.lists[name], list[i])
+		if kind == e.Shown && !shown[id] {
+			shown[id] = true
+			v.rows = append(v.rows, r)
 		}
 	}
 	return v
@@ -343,13 +346,18 @@ func (f *found) addItems(p *page, ids []string, c Columns) error {
 			return p.at(i, fmt.Errorf("decision %s has item %q twice", f.id, id))
 		}
 		seen[id] = true
-		item := foundItem{id: id, fields: fields{}}
-		for name, list := range p.lists {
-			if len(list) == len(ids) {
-				item.fields[name] = list[i]
+		item := foundItem{id: id}
+		if p.rows != nil {
+			item.fields = p.rows[i].fields
+		} else {
+			item.fields = fields{}
+			for name, list := range p.lists {
+				if len(list) == len(ids) {
+					item.fields[name] = list[i]
+				}
 			}
+			item.fields[c.Item] = api.Text("", id)
 		}
-		item.fields[c.Item] = api.Text("", id)
 		var err error
 		if item.revenue, err = item.fields.revenue(c.Revenue); err != nil {
 			return p.at(i, err)
@@ -692,8 +700,8 @@ func textOf(v api.Value) string {
 
 // timeOf returns the time in a field, 0 if it is empty.
 func timeOf(column string, v api.Value) (at int64, err error) {
-	if v.Kind != api.Missing {
-		if at, err = moment(textOf(v)); err != nil {
+	if text := textOf(v); text != "" {
+		if at, err = moment(text); err != nil {
 			err = fmt.Errorf("column %s: %w", column, err)
 		}
 	}

@@ -144,11 +144,16 @@ func (k *recognizer) judge(c Range[float64]) {
 			k.note("Costs are from %v to %v: a positive cost counts as nothing taken.", c.Least, c.Most)
 		}
 	case c.Least < -1:
-		k.Mapping.Rewards = "choice"
-		k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is not kept.", -c.Least)
+		k.amounts(c)
 	default:
 		k.need("costs from −1 (the best outcome) to 0, or losses from 0 to 1: the costs are from %v to %v", c.Least, c.Most)
 	}
+}
+
+// amounts makes choices of rewards above 1.
+func (k *recognizer) amounts(c Range[float64]) {
+	k.Mapping.Rewards = "choice"
+	k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is not kept.", -c.Least)
 }
 
 // vw recognizes the text of Vowpal Wabbit.
@@ -306,8 +311,7 @@ func (k *recognizer) dsjson(c Range[float64]) {
 	case c.N == 0:
 		k.need("labels (_label_cost, _outcomes): no decision has an outcome")
 	case c.Least < -1:
-		k.Mapping.Rewards = "choice"
-		k.note("Rewards are up to %v: each positive one counts as an item taken (rewards = \"choice\"). The amount is not kept.", -c.Least)
+		k.amounts(c)
 	case c.Least >= 0 && c.Most > 0:
 		k.need("negative costs for what was taken: _label_cost is from %v to %v, and minus the cost is the reward. Subtract 1 if the costs are losses", c.Least, c.Most)
 	case c.Least > -1 && c.Least < 0:

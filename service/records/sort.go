@@ -58,7 +58,7 @@ func (l *Log) sort(ctx context.Context) error {
 	hashes = nil
 	sorted := &sorter{}
 	order := map[string][]byte{} // of decisions: how their keys begin
-	n := uint64(0)
+	n, scratch := uint64(0), []byte(nil)
 	err = s.rows(l.file, begin, func(r row) error {
 		n++
 		id := textOf(r.fields[column])
@@ -72,9 +72,10 @@ func (l *Log) sort(ctx context.Context) error {
 			}
 			order[id] = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(at)^1<<63), n)
 		}
-		w := codec.Writer(binary.BigEndian.AppendUint64(slices.Clone(order[id]), n))
+		w := codec.Writer(binary.BigEndian.AppendUint64(append(scratch[:0], order[id]...), n))
 		r.pass(&w, l.header)
-		return sorted.add(w.Rest())
+		scratch = w.Rest()
+		return sorted.add(bytes.Clone(scratch))
 	})
 	l.sorted = sorted
 	return err
@@ -102,7 +103,7 @@ func (r *row) pass(f *codec.Fields, header []string) {
 var errTemporary = errors.New("the temporary file has been changed")
 
 func decodeRow(b []byte, header []string) (row, error) {
-	r, f := row{fields: fields{}}, codec.Reader(b)
+	r, f := row{fields: make(fields, len(header))}, codec.Reader(b)
 	r.pass(&f, header)
 	if f.Close() != nil {
 		return row{}, errTemporary
