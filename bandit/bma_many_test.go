@@ -11,9 +11,38 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/search"
 	"vitrine/utility"
 )
+
+// familiesOfMany are families of the rows of a, each with the same sets in another form.
+func familiesOfMany(t *testing.T, a *mat.Dense) []struct{ limit, same vitrine.Constraint } {
+	n, _ := a.Dims()
+	limit, pairs := assortment.Limit{Group: make([]int32, n), Most: 1}, assortment.Limit{Group: make([]int32, n), Most: 2}
+	groups := make([]assortment.Group, 8)
+	for i := range n {
+		g := i % 7 % 5
+		limit.Group[i], pairs.Group[i] = int32(g), int32(g/2)
+		groups[g].Items, groups[g].Max = append(groups[g].Items, i), 1
+		groups[5+g/2].Items, groups[5+g/2].Max = append(groups[5+g/2].Items, i), 2
+	}
+	partition := fatal.Or(assortment.NewPartition(n, assortment.Quota{Size: 4, Limits: []assortment.Limit{limit}}))(t)
+	tree := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups[:5]}))(t)
+	pinned := fatal.Or(assortment.NewPartition(n, assortment.Quota{Size: 4, Limits: []assortment.Limit{pairs, limit}, Include: []int{7, 9001}}))(t)
+	pins := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups, Include: []int{7, 9001}}))(t)
+	var exclude []int
+	for i := range n { // the best are hidden, or the worst
+		if a.At(i, 0) > 0 {
+			exclude = append(exclude, i)
+		}
+	}
+	rest := fatal.Or(assortment.NewPartition(n, assortment.Quota{Size: 4, Exclude: exclude}))(t)
+	same := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Exclude: exclude}))(t)
+	return []struct{ limit, same vitrine.Constraint }{
+		{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree}, {rest, same}, {pinned, pins},
+	}
+}
 
 // Among many items the offer is the one that the utilities of all items give, with any number of processors and for short
 // rows too.
@@ -44,35 +73,7 @@ func TestManyItems(t *testing.T) {
 		}
 		return r
 	}
-	limit, pairs := assortment.Limit{Group: make([]int32, n), Most: 1}, assortment.Limit{Group: make([]int32, n), Most: 2}
-	groups := make([]assortment.Group, 8)
-	for i := range n {
-		g := i % 7 % 5
-		limit.Group[i], pairs.Group[i] = int32(g), int32(g/2)
-		groups[g].Items, groups[g].Max = append(groups[g].Items, i), 1
-		groups[5+g/2].Items, groups[5+g/2].Max = append(groups[5+g/2].Items, i), 2
-	}
-	partition, err := assortment.NewPartition(n, assortment.Quota{Size: 4, Limits: []assortment.Limit{limit}})
-	tree, err1 := assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups[:5]})
-	if err != nil || err1 != nil {
-		t.Fatal(err, err1)
-	}
-	pinned, err := assortment.NewPartition(n, assortment.Quota{Size: 4, Limits: []assortment.Limit{pairs, limit}, Include: []int{7, 9001}})
-	pins, err1 := assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups, Include: []int{7, 9001}})
-	if err != nil || err1 != nil {
-		t.Fatal(err, err1)
-	}
-	var exclude []int
-	for i := range n { // the best are hidden, or the worst
-		if a.At(i, 0) > 0 {
-			exclude = append(exclude, i)
-		}
-	}
-	rest, err := assortment.NewPartition(n, assortment.Quota{Size: 4, Exclude: exclude})
-	same, err1 := assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Exclude: exclude})
-	if err != nil || err1 != nil {
-		t.Fatal(err, err1)
-	}
+	families := familiesOfMany(t, a)
 	levels := revenues(0) // many equal items
 	for i := range levels {
 		levels[i] = float64(1 + rng.IntN(2))
@@ -85,9 +86,7 @@ func TestManyItems(t *testing.T) {
 		}
 		for seed := range seeds {
 			draws := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 2)) }
-			for _, family := range []struct{ limit, same vitrine.Constraint }{
-				{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree}, {rest, same}, {pinned, pins},
-			} {
+			for _, family := range families {
 				limit := family.limit
 				whole, mapped := &vitrine.Context{Features: x, Revenue: r, Feasible: limit}, &vitrine.Context{Features: a, Revenue: r, Feasible: limit}
 				w := new(mixtureScratch)

@@ -129,6 +129,47 @@ func TestFineSpacesUnderLooseLimits(t *testing.T) {
 	}
 }
 
+// ruled draws the rules of a request, of at most 6.25 of space, and returns whether a set obeys them.
+func ruled(rng *rand.Rand, user api.Values, capacity float64, items []api.CatalogueItem) (q *api.Request, obeys func(vitrine.Assortment) bool) {
+	q = &api.Request{User: user, Size: 1 + rng.IntN(4), Capacity: &capacity}
+	if rng.IntN(2) == 0 {
+		q.Exclude = []string{items[rng.IntN(len(items))].ID}
+	}
+	brand, shop := rng.IntN(3), rng.IntN(3) == 0
+	if brand > 0 {
+		q.AtMost = []api.Limit{{Feature: "brand", Most: brand}}
+	}
+	if shop {
+		q.AtMost = append(q.AtMost, api.Limit{Items: []string{items[0].ID, items[1].ID, items[2].ID, items[3].ID, items[4].ID, items[5].ID, items[6].ID, items[7].ID, items[8].ID}, Most: 2})
+	}
+	if rng.IntN(3) == 0 {
+		if id := items[rng.IntN(len(items))].ID; !slices.Contains(q.Exclude, id) && spaceOf(items, []string{id}) <= min(capacity, 6.25) {
+			q.Include = []string{id}
+		}
+	}
+	obeys = func(s vitrine.Assortment) bool {
+		var ids []string
+		of := map[string]int{}
+		for _, i := range s {
+			ids = append(ids, items[i].ID)
+			of[items[i].Features[2].Text]++
+		}
+		for _, number := range of {
+			if brand > 0 && number > brand {
+				return false
+			}
+		}
+		for _, id := range q.Include {
+			if !slices.Contains(ids, id) {
+				return false
+			}
+		}
+		return len(ids) <= q.Size && !(shop && len(ids) > 2) && !slices.ContainsFunc(q.Exclude, func(id string) bool { return slices.Contains(ids, id) }) &&
+			spaceOf(items, ids) <= min(capacity, 6.25)
+	}
+	return q, obeys
+}
+
 // What is shown is the best of all sets that obey the rules: by exhaustive search, with the utilities that the policy states
 // of single items.
 func TestCapacityIsExact(t *testing.T) {
@@ -155,42 +196,7 @@ func TestCapacityIsExact(t *testing.T) {
 				single := decide(t, e, "home", &api.Request{User: user, Items: []api.Item{{ID: items[i].ID, Features: items[i].Features, Revenue: items[i].Revenue, Space: new(0.0)}}, Include: []string{items[i].ID}}, 0)
 				u[i] = math.Log(single.Probability[0] / single.Outside)
 			}
-			q := &api.Request{User: user, Size: 1 + rng.IntN(4), Capacity: &capacity}
-			if rng.IntN(2) == 0 {
-				q.Exclude = []string{items[rng.IntN(n)].ID}
-			}
-			brand, shop := rng.IntN(3), rng.IntN(3) == 0
-			if brand > 0 {
-				q.AtMost = []api.Limit{{Feature: "brand", Most: brand}}
-			}
-			if shop {
-				q.AtMost = append(q.AtMost, api.Limit{Items: []string{items[0].ID, items[1].ID, items[2].ID, items[3].ID, items[4].ID, items[5].ID, items[6].ID, items[7].ID, items[8].ID}, Most: 2})
-			}
-			if rng.IntN(3) == 0 {
-				if id := items[rng.IntN(n)].ID; !slices.Contains(q.Exclude, id) && spaceOf(items, []string{id}) <= min(capacity, 6.25) {
-					q.Include = []string{id}
-				}
-			}
-			obeys := func(s vitrine.Assortment) bool {
-				var ids []string
-				of := map[string]int{}
-				for _, i := range s {
-					ids = append(ids, items[i].ID)
-					of[items[i].Features[2].Text]++
-				}
-				for _, number := range of {
-					if brand > 0 && number > brand {
-						return false
-					}
-				}
-				for _, id := range q.Include {
-					if !slices.Contains(ids, id) {
-						return false
-					}
-				}
-				return len(ids) <= q.Size && !(shop && len(ids) > 2) && !slices.ContainsFunc(q.Exclude, func(id string) bool { return slices.Contains(ids, id) }) &&
-					spaceOf(items, ids) <= min(capacity, 6.25)
-			}
+			q, obeys := ruled(rng, user, capacity, items)
 			want := 0.0
 			for bits := range 1 << n {
 				var s vitrine.Assortment

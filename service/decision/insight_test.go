@@ -75,49 +75,61 @@ func TestInsightCounts(t *testing.T) {
 	}
 	wait(t, e)
 	x := insight(t, e, "home", 0)
-	total := 0
-	for _, got := range x.Items {
-		want := items[got.ID]
-		if got.Utility == nil || got.SD == nil || *got.SD <= 0 || *got.SlotWorth <= 0 {
-			t.Errorf("%s has no utility: %+v", got.ID, got)
+	t.Run("items", func(t *testing.T) {
+		for _, got := range x.Items {
+			want := items[got.ID]
+			if got.Utility == nil || got.SD == nil || *got.SD <= 0 || *got.SlotWorth <= 0 {
+				t.Errorf("%s has no utility: %+v", got.ID, got)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.ItemInsight{}, "Utility", "SD", "SlotWorth"), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+				t.Errorf("(-counted +insight):\n%s", diff)
+			}
 		}
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(api.ItemInsight{}, "Utility", "SD", "SlotWorth"), cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-			t.Errorf("(-counted +insight):\n%s", diff)
+		if !slices.IsSortedFunc(x.Items, func(a, b api.ItemInsight) int { return int(b.Shown) - int(a.Shown) }) || len(x.Items) != len(items) {
+			t.Errorf("%d items, %d were shown: %+v", len(x.Items), len(items), x.Items)
 		}
-		total += int(got.Shown)
-	}
-	if !slices.IsSortedFunc(x.Items, func(a, b api.ItemInsight) int { return int(b.Shown) - int(a.Shown) }) || len(x.Items) != len(items) {
-		t.Errorf("%d items, %d were shown: %+v", len(x.Items), len(items), x.Items)
-	}
-	if diff := cmp.Diff(places, x.Positions); diff != "" {
-		t.Errorf("places (-counted +insight):\n%s", diff)
-	}
-	if want := float64(chance) / decisions; x.ExplorationShare != want {
-		t.Errorf("the exploration share is %v, want %v", x.ExplorationShare, want)
-	}
-	for _, b := range x.Calibration {
-		want := bins[int(math.Round(b.Low*10))]
-		if float64(b.Rounds) != want.n || math.Abs(b.Observed-want.bought/want.n) > 1e-12 || math.Abs(b.Predicted-want.predicted/want.n) > 1e-9 || b.High <= b.Low {
-			t.Errorf("bin %+v, counted %+v", b, want)
+	})
+	t.Run("places", func(t *testing.T) {
+		if diff := cmp.Diff(places, x.Positions); diff != "" {
+			t.Errorf("places (-counted +insight):\n%s", diff)
 		}
-	}
-	last := 0.0
-	for _, r := range revenues[300:] {
-		last += r
-	}
-	if d := x.Drift; d == nil || d.Recent.Decisions != 1000 || d.Before.Decisions != 300 || math.Abs(d.Recent.Earned-last) > 1e-9 || math.Abs(d.Before.Earned-(earned-last)) > 1e-9 ||
-		math.Abs(d.Recent.Predicted+d.Before.Predicted-predicted) > 1e-9 || int(d.Recent.ByChance.Rounds+d.Before.ByChance.Rounds) != chance {
-		t.Errorf("drift %+v, the last 1000 earned %v of %v", d, last, earned)
-	}
-	if l := x.Latency; l == nil || l.Decisions != decisions || l.P50 <= 0 || l.P99 < l.P95 || l.P95 < l.P50 {
-		t.Errorf("latency %+v", l)
-	}
+	})
+	t.Run("exploration", func(t *testing.T) {
+		if want := float64(chance) / decisions; x.ExplorationShare != want {
+			t.Errorf("the exploration share is %v, want %v", x.ExplorationShare, want)
+		}
+	})
+	t.Run("calibration", func(t *testing.T) {
+		for _, b := range x.Calibration {
+			want := bins[int(math.Round(b.Low*10))]
+			if float64(b.Rounds) != want.n || math.Abs(b.Observed-want.bought/want.n) > 1e-12 || math.Abs(b.Predicted-want.predicted/want.n) > 1e-9 || b.High <= b.Low {
+				t.Errorf("bin %+v, counted %+v", b, want)
+			}
+		}
+	})
+	t.Run("drift", func(t *testing.T) {
+		last := 0.0
+		for _, r := range revenues[300:] {
+			last += r
+		}
+		if d := x.Drift; d == nil || d.Recent.Decisions != 1000 || d.Before.Decisions != 300 || math.Abs(d.Recent.Earned-last) > 1e-9 || math.Abs(d.Before.Earned-(earned-last)) > 1e-9 ||
+			math.Abs(d.Recent.Predicted+d.Before.Predicted-predicted) > 1e-9 || int(d.Recent.ByChance.Rounds+d.Before.ByChance.Rounds) != chance {
+			t.Errorf("drift %+v, the last 1000 earned %v of %v", d, last, earned)
+		}
+	})
+	t.Run("latency", func(t *testing.T) {
+		if l := x.Latency; l == nil || l.Decisions != decisions || l.P50 <= 0 || l.P99 < l.P95 || l.P95 < l.P50 {
+			t.Errorf("latency %+v", l)
+		}
+	})
 	for name, snapshot := range map[string][]byte{"the log": nil, "a snapshot": middle} {
-		again := opened(t, decision.Options{Store: store, Snapshot: snapshot})
-		wait(t, again)
-		if diff := cmp.Diff(x, insight(t, again, "home", 0), cmpopts.IgnoreFields(api.Insight{}, "Latency", "Families")); diff != "" {
-			t.Errorf("from %s (-before +after):\n%s", name, diff)
-		}
+		t.Run("from "+name, func(t *testing.T) {
+			again := opened(t, decision.Options{Store: store, Snapshot: snapshot})
+			wait(t, again)
+			if diff := cmp.Diff(x, insight(t, again, "home", 0), cmpopts.IgnoreFields(api.Insight{}, "Latency", "Families")); diff != "" {
+				t.Errorf("(-before +after):\n%s", diff)
+			}
+		})
 	}
 }
 

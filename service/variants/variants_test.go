@@ -167,9 +167,11 @@ func TestResultsByHand(t *testing.T) {
 			earned, n = earned+d.x, n+1
 		}
 	}
-	if m := r.Variants[2].Mean; m.N != uint64(n) || math.Abs(m.Average()-earned/n) > 1e-12 || m.Bound != 4 {
-		t.Errorf("variant 2 has %+v, want %v decisions of %v", m, n, earned/n)
-	}
+	t.Run("mean", func(t *testing.T) {
+		if m := r.Variants[2].Mean; m.N != uint64(n) || math.Abs(m.Average()-earned/n) > 1e-12 || m.Bound != 4 {
+			t.Errorf("variant 2 has %+v, want %v decisions of %v", m, n, earned/n)
+		}
+	})
 	around := func(mean float64, of func(d decision) (value float64, counts bool)) float64 {
 		sums := map[int]float64{}
 		for _, d := range all {
@@ -183,38 +185,44 @@ func TestResultsByHand(t *testing.T) {
 		}
 		return total
 	}
-	alone := lead.Squares
-	lead.Squares = max(lead.Squares, around(lead.Average(), func(d decision) (float64, bool) {
-		switch d.v {
-		case 0:
-			return (d.x - d.centre) / d.shares[0], true
-		case control:
-			return -(d.x - d.centre) / d.shares[control], true
+	t.Run("difference", func(t *testing.T) {
+		alone := lead.Squares
+		lead.Squares = max(lead.Squares, around(lead.Average(), func(d decision) (float64, bool) {
+			switch d.v {
+			case 0:
+				return (d.x - d.centre) / d.shares[0], true
+			case control:
+				return -(d.x - d.centre) / d.shares[control], true
+			}
+			return 0, true
+		}))
+		if !(lead.Squares > 2*alone) {
+			t.Errorf("the sum of squares by buckets is %v, and that of decisions %v", lead.Squares, alone)
 		}
-		return 0, true
-	}))
-	if !(lead.Squares > 2*alone) {
-		t.Errorf("the sum of squares by buckets is %v, and that of decisions %v", lead.Squares, alone)
-	}
-	wantLow, wantHigh := lead.Interval(0.05)
-	low, estimate, high, ok := r.Difference(0, control, 0.05)
-	for _, c := range [][2]float64{{low, wantLow}, {estimate, lead.Average()}, {high, wantHigh}} {
-		if !ok || math.Abs(c[0]-c[1]) > 1e-9 {
-			t.Errorf("the difference is %v in [%v, %v], want %v in [%v, %v]", estimate, low, high, lead.Average(), wantLow, wantHigh)
+		wantLow, wantHigh := lead.Interval(0.05)
+		low, estimate, high, ok := r.Difference(0, control, 0.05)
+		for _, c := range [][2]float64{{low, wantLow}, {estimate, lead.Average()}, {high, wantHigh}} {
+			if !ok || math.Abs(c[0]-c[1]) > 1e-9 {
+				t.Errorf("the difference is %v in [%v, %v], want %v in [%v, %v]", estimate, low, high, lead.Average(), wantLow, wantHigh)
+			}
 		}
-	}
-	if backLow, back, backHigh, ok := r.Difference(control, 0, 0.05); !ok || backLow != -high || back != -estimate || backHigh != -low {
-		t.Errorf("the other way round the difference is %v in [%v, %v]", back, backLow, backHigh)
-	}
-	if _, estimate, _, ok := r.Difference(2, control, 0.05); !ok || last.N != 450 || math.Abs(estimate-last.Average()) > 1e-12 {
-		t.Errorf("variant 2 differs by %v, want %v of the %d decisions while it had a share", estimate, last.Average(), last.N)
-	}
-	mean := r.Variants[2].Mean
-	mean.Squares = max(mean.Squares, around(mean.Average(), func(d decision) (float64, bool) { return d.x, d.v == 2 }))
-	wantLow, wantHigh = mean.Interval(0.05)
-	if low, high := r.Earns(2, 0.05); math.Abs(low-wantLow) > 1e-9 || math.Abs(high-wantHigh) > 1e-9 {
-		t.Errorf("variant 2 earns in [%v, %v], want [%v, %v]", low, high, wantLow, wantHigh)
-	}
+		if backLow, back, backHigh, ok := r.Difference(control, 0, 0.05); !ok || backLow != -high || back != -estimate || backHigh != -low {
+			t.Errorf("the other way round the difference is %v in [%v, %v]", back, backLow, backHigh)
+		}
+	})
+	t.Run("while it had a share", func(t *testing.T) {
+		if _, estimate, _, ok := r.Difference(2, control, 0.05); !ok || last.N != 450 || math.Abs(estimate-last.Average()) > 1e-12 {
+			t.Errorf("variant 2 differs by %v, want %v of the %d decisions while it had a share", estimate, last.Average(), last.N)
+		}
+	})
+	t.Run("interval of a mean", func(t *testing.T) {
+		mean := r.Variants[2].Mean
+		mean.Squares = max(mean.Squares, around(mean.Average(), func(d decision) (float64, bool) { return d.x, d.v == 2 }))
+		wantLow, wantHigh := mean.Interval(0.05)
+		if low, high := r.Earns(2, 0.05); math.Abs(low-wantLow) > 1e-9 || math.Abs(high-wantHigh) > 1e-9 {
+			t.Errorf("variant 2 earns in [%v, %v], want [%v, %v]", low, high, wantLow, wantHigh)
+		}
+	})
 	if _, _, _, ok := r.Difference(control, control, 0.05); ok {
 		t.Error("the control differs from itself")
 	}
