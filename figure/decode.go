@@ -46,43 +46,54 @@ func ReadPanel(path string) (Panel, error) {
 // that a file that ends too early is never drawn. Errors name the file as
 // given by name, the line if there is one, and what to do.
 func Decode(r io.Reader, name string) (Panel, error) {
+	d := decoder{source: source{file: name, hint: remove}}
+	isCut, err := d.read(r, d.header, d.row)
+	switch {
+	case isCut:
+		return Panel{}, d.cut()
+	case err != nil:
+		return Panel{}, err
+	}
+	return d.panel()
+}
+
+// source is a file of CSV that is being read.
+type source struct {
+	file string
+	line int    // of the row at hand
+	hint string // what to do about an error
+}
+
+// read passes the header and the rows on. It reports whether the last line has no end, and returns the first other error.
+func (d *source) read(r io.Reader, header, row func([]string) error) (isCut bool, err error) {
 	last := &lastByte{Reader: r}
 	rows := csv.NewReader(last)
 	rows.FieldsPerRecord = -1
 	rows.ReuseRecord = true
-	d := decoder{file: name}
-
+	take := header
 	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			break
+		cells, err := rows.Read()
+		var syntax *csv.ParseError
+		switch {
+		case err == io.EOF:
+			return d.line > 0 && last.b != '\n', nil
+		case errors.As(err, &syntax):
+			d.line = syntax.Line
+			return false, d.wrong("%v", syntax.Err)
+		case err != nil:
+			return false, fmt.Errorf("%s: %w", d.file, err)
 		}
-		if err != nil {
-			var syntax *csv.ParseError
-			if errors.As(err, &syntax) {
-				d.line = syntax.Line
-				return Panel{}, d.wrong("%v", syntax.Err)
-			}
-			return Panel{}, fmt.Errorf("%s: %w", name, err)
-		}
-		first := d.line == 0
 		d.line, _ = rows.FieldPos(0)
-		if first {
-			err = d.header(row)
-		} else {
-			err = d.row(row)
+		if err := take(cells); err != nil {
+			_, next := rows.Read()
+			return next == io.EOF && last.b != '\n', err
 		}
-		if err != nil {
-			if _, next := rows.Read(); next == io.EOF && last.b != '\n' {
-				return Panel{}, d.cut()
-			}
-			return Panel{}, err
-		}
+		take = row
 	}
-	if d.line > 0 && last.b != '\n' {
-		return Panel{}, d.cut()
-	}
-	return d.panel()
+}
+
+func (d *source) wrong(format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s; %s", d.file, d.line, fmt.Sprintf(format, args...), d.hint)
 }
 
 // lastByte remembers the last byte read: a truncated number is still a number, but its line has no end.
@@ -101,8 +112,7 @@ func (l *lastByte) Read(p []byte) (int, error) {
 
 // decoder is the state between two rows.
 type decoder struct {
-	file       string
-	line       int // of the row at hand
+	source
 	experiment string
 	policies   []*played
 	runs       []run
@@ -121,10 +131,6 @@ type run struct {
 	seed   uint64
 	rounds int
 	line   int
-}
-
-func (d *decoder) wrong(format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s; %s", d.file, d.line, fmt.Sprintf(format, args...), remove)
 }
 
 func (d *decoder) cut() error {

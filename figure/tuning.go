@@ -1,8 +1,6 @@
 package figure
 
 import (
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -61,35 +59,15 @@ func ReadTuning(path string) (Tuning, error) {
 // A file that ends too early is an error. Errors name the file as given by
 // name, the line if there is one, and what to do.
 func DecodeTuning(r io.Reader, name string) (Tuning, error) {
-	last := &lastByte{Reader: r}
-	rows := csv.NewReader(last)
-	rows.FieldsPerRecord = -1
-	d := tuningDecoder{file: name}
-	for {
-		row, err := rows.Read()
-		if err == io.EOF {
-			break
-		}
-		var syntax *csv.ParseError
-		switch {
-		case errors.As(err, &syntax):
-			d.line = syntax.Line
-			return Tuning{}, d.wrong("%v", syntax.Err)
-		case err != nil:
-			return Tuning{}, fmt.Errorf("%s: %w", name, err)
-		}
-		first := d.line == 0
-		d.line, _ = rows.FieldPos(0)
-		if first {
-			err = d.header(row)
-		} else {
-			err = d.row(row)
-		}
-		if err != nil {
-			return Tuning{}, err
-		}
+	d := tuningDecoder{source: source{file: name, hint: tuneAgain}}
+	kept := func(f func([]string) error) func([]string) error { // a reader of CSV reuses its rows
+		return func(row []string) error { return f(slices.Clone(row)) }
 	}
-	if !d.complete || last.b != '\n' {
+	isCut, err := d.read(r, kept(d.header), kept(d.row))
+	if err != nil {
+		return Tuning{}, err
+	}
+	if !d.complete || isCut {
 		return Tuning{}, fmt.Errorf("%s: truncated: it does not end with the row of the configured setting; %s", name, tuneAgain)
 	}
 	return d.tuning, nil
@@ -97,15 +75,10 @@ func DecodeTuning(r io.Reader, name string) (Tuning, error) {
 
 // tuningDecoder is the state between two rows.
 type tuningDecoder struct {
-	file     string
-	line     int // of the row at hand
+	source
 	columns  int
 	tuning   Tuning
 	complete bool // the configured setting was read
-}
-
-func (d *tuningDecoder) wrong(format string, args ...any) error {
-	return fmt.Errorf("%s:%d: %s; %s", d.file, d.line, fmt.Sprintf(format, args...), tuneAgain)
 }
 
 func (d *tuningDecoder) header(row []string) error {
