@@ -20,7 +20,7 @@ import (
 	"vitrine/bench/rounds"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/setup"
 )
 
@@ -63,9 +63,9 @@ func run(ctx context.Context, data string, n int) error {
 			return err
 		}
 	}
-	var store *natslog.Store
+	var store *filelog.Store
 	err := timed("opening the log", 0, func() (err error) {
-		store, err = natslog.Open(ctx, natslog.Options{Dir: log})
+		store, err = filelog.Open(ctx, filelog.Options{Dir: log})
 		return err
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func run(ctx context.Context, data string, n int) error {
 }
 
 // replay makes the state from the log, like a start without a snapshot.
-func replay(ctx context.Context, store *natslog.Store) error {
+func replay(ctx context.Context, store *filelog.Store) error {
 	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func megabytes(u syscall.Rusage) int64 { return int64(u.Maxrss) >> 10 }
 
 // write makes a log of rounds.
 func write(ctx context.Context, log string, n int) error {
-	store, err := natslog.Open(ctx, natslog.Options{Dir: log})
+	store, err := filelog.Open(ctx, filelog.Options{Dir: log})
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,15 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // Each caller's entries are in its stream, and no stream is empty.
 func TestAppendFor(t *testing.T) {
 	var stores []*natslog.Store
-	for range 2 {
-		s := fatal.Or(natslog.Open(t.Context(), natslog.Options{Dir: t.TempDir()}))(t)
+	url := natstest.URL(t)
+	for i := range 2 {
+		s := fatal.Or(natslog.Open(t.Context(), natslog.Options{URL: url, Stream: fmt.Sprint("stream", i)}))(t)
 		t.Cleanup(func() { s.Close() })
 		stores = append(stores, s)
 	}

@@ -11,7 +11,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 )
 
@@ -103,7 +103,7 @@ func (v *busy) works() {
 // timesOf returns the times of a log's entries, of which none is missing at the beginning.
 func timesOf(t *testing.T, data string) (times []time.Time) {
 	t.Helper()
-	store := fatal.Or(natslog.Open(t.Context(), natslog.Options{Dir: filepath.Join(data, host.LogDir), ReadOnly: true}))(t)
+	store := fatal.Or(filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(data, host.LogDir), ReadOnly: true}))(t)
 	defer store.Close()
 	for entry, err := range store.Entries(t.Context(), 1) { // an error if it has been removed
 		fatal.If(t, err)

@@ -22,7 +22,7 @@ import (
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 	"vitrine/service/host/hosttest"
 )
@@ -37,7 +37,7 @@ var (
 func stocked(t *testing.T, rounds int, cut bool) (data string) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
-	err := withEngine(data, func(ctx context.Context, e *decision.Engine, store *natslog.Store) error {
+	err := withEngine(data, func(ctx context.Context, e *decision.Engine, store *filelog.Store) error {
 		features := make([]string, 40)
 		for j := range features {
 			features[j] = fmt.Sprintf(`{"name":"f%d","kind":"number"}`, j)
@@ -86,7 +86,7 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 // entriesOf returns all entries of a log.
 func entriesOf(t *testing.T, data string) (first uint64, entries [][]byte) {
 	t.Helper()
-	err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
+	err := withLog(data, func(ctx context.Context, store *filelog.Store) error {
 		x, err := store.Extent(ctx)
 		if err != nil {
 			return err
@@ -105,10 +105,10 @@ func entriesOf(t *testing.T, data string) (first uint64, entries [][]byte) {
 }
 
 // A refusal must name a file of the data directory, or an entry.
-var namesIt = regexp.MustCompile(`\.blk is damaged at byte|/mark: the mark of|from entry \d+ on`)
+var namesIt = regexp.MustCompile(`\.wal is damaged after byte|/mark: the mark of|from entry \d+ on`)
 
 // A bit flips somewhere in the data directory of a service that has ended: in the log before its snapshot or
-// after it, in the mark, the server's description of the log, a snapshot, a base. The next start is refused,
+// after it, in the mark, a snapshot, a base. The next start is refused,
 // with the file or the entry named, or it mends the directory with a warning. Nothing is lost without a
 // message, and a refused directory is not changed.
 func TestFlips(t *testing.T) {
@@ -177,17 +177,16 @@ func TestFlips(t *testing.T) {
 	held(t, fmt.Sprintf("seed %d: %d flips of one bit, each refused with its place named or mended with a warning, none silent: %s", *killSeed, *flips, strings.Join(all, "; ")))
 }
 
-// flip flips a bit of a data directory: every other time one of the log's messages, else one of any file. The
-// server's summaries are not files of the log: nothing reads them.
+// flip flips a bit of a data directory: every other time one of the log's entries, else one of any file.
 func flip(t *testing.T, rng *rand.Rand, data string, i int) (path string, bit int) {
 	t.Helper()
 	var files []string
 	err := filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || d.Name() == "index.db" {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		info, err := d.Info()
-		if err == nil && info.Size() > 0 && (i%2 == 1 || strings.HasSuffix(path, ".blk")) {
+		if err == nil && info.Size() > 0 && (i%2 == 1 || filepath.Ext(path) == ".wal") {
 			files = append(files, path)
 		}
 		return err

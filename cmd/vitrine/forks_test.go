@@ -16,7 +16,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 	"vitrine/service/setup"
 )
@@ -24,7 +24,7 @@ import (
 // tradeOn opens the log of a data directory, makes decisions with new ids, and writes a snapshot.
 func tradeOn(t *testing.T, data, name string, decisions int) {
 	t.Helper()
-	err := withEngine(data, func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
+	err := withEngine(data, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 		if err := e.Create(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), now); err != nil {
 			return err
@@ -106,7 +106,7 @@ func TestForksAreFound(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	tradeOn(t, other, "other", 5)
 	brief := copyOf(t, backup) // one entry after the backup, and another one than ours
-	if err := withEngine(brief, func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
+	if err := withEngine(brief, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
 		return e.Delete(ctx, "home", nil, 1)
 	}); err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestServeBeginsAgain(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		data := filepath.Join(t.TempDir(), "data")
 		tradeOn(t, data, "known", 20)
-		err := withLog(data, func(ctx context.Context, store *natslog.Store) error {
+		err := withLog(data, func(ctx context.Context, store *filelog.Store) error {
 			e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
 				l, err := setup.NewLearner(s)
 				return altered{l}, err

@@ -23,7 +23,7 @@ import (
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 )
 
@@ -175,7 +175,7 @@ func formatRequest(placement string, rng *rand.Rand) *api.Request {
 
 // formatData makes the data directory of a service.
 func formatData(ctx context.Context, data string, cut bool) error {
-	return withEngine(data, func(ctx context.Context, e *decision.Engine, store *natslog.Store) error {
+	return withEngine(data, func(ctx context.Context, e *decision.Engine, store *filelog.Store) error {
 		snapshot := func() (upTo uint64, err error) {
 			bytes, upTo, err := e.Snapshot(ctx)
 			return upTo, errors.Join(err, replace.File(filepath.Join(data, host.SnapshotFile), bytes))
@@ -246,7 +246,7 @@ func knowledgeOf(ctx context.Context, e *decision.Engine) (map[string]knowledge,
 
 // reopen opens the engine of a data directory as serve does.
 func reopen(ctx context.Context, data string, logger *slog.Logger, f func(*decision.Engine) error) (err error) {
-	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
+	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
 	if err != nil {
 		return err
 	}

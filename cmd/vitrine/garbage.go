@@ -53,8 +53,7 @@ func readHeap() heap {
 }
 
 // rest says when to collect garbage because little is allocated. Once is not enough: a pool keeps its memory until nobody
-// has used it between two collections, and the server of the log gives buffers of 8 MB to a pool ten seconds after its
-// last message.
+// has used it between two collections.
 type rest struct {
 	before  uint64 // bytes allocated until the last second
 	given   uint64 // bytes allocated until the last rest began

@@ -22,7 +22,7 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 	"vitrine/service/records"
 	"vitrine/service/setup"
@@ -156,7 +156,7 @@ func (c importCmd) fresh(ctx context.Context, t terminal, m *records.Mapping, cr
 
 func (c importCmd) into(ctx context.Context, t terminal, data string, m *records.Mapping, create []byte) (err error) {
 	logger := slog.New(slog.DiscardHandler)
-	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
+	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
 	if err != nil {
 		return hint.New(err, "stop the service that has this data directory")
 	}
@@ -221,7 +221,7 @@ func interrupted(err error) error {
 }
 
 // known returns the ids of the placement's decisions, and the time of the last entry.
-func (c importCmd) known(ctx context.Context, store *natslog.Store) (known map[string]bool, last int64, err error) {
+func (c importCmd) known(ctx context.Context, store *filelog.Store) (known map[string]bool, last int64, err error) {
 	known = map[string]bool{}
 	extent, err := store.Extent(ctx)
 	if err != nil {

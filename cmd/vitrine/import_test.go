@@ -16,7 +16,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 )
 
 // run1 runs a command that must succeed, and returns what it prints.
@@ -80,7 +80,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	last := int64(0)
-	err := withLog("data", func(ctx context.Context, store *natslog.Store) error {
+	err := withLog("data", func(ctx context.Context, store *filelog.Store) error {
 		for entry, err := range store.Entries(ctx, 1) {
 			if err != nil {
 				return err

@@ -14,7 +14,7 @@ type logArg struct {
 	Data string `placeholder:"DIR" help:"If the log is on a server: the data directory, which has the snapshots."`
 }
 
-const aboutLog = `The log is not changed, and may be in use: the command reads a copy of it in the directory for temporary files (TMPDIR), and removes the copy at the end. A log on a NATS server is read directly.`
+const aboutLog = `The log is not changed, and a service may be writing it. The service removes no entries of a log in a directory while the command reads it.`
 
 // openLog is an opened log, with its progress on the terminal.
 type openLog struct {
@@ -23,7 +23,7 @@ type openLog struct {
 }
 
 func (a logArg) open(ctx context.Context, t terminal) (*openLog, error) {
-	signal.Ignore(syscall.SIGPIPE) // the copy is removed even if the reader of the output stops
+	signal.Ignore(syscall.SIGPIPE) // damage is reported even if the reader of the output stops
 	l := &openLog{progress: stages{w: t.err, name: a.Log}}
 	log, err := inspect.Open(ctx, inspect.Options{Log: a.Log, Data: a.Data, Warn: t.warn, Progress: l.progress.report})
 	l.progress.close()

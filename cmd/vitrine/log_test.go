@@ -20,6 +20,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
 	"vitrine/service/host"
@@ -40,15 +41,15 @@ func serviceLog(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	rounds, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	ts.Check(withEngine(dir, func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
+	ts.Check(withEngine(dir, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
 		return trade(ctx, e, filepath.Join(dir, "state.snapshot"), rounds)
 	}))
 }
 
 // withLog opens the log of a data directory for writing.
-func withLog(dir string, f func(context.Context, *natslog.Store) error) error {
+func withLog(dir string, f func(context.Context, *filelog.Store) error) error {
 	ctx := context.Background()
-	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(dir, "log")})
+	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(dir, "log")})
 	if err != nil {
 		return err
 	}
@@ -56,8 +57,8 @@ func withLog(dir string, f func(context.Context, *natslog.Store) error) error {
 }
 
 // withEngine opens the log of a data directory for writing, and an engine that has read all of it.
-func withEngine(dir string, f func(context.Context, *decision.Engine, *natslog.Store) error) error {
-	return withLog(dir, func(ctx context.Context, store *natslog.Store) error {
+func withEngine(dir string, f func(context.Context, *decision.Engine, *filelog.Store) error) error {
+	return withLog(dir, func(ctx context.Context, store *filelog.Store) error {
 		e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
 		if err != nil {
 			return err
@@ -119,7 +120,7 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 // deferred DIR makes a log of deferred decisions of two items: one that has expired, one with a reward of an
 // item, one with a chosen item, one that was not activated in time, and one that still can be.
 func deferred(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(withEngine(ts.MkAbs(args[0]), func(ctx context.Context, e *decision.Engine, _ *natslog.Store) error {
+	ts.Check(withEngine(ts.MkAbs(args[0]), func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
 		_, err := e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","buckets":2}],"policy":{"name":"ucb-mnl"}}`), 0)
 		decide := func(id string, now time.Duration) {
 			r := &api.Request{Decision: id, Defer: true, Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}
@@ -143,7 +144,7 @@ func deferred(ts *testscript.TestScript, _ bool, args []string) {
 // unlawful DIR appends entries to a log that no service writes: a repeated outcome, an outcome of an unknown
 // decision, and bytes that are no event.
 func unlawful(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
+	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *filelog.Store) error {
 		var entries [][]byte
 		for _, body := range []eventlog.Body{
 			&eventlog.Chosen{Decision: "d1"},
@@ -165,19 +166,14 @@ func unlawful(ts *testscript.TestScript, _ bool, args []string) {
 func removed(ts *testscript.TestScript, _ bool, args []string) {
 	entry, err := strconv.ParseUint(args[1], 10, 64)
 	ts.Check(err)
-	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *natslog.Store) error {
+	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, store *filelog.Store) error {
 		return store.TruncateBefore(ctx, entry)
 	}))
 }
 
-// damage DIR cut|flip|meta BYTES cuts bytes off a log, or flips a bit so far from its end, or
-// from that of the server's description of it.
+// damage DIR cut|flip BYTES cuts bytes off a log, or flips a bit so far from its end.
 func damage(ts *testscript.TestScript, _ bool, args []string) {
-	stream := filepath.Join(ts.MkAbs(args[0]), "log", "jetstream", "$G", "streams", "vitrine")
-	path := filepath.Join(stream, "msgs", "1.blk")
-	if args[1] == "meta" {
-		path = filepath.Join(stream, "meta.inf")
-	}
+	path := filepath.Join(ts.MkAbs(args[0]), "log", fmt.Sprintf("%020d-%016x.wal", 1, 1))
 	n, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	data, err := os.ReadFile(path)
@@ -192,7 +188,7 @@ func damage(ts *testscript.TestScript, _ bool, args []string) {
 
 // servingLog DIR TO backs DIR up while its log is open for writing.
 func servingLog(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, _ *natslog.Store) error {
+	ts.Check(withLog(ts.MkAbs(args[0]), func(ctx context.Context, _ *filelog.Store) error {
 		return backupCmd{ts.MkAbs(args[0]), ts.MkAbs(args[1])}.Run(ctx, terminal{io.Discard, io.Discard})
 	}))
 }
@@ -249,8 +245,8 @@ func TestLogOfSomebodyElse(t *testing.T) {
 		t.Skip("root may read everything")
 	}
 	data := t.TempDir()
-	fatal.If(t, os.MkdirAll(filepath.Join(data, "log", "jetstream"), 0o700))
-	for _, closed := range []string{data, filepath.Join(data, "log"), filepath.Join(data, "log", "jetstream")} {
+	fatal.If(t, withLog(data, func(context.Context, *filelog.Store) error { return nil }))
+	for _, closed := range []string{data, filepath.Join(data, "log")} {
 		fatal.If(t, os.Chmod(closed, 0))
 		for _, args := range [][]string{{"check", data}, {"replay", data}, {"export", data}, {"backup", data, filepath.Join(t.TempDir(), "to")}} {
 			var stdout, stderr bytes.Buffer

@@ -45,6 +45,7 @@ type cli struct {
 	Assess    assessCmd    `cmd:"" help:"Report on another program's log: its contents, its gaps, and how to start a placement from it."`
 	Evaluate  evaluateCmd  `cmd:"" help:"Estimate what other policies would have earned, from the log of a decision service."`
 	Check     checkCmd     `cmd:"" help:"Verify the log of a decision service."`
+	Log       logCmd       `cmd:"" help:"Move the log of a decision service."`
 	Backup    backupCmd    `cmd:"" help:"Copy the log and the snapshot of a decision service, which may be running."`
 	Replay    replayCmd    `cmd:"" help:"Replay the log of a decision service, and compare the result with its snapshots."`
 	Export    exportCmd    `cmd:"" help:"Write the decisions of a decision service as lines of JSON."`

@@ -19,7 +19,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 )
 
@@ -248,7 +248,7 @@ func TestServeKeepsItsLogSmall(t *testing.T) {
 		<-log.more
 	}
 	fatal.If(t, stop())
-	err := withLog(s.Data, func(ctx context.Context, store *natslog.Store) error {
+	err := withLog(s.Data, func(ctx context.Context, store *filelog.Store) error {
 		x, err := store.Extent(ctx)
 		if x.First == 1 || x.Bytes > 40_000 {
 			t.Errorf("the log is %+v", x)

@@ -8,14 +8,14 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/setup"
 )
 
 // durable opens a log on disk.
-func durable(t testing.TB, dir string) *natslog.Store {
+func durable(t testing.TB, dir string) *filelog.Store {
 	t.Helper()
-	s := fatal.Or(natslog.Open(t.Context(), natslog.Options{Dir: dir}))(t)
+	s := fatal.Or(filelog.Open(t.Context(), filelog.Options{Dir: dir}))(t)
 	return s
 }
 

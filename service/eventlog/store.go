@@ -3,8 +3,8 @@
 // byte.
 //
 // A store keeps entries, which are bytes, and numbers them 1, 2, 3, … without gaps: the sequence. State is a
-// fold of the entries in their order. Package natslog has the store that is durable, and package memlog one in
-// memory.
+// fold of the entries in their order. Packages filelog and natslog have the stores that are durable, in a directory and on NATS servers,
+// and package memlog has one in memory.
 package eventlog
 
 import (
@@ -88,6 +88,14 @@ type Truncater interface {
 	FirstWithin(ctx context.Context, bytes uint64) (sequence uint64, err error)
 }
 
+// Log is a store with all that a service and its tools need.
+type Log interface {
+	Store
+	Reader
+	Bounded
+	Truncater
+}
+
 var (
 	// ErrTooLarge is returned for entries that do not fit into one frame.
 	ErrTooLarge = errors.New("eventlog: entries are too large for one append")
@@ -109,8 +117,8 @@ var (
 	ErrRemoved = errors.New("eventlog: entries were removed")
 	// ErrBeyond is returned for entries that the log does not have yet.
 	ErrBeyond = errors.New("eventlog: the log ends before")
-	// ErrHeld is returned for a removal while the log is copied.
-	ErrHeld = errors.New("eventlog: a copy of the log is being made")
+	// ErrHeld is returned for a removal while another process reads the log.
+	ErrHeld = errors.New("eventlog: another process is reading the log")
 	// ErrReadOnly is returned for an append to a log opened for reading.
 	ErrReadOnly = errors.New("eventlog: the log is open for reading only")
 	// ErrClosed is returned by a closed store.

@@ -26,7 +26,7 @@ const (
 // answerFollowers answers the processes that follow the log, until stop is called.
 func (l *life) answerFollowers(ctx context.Context, s *server.Server) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	first, err := l.store.Answer(toPropose, func(proposal []byte) []byte {
+	first, err := l.shared.Answer(toPropose, func(proposal []byte) []byte {
 		ctx, cancel := context.WithTimeout(ctx, acceptTime)
 		defer cancel()
 		return l.engine.Accept(ctx, proposal, l.clock.now().UnixNano())
@@ -35,7 +35,7 @@ func (l *life) answerFollowers(ctx context.Context, s *server.Server) (stop func
 		cancel()
 		return nil, err
 	}
-	second, err := l.store.Answer(toForward, s.Forwarded)
+	second, err := l.shared.Answer(toForward, s.Forwarded)
 	if err != nil {
 		cancel()
 		first()
@@ -53,13 +53,13 @@ const acceptTime = 10 * time.Second
 
 // propose asks the leader to write what this process has decided.
 func (l *life) propose(ctx context.Context, proposal []byte) ([]byte, error) {
-	return l.store.Ask(ctx, toPropose, proposal)
+	return l.shared.Ask(ctx, toPropose, proposal)
 }
 
 // forward passes a request on to the leader. It waits for a leader as long as a take-over may take.
 func (l *life) forward(ctx context.Context, request []byte) ([]byte, error) {
 	for begin := time.Now(); ; {
-		answer, err := l.store.Ask(ctx, toForward, request)
+		answer, err := l.shared.Ask(ctx, toForward, request)
 		if !errors.Is(err, natslog.ErrNobody) {
 			return answer, err
 		}
@@ -101,7 +101,7 @@ func patiently(ctx context.Context, wait time.Duration, read func(context.Contex
 func (l *life) fetchSnapshot(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
-	at, read, err := l.store.LastSnapshot(looking)
+	at, read, err := l.shared.LastSnapshot(looking)
 	if errors.Is(err, natslog.ErrNoSnapshot) {
 		return nil
 	}

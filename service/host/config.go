@@ -14,7 +14,6 @@ import (
 
 	"vitrine/internal/strict"
 	"vitrine/service/budget"
-	"vitrine/service/eventlog/natslog"
 	"vitrine/service/server"
 )
 
@@ -194,13 +193,4 @@ func (c *Config) listen() server.Listen {
 		Address: c.Listen, Health: c.Health, Certificate: c.TLS.Certificate, Key: c.TLS.Key,
 		Header: t.Header.Duration, Read: t.Read.Duration, Write: t.Write.Duration, Idle: t.Idle.Duration, Drain: t.Drain.Duration,
 	}
-}
-
-// LogOptions returns the options that open the log, in the data directory or on external servers.
-// Files of credentials are read when it connects.
-func (c *Config) LogOptions() (natslog.Options, error) {
-	if c.Log.URL == "" {
-		return natslog.Options{Dir: filepath.Join(c.Data, LogDir)}, nil
-	}
-	return c.Log.options()
 }

@@ -28,7 +28,7 @@ func TestServiceFile(t *testing.T) {
 	}
 	write(`listen = ":8443"
 data = "d"
-log = "nats://host:4222"
+log = {url = "nats://host:4222"}
 keys = "k.toml"
 log_level = "debug"
 personalizer = true
@@ -77,7 +77,7 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(string(page), "\n    listen = ")
-	text, rest, _ := strings.Cut("listen = "+text, "\n\nThe log on external servers")
+	text, rest, _ := strings.Cut("listen = "+text, "\n\nThe log on NATS servers")
 	got := new(Config)
 	if err := got.parse([]byte(text)); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestBadServiceFile(t *testing.T) {
 		"limits = {memory = \"half\"}":                     "1: ",
 		"limits = {memory = \"0MB\"}":                      "1: ",
 		"tls = {key = \"k.pem\"}":                          "[tls] needs both certificate and key",
-		"log = \"nats://u:p@:x%\"":                         "log.url: ",
+		"log = {url = \"nats://u:p@:x%\"}":                 "log.url: ",
 		"[log]\nurls = \"nats://h\"":                       "2: unknown key \"log.urls\"",
 		"log = {stream = \"s\"}":                           "[log] has no url",
 		"log = {url = \"h\", replicas = 6}":                "log.replicas = 6: must be from 1 to 5",

@@ -24,6 +24,7 @@ import (
 	"vitrine/service/alert"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/server"
 )
@@ -33,7 +34,7 @@ import (
 type Options struct {
 	Version  string
 	Logger   *slog.Logger // nil logs nothing
-	TakeOver bool         // take a log on external servers from a live process
+	TakeOver bool         // take a log on NATS servers from a live process
 
 	// Opened, if set, is called each time the log has been opened, before requests are answered. An
 	// error ends the service.
@@ -46,7 +47,7 @@ type Options struct {
 
 	// Export, if set, writes the decisions of a placement from the log, whose snapshots are in the directory data, for
 	// downloads.
-	Export func(ctx context.Context, log *natslog.Store, data, placement string, w io.Writer) error
+	Export func(ctx context.Context, log eventlog.Log, data, placement string, w io.Writer) error
 
 	Wall     func() time.Time // the time of day; nil is time.Now
 	Patience time.Duration    // how long a write to the log may take; 0 is natslog's default
@@ -78,7 +79,7 @@ func Run(ctx context.Context, c *Config, o Options) error {
 		s.Wall = time.Now
 	}
 	if s.TakeOver && s.Log.URL == "" {
-		return errors.New("only a log on external servers can be taken over: stop the process that has the log in the directory")
+		return errors.New("only a log on NATS servers can be taken over: stop the process that has the log in the directory")
 	}
 	if s.Keys != "" {
 		var err error
@@ -206,7 +207,8 @@ func isTemporary(err error) bool {
 // life is the service from one opening of its log to the closing.
 type life struct {
 	*service
-	store  *natslog.Store
+	store  store
+	shared *natslog.Store // the store of a log on NATS servers, which other processes may write; nil for a log in a directory
 	engine *decision.Engine
 	clock  *steadyClock
 	keeper *keeper
@@ -265,12 +267,12 @@ func (l *life) work(ctx context.Context, known uint64, o server.Options, socket 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var beside sync.WaitGroup
-	if l.store, err = s.openLog(ctx); err != nil {
+	if err := l.openLog(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	s.TakeOver = false // later lives do not take the log from its next owner
-	o.Log, o.Epoch, o.Appends = l.store, l.store.Epoch, server.NewAppends()
+	o.Log, o.Appends = l.store, server.NewAppends()
 	if err := l.open(ctx, decision.Options{Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}, known); err != nil {
 		return err
 	}
@@ -280,8 +282,8 @@ func (l *life) work(ctx context.Context, known uint64, o server.Options, socket 
 	defer stop()
 	o.Reopened = s.reopened.Load
 	o.Engine, o.Clock, o.ClockSkew, o.SnapshotAge = l.engine, l.clock.now, l.clock.ahead, l.keeper.age
-	if s.Log.URL != "" {
-		o.Forward = l.forward
+	if l.shared != nil {
+		o.Epoch, o.Forward = l.shared.Epoch, l.forward
 	}
 	if s.Export != nil {
 		o.Export = func(ctx context.Context, w io.Writer, placement string) error {
@@ -292,7 +294,7 @@ func (l *life) work(ctx context.Context, known uint64, o server.Options, socket 
 	var failure error // of becoming the leader
 	beside.Go(func() {
 		err := l.lead(ctx)
-		if err == nil && ctx.Err() == nil && s.Log.URL != "" {
+		if err == nil && ctx.Err() == nil && l.shared != nil {
 			var stop func()
 			if stop, err = l.answerFollowers(ctx, serving); err == nil {
 				defer stop()
@@ -337,7 +339,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
-	if l.Log.URL != "" {
+	if l.shared != nil {
 		unfetched := l.fetchSnapshot(ctx)
 		if unfetched != nil {
 			l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
@@ -351,8 +353,8 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 	l.clock = newClock(l.Wall)
 	var follower atomic.Pointer[decision.Engine]
 	engine.Confirm = l.store.Confirm
-	if !l.store.Leads() {
-		if engine.Replica, err = l.store.NewReplica(ctx); err != nil {
+	if !l.leads() {
+		if engine.Replica, err = l.shared.NewReplica(ctx); err != nil {
 			return err
 		}
 		engine.Follow, engine.Leader, engine.Propose = true, l.leader, l.propose
@@ -385,7 +387,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 	if err != nil {
 		return err
 	}
-	if l.store.Leads() {
+	if l.leads() {
 		if err := l.goOn(ctx, begin); err != nil {
 			return err
 		}
@@ -393,7 +395,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 		l.clock.last.Store(begin)
 	}
 	retention := &Retention{Age: l.Retention.Age.Duration, Size: uint64(l.Retention.Size), Log: l.store, Data: l.Data}
-	if l.store.Leads() {
+	if l.leads() {
 		if err := retention.Begin(ctx, l.Logger); err != nil {
 			return err
 		}
@@ -407,8 +409,8 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 		return n, err
 	}
 	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger, outliers: map[string]uint64{}}
-	if l.Log.URL != "" {
-		l.keeper.share = l.store.PutSnapshot
+	if l.shared != nil {
+		l.keeper.share = l.shared.PutSnapshot
 	}
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return nil
@@ -416,7 +418,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 
 // leader names the process that writes the log, "" if nobody is known to.
 func (l *life) leader() string {
-	if h := l.store.Leader(); h.Process != "" {
+	if h := l.shared.Leader(); h.Process != "" {
 		return h.String()
 	}
 	return ""
@@ -424,7 +426,7 @@ func (l *life) leader() string {
 
 // lead waits until this process is the one that writes the log. The error of one that cannot is final for this life.
 func (l *life) lead(ctx context.Context) error {
-	if l.store.Leads() {
+	if l.leads() {
 		return nil
 	}
 	l.Logger.Info("following the log, which another process writes", "entry", l.engine.Sequence(), "leader", l.leader())
@@ -434,7 +436,7 @@ func (l *life) lead(ctx context.Context) error {
 	defer able()
 	defer calm.Stop()
 	for said := ""; ; {
-		err := l.store.Lead(ctx)
+		err := l.shared.Lead(ctx)
 		calm.Reset(time.Minute) // an attempt that fails takes less, so by then another process renews its lease
 		if err == nil {
 			break
@@ -468,7 +470,7 @@ func (l *life) lead(ctx context.Context) error {
 		return err
 	}
 	l.clock.resume()
-	l.Logger.Info("this process writes the log now", "entry", l.engine.Sequence(), "epoch", l.store.Epoch())
+	l.Logger.Info("this process writes the log now", "entry", l.engine.Sequence(), "epoch", l.shared.Epoch())
 	l.keeper.written.Store(l.clock.now().UnixNano())
 	return l.keeper.retention.Begin(ctx, l.Logger)
 }
@@ -503,23 +505,47 @@ func (l *life) goOn(ctx context.Context, last int64) error {
 
 // measuredLog is a log whose appends are measured.
 type measuredLog struct {
-	*natslog.Store
+	store
 	appends *server.Appends
 }
 
 // Append implements eventlog.Store.
 func (l measuredLog) Append(ctx context.Context, entries ...[]byte) (uint64, error) {
 	begin := time.Now()
-	last, err := l.Store.Append(ctx, entries...)
+	last, err := l.store.Append(ctx, entries...)
 	l.appends.Observe(time.Since(begin))
 	return last, err
 }
 
-func (s *service) openLog(ctx context.Context) (*natslog.Store, error) {
-	o, err := s.LogOptions()
-	if err != nil {
-		return nil, err
+// store is an open log.
+type store interface {
+	eventlog.Log
+	eventlog.Synced
+	Confirm(ctx context.Context) error // an error if this process may not be the log's writer any more
+	Lost() <-chan struct{}             // closed when the log is lost
+	Loss() error                       // why
+}
+
+// leads reports whether this process writes the log.
+func (l *life) leads() bool { return l.shared == nil || l.shared.Leads() }
+
+// openLog opens the log, in the data directory or on NATS servers.
+func (l *life) openLog(ctx context.Context) error {
+	if l.Log.URL == "" {
+		s, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(l.Data, LogDir), Logger: l.Logger})
+		if err == nil {
+			l.store = s
+		}
+		return err
 	}
-	o.Patience, o.Logger, o.Process, o.TakeOver, o.Standby = s.Patience, s.Logger, s.process, s.TakeOver, o.URL != ""
-	return natslog.Open(ctx, o)
+	o, err := l.Log.Options()
+	if err != nil {
+		return err
+	}
+	o.Patience, o.Logger, o.Process, o.TakeOver, o.Standby = l.Patience, l.Logger, l.process, l.TakeOver, true
+	s, err := natslog.Open(ctx, o)
+	if err == nil {
+		l.store, l.shared = s, s
+	}
+	return err
 }

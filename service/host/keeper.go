@@ -13,14 +13,13 @@ import (
 	"vitrine/internal/replace"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
-	"vitrine/service/eventlog/natslog"
 )
 
 // keeper writes snapshots, then removes entries beyond the retention, and keeps versions to roll back
 // to.
 type keeper struct {
 	engine    *decision.Engine
-	log       *natslog.Store
+	log       store
 	now       func() time.Time
 	sure      func() time.Time // the time by which entries are too old
 	path      string

@@ -13,7 +13,7 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/setup"
 )
 
@@ -37,7 +37,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	gate := make(chan struct{})
 	defer close(gate)
 	ctx := t.Context()
-	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, LogDir)})
+	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, LogDir)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 func TestLooksAtALogThatCannotBeCut(t *testing.T) {
 	data := t.TempDir()
 	ctx := t.Context()
-	store, err := natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, LogDir)})
+	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, LogDir)})
 	if err != nil {
 		t.Fatal(err)
 	}

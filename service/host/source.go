@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// LogSource says where the log is: in the data directory if it is the zero value, and on external NATS
-// servers otherwise.
+// LogSource says where the log is: in the data directory if it is the zero value, and on NATS servers
+// otherwise.
 type LogSource struct {
 	URL         string `toml:"url"`         // such as nats://host:4222; several are separated by commas
 	Stream      string `toml:"stream"`      // the name of the stream
@@ -23,12 +23,6 @@ type LogSource struct {
 	CA          string `toml:"ca"`          // a PEM file
 	Certificate string `toml:"certificate"` // a PEM file
 	Key         string `toml:"key"`         // a PEM file
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler, for log = "nats://host:4222".
-func (l *LogSource) UnmarshalText(text []byte) error {
-	*l = LogSource{URL: string(text)}
-	return nil
 }
 
 // files returns the fields that name files.
@@ -64,8 +58,8 @@ func (l *LogSource) check() error {
 	return nil
 }
 
-// options returns the options that open the log. Files are read at every connection.
-func (l *LogSource) options() (natslog.Options, error) {
+// Options returns the options that open a log on NATS servers. Files of credentials are read at every connection.
+func (l *LogSource) Options() (natslog.Options, error) {
 	o := natslog.Options{URL: l.URL, Stream: l.Stream, Replicas: l.Replicas}
 	for _, file := range l.files() {
 		if *file == "" {

@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 
 	"vitrine/internal/hint"
-	"vitrine/internal/replace"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 )
 
@@ -33,42 +32,29 @@ func Backup(ctx context.Context, data, to string, progress func(what string, don
 			err = errors.Join(err, os.RemoveAll(to))
 		}
 	}()
-	release, err := natslog.Hold(log)
+	release, err := filelog.Hold(log)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, release()) }()
+	defer release()
 	if data != "" { // before the log, so that the log has all of their entries
-		if err := copySnapshots(to, data); err != nil {
-			return err
+		for s, err := range snapshotsOf(data) {
+			if err == nil {
+				err = s.writeTo(to)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
-	if err := copyLog(ctx, filepath.Join(to, host.LogDir), log, progress); err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted")
-		}
-		return err
+	from, err := openReader(ctx, log, progress)
+	if err != nil {
+		return explain(err)
 	}
-	return nil
-}
-
-// copySnapshots copies the snapshots of a data directory to another one.
-func copySnapshots(to, data string) error {
-	for s, err := range snapshotsOf(data) {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(data, s.path)
-		if err != nil {
-			return err
-		}
-		copied := filepath.Join(to, name)
-		if err := os.MkdirAll(filepath.Dir(copied), 0o700); err != nil {
-			return err
-		}
-		if err := replace.Private(copied, s.data); err != nil {
-			return err
-		}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if from.Damage() != nil {
+		return from.Damage()
 	}
-	return nil
+	_, err = copyEntries(ctx, filepath.Join(to, host.LogDir), from, progress)
+	return explain(err)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/offpolicy"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
@@ -36,8 +36,8 @@ func (log *Log) Export(ctx context.Context, w io.Writer, which Decisions) error 
 
 // ExportPlacement writes the decisions of a placement as [Log.Export] does, from the log of a running service, whose
 // snapshots are in the directory data.
-func ExportPlacement(ctx context.Context, store *natslog.Store, data, placement string, w io.Writer) (err error) {
-	log := &Log{Store: store, Name: "the log"}
+func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement string, w io.Writer) (err error) {
+	log := &Log{Log: store, Name: "the log"}
 	if err := log.readSnapshots(data); err != nil {
 		return err
 	}

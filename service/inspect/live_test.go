@@ -9,7 +9,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 	"vitrine/service/inspect"
 	"vitrine/service/setup"
@@ -18,7 +18,7 @@ import (
 // An export from the log of a running service has the same bytes as one from a copy of it.
 func TestExportPlacement(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
-	store := fatal.Or(natslog.Open(ctx, natslog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
+	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
 	defer store.Close()
 	e := fatal.Or(decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()

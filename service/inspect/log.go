@@ -11,11 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"vitrine/internal/hint"
+	"vitrine/internal/replace"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
 )
@@ -32,21 +33,19 @@ type Options struct {
 	Progress func(stage string, done, total int)
 }
 
-// Log is a log opened for reading. Its errors name the log and not its copy.
+// Log is a log opened for reading.
 type Log struct {
-	*natslog.Store
+	eventlog.Log
 	eventlog.Extent
 	Name string // the log as messages name it
 
 	options   Options
 	snapshots []*snapshot // of the data directory: the last one and the bases
 	lost      error       // why entries may be missing at the beginning or the end; nil if none are
-	dir       string      // the directory of the log; "" on a server
-	scratch   string      // the directory of the copy
 }
 
-// Open opens a log for reading. It copies a log in a directory to the directory for temporary files
-// (TMPDIR); [Log.Close] removes the copy. A damaged log is an *eventlog.DamageError.
+// Open opens a log for reading, while another process may be writing it. It verifies a log in a directory. Of a damaged
+// one it reads what is before the damage; the error follows.
 func Open(ctx context.Context, options Options) (_ *Log, err error) {
 	r := &Log{Name: options.Log, options: options}
 	o, err := r.source()
@@ -55,39 +54,63 @@ func Open(ctx context.Context, options Options) (_ *Log, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(r.explain(err), r.Close())
+			err = errors.Join(explain(err), r.Close())
 		}
 	}()
-	o.Logger = slog.New(warner{r})
-	if o.ReadOnly = true; o.URL != "" {
-		err = r.readSnapshots(options.Data)
+	if o.URL != "" {
+		err = r.openShared(ctx, o)
 	} else {
-		err = r.copy(ctx)
-		o.Dir = r.scratch
+		err = r.openDir(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.Store, err = natslog.Open(ctx, o)
-	if err != nil && o.Dir != "" && ctx.Err() == nil {
-		// Read what is left: without its mark, a copy that has lost entries can be opened.
-		why := r.explain(err)
-		if err := os.Remove(filepath.Join(o.Dir, "mark")); err != nil {
-			return nil, why
-		}
-		o.Logger = nil // r.lost reports the loss
-		if r.Store, err = natslog.Open(ctx, o); err == nil {
-			r.lost = why
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	r.Extent, err = r.Store.Extent(ctx)
+	r.Extent, err = r.Log.Extent(ctx)
 	return r, err
 }
 
-// source returns the options of a log on external servers, and none for a log in a directory.
+func (r *Log) openShared(ctx context.Context, o natslog.Options) error {
+	if err := r.readSnapshots(r.options.Data); err != nil {
+		return err
+	}
+	o.ReadOnly, o.Logger = true, slog.New(warner{r})
+	s, err := natslog.Open(ctx, o)
+	if err == nil {
+		r.Log = s
+	}
+	return err
+}
+
+func (r *Log) openDir(ctx context.Context) error {
+	dir, data, err := findLog(r.Name)
+	if err != nil {
+		return err
+	}
+	release, err := filelog.Hold(dir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := r.readSnapshots(data); err != nil { // before the log, so that the log has all of their entries
+		return err
+	}
+	s, err := openReader(ctx, dir, r.options.Progress)
+	if err == nil {
+		r.Log, r.lost = s, s.Damage()
+	}
+	return err
+}
+
+// openReader opens a log in a directory for reading. It reports progress in KiB.
+func openReader(ctx context.Context, dir string, progress func(string, int, int)) (*filelog.Store, error) {
+	o := filelog.Options{Dir: dir, ReadOnly: true}
+	if progress != nil {
+		o.Progress = func(done, total int64) { progress("verifying", int(done>>10), int(total>>10)) }
+	}
+	return filelog.Open(ctx, o)
+}
+
+// source returns the options of a log on NATS servers, and none for a log in a directory.
 func (r *Log) source() (natslog.Options, error) {
 	if strings.Contains(r.options.Log, "://") {
 		hosts, _, err := natslog.SplitURL(r.options.Log)
@@ -105,7 +128,7 @@ func (r *Log) source() (natslog.Options, error) {
 		r.Name = s.Data
 		return natslog.Options{}, nil
 	}
-	return s.LogOptions()
+	return s.Log.Options()
 }
 
 // warner is a slog.Handler that passes the store's warnings to Options.Warn.
@@ -118,7 +141,7 @@ func (w warner) WithGroup(string) slog.Handler                    { return w }
 func (w warner) Handle(_ context.Context, r slog.Record) error {
 	text := r.Message
 	r.Attrs(func(a slog.Attr) bool { text += fmt.Sprintf(": %s %v", a.Key, a.Value); return true })
-	w.log.warn(w.log.explain(errors.New(text)).Error())
+	w.log.warn(text)
 	return nil
 }
 
@@ -126,26 +149,6 @@ func (r *Log) warn(message string) {
 	if r.options.Warn != nil {
 		r.options.Warn(message)
 	}
-}
-
-// copy copies the log to a temporary directory.
-func (r *Log) copy(ctx context.Context) (err error) {
-	var data string
-	if r.dir, data, err = findLog(r.Name); err != nil {
-		return err
-	}
-	release, err := natslog.Hold(r.dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	if err := r.readSnapshots(data); err != nil { // before the log, so that the log has all of their entries
-		return err
-	}
-	if r.scratch, err = os.MkdirTemp("", "vitrine-log-"); err != nil {
-		return err
-	}
-	return copyLog(ctx, r.scratch, r.dir, r.options.Progress)
 }
 
 // readSnapshots reads the snapshots of a data directory; "" has none.
@@ -171,7 +174,7 @@ func snapshotsOf(data string) iter.Seq2[*snapshot, error] {
 			return
 		}
 		for _, path := range paths {
-			s, err := readSnapshot(path)
+			s, err := readSnapshot(data, path)
 			if errors.Is(err, fs.ErrNotExist) { // the service has removed it
 				continue
 			}
@@ -207,10 +210,11 @@ func (r *Log) base(ctx context.Context, snapshots []*snapshot, isReplay bool) (b
 // itself.
 func findLog(name string) (dir, data string, err error) {
 	for _, dir := range []string{filepath.Join(name, host.LogDir), name} {
-		switch info, err := os.Stat(filepath.Join(dir, "jetstream")); {
-		case errors.Is(err, fs.ErrPermission):
+		if _, err := os.ReadDir(dir); errors.Is(err, fs.ErrPermission) {
 			return "", "", err
-		case err != nil || !info.IsDir():
+		}
+		switch {
+		case !filelog.Exists(dir):
 			continue
 		case dir == name:
 			return dir, "", nil
@@ -223,12 +227,26 @@ func findLog(name string) (dir, data string, err error) {
 // snapshot is a snapshot of the state.
 type snapshot struct {
 	path string
+	name string // the path in the data directory
 	data []byte
 }
 
-func readSnapshot(path string) (*snapshot, error) {
+func readSnapshot(dir, path string) (*snapshot, error) {
+	name, err := filepath.Rel(dir, path)
+	if err != nil {
+		return nil, err
+	}
 	data, err := os.ReadFile(path)
-	return &snapshot{path, data}, err
+	return &snapshot{path, name, data}, err
+}
+
+// writeTo writes the snapshot to another data directory.
+func (s *snapshot) writeTo(data string) error {
+	path := filepath.Join(data, s.name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return replace.Private(path, s.data)
 }
 
 // entry returns the last entry of the snapshot. It returns an error if the log ends before that entry or
@@ -247,34 +265,11 @@ func (s *snapshot) entry(ctx context.Context, log *Log) (uint64, error) {
 	return at.Sequence, err
 }
 
-// copyLog copies a log. It reports progress in KiB.
-func copyLog(ctx context.Context, to, from string, progress func(string, int, int)) error {
-	return natslog.Copy(ctx, to, from, func(done, total int64) {
-		if progress != nil {
-			progress("copying", int(done>>10), int(total>>10))
-		}
-	})
-}
-
-// explained is an error of the copy whose text names the log.
-type explained struct {
-	error
-	text string
-}
-
-func (e explained) Error() string { return e.text }
-func (e explained) Unwrap() error { return e.error }
-
-func (r *Log) explain(err error) error {
-	switch {
-	case errors.Is(err, context.Canceled):
+func explain(err error) error {
+	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted")
-	case errors.Is(err, syscall.ENOSPC):
-		return hint.New(err, "the copy needs as much space as the log: set TMPDIR to a directory that has it")
-	case err == nil || r.scratch == "":
-		return err
 	}
-	return explained{err, strings.ReplaceAll(err.Error(), r.scratch, r.dir)}
+	return err
 }
 
 // entries yields the entries from a sequence number on, and then r.lost.
@@ -287,7 +282,7 @@ func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[
 			}
 		}
 		for entry, err := range r.Entries(ctx, from) {
-			if !yield(entry, r.explain(err)) || err != nil {
+			if !yield(entry, explain(err)) || err != nil {
 				return
 			}
 			if n++; n%progressEntries == 0 {
@@ -304,13 +299,10 @@ func (r *Log) entries(ctx context.Context, what string, from uint64) iter.Seq2[[
 // progressEntries is the number of entries between two reports of progress.
 const progressEntries = 1000
 
-// Close closes the log and removes the copy.
-func (r *Log) Close() (err error) {
-	if r.Store != nil {
-		err = r.Store.Close()
+// Close closes the log.
+func (r *Log) Close() error {
+	if r.Log == nil {
+		return nil
 	}
-	if r.scratch != "" {
-		err = errors.Join(err, os.RemoveAll(r.scratch))
-	}
-	return err
+	return r.Log.Close()
 }

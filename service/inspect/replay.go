@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func (log *Log) Replay(ctx context.Context, paths []string, compared func(Compar
 	r := replay{log: log, compared: compared}
 	snapshots := slices.Clone(log.snapshots)
 	for _, path := range paths {
-		s, err := readSnapshot(path)
+		s, err := readSnapshot(filepath.Dir(path), path)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +100,7 @@ func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
 		}
 		e.Close()
 		if err != nil {
-			return nil, r.log.explain(err)
+			return nil, explain(err)
 		}
 	}
 	e, err := r.open(ctx, source, r.log.Last)
@@ -108,7 +109,7 @@ func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
 	}
 	if err := e.Wait(ctx); err != nil {
 		e.Close()
-		return nil, r.log.explain(err)
+		return nil, explain(err)
 	}
 	return e, nil
 }
@@ -155,7 +156,7 @@ func (r *replay) open(ctx context.Context, source *section, last uint64) (*decis
 	source.last = last
 	e, err := decision.Open(ctx, decision.Options{Store: source, Build: setup.NewLearner, Snapshot: r.state})
 	if err != nil {
-		return nil, r.log.explain(err)
+		return nil, explain(err)
 	}
 	return e, nil
 }
@@ -173,7 +174,7 @@ var _ eventlog.Store = (*section)(nil)
 func (s *section) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if !s.busy.CompareAndSwap(false, true) { // a learner that learns from the log, beside the replay
-			s.Store.Entries(ctx, from)(yield)
+			s.Log.Entries(ctx, from)(yield)
 			return
 		}
 		defer s.busy.Store(false)

@@ -190,7 +190,7 @@ var (
 	logEntries  = about("log_entries", "Entries in the log.")
 	logBytes    = about("log_bytes", "Bytes of the log.")
 	logReopened = about("log_reopened_total", "How often the log was opened again since the process began: its servers were away, the disk was full, or a file of it was removed.")
-	logEpoch    = about("log_epoch", "Epoch of the log's writer, which grows with every start of a service on the log.")
+	logEpoch    = about("log_epoch", "Epoch of the writer of a log on NATS servers, which grows with every start of a service on the log.")
 )
 
 // Describe implements prometheus.Collector.

@@ -327,7 +327,7 @@ func TestOtherFormat(t *testing.T) {
 
 // Files that are removed, cut or replaced while the log is open are noticed, and removed ones put back.
 func TestFilesAreWatched(t *testing.T) {
-	for _, what := range []string{"removed", "mark", "cut", "replaced", "directory"} {
+	for _, what := range []string{"removed", "mark", "cut", "cut at once", "replaced", "directory moved", "directory removed", "directory replaced"} {
 		dir := filepath.Join(t.TempDir(), "log")
 		segments := filled(t, dir)
 		s := openWith(t, filelog.Options{Dir: dir})
@@ -340,30 +340,38 @@ func TestFilesAreWatched(t *testing.T) {
 			err = os.Remove(filepath.Join(dir, "mark"))
 		case "cut":
 			err = os.Truncate(segments[1], 100)
+		case "cut at once": // before the new size was seen
+			appendAll(t, s, entry(entries+1), entry(entries+2))
+			all := segmentsOf(t, dir)
+			err = os.Truncate(all[len(all)-1], int64(len(read(t, all[len(all)-1]))-20))
 		case "replaced":
 			write(t, segments[1]+"x", data)
 			err = os.Rename(segments[1]+"x", segments[1])
-		case "directory":
+		case "directory moved":
 			err = os.Rename(dir, dir+"x")
+		case "directory removed":
+			err = os.RemoveAll(dir)
+		case "directory replaced":
+			err = errors.Join(os.Rename(dir, dir+"-old"), os.CopyFS(dir, os.DirFS(dir+"-old")))
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-s.Lost()
 		want := eventlog.ErrReopen
-		if what == "directory" {
+		if strings.HasPrefix(what, "directory") {
 			want = eventlog.ErrLost
 		}
-		if _, err := s.Append(t.Context(), entry(1)); !errors.Is(err, want) || !errors.Is(s.Loss(), want) {
+		if _, err := s.Append(t.Context(), entry(1)); !errors.Is(err, want) || !errors.Is(s.Loss(), want) || !errors.Is(s.Confirm(t.Context()), want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 		s.Close()
 		switch what {
 		case "removed", "mark", "replaced":
 			logtest.Want(t, open(t, dir), 1, numbered(1, entries)...)
-		case "cut":
+		case "cut", "cut at once":
 			wantDamage(t, dir, what)
-		case "directory":
+		case "directory moved", "directory removed":
 			if _, err := os.Stat(dir); err == nil {
 				t.Error("the directory is there again")
 			}

@@ -31,6 +31,9 @@ type Options struct {
 	ReadOnly bool              // read a log that another process may be writing; Append is refused
 	Start    eventlog.Position // where a new log begins, as the continuation of another one; the zero value begins a log of its own
 	Logger   *slog.Logger      // of warnings; nil discards them
+
+	// Progress, if set, is called while the log is verified, with the bytes that were and all.
+	Progress func(done, total int64)
 }
 
 // Store is an eventlog.Store in a directory.

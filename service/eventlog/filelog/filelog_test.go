@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/logtest"
@@ -122,6 +124,17 @@ func TestReaderBesideWriter(t *testing.T) {
 	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(dir, "none"), ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no log: %v", err)
 	}
+}
+
+func TestNothingIsLeftRunning(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	s := openWith(t, filelog.Options{Dir: t.TempDir()})
+	appendAll(t, s, texts("a")...)
+	for range s.Entries(t.Context(), 1) {
+		break
+	}
+	s.Close()
+	goleak.VerifyNone(t, before)
 }
 
 // A log that continues another one has its identity, sequence and running hash.

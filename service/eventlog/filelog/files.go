@@ -1,6 +1,7 @@
 package filelog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -112,8 +113,9 @@ func (f *files) remove(path string) error {
 	return os.Remove(path)
 }
 
-// look compares the files with what they were. The error names one that was removed, cut or replaced.
-func (f *files) look() error {
+// look compares the files with what they were, and their sizes with those of whole segments. The error names one that was
+// removed, cut or replaced.
+func (f *files) look(sizes map[string]int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for path, h := range f.held {
@@ -125,8 +127,9 @@ func (f *files) look() error {
 			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 		case !os.SameFile(info, h.info):
 			return fmt.Errorf("%w: another file is in the place of %s", eventlog.ErrReopen, path)
-		case info.Size() < h.info.Size():
-			return fmt.Errorf("%w: %s has lost its last %d bytes while the log was open", eventlog.ErrReopen, path, h.info.Size()-info.Size())
+		}
+		if lost := max(h.info.Size(), sizes[path]) - info.Size(); lost > 0 {
+			return fmt.Errorf("%w: %s has lost its last %d bytes while the log was open", eventlog.ErrReopen, path, lost)
 		}
 		h.info = info
 	}
@@ -187,11 +190,20 @@ func (s *Store) Lost() <-chan struct{} { return s.lost }
 
 // Loss returns why the store has lost its log, nil if it has not.
 func (s *Store) Loss() error {
+	if err := s.Confirm(context.Background()); err != nil {
+		return err
+	}
+	return s.checkDir()
+}
+
+// Confirm returns an error if this store may not be the log's writer any more: while this process has the lock of the
+// directory, nobody else is.
+func (s *Store) Confirm(context.Context) error {
 	select {
 	case <-s.lost:
 		return s.loss
 	default:
-		return s.checkDir()
+		return nil
 	}
 }
 
@@ -220,13 +232,24 @@ func (s *Store) watch() {
 		case <-ticker.C:
 		}
 		if s.loss = s.checkDir(); s.loss == nil {
-			s.loss = s.files.look()
+			s.loss = s.files.look(s.sizes())
 		}
 		if s.loss != nil {
 			close(s.lost)
 			return
 		}
 	}
+}
+
+// sizes returns the bytes of each segment's file.
+func (s *Store) sizes() map[string]int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sizes := make(map[string]int64, len(s.segments))
+	for _, p := range s.segments {
+		sizes[p.path] = p.size
+	}
+	return sizes
 }
 
 // holdFiles keeps the files of the log open.

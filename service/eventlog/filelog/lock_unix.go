@@ -24,6 +24,16 @@ func lockDir(dir string) (*fileLock, error) {
 	return l, err
 }
 
+// Hold keeps the entries of a directory's log, which may be in use, until release: TruncateBefore returns
+// eventlog.ErrHeld. A snapshot that is read before the log then contains all entries that the log lacks.
+func Hold(dir string) (release func() error, err error) {
+	l, err := hold(dir)
+	if err != nil {
+		return nil, err
+	}
+	return l.release, nil
+}
+
 // hold locks out removals of entries, after waiting for a running one.
 func hold(dir string) (*fileLock, error) { return take(dir, os.O_RDONLY, flock.Shared) }
 

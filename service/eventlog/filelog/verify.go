@@ -47,9 +47,11 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 		begin = eventlog.Position{Sequence: parts[0].info.BaseIndex - 1}
 	}
 	s.end, s.first = begin, max(s.mark.first, begin.Sequence+1)
+	progress := s.progress(parts)
 	for i, p := range parts {
 		c := check{store: s, part: p, isLast: i == len(parts)-1}
 		at, err := c.run(ctx)
+		progress(at)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -67,6 +69,20 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 		}
 	}
 	return nil, nil
+}
+
+// progress returns a function that is told how much of the segments was verified.
+func (s *Store) progress(parts []*part) func(int64) {
+	if s.options.Progress == nil {
+		return func(int64) {}
+	}
+	done, total := int64(0), int64(0)
+	for _, p := range parts {
+		if info, err := os.Stat(p.path); err == nil {
+			total += info.Size()
+		}
+	}
+	return func(n int64) { done += n; s.options.Progress(min(done, total), total) }
 }
 
 // check verifies a segment: its records follow one another, and the library would write the same bytes of them.

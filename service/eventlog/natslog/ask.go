@@ -53,7 +53,7 @@ const trusted = 10 * time.Second
 
 // turn connects to another server, if a request has not been answered since a time that is too long ago.
 func (s *Store) turn(begin time.Time) {
-	if s.server != nil || s.conn == nil || len(s.conn.Servers()) < 2 {
+	if s.conn == nil || len(s.conn.Servers()) < 2 {
 		return
 	}
 	s.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// A claim is a message by which a writer takes over a log on external servers. It names no sequence that it
+// A claim is a message by which a writer takes over a log. It names no sequence that it
 // must follow, so it is never refused, however fast the previous writer appends. It fences that writer, whose
 // next frame names a sequence that is no longer the last. The claimant then reads the end of the log before
 // its claim, and opens its epoch with a frame that must follow the claim. Among several claimants the last

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 // Single entries are the same after the log was opened again, and after what was remembered of its frames, or most
@@ -26,10 +28,9 @@ func TestEntryIsFoundAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer natslog.SetMemory(c.bytes, c.begins, c.coarse)()
-			t.Cleanup(natslog.SetPatientAttempts()) // a busy machine's messages are not sent again
-			natslog.SetSync(false)
-			defer natslog.SetSync(true)
-			o := natslog.Options{Dir: t.TempDir()}
+			t.Cleanup(natslog.SetPatientAttempts())          // a busy machine's messages are not sent again
+			defer natslog.SetLease(time.Hour, 3*time.Hour)() // nor others
+			o := natslog.Options{URL: natstest.URL(t)}
 			s := connect(t, o)
 			rng := rand.New(rand.NewPCG(1, 2))
 			last := 0
@@ -62,7 +63,7 @@ func TestEntryIsFoundAgain(t *testing.T) {
 			s = connect(t, o)
 			for _, i := range rng.Perm(last) {
 				read(s, i+1, c.first)
-				read(s, i+1, c.again)
+				read(s, i+1, c.again+2) // the claim at the end is not remembered
 			}
 			if err := s.TruncateBefore(t.Context(), uint64(last/2)); err != nil {
 				t.Fatal(err)
@@ -91,9 +92,8 @@ func TestLargeEntriesAreNotRemembered(t *testing.T) {
 	const remembered = 48 << 10
 	defer natslog.SetMemory(remembered, 1<<16, 1<<16)()
 	t.Cleanup(natslog.SetPatientAttempts())
-	natslog.SetSync(false)
-	defer natslog.SetSync(true)
-	s := connect(t, natslog.Options{Dir: t.TempDir()})
+	defer natslog.SetLease(time.Hour, 3*time.Hour)()
+	s := connect(t, natslog.Options{URL: natstest.URL(t)})
 	defer s.Close()
 	small, medium, large := entry(1), bytes.Repeat([]byte("m"), 15<<10), bytes.Repeat([]byte("l"), 17<<10)
 	frames := [][][]byte{{small}, {medium}, {large}, {large, large}, {small, large}}

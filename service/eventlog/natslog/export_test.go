@@ -32,9 +32,6 @@ func SetLease(every, hold time.Duration) (undo func()) {
 // Abandon leaves the log as a killed process does: nothing is given back.
 func Abandon(s *Store) { s.conn.Close() }
 
-// SetSync changes whether servers that start sync what they write.
-func SetSync(always bool) { syncAlways = always }
-
 // Ask sends a request as a store of that patience does.
 func Ask(ctx context.Context, patience time.Duration, request func(context.Context) (int, error)) (int, error) {
 	return ask(ctx, &Store{options: Options{Patience: patience}}, request)

@@ -56,7 +56,7 @@ const (
 // writeTime is how long a server may take nothing of what is written to it. Meanwhile nothing else is written, not even a ping.
 const writeTime = 5 * time.Second
 
-// dial connects to external servers, and reconnects without limit.
+// dial connects to the servers, and reconnects without limit.
 func (s *Store) dial() (*nats.Conn, error) {
 	options := append([]nats.Option{
 		nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), login(s.user),
@@ -96,7 +96,7 @@ func (s *Store) newReplicas() int {
 	switch {
 	case s.options.Replicas > 0:
 		return s.options.Replicas
-	case s.server == nil && s.conn.ConnectedClusterName() != "" && len(s.conn.Servers()) >= 3:
+	case s.conn.ConnectedClusterName() != "" && len(s.conn.Servers()) >= 3:
 		return 3
 	}
 	return 1

@@ -35,18 +35,6 @@ func connect(t testing.TB, o natslog.Options) *natslog.Store {
 	return s
 }
 
-// The contract on an external server, one stream a directory.
-func TestExternal(t *testing.T) {
-	t.Parallel()
-	url := natstest.URL(t)
-	open := func(t testing.TB, dir string) eventlog.Store {
-		stream := strings.NewReplacer("/", "_", ".", "_", " ", "_", ",", "_").Replace(dir)
-		return connect(t, natslog.Options{URL: url, Stream: stream})
-	}
-	logtest.Run(t, open)
-	logtest.RunDurable(t, open)
-}
-
 // The last to open the log writes it. The one before is refused, for good, and
 // leaves nothing.
 func TestZombieIsFenced(t *testing.T) {

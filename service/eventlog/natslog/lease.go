@@ -14,7 +14,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// lease names the process that should write the log of an external server: its leader. The holder renews it, and
+// lease names the process that should write the log: its leader. The holder renews it, and
 // another process takes the log only when the holder does not. The lease prevents two processes from taking turns. It
 // does not protect data: the sequence in each message does.
 //
@@ -198,9 +198,6 @@ func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error
 // Confirm returns an error if this store may not be the log's writer any more. While its lease lasts nobody else has acknowledged
 // anything. Afterwards, as in a process that was frozen, the log itself is asked.
 func (s *Store) Confirm(ctx context.Context) error {
-	if s.lease == nil { // while this process has the lock of the directory, nobody else writes the log
-		return s.knownLoss()
-	}
 	if since := s.lease.renewed.Load(); since != nil && s.Leads() {
 		if now().since(*since) < silence {
 			return nil

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -105,37 +104,6 @@ func TestLeaseIsRemoved(t *testing.T) {
 	fill(t, s, 1, 2)
 	if err := s.Loss(); err != nil {
 		t.Error(err)
-	}
-}
-
-// The directory of a log is moved or removed under its writer, which then acknowledges nothing more.
-func TestDirectoryIsLost(t *testing.T) {
-	t.Parallel()
-	for name, lose := range map[string]func(dir string) error{
-		"moved":   func(dir string) error { return os.Rename(dir, dir+"-moved") },
-		"removed": func(dir string) error { return os.RemoveAll(dir) },
-		"replaced": func(dir string) error {
-			return errors.Join(os.Rename(dir, dir+"-old"), os.CopyFS(dir, os.DirFS(dir+"-old")))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "log")
-			s := connect(t, natslog.Options{Dir: dir})
-			fill(t, s, 1, 2)
-			if err := lose(dir); err != nil {
-				t.Fatal(err)
-			}
-			if err := lost(t, s); !errors.Is(err, eventlog.ErrLost) || !strings.Contains(err.Error(), dir) {
-				t.Errorf("%v, want ErrLost of %s", err, dir)
-			}
-			if _, err := s.Append(t.Context(), entry(3)); !errors.Is(err, eventlog.ErrLost) {
-				t.Errorf("%v, want ErrLost", err)
-			}
-			if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrLost) {
-				t.Errorf("%v, want ErrLost", err)
-			}
-		})
 	}
 }
 

@@ -1,12 +1,10 @@
-// Package natslog keeps an event log in a stream of NATS JetStream: by default of a server inside
-// the process, which listens on no port and has its files in a directory, or of an external server
-// or cluster. The code is the same for both.
+// Package natslog keeps an event log in a stream of NATS JetStream, on a server or a cluster that others run.
 //
 // A message of the stream is an eventlog.Frame: the entries of one call of Append. One frame is written at a
 // time.
 //
-// A log has one writer. Opening a log reads the last frame and writes an empty one with the next epoch; a log
-// on external servers is claimed first. Every frame names the sequence that the stream's last message must
+// A log has one writer. Opening a log claims it, reads the last frame, and writes an empty one with the next epoch.
+// Every frame names the sequence that the stream's last message must
 // have, so the server refuses every writer except the last one to have opened the log: eventlog.ErrFenced.
 package natslog
 
@@ -22,46 +20,39 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"vitrine/service/eventlog"
 )
 
-// Options say where a log is and how it is opened. Exactly one of Dir and URL must be given.
+// Options say where a log is and how it is opened.
 type Options struct {
-	Dir      string        // of the server in the process; created if it is missing
-	URL      string        // of external servers, nats://host:4222, comma separated
-	Connect  []nats.Option // credentials and the like for URL
-	Stream   string        // "vitrine" if empty
-	Replicas int           // of a stream that is created; if 0, 3 on a cluster of three or more servers, else 1
-	Process  string        // names the process among those that open a log at URL; drawn if empty. See TakeOver
-	Address  string        // at which the process serves others; in the lease, for those who look for the leader
-	Standby  bool          // follow a log at URL that another process writes, instead of ErrAlive. See Lead
-	TakeOver bool          // take a log at URL from a process that is alive, instead of ErrAlive
-	First    uint64        // the sequence of the first entry of a new log; 1 if 0
-	ReadOnly bool          // do not take over the log; Append is refused. A server in the process may still repair files: open a Copy
-	Patience time.Duration // for an answer of the server, over several attempts; 30 s if 0
-	Logger   *slog.Logger  // of the server's warnings; nil discards them
+	URL      string            // of the servers, nats://host:4222, comma separated
+	Connect  []nats.Option     // credentials and the like for URL
+	Stream   string            // "vitrine" if empty
+	Replicas int               // of a stream that is created; if 0, 3 on a cluster of three or more servers, else 1
+	Process  string            // names the process among those that open a log at URL; drawn if empty. See TakeOver
+	Address  string            // at which the process serves others; in the lease, for those who look for the leader
+	Standby  bool              // follow a log at URL that another process writes, instead of ErrAlive. See Lead
+	TakeOver bool              // take a log at URL from a process that is alive, instead of ErrAlive
+	Start    eventlog.Position // where a new log begins, as the continuation of another one; the zero value begins a log of its own
+	ReadOnly bool              // do not take over the log; Append is refused
+	Patience time.Duration     // for an answer of the server, over several attempts; 30 s if 0
+	Logger   *slog.Logger      // of the server's warnings; nil discards them
 }
 
 // Store is an eventlog.Store in a JetStream stream.
 type Store struct {
-	options    Options        // URL without its user
-	user       *url.Userinfo  // of URL; nil if it has none
-	server     *server.Server // in the process; nil if it is external
-	complaints *complaints    // of the server in the process
-	writer     string         // names this store among all that open the log
-	lock       *fileLock
-	mark       *mark  // nil if the server is external
-	files      *files // likewise
-	conn       *nats.Conn
-	js         jetstream.JetStream
-	stream     jetstream.Stream
-	replicas   int                    // of the stream
-	lease      *lease                 // nil of a log in a directory, or open for reading
-	holder     atomic.Pointer[Holder] // of the lease, as last seen
+	options  Options       // URL without its user
+	user     *url.Userinfo // of URL; nil if it has none
+	writer   string        // names this store among all that open the log
+	conn     *nats.Conn
+	js       jetstream.JetStream
+	stream   jetstream.Stream
+	replicas int                    // of the stream
+	lease    *lease                 // nil of a log open for reading
+	holder   atomic.Pointer[Holder] // of the lease, as last seen
 
 	writing chan struct{} // holds one element while a frame is written
 	failed  error         // returned by all appends after a failure; guarded by writing
@@ -113,7 +104,7 @@ var (
 )
 
 // Open opens a log, creates it if there is none, and takes it over from its last writer. Errors are those of
-// the directory or the connection, ErrReopen if the server or its cluster does not answer, ErrLease if the log has
+// the connection, ErrReopen if the server or its cluster does not answer, ErrLease if the log has
 // lost its lease, ErrAlive if another process writes the log and the store is no standby, ErrFenced if another process opens it at the same moment, and a
 // *eventlog.DamageError if acknowledged entries are missing at its end.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
@@ -134,14 +125,9 @@ const defaultStream = "vitrine"
 
 // newStore returns a store that is not connected.
 func newStore(o Options) (_ *Store, err error) {
-	if (o.Dir == "") == (o.URL == "") {
-		return nil, errors.New("natslog: want a directory or the URL of a server, one of them")
-	}
 	var user *url.Userinfo
-	if o.URL != "" {
-		if o.URL, user, err = SplitURL(o.URL); err != nil {
-			return nil, err
-		}
+	if o.URL, user, err = SplitURL(o.URL); err != nil {
+		return nil, err
 	}
 	if o.Stream == "" {
 		o.Stream = defaultStream
@@ -149,7 +135,6 @@ func newStore(o Options) (_ *Store, err error) {
 	if o.Process == "" {
 		o.Process = rand.Text()
 	}
-	o.First = max(o.First, 1)
 	if o.Patience == 0 {
 		o.Patience = 30 * time.Second
 	}
@@ -175,15 +160,7 @@ func reopens(ctx context.Context, err error) error {
 
 func (s *Store) connect(ctx context.Context) (err error) {
 	o := s.options
-	if o.Dir != "" {
-		if err := s.embed(); err != nil {
-			return err
-		}
-		s.conn, err = nats.Connect("", nats.InProcessServer(s.server), nats.Name("vitrine"))
-	} else {
-		s.conn, err = s.dial()
-	}
-	if err != nil {
+	if s.conn, err = s.dial(); err != nil {
 		return fmt.Errorf("natslog: connecting to %s: %w", s.where(), err)
 	}
 	if s.js, err = jetstream.New(s.conn); err != nil {
@@ -193,7 +170,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 		return fmt.Errorf("natslog: stream %q of %s: %w", o.Stream, s.where(), err)
 	}
 	writes := !o.ReadOnly
-	if s.server == nil && writes {
+	if writes {
 		if err := s.openLease(ctx, !o.Standby || o.TakeOver || s.stream.CachedInfo().State.LastSeq == 0); err != nil {
 			return err
 		}
@@ -217,28 +194,13 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if err := s.findEnd(ctx, state); err != nil {
 		return err
 	}
-	if s.server == nil && writes { // a log whose end can be read
-		if err := s.claimEnd(ctx); err != nil {
-			return err
-		}
-	}
-	if s.mark != nil {
-		x, err := s.Extent(ctx)
-		if err != nil {
-			return err
-		}
-		if err := s.mark.check(x.First, s.end); err != nil {
-			return err
-		}
-	}
 	if !writes {
 		return nil
 	}
-	if err := s.begin(ctx); err != nil || s.mark == nil {
+	if err := s.claimEnd(ctx); err != nil { // of a log whose end can be read
 		return err
 	}
-	s.files = &files{dir: o.Dir}
-	return errors.Join(s.files.look(), s.mark.file.Sync())
+	return s.begin(ctx)
 }
 
 // begin opens an epoch at the end of the log.
@@ -291,12 +253,7 @@ func (s *Store) claimEnd(ctx context.Context) error {
 	return s.findEnd(ctx, state)
 }
 
-func (s *Store) where() string {
-	if s.server != nil {
-		return s.options.Dir
-	}
-	return s.options.URL
-}
+func (s *Store) where() string { return s.options.URL }
 
 // subject is the subject of the log's messages.
 func (s *Store) subject() string { return s.options.Stream + ".log" }
@@ -315,7 +272,8 @@ func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error 
 
 // endOf reads the last frame of a stream with the given state.
 func (s *Store) endOf(ctx context.Context, state jetstream.StreamState) (tail, error) {
-	end := tail{message: state.LastSeq, next: s.options.First}
+	end := tail{message: state.LastSeq}
+	end.move(s.options.Start)
 	var f eventlog.Frame
 	err := errClaim
 	for at := state.LastSeq; errors.Is(err, errClaim); at-- {
@@ -358,15 +316,11 @@ func (s *Store) shut() error {
 	close(s.closing)
 	s.writing <- struct{}{} // only the frame being written is completed
 	<-s.watched
-	if s.Leads() && s.lease != nil && s.conn.IsConnected() {
+	if s.Leads() && s.conn.IsConnected() {
 		s.lease.release()
 	}
 	if s.conn != nil {
 		s.conn.Close()
 	}
-	if s.server != nil {
-		s.server.Shutdown()
-		s.server.WaitForShutdown()
-	}
-	return errors.Join(s.files.end(s.checkDir() == nil, s.options.Logger), s.mark.close(), s.lock.release())
+	return nil
 }

@@ -3,8 +3,6 @@ package natslog_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,28 +10,22 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/eventlog/natslog/natstest"
 )
 
 func TestOptions(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		options natslog.Options
 		want    string
 	}{
-		{natslog.Options{}, "a directory or the URL"},
-		{natslog.Options{Dir: "x", URL: "nats://x"}, "one of them"},
+		{natslog.Options{}, "not a URL"},
 		{natslog.Options{URL: "nats://127.0.0.1:1"}, "nats://127.0.0.1:1"},
-		{natslog.Options{Dir: file}, file},
-		{natslog.Options{Dir: t.TempDir(), ReadOnly: true}, "not found"},
-		{natslog.Options{Dir: t.TempDir(), Stream: "a b"}, `stream "a b"`},
+		{natslog.Options{URL: natstest.URL(t), ReadOnly: true}, "not found"},
+		{natslog.Options{URL: natstest.URL(t), Stream: "a b"}, `stream "a b"`},
 	} {
 		if s, err := natslog.Open(t.Context(), c.options); err == nil || s != nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want an error with %q", c.options, err, c.want)
@@ -41,87 +33,31 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A server that cannot start is not waited for, and says why.
-func TestSpoiltDirectory(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "jetstream"), nil, 0o600); err != nil {
-		t.Fatal(err)
+// A log that continues another one has its identity, sequence and running hash.
+func TestStart(t *testing.T) {
+	start := eventlog.Position{Log: eventlog.NewIdentity(), Sequence: 1000, Hash: [16]byte{7}}
+	o := natslog.Options{URL: natstest.URL(t), Start: start}
+	for range 2 { // also if nothing was appended the first time
+		s := connect(t, o)
+		if p, err := s.Position(t.Context(), 1000); err != nil || p != start {
+			t.Errorf("%+v, %v", p, err)
+		}
+		s.Close()
 	}
-	_, err := natslog.Open(t.Context(), natslog.Options{Dir: dir, Patience: time.Hour})
-	if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "is not a directory") {
-		t.Errorf("%v, want what the server says", err)
-	}
-}
-
-// A directory is for one store. Another is refused, and does it no harm.
-func TestDirectoryIsLocked(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	if _, err := natslog.Open(t.Context(), natslog.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), dir+" is open") {
-		t.Errorf("opened twice: %v", err)
-	}
-	fill(t, s, 1, 3)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = open(t, dir)
-	defer s.Close()
-	logtest.Want(t, s, 1, numbered(1, 3)...)
-}
-
-// A restored log goes on with the numbers of its snapshots.
-func TestFirst(t *testing.T) {
-	dir := t.TempDir()
-	s := connect(t, natslog.Options{Dir: dir, First: 1001})
-	if x, err := s.Extent(t.Context()); err != nil || x.First != 1001 || x.Last != 1000 {
-		t.Errorf("a new log from 1001 on is [%d, %d], %v", x.First, x.Last, err)
-	}
-	if last, err := s.Append(t.Context(), entry(1), entry(2)); err != nil || last != 1002 {
+	s := connect(t, o)
+	if last, err := s.Append(t.Context(), numbered(1, 2)...); err != nil || last != 1002 {
 		t.Fatalf("sequence %d, %v", last, err)
 	}
 	s.Close()
-	s = connect(t, natslog.Options{Dir: dir})
+	o.Start = eventlog.Position{}
+	s = connect(t, o)
 	logtest.Want(t, s, 1001, numbered(1, 2)...)
+	if p, err := s.Position(t.Context(), 1002); err != nil || p != start.After(numbered(1, 2)...) {
+		t.Errorf("%+v, %v", p, err)
+	}
 	if _, err := logtest.Read(s, 1000); !errors.Is(err, eventlog.ErrRemoved) {
 		t.Errorf("%v, want ErrRemoved", err)
 	}
-}
-
-// A log spans many files of the server, and is read from anywhere.
-func TestManyBlocks(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	defer s.Close()
-	for i := range 40 {
-		e := make([]byte, 500_000)
-		e[0] = byte(i)
-		if _, err := s.Append(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if blocks, _ := filepath.Glob(strings.ReplaceAll(inMsgs(dir, "*.blk"), "$", "?")); len(blocks) < 2 {
-		t.Errorf("%d files", len(blocks))
-	}
-	for from := uint64(1); from <= 40; from += 13 {
-		have, err := logtest.Read(s, from)
-		if err != nil || len(have) != int(41-from) || have[0][0] != byte(from-1) {
-			t.Errorf("from %d on: %d entries, %v", from, len(have), err)
-		}
-	}
-}
-
-func TestNothingIsLeftRunning(t *testing.T) {
-	before := goleak.IgnoreCurrent()
-	s := open(t, t.TempDir())
-	fill(t, s, 1, 5)
-	logtest.Want(t, s, 1, numbered(1, 5)...)
-	for range s.Entries(t.Context(), 1) {
-		break
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	goleak.VerifyNone(t, before)
 }
 
 // A server that needs longer for an answer than the first attempts wait is heard nevertheless.

@@ -80,7 +80,7 @@ func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 
 // locate returns the first damage of the stream, or nil.
 func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
-	next := s.options.First
+	next := s.options.Start.Sequence + 1
 	for f, err := range s.frames(ctx, state.FirstSeq, state.LastSeq) {
 		if err != nil {
 			return s.explain(ctx, next, err)

@@ -357,7 +357,4 @@ func TestConfirm(t *testing.T) {
 	if err := f.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFollower) {
 		t.Errorf("%v, want ErrFollower", err)
 	}
-	if err := connect(t, natslog.Options{Dir: t.TempDir()}).Confirm(t.Context()); err != nil {
-		t.Error(err)
-	}
 }

@@ -10,17 +10,11 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// findStream opens the stream, or creates it. In a directory, a stream whose description is damaged or
-// missing is created again over its messages, also by a reader. A writer refuses a stream that would not keep
-// acknowledged entries.
+// findStream opens the stream, or creates it. A writer refuses a stream that would not keep acknowledged entries.
 func (s *Store) findStream(ctx context.Context) (err error) {
 	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, s.options.Stream) })
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
-	isUndescribed := missing && s.mark != nil && hasBlocks(s.options.Dir, s.options.Stream)
-	if isUndescribed {
-		s.options.Logger.Warn("the server's description of the log, meta.inf or meta.sum, is damaged or missing: it is written again")
-	}
-	if s.options.ReadOnly && !isUndescribed {
+	if s.options.ReadOnly {
 		return err
 	}
 	if missing {

@@ -19,7 +19,7 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	}
 	f, state, err := s.first(ctx)
 	if err != nil {
-		return eventlog.Extent{}, s.explain(ctx, s.options.First, err)
+		return eventlog.Extent{}, s.explain(ctx, s.options.Start.Sequence+1, err)
 	}
 	end := s.acknowledged()
 	x := eventlog.Extent{First: end.next, Last: end.next - 1, Bytes: state.Bytes, Epoch: end.epoch}
@@ -54,7 +54,7 @@ func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, 
 	end := s.acknowledged()
 	f, state, err := s.first(ctx)
 	if err != nil {
-		return 0, s.explain(ctx, s.options.First, err)
+		return 0, s.explain(ctx, s.options.Start.Sequence+1, err)
 	}
 	if state.Msgs == 0 {
 		return end.next, nil
@@ -100,7 +100,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	end := s.acknowledged()
 	first, state, err := s.first(ctx)
 	if err != nil {
-		return 0, s.explain(ctx, s.options.First, err)
+		return 0, s.explain(ctx, s.options.Start.Sequence+1, err)
 	}
 	if state.Msgs == 0 {
 		return end.next, nil
@@ -149,7 +149,6 @@ func (s *Store) stored(headers nats.Header) uint64 {
 
 // TruncateBefore implements eventlog.Truncater. It removes whole frames, but not the last one, which has the
 // sequence and the epoch. It confirms first that this store is the writer: otherwise the error is ErrFenced.
-// If the directory is held the error is ErrHeld.
 func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
@@ -168,26 +167,10 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.frame(ctx, message)
-	if err != nil {
-		return s.missing(ctx, x.First, err)
-	}
-	if s.mark != nil {
-		alone, err := noHolds(s.options.Dir)
-		if err != nil {
-			return err
-		}
-		defer alone.release()
-	}
 	if err := s.confirm(ctx); err != nil {
 		return err
 	}
-	if s.mark != nil {
-		if err := s.mark.cut(f.First); err != nil {
-			return fmt.Errorf("natslog: %w", err)
-		}
-	}
-	if err := s.files.removing(func() error { return s.stream.Purge(ctx, jetstream.WithPurgeSequence(message)) }); err != nil {
+	if err := s.stream.Purge(ctx, jetstream.WithPurgeSequence(message)); err != nil {
 		return fmt.Errorf("natslog: removing the messages before %d of %s: %w", message, s.where(), err)
 	}
 	return nil

@@ -3,40 +3,22 @@ package natslog
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"vitrine/service/eventlog"
 )
 
-// Lost returns a channel that is closed when the store has lost its log: another process has taken it over,
-// or its directory or one of its files was moved or removed. The files are put back when the store is closed. Appends then fail with [Store.Loss].
+// Lost returns a channel that is closed when another process has taken the log over. Appends then fail with [Store.Loss].
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
-// Loss returns why the store has lost its log, nil if it has not. It checks the directory; a loss of a log on
-// a server is known after the next append, or a second.
+// Loss returns why the store has lost its log, nil if it has not. A loss is known after the next append, or a second.
 func (s *Store) Loss() error {
-	if err := s.knownLoss(); err != nil {
-		return err
-	}
-	return s.checkDir()
-}
-
-// knownLoss is Loss without looking at the directory.
-func (s *Store) knownLoss() error {
 	select {
 	case <-s.lost:
 		return s.loss
 	default:
 		return nil
 	}
-}
-
-func (s *Store) checkDir() error {
-	if s.lock == nil || s.lock.held() {
-		return nil
-	}
-	return fmt.Errorf("%w: %s was moved or removed, or another directory is in its place", eventlog.ErrLost, s.where())
 }
 
 // watch checks now and then whether the store has lost its log, until the store is closed.
@@ -62,13 +44,7 @@ func (s *Store) watch() {
 
 // look returns why the store has lost its log.
 func (s *Store) look() error {
-	switch {
-	case s.lease == nil:
-		if err := s.checkDir(); err != nil {
-			return err
-		}
-		return s.files.look()
-	case !s.Leads():
+	if !s.Leads() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), silence)

@@ -105,11 +105,6 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 		// A frame that was read back is not yet acknowledged: a server that failed to write it may still
 		// return it, but accepts no more. An empty frame after it confirms it.
 	}
-	if s.mark != nil {
-		if err := s.mark.set(end); err != nil {
-			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
-		}
-	}
 	s.mu.Lock()
 	s.end = end
 	s.mu.Unlock()
@@ -153,9 +148,6 @@ func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged 
 // publish sends a message for a place in the stream, and waits for its acknowledgement. An unanswered message
 // is sent again: at most one of the copies gets the place.
 func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
-	if s.server != nil {
-		s.complaints.forget()
-	}
 	begin := time.Now()
 	for {
 		ack, err := s.send(ctx, data, place)
@@ -170,9 +162,6 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 		case errors.As(err, &refused):
 			return fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 		}
-		if err := s.silence(ctx, place); err != nil {
-			return err
-		}
 		s.turn(begin)
 		select {
 		case <-ctx.Done():
@@ -180,20 +169,6 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 		case <-time.After(pause):
 		}
 	}
-}
-
-// silence reports whether the server in the process failed to write a message and does not answer, as it does
-// when the disk is full: it answers other requests, does not have the message, and has logged an error since
-// the message was sent. Without such an error it may only be slow.
-func (s *Store) silence(ctx context.Context, place uint64) error {
-	if s.server == nil || s.complaints.last() == "" {
-		return nil
-	}
-	info, err := within(ctx, attempt, func(ctx context.Context) (*jetstream.StreamInfo, error) { return s.stream.Info(ctx) })
-	if err != nil || info.State.LastSeq >= place {
-		return nil
-	}
-	return fmt.Errorf("%w: the server did not write message %d: %s", eventlog.ErrReopen, place, s.complaints.last())
 }
 
 func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream.PubAck, error) {

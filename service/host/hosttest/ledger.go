@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
 )
 
@@ -350,11 +351,13 @@ type Tally struct{ Decisions, Outcomes, Expired uint64 }
 // readLog reads the entries of all decisions of a log, which must not be open elsewhere: of a directory or of servers at a URL.
 func readLog(t *testing.T, where string) (decisions map[string]*inLog, of map[string]Tally) {
 	t.Helper()
-	o := natslog.Options{ReadOnly: true, Dir: where}
+	var store eventlog.Store
+	var err error
 	if strings.Contains(where, "://") {
-		o.Dir, o.URL = "", where
+		store, err = natslog.Open(t.Context(), natslog.Options{ReadOnly: true, URL: where})
+	} else {
+		store, err = filelog.Open(t.Context(), filelog.Options{ReadOnly: true, Dir: where})
 	}
-	store, err := natslog.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,15 +46,15 @@ func DamagedTail(t *testing.T, program Program) {
 // spoilLast changes the last file of a log.
 func spoilLast(t *testing.T, data string, spoil func([]byte) []byte) {
 	t.Helper()
-	blocks, err := filepath.Glob(filepath.Join(data, "log", "jetstream", "$G", "streams", "vitrine", "msgs", "*.blk"))
-	if err != nil || len(blocks) != 1 {
-		t.Fatalf("%v, %v", blocks, err)
+	segments, err := filepath.Glob(filepath.Join(data, host.LogDir, "*.wal"))
+	if err != nil || len(segments) != 1 {
+		t.Fatalf("%v, %v", segments, err)
 	}
-	log, err := os.ReadFile(blocks[0])
+	log, err := os.ReadFile(segments[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(blocks[0], spoil(log), 0o600); err != nil {
+	if err := os.WriteFile(segments[0], spoil(log), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

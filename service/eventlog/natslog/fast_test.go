@@ -1,5 +1,0 @@
-//go:build !slow
-
-package natslog_test
-
-const crashes, damages = 5, 12

@@ -1,0 +1,134 @@
+package inspect
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"vitrine/internal/hint"
+	"vitrine/internal/replace"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/host"
+)
+
+// Copy copies a log, with the newest snapshot, to a data directory or to NATS servers, and returns the position after the last
+// entry, which is the same in both logs. Both are named as in Options.Log. A copy that was interrupted is continued.
+func Copy(ctx context.Context, options Options, to string) (_ eventlog.Position, err error) {
+	from, err := Open(ctx, options)
+	if err != nil {
+		return eventlog.Position{}, err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	if from.lost != nil {
+		return eventlog.Position{}, from.lost
+	}
+	target := &Log{Name: to, options: Options{Log: to}}
+	o, err := target.source()
+	if err != nil {
+		return eventlog.Position{}, err
+	}
+	if o.URL == "" {
+		return from.copyToDir(ctx, target.Name)
+	}
+	return from.copyToServers(ctx, o)
+}
+
+// start returns the position before the first entry of a log.
+func start(ctx context.Context, from eventlog.Log) (eventlog.Position, error) {
+	x, err := from.Extent(ctx)
+	if err != nil {
+		return eventlog.Position{}, err
+	}
+	return from.Position(ctx, x.First-1)
+}
+
+// copyInto copies the entries of a log to one that was opened for it, and reports their numbers.
+func copyInto(ctx context.Context, to, from eventlog.Log, progress func(string, int, int)) (eventlog.Position, error) {
+	at, err := eventlog.Copy(ctx, to, from, func(done, total uint64) {
+		if progress != nil {
+			progress("copying", int(done), int(total))
+		}
+	})
+	if errors.Is(err, eventlog.ErrForeign) || errors.Is(err, eventlog.ErrBeyond) {
+		err = hint.New(err, "name a place without a log, or with an earlier copy of the same log")
+	}
+	return at, explain(err)
+}
+
+// copyEntries copies the entries of a log to a directory.
+func copyEntries(ctx context.Context, dir string, from eventlog.Log, progress func(string, int, int)) (at eventlog.Position, err error) {
+	begin, err := start(ctx, from)
+	if err != nil {
+		return at, err
+	}
+	to, err := filelog.Open(ctx, filelog.Options{Dir: dir, Start: begin})
+	if err != nil {
+		return at, err
+	}
+	at, err = copyInto(ctx, to, from, progress)
+	return at, errors.Join(err, to.Close())
+}
+
+// copyToDir copies the log and its snapshots to a data directory.
+func (r *Log) copyToDir(ctx context.Context, data string) (eventlog.Position, error) {
+	at, err := copyEntries(ctx, filepath.Join(data, host.LogDir), r.Log, r.options.Progress)
+	if err != nil {
+		return at, err
+	}
+	if shared, ok := r.Log.(*natslog.Store); ok {
+		_, read, err := shared.LastSnapshot(ctx)
+		if errors.Is(err, natslog.ErrNoSnapshot) {
+			return at, nil
+		}
+		if err != nil {
+			return at, err
+		}
+		return at, replace.PrivateStream(filepath.Join(data, host.SnapshotFile), func(w io.Writer) error { return read(ctx, w) })
+	}
+	for _, s := range r.snapshots {
+		if err := s.writeTo(data); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
+}
+
+// copyToServers copies the log and its last snapshot to NATS servers.
+func (r *Log) copyToServers(ctx context.Context, o natslog.Options) (at eventlog.Position, err error) {
+	if o.Start, err = start(ctx, r.Log); err != nil {
+		return at, err
+	}
+	to, err := natslog.Open(ctx, o)
+	if err != nil {
+		return at, hint.New(err, "stop the services that write the log there")
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if at, err = copyInto(ctx, to, r.Log, r.options.Progress); err != nil {
+		return at, err
+	}
+	last, newest := (*snapshot)(nil), eventlog.Position{}
+	for _, s := range r.snapshots {
+		p, err := decision.SnapshotPosition(s.data)
+		if err == nil {
+			_, err = eventlog.Locate(ctx, to, p)
+		}
+		if err == nil && p.Sequence > newest.Sequence {
+			last, newest = s, p
+		}
+	}
+	if last == nil {
+		if r.First > 1 {
+			return at, fmt.Errorf("the first entry is %d, and %s has no snapshot of those before: a service could not start on the copy", r.First, cmp.Or(r.options.Data, strings.TrimSpace(r.Name)))
+		}
+		return at, nil
+	}
+	return at, to.PutSnapshot(ctx, newest, bytes.NewReader(last.data))
+}
