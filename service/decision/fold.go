@@ -380,7 +380,8 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 		r.first = p.experiment.Enter(sequence, time, p.guard.Watch.Cohort(), o)
 	}
 	p.pace.Add(time, r.size())
-	if o.Decoded && o.Payload == nil && !s.isAudit() { // payloads may be large
+	isLarge := o.Payload != nil || o.Catalogue != nil && len(o.Catalogue.Slots) > maxKeptSlots
+	if o.Decoded && !isLarge && !s.isAudit() {
 		s.offers.add(sequence, o)
 	}
 	s.forget(p)

@@ -18,6 +18,7 @@ type keptOffer struct {
 const (
 	maxOffers     = 1 << 14 // entries between the oldest and the last one
 	maxOfferBytes = 8 << 20
+	maxKeptSlots  = 64 // candidates of an offer, which are not among its bytes
 )
 
 // add keeps the offer of an entry, which is later than all before. The oldest ones leave room for it.

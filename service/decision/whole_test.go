@@ -60,6 +60,24 @@ func TestSizeOfDecisions(t *testing.T) {
 	}
 }
 
+// The offers that an engine keeps in memory have no long lists of candidates.
+func TestKeptOffersAreSmall(t *testing.T) {
+	for n, keeps := range map[int]bool{60: true, 90: false} {
+		store := new(memlog.Store)
+		e := opened(t, decision.Options{Store: store})
+		put(t, e, "home", window+"}")
+		putItems(t, e, "home", goods(1, 100))
+		r := &api.Request{Decision: "d", User: aged(1)}
+		for i := range n {
+			r.Candidates = append(r.Candidates, itemID(i))
+		}
+		decide(t, e, "home", r, 0)
+		if again := opened(t, decision.Options{Store: store}); again.OfferBytes() > 0 != keeps {
+			t.Errorf("of a decision among %d of 100 items %d bytes are kept", n, again.OfferBytes())
+		}
+	}
+}
+
 // A log in which a change of items does not say what was there before is not that of a service.
 func TestChangesSayWhatWasThere(t *testing.T) {
 	store := new(memlog.Store)
