@@ -213,7 +213,7 @@ func KillNATS(t *testing.T, program Program, o Often) (verdict string) {
 	ctx, cancel := context.WithTimeout(t.Context(), o.patience())
 	defer cancel()
 	nats := StartNATS(t)
-	v := newVictim(t, ctx, program, 8, o.Seed, fmt.Sprintf("log = %q\n[snapshots]\nevery = \"50ms\"\n", nats.URL()))
+	v := newVictim(t, ctx, program, 8, o.Seed, fmt.Sprintf("[log]\nurl = %q\n[snapshots]\nevery = \"50ms\"\n", nats.URL()))
 	v.log = nats.URL()
 	var away time.Duration
 	for n := range o.Times {
