@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/filelog"
+	"vitrine/service/eventlog/natslog/natstest"
+	"vitrine/service/host"
+)
+
+// A log without its first entries moves from a directory to a server and back: it has the same identity, numbers, entries and
+// running hash, and a snapshot of what was removed. A copy that was interrupted continues, and one of another log is refused.
+func TestLogCopy(t *testing.T) {
+	root, url := t.TempDir(), natstest.URL(t)
+	data, back := filepath.Join(root, "data"), filepath.Join(root, "back")
+	fatal.If(t, withEngine(data, func(ctx context.Context, e *decision.Engine, store *filelog.Store) error {
+		if err := trade(ctx, e, filepath.Join(data, host.SnapshotFile), 12); err != nil {
+			return err
+		}
+		return store.TruncateBefore(ctx, 5)
+	}))
+	position := func(data string) (p eventlog.Position) {
+		fatal.If(t, withLog(data, func(ctx context.Context, s *filelog.Store) (err error) {
+			x, err := s.Extent(ctx)
+			if err == nil && x.First != 5 {
+				t.Errorf("%s begins with entry %d", data, x.First)
+			}
+			if err == nil {
+				p, err = s.Position(ctx, x.Last)
+			}
+			return err
+		}))
+		return p
+	}
+	copies := func(code int, want string, from, to string) {
+		t.Helper()
+		if output, have := command(t, "log", "copy", from, to); have != code || !strings.Contains(output, want) {
+			t.Errorf("%s to %s: exit status %d, %s; want %d with %q", from, to, have, output, code, want)
+		}
+	}
+	// Half of it is there already.
+	fatal.If(t, withLog(data, func(ctx context.Context, from *filelog.Store) error {
+		start, err := from.Position(ctx, 4)
+		if err != nil {
+			return err
+		}
+		to, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(back, host.LogDir), Start: start})
+		if err != nil {
+			return err
+		}
+		for e, err := range from.Entries(ctx, 5) {
+			if err == nil {
+				_, err = to.Append(ctx, e)
+			}
+			if err != nil {
+				return err
+			}
+			if x, _ := to.Extent(ctx); x.Last == 9 {
+				break
+			}
+		}
+		return to.Close()
+	}))
+	copies(0, "25 entries are in both logs, with the same running hash", data, url)
+	copies(0, "25 entries are in both logs, with the same running hash", data, url) // nothing is left to do
+	copies(0, "25 entries are in both logs, with the same running hash", url, back)
+	if have, want := position(back), position(data); have != want {
+		t.Errorf("%+v, want %+v", have, want)
+	}
+	for _, args := range [][]string{{"check", back}, {"replay", back}} {
+		if output, code := command(t, args...); code != 0 {
+			t.Errorf("%s: exit status %d\n%s", args, code, output)
+		}
+	}
+	other := filepath.Join(root, "other")
+	fatal.If(t, withEngine(other, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
+		return trade(ctx, e, filepath.Join(root, "snapshot"), 3)
+	}))
+	copies(1, "another log", other, url)
+	copies(1, "another log", other, back)
+	fatal.If(t, os.Truncate(filepath.Join(data, host.LogDir, "00000000000000000001-0000000000000001.wal"), 5000))
+	copies(1, "cannot be read from entry", data, filepath.Join(root, "new"))
+}
