@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Flips bits in the data directory of a service that has ended: in its log of several files before and after the
-# snapshot, in the mark, the server's description of the log, the snapshot and a base. The next start must be
+# snapshot, in the mark, the snapshot and a base. The next start must be
 # refused with the file or the entry named, or mend it with a warning, and lose nothing: TestFlips of
 # cmd/vitrine, at length.
 #

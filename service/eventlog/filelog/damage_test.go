@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/long"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -187,6 +188,27 @@ func TestLostSegments(t *testing.T) {
 		wantDamage(t, dir, fmt.Sprint("the loss of segment ", i))
 		write(t, path, data)
 	}
+}
+
+// Damage among entries that count as removed, in a segment that is left, is found too.
+func TestDamageBeforeTheFirst(t *testing.T) {
+	dir := t.TempDir()
+	segments := filled(t, dir)
+	s := openWith(t, filelog.Options{Dir: dir})
+	fatal.If(t, s.TruncateBefore(t.Context(), 4))
+	s.Close()
+	data := read(t, segments[0])
+	data[60] ^= 1
+	write(t, segments[0], data)
+	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: dir}); !errors.As(err, new(*eventlog.DamageError)) {
+		t.Errorf("%v, want a DamageError", err)
+	}
+	r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
+	x, err := r.Extent(t.Context())
+	if err != nil || x.First != x.Last+1 || r.Damage() == nil {
+		t.Errorf("%+v, %v, %v", x, err, r.Damage())
+	}
+	logtest.Want(t, r, x.First)
 }
 
 // What a killed process leaves half written was not acknowledged, and is dropped with a warning, whatever it is.

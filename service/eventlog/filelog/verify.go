@@ -65,6 +65,7 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 			if failed != nil {
 				return nil, failed
 			}
+			s.first = min(s.first, s.end.Sequence+1) // if it is in what counts as removed
 			return &flaw{p, at, info.Size(), parts[i+1:], err}, nil
 		}
 	}
