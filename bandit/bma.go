@@ -320,7 +320,7 @@ func (b *beliefs) split() (modes []float64, units [2][]float64, flat float64) {
 	}
 	for i, e := range b.experts {
 		if e.wake == 0 {
-			pi[i] = e.posterior.LogEvidence + e.logMoment()
+			pi[i] = e.posterior.LogEvidence
 			if i == line {
 				pi[i] += portable.Log(weightOfLine)
 			}

@@ -30,25 +30,6 @@ func (e *expert) additive() (*utility.Additive, bool) {
 	return m, ok && e.Memory == 0
 }
 
-// logMoment returns the [mle.Amplitudes.LogMoment] of the posterior's amplitudes, 0 if the expert has none.
-func (e *expert) logMoment() float64 {
-	m, ok := e.additive()
-	if !ok {
-		return 0
-	}
-	g, sum, o := make([]float64, len(e.prior)), 0.0, 0
-	for k := range m.Units() {
-		rho := m.Gamma(e.prior, k)
-		o += len(rho)
-		for j, mean := range m.Gamma(e.posterior.Mode, k) {
-			clear(g)
-			m.Gamma(g, k)[j] = 1
-			sum += float64(rho[j] * (float64(mean*mean) + e.posterior.Variance(g)))
-		}
-	}
-	return portable.Log(sum / float64(o))
-}
-
 // loss returns the loss of rounds in addition to the anchor, or to the prior if that is nil.
 func (e *expert) loss(c *mle.Choices, anchor *mle.Laplace) *mle.NLL {
 	return &mle.NLL{Model: e.model, Choices: c, Prior: e.prior, Anchor: anchor}

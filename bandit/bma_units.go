@@ -23,10 +23,10 @@ import (
 // A full fit draws θ_i from a mixture q of the prior p and of noise about the units before,
 // and weighs by importance (population Monte Carlo, Cappé and others 2004),
 //
-//	log w_i = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ + log m_i + log p(θ_i) − log q(θ_i)
+//	log w_i = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ + log p(θ_i) − log q(θ_i)
 //
-// with the quantities of [mle.ScoreTest] and the moment m_i of [mle.Amplitudes.LogMoment]. The mean of the w_i estimates the
-// evidence of the linear family with a unit over that of the linear family.
+// with the quantities of [mle.ScoreTest]. The mean of the w_i estimates the evidence of the linear family with a unit over that of the
+// linear family.
 type unitPosterior struct {
 	theta      [][]float64
 	amplitudes []mle.Amplitudes
@@ -83,7 +83,7 @@ func (p *unitPosterior) next(m *utility.Additive, prior []float64, test *mle.Sco
 		if a == nil {
 			continue
 		}
-		weight := a.Gain + a.LogMoment(m.Gamma(prior, 0)) + q.logPriorOver(theta[i])
+		weight := a.Gain + q.logPriorOver(theta[i])
 		if math.IsNaN(weight) || math.IsInf(weight, 0) {
 			continue
 		}

@@ -53,7 +53,7 @@ func TestUnitsWeighByTheirEvidence(t *testing.T) {
 		if a == nil {
 			t.Fatal("no amplitudes")
 		}
-		integral += math.Exp(a.Gain+a.LogMoment(m.Gamma(prior, 0))-theta*theta/18) / (3 * math.Sqrt(2*math.Pi)) * step
+		integral += math.Exp(a.Gain-theta*theta/18) / (3 * math.Sqrt(2*math.Pi)) * step
 	}
 	rng := newRand()
 	first := newUnits(m, prior, 0, rng)
@@ -284,38 +284,6 @@ func TestSearchAlongTheLine(t *testing.T) {
 	// Of random directions in three dimensions 3 % are so close to an axis.
 	if along < 4 {
 		t.Errorf("%d of %d units point along the line", along, len(e.units))
-	}
-}
-
-// A mode with a unit is weighed by its evidence and by the mean of γᵀP_γγ under its posterior over that under the prior, by
-// simulation.
-func TestModesWeighByMoments(t *testing.T) {
-	for _, m := range []*utility.Additive{utility.NewSpectral(paperFeatures, 1), utility.NewSpectral(paperFeatures, 2), utility.NewRadial(paperFeatures, 2)} {
-		l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: m}, {Model: m, Memory: 1e9}})
-		play(t, l, product, 0, 30)
-		e := l.experts[1]
-		const draws = 100_000
-		w, rng, sum, square := make([]float64, len(e.prior)), newRand(), 0.0, 0.0
-		for range draws {
-			e.posterior.Deviation(w, 1, rng)
-			floats.Add(w, e.posterior.Mode)
-			v := 0.0
-			for k := range m.Units() {
-				for j, g := range m.Gamma(w, k) {
-					v += m.Gamma(e.prior, k)[j] * g * g / float64(m.Units()*m.Outputs())
-				}
-			}
-			sum, square = sum+v/draws, square+v*v/draws
-		}
-		modes, _, _ := l.split()
-		ratio := func(i int) float64 {
-			return modes[i] / modes[0] * math.Exp(l.experts[0].posterior.LogEvidence-l.experts[i].posterior.LogEvidence) * 2
-		}
-		wantNear(t, m.String()+": moment", ratio(1), sum, 5*math.Sqrt((square-sum*sum)/draws))
-		if math.Abs(sum-1) < 0.05 {
-			t.Errorf("%v: the moment %v is too near 1 to tell", m, sum)
-		}
-		wantNear(t, m.String()+" with a memory: moment", ratio(2), 1, 1e-9)
 	}
 }
 

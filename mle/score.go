@@ -148,22 +148,6 @@ func (a *Amplitudes) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	blas64.Trsv(blas.NoTrans, root, blas64.Vector{N: o, Data: dst, Inc: 1})
 }
 
-// LogMoment returns log(E[γᵀP_γγ] / o) for the prior precisions P_γ of the o amplitudes, with γ ~ N(γ̂, J⁻¹). It is 0 if the data
-// say nothing of γ. It is what the prior p(γ) ∝ γᵀP_γγ exp(−½γᵀP_γγ), which excludes γ = 0, adds to the log evidence of
-// N(0, P_γ⁻¹) (Johnson and Rossell 2010).
-func (a *Amplitudes) LogMoment(prior []float64) float64 {
-	o, sum := len(prior), 0.0
-	root := blas64.Triangular{N: o, Stride: o, Data: a.Root, Uplo: blas.Upper, Diag: blas.NonUnit}
-	v := make([]float64, o)
-	for k, rho := range prior {
-		clear(v)
-		v[k] = 1
-		blas64.Trsv(blas.Trans, root, blas64.Vector{N: o, Data: v, Inc: 1})
-		sum += float64(rho * (float64(a.Mode[k]*a.Mode[k]) + kernel.Dot(v, v)))
-	}
-	return portable.Log(sum / float64(o))
-}
-
 // Encode appends the posterior to a snapshot.
 func (a *Amplitudes) Encode(e *state.Encoder) {
 	e.Floats(a.Mode)

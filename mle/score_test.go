@@ -278,26 +278,6 @@ func TestFeaturesWithoutUnits(t *testing.T) {
 	}
 }
 
-// The moment is the mean of γᵀP_γγ under the posterior over that under the prior, by simulation, and 1 if nothing is known of γ.
-func TestLogMomentOfAmplitudes(t *testing.T) {
-	prior := []float64{1, 4}
-	unknown := mle.Amplitudes{Mode: []float64{0, 0}, Root: []float64{1, 0, 0, 2}}
-	near(t, "log moment of the prior", unknown.LogMoment(prior), 0, 1e-12)
-	a := mle.Amplitudes{Mode: []float64{0.5, -0.3}, Root: []float64{3, 1, 0, 2}}
-	rng, gamma := rand.New(rand.NewPCG(8, 1)), make([]float64, 2)
-	const draws = 200_000
-	sum, square := 0.0, 0.0
-	for range draws {
-		a.Deviation(gamma, 1, rng)
-		v := 0.0
-		for k, rho := range prior {
-			v += rho * (gamma[k] + a.Mode[k]) * (gamma[k] + a.Mode[k]) / 2
-		}
-		sum, square = sum+v/draws, square+v*v/draws
-	}
-	near(t, "moment", math.Exp(a.LogMoment(prior)), sum, 5*math.Sqrt((square-sum*sum)/draws))
-}
-
 // A test goes over the rounds in tiles. Their order and rounds without items change no gain, and a unit without amplitudes has none.
 func TestScoreTestInTiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 1))
