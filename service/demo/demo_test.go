@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/env"
@@ -61,10 +63,11 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	for _, name := range []string{auto, linear} {
 		policy := fatal.Or(json.Marshal(Placements(Seed)[name].Policy))(t)
 		e.Policies = append(e.Policies, experiment.Policy{Label: name, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return setup.NewLearner(setup.Spec{
+			l, err := setup.NewLearner(setup.Spec{
 				Policy: policy, Features: columnKind + len(kinds), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice},
 				Items: 1000, Size: size, Rounds: 100_000, Seed: Seed,
 			})
+			return ofShown{l}, err
 		}})
 	}
 	fatal.Or(experiment.Run(t.Context(), &e, experiment.Options{Dir: dir}))(t)
@@ -95,4 +98,22 @@ func TestDemoIsTheExperiment(t *testing.T) {
 	if met, err := s.begin(t.Context(), s.shopping.service); met != rounds || err != nil {
 		t.Errorf("%d shoppers after a restart, %v", met, err)
 	}
+}
+
+// ofShown is a learner that observes the items shown and no others, as a service learns of items from a catalogue.
+type ofShown struct{ vitrine.Learner }
+
+func (l ofShown) Observe(r vitrine.Round) error {
+	n, d := len(r.Offer.Assortment), r.Context.Features.RawMatrix().Cols
+	x := &vitrine.Context{Features: mat.NewDense(n, d, nil)}
+	s := make(vitrine.Assortment, n)
+	for k, i := range r.Offer.Assortment {
+		s[k] = k
+		x.Features.SetRow(k, r.Context.Features.RawRowView(i))
+		if r.Context.Revenue != nil {
+			x.Revenue = append(x.Revenue, r.Context.Revenue[i])
+		}
+	}
+	r.Context, r.Offer.Assortment = x, s
+	return l.Learner.Observe(r)
 }
