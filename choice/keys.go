@@ -55,7 +55,7 @@ func (p keyPart) String() string {
 	if p.text != "" {
 		return p.text
 	}
-	return strconv.FormatFloat(p.number, 'f', -1, 64)
+	return table.FormatNumber(p.number)
 }
 
 // keys are those of the choices so far. Numbers that increase take no memory.

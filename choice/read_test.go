@@ -190,7 +190,7 @@ func TestReadErrors(t *testing.T) {
 		{"infinity in the table", row("1,car,1,5", "1,car,1,inf"), longSpec, "line 3: column cost is +Inf, for alternative car"},
 		{"text for a number", row("1,car,1,5", "1,car,1,five"), longSpec, `line 3: column cost: "five" is not a number`},
 		{"text among numbers, later", longTable + longRows(table.BatchRows) + "x,car,1,three,north,1\n", uses(`generic = ["cost"]`),
-			`line 4103: column case: "x" is not a number, and the column's first values are`},
+			`line 4103: column case: "x" is not a number, but earlier values in the column are`},
 		{"an unknown column", longTable, uses(`generic = ["costs"]`), `utility: there is no column "costs": did you mean "cost"?`},
 		{"an unknown column in an expression", longTable, uses(`generic = ["log(fare)"]`), `utility: "log(fare)": there is no column "fare": the columns are case, alt, took, cost, region, w, alternative, position`},
 		{"an unknown column in the layout", longTable, with(`panel = "person"`), `data.panel: there is no column "person": the columns are case, alt, took, cost, region, w, alternative, position`},

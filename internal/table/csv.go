@@ -6,25 +6,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// csvTable reads CSV with a header. A column is one of numbers if each of its values in the first
-// batch is a number or missing, and is not a code such as 007.
+// csvTable reads CSV with a header. The first batch with a value in a column decides what the column holds: numbers if each value is
+// a number or missing, and is not a code.
 type csvTable struct {
-	r       *csv.Reader
-	bytes   *counter
-	size    int64
-	names   []string
-	numeric []bool // by column, from the first batch
-	read    int    // rows
-	lines   []int  // of the rows of the batch
-	batch   Batch
-	texts   bool
+	r     *csv.Reader
+	bytes *counter
+	size  int64
+	names []string
+	holds []content // by column that is read
+	read  int       // rows
+	lines []int     // of the rows of the batch
+	batch Batch
+	texts bool
 }
+
+// content is what a column holds.
+type content byte
+
+const (
+	undecided content = iota // all values so far are missing
+	numbers
+	texts
+)
 
 func newCSV(r *bufio.Reader, bytes *counter, size int64, o Options) (Table, error) {
 	if head, _ := r.Peek(3); string(head) == "\ufeff" {
@@ -81,6 +92,8 @@ func (t *csvTable) explain(err error) error {
 
 func (t *csvTable) Header() []string { return t.names }
 
+func (t *csvTable) Nested() []string { return nil }
+
 func (t *csvTable) Progress() (done, total int64) { return t.bytes.n, t.size }
 
 func (t *csvTable) Line(number int) int { return t.lines[number-t.batch.First] }
@@ -92,7 +105,12 @@ func (t *csvTable) Next(columns []int) (*Batch, error) {
 	b.First, b.N = t.read, 0
 	t.lines = t.lines[:0]
 	if b.Columns == nil {
-		b.Columns = make([]Column, len(columns))
+		b.Columns, t.holds = make([]Column, len(columns)), make([]content, len(columns))
+		for k := range t.holds {
+			if t.texts {
+				t.holds[k] = texts
+			}
+		}
 	}
 	for k := range b.Columns {
 		c := &b.Columns[k]
@@ -115,13 +133,16 @@ func (t *csvTable) Next(columns []int) (*Batch, error) {
 		t.lines = append(t.lines, line)
 		for k, j := range columns {
 			c, text := &b.Columns[k], strings.TrimSpace(record[j])
-			if t.numeric == nil || !t.numeric[k] {
+			if t.holds[k] != numbers {
 				c.Text = append(c.Text, text)
 				continue
 			}
 			v, err := ParseNumber(text)
 			if err != nil {
-				return nil, fmt.Errorf("line %d: column %s: %w, and the column's first values are", line, t.names[j], err)
+				return nil, fmt.Errorf("line %d: column %s: %w, but earlier values in the column are", line, t.names[j], err)
+			}
+			if isLong(text) {
+				return nil, fmt.Errorf("line %d: column %s: %s is beyond 2^53, and earlier values in the column are numbers: begin ids with a letter", line, t.names[j], text)
 			}
 			c.Number = append(c.Number, v)
 		}
@@ -131,38 +152,46 @@ func (t *csvTable) Next(columns []int) (*Batch, error) {
 		return nil, io.EOF
 	}
 	t.read += b.N
-	if t.numeric == nil {
-		t.infer()
-	}
 	for k := range b.Columns {
-		if t.numeric[k] {
-			b.Columns[k].Text = nil
+		c := &b.Columns[k]
+		if t.holds[k] == undecided {
+			t.holds[k] = infer(c)
+		}
+		if t.holds[k] != texts {
+			c.Text = nil
 		}
 	}
 	return b, nil
 }
 
-// isCode reports whether a text is a code rather than a number, as 007 is, which is not 7.
-func isCode(text string) bool {
-	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
+// IsCode reports whether a text is a code rather than a number, as 007 is, which is not 7, and an integer beyond 2^53, which a
+// float64 rounds.
+func IsCode(text string) bool {
+	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' || isLong(text)
 }
 
-// infer finds the columns of numbers in the first batch, and parses them.
-func (t *csvTable) infer() {
-	t.numeric = make([]bool, len(t.batch.Columns))
-	if t.texts {
-		return
+// isLong reports whether a text is an integer beyond 2^53.
+func isLong(text string) bool {
+	if len(text) < 16 || strings.Trim(strings.TrimLeft(text, "+-"), "0123456789") != "" {
+		return false
 	}
-	for k := range t.batch.Columns {
-		c := &t.batch.Columns[k]
-		t.numeric[k] = true
-		for _, text := range c.Text {
-			v, err := ParseNumber(text)
-			if err != nil || isCode(text) {
-				t.numeric[k], c.Number = false, c.Number[:0]
-				break
-			}
-			c.Number = append(c.Number, v)
+	i, err := strconv.ParseInt(text, 10, 64)
+	return err != nil || i > 1<<53 || i < -1<<53
+}
+
+// infer returns what a column of texts holds, and parses its numbers. A missing value is a number that decides nothing.
+func infer(c *Column) content {
+	holds := undecided
+	for _, text := range c.Text {
+		v, err := ParseNumber(text)
+		if err != nil || IsCode(text) {
+			c.Number = c.Number[:0]
+			return texts
 		}
+		if !math.IsNaN(v) {
+			holds = numbers
+		}
+		c.Number = append(c.Number, v)
 	}
+	return holds
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/big"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,6 +22,7 @@ const Magic = "PAR1"
 type parquetTable struct {
 	file    *parquet.File
 	names   []string
+	nested  []string
 	leaf    []int // the column of the file, by name
 	types   []parquet.Type
 	readers []*parquetColumn
@@ -40,6 +43,8 @@ func newParquet(r io.ReaderAt, size int64, o Options) (t Table, err error) {
 		if ok && len(path) == 1 && leaf.MaxRepetitionLevel == 0 {
 			p.names = append(p.names, path[0])
 			p.leaf, p.types = append(p.leaf, leaf.ColumnIndex), append(p.types, leaf.Node.Type())
+		} else if !slices.Contains(p.nested, path[0]) {
+			p.nested = append(p.nested, path[0])
 		}
 	}
 	return p, nil
@@ -53,6 +58,8 @@ func Catch(err *error) {
 }
 
 func (p *parquetTable) Header() []string { return p.names }
+
+func (p *parquetTable) Nested() []string { return p.nested }
 
 func (p *parquetTable) Progress() (done, total int64) { return p.read, p.file.NumRows() }
 
@@ -190,15 +197,30 @@ func (r *parquetColumn) decode() error {
 // decimals become numbers.
 func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquetColumn {
 	r := &parquetColumn{groups: f.RowGroups(), index: index}
+	unsigned := false
 	integer := func(v parquet.Value) int64 {
-		if v.Kind() == parquet.Int32 {
+		switch {
+		case v.Kind() == parquet.Int32 && unsigned:
+			return int64(uint32(v.Int32()))
+		case v.Kind() == parquet.Int32:
 			return int64(v.Int32())
 		}
 		return v.Int64()
 	}
+	decimal := func(v parquet.Value) string {
+		if unsigned {
+			return strconv.FormatUint(uint64(integer(v)), 10)
+		}
+		return strconv.FormatInt(integer(v), 10)
+	}
 	isInteger := of.Kind() == parquet.Int64 || of.Kind() == parquet.Int32
-	if logical := of.LogicalType(); logical != nil && isInteger && r.logical(logical.Value, integer) {
-		return r
+	if logical := of.LogicalType(); logical != nil {
+		if i, ok := logical.Value.(*format.IntType); ok {
+			unsigned = !i.IsSigned
+		}
+		if isInteger && r.logical(logical.Value, integer) || !isInteger && r.logicalBytes(logical.Value) {
+			return r
+		}
 	}
 	switch kind := of.Kind(); {
 	case kind == parquet.Boolean && texts:
@@ -211,12 +233,12 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 			return 0, nil
 		}
 	case kind == parquet.Int64 && texts:
-		r.bare, r.textOf = true, func(v parquet.Value) string { return strconv.FormatInt(v.Int64(), 10) }
+		r.bare, r.textOf = true, decimal
 	case isInteger:
 		r.numberOf = func(v parquet.Value) (float64, error) {
 			i := integer(v)
-			if i > 1<<53 || i < -1<<53 {
-				return 0, fmt.Errorf("%d is beyond 2^53: write the column as text", i)
+			if i > 1<<53 || i < -1<<53 || unsigned && i < 0 {
+				return 0, fmt.Errorf("%s is beyond 2^53: write the column as text", decimal(v))
 			}
 			return float64(i), nil
 		}
@@ -250,6 +272,29 @@ func (r *parquetColumn) logical(of any, integer func(parquet.Value) int64) bool 
 	case *format.DecimalType:
 		scale := math.Pow10(int(l.Scale))
 		r.numberOf = func(v parquet.Value) (float64, error) { return float64(integer(v)) / scale, nil }
+	default:
+		return false
+	}
+	return true
+}
+
+// logicalBytes reads bytes that are a decimal or a UUID, and reports whether they are.
+func (r *parquetColumn) logicalBytes(of any) bool {
+	switch l := of.(type) {
+	case *format.DecimalType: // an integer in two's complement, its high byte first
+		r.numberOf = func(v parquet.Value) (float64, error) {
+			b := v.ByteArray()
+			i := new(big.Int).SetBytes(b)
+			if len(b) > 0 && b[0] >= 1<<7 {
+				i.Sub(i, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+			}
+			return strconv.ParseFloat(fmt.Sprintf("%de-%d", i, l.Scale), 64)
+		}
+	case *format.UUIDType:
+		r.textOf = func(v parquet.Value) string {
+			b := v.ByteArray()
+			return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+		}
 	default:
 		return false
 	}

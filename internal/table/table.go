@@ -19,6 +19,8 @@ import (
 type Table interface {
 	// Header returns the names of the columns.
 	Header() []string
+	// Nested returns the names of columns of Parquet that hold lists or groups, which are not part of the table.
+	Nested() []string
 	// Next reads a batch of the columns with the given numbers, which are the same in each call, and returns io.EOF after
 	// the last. The batch is valid until the next call.
 	Next(columns []int) (*Batch, error)
@@ -34,7 +36,8 @@ type Table interface {
 type Options struct {
 	Delimiter string   // of CSV; "" is a comma
 	Names     []string // the columns of CSV without a header
-	Texts     bool     // fields of CSV, booleans and integers of 64 bits stay texts; otherwise columns of numbers in CSV are recognized
+	// Texts keeps CSV fields, Parquet booleans and 64-bit integers as text. Otherwise numeric CSV columns are detected.
+	Texts bool
 }
 
 // BatchRows is the number of rows of a batch.
@@ -51,7 +54,7 @@ type Batch struct {
 type Column struct {
 	Number []float64 // NaN for a missing value
 	Text   []string  // nil if the column is of numbers
-	Bare   bool      // whether texts are integers, true or false in a column of Parquet of this type
+	Bare   bool      // Text holds formatted integers or booleans of a Parquet column
 }
 
 // String returns entry i as text.
@@ -59,8 +62,11 @@ func (c *Column) String(i int) string {
 	if c.Text != nil {
 		return c.Text[i]
 	}
-	return strconv.FormatFloat(c.Number[i], 'f', -1, 64)
+	return FormatNumber(c.Number[i])
 }
+
+// FormatNumber returns the shortest decimal that is v, without an exponent, so that an integer has the digits it is written with.
+func FormatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Missing reports whether entry i is empty.
 func (c *Column) Missing(i int) bool {
@@ -70,7 +76,11 @@ func (c *Column) Missing(i int) bool {
 	return math.IsNaN(c.Number[i])
 }
 
-// Open returns the table in a file, from the file's current offset. The first bytes tell the format.
+// maxWhole is how many bytes of compressed Parquet are read.
+var maxWhole int64 = 1 << 30
+
+// Open returns the table in a file, from the file's current offset. The first bytes tell the format. A Parquet file that is itself
+// compressed is held in memory, and may have 1 GB.
 func Open(f *os.File, o Options) (Table, error) {
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
@@ -102,9 +112,12 @@ func Open(f *os.File, o Options) (Table, error) {
 	}
 	if string(head) == Magic {
 		// The columns of a Parquet file are found from its end.
-		whole, err := io.ReadAll(inner)
+		whole, err := io.ReadAll(io.LimitReader(inner, maxWhole+1))
 		if err != nil {
 			return nil, Damaged(err)
+		}
+		if int64(len(whole)) > maxWhole {
+			return nil, fmt.Errorf("the compressed Parquet file has more than %d bytes: decompress it first", maxWhole)
 		}
 		return newParquet(bytes.NewReader(whole), int64(len(whole)), o)
 	}

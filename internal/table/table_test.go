@@ -2,8 +2,10 @@ package table_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +56,7 @@ func TestTypes(t *testing.T) {
 		{b.String(), table.Options{Texts: true}, []table.Column{text("x", false), text("true", true), text("7", true), number(3), number(0.5)}},
 		{"a,b\n 1.5 ,007\n", table.Options{}, []table.Column{number(1.5), text("007", false)}},
 		{"a,b\n 1.5 ," + long + "\n", table.Options{Texts: true}, []table.Column{text("1.5", false), text(long, false)}},
+		{"a,b\n9007199254740993,-9007199254740992\n", table.Options{}, []table.Column{text("9007199254740993", false), number(-1 << 53)}},
 		{"x|\"y\"\n", table.Options{Names: []string{"a", "b"}, Delimiter: "|"}, []table.Column{text("x", false), text("y", false)}},
 		{"a\tb\nx\t5\" disk\n", table.Options{Delimiter: "\t"}, []table.Column{text("x", false), text(`5" disk`, false)}},
 	} {
@@ -73,6 +76,76 @@ func TestTypes(t *testing.T) {
 		if diff := cmp.Diff(c.want, got.Columns); diff != "" || tab.Header()[1] != "b" {
 			t.Errorf("%.20q, %+v (-want +got):\n%s", c.text, c.o, diff)
 		}
+	}
+}
+
+// Parquet's unsigned integers, decimals of bytes and UUIDs are what they stand for. Columns of lists are named.
+func TestLogicalTypes(t *testing.T) {
+	var b bytes.Buffer
+	schema := parquet.NewSchema("table", parquet.Group{
+		"a": parquet.Uint(32), "b": parquet.Uint(64), "c": parquet.Uint(64), "d": parquet.Decimal(2, 20, parquet.FixedLenByteArrayType(9)),
+		"e": parquet.Decimal(1, 20, parquet.ByteArrayType), "f": parquet.UUID(), "g": parquet.List(parquet.String()),
+	})
+	w := parquet.NewWriter(&b, schema)
+	id := [16]byte{0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b, 0x12, 0xd3, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00}
+	const big = 3_000_000_000
+	fatal.Or(w.WriteRows([]parquet.Row{{
+		parquet.Int32Value(big-1<<32).Level(0, 0, 0), parquet.Int64Value(big).Level(0, 0, 1), parquet.Int64Value(-1).Level(0, 0, 2),
+		parquet.FixedLenByteArrayValue([]byte{0, 0, 0, 0, 0, 0, 0, 0x07, 0xcb}).Level(0, 0, 3), parquet.ByteArrayValue([]byte{0xff, 0x38}).Level(0, 0, 4),
+		parquet.FixedLenByteArrayValue(id[:]).Level(0, 0, 5), parquet.ByteArrayValue([]byte("x")).Level(0, 1, 6),
+	}}))(t)
+	fatal.If(t, w.Close())
+	for _, texts := range []bool{false, true} {
+		tab := fatal.Or(open(t, b.Bytes(), table.Options{Texts: texts}))(t)
+		if !slices.Equal(tab.Nested(), []string{"g"}) {
+			t.Errorf("nested: %q", tab.Nested())
+		}
+		columns := []int{0, 1, 3, 4, 5}
+		want := []string{"3000000000", "3000000000", "19.95", "-20", "123e4567-e89b-12d3-a456-426614174000"}
+		if texts {
+			columns, want = append(columns, 2), append(want, "18446744073709551615")
+		} else if _, err := fatal.Or(open(t, b.Bytes(), table.Options{}))(t).Next([]int{2}); err == nil || !strings.Contains(err.Error(), "18446744073709551615 is beyond 2^53") {
+			t.Error(err)
+		}
+		got := fatal.Or(tab.Next(columns))(t)
+		for k := range want {
+			if text := got.Columns[k].String(0); text != want[k] {
+				t.Errorf("column %d: %s, want %s", columns[k], text, want[k])
+			}
+		}
+	}
+}
+
+// A column may be empty in the first batches. Its first value says whether it holds numbers, and later values have to agree.
+func TestLateValues(t *testing.T) {
+	empty := strings.Repeat("1,,NA\n", table.BatchRows)
+	tab := fatal.Or(open(t, []byte("a,b,c\n"+empty+"2,red,7\n"+strings.Repeat("1,,\n", table.BatchRows)+"9007199254740993,,\n"), table.Options{}))(t)
+	all := []int{0, 1, 2}
+	if b := fatal.Or(tab.Next(all))(t); !b.Columns[1].Missing(0) || !b.Columns[2].Missing(0) {
+		t.Errorf("%+v", b.Columns)
+	}
+	if b := fatal.Or(tab.Next(all))(t); b.Columns[1].String(0) != "red" || b.Columns[2].String(0) != "7" || b.Columns[2].Text != nil {
+		t.Errorf("%+v", b.Columns)
+	}
+	if _, err := tab.Next(all); err == nil || !strings.Contains(err.Error(), "line 8195: column a: 9007199254740993 is beyond 2^53") {
+		t.Error(err)
+	}
+	tab = fatal.Or(open(t, []byte("a,b\n"+strings.Repeat("1,2\n", table.BatchRows)+"1,red\n"), table.Options{}))(t)
+	fatal.Or(tab.Next(all[:2]))(t)
+	if _, err := tab.Next(all[:2]); err == nil || !strings.Contains(err.Error(), `column b: "red" is not a number, but earlier values in the column are`) {
+		t.Error(err)
+	}
+}
+
+// Compressed Parquet, which has to fit in memory, has a limit.
+func TestLongCompressedParquet(t *testing.T) {
+	defer table.SetMaxWhole(table.SetMaxWhole(100))
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	fatal.Or(w.Write([]byte(table.Magic + strings.Repeat("x", 97))))(t)
+	fatal.If(t, w.Close())
+	if _, err := open(t, b.Bytes(), table.Options{}); err == nil || !strings.Contains(err.Error(), "more than 100 bytes: decompress it first") {
+		t.Error(err)
 	}
 }
 

@@ -146,7 +146,7 @@ func (p pages) every(test func(l *page) bool) bool {
 func (p pages) accept(name string, test func(v api.Value) bool) bool {
 	n := 0
 	return p.every(func(l *page) bool {
-		return all(l.get(name), func(v api.Value) bool {
+		return allOf(l.get(name), func(v api.Value) bool {
 			if v.Kind == api.Missing {
 				return true
 			}
@@ -156,7 +156,7 @@ func (p pages) accept(name string, test func(v api.Value) bool) bool {
 	}) && n > 0
 }
 
-func all(list []api.Value, test func(v api.Value) bool) bool {
+func allOf(list []api.Value, test func(v api.Value) bool) bool {
 	return !slices.ContainsFunc(list, func(v api.Value) bool { return !test(v) })
 }
 
@@ -168,7 +168,7 @@ func contains(list []api.Value, text string) bool {
 func (p pages) isFull(name string) bool {
 	return p.every(func(l *page) bool {
 		list := l.get(name)
-		return len(list) > 0 && all(list, func(v api.Value) bool { return v.Kind != api.Missing })
+		return len(list) > 0 && allOf(list, func(v api.Value) bool { return v.Kind != api.Missing })
 	})
 }
 
@@ -179,7 +179,7 @@ func (p pages) areIDs(name string) bool {
 		list := l.lists[name]
 		several = several || len(list) > 1
 		for i, v := range list {
-			if v.Kind == api.Missing || v.Kind == api.IsNumber && v.Number != float64(int(v.Number)) || contains(list[:i], textOf(v)) {
+			if v.Kind == api.Missing || v.Kind == api.IsNumber && v.Number != math.Trunc(v.Number) || contains(list[:i], textOf(v)) {
 				return false
 			}
 		}
@@ -192,7 +192,7 @@ func (p pages) inside(outer, inner string) bool {
 	values := 0
 	return p.every(func(l *page) bool {
 		list := l.get(outer)
-		return len(list) == 0 || all(l.get(inner), func(v api.Value) bool {
+		return len(list) == 0 || allOf(l.get(inner), func(v api.Value) bool {
 			text := textOf(v)
 			if text != "" {
 				values++
@@ -400,7 +400,7 @@ func (k *recognizer) positions(p pages, names []string) {
 	c.Shown = first(called(names, positionWords), func(name string) bool {
 		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, isPosition) && p.every(func(l *page) bool {
 			seen := map[float64]bool{}
-			return all(l.get(name), func(v api.Value) bool {
+			return allOf(l.get(name), func(v api.Value) bool {
 				at, _ := position("", v, 0)
 				again := at > 1 && seen[at]
 				seen[at] = true
@@ -416,7 +416,7 @@ func (k *recognizer) fromZero(p pages) bool {
 	if c.Shown == "" || !p[0].ofItems(c.Shown, c.Item) {
 		return false
 	}
-	alone, hidden, clicked, all := 0, 0, 0, 0
+	single, hidden, clicked, nonempty := 0, 0, 0, 0
 	for _, l := range p {
 		ids, taken := k.taken(l)
 		zeros := 0
@@ -429,13 +429,13 @@ func (k *recognizer) fromZero(p pages) bool {
 			}
 		}
 		if hidden += zeros; zeros == 1 {
-			alone++
+			single++
 		}
 		if len(ids) > 0 {
-			all++
+			nonempty++
 		}
 	}
-	if !(clicked > 0 && alone == all) && !(k.Mapping.Events != nil && hidden > 0) {
+	if !(clicked > 0 && single == nonempty) && !(k.Mapping.Events != nil && hidden > 0) {
 		return false
 	}
 	k.note("%s counts from 0: every item counts as shown, in the order of the file.", c.Shown)
@@ -445,19 +445,19 @@ func (k *recognizer) fromZero(p pages) bool {
 
 // several chooses the rule for pages with several items taken.
 func (k *recognizer) several(p pages) {
-	several, all := 0, 0
+	several, nonempty := 0, 0
 	for _, l := range p {
 		ids, taken := k.taken(l)
 		if len(ids) == 0 {
 			continue
 		}
-		if all++; len(taken) > 1 {
+		if nonempty++; len(taken) > 1 {
 			several++
 		}
 	}
 	if several > 0 {
 		k.Mapping.Several = "first"
-		k.note("In %d of %d pages several items were taken: the first on the page counts (several = \"first\").", several, all)
+		k.note("In %d of %d pages several items were taken: the first on the page counts (several = \"first\").", several, nonempty)
 	}
 }
 
@@ -565,9 +565,9 @@ func (k *recognizer) listColumn(header []string, rows []row) bool {
 			}
 			k.Mapping.List, k.Mapping.Columns.Item = separator, name
 			if k.Mapping.Header != nil { // of MIND: the history is a list, too, and the last column holds the outcomes
-				all := group(rows, "")
+				whole := group(rows, "")
 				for _, later := range slices.Backward(header) {
-					if all.accept(later, func(v api.Value) bool { return endsWithFlags(textOf(v), separator) }) {
+					if whole.accept(later, func(v api.Value) bool { return endsWithFlags(textOf(v), separator) }) {
 						k.Mapping.Columns.Item = later
 						break
 					}
@@ -646,7 +646,7 @@ func (k *recognizer) chosenList(p pages, scalars, lists []string) {
 	c := &k.Mapping.Columns
 	names := slices.Concat(scalars, lists)
 	c.Chosen = first(append(called(names, chosenWords), names...), func(name string) bool {
-		flags := func(l *page) bool { return len(l.lists[name]) == len(l.lists[c.Item]) && all(l.lists[name], isFlag) }
+		flags := func(l *page) bool { return len(l.lists[name]) == len(l.lists[c.Item]) && allOf(l.lists[name], isFlag) }
 		return name != c.Item && name != c.Shown && (p.every(flags) || p.inside(c.Item, name))
 	})
 }

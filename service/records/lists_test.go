@@ -119,6 +119,10 @@ func TestVW(t *testing.T) {
 	if err != nil || strings.Join(got[0].Shown, "") != "31" || got[0].Choice != "1" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	got, _, err = read(t, "log", "ccb shared |\nccb action |\nccb action |\nccb slot 0:0:0.5,1:0.5 |\nccb slot 1:1:1 |\n", &records.Mapping{Format: "vw", Loss: true})
+	if err != nil || got[0].Choice != "1" {
+		t.Errorf("losses of slots: %+v, %v", got, err)
+	}
 	_, r, err = read(t, "log", "slates shared 0.8 | s\nslates action 0 | a\nslates slot 0:0.8 |\n\nshared |\n1:-1:0.5 | a\n | b\n", &records.Mapping{Format: "vw"})
 	if err != nil || r.Decisions != 2 || r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
 		t.Errorf("%+v, %v", r, err)

@@ -409,7 +409,7 @@ func (p *page) takenOf(column string, ids []string, flags []api.Value) (taken []
 	switch {
 	case p.taken != nil:
 		return p.taken, nil
-	case flags == nil && (p.rows != nil || len(list) == len(ids) && all(list, isFlag)):
+	case flags == nil && (p.rows != nil || len(list) == len(ids) && allOf(list, isFlag)):
 		flags = list
 	case flags == nil:
 		for _, v := range list {

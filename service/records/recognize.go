@@ -199,10 +199,6 @@ func (k *recognizer) vw() error {
 		k.note("Each line is a decision between the %d actions that labels name.", most)
 	}
 	k.judge(c)
-	if ccb && k.Mapping.Loss {
-		k.Mapping.Loss = false
-		k.need("costs from −1 (taken) to 0 in the slots: they are from %v to %v", c.Least, c.Most)
-	}
 	return nil
 }
 

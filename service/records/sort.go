@@ -146,6 +146,7 @@ func (s *sorter) flush() (err error) {
 	if len(s.runs) > 0 {
 		n += s.runs[len(s.runs)-1]
 	}
+	clear(s.records) // which would stay in memory
 	s.runs, s.records, s.size = append(s.runs, n), s.records[:0], 0
 	return w.Flush()
 }

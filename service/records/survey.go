@@ -290,9 +290,9 @@ func (m *Mapping) roles() []string {
 // Why columns are no features.
 const (
 	tellOutcome = "which tell the outcome"
-	areIDs      = "which are ids, times or texts"
-	areConstant = "which have one value"
-	areRare     = "which are nearly always missing"
+	idLike      = "which are ids, times or texts"
+	constant    = "which have one value"
+	rare        = "which are nearly always missing"
 )
 
 // features proposes the features of a placement and says which columns are left out.
@@ -334,7 +334,7 @@ func (r *Recognized) features(v *Survey) (features []any, notes []string) {
 	if left > 0 {
 		notes = append(notes, fmt.Sprintf("%d more features are left out: the first %d are proposed.", left, maxProposed))
 	}
-	for _, why := range []string{tellOutcome, areIDs, areConstant, areRare} {
+	for _, why := range []string{tellOutcome, idLike, constant, rare} {
 		names, more := none[why], ""
 		if n := len(names) - 8; n > 0 {
 			names, more = names[:8], fmt.Sprintf(" and %d more", n)
@@ -367,15 +367,15 @@ func (r *Recognized) whyNone(v *Survey, name string, c *column, user bool) strin
 	isOutcome := c.isUnit() && c.numbers.N == c.n && hasWord(name, chosenWords) || c.taken > 0 && c.passed == 0 && v.Taken < v.Decisions
 	switch {
 	case user && isPerson(name):
-		return areIDs
+		return idLike
 	case !c.user && isOutcome:
 		return tellOutcome
 	case len(c.values) < 2:
-		return areConstant
+		return constant
 	case float64(c.n) < 0.02*float64(c.n+c.missing):
-		return areRare
+		return rare
 	case !r.isItem(name) && c.times > 0 && c.numbers.N+c.times == c.n:
-		return areIDs
+		return idLike
 	}
 	return ""
 }
@@ -452,7 +452,7 @@ func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why stri
 	case distinct <= maxDistinct && distinct*3 < c.n && c.names*2 < c.n:
 		f = map[string]any{"kind": "category", "buckets": 32, "default": "none"}
 	default:
-		return nil, areIDs
+		return nil, idLike
 	}
 	if user {
 		f["from"] = "user"

@@ -47,11 +47,11 @@ func readVW(s *source) error {
 			open, label = &found{id: idOf(place), user: fields{}}, vwLine{}
 		}
 		if s.mapping.Actions == 0 {
-			return open.addLine(e, &label, s.mapping)
+			return open.addLine(e, &label)
 		}
 		open.id, open.user, open.items = cmp.Or(e.tag, open.id), e.fields, numbered(s.mapping.Actions)
 		if len(e.labels) > 0 {
-			label = e.labels[0].line(s.mapping)
+			label = e.labels[0].line()
 		}
 		return end()
 	})
@@ -64,7 +64,7 @@ func readVW(s *source) error {
 }
 
 // addLine adds a line to a decision and its label.
-func (f *found) addLine(e *vwExample, label *vwLine, m *Mapping) error {
+func (f *found) addLine(e *vwExample, label *vwLine) error {
 	switch e.kind {
 	case "slates":
 		f.skip = ofSlates
@@ -89,7 +89,7 @@ func (f *found) addLine(e *vwExample, label *vwLine, m *Mapping) error {
 			}
 			l := e.labels[0]
 			l.action = k // the number before the cost is not used
-			*label = l.line(m)
+			*label = l.line()
 		}
 	}
 	return nil
@@ -111,8 +111,19 @@ func numbered(n int) (items []foundItem) {
 	return items
 }
 
-// label adds a decision with a label, or without one.
+// label adds a decision with a label, or without one. Losses become costs.
 func (s *source) label(f *found, l *vwLine) error {
+	if s.mapping.Loss {
+		costs := []*float64{l.Cost}
+		for _, o := range l.Outcomes {
+			costs = append(costs, o.Cost)
+		}
+		for _, cost := range costs {
+			if cost != nil {
+				*cost--
+			}
+		}
+	}
 	if err := s.outcomesOf(f, l); err != nil {
 		return err
 	}
@@ -135,10 +146,7 @@ type vwLabel struct {
 }
 
 // line returns the label in the form of dsjson.
-func (l vwLabel) line(m *Mapping) vwLine {
-	if m.Loss {
-		l.cost--
-	}
+func (l vwLabel) line() vwLine {
 	return vwLine{Cost: &l.cost, Actions: []int{l.action}, P: []float64{l.probability}}
 }
 
@@ -284,7 +292,7 @@ func readVWJSON(s *source) error {
 		}
 		line := vwLine{}
 		if l != nil {
-			line = l.line(s.mapping)
+			line = l.line()
 		}
 		return s.label(f, &line)
 	})
