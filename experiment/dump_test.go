@@ -89,8 +89,7 @@ func TestDumpReplaysToTheRegretOfRun(t *testing.T) {
 	e := small(policy("random", random()), policy("first", first()))
 	out := t.TempDir()
 	run(t, e, experiment.Options{Dir: out})
-	var played []experiment.Result
-	played = fatal.Or(experiment.Results(t.Context(), e, experiment.Options{Dir: out}))(t)
+	played := fatal.Or(experiment.Results(t.Context(), e, experiment.Options{Dir: out}))(t)
 	dir := dump(t, e, 2)
 	sizes := map[int]bool{}
 	for _, p := range played {
