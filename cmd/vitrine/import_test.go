@@ -279,7 +279,7 @@ func TestBadImports(t *testing.T) {
 		`line 3: decision c has item "sku1" twice`:                                 {"item.csv", strings.Replace(fresh, "sku2", "sku1", 1), ""},
 		`line 2: decision "c": /shown: has 3 items, the placement shows at most`:   {"many.csv", strings.Replace(fresh, "sku3,0,0,1,0.2", "sku3,3,0,1,0.2", 1), ""},
 		`item "sku2": column price: "dear" is not a finite number`:                 {"number.csv", strings.Replace(fresh, "0.2,1.5", "0.2,dear", 1), ""},
-		`column price: "NaN" is not a finite number`:                               {"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
+		`/items/1/features/price: is missing`:                                      {"nan.csv", strings.Replace(fresh, "0.2,1.5", "0.2,NaN", 1), ""},
 		`/items/1/features/brand: "other"`:                                         {"brand.csv", strings.Replace(fresh, "zeta", "other", 1), ""},
 		`/items/0/features/price`:                                                  {"none.csv", strings.Replace(fresh, "price", "cost", 1), ""},
 		`line 2: column time: "yesterday" is not a time`:                           {"time.csv", strings.Replace(fresh, "2026-01-01T10:00:00Z", "yesterday", 1), ""},

@@ -6,13 +6,13 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/strict"
+	"vitrine/internal/table"
 	"vitrine/service/api"
 )
 
@@ -212,7 +212,7 @@ func guess(cell any) any {
 	if !ok {
 		return cell
 	}
-	if v, ok := numberOf(text); ok {
+	if v, ok := numberOf(text); ok && !table.IsCode(text) {
 		return v
 	}
 	if text == "true" || text == "false" {
@@ -228,7 +228,7 @@ func textOf(cell any) string {
 	case string:
 		return v
 	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
+		return table.FormatNumber(v)
 	}
 	return fmt.Sprint(cell)
 }
@@ -238,8 +238,8 @@ func numberOf(cell any) (float64, bool) {
 	case float64:
 		return v, true
 	case string:
-		f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-		return f, err == nil
+		f, err := table.ParseNumber(strings.TrimSpace(v))
+		return f, err == nil && f-f == 0 // finite
 	}
 	return 0, false
 }

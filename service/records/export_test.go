@@ -38,6 +38,15 @@ func ReadRow(data []byte, columns int) (map[string]string, error) {
 	return texts, err
 }
 
+// Seen returns how many of n columns a source notes.
+func Seen(n int) int {
+	s := &source{seen: map[string]bool{}}
+	for _, name := range columnNames(n) {
+		s.see(name)
+	}
+	return len(s.seen)
+}
+
 // SortIn makes sorts keep rows in so many bytes, until the function that it returns is called.
 func SortIn(bytes int) (undo func()) {
 	before := sortMemory

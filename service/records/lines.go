@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/internal/table"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 	"vitrine/service/personalizer"
@@ -391,6 +392,9 @@ func walk(text jsontext.Value, at place, visit func(at place, v api.Value)) erro
 func scalar(text jsontext.Value) (api.Value, error) {
 	switch text.Kind() {
 	case '0':
+		if table.IsCode(string(text)) {
+			return api.Text("", string(text)), nil
+		}
 		var n float64
 		err := json.Unmarshal(text, &n)
 		return api.Number("", n), err

@@ -232,6 +232,13 @@ func (s *source) resolve(header []string) (key string, err error) {
 	return c.Decision, nil
 }
 
+// see notes a column. Beyond maxColumns it is dropped: lines of JSON may have as many paths as there are lines.
+func (s *source) see(name string) {
+	if len(s.seen) < maxColumns {
+		s.seen[name] = true
+	}
+}
+
 // use marks columns of a header as used. The error names a column that is missing.
 func (s *source) use(header []string, names ...string) error {
 	for _, name := range names {
@@ -241,7 +248,7 @@ func (s *source) use(header []string, names ...string) error {
 		s.used[name] = true
 	}
 	for _, name := range header {
-		s.seen[name] = true
+		s.see(name)
 	}
 	return nil
 }
@@ -524,10 +531,10 @@ func readSessions(s *source) error {
 			return api.JSONError(err)
 		}
 		for name := range p.fields {
-			s.seen[name] = true
+			s.see(name)
 		}
 		for name := range p.lists {
-			s.seen[name] = true
+			s.see(name)
 		}
 		return session(p)
 	})
@@ -693,7 +700,7 @@ func (s *source) obpItems() (items []foundItem, err error) {
 // textOf returns a field as text.
 func textOf(v api.Value) string {
 	if v.Kind == api.IsNumber {
-		return strconv.FormatFloat(v.Number, 'g', -1, 64)
+		return table.FormatNumber(v.Number)
 	}
 	return v.Text
 }
@@ -717,6 +724,9 @@ func (f fields) revenue(column string) (*float64, error) {
 	n, err := typed("number", v)
 	if err != nil {
 		return nil, fmt.Errorf("column %s: %w", column, err)
+	}
+	if n.Kind == api.Missing {
+		return nil, nil
 	}
 	return &n.Number, nil
 }

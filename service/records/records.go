@@ -538,7 +538,7 @@ func decisionID(id string) string {
 // match returns the values of the features of items, or of users.
 func (s *source) match(from string, f fields) (api.Values, error) {
 	for name := range f {
-		s.seen[name] = true
+		s.see(name)
 	}
 	var list api.Values
 	k := 0
@@ -560,7 +560,6 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 			continue
 		}
 		s.used[m.Column] = true
-		m.Found++
 		if !utf8.ValidString(v.Text) {
 			return nil, fmt.Errorf("column %s: %.40q is not UTF-8: convert the file", m.Column, v.Text)
 		}
@@ -571,6 +570,11 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", m.Column, err)
 		}
+		if typed.Kind == api.Missing { // a number that is NA
+			m.Missing++
+			continue
+		}
+		m.Found++
 		if feature.Kind == "category" && feature.Values == nil && typed.Kind == api.IsText {
 			if s.values[feature.Name] == nil {
 				s.values[feature.Name] = map[string]bool{}
@@ -585,19 +589,22 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 	return list, nil
 }
 
-// typed returns a value as a feature of a kind takes it.
+// typed returns a value as a feature of a kind takes it. A text that stands for no number, such as NA, is missing.
 func typed(kind string, v api.Value) (api.Value, error) {
 	switch {
 	case kind == "number" && v.Kind == api.IsText:
-		n, err := strconv.ParseFloat(v.Text, 64)
-		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		n, err := table.ParseNumber(v.Text)
+		if err != nil || math.IsInf(n, 0) {
 			return v, fmt.Errorf("%.40q is not a finite number", v.Text)
+		}
+		if math.IsNaN(n) {
+			return api.Value{}, nil
 		}
 		return api.Number("", n), nil
 	case kind == "number" && v.Kind == api.IsNumber && (math.IsNaN(v.Number) || math.IsInf(v.Number, 0)):
 		return v, fmt.Errorf("%v is not a finite number", v.Number)
 	case (kind == "category" || kind == "text") && v.Kind == api.IsNumber:
-		return api.Text("", strconv.FormatFloat(v.Number, 'g', -1, 64)), nil
+		return api.Text("", textOf(v)), nil
 	case (kind == "category" || kind == "text") && v.Kind == api.IsObject:
 		return v, fmt.Errorf("%.40s is not a text: the values of hashed categories and of texts are not in an export", v.Text)
 	case kind == "object" && v.Kind == api.IsText:
@@ -616,7 +623,7 @@ func isColumns(v api.Value, n int) bool {
 func probability(column string, v api.Value) (float64, error) {
 	n, err := typed("number", v)
 	switch {
-	case v.Kind == api.Missing:
+	case err == nil && n.Kind == api.Missing:
 		return 0, fmt.Errorf("column %s: the propensity is missing", column)
 	case err != nil:
 		return 0, fmt.Errorf("column %s: the propensity %w", column, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,5 +57,34 @@ func TestColumnsOfAnExport(t *testing.T) {
 		if _, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil }); err != nil {
 			t.Errorf("%s: another list: %v", kind, err)
 		}
+	}
+}
+
+// Numbers are ids and times with the digits that the file has, however long they are.
+func TestNumbersAsIDsAndTimes(t *testing.T) {
+	const ids = `[1234567,9007199254740993]`
+	list, _, err := read(t, "log.jsonl", `{"id":7000000,"time":1700000000123,"items":`+ids+`,"chosen":9007199254740993}`,
+		&records.Mapping{Format: "sessions", Columns: records.Columns{Decision: "id", Time: "time", Item: "items", Chosen: "chosen"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := list[0]
+	if want := strings.Split(strings.Trim(ids, "[]"), ","); !slices.Equal(d.Shown, want) || d.Choice != want[1] || d.Request.Decision != "7000000" || d.Time != 1700000000123e6 {
+		t.Errorf("%+v, want items %q", d, want)
+	}
+}
+
+// A number that is NA is missing, as it is for fits.
+func TestMissingNumbers(t *testing.T) {
+	list, r, err := read(t, "log.csv", "decision_id,item,chosen,price\na,x,1,NA\na,y,0,2\n", &records.Mapping{})
+	if err != nil || len(list[0].Request.Items[0].Features) != 0 || r.Features[0].Missing != 1 || r.Features[0].Found != 1 {
+		t.Errorf("%+v, %+v, %v", list, r, err)
+	}
+}
+
+// Lines of JSON may have a new name each. Few of the names are kept.
+func TestManyNames(t *testing.T) {
+	if n := records.Seen(3000); n != 2000 {
+		t.Errorf("%d names", n)
 	}
 }
