@@ -2,38 +2,46 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/internal/decompress"
 	"vitrine/internal/table"
 	"vitrine/service/api"
 )
 
-// readItemFile calls visit with each item of a file: JSON Lines if it begins with {, and otherwise a table in Parquet or CSV.
-// Without a mapping, lines of JSON are items in the form of the service. The item is valid until visit returns. Errors name the row.
+// readItemFile calls visit with each item of a file, plain or compressed: JSON Lines if the text begins with {, and otherwise a
+// table. Without a mapping, lines of JSON are items as the service writes them. The item is valid until visit returns. Errors
+// name the row.
 func readItemFile(path string, m *mapping, visit func(*api.CatalogueItem) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	start := make([]byte, 1)
-	if _, err := f.ReadAt(start, 0); err != nil && err != io.EOF {
-		return err
+	plain, _, err := decompress.Reader(bufio.NewReaderSize(f, 1<<16))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, table.Damaged(err))
 	}
-	switch {
-	case start[0] != '{':
-		err = readTableItems(f, m, visit)
-	case m.given:
-		err = readRowLines(f, m, visit)
+	r := bufio.NewReaderSize(plain, 1<<16)
+	start, _ := r.Peek(1 << 10) // an error is that of the next read, too
+	switch isJSON := bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte("{")); {
+	case isJSON && m.given:
+		err = readRowLines(r, m, visit)
+	case isJSON:
+		err = readItemLines(r, visit)
 	default:
-		err = readItemLines(f, visit)
+		if _, err = f.Seek(0, io.SeekStart); err == nil {
+			err = readTableItems(f, m, visit)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -43,8 +51,8 @@ func readItemFile(path string, m *mapping, visit func(*api.CatalogueItem) error)
 
 func rowError(number int, err error) error { return fmt.Errorf("row %d: %w", number, err) }
 
-func readItemLines(f io.Reader, visit func(*api.CatalogueItem) error) error {
-	in := jsontext.NewDecoder(bufio.NewReaderSize(f, 1<<16))
+func readItemLines(r io.Reader, visit func(*api.CatalogueItem) error) error {
+	in := jsontext.NewDecoder(r)
 	for number := 1; in.PeekKind() != 0 || !isEnd(in); number++ {
 		item := new(api.CatalogueItem)
 		if err := json.UnmarshalDecode(in, item, json.RejectUnknownMembers(true)); err != nil {
@@ -66,8 +74,8 @@ func isEnd(in *jsontext.Decoder) bool {
 	return err == io.EOF
 }
 
-func readRowLines(f io.Reader, m *mapping, visit func(*api.CatalogueItem) error) error {
-	in := jsontext.NewDecoder(bufio.NewReaderSize(f, 1<<16))
+func readRowLines(r io.Reader, m *mapping, visit func(*api.CatalogueItem) error) error {
+	in := jsontext.NewDecoder(r)
 	for number := 1; in.PeekKind() != 0 || !isEnd(in); number++ {
 		var cells map[string]any
 		if err := json.UnmarshalDecode(in, &cells); err != nil {
@@ -105,6 +113,9 @@ func readTableItems(f *os.File, m *mapping, visit func(*api.CatalogueItem) error
 		return err
 	}
 	names := t.Header()
+	if nested := t.Nested(); nested != nil && !m.given {
+		return fmt.Errorf("column %s holds lists or groups, which are no values of an item: name the columns to use with --mapping", strings.Join(nested, ", "))
+	}
 	if m, err = m.infer(names); err != nil {
 		return err
 	}

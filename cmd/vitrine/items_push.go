@@ -17,7 +17,7 @@ import (
 
 type itemsPushCmd struct {
 	catalogueFlags
-	File    string `arg:"" help:"CSV or Parquet, plain or compressed with gzip or zstd, or JSON Lines."`
+	File    string `arg:"" help:"CSV, Parquet or JSON Lines, plain or compressed with gzip or zstd."`
 	Mapping string `placeholder:"FILE" help:"TOML that says which column is what. Without it columns have the names of fields and features; others are attributes."`
 	Patch   bool   `help:"Change only the fields that the file has, of items that are there."`
 	Replace bool   `help:"Delete the items that the file does not have."`
@@ -25,7 +25,7 @@ type itemsPushCmd struct {
 
 // Help is the tail of the command's help.
 func (itemsPushCmd) Help() string {
-	return `The whole file is read and checked before anything is sent: each item has one id and fits the placement's features. Items are sent in parts, each of which the service stores as a whole or not at all. After an interruption the same command finishes the rest: items that the service has already change nothing.
+	return `The whole file is read and checked before anything is sent: each item has one id and fits the placement's features. Items are sent in chunks. The service stores each chunk completely or not at all. After an interruption the same command finishes the rest: items that the service has already change nothing.
 
 A mapping is TOML. Its values are columns; a list of columns is for groups and for the members of the payload:
 

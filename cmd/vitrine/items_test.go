@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -99,8 +101,14 @@ func TestPushForms(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	io.WriteString(z, "\n "+`{"sku":"a","margin":2,"stock":true,"collection":"x|y","title":"Boots, \"high\"","eur":1.5,"maker":"acme","season":"summer","stars":4}
+{"sku":"b","stock":false,"title":"Hat","eur":2}`)
+	fatal.If(t, z.Close())
 	for name, text := range map[string]string{
-		"items.csv": "sku,margin,stock,collection,title,eur,maker,season,stars,more\na,2,yes,x | y,\"Boots, \"\"high\"\"\",1.5,acme,summer,4,1\nb,,0,,Hat,2,,,,\n",
+		"items.jsonl.gz": zipped.String(),
+		"items.csv":      "sku,margin,stock,collection,title,eur,maker,season,stars,more\na,2,yes,x | y,\"Boots, \"\"high\"\"\",1.5,acme,summer,4,1\nb,,0,,Hat,2,,,,\n",
 		"items.jsonl": `{"sku":"a","margin":2,"stock":true,"collection":"x|y","title":"Boots, \"high\"","eur":1.5,"maker":"acme","season":"summer","stars":4}
 {"sku":"b","margin":null,"stock":false,"title":"Hat","eur":2}`,
 		"items.parquet": table.String(),
@@ -122,9 +130,9 @@ func TestPushForms(t *testing.T) {
 // what is there.
 func TestPushAndList(t *testing.T) {
 	s := openItemShop(t)
-	s.push("2 changed", s.file("a.csv", "id,price,brand,revenue,space,valid_from,valid_until,colour\na,1,acme,3,0.5,2020-01-01T00:00:00Z,2030-01-01T00:00:00Z,true\nb,2,,,,,,7\n"))
-	want := `{"id":"a","features":{"price":1,"brand":"acme"},"revenue":3,"space":0.5,"valid_from":"2020-01-01T00:00:00Z","valid_until":"2030-01-01T00:00:00Z","attributes":{"colour":true}}
-{"id":"b","features":{"price":2},"attributes":{"colour":7}}
+	s.push("2 changed", s.file("a.csv", "id,price,brand,revenue,space,valid_from,valid_until,colour,ean\na,1,acme,3,0.5,2020-01-01T00:00:00Z,2030-01-01T00:00:00Z,true,NaN\nb,2,,,,,,7,9007199254740993\n"))
+	want := `{"id":"a","features":{"price":1,"brand":"acme"},"revenue":3,"space":0.5,"valid_from":"2020-01-01T00:00:00Z","valid_until":"2030-01-01T00:00:00Z","attributes":{"colour":true,"ean":"NaN"}}
+{"id":"b","features":{"price":2},"attributes":{"colour":7,"ean":"9007199254740993"}}
 `
 	list := s.list()
 	if list != want {
@@ -155,6 +163,11 @@ func manyRows() string {
 func TestBadPushes(t *testing.T) {
 	s := openItemShop(t)
 	mapping := s.file("m.toml", mappingText)
+	var nested bytes.Buffer
+	fatal.If(t, parquet.Write(&nested, []struct {
+		ID   string   `parquet:"id"`
+		Tags []string `parquet:"tags"`
+	}{{"a", []string{"x"}}}))
 	for _, c := range []struct {
 		name, text string
 		args       []string
@@ -170,6 +183,7 @@ func TestBadPushes(t *testing.T) {
 		{"cut.jsonl", `{"id":"a","features":{"price":1}}` + "\n" + `{"id":`, nil, "cut.jsonl: row 2: "},
 		{"key.jsonl", `{"id":"a","prize":1}`, nil, "row 1: /prize: unknown key"},
 		{"noid.jsonl", `{"features":{"price":1}}`, nil, "row 1: has no id"},
+		{"nested.parquet", nested.String(), nil, "column tags holds lists or groups, which are no values of an item: name the columns to use with --mapping"},
 		{"bad.parquet", "PAR1 is not a table", nil, "bad.parquet: "},
 		{"time.csv", "id,price,valid_from\na,1,yesterday\n", nil, `"yesterday" is not a time such as`},
 		{"stock.csv", "id,price,available\na,1,perhaps\n", nil, `"perhaps" is neither true nor false`},

@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// csvTable reads CSV with a header. The first batch with a value in a column decides what the column holds: numbers if each value is
-// a number or missing, and is not a code.
+// csvTable reads CSV with a header. The first batch with a value in a column decides what the column holds: numbers if each
+// value is a number or missing, and is not a code.
 type csvTable struct {
 	r     *csv.Reader
 	bytes *counter
@@ -164,8 +164,8 @@ func (t *csvTable) Next(columns []int) (*Batch, error) {
 	return b, nil
 }
 
-// IsCode reports whether a text is a code rather than a number, as 007 is, which is not 7, and an integer beyond 2^53, which a
-// float64 rounds.
+// IsCode reports whether a text is a code rather than a number: 007, which is not 7, or an integer beyond 2^53, which a float64
+// rounds.
 func IsCode(text string) bool {
 	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' || isLong(text)
 }

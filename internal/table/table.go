@@ -79,8 +79,8 @@ func (c *Column) Missing(i int) bool {
 // maxWhole is how many bytes of compressed Parquet are read.
 var maxWhole int64 = 1 << 30
 
-// Open returns the table in a file, from the file's current offset. The first bytes tell the format. A Parquet file that is itself
-// compressed is held in memory, and may have 1 GB.
+// Open returns the table in a file, from the file's current offset. The first bytes tell the format. If a Parquet file is itself
+// compressed, Open holds it in memory, and it may have 1 GB.
 func Open(f *os.File, o Options) (Table, error) {
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {

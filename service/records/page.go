@@ -103,6 +103,7 @@ func (s *source) rows(file *os.File, begin func(header []string) error, each fun
 		return err
 	}
 	header := t.Header()
+	s.nested = t.Nested()
 	if err := begin(header); err != nil {
 		return fmt.Errorf("%s 1: %w", t.Unit(), err)
 	}

@@ -402,6 +402,9 @@ func (k *recognizer) table() error {
 		}
 		return nil
 	})
+	if nested := k.source.nested; nested != nil {
+		k.note("Columns of lists and groups are not read: %s.", strings.Join(nested, ", "))
+	}
 	switch {
 	case err != nil && !errors.Is(err, errEnough):
 		return err
