@@ -16,7 +16,7 @@ type Experiment struct {
 // Variant is a part of an experiment.
 type Variant struct {
 	Name   string         `json:"name" minLength:"1" maxLength:"64" doc:"of letters, digits, '.', '_', '-' and ':'; not holdout"`
-	Show   string         `json:"show" enum:"policy,baseline,uniform" doc:"policy: what a policy chooses; baseline: what the caller shows by itself; uniform: a set drawn uniformly"`
+	Show   string         `json:"show" enum:"policy,baseline,uniform" doc:"policy: what a policy chooses; baseline: what the caller shows by itself; uniform: a set drawn uniformly, or, under a capacity or limits whose groups cross, the set of most random gains, which has no known propensity"`
 	Share  float64        `json:"share" minimum:"0" maximum:"1" doc:"of the units in the experiment, in steps of 0.0001"`
 	Policy map[string]any `json:"policy,omitzero" doc:"of a learner of its own, with its settings; if left out, the placement's policy and learner"`
 }
@@ -25,7 +25,7 @@ type Variant struct {
 const (
 	ShowPolicy   = "policy"   // what a policy chooses
 	ShowBaseline = "baseline" // what the caller shows by itself
-	ShowUniform  = "uniform"  // a set drawn uniformly
+	ShowUniform  = "uniform"  // a set drawn by chance
 )
 
 // Values of [Experiment.Learn].

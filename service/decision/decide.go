@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -260,7 +261,7 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case r.work.Exceeded():
-		return nil, api.Fieldf("/at_most", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
+		return nil, errSteps(n)
 	case err != nil:
 		return nil, err
 	}
@@ -275,12 +276,20 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	shown := own.Assortment
 	switch {
 	case to.show == api.ShowUniform:
-		shown, err = d.explore(o, asked, own, x, v.config, 1)
+		shown, err = d.explore(o, v.config, func(rng *rand.Rand) offer.Explored { return offer.DrawSet(asked, own, x, rng) })
+		if err == nil && r.work.Exceeded() {
+			err = errSteps(n)
+		}
 	case (v.config.Mode == api.Shadow || to.show == api.ShowBaseline || to.worker == nil && v.fallback == api.FallbackBaseline) && !(r.trial && r.Baseline == nil):
 		shown, o.Propensity, o.Mode = baseline, 0, offer.ByBaseline
 		d.estimates.Shadowed = true
 	case v.config.Mode == api.Explore:
-		shown, err = d.explore(o, asked, own, x, v.config, *v.config.ExploreShare)
+		shown, err = d.explore(o, v.config, func(rng *rand.Rand) offer.Explored {
+			if v.config.Explore == api.BySlots {
+				return offer.ExploreSlots(own, x, *v.config.ExploreShare, rng)
+			}
+			return offer.ExploreSets(asked, own, x, *v.config.ExploreShare, rng)
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -309,16 +318,17 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	return o, nil
 }
 
-// explore returns what is shown in the mode "explore", and stores its propensity in o and its law in d.estimates.
-func (d *decider) explore(o *eventlog.Offered, pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, c *setup.Config, share float64) (vitrine.Assortment, error) {
+// errSteps is the error of a request of n candidates whose limits cross too much.
+func errSteps(n int) error {
+	return api.Fieldf("/at_most", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
+}
+
+// explore returns a set that draw draws, and stores its propensity in o and its law in d.estimates.
+func (d *decider) explore(o *eventlog.Offered, c *setup.Config, draw func(*rand.Rand) offer.Explored) (vitrine.Assortment, error) {
 	var e offer.Explored
 	rng := d.coin.Numbered(c.Seed, d.estimates.Number, stream.Exploration)
 	err, _ := safely(func() error {
-		if c.Explore == api.BySlots {
-			e = offer.ExploreSlots(own, x, share, rng)
-		} else {
-			e = offer.ExploreSets(pi, own, x, share, rng)
-		}
+		e = draw(rng)
 		if !(e.Propensity >= 0 && e.Propensity <= 1) {
 			return fmt.Errorf("the propensity of %v is %v", e.Shown, e.Propensity)
 		}

@@ -78,6 +78,19 @@ func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share
 	return e
 }
 
+// DrawSet draws a set in which the policy has no part: uniformly, as [ExploreSets] does, or, if the family cannot be sampled
+// uniformly, the best set of random gains, as the policy "uniform" does. The propensity of the latter is 0.
+func DrawSet(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, rng *rand.Rand) Explored {
+	if _, ok := x.Feasible.(assortment.Sampler); ok {
+		return ExploreSets(pi, own, x, 1, rng)
+	}
+	gain := make([]float64, x.NumItems())
+	for i := range gain {
+		gain[i] = 1 - rng.Float64()
+	}
+	return Explored{Shown: slices.Clone(x.Feasible.MaxGain(nil, gain)), ByChance: true}
+}
+
 // ExploreSlots replaces one item of the policy's set by another, with probability ε: a swap drawn
 // uniformly from the F swaps that the family allows. So the propensity is
 //

@@ -371,6 +371,33 @@ func TestExploreByTheLaw(t *testing.T) {
 	}
 }
 
+// A set of a family that cannot be sampled uniformly is drawn without the policy: every set that holds as much as fits appears.
+func TestDrawSetWithoutASampler(t *testing.T) {
+	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 1}, Propensity: 1}
+	x := &vitrine.Context{Features: mat.NewDense(6, 1, nil), Feasible: hidden{assortment.AtMost(2)}}
+	rng := rand.New(rand.NewPCG(5, 6))
+	count := map[string]int{}
+	const draws = 3000
+	for range draws {
+		e := offer.DrawSet(constant{own}, own, x, rng)
+		if !e.ByChance || e.Propensity != 0 || e.Law != nil {
+			t.Fatalf("%+v", e)
+		}
+		count[fmt.Sprint([]int(e.Shown))]++
+	}
+	for set, n := range count { // each of 15 pairs
+		if math.Abs(float64(n)-draws/15) > 4*math.Sqrt(draws/15) {
+			t.Errorf("%s is shown %d times", set, n)
+		}
+	}
+	if len(count) != 15 {
+		t.Errorf("%v", count)
+	}
+}
+
+// hidden is a family whose sampler is not known.
+type hidden struct{ vitrine.Constraint }
+
 // Of a random policy that does not know its law no propensity is known, whatever is shown; a law given its own page is.
 func TestExploreARandomPolicy(t *testing.T) {
 	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 2}, Propensity: 0.5}
