@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -84,7 +85,7 @@ func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader, before uint6
 			continue
 		}
 		f := p.items.of.Freeze()
-		if err := Rewind(ctx, log, f, before-1); err != nil {
+		if err := Rewind(ctx, log, f, before-1, math.MaxInt); err != nil {
 			return nil, nil, err
 		}
 		var misfit *catalogue.ItemError

@@ -588,12 +588,20 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 	}
 }
 
-// keep notes a decision in d, unless the log has it whole or its candidates are too many.
+// keep notes a decision in d, unless the log has it whole or its candidates are too many. Of a decision whose candidates the log has,
+// it notes rules that are too long for the log.
 func (d *decider) keep(v view, r *request, o *eventlog.Offered, order []int32) {
 	w := &d.whole
 	w.Placement = ""
 	n := r.len()
-	if r.trial || v.config.Record == "all" || knowsCandidates(&offer.Offer{Estimates: d.estimates}) || d.short != nil || n*(o.Width+1) > offer.MaxWhole {
+	onlyRules := knowsCandidates(&offer.Offer{Estimates: d.estimates})
+	switch {
+	case r.trial || v.config.Record == "all":
+		return
+	case onlyRules && d.estimates.Rules == tooManyRules:
+		*w = offer.Whole{Placement: v.name, Born: v.born, Decision: o.Decision, Number: d.estimates.Number, Rules: r.logged(v.config, len(r.Items), maxRulesText)}
+		return
+	case onlyRules || d.short != nil || n*(o.Width+1) > offer.MaxWhole:
 		return
 	}
 	w.Placement, w.Born, w.Decision, w.Number, w.Rules = v.name, v.born, o.Decision, d.estimates.Number, r.logged(v.config, n, maxRulesText)

@@ -217,7 +217,7 @@ func (e *Engine) whole(ctx context.Context, v view, o *offer.Offer) (*request, *
 		return nil, nil, fmt.Errorf("%d items were candidates, and an explanation has at most %d", o.Candidates, maxTried)
 	}
 	items := v.items.Freeze()
-	if err := Rewind(ctx, e.store, items, o.Catalogue.Version); err != nil {
+	if err := Rewind(ctx, e.store, items, o.Catalogue.Version, maxUndone); err != nil {
 		return nil, nil, err
 	}
 	all, err := Whole(o, items)

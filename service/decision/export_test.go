@@ -2,6 +2,7 @@ package decision
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func (e *Engine) Whole(t testing.TB, name string, o *eventlog.Offered) *eventlog
 	decoded, err := offer.Of(o)
 	if err == nil && knowsCandidates(decoded) && decoded.Catalogue.All {
 		items := e.state.itemsOf(e.state.placements[name]).Freeze()
-		if err = Rewind(t.Context(), e.store, items, decoded.Catalogue.Version); err == nil {
+		if err = Rewind(t.Context(), e.store, items, decoded.Catalogue.Version, math.MaxInt); err == nil {
 			o, err = Whole(decoded, items)
 		}
 	}
@@ -42,6 +43,12 @@ func (e *Engine) Whole(t testing.TB, name string, o *eventlog.Offered) *eventlog
 		t.Fatal(err)
 	}
 	return o
+}
+
+// SetMaxUndone sets how many changed items an explanation takes back, and returns how many it was.
+func SetMaxUndone(n int) (was int) {
+	was, maxUndone = maxUndone, n
+	return was
 }
 
 // SetNumber sets the number after which the next decision of a placement is numbered.

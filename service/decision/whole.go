@@ -20,10 +20,13 @@ const (
 // knowsCandidates reports whether a log has the candidates that an offer got from a catalogue.
 func knowsCandidates(o *offer.Offer) bool { return o.Catalogue != nil && o.Catalogue.Items > 0 }
 
-// Rewind takes items back to a version of their catalogue: it undoes the changes in the log after the entry version. The error
-// names the version if it is not one of the catalogue.
-func Rewind(ctx context.Context, log eventlog.Reader, items *catalogue.Frozen, version uint64) error {
-	for items.Version > version {
+// maxUndone is how many changed items an explanation takes back.
+var maxUndone = 100_000
+
+// Rewind takes items back to a version of their catalogue: it undoes the changes in the log after the entry version. It returns an
+// error if they are changes of more than most items, or if the version is not one of the catalogue.
+func Rewind(ctx context.Context, log eventlog.Reader, items *catalogue.Frozen, version uint64, most int) error {
+	for left := most; items.Version > version; {
 		entry, err := log.Entry(ctx, items.Version)
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", items.Version, err)
@@ -35,6 +38,9 @@ func Rewind(ctx context.Context, log eventlog.Reader, items *catalogue.Frozen, v
 		change, ok := event.Body.(*eventlog.ItemsChanged)
 		if !ok || change.Before >= items.Version {
 			return fmt.Errorf("entry %d does not change a catalogue", items.Version)
+		}
+		if left -= 1 + len(change.Put) + len(change.Deleted); left < 0 {
+			return fmt.Errorf("more than %d items of the catalogue have changed since", most)
 		}
 		if err := items.Undo(change.Before, change.Put, change.Deleted, change.Undo); err != nil {
 			return fmt.Errorf("entry %d: %w", items.Version, err)

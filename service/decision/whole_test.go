@@ -60,6 +60,33 @@ func TestSizeOfDecisions(t *testing.T) {
 	}
 }
 
+// Rules that are too long for the log are kept in memory. An explanation takes back few changes of the catalogue, so that its cost
+// has a bound.
+func TestExplainWithACatalogue(t *testing.T) {
+	e := opened(t, decision.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	items := goods(1, 200)
+	putItems(t, e, "home", items)
+	r := &api.Request{Decision: "d", User: aged(1)}
+	for i := range 150 {
+		r.Exclude = append(r.Exclude, items[i].ID+strings.Repeat("x", 20))
+	}
+	r.Exclude = append(r.Exclude, items[0].ID)
+	decide(t, e, "home", r, 0)
+	why := func() *api.Explanation { return fatal.Or(e.Explain(t.Context(), "home", "d"))(t) }
+	if x := why(); x.Next == nil || len(x.Unknown) > 0 {
+		t.Errorf("%+v", x)
+	}
+	putItems(t, e, "home", goods(2, 200))
+	if x := why(); x.Known != 200 {
+		t.Errorf("after a change of the catalogue %+v", x)
+	}
+	defer decision.SetMaxUndone(decision.SetMaxUndone(100))
+	if x := why(); x.Known == 200 || len(x.Unknown) == 0 || !strings.Contains(x.Unknown[0], "more than 100 items of the catalogue have changed since") {
+		t.Errorf("after a larger change of the catalogue %+v", x)
+	}
+}
+
 // The offers that an engine keeps in memory have no long lists of candidates.
 func TestKeptOffersAreSmall(t *testing.T) {
 	for n, keeps := range map[int]bool{60: true, 90: false} {

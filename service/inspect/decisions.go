@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -261,7 +262,7 @@ func (x *decisions) at(ctx context.Context, c *setup.Config, placement string, v
 		x.frozen[items] = f
 	}
 	if f.Version != version { // the catalogue has changed between the decision and its entry
-		if f = items.Freeze(); decision.Rewind(ctx, x.log, f, version) != nil || f.Version != version {
+		if f = items.Freeze(); decision.Rewind(ctx, x.log, f, version, math.MaxInt) != nil || f.Version != version {
 			return nil
 		}
 	}

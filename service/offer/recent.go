@@ -27,7 +27,7 @@ type Whole struct {
 	Born              uint64 // of the placement
 	Decision          string
 	Number            uint64
-	IDs               []string
+	IDs               []string // with Features, Revenue and Shown empty if only the rules are kept
 	Features, Revenue []float64
 	Shown             []int32
 	Rules             string
@@ -48,7 +48,7 @@ func (r *Recent) ring(name string) *recentRing {
 	return &r.rings[maphash.String(r.seed, name)%uint64(len(r.rings))]
 }
 
-func (w *Whole) numbers() int { return len(w.Features) + len(w.Revenue) }
+func (w *Whole) numbers() int { return len(w.Features) + len(w.Revenue) + len(w.Rules)/8 }
 
 // Add adds the decision that was kept. The memory of an older one takes its place.
 func (r *Recent) Add(w *Whole) {
@@ -70,18 +70,24 @@ func (r *Recent) Add(w *Whole) {
 	w.Placement = ""
 }
 
-// Complete returns an offer with all its candidates and rules. ok is false, and the offer as it was, if they are not here.
+// Complete returns an offer with all its candidates and rules. Otherwise ok is false, and the offer is as it was but for rules that
+// were kept alone.
 func (r *Recent) Complete(placement string, born uint64, o *Offer) (all *Offer, ok bool) {
 	ring := r.ring(placement)
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
 	at := slices.IndexFunc(ring.list, func(w *Whole) bool {
-		return w.Placement == placement && w.Born == born && w.Decision == o.Decision && w.Number == o.Number && len(w.Shown) == len(o.Shown)
+		return w.Placement == placement && w.Born == born && w.Decision == o.Decision && w.Number == o.Number && (len(w.IDs) == 0 || len(w.Shown) == len(o.Shown))
 	})
 	if at < 0 {
 		return o, false
 	}
 	w := ring.list[at]
+	if len(w.IDs) == 0 {
+		all = &Offer{Offered: o.Offered, Estimates: o.Estimates}
+		all.Rules = w.Rules
+		return all, false
+	}
 	for k, i := range w.Shown {
 		if w.IDs[i] != o.ItemIDs[o.Shown[k]] {
 			return o, false
