@@ -1,12 +1,15 @@
 package records_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"vitrine/service/decision"
 	"vitrine/service/records"
@@ -86,5 +89,23 @@ func TestMissingNumbers(t *testing.T) {
 func TestManyNames(t *testing.T) {
 	if n := records.Seen(3000); n != 2000 {
 		t.Errorf("%d names", n)
+	}
+}
+
+// Columns of lists in Parquet, which are not read, are named.
+func TestNestedColumns(t *testing.T) {
+	var b bytes.Buffer
+	err := parquet.Write(&b, []struct {
+		ID     string   `parquet:"decision_id"`
+		Item   string   `parquet:"item"`
+		Chosen bool     `parquet:"chosen"`
+		Tags   []string `parquet:"tags"`
+	}{{"a", "x", true, []string{"t"}}, {"a", "y", false, nil}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := records.Recognize(t.Context(), file(t, "log.parquet", b.Bytes()))
+	if err != nil || !slices.Contains(r.Notes, "Columns of lists and groups are not read: tags.") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
