@@ -100,9 +100,10 @@ func (s *Shelf) weightOf(i int) int { return s.weights.Of[s.weights.Kind[i]] }
 func (s *Shelf) left() int {
 	left := s.capacity
 	for _, i := range s.within.quota.Include {
-		if left -= min(s.weightOf(i), s.capacity+1); left < 0 {
-			break
+		if s.weightOf(i) > left {
+			return -1
 		}
+		left -= s.weightOf(i)
 	}
 	return left
 }

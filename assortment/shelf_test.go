@@ -246,6 +246,14 @@ func TestShelvesThatAreRefused(t *testing.T) {
 	}
 }
 
+// The largest capacity leaves room for an item that every set includes.
+func TestShelfOfTheLargestCapacity(t *testing.T) {
+	s := onShelf(t, assortment.Quota{Size: 2, Include: []int{0}}, []int{3, 5}, math.MaxInt)
+	if got := s.MaxGain(nil, []float64{1, 1}); !slices.Equal(got, vitrine.Assortment{0, 1}) {
+		t.Errorf("the best set is %v", got)
+	}
+}
+
 // The table of weights whose sum is no int is too large, as that of others.
 func TestShelfOfLargeWeights(t *testing.T) {
 	const large = math.MaxInt / 2

@@ -66,7 +66,7 @@ func common(a, b string) (prefix, suffix int) {
 	return prefix, suffix
 }
 
-var errUndo = errors.New("a change of the catalogue does not say what was there before")
+var errUndo = errors.New("the undo data of a catalogue change does not match the catalogue")
 
 // Undo goes back to the version before a change, which must be the last one. After an error the items are of no use.
 func (f *Frozen) Undo(before uint64, put, deleted, undo []string) error {

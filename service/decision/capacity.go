@@ -103,7 +103,7 @@ func (r *request) within(family vitrine.Constraint, capacity float64, size int, 
 	case err != nil:
 		return nil, api.Fieldf("", "%v", err)
 	}
-	if _, ok := assortment.QuotaOf(bounded); ok { // all of the family fit
+	if _, ok := assortment.QuotaOf(bounded); ok { // the capacity excludes no set
 		return family, nil
 	}
 	return bounded, nil

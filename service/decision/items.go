@@ -208,7 +208,7 @@ func (s *fold) changeItems(p *placement, sequence uint64, b *eventlog.ItemsChang
 			return fmt.Errorf("the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
 		}
 		if b.Before != p.items.of.Head().Version || !slices.Equal(b.Undo, p.items.of.Undo(b.Put, b.Deleted)) {
-			return errors.New("a change of items that are not those of the catalogue")
+			return errors.New("the change was made to another version of the catalogue")
 		}
 		p.items.of.Apply(sequence, change)
 	}

@@ -10,11 +10,10 @@ import (
 	"vitrine/service/offer"
 )
 
-// maxSet is how many bytes the candidates of a decision may take in the log unless its placement records all of them, and
-// maxShortRules is the same for the rules of its request.
+// Unless a placement records all candidates, the log limits what it holds of each decision.
 const (
-	maxSet        = 2 << 10
-	maxShortRules = 1 << 10
+	maxSet        = 2 << 10 // bytes of the candidates' slots
+	maxShortRules = 1 << 10 // bytes of the request's rules
 )
 
 // knowsCandidates reports whether a log has the candidates that an offer got from a catalogue.
@@ -56,7 +55,7 @@ func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 	n, d := o.Candidates, o.Width
 	from := n - c.Candidates()
 	if items.Version != c.Version || items.Len() != c.Items || split.Schema().Width() != d || len(o.ItemIDs) < max(from, 1) {
-		return nil, fmt.Errorf("decision %q has %d candidates of version %d of a catalogue of %d items, and here is version %d of %d", o.Decision, c.Candidates(), c.Version, c.Items, items.Version, items.Len())
+		return nil, fmt.Errorf("decision %q has %d candidates of version %d of a catalogue of %d items, but the catalogue at hand is version %d with %d items", o.Decision, c.Candidates(), c.Version, c.Items, items.Version, items.Len())
 	}
 	w := *o.Offered
 	w.ItemIDs, w.Features, w.Shown = make([]string, n), make([]float64, n*d), make([]int32, len(o.Shown))

@@ -472,7 +472,7 @@ func (i *ItemsChanged) check() error {
 		return errors.New("a change of items with an empty record or id")
 	}
 	if len(i.Undo) != len(i.Put)+len(i.Deleted) {
-		return fmt.Errorf("a change of %d items takes back %d", len(i.Put)+len(i.Deleted), len(i.Undo))
+		return fmt.Errorf("a change of %d items carries undo data for %d", len(i.Put)+len(i.Deleted), len(i.Undo))
 	}
 	return nil
 }

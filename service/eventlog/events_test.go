@@ -248,7 +248,7 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.ItemsChanged{}), "a change of no items"},
 		{at(&eventlog.ItemsChanged{Put: []string{"a", ""}}), "an empty record or id"},
 		{at(&eventlog.ItemsChanged{Deleted: []string{""}}), "an empty record or id"},
-		{at(&eventlog.ItemsChanged{Deleted: []string{"a"}}), "a change of 1 items takes back 0"},
+		{at(&eventlog.ItemsChanged{Deleted: []string{"a"}}), "a change of 1 items carries undo data for 0"},
 		{at(&eventlog.ValuesSeen{Values: []string{"a"}}), `feature "" has 1 new values`},
 		{at(&eventlog.ValuesSeen{Feature: "brand"}), `feature "brand" has 0 new values`},
 		{at(&eventlog.SnapshotTaken{}), "without a name"},

@@ -43,7 +43,7 @@ func (log *Log) decisions(ctx context.Context, what string, which Decisions, eac
 		return nil, err
 	}
 	if x.lost > 0 && what == "exporting" {
-		log.warn(fmt.Sprintf("of %s only the items shown are known: the catalogue as it was is neither in the log nor in a snapshot", share(x.lost, x.candidates)))
+		log.warn(fmt.Sprintf("For %s, only the items shown could be exported: the log and snapshots no longer hold the catalogue version they used", share(x.lost, x.candidates)))
 	}
 	if _, ok := x.configs[which.Placement]; which.Placement != "" && !ok {
 		return nil, fmt.Errorf("%s has no placement %q%s", log.Name, which.Placement, theseAre(slices.Sorted(maps.Keys(x.configs))))
@@ -54,7 +54,7 @@ func (log *Log) decisions(ctx context.Context, what string, which Decisions, eac
 func newDecisions(log eventlog.Reader, from uint64, placement string, each func(o *offered, end outcome) error) *decisions {
 	return &decisions{
 		log: log, placement: placement, from: from, each: each, configs: map[string]*setup.Config{}, former: map[string]*setup.Config{},
-		items: map[string]*catalogue.Catalogue{}, frozen: map[*catalogue.Catalogue]*catalogue.Frozen{}, open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{},
+		items: map[string]*catalogue.Catalogue{}, frozen: map[string][]*catalogue.Frozen{}, open: map[decisionKey]*offered{}, corrected: map[uint64]corrected{},
 	}
 }
 
@@ -133,8 +133,8 @@ type decisions struct {
 	corrected map[uint64]corrected // by the entry of the offer
 
 	items            map[string]*catalogue.Catalogue // of the placements, as of the entry that is read
-	frozen           map[*catalogue.Catalogue]*catalogue.Frozen
-	candidates, lost int // decisions among a catalogue's items, and those whose candidates are not known
+	frozen           map[string][]*catalogue.Frozen  // of items, at the last two versions that decisions used
+	candidates, lost int                             // decisions among a catalogue's items, and those whose candidates are not known
 }
 
 // corrected is what a decision has in the end, after its corrections.
@@ -256,17 +256,22 @@ func (x *decisions) at(ctx context.Context, c *setup.Config, placement string, v
 	if items == nil {
 		return nil
 	}
-	f := x.frozen[items]
-	if f == nil || f.Version != items.Head().Version {
-		f = items.Freeze()
-		x.frozen[items] = f
+	kept := x.frozen[placement]
+	if k := slices.IndexFunc(kept, func(f *catalogue.Frozen) bool { return f.Version == version }); k >= 0 {
+		return kept[k]
 	}
-	if f.Version != version { // the catalogue has changed between the decision and its entry
-		if f = items.Freeze(); decision.Rewind(ctx, x.log, f, version, math.MaxInt) != nil || f.Version != version {
-			return nil
-		}
+	f := items.Freeze() // which may be later: the catalogue can change between the decision and its entry
+	if decision.Rewind(ctx, x.log, f, version, math.MaxInt) != nil || f.Version != version {
+		return nil
 	}
+	x.frozen[placement] = append(slices.Clone(kept[max(len(kept)-1, 0):]), f)
 	return f
+}
+
+// replace gives a placement other items; nil if they are not known.
+func (x *decisions) replace(placement string, items *catalogue.Catalogue) {
+	delete(x.frozen, placement)
+	x.items[placement] = items
 }
 
 // stock applies what an event says of configurations and catalogues, as the service does.
@@ -292,24 +297,30 @@ func (x *decisions) stock(ctx context.Context, sequence uint64, e *eventlog.Even
 			return nil
 		}
 		if items.Head().Version != b.Before { // what was there is not known
-			delete(x.items, e.Placement)
+			x.replace(e.Placement, nil)
 			return nil
 		}
 		if change, err := items.NewChange(b.Put, b.Deleted); err != nil {
-			delete(x.items, e.Placement)
+			x.replace(e.Placement, nil)
 		} else {
 			items.Apply(sequence, change)
 		}
 	case *eventlog.PlacementDeleted:
 		x.configs[e.Placement] = nil
-		delete(x.items, e.Placement)
+		x.replace(e.Placement, nil)
 	default:
 		if len(e.Configuration()) == 0 {
 			return nil
 		}
 	}
-	for name, c := range x.configs {
-		if c != nil && (name == e.Placement || c.Catalogue == e.Placement) {
+	names := []string{e.Placement} // before those that inherit from it
+	for _, name := range slices.Sorted(maps.Keys(x.configs)) {
+		if c := x.configs[name]; c != nil && c.Catalogue == e.Placement && name != e.Placement {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if c := x.configs[name]; c != nil {
 			if err := x.restock(ctx, name, c); err != nil {
 				return failed(err)
 			}
@@ -336,7 +347,7 @@ func (x *decisions) restock(ctx context.Context, name string, c *setup.Config) e
 	}
 	switch {
 	case items == nil:
-		x.items[name] = catalogue.New(schema)
+		x.replace(name, catalogue.New(schema))
 	case !items.Split().Schema().Same(schema):
 		if learned, ok := schema.Since(items.Split().Schema()); ok {
 			items.Learn(schema, learned)
@@ -350,7 +361,7 @@ func (x *decisions) restock(ctx context.Context, name string, c *setup.Config) e
 		if x.configs[name], err = c.Learn(learned...); err != nil {
 			return err
 		}
-		x.items[name] = moved
+		x.replace(name, moved)
 	}
 	return nil
 }

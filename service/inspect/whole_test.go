@@ -15,9 +15,11 @@ import (
 
 	"vitrine/offpolicy"
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/feature"
 	"vitrine/service/setup"
 )
 
@@ -306,4 +308,67 @@ func (w *twins) relearn() {
 		}
 		return fmt.Errorf("the second learner does not catch up")
 	})
+}
+
+// However often the features change, few versions of a catalogue are in memory.
+func TestFewVersionsInMemory(t *testing.T) {
+	w := newTwins(t, 1)
+	for k := range 4 {
+		w.put("", fmt.Sprintf(`,"scale":%d`, k+1), decision.Change{Reset: true})
+		for range 4 {
+			w.stock()
+			w.stock()
+			w.decide()
+		}
+	}
+	x := newDecisions(w.stores[0], 1, "", func(*offered, outcome) error { return nil })
+	sequence := uint64(0)
+	for entry, err := range w.stores[0].Entries(t.Context(), 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sequence++; x.event(t.Context(), sequence, &event) != nil || len(x.frozen) > 1 {
+			t.Fatalf("entry %d: the items of %d catalogues are kept", sequence, len(x.frozen))
+		}
+	}
+	if x.lost > 0 || len(x.frozen) == 0 {
+		t.Errorf("%d decisions have not all candidates, and %d catalogues are kept", x.lost, len(x.frozen))
+	}
+}
+
+// Placements that share a catalogue get the values that its owner learns from items, whichever name comes first.
+func TestSharersInheritFromTheOwner(t *testing.T) {
+	own := []byte(fmt.Sprintf(shopWindow, "", ""))
+	shared := fmt.Sprintf(shopWindow, `"catalogue":"home",`, "")
+	for range 20 {
+		x := newDecisions(new(memlog.Store), 1, "", nil)
+		for _, name := range []string{"home", "a", "z"} {
+			text := own
+			if name != "home" {
+				text = []byte(shared)
+			}
+			c, err := setup.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.configs[name] = c
+		}
+		learned, err := x.configs["home"].Learn(feature.Seen{Feature: "brand", Values: []string{"b1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.items["home"] = catalogue.New(learned.Schema())
+		if err := x.stock(t.Context(), 1, &eventlog.Event{Placement: "home", Body: &eventlog.PlacementPut{Config: own}}); err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range x.configs {
+			if !c.Schema().Same(learned.Schema()) {
+				t.Fatalf("%s has not the values of the items", name)
+			}
+		}
+	}
 }

@@ -121,6 +121,7 @@ func launch(t *testing.T, cmd *exec.Cmd, ready func(line []byte) string) *Proces
 	go func() {
 		defer close(p.ended)
 		lines := bufio.NewScanner(pipe)
+		lines.Buffer(nil, 16<<20)
 		for lines.Scan() {
 			if at := ready(lines.Bytes()); at != "" {
 				select {
@@ -130,6 +131,11 @@ func launch(t *testing.T, cmd *exec.Cmd, ready func(line []byte) string) *Proces
 			}
 			p.mu.Lock()
 			fmt.Fprintf(&p.stderr, "%s\n", lines.Bytes())
+			p.mu.Unlock()
+		}
+		if err := lines.Err(); err != nil {
+			p.mu.Lock()
+			fmt.Fprintf(&p.stderr, "reading the log of the program: %v\n", err)
 			p.mu.Unlock()
 		}
 		_ = cmd.Wait() // the state says how it ended

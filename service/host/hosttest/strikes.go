@@ -40,7 +40,7 @@ func leaderGoes(freeze bool, meanwhile func(c *cluster)) func(context.Context, *
 	}
 }
 
-// followerGoes does so with a follower.
+// followerGoes kills or freezes a follower, and something else happens meanwhile.
 func followerGoes(freeze bool, meanwhile func(c *cluster)) func(context.Context, *cluster) {
 	return func(ctx context.Context, c *cluster) {
 		f := c.follower()
