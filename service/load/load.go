@@ -178,9 +178,14 @@ func (r *run) report(ended <-chan struct{}, start time.Time) {
 	}
 }
 
+// transport returns a transport of one connection to the service itself: no proxy of the environment is between them.
+func transport() *http.Transport {
+	return &http.Transport{MaxConnsPerHost: 1, DisableCompression: true}
+}
+
 // work sends the requests of one connection. It returns an error if the journal cannot be written.
 func (r *run) work(ctx context.Context, base string) error {
-	one := &http.Transport{MaxConnsPerHost: 1, DisableCompression: true}
+	one := transport()
 	defer one.CloseIdleConnections()
 	c := &client.Client{Base: base, Key: r.Key, HTTP: one, Patience: r.Patience, Retrying: func(error, time.Duration) { r.counts.retried() }}
 	if r.Patience == 0 {
@@ -292,7 +297,9 @@ func processCPU(ctx context.Context, base, key string) float64 {
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	one := transport()
+	defer one.CloseIdleConnections()
+	answer, err := one.RoundTrip(r)
 	if err != nil {
 		return 0
 	}

@@ -22,9 +22,9 @@ type Result struct {
 	Seconds     float64 `json:"seconds"` // from the first request to the last answer
 	Decisions   Latency `json:"decisions"`
 	Outcomes    Latency `json:"outcomes"`
-	Purchases   int     `json:"purchases"` // among the outcomes
-	Repeated    int     `json:"repeated"`  // decisions whose first answer was lost
-	Retries     int     `json:"retries"`
+	Purchases   int     `json:"purchases"`  // among the outcomes
+	Repeated    int     `json:"repeated"`   // decisions whose first answer was lost
+	Retries     int     `json:"retries"`    // without those of net/http, after a connection that closed before an answer
 	Unsent      int     `json:"unsent"`     // decisions that were due before the end but found no free connection
 	Unreported  int     `json:"unreported"` // outcomes that were not reported before the end
 	Unanswered  int     `json:"unanswered"` // requests in progress when the run was interrupted
