@@ -137,6 +137,43 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
+// What removes old entries looks at segments while they grow and end: under the race detector, safely.
+func TestRemovalBesideAppends(t *testing.T) {
+	filelog.SetSegmentBytes(t, 2000)
+	s := openWith(t, filelog.Options{Dir: t.TempDir()})
+	appendAll(t, s, texts("first")...)
+	done := make(chan error)
+	go func() {
+		for range 200 {
+			if _, err := s.Append(t.Context(), make([]byte, 300)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for running := true; running; {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			running = false
+		default:
+		}
+		first, err := s.FirstWithin(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.TruncateBefore(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x, err := s.Extent(t.Context()); err != nil || x.Last != 201 || x.Bytes > 1000 {
+		t.Errorf("extent %+v, %v", x, err)
+	}
+}
+
 // A log that continues another one has its identity, sequence and running hash.
 func TestStart(t *testing.T) {
 	start := eventlog.Position{Log: eventlog.NewIdentity(), Sequence: 41, Hash: [16]byte{7}}

@@ -44,13 +44,17 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	excess := int64(x.Bytes) - int64(min(bytes, x.Bytes))
 	s.mu.RLock()
 	segments, size := s.segments, -s.head
+	sizes := make([]int64, len(segments)) // the last grows
+	for i, p := range segments {
+		sizes[i] = p.size
+	}
 	s.mu.RUnlock()
 	first := x.First
 	for i, p := range segments {
 		if excess <= 0 || first > x.Last {
 			return first, nil
 		}
-		size += p.size
+		size += sizes[i]
 		if excess >= size {
 			excess -= size
 			if first = x.Last + 1; i+1 < len(segments) {
