@@ -156,3 +156,23 @@ func (e Extent) CheckEntry(sequence uint64) error {
 	}
 	return e.CheckFrom(sequence)
 }
+
+// Uninterrupted runs a write, which goes on if ctx ends meanwhile. The error is then ErrUnknown. It is for implementations of Append.
+func Uninterrupted(ctx context.Context, write func() (last uint64, err error)) (last uint64, err error) {
+	if ctx.Done() == nil {
+		return write()
+	}
+	done := make(chan struct{})
+	var written uint64
+	var failed error
+	go func() {
+		defer close(done)
+		written, failed = write()
+	}()
+	select {
+	case <-done:
+		return written, failed
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%w: %w", ErrUnknown, ctx.Err())
+	}
+}

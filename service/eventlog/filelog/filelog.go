@@ -209,7 +209,7 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	case <-s.closing:
 		return 0, eventlog.ErrClosed
 	}
-	write := func() (uint64, error) {
+	return eventlog.Uninterrupted(ctx, func() (uint64, error) {
 		defer func() { <-s.writing }()
 		err := s.failed
 		if err == nil && len(entries) > 0 {
@@ -222,25 +222,7 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 			return 0, err
 		}
 		return s.end.Sequence, nil
-	}
-	if ctx.Done() == nil {
-		return write()
-	}
-	type answer struct {
-		last uint64
-		err  error
-	}
-	done := make(chan answer, 1)
-	go func() {
-		last, err := write()
-		done <- answer{last, err}
-	}()
-	select {
-	case a := <-done:
-		return a.last, a.err
-	case <-ctx.Done():
-		return 0, fmt.Errorf("%w: %w", eventlog.ErrUnknown, ctx.Err())
-	}
+	})
 }
 
 // commit writes entries after the log's end, syncs them, and moves the end.

@@ -53,12 +53,7 @@ func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last 
 	case <-s.closing:
 		return 0, eventlog.ErrClosed
 	}
-	type answer struct {
-		last uint64
-		err  error
-	}
-	done := make(chan answer, 1)
-	go func() {
+	return eventlog.Uninterrupted(ctx, func() (uint64, error) {
 		defer func() { <-s.writing }()
 		err := s.failed
 		if err == nil && commit {
@@ -66,17 +61,11 @@ func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last 
 				s.failed = fmt.Errorf("an earlier append failed: %w", err)
 			}
 		}
-		done <- answer{s.acknowledged().next - 1, err}
-	}()
-	select {
-	case a := <-done:
-		if a.err != nil {
-			return 0, a.err
+		if err != nil {
+			return 0, err
 		}
-		return a.last, nil
-	case <-ctx.Done():
-		return 0, fmt.Errorf("%w: %w", eventlog.ErrUnknown, ctx.Err())
-	}
+		return s.acknowledged().next - 1, nil
+	})
 }
 
 // commit writes a frame with the entries after the log's end, and moves the end. Without entries the frame
