@@ -8,9 +8,9 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/assortment/search"
 	"vitrine/internal/kernel"
 	"vitrine/internal/scratch"
-	"vitrine/internal/search"
 )
 
 const (

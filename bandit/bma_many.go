@@ -8,8 +8,8 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/assortment/search"
 	"vitrine/internal/kernel"
-	"vitrine/internal/search"
 	"vitrine/utility"
 )
 

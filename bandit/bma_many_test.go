@@ -11,8 +11,8 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/assortment/search"
 	"vitrine/internal/fatal"
-	"vitrine/internal/search"
 	"vitrine/utility"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/assortment/search"
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
-	"vitrine/internal/search"
 	"vitrine/mle"
 	"vitrine/utility"
 )

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/assortment/search"
 	"vitrine/internal/option"
-	"vitrine/internal/search"
 	"vitrine/utility"
 )
 

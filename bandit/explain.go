@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/assortment/search"
 	"vitrine/internal/scratch"
-	"vitrine/internal/search"
 	"vitrine/utility"
 )
 

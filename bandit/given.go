@@ -4,7 +4,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
-	"vitrine/internal/search"
+	"vitrine/assortment/search"
 	"vitrine/utility"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/assortment/search"
 	"vitrine/internal/gram"
-	"vitrine/internal/search"
 	"vitrine/utility"
 )
 

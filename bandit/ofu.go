@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/assortment/search"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
 	"vitrine/internal/portable"
-	"vitrine/internal/search"
 	"vitrine/mle"
 	"vitrine/utility"
 )

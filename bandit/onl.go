@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/assortment/search"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
 	"vitrine/internal/scratch"
-	"vitrine/internal/search"
 	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"vitrine"
-	"vitrine/internal/search"
+	"vitrine/assortment/search"
 )
 
 // optimistic is the policy of lines 10 and 11 of Algorithm 1, and of every

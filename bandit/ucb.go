@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"vitrine"
+	"vitrine/assortment/search"
 	"vitrine/internal/kernel"
 	"vitrine/internal/option"
 	"vitrine/internal/portable"
-	"vitrine/internal/search"
 	"vitrine/utility"
 )
 

@@ -24,7 +24,7 @@ var table = [][]string{
 	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/cpu", "internal/decompress", "internal/fatal", "internal/fields", "internal/flock", "internal/freeport", "internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch", "internal/state", "internal/stream", "internal/strict"},
 	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/eventlog/natslog/natstest", "service/report", "internal/confseq", "internal/gram", "internal/settings", "internal/sparse", "internal/table"},
 	{"assortment", "choice", "mle", "env", "service/eventlog/filelog", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
-	{"offpolicy", "internal/search", "service/feature"},
+	{"assortment/search", "offpolicy", "service/feature"},
 	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
 	{"experiment", "internal/policy", "paper/tractability", "service/guard", "service/tally", "service/variants"},
 	{"tune", "paper/theory", "service/setup"},
