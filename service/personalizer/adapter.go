@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -45,13 +44,13 @@ type Call interface {
 // Route is a line of the table of routes.
 type Route struct {
 	Method, Path string
-	Scope        string       // that a key must have
-	ID, Summary  string       // for the OpenAPI document
-	Body         reflect.Type // of the request; nil if it is not read
-	Example      string       // a body, JSON
-	Status       int          // of success
-	Answer       reflect.Type // nil if the answer is empty
-	Invalid      string       // the error code of invalid requests
+	Scope        string // that a key must have
+	ID, Summary  string // for the OpenAPI document
+	Body         any    // a value of the type of the request; nil if it is not read
+	Example      string // a body, JSON
+	Status       int    // of success
+	Answer       any    // a value of the type of the answer; nil if it is empty
+	Invalid      string // the error code of invalid requests
 
 	Handle func(*Adapter, Call) (Answer, error)
 }
@@ -93,35 +92,35 @@ func Routes() []Route {
 		for _, rt := range []Route{
 			{
 				Path: "/rank", ID: "Rank", Summary: "Rank", Invalid: "InvalidRankRequest", Handle: (*Adapter).rank,
-				Body: reflect.TypeFor[rankDocument](), Example: exampleRank, Answer: reflect.TypeFor[rankedDocument](), Scope: "decide", Status: http.StatusCreated,
+				Body: rankDocument{}, Example: exampleRank, Answer: rankedDocument{}, Scope: "decide", Status: http.StatusCreated,
 			},
 			{
 				Path: "/events/{event}/reward", ID: "Reward", Summary: "Reward", Invalid: "InvalidRewardRequest", Handle: (*Adapter).reward,
-				Body: reflect.TypeFor[eventRewardDocument](), Example: `{"value":1}`,
+				Body: eventRewardDocument{}, Example: `{"value":1}`,
 			},
 			{Path: "/events/{event}/activate", ID: "Activate", Summary: "Activate", Invalid: invalidActivate, Handle: (*Adapter).activate},
 			{
 				Path: "/multislot/rank", ID: "RankSlots", Summary: "multi-slot Rank", Invalid: "InvalidRankRequest", Handle: (*Adapter).rankSlots,
-				Body: reflect.TypeFor[slotsRankDocument](), Example: exampleSlotsRank, Answer: reflect.TypeFor[slotsRankedDocument](), Scope: "decide", Status: http.StatusCreated,
+				Body: slotsRankDocument{}, Example: exampleSlotsRank, Answer: slotsRankedDocument{}, Scope: "decide", Status: http.StatusCreated,
 			},
 			{
 				Path: "/multislot/events/{event}/reward", ID: "RewardSlots", Summary: "multi-slot Reward", Invalid: "InvalidRewardRequest", Handle: (*Adapter).rewardSlots,
-				Body: reflect.TypeFor[slotRewardsDocument](), Example: `{"reward":[{"slotId":"hero","value":1}]}`,
+				Body: slotRewardsDocument{}, Example: `{"reward":[{"slotId":"hero","value":1}]}`,
 			},
 			{Path: "/multislot/events/{event}/activate", ID: "ActivateSlots", Summary: "multi-slot Activate", Invalid: invalidActivate, Handle: (*Adapter).activate},
 			{
 				Method: "GET", Path: "/configurations/service", ID: "GetService", Summary: "service configuration", Handle: (*Adapter).getService,
-				Answer: reflect.TypeFor[serviceDocument](), Scope: "read", Status: http.StatusOK,
+				Answer: serviceDocument{}, Scope: "read", Status: http.StatusOK,
 			},
 			{
 				Method: "PUT", Path: "/configurations/service", ID: "PutService", Summary: "change of the service configuration", Invalid: "InvalidServiceConfiguration", Handle: (*Adapter).putService,
-				Body: reflect.TypeFor[serviceChange](), Example: `{"rewardWaitTime":"PT10M","explorationPercentage":0.2,"learningMode":"Online"}`,
-				Answer: reflect.TypeFor[serviceDocument](), Scope: "admin", Status: http.StatusOK,
+				Body: serviceChange{}, Example: `{"rewardWaitTime":"PT10M","explorationPercentage":0.2,"learningMode":"Online"}`,
+				Answer: serviceDocument{}, Scope: "admin", Status: http.StatusOK,
 			},
 			{Method: "DELETE", Path: "/model", ID: "ResetModel", Summary: "reset of the model", Invalid: "ModelResetFailed", Handle: (*Adapter).resetModel, Scope: "admin"},
 			{
 				Method: "GET", Path: "/model/properties", ID: "ModelProperties", Summary: "properties of the model", Handle: (*Adapter).modelProperties,
-				Answer: reflect.TypeFor[modelDocument](), Scope: "read", Status: http.StatusOK,
+				Answer: modelDocument{}, Scope: "read", Status: http.StatusOK,
 			},
 		} {
 			rt.Method, rt.Scope, rt.Status = cmp.Or(rt.Method, "POST"), cmp.Or(rt.Scope, "outcome"), cmp.Or(rt.Status, http.StatusNoContent)

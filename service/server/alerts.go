@@ -74,7 +74,7 @@ func (s *Server) serviceHealth() (all []api.Health) {
 // testAlert sends a test message and answers with what became of it.
 func (s *Server) testAlert(c *call) error {
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(c.Context(), s.limits.Answer)
+	ctx, cancel := context.WithTimeout(c.ctx, s.limits.Answer)
 	defer cancel()
 	if err := s.options.Alerts.Try(ctx); err != nil {
 		p := problemf(http.StatusBadGateway, "alert", "the test was not delivered: %v", err)

@@ -55,13 +55,19 @@ func tags(h http.Header, name string) ([]string, error) {
 	return list, nil
 }
 
-// isFresh reports whether a caller of GET or HEAD has a placement of a revision already.
-func (c *call) isFresh(revision uint64) (bool, error) {
-	have, err := tags(c.Header, "If-None-Match")
-	for _, tag := range have {
-		if tag == "*" || strings.TrimPrefix(tag, "W/") == tagOf(revision) {
-			return true, err
+// known sets the entity tag of an answer. If the caller of GET or HEAD has the answer already, known answers that.
+func (c *call) known(tag string) (bool, error) {
+	var have []string
+	if c.Method == http.MethodGet || c.Method == http.MethodHead {
+		var err error
+		if have, err = tags(c.Header, "If-None-Match"); err != nil {
+			return false, err
 		}
 	}
-	return false, err
+	c.w.Header()["Etag"] = []string{tag}
+	if !slices.ContainsFunc(have, func(t string) bool { return t == "*" || strings.TrimPrefix(t, "W/") == tag }) {
+		return false, nil
+	}
+	c.begin(http.StatusNotModified)
+	return true, nil
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,28 +14,25 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/offer"
+	"vitrine/service/setup"
 )
 
 func (s *Server) decide(c *call) error {
-	name := c.PathValue("name")
-	if _, err := c.mediaType(asJSON); err != nil {
-		return err
-	}
-	if _, err := s.engine.Config(name); err != nil { // before reading the body
-		return err
-	}
-	body, err := c.body()
+	r, release, err := s.readRequest(c)
 	if err != nil {
 		return err
 	}
-	a, err := s.decideBody(c, name, body)
+	a, err := s.engine.Decide(c.ctx, c.placement, r, c.now)
 	if err != nil {
 		return err
+	}
+	if c.taken[budget.Work] <= maxPooled { // without an answer the engine may still read the request
+		release()
 	}
 	status := http.StatusOK
 	if !a.Repeated {
 		status = http.StatusCreated
-		c.w.Header()["Location"] = []string{decisionPath(name, a.Decision)}
+		c.w.Header()["Location"] = []string{decisionPath(c.placement, a.Decision)}
 	}
 	b, err := answerOf(a).AppendJSON(c.scratch().AvailableBuffer())
 	if err != nil {
@@ -43,76 +41,61 @@ func (s *Server) decide(c *call) error {
 	return c.answer(status, asJSON, b)
 }
 
-// decideBody reads a request and decides it.
-func (s *Server) decideBody(c *call, name string, body []byte) (*decision.Answer, error) {
-	r, release, size, err := s.readRequest(c, name, body)
-	if err != nil {
-		return nil, err
+// readRequest reads a request, and reserves the memory that it takes while it is decided. After release the memory of the request may be
+// used again.
+func (s *Server) readRequest(c *call) (r *api.Request, release func(), err error) {
+	if _, err := c.mediaType(asJSON); err != nil {
+		return nil, nil, err
 	}
-	c.keep(budget.Work, size+int64(len(body)))
-	a, err := s.engine.Decide(c.Context(), name, r, c.now)
-	if err == nil && c.taken[budget.Work] <= maxPooled { // without an answer the engine may still read the request
-		release()
-	}
-	return a, err
-}
-
-// readRequest reads a request, and reserves the bytes that it takes while it is decided. The memory of the request may be
-// used again after release.
-func (s *Server) readRequest(c *call, name string, body []byte) (r *api.Request, release func(), size int64, err error) {
-	config, err := s.engine.Config(name)
+	config, err := s.engine.Config(c.placement) // before the body is read
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, nil, err
+	}
+	body, err := c.body()
+	if err != nil {
+		return nil, nil, err
 	}
 	if err := c.Reserve(config.RequestSize(maxItems(body, config))); err != nil {
-		return nil, nil, 0, err
+		return nil, nil, err
 	}
 	reader := readers.Get().(*api.RequestReader)
 	if r, err = reader.Read(body, config.MaxItems); err != nil {
-		return nil, nil, 0, malformed(body, err)
+		return nil, nil, malformed(body, err)
 	}
-	size = config.RequestSize(len(r.Items))
-	if more := s.engine.CatalogueSize(name, r); more > 0 {
+	size := config.RequestSize(len(r.Items))
+	if more := s.engine.CatalogueSize(c.placement, r); more > 0 {
 		size += more
 		if err := c.Reserve(size); err != nil {
-			return nil, nil, 0, err
+			return nil, nil, err
 		}
 	}
-	return r, func() { readers.Put(reader) }, size, nil
+	c.keep(budget.Work, size+int64(len(body)))
+	return r, func() { readers.Put(reader) }, nil
+}
+
+// maxPooled limits the memory of a request that is kept for reuse, in bytes.
+const maxPooled = 8 << 20
+
+// maxItems returns an upper bound on the number of items of a request that is not read yet: each item is an object.
+func maxItems(body []byte, c *setup.Config) int {
+	return min(bytes.Count(body, []byte{'{'}), c.MaxItems)
 }
 
 // try answers a request without recording it.
 func (s *Server) try(c *call) error {
-	name := c.PathValue("name")
-	if _, err := s.engine.Config(name); err != nil { // before reading the body
-		return err
-	}
-	body, err := c.jsonBody()
-	if err != nil {
-		return err
-	}
-	r, _, size, err := s.readRequest(c, name, body)
+	r, _, err := s.readRequest(c)
 	if err != nil {
 		return err
 	}
 	const rows = 4 // of the candidates, their utilities and the policy's gradients
-	if err := c.Reserve(rows * size); err != nil {
+	if err := c.Reserve(rows * (c.taken[budget.Work] - c.taken[budget.Body])); err != nil {
 		return err
 	}
-	a, why, err := s.engine.Try(c.Context(), name, r, c.now)
+	a, why, err := s.engine.Try(c.ctx, c.placement, r, c.now)
 	if err != nil {
 		return err
 	}
 	return c.answerJSON(http.StatusOK, api.Trial{Answer: *answerOf(a), Explanation: *why})
-}
-
-func (s *Server) explain(c *call) error {
-	id := c.PathValue("id")
-	placement, err := c.placementOf(id)
-	if err != nil {
-		return err
-	}
-	return c.reply(s.engine.Explain(c.Context(), placement, id))
 }
 
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
@@ -158,12 +141,7 @@ func (s *Server) outcome(c *call) error {
 			return errChoice
 		}
 	}
-	id := c.PathValue("id")
-	placement, err := c.placementOf(id)
-	if err != nil {
-		return err
-	}
-	err = s.engine.Outcome(c.Context(), placement, id, item, c.now)
+	err = s.engine.Outcome(c.ctx, c.placement, c.PathValue("id"), item, c.now)
 	if errors.Is(err, decision.ErrLate) {
 		return c.answerJSON(http.StatusOK, api.LateOutcome{
 			Status: "late",
@@ -178,7 +156,7 @@ func (s *Server) correct(c *call) error {
 	if err := c.read(&correction); err != nil {
 		return err
 	}
-	return c.done(s.engine.Correct(c.Context(), c.PathValue("name"), c.PathValue("id"), correction, c.now))
+	return c.done(s.engine.Correct(c.ctx, c.placement, c.PathValue("id"), correction, c.now))
 }
 
 func (s *Server) rewards(c *call) error {
@@ -189,27 +167,17 @@ func (s *Server) rewards(c *call) error {
 	if len(r.Rewards) == 0 {
 		return &api.FieldError{Field: "/rewards", Message: "must have at least one reward"}
 	}
-	return c.done(s.engine.Reward(c.Context(), c.PathValue("name"), c.PathValue("id"), r.Rewards, c.now))
+	return c.done(s.engine.Reward(c.ctx, c.placement, c.PathValue("id"), r.Rewards, c.now))
 }
 
 func (s *Server) activate(c *call) error {
-	id := c.PathValue("id")
-	placement, err := c.placementOf(id)
-	if err != nil {
-		return err
-	}
-	return c.done(s.engine.Activate(c.Context(), placement, id, c.now))
+	return c.done(s.engine.Activate(c.ctx, c.placement, c.PathValue("id"), c.now))
 }
 
 var errChoice = &api.FieldError{Field: "/choice", Message: "must be the id of an item that was shown, or null for none"}
 
 func (s *Server) getDecision(c *call) error {
-	id := c.PathValue("id")
-	placement, err := c.placementOf(id)
-	if err != nil {
-		return err
-	}
-	d, err := s.engine.Decision(c.Context(), placement, id)
+	d, err := s.engine.Decision(c.ctx, c.placement, c.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"vitrine/service/api"
 )
 
 const (
@@ -19,56 +17,34 @@ const (
 	stalled       = 5 * time.Second // after which a reader who does not take the next part may lose its place
 )
 
-// downloadRoutes are what the desk offers to take away.
-func (s *Server) downloadRoutes() []route {
-	list := []route{{
-		method: "GET", path: "/v1/placements/{name}/model", scope: ScopeRead, handle: s.model,
-		id: "model", summary: "What the learner has learned, as it saves itself, with the configuration of a learner that reads it.",
-		answers: map[int][]content{200: {jsonOf[api.LearnerState]("")}}, errors: []int{404},
-	}}
-	if s.options.Export != nil {
-		list = append(list, route{
-			method: "GET", path: "/v1/placements/{name}/export", scope: ScopeRead, handle: s.export, stream: true,
-			id: "export", summary: "The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503, or replaces an export whose reader has stopped reading for five seconds.",
-			answers: map[int][]content{200: {{mediaType: asLines}}}, errors: []int{404},
-		})
-	}
-	return list
-}
-
 func (s *Server) model(c *call) error {
-	name := c.PathValue("name")
-	m, err := s.engine.Model(c.Context(), name)
+	m, err := s.engine.Model(c.ctx, c.placement)
 	if err != nil {
 		return err
 	}
-	c.attach(name + ".model.json")
+	c.attach(".model.json")
 	return c.answerJSON(http.StatusOK, m)
 }
 
-// attach names the file in which a browser stores the answer.
-func (c *call) attach(file string) {
-	c.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", file)) // of a placement's name, which needs no escape
+// attach names the file in which a browser stores the answer: the placement, whose name needs no escape, and a suffix.
+func (c *call) attach(suffix string) {
+	c.w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", c.placement+suffix))
 }
 
 func (s *Server) export(c *call) error {
-	name := c.PathValue("name")
-	if s.options.Export == nil {
-		return noRoute
-	}
-	if _, err := s.engine.Config(name); err != nil {
+	if _, err := s.engine.Config(c.placement); err != nil {
 		return err
 	}
 	to := newDownload(c)
-	if err := s.exports.begin(to, c.key, s.share(maxKeyExports, maxExports)); err != nil {
+	if err := s.exports.begin(to, c.key.name, s.share(maxKeyExports, maxExports)); err != nil {
 		return err
 	}
 	defer s.exports.end(to)
-	c.attach(name + ".jsonl")
+	c.attach(".jsonl")
 	h := c.w.Header()
 	h.Set("Content-Type", asLines)
 	h["Cache-Control"] = noStore
-	if err := s.options.Export(c.Context(), to, name); err != nil {
+	if err := s.options.Export(c.ctx, to, c.placement); err != nil {
 		if c.w.status == 0 {
 			h.Del("Content-Disposition")
 			return err

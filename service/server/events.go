@@ -87,7 +87,7 @@ func (f *Feed) subscribe(c *call, limit, perKey int) (*subscriber, bool) {
 	defer f.mu.Unlock()
 	same := 0
 	for s := range f.to {
-		if s.key == c.key {
+		if s.key == c.key.name {
 			same++
 		}
 	}
@@ -97,7 +97,7 @@ func (f *Feed) subscribe(c *call, limit, perKey int) (*subscriber, bool) {
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{key: c.key, placement: c.URL.Query().Get("placement"), placements: c.placements, messages: make(chan numbered, backlog)}
+	s := &subscriber{key: c.key.name, placement: c.URL.Query().Get("placement"), placements: c.key.placements, messages: make(chan numbered, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	return s, true
@@ -271,7 +271,7 @@ func (s *Server) lastEvent(c *call) (after uint64, resumes bool, err error) {
 	if end := s.engine.Sequence(); err != nil || after > end {
 		return 0, false, problemf(http.StatusBadRequest, "header", "Last-Event-ID: %q: must be the id of an event of this service, from 0 to %d", readable(text), end)
 	}
-	for _, err := range s.engine.Events(c.Context(), after+1) {
+	for _, err := range s.engine.Events(c.ctx, after+1) {
 		if errors.Is(err, eventlog.ErrRemoved) {
 			return 0, false, problemf(http.StatusGone, "removed", "Last-Event-ID: %d: events after it were removed from the log: connect without it, and read the state again", after)
 		}
@@ -301,7 +301,7 @@ func (l *listener) send(message []byte) bool {
 
 // may reports whether the listener's key is still valid and for the same placements.
 func (l *listener) may() bool {
-	return l.authorize(l.c, ScopeRead) == nil && slices.Equal(l.c.placements, l.sub.placements)
+	return l.authorize(l.c, ScopeRead) == nil && slices.Equal(l.c.key.placements, l.sub.placements)
 }
 
 func (l *listener) end() {
@@ -338,7 +338,7 @@ func (l *listener) catchUp() bool {
 
 // read sends the log's entries up to its end.
 func (l *listener) read() bool {
-	for e, err := range l.engine.Events(l.c.Context(), l.sent+1) {
+	for e, err := range l.engine.Events(l.c.ctx, l.sent+1) {
 		wants := err == nil && l.sub.wants(e.Placement)
 		if err != nil || wants && !l.may() {
 			l.end()
@@ -360,7 +360,7 @@ func (l *listener) follow() {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-l.c.Context().Done():
+		case <-l.c.ctx.Done():
 			return
 		case <-ticker.C:
 			if !l.beat() {

@@ -23,7 +23,7 @@ type Route struct {
 func (s *Server) Routes() []Route {
 	var list []Route
 	for _, rt := range s.routes() {
-		r := Route{Method: rt.method, Path: rt.path, Scope: rt.scope, Stream: rt.stream, Documented: rt.id != "", Personalizer: rt.contract != nil}
+		r := Route{Method: rt.method, Path: rt.path, Scope: rt.scope, Stream: !rt.timed, Documented: rt.id != "", Personalizer: rt.contract != nil}
 		for _, c := range rt.body {
 			r.Bodies = append(r.Bodies, c.mediaType)
 		}
@@ -49,7 +49,7 @@ func (s *Server) MetricNames() (names []string) {
 func HealthOf(s *api.Stats, warnings ...string) []api.Health { return healthOf(s, warnings) }
 
 // Exhaust has the filters of a key spend what it may.
-func (s *Server) Exhaust(key string) { s.works.of(key).Charge(1e9) }
+func (s *Server) Exhaust(key string) { s.accounts.of(key).work.Charge(1e9) }
 
 // SetHeartbeat sets the longest silence of a stream.
 func (s *Server) SetHeartbeat(d time.Duration) { s.heartbeat = d }

@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
-
-	"vitrine/service/decision"
 )
 
 // A follower passes requests that change more than decisions on to the leader, as they came, and answers with its answer.
@@ -21,26 +19,13 @@ type forwardedKey struct{}
 
 func forwarded(c *call) bool { return c.Request.Context().Value(forwardedKey{}) != nil }
 
-// isLeaders reports whether only the leader can answer a request that has come to a follower.
-func (s *Server) isLeaders(c *call, rt *route) bool {
-	if s.options.Forward == nil || s.engine.Role() != decision.Follower || forwarded(c) || c.Method == http.MethodGet || c.Method == http.MethodHead {
-		return false
-	}
-	if rt.contract != nil { // which may make the placement
-		if _, err := s.engine.Config(c.Placement()); err != nil {
-			return true
-		}
-	}
-	return rt.scope == ScopeAdmin
-}
-
 // forward passes a request on to the leader. Afterwards this process has seen what the leader has written.
 func (s *Server) forward(c *call) error {
 	request, err := s.requestOf(c)
 	if err != nil {
 		return err
 	}
-	answer, err := s.options.Forward(c.Context(), request)
+	answer, err := s.options.Forward(c.ctx, request)
 	if err != nil {
 		return err
 	}
@@ -48,7 +33,7 @@ func (s *Server) forward(c *call) error {
 	if err != nil {
 		return fmt.Errorf("the leader's answer: %w", err)
 	}
-	if err := s.engine.CatchUp(c.Context()); err != nil {
+	if err := s.engine.CatchUp(c.ctx); err != nil {
 		s.log.Warn("a change by the leader is not seen here yet", "request_id", c.id, "cause", err.Error())
 	}
 	return c.relay(a, text)
@@ -60,7 +45,7 @@ func (s *Server) requestOf(c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := c.Request.Clone(c.Context())
+	r := c.Request.Clone(c.ctx)
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	r.Header.Del("Content-Encoding")
 	r.Header.Del("Accept-Encoding") // the answer is compressed here
@@ -68,7 +53,7 @@ func (s *Server) requestOf(c *call) ([]byte, error) {
 	r.Header.Del("Cookie")
 	r.Header.Del(sessionHeader)
 	if c.signedIn {
-		r.Header.Set(sessionHeader, hex.EncodeToString(c.keySum[:]))
+		r.Header.Set(sessionHeader, hex.EncodeToString(c.key.sum[:]))
 	}
 	var request bytes.Buffer
 	if err := r.Write(&request); err != nil {
@@ -165,20 +150,4 @@ func (w *written) WriteHeader(status int) {
 func (w *written) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(b)
-}
-
-// seek lets a process see the placement of a request that it does not know, in case the leader does: it follows, or was the
-// leader before. Without a leader it must not say that there is none.
-func (s *Server) seek(c *call, rt *route) error {
-	name := c.PathValue("name")
-	if rt.contract != nil {
-		name = c.Placement()
-	}
-	if name == "" {
-		return nil
-	}
-	if _, err := s.engine.Config(name); err == nil {
-		return nil
-	}
-	return s.engine.CatchUp(c.Context())
 }

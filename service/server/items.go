@@ -16,56 +16,11 @@ import (
 	"vitrine/service/decision"
 )
 
-const (
-	asLines = "application/x-ndjson"
-
-	exampleItems   = `{"items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5,"attributes":{"season":"winter"},"payload":{"title":"Boots"}}]}`
-	examplePatches = `{"items":[{"id":"sku1","features":{"price":0.9},"revenue":1.9}]}`
-)
+const asLines = "application/x-ndjson"
 
 // itemList is a body of items.
 type itemList struct {
 	Items []api.CatalogueItem `json:"items" minItems:"1" doc:"items; the media type application/x-ndjson has one a line instead"`
-}
-
-// itemRoutes returns the routes of catalogues.
-func (s *Server) itemRoutes() []route {
-	const path = "/v1/placements/{name}/items"
-	changed := map[int][]content{200: {jsonOf[api.ItemsChanged]("")}}
-	errors := []int{400, 404, 413, 415, 422}
-	return []route{
-		{
-			method: "PUT", path: path, scope: ScopeAdmin, handle: s.changeItems((*decision.Engine).PutItems),
-			id: "putItems", summary: "Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order.",
-			body: []content{jsonOf[itemList](exampleItems), {mediaType: asLines}}, answers: changed, errors: errors,
-		},
-		{
-			method: "PATCH", path: path, scope: ScopeAdmin, handle: s.changeItems((*decision.Engine).PatchItems),
-			id: "patchItems", summary: "Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer.",
-			body: []content{jsonOf[itemList](examplePatches), {mediaType: asLines}}, answers: changed, errors: errors,
-		},
-		{
-			method: "DELETE", path: path, scope: ScopeAdmin, handle: s.deleteItems,
-			id: "deleteItems", summary: "Delete items from the placement's catalogue. Items that it does not have are named in the answer.",
-			body: []content{jsonOf[api.ItemIDs](`{"ids":["sku1"]}`)}, answers: changed, errors: errors,
-		},
-		{
-			method: "GET", path: path, scope: ScopeRead, handle: s.listItems,
-			id: "listItems", summary: "A page of the catalogue that the placement uses.",
-			query:   []parameter{{"from", "the place of the first item, from 0 on; next of the page before"}, {"limit", "the max number of items, at most 1000 (100)"}},
-			answers: map[int][]content{200: {jsonOf[api.ItemPage]("")}}, errors: []int{404, 422},
-		},
-		{
-			method: "GET", path: path + "/{item}", scope: ScopeRead, handle: s.getItem,
-			id: "getItem", summary: "An item of the catalogue that the placement uses.",
-			answers: map[int][]content{200: {jsonOf[api.CatalogueItem]("")}}, errors: []int{404},
-		},
-		{
-			method: "DELETE", path: path + "/{item}", scope: ScopeAdmin, handle: s.deleteItem,
-			id: "deleteItem", summary: "Delete an item from the placement's catalogue.",
-			answers: map[int][]content{204: nil}, errors: []int{404, 422},
-		},
-	}
 }
 
 // itemMemory is how many times the bytes of a body its items take, about.
@@ -78,7 +33,7 @@ func (s *Server) changeItems(change func(e *decision.Engine, ctx context.Context
 		if err != nil {
 			return err
 		}
-		if _, err := s.engine.Config(c.PathValue("name")); err != nil { // before reading the body
+		if _, err := s.engine.Config(c.placement); err != nil { // before reading the body
 			return err
 		}
 		body, err := c.body()
@@ -92,7 +47,7 @@ func (s *Server) changeItems(change func(e *decision.Engine, ctx context.Context
 		if err != nil {
 			return err
 		}
-		return c.reply(change(s.engine, c.Context(), c.PathValue("name"), items, c.now))
+		return c.reply(change(s.engine, c.ctx, c.placement, items, c.now))
 	}
 }
 
@@ -135,17 +90,17 @@ func (s *Server) deleteItems(c *call) error {
 	if len(ids.IDs) == 0 {
 		return api.Fieldf("/ids", "must have at least one id")
 	}
-	return c.reply(s.engine.DeleteItems(c.Context(), c.PathValue("name"), ids.IDs, c.now))
+	return c.reply(s.engine.DeleteItems(c.ctx, c.placement, ids.IDs, c.now))
 }
 
 func (s *Server) deleteItem(c *call) error {
-	name, id := c.PathValue("name"), c.PathValue("item")
-	answer, err := s.engine.DeleteItems(c.Context(), name, []string{id}, c.now)
+	id := c.PathValue("item")
+	answer, err := s.engine.DeleteItems(c.ctx, c.placement, []string{id}, c.now)
 	switch {
 	case err != nil:
 		return err
 	case answer.Changed == 0:
-		return fmt.Errorf("placement %q, item %q: %w", name, api.Abbreviate(id, 40), decision.ErrNotFound)
+		return fmt.Errorf("placement %q, item %q: %w", c.placement, api.Abbreviate(id, 40), decision.ErrNotFound)
 	}
 	return c.nothing()
 }
@@ -159,7 +114,7 @@ func (s *Server) listItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(s.engine.Items(c.PathValue("name"), from, limit))
+	return c.reply(s.engine.Items(c.placement, from, limit))
 }
 
 // whole returns a number of the query.
@@ -173,8 +128,4 @@ func (c *call) whole(name string, byDefault, minV, maxV int) (int, error) {
 		return 0, api.Fieldf("/"+name, "%q: must be a whole number", api.Abbreviate(text, 40))
 	}
 	return v, api.InRange("/"+name, v, minV, maxV)
-}
-
-func (s *Server) getItem(c *call) error {
-	return c.reply(s.engine.Item(c.PathValue("name"), c.PathValue("item")))
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"vitrine/internal/hint"
-	"vitrine/service/decision"
 	"vitrine/service/personalizer"
 )
 
@@ -194,7 +193,7 @@ func (s *Server) authorize(c *call, scope Scope) error {
 	if err != nil {
 		return err
 	}
-	c.key, c.keySum, c.placements = key.name, key.sum, key.placements
+	c.key = key
 	if !slices.Contains(key.scopes, scope) {
 		c.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Bearer realm="vitrine", error="insufficient_scope", scope=%q`, scope))
 		return problemf(http.StatusForbidden, "forbidden", "the API key lacks the scope %q", scope)
@@ -229,40 +228,7 @@ func (s *Server) keyOf(c *call) (storedKey, error) {
 	return key, nil
 }
 
-// mine reports whether the caller's key is for a placement.
-func (c *call) mine(placement string) bool { return covers(c.placements, placement) }
-
 // covers reports whether a key limited to placements is for a placement; nil is not limited.
 func covers(placements []string, placement string) bool {
 	return placements == nil || slices.Contains(placements, placement)
-}
-
-// placementOf returns the placement of a decision: the one in the path, or else the one among the
-// placements of the key that has the id.
-func (c *call) placementOf(id string) (string, error) {
-	if name := c.PathValue("name"); name != "" {
-		return name, nil
-	}
-	return c.server.engine.Find(c.Context(), id, c.mine)
-}
-
-// confine refuses a key that is limited to placements anything else. The answer does not reveal whether
-// that exists.
-func (s *Server) confine(c *call, rt *route) error {
-	if c.placements == nil || rt.chooses {
-		return nil
-	}
-	name := c.PathValue("name")
-	if rt.contract != nil {
-		name = c.Placement()
-	}
-	switch {
-	case name != "" && c.mine(name):
-		return nil
-	case name != "":
-		return fmt.Errorf("placement %q: %w", name, decision.ErrNotFound)
-	case c.PathValue("id") != "": // locate looks for it among the placements of the key
-		return nil
-	}
-	return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this concerns the whole service")
 }

@@ -42,62 +42,92 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// rates limits the rates of the keys.
-type rates struct {
+// accounts are what the keys have in progress and may spend.
+type accounts struct {
 	limits Limits
-	mu     sync.Mutex
-	of     map[string]*rate.Limiter // by the name of the key
+
+	mu    sync.Mutex
+	all   int // requests in progress
+	byKey map[string]*account
 }
 
-func newRates(l Limits) rates { return rates{limits: l, of: map[string]*rate.Limiter{}} }
+// account is that of a key.
+type account struct {
+	rate       *rate.Limiter   // nil without a limit
+	work       *catalogue.Work // of filters
+	inProgress int             // requests
+}
 
-// wait returns how long a key must wait before its next request; 0 admits the request. left is the number of requests that
-// the key may make at once after this one.
-func (r *rates) wait(key string, now time.Time) (delay time.Duration, left float64) {
-	if r.limits.Rate == 0 {
+// of returns the account of a key. The caller holds mu.
+func (a *accounts) of(key string) *account {
+	own := a.byKey[key]
+	if own == nil {
+		own = &account{work: catalogue.NewWork()}
+		if a.limits.Rate > 0 {
+			own.rate = rate.NewLimiter(rate.Limit(a.limits.Rate), a.limits.Burst)
+		}
+		if a.byKey == nil {
+			a.byKey = map[string]*account{}
+		}
+		a.byKey[key] = own
+	}
+	return own
+}
+
+// inProgress returns the number of requests in progress.
+func (a *accounts) inProgress() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.all
+}
+
+// wait returns how long the key must wait before its next request; 0 admits the request. left is the number of requests that it may
+// make at once after this one.
+func (a *account) wait(now time.Time) (delay time.Duration, left float64) {
+	if a.rate == nil {
 		return 0, 0
 	}
-	r.mu.Lock()
-	l := r.of[key]
-	if l == nil {
-		l = rate.NewLimiter(rate.Limit(r.limits.Rate), r.limits.Burst)
-		r.of[key] = l
-	}
-	r.mu.Unlock()
-	reservation := l.ReserveN(now, 1)
+	reservation := a.rate.ReserveN(now, 1)
 	if delay = reservation.DelayFrom(now); delay > 0 {
 		reservation.CancelAt(now)
 	}
-	return delay, max(l.TokensAt(now), 0)
+	return delay, max(a.rate.TokensAt(now), 0)
 }
 
-// works are the accounts of the keys for the work of filters.
-type works struct {
-	mu    sync.Mutex
-	byKey map[string]*catalogue.Work
+// begin counts a request of an account, unless there are as many as the limit of all keys or perKey of this one. free is the number of
+// requests that the key may have in progress besides. The caller holds mu.
+func (a *accounts) begin(own *account, perKey int) (free int, err error) {
+	switch limit := a.limits.Concurrent; {
+	case a.all >= limit:
+		return 0, problemf(http.StatusServiceUnavailable, "busy", "%d requests are in progress, which is the limit", limit)
+	case own.inProgress >= perKey:
+		return 0, problemf(http.StatusServiceUnavailable, "busy", "%d requests of this key are in progress, which is the limit of a key", perKey)
+	}
+	a.all++
+	own.inProgress++
+	return min(a.limits.Concurrent-a.all, perKey-own.inProgress), nil
 }
 
-func (w *works) of(key string) *catalogue.Work {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byKey == nil {
-		w.byKey = map[string]*catalogue.Work{}
-	}
-	if w.byKey[key] == nil {
-		w.byKey[key] = catalogue.NewWork()
-	}
-	return w.byKey[key]
+// leave ends a request of an account.
+func (a *accounts) leave(own *account) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all--
+	own.inProgress--
 }
 
 // enter admits a request, or refuses it if the caller has too many. The answer has the headers RateLimit-Policy and
 // RateLimit of draft-ietf-httpapi-ratelimit-headers-10, with the policies that concern the caller's key: "rate", whose r is the
 // number of requests that may follow at once and t the seconds until the whole burst may, and "places", the requests in progress.
-func (s *Server) enter(c *call) (leave func(), err error) {
-	wait, left := s.rates.wait(c.key, time.Unix(0, c.now))
+func (s *Server) enter(c *call) (own *account, err error) {
 	places, free := s.share(s.limits.KeyConcurrent, s.limits.Concurrent), 0
+	s.accounts.mu.Lock()
+	own = s.accounts.of(c.key.name)
+	wait, left := own.wait(time.Unix(0, c.now))
 	if wait == 0 {
-		leave, free, err = s.inProgress.acquire(c.key, s.limits.Concurrent, places)
+		free, err = s.accounts.begin(own, places)
 	}
+	s.accounts.mu.Unlock()
 	var policy, state []byte
 	if l := s.limits; l.Rate > 0 {
 		policy = fmt.Appendf(policy, `"rate";q=%d;w=%d`, l.Burst, seconds(float64(l.Burst)/l.Rate))
@@ -116,7 +146,7 @@ func (s *Server) enter(c *call) (leave func(), err error) {
 		p.retry = strconv.Itoa(int(wait/time.Second) + 1)
 		return nil, p
 	}
-	return leave, err
+	return own, err
 }
 
 // separated returns the beginning of a list of header values, ready for the next one.
@@ -136,56 +166,6 @@ func (s *Server) share(perKey, all int) int {
 		return all
 	}
 	return min(perKey, all)
-}
-
-// semaphore counts the requests in progress.
-type semaphore struct {
-	mu    sync.Mutex
-	all   int
-	byKey map[string]int
-}
-
-// count returns the number of requests in progress.
-func (p *semaphore) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.all
-}
-
-// acquire counts a request of a key, unless there are limit of all keys or perKey of this one. free is the number of requests
-// that the key may have in progress besides.
-func (p *semaphore) acquire(key string, limit, perKey int) (release func(), free int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.all >= limit:
-		return nil, 0, problemf(http.StatusServiceUnavailable, "busy", "%d requests are in progress, which is the limit", limit)
-	case p.byKey[key] >= perKey:
-		return nil, 0, problemf(http.StatusServiceUnavailable, "busy", "%d requests of this key are in progress, which is the limit of a key", perKey)
-	}
-	if p.byKey == nil {
-		p.byKey = map[string]int{}
-	}
-	p.all++
-	p.byKey[key]++
-	return func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.all--
-		p.byKey[key]--
-	}, min(limit-p.all, perKey-p.byKey[key]), nil
-}
-
-// checkOrigin protects a service without keys from pages of other sites in a browser on this machine.
-// Their requests have another origin, or another host if the site's name resolves to this machine.
-func (s *Server) checkOrigin(c *call) error {
-	if s.keys != nil {
-		return nil
-	}
-	if c.Host != "" && !isLoopback(c.Host) || s.origin.Check(c.Request) != nil {
-		return problemf(http.StatusForbidden, "forbidden", "without API keys the service answers only requests to localhost and from its own pages")
-	}
-	return nil
 }
 
 // isLoopback reports whether an address, with or without a port, is a loopback address.

@@ -57,7 +57,7 @@ func newMetrics(o Options, inProgress func() int) *metrics {
 
 // series are the series of a route, found by its first request that needs them.
 type series struct {
-	latency  func() prometheus.Observer   // nil if the route is free
+	latency  func() prometheus.Observer   // nil for a route without a limit
 	answered [6]func() prometheus.Counter // by the class of the status
 	refusals *prometheus.CounterVec
 }
@@ -69,7 +69,7 @@ func (m *metrics) series(rt *route) *series {
 			return m.requests.WithLabelValues(rt.method, rt.path, strconv.Itoa(class)+"xx")
 		})
 	}
-	if !rt.free {
+	if rt.limited {
 		all.latency = sync.OnceValue(func() prometheus.Observer { return m.latency.WithLabelValues(rt.method, rt.path) })
 	}
 	return all

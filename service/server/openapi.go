@@ -24,7 +24,7 @@ var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 func init() { huma.DefaultArrayNullable = false }
 
 // document makes the OpenAPI document of the routes.
-func document(routes []route, version string) []byte {
+func document(routes []*route, version string) []byte {
 	registry := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
 		if t == reflect.TypeFor[api.Request]() {
 			return "DecideRequest" // ogen has a Request of its own
@@ -55,14 +55,14 @@ func document(routes []route, version string) []byte {
 			},
 		},
 	}
-	for i := range routes {
-		contents(routes[i].body, registry)
+	for _, rt := range routes {
+		contents(rt.body, registry)
 	}
 	asked := maps.Clone(registry.Map())
 	registry.Schema(reflect.TypeFor[api.Event](), true, "") // no route has it as its body
-	for i := range routes {
-		if routes[i].id != "" {
-			doc.AddOperation(operation(&routes[i], registry))
+	for _, rt := range routes {
+		if rt.id != "" {
+			doc.AddOperation(rt.describe(registry))
 		}
 	}
 	for name, schema := range registry.Map() {
@@ -75,6 +75,97 @@ func document(routes []route, version string) []byte {
 		panic(fmt.Sprintf("server: the OpenAPI document does not marshal: %v", err))
 	}
 	return text
+}
+
+// operation describes what a route does.
+type operation struct {
+	id, summary    string
+	query, headers []parameter
+	body           []content
+	answers        map[int][]content // by status; nil is an empty body
+	errors         []int             // statuses, except those that follow from the rest
+}
+
+// parameter is a parameter of a query, or a header.
+type parameter struct{ name, doc string }
+
+// content is a body in one media type.
+type content struct {
+	mediaType string
+	of        any    // a value of its Go type; nil if there is none
+	example   string // JSON
+}
+
+func op(id, summary string) operation {
+	return operation{id: id, summary: summary, answers: map[int][]content{}}
+}
+
+func (o operation) with(query ...parameter) operation    { o.query = query; return o }
+func (o operation) under(headers ...parameter) operation { o.headers = headers; return o }
+func (o operation) fails(statuses ...int) operation      { o.errors = statuses; return o }
+
+// takes adds a body of JSON, like the value.
+func (o operation) takes(of any, example string) operation {
+	o.body = append(o.body, content{asJSON, of, example})
+	return o
+}
+
+// takesLines adds a body of a line of JSON for each item.
+func (o operation) takesLines() operation {
+	o.body = append(o.body, content{mediaType: asLines})
+	return o
+}
+
+// gives adds an answer: JSON like the value, a content, or nothing.
+func (o operation) gives(status int, of any) operation {
+	switch of := of.(type) {
+	case nil:
+		o.answers[status] = nil
+	case content:
+		o.answers[status] = []content{of}
+	default:
+		o.answers[status] = []content{{asJSON, of, ""}}
+	}
+	return o
+}
+
+// operationOf describes a route of Personalizer's contract.
+func operationOf(of *personalizer.Route) operation {
+	o := op(of.ID, of.Summary).gives(of.Status, of.Answer)
+	if of.Body != nil {
+		return o.takes(of.Body, of.Example)
+	}
+	if of.Invalid != "" {
+		return o.fails(400)
+	}
+	return o
+}
+
+// refusals returns the statuses of the problems that a call may get.
+func (rt *route) refusals() []int {
+	all := append(slices.Clone(rt.errors), 401, 403, 429, 503)
+	if rt.contract != nil || strings.Contains(rt.path, "{name}") || strings.Contains(rt.path, "{id}") {
+		all = append(all, 404)
+	}
+	if rt.body != nil {
+		all = append(all, 400, 413)
+		if rt.scope != "" {
+			all = append(all, 415)
+		}
+		if rt.scope != "" && rt.contract == nil {
+			all = append(all, 422)
+		}
+	}
+	if rt.headers != nil {
+		all = append(all, 400)
+	}
+	if slices.Contains(rt.headers, ifMatch) {
+		all = append(all, 412)
+	}
+	if rt.reads {
+		all = append(all, 422)
+	}
+	return all
 }
 
 // The tags of operations.
@@ -91,13 +182,13 @@ func tagOfRoute(rt *route) string {
 		return tagPersonalizer
 	case rt.path == "/v1/session", rt.path == "/v1/keys":
 		return tagKeys
-	case strings.Contains(rt.path, "/decisions"), rt.stream:
+	case strings.Contains(rt.path, "/decisions"), !rt.timed:
 		return tagDecisions
 	}
 	return tagPlacements
 }
 
-func operation(rt *route, registry huma.Registry) *huma.Operation {
+func (rt *route) describe(registry huma.Registry) *huma.Operation {
 	op := &huma.Operation{
 		Method: rt.method, Path: rt.path, OperationID: rt.id, Tags: []string{tagOfRoute(rt)}, Summary: rt.summary, Responses: map[string]*huma.Response{},
 		Description: fmt.Sprintf("Needs the scope `%s`.", rt.scope),
@@ -122,7 +213,7 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: q.name, In: "query", Description: q.doc, Schema: text})
 	}
 	entry := &huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: new(0.0)}
-	if rt.reads() {
+	if rt.reads {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: entryParameter.name, In: "query", Description: entryParameter.doc, Schema: entry})
 	}
 	for _, h := range rt.headers {
@@ -133,21 +224,17 @@ func operation(rt *route, registry huma.Registry) *huma.Operation {
 	}
 	for status, body := range rt.answers {
 		response := &huma.Response{Description: http.StatusText(status), Content: contents(body, registry)}
-		if rt.writes() {
+		if rt.writes {
 			response.Headers = map[string]*huma.Param{entryHeader: {Description: "The entry of the log that has the change.", Schema: entry}}
 		}
 		op.Responses[strconv.Itoa(status)] = response
 	}
-	problem := contents([]content{{"application/problem+json", reflect.TypeFor[api.Problem](), ""}}, registry)
+	problem := contents([]content{{"application/problem+json", api.Problem{}, ""}}, registry)
 	if rt.contract != nil {
-		problem = contents([]content{jsonOf[personalizer.ErrorDocument]("")}, registry)
+		problem = contents([]content{{asJSON, personalizer.ErrorDocument{}, ""}}, registry)
 		op.Security = append(op.Security, map[string][]string{"subscription": {}})
 	}
-	refusals := append(slices.Clone(rt.errors), 401, 403, 429, 503)
-	if rt.reads() {
-		refusals = append(refusals, 422)
-	}
-	for _, status := range refusals {
+	for _, status := range rt.refusals() {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{Description: http.StatusText(status), Content: problem}
 	}
 	return op
@@ -158,7 +245,8 @@ func contents(list []content, registry huma.Registry) map[string]*huma.MediaType
 	for _, c := range list {
 		m := &huma.MediaType{}
 		if c.of != nil {
-			m.Schema = registry.Schema(c.of, true, c.of.Name())
+			t := reflect.TypeOf(c.of)
+			m.Schema = registry.Schema(t, true, t.Name())
 		} else {
 			m.Schema = &huma.Schema{Type: huma.TypeString}
 		}
@@ -169,5 +257,3 @@ func contents(list []content, registry huma.Registry) map[string]*huma.MediaType
 	}
 	return types
 }
-
-func (s *Server) openAPI(c *call) error { return c.answer(http.StatusOK, asJSON, s.document) }

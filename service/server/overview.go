@@ -11,32 +11,6 @@ import (
 	"vitrine/service/api"
 )
 
-// overviewRoutes are what the desk draws over time.
-func (s *Server) overviewRoutes() []route {
-	span := []parameter{
-		{"seconds", "how long before now; 0, the default, is since the beginning"},
-		{"points", "how many points at most, but for one more; 120 by default"},
-	}
-	return []route{
-		{
-			method: "GET", path: "/v1/placements/{name}/series", scope: ScopeRead, handle: s.series,
-			id: "series", summary: "What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age.",
-			query:   span,
-			answers: map[int][]content{200: {jsonOf[api.Series]("")}}, errors: []int{404, 422},
-		},
-		{
-			method: "GET", path: "/v1/overview", scope: ScopeRead, handle: s.overview, chooses: true,
-			id: "overview", summary: "A page of the placements that the key is for, by name: how they are, what they earn and did over time.",
-			query: append([]parameter{
-				{"contains", "only placements whose name contains this, in upper or lower case"},
-				{"from", "how many placements to skip"},
-				{"limit", "how many to show, from 1 to 100; 20 by default"},
-			}, span...),
-			answers: map[int][]content{200: {jsonOf[api.Overview]("")}}, errors: []int{422},
-		},
-	}
-}
-
 // period reads which part of a series is asked for.
 func (c *call) period() (span time.Duration, points int, err error) {
 	seconds, err := c.whole("seconds", 0, 0, 1<<30)
@@ -52,7 +26,7 @@ func (s *Server) series(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(s.engine.Series(c.PathValue("name"), c.now, span, points))
+	return c.reply(s.engine.Series(c.placement, c.now, span, points))
 }
 
 func (s *Server) overview(c *call) error {
@@ -70,7 +44,7 @@ func (s *Server) overview(c *call) error {
 	}
 	contains := strings.ToLower(c.URL.Query().Get("contains"))
 	page := api.Overview{Now: time.Unix(0, c.now).UTC(), Placements: []api.OverviewEntry{}}
-	if c.placements == nil {
+	if c.key.placements == nil {
 		page.Health = s.serviceHealth()
 	}
 	var all []string

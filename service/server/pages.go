@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"slices"
 
 	"vitrine/service/desk"
 )
@@ -31,17 +30,11 @@ func (c *call) file(name string) error {
 	if !ok {
 		return problemf(http.StatusNotFound, "not-found", "the desk has no file %q", name)
 	}
-	have, err := tags(c.Header, "If-None-Match")
-	if err != nil {
-		return err
-	}
 	h := c.w.Header()
 	h.Set("Content-Security-Policy", desk.Policy)
-	h.Set("ETag", f.Tag)
 	h.Set("Cache-Control", "no-cache") // kept, and asked for again with its tag
-	if slices.Contains(have, f.Tag) {
-		c.w.WriteHeader(http.StatusNotModified)
-		return nil
+	if known, err := c.known(f.Tag); known || err != nil {
+		return err
 	}
 	return c.answer(http.StatusOK, f.Type, f.Body)
 }

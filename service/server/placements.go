@@ -1,13 +1,10 @@
 package server
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -18,24 +15,23 @@ func (s *Server) putPlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	name := c.PathValue("name")
 	how, err := c.change()
 	if err != nil {
 		return err
 	}
-	created, err := s.engine.Change(c.Context(), name, body, how, c.now)
+	created, err := s.engine.Change(c.ctx, c.placement, body, how, c.now)
 	if err != nil {
 		return malformed(body, err)
 	}
-	if next := s.engine.Relearning(name); how.Relearn && next != nil {
+	if next := s.engine.Relearning(c.placement); how.Relearn && next != nil {
 		return c.answerJSON(http.StatusAccepted, next.Answer())
 	}
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
-		c.w.Header().Set("Location", placementPath(name))
+		c.w.Header().Set("Location", placementPath(c.placement))
 	}
-	return s.answerPlacement(c, status, name)
+	return s.answerPlacement(c, status)
 }
 
 // previewPlacement says what a PUT would do.
@@ -48,7 +44,7 @@ func (s *Server) previewPlacement(c *call) error {
 	if how.Match, err = c.match(); err != nil {
 		return err
 	}
-	preview, err := s.engine.Preview(c.Context(), c.PathValue("name"), body, how)
+	preview, err := s.engine.Preview(c.ctx, c.placement, body, how)
 	if err != nil {
 		return malformed(body, err)
 	}
@@ -88,23 +84,16 @@ func decisionPath(placement, id string) string {
 }
 
 func (s *Server) getPlacement(c *call) error {
-	return s.answerPlacement(c, http.StatusOK, c.PathValue("name"))
+	return s.answerPlacement(c, http.StatusOK)
 }
 
-func (s *Server) answerPlacement(c *call, status int, name string) error {
-	config, revision, err := s.engine.Revision(name)
+func (s *Server) answerPlacement(c *call, status int) error {
+	config, revision, err := s.engine.Revision(c.placement)
 	if err != nil {
 		return err
 	}
-	c.w.Header()["Etag"] = []string{tagOf(revision)}
-	if c.Method == http.MethodGet || c.Method == http.MethodHead {
-		switch fresh, err := c.isFresh(revision); {
-		case err != nil:
-			return err
-		case fresh:
-			c.w.WriteHeader(http.StatusNotModified)
-			return nil
-		}
+	if known, err := c.known(tagOf(revision)); known || err != nil {
+		return err
 	}
 	return c.answerJSON(status, config.Answer())
 }
@@ -114,7 +103,7 @@ func (s *Server) deletePlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.done(s.engine.Delete(c.Context(), c.PathValue("name"), match, c.now))
+	return c.done(s.engine.Delete(c.ctx, c.placement, match, c.now))
 }
 
 func (s *Server) listPlacements(c *call) error {
@@ -135,19 +124,7 @@ func (s *Server) clearAlarm(c *call) error {
 	if learn != "" && learn != "all" {
 		return api.Fieldf("/learn", `%q: must be "all", or left out`, learn)
 	}
-	return c.done(s.engine.ClearAlarm(c.Context(), c.PathValue("name"), learn == "all", c.now))
-}
-
-func (s *Server) stats(c *call) error {
-	return c.reply(s.engine.Stats(c.PathValue("name")))
-}
-
-func (s *Server) experiments(c *call) error {
-	return c.reply(s.engine.Experiments(c.PathValue("name")))
-}
-
-func (s *Server) insight(c *call) error {
-	return c.reply(s.engine.Insight(c.Context(), c.PathValue("name"), c.now))
+	return c.done(s.engine.ClearAlarm(c.ctx, c.placement, learn == "all", c.now))
 }
 
 func (s *Server) rollBack(c *call) error {
@@ -162,11 +139,11 @@ func (s *Server) rollBack(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.done(s.engine.RollBack(c.Context(), c.PathValue("name"), r.Version, match, c.now))
+	return c.done(s.engine.RollBack(c.ctx, c.placement, r.Version, match, c.now))
 }
 
 func (s *Server) listVersions(c *call) error {
-	list, err := s.engine.Versions(c.PathValue("name"))
+	list, err := s.engine.Versions(c.placement)
 	return c.reply(api.VersionList{Versions: list}, err)
 }
 
@@ -178,36 +155,6 @@ func (s *Server) keepVersion(c *call) error {
 	if note.Note == "" {
 		return &api.FieldError{Field: "/note", Message: "is missing: why the version is kept"}
 	}
-	number, err := s.engine.Keep(c.Context(), c.PathValue("name"), note.Note, c.now)
+	number, err := s.engine.Keep(c.ctx, c.placement, note.Note, c.now)
 	return c.reply(api.Kept{Version: number}, err)
-}
-
-func (c *call) answerJSON(status int, v any) error {
-	b := c.scratch()
-	if err := json.MarshalWrite(b, v, json.Deterministic(true)); err != nil {
-		return fmt.Errorf("an answer does not marshal: %w", err)
-	}
-	return c.answer(status, asJSON, b.Bytes())
-}
-
-// reply answers with what was found, unless that failed.
-func (c *call) reply(found any, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.answerJSON(http.StatusOK, found)
-}
-
-// done answers a change that has nothing to say, unless it failed.
-func (c *call) done(err error) error {
-	if err != nil {
-		return err
-	}
-	return c.nothing()
-}
-
-func (c *call) nothing() error {
-	c.nameEntry(http.StatusNoContent)
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -51,14 +50,8 @@ func optionsOf(options []option.Option, serving map[string]any) []api.PolicyOpti
 }
 
 func (s *Server) listPolicies(c *call) error {
-	have, err := tags(c.Header, "If-None-Match")
-	if err != nil {
+	if known, err := c.known(policiesTag); known || err != nil {
 		return err
-	}
-	c.w.Header().Set("ETag", policiesTag)
-	if slices.Contains(have, policiesTag) || slices.Contains(have, "*") {
-		c.w.WriteHeader(http.StatusNotModified)
-		return nil
 	}
 	return c.answer(http.StatusOK, asJSON, policies)
 }

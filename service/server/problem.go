@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
@@ -168,35 +167,4 @@ func readable(text string) string {
 		text = text[:maxBytes] + "…"
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
-}
-
-// read decodes a small body and refuses unknown keys.
-func (c *call) read(dst any) error { return c.decode(dst, json.RejectUnknownMembers(true)) }
-
-// Decode decodes a body and ignores unknown keys.
-func (c *call) Decode(dst any) error { return c.decode(dst) }
-
-func (c *call) decode(dst any, options ...json.Options) error {
-	body, err := c.jsonBody()
-	if err != nil {
-		return err
-	}
-	if jsontext.Value(body).Kind() == 'n' { // null would leave dst unchanged
-		return &api.FieldError{Message: "must be an object"}
-	}
-	if err := json.Unmarshal(body, dst, options...); err != nil {
-		return malformed(body, api.JSONError(err))
-	}
-	return nil
-}
-
-// malformed changes the problem of an error from "invalid" to "malformed" if the body is not JSON.
-func malformed(body []byte, err error) error {
-	var field *api.FieldError
-	if !errors.As(err, &field) || jsontext.Value(body).IsValid() {
-		return err
-	}
-	p := problemOf(err)
-	p.Type, p.Status, p.Title = api.ProblemType+"malformed", http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
-	return p
 }

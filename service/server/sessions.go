@@ -220,7 +220,7 @@ func (s *Server) signIn(c *call) error {
 	if !ok {
 		return s.wrongKey(c, now)
 	}
-	c.key = key.name
+	c.key = key
 	if cookie, err := c.Cookie(sessionCookie); err == nil {
 		s.sessions.end(cookie.Value)
 	}
@@ -275,7 +275,7 @@ func (s *Server) getSession(c *call) error {
 	if !ok {
 		return c.answerJSON(http.StatusOK, api.Session{Required: true, Scopes: []string{}})
 	}
-	c.key = key.name
+	c.key = key
 	cookie, _ := c.Cookie(sessionCookie)
 	found, _ := s.sessions.find(cookie.Value, s.clock())
 	return c.answerJSON(http.StatusOK, s.sessionOf(key, found.expires))

@@ -12,41 +12,43 @@ import (
 )
 
 // beginTrace takes over the caller's trace (W3C Trace Context). With a tracer it begins a span of the request, unless the
-// route is free, as probes and streams are. The answer's Traceparent names that span, or the caller's without one.
+// route has no limit, as probes and streams have none. The answer's Traceparent names that span, or the caller's without one.
 func (s *Server) beginTrace(c *call, rt *route) {
-	ctx, carrier := c.Context(), propagation.HeaderCarrier(c.Header)
+	ctx, carrier := c.ctx, propagation.HeaderCarrier(c.Header)
 	if c.Header["Traceparent"] != nil {
 		ctx = propagation.TraceContext{}.Extract(ctx, carrier)
 	}
-	if s.options.Tracer != nil && !rt.free {
-		ctx, c.span = s.options.Tracer.Start(ctx, cmp.Or(rt.method, "HTTP")+" "+rt.path, trace.WithSpanKind(trace.SpanKindServer),
+	if s.options.Tracer != nil && rt.limited {
+		ctx, _ = s.options.Tracer.Start(ctx, cmp.Or(rt.method, "HTTP")+" "+rt.path, trace.WithSpanKind(trace.SpanKindServer),
 			trace.WithAttributes(semconv.HTTPRequestMethodKey.String(rt.method), semconv.HTTPRoute(rt.path), attribute.String("vitrine.request_id", c.id)))
-		c.ctx = ctx
 	}
-	if c.trace = trace.SpanContextFromContext(ctx); c.trace.IsValid() {
-		propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(ctx, c.trace.WithTraceState(trace.TraceState{})), propagation.HeaderCarrier(c.w.Header()))
+	c.ctx = ctx
+	if own := trace.SpanContextFromContext(ctx); own.IsValid() {
+		propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(ctx, own.WithTraceState(trace.TraceState{})), propagation.HeaderCarrier(c.w.Header()))
 	}
 }
 
-// endTrace ends the span of the request.
-func (s *Server) endTrace(c *call) {
-	if c.span == nil {
+// endTrace ends the span of the request, if it has one.
+func (c *call) endTrace() {
+	span := trace.SpanFromContext(c.ctx)
+	if !span.IsRecording() {
 		return
 	}
-	c.span.SetAttributes(semconv.HTTPResponseStatusCode(c.w.status))
+	span.SetAttributes(semconv.HTTPResponseStatusCode(c.w.status))
 	if c.problem != nil {
-		c.span.SetAttributes(semconv.ErrorTypeKey.String(c.problem.Kind()))
+		span.SetAttributes(semconv.ErrorTypeKey.String(c.problem.Kind()))
 	}
 	if c.w.status >= 500 {
-		c.span.SetStatus(codes.Error, "")
+		span.SetStatus(codes.Error, "")
 	}
-	c.span.End()
+	span.End()
 }
 
 // traceAttributes are what the log has of a request's trace.
 func (c *call) traceAttributes() []slog.Attr {
-	if !c.trace.IsValid() {
+	own := trace.SpanContextFromContext(c.ctx)
+	if !own.IsValid() {
 		return nil
 	}
-	return []slog.Attr{slog.String("trace_id", c.trace.TraceID().String()), slog.String("span_id", c.trace.SpanID().String())}
+	return []slog.Attr{slog.String("trace_id", own.TraceID().String()), slog.String("span_id", own.SpanID().String())}
 }

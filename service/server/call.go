@@ -1,0 +1,315 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/internal/hint"
+	"vitrine/service/api"
+	"vitrine/service/budget"
+	"vitrine/service/personalizer"
+)
+
+// call is a request in progress.
+type call struct {
+	*http.Request
+	ctx    context.Context // of the request, with what the wrappers have added to it
+	w      recorder
+	server *Server
+	now    int64 // the time of arrival, Unix nanoseconds
+	id     string
+
+	key       storedKey // of the caller
+	signedIn  bool      // whether the key is that of a session
+	placement string    // that the call concerns; "" for none
+	contract  *personalizer.Route
+	entry     uint64 // of the log, the last one that has the call's change; 0 for none
+
+	buffer  *bytes.Buffer
+	taken   [2]int64 // of the budget, by purpose
+	problem *problem // that it was answered with
+}
+
+// Context, Now and Placement are for package personalizer.
+
+// Context returns the context of the call, in place of that of its request: another request with it would be a copy.
+func (c *call) Context() context.Context { return c.ctx }
+
+// Now returns when the request came, Unix nanoseconds.
+func (c *call) Now() int64 { return c.now }
+
+// Placement returns the placement of the call.
+func (c *call) Placement() string { return c.placement }
+
+// mine reports whether the caller's key is for a placement.
+func (c *call) mine(placement string) bool { return covers(c.key.placements, placement) }
+
+// recorder remembers what was answered.
+type recorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *recorder) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *recorder) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// maxKept limits the size of a buffer that is kept for reuse, in bytes.
+const maxKept = 1 << 20
+
+// scratch returns the call's buffer, emptied. It is valid until the call is answered.
+func (c *call) scratch() *bytes.Buffer {
+	if c.buffer == nil {
+		c.buffer = buffers.Get().(*bytes.Buffer)
+	}
+	c.buffer.Reset()
+	return c.buffer
+}
+
+func (c *call) release() {
+	c.keep(budget.Body, 0)
+	c.keep(budget.Work, 0)
+	if c.buffer != nil && c.buffer.Cap() <= maxKept {
+		buffers.Put(c.buffer)
+	}
+}
+
+// body reads the body, which is valid until the next call of scratch.
+func (c *call) body() ([]byte, error) {
+	coding, err := c.coding()
+	if err != nil {
+		return nil, err
+	}
+	limit := c.server.limits.Body
+	if c.ContentLength > limit {
+		return nil, tooLarge(limit)
+	}
+	size := c.ContentLength
+	if size < 0 || coding != "" { // unknown
+		size = limit
+	}
+	if coding == asZstd {
+		size += maxWindow
+	}
+	if err := c.take(budget.Body, size); err != nil {
+		return nil, err
+	}
+	b := c.scratch()
+	body := io.Reader(http.MaxBytesReader(&c.w, c.Request.Body, limit))
+	if coding != "" {
+		decoding, done := decoded(coding, body)
+		defer done()
+		body = io.LimitReader(decoding, limit+1)
+	} else if size := c.ContentLength; size > 0 {
+		b.Grow(int(size) + bytes.MinRead)
+	}
+	_, err = b.ReadFrom(body)
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, tooLarge(limit)
+	case int64(b.Len()) > limit:
+		return nil, problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes when it is decompressed", limit)
+	case errors.Is(err, errCoding):
+		return nil, problemf(http.StatusBadRequest, "body", "the body is not %s, which its Content-Encoding says", coding)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, problemf(http.StatusRequestTimeout, "slow", "the body did not arrive in time")
+	case err == io.ErrUnexpectedEOF:
+		return nil, problemf(http.StatusBadRequest, "body", "the body ends before its Content-Length")
+	case err != nil:
+		return nil, problemf(http.StatusBadRequest, "body", "the body cannot be read")
+	}
+	c.keep(budget.Body, int64(b.Len()))
+	return b.Bytes(), nil
+}
+
+// jsonBody is body for a body that must be JSON.
+func (c *call) jsonBody() ([]byte, error) {
+	if _, err := c.mediaType(asJSON); err != nil {
+		return nil, err
+	}
+	return c.body()
+}
+
+func tooLarge(limit int64) error {
+	return problemf(http.StatusRequestEntityTooLarge, "too-large", "the body has more than %d bytes", limit)
+}
+
+// The types of bodies.
+const (
+	asJSON = "application/json"
+	asForm = "application/x-www-form-urlencoded" // which curl -d sends, also with JSON
+)
+
+// mediaType returns the type of the body, which must be one of legal.
+func (c *call) mediaType(legal ...string) (string, error) {
+	given := c.Header.Get("Content-Type")
+	if given == "" || given == asForm {
+		return asJSON, nil
+	}
+	if slices.Contains(legal, given) {
+		return given, nil
+	}
+	t, _, err := mime.ParseMediaType(given)
+	for _, l := range legal {
+		if err == nil && t == l {
+			return t, nil
+		}
+	}
+	return "", problemf(http.StatusUnsupportedMediaType, "media-type", "the Content-Type must be %s", hint.List(legal))
+}
+
+// read decodes a small body and refuses unknown keys.
+func (c *call) read(dst any) error { return c.decode(dst, json.RejectUnknownMembers(true)) }
+
+// Decode decodes a body and ignores unknown keys.
+func (c *call) Decode(dst any) error { return c.decode(dst) }
+
+func (c *call) decode(dst any, options ...json.Options) error {
+	body, err := c.jsonBody()
+	if err != nil {
+		return err
+	}
+	if jsontext.Value(body).Kind() == 'n' { // null would leave dst unchanged
+		return &api.FieldError{Message: "must be an object"}
+	}
+	if err := json.Unmarshal(body, dst, options...); err != nil {
+		return malformed(body, api.JSONError(err))
+	}
+	return nil
+}
+
+// malformed changes the problem of an error from "invalid" to "malformed" if the body is not JSON.
+func malformed(body []byte, err error) error {
+	var field *api.FieldError
+	if !errors.As(err, &field) || jsontext.Value(body).IsValid() {
+		return err
+	}
+	p := problemOf(err)
+	p.Type, p.Status, p.Title = api.ProblemType+"malformed", http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+	return p
+}
+
+// memoryPatience is how long a request waits for memory that other requests hold.
+const memoryPatience = time.Second
+
+// take takes memory from the budget until the call is answered.
+func (c *call) take(p budget.Purpose, bytes int64) error {
+	err := c.server.options.Budget.Take(c.ctx, p, bytes, memoryPatience)
+	switch {
+	case err == nil:
+		c.taken[p] += bytes
+	case errors.Is(err, budget.ErrNever):
+		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or a shorter body, lower the columns or the memory of placements, or give the service more, in [limits] memory", err)
+	case errors.Is(err, budget.ErrBusy):
+		return problemf(http.StatusServiceUnavailable, "busy", "%s", err)
+	}
+	return err
+}
+
+// Reserve takes memory for the work on the request, which holds its body too, in place of what was taken for
+// the work before.
+func (c *call) Reserve(bytes int64) error {
+	c.keep(budget.Work, 0)
+	return c.take(budget.Work, bytes+c.taken[budget.Body])
+}
+
+// keep returns all but some bytes of the memory taken for a purpose.
+func (c *call) keep(p budget.Purpose, bytes int64) {
+	if rest := c.taken[p] - bytes; rest > 0 {
+		c.server.options.Budget.Give(p, rest)
+		c.taken[p] = bytes
+	}
+}
+
+// answer sends a body, compressed if the caller likes that and it is long.
+func (c *call) answer(status int, mediaType string, body []byte) error {
+	h := c.w.Header()
+	h["Content-Type"] = []string{mediaType}
+	if len(body) >= minCompressed {
+		h.Add("Vary", "Accept-Encoding")
+		if coding := accepted(c.Header); coding != "" {
+			h["Content-Encoding"] = []string{coding}
+			body = encoded(coding, body)
+		}
+	}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if h["Cache-Control"] == nil {
+		h["Cache-Control"] = noStore
+	}
+	c.begin(status)
+	_, _ = c.w.Write(body) // fails only if the caller has gone
+	return nil
+}
+
+// begin begins an answer. One to a change names its entry.
+func (c *call) begin(status int) {
+	if c.entry > 0 && status < 300 {
+		c.w.Header()[entryHeader] = []string{strconv.FormatUint(c.entry, 10)}
+	}
+	c.w.WriteHeader(status)
+}
+
+// answerJSON answers with a value.
+func (c *call) answerJSON(status int, v any) error {
+	b := c.scratch()
+	if err := json.MarshalWrite(b, v, json.Deterministic(true)); err != nil {
+		return fmt.Errorf("an answer does not marshal: %w", err)
+	}
+	return c.answer(status, asJSON, b.Bytes())
+}
+
+// reply answers with what was found, unless that failed.
+func (c *call) reply(found any, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.answerJSON(http.StatusOK, found)
+}
+
+// done answers a change that has nothing to say, unless it failed.
+func (c *call) done(err error) error {
+	if err != nil {
+		return err
+	}
+	return c.nothing()
+}
+
+func (c *call) nothing() error {
+	c.begin(http.StatusNoContent)
+	return nil
+}
+
+// Headers that are the same in every answer, in the canonical form of http.Header.
+var (
+	noStore = []string{"no-store"}
+	noSniff = []string{"nosniff"}
+)

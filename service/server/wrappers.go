@@ -1,0 +1,201 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
+	"vitrine/service/decision"
+	"vitrine/service/personalizer"
+)
+
+// handler answers a call, or returns the error to answer with.
+type handler func(*call) error
+
+// wrapper does its part of a route before the next handler, or in its place. It notes in the route what the OpenAPI document, the metrics
+// and the traces tell of it.
+type wrapper func(s *Server, rt *route, next handler) handler
+
+// within returns a handler within wrappers, the first of which is the outermost.
+func (rt *route) within(s *Server, via []wrapper, h handler) handler {
+	for _, w := range slices.Backward(via) {
+		h = w(s, rt, h)
+	}
+	return h
+}
+
+// origin protects a service without keys from pages of other sites in a browser on this machine. Their requests have another
+// origin, or another host if the site's name resolves to this machine.
+func origin(s *Server, _ *route, next handler) handler {
+	if s.keys != nil {
+		return next
+	}
+	return func(c *call) error {
+		if c.Host != "" && !isLoopback(c.Host) || s.origin.Check(c.Request) != nil {
+			return problemf(http.StatusForbidden, "forbidden", "without API keys the service answers only requests to localhost and from its own pages")
+		}
+		return next(c)
+	}
+}
+
+// key asks for a key with a scope.
+func key(scope Scope) wrapper {
+	return func(s *Server, rt *route, next handler) handler {
+		rt.scope = scope
+		return func(c *call) error {
+			if err := s.authorize(c, scope); err != nil {
+				return err
+			}
+			return next(c)
+		}
+	}
+}
+
+// limit keeps the limits on requests of a key and of all keys.
+func limit(s *Server, rt *route, next handler) handler {
+	rt.limited = true
+	return func(c *call) error {
+		account, err := s.enter(c)
+		if err != nil {
+			return err
+		}
+		defer s.accounts.leave(account)
+		c.ctx = catalogue.WithWork(c.ctx, account.work)
+		return next(c)
+	}
+}
+
+// own finds the placement that a call names, and keeps a key that is limited to placements away from all else. The answer does
+// not reveal whether a placement exists.
+func own(s *Server, rt *route, next handler) handler {
+	return func(c *call) error {
+		c.placement = c.PathValue("name")
+		if rt.contract != nil && c.placement == "" {
+			c.placement = personalizer.Placement
+			if len(c.key.placements) == 1 {
+				c.placement = c.key.placements[0]
+			}
+		}
+		switch {
+		case c.key.placements == nil:
+		case c.placement != "" && !c.mine(c.placement):
+			return fmt.Errorf("placement %q: %w", c.placement, decision.ErrNotFound)
+		case c.placement == "" && c.PathValue("id") == "": // find looks for an id among the key's placements
+			return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this concerns the whole service")
+		}
+		return next(c)
+	}
+}
+
+// deadline limits the time for an answer.
+func deadline(s *Server, rt *route, next handler) handler {
+	rt.timed = true
+	return func(c *call) error {
+		ctx, cancel := context.WithTimeout(c.ctx, s.limits.Answer)
+		defer cancel()
+		c.ctx = ctx
+		return next(c)
+	}
+}
+
+// change makes sure that this process may still write, and names in the answer the entry of the log that has the change.
+func change(s *Server, rt *route, next handler) handler {
+	rt.writes = true
+	return func(c *call) error {
+		if err := s.engine.Confirm(c.ctx); err != nil {
+			return err
+		}
+		c.ctx = decision.WithEntry(c.ctx, &c.entry)
+		return next(c)
+	}
+}
+
+// entryHeader is the header of answers to changes: the entry of the log that has the change.
+const entryHeader = "Vitrine-Entry"
+
+// entryParameter is the parameter of reads that have to show what their caller has written.
+var entryParameter = parameter{"entry", "an entry of the log, from the header " + entryHeader + " of an answer: the answer to this request is from a state that has it. 503 with the problem lag if this process does not have it within two seconds"}
+
+// maxEntryWait is how long a read waits for an entry.
+const maxEntryWait = 2 * time.Second
+
+// upToDate waits until the state has the entry that the query names, if it names one.
+func upToDate(s *Server, rt *route, next handler) handler {
+	rt.reads = true
+	return func(c *call) error {
+		if c.URL.RawQuery != "" {
+			if err := s.awaitEntry(c.ctx, c.URL.Query()); err != nil {
+				return err
+			}
+		}
+		return next(c)
+	}
+}
+
+func (s *Server) awaitEntry(ctx context.Context, query url.Values) error {
+	text := query.Get(entryParameter.name)
+	if text == "" {
+		return nil
+	}
+	entry, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return api.Fieldf("/entry", "%q: must be a whole number, the header %s of an answer", api.Abbreviate(text, 40), entryHeader)
+	}
+	ctx, cancel := context.WithTimeout(ctx, maxEntryWait)
+	defer cancel()
+	err = s.engine.Reach(ctx, entry)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return problemf(http.StatusServiceUnavailable, "lag", "entry %d is not part of the state of this process, which is at entry %d: try again, or ask the process that wrote it", entry, s.engine.Sequence())
+	}
+	return err
+}
+
+// catchUp reads the log to its end if this process does not know the placement: the leader may. Without a leader nobody can say
+// that there is none.
+func catchUp(s *Server, _ *route, next handler) handler {
+	return func(c *call) error {
+		if c.placement != "" {
+			if _, err := s.engine.Config(c.placement); err != nil {
+				if err := s.engine.CatchUp(c.ctx); err != nil {
+					return err
+				}
+			}
+		}
+		return next(c)
+	}
+}
+
+// lead passes a call on to the leader if this process follows the log. A Rank is the leader's only if it may make the placement.
+func lead(s *Server, rt *route, next handler) handler {
+	if s.options.Forward == nil {
+		return next
+	}
+	return func(c *call) error {
+		if s.engine.Role() != decision.Follower || forwarded(c) {
+			return next(c)
+		}
+		if rt.scope != ScopeAdmin {
+			if _, err := s.engine.Config(c.placement); err == nil {
+				return next(c)
+			}
+		}
+		return s.forward(c)
+	}
+}
+
+// find finds the placement of a decision by its id, among those of the key.
+func find(s *Server, _ *route, next handler) handler {
+	return func(c *call) (err error) {
+		if c.placement, err = s.engine.Find(c.ctx, c.PathValue("id"), c.mine); err != nil {
+			return err
+		}
+		return next(c)
+	}
+}
