@@ -3,7 +3,10 @@
 // whatever its caller is ready to recover.
 package panics
 
-import "sync/atomic"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // Catcher keeps the first panic of a group of goroutines. The zero value is
 // ready.
@@ -25,4 +28,14 @@ func (c *Catcher) Repanic() {
 	if v := c.first.Swap(nil); v != nil {
 		panic(*v)
 	}
+}
+
+// Safely calls f and turns its panic into an error.
+func Safely(f func() error) (err error, panicked bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			err, panicked = fmt.Errorf("panic: %v", v), true
+		}
+	}()
+	return f(), false
 }

@@ -24,8 +24,7 @@ type Audit struct{ state *fold }
 // check that they can be built.
 func NewAudit(build func(setup.Spec) (vitrine.Learner, error), snapshot []byte) (*Audit, error) {
 	onlyBuilt := func(s setup.Spec) (vitrine.Learner, error) {
-		l, err := build(s)
-		if _, ok := l.(snapshotter); err != nil || !ok {
+		if l, err := build(s); err != nil {
 			return l, err
 		}
 		return idle{}, nil

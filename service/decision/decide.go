@@ -185,14 +185,14 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	if err != nil {
 		return nil, err
 	}
-	current := v.worker.current.Load()
-	if s := v.worker.substitute.Load(); s != nil && v.fallback == api.FallbackVersion {
+	current := v.worker.Current()
+	if s := v.worker.Substitute(); s != nil && v.fallback == api.FallbackVersion {
 		current = s
 	}
 	if to.worker != nil {
-		current = to.worker.current.Load()
+		current = to.worker.Current()
 	}
-	if current.policy == nil { // the learner has retired meanwhile
+	if current.Policy == nil { // the learner has retired meanwhile
 		return nil, errMoved
 	}
 	if r.asksCatalogue() {
@@ -208,7 +208,7 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	if err != nil {
 		return nil, err
 	}
-	asked, clipped, err := d.policyFor(v, schema, r, current.policy)
+	asked, clipped, err := d.policyFor(v, schema, r, current.Policy)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	slots, hasSlots := family.(*assortment.Transversal)
 	o := &eventlog.Offered{
 		Decision: r.Decision, Candidates: n, Width: width,
-		Propensity: own.Propensity, PolicyVersion: current.version, Mode: offer.ByPolicy,
+		Propensity: own.Propensity, PolicyVersion: current.Entry, Mode: offer.ByPolicy,
 	}
 	if o.Decision == "" {
 		o.Decision = v.name + "~" + strconv.FormatUint(v.born, 10) + "." + strconv.FormatUint(d.estimates.Number, 10)
@@ -298,7 +298,7 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	if o.Mode == offer.ByPolicy && own.Order != nil && !hasSlots {
 		shown, ordered = own.Order, true
 	}
-	order := d.estimate(current.policy, x, shown, own, ordered, sound)
+	order := d.estimate(current.Policy, x, shown, own, ordered, sound)
 	if r.stock.early {
 		if err := r.stock.relock(order, int32s(own.Assortment)); err != nil {
 			return nil, err

@@ -6,8 +6,6 @@
 //	rules.go      the sets that may be shown; capacity.go those that fit
 //	answer.go     the answer
 //	record.go     a decision that is remembered; due.go the open ones by time
-//	queue.go      the rounds that wait for a learner
-//	learn.go      a learner on its own goroutine; history.go the log that a second one reads, since.go its last tasks in a snapshot
 //	placement.go  a placement in the state; alarm.go its guard's fallback, experiment.go its learners in an experiment
 //	fold.go       the state, and the one function that applies an entry of the log to it
 //	versions.go   the states of a learner to roll back to; relearn.go a second learner
@@ -23,7 +21,7 @@
 //	snapshot.go   state → bytes
 //	audit.go      compares a log with the rules, without learning
 //
-// What needs nothing of this is in packages below: setup (configurations), offer, tally, guard, variants, explain and gauge.
+// What needs nothing of this is in packages below: setup (configurations), learner (a learner on its goroutine), offer, tally, guard, variants, explain and gauge.
 //
 // The engine has no clock, socket or file: time is an argument, in Unix nanoseconds, the log is an [eventlog.Store], and
 // randomness is a stream at the address (seed of the placement, number of the decision, purpose). The state is a fold of

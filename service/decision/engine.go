@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"vitrine"
@@ -22,7 +21,7 @@ import (
 func (s *fold) stop() {
 	for _, p := range s.placements {
 		for _, w := range p.all() {
-			w.stop()
+			w.Stop()
 		}
 	}
 }
@@ -91,34 +90,30 @@ func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64
 	})
 }
 
-// barrier sends a call to every worker at one point of the log, and waits until all have reached it.
-func (e *Engine) barrier(ctx context.Context, at func(*fold), call func(p *placement, w *worker)) error {
-	var waiting sync.WaitGroup
+// Wait waits until the learners have learned all entries now in the log and published their policies.
+func (e *Engine) Wait(ctx context.Context) error {
+	var all []<-chan struct{}
 	err := e.inspect(ctx, func(s *fold) {
-		at(s)
 		for _, p := range s.placements {
 			for _, w := range p.all() {
-				waiting.Add(1)
-				w.send(task{what: toCall, call: func(w *worker) { defer waiting.Done(); call(p, w) }})
+				all = append(all, w.Reached())
 			}
 		}
 	})
-	if err != nil {
-		return err
+	for _, reached := range all {
+		err = cmp.Or(err, wait(ctx, reached))
 	}
-	done := make(chan struct{})
-	go func() { waiting.Wait(); close(done) }()
+	return err
+}
+
+// wait waits for a channel to be closed.
+func wait(ctx context.Context, closed <-chan struct{}) error {
 	select {
-	case <-done:
+	case <-closed:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Wait waits until the learners have learned all entries now in the log and published their policies.
-func (e *Engine) Wait(ctx context.Context) error {
-	return e.barrier(ctx, func(*fold) {}, func(*placement, *worker) {})
 }
 
 // Placements returns the names of the placements, sorted.
@@ -197,15 +192,14 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	c := &v.tally.Counts
-	done := v.worker.done.Load()
-	seen, current := v.worker.seen.Load(), v.worker.current.Load()
+	seen, current := v.worker.Progress(), v.worker.Current()
 	s := api.Stats{
 		Placement: name, Mode: v.config.Mode,
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes,
 		Charged:      v.charged + v.placement.items.charged + v.placement.items.of.ListBytes(),
 		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.Seconds(v.config.Memory),
-		PolicyVersion: current.version, Lag: v.worker.given.Load() - done,
-		Learned: seen.observed, Skipped: seen.skipped, Forgotten: seen.forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.broken, Problem: seen.problem,
+		PolicyVersion: current.Entry, Lag: seen.Lag,
+		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.Broken, Problem: seen.Problem,
 		Versions: v.numbersOf(nil),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,
@@ -219,15 +213,12 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		s.Relearning = v.relearning.progress()
 	}
 	s.Held = v.open.report()
-	if fault := v.worker.fault.Load(); fault != nil {
-		s.Problem = *fault
-	}
 	if text := v.sound.Problem(); text != "" {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
-	s.Clipped, s.Outliers = v.sound.Clipped.Load(), outliersOf(current.policy, v.config.Schema())
+	s.Clipped, s.Outliers = v.sound.Clipped.Load(), outliersOf(current.Policy, v.config.Schema())
 	s.Categories, s.Guard, s.Eras = v.config.Schema().Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
-	s.Guard.Held, s.Drift = v.held.rounds, v.tally.Items.Drift()
+	s.Guard.Held, s.Drift = v.held.Rounds, v.tally.Items.Drift()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}

@@ -107,7 +107,7 @@ func buildVariants(build func(setup.Spec) (vitrine.Learner, error), p *placement
 	}
 	workers := make([]*worker, len(c.Experiment.Variants))
 	err := c.OfVariants(func(i int, own *setup.Config) (err error) {
-		workers[i], err = newWorker(build, own, 0)
+		workers[i], err = newWorker(build, own)
 		return err
 	})
 	return workers, err
@@ -135,7 +135,7 @@ func (s *fold) conduct(p *placement, sequence uint64, time int64, workers []*wor
 	}
 	for _, w := range p.experiment.workers {
 		if w != nil {
-			w.queue.setBound(c.Share())
+			w.SetBound(c.Share())
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (p *placement) endExperiment(now int64) {
 	p.past = p.past[max(0, len(p.past)-maxPast):]
 	for _, w := range p.experiment.workers {
 		if w != nil && w != p.worker {
-			w.stop()
+			w.Stop()
 		}
 	}
 	p.experiment = nil
@@ -229,7 +229,10 @@ func (p *placement) ends(c *setup.Config, how *Change) (done bool, err error) {
 }
 
 // rounds is how many rounds a learner has learned or is about to.
-func (w *worker) rounds() uint64 { return w.seen.Load().observed + w.given.Load() - w.done.Load() }
+func (w *worker) rounds() uint64 {
+	seen := w.Progress()
+	return seen.Learned + seen.Lag
+}
 
 // report returns what the experiment has found. It leaves out what the learners have learned, which is not part of the
 // state.
@@ -272,9 +275,8 @@ func (e *Engine) Experiments(name string) (*api.Experiments, error) {
 		if w == nil {
 			w = p.worker
 		}
-		seen := w.seen.Load()
-		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem = seen.observed, seen.skipped, seen.broken, seen.problem
-		v.Learner.Lag = w.given.Load() - w.done.Load()
+		seen := w.Progress()
+		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem, v.Learner.Lag = seen.Learned, seen.Skipped, seen.Broken, seen.Problem, seen.Lag
 	}
 	return all, nil
 }
@@ -306,12 +308,7 @@ func (s *fold) restoreExperiments(d decoder, p *placement) error {
 	p.experiment = e
 	return p.config.OfVariants(func(i int, c *setup.Config) error {
 		began := d.Uint64()
-		w, _, err := s.restoreWorker(d, c)
-		if err != nil {
-			return err
-		}
-		w.began = began
-		e.workers[i] = w
-		return nil
+		e.workers[i], err = s.restoreWorker(d, c, began)
+		return err
 	})
 }

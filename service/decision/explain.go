@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
@@ -15,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/learner"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -30,7 +30,7 @@ const (
 type matter struct {
 	config  *setup.Config
 	answer  *Answer
-	policy  published
+	policy  learner.Published
 	name    string   // of the policy
 	number  uint64   // of the decision, with which the policy drew
 	request *request // the candidates that are known, and the rules
@@ -73,7 +73,7 @@ func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64
 		a.Payload = v.payloads(a.Shown)
 	}
 	m := &matter{
-		config: v.config, answer: a, policy: d.considered.policy, name: d.considered.worker.policyName(), number: d.estimates.Number,
+		config: v.config, answer: a, policy: d.considered.policy, name: d.considered.worker.PolicyName(), number: d.estimates.Number,
 		request: q, x: d.considered.x, candidates: q.len(), ruled: true,
 	}
 	index := q.places()
@@ -187,15 +187,15 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		}
 	}
 	m := &matter{
-		config: v.config, answer: answerOf(placement, o), policy: w.policyOf(o.PolicyVersion), name: w.policyName(),
+		config: v.config, answer: answerOf(placement, o), policy: w.PolicyOf(o.PolicyVersion), name: w.PolicyName(),
 		number: o.Number, shown: o.Shown, candidates: o.Candidates, unknown: unknown,
 	}
 	if !mine || o.Width != v.config.Schema().Width() {
-		m.policy.policy = nil
+		m.policy.Policy = nil
 		m.unknown = append(m.unknown, "the utilities: the features or the learner of the placement have changed since")
 	}
 	if o.Variant != "" && (v.routes == nil || f.was.entry <= v.routes.Number) {
-		m.policy.policy = nil
+		m.policy.Policy = nil
 		m.unknown = append(m.unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", o.Variant))
 	}
 	m.x = &vitrine.Context{Revenue: o.Revenue}
@@ -240,41 +240,6 @@ func (e *Engine) whole(ctx context.Context, v view, o *offer.Offer) (*request, *
 	return q, all, nil
 }
 
-// policyOf returns the policy of a version of a learner if it is still there, and the present one otherwise.
-func (w *worker) policyOf(version uint64) published {
-	current := w.current.Load()
-	if current.version == version {
-		return *current
-	}
-	if s := w.substitute.Load(); s != nil && s.version == version {
-		return *s
-	}
-	var data []byte
-	w.queue.look(func([]task) {
-		if k := stateOf(w.saved.kept, version); k != nil {
-			data = k.data
-		}
-	})
-	if data != nil {
-		if l, err := w.restored(data); err == nil {
-			kept := published{version: version}
-			if err, _ := safely(func() error { kept.policy = l.Policy(); return nil }); err == nil {
-				return kept
-			}
-		}
-	}
-	return *current
-}
-
-// policyName returns the name of the learner's policy.
-func (w *worker) policyName() string {
-	var p struct {
-		Name string `json:"name"`
-	}
-	_ = json.Unmarshal(w.spec.Policy, &p) // which is an object
-	return p.Name
-}
-
 // requestOf returns the request of an offer as far as the log has it: the candidates, with their categories.
 func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *request {
 	q := &request{Request: &api.Request{Items: make([]api.Item, len(o.ItemIDs))}, items: make([]api.Item, len(o.ItemIDs)), revenue: o.Revenue}
@@ -300,13 +265,13 @@ func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *request {
 func (m *matter) explain() *api.Explanation {
 	x := &api.Explanation{
 		Decision: m.answer.Decision, Placement: m.answer.Placement, By: offer.ByNames[m.answer.By],
-		Policy: m.name, DecidedBy: m.answer.PolicyVersion, Version: m.policy.version, SamePolicy: m.policy.version == m.answer.PolicyVersion && m.policy.policy != nil,
+		Policy: m.name, DecidedBy: m.answer.PolicyVersion, Version: m.policy.Entry, SamePolicy: m.policy.Entry == m.answer.PolicyVersion && m.policy.Policy != nil,
 		Candidates: m.candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unknown: m.unknown,
 	}
 	m.list(x)
-	e, ok := m.policy.policy.(bandit.Explainer)
+	e, ok := m.policy.Policy.(bandit.Explainer)
 	switch {
-	case m.policy.policy == nil || x.Known == 0:
+	case m.policy.Policy == nil || x.Known == 0:
 		return x
 	case !ok:
 		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s does not state them", m.name))
@@ -334,7 +299,7 @@ func (m *matter) list(x *api.Explanation) {
 
 // give adds what the policy says.
 func (m *matter) give(x *api.Explanation, e bandit.Explainer) {
-	if a, ok := m.policy.policy.(averaging); ok {
+	if a, ok := m.policy.Policy.(interface{ Families() []bandit.Weight }); ok {
 		for _, w := range a.Families() {
 			x.Families = append(x.Families, api.FamilyShare(w))
 		}

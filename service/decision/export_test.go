@@ -1,7 +1,6 @@
 package decision
 
 import (
-	"context"
 	"math"
 	"testing"
 	"time"
@@ -75,16 +74,6 @@ func (e *Engine) Evidence(placement string) (log float64, sums *variants.Results
 	defer e.mu.RUnlock()
 	x := e.state.placements[placement].experiment
 	return x.Ratio.Log, x.Results.Copy(), x.Table
-}
-
-// FillGap has a placement's learner that has been given the rounds up to an entry catch up on those after another one.
-func (e *Engine) FillGap(ctx context.Context, name string, version, after uint64) error {
-	last := e.Sequence()
-	return e.state.placements[name].worker.wait(ctx, func(w *worker) {
-		w.version = version
-		w.catchUp(last, &gap{backlog: backlog{after: after, from: 1}, config: w.config})
-		w.publish()
-	})
 }
 
 // SetMaxSteps sets how many steps a search under limits that cross may take, until the end of a test.

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/panics"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/learner"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 	"vitrine/service/tally"
@@ -40,7 +42,7 @@ type fold struct {
 	ready  *prepared // prepared for the next PlacementPut; if nil, put prepares it
 	moved  *moved    // made for the next change of features
 	staged *staged   // the next ItemsChanged, which the engine has applied to the catalogue; nil applies it
-	asleep []*worker // have got rounds since rouse, and may not know it
+	asleep []*worker // have got rounds since wake, and may not know it
 }
 
 // newFold returns the state before the first entry.
@@ -85,11 +87,11 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 	return nil
 }
 
-// rouse wakes the learners that have got rounds. Call it after some entries, so that a learner is not woken for
+// wake wakes the learners that have got rounds. Call it after some entries, so that a learner is not woken for
 // each of its rounds.
-func (s *fold) rouse() {
+func (s *fold) wake() {
 	for _, w := range s.asleep {
-		w.queue.rouse()
+		w.Wake()
 	}
 	clear(s.asleep)
 	s.asleep = s.asleep[:0]
@@ -290,7 +292,7 @@ func (s *fold) reset(p *placement, sequence uint64, time int64, b *eventlog.Lear
 func (s *fold) replaced(p *placement, sequence uint64, time int64, began string, spare uint64, held int64) {
 	p.sound.Forget()
 	p.restartGuard(sequence)
-	p.held = backlog{}
+	p.held = learner.Gap{}
 	p.turn(sequence, time, began)
 	s.trim(p, spare)
 	s.recharge(p, s.chargeOf(p), held)
@@ -305,7 +307,7 @@ func (s *fold) prepared(p *placement, c *setup.Config, needsLearner bool) (r *pr
 	}
 	r = new(prepared)
 	if needsLearner {
-		if r.worker, err = newWorker(s.build, c, 0); err != nil {
+		if r.worker, err = newWorker(s.build, c); err != nil {
 			return nil, err
 		}
 	}
@@ -321,19 +323,19 @@ func (s *fold) begin(p *placement, w *worker, c *setup.Config, sequence uint64) 
 	p.configure(c, sequence)
 	p.sound.Forget()
 	p.restartGuard(sequence)
-	p.held = backlog{}
+	p.held = learner.Gap{}
 	s.start(p, w)
 }
 
 // start runs a learner of a placement.
 func (s *fold) start(p *placement, w *worker) {
-	w.log, w.placement = s.log, p.name
-	s.workers.Go(w.run)
+	log, name := s.log, p.name
+	s.workers.Go(func() { w.Run(log, name) })
 }
 
 func (s *fold) delete(p *placement) {
 	for _, w := range p.all() {
-		w.stop()
+		w.Stop()
 	}
 	for _, records := range [][]*record{p.open.heap, p.closed.records} {
 		for _, r := range records {
@@ -424,7 +426,7 @@ func (s *fold) close(sequence uint64, now int64, r *record, o *offer.Offer, to s
 	p := r.placement
 	p.open.remove(r)
 	if p.relearning != nil {
-		p.relearning.worker.queue.follow(sequence)
+		p.relearning.worker.Follow(sequence)
 	}
 	r.status, r.choice = to, int16(choice)
 	var c *offer.Closed
@@ -447,14 +449,14 @@ func (s *fold) close(sequence uint64, now int64, r *record, o *offer.Offer, to s
 	switch {
 	case !r.isOf(p.learner):
 		p.tally.Counts.Stale++
-	case p.held.after > 0:
-		p.held.rounds++
+	case p.held.After > 0:
+		p.held.Rounds++
 	case !learn:
 		p.tally.Counts.Unlearned++
 	case o != nil:
 		p.sound.Closed(c)
 		for _, w := range p.taught(o) {
-			w.send(task{sequence: sequence, round: o.Round(choice), bytes: bytesOf(o)})
+			w.Observe(sequence, o, choice)
 			if !slices.Contains(s.asleep, w) {
 				s.asleep = append(s.asleep, w)
 			}
@@ -584,3 +586,6 @@ func (s *fold) recharge(p *placement, charge, held int64) {
 	s.budget.Charge(charge - p.charged - held)
 	p.charged = charge
 }
+
+// safely calls f and turns its panic into an error.
+func safely(f func() error) (err error, panicked bool) { return panics.Safely(f) }

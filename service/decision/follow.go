@@ -10,6 +10,7 @@ import (
 
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/learner"
 	"vitrine/service/setup"
 )
 
@@ -257,7 +258,7 @@ func (e *Engine) takeAll(ctx context.Context, some []followed, incoming <-chan [
 				return nil
 			}
 		}
-		e.state.rouse()
+		e.state.wake()
 		if more == 0 {
 			return nil
 		}
@@ -283,7 +284,7 @@ func (e *Engine) take(ctx context.Context, f *followed) error {
 	}
 	if offer != nil { // the fold would wait for slow learners too, but then callers would wait for the state
 		for _, w := range e.state.placements[f.event.Placement].taught(offer) {
-			w.queue.await(bytesOf(offer))
+			w.AwaitRoom(learner.RoundBytes(offer))
 		}
 	}
 	staged, moved := e.stage(sequence, &f.event), e.move(&f.event)
@@ -361,7 +362,7 @@ func (e *Engine) catchUp(ctx context.Context, incoming <-chan []followed) error 
 			return err
 		}
 	}
-	e.state.rouse()
+	e.state.wake()
 	if err := e.compare(ctx); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/learner"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -116,7 +117,7 @@ func (d *decider) importedTogether(v view, decisions []*Imported) (list []import
 			return list, err
 		}
 		bytes += eventlog.EntrySize(i.entries[0]) + eventlog.EntrySize(i.entries[1])
-		rounds += bytesOf(i.offer)
+		rounds += learner.RoundBytes(i.offer)
 		if len(list) > 0 && (bytes > eventlog.MaxBatch/2 || rounds > v.config.Share()/2 || ids[m.Request.Decision]) {
 			return list, nil
 		}
@@ -261,9 +262,9 @@ func (b *batch) imported(v view, list []importedEvents) error {
 		case b.state.decisions.find(p, id) != nil:
 			return fmt.Errorf("decision id %q: %w: the placement has a decision of this id", id, ErrConflict)
 		}
-		rounds += bytesOf(i.offer)
+		rounds += learner.RoundBytes(i.offer)
 	}
-	if !p.worker.queue.room(b.rounds[p], rounds) {
+	if !p.worker.HasRoom(b.rounds[p], rounds) {
 		return errBehind
 	}
 	b.rounds[p] += rounds

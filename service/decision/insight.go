@@ -54,16 +54,16 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 	e.mu.RLock()
 	t, learner := v.tally.Copy(), v.learner
 	e.mu.RUnlock()
-	current := *v.worker.current.Load()
+	current := *v.worker.Current()
 	x := &api.Insight{
-		Placement: v.name, Mode: v.config.Mode, Policy: v.worker.policyName(), PolicyVersion: current.version, Time: time.Unix(0, now).UTC(),
-		Items: []api.ItemInsight{}, Families: v.worker.families.Report(), Calibration: t.Counts.Calibrated(),
-		Lag: v.worker.given.Load() - v.worker.done.Load(), Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
+		Placement: v.name, Mode: v.config.Mode, Policy: v.worker.PolicyName(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
+		Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
+		Lag: v.worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
 	}
 	if c := &t.Counts; c.Offered > 0 {
 		x.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
-	x.Positions = byPlace(t.Items.Places, current.policy)
+	x.Positions = byPlace(t.Items.Places, current.Policy)
 	x.Drift = t.Items.Drift()
 	if o := &t.Items.Others; t.Items.Dropped > 0 {
 		x.Others, x.Dropped = &api.ItemInsight{Shown: o.Shown, Taken: o.Taken, Revenue: o.Revenue}, t.Items.Dropped
@@ -72,7 +72,7 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 	for k, s := range sold {
 		x.Items = append(x.Items, api.ItemInsight{ID: ids[k], Shown: s.Shown, Taken: s.Taken, Revenue: s.Revenue})
 	}
-	explainer, ok := current.policy.(bandit.Explainer)
+	explainer, ok := current.Policy.(bandit.Explainer)
 	if !ok {
 		return x, ctx.Err()
 	}

@@ -1,6 +1,9 @@
 package decision
 
-import "vitrine/service/offer"
+import (
+	"vitrine/service/learner"
+	"vitrine/service/offer"
+)
 
 // offers are those of the last open decisions that were decoded from the log, so that an outcome that comes soon neither reads nor
 // decodes its offer again. They are not part of the state. Who has one must not change it.
@@ -26,7 +29,7 @@ func (s *offers) add(entry uint64, o *offer.Offer) {
 	if s.slots == nil {
 		s.slots, s.oldest = make([]keptOffer, maxOffers), entry
 	}
-	size := bytesOf(o)
+	size := learner.RoundBytes(o)
 	for s.oldest < entry && (entry-s.oldest >= maxOffers || s.bytes+size > maxOfferBytes) {
 		s.drop(s.oldest)
 		s.oldest++
@@ -49,7 +52,7 @@ func (s *offers) of(entry uint64) *offer.Offer {
 // drop frees the offer of an entry, if it is there.
 func (s *offers) drop(entry uint64) {
 	if o := s.of(entry); o != nil {
-		s.bytes -= bytesOf(o)
+		s.bytes -= learner.RoundBytes(o)
 		s.slots[entry%maxOffers] = keptOffer{}
 	}
 }

@@ -86,8 +86,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	for _, p := range s.placements {
 		p.upcoming.Store(p.numbers)
-		if p.worker.current.Load().policy == nil || p.worker.following.Load() > 0 { // it had retired, or learns from the log
-			if err := p.worker.wait(ctx, func(*worker) {}); err != nil {
+		if p.worker.Current().Policy == nil || p.worker.Replaying().From > 0 { // it had retired, or learns from the log
+			if err := wait(ctx, p.worker.Reached()); err != nil {
 				s.end()
 				return nil, err
 			}
@@ -125,13 +125,13 @@ func (e *Engine) replay(ctx context.Context, options Options) error {
 			return err
 		}
 		if n%learnEntries == 0 {
-			e.state.rouse()
+			e.state.wake()
 		}
 		if n++; n%progressEntries == 0 && options.Progress != nil {
 			options.Progress(n)
 		}
 	}
-	e.state.rouse()
+	e.state.wake()
 	if options.Progress != nil {
 		options.Progress(n)
 	}

@@ -142,28 +142,6 @@ func TestLearningInAnOutage(t *testing.T) {
 	same(t, w.e, store, nil)
 }
 
-// A learner that catches up, again after a restart, learns each round once: those after the gap has begun, and after the last one
-// that it was given.
-func TestCatchingUpAgain(t *testing.T) {
-	for _, c := range []struct {
-		version, after uint64
-		want           uint64
-	}{{0, 0, 20}, {11, 0, 15}, {0, 11, 15}, {31, 11, 5}, {41, 0, 0}} {
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildShowing(showing{})})
-		put(t, e, "home", fmt.Sprintf(guardedShop, "")) // entry 1; the rounds end at entries 3, 5, …, 41
-		for n := range 20 {
-			a := decide(t, e, "home", stock(fmt.Sprint(n), 1), int64(n))
-			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, "", int64(n)))
-		}
-		wait(t, e)
-		before := mustStats(t, e).Learned
-		fatal.If(t, e.FillGap(t.Context(), "home", c.version, c.after))
-		if got := mustStats(t, e).Learned - before; got != c.want {
-			t.Errorf("given up to %d, a learner has learned %d rounds after %d, want %d", c.version, got, c.after, c.want)
-		}
-	}
-}
-
 // During an experiment each learner gets back the rounds of the variants from which it learns.
 func TestOutageInAnExperiment(t *testing.T) {
 	store := new(memlog.Store)

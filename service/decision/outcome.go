@@ -7,6 +7,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/learner"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -141,7 +142,7 @@ func (e *Engine) readAhead(ctx context.Context, late []*found) ([]*found, error)
 			return nil, err
 		}
 		if f.offer != nil {
-			bytes += bytesOf(f.offer)
+			bytes += learner.RoundBytes(f.offer)
 		}
 		if bytes > maxAhead {
 			return late[:i+1], nil

@@ -9,6 +9,7 @@ import (
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/feature"
+	"vitrine/service/learner"
 	"vitrine/service/offer"
 )
 
@@ -41,7 +42,7 @@ type decider struct {
 
 // considered is what a decision was made of.
 type considered struct {
-	policy published
+	policy learner.Published
 	worker *worker
 	x      *vitrine.Context
 }

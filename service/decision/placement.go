@@ -10,6 +10,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"
 	"vitrine/service/guard"
+	"vitrine/service/learner"
 	"vitrine/service/setup"
 	"vitrine/service/tally"
 	"vitrine/service/variants"
@@ -31,7 +32,7 @@ type facts struct {
 	past     []string  // the reports of experiments that have ended, as canonical JSON
 	tally    tally.Tally
 	guard    guard.Guard
-	held     backlog
+	held     learner.Gap // rounds that the learners do not get while an alarm about sales is in force; After 0 holds none
 }
 
 // placement is the state of a placement.
@@ -69,7 +70,7 @@ func (p *placement) configure(c *setup.Config, sequence uint64) {
 		p.restartGuard(sequence)
 	}
 	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c.Plain()
-	p.worker.queue.setBound(c.Share())
+	p.worker.SetBound(c.Share())
 	p.fallBack()
 }
 
@@ -89,6 +90,27 @@ func (p *placement) see(seen feature.Seen) error {
 		p.config, p.worker.config = c, c.Plain()
 	}
 	return err
+}
+
+// worker is a learner of a placement, and what the engine knows of it.
+type worker struct {
+	*learner.Learner
+	config *setup.Config // of the placement, while the learner decides
+	began  uint64        // the entry that began the learner
+}
+
+func newWorker(build learner.Build, c *setup.Config) (*worker, error) {
+	l, err := learner.New(build, c)
+	if err != nil {
+		return nil, err
+	}
+	return &worker{Learner: l, config: c}, nil
+}
+
+// begin notes the entry at which the learner begins, before it has learned.
+func (w *worker) begin(sequence uint64) {
+	w.began = sequence
+	w.Begin(sequence)
 }
 
 // all are the learners, the second one, and those of variants.

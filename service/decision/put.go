@@ -293,7 +293,7 @@ func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how 
 			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.Schema().Width(), c.Keep, c.Memory)
 	}
 	if !goesOn {
-		r.worker, err = newWorker(s.build, c, 0)
+		r.worker, err = newWorker(s.build, c)
 	}
 	if err == nil {
 		r.variants, err = e.variants(r.placement, c)

@@ -10,6 +10,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/learner"
 	"vitrine/service/setup"
 )
 
@@ -19,6 +20,14 @@ type relearning struct {
 	note   string // of the version of the first learner
 	time   int64  // when it began
 	lost   bool   // whether the log no longer has what it learns from
+}
+
+// relearned is a second learner that began with an entry, and learned from the log from another one on.
+type relearned struct{ begun, from uint64 }
+
+// remember notes a second learner. One that reads less than a later one is covered by it.
+func remember(list []relearned, r relearned) []relearned {
+	return append(slices.DeleteFunc(slices.Clone(list), func(before relearned) bool { return before.from >= r.from }), r)
 }
 
 // beginRelearning gives a placement a second learner.
@@ -39,13 +48,12 @@ func (s *fold) beginRelearning(p *placement, sequence uint64, time int64, b *eve
 		return err
 	}
 	w := r.worker
-	w.begin(sequence)
-	w.version, w.saved.version = b.From-1, b.From-1 // what it has learned from
-	w.learnFrom(newHistory(s.log, p.name, b.From, c))
+	w.began = sequence
+	w.Replay(b.From)
 	p.relearning = &relearning{worker: w, note: b.Note, time: time, lost: r.placement == nil && s.lacks(b.From)}
 	s.relearned = remember(s.relearned, relearned{sequence, b.From})
 	s.start(p, w)
-	w.queue.follow(sequence)
+	w.Follow(sequence)
 	s.recharge(p, s.chargeOf(p), r.held)
 	return nil
 }
@@ -66,7 +74,7 @@ func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.L
 	case r == nil || !r.worker.config.IsLogged(b.Config):
 		return errors.New("no second learner of this configuration can decide")
 	case r.lost:
-		return fmt.Errorf("the learner has learned from entry %d on: %w", r.worker.history.from, eventlog.ErrRemoved)
+		return fmt.Errorf("the learner has learned from entry %d on: %w", r.worker.Replaying().From, eventlog.ErrRemoved)
 	}
 	s.keepBefore(p, time, r.note, 0)
 	s.retire(p)
@@ -76,8 +84,8 @@ func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.L
 	p.worker, p.relearning = r.worker, nil
 	p.learned, p.standing = sequence, 0
 	p.configure(r.worker.config, sequence)
-	p.worker.queue.follow(sequence)
-	p.worker.send(task{what: toEndHistory})
+	p.worker.Follow(sequence)
+	p.worker.EndReplay()
 	s.conduct(p, sequence, time, nil)
 	s.replaced(p, sequence, time, api.BegunByRelearning, 0, 0)
 	return nil
@@ -86,7 +94,7 @@ func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.L
 // endRelearning gives a relearning up, if one is under way.
 func (s *fold) endRelearning(p *placement) {
 	if p.relearning != nil {
-		p.relearning.worker.stop()
+		p.relearning.worker.Stop()
 		p.relearning = nil
 		s.recharge(p, s.chargeOf(p), 0)
 	}
@@ -102,11 +110,11 @@ func (s *fold) needs(upTo uint64) uint64 {
 		}
 	}
 	for _, p := range s.placements {
-		if p.held.after > 0 {
-			first = min(first, p.held.from)
+		if p.held.After > 0 {
+			first = min(first, p.held.From)
 		}
 		for _, w := range p.all() {
-			first = min(first, w.needs())
+			first = min(first, w.Needs())
 		}
 	}
 	return first
@@ -168,13 +176,13 @@ func (p *placement) nextOfRelearning() eventlog.Body {
 	if r == nil {
 		return nil
 	}
-	seen := r.worker.seen.Load()
+	seen, at := r.worker.Progress(), r.worker.Replaying()
 	switch {
-	case r.worker.lost.Load() || r.lost:
+	case at.Lost || r.lost:
 		return &eventlog.RelearningEnded{Reason: "entries of the log that it needs were removed"}
-	case seen.broken:
-		return &eventlog.RelearningEnded{Reason: api.Abbreviate("the learner has broken: "+seen.problem, maxProblem)}
-	case r.worker.queue.followed() > r.worker.reached.Load()+caughtUp:
+	case seen.Broken:
+		return &eventlog.RelearningEnded{Reason: api.Abbreviate("the learner has broken: "+seen.Problem, learner.MaxProblem)}
+	case at.UpTo > at.Reached+caughtUp:
 		return nil
 	}
 	return &eventlog.LearnerExchanged{Config: r.worker.config.Canonical()}
@@ -182,10 +190,10 @@ func (p *placement) nextOfRelearning() eventlog.Body {
 
 // progress returns how far a relearning is.
 func (r *relearning) progress() *api.Relearning {
-	seen := r.worker.seen.Load()
+	seen, at := r.worker.Progress(), r.worker.Replaying()
 	return &api.Relearning{
-		Since: time.Unix(0, r.time).UTC(), From: r.worker.history.from, Entry: r.worker.reached.Load(), To: r.worker.queue.followed(),
-		Learned: seen.observed, Skipped: seen.skipped, Problem: seen.problem, Policy: r.worker.config.Policy,
+		Since: time.Unix(0, r.time).UTC(), From: at.From, Entry: at.Reached, To: at.UpTo,
+		Learned: seen.Learned, Skipped: seen.Skipped, Problem: seen.Problem, Policy: r.worker.config.Policy,
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/learner"
 	"vitrine/service/setup"
 )
 
@@ -42,11 +42,11 @@ func (s *fold) restore(data []byte) error {
 	}
 	first := s.position.Sequence + 1
 	for _, p := range s.placements {
-		if first = p.open.oldest(first); p.held.after > 0 {
-			first = min(first, p.held.from)
+		if first = p.open.oldest(first); p.held.After > 0 {
+			first = min(first, p.held.From)
 		}
 		for _, w := range p.all() {
-			first = min(first, w.needs())
+			first = min(first, w.Needs())
 		}
 	}
 	if first != oldest {
@@ -87,7 +87,7 @@ func (s *fold) restorePlacement(d decoder, name string) error {
 	values := restoreValues(d)
 	p.tally.Counts.Numbers().Decode(d.Decoder)
 	p.guard.Decode(d.Decoder)
-	p.held = backlog{d.Uint64(), d.Uint64(), d.Uint64()}
+	p.held = learner.Gap{After: d.Uint64(), From: d.Uint64(), Rounds: d.Uint64()}
 	p.tally.Series.Decode(d.Decoder)
 	p.tally.Items.Decode(d.Decoder)
 	if d.Err() != nil {
@@ -169,7 +169,7 @@ func (s *fold) restoreLearners(d decoder, p *placement) (err error) {
 	defer func() {
 		if err != nil && p.worker != nil && s.placements[p.name] == nil { // nobody else ends them
 			for _, w := range p.all() {
-				w.stop()
+				w.Stop()
 			}
 		}
 	}()
@@ -192,15 +192,11 @@ func (s *fold) restoreLearners(d decoder, p *placement) (err error) {
 				return err
 			}
 		}
-		w, versions, err := s.restoreWorker(d, c.Plain())
+		w, err := s.restoreWorker(d, c.Plain(), began)
 		if err != nil {
 			return err
 		}
-		has = append(has, versions)
-		w.began = began
-		if w.history != nil {
-			w.history.name = p.name
-		}
+		has = append(has, w.View().Versions())
 		if i == 0 {
 			p.worker = w
 		} else {
@@ -235,37 +231,12 @@ func (p *placement) restoreRelearning(d decoder, has *[][]uint64) error {
 	}
 	r := &relearning{note: d.String(), time: int64(d.Uint64())}
 	last := len(p.former) - 1
-	if d.Err() != nil || last < 0 || len((*has)[last+1]) > 0 || p.former[last].history == nil {
+	if d.Err() != nil || last < 0 || len((*has)[last+1]) > 0 || p.former[last].Replaying().From == 0 {
 		return cmp.Or(d.Err(), errors.New("there is no second learner"))
 	}
 	r.worker, p.former, *has = p.former[last], p.former[:last], (*has)[:last+1]
 	p.relearning = r
 	return nil
-}
-
-// restoreHistory reads what a learner follows, and checks that the log still holds what it has to catch up on.
-func (s *fold) restoreHistory(w *worker, f *frozenWorker) error {
-	if from := gaps(f.since); from < math.MaxUint64 && s.lacks(from) {
-		return lacking(from)
-	}
-	if f.from == 0 {
-		if slices.ContainsFunc(f.since, func(t task) bool { return t.what == toFollow || t.what == toEndHistory }) {
-			return errors.New("a learner follows the log from no entry on")
-		}
-		return nil
-	}
-	if s.lacks(f.from) {
-		return lacking(f.from)
-	}
-	w.learnFrom(newHistory(s.log, "", f.from, w.config))
-	w.reached.Store(f.version)
-	w.queue.upTo = f.version
-	return nil
-}
-
-// lacking returns the error of a learner that needs a log entry that was removed.
-func lacking(from uint64) error {
-	return fmt.Errorf("a learner learns from entry %d on: %w", from, eventlog.ErrRemoved)
 }
 
 // restoreVersions reads the versions. has lists the versions whose states each learner keeps.
@@ -298,84 +269,19 @@ func (p *placement) restoreVersions(d decoder, has [][]uint64) error {
 	return d.Err()
 }
 
-// restoreWorker reads a learner, and returns the versions that it has once nothing is left to do.
-func (s *fold) restoreWorker(d decoder, c *setup.Config) (w *worker, versions []uint64, err error) {
-	var f frozenWorker
-	for _, v := range []*uint64{&f.version, &f.observed, &f.skipped, &f.forgotten} {
-		*v = d.Uint64()
+// restoreWorker reads a learner, and checks that the log still holds what it reads.
+func (s *fold) restoreWorker(d decoder, c *setup.Config, began uint64) (*worker, error) {
+	l, err := learner.Restore(d.Decoder, s.build, c, s.beginAgain)
+	if err != nil {
+		return nil, err
 	}
-	f.broken = d.Flag()
-	f.retired = d.Flag()
-	f.problem = d.String()
-	f.data = []byte(d.String())
-	for range d.Count() {
-		if d.Err() != nil {
-			break
-		}
-		f.kept = append(f.kept, keptState{version: d.Uint64(), observed: d.Uint64(), data: []byte(d.String())})
+	if from := l.Replaying().From; from > s.position.Sequence {
+		return nil, fmt.Errorf("a learner follows the log from entry %d on, after the last one", from)
 	}
-	f.restoreSince(d, c)
-	if d.Err() != nil {
-		return nil, nil, d.Err()
+	if from := l.Needs(); from < math.MaxUint64 && s.lacks(from) {
+		return nil, fmt.Errorf("a learner learns from entry %d on: %w", from, eventlog.ErrRemoved)
 	}
-	if f.from = d.Uint64(); f.from > s.position.Sequence {
-		d.Fail(fmt.Errorf("a learner follows the log from entry %d on, after the last one", f.from))
-	}
-	if f.retired && (f.broken || len(f.data) > 0) {
-		return nil, nil, errors.New("a learner that has retired has a state")
-	}
-	if w, err = newWorker(s.build, c, f.version); err != nil {
-		return nil, nil, err
-	}
-	if err := w.read(&f, s.beginAgain); err != nil {
-		return nil, nil, err
-	}
-	w.progress, w.kept, w.checkpoint = f.progress, f.kept, f.data
-	if f.retired {
-		w.retire()
-	}
-	w.progress.broken = false // its last good policy decides
-	w.publish()
-	w.broken = f.broken
-	w.seen.Store(&f.progress)
-	w.marked = true
-	if err := s.restoreHistory(w, &f); err != nil {
-		return nil, nil, err
-	}
-	w.settle(task{what: toCall})
-	for _, t := range f.since {
-		if t.what == toObserve {
-			w.given.Add(1)
-		}
-	}
-	w.queue.refill(f.since)
-	return w, f.versions(), nil
-}
-
-// read restores the learner. If its state cannot be read and it may begin again, it does, and its kept
-// versions too.
-func (w *worker) read(f *frozenWorker, beginAgain bool) error {
-	l, err := w.restored(f.data)
-	switch {
-	case f.retired: // and needs no state
-	case err == nil:
-		w.learner = l
-	case !beginAgain:
-		return err
-	default:
-		f.forgotten, f.observed, f.broken = f.forgotten+f.observed, 0, false
-		f.problem = api.Abbreviate(fmt.Sprintf("its state could not be read, and it began again: %v", err), maxProblem)
-		f.data = w.checkpoint
-	}
-	for i, k := range f.kept {
-		if !beginAgain {
-			break
-		}
-		if _, err := w.restored(k.data); err != nil {
-			f.kept[i].observed, f.kept[i].data = 0, w.checkpoint
-		}
-	}
-	return nil
+	return &worker{l, c, began}, nil
 }
 
 func (p *placement) restoreRecord(d decoder) (*record, error) {

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/learner"
 	"vitrine/service/setup"
 	"vitrine/service/variants"
 )
@@ -46,7 +47,7 @@ func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.D
 	enc := state.NewWriter(f.kind(), w)
 	f.encode(enc)
 	for _, p := range f.placements {
-		if slices.ContainsFunc(p.deciding(), func(l frozenLearner) bool { return len(l.since) > 0 }) {
+		if slices.ContainsFunc(p.deciding(), func(l frozenLearner) bool { return l.IsBehind() }) {
 			behind = append(behind, p.name)
 		}
 	}
@@ -65,24 +66,24 @@ type frozenState struct {
 // freeze waits for the learners for at most patience, or without limit if patience is negative.
 func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenState, error) {
 	f := new(frozenState)
-	var saved, challengers [][]chan frozenWorker // of each placement's learners
+	var saved, challengers [][]<-chan learner.State // of each placement's learners
 	err := e.inspect(ctx, func(s *fold) {
 		f.at, f.oldest, f.machines, f.relearned = s.position, s.position.Sequence+1, s.machines, s.relearned
 		for _, name := range slices.Sorted(maps.Keys(s.placements)) {
 			p := s.placements[name]
 			f.oldest = p.open.oldest(f.oldest)
 			f.placements = append(f.placements, p.freeze())
-			var of []chan frozenWorker
+			var of []<-chan learner.State
 			for _, w := range p.learners() {
-				of = append(of, w.freeze(patience >= 0))
+				of = append(of, w.Freeze(patience >= 0))
 			}
 			if p.relearning != nil && patience < 0 { // or its last checkpoint will do
-				of = append(of, p.relearning.worker.freeze(false))
+				of = append(of, p.relearning.worker.Freeze(false))
 			}
 			saved = append(saved, of)
 			of = nil
 			for _, w := range p.challengers() {
-				of = append(of, w.freeze(patience >= 0))
+				of = append(of, w.Freeze(patience >= 0))
 			}
 			challengers = append(challengers, of)
 		}
@@ -99,13 +100,13 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 	for i, p := range f.placements {
 		for _, part := range []struct {
 			learners []frozenLearner
-			saved    []chan frozenWorker
+			saved    []<-chan learner.State
 		}{{p.learners, saved[i]}, {p.challengers, challengers[i]}} {
 			for k, c := range part.saved {
 				select {
 				case w, ok := <-c:
 					if ok {
-						part.learners[k].frozenWorker = w
+						part.learners[k].State = w
 					}
 				case <-over.Done():
 					if ctx.Err() != nil {
@@ -116,13 +117,11 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 		}
 	}
 	for _, p := range f.placements {
-		if p.held.after > 0 {
-			f.oldest = min(f.oldest, p.held.from)
+		if p.held.After > 0 {
+			f.oldest = min(f.oldest, p.held.From)
 		}
 		for _, l := range append(slices.Clone(p.learners), p.challengers...) {
-			if f.oldest = min(f.oldest, gaps(l.since)); l.from > 0 {
-				f.oldest = min(f.oldest, l.from)
-			}
+			f.oldest = min(f.oldest, l.Needs())
 		}
 	}
 	return f, nil
@@ -224,7 +223,7 @@ type frozen struct {
 
 // frozenLearner is a learner of a placement at an entry.
 type frozenLearner struct {
-	frozenWorker
+	learner.State
 	of        *worker
 	began     uint64
 	canonical []byte // its configuration
@@ -244,10 +243,10 @@ func (p *placement) freeze() *frozen {
 		f.experiment = p.experiment.Copy()
 	}
 	for _, w := range p.challengers() {
-		f.challengers = append(f.challengers, frozenLearner{frozenWorker: w.view(), of: w, began: w.began})
+		f.challengers = append(f.challengers, frozenLearner{State: w.View(), of: w, began: w.began})
 	}
 	for _, w := range p.lasting() {
-		f.learners = append(f.learners, frozenLearner{w.view(), w, w.began, w.config.Canonical(), w.config.Schema().Learned()})
+		f.learners = append(f.learners, frozenLearner{w.View(), w, w.began, w.config.Canonical(), w.config.Schema().Learned()})
 	}
 	return f
 }
@@ -260,27 +259,6 @@ func copies(records []*record) []record {
 	return all
 }
 
-// freeze asks the learner to save itself when it reaches this point of the log, and to send the state to the
-// channel. Meanwhile the snapshot has its last checkpoint and the later tasks. Only one snapshot that does
-// not wait asks at a time, because the request of a learner that is behind stays in its queue. A learner that
-// has ended sends nothing: its placement was changed or deleted.
-func (w *worker) freeze(once bool) chan frozenWorker {
-	saved := make(chan frozenWorker, 1)
-	if once && w.asked.Swap(true) {
-		close(saved)
-		return saved
-	}
-	w.send(task{what: toCall, call: func(w *worker) {
-		defer close(saved)
-		w.asked.Store(false)
-		if !w.stopped.Load() {
-			w.save()
-			saved <- w.frozen()
-		}
-	}})
-	return saved
-}
-
 func (f *frozen) encode(e *state.Encoder) {
 	e.String(f.name)
 	for _, v := range []uint64{f.born, f.changed, f.learner, f.numbers, f.learned} {
@@ -290,7 +268,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	encodeValues(e, f.values)
 	f.tally.Counts.Numbers().Encode(e)
 	f.guard.Encode(e)
-	for _, v := range []uint64{f.held.after, f.held.from, f.held.rounds} {
+	for _, v := range []uint64{f.held.After, f.held.From, f.held.Rounds} {
 		e.Uint64(v)
 	}
 	f.tally.Series.Encode(e)
@@ -315,7 +293,7 @@ func (f *frozen) encode(e *state.Encoder) {
 			e.String(string(l.canonical))
 			encodeValues(e, l.values)
 		}
-		l.encode(e)
+		l.Encode(e)
 	}
 	e.Flag(f.relearning != nil)
 	if f.relearning != nil {
@@ -341,7 +319,7 @@ func (f *frozen) encode(e *state.Encoder) {
 		f.experiment.Encode(e)
 		for i := range f.challengers {
 			e.Uint64(f.challengers[i].began)
-			f.challengers[i].encode(e)
+			f.challengers[i].Encode(e)
 		}
 	}
 }
@@ -372,27 +350,6 @@ func (v *version) encode(e *state.Encoder) {
 	e.Uint64(uint64(v.time))
 	e.Uint64(v.rounds)
 	e.Float(v.revenue)
-}
-
-func (w *frozenWorker) encode(e *state.Encoder) {
-	for _, v := range []uint64{w.version, w.observed, w.skipped, w.forgotten} {
-		e.Uint64(v)
-	}
-	e.Flag(w.broken)
-	e.Flag(w.retired)
-	e.String(w.problem)
-	e.String(string(w.data))
-	e.Count(len(w.kept))
-	for _, k := range w.kept {
-		e.Uint64(k.version)
-		e.Uint64(k.observed)
-		e.String(string(k.data))
-	}
-	e.Count(len(w.since))
-	for i := range w.since {
-		w.since[i].encode(e)
-	}
-	e.Uint64(w.from)
 }
 
 func (r *record) encode(e *state.Encoder) {

@@ -52,7 +52,7 @@ func (s *fold) keep(p *placement, v version, spare uint64) {
 	v.number, v.learner = p.learned, p.worker
 	v.rounds, v.revenue = p.tally.Counts.Earned()
 	p.versions, p.standing = append(p.versions, v), v.number
-	v.learner.send(task{what: toKeep, version: v.number})
+	v.learner.Keep(v.number)
 	s.trim(p, spare)
 }
 
@@ -85,7 +85,7 @@ func (s *fold) trim(p *placement, spare uint64) {
 		}
 		v := p.versions[at]
 		p.versions = slices.Delete(p.versions, at, at+1)
-		v.learner.send(task{what: toForget, version: v.number})
+		v.learner.Forget(v.number)
 		if p.standing == v.number {
 			p.standing = 0
 		}
@@ -110,7 +110,7 @@ func (p *placement) expendable(spare uint64) int {
 // retire makes the learner that decides a former one, which only has versions.
 func (s *fold) retire(p *placement) {
 	w := p.worker
-	w.send(task{what: toRetire})
+	w.Retire()
 	p.former = append(p.former, w)
 	s.dismiss(p, w)
 }
@@ -119,7 +119,7 @@ func (s *fold) retire(p *placement) {
 func (s *fold) dismiss(p *placement, w *worker) {
 	at := slices.Index(p.former, w)
 	if at >= 0 && len(p.numbersOf(w)) == 0 {
-		w.stop()
+		w.Stop()
 		p.former = slices.Delete(p.former, at, at+1)
 	}
 }
@@ -148,7 +148,7 @@ func (s *fold) rollBack(p *placement, sequence uint64, time int64, b *eventlog.L
 		}
 	}
 	p.learned, p.standing = sequence, b.Version
-	w.send(task{what: toReturn, sequence: sequence, version: b.Version})
+	w.ReturnTo(sequence, b.Version)
 	s.replaced(p, sequence, time, api.BegunByRollback, b.Version, 0)
 	return nil
 }
@@ -247,7 +247,7 @@ func (e *Engine) ready(ctx context.Context, name string, number uint64) (*worker
 	if err != nil || !isFormer {
 		return w, err
 	}
-	return w, w.wait(ctx, func(w *worker) { w.show(number) })
+	return w, w.Show(ctx, number)
 }
 
 // learnerOf returns the learner that has a version of a placement, and whether it is a former one.
@@ -275,7 +275,7 @@ func (e *Engine) Versions(name string) ([]api.Version, error) {
 	list := []api.Version{}
 	for _, v := range p.versions {
 		a := api.Version{Version: v.number, Time: time.Unix(0, v.time).UTC(), RoundsSince: rounds - v.rounds, Note: v.note, Automatic: v.routine, Policy: v.learner.config.Policy, OtherLearner: v.learner != p.worker}
-		if learned, ok := v.learner.learnedAt(v.number); ok {
+		if learned, ok := v.learner.Learned(v.number); ok {
 			a.Learned = &learned
 		}
 		if rounds > v.rounds {

@@ -11,6 +11,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/learner"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -182,7 +183,7 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 	if err := e.apply(b); err != nil {
 		return err
 	}
-	e.state.rouse()
+	e.state.wake()
 	e.announce(first, b.events...)
 	return nil
 }
@@ -276,7 +277,7 @@ func (b *batch) encode(e *eventlog.Event, o *offer.Offer) {
 // room reports whether the learner can take the round of a decision.
 func (b *batch) room(r *record, o *offer.Offer) bool {
 	p := r.placement
-	return !r.isOf(p.learner) || !slices.ContainsFunc(p.taught(o), func(w *worker) bool { return !w.queue.room(b.rounds[p], bytesOf(o)) })
+	return !r.isOf(p.learner) || !slices.ContainsFunc(p.taught(o), func(w *worker) bool { return !w.HasRoom(b.rounds[p], learner.RoundBytes(o)) })
 }
 
 // canExpire reports the same for a decision that expires. A deferred one has no round.
@@ -300,7 +301,7 @@ func (b *batch) close(r *record, o *offer.Offer, now int64, body eventlog.Body) 
 	b.touched[r.key()] = true
 	b.open[p] -= r.size()
 	if o != nil && b.canExpire(r, o) {
-		b.rounds[p] += bytesOf(o)
+		b.rounds[p] += learner.RoundBytes(o)
 	}
 	b.encode(&eventlog.Event{Time: now, Placement: p.name, Body: body}, o)
 }

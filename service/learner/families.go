@@ -1,4 +1,4 @@
-package decision
+package learner
 
 import (
 	"sync"
@@ -27,8 +27,8 @@ type familyPoint struct {
 
 const maxFamilyPoints = 128
 
-// Note notes the weights of a policy that has learned some rounds.
-func (f *families) Note(pi vitrine.Policy, learned uint64) {
+// note notes the weights of a policy that has learned some rounds.
+func (f *families) note(pi vitrine.Policy, learned uint64) {
 	a, ok := pi.(averaging)
 	if !ok {
 		return
@@ -51,8 +51,8 @@ func (f *families) Note(pi vitrine.Policy, learned uint64) {
 	f.next = learned + f.stride
 }
 
-// Report returns the weights by family.
-func (f *families) Report() (list []api.FamilyHistory) {
+// report returns the weights by family.
+func (f *families) report() (list []api.FamilyHistory) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := map[string]int{}

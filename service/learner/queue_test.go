@@ -1,4 +1,4 @@
-package decision
+package learner
 
 import (
 	"runtime"
@@ -36,32 +36,32 @@ func TestQueueForgetsItsTasks(t *testing.T) {
 	many := make([]task, len(queue{}.small))
 	for name, add := range map[string]func(*queue){
 		"push":   func(q *queue) { q.push(task{bytes: 1}) },
-		"refill": func(q *queue) { q.refill(many) },
+		"add":    func(q *queue) { q.add(many...) },
 		"follow": func(q *queue) { q.follow(1) },
 	} {
 		q := newQueue(100)
 		for k := range many {
-			q.push(task{sequence: uint64(k + 1), bytes: 1})
+			q.push(task{entry: uint64(k + 1), bytes: 1})
 		}
 		add(q)
 		for k := range many {
-			if v, _, _ := q.pop(); v.sequence != uint64(k+1) {
+			if v, _, _ := q.pop(); v.entry != uint64(k+1) {
 				t.Errorf("%s: task %d is %+v", name, k, v)
 			}
 		}
 		for _, v := range q.small {
-			if v.sequence != 0 {
-				t.Errorf("%s: the array has task %d", name, v.sequence)
+			if v.entry != 0 {
+				t.Errorf("%s: the array has task %d", name, v.entry)
 			}
 		}
 	}
 }
 
-// Rounds wait for rouse, except that a waiting pop is woken when there is no room for another one.
+// Rounds wait for wake, except that a waiting pop is woken when there is no room for another one.
 func TestQueueThatIsFullWakes(t *testing.T) {
 	for name, add := range map[string]func(*queue){
-		"push":  func(q *queue) { q.push(task{sequence: 2, bytes: 60}) },
-		"await": func(q *queue) { q.await(60) },
+		"push":      func(q *queue) { q.push(task{entry: 2, bytes: 60}) },
+		"awaitRoom": func(q *queue) { q.awaitRoom(60) },
 	} {
 		q := newQueue(100)
 		popped, asleep := make(chan task, 1), make(chan struct{})
@@ -72,9 +72,9 @@ func TestQueueThatIsFullWakes(t *testing.T) {
 		}()
 		<-asleep
 		time.Sleep(5 * time.Millisecond)
-		q.push(task{sequence: 1, bytes: 60})
+		q.push(task{entry: 1, bytes: 60})
 		add(q)
-		if v := <-popped; v.sequence != 1 {
+		if v := <-popped; v.entry != 1 {
 			t.Errorf("%s: %+v", name, v)
 		}
 	}

@@ -1,0 +1,235 @@
+package learner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// Log reads the entries of a log, as an [eventlog.Store] and [eventlog.Reader] do.
+type Log interface {
+	eventlog.Reader
+	Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
+}
+
+// Gap describes rounds that the learner was not given. It reads them from the log when it catches up.
+type Gap struct {
+	After    uint64    // rounds that end after this entry
+	From     uint64    // offers from this entry on
+	Rounds   uint64    // how many there are
+	Doubtful [2]uint64 // offers from the first entry on, before the second, are not learned
+	Only     []string  // variants, nil for all
+}
+
+// CatchUp learns the rounds of a gap up to an entry from the log. It waits for a log that cannot be read. If entries that the learner
+// needs were removed from the log, the remaining rounds are skipped.
+func (l *Learner) CatchUp(upTo uint64, g Gap) {
+	l.queue.push(task{what: toCatchUp, entry: upTo, gap: &g})
+}
+
+func (l *Learner) catchUp(upTo uint64, g *Gap) {
+	h := newHistory(g.From)
+	h.gap = g
+	err := l.replay(h, upTo)
+	if err == nil {
+		return
+	}
+	// Without the log the learner cannot tell which of the lost rounds are of decisions in doubt.
+	lost := g.Rounds - min(h.rounds, g.Rounds)
+	l.progress.Skipped += lost
+	l.report(fmt.Errorf("%d rounds held back during a sales alarm are lost: %w", lost, err))
+	l.save() // so that later states count them, too
+}
+
+// Replay makes a new learner learn from the log all rounds from an entry on, whichever learner they were decided with. Call it before
+// Run, and Follow later.
+func (l *Learner) Replay(from uint64) {
+	l.Begin(from - 1) // what it has learned from
+	l.queue.saved.from = from
+}
+
+// Follow makes the learner that replays go on up to an entry. It waits for a log that cannot be read. If the log no longer has what
+// it needs, it is lost: it learns no more.
+func (l *Learner) Follow(upTo uint64) { l.queue.follow(upTo) }
+
+// EndReplay makes the learner learn what it is given from now on.
+func (l *Learner) EndReplay() { l.queue.push(task{what: toEndReplay}) }
+
+// Replaying tells how far a learner is that replays the log.
+type Replaying struct {
+	From    uint64 // 0 if it does not replay
+	Reached uint64 // the last entry that it has read
+	UpTo    uint64 // the last entry that it is to read
+	Lost    bool   // the log no longer has what it needs
+}
+
+// Replaying returns how far a replay is.
+func (l *Learner) Replaying() Replaying {
+	q := l.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return Replaying{q.saved.from, q.reached, q.upTo, q.lost}
+}
+
+// Needs returns the first entry that the learner still reads, [math.MaxUint64] if there is none.
+func (l *Learner) Needs() uint64 { return l.View().Needs() }
+
+func (l *Learner) follow(upTo uint64) {
+	if l.history == nil {
+		l.history = newHistory(l.queue.saved.from)
+	}
+	if l.queue.lost {
+		return
+	}
+	err := l.replay(l.history, upTo)
+	if l.publish(); err != nil {
+		l.show(err.Error())
+	}
+	l.queue.reach(upTo, err != nil) // last: a learner that has reached the end may decide
+}
+
+// pause is how long a log that cannot be read is left alone.
+const pause = time.Second
+
+// replay learns the rounds of a history up to an entry, until Stop. It waits for a log that cannot be read. The error is
+// [eventlog.ErrRemoved].
+func (l *Learner) replay(h *history, upTo uint64) error {
+	for {
+		err := h.read(l, upTo, func(t task) {
+			if t.entry > l.progress.Entry { // or it was learned before a restart
+				l.learn(&t)
+				l.queue.hold(t, l.newCheckpoint())
+			}
+			if l.behind++; l.behind >= publishRounds {
+				l.publish()
+				l.queue.reach(t.entry, false)
+			}
+		})
+		if err == nil || errors.Is(err, eventlog.ErrRemoved) {
+			return err
+		}
+		l.show(err.Error())
+		select {
+		case <-l.context.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// history reads from the log the outcomes of a placement's decisions since an entry, whichever learner they were made with. The
+// placement has had the same features since then.
+type history struct {
+	gap    *Gap               // what it is limited to, nil for everything
+	next   uint64             // the next entry
+	rounds uint64             // read
+	open   map[string]waiting // decisions that can be learned from
+}
+
+// waiting is a decision without an outcome.
+type waiting struct {
+	entry    uint64 // of the offer
+	deferred bool   // and not activated
+}
+
+func newHistory(from uint64) *history { return &history{next: from, open: map[string]waiting{}} }
+
+// read calls learn for each round up to an entry, until the learner is stopped. After an error it may be called again.
+func (h *history) read(l *Learner, upTo uint64, learn func(task)) error {
+	if l.log == nil || h.next > upTo {
+		return nil
+	}
+	for entry, err := range l.log.Entries(l.context, h.next) {
+		if err != nil {
+			return err
+		}
+		t, err := h.entry(l, entry)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", h.next, err)
+		}
+		h.next++
+		if t != nil {
+			h.rounds++
+			learn(*t)
+		}
+		if h.next > upTo || t != nil && l.isStopped() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// entry returns the round that an entry reports, nil if there is none.
+func (h *history) entry(l *Learner, entry []byte) (*task, error) {
+	event, err := eventlog.Decode(entry)
+	if err != nil || event.Placement != l.placement {
+		return nil, err
+	}
+	switch b := event.Body.(type) {
+	case *eventlog.Offered:
+		if delete(h.open, b.Decision); len(b.Shown) <= l.spec.Size {
+			h.open[b.Decision] = waiting{h.next, offer.IsDeferred(b)}
+		}
+	case *eventlog.Activated:
+		h.activate(b.Decision)
+	case *eventlog.Passed:
+		h.activate(b.Decision)
+	case *eventlog.Evicted:
+		delete(h.open, b.Decision)
+	case *eventlog.Chosen:
+		return h.round(l, b.Decision, int(b.Choice))
+	case *eventlog.Expired:
+		if !h.open[b.Decision].deferred {
+			return h.round(l, b.Decision, 0)
+		}
+		delete(h.open, b.Decision)
+	}
+	return nil, nil
+}
+
+func (h *history) activate(decision string) {
+	if d, ok := h.open[decision]; ok {
+		h.open[decision] = waiting{entry: d.entry}
+	}
+}
+
+// round returns what is learned from the outcome of a decision, which the next entry reports.
+func (h *history) round(l *Learner, decision string, choice int) (*task, error) {
+	d, ok := h.open[decision]
+	if ok && h.gap != nil && (h.next <= h.gap.After || d.entry >= h.gap.Doubtful[0] && d.entry < h.gap.Doubtful[1]) {
+		delete(h.open, decision)
+		ok = false
+	}
+	if !ok {
+		return nil, nil
+	}
+	entry, err := l.log.Entry(l.context, d.entry)
+	if err != nil {
+		return nil, err
+	}
+	event, err := eventlog.Decode(entry)
+	if err != nil {
+		return nil, err
+	}
+	offered, ok := event.Body.(*eventlog.Offered)
+	if !ok || offered.Decision != decision || choice > len(offered.Shown) {
+		return nil, fmt.Errorf("entry %d is not the offer of decision %q", d.entry, decision)
+	}
+	delete(h.open, decision)
+	o := offer.Offer{Offered: offered}
+	if h.gap != nil && h.gap.Only != nil {
+		if o.Estimates, err = offer.Decode(offered.Answer, len(offered.Shown)); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(h.gap.Only, o.Variant) {
+			return nil, nil
+		}
+	}
+	return &task{entry: h.next, round: o.Round(choice), bytes: RoundBytes(&o)}, nil
+}

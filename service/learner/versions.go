@@ -1,0 +1,113 @@
+package learner
+
+import (
+	"context"
+
+	"vitrine/internal/panics"
+)
+
+// Keep keeps the state as a version.
+func (l *Learner) Keep(version uint64) { l.queue.push(task{what: toKeep, version: version}) }
+
+// Forget drops a version.
+func (l *Learner) Forget(version uint64) { l.queue.push(task{what: toForget, version: version}) }
+
+// ReturnTo returns to a version, as of an entry: its rounds are then those learned. A learner that has retired or is broken learns again.
+func (l *Learner) ReturnTo(entry, version uint64) {
+	l.queue.push(task{what: toReturn, entry: entry, version: version})
+}
+
+// Retire drops the learner, and leaves the versions.
+func (l *Learner) Retire() { l.queue.push(task{what: toRetire}) }
+
+func (l *Learner) retire() {
+	l.progress.Retired, l.progress.Broken, l.marked = true, false, true
+	l.learner, l.checkpoint = nil, nil
+	l.current.Store(&Published{Entry: l.progress.Entry})
+}
+
+func (l *Learner) returnTo(entry, version uint64) {
+	l.progress.Retired, l.progress.Entry = false, entry
+	if k := find(l.kept, version); k != nil {
+		s, err := l.restored(k.data)
+		if err == nil {
+			l.learner, l.progress.Broken = s, false
+			err = l.mark()
+		}
+		if err != nil {
+			l.fail(err)
+		}
+		l.progress.Learned = k.learned
+	}
+	if l.learner == nil { // the state cannot be read
+		l.showFirst()
+	}
+}
+
+// Show makes a learner that has retired publish the policy of a version, so that it can decide at once. It waits for that. The error is
+// that of ctx.
+func (l *Learner) Show(ctx context.Context, version uint64) error {
+	shown := l.call(func() {
+		if k := find(l.kept, version); k != nil && l.progress.Retired {
+			if pi, err := l.policyOf(k.data); err == nil {
+				l.current.Store(&Published{pi, version})
+			}
+		}
+		if l.current.Load().Policy == nil {
+			l.showFirst()
+		}
+	})
+	select {
+	case <-shown:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// showFirst publishes the policy of a learner without rounds.
+func (l *Learner) showFirst() {
+	if s, err := l.built(); err == nil {
+		_, _ = panics.Safely(func() error { l.current.Store(&Published{s.Policy(), l.progress.Entry}); return nil })
+	}
+}
+
+// Learned returns how many rounds a version has learned; ok is false before the version is kept.
+func (l *Learner) Learned(version uint64) (rounds uint64, ok bool) {
+	k, ok := l.queue.kept(version)
+	return k.learned, ok
+}
+
+// PolicyOf returns the policy of an entry or version if the learner still has it, and the current one otherwise.
+func (l *Learner) PolicyOf(version uint64) Published {
+	current := l.current.Load()
+	if current.Entry == version {
+		return *current
+	}
+	if s := l.substitute.Load(); s != nil && s.Entry == version {
+		return *s
+	}
+	if k, ok := l.queue.kept(version); ok {
+		if pi, err := l.policyOf(k.data); err == nil {
+			return Published{pi, version}
+		}
+	}
+	return *current
+}
+
+// Substitute returns the policy that decides while a guard distrusts the current one, nil if there is none.
+func (l *Learner) Substitute() *Published { return l.substitute.Load() }
+
+// SetSubstitute makes the policy of a version the substitute once the goroutine comes to it.
+func (l *Learner) SetSubstitute(version uint64) {
+	l.call(func() {
+		if k := find(l.kept, version); k != nil {
+			if pi, err := l.policyOf(k.data); err == nil {
+				l.substitute.Store(&Published{pi, version})
+			}
+		}
+	})
+}
+
+// ClearSubstitute ends the substitute.
+func (l *Learner) ClearSubstitute() { l.substitute.Store(nil) }
