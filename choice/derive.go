@@ -22,7 +22,7 @@ type derivedTable struct {
 func widen(t table.Table, l *Layout) (wide table.Table, left []string, err error) {
 	w := &derivedTable{Table: t, frame: frame{names: slices.Clone(t.Header())}}
 	add := func(field, name, source string) error {
-		e, err := parseExpression(source, w.frame.names)
+		e, err := parseExpression(source, w.frame.names, t.Nested())
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (w *derivedTable) Next(columns []int) (*table.Batch, error) {
 		if err != nil && c.program == nil && !c.plain {
 			return nil, fmt.Errorf("%s: %w", c.field, err) // the same for all rows
 		} else if err != nil {
-			return nil, fmt.Errorf("%s %d: %s: %w", w.Unit(), w.Line(b.First+i), c.field, err)
+			return nil, fmt.Errorf("%s: %s: %w", table.At(w, b.First+i), c.field, err)
 		}
 		w.frame.columns[c.slot] = column
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 
-	"vitrine/internal/hint"
 	"vitrine/internal/table"
 )
 
@@ -29,6 +28,8 @@ type expression struct {
 	plain  bool  // whether it is the column slots[0] as it is
 
 	program *vm.Program // nil until the types of the columns are known
+	types   []bool      // by slot: whether the column is text
+	blank   []bool      // by slot: whether it holds nothing yet, and stands for text
 	env     map[string]any
 	out     []float64
 	text    []string
@@ -38,8 +39,8 @@ type expression struct {
 var functions = map[string]func(x float64) float64{"exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
 
 // parseExpression returns the expression of a source over the names. The error names an unknown
-// column and one that is written alike.
-func parseExpression(source string, names []string) (*expression, error) {
+// column, and says whether it is nested or one is written alike.
+func parseExpression(source string, names, nested []string) (*expression, error) {
 	if slot := slices.Index(names, source); slot >= 0 {
 		return &expression{source: source, slots: []int{slot}, plain: true}, nil
 	}
@@ -53,7 +54,7 @@ func parseExpression(source string, names []string) (*expression, error) {
 	for _, name := range found {
 		slot := slices.Index(names, name)
 		if slot < 0 {
-			err := unknownColumn(name, names)
+			err := unknownColumn(name, names, nested)
 			if name != source {
 				err = fmt.Errorf("%q: %w", source, err)
 			}
@@ -67,22 +68,9 @@ func parseExpression(source string, names []string) (*expression, error) {
 }
 
 // unknownColumn is the error of a name that is not a column.
-func unknownColumn(name string, names []string) error {
-	names = slices.DeleteFunc(slices.Clone(names), func(s string) bool { return strings.HasPrefix(s, "\x00") })
-	lowered := make([]string, len(names))
-	for i, n := range names {
-		lowered[i] = strings.ToLower(n)
-	}
-	if best := hint.Nearest(strings.ToLower(name), lowered, 1+(len(name)+1)/3); best != "" {
-		best = names[slices.Index(lowered, best)]
-		return fmt.Errorf("there is no column %q: did you mean %q?", name, best)
-	}
-	const shown = 20
-	list := strings.Join(names[:min(len(names), shown)], ", ")
-	if len(names) > shown {
-		list += ", …"
-	}
-	return fmt.Errorf("there is no column %q: the columns are %s", name, list)
+func unknownColumn(name string, names, nested []string) error {
+	ours := func(s string) bool { return strings.HasPrefix(s, "\x00") }
+	return table.NoColumn(name, slices.DeleteFunc(slices.Clone(names), ours), nested)
 }
 
 // identifiers collects the names of columns in an expression.
@@ -101,12 +89,38 @@ func (l *identifiers) Visit(node *ast.Node) {
 	}
 }
 
-// compile checks the types of the expression on the columns of f.
+// compile checks the types of the expression on the columns of f, unless they are those of the last call. A column without values is
+// of numbers, or of text where only text fits.
 func (e *expression) compile(f *frame) error {
+	types, same := make([]bool, len(e.slots)), e.program != nil
+	for k, slot := range e.slots {
+		types[k] = f.columns[slot].Text != nil
+		same = same && types[k] == e.types[k] && (!e.blank[k] || f.columns[slot].Blank())
+	}
+	if same {
+		return nil
+	}
+	e.types, e.blank = types, make([]bool, len(e.slots))
+	program, err := e.compileAs(f, types)
+	if err != nil {
+		for k, slot := range e.slots {
+			e.blank[k] = !types[k] && f.columns[slot].Blank()
+		}
+		if program, _ = e.compileAs(f, e.blank, types); program == nil {
+			e.program = nil
+			return fmt.Errorf("%q: %s", e.source, firstLine(err))
+		}
+	}
+	e.program = program
+	return nil
+}
+
+// compileAs compiles the expression with text in the slots that one of the lists marks.
+func (e *expression) compileAs(f *frame, texts ...[]bool) (*vm.Program, error) {
 	env := map[string]any{}
-	for _, slot := range e.slots {
+	for k, slot := range e.slots {
 		env[f.names[slot]] = 0.0
-		if f.columns[slot].Text != nil {
+		if slices.ContainsFunc(texts, func(marked []bool) bool { return marked[k] }) {
 			env[f.names[slot]] = ""
 		}
 	}
@@ -117,12 +131,7 @@ func (e *expression) compile(f *frame) error {
 	}
 	options = append(options, expr.Function("pow", func(x ...any) (any, error) { return math.Pow(float(x[0]), float(x[1])), nil },
 		new(func(float64, float64) float64), new(func(float64, int) float64), new(func(int, float64) float64), new(func(int, int) float64)))
-	program, err := expr.Compile(e.source, options...)
-	if err != nil {
-		return fmt.Errorf("%q: %s", e.source, firstLine(err))
-	}
-	e.program = program
-	return nil
+	return expr.Compile(e.source, options...)
 }
 
 // indicators makes numbers of conditions in sums and products: price * (season == 0) is the price or 0.
@@ -203,18 +212,19 @@ func (e *expression) values(f *frame) (c table.Column, row int, err error) {
 	if e.plain {
 		return f.columns[e.slots[0]], 0, nil
 	}
-	if e.program == nil {
-		if err := e.compile(f); err != nil {
-			return c, 0, err
-		}
+	if err := e.compile(f); err != nil {
+		return c, 0, err
 	}
 	e.out, e.text = e.out[:0], e.text[:0]
 	var machine vm.VM
 	for i := range f.n {
-		for _, slot := range e.slots {
-			if c := &f.columns[slot]; c.Text != nil {
+		for k, slot := range e.slots {
+			switch c := &f.columns[slot]; {
+			case e.blank[k]:
+				e.env[f.names[slot]] = ""
+			case c.Text != nil:
 				e.env[f.names[slot]] = c.Text[i]
-			} else {
+			default:
 				e.env[f.names[slot]] = c.Number[i]
 			}
 		}

@@ -21,7 +21,7 @@ func TestConditionsInProducts(t *testing.T) {
 		"-cost * (mode in ['bus', 'train'])": {0, -8},
 		"(pass == 1) + (cost > 1)":           {1, 2},
 	} {
-		e, err := parseExpression(source, f.names)
+		e, err := parseExpression(source, f.names, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,5 +29,28 @@ func TestConditionsInProducts(t *testing.T) {
 		if err != nil || !slices.EqualFunc(have, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
 			t.Errorf("%s is %v, %v, want %v", source, have, err, want)
 		}
+	}
+}
+
+// A column without values in the first batches is compared with text, and may hold text or numbers later.
+func TestBlankColumns(t *testing.T) {
+	blank := table.Column{Number: []float64{nan, nan}}
+	f := &frame{names: []string{"note", "cost"}, n: 2, columns: []table.Column{blank, {Number: []float64{1, 2}}}}
+	e, err := parseExpression("note == 'x' or cost > 1", f.names, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, batch := range []struct {
+		note table.Column
+		want []float64
+	}{{blank, []float64{0, 1}}, {table.Column{Text: []string{"x", "y"}}, []float64{1, 1}}, {blank, []float64{0, 1}}} {
+		f.columns[0] = batch.note
+		if have, _, err := e.numbers(f); err != nil || !slices.Equal(have, batch.want) {
+			t.Errorf("%v is %v, %v, want %v", batch.note, have, err, batch.want)
+		}
+	}
+	f.columns[0] = table.Column{Number: []float64{3, nan}}
+	if _, _, err := e.numbers(f); err == nil || e.program != nil {
+		t.Errorf("a number is compared with text: %v", err)
 	}
 }

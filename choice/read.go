@@ -30,7 +30,7 @@ type Variable struct {
 // Progress is called with how much of a file has been read, and its size, in the same unit.
 type Progress func(done, total int64)
 
-// Read reads the variables and the choices of the table at path: CSV or Parquet, plain or
+// Read reads the variables and the choices of the table at path: CSV, Parquet or JSON Lines, plain or
 // compressed with gzip or zstd. progress may be nil. An error names the file, the row and the
 // column. There is one for each of: no alternative chosen, more than one, one that is not
 // available, a value that is missing or not finite, rows of a choice that are not consecutive.
@@ -131,16 +131,17 @@ type computed struct {
 
 // resolver finds names in a header, and keeps the first error.
 type resolver struct {
-	names []string
-	used  map[int]bool
-	err   error
+	names  []string
+	nested []string // leaves that are not part of the table
+	used   map[int]bool
+	err    error
 }
 
 func (r *resolver) expression(field, source string) *computed {
 	if source == "" || r.err != nil {
 		return nil
 	}
-	e, err := parseExpression(source, r.names)
+	e, err := parseExpression(source, r.names, r.nested)
 	if err != nil {
 		r.err = fmt.Errorf("%s: %w", field, err)
 		return nil
@@ -158,7 +159,7 @@ func (r *resolver) column(field string, names ...string) (slots []int) {
 		}
 		slot := slices.Index(r.names, name)
 		if slot < 0 {
-			r.err = fmt.Errorf("%s: %w", field, unknownColumn(name, r.names))
+			r.err = fmt.Errorf("%s: %w", field, unknownColumn(name, r.names, r.nested))
 		}
 		r.used[slot] = true
 		slots = append(slots, slot)
@@ -170,7 +171,7 @@ func (r *resolver) column(field string, names ...string) (slots []int) {
 func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) {
 	header := t.Header()
 	r := &reader{t: t, layout: l, outside: -1, excluded: map[int]bool{}}
-	names := &resolver{names: slices.Clone(header), used: map[int]bool{}}
+	names := &resolver{names: slices.Clone(header), nested: t.Nested(), used: map[int]bool{}}
 	for k, name := range []string{"alternative", "position"} {
 		r.fill[k] = -1
 		if !slices.Contains(header, name) {
@@ -248,7 +249,7 @@ func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) 
 
 // at adds the place of a row of the batch to an error.
 func (r *reader) at(i int, format string, args ...any) error {
-	return fmt.Errorf("%s %d: %w", r.t.Unit(), r.t.Line(r.first+i), fmt.Errorf(format, args...))
+	return fmt.Errorf("%s: %w", table.At(r.t, r.first+i), fmt.Errorf(format, args...))
 }
 
 // numbers evaluates an expression on the rows of the batch.

@@ -139,6 +139,7 @@ available = "av"
 		{"another delimiter", strings.ReplaceAll(longTable, ",", ";"), replaceLine(longSpec, "[utility]", "delimiter = \";\"\n[utility]"), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
 		{"a byte order mark and spaces", "\ufeff" + strings.ReplaceAll(longTable, ",", " ,"), longSpec, "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
 		{"text as a condition", strings.NewReplacer(",0,", ",no,", ",1,", ",yes,").Replace(longTable), replaceLine(longSpec, `chosen = "took"`, `chosen = "took == 'yes'"`), "bus 2; car* 5\ncar 4; bus* 1\ncar* 3\n"},
+		{"a blank column compared with text", "case,alt,took,cost,note\n1,bus,0,2,\n1,car,1,5,NA\n", replaceLine(longSpec, "[utility]", "filter = \"note != 'test'\"\n[utility]"), "bus 2; car* 5\n"},
 		{"codes are not numbers", "case,alt,took,cost\n07,01,1,1\n07,1,0,2\n7,01,0,3\n7,1,1,4\n", longSpec, "01* 1; 1 2\n01 3; 1* 4\n"},
 		{"wide", wide, wideSpec + "[utility]\ngeneric = [\"cost\", \"cost / income\"]\n", "bus 2 0.2; car* 5 0.5\nbus* 1 0.05\nbus* 3 0.1\n"},
 		{"wide, a variable of one alternative", wide, wideSpec + "[utility]\ngeneric = [\"income\"]\n[[utility.terms]]\nvariable = \"cost\"\nalternatives = [\"bus\"]\n",
@@ -161,6 +162,26 @@ available = "av"
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A nested column of Parquet is no column, and the error says so.
+func TestReadNested(t *testing.T) {
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[struct {
+		Case int64    `parquet:"case"`
+		Alt  string   `parquet:"alt"`
+		Took bool     `parquet:"took"`
+		Cost []string `parquet:"cost,list"`
+	}](&b)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range []string{"cost", "log(cost)"} {
+		_, err := load(t, "table.parquet", b.Bytes(), replaceLine(longSpec, `generic = ["cost"]`, `generic = ["`+source+`"]`))
+		if want := `column "cost" is nested, and a row needs one value: write cost.list.element as columns of their own`; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 
@@ -303,10 +324,13 @@ func parquetTableOf(t *testing.T, choices int) []byte {
 // A table is the same in all its forms, through pages, row groups and batches.
 func TestReadForms(t *testing.T) {
 	const choices = 6000
-	var csv strings.Builder
+	var csv, lines strings.Builder
 	csv.WriteString("case,alt,took,cost,region,w,extra,single,delay\n")
 	for i := range choices {
 		fmt.Fprintf(&csv, "%d,bus,0,%v,north,3,0.5,0.25,%d\n%d,car,1,%v,,3,,0.75,7\n", i, float64(i)/4, i%3, i, -i)
+		fmt.Fprintf(&lines, `{"case":%d,"alt":"bus","took":false,"cost":%v,"region":"north","w":3,"extra":0.5,"single":0.25,"delay":%d}
+{"w":3,"case":%d,"took":true,"alt":"car","cost":%v,"region":null,"single":0.75,"delay":7}
+`, i, float64(i)/4, i%3, i, -i)
 	}
 	spec := replaceLine(replaceLine(longSpec, "[utility]", "weight = \"w\"\n[utility]"), `generic = ["cost"]`, `generic = ["cost", "single", "delay", "region == 'north'"]
 [[utility.terms]]
@@ -316,7 +340,7 @@ alternatives = ["bus"]`)
 	for _, form := range []struct {
 		name    string
 		content []byte
-	}{{"table.csv", []byte(csv.String())}, {"table.parquet", parquetTableOf(t, choices)}} {
+	}{{"table.csv", []byte(csv.String())}, {"table.parquet", parquetTableOf(t, choices)}, {"table.jsonl", []byte(lines.String())}} {
 		for _, kind := range []string{"", ".gz", ".zst"} {
 			d := mustLoad(t, form.name+kind, compressed(t, kind, form.content), spec)
 			got := describe(d)

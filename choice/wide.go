@@ -173,8 +173,8 @@ func (u *unfolded) indicators(c *table.Column, w *table.Batch) error {
 			label = ""
 		}
 		if !slices.Contains(known, label) && !(label == "" && u.layout.Outside == "implicit") {
-			return fmt.Errorf("%s %d: column %s: %q is not one of the alternatives %s",
-				u.Unit(), u.Table.Line(w.First+i), u.layout.Chosen, label, strings.Join(u.layout.Alternatives, ", "))
+			return fmt.Errorf("%s: column %s: %q is not one of the alternatives %s",
+				table.At(u.Table, w.First+i), u.layout.Chosen, label, strings.Join(u.layout.Alternatives, ", "))
 		}
 		for _, a := range u.labels {
 			c.Number = append(c.Number, indicator(a == label))

@@ -17,7 +17,7 @@ import (
 )
 
 type fitCmd struct {
-	Data string `arg:"" help:"A table of choices: CSV or Parquet, plain or compressed with gzip or zstd."`
+	Data string `arg:"" help:"A table of choices: CSV, Parquet or JSON Lines, plain or compressed with gzip or zstd."`
 	Spec string `arg:"" help:"A specification of the model, in TOML."`
 
 	Out     string   `help:"Write the model to a file, for vitrine predict." placeholder:"FILE"`

@@ -287,7 +287,7 @@ func TestBadImports(t *testing.T) {
 		"is in the future":                                                     {"future.csv", strings.ReplaceAll(fresh, "2026", "2226"), ""},
 		`line 7: decision c has item "sku1" twice`:                             {"again.csv", fresh + strings.SplitAfter(fresh, "\n")[1], ""},
 		`there is no column "click": the columns are`:                          {"map.csv", fresh, "[columns]\nchosen = \"click\""},
-		`features.price = "cost": there is no such column`:                     {"feature.csv", fresh, "[features]\nprice = \"cost\""},
+		`features.price: there is no column "cost"`:                            {"feature.csv", fresh, "[features]\nprice = \"cost\""},
 		`weight.csv.toml: features.weight: the placement has no such feature`:  {"weight.csv", fresh, "[features]\nweight = \"price\""},
 		`/law: gives the set ["sku2" "sku1"], which was shown, the propensity`: {"law.csv", fresh, "[law]\ndraw = \"pages\"\nshare = 1\nsize = 2"},
 		`law.csv.toml: law.page is missing`:                                    {"law.csv", fresh, "[law]\ndraw = \"pages\"\nshare = 0.5\nsize = 2"},

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/client"
 	"vitrine/service/feature"
+	"vitrine/service/records"
 )
 
 type itemsPushCmd struct {
@@ -27,8 +28,12 @@ type itemsPushCmd struct {
 func (itemsPushCmd) Help() string {
 	return `The whole file is read and checked before anything is sent: each item has one id and fits the placement's features. Items are sent in chunks. The service stores each chunk completely or not at all. After an interruption the same command finishes the rest: items that the service has already change nothing.
 
-A mapping is TOML. Its values are columns; a list of columns is for groups and for the members of the payload:
+A mapping is TOML, as for vitrine import. Its values are columns; a list of columns is for groups and for the members of the payload:
 
+    delimiter = ";"                of CSV
+    header = ["sku", "eur", …]     names of the columns, if the first line of CSV has none
+
+    [columns]
     id = "sku"
     revenue = "margin"
     available = "in_stock"
@@ -41,7 +46,7 @@ A mapping is TOML. Its values are columns; a list of columns is for groups and f
     [attributes]
     season = "season"
 
-It can also have space, valid_from and valid_until, which are times such as 2026-11-22T10:00:00Z.
+The columns can also be space, and valid_from and valid_until, which are times such as 2026-11-22T10:00:00Z.
 
 ` + examples("vitrine items push products.csv --placement home --mapping products.toml", "vitrine items push prices.jsonl --placement home --patch")
 }
@@ -60,7 +65,7 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return serviceError(fmt.Errorf("placement %q: %w", c.Placement, err))
 	}
-	m, err := readMapping(c.Mapping, config.Features)
+	m, err := records.ReadItemMapping(c.Mapping, config.Features)
 	if err != nil {
 		return err
 	}
@@ -91,10 +96,10 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 
 // check reads the file, and returns the ids of its items. It returns an error if an item does not fit the features, unless
 // it is a patch, or if an id has two items with different values.
-func (c itemsPushCmd) check(m *mapping, schema *feature.Schema) (map[string]uint64, error) {
+func (c itemsPushCmd) check(m *records.ItemMapping, schema *feature.Schema) (map[string]uint64, error) {
 	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0
-	err := readItemFile(c.File, m, func(item *api.CatalogueItem) error {
+	err := records.ReadItems(c.File, m, func(item *api.CatalogueItem) error {
 		row++
 		if !c.Patch {
 			record, err := catalogue.Encode(item, schema, "")
@@ -127,7 +132,7 @@ func (c itemsPushCmd) check(m *mapping, schema *feature.Schema) (map[string]uint
 }
 
 // send sends the items of the file in parts.
-func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *mapping) (changed, unknown int, err error) {
+func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *records.ItemMapping) (changed, unknown int, err error) {
 	change := service.PutItems
 	if c.Patch {
 		change = service.PatchItems
@@ -147,7 +152,7 @@ func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *mappi
 		part = part[:0]
 		return nil
 	}
-	err = readItemFile(c.File, m, func(item *api.CatalogueItem) error {
+	err = records.ReadItems(c.File, m, func(item *api.CatalogueItem) error {
 		if seen[item.ID] {
 			return nil
 		}

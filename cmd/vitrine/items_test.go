@@ -64,6 +64,7 @@ func (s *itemShop) list() string {
 }
 
 const mappingText = `
+[columns]
 id = "sku"
 revenue = "margin"
 available = "stock"
@@ -173,26 +174,26 @@ func TestBadPushes(t *testing.T) {
 		args       []string
 		want       string
 	}{
-		{"twice.csv", "id,price\na,1\nb,1\na,2\n", nil, `twice.csv: row 3: item "a" is there before, with different values`},
-		{"number.csv", "id,price\na,1\nb,cheap\n", nil, `number.csv: row 2: column price: "cheap" is not a number, and feature price is`},
-		{"noid.csv", "sku,price\na,1\n", nil, `noid.csv: there is no column "id": there are sku, price: name the column with --mapping`},
-		{"mapped.csv", "sku,eur\na,1\n", []string{"--mapping", mapping}, `there is no column "margin": there are sku, eur`},
+		{"twice.csv", "id,price\na,1\nb,1\na,2\n", nil, `twice.csv: line 4: item "a" is there before, with different values`},
+		{"number.csv", "id,price\na,1\nb,cheap\n", nil, `number.csv: line 3: column price: "cheap" is not a finite number, and feature price is`},
+		{"noid.csv", "sku,price\na,1\n", nil, `noid.csv: there is no column "id": the columns are sku, price: name the column of ids with --mapping`},
+		{"mapped.csv", "sku,eur\na,1\n", []string{"--mapping", mapping}, `there is no column "margin": the columns are sku, eur`},
 		{"empty.csv", "", nil, "empty.csv: the file is empty"},
 		{"none.csv", "id,price\n", nil, "has no items"},
 		{"columns.csv", "id,price,price\n", nil, `line 1 has the column "price" twice`},
-		{"cut.jsonl", `{"id":"a","features":{"price":1}}` + "\n" + `{"id":`, nil, "cut.jsonl: row 2: "},
-		{"key.jsonl", `{"id":"a","prize":1}`, nil, "row 1: /prize: unknown key"},
-		{"noid.jsonl", `{"features":{"price":1}}`, nil, "row 1: has no id"},
+		{"cut.jsonl", `{"id":"a","features":{"price":1}}` + "\n" + `{"id":`, nil, "cut.jsonl: item 2: "},
+		{"key.jsonl", `{"id":"a","prize":1}`, nil, "item 1: /prize: unknown key"},
+		{"noid.jsonl", `{"features":{"price":1}}`, nil, "item 1: has no id"},
 		{"nested.parquet", nested.String(), nil, "column tags holds lists or groups, which are no values of an item: name the columns to use with --mapping"},
 		{"bad.parquet", "PAR1 is not a table", nil, "bad.parquet: "},
-		{"time.csv", "id,price,valid_from\na,1,yesterday\n", nil, `"yesterday" is not a time such as`},
-		{"stock.csv", "id,price,available\na,1,perhaps\n", nil, `"perhaps" is neither true nor false`},
-		{"missing.csv", "id,brand\na,acme\n", nil, `missing.csv: row 1: item "a": /features/price: is missing, and the feature has no default`},
-		{"late.csv", manyRows() + "z,\n", nil, `late.csv: row 1201: item "z": /features/price: is missing`},
-		{"spaces.csv", "id,price,space\na,1,0.1234567\n", nil, `row 1: item "a": /space: `},
+		{"time.csv", "id,price,valid_from\na,1,yesterday\n", nil, `line 2: column valid_from: "yesterday" is not a time`},
+		{"stock.csv", "id,price,available\na,1,perhaps\n", nil, `line 2: column available: "perhaps" is neither 0 nor 1`},
+		{"missing.csv", "id,brand\na,acme\n", nil, `missing.csv: line 2: item "a": /features/price: is missing, and the feature has no default`},
+		{"late.csv", manyRows() + "z,\n", nil, `late.csv: line 1202: item "z": /features/price: is missing`},
+		{"spaces.csv", "id,price,space\na,1,0.1234567\n", nil, `line 2: item "a": /space: `},
 		{"both.csv", "id,price\na,1\n", []string{"--patch", "--replace"}, "do not go together"},
 		{"map.csv", "id,price\na,1\n", []string{"--mapping", s.file("bad.toml", "[features]\ncolour = \"c\"\n")}, "features.colour: the placement has no feature of items of this name: it has brand, price"},
-		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")}, "sku: unknown key"},
+		{"key.csv", "id,price\na,1\n", []string{"--mapping", s.file("key.toml", "sku = \"c\"\n")}, `key.toml:1: unknown key "sku"`},
 	} {
 		code, _, said := s.run(append([]string{"items", "push", s.file(c.name, c.text)}, c.args...)...)
 		if code == 0 || !strings.Contains(said, c.want) {

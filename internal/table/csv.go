@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -14,10 +13,10 @@ import (
 	"unicode/utf8"
 )
 
-// csvTable reads CSV with a header. The first batch with a value in a column decides what the column holds: numbers if each
-// value is a number or missing, and is not a code.
-type csvTable struct {
-	r     *csv.Reader
+// textTable reads CSV with a header, and JSON Lines. The first batch with a value in a column decides what the column holds: numbers
+// if each value is a number or missing, and is not a code.
+type textTable struct {
+	r     records
 	bytes *counter
 	size  int64
 	names []string
@@ -26,6 +25,14 @@ type csvTable struct {
 	lines []int     // of the rows of the batch
 	batch Batch
 	texts bool
+}
+
+// records reads the rows of a file as texts.
+type records interface {
+	// next returns the values of a row, "" for a missing one, until the next call, and its line.
+	next() (record []string, line int, err error)
+	// bare reports whether the values of a column since its last call were no strings.
+	bare(column int) bool
 }
 
 // content is what a column holds.
@@ -37,29 +44,33 @@ const (
 	texts
 )
 
-func newCSV(r *bufio.Reader, bytes *counter, size int64, o Options) (Table, error) {
-	if head, _ := r.Peek(3); string(head) == "\ufeff" {
-		r.Discard(3)
-	}
-	t := &csvTable{r: csv.NewReader(r), bytes: bytes, size: size, names: slices.Clone(o.Names), texts: o.Texts}
+// csvRecords are the rows of CSV.
+type csvRecords struct {
+	*csv.Reader
+	names []string
+}
+
+func (t *textTable) openCSV(text io.Reader, o Options) error {
+	r := csvRecords{Reader: csv.NewReader(text)}
 	if o.Delimiter != "" {
-		t.r.Comma = []rune(o.Delimiter)[0]
+		r.Comma = []rune(o.Delimiter)[0]
 	}
-	t.r.ReuseRecord = true
-	t.r.FieldsPerRecord = -1
-	t.r.LazyQuotes = t.r.Comma == '\t' // TSV does not quote
+	r.ReuseRecord = true
+	r.FieldsPerRecord = -1
+	r.LazyQuotes = r.Comma == '\t' // TSV does not quote
+	t.names = slices.Clone(o.Names)
 	if t.names == nil {
-		names, err := t.r.Read()
+		names, err := r.Read()
 		if errors.Is(err, io.EOF) {
-			return nil, errors.New("the file is empty")
+			return errors.New("the file is empty")
 		} else if err != nil {
-			return nil, t.explain(err)
+			return explain(err)
 		}
 		t.names = slices.Clone(names)
 		if len(names) == 1 {
 			for _, other := range ",;\t|" {
-				if other != t.r.Comma && strings.ContainsRune(names[0], other) {
-					return nil, fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set delimiter", names[0], other)
+				if other != r.Comma && strings.ContainsRune(names[0], other) {
+					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set delimiter", names[0], other)
 				}
 			}
 		}
@@ -69,20 +80,40 @@ func newCSV(r *bufio.Reader, bytes *counter, size int64, o Options) (Table, erro
 	}
 	for j, name := range t.names {
 		if !utf8.ValidString(name) {
-			return nil, fmt.Errorf("line 1: the name of column %d, %.40q, is not UTF-8: convert the file", j+1, name)
+			return fmt.Errorf("line 1: the name of column %d, %.40q, is not UTF-8: convert the file", j+1, name)
 		}
 		if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
-			return nil, fmt.Errorf("line 1: %.40q cannot be the name of a column: is the file CSV?", name)
+			return fmt.Errorf("line 1: %.40q cannot be the name of a column: is the file CSV?", name)
 		}
 		if slices.Contains(t.names[:j], name) {
-			return nil, fmt.Errorf("line 1 has the column %q twice", name)
+			return fmt.Errorf("line 1 has the column %q twice", name)
 		}
 	}
-	return t, nil
+	r.names = t.names
+	t.r = r
+	return nil
 }
 
+func (r csvRecords) next() (record []string, line int, err error) {
+	if record, err = r.Read(); errors.Is(err, io.EOF) {
+		return nil, 0, err
+	} else if err != nil {
+		return nil, 0, explain(err)
+	}
+	line, _ = r.FieldPos(0)
+	switch {
+	case len(record) != len(r.names):
+		return nil, 0, fmt.Errorf("line %d has %d fields, and the header %d", line, len(record), len(r.names))
+	case slices.Equal(record, r.names):
+		return nil, 0, fmt.Errorf("line %d repeats the header: remove it", line)
+	}
+	return record, line, nil
+}
+
+func (csvRecords) bare(int) bool { return false }
+
 // explain turns an error of reading into one that says where.
-func (t *csvTable) explain(err error) error {
+func explain(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
 		return fmt.Errorf("line %d: %w", parse.Line, parse.Err)
@@ -90,17 +121,17 @@ func (t *csvTable) explain(err error) error {
 	return Damaged(err)
 }
 
-func (t *csvTable) Header() []string { return t.names }
+func (t *textTable) Header() []string { return t.names }
 
-func (t *csvTable) Nested() []string { return nil }
+func (t *textTable) Nested() []string { return nil }
 
-func (t *csvTable) Progress() (done, total int64) { return t.bytes.n, t.size }
+func (t *textTable) Progress() (done, total int64) { return t.bytes.n, t.size }
 
-func (t *csvTable) Line(number int) int { return t.lines[number-t.batch.First] }
+func (t *textTable) Line(number int) int { return t.lines[number-t.batch.First] }
 
-func (t *csvTable) Unit() string { return "line" }
+func (t *textTable) Unit() string { return "line" }
 
-func (t *csvTable) Next(columns []int) (*Batch, error) {
+func (t *textTable) Next(columns []int) (*Batch, error) {
 	b := &t.batch
 	b.First, b.N = t.read, 0
 	t.lines = t.lines[:0]
@@ -117,18 +148,11 @@ func (t *csvTable) Next(columns []int) (*Batch, error) {
 		c.Number, c.Text = c.Number[:0], c.Text[:0]
 	}
 	for b.N < BatchRows {
-		record, err := t.r.Read()
+		record, line, err := t.r.next()
 		if errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, t.explain(err)
-		}
-		line, _ := t.r.FieldPos(0)
-		switch {
-		case len(record) != len(t.names):
-			return nil, fmt.Errorf("line %d has %d fields, and the header %d", line, len(record), len(t.names))
-		case slices.Equal(record, t.names):
-			return nil, fmt.Errorf("line %d repeats the header: remove it", line)
+			return nil, err
 		}
 		t.lines = append(t.lines, line)
 		for k, j := range columns {
@@ -160,6 +184,7 @@ func (t *csvTable) Next(columns []int) (*Batch, error) {
 		if t.holds[k] != texts {
 			c.Text = nil
 		}
+		c.Bare = t.r.bare(columns[k])
 	}
 	return b, nil
 }

@@ -6,8 +6,8 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -43,8 +43,8 @@ func newParquet(r io.ReaderAt, size int64, o Options) (t Table, err error) {
 		if ok && len(path) == 1 && leaf.MaxRepetitionLevel == 0 {
 			p.names = append(p.names, path[0])
 			p.leaf, p.types = append(p.leaf, leaf.ColumnIndex), append(p.types, leaf.Node.Type())
-		} else if !slices.Contains(p.nested, path[0]) {
-			p.nested = append(p.nested, path[0])
+		} else {
+			p.nested = append(p.nested, strings.Join(path, "."))
 		}
 	}
 	return p, nil

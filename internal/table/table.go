@@ -1,4 +1,4 @@
-// Package table reads tables: CSV and Parquet, plain or compressed with gzip or zstd.
+// Package table reads tables: CSV, Parquet and JSON Lines, plain or compressed with gzip or zstd.
 package table
 
 import (
@@ -9,17 +9,20 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"vitrine/internal/decompress"
+	"vitrine/internal/hint"
 )
 
 // Table is a file of rows. It is read in batches, and only the columns that are asked for.
 type Table interface {
 	// Header returns the names of the columns.
 	Header() []string
-	// Nested returns the names of columns of Parquet that hold lists or groups, which are not part of the table.
+	// Nested returns the paths of the Parquet leaves inside lists and groups, such as "tags.list.element". They are not part of
+	// the table.
 	Nested() []string
 	// Next reads a batch of the columns with the given numbers, which are the same in each call, and returns io.EOF after
 	// the last. The batch is valid until the next call.
@@ -32,11 +35,78 @@ type Table interface {
 	Progress() (done, total int64)
 }
 
+// At names the place of a row of t's last batch, by its number among the data rows: "line 3" or "row 3".
+func At(t Table, number int) string { return t.Unit() + " " + strconv.Itoa(t.Line(number)) }
+
+// Each calls visit for each row of t with all its columns: row i of b, at the given place.
+func Each(t Table, visit func(at string, b *Batch, i int) error) error {
+	all := make([]int, len(t.Header()))
+	for j := range all {
+		all[j] = j
+	}
+	for {
+		b, err := t.Next(all)
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for i := range b.N {
+			if err := visit(At(t, b.First+i), b, i); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// NoColumn returns the error of a name that is not among a table's columns. It names the leaves of a nested column, a column that is
+// written alike, or the columns.
+func NoColumn(name string, columns, nested []string) error {
+	inside := slices.DeleteFunc(slices.Clone(nested), func(leaf string) bool { return rootOf(leaf) != name })
+	if len(inside) > 0 {
+		return fmt.Errorf("column %q is nested, and a row needs one value: write %s as columns of their own", name, listed(inside))
+	}
+	lowered := make([]string, len(columns))
+	for i, n := range columns {
+		lowered[i] = strings.ToLower(n)
+	}
+	if best := hint.Nearest(strings.ToLower(name), lowered, 1+(len(name)+1)/3); best != "" {
+		return fmt.Errorf("there is no column %q: did you mean %q?", name, columns[slices.Index(lowered, best)])
+	}
+	return fmt.Errorf("there is no column %q: the columns are %s", name, listed(columns))
+}
+
+// rootOf returns the column of a nested leaf.
+func rootOf(leaf string) string {
+	root, _, _ := strings.Cut(leaf, ".")
+	return root
+}
+
+// NestedColumns returns the columns that hold the leaves of [Table.Nested].
+func NestedColumns(leaves []string) (names []string) {
+	for _, leaf := range leaves {
+		if root := rootOf(leaf); !slices.Contains(names, root) {
+			names = append(names, root)
+		}
+	}
+	return names
+}
+
+// listed joins the first names.
+func listed(names []string) string {
+	const shown = 20
+	if len(names) > shown {
+		return strings.Join(names[:shown], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
 // Options say how to read a table. The zero value reads CSV with commas and a header.
 type Options struct {
 	Delimiter string   // of CSV; "" is a comma
 	Names     []string // the columns of CSV without a header
-	// Texts keeps CSV fields, Parquet booleans and 64-bit integers as text. Otherwise numeric CSV columns are detected.
+	// Texts keeps the fields of CSV and JSON Lines and Parquet's booleans and 64-bit integers as text. Otherwise numeric columns are
+	// detected.
 	Texts bool
 }
 
@@ -54,7 +124,7 @@ type Batch struct {
 type Column struct {
 	Number []float64 // NaN for a missing value
 	Text   []string  // nil if the column is of numbers
-	Bare   bool      // Text holds formatted integers or booleans of a Parquet column
+	Bare   bool      // the file writes Text as numbers, booleans, lists or objects, and not as strings: in Parquet and JSON Lines
 }
 
 // String returns entry i as text.
@@ -76,6 +146,11 @@ func (c *Column) Missing(i int) bool {
 	return math.IsNaN(c.Number[i])
 }
 
+// Blank reports whether a column of numbers is empty in the whole batch.
+func (c *Column) Blank() bool {
+	return c.Text == nil && !slices.ContainsFunc(c.Number, func(v float64) bool { return !math.IsNaN(v) })
+}
+
 // maxWhole is how many bytes of compressed Parquet are read.
 var maxWhole int64 = 1 << 30
 
@@ -90,29 +165,22 @@ func Open(f *os.File, o Options) (Table, error) {
 		return nil, err
 	}
 	size := info.Size()
+	start, _ := f.Seek(0, io.SeekCurrent) // a pipe has none
 	counted := &counter{r: f}
-	r := bufio.NewReaderSize(counted, 1<<18)
-	plain, coding, err := decompress.Reader(r)
+	r, coding, err := decompressed(counted)
 	if err != nil {
-		return nil, Damaged(err)
+		return nil, err
 	}
-	if coding == decompress.None {
-		if head, _ := r.Peek(4); string(head) == Magic {
-			return newParquet(f, size, o)
-		}
-		if strings.HasSuffix(f.Name(), ".parquet") {
-			return nil, Damaged(errors.New("it does not begin as a Parquet file does"))
-		}
-		return newCSV(r, counted, size, o)
-	}
-	inner := bufio.NewReaderSize(plain, 1<<18)
-	head, err := inner.Peek(4)
+	head, err := r.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, Damaged(err)
 	}
-	if string(head) == Magic {
+	switch {
+	case string(head) == Magic && coding == decompress.None:
+		return newParquet(f, size, o)
+	case string(head) == Magic:
 		// The columns of a Parquet file are found from its end.
-		whole, err := io.ReadAll(io.LimitReader(inner, maxWhole+1))
+		whole, err := io.ReadAll(io.LimitReader(r, maxWhole+1))
 		if err != nil {
 			return nil, Damaged(err)
 		}
@@ -120,8 +188,38 @@ func Open(f *os.File, o Options) (Table, error) {
 			return nil, fmt.Errorf("the compressed Parquet file has more than %d bytes: decompress it first", maxWhole)
 		}
 		return newParquet(bytes.NewReader(whole), int64(len(whole)), o)
+	case strings.HasSuffix(f.Name(), ".parquet"):
+		return nil, Damaged(errors.New("it does not begin as a Parquet file does"))
 	}
-	return newCSV(inner, counted, size, o)
+	if mark, _ := r.Peek(3); string(mark) == "\ufeff" {
+		r.Discard(3)
+	}
+	t := &textTable{bytes: counted, size: size, texts: o.Texts}
+	if !IsObject(r) {
+		return t, t.openCSV(r, o)
+	}
+	// A first reading finds the names of all members.
+	names, err := membersOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(start, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("JSON Lines are read twice: save them to a file: %w", err)
+	}
+	t.bytes = &counter{r: f}
+	if r, _, err = decompressed(t.bytes); err != nil {
+		return nil, err
+	}
+	t.names, t.r = names, newLines(r, names, o.Texts)
+	return t, nil
+}
+
+func decompressed(r io.Reader) (*bufio.Reader, decompress.Coding, error) {
+	plain, coding, err := decompress.Reader(bufio.NewReaderSize(r, 1<<18))
+	if err != nil {
+		return nil, coding, Damaged(err)
+	}
+	return bufio.NewReaderSize(plain, 1<<18), coding, nil
 }
 
 // Damaged is the error of a file that ends early or was changed.

@@ -97,7 +97,7 @@ func TestLogicalTypes(t *testing.T) {
 	fatal.If(t, w.Close())
 	for _, texts := range []bool{false, true} {
 		tab := fatal.Or(open(t, b.Bytes(), table.Options{Texts: texts}))(t)
-		if !slices.Equal(tab.Nested(), []string{"g"}) {
+		if !slices.Equal(tab.Nested(), []string{"g.list.element"}) {
 			t.Errorf("nested: %q", tab.Nested())
 		}
 		columns := []int{0, 1, 3, 4, 5}
@@ -137,6 +137,64 @@ func TestLateValues(t *testing.T) {
 	}
 }
 
+// JSON Lines are read by the names of their members, which may come in any order and from any line on.
+func TestJSONLines(t *testing.T) {
+	const text = "\n" + `{"id":"a","n":1.50,"is":true,"more":{"x": [1, 2]}}` + "\n\n" + `{"n":2,"late":"7","id":"b","is":false}` + "\n" + `{"id":"c","n":null}`
+	for _, c := range []struct {
+		texts bool
+		want  string
+		bare  []bool
+	}{{false, "a 1.5 1 {\"x\":[1,2]} NaN|b 2 0  7|c NaN NaN  NaN", []bool{false, true, true, true, false}},
+		{true, "a 1.50 true {\"x\":[1,2]} |b 2 false  7|c    ", []bool{false, true, true, true, false}}} {
+		tab := fatal.Or(open(t, []byte(text), table.Options{Texts: c.texts}))(t)
+		if got := strings.Join(tab.Header(), " "); got != "id n is more late" {
+			t.Errorf("the columns are %s", got)
+		}
+		var rows, places []string
+		fatal.If(t, table.Each(tab, func(at string, b *table.Batch, i int) error {
+			var row []string
+			for j := range b.Columns {
+				row = append(row, b.Columns[j].String(i))
+				if b.Columns[j].Bare != c.bare[j] {
+					t.Errorf("column %d is bare: %v", j, b.Columns[j].Bare)
+				}
+			}
+			rows, places = append(rows, strings.Join(row, " ")), append(places, at)
+			return nil
+		}))
+		if got := strings.Join(rows, "|"); got != c.want || !slices.Equal(places, []string{"line 2", "line 4", "line 5"}) {
+			t.Errorf("%s at %s, want %s", got, places, c.want)
+		}
+	}
+	for bad, want := range map[string]string{
+		"{}\n[1]":       "line 2: want a JSON object: it is \"[1]\"",
+		`{"a":1}{}`:     "line 1: want a JSON object: there is text after it",
+		`{"a":1,"a":2}`: `line 1: want a JSON object: jsontext: duplicate object member name "a"`,
+		`{"a":`:         "line 1: want a JSON object: ",
+	} {
+		if _, err := open(t, []byte(bad), table.Options{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", bad, err, want)
+		}
+	}
+}
+
+// The error of a column that is not there names one that is written alike, or what a nested column holds.
+func TestNoColumn(t *testing.T) {
+	nested := []string{"tags.list.element", "user.age", "user.name"}
+	for name, want := range map[string]string{
+		"Cst":  `there is no column "Cst": did you mean "cost"?`,
+		"fare": `there is no column "fare": the columns are case, cost`,
+		"user": `column "user" is nested, and a row needs one value: write user.age, user.name as columns of their own`,
+	} {
+		if err := table.NoColumn(name, []string{"case", "cost"}, nested); err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if got := table.NestedColumns(nested); !slices.Equal(got, []string{"tags", "user"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 // Compressed Parquet, which has to fit in memory, has a limit.
 func TestLongCompressedParquet(t *testing.T) {
 	defer table.SetMaxWhole(table.SetMaxWhole(100))
@@ -151,7 +209,7 @@ func TestLongCompressedParquet(t *testing.T) {
 
 // Whatever the bytes, all columns of a table have as many values as it has rows, or an error says why not.
 func FuzzOpen(f *testing.F) {
-	for _, text := range []string{"a,b\n1,x\n2,\n", "a;b\n", "PAR1", "\x1f\x8b", "\xef\xbb\xbfa\n\"", "a,a\n"} {
+	for _, text := range []string{"a,b\n1,x\n2,\n", "a;b\n", "PAR1", "\x1f\x8b", "\xef\xbb\xbfa\n\"", "a,a\n", "{\"a\":1}\n{\"b\":[],\"a\":\"x\"}"} {
 		f.Add([]byte(text), false)
 		f.Add([]byte(text), true)
 	}

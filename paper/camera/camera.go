@@ -12,10 +12,9 @@
 package camera
 
 import (
-	"encoding/csv"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,6 +26,7 @@ import (
 
 	"vitrine"
 	"vitrine/env"
+	"vitrine/internal/table"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -77,49 +77,52 @@ func Load(path string) (p *env.Pool, report string, err error) {
 // Published is the number of tasks in the data set as published.
 const Published = 5312
 
-// Read reads the tasks of a file: CSV with the columns respondent, task, alt,
+// Read reads the tasks of a table, such as CSV, with the columns respondent, task, alt,
 // choice and the attributes. Rows of a task are consecutive, with alt 1, 2, …;
 // one of them has choice 1, and one, without attributes, is "none". Errors name
 // the line.
-func Read(r io.Reader) ([]Task, error) {
-	in := csv.NewReader(r)
-	in.ReuseRecord = true
-	switch first, err := in.Read(); {
-	case errors.Is(err, io.EOF):
-		return nil, errors.New("the file is empty")
-	case err != nil:
+func Read(f *os.File) ([]Task, error) {
+	t, err := table.Open(f, table.Options{Texts: true})
+	if err != nil {
 		return nil, err
-	case !slices.Equal(first, header):
+	}
+	if first := t.Header(); !slices.Equal(first, header) {
 		return nil, fmt.Errorf("line 1: the columns are %.100q: want %s", strings.Join(first, ","), strings.Join(header, ","))
 	}
 	var tasks []Task
 	seen := map[[2]string]bool{} // respondent and task
 	var open rows
-	for {
-		record, err := in.Read()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
+	end := func() error {
+		if !open.started {
+			return nil
 		}
-		end := err != nil
-		if open.started && (end || record[0] != open.respondent || record[1] != open.task) {
-			task, err := open.close()
-			if err != nil {
-				return nil, err
+		task, err := open.close()
+		key := [2]string{open.respondent, open.task}
+		if err == nil && seen[key] {
+			err = fmt.Errorf("%s: task %.20s of respondent %.20s was there before", open.at, open.task, open.respondent)
+		}
+		seen[key] = true
+		tasks = append(tasks, task)
+		return err
+	}
+	record := make([]string, len(header))
+	err = table.Each(t, func(at string, b *table.Batch, i int) error {
+		for j := range record {
+			record[j] = b.Columns[j].String(i)
+		}
+		if record[0] != open.respondent || record[1] != open.task {
+			if err := end(); err != nil {
+				return err
 			}
-			key := [2]string{open.respondent, open.task}
-			if seen[key] {
-				return nil, fmt.Errorf("line %d: task %.20s of respondent %.20s was there before", open.line, open.task, open.respondent)
-			}
-			seen[key] = true
-			tasks = append(tasks, task)
+			open = rows{started: true, at: at, respondent: record[0], task: record[1]}
 		}
-		if end {
-			break
+		if err := open.add(record); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
 		}
-		line, _ := in.FieldPos(0)
-		if err := open.add(line, record); err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
-		}
+		return nil
+	})
+	if err = cmp.Or(err, end()); err != nil {
+		return nil, err
 	}
 	if len(tasks) == 0 {
 		return nil, errors.New("the file has no tasks")
@@ -130,7 +133,7 @@ func Read(r io.Reader) ([]Task, error) {
 // rows are the rows of the task being read.
 type rows struct {
 	started          bool
-	line             int
+	at               string // of its first row
 	respondent, task string
 	cameras          []float64
 	choice           vitrine.Choice
@@ -139,10 +142,7 @@ type rows struct {
 }
 
 // add reads a row.
-func (t *rows) add(line int, record []string) error {
-	if !t.started {
-		*t = rows{started: true, line: line, respondent: strings.Clone(record[0]), task: strings.Clone(record[1]), cameras: t.cameras[:0]}
-	}
+func (t *rows) add(record []string) error {
 	t.alternatives++
 	if record[2] != strconv.Itoa(t.alternatives) {
 		return fmt.Errorf("alt is %.20q: want %d, for the rows of a task count from 1", record[2], t.alternatives)
@@ -177,12 +177,11 @@ func (t *rows) add(line int, record []string) error {
 
 // close returns the task.
 func (t *rows) close() (Task, error) {
-	t.started = false
-	what := fmt.Sprintf("line %d: task %.20s of respondent %.20s", t.line, t.task, t.respondent)
+	what := fmt.Sprintf("%s: task %.20s of respondent %.20s", t.at, t.task, t.respondent)
 	respondent, err := strconv.Atoi(t.respondent)
 	switch {
 	case err != nil:
-		return Task{}, fmt.Errorf("line %d: respondent is %.20q: want an integer", t.line, t.respondent)
+		return Task{}, fmt.Errorf("%s: respondent is %.20q: want an integer", t.at, t.respondent)
 	case t.chosen != 1:
 		return Task{}, fmt.Errorf("%s has %d rows with choice 1: want one", what, t.chosen)
 	case t.none != 1:
@@ -190,7 +189,7 @@ func (t *rows) close() (Task, error) {
 	case len(t.cameras) == 0:
 		return Task{}, fmt.Errorf("%s shows no camera", what)
 	}
-	x := mat.NewDense(len(t.cameras)/len(Attributes), len(Attributes), slices.Clone(t.cameras))
+	x := mat.NewDense(len(t.cameras)/len(Attributes), len(Attributes), t.cameras)
 	return Task{Respondent: respondent, Cameras: x, Choice: t.choice}, nil
 }
 

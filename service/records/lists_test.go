@@ -62,11 +62,11 @@ func TestSessions(t *testing.T) {
 		t.Errorf("%+v, %v", got[0], err)
 	}
 	for want, text := range map[string]string{
-		`line 2: decision a has item "x" twice`:                        "id,t,items,shown,click\na,2,x|x,x,\n",
-		`line 3: column id is empty: it identifies the decision`:       "id,t,items,shown,click\na,2,x|y,x,\n,3,x|y,x,\n",
-		`line 2: column t: "then" is not a time`:                       "id,t,items,shown,click\na,then,x|y,x,\n",
-		`line 1: there is no column "click": the columns are ["id" "t`: "id,t,items,shown\n",
-		`line 2: /shown/0: "w" is not among the items`:                 "id,t,items,shown,click\na,2,x|y,w,\n",
+		`line 2: decision a has item "x" twice`:                     "id,t,items,shown,click\na,2,x|x,x,\n",
+		`line 3: column id is empty: it identifies the decision`:    "id,t,items,shown,click\na,2,x|y,x,\n,3,x|y,x,\n",
+		`line 2: column t: "then" is not a time`:                    "id,t,items,shown,click\na,then,x|y,x,\n",
+		`line 1: there is no column "click": the columns are id, t`: "id,t,items,shown\n",
+		`line 2: /shown/0: "w" is not among the items`:              "id,t,items,shown,click\na,2,x|y,w,\n",
 	} {
 		if _, _, err := read(t, "log", text, &records.Mapping{Format: "sessions", List: "|", Columns: columns}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
 			t.Errorf("%v, want %q", err, want)
@@ -197,7 +197,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", list, r, err)
 	}
 	m.Events.Column = "type"
-	if _, _, err := read(t, "log.csv", text, m); err == nil || !strings.Contains(err.Error(), `events.column = "type": there is no such column`) {
+	if _, _, err := read(t, "log.csv", text, m); err == nil || !strings.Contains(err.Error(), `events.column: there is no column "type": the columns are page, kind`) {
 		t.Error(err)
 	}
 }

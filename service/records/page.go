@@ -107,34 +107,19 @@ func (s *source) rows(file *os.File, begin func(header []string) error, each fun
 	if err := begin(header); err != nil {
 		return fmt.Errorf("%s 1: %w", t.Unit(), err)
 	}
-	all := make([]int, len(header))
-	for j := range all {
-		all[j] = j
-	}
-	for {
-		b, err := t.Next(all)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err = cmp.Or(s.ctx.Err(), err); err != nil {
-			return err
-		}
-		for i := range b.N {
-			r := row{t.Unit() + " " + strconv.Itoa(t.Line(b.First+i)), make(fields, len(header))}
-			for j, name := range header {
-				switch c := &b.Columns[j]; {
-				case c.Missing(i):
-				case c.Text != nil:
-					r.fields[name] = api.Text("", c.Text[i])
-				default:
-					r.fields[name] = api.Number("", c.Number[i])
-				}
-			}
-			if err := each(r); err != nil {
-				return err
+	return table.Each(t, func(at string, b *table.Batch, i int) error {
+		r := row{at, make(fields, len(header))}
+		for j, name := range header {
+			switch c := &b.Columns[j]; {
+			case c.Missing(i):
+			case c.Text != nil:
+				r.fields[name] = api.Text("", c.Text[i])
+			default:
+				r.fields[name] = api.Number("", c.Number[i])
 			}
 		}
-	}
+		return cmp.Or(s.ctx.Err(), each(r))
+	})
 }
 
 // pages groups consecutive rows that share the value of a column, which begin returns; "" makes a page of each row.
@@ -223,7 +208,7 @@ func (s *source) resolve(header []string) (key string, err error) {
 	}
 	for _, o := range others {
 		if o.name != "" && !slices.Contains(header, o.name) {
-			return "", fmt.Errorf("%s = %q: there is no such column: the columns are %q", o.field, o.name, header)
+			return "", fmt.Errorf("%s: %w", o.field, table.NoColumn(o.name, header, s.nested))
 		}
 		s.used[o.name] = s.used[o.name] || !strings.HasPrefix(o.field, "features.")
 	}
@@ -244,7 +229,7 @@ func (s *source) see(name string) {
 func (s *source) use(header []string, names ...string) error {
 	for _, name := range names {
 		if name != "" && !slices.Contains(header, name) {
-			return fmt.Errorf("there is no column %q: the columns are %q", name, header)
+			return table.NoColumn(name, header, s.nested)
 		}
 		s.used[name] = true
 	}
@@ -735,9 +720,9 @@ func (f fields) revenue(column string) (*float64, error) {
 // flag parses a condition.
 func flag(column string, v api.Value) (bool, error) {
 	switch strings.ToLower(textOf(v)) {
-	case "1", "true", "1.0":
+	case "1", "true", "yes", "1.0":
 		return true, nil
-	case "", "0", "false", "0.0":
+	case "", "0", "false", "no", "0.0":
 		return false, nil
 	}
 	return false, fmt.Errorf("column %s: %.40q is neither 0 nor 1", column, textOf(v))

@@ -403,7 +403,7 @@ func (k *recognizer) table() error {
 		return nil
 	})
 	if nested := k.source.nested; nested != nil {
-		k.note("Columns of lists and groups are not read: %s.", strings.Join(nested, ", "))
+		k.note("Columns of lists and groups are not read: %s.", strings.Join(table.NestedColumns(nested), ", "))
 	}
 	switch {
 	case err != nil && !errors.Is(err, errEnough):

@@ -333,7 +333,7 @@ type source struct {
 	report    *Report
 	used      map[string]bool // columns
 	seen      map[string]bool
-	nested    []string                   // columns of Parquet that are not read
+	nested    []string                   // leaves of Parquet that are not read
 	ids       map[string]bool            // of decisions
 	values    map[string]map[string]bool // of hashed categories
 	survey    *Survey                    // counts decisions, in place of each

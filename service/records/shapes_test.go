@@ -243,8 +243,8 @@ func TestLawsOfColumns(t *testing.T) {
 	}
 	for want, law := range map[string]records.Law{
 		`line 2: the probabilities of the items of slot "" have the sum 2: must be 1`: {Draw: "items"},
-		`law.page = "none": there is no such column`:                                  {Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
-		`law.slot = "none": there is no such column`:                                  {Draw: "items", Slot: "none"},
+		`law.page: there is no column "none"`:                                         {Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
+		`law.slot: there is no column "none"`:                                         {Draw: "items", Slot: "none"},
 		`/law: gives the set ["x" "z"], which was shown, the propensity 0`:            {Draw: "slots", Share: 1, Page: "other"},
 	} {
 		text := strings.NewReplacer("slot\n", "slot,other\n", ".2,left\n", ".2,left,\n", ".8,left\n", ".8,left,true\n", ".7,right\n", ".7,right,0\n", ".3,right\n", ".3,right,1\n").Replace(table)

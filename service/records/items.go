@@ -1,0 +1,290 @@
+package records
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"vitrine/internal/decompress"
+	"vitrine/internal/strict"
+	"vitrine/internal/table"
+	"vitrine/service/api"
+)
+
+// ItemMapping says how the rows of a table hold the items of a catalogue.
+type ItemMapping struct {
+	Delimiter  string            `toml:"delimiter"` // of CSV; "" is a comma
+	Header     []string          `toml:"header"`    // the columns of CSV without a header
+	Columns    ItemColumns       `toml:"columns"`
+	Features   map[string]string `toml:"features"`   // the column of a feature
+	Attributes map[string]string `toml:"attributes"` // the column of an attribute
+
+	kinds map[string]string // of the features of items, by name
+	given bool              // whether a file has said so
+}
+
+// ItemColumns are the names of columns, "" for none.
+type ItemColumns struct {
+	ID         string   `toml:"id"`
+	Revenue    string   `toml:"revenue"`
+	Space      string   `toml:"space"`
+	Available  string   `toml:"available"`   // 1, true or yes
+	ValidFrom  string   `toml:"valid_from"`  // a time as in [Columns]
+	ValidUntil string   `toml:"valid_until"` // the same
+	Groups     []string `toml:"groups"`      // names of groups, with | between them
+	Payload    []string `toml:"payload"`     // the members of the payload
+}
+
+// ReadItemMapping reads the mapping in the TOML file at path for the features of a placement. Without a path, columns have the names
+// of fields and features, and the others are attributes.
+func ReadItemMapping(path string, features []api.Feature) (*ItemMapping, error) {
+	m := &ItemMapping{kinds: map[string]string{}, given: path != ""}
+	for _, f := range features {
+		if f.Kind != "cross" && f.From != "user" {
+			m.kinds[f.Name] = f.Kind
+		}
+	}
+	if path == "" {
+		return m, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := strict.Decode(text, m); err != nil {
+		return nil, strict.In(path, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Features)) {
+		if m.kinds[name] == "" {
+			return nil, fmt.Errorf("%s: features.%s: the placement has no feature of items of this name: it has %s", path, name, strings.Join(slices.Sorted(maps.Keys(m.kinds)), ", "))
+		}
+	}
+	return m, nil
+}
+
+// ReadItems calls visit with each item of a table: CSV, Parquet or JSON Lines, plain or compressed. Without a mapping, lines of JSON
+// are items as the service writes them. The error names the file and the place in it.
+func ReadItems(path string, m *ItemMapping, visit func(*api.CatalogueItem) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if plain, _, err := decompress.Reader(bufio.NewReader(f)); err == nil && !m.given {
+		if r := bufio.NewReaderSize(plain, 1<<16); table.IsObject(r) {
+			return inFile(path, itemLines(r, visit))
+		}
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return inFile(path, m.rows(f, visit))
+}
+
+func inFile(path string, err error) error {
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return err
+}
+
+// itemLines reads items as the service writes them.
+func itemLines(r io.Reader, visit func(*api.CatalogueItem) error) error {
+	in := jsontext.NewDecoder(r)
+	for number := 1; ; number++ {
+		item := new(api.CatalogueItem)
+		err := json.UnmarshalDecode(in, item, json.RejectUnknownMembers(true))
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			err = api.JSONError(err)
+		case item.ID == "":
+			err = errors.New("has no id")
+		default:
+			err = visit(item)
+		}
+		if err != nil {
+			return fmt.Errorf("item %d: %w", number, err)
+		}
+	}
+}
+
+// rows reads the items of a table.
+func (m *ItemMapping) rows(f *os.File, visit func(*api.CatalogueItem) error) error {
+	t, err := table.Open(f, table.Options{Delimiter: m.Delimiter, Names: m.Header, Texts: true})
+	if err != nil {
+		return err
+	}
+	names, nested := t.Header(), t.Nested()
+	if nested != nil && !m.given {
+		return fmt.Errorf("column %s holds lists or groups, which are no values of an item: name the columns to use with --mapping", strings.Join(table.NestedColumns(nested), ", "))
+	}
+	if m, err = m.infer(names, nested); err != nil {
+		return err
+	}
+	return table.Each(t, func(at string, b *table.Batch, i int) error {
+		r := cells{}
+		for j, name := range names {
+			switch c := &b.Columns[j]; {
+			case c.Missing(i):
+			case c.Text == nil:
+				r[name] = c.Number[i]
+			case c.Bare:
+				r[name] = guess(c.Text[i])
+			default:
+				r[name] = c.Text[i]
+			}
+		}
+		item, err := m.item(r)
+		if err == nil {
+			err = visit(item)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", at, err)
+		}
+		return err
+	})
+}
+
+// infer returns the mapping for the columns of a table. Without a file a column is what its name says: a field, a feature,
+// or else an attribute. The error names a column that the table does not have.
+func (m *ItemMapping) infer(columns, nested []string) (*ItemMapping, error) {
+	if m.given {
+		c := m.Columns
+		named := slices.Concat([]string{c.ID, c.Revenue, c.Space, c.Available, c.ValidFrom, c.ValidUntil}, c.Groups, c.Payload,
+			slices.Sorted(maps.Values(m.Features)), slices.Sorted(maps.Values(m.Attributes)))
+		for _, name := range named {
+			if name != "" && !slices.Contains(columns, name) {
+				return nil, table.NoColumn(name, columns, nested)
+			}
+		}
+		return m, nil
+	}
+	if !slices.Contains(columns, "id") {
+		return nil, fmt.Errorf("%w: name the column of ids with --mapping", table.NoColumn("id", columns, nested))
+	}
+	n := *m
+	n.Features, n.Attributes = map[string]string{}, map[string]string{}
+	to := map[string]*string{"id": &n.Columns.ID, "revenue": &n.Columns.Revenue, "space": &n.Columns.Space, "available": &n.Columns.Available,
+		"valid_from": &n.Columns.ValidFrom, "valid_until": &n.Columns.ValidUntil}
+	for _, name := range columns {
+		switch {
+		case to[name] != nil:
+			*to[name] = name
+		case name == "groups":
+			n.Columns.Groups = []string{name}
+		case name == "payload":
+			n.Columns.Payload = []string{name}
+		case n.kinds[name] != "":
+			n.Features[name] = name
+		default:
+			n.Attributes[name] = name
+		}
+	}
+	return &n, nil
+}
+
+// cells are a row of a table: float64, bool or string by column. Empty cells are not there.
+type cells map[string]any
+
+// item returns the item of a row.
+func (m *ItemMapping) item(r cells) (item *api.CatalogueItem, err error) {
+	f := fields{}
+	for name, cell := range r {
+		if n, ok := cell.(float64); ok {
+			f[name] = api.Number("", n)
+		} else {
+			f[name] = api.Text("", fmt.Sprint(cell))
+		}
+	}
+	c := &m.Columns
+	item = &api.CatalogueItem{ID: textOf(f[c.ID])}
+	if item.ID == "" {
+		return nil, fmt.Errorf("column %s: has no id", c.ID)
+	}
+	if item.Revenue, err = f.revenue(c.Revenue); err != nil {
+		return nil, err
+	}
+	if item.Space, err = f.revenue(c.Space); err != nil {
+		return nil, err
+	}
+	if _, ok := r[c.Available]; ok {
+		v, err := flag(c.Available, f[c.Available])
+		if err != nil {
+			return nil, err
+		}
+		item.Available = &v
+	}
+	for _, t := range []struct {
+		column string
+		to     **time.Time
+	}{{c.ValidFrom, &item.ValidFrom}, {c.ValidUntil, &item.ValidUntil}} {
+		if _, ok := r[t.column]; ok {
+			at, err := timeOf(t.column, f[t.column])
+			if err != nil {
+				return nil, err
+			}
+			*t.to = new(time.Unix(0, at).UTC())
+		}
+	}
+	for _, column := range c.Groups {
+		for name := range strings.SplitSeq(textOf(f[column]), "|") {
+			if name = strings.TrimSpace(name); name != "" && !slices.Contains(item.Groups, name) {
+				item.Groups = append(item.Groups, name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Features)) {
+		v, err := typed(m.kinds[name], f[m.Features[name]])
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w, and feature %s is", m.Features[name], err, name)
+		}
+		if v.Name = name; v.Kind != api.Missing {
+			item.Features = append(item.Features, v)
+		}
+	}
+	for name, column := range m.Attributes {
+		if cell, ok := r[column]; ok {
+			if item.Attributes == nil {
+				item.Attributes = map[string]any{}
+			}
+			item.Attributes[name] = guess(cell)
+		}
+	}
+	if len(c.Payload) == 0 {
+		return item, nil
+	}
+	payload := map[string]any{}
+	for _, column := range c.Payload {
+		if cell, ok := r[column]; ok {
+			payload[column] = cell
+		}
+	}
+	item.Payload, err = json.Marshal(payload, json.Deterministic(true))
+	return item, err
+}
+
+// guess returns the number or the truth that a text is.
+func guess(cell any) any {
+	text, ok := cell.(string)
+	if !ok {
+		return cell
+	}
+	if n, isNumber := number(api.Text("", strings.TrimSpace(text))); isNumber && !table.IsCode(text) {
+		return n
+	}
+	if text == "true" || text == "false" {
+		return text == "true"
+	}
+	return text
+}
