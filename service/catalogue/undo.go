@@ -3,19 +3,21 @@ package catalogue
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 
 	"vitrine/service/api"
 )
 
-// Undo returns what a change takes back, for [Frozen.Undo]: of each item put, and then of each item deleted,
+// UndoOf returns what [Frozen.Revert] needs to undo a change that puts records and deletes ids: an entry for each record, and then
+// one for each id. The entry of
 //
-//	nothing  of a new item
-//	slot, prefix, suffix as uvarints, and bytes   of an item put again: its record before is the first prefix bytes of the record that is
-//	                                              put, the bytes, and its last suffix bytes
-//	slot as a uvarint, and the record             of a deleted item
+//	a new item           is empty
+//	an item put again    is its slot, prefix and suffix as uvarints, and bytes: its old record is the first prefix bytes of the new
+//	                     record, the bytes, and the last suffix bytes of the new record
+//	a deleted item       is its slot as a uvarint, and its record
 //
-// It returns nil if the catalogue lacks an item to delete. The caller has its lock.
-func (c *Catalogue) Undo(put, deleted []string) []string {
+// UndoOf returns nil if the catalogue lacks an id. The caller holds the catalogue's lock.
+func (c *Catalogue) UndoOf(put, deleted []string) []string {
 	undo := make([]string, 0, len(put)+len(deleted))
 	n := int32(c.Len())
 	moved, ids := map[string]int32{}, map[int32]string{} // of new items and those in the slots of deleted ones
@@ -68,8 +70,9 @@ func common(a, b string) (prefix, suffix int) {
 
 var errUndo = errors.New("the undo data of a catalogue change does not match the catalogue")
 
-// Undo goes back to the version before a change, which must be the last one. After an error the items are of no use.
-func (f *Frozen) Undo(before uint64, put, deleted, undo []string) error {
+// Revert undoes the last change, from what [Catalogue.UndoOf] returned for it. before is the version that the change had replaced.
+// After an error the items are unusable.
+func (f *Frozen) Revert(before uint64, put, deleted, undo []string) error {
 	f.items.RLock()
 	defer f.items.RUnlock()
 	if len(undo) != len(put)+len(deleted) {
@@ -116,40 +119,28 @@ func (f *Frozen) at(slot int32) string {
 	return f.items.record(slot)
 }
 
-// Some returns the records of the items of some slots; nil stands for all.
-func (f *Frozen) Some(slots []int32) []string {
-	if slots == nil {
-		return f.read(nil, 0, f.n)
-	}
+// Some returns the records in some slots.
+func (f *Frozen) Some(slots iter.Seq[int32]) (records []string) {
 	f.items.RLock()
 	defer f.items.RUnlock()
-	records := make([]string, len(slots))
-	for i, slot := range slots {
-		records[i] = f.at(slot)
+	for slot := range slots {
+		records = append(records, f.at(slot))
 	}
 	return records
 }
 
-// Each calls each with the id, the columns and the revenue of the items of some slots, nil for all. The columns must not be changed or
-// kept. The error is that of an item that does not fit the schema.
-func (f *Frozen) Each(slots []int32, each func(i int, id string, columns []float64, revenue float64)) error {
+// Each calls each with the id, the columns and the revenue of the items in some slots. each must not change or keep the columns. Each
+// returns an error if an item does not fit the schema.
+func (f *Frozen) Each(slots iter.Seq[int32], each func(id string, columns []float64, revenue float64)) error {
 	f.items.RLock()
 	defer f.items.RUnlock()
 	split := f.items.Split()
-	n := f.n
-	if slots != nil {
-		n = len(slots)
-	}
 	var of fields
 	one, columns := make([]api.Item, 1), make([]float64, split.Width())
-	for i := range n {
-		slot := int32(i)
-		if slots != nil {
-			slot = slots[i]
-		}
+	for slot := range slots {
 		record, ok := f.saved[slot]
 		if !ok {
-			each(i, f.items.ID(slot), f.items.Row(slot), f.items.Revenue(slot))
+			each(f.items.ID(slot), f.items.Row(slot), f.items.Revenue(slot))
 			continue
 		}
 		if err := of.read(record); err != nil {
@@ -159,7 +150,7 @@ func (f *Frozen) Each(slots []int32, each func(i int, id string, columns []float
 		if _, err := split.Items(columns, one); err != nil {
 			return err
 		}
-		each(i, of.id, columns, of.revenue)
+		each(of.id, columns, of.revenue)
 	}
 	return nil
 }

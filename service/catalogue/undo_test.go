@@ -41,7 +41,7 @@ func TestUndo(t *testing.T) {
 				}
 				ch.put = append(ch.put, record)
 			}
-			ch.undo = c.Undo(ch.put, ch.deleted)
+			ch.undo = c.UndoOf(ch.put, ch.deleted)
 			made, err := c.NewChange(ch.put, ch.deleted)
 			if err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestUndo(t *testing.T) {
 		step()
 		for f.Version > 0 {
 			ch := changes[f.Version]
-			if err := f.Undo(ch.before, ch.put, ch.deleted, ch.undo); err != nil {
+			if err := f.Revert(ch.before, ch.put, ch.deleted, ch.undo); err != nil {
 				t.Fatal(err)
 			}
 			if got := slices.Collect(f.Records()); !slices.Equal(got, states[f.Version]) {
@@ -70,7 +70,7 @@ func TestUndo(t *testing.T) {
 	})
 }
 
-// Bytes that are not those of Undo are refused, or take the items to others: they do not fail.
+// Bytes that are not those of UndoOf are refused, or take the items to others: they do not fail.
 func FuzzUndo(f *testing.F) {
 	s, err := feature.New([]api.Feature{{Name: "x", Kind: "number"}})
 	if err != nil {
@@ -93,6 +93,6 @@ func FuzzUndo(f *testing.F) {
 		}
 		c.Apply(1, change)
 		items := c.Freeze()
-		_ = items.Undo(0, []string{record("b", 2)}, []string{"c"}, []string{put, deleted})
+		_ = items.Revert(0, []string{record("b", 2)}, []string{"c"}, []string{put, deleted})
 	})
 }

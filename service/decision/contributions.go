@@ -22,14 +22,13 @@ const (
 	maxContributions = 24
 )
 
-// contributionsOf splits the utility of a row among the features, of which it lists the largest shares. These are the Shapley values of the game whose
-// coalitions have their columns from the row and the others' from the reference:
+// contributionsOf splits a row's utility among its features and returns the largest shares. The shares are Shapley values: a coalition
+// of features takes its columns from the row, and all other columns from the reference.
 //
 //	u(row) = u(reference) + Σ_f φ_f
 //
-// It draws orders of the features from a fixed seed, and takes each with its reverse. Of an affine utility every
-// order gives the same values, w_f (row_f − reference_f), and one is enough. Features whose columns do
-// not differ have none.
+// The features are added in random orders from a fixed seed, each order followed by its reverse. If the utility is affine, every order
+// gives φ_f = w_f (row_f − reference_f), so one order is enough. A feature whose columns equal the reference gets no share.
 func contributionsOf(e bandit.Explainer, s *feature.Schema, row, reference []float64) (base float64, list []api.Contribution) {
 	var active []int
 	parts, shares := s.Parts(), map[int]float64{}

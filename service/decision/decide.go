@@ -234,7 +234,7 @@ func (d *decider) decide(ctx context.Context, v view, r *request) (*eventlog.Off
 	switch c := d.estimates.Catalogue; {
 	case v.config.Record == "all":
 		d.estimates.Rules = r.logged(v.config, len(r.Items), maxRulesText)
-	case c != nil && c.Items > 0:
+	case c != nil && c.NumItems > 0:
 		d.estimates.Rules = r.logged(v.config, len(r.Items), maxShortRules)
 	}
 	sound := &v.sound
@@ -518,8 +518,7 @@ func expectedRevenue[I int | int32](p []float64, items []I, r []float64) float64
 	return sum
 }
 
-// utilities returns the policy's estimates for some items, in d's memory; ok is false if the policy has none
-// or they are not usable.
+// utilities returns the policy's utilities for some items, in d's memory. ok is false if the policy fails or a utility is unusable.
 func (d *decider) utilities(pi estimator, items []int) (u []float64, ok bool) {
 	d.u = resize(d.u, len(items))
 	if len(items) == 0 {
@@ -564,7 +563,7 @@ func (d *decider) fill(o *eventlog.Offered, r *request, order []int32, all bool)
 		if all { // the rows of the others have the same columns of the user
 			sorted = append(sorted, 0)
 		} else {
-			c.Items, c.Slots = 0, nil
+			c.NumItems, c.Slots = 0, nil
 		}
 	}
 	slices.Sort(sorted)

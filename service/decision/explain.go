@@ -224,7 +224,7 @@ func (e *Engine) whole(ctx context.Context, v view, o *offer.Offer) (*request, *
 	if err != nil {
 		return nil, nil, err
 	}
-	some, err := catalogue.Restore(items.Split().Schema(), items.Version, slices.Values(items.Some(o.Catalogue.Slots)))
+	some, err := catalogue.Restore(items.Split().Schema(), items.Version, slices.Values(items.Some(o.Catalogue.EachSlot())))
 	if err != nil {
 		return nil, nil, err
 	}

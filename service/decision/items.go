@@ -207,7 +207,7 @@ func (s *fold) changeItems(p *placement, sequence uint64, b *eventlog.ItemsChang
 		if n := p.items.of.LenAfter(change); n > catalogue.MaxItems {
 			return fmt.Errorf("the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
 		}
-		if b.Before != p.items.of.Head().Version || !slices.Equal(b.Undo, p.items.of.Undo(b.Put, b.Deleted)) {
+		if b.Before != p.items.of.Head().Version || !slices.Equal(b.Undo, p.items.of.UndoOf(b.Put, b.Deleted)) {
 			return errors.New("the change was made to another version of the catalogue")
 		}
 		p.items.of.Apply(sequence, change)
@@ -435,7 +435,7 @@ func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
 		}
 		k.places = append(k.places, k.to)
 	}
-	k.body.Before, k.body.Undo = k.version, v.items.Undo(k.body.Put, k.body.Deleted)
+	k.body.Before, k.body.Undo = k.version, v.items.UndoOf(k.body.Put, k.body.Deleted)
 	return k, nil
 }
 

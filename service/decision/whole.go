@@ -16,14 +16,14 @@ const (
 	maxShortRules = 1 << 10 // bytes of the request's rules
 )
 
-// knowsCandidates reports whether a log has the candidates that an offer got from a catalogue.
-func knowsCandidates(o *offer.Offer) bool { return o.Catalogue != nil && o.Catalogue.Items > 0 }
+// knowsCandidates reports whether the log says which items of a catalogue were an offer's candidates.
+func knowsCandidates(o *offer.Offer) bool { return o.Catalogue != nil && o.Catalogue.NumItems > 0 }
 
-// maxUndone is how many changed items an explanation takes back.
+// maxUndone limits how many changed items an explanation undoes.
 var maxUndone = 100_000
 
-// Rewind takes items back to a version of their catalogue: it undoes the changes in the log after the entry version. It returns an
-// error if they are changes of more than most items, or if the version is not one of the catalogue.
+// Rewind undoes the changes that the log holds after the entry version, so that items become that version of their catalogue. It
+// returns an error if the changes concern more than most items, or if the catalogue never had the version.
 func Rewind(ctx context.Context, log eventlog.Reader, items *catalogue.Frozen, version uint64, most int) error {
 	for left := most; items.Version > version; {
 		entry, err := log.Entry(ctx, items.Version)
@@ -41,21 +41,21 @@ func Rewind(ctx context.Context, log eventlog.Reader, items *catalogue.Frozen, v
 		if left -= 1 + len(change.Put) + len(change.Deleted); left < 0 {
 			return fmt.Errorf("more than %d items of the catalogue have changed since", most)
 		}
-		if err := items.Undo(change.Before, change.Put, change.Deleted, change.Undo); err != nil {
+		if err := items.Revert(change.Before, change.Put, change.Deleted, change.Undo); err != nil {
 			return fmt.Errorf("entry %d: %w", items.Version, err)
 		}
 	}
 	return nil
 }
 
-// Whole returns an offer with the rows of all candidates, which the log has without those of the catalogue that were not shown. The
-// items are those of the catalogue at the offer's version.
+// Whole returns an offer with the rows of all candidates. The log lacks the rows of catalogue items that were not shown, and items
+// supplies them: it must be the catalogue at the offer's version.
 func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 	c, split := o.Catalogue, items.Split()
 	n, d := o.Candidates, o.Width
 	from := n - c.Candidates()
-	if items.Version != c.Version || items.Len() != c.Items || split.Schema().Width() != d || len(o.ItemIDs) < max(from, 1) {
-		return nil, fmt.Errorf("decision %q has %d candidates of version %d of a catalogue of %d items, but the catalogue at hand is version %d with %d items", o.Decision, c.Candidates(), c.Version, c.Items, items.Version, items.Len())
+	if items.Version != c.Version || items.Len() != c.NumItems || split.Schema().Width() != d || len(o.ItemIDs) < max(from, 1) {
+		return nil, fmt.Errorf("decision %q has %d candidates of version %d of a catalogue of %d items, but the catalogue at hand is version %d with %d items", o.Decision, c.Candidates(), c.Version, c.NumItems, items.Version, items.Len())
 	}
 	w := *o.Offered
 	w.ItemIDs, w.Features, w.Shown = make([]string, n), make([]float64, n*d), make([]int32, len(o.Shown))
@@ -67,8 +67,8 @@ func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 	for _, id := range o.ItemIDs[from:] {
 		at[id] = -1
 	}
-	err := items.Each(c.Slots, func(i int, id string, columns []float64, revenue float64) {
-		i += from
+	i := from
+	err := items.Each(c.EachSlot(), func(id string, columns []float64, revenue float64) {
 		w.ItemIDs[i] = id
 		finite = split.Complete(w.Features[i*d:(i+1)*d], user, columns) && finite
 		if w.Revenue != nil {
@@ -77,6 +77,7 @@ func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 		if _, ok := at[id]; ok {
 			at[id] = i
 		}
+		i++
 	})
 	for k, id := range o.ItemIDs { // their rows are in the log
 		i, row := at[id], o.Features[k*d:(k+1)*d]
@@ -98,12 +99,12 @@ func Whole(o *offer.Offer, items *catalogue.Frozen) (*eventlog.Offered, error) {
 	return &w, nil
 }
 
-// said returns what the log says of the candidates.
+// said returns what the log will say about the candidates.
 func (c *candidates) said(all bool) *offer.FromCatalogue {
 	if c.items == nil {
 		return nil
 	}
-	said := &offer.FromCatalogue{Version: c.version, Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing, Items: c.n, All: all}
+	said := &offer.FromCatalogue{Version: c.version, Unknown: c.Unknown, Unavailable: c.Unavailable, Missing: c.Missing, NumItems: c.n, All: all}
 	if !c.All && len(c.Slots) < c.n {
 		said.Slots = slices.Clip(c.Slots)
 		if said.Slots == nil {
@@ -111,7 +112,7 @@ func (c *candidates) said(all bool) *offer.FromCatalogue {
 		}
 	}
 	if !all && (c.from > 0 || said.Size() > maxSet) { // the rows that a request brings are not in the log
-		said.Items, said.Slots = 0, nil
+		said.NumItems, said.Slots = 0, nil
 	}
 	return said
 }

@@ -3,6 +3,7 @@ package offer
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math"
 	"math/bits"
 
@@ -71,17 +72,32 @@ type FromCatalogue struct {
 	Unknown, Unavailable []string // the first of them
 	Missing              int
 
-	Items int     // 0 if the log does not say which were candidates
-	Slots []int32 // of the candidates among the items, in increasing order; nil if all are
-	All   bool    // whether exports and evaluations have all candidates, and not only those shown
+	NumItems int     // of the catalogue; 0 if the log does not say which were candidates
+	Slots    []int32 // of the candidates among the items, in increasing order; nil if all are
+	All      bool    // whether exports and evaluations have all candidates, and not only those shown
 }
 
 // Candidates returns how many items of the catalogue were candidates.
 func (c *FromCatalogue) Candidates() int {
 	if c.Slots == nil {
-		return c.Items
+		return c.NumItems
 	}
 	return len(c.Slots)
+}
+
+// EachSlot iterates over the candidates' slots in increasing order.
+func (c *FromCatalogue) EachSlot() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for k := range c.Candidates() {
+			slot := int32(k)
+			if c.Slots != nil {
+				slot = c.Slots[k]
+			}
+			if !yield(slot) {
+				return
+			}
+		}
+	}
 }
 
 // The forms of the candidates.
@@ -102,7 +118,7 @@ func (c *FromCatalogue) size() (form byte, size int) {
 		gaps += max(1, (bits.Len32(uint32(slot-last-1))+6)/7)
 		last = slot
 	}
-	if set := (c.Items + 7) / 8; set < gaps {
+	if set := (c.NumItems + 7) / 8; set < gaps {
 		return formBits, set
 	}
 	return formGaps, gaps
@@ -122,7 +138,7 @@ func (c *FromCatalogue) fields(f *fields.Fields) {
 			*ids = nil // as in the first answer
 		}
 	}
-	if f.Count(&c.Items); c.Items == 0 {
+	if f.Count(&c.NumItems); c.NumItems == 0 {
 		return
 	}
 	form, _ := c.size()
@@ -149,7 +165,7 @@ func (c *FromCatalogue) fields(f *fields.Fields) {
 		f.Fail(errEstimates)
 	}
 	if f.Reads() && f.Err() == nil {
-		if again, _ := c.size(); again != form&^formRecorded || len(c.Slots) > 0 && int(c.Slots[len(c.Slots)-1]) >= c.Items || c.Slots != nil && len(c.Slots) == c.Items {
+		if again, _ := c.size(); again != form&^formRecorded || len(c.Slots) > 0 && int(c.Slots[len(c.Slots)-1]) >= c.NumItems || c.Slots != nil && len(c.Slots) == c.NumItems {
 			f.Fail(errEstimates)
 		}
 	}
@@ -157,13 +173,13 @@ func (c *FromCatalogue) fields(f *fields.Fields) {
 
 // bits are the candidates as bits.
 func (c *FromCatalogue) bits(f *fields.Fields) {
-	set := make([]byte, (min(c.Items, 8*len(f.Rest()))+7)/8)
+	set := make([]byte, (min(c.NumItems, 8*len(f.Rest()))+7)/8)
 	if !f.Reads() {
-		set = make([]byte, (c.Items+7)/8)
+		set = make([]byte, (c.NumItems+7)/8)
 		for _, slot := range c.Slots {
 			set[slot/8] |= 1 << (slot % 8)
 		}
-	} else if c.Slots = []int32{}; len(set) < (c.Items+7)/8 {
+	} else if c.Slots = []int32{}; len(set) < (c.NumItems+7)/8 {
 		f.Fail(errEstimates)
 	}
 	for i := range set {

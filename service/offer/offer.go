@@ -50,7 +50,7 @@ func (o *Offer) Check(width, maxSize int) error {
 	if o.Mode < ByPolicy || o.Mode > ByImport {
 		return fmt.Errorf("the offer was found in way %d, which this program does not know", o.Mode)
 	}
-	if c := o.Catalogue; c != nil && c.Items > 0 && (c.Candidates() > o.Candidates || len(o.ItemIDs) < max(o.Candidates-c.Candidates(), 1)) {
+	if c := o.Catalogue; c != nil && c.NumItems > 0 && (c.Candidates() > o.Candidates || len(o.ItemIDs) < max(o.Candidates-c.Candidates(), 1)) {
 		return fmt.Errorf("the offer has %d rows of %d candidates, and %d of them come from a catalogue", len(o.ItemIDs), o.Candidates, c.Candidates())
 	}
 	for i, v := range o.Revenue {

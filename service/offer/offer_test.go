@@ -145,13 +145,13 @@ func TestEstimatesRoundTrip(t *testing.T) {
 		if has("catalogue") {
 			e.Catalogue = &offer.FromCatalogue{Version: rapid.Uint64().Draw(t, "version"), Missing: rapid.IntRange(0, 1000).Draw(t, "missing"), Unknown: texts.Draw(t, "unknown")}
 			if c := e.Catalogue; has("candidates") {
-				c.Items, c.All = rapid.IntRange(1, 300).Draw(t, "items"), rapid.Bool().Draw(t, "all")
-				if few := rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(c.Items-1)), 0, c.Items-1, rapid.ID).Draw(t, "slots"); rapid.Bool().Draw(t, "some") {
+				c.NumItems, c.All = rapid.IntRange(1, 300).Draw(t, "items"), rapid.Bool().Draw(t, "all")
+				if few := rapid.SliceOfNDistinct(rapid.Int32Range(0, int32(c.NumItems-1)), 0, c.NumItems-1, rapid.ID).Draw(t, "slots"); rapid.Bool().Draw(t, "some") {
 					slices.Sort(few)
 					c.Slots = append([]int32{}, few...)
 				}
-				if most := (c.Items + 7) / 8; c.Size() > max(most, 1) {
-					t.Fatalf("%d of %d items take %d bytes", c.Candidates(), c.Items, c.Size())
+				if most := (c.NumItems + 7) / 8; c.Size() > max(most, 1) {
+					t.Fatalf("%d of %d items take %d bytes", c.Candidates(), c.NumItems, c.Size())
 				}
 			}
 		}
