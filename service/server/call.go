@@ -254,28 +254,34 @@ func (c *call) keep(p budget.Purpose, bytes int64) {
 func (c *call) answer(status int, mediaType string, body []byte) error {
 	h := c.w.Header()
 	h["Content-Type"] = []string{mediaType}
-	if len(body) >= minCompressed {
-		h.Add("Vary", "Accept-Encoding")
-		if coding := accepted(c.Header); coding != "" {
-			h["Content-Encoding"] = []string{coding}
-			body = encoded(coding, body)
-		}
-	}
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	if h["Cache-Control"] == nil {
 		h["Cache-Control"] = noStore
 	}
-	c.begin(status)
-	_, _ = c.w.Write(body) // fails only if the caller has gone
+	if len(body) < minCompressed {
+		c.begin(status)
+		_, _ = c.w.Write(body) // fails only if the caller has gone
+		return nil
+	}
+	c.nameEntry(status)
+	compressed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write(body)
+	})).ServeHTTP(&c.w, c.Request)
 	return nil
 }
 
-// begin begins an answer. One to a change names its entry.
+// begin begins an answer.
 func (c *call) begin(status int) {
+	c.nameEntry(status)
+	c.w.WriteHeader(status)
+}
+
+// nameEntry names the entry of a change in the answer.
+func (c *call) nameEntry(status int) {
 	if c.entry > 0 && status < 300 {
 		c.w.Header()[entryHeader] = []string{strconv.FormatUint(c.entry, 10)}
 	}
-	c.w.WriteHeader(status)
 }
 
 // answerJSON answers with a value.

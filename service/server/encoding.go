@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
@@ -30,30 +30,18 @@ type decoder interface {
 // maxWindow is how much of what was decompressed a decoder of zstd keeps, in bytes: what RFC 9659 asks of senders.
 const maxWindow = 8 << 20
 
-// decoders and encoders are by coding.
-var (
-	decoders = map[string]*sync.Pool{
-		asGzip: {New: func() any { return new(gzip.Reader) }},
-		asZstd: {New: func() any {
-			// Without goroutines: concurrency 1 decodes in Read.
-			d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-			if err != nil {
-				panic(err)
-			}
-			return d
-		}},
-	}
-	encoders = map[string]*sync.Pool{
-		asGzip: {New: func() any { w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed); return w }},
-		asZstd: {New: func() any {
-			w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true))
-			if err != nil {
-				panic(err)
-			}
-			return w
-		}},
-	}
-)
+// decoders are by coding.
+var decoders = map[string]*sync.Pool{
+	asGzip: {New: func() any { return new(gzip.Reader) }},
+	asZstd: {New: func() any {
+		// Without goroutines: concurrency 1 decodes in Read.
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			panic(err)
+		}
+		return d
+	}},
+}
 
 // coding returns the coding of the body, "" if it has none.
 func (c *call) coding() (string, error) {
@@ -123,56 +111,12 @@ func (f *failing) Read(b []byte) (int, error) {
 // minCompressed is the size from which on answers are compressed, in bytes: smaller ones fit into a packet or two.
 const minCompressed = 2 << 10
 
-// accepted returns the coding of an answer, "" for none: the caller's favourite, and zstd if it has none (RFC 9110, section 12.5.3).
-func accepted(h http.Header) (best string) {
-	most := 0.0
-	given := strings.ToLower(strings.Join(h.Values("Accept-Encoding"), ","))
-	for _, coding := range []string{asZstd, asGzip} {
-		if q := quality(given, coding); q > most {
-			best, most = coding, q
-		}
+// compressed compresses an answer as its caller likes, with zstd if that makes no difference.
+var compressed = func() func(http.Handler) http.HandlerFunc {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.ContentTypeFilter(func(string) bool { return true }),
+		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest)))
+	if err != nil {
+		panic(err)
 	}
-	return best
-}
-
-// quality returns how much the caller likes a coding, by its name or by "*".
-func quality(given, coding string) (q float64) {
-	for part := range strings.SplitSeq(given, ",") {
-		name, parameters, _ := strings.Cut(part, ";")
-		if name = strings.TrimSpace(name); name != coding && name != "*" {
-			continue
-		}
-		v := 1.0
-		if key, value, ok := strings.Cut(parameters, "="); ok && strings.TrimSpace(key) == "q" {
-			var err error
-			if v, err = strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil {
-				v = 0
-			}
-		}
-		if name == coding {
-			return v
-		}
-		q = v
-	}
-	return q
-}
-
-// encoded returns a body in a coding.
-func encoded(coding string, body []byte) []byte {
-	type encoder interface {
-		io.WriteCloser
-		Reset(io.Writer)
-	}
-	e := encoders[coding].Get().(encoder)
-	defer encoders[coding].Put(e)
-	var b growing
-	e.Reset(&b)
-	_, _ = e.Write(body) // growing takes everything
-	_ = e.Close()
-	e.Reset(nil)
-	return b
-}
-
-type growing []byte
-
-func (g *growing) Write(b []byte) (int, error) { *g = append(*g, b...); return len(b), nil }
+	return wrap
+}()

@@ -31,7 +31,6 @@ type Feed struct {
 }
 
 type subscriber struct {
-	key        string   // the listener's
 	placement  string   // "" is every one
 	placements []string // of the listener's key; nil is all
 	messages   chan numbered
@@ -81,26 +80,20 @@ func (f *Feed) drop(s *subscriber) {
 	}
 }
 
-// subscribe adds a listener, unless there are limit of all keys or perKey of this one.
-func (f *Feed) subscribe(c *call, limit, perKey int) (*subscriber, bool) {
+// subscribe adds a listener, of which a closed feed takes none.
+func (f *Feed) subscribe(c *call) *subscriber {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	same := 0
-	for s := range f.to {
-		if s.key == c.key.name {
-			same++
-		}
-	}
-	if f.closed || len(f.to) >= limit || same >= perKey {
-		return nil, false
-	}
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{key: c.key.name, placement: c.URL.Query().Get("placement"), placements: c.key.placements, messages: make(chan numbered, backlog)}
+	s := &subscriber{placement: c.URL.Query().Get("placement"), placements: c.key.placements, messages: make(chan numbered, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
-	return s, true
+	if f.closed {
+		f.drop(s)
+	}
+	return s
 }
 
 // goLive lets a listener get what comes from now on.
@@ -219,10 +212,12 @@ const (
 // listen sends events until the listener disconnects, does not keep up, or loses its key. One that names the last event
 // that it has seen first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
-	sub, err := s.subscribe(c)
-	if err != nil {
+	key := c.key.name
+	if _, err := s.listeners.take(key, s.limits.Subscribers, s.share(s.limits.KeySubscribers, s.limits.Subscribers)); err != nil {
 		return err
 	}
+	defer s.listeners.leave(key)
+	sub := s.feed.subscribe(c)
 	defer s.feed.leave(sub)
 	after, resumes, err := s.lastEvent(c)
 	if err != nil {
@@ -247,18 +242,6 @@ func (s *Server) listen(c *call) error {
 	}
 	l.follow()
 	return nil
-}
-
-// subscribe adds a listener, within the limits.
-func (s *Server) subscribe(c *call) (*subscriber, error) {
-	each := s.share(s.limits.KeySubscribers, s.limits.Subscribers)
-	sub, ok := s.feed.subscribe(c, s.limits.Subscribers, each)
-	if !ok {
-		p := problemf(http.StatusServiceUnavailable, "busy", "there are too many listeners: at most %d, and at most %d with one key", s.limits.Subscribers, each)
-		p.retry = "5"
-		return nil, p
-	}
-	return sub, nil
 }
 
 // lastEvent returns the last event that a listener has seen, by its header Last-Event-ID. Without the header resumes is false.

@@ -11,7 +11,7 @@ func (s *Server) idOf(r *http.Request) string {
 	if id := callersID(r.Header, "X-Request-Id"); id != "" {
 		return id
 	}
-	return s.process + "-" + strconv.FormatUint(s.requests.Add(1), 10)
+	return s.process + "-" + strconv.FormatUint(s.asked.Add(1), 10)
 }
 
 // callersID returns the id that a caller has given a request in a header, or "" if there is none that may be logged and

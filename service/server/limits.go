@@ -42,51 +42,37 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// accounts are what the keys have in progress and may spend.
+// accounts are what the keys may spend.
 type accounts struct {
 	limits Limits
 
 	mu    sync.Mutex
-	all   int // requests in progress
-	byKey map[string]*account
+	byKey map[string]account
 }
 
 // account is that of a key.
 type account struct {
-	rate       *rate.Limiter   // nil without a limit
-	work       *catalogue.Work // of filters
-	inProgress int             // requests
+	rate *rate.Limiter
+	work *catalogue.Work // of filters
 }
 
-// of returns the account of a key. The caller holds mu.
-func (a *accounts) of(key string) *account {
-	own := a.byKey[key]
-	if own == nil {
-		own = &account{work: catalogue.NewWork()}
-		if a.limits.Rate > 0 {
-			own.rate = rate.NewLimiter(rate.Limit(a.limits.Rate), a.limits.Burst)
-		}
+func (a *accounts) of(key string) account {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	own, ok := a.byKey[key]
+	if !ok {
+		own = account{rate.NewLimiter(rate.Limit(a.limits.Rate), a.limits.Burst), catalogue.NewWork()}
 		if a.byKey == nil {
-			a.byKey = map[string]*account{}
+			a.byKey = map[string]account{}
 		}
 		a.byKey[key] = own
 	}
 	return own
 }
 
-// inProgress returns the number of requests in progress.
-func (a *accounts) inProgress() int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.all
-}
-
 // wait returns how long the key must wait before its next request; 0 admits the request. left is the number of requests that it may
 // make at once after this one.
-func (a *account) wait(now time.Time) (delay time.Duration, left float64) {
-	if a.rate == nil {
-		return 0, 0
-	}
+func (a account) wait(now time.Time) (delay time.Duration, left float64) {
 	reservation := a.rate.ReserveN(now, 1)
 	if delay = reservation.DelayFrom(now); delay > 0 {
 		reservation.CancelAt(now)
@@ -94,47 +80,63 @@ func (a *account) wait(now time.Time) (delay time.Duration, left float64) {
 	return delay, max(a.rate.TokensAt(now), 0)
 }
 
-// begin counts a request of an account, unless there are as many as the limit of all keys or perKey of this one. free is the number of
-// requests that the key may have in progress besides. The caller holds mu.
-func (a *accounts) begin(own *account, perKey int) (free int, err error) {
-	switch limit := a.limits.Concurrent; {
-	case a.all >= limit:
-		return 0, problemf(http.StatusServiceUnavailable, "busy", "%d requests are in progress, which is the limit", limit)
-	case own.inProgress >= perKey:
-		return 0, problemf(http.StatusServiceUnavailable, "busy", "%d requests of this key are in progress, which is the limit of a key", perKey)
-	}
-	a.all++
-	own.inProgress++
-	return min(a.limits.Concurrent-a.all, perKey-own.inProgress), nil
+// places counts what is in progress: requests, exports or listeners.
+type places struct {
+	what string
+
+	mu    sync.Mutex
+	all   int
+	byKey map[string]int
 }
 
-// leave ends a request of an account.
-func (a *accounts) leave(own *account) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.all--
-	own.inProgress--
+// take takes a place for a key, unless limit are taken by all keys or perKey by this one. It returns the number of places that are free
+// for the key then.
+func (p *places) take(key string, limit, perKey int) (free int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if mine := p.byKey[key]; p.all >= limit || mine >= perKey {
+		return 0, problemf(http.StatusServiceUnavailable, "busy", "%d %s are in progress, %d of them with this key: at most %d may be, and %d with one key", p.all, p.what, mine, limit, perKey)
+	}
+	if p.byKey == nil {
+		p.byKey = map[string]int{}
+	}
+	p.all++
+	p.byKey[key]++
+	return min(limit-p.all, perKey-p.byKey[key]), nil
+}
+
+func (p *places) leave(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all--
+	p.byKey[key]--
+}
+
+// taken returns the number of places that are taken.
+func (p *places) taken() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all
 }
 
 // enter admits a request, or refuses it if the caller has too many. The answer has the headers RateLimit-Policy and
 // RateLimit of draft-ietf-httpapi-ratelimit-headers-10, with the policies that concern the caller's key: "rate", whose r is the
 // number of requests that may follow at once and t the seconds until the whole burst may, and "places", the requests in progress.
-func (s *Server) enter(c *call) (own *account, err error) {
-	places, free := s.share(s.limits.KeyConcurrent, s.limits.Concurrent), 0
-	s.accounts.mu.Lock()
-	own = s.accounts.of(c.key.name)
-	wait, left := own.wait(time.Unix(0, c.now))
-	if wait == 0 {
-		free, err = s.accounts.begin(own, places)
+func (s *Server) enter(c *call, own account) (err error) {
+	limit, free, wait, left := s.share(s.limits.KeyConcurrent, s.limits.Concurrent), 0, time.Duration(0), 0.0
+	if s.limits.Rate > 0 {
+		wait, left = own.wait(time.Unix(0, c.now))
 	}
-	s.accounts.mu.Unlock()
+	if wait == 0 {
+		free, err = s.requests.take(c.key.name, s.limits.Concurrent, limit)
+	}
 	var policy, state []byte
 	if l := s.limits; l.Rate > 0 {
 		policy = fmt.Appendf(policy, `"rate";q=%d;w=%d`, l.Burst, seconds(float64(l.Burst)/l.Rate))
 		state = fmt.Appendf(state, `"rate";r=%d;t=%d`, int(left), seconds((float64(l.Burst)-left)/l.Rate))
 	}
 	if s.keys != nil && wait == 0 {
-		policy = fmt.Appendf(separated(policy), `"places";q=%d;qu="concurrent-requests"`, places)
+		policy = fmt.Appendf(separated(policy), `"places";q=%d;qu="concurrent-requests"`, limit)
 		state = fmt.Appendf(separated(state), `"places";r=%d`, free)
 	}
 	if policy != nil {
@@ -144,9 +146,9 @@ func (s *Server) enter(c *call) (own *account, err error) {
 	if wait > 0 {
 		p := problemf(http.StatusTooManyRequests, "rate", "more than %v requests a second", s.limits.Rate)
 		p.retry = strconv.Itoa(int(wait/time.Second) + 1)
-		return nil, p
+		return p
 	}
-	return own, err
+	return err
 }
 
 // separated returns the beginning of a list of header values, ready for the next one.

@@ -135,7 +135,7 @@ func (s *Server) routes() (all []*route) {
 	on("GET "+placement+"/model", read, s.model, op("model", "What the learner has learned, as it saves itself, with the configuration of a learner that reads it.").
 		gives(200, api.LearnerState{}))
 	if s.options.Export != nil {
-		on("GET "+placement+"/export", export, s.export, op("export", "The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503, or replaces an export whose reader has stopped reading for five seconds.").
+		on("GET "+placement+"/export", export, s.export, op("export", "The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds.").
 			gives(200, content{mediaType: asLines}))
 	}
 

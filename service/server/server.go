@@ -80,10 +80,12 @@ type Server struct {
 	clock     func() time.Time
 	keys      *Keys
 	sessions  sessions
-	exports   exports
 	feed      *Feed
 	limits    Limits
 	accounts  accounts
+	requests  places // without probes, pages and streams
+	exports   places
+	listeners places
 	log       *slog.Logger
 	metrics   *metrics
 	heartbeat time.Duration // the longest silence of a stream
@@ -91,8 +93,8 @@ type Server struct {
 
 	origin   *http.CrossOriginProtection
 	handler  http.HandlerFunc
-	process  string // the prefix of this process's request ids
-	requests atomic.Uint64
+	process  string        // the prefix of this process's request ids
+	asked    atomic.Uint64 // requests without an id of their own
 	draining atomic.Bool
 }
 
@@ -112,7 +114,8 @@ func New(o Options) *Server {
 		}
 	}
 	s.accounts.limits = s.limits
-	s.metrics = newMetrics(o, s.accounts.inProgress)
+	s.requests.what, s.exports.what, s.listeners.what = "requests", "exports", "listeners"
+	s.metrics = newMetrics(o, s.requests.taken)
 	routes := s.routes()
 	s.document = document(routes, o.Version)
 	mux := http.NewServeMux()

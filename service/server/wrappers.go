@@ -62,11 +62,11 @@ func key(scope Scope) wrapper {
 func limit(s *Server, rt *route, next handler) handler {
 	rt.limited = true
 	return func(c *call) error {
-		account, err := s.enter(c)
-		if err != nil {
+		account := s.accounts.of(c.key.name)
+		if err := s.enter(c, account); err != nil {
 			return err
 		}
-		defer s.accounts.leave(account)
+		defer s.requests.leave(c.key.name)
 		c.ctx = catalogue.WithWork(c.ctx, account.work)
 		return next(c)
 	}
