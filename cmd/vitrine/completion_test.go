@@ -47,7 +47,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"run", ""}, nil}, // files
 		{[]string{"describe", "spe"}, []string{"spectral"}},
 		{[]string{"list", "t"}, []string{"tunings"}},
-		{[]string{"list", "--show", "main-uniform-r"}, []string{"main-uniform-realizable"}},
+		{[]string{"list", "--print", "main-uniform-r"}, []string{"main-uniform-realizable"}},
 		{[]string{"completion", ""}, []string{"bash", "zsh", "fish"}},
 		{[]string{"help", "comp"}, []string{"completion"}},
 		{[]string{"nonesuch", "--nothing=x"}, nil},

@@ -15,13 +15,13 @@ import (
 )
 
 type listCmd struct {
-	What string `arg:"" optional:"" help:"One of policies, utilities, environments, pools, constraints, experiments, tunings; all of them if left out." complete:"lists"`
-	Show string `help:"Print the file of this experiment or tuning." placeholder:"NAME" complete:"files"`
+	What  string `arg:"" optional:"" help:"One of policies, utilities, environments, pools, constraints, experiments, tunings; all of them if left out." complete:"lists"`
+	Print string `help:"Print the file of this experiment or tuning." placeholder:"NAME" complete:"files"`
 }
 
 // Help is the tail of the command's help.
 func (listCmd) Help() string {
-	return examples("vitrine list policies", "vitrine list experiments --show main-uniform-misspecified > mine.toml", "vitrine list tunings --show ucb-mnl-main > my-tuning.toml")
+	return examples("vitrine list policies", "vitrine list experiments --print main-uniform-misspecified > mine.toml", "vitrine list tunings --print ucb-mnl-main > my-tuning.toml")
 }
 
 // lists are the tables that can be listed.
@@ -29,19 +29,19 @@ var lists = []string{"policies", "utilities", "environments", "pools", "constrai
 
 // Run prints the catalog.
 func (c listCmd) Run(t terminal) error {
-	if c.Show == experiments.Theory {
-		return usageError{fmt.Errorf("%s has no file: its experiments are part of the program", c.Show)}
+	if c.Print == experiments.Theory {
+		return usageError{fmt.Errorf("%s has no file: its experiments are part of the program", c.Print)}
 	}
-	if slices.Contains(experiments.WithoutFile(), c.Show) {
-		return usageError{fmt.Errorf("%s has no file: it is computed, not played", c.Show)}
+	if slices.Contains(experiments.WithoutFile(), c.Print) {
+		return usageError{fmt.Errorf("%s has no file: it is computed, not played", c.Print)}
 	}
-	if c.Show != "" {
-		text, err := experiments.Read(c.Show)
+	if c.Print != "" {
+		text, err := experiments.Read(c.Print)
 		if err != nil {
-			text, err = experiments.ReadTuning(c.Show)
+			text, err = experiments.ReadTuning(c.Print)
 		}
 		if err != nil {
-			return hint.New(fmt.Errorf("there is no experiment and no tuning %q%s", c.Show, hint.Near(c.Show, append(experiments.Names(), experiments.Tunings()...), "")), "vitrine list experiments and vitrine list tunings name them")
+			return hint.New(fmt.Errorf("there is no experiment and no tuning %q%s", c.Print, hint.Near(c.Print, append(experiments.Names(), experiments.Tunings()...), "")), "vitrine list experiments and vitrine list tunings name them")
 		}
 		_, err = t.out.Write(text)
 		return err

@@ -40,9 +40,9 @@ type loadCmd struct {
 	Retry        time.Duration `help:"Retry failed requests for this time (0s: they are counted as errors)."`
 	Seed         uint64        `default:"1" help:"Seed of the items and the shoppers."`
 	KeyFile      string        `placeholder:"FILE" help:"File with the token of an API key."`
-	Acknowledged string        `placeholder:"FILE" help:"Append a line of JSON for every acknowledged decision and outcome."`
+	AckLog       string        `placeholder:"FILE" help:"Append a line of JSON for every acknowledged decision and outcome."`
 	JSON         bool          `name:"json" help:"Print the result as JSON."`
-	Anywhere     bool          `help:"Permit a service on another machine."`
+	AllowRemote  bool          `help:"Permit a service on another machine."`
 }
 
 // Help is the tail of the command's help.
@@ -55,7 +55,7 @@ The loop is open: shoppers arrive at the stated rate whether or not the service 
 
 Ctrl-C prints what was measured so far.
 
-` + examples("vitrine load http://127.0.0.1:8080 --rate 3000 --duration 30s", "vitrine load http://127.0.0.1:8080 --catalogue --rate max", "vitrine load http://127.0.0.1:8080 --rate 200 --duration 30m --retry 1m --acknowledged acknowledged.jsonl")
+` + examples("vitrine load http://127.0.0.1:8080 --rate 3000 --duration 30s", "vitrine load http://127.0.0.1:8080 --catalogue --rate max", "vitrine load http://127.0.0.1:8080 --rate 200 --duration 30m --retry 1m --ack-log acknowledged.jsonl")
 }
 
 // Run loads a service.
@@ -64,8 +64,8 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.Acknowledged != "" {
-		f, err := os.OpenFile(c.Acknowledged, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if c.AckLog != "" {
+		f, err := os.OpenFile(c.AckLog, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 		if err != nil {
 			return err
 		}
@@ -107,8 +107,8 @@ func (c loadCmd) options() (*load.Options, error) {
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return wrong("%q: must be a URL such as http://127.0.0.1:8080", address)
 		}
-		if ip := net.ParseIP(u.Hostname()); !c.Anywhere && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-			return nil, hint.New(usageError{fmt.Errorf("%s is not on this machine", address)}, "load can stop a service from serving others: use it on your own, with --anywhere on another machine")
+		if ip := net.ParseIP(u.Hostname()); !c.AllowRemote && u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, hint.New(usageError{fmt.Errorf("%s is not on this machine", address)}, "load can stop a service from serving others: use it on your own, with --allow-remote on another machine")
 		}
 	}
 	var err error

@@ -49,7 +49,7 @@ func TestLoad(t *testing.T) {
 		t.Error(errs)
 	}
 	few = append(few, "--key-file", path("all"))
-	out, errs := loaded(t, 0, append(few, "--rate", "max", "--acknowledged", path("reported"))...)
+	out, errs := loaded(t, 0, append(few, "--rate", "max", "--ack-log", path("reported"))...)
 	for _, want := range []string{
 		`^JSON, 10 items × 2 features, 4 connections, closed loop, as fast as possible: each caller waits for its answer before the next request\n`,
 		`\n[\d.]+ decisions a second in [\d.]+ s\n`, `\ndecisions +50( +[\d.]+){5}\n`, `\noutcomes +\d+( +[\d.]+){5}\n`, `\npurchases: [\d.]+ % of outcomes\n`, `\ngenerator: \d+ µs a decision; delay of sending p99`,
@@ -61,7 +61,7 @@ func TestLoad(t *testing.T) {
 	if !strings.Contains(errs, `created placement "load" with the policy onl-mnl`) {
 		t.Error(errs)
 	}
-	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--json", "--acknowledged", path("reported"))...)
+	out, errs2 := loaded(t, 0, append(few, "--rate", "500", "--arrivals", "constant", "--json", "--ack-log", path("reported"))...)
 	var r load.Result
 	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Decisions.Count != 50 || r.Asked != 500 || strings.Contains(errs2, "created placement") {
 		t.Errorf("%+v, %v, %s", r, err, errs2)

@@ -31,7 +31,7 @@ func TestMemoryWaits(t *testing.T) {
 	p := program.Serve(t, file)
 	url := p.Listening()
 	list := filepath.Join(t.TempDir(), "acknowledged.jsonl")
-	output, err := exec.Command(string(*program), "load", url, "--rate", *memoryRate, "--duration", memoryTime.String(), "--outcomes", "0", "--acknowledged", list).CombinedOutput()
+	output, err := exec.Command(string(*program), "load", url, "--rate", *memoryRate, "--duration", memoryTime.String(), "--outcomes", "0", "--ack-log", list).CombinedOutput()
 	if err != nil {
 		t.Fatalf("load: %v: %s", err, output)
 	}

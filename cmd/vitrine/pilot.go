@@ -26,7 +26,7 @@ import (
 type pilotCmd struct {
 	Model       string  `arg:"" help:"A model that vitrine fit wrote with --out."`
 	Placement   string  `arg:"" help:"The configuration of a placement, as PUT takes it."`
-	Fixed       bool    `help:"Show the model's best page in every request, and learn nothing."`
+	NoLearning  bool    `help:"Show the model's best page in every request, and learn nothing."`
 	Pessimistic float64 `placeholder:"ERRORS" help:"Show the best page under utilities lowered by ERRORS standard errors, and learn nothing; 0 turns this off."`
 }
 
@@ -36,11 +36,11 @@ func (pilotCmd) Help() string {
 
 The model is a multinomial logit with an outside option. A coefficient belongs to a number of the placement's features of its name, or to a value of a category that is spelled as an expression of the specification, brand == "acme". A term of the variable "1" in all utilities is the intercept.
 
-With --fixed the policy is greedy with update = "none", whose estimate stays the model.
+With --no-learning the policy is greedy with update = "none", whose estimate stays the model.
 
 With --pessimistic 1 the policy is also greedy with update = "none", but maximizes a lower bound of the revenue: before it compares pages, it lowers each item's utility by one standard error, computed from the model's covariance. It avoids items that look good only because the log barely shows any like them. Use it if the log's pages were good already and few of them were drawn by chance; otherwise it saves nothing and may cost revenue.
 
-` + examples("vitrine pilot model.json home.json > warm.json", "vitrine pilot model.json home.json --fixed > fixed.json",
+` + examples("vitrine pilot model.json home.json > warm.json", "vitrine pilot model.json home.json --no-learning > fixed.json",
 		"vitrine pilot model.json home.json --pessimistic 1 > careful.json")
 }
 
@@ -72,11 +72,11 @@ func (c pilotCmd) Run(t terminal) error {
 	policy, _ := place["policy"].(map[string]any)
 	given := map[string]any{"utility": map[string]any{"kind": "linear", "intercept": true}, "pilot": "given", "pilot_weights": weights}
 	name := policy["name"]
-	if covariance == nil && (c.Pessimistic > 0 || name == "auto" && !c.Fixed) {
+	if covariance == nil && (c.Pessimistic > 0 || name == "auto" && !c.NoLearning) {
 		return fmt.Errorf("%s: it has no covariance, which --pessimistic and the prior of auto need: leave out --pessimistic and name the policy onl-mnl, or fit the model again to data that tell all coefficients apart", c.Model)
 	}
 	switch {
-	case c.Fixed || c.Pessimistic > 0:
+	case c.NoLearning || c.Pessimistic > 0:
 		policy = map[string]any{"name": "greedy", "update": "none"}
 		if c.Pessimistic > 0 {
 			policy["pessimism"], policy["pilot_covariance"] = c.Pessimistic, covariance

@@ -75,7 +75,7 @@ func TestPilotOfAuto(t *testing.T) {
 // against them.
 func TestFixedPilot(t *testing.T) {
 	fitModel(t, "ucb-mnl")
-	config := []byte(shell(t, "vitrine pilot model.json home.json --fixed"))
+	config := []byte(shell(t, "vitrine pilot model.json home.json --no-learning"))
 	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", config, 0))(t)
@@ -125,7 +125,7 @@ func TestPessimisticPilot(t *testing.T) {
 	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", []byte(text), 0))(t)
-	if off, fixed := shell(t, "vitrine pilot model.json home.json --fixed --pessimistic 0"), shell(t, "vitrine pilot model.json home.json --fixed"); off != fixed {
+	if off, fixed := shell(t, "vitrine pilot model.json home.json --no-learning --pessimistic 0"), shell(t, "vitrine pilot model.json home.json --no-learning"); off != fixed {
 		t.Errorf("a pessimism of 0 gives %s, want %s", off, fixed)
 	}
 	for _, level := range []string{"-1", "NaN", "Inf"} {
@@ -141,12 +141,12 @@ func TestPessimisticPilot(t *testing.T) {
 		t.Fatal(err)
 	}
 	fatal.If(t, os.WriteFile("model.json", whole, 0o644))
-	for _, flags := range []string{"--pessimistic 1", "--pessimistic 1 --fixed", ""} {
+	for _, flags := range []string{"--pessimistic 1", "--pessimistic 1 --no-learning", ""} {
 		if got := shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)); !strings.Contains(got, "model.json: it has no covariance") {
 			t.Errorf("without a covariance, flags %q: %s", flags, got)
 		}
 	}
-	if got := shell(t, "vitrine pilot model.json home.json --fixed"); !strings.Contains(got, `"update": "none"`) {
+	if got := shell(t, "vitrine pilot model.json home.json --no-learning"); !strings.Contains(got, `"update": "none"`) {
 		t.Error(got)
 	}
 }

@@ -142,8 +142,8 @@ type runCmd struct {
 
 // Help is the tail of the command's help.
 func (runCmd) Help() string {
-	return "vitrine list experiments --show NAME prints the file of a panel of the paper, to start from. A learner in another language is the policy process: see vitrine describe process.\n\n" + filesHelp + "\n\n" + examples(
-		"vitrine list experiments --show main-gaussian-realizable > mine.toml",
+	return "vitrine list experiments --print NAME prints the file of a panel of the paper, to start from. A learner in another language is the policy process: see vitrine describe process.\n\n" + filesHelp + "\n\n" + examples(
+		"vitrine list experiments --print main-gaussian-realizable > mine.toml",
 		"vitrine run mine.toml --seeds 5",
 	)
 }

@@ -21,29 +21,29 @@ type predictCmd struct {
 	Model string `arg:"" help:"A model written by vitrine fit --out."`
 	Data  string `arg:"" help:"A table with the columns of the one that the model was fitted to."`
 
-	Shares       bool     `help:"Print the shares of the alternatives instead of the probabilities of every choice."`
-	Individual   bool     `help:"Print the coefficients of each decision maker: the mean and the deviation given its choices, for a mixed logit."`
-	Score        bool     `help:"Print how well the model predicts the choices of the table."`
-	Elasticities string   `help:"Print the elasticities of the shares with respect to a variable, or to the variables of a coefficient." placeholder:"NAME"`
-	Pay          []string `help:"Print the willingness to pay for one unit more of the variables of these coefficients, in units of the price: below 0 for what is disliked." placeholder:"A,B"`
-	Price        string   `help:"The coefficient of the price, for --pay." placeholder:"NAME"`
+	Shares           bool     `help:"Print the shares of the alternatives instead of the probabilities of every choice."`
+	Individual       bool     `help:"Print the coefficients of each decision maker: the mean and the deviation given its choices, for a mixed logit."`
+	Score            bool     `help:"Print how well the model predicts the choices of the table."`
+	Elasticities     string   `help:"Print the elasticities of the shares with respect to a variable, or to the variables of a coefficient." placeholder:"NAME"`
+	WillingnessToPay []string `help:"Print the willingness to pay for one unit more of the variables of these coefficients, in units of the price: below 0 for what is disliked." placeholder:"A,B"`
+	Price            string   `help:"The coefficient of the price, for --willingness-to-pay." placeholder:"NAME"`
 }
 
 // Help is the tail of the command's help.
 func (predictCmd) Help() string {
-	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --pay and --individual also print CSV; --score prints a JSON object.
+	return `The probabilities are CSV with the columns choice (counted from 1), alternative and probability; a row with an empty alternative is the outside option. The column of choices is read only for --score and --individual. --shares, --elasticities, --willingness-to-pay and --individual also print CSV; --score prints a JSON object.
 
 ` + examples(
 		"vitrine predict model.json next-week.csv > probabilities.csv",
 		"vitrine predict model.json trips.csv --elasticities cost",
-		`vitrine predict model.json trips.csv --pay "time,comfort" --price cost`,
+		`vitrine predict model.json trips.csv --willingness-to-pay "time,comfort" --price cost`,
 	)
 }
 
 // Run prints the predictions of the model for the data.
 func (c predictCmd) Run(ctx context.Context, t terminal) error {
-	if len(c.Pay) > 0 != (c.Price != "") {
-		return usageError{errors.New("--pay and --price go together")}
+	if len(c.WillingnessToPay) > 0 != (c.Price != "") {
+		return usageError{errors.New("--willingness-to-pay and --price go together")}
 	}
 	r, err := choice.ReadModel(c.Model)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c predictCmd) Run(ctx context.Context, t terminal) error {
 		return c.shares(t, r, data)
 	case c.Elasticities != "":
 		return c.elasticities(t, r, data)
-	case len(c.Pay) > 0:
+	case len(c.WillingnessToPay) > 0:
 		return c.pay(t, r)
 	}
 	return c.probabilities(ctx, t, r, data)
@@ -187,17 +187,17 @@ func (c predictCmd) elasticities(t terminal, r *choice.Result, d *choice.Data) e
 
 func (c predictCmd) pay(t terminal, r *choice.Result) error {
 	var estimates []choice.Estimate
-	for _, name := range c.Pay {
+	for _, name := range c.WillingnessToPay {
 		e, err := r.WillingnessToPay(strings.TrimSpace(name), c.Price)
 		if err != nil {
-			return fmt.Errorf("--pay: %w", err)
+			return fmt.Errorf("--willingness-to-pay: %w", err)
 		}
 		estimates = append(estimates, e)
 	}
 	return writeCSV(t, func(row func(...string)) {
 		row("coefficient", "worth", "standard_error")
 		for i, e := range estimates {
-			row(c.Pay[i], decimal(e.Value), decimal(e.StandardError))
+			row(c.WillingnessToPay[i], decimal(e.Value), decimal(e.StandardError))
 		}
 	})
 }

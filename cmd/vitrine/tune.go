@@ -53,7 +53,7 @@ DIR/tune/NAME/ has tune.csv (a row a setting: outcome, parameters, seeds played,
 ` + examples(
 		"vitrine tune ucb-mnl-main                       the constants of ucb-mnl-tuned in the main panels",
 		"vitrine tune all                                every constant that the panels call tuned",
-		"vitrine list tunings --show ucb-mnl-main > mine.toml",
+		"vitrine list tunings --print ucb-mnl-main > mine.toml",
 		"vitrine tune mine.toml --out results --workers 2",
 	)
 }
