@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"vitrine/internal/hint"
-	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
@@ -28,38 +26,12 @@ const gather = 200 * time.Microsecond
 func OpenEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {
 	o.Build, o.Size, o.Gather = setup.NewLearner, setup.LearnerSize, gather
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
-	o.Alarmed = func(placement string, a *api.Alarm) { alarm(logger, placement, a) }
 	e, err := openEngine(ctx, data, o, logger)
-	for _, name := range placementsOf(e) {
-		if stats, err := e.Stats(name); err == nil && stats.Guard.Alarm != nil {
-			alarm(logger, name, stats.Guard.Alarm)
-		}
-	}
 	if u := o.Budget.Usage(); err == nil && u.Over() > 0 {
 		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: delete placements, lower their memory, keep or buckets, or raise memory in [limits]",
 			"bytes", u.Placements, "over", u.Over(), "memory", u.Size)
 	}
 	return e, err
-}
-
-func placementsOf(e *decision.Engine) []string {
-	if e == nil {
-		return nil
-	}
-	return e.Placements()
-}
-
-// alarm warns of an alarm of a placement's guard.
-func alarm(logger *slog.Logger, placement string, a *api.Alarm) {
-	text := "a placement fails a check of its guard: look at guard in /stats, roll back or change the placement, and clear the alarm"
-	switch a.Check {
-	case "no-sale":
-		text = "no sale for many decisions: is the checkout reporting? The alarm ends by itself once sales are back"
-	case "sales":
-		text = "sales have fallen by more than half: look at the shop and at guard in /stats. The alarm ends by itself once sales are back"
-	}
-	logger.Warn(text,
-		"placement", placement, "check", a.Check, "cause", a.Detail, "shown", cmp.Or(a.Fallback, "policy"), "version", a.Version)
 }
 
 func openEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {

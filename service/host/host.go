@@ -408,7 +408,7 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 		}
 		return n, err
 	}
-	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger, outliers: map[string]uint64{}}
+	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
 	if l.shared != nil {
 		l.keeper.share = l.shared.PutSnapshot
 	}

@@ -31,7 +31,6 @@ type keeper struct {
 	uncut     uint64                                                                    // bytes of the log that exceeds its size and could not be cut, else 0
 	written   atomic.Int64                                                              // when the last snapshot was up to date, Unix nanoseconds
 	behind    []string                                                                  // placements whose learners lagged behind the last snapshot
-	outliers  map[string]uint64                                                         // values that their learners had left out by then
 }
 
 // age returns the age of the last snapshot. It is 0 while another process writes the log, and its snapshots.
@@ -147,22 +146,6 @@ func (k *keeper) write(ctx context.Context) {
 		k.logger.Warn("learners lag: the snapshot has their last checkpoint and the rounds since, which the next start learns again", "placements", behind)
 	}
 	k.behind = behind
-	k.watchOutliers()
-}
-
-// watchOutliers warns of placements whose learner has left out values of features since the last snapshot.
-func (k *keeper) watchOutliers() {
-	for _, name := range k.engine.Placements() {
-		s, err := k.engine.Stats(name)
-		if err != nil || s.Outliers == nil || s.Outliers.Values == k.outliers[name] {
-			continue
-		}
-		if s.Outliers.Values > k.outliers[name] {
-			k.logger.Warn("the learner leaves out feature values far beyond all others: is a unit wrong?",
-				"placement", name, "feature", s.Outliers.Feature, "values", s.Outliers.Values, "rounds", s.Outliers.Rounds)
-		}
-		k.outliers[name] = s.Outliers.Values
-	}
 }
 
 // counter counts bytes written.

@@ -65,7 +65,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	}
 	var log bytes.Buffer
 	now := time.Unix(1000, 0)
-	k := keeper{engine: e, log: store, now: func() time.Time { return now }, path: filepath.Join(data, SnapshotFile), logger: slog.New(slog.NewJSONHandler(&log, nil)), outliers: map[string]uint64{}}
+	k := keeper{engine: e, log: store, now: func() time.Time { return now }, path: filepath.Join(data, SnapshotFile), logger: slog.New(slog.NewJSONHandler(&log, nil))}
 	for i := range 2 {
 		decide(string(rune('a' + i)))
 		now = now.Add(time.Hour)
@@ -121,7 +121,7 @@ func TestLooksAtALogThatCannotBeCut(t *testing.T) {
 	k := keeper{
 		engine: e, log: store, now: time.Now, sure: time.Now, path: filepath.Join(data, SnapshotFile),
 		retention: &Retention{Size: 10_000, Log: store, Data: data, Needs: func(uint64) uint64 { return needed }},
-		logger:    slog.New(slog.NewTextHandler(&log, nil)), outliers: map[string]uint64{},
+		logger:    slog.New(slog.NewTextHandler(&log, nil)),
 	}
 	snapshots := func() int { return strings.Count(log.String(), "msg=snapshot") }
 	trade(500)

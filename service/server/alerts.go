@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"maps"
 	"net/http"
 	"time"
 
@@ -13,9 +15,11 @@ import (
 	"vitrine/service/decision"
 )
 
-// observe tells the sender of alerts what keeps this process from answering requests and, if this process writes the log, which
-// problems the placements have.
+// observe logs the problems of placements that begin, and tells the sender of alerts which ones stand and what keeps this process from
+// answering requests. The placements' problems are told by the process that writes the log.
 func (s *Server) observe() {
+	problems := s.problems()
+	s.troubles.log(problems, s.clock(), s.log)
 	a := s.options.Alerts
 	if a == nil {
 		return
@@ -30,17 +34,44 @@ func (s *Server) observe() {
 		a.Leave(placements)
 		return
 	}
-	var all []alert.Problem
+	a.Observe(placements, problems)
+}
+
+// problems returns what is wrong with the placements.
+func (s *Server) problems() (all []alert.Problem) {
 	for _, name := range s.engine.Placements() {
 		health, err := s.health(name)
 		if err != nil {
 			continue // deleted meanwhile
 		}
 		for _, h := range health {
-			all = append(all, alert.Problem{Placement: name, Level: h.Level, Key: h.Key, Text: h.Text})
+			if h.Level == "bad" || h.Level == "warning" {
+				all = append(all, alert.Problem{Placement: name, Level: h.Level, Key: h.Key, Text: h.Text})
+			}
 		}
 	}
-	a.Observe(placements, all)
+	return all
+}
+
+// troubles holds when each problem of a placement was last seen.
+type troubles map[[2]string]time.Time
+
+// problemIsOver is for how long a problem that comes back must have been gone to be logged again.
+const problemIsOver = time.Minute
+
+// log logs the problems that have begun, at the level of a warning. Those that stand when the process starts are among them.
+func (k *troubles) log(problems []alert.Problem, now time.Time, logger *slog.Logger) {
+	if *k == nil {
+		*k = troubles{}
+	}
+	for _, p := range problems {
+		id := [2]string{p.Placement, p.Key}
+		if last, ok := (*k)[id]; !ok || now.Sub(last) > problemIsOver {
+			logger.Warn(p.Text, "placement", p.Placement, "level", p.Level)
+		}
+		(*k)[id] = now
+	}
+	maps.DeleteFunc(*k, func(_ [2]string, last time.Time) bool { return now.Sub(last) > problemIsOver })
 }
 
 // health says what an operator should know of a placement.

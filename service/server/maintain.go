@@ -22,7 +22,6 @@ func (s *Server) maintain(ctx context.Context, every time.Duration) error {
 			s.log.Error("the engine has stopped", "cause", err.Error())
 			return err
 		}
-		s.early.look(s.engine, s.clock(), s.log)
 		s.observe()
 	}
 }

@@ -76,7 +76,7 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	options   Options
 	engine    *decision.Engine
-	early     early
+	troubles  troubles
 	clock     func() time.Time
 	keys      *Keys
 	sessions  sessions
@@ -105,7 +105,7 @@ func New(o Options) *Server {
 	}
 	o = o.withDefaults()
 	s := &Server{
-		options: o, engine: o.Engine, early: newEarly(o.Engine), clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
+		options: o, engine: o.Engine, clock: o.Clock, keys: o.Keys, feed: o.Feed, limits: o.Limits, log: o.Logger,
 		origin: http.NewCrossOriginProtection(), process: rand.Text()[:8], heartbeat: heartbeat,
 	}
 	for _, origin := range o.Origins {
