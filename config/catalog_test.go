@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -65,11 +66,6 @@ func pool(features int) *env.Pool {
 	return &env.Pool{Features: x, Model: utility.NewLinear(features, false), Params: mat.Row(nil, 0, x), Sets: sets}
 }
 
-// described returns the descriptions of a table.
-func described(table string) []config.Description {
-	return slices.DeleteFunc(config.Descriptions(), func(d config.Description) bool { return d.Table != table })
-}
-
 const plainWorld = "[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"cosine\"\n"
 
 // short makes the phases of a learner short enough for the battery.
@@ -83,7 +79,7 @@ var short = map[string]string{
 
 // learners describes the policies whose learners are in this program. The tests of package experiment are for those that are not.
 func learners() []config.Description {
-	return slices.DeleteFunc(described("policy"), func(d config.Description) bool { return d.Name == "process" })
+	return slices.DeleteFunc(config.Descriptions("policy"), func(d config.Description) bool { return d.Name == "process" })
 }
 
 func TestPolicies(t *testing.T) {
@@ -106,7 +102,7 @@ func TestPolicies(t *testing.T) {
 // to choose it.
 func TestPoliciesAreExplained(t *testing.T) {
 	const columns, names = 80, len("  log-barrier-mnl  ")
-	for _, d := range described("policy") {
+	for _, d := range config.Descriptions("policy") {
 		if d.Doc == "" || d.Choose == "" || d.Offer == "" || d.Round == "" {
 			t.Errorf("%s: its line in the catalog lacks something: %q", d.Name, []string{d.Doc, d.Choose, d.Offer, d.Round})
 		}
@@ -135,9 +131,9 @@ func TestOptionsAreExplained(t *testing.T) {
 // inside.
 func TestRangesAreEnforced(t *testing.T) {
 	tried := 0
-	for _, d := range described("policy") {
+	for _, d := range config.Descriptions("policy") {
 		for _, o := range d.Options {
-			for _, v := range o.Outside() {
+			for _, v := range outside(o) {
 				if err := loadOption(t, d, o, v); err == nil || !strings.Contains(err.Error(), o.Key+" = ") || !strings.Contains(err.Error(), ": must be ") {
 					t.Errorf("%s: %s = %v is outside %s, and the error is %v", d.Name, o.Key, v, o.Range(), err)
 				}
@@ -156,6 +152,45 @@ func TestRangesAreEnforced(t *testing.T) {
 	if tried < 100 {
 		t.Errorf("only %d values were outside a range", tried)
 	}
+}
+
+// outside returns values just outside the range, none if every value is legal.
+func outside(o option.Option) []any {
+	if o.Words != nil {
+		return []any{strings.Join(o.Words, "")}
+	}
+	if o.Legal == nil {
+		return nil
+	}
+	var values []any
+	for _, edge := range []struct {
+		at, beyond float64
+		open       bool
+	}{{o.Legal.Low, -1, o.Legal.OpenLow}, {o.Legal.High, 1, o.Legal.OpenHigh}} {
+		if math.IsInf(edge.at, 0) {
+			continue
+		}
+		v := edge.at
+		switch {
+		case edge.open:
+		case o.Legal.Float:
+			v = math.Nextafter(v, math.Inf(int(edge.beyond)))
+		default:
+			v += edge.beyond
+		}
+		if v == 0 && strings.Contains(o.Range(), "or 0 for") {
+			v = edge.beyond
+		}
+		if o.Legal.Float {
+			values = append(values, v)
+		} else {
+			values = append(values, int(v))
+		}
+	}
+	if o.Legal.Float {
+		values = append(values, math.NaN(), math.Inf(1), math.Inf(-1))
+	}
+	return values
 }
 
 // loadOption loads a file with a policy that has the value v for an option.
@@ -191,7 +226,7 @@ func loadOption(t *testing.T, d config.Description, o option.Option, v any) erro
 // The figure of what algorithms take has policies of the catalog, and ε-greedy twice.
 func TestMeasuredAlgorithmsArePolicies(t *testing.T) {
 	var known []string
-	for _, entry := range config.Policies() {
+	for _, entry := range config.Descriptions("policy") {
 		known = append(known, entry.Name)
 	}
 	for _, a := range tractability.Algorithms() {
@@ -202,7 +237,7 @@ func TestMeasuredAlgorithmsArePolicies(t *testing.T) {
 }
 
 func TestUtilities(t *testing.T) {
-	for _, entry := range config.Utilities() {
+	for _, entry := range config.Descriptions("utility") {
 		t.Run(entry.Name, func(t *testing.T) {
 			utilitytest.TestModel(t, config.Model(t, entry.Name, features))
 		})
@@ -210,11 +245,10 @@ func TestUtilities(t *testing.T) {
 }
 
 func TestEnvironments(t *testing.T) {
-	for _, entry := range config.Environments() {
-		t.Run(entry.Name, func(t *testing.T) {
+	for _, d := range config.Descriptions("contexts", "truth", "revenue", "drift") {
+		t.Run(d.Table+" "+d.Name, func(t *testing.T) {
 			kinds := map[string]string{"contexts": "gaussian", "truth": "cosine", "revenue": "one"}
-			table, kind, _ := strings.Cut(entry.Name, " ")
-			kinds[table] = kind
+			kinds[d.Table] = d.Name
 			text := ""
 			for table, kind := range kinds {
 				text += "[" + table + "]\nkind = \"" + kind + "\"\n"
@@ -234,7 +268,7 @@ var rules = map[string]string{
 }
 
 func TestConstraints(t *testing.T) {
-	for _, entry := range config.Constraints() {
+	for _, entry := range config.Descriptions("constraint") {
 		t.Run(entry.Name, func(t *testing.T) {
 			e := load(t, plainWorld+"[constraint]\nkind = \""+entry.Name+"\"\n"+rules[entry.Name]+"[[policy]]\nname = \"uniform\"\n")
 			assortmenttest.TestConstraint(t, e.Constraint, 12)
@@ -259,14 +293,14 @@ func TestConstraintsAreChecked(t *testing.T) {
 		"kind = \"between\"\ninclude = [7]":          `x.toml:4: constraint: item 7 is outside [0, 4)`,
 		"kind = \"between\"\ngroups = []":            `x.toml:6: constraint: unknown key "groups"`,
 		"kind = \"groups\"":                          `x.toml:4: constraint: groups is missing: say groups = `,
-		"kind = \"groups\"\ngroups = [1]":            `x.toml:6: constraint: groups[0] = 1: must be a table`,
+		"kind = \"groups\"\ngroups = [1]":            `x.toml:6: constraint: groups: must be an array of tables, [[groups]]`,
 		"kind = \"groups\"\ngroups = [{atmost = 1}]": `x.toml:6: constraint: groups[0]: unknown key "atmost": did you mean "at_most"?`,
 		"kind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}, {items = [1, 2], at_least = 1}]": `x.toml:4: constraint: groups[1]: at least 1: groups that cross others have no lower bounds`,
-		"kind = \"groups\"\ngroups = []":                                           `x.toml:6: constraint: groups = []: say groups = [{ items = `,
-		"kind = \"knapsack\"\ngroups = 3":                                          `x.toml:6: constraint: groups = 3: say groups = [{ items = `,
+		"kind = \"groups\"\ngroups = []":                                           `x.toml:6: constraint: groups is missing: say groups = [{ items = `,
+		"kind = \"knapsack\"\ngroups = 3":                                          `x.toml:6: constraint: groups: must be an array of tables, [[groups]]`,
 		"kind = \"knapsack\"\ngroups = [{items = [0, 9]}]\nweights = [1, 2, 3, 4]": `x.toml:4: constraint: groups[0]: item 9 is outside [0, 4)`,
 		"kind = \"knapsack\"\nweights = [1, 2]\ncapacity = 3":                      `x.toml:4: constraint: 2 weights for 4 items`,
-		"kind = \"knapsack\"\nweights = [1, 2, 3, -4]":                             `x.toml:4: constraint: item 3: weight = -4: must not be negative`,
+		"kind = \"knapsack\"\nweights = [1, 2, 3, -4]":                             `x.toml:6: constraint: weights = [1 2 3 -4]: must be at least 0`,
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\nitems = 4\nsize = 2\n[constraint]\n"+text+"\n"))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -290,7 +290,7 @@ func TestShiftsAreChecked(t *testing.T) {
 	const world = "name = \"x\"\nrounds = 10\n[contexts]\nkind = \"shifts\"\n%s\n[truth]\nkind = \"radial\"\n[[policy]]\nname = \"uniform\"\n"
 	for text, want := range map[string]string{
 		"rounds = [2, 9]\nmean = [1.0, -1]\ndeviation = [1, 2.5]": "",
-		"rounds = [2, 9]\nmean = [1.0, -1]":                       "x.toml:5: contexts: rounds, mean and deviation have 2, 2 and 1 numbers: must have as many each",
+		"rounds = [2, 9]\nmean = [1.0, -1]":                       "x.toml:5: contexts: rounds = [2 9]: mean and deviation have 2 and 1 numbers: must have as many",
 		"rounds = [9, 2]\nmean = [1.0, -1]\ndeviation = [1, 2.5]": "x.toml:5: contexts: rounds = [9 2]: must increase",
 		"rounds = [1]":                    "x.toml:5: contexts: rounds = [1]: must be at least 2",
 		"rounds = [11]":                   "x.toml:5: contexts: rounds = [11]: the last is beyond the horizon, rounds = 10",

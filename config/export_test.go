@@ -3,8 +3,8 @@ package config
 import (
 	"testing"
 
+	"vitrine/bandit/policy"
 	"vitrine/internal/fatal"
-	"vitrine/internal/policy"
 	"vitrine/internal/settings"
 	"vitrine/utility"
 )
@@ -13,6 +13,7 @@ import (
 func Model(t *testing.T, kind string, features int) utility.Model {
 	t.Helper()
 	doc := fatal.Or(settings.Parse("x.toml", []byte("kind = \""+kind+"\"\n")))(t)
-	m := fatal.Or(settings.Pick(doc.Root(), policy.Families, features))(t)
-	return m.Value
+	m, _, err := settings.Pick(doc.Root(), policy.Families, settings.Dims{Features: features})
+	fatal.If(t, err)
+	return m
 }

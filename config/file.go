@@ -8,6 +8,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -17,10 +18,10 @@ import (
 
 	"vitrine"
 	"vitrine/bandit"
+	"vitrine/bandit/policy"
 	"vitrine/env"
 	"vitrine/experiment"
 	"vitrine/internal/hint"
-	"vitrine/internal/policy"
 	"vitrine/internal/settings"
 )
 
@@ -37,31 +38,31 @@ type File struct {
 	items      int
 	effects    []float64 // of the places of a display; nil if they are alike
 	pool       *env.Pool
-	constraint settings.Made[vitrine.Constraint]
-	contexts   settings.Made[newContexts]
-	truth      settings.Made[newTruth]
-	revenue    settings.Made[env.Revenues]
-	drift      settings.Made[newDrift] // nil for a truth that stays
+	contexts   newContexts
+	truth      newTruth
+	revenue    env.Revenues
+	drift      newDrift       // nil for a truth that stays
+	known      map[string]any // the settings of the world, as in run.json
 	contenders []contender
 }
 
 // contender is a policy of the file.
 type contender struct {
-	name, label string
-	baselines   string // "theory", "tuned" or "" for both
-	section     settings.Section
-	made        settings.Made[newLearner]
+	experiment.Policy
+	name      string
+	baselines string // "theory", "tuned" or "" for both
+	section   settings.Section
 }
 
 // keys are the keys of a file outside its tables.
 type keys struct {
 	Name     string `toml:"name"`
 	Title    string `toml:"title"`
-	Rounds   int    `toml:"rounds"`
-	Items    int    `toml:"items"`
-	Size     int    `toml:"size"`
-	Features int    `toml:"features"`
-	Seeds    int    `toml:"seeds"`
+	Rounds   int    `toml:"rounds" range:"[1, 1e8]"`
+	Items    int    `toml:"items" range:"[1, 1e7]"`
+	Size     int    `toml:"size" range:"[1, 1e7]"`
+	Features int    `toml:"features" range:"[1, 1e4]"`
+	Seeds    int    `toml:"seeds" range:"[1, 1e6]"` // at most MaxSeeds
 	Pool     string `toml:"pool"`
 
 	PositionEffects []float64 `toml:"position_effects"`
@@ -89,21 +90,14 @@ func Load(name string, text []byte) (*File, error) {
 	if err := k.check(root); err != nil {
 		return nil, err
 	}
-	constraint, err := loadConstraint(root, k.Items, k.Size)
-	if err != nil {
-		return nil, err
-	}
 	f := &File{
-		constraint: constraint,
-		Name:       k.Name, Title: k.Title, Seeds: k.Seeds, items: k.Items, effects: k.PositionEffects,
-		problem: bandit.Problem{
-			Features: k.Features, Items: k.Items, Size: k.Size, Rounds: k.Rounds,
-			Constraint: constraint.Value,
-		},
+		Name: k.Name, Title: k.Title, Seeds: k.Seeds, Pool: k.Pool, items: k.Items, effects: k.PositionEffects,
+		problem: bandit.Problem{Features: k.Features, Items: k.Items, Size: k.Size, Rounds: k.Rounds},
+		known:   map[string]any{"rounds": k.Rounds, "items": k.Items, "size": k.Size, "features": k.Features},
 	}
 	f.Title = cmp.Or(f.Title, f.Name)
-	if err := f.findPool(root, k.Pool); err != nil {
-		return nil, err
+	if k.Pool != "" && !slices.Contains(names("pool"), k.Pool) {
+		return nil, root.Errorf("pool", "pool = %q: unknown%s", k.Pool, hint.Legal(k.Pool, names("pool")))
 	}
 	if err := f.loadWorld(root); err != nil {
 		return nil, err
@@ -143,16 +137,6 @@ func (k keys) check(s settings.Section) error {
 	if err := checkTitle(s, k.Title); err != nil {
 		return err
 	}
-	for _, v := range []struct {
-		key            string
-		value, maximum int
-	}{
-		{"rounds", k.Rounds, 1e8}, {"items", k.Items, 1e7}, {"size", k.Size, 1e7}, {"features", k.Features, 1e4}, {"seeds", k.Seeds, MaxSeeds},
-	} {
-		if v.value < 1 || v.value > v.maximum {
-			return s.Errorf(v.key, "%s = %d: must be from 1 to %d", v.key, v.value, v.maximum)
-		}
-	}
 	for p, v := range k.PositionEffects {
 		if !(math.Abs(v) <= maxEffect) || p == 0 && v != 0 {
 			return s.Errorf("position_effects", "position_effects = %v: must be 0 for the first place, and from -%d to %d for the others", k.PositionEffects, maxEffect, maxEffect)
@@ -164,24 +148,10 @@ func (k keys) check(s settings.Section) error {
 	return nil
 }
 
-// findPool finds the pool in the catalog.
-func (f *File) findPool(root settings.Section, name string) error {
-	if name == "" {
-		return nil
-	}
-	for _, p := range pools {
-		if p.Name == name {
-			f.Pool = name
-			return nil
-		}
-	}
-	return root.Errorf("pool", "pool = %q: unknown%s", name, settings.Hint(name, names(Pools())))
-}
-
 // UsePool gives the file its pool, and reports one that does not fit.
 func (f *File) UsePool(p *env.Pool) error {
 	m, d := p.Features.Dims()
-	contexts, table := f.contexts.Value(p).(*env.Table)
+	contexts, table := f.contexts(p).(*env.Table)
 	switch {
 	case d != f.problem.Features:
 		return fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.Features, f.Pool, d)
@@ -200,36 +170,46 @@ func (f *File) UsePool(p *env.Pool) error {
 	return nil
 }
 
-func (f *File) loadWorld(root settings.Section) error {
-	var err error
-	if f.contexts, err = world(root, "contexts", contexts, f.problem.Features); err != nil {
+func (f *File) loadWorld(root settings.Section) (err error) {
+	if f.problem.Constraint, err = world(f, root, "constraint", constraints, "at-most"); err != nil {
 		return err
 	}
-	if s, _, _ := root.Table("contexts"); s.Values["kind"] == "shifts" {
-		if err := f.checkHorizon(s); err != nil {
-			return err
-		}
-	}
-	if f.truth, err = world(root, "truth", truths, f.problem.Features); err != nil {
+	if f.contexts, err = world(f, root, "contexts", contexts, ""); err != nil {
 		return err
 	}
-	if _, ok := root.Values["revenue"]; !ok {
-		root.Values["revenue"] = map[string]any{"kind": "one"}
-	}
-	if f.revenue, err = world(root, "revenue", revenues, f.problem.Features); err != nil {
+	if f.truth, err = world(f, root, "truth", truths, ""); err != nil {
 		return err
 	}
-	drift, ok, err := root.Table("drift")
-	if err != nil || !ok {
+	if f.revenue, err = world(f, root, "revenue", revenues, "one"); err != nil || root.Values["drift"] == nil {
 		return err
 	}
-	if truth, _, _ := root.Table("truth"); (truth.Values["kind"] == "pool" || truth.Values["kind"] == "table") && drift.Values["kind"] == "switches" {
-		return drift.Errorf("kind", "kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
+	f.drift, err = world(f, root, "drift", drifts, "")
+	return err
+}
+
+// world makes what a table of the file names: the default kind without the table, or an error if that is "".
+func world[T any](f *File, root settings.Section, key string, table []settings.Kind[T], kind string) (v T, err error) {
+	s, ok, err := root.Table(key)
+	switch {
+	case err != nil:
+		return v, err
+	case !ok && kind == "":
+		return v, root.Errorf("", "[%s] is missing", key)
+	case !ok:
+		s = settings.Section{Doc: root.Doc, Values: map[string]any{"kind": kind}}
 	}
-	if f.drift, err = settings.Pick(drift, drifts, f.problem.Features); err != nil {
-		return err
+	v, f.known[key], err = settings.Pick(s, table, settings.Dims{Features: f.problem.Features, Items: f.items, Size: f.problem.Size})
+	if err != nil {
+		return v, err
 	}
-	return f.checkHorizon(drift)
+	pooled := s.Values["kind"] == "pool" || s.Values["kind"] == "table"
+	if pooled && f.Pool == "" {
+		return v, s.Errorf("kind", "kind = '%v': the file names no pool: say pool = %q at its head", s.Values["kind"], pools[0].name)
+	}
+	if truth, _, _ := root.Table("truth"); key == "drift" && s.Values["kind"] == "switches" && (truth.Values["kind"] == "pool" || truth.Values["kind"] == "table") {
+		return v, s.Errorf("kind", "kind = 'switches': the truth of a pool is not drawn, so there is no other to switch to")
+	}
+	return v, f.checkHorizon(s)
 }
 
 // checkHorizon reports rounds of changes beyond the horizon.
@@ -242,22 +222,11 @@ func (f *File) checkHorizon(s settings.Section) error {
 
 // drawTruth draws the truth of a seed.
 func (f *File) drawTruth(rng *rand.Rand) env.Truth {
-	draw := func() env.Truth { return f.truth.Value(rng, f.pool) }
-	if f.drift.Value == nil {
+	draw := func() env.Truth { return f.truth(rng, f.pool) }
+	if f.drift == nil {
 		return draw()
 	}
-	return f.drift.Value(draw, f.problem.Rounds, rng)
-}
-
-func world[T any](root settings.Section, key string, table []settings.Named[T], features int) (settings.Made[T], error) {
-	s, ok, err := root.Table(key)
-	if err != nil {
-		return settings.Made[T]{}, err
-	}
-	if !ok {
-		return settings.Made[T]{}, root.Errorf("", "[%s] is missing", key)
-	}
-	return settings.Pick(s, table, features)
+	return f.drift(draw, f.problem.Rounds, rng)
 }
 
 func (f *File) loadPolicies(root settings.Section) error {
@@ -280,7 +249,7 @@ func (f *File) loadPolicies(root settings.Section) error {
 
 func (f *File) loadPolicy(s settings.Section) (contender, error) {
 	var c contender
-	for key, dst := range map[string]*string{"name": &c.name, "label": &c.label, "baselines": &c.baselines} {
+	for key, dst := range map[string]*string{"name": &c.name, "label": &c.Label, "baselines": &c.baselines} {
 		v, ok := s.Values[key]
 		if !ok {
 			continue
@@ -290,61 +259,53 @@ func (f *File) loadPolicy(s settings.Section) (contender, error) {
 		}
 	}
 	if c.name == "" {
-		return c, s.Errorf("name", "name is missing%s", settings.Hint("", policy.Names()))
+		return c, s.Errorf("name", "name is missing%s", hint.Legal("", policy.Names()))
 	}
-	c.label = cmp.Or(c.label, c.name)
-	s.What = fmt.Sprintf("policy %q", c.label)
-	if !legalName.MatchString(c.label) {
-		return c, s.Errorf("label", "label = %q: use lower-case letters, digits, '.', '_' and '-'", c.label)
+	c.Label = cmp.Or(c.Label, c.name)
+	s.What = fmt.Sprintf("policy %q", c.Label)
+	if !legalName.MatchString(c.Label) {
+		return c, s.Errorf("label", "label = %q: use lower-case letters, digits, '.', '_' and '-'", c.Label)
 	}
-	if slices.ContainsFunc(f.contenders, func(o contender) bool { return o.label == c.label }) {
-		return c, s.Errorf("label", "label = %q: already taken: give this policy a label of its own", c.label)
+	if slices.ContainsFunc(f.contenders, func(o contender) bool { return o.Label == c.Label }) {
+		return c, s.Errorf("label", "label = %q: already taken: give this policy a label of its own", c.Label)
 	}
 	if !slices.Contains([]string{"", "theory", "tuned"}, c.baselines) {
 		return c, s.Errorf("baselines", "baselines = %q: must be \"theory\" or \"tuned\", or not be there", c.baselines)
 	}
 	c.section = s
-	var err error
-	c.made, err = f.buildPolicy(c.name, s)
+	label, err := c.Label, error(nil)
+	c.Policy, err = f.buildPolicy(c.name, s)
+	c.Label = label
 	return c, err
 }
 
-// newLearner makes the learner of a run.
-type newLearner = func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error)
-
-// buildPolicy makes the learner called name from its section.
-func (f *File) buildPolicy(name string, s settings.Section) (settings.Made[newLearner], error) {
+// buildPolicy makes the policy called name from its section, without a label.
+func (f *File) buildPolicy(name string, s settings.Section) (made experiment.Policy, err error) {
 	p, ok := policy.Named(name)
 	if !ok {
-		return settings.Made[newLearner]{}, policy.Unknown(s, name)
+		return made, policy.Unknown(s, name)
 	}
 	m, err := p.Build(s, f.problem)
 	if err != nil {
-		return settings.Made[newLearner]{}, err
+		return made, err
 	}
-	create := func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) { return m.New(rng) }
+	made.Settings = m.Settings
 	switch {
 	case m.Process != nil:
-		create = func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
+		made.New = func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
 			return experiment.NewProcess(experiment.ProcessOptions{
 				Command: m.Process.Command, Dir: m.Process.Dir, Timeout: m.Process.Timeout,
-				Problem: f.problem, Constraint: f.constraint.Settings, Ordered: f.effects != nil,
+				Problem: f.problem, Constraint: f.known["constraint"], Ordered: f.effects != nil,
 			}, rng)
 		}
 	case m.New == nil:
-		create = func(world env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
+		made.New = func(world env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
 			return experiment.NewOracle(f.problem, world)
 		}
+	default:
+		made.New = func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) { return m.New(rng) }
 	}
-	return settings.Made[newLearner]{Value: create, Settings: m.Settings}, nil
-}
-
-func names(entries []Entry) []string {
-	var list []string
-	for _, e := range entries {
-		list = append(list, e.Name)
-	}
-	return list
+	return made, nil
 }
 
 // Selection selects the policies and seeds of a file to play.
@@ -370,28 +331,22 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]any{
-		"rounds": f.problem.Rounds, "items": f.items, "size": f.problem.Size, "features": f.problem.Features,
-		"constraint": f.constraint.Settings, "contexts": f.contexts.Settings, "truth": f.truth.Settings, "revenue": f.revenue.Settings,
-	}
+	known := maps.Clone(f.known)
 	if f.Pool != "" {
 		known["pool"] = map[string]any{"name": f.Pool, "checksum": f.pool.Checksum()}
 	}
 	if f.effects != nil {
 		known["position_effects"] = f.effects
 	}
-	if f.drift.Value != nil {
-		known["drift"] = f.drift.Settings
-	}
 	e := &experiment.Experiment{
 		Name: f.Name, Title: f.Title, Rounds: f.problem.Rounds, Constraint: f.problem.Constraint, Version: version,
 		World: func(rng *rand.Rand) env.Environment {
-			return &env.World{Items: f.items, Contexts: f.contexts.Value(f.pool), Truth: f.drawTruth(rng), Revenues: f.revenue.Value, Places: f.effects}
+			return &env.World{Items: f.items, Contexts: f.contexts(f.pool), Truth: f.drawTruth(rng), Revenues: f.revenue, Places: f.effects}
 		},
 		Settings: known,
 	}
 	for _, c := range chosen {
-		e.Policies = append(e.Policies, experiment.Policy{Label: c.label, Settings: c.made.Settings, New: c.made.Value})
+		e.Policies = append(e.Policies, c.Policy)
 	}
 	seeds := cmp.Or(sel.Seeds, f.Seeds)
 	for i := range uint64(seeds) {
@@ -404,7 +359,7 @@ func (f *File) Experiment(sel Selection, version string) (*experiment.Experiment
 func (f *File) labels() []string {
 	var labels []string
 	for _, c := range f.contenders {
-		labels = append(labels, c.label)
+		labels = append(labels, c.Label)
 	}
 	return labels
 }
@@ -437,21 +392,21 @@ func (f *File) choose(sel Selection) ([]contender, error) {
 	for _, word := range sel.Policies {
 		found := false
 		for _, c := range f.contenders {
-			if inSet(c) && (c.label == word || c.name == word) {
-				want[c.label], found = true, true
+			if inSet(c) && (c.Label == word || c.name == word) {
+				want[c.Label], found = true, true
 			}
 		}
 		if found {
 			continue
 		}
 		for _, c := range f.contenders {
-			if c.label == word {
-				want[c.label], found = true, true
+			if c.Label == word {
+				want[c.Label], found = true, true
 			}
 		}
 		if !found {
 			return nil, fmt.Errorf("%s has no policy %q%s", f.Name, word, hint.Near(word, append(f.labels(), named...), ": it has "+strings.Join(f.labels(), ", ")))
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !want[c.label] }), nil
+	return slices.DeleteFunc(slices.Clone(f.contenders), func(c contender) bool { return !want[c.Label] }), nil
 }

@@ -16,7 +16,7 @@ func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 		t.Helper()
 		fatal.If(t, os.WriteFile(filepath.Join(dir, "learner.py"), []byte(script), 0o644))
 		f := fatal.Or(Load(filepath.Join(dir, "mine.toml"), []byte("name = \"mine\"\n[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"linear\"\n[[policy]]\nname = \"process\"\n"+command)))(t)
-		known := fatal.Or(json.Marshal(f.contenders[0].made.Settings))(t)
+		known := fatal.Or(json.Marshal(f.contenders[0].Settings))(t)
 		return string(known)
 	}
 	here, there := t.TempDir(), t.TempDir()

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
+	"vitrine/bandit/policy"
 	"vitrine/experiment"
 	"vitrine/internal/hint"
-	"vitrine/internal/policy"
 	"vitrine/internal/settings"
 	"vitrine/tune"
 )
@@ -44,7 +44,7 @@ const Configured = -1
 type tunedPanel struct {
 	file       *File
 	configured contender
-	settings   []settings.Made[newLearner]
+	settings   []experiment.Policy
 	same       int // the setting that is configured, or Configured
 }
 
@@ -57,25 +57,25 @@ type tuningKeys struct {
 	Policy string `toml:"policy"`
 }
 
-type trainingKeys struct {
-	FirstSeed int64 `toml:"first_seed"`
-	Seeds     int64 `toml:"seeds"`
+// The bounds are MaxSeeds and MaxSettings.
+type seedKeys struct {
+	FirstSeed int64 `toml:"first_seed" range:"[0, inf)"`
+	Seeds     int64 `toml:"seeds" range:"[1, 1e6]"`
 }
 
 type freshKeys struct {
-	FirstSeed int64 `toml:"first_seed"`
-	Seeds     int64 `toml:"seeds"`
-	Best      int   `toml:"best"`
+	seedKeys
+	Best int `toml:"best" range:"[1, 1e4]"`
 }
 
 type halvingKeys struct {
 	First  int `toml:"first"`
-	Factor int `toml:"factor"`
+	Factor int `toml:"factor" range:"[2, 1e4]"`
 }
 
 type randomKeys struct {
-	Draws int   `toml:"draws"`
-	Seed  int64 `toml:"seed"`
+	Draws int   `toml:"draws" range:"[1, 1e4]"`
+	Seed  int64 `toml:"seed" range:"[0, inf)"`
 }
 
 type rangeKeys struct {
@@ -128,25 +128,15 @@ func optional(root settings.Section, key string, dst any) (settings.Section, err
 }
 
 func (t *Tuning) loadSeeds(root settings.Section) error {
-	training, fresh := trainingKeys{1000, 40}, freshKeys{2000, 100, 1}
-	ts, err := optional(root, "training", &training)
-	if err != nil {
+	training, fresh := seedKeys{1000, 40}, freshKeys{seedKeys{2000, 100}, 1}
+	if _, err := optional(root, "training", &training); err != nil {
 		return err
 	}
 	fs, err := optional(root, "fresh", &fresh)
 	if err != nil {
 		return err
 	}
-	if t.Training, err = seedsFrom(ts, training.FirstSeed, training.Seeds); err != nil {
-		return err
-	}
-	if t.Fresh, err = seedsFrom(fs, fresh.FirstSeed, fresh.Seeds); err != nil {
-		return err
-	}
-	t.Best = fresh.Best
-	if t.Best < 1 || t.Best > MaxSettings {
-		return fs.Errorf("best", "best = %d: must be from 1 to %d", t.Best, MaxSettings)
-	}
+	t.Training, t.Fresh, t.Best = training.list(), fresh.list(), fresh.Best
 	if t.Fresh[0] <= t.Training[len(t.Training)-1] && t.Training[0] <= t.Fresh[len(t.Fresh)-1] {
 		return fs.Errorf("", "the fresh seeds %d to %d overlap the training seeds %d to %d: settings that were chosen on a seed are too good on it",
 			t.Fresh[0], t.Fresh[len(t.Fresh)-1], t.Training[0], t.Training[len(t.Training)-1])
@@ -154,18 +144,12 @@ func (t *Tuning) loadSeeds(root settings.Section) error {
 	return nil
 }
 
-func seedsFrom(s settings.Section, first, n int64) ([]uint64, error) {
-	if first < 0 {
-		return nil, s.Errorf("first_seed", "first_seed = %d: must not be negative", first)
-	}
-	if n < 1 || n > MaxSeeds {
-		return nil, s.Errorf("seeds", "seeds = %d: must be from 1 to %d", n, MaxSeeds)
-	}
-	seeds := make([]uint64, n)
+func (k seedKeys) list() []uint64 {
+	seeds := make([]uint64, k.Seeds)
 	for i := range seeds {
-		seeds[i] = uint64(first) + uint64(i)
+		seeds[i] = uint64(k.FirstSeed) + uint64(i)
 	}
-	return seeds, nil
+	return seeds
 }
 
 func (t *Tuning) loadHalving(root settings.Section) error {
@@ -179,9 +163,6 @@ func (t *Tuning) loadHalving(root settings.Section) error {
 	}
 	if h.First < 1 || h.First > len(t.Training) {
 		return s.Errorf("first", "first = %d: must be from 1 to the %d training seeds", h.First, len(t.Training))
-	}
-	if h.Factor < 2 || h.Factor > MaxSettings {
-		return s.Errorf("factor", "factor = %d: must be from 2 to %d", h.Factor, MaxSettings)
 	}
 	t.Halving = tune.Halving(h)
 	return nil
@@ -207,7 +188,7 @@ func (t *Tuning) loadPanels(root settings.Section, open func(string) (*File, err
 		if slices.Contains(t.Panels, f.Name) {
 			return root.Errorf("experiments", "experiments: %q stands twice", f.Name)
 		}
-		i := slices.IndexFunc(f.contenders, func(c contender) bool { return c.label == t.Policy })
+		i := slices.IndexFunc(f.contenders, func(c contender) bool { return c.Label == t.Policy })
 		if i < 0 {
 			return root.Errorf("policy", "policy = %q: %s has no policy of this label%s", t.Policy, f.Name, hint.Near(t.Policy, f.labels(), ": it has "+strings.Join(f.labels(), ", ")))
 		}
@@ -335,12 +316,6 @@ func (t *Tuning) loadRandom(s settings.Section) error {
 	if err := s.Bind(&k, "ranges"); err != nil {
 		return err
 	}
-	if k.Draws < 1 || k.Draws > MaxSettings {
-		return s.Errorf("draws", "draws = %d: must be from 1 to %d", k.Draws, MaxSettings)
-	}
-	if k.Seed < 0 {
-		return s.Errorf("seed", "seed = %d: must not be negative", k.Seed)
-	}
 	rs, ok, err := s.Table("ranges")
 	if err != nil {
 		return err
@@ -413,7 +388,7 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 		return tune.Range{}, s.Errorf("low", "low = %v: must be positive where log = true", k.Low)
 	}
 	r := tune.Range{Low: k.Low, High: k.High, Log: k.Log}
-	if _, whole := lookup(t.tuned[0].configured.made.Settings, p.key).(int64); whole {
+	if _, whole := lookup(t.tuned[0].configured.Settings, p.key).(int64); whole {
 		r.Whole = true
 		if k.Low != math.Round(k.Low) || k.High != math.Round(k.High) || math.Abs(k.Low) > 1e15 || math.Abs(k.High) > 1e15 {
 			return tune.Range{}, s.Errorf("", "low = %v, high = %v: %s is a whole number", k.Low, k.High, p.key)
@@ -426,7 +401,7 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 // points.
 func (t *Tuning) add(s settings.Section, list []parameter, points [][]any) error {
 	for _, point := range points {
-		made := make([]settings.Made[newLearner], len(t.tuned))
+		made := make([]experiment.Policy, len(t.tuned))
 		for i := range t.tuned {
 			p := &t.tuned[i]
 			m, err := p.file.buildPolicy(p.configured.name, p.with(s, list, point))
@@ -442,7 +417,7 @@ func (t *Tuning) add(s settings.Section, list []parameter, points [][]any) error
 		t.seen[key] = true
 		for i := range t.tuned {
 			p := &t.tuned[i]
-			if reflect.DeepEqual(p.configured.made.Settings, made[i].Settings) {
+			if reflect.DeepEqual(p.configured.Settings, made[i].Settings) {
 				p.same = len(p.settings)
 			}
 			p.settings = append(p.settings, made[i])
@@ -464,7 +439,7 @@ func (p *tunedPanel) with(s settings.Section, list []parameter, point []any) set
 		}
 		values = put(values, keys, point[i])
 	}
-	what := fmt.Sprintf("policy %q of %s", p.configured.label, p.file.Name)
+	what := fmt.Sprintf("policy %q of %s", p.configured.Label, p.file.Name)
 	return settings.Section{Doc: doc, Path: "policy", What: what, Values: values}
 }
 
@@ -525,9 +500,9 @@ func word(v any) string {
 	}
 }
 
-func (p *tunedPanel) at(setting int) settings.Made[newLearner] {
+func (p *tunedPanel) at(setting int) experiment.Policy {
 	if setting == Configured {
-		return p.configured.made
+		return p.configured.Policy
 	}
 	return p.settings[setting]
 }
@@ -571,7 +546,7 @@ func (t *Tuning) Experiment(panel int, settings []int, seeds []uint64, version s
 	for _, s := range settings {
 		label, m := t.Label(panel, s), p.at(s)
 		if !slices.ContainsFunc(e.Policies, func(o experiment.Policy) bool { return o.Label == label }) {
-			e.Policies = append(e.Policies, experiment.Policy{Label: label, Settings: m.Settings, New: m.Value})
+			e.Policies = append(e.Policies, experiment.Policy{Label: label, Settings: m.Settings, New: m.New})
 		}
 	}
 	return e, nil

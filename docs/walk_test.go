@@ -45,7 +45,7 @@ func TestAddingAPolicy(t *testing.T) {
 	if line == "" {
 		t.Fatal("docs/howto/add-a-policy.md shows no line of the catalog for the policy nearest")
 	}
-	const catalog, table = "internal/policy/table.go", "var All = []Policy{\n"
+	const catalog, table = "bandit/policy/table.go", "var All = []Policy{\n"
 	text := page(t, catalog)
 	if strings.Count(text, table) != 1 {
 		t.Fatalf("%s has no table of policies", catalog)
@@ -59,7 +59,7 @@ func TestAddingAPolicy(t *testing.T) {
 	write(t, filepath.Join(dir, "overlay.json"), overlay)
 	with := "-overlay=" + filepath.Join(dir, "overlay.json")
 
-	command(t, module, "go", "vet", with, "./bandit", "./internal/policy")
+	command(t, module, "go", "vet", with, "./bandit", "./bandit/policy")
 	t.Setenv("VITRINE_LONG", "")
 	command(t, module, "go", "test", with, "./config", "./docs", "./paper/tractability", "./internal/option")
 	command(t, module, "go", "test", with, "-run", "Style|Legend|Golden", "./figure")

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"vitrine/internal/policy"
+	"vitrine/bandit/policy"
 )
 
 // style is the colour and the dashes of a policy in all pictures.

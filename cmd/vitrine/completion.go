@@ -8,7 +8,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"vitrine/config"
+	"vitrine/bandit/policy"
 	"vitrine/figure"
 	"vitrine/paper/experiments"
 )
@@ -97,17 +97,10 @@ var sources = map[string]func(root *kong.Node) []string{
 	"lists":    func(*kong.Node) []string { return lists },
 	"namings":  func(*kong.Node) []string { return []string{"label", "paper"} },
 	"names":    func(*kong.Node) []string { return describable() },
-	"policies": func(*kong.Node) []string { return policyNames() },
+	"policies": func(*kong.Node) []string { return policy.Names() },
 	"scales":   func(*kong.Node) []string { return []string{"linear", "log"} },
 	"shells":   func(*kong.Node) []string { return []string{"bash", "zsh", "fish"} },
 	"tunings":  func(*kong.Node) []string { return experiments.Tunings() },
-}
-
-func policyNames() (list []string) {
-	for _, p := range config.Policies() {
-		list = append(list, p.Name)
-	}
-	return list
 }
 
 // candidates returns the completions of the last word.

@@ -10,12 +10,11 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"vitrine/bandit/policy"
 	"vitrine/config"
 	"vitrine/docs/algorithms"
 	"vitrine/internal/hint"
 	"vitrine/internal/option"
-	"vitrine/internal/policy"
-	"vitrine/internal/settings"
 )
 
 type describeCmd struct {
@@ -38,7 +37,7 @@ func (c describeCmd) Run(t terminal) error {
 		}
 	}
 	if len(found) == 0 {
-		return usageError{hint.New(fmt.Errorf("nothing has the name %q%s", c.Name, settings.Hint(c.Name, describable())), "vitrine list prints all names")}
+		return usageError{hint.New(fmt.Errorf("nothing has the name %q%s", c.Name, hint.Legal(c.Name, describable())), "vitrine list prints all names")}
 	}
 	if c.Page {
 		return c.page(t, found)

@@ -14,8 +14,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"gonum.org/v1/gonum/stat"
 
+	"vitrine/bandit/policy"
 	"vitrine/figure"
-	"vitrine/internal/policy"
 	"vitrine/internal/settings"
 	"vitrine/offpolicy"
 	"vitrine/service/inspect"
@@ -156,11 +156,11 @@ func (e *evaluation) run(ctx context.Context, policies []*judged) error {
 	if err != nil {
 		return usageError{err}
 	}
-	model, err := settings.Pick(table, policy.Families, e.rounds.Config.Schema().Width())
+	model, _, err := settings.Pick(table, policy.Families, settings.Dims{Features: e.rounds.Config.Schema().Width()})
 	if err != nil {
 		return usageError{err}
 	}
-	o := offpolicy.Options{Model: model.Value, Folds: e.Folds, Level: e.Level, Resamples: e.Resamples, Seed: e.Seed}
+	o := offpolicy.Options{Model: model, Folds: e.Folds, Level: e.Level, Resamples: e.Resamples, Seed: e.Seed}
 	if e.log, err = offpolicy.NewLog(ctx, e.rounds.Rounds, o); err != nil {
 		return fmt.Errorf("placement %q: %w", e.rounds.Placement, err)
 	}

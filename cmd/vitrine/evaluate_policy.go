@@ -16,9 +16,9 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/bandit/policy"
 	"vitrine/choice"
-	"vitrine/internal/policy"
-	"vitrine/internal/settings"
+	"vitrine/internal/hint"
 	"vitrine/internal/strict"
 	"vitrine/offpolicy"
 	"vitrine/service/setup"
@@ -58,11 +58,11 @@ func readJudged(path string) (*judged, error) {
 	}
 	p := &judged{path: path}
 	if err := strict.Decode(text, p); err != nil {
-		hint := ""
+		legal := ""
 		if at := new(strict.Error); errors.As(err, &at) && at.Key != "" {
-			hint = settings.Hint(at.Key, []string{"name", "show", "model", "items", "size", "policy"})
+			legal = hint.Legal(at.Key, []string{"name", "show", "model", "items", "size", "policy"})
 		}
-		return nil, fmt.Errorf("%w%s", strict.In(path, err), hint)
+		return nil, fmt.Errorf("%w%s", strict.In(path, err), legal)
 	}
 	if p.Name == "" {
 		p.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))

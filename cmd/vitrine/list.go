@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"vitrine/bandit/policy"
 	"vitrine/config"
 	"vitrine/internal/hint"
 	"vitrine/paper/experiments"
@@ -58,13 +59,13 @@ func (c listCmd) Run(t terminal) error {
 	known := false
 	for _, list := range []struct {
 		what    string
-		entries []config.Entry
+		entries []config.Description
 	}{
-		{"policies", config.Policies()},
-		{"utilities", config.Utilities()},
-		{"environments", config.Environments()},
-		{"pools", config.Pools()},
-		{"constraints", config.Constraints()},
+		{"policies", config.Descriptions("policy")},
+		{"utilities", config.Descriptions("utility")},
+		{"environments", config.Descriptions("contexts", "truth", "revenue", "drift")},
+		{"pools", config.Descriptions("pool")},
+		{"constraints", config.Descriptions("constraint")},
 		{"experiments", panels},
 		{"tunings", tunings},
 	} {
@@ -77,7 +78,11 @@ func (c listCmd) Run(t terminal) error {
 		}
 		known = true
 		for _, e := range list.entries {
-			fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Doc)
+			name := e.Name
+			if list.what == "environments" {
+				name = e.Table + " " + e.Name
+			}
+			fmt.Fprintf(w, "  %s\t%s\n", name, e.Doc)
 		}
 		if list.what == "policies" {
 			fmt.Fprintln(w, "(vitrine describe NAME has its options, when to choose it, and what it costs)")
@@ -89,16 +94,20 @@ func (c listCmd) Run(t terminal) error {
 	return w.Flush()
 }
 
+func listed(name, doc string) config.Description {
+	return config.Description{Policy: policy.Policy{Name: name, Doc: doc}}
+}
+
 // panels returns the embedded experiments and their groups.
-func panels() ([]config.Entry, error) {
-	var entries []config.Entry
+func panels() ([]config.Description, error) {
+	var entries []config.Description
 	for _, g := range experiments.Groups() {
-		entries = append(entries, config.Entry{Name: g, Doc: fmt.Sprintf("all %d experiments called %s-…", len(experiments.Members(g)), g)})
+		entries = append(entries, listed(g, fmt.Sprintf("all %d experiments called %s-…", len(experiments.Members(g)), g)))
 	}
 	entries = append(entries,
-		config.Entry{Name: experiments.GeometricCondition, Doc: geometry.Title},
-		config.Entry{Name: experiments.Theory, Doc: theory.Title},
-		config.Entry{Name: experiments.Tractability, Doc: tractability.Title},
+		listed(experiments.GeometricCondition, geometry.Title),
+		listed(experiments.Theory, theory.Title),
+		listed(experiments.Tractability, tractability.Title),
 	)
 	for _, name := range experiments.Names() {
 		text, err := experiments.Read(name)
@@ -109,20 +118,20 @@ func panels() ([]config.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, config.Entry{Name: name, Doc: f.Title})
+		entries = append(entries, listed(name, f.Title))
 	}
 	return entries, nil
 }
 
 // embeddedTunings returns the embedded tunings.
-func embeddedTunings() ([]config.Entry, error) {
-	var entries []config.Entry
+func embeddedTunings() ([]config.Description, error) {
+	var entries []config.Description
 	for _, name := range experiments.Tunings() {
 		t, err := loadTuning(name)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, config.Entry{Name: name, Doc: fmt.Sprintf("%s: %s of %s", t.Title, strings.Join(t.Parameters, ", "), t.Policy)})
+		entries = append(entries, listed(name, fmt.Sprintf("%s: %s of %s", t.Title, strings.Join(t.Parameters, ", "), t.Policy)))
 	}
 	return entries, nil
 }

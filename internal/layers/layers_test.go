@@ -26,7 +26,7 @@ var table = [][]string{
 	{"assortment", "choice", "mle", "env", "service/eventlog/filelog", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"assortment/search", "offpolicy", "service/feature"},
 	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
-	{"experiment", "internal/policy", "paper/tractability", "service/guard", "service/tally", "service/variants"},
+	{"experiment", "bandit/policy", "paper/tractability", "service/guard", "service/tally", "service/variants"},
 	{"tune", "paper/theory", "service/setup"},
 	{"config", "figure", "service/learner"},
 	{"service/decision"},

@@ -36,8 +36,9 @@ type Option struct {
 	Omitted  bool   // settings leave it out if it has the zero value
 	Doc      string
 
-	words []string  // the legal ones; nil for all, and for numbers
-	legal *interval // nil for all numbers
+	Words []string  // the legal ones; nil for all, and for numbers
+	Legal *Interval // nil for all numbers
+
 	zero  string
 	when  [2]string // key and value; "" for always
 	value reflect.Value
@@ -126,9 +127,9 @@ func (o *Option) limit(legal string) {
 		t = t.Elem()
 	}
 	if t.Kind() == reflect.String {
-		o.words = strings.Split(legal, "|")
+		o.Words = strings.Split(legal, "|")
 	} else {
-		o.legal = parseInterval(legal, t.Kind() == reflect.Float64)
+		o.Legal = parseInterval(legal, t.Kind() == reflect.Float64)
 	}
 }
 
@@ -167,19 +168,19 @@ func (o Option) check() error {
 
 func (o Option) checkOne(v reflect.Value) error {
 	switch {
-	case o.words != nil:
-		if !slices.Contains(o.words, v.String()) {
-			return fmt.Errorf("%s = %q: unknown%s", o.Key, v.String(), hint.Legal(v.String(), o.words))
+	case o.Words != nil:
+		if !slices.Contains(o.Words, v.String()) {
+			return fmt.Errorf("%s = %q: unknown%s", o.Key, v.String(), hint.Legal(v.String(), o.Words))
 		}
-	case o.legal != nil:
+	case o.Legal != nil:
 		number := 0.0
 		if v.CanInt() {
 			number = float64(v.Int())
 		} else {
 			number = v.Float()
 		}
-		if !o.legal.contains(number) && !(number == 0 && o.zero != "") {
-			return fmt.Errorf("%s = %v: must be %s", o.Key, o.Default, o.legal.demand()+o.orZero())
+		if !o.Legal.contains(number) && !(number == 0 && o.zero != "") {
+			return fmt.Errorf("%s = %v: must be %s", o.Key, o.Default, o.Legal.demand()+o.orZero())
 		}
 	}
 	return nil
@@ -195,103 +196,64 @@ func (o Option) orZero() string {
 // Range says in words what the option may be: "at least 0", "positive", "adam, map". It is "" for
 // an option that may have any value of its type.
 func (o Option) Range() string {
-	if o.legal != nil {
-		return o.legal.String() + o.orZero()
+	if o.Legal != nil {
+		return o.Legal.String() + o.orZero()
 	}
-	return strings.Join(o.words, ", ")
+	return strings.Join(o.Words, ", ")
 }
 
 // When returns the option and the value of it under which the range is demanded, "" for always.
 func (o Option) When() (key, value string) { return o.when[0], o.when[1] }
 
-// Outside returns values just outside the range, none if every value is legal.
-func (o Option) Outside() []any {
-	if o.words != nil {
-		return []any{strings.Join(o.words, "")}
-	}
-	if o.legal == nil {
-		return nil
-	}
-	var values []any
-	for _, edge := range []struct {
-		at, beyond float64
-		open       bool
-	}{{o.legal.low, -1, o.legal.openLow}, {o.legal.high, 1, o.legal.openHigh}} {
-		if math.IsInf(edge.at, 0) {
-			continue
-		}
-		v := edge.at
-		switch {
-		case edge.open:
-		case o.legal.float:
-			v = math.Nextafter(v, math.Inf(int(edge.beyond)))
-		default:
-			v += edge.beyond
-		}
-		if v == 0 && o.zero != "" {
-			v = edge.beyond
-		}
-		if o.legal.float {
-			values = append(values, v)
-		} else {
-			values = append(values, int(v))
-		}
-	}
-	if o.legal.float {
-		values = append(values, math.NaN(), math.Inf(1), math.Inf(-1))
-	}
-	return values
+// Interval is a range of numbers. Float says that they need not be whole; those are finite.
+type Interval struct {
+	Low, High         float64
+	OpenLow, OpenHigh bool
+	Float             bool
 }
 
-// interval is a range of numbers. Its float ones are finite.
-type interval struct {
-	low, high         float64
-	openLow, openHigh bool
-	float             bool
-}
-
-func parseInterval(text string, float bool) *interval {
-	r := &interval{float: float}
+func parseInterval(text string, float bool) *Interval {
+	r := &Interval{Float: float}
 	low, high, ok := strings.Cut(strings.Trim(text, "[]()"), ", ")
 	var errLow, errHigh error
-	r.low, errLow = strconv.ParseFloat(low, 64)
-	r.high, errHigh = strconv.ParseFloat(high, 64)
-	if !ok || errLow != nil || errHigh != nil || !(r.low < r.high) {
+	r.Low, errLow = strconv.ParseFloat(low, 64)
+	r.High, errHigh = strconv.ParseFloat(high, 64)
+	if !ok || errLow != nil || errHigh != nil || !(r.Low < r.High) {
 		panic(fmt.Sprintf("option: range %q: want an interval such as [0, 1) or (0, inf)", text))
 	}
-	r.openLow, r.openHigh = text[0] == '(', text[len(text)-1] == ')'
+	r.OpenLow, r.OpenHigh = text[0] == '(', text[len(text)-1] == ')'
 	return r
 }
 
-func (r *interval) contains(v float64) bool {
-	return !math.IsInf(v, 0) && (v > r.low || v == r.low && !r.openLow) && (v < r.high || v == r.high && !r.openHigh)
+func (r *Interval) contains(v float64) bool {
+	return !math.IsInf(v, 0) && (v > r.Low || v == r.Low && !r.OpenLow) && (v < r.High || v == r.High && !r.OpenHigh)
 }
 
 // demand is what an error says of a number.
-func (r *interval) demand() string {
-	if r.float && math.IsInf(r.high, 1) {
+func (r *Interval) demand() string {
+	if r.Float && math.IsInf(r.High, 1) {
 		return "finite and " + r.String()
 	}
 	return r.String()
 }
 
 // String returns the range in words.
-func (r *interval) String() string {
+func (r *Interval) String() string {
 	switch {
-	case math.IsInf(r.high, 1) && r.openLow && r.low == 0:
+	case math.IsInf(r.High, 1) && r.OpenLow && r.Low == 0:
 		return "positive"
-	case math.IsInf(r.high, 1) && r.openLow:
-		return fmt.Sprintf("above %v", r.low)
-	case math.IsInf(r.high, 1):
-		return fmt.Sprintf("at least %v", r.low)
-	case r.openLow && r.openHigh:
-		return fmt.Sprintf("between %v and %v", r.low, r.high)
-	case r.openLow:
-		return fmt.Sprintf("above %v and at most %v", r.low, r.high)
-	case r.openHigh:
-		return fmt.Sprintf("at least %v and below %v", r.low, r.high)
+	case math.IsInf(r.High, 1) && r.OpenLow:
+		return fmt.Sprintf("above %v", r.Low)
+	case math.IsInf(r.High, 1):
+		return fmt.Sprintf("at least %v", r.Low)
+	case r.OpenLow && r.OpenHigh:
+		return fmt.Sprintf("between %v and %v", r.Low, r.High)
+	case r.OpenLow:
+		return fmt.Sprintf("above %v and at most %v", r.Low, r.High)
+	case r.OpenHigh:
+		return fmt.Sprintf("at least %v and below %v", r.Low, r.High)
 	default:
-		return fmt.Sprintf("from %s to %s", whole(r.low), whole(r.high))
+		return fmt.Sprintf("from %s to %s", whole(r.Low), whole(r.High))
 	}
 }
 

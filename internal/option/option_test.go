@@ -105,31 +105,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Every value that is said to be outside is, and there are some at each end.
-func TestOutside(t *testing.T) {
-	count := map[string]int{}
-	for _, o := range option.List(legal()) {
-		for _, v := range o.Outside() {
-			count[o.Key]++
-			if o.Key == "hidden" {
-				v = []int{v.(int)}
-			}
-			bad := legal()
-			bad.Pilot = "map"
-			bad.Share = 0.1
-			f := reflect.ValueOf(&bad).Elem().FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, o.Key) && name != "hidden" })
-			f.Set(reflect.ValueOf(v))
-			if err := option.Check(bad); err == nil || !strings.HasPrefix(err.Error(), o.Key+" = ") {
-				t.Errorf("%s = %v: error %v", o.Key, v, err)
-			}
-		}
-	}
-	want := map[string]int{"lambda": 4, "pilot": 1, "warmup": 1, "rate": 5, "share": 5, "update": 1, "part": 5, "samples": 1, "hidden": 2, "growth": 4, "step": 4}
-	if diff := cmp.Diff(want, count); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 // A struct may say more of an option that it embeds.
 func TestEmbeddedOptionsAreRefined(t *testing.T) {
 	type refined struct {

@@ -8,8 +8,6 @@ package settings
 
 import (
 	"bytes"
-	"cmp"
-	"encoding"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +17,9 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"vitrine/internal/hint"
+	"vitrine/internal/option"
 )
 
 // Document is a parsed file that remembers where its keys stand.
@@ -34,7 +35,7 @@ type Section struct {
 	Path      string // "" is the document's own
 	What      string // how errors call it, "policy \"ucb-mnl\""; "" is the document itself
 	Values    map[string]any
-	elsewhere []string // the keys that Without left out
+	elsewhere []string // the keys that Split left out
 }
 
 // Parse reads a TOML file. name is what errors call it.
@@ -159,28 +160,19 @@ func (s Section) Tables(key string) ([]Section, error) {
 	return sections, nil
 }
 
-// Only returns the Section with no key but this one, and without that without
-// it.
-func (s Section) Only(key string) Section {
-	values := map[string]any{}
-	if v, ok := s.Values[key]; ok {
-		values[key] = v
-	}
-	s.Values = values
-	return s
-}
-
-// Without returns the section without a key, which something else binds.
-func (s Section) Without(key string) Section {
-	s.Values = maps.Clone(s.Values)
-	delete(s.Values, key)
-	s.elsewhere = append(slices.Clip(s.elsewhere), key)
-	return s
+// Split stores one key of the section as Bind does, and returns the section without the key.
+func (s Section) Split(key string, dst any) (rest Section, err error) {
+	rest = s
+	rest.Values = maps.Clone(s.Values)
+	delete(rest.Values, key)
+	rest.elsewhere = append(slices.Clip(s.elsewhere), key)
+	return rest, s.Bind(dst, slices.Collect(maps.Keys(rest.Values))...)
 }
 
 // Bind stores the keys of the Section in the struct that dst points to, by its
 // toml tags, but for the keys in except. A key that the struct does not have
-// is an error, and so is a value of another type.
+// is an error, and so are a value of another type and one outside the range
+// that the tags of package option state.
 func (s Section) Bind(dst any, except ...string) error {
 	values := maps.Clone(s.Values)
 	for _, key := range except {
@@ -193,17 +185,29 @@ func (s Section) Bind(dst any, except ...string) error {
 	err = toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(dst)
 	var unknown *toml.StrictMissingError
 	var wrong *toml.DecodeError
+	options := option.List(reflect.ValueOf(dst).Elem().Interface())
 	switch {
 	case err == nil:
+		if err := option.Check(reflect.ValueOf(dst).Elem().Interface()); err != nil {
+			return s.At(err)
+		}
 		return nil
 	case errors.As(err, &unknown):
 		key := strings.Join(unknown.Errors[0].Key(), ".")
-		legal := slices.Sorted(maps.Keys(types(reflect.TypeOf(dst))))
+		var legal []string
+		for _, o := range options {
+			legal = append(legal, o.Key)
+		}
+		slices.Sort(legal)
 		legal = slices.Concat(legal, except, s.elsewhere)
-		return s.Errorf(key, "unknown key %q%s", key, Hint(key, legal))
+		return s.Errorf(key, "unknown key %q%s", key, hint.Legal(key, legal))
 	case errors.As(err, &wrong):
 		key := strings.Join(wrong.Key(), ".")
-		return s.Errorf(key, "%s = %s: wrong type%s", key, Literal(s.Values[key]), wanted(types(reflect.TypeOf(dst))[key]))
+		want := ""
+		if i := slices.IndexFunc(options, func(o option.Option) bool { return o.Key == key }); i >= 0 {
+			want = wanted(options[i])
+		}
+		return s.Errorf(key, "%s = %s: wrong type%s", key, Literal(s.Values[key]), want)
 	default:
 		return s.Errorf("", "%v", err)
 	}
@@ -219,66 +223,25 @@ func Literal(v any) string {
 	return value
 }
 
-// types returns the types of the keys that a struct, or what points to one, has in TOML, those without a value, too.
-func types(t reflect.Type) map[string]reflect.Type {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	all := map[string]reflect.Type{}
-	if t.Kind() != reflect.Struct {
-		return all
-	}
-	for f := range t.Fields() {
-		key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
-		switch {
-		case key == "" && f.Anonymous:
-			maps.Copy(all, types(f.Type))
-		case key != "-" && f.IsExported():
-			all[cmp.Or(key, f.Name)] = f.Type
-		}
-	}
-	return all
-}
-
-// wanted says what a value of the type of a key must be; nothing if there is no such key.
-func wanted(t reflect.Type) string {
-	if t == nil {
-		return ""
-	}
-	if t.Kind() == reflect.Pointer {
-		return wanted(t.Elem())
-	}
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-		return ": want a string in quotes"
-	}
-	switch t.Kind() {
-	case reflect.Int, reflect.Int64:
+// wanted says what a value of an option must be.
+func wanted(o option.Option) string {
+	switch o.Type {
+	case "integer":
 		return ": want an integer"
-	case reflect.Float64:
-		return ": want a number"
-	case reflect.String:
-		return ": want a string in quotes"
-	case reflect.Bool:
+	case "true or false":
 		return ": want true or false"
-	case reflect.Slice:
-		if of, ok := plurals[t.Elem().Kind()]; ok {
-			return ": want a list of " + of
-		}
-		return ": want a list"
+	case "string", "list of strings":
+		return ": want a " + o.Type + " in quotes"
 	}
-	return ": want a table"
+	return ": want a " + o.Type
 }
 
-var plurals = map[reflect.Kind]string{
-	reflect.Int: "integers", reflect.Int64: "integers", reflect.Float64: "numbers", reflect.String: "strings in quotes",
-}
-
-// Errorf makes an error that stands at a key of the section, or at its head
-// where the file does not have the key.
+// Errorf makes an error that stands at a key of the section, or at the head of the
+// innermost table if the file does not have the key.
 func (s Section) Errorf(key, format string, args ...any) error {
-	line, ok := s.Doc.Lines[Join(s.Path, key)]
-	if !ok {
-		line = s.Doc.Lines[s.Path]
+	line, at := 0, Join(s.Path, key)
+	for ; line == 0 && at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
+		line = s.Doc.Lines[at]
 	}
 	message := fmt.Sprintf(format, args...)
 	if s.What != "" {

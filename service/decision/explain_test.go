@@ -17,8 +17,8 @@ import (
 
 	"vitrine"
 	"vitrine/bandit"
+	"vitrine/bandit/policy"
 	"vitrine/internal/fatal"
-	"vitrine/internal/policy"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"vitrine"
+	"vitrine/bandit/policy"
 	"vitrine/internal/fatal"
-	"vitrine/internal/policy"
 	"vitrine/offpolicy"
 	"vitrine/service/api"
 	"vitrine/service/decision"

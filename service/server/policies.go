@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/bandit/policy"
 	"vitrine/internal/option"
-	"vitrine/internal/policy"
 	"vitrine/service/api"
 )
 
@@ -26,7 +26,7 @@ var policies, policiesTag = func() ([]byte, string) {
 		})
 	}
 	for _, f := range policy.Families {
-		list.Utilities = append(list.Utilities, api.PolicyEntry{Name: f.Name, Doc: f.Doc, Options: optionsOf(option.List(f.Options), nil)})
+		list.Utilities = append(list.Utilities, api.PolicyEntry{Name: f.Name, Doc: f.Doc, Options: optionsOf(f.Options, nil)})
 	}
 	text, err := json.Marshal(list, json.Deterministic(true))
 	if err != nil {

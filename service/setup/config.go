@@ -20,7 +20,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"vitrine/internal/policy"
+	"vitrine/bandit/policy"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/feature"

@@ -4,7 +4,7 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
-	"vitrine/internal/policy"
+	"vitrine/bandit/policy"
 	"vitrine/internal/stream"
 )
 

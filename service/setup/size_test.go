@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/bandit/policy"
 	"vitrine/internal/fatal"
-	"vitrine/internal/policy"
 	"vitrine/service/setup"
 	"vitrine/utility"
 )

@@ -12,7 +12,7 @@ var All = []Policy{
 		Name: "auto", Doc: "bma-mnl, with what the features and their number call for",
 		Choose: "if in doubt: it has no constants to choose", Offer: "K N d_w²", Round: "K d_w²", Page: "auto",
 		Matrices: Matrices{12, 5},
-		Learner:  OfAuto(),
+		Learner:  auto(),
 	},
 	{
 		Name: "onl-mnl", Doc: "optimism on non-linear utilities, Algorithm 1 of the paper",
@@ -94,24 +94,24 @@ var All = []Policy{
 		Name: "bma-mnl", Doc: "utility families averaged by evidence, one for each slot",
 		Choose: "if it is not known what utilities look like", Offer: "N d_w² + K N d", Round: "d_w³ + K d_w²", Page: "bma-mnl",
 		Matrices: Matrices{12, 5},
-		Learner:  OfExperts(),
+		Learner:  OfExperts(bandit.DefaultBMAOptions, bandit.NewBMA),
 	},
 	{
 		Name: "uniform", Doc: "uniform over the feasible family, learns nothing",
 		Choose: "for unbiased logs, and as the ceiling of regret", Offer: "K", Round: "1", Page: "uniform-and-oracle",
 		Line:    Line{Color: "grey"},
-		Learner: OfNothing(bandit.NewUniform),
+		Learner: OfOptions(noOptions, func(p bandit.Problem, _ struct{}) (*bandit.Uniform, error) { return bandit.NewUniform(p) }),
 	},
 	{
 		Name: "oracle", Doc: "knows the truth: regret 0",
 		Choose: "for simulations, as the floor of regret", Offer: "N", Round: "1", Page: "uniform-and-oracle",
 		Line:    Line{Color: "black", Dashes: []float64{1.2, 2.4}},
-		Learner: OfWorld(),
+		Learner: oracle(),
 	},
 	{
 		Name: "process", Doc: "a program of yours in any language, by lines of JSON",
 		Choose: "to play a learner that is not written in Go", Offer: "N d", Round: "K",
-		Learner: OfProcess(),
+		Learner: process(),
 	},
 }
 

@@ -11,10 +11,10 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/bandit"
+	"vitrine/bandit/policy"
 	"vitrine/env"
 	"vitrine/internal/fatal"
 	"vitrine/internal/long"
-	"vitrine/internal/policy"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
