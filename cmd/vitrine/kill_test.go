@@ -53,6 +53,7 @@ func TestKillByTakeOver(t *testing.T) {
 
 func TestKillServices(t *testing.T) {
 	long.Test(t)
+	t.Parallel()
 	held(t, hosttest.Strikes(t, *program, often(*strikesAsked)))
 }
 
