@@ -10,6 +10,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 )
 
@@ -186,9 +187,7 @@ func (a store) regret(tb testing.TB, l vitrine.Learner, seed uint64) float64 {
 		}
 		vitrine.DrawShocks(shock, rng)
 		offer := l.Policy().Offer(c, rng)
-		if err := l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}); err != nil {
-			tb.Fatal(err)
-		}
+		fatal.If(tb, l.Observe(vitrine.Round{Context: c, Offer: offer, Choice: vitrine.Choose(offer.Assortment, u, shock)}))
 		_, best := assortment.Maximize(nil, assortment.AtMost(a.size), u, c.Revenue)
 		total += best - vitrine.ExpectedRevenue(offer.Assortment, u, c.Revenue)
 	}
@@ -241,10 +240,7 @@ func BenchmarkAuto(b *testing.B) {
 				sum, square := 0.0, 0.0
 				for k := range b.N {
 					seed := uint64(301 + k)
-					l, err := create[name](c.store.problem(), stream.New(seed, 0, stream.Learner))
-					if err != nil {
-						b.Fatal(err)
-					}
+					l := fatal.Or(create[name](c.store.problem(), stream.New(seed, 0, stream.Learner)))(b)
 					regret := c.store.regret(b, l, seed)
 					sum, square = sum+regret, square+regret*regret
 				}

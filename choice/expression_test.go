@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/table"
 )
 
@@ -36,10 +37,7 @@ func TestConditionsInProducts(t *testing.T) {
 func TestBlankColumns(t *testing.T) {
 	blank := table.Column{Number: []float64{nan, nan}}
 	f := &frame{names: []string{"note", "cost"}, n: 2, columns: []table.Column{blank, {Number: []float64{1, 2}}}}
-	e, err := parseExpression("note == 'x' or cost > 1", f.names, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fatal.Or(parseExpression("note == 'x' or cost > 1", f.names, nil))(t)
 	for _, batch := range []struct {
 		note table.Column
 		want []float64

@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/table"
 )
 
@@ -41,9 +42,7 @@ generic = ["cost"]
 func load(t *testing.T, name string, content []byte, spec string) (*Data, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, content, 0o644))
 	s, err := ReadSpec("spec.toml", []byte(spec))
 	if err != nil {
 		return nil, err
@@ -63,10 +62,7 @@ func load(t *testing.T, name string, content []byte, spec string) (*Data, error)
 // mustLoad is load of what has no error.
 func mustLoad(t *testing.T, name string, content []byte, spec string) *Data {
 	t.Helper()
-	d, err := load(t, name, content, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fatal.Or(load(t, name, content, spec))(t)
 	return d
 }
 
@@ -174,9 +170,7 @@ func TestReadNested(t *testing.T) {
 		Took bool     `parquet:"took"`
 		Cost []string `parquet:"cost,list"`
 	}](&b)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	for _, source := range []string{"cost", "log(cost)"} {
 		_, err := load(t, "table.parquet", b.Bytes(), replaceLine(longSpec, `generic = ["cost"]`, `generic = ["`+source+`"]`))
 		if want := `column "cost" is nested, and a row needs one value: write cost.list.element as columns of their own`; err == nil || !strings.Contains(err.Error(), want) {
@@ -278,10 +272,7 @@ func compressed(t *testing.T, kind string, content []byte) []byte {
 		w.Write(content)
 		w.Close()
 	case ".zst":
-		w, err := zstd.NewWriter(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := fatal.Or(zstd.NewWriter(&b))(t)
 		w.Write(content)
 		w.Close()
 	}
@@ -311,13 +302,9 @@ func parquetTableOf(t *testing.T, choices int) []byte {
 			{Case: int64(i), Alt: "bus", Cost: float64(i) / 4, Region: &north, W: 3, Extra: &extra, Single: 0.25, Delay: float64(i % 3)},
 			{Case: int64(i), Alt: "car", Took: true, Cost: float64(-i), W: 3, Single: 0.75, Delay: 7},
 		}
-		if _, err := w.Write(rows); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(w.Write(rows))(t)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.Close())
 	return b.Bytes()
 }
 
@@ -387,9 +374,7 @@ func TestReadDamagedFiles(t *testing.T) {
 func TestReadProgressAndCancel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table.csv")
 	text := longTable + longRows(3*table.BatchRows)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o644))
 	s, err := ReadSpec("spec", []byte(longSpec))
 	if err != nil {
 		t.Fatal(err)
@@ -430,9 +415,7 @@ func TestBuilder(t *testing.T) {
 		{"NaN", func(c *Case) { c.X[1] = math.NaN() }, `choice 2: x of alternative "c" is NaN`},
 	} {
 		b := NewBuilder([]string{"a", "b", "c"}, []string{"x"}, false)
-		if err := b.Add(good); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Add(good))
 		bad := Case{Alternatives: []int{0, 2}, X: []float64{1, 2}, Chosen: 1}
 		c.change(&bad)
 		if err := b.Add(bad); err == nil || err.Error() != c.want {
@@ -446,9 +429,7 @@ func TestBuilder(t *testing.T) {
 	b := NewBuilder([]string{"a"}, nil, true)
 	b.Panels = true
 	for _, panel := range []int{1, 0} {
-		if err := b.Add(Case{Alternatives: []int{0}, Panel: panel}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Add(Case{Alternatives: []int{0}, Panel: panel}))
 	}
 	if err := b.Add(Case{Alternatives: []int{0}, Panel: 1}); err == nil {
 		t.Error("a panel that comes again")
@@ -464,14 +445,9 @@ func TestBlocks(t *testing.T) {
 	b.Panels = true
 	const n = 5000
 	for s := range n {
-		if err := b.Add(Case{Alternatives: []int{0, 1}, X: []float64{float64(s), -1}, Chosen: s%3 - 1, Panel: s / 70}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, b.Add(Case{Alternatives: []int{0, 1}, X: []float64{float64(s), -1}, Chosen: s%3 - 1, Panel: s / 70}))
 	}
-	d, err := b.Data()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := fatal.Or(b.Data())(t)
 	if len(d.blocks) < 4 {
 		t.Errorf("%d blocks", len(d.blocks))
 	}
@@ -483,10 +459,7 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("panel %d is in two blocks", k.panel[0])
 		}
 	}
-	part, err := d.Slice(1000, 4321)
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := fatal.Or(d.Slice(1000, 4321))(t)
 	if part.Choices != 3321 || part.Rows != 6642 {
 		t.Errorf("%d choices, %d rows", part.Choices, part.Rows)
 	}

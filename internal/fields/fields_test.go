@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/fields"
 )
 
@@ -45,15 +46,11 @@ func (r *record) fields(f *fields.Fields) error {
 func TestFields(t *testing.T) {
 	in := record{7, 1 << 60, 300, math.Pi, [32]byte{1, 2}, "é", []byte{0, 9}, []string{"", "ab", "c"}, []float64{1, -2, 3, 4}, []float64{0, 1, 2, 0, 1, 3, 0, 1, 3, math.Copysign(0, -1), 0, 3}, math.MaxInt32, []int32{5, 0}}
 	w := fields.Writer(nil)
-	if err := in.fields(&w); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, in.fields(&w))
 	data := w.Rest()
 	var out record
 	r := fields.Reader(data)
-	if err := out.fields(&r); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, out.fields(&r))
 	if diff := cmp.Diff(in, out); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/stream"
 )
 
@@ -85,16 +86,12 @@ func BenchmarkAnswer(b *testing.B) {
 	b.Run("hand", func(b *testing.B) {
 		text := make([]byte, 0, 1000)
 		for b.Loop() {
-			if _, err := a.AppendJSON(text); err != nil {
-				b.Fatal(err)
-			}
+			fatal.Or(a.AppendJSON(text))(b)
 		}
 	})
 	b.Run("v2", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := json.Marshal(a); err != nil {
-				b.Fatal(err)
-			}
+			fatal.Or(json.Marshal(a))(b)
 		}
 	})
 }

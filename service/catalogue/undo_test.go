@@ -7,16 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
 
 // Items that are frozen at some time are taken back, change by change, to what they were, while the catalogue goes on.
 func TestUndo(t *testing.T) {
-	s, err := feature.New([]api.Feature{{Name: "x", Kind: "number"}, {Name: "brand", Kind: "category", Buckets: 4}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fatal.Or(feature.New([]api.Feature{{Name: "x", Kind: "number"}, {Name: "brand", Kind: "category", Buckets: 4}}))(t)
 	rapid.Check(t, func(t *rapid.T) {
 		type change struct {
 			before             uint64
@@ -35,17 +33,11 @@ func TestUndo(t *testing.T) {
 					continue
 				}
 				item := api.CatalogueItem{ID: id, Features: api.Values{api.Number("x", float64(rapid.IntRange(0, 3).Draw(t, "x"))), api.Text("brand", rapid.StringN(0, 9, -1).Draw(t, "brand"))}}
-				record, err := Encode(&item, s, "")
-				if err != nil {
-					t.Fatal(err)
-				}
+				record := fatal.Or(Encode(&item, s, ""))(t)
 				ch.put = append(ch.put, record)
 			}
 			ch.undo = c.UndoOf(ch.put, ch.deleted)
-			made, err := c.NewChange(ch.put, ch.deleted)
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := fatal.Or(c.NewChange(ch.put, ch.deleted))(t)
 			version++
 			c.Apply(version, made)
 			changes, states = append(changes, ch), append(states, slices.Collect(c.Freeze().Records()))
@@ -57,9 +49,7 @@ func TestUndo(t *testing.T) {
 		step()
 		for f.Version > 0 {
 			ch := changes[f.Version]
-			if err := f.Revert(ch.before, ch.put, ch.deleted, ch.undo); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, f.Revert(ch.before, ch.put, ch.deleted, ch.undo))
 			if got := slices.Collect(f.Records()); !slices.Equal(got, states[f.Version]) {
 				t.Fatalf("version %d has the records %q, want %q", f.Version, got, states[f.Version])
 			}
@@ -72,25 +62,16 @@ func TestUndo(t *testing.T) {
 
 // Bytes that are not those of UndoOf are refused, or take the items to others: they do not fail.
 func FuzzUndo(f *testing.F) {
-	s, err := feature.New([]api.Feature{{Name: "x", Kind: "number"}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	s := fatal.Or(feature.New([]api.Feature{{Name: "x", Kind: "number"}}))(f)
 	record := func(id string, x float64) string {
-		r, err := Encode(&api.CatalogueItem{ID: id, Features: api.Values{api.Number("x", x)}}, s, "")
-		if err != nil {
-			f.Fatal(err)
-		}
+		r := fatal.Or(Encode(&api.CatalogueItem{ID: id, Features: api.Values{api.Number("x", x)}}, s, ""))(f)
 		return r
 	}
 	f.Add("", "\x00"+record("c", 3))
 	f.Add("\x01\x04\x02abcd", "\x02\x01")
 	f.Fuzz(func(t *testing.T, put, deleted string) {
 		c := New(s)
-		change, err := c.NewChange([]string{record("a", 1), record("b", 2)}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		change := fatal.Or(c.NewChange([]string{record("a", 1), record("b", 2)}, nil))(t)
 		c.Apply(1, change)
 		items := c.Freeze()
 		_ = items.Revert(0, []string{record("b", 2)}, []string{"c"}, []string{put, deleted})

@@ -418,9 +418,7 @@ func BenchmarkPrepare(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := client.Prepare(&r); err != nil {
-			b.Fatal(err)
-		}
+		fatal.Or(client.Prepare(&r))(b)
 	}
 }
 

@@ -38,9 +38,7 @@ func BenchmarkInsight(b *testing.B) {
 	})
 	b.Run("explain", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := e.Explain(b.Context(), "home", a.Decision); err != nil {
-				b.Fatal(err)
-			}
+			fatal.Or(e.Explain(b.Context(), "home", a.Decision))(b)
 		}
 	})
 	b.Run("try", func(b *testing.B) {

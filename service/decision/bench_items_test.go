@@ -118,9 +118,7 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 	b.ReportAllocs()
 	start := processor()
 	for b.Loop() {
-		if _, err := e.Decide(b.Context(), "home", request, 0); err != nil {
-			b.Fatal(err)
-		}
+		fatal.Or(e.Decide(b.Context(), "home", request, 0))(b)
 	}
 	b.ReportMetric((processor()-start)*1e6/float64(b.N), "cpu-µs/op")
 }

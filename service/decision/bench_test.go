@@ -41,9 +41,7 @@ func BenchmarkDecide(b *testing.B) {
 			e, r := wide(b, `{"name":"onl-mnl","warmup":0}`, record)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := e.Decide(b.Context(), "home", r, 0); err != nil {
-					b.Fatal(err)
-				}
+				fatal.Or(e.Decide(b.Context(), "home", r, 0))(b)
 			}
 		})
 	}

@@ -122,10 +122,7 @@ func TestChangesSayWhatWasThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		event, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		event := fatal.Or(eventlog.Decode(entry))(t)
 		change(event.Body.(*eventlog.ItemsChanged))
 		if entry, err = event.Encode(nil); err != nil {
 			t.Fatal(err)

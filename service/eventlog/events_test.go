@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	_ "vitrine/internal/rapidseed"
 	"vitrine/service/eventlog"
 )
@@ -60,10 +61,7 @@ func examples() []eventlog.Event {
 
 func encode(t rapid.TB, e eventlog.Event) []byte {
 	t.Helper()
-	b, err := e.Encode(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := fatal.Or(e.Encode(nil))(t)
 	return b
 }
 
@@ -72,21 +70,12 @@ func encode(t rapid.TB, e eventlog.Event) []byte {
 func TestGoldenBytes(t *testing.T) {
 	for _, e := range examples() {
 		path := filepath.Join("testdata", fmt.Sprintf("%d.hex", encode(t, e)[1]))
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fatal.Or(os.ReadFile(path))(t)
+		want := fatal.Or(hex.DecodeString(strings.Join(strings.Fields(string(text)), "")))(t)
 		if have := encode(t, e); !bytes.Equal(have, want) {
 			t.Errorf("%T is %x, %s has %x", e.Body, have, path, want)
 		}
-		have, err := eventlog.Decode(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		have := fatal.Or(eventlog.Decode(want))(t)
 		if diff := cmp.Diff(e, have); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
@@ -108,10 +97,7 @@ func TestEventsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEvent(t)
 		entry := encode(t, e)
-		have, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		have := fatal.Or(eventlog.Decode(entry))(t)
 		if diff := cmp.Diff(e, have); diff != "" {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
@@ -364,9 +350,7 @@ func BenchmarkDecode(b *testing.B) {
 	entry := encode(b, largeOffer())
 	b.SetBytes(int64(len(entry)))
 	for b.Loop() {
-		if _, err := eventlog.Decode(entry); err != nil {
-			b.Fatal(err)
-		}
+		fatal.Or(eventlog.Decode(entry))(b)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/minio/highwayhash"
 	"pgregory.net/rapid"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 )
 
@@ -40,10 +41,7 @@ func TestPositions(t *testing.T) {
 	f := eventlog.Frame{Epoch: 1, First: 5, Log: log, Before: [16]byte{1, 2}, Entries: [][]byte{[]byte("ab"), {}, []byte("c")}}
 	want := f.Before
 	for _, e := range f.Entries {
-		h, err := highwayhash.New128(append(want[:], log[:]...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := fatal.Or(highwayhash.New128(append(want[:], log[:]...)))(t)
 		h.Write(e)
 		want = [16]byte(h.Sum(nil))
 	}
@@ -126,10 +124,7 @@ func TestFrameOfNoEntries(t *testing.T) {
 	if len(data) != eventlog.EmptyFrame {
 		t.Errorf("%d bytes", len(data))
 	}
-	have, err := eventlog.DecodeFrame(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := fatal.Or(eventlog.DecodeFrame(data))(t)
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Error(diff)
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"vitrine/internal/fatal"
 )
 
 // A service that cannot go on says so before it ends, and does not repeat itself each time that it is started again.
@@ -24,16 +26,10 @@ func TestLastAlert(t *testing.T) {
 	c := Default()
 	c.Listen, c.Data = "127.0.0.1:0", t.TempDir()
 	c.Alerts.URL, c.Alerts.Secret = receiver.URL, filepath.Join(c.Data, "secret")
-	if err := os.WriteFile(c.Alerts.Secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(c.Alerts.Secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600))
 	mark := filepath.Join(c.Data, LogDir, "mark")
-	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(mark, []byte("damaged, and too long for a mark"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.MkdirAll(filepath.Dir(mark), 0o700))
+	fatal.If(t, os.WriteFile(mark, []byte("damaged, and too long for a mark"), 0o600))
 	for range 3 {
 		if err := Run(t.Context(), c, Options{}); err == nil {
 			t.Fatal("it runs with a damaged log")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/eventlog/natslog/natstest"
 )
@@ -130,9 +131,7 @@ func (r *running) expires(id string) {
 func (r *running) waiting(pending, held int) {
 	r.Helper()
 	s := new(api.Stats)
-	if err := json.Unmarshal([]byte(r.ask(200, "GET", "/v1/placements/home/stats", "")), s); err != nil {
-		r.Fatal(err)
-	}
+	fatal.If(r, json.Unmarshal([]byte(r.ask(200, "GET", "/v1/placements/home/stats", "")), s))
 	if s.Held == nil {
 		s.Held = new(api.Held)
 	}
@@ -216,9 +215,7 @@ func TestFollowerHasAWrongClock(t *testing.T) {
 			}
 			follower.ask(204, "POST", "/v1/placements/home/decisions/a-7/outcome", `{"choice":"a"}`)
 			d := new(api.Decision)
-			if err := json.Unmarshal([]byte(follower.ask(200, "GET", "/v1/placements/short/decisions/again", "")), d); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, json.Unmarshal([]byte(follower.ask(200, "GET", "/v1/placements/short/decisions/again", "")), d))
 			if ahead := time.Until(d.Time); (ahead.Abs() < time.Hour) != hears {
 				t.Errorf("its decisions are %v ahead", ahead)
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
 )
@@ -109,9 +110,7 @@ func (r *running) ask(status int, method, path, body string) string {
 // tally are the counts of a placement.
 func (r *running) tally() (t struct{ Decisions, Outcomes, Learned uint64 }) {
 	r.Helper()
-	if err := json.Unmarshal([]byte(r.ask(200, "GET", "/v1/placements/home/stats", "")), &t); err != nil {
-		r.Fatal(err)
-	}
+	fatal.If(r, json.Unmarshal([]byte(r.ask(200, "GET", "/v1/placements/home/stats", "")), &t))
 	return t
 }
 
@@ -137,9 +136,7 @@ func TestServicesShareALog(t *testing.T) {
 		t.Error("a follower writes snapshots for itself, or removes entries")
 	}
 	data := t.TempDir()
-	if err := os.WriteFile(filepath.Join(data, SnapshotFile), []byte("rubbish"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(data, SnapshotFile), []byte("rubbish"), 0o600))
 	third := runs(t, log, data, nil)
 	if !third.said("begins with the snapshot beside the log") {
 		t.Error("a new machine does not begin with the snapshot beside the log")
@@ -165,13 +162,8 @@ func TestServicesShareALog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		last, err := bucket.GetInfo(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"entry": last.Metadata["entry"], "log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}}, strings.NewReader("x")); err != nil {
-			t.Fatal(err)
-		}
+		last := fatal.Or(bucket.GetInfo(name))(t)
+		fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: map[string]string{"entry": last.Metadata["entry"], "log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}}, strings.NewReader("x")))(t)
 	}
 	o := Default()
 	o.Data, o.Log.URL, o.Listen = t.TempDir(), log, "127.0.0.1:0"
@@ -194,15 +186,10 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 	if _, _, err := s.LastSnapshot(t.Context()); err != natslog.ErrNoSnapshot {
 		t.Errorf("%v, want ErrNoSnapshot", err)
 	}
-	at, err := s.Position(t.Context(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := fatal.Or(s.Position(t.Context(), 0))(t)
 	for n := range 5 {
 		at.Sequence = uint64(n + 1)
-		if err := s.PutSnapshot(t.Context(), at, strings.NewReader(strings.Repeat(fmt.Sprint(n), 300_000))); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.PutSnapshot(t.Context(), at, strings.NewReader(strings.Repeat(fmt.Sprint(n), 300_000))))
 	}
 	got, read, err := s.LastSnapshot(t.Context())
 	if err != nil || got != at {
@@ -218,24 +205,17 @@ func TestSnapshotsBesideTheLog(t *testing.T) {
 		t.Errorf("%d bytes of snapshots are kept, %v", info.State.Bytes, err)
 	}
 	at.Sequence = 6
-	if err := s.PutSnapshot(t.Context(), at, strings.NewReader("six")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.PutSnapshot(t.Context(), at, strings.NewReader("six")))
 	if info, err = js.StreamInfo("OBJ_vitrine-snapshots", &nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"}); err != nil || len(info.State.Subjects) != 2 {
 		t.Errorf("%v, %v: parts of two snapshots should be there", info.State.Subjects, err)
 	}
-	bucket, err := js.ObjectStore("vitrine-snapshots")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bucket := fatal.Or(js.ObjectStore("vitrine-snapshots"))(t)
 	good := map[string]string{"entry": "9", "log": strings.Repeat("ab", 16), "hash": strings.Repeat("cd", 16)}
 	for key, bad := range map[string]string{"entry": "-9", "log": "ab", "hash": "x"} {
 		meta := maps.Clone(good)
 		meta[key] = bad
 		for _, name := range []string{"a", "b"} {
-			if _, err := bucket.Put(&nats.ObjectMeta{Name: name, Metadata: meta}, strings.NewReader("x")); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(bucket.Put(&nats.ObjectMeta{Name: name, Metadata: meta}, strings.NewReader("x")))(t)
 		}
 		if _, _, err := s.LastSnapshot(t.Context()); err != natslog.ErrNoSnapshot {
 			t.Errorf("%s = %q: %v, want ErrNoSnapshot", key, bad, err)

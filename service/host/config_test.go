@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
@@ -22,9 +23,7 @@ func TestServiceFile(t *testing.T) {
 	path := filepath.Join(dir, "service.toml")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(`listen = ":8443"
 data = "d"
@@ -40,10 +39,7 @@ limits = {body = 1, concurrent = 2, rate = 3, burst = 4, subscribers = 5, answer
 timeouts = {header = "1s", read = "2s", write = "3s", idle = "4s", drain = "5s"}
 snapshots = {every = "1m", keep_every = "2m"}
 `)
-	s, err := ReadConfig(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fatal.Or(ReadConfig(path))(t)
 	if s.Log.URL != "nats://host:4222" || s.Data != filepath.Join(dir, "d") || s.Keys != filepath.Join(dir, "k.toml") || s.TLS.Certificate != "/c.pem" || s.TLS.Key != filepath.Join(dir, "p.pem") || s.LogLevel != slog.LevelDebug {
 		t.Errorf("%+v", s)
 	}
@@ -72,16 +68,11 @@ snapshots = {every = "1m", keep_every = "2m"}
 
 // The configuration in docs/operations.md is the one without a file, and its keys are keys.
 func TestServiceFileOfTheDocs(t *testing.T) {
-	page, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := fatal.Or(os.ReadFile("../../docs/operations.md"))(t)
 	_, text, _ := strings.Cut(string(page), "\n    listen = ")
 	text, rest, _ := strings.Cut("listen = "+text, "\n\nThe log on NATS servers")
 	got := new(Config)
-	if err := got.parse([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, got.parse([]byte(text)))
 	want := Default()
 	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel || got.Personalizer != want.Personalizer || len(got.CORS.Origins) != 0 {
 		t.Errorf("%+v, want %+v", got, want)
@@ -89,9 +80,7 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 	_, keys, _ := strings.Cut(rest, "    [[key]]")
 	keys, _, _ = strings.Cut("[[key]]"+keys, "\n\n")
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	if err := os.WriteFile(path, []byte(keys), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(keys), 0o600))
 	if _, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler)); err != nil {
 		t.Error(err)
 	}
@@ -140,10 +129,7 @@ func FuzzServiceFile(f *testing.F) {
 	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
 	f.Add("limits = {rate = nan}")
 	f.Add("limits = {rate = 1e-300}\ncors = {origins = [\"http://localhost:3000\"]}")
-	engine, err := decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		f.Fatal(err)
-	}
+	engine := fatal.Or(decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(f)
 	f.Cleanup(engine.Close)
 	f.Fuzz(func(t *testing.T, text string) {
 		s := new(Config)

@@ -8,22 +8,17 @@ import (
 
 	nats "github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/host"
 )
 
 // The configurations in deploy/cluster are read by their programs, and name the same three servers as the manifests.
 func TestDeployedCluster(t *testing.T) {
 	const dir = "../../deploy/cluster"
-	c, err := host.ReadConfig(filepath.Join(dir, "service.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fatal.Or(host.ReadConfig(filepath.Join(dir, "service.toml")))(t)
 	t.Setenv("NATS_NAME", "nats-0")
 	t.Setenv("NATS_TOKEN", "t12e5")
-	o, err := nats.ProcessConfigFile(filepath.Join(dir, "nats.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := fatal.Or(nats.ProcessConfigFile(filepath.Join(dir, "nats.conf")))(t)
 	if o.ServerName != "nats-0" || o.Authorization != "t12e5" || !o.SyncAlways || o.StoreDir != "/data" {
 		t.Errorf("the server's options are %+v", o)
 	}
@@ -35,10 +30,7 @@ func TestDeployedCluster(t *testing.T) {
 		if want := strings.Replace(o.Routes[i].String(), ":6222", ":4222", 1); server != want {
 			t.Errorf("the log is at %s, the route leads to %s", server, want)
 		}
-		text, err := os.ReadFile(filepath.Join(dir, "compose.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := fatal.Or(os.ReadFile(filepath.Join(dir, "compose.yaml")))(t)
 		if name := strings.TrimSuffix(strings.TrimPrefix(server, "nats://"), ":4222"); !strings.Contains(string(text), "aliases: ["+name+"]") {
 			t.Errorf("compose.yaml has no %s", name)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/filelog"
 )
 
@@ -41,9 +42,7 @@ func TestLogFileIsRemoved(t *testing.T) {
 				t.Fatalf("%q, %v", paths, err)
 			}
 			for _, path := range paths {
-				if err := os.RemoveAll(path); err != nil {
-					t.Fatal(err)
-				}
+				fatal.If(t, os.RemoveAll(path))
 			}
 			r.until("it notices", func() bool { decide(); return r.said("was removed while the log was open") && r.said("is put back") })
 			have := len(acknowledged)
@@ -72,9 +71,7 @@ func TestSnapshotIsRemoved(t *testing.T) {
 	r.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}]}`)
 	path := filepath.Join(r.data, SnapshotFile)
 	r.until("there is a snapshot", func() bool { return isFile(path) })
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(path))
 	r.until("there is one again", func() bool { return isFile(path) && r.said("the snapshot was removed while the service ran") })
 }
 

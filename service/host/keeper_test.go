@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"vitrine"
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/filelog"
@@ -37,31 +38,19 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	gate := make(chan struct{})
 	defer close(gate)
 	ctx := t.Context()
-	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, LogDir)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, LogDir)}))(t)
 	defer store.Close()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
+	e := fatal.Or(decision.Open(ctx, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
 		l, err := setup.NewLearner(s)
 		return stuck{l, gate}, err
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	defer e.Close()
-	if _, err := e.Put(ctx, "home", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(ctx, "home", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)
 	decide := func(id string) {
 		t.Helper()
 		r := &api.Request{Decision: id, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
-		if _, err := e.Decide(ctx, "home", r, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Outcome(ctx, "", id, "a", 2); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(e.Decide(ctx, "home", r, 1))(t)
+		fatal.If(t, e.Outcome(ctx, "", id, "a", 2))
 	}
 	var log bytes.Buffer
 	now := time.Unix(1000, 0)
@@ -70,10 +59,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 		decide(string(rune('a' + i)))
 		now = now.Add(time.Hour)
 		k.write(ctx)
-		snapshot, err := os.ReadFile(k.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		snapshot := fatal.Or(os.ReadFile(k.path))(t)
 		if p, err := decision.SnapshotPosition(snapshot); err != nil || p.Sequence != e.Sequence() || k.age() != 0 {
 			t.Errorf("the snapshot ends with entry %d, the engine with %d, %v old, %v", p.Sequence, e.Sequence(), k.age(), err)
 		}
@@ -88,19 +74,11 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 func TestLooksAtALogThatCannotBeCut(t *testing.T) {
 	data := t.TempDir()
 	ctx := t.Context()
-	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, LogDir)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, LogDir)}))(t)
 	defer store.Close()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fatal.Or(decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()
-	if _, err := e.Put(ctx, "home", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(ctx, "home", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)
 	decisions := 0
 	trade := func(n int) {
 		t.Helper()
@@ -108,12 +86,8 @@ func TestLooksAtALogThatCannotBeCut(t *testing.T) {
 			decisions++
 			id := fmt.Sprint("d", decisions)
 			r := &api.Request{Decision: id, Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}}}
-			if _, err := e.Decide(ctx, "home", r, 1); err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Outcome(ctx, "", id, "a", 2); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(e.Decide(ctx, "home", r, 1))(t)
+			fatal.If(t, e.Outcome(ctx, "", id, "a", 2))
 		}
 	}
 	var log bytes.Buffer

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -33,19 +34,14 @@ type shrinking struct {
 
 func newShrinking(t *testing.T, log Shrinkable) *shrinking {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: log, Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: log, Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
 	var s *shrinking
 	evict := func(ctx context.Context, before uint64, since int64) (int, error) {
 		return e.EvictBefore(ctx, before, since, s.now.UnixNano())
 	}
 	s = &shrinking{T: t, engine: e, Retention: Retention{Log: log, Data: t.TempDir(), Evict: evict}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	if _, err := e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2},"memory":100000}`), s.now.UnixNano()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2},"memory":100000}`), s.now.UnixNano()))(t)
 	return s
 }
 
@@ -59,18 +55,11 @@ func (s *shrinking) trade(decisions int) {
 		for k := range 3 {
 			r.Items = append(r.Items, api.Item{ID: fmt.Sprint("sku", k), Features: api.Values{api.Number("x", float64((k*s.decisions)%7)/7)}})
 		}
-		a, err := s.engine.Decide(s.Context(), "home", r, s.now.UnixNano())
-		if err != nil {
-			s.Fatal(err)
-		}
+		a := fatal.Or(s.engine.Decide(s.Context(), "home", r, s.now.UnixNano()))(s)
 		if s.decisions%4 > 0 {
-			if err := s.engine.Outcome(s.Context(), "", a.Decision, a.Shown[0], s.now.UnixNano()); err != nil {
-				s.Fatal(err)
-			}
+			fatal.If(s, s.engine.Outcome(s.Context(), "", a.Decision, a.Shown[0], s.now.UnixNano()))
 		}
-		if _, err := s.engine.Expire(s.Context(), s.now.UnixNano()); err != nil {
-			s.Fatal(err)
-		}
+		fatal.Or(s.engine.Expire(s.Context(), s.now.UnixNano()))(s)
 	}
 }
 
@@ -89,10 +78,7 @@ func (s *shrinking) snapshot() (data []byte, upTo uint64) {
 
 func (s *shrinking) extent() eventlog.Extent {
 	s.Helper()
-	x, err := s.Log.Extent(context.Background())
-	if err != nil {
-		s.Fatal(err)
-	}
+	x := fatal.Or(s.Log.Extent(context.Background()))(s)
 	return x
 }
 
@@ -131,10 +117,7 @@ func TestRetentionBySize(t *testing.T) {
 		s.trade(10)
 		before, upTo := s.snapshot()
 		length := s.extent()
-		removed, err := s.Apply(t.Context(), upTo, s.now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		removed := fatal.Or(s.Apply(t.Context(), upTo, s.now))(t)
 		x := s.extent()
 		if removed.From != length.First || removed.To+1 != x.First || removed.Bytes != length.Bytes-x.Bytes {
 			t.Errorf("round %d: removed %+v of %+v, and %+v is left", round, removed, length, x)
@@ -162,17 +145,12 @@ func TestRetentionByAge(t *testing.T) {
 	for round := range 30 {
 		s.trade(10)
 		_, upTo := s.snapshot()
-		if _, err := s.Apply(t.Context(), upTo, s.now); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(s.Apply(t.Context(), upTo, s.now))(t)
 		for entry, err := range s.Log.Entries(t.Context(), s.extent().First) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := eventlog.Decode(entry)
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := fatal.Or(eventlog.Decode(entry))(t)
 			if age := s.now.Sub(time.Unix(0, e.Time)); round > 6 && age != time.Hour || age > time.Hour {
 				t.Errorf("round %d: the first entry has the age %v", round, age)
 			}
@@ -200,9 +178,7 @@ func (s *shrinking) emptied(now time.Time) {
 	}
 	_, upTo = s.snapshot()
 	s.trade(1)
-	if _, err := s.Apply(s.Context(), upTo, now); err != nil {
-		s.Fatal(err)
-	}
+	fatal.Or(s.Apply(s.Context(), upTo, now))(s)
 	if first := s.extent().First; first != upTo+1 {
 		s.Errorf("the first entry is %d, the snapshot has entries up to %d", first, upTo)
 	}
@@ -246,9 +222,7 @@ func TestRetentionFails(t *testing.T) {
 	data, upTo := s.snapshot()
 	path := filepath.Join(s.Data, SnapshotFile)
 	for what, content := range map[string][]byte{"a damaged snapshot": data[:len(data)-1], "an empty snapshot": nil} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, content, 0o600))
 		refused(what, upTo)
 	}
 	s.snapshot()
@@ -257,13 +231,9 @@ func TestRetentionFails(t *testing.T) {
 		t.Errorf("bases %v, %v", bases, err)
 	}
 	bases := filepath.Join(s.Data, BasesDir)
-	if err := os.WriteFile(bases, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(bases, nil, 0o600))
 	refused("no room for a base", upTo)
-	if err := os.Remove(bases); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(bases))
 	log.err = errors.New("killed") // after the base
 	refused("a removal that fails", upTo)
 	s.sound(data)
@@ -275,9 +245,7 @@ func TestRetentionFails(t *testing.T) {
 	// What is after the snapshot stays, whatever the limits are, and whatever else lies there.
 	s.trade(40)
 	s.Size = 1
-	if err := os.WriteFile(basePath(s.Data, upTo+20), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(basePath(s.Data, upTo+20), nil, 0o600))
 	s.Evict = evict
 	s.emptied(s.now)
 }
@@ -291,20 +259,12 @@ func TestBasesOfNoUse(t *testing.T) {
 	s.trade(3)
 	for upTo, data := range map[uint64][]byte{upTo: sound, upTo + 1: sound, 2: []byte("damaged")} {
 		path := basePath(s.Data, upTo)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		fatal.If(t, os.WriteFile(path, data, 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(s.Data, BasesDir, ".5.snapshot.123"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(filepath.Join(s.Data, BasesDir, ".5.snapshot.123"), nil, 0o600))
 	var log bytes.Buffer
-	if err := s.Begin(t.Context(), slog.New(slog.NewTextHandler(&log, nil))); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Begin(t.Context(), slog.New(slog.NewTextHandler(&log, nil))))
 	if bases, err := basesIn(s.Data); err != nil || !slices.Equal(bases, []uint64{upTo}) {
 		t.Errorf("bases %v, %v", bases, err)
 	}
@@ -326,9 +286,7 @@ func TestRetentionWhileLearningAgain(t *testing.T) {
 	apply := func() (data []byte, first uint64) {
 		t.Helper()
 		data, upTo := s.snapshot()
-		if _, err := s.Apply(t.Context(), upTo, s.now); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(s.Apply(t.Context(), upTo, s.now))(t)
 		return data, s.extent().First
 	}
 	_, upTo := s.snapshot()
@@ -341,9 +299,7 @@ func TestRetentionWhileLearningAgain(t *testing.T) {
 		return fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2,"lambda":%d},"memory":100000}`, lambda)
 	}
 	for i := range 2 {
-		if _, err := s.engine.Change(t.Context(), "home", config(20+i), decision.Change{Relearn: true}, s.now.UnixNano()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(s.engine.Change(t.Context(), "home", config(20+i), decision.Change{Relearn: true}, s.now.UnixNano()))(t)
 		from := s.extent().First
 		if n := s.engine.Needs(upTo); n > from {
 			t.Fatalf("entry %d is needed of a log from %d on", n, from)
@@ -362,9 +318,7 @@ func TestRetentionWhileLearningAgain(t *testing.T) {
 		if done, ended, err := s.engine.Exchange(t.Context(), s.now.UnixNano()); len(done) != 1 || ended != nil || err != nil {
 			t.Fatalf("exchanged %q, ended %q, %v", done, ended, err)
 		}
-		if err := s.engine.Wait(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.engine.Wait(t.Context()))
 		for first <= from { // until it needs a base from after the exchange
 			if x := s.extent(); x.Bytes > 3*s.Size {
 				t.Fatalf("the log begins with entry %d, and has %d bytes", first, x.Bytes)
@@ -402,16 +356,12 @@ func TestSizeWithOpenDecisions(t *testing.T) {
 	}
 	bytes := func() (n float64) {
 		_, text, _ := strings.Cut(r.ask(200, "GET", "/metrics", ""), "\nvitrine_log_bytes ")
-		if _, err := fmt.Sscan(text, &n); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(fmt.Sscan(text, &n))(t)
 		return n
 	}
 	stats := func() *api.Stats {
 		s := new(api.Stats)
-		if err := json.Unmarshal([]byte(r.ask(200, "GET", "/v1/placements/home/stats", "")), s); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, json.Unmarshal([]byte(r.ask(200, "GET", "/v1/placements/home/stats", "")), s))
 		return s
 	}
 	for range 3 {

@@ -15,6 +15,8 @@ import (
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"vitrine/internal/fatal"
 )
 
 // variables are those that may be set where the tests run.
@@ -59,16 +61,13 @@ func whileServing(t *testing.T, f func(address string)) string {
 	var log bytes.Buffer
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	err := Run(ctx, c, Options{
+	fatal.If(t, Run(ctx, c, Options{
 		Version: "1.2.3", Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 		Serving: func(_ context.Context, address string) {
 			defer stop()
 			f(address)
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return log.String()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/fatal"
 	"vitrine/offpolicy"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
@@ -46,10 +47,7 @@ func newTwins(t *testing.T, seed uint64) *twins {
 	w := &twins{T: t, rng: rand.New(rand.NewPCG(seed, 7)), shown: map[string][]string{}}
 	for k := range w.engines {
 		w.stores[k] = new(memlog.Store)
-		e, err := decision.Open(t.Context(), decision.Options{Store: w.stores[k], Build: setup.NewLearner})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: w.stores[k], Build: setup.NewLearner}))(t)
 		t.Cleanup(e.Close)
 		w.engines[k] = e
 	}
@@ -61,12 +59,8 @@ func (w *twins) both(change func(e *decision.Engine) error) {
 	w.Helper()
 	w.now++
 	for _, e := range w.engines {
-		if err := change(e); err != nil {
-			w.Fatal(err)
-		}
-		if err := e.Wait(w.Context()); err != nil {
-			w.Fatal(err)
-		}
+		fatal.If(w, change(e))
+		fatal.If(w, e.Wait(w.Context()))
 	}
 }
 
@@ -79,10 +73,7 @@ func (w *twins) put(more, ofX string, how decision.Change) {
 }
 
 func (w *twins) items() []api.CatalogueItem {
-	page, err := w.engines[0].Items("home", 0, decision.MaxPage)
-	if err != nil {
-		w.Fatal(err)
-	}
+	page := fatal.Or(w.engines[0].Items("home", 0, decision.MaxPage))(w)
 	return page.Items
 }
 
@@ -188,9 +179,7 @@ func exported(t *testing.T, store *memlog.Store, first uint64, snapshot []byte) 
 		return writeLine(encoder, o, end)
 	})
 	if snapshot != nil {
-		if err := x.unchanged(t.Context(), snapshot, first); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, x.unchanged(t.Context(), snapshot, first))
 	}
 	sequence := first
 	for entry, err := range store.Entries(t.Context(), first) {
@@ -206,9 +195,7 @@ func exported(t *testing.T, store *memlog.Store, first uint64, snapshot []byte) 
 		}
 		sequence++
 	}
-	if err := x.rest(func(*offered) bool { return true }); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, x.rest(func(*offered) bool { return true }))
 	if x.lost > 0 {
 		t.Errorf("%d of %d decisions have not all candidates", x.lost, x.candidates)
 	}
@@ -282,10 +269,7 @@ func (w *twins) compare(seed uint64) (data [2][]byte, upTo uint64) {
 		if data[k], upTo, err = e.Snapshot(w.Context()); err != nil {
 			w.Fatal(err)
 		}
-		at, err := decision.SnapshotPosition(data[k])
-		if err != nil {
-			w.Fatal(err)
-		}
+		at := fatal.Or(decision.SnapshotPosition(data[k]))(w)
 		_, rest[k], _ = bytes.Cut(data[k][:len(data[k])-4], at.Hash[:])
 	}
 	if !bytes.Equal(rest[0], rest[1]) {
@@ -327,10 +311,7 @@ func TestFewVersionsInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		event, err := eventlog.Decode(entry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		event := fatal.Or(eventlog.Decode(entry))(t)
 		if sequence++; x.event(t.Context(), sequence, &event) != nil || len(x.frozen) > 1 {
 			t.Fatalf("entry %d: the items of %d catalogues are kept", sequence, len(x.frozen))
 		}
@@ -351,20 +332,12 @@ func TestSharersInheritFromTheOwner(t *testing.T) {
 			if name != "home" {
 				text = []byte(shared)
 			}
-			c, err := setup.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := fatal.Or(setup.Parse(text))(t)
 			x.configs[name] = c
 		}
-		learned, err := x.configs["home"].Learn(feature.Seen{Feature: "brand", Values: []string{"b1"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		learned := fatal.Or(x.configs["home"].Learn(feature.Seen{Feature: "brand", Values: []string{"b1"}}))(t)
 		x.items["home"] = catalogue.New(learned.Schema())
-		if err := x.stock(t.Context(), 1, &eventlog.Event{Placement: "home", Body: &eventlog.PlacementPut{Config: own}}); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, x.stock(t.Context(), 1, &eventlog.Event{Placement: "home", Body: &eventlog.PlacementPut{Config: own}}))
 		for name, c := range x.configs {
 			if !c.Schema().Same(learned.Schema()) {
 				t.Fatalf("%s has not the values of the items", name)

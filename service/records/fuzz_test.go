@@ -8,6 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/records"
 	"vitrine/service/setup"
@@ -39,10 +40,7 @@ func FuzzRead(f *testing.F) {
 	}](&table)
 	w.Close()
 	f.Add("parquet", table.Bytes())
-	c, err := setup.Parse([]byte(placement))
-	if err != nil {
-		f.Fatal(err)
-	}
+	c := fatal.Or(setup.Parse([]byte(placement)))(f)
 	f.Fuzz(func(t *testing.T, format string, data []byte) {
 		switch format {
 		case "csv", "jsonl", "dsjson", "parquet", "personalizer", "obp":
@@ -53,14 +51,10 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, data, 0o600))
 		n := 0
 		items := filepath.Join(t.TempDir(), "items.csv")
-		if err := os.WriteFile(items, []byte("item_id,price\nx,1\ny,2\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(items, []byte("item_id,price\nx,1\ny,2\n"), 0o600))
 		report, err := records.Read(t.Context(), path, &records.Mapping{Format: format, Items: items, Several: "first"}, c, func(d *decision.Imported) error {
 			n++
 			return decision.CheckImport("home", c, d)

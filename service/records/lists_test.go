@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/records"
@@ -158,18 +159,13 @@ func FuzzLines(f *testing.F) {
 		f.Add(text, uint8(0))
 		f.Add(text, uint8(2))
 	}
-	c, err := setup.Parse([]byte(placement))
-	if err != nil {
-		f.Fatal(err)
-	}
+	c := fatal.Or(setup.Parse([]byte(placement)))(f)
 	f.Fuzz(func(t *testing.T, text string, actions uint8) {
 		if len(text) > 1<<14 {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 		for _, m := range []records.Mapping{
 			{Format: "vw", Actions: int(actions)}, {Format: "vwjson", Actions: int(actions)},
 			{Format: "sessions", List: "|", Columns: records.Columns{Item: "items", Chosen: "click"}},
@@ -206,9 +202,7 @@ func TestEvents(t *testing.T) {
 func roundTrip(t *testing.T, m *records.Mapping) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "mapping.toml")
-	if err := os.WriteFile(path, []byte(m.Text()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(m.Text()), 0o600))
 	got, err := records.ReadMapping(path)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, m.Text())
@@ -241,9 +235,7 @@ func FuzzRecognize(f *testing.F) {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, data, 0o600))
 		r, err := records.Recognize(t.Context(), path)
 		if err != nil || r.Needs != nil {
 			return
@@ -262,10 +254,7 @@ func FuzzRecognize(f *testing.F) {
 			return
 		}
 		roundTrip(t, r.Mapping)
-		c, err := setup.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := fatal.Or(setup.Parse(text))(t)
 		_, _ = l.Read(t.Context(), "", c, func(d *decision.Imported) error { return decision.CheckImport("home", c, d) })
 	})
 }

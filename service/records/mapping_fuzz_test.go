@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/records"
 )
 
@@ -18,9 +19,7 @@ func FuzzMapping(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(t.TempDir(), "mapping.toml")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, text, 0o600))
 		m, err := records.ReadMapping(path)
 		if (m == nil) == (err == nil) {
 			t.Errorf("%+v, %v", m, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/records"
@@ -31,10 +32,7 @@ type live struct {
 
 func newEngine(t *testing.T) *decision.Engine {
 	t.Helper()
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -55,57 +53,37 @@ func (l *live) send(method, path, body string, answer any) {
 		l.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
 	}
 	if answer != nil {
-		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
-			l.Fatal(err)
-		}
+		fatal.If(l, json.Unmarshal(w.Body.Bytes(), answer))
 	}
 }
 
 // state returns what the learner of a placement has learned, and from how many rounds.
 func state(t *testing.T, e *decision.Engine, placement string) (string, uint64) {
 	t.Helper()
-	if err := e.Wait(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	m, err := e.Model(t.Context(), placement)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Wait(t.Context()))
+	m := fatal.Or(e.Model(t.Context(), placement))(t)
 	return m.State, m.Learned
 }
 
 // imported returns what a placement of the same configuration learns from a file.
 func imported(t *testing.T, from *decision.Engine, placement, path string, m *records.Mapping) (string, uint64) {
 	t.Helper()
-	c, err := from.Config(placement)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fatal.Or(from.Config(placement))(t)
 	e := newEngine(t)
-	if err := e.Create(t.Context(), placement, c.Canonical(), 1); err != nil {
-		t.Fatal(err)
-	}
-	log, err := records.Open(t.Context(), path, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, e.Create(t.Context(), placement, c.Canonical(), 1))
+	log := fatal.Or(records.Open(t.Context(), path, m))(t)
 	defer log.Close()
 	var waiting []*decision.Imported
 	flush := func() {
-		if err := e.Import(t.Context(), placement, waiting...); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, e.Import(t.Context(), placement, waiting...))
 		waiting = waiting[:0]
 	}
-	_, err = log.Read(t.Context(), placement, c, func(d *decision.Imported) error {
+	fatal.Or(log.Read(t.Context(), placement, c, func(d *decision.Imported) error {
 		if waiting = append(waiting, d); len(waiting) == 256 {
 			flush()
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	flush()
 	return state(t, e, placement)
 }
@@ -121,9 +99,7 @@ func events() int {
 func file(t *testing.T, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
@@ -282,9 +258,7 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 			batch = append(batch, row{id, l.now, sku, int32(place[sku]), chosen, revenue[i], price[i], brand[i], int64(age)})
 			actions = append(actions, fmt.Sprintf(`{"_tag":%q,"_revenue":%v,"item":{"price":%v,"brand":%q}}`, sku, revenue[i], price[i], brand[i]))
 		}
-		if _, err := rows.Write(batch); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(rows.Write(batch))(t)
 		for i := range n {
 			objects = append(objects, fmt.Sprintf(`{"sku":"sku%d","price":%v,"brand":%q,"worth":%v}`, i, price[i], brand[i], revenue[i]))
 		}
@@ -294,9 +268,7 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 		fmt.Fprintf(&dsjson, `{"EventId":%q,"Timestamp":%q,"c":{"User":{"age":%d},"_multi":[%s],"_slots":[{},{},{}]},"_outcomes":[%s]}`+"\n", id, stamp, age, strings.Join(actions, ","), strings.Join(outcomes, ","))
 		l.now = l.now.Add(time.Millisecond)
 	}
-	if err := rows.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, rows.Close())
 	columns := records.Columns{Decision: "id", Time: "at", Item: "sku", Shown: "place", Chosen: "got"}
 	same(t, "csv", l.engine, "home", file(t, "log.csv", csv.Bytes()), &records.Mapping{Delimiter: ";", Columns: columns})
 	same(t, "tsv", l.engine, "home", file(t, "log.tsv", bytes.ReplaceAll(csv.Bytes(), []byte(";"), []byte("\t"))), &records.Mapping{Format: "tsv", Columns: columns})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/offer"
@@ -25,14 +26,9 @@ const shop = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"n
 // read returns the decisions of a file.
 func read(t *testing.T, name, text string, m *records.Mapping) (list []*decision.Imported, r *records.Report, err error) {
 	t.Helper()
-	c, err := setup.Parse([]byte(shop))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fatal.Or(setup.Parse([]byte(shop)))(t)
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 	r, err = records.Read(t.Context(), path, m, c, func(d *decision.Imported) error {
 		list = append(list, d)
 		return decision.CheckImport("home", c, d)
@@ -56,9 +52,7 @@ func TestFormats(t *testing.T) {
 		Shown: []string{"z", "x"}, Choice: "z", Time: 2e9, Propensity: 0.25,
 	}
 	items := filepath.Join(t.TempDir(), "item_context.csv")
-	if err := os.WriteFile(items, []byte("item_id,revenue,price\nx,1.5,10\ny,2,20\nz,3,30\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(items, []byte("item_id,revenue,price\nx,1.5,10\ny,2,20\nz,3,30\n"), 0o600))
 	type row struct {
 		ID         string  `parquet:"decision_id"`
 		Time       string  `parquet:"time"`
@@ -73,12 +67,8 @@ func TestFormats(t *testing.T) {
 	var table strings.Builder
 	w := parquet.NewGenericWriter[row](&table)
 	const at = "1970-01-01T00:00:02Z"
-	if _, err := w.Write([]row{{"a", at, "x", 2, false, 1.5, 0.25, 10, 30}, {"a", at, "y", 0, false, 2, 0.25, 20, 30}, {"a", at, "z", 1, true, 3, 0.25, 30, 30}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(w.Write([]row{{"a", at, "x", 2, false, 1.5, 0.25, 10, 30}, {"a", at, "y", 0, false, 2, 0.25, 20, 30}, {"a", at, "z", 1, true, 3, 0.25, 30, 30}}))(t)
+	fatal.If(t, w.Close())
 	const context = `"c":{"user":{"age":30},"_multi":[{"_tag":"x","_revenue":1.5,"item":{"price":10}},{"_tag":"y","_revenue":2,"item":{"price":20}},{"_tag":"z","_revenue":3,"item":{"price":30}}]}`
 	for _, c := range []struct {
 		name, text string

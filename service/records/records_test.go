@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/records"
 	"vitrine/service/setup"
@@ -24,9 +25,7 @@ func TestFileThatIsNotUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "log.csv")
-	if err := os.WriteFile(path, []byte("decision_id,item,chosen,brand\na,x,1,acme\na,y,0,caf\xe9\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,brand\na,x,1,acme\na,y,0,caf\xe9\n"), 0o600))
 	_, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil })
 	if err == nil || !strings.HasSuffix(err.Error(), `item "y": column brand: "caf\xe9" is not UTF-8: convert the file`) {
 		t.Errorf("%v", err)
@@ -45,18 +44,14 @@ func TestColumnsOfAnExport(t *testing.T) {
 			"log.jsonl": `{"placement":"home","decision_id":"a","time":"2026-01-02T15:04:05Z","candidates":1,"items":[{"id":"x","features":{"t":[0,1,0.5]},"revenue":1}],"shown":["x"],"status":"chosen","choice":"x"}`,
 		} {
 			path := filepath.Join(t.TempDir(), name)
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
 			_, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil })
 			if err == nil || !strings.HasSuffix(err.Error(), "column t: [0,1,0.5] are columns: the values of hashed categories, texts and objects are not in an export") {
 				t.Errorf("%s, %s: %v", kind, name, err)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "log.csv")
-		if err := os.WriteFile(path, []byte("decision_id,item,chosen,t\na,x,1,\"[{\"\"year\"\":2026}]\"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,t\na,x,1,\"[{\"\"year\"\":2026}]\"\n"), 0o600))
 		if _, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil }); err != nil {
 			t.Errorf("%s: another list: %v", kind, err)
 		}

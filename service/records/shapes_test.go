@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/offer"
@@ -192,12 +193,8 @@ func TestParquetTypes(t *testing.T) {
 		}
 		var b bytes.Buffer
 		w := parquet.NewWriter(&b, schema)
-		if _, err := w.WriteRows([]parquet.Row{cells}); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(w.WriteRows([]parquet.Row{cells}))(t)
+		fatal.If(t, w.Close())
 		list, _, err := read(t, "log.parquet", b.String(), &records.Mapping{})
 		if err != nil || list[0].Time != c.want.UnixNano() || list[0].Request.Items[0].Features[0].Number != 19.95 {
 			t.Errorf("%s: %+v, %v", name, list, err)
@@ -298,10 +295,7 @@ func TestStream(t *testing.T) {
 	}
 	fmt.Fprint(out, "decision_id,item,chosen,price\na,x,1,3\n")
 	out.Close()
-	log, err := records.Open(t.Context(), "-", &records.Mapping{Format: "csv"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := fatal.Or(records.Open(t.Context(), "-", &records.Mapping{Format: "csv"}))(t)
 	for range 2 {
 		if r, err := log.Read(t.Context(), "home", c, func(*decision.Imported) error { return nil }); err != nil || r.Decisions != 1 {
 			t.Errorf("%+v, %v", r, err)

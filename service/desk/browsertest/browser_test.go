@@ -104,7 +104,7 @@ func open(t *testing.T, base string) *tab {
 	if err := chromedp.Do(ctx); err != nil { // opens the tab, which lives as long as this context
 		t.Fatal(err)
 	}
-	if err := chromedp.Listen(ctx, func(event any) {
+	fatal.If(t, chromedp.Listen(ctx, func(event any) {
 		switch e := event.(type) {
 		case *runtime.EventExceptionThrown:
 			text := e.ExceptionDetails.Text
@@ -129,9 +129,7 @@ func open(t *testing.T, base string) *tab {
 				b.note("a request to %s", e.Request.URL)
 			}
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watcher})
 	call(b, network.Enable, network.EnableParams{})
 	b.do(chromedp.EmulateViewport(1280, 900))

@@ -61,17 +61,12 @@ func segmentsOf(t testing.TB, dir string) []string {
 
 func write(t testing.TB, path string, data []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(path, data, 0o600))
 }
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := fatal.Or(os.ReadFile(path))(t)
 	return data
 }
 
@@ -118,10 +113,7 @@ func wantDamage(t testing.TB, dir, what string) {
 func contents(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
-	paths, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	paths := fatal.Or(filepath.Glob(filepath.Join(dir, "*")))(t)
 	for _, path := range paths {
 		all[path] = read(t, path)
 	}
@@ -190,9 +182,7 @@ func TestLostSegments(t *testing.T) {
 	segments := filled(t, dir)
 	for i, path := range segments {
 		data := read(t, path)
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, os.Remove(path))
 		wantDamage(t, dir, fmt.Sprint("the loss of segment ", i))
 		write(t, path, data)
 	}
@@ -276,17 +266,12 @@ func TestAcceptedLoss(t *testing.T) {
 	data[len(data)/2] ^= 4
 	write(t, segments[1], data)
 	wantDamage(t, dir, "a flip")
-	if err := os.Remove(filepath.Join(dir, "mark")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(filepath.Join(dir, "mark")))
 	r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
 	if r.Damage() == nil {
 		t.Error("a reader finds no damage")
 	}
-	have, err := logtest.Read(r, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := fatal.Or(logtest.Read(r, 1))(t)
 	r.Close()
 	s := openWith(t, filelog.Options{Dir: dir})
 	logtest.Want(t, s, 1, numbered(1, len(have))...)
@@ -313,14 +298,9 @@ func TestMixedCopies(t *testing.T) {
 			write(t, filepath.Join(other, filepath.Base(path)), data)
 		}
 	}
-	if err := os.Remove(filepath.Join(other, "mark")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(filepath.Join(other, "mark")))
 	s := openWith(t, filelog.Options{Dir: other})
-	x, err := s.Extent(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := fatal.Or(s.Extent(t.Context()))(t)
 	for i := x.Last + 1; i <= entries; i++ {
 		appendAll(t, s, append(entry(int(i)), '!'))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 )
@@ -42,10 +43,7 @@ func wantAfter(t *testing.T, dir string, acknowledged int) {
 	t.Helper()
 	s := open(t, dir)
 	defer s.Close()
-	have, err := logtest.Read(s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := fatal.Or(logtest.Read(s, 1))(t)
 	if len(have) < acknowledged || len(have) > acknowledged+1 {
 		t.Fatalf("%d entries, %d acknowledged", len(have), acknowledged)
 	}
@@ -67,21 +65,15 @@ func TestFileLimit(t *testing.T) {
 	}
 	signal.Ignore(unix.SIGXFSZ)
 	var before unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &before))
 	dir := t.TempDir()
 	s := open(t, dir)
 	limit := before
 	limit.Cur = min(before.Cur, 100_000)
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &limit))
 	acknowledged := appendUntilFull(t, s, "file too large")
 	s.Close()
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &before))
 	if acknowledged < 10 || acknowledged > math.MaxInt16 {
 		t.Errorf("%d entries before the limit", acknowledged)
 	}
@@ -96,15 +88,11 @@ func TestDiskFull(t *testing.T) {
 	}
 	defer unix.Unmount(disk, unix.MNT_DETACH)
 	ballast := filepath.Join(disk, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 500_000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.WriteFile(ballast, make([]byte, 500_000), 0o600))
 	dir := filepath.Join(disk, "log")
 	s := open(t, dir)
 	acknowledged := appendUntilFull(t, s, "no space left")
 	s.Close()
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, os.Remove(ballast))
 	wantAfter(t, dir, acknowledged)
 }

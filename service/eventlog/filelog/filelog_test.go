@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/logtest"
@@ -23,10 +24,7 @@ func open(t testing.TB, dir string) eventlog.Store {
 
 func openWith(t testing.TB, o filelog.Options) *filelog.Store {
 	t.Helper()
-	s, err := filelog.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fatal.Or(filelog.Open(t.Context(), o))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -65,9 +63,7 @@ func BenchmarkOpen(b *testing.B) {
 		many[i] = e
 	}
 	for range 125 {
-		if _, err := s.Append(b.Context(), many...); err != nil {
-			b.Fatal(err)
-		}
+		fatal.Or(s.Append(b.Context(), many...))(b)
 	}
 	s.Close()
 	b.SetBytes(100e6)
@@ -78,9 +74,7 @@ func BenchmarkOpen(b *testing.B) {
 
 func appendAll(t testing.TB, s eventlog.Store, entries ...[]byte) {
 	t.Helper()
-	if _, err := s.Append(t.Context(), entries...); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(s.Append(t.Context(), entries...))(t)
 }
 
 func texts(entries ...string) (b [][]byte) {
@@ -116,9 +110,7 @@ func TestReaderBesideWriter(t *testing.T) {
 		}
 		r.Close()
 	}
-	if err := w.TruncateBefore(t.Context(), 50); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, w.TruncateBefore(t.Context(), 50))
 	r := openWith(t, filelog.Options{Dir: dir, ReadOnly: true})
 	logtest.Want(t, r, 50, want[49:]...)
 	if _, err := filelog.Open(t.Context(), filelog.Options{Dir: filepath.Join(dir, "none"), ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
@@ -161,13 +153,8 @@ func TestRemovalBesideAppends(t *testing.T) {
 			running = false
 		default:
 		}
-		first, err := s.FirstWithin(t.Context(), 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.TruncateBefore(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
+		first := fatal.Or(s.FirstWithin(t.Context(), 100))(t)
+		fatal.If(t, s.TruncateBefore(t.Context(), first))
 	}
 	if x, err := s.Extent(t.Context()); err != nil || x.Last != 201 || x.Bytes > 1000 {
 		t.Errorf("extent %+v, %v", x, err)
@@ -206,24 +193,13 @@ func TestSpaceIsGivenBack(t *testing.T) {
 			appendAll(t, s, e)
 		}
 		const within = 1_500_000
-		first, err := s.FirstWithin(t.Context(), within)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.TruncateBefore(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
-		x, err := s.Extent(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := fatal.Or(s.FirstWithin(t.Context(), within))(t)
+		fatal.If(t, s.TruncateBefore(t.Context(), first))
+		x := fatal.Or(s.Extent(t.Context()))(t)
 		onDisk := int64(0)
 		files, _ := filepath.Glob(filepath.Join(dir, "*"))
 		for _, f := range files {
-			info, err := os.Stat(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			info := fatal.Or(os.Stat(f))(t)
 			onDisk += info.Size()
 		}
 		if x.Bytes > within || onDisk > within+1_200_000 {

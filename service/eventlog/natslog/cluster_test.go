@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
+	"vitrine/internal/fatal"
 	"vitrine/internal/freeport"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
@@ -138,9 +139,7 @@ func TestQuorumIsAway(t *testing.T) {
 	}()
 	time.Sleep(2 * time.Second) // ten attempts
 	c.start(others...)
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, <-done)
 	fill(t, s, 5, 6)
 	logtest.Want(t, s, 1, numbered(1, 6)...)
 }

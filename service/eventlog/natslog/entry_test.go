@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -40,9 +41,7 @@ func TestEntryIsFoundAgain(t *testing.T) {
 				for i := range n {
 					all = append(all, entry((last+i+1)%250))
 				}
-				if _, err := s.Append(t.Context(), all...); err != nil {
-					t.Fatal(err)
-				}
+				fatal.Or(s.Append(t.Context(), all...))(t)
 				last += n
 			}
 			read := func(s *natslog.Store, i int, maximum uint64) {
@@ -65,13 +64,8 @@ func TestEntryIsFoundAgain(t *testing.T) {
 				read(s, i+1, c.first)
 				read(s, i+1, c.again+2) // the claim at the end is not remembered
 			}
-			if err := s.TruncateBefore(t.Context(), uint64(last/2)); err != nil {
-				t.Fatal(err)
-			}
-			x, err := s.Extent(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, s.TruncateBefore(t.Context(), uint64(last/2)))
+			x := fatal.Or(s.Extent(t.Context()))(t)
 			s.Close()
 
 			s = connect(t, o)
@@ -99,9 +93,7 @@ func TestLargeEntriesAreNotRemembered(t *testing.T) {
 	frames := [][][]byte{{small}, {medium}, {large}, {large, large}, {small, large}}
 	cost := []uint64{0, 0, 1, 1, 0} // messages for an entry of each frame
 	for _, f := range frames {
-		if _, err := s.Append(t.Context(), f...); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(s.Append(t.Context(), f...))(t)
 	}
 	sequence := uint64(0)
 	for i, f := range frames {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
@@ -27,10 +28,7 @@ func connect(t testing.TB, o natslog.Options) *natslog.Store {
 	if o.Patience == 0 {
 		o.Patience = patience
 	}
-	s, err := natslog.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := fatal.Or(natslog.Open(t.Context(), o))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -71,9 +69,7 @@ func TestZombieDoesNotTruncate(t *testing.T) {
 		}
 	}
 	logtest.Want(t, heir, 1, numbered(1, 5)...)
-	if err := heir.TruncateBefore(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, heir.TruncateBefore(t.Context(), 4))
 	logtest.Want(t, heir, 4, numbered(4, 5)...)
 	fill(t, heir, 6, 6)
 }
@@ -82,15 +78,9 @@ func TestZombieDoesNotTruncate(t *testing.T) {
 func TestUnfitStream(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t)}
-	c, err := nats.Connect(o.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := fatal.Or(nats.Connect(o.URL))(t)
 	defer c.Close()
-	js, err := jetstream.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := fatal.Or(jetstream.New(c))(t)
 	for i, test := range []struct {
 		change func(*jetstream.StreamConfig)
 		want   string
@@ -109,9 +99,7 @@ func TestUnfitStream(t *testing.T) {
 		o.Stream = fmt.Sprint("s", i)
 		config := jetstream.StreamConfig{Name: o.Stream, Subjects: []string{o.Stream + ".log"}, Storage: jetstream.FileStorage}
 		test.change(&config)
-		if _, err := js.CreateStream(t.Context(), config); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(js.CreateStream(t.Context(), config))(t)
 		s, err := natslog.Open(t.Context(), o)
 		switch {
 		case err == nil:
@@ -175,10 +163,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 	}
 	group.Wait()
 	s := connect(t, o)
-	have, err := logtest.Read(s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := fatal.Or(logtest.Read(s, 1))(t)
 	for i, e := range have {
 		if want, ok := acknowledged[uint64(i+1)]; ok && string(e) != want || !ok && !unknown[string(e)] {
 			t.Errorf("entry %d is %q, acknowledged was %q", i+1, e, want)
@@ -297,22 +282,14 @@ func TestSameFrameOfAnother(t *testing.T) {
 	s := connect(t, o)
 	fill(t, s, 1, 2)
 	js := natstest.JetStream(t, o.URL)
-	last, err := js.GetMsg("vitrine", stateOf(t, o.URL).LastSeq)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := eventlog.DecodeFrame(last.Data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	last := fatal.Or(js.GetMsg("vitrine", stateOf(t, o.URL).LastSeq))(t)
+	f := fatal.Or(eventlog.DecodeFrame(last.Data))(t)
 	end := f.End()
 	next := eventlog.Frame{Epoch: f.Epoch, First: end.Sequence + 1, Log: end.Log, Before: end.Hash}
 	m := nats.NewMsg("vitrine.log")
 	m.Header.Set("Vitrine-Writer", "another")
 	m.Data = next.Encode(nil)
-	if _, err := js.PublishMsg(m); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(js.PublishMsg(m))(t)
 	natslog.Age(s, time.Hour, time.Hour)
 	if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
 		t.Errorf("%v, want ErrFenced", err)
@@ -335,10 +312,7 @@ func TestClaimIsSentAgain(t *testing.T) {
 	}
 	js, claims := natstest.JetStream(t, url), map[string]int{}
 	for at := uint64(1); at <= stateOf(t, url).LastSeq; at++ {
-		m, err := js.GetMsg("vitrine", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fatal.Or(js.GetMsg("vitrine", at))(t)
 		if writer := m.Header.Get("Vitrine-Writer"); string(m.Data) == "VLOGCLAIM" {
 			if claims[writer]++; claims[writer] > 1 {
 				t.Errorf("message %d is claim %d of one writer", at, claims[writer])
@@ -390,10 +364,7 @@ func TestSlowDisk(t *testing.T) {
 // stateOf is what the server says of the stream.
 func stateOf(t *testing.T, url string) nats.StreamState {
 	t.Helper()
-	info, err := natstest.JetStream(t, url).StreamInfo("vitrine")
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := fatal.Or(natstest.JetStream(t, url).StreamInfo("vitrine"))(t)
 	return info.State
 }
 
@@ -448,9 +419,7 @@ func TestForeignMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Request("vitrine.log", []byte("hello"), patience); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(c.Request("vitrine.log", []byte("hello"), patience))(t)
 	if _, err := s.Append(t.Context(), entry(4)); !errors.Is(err, eventlog.ErrFenced) {
 		t.Errorf("%v, want ErrFenced", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
@@ -97,9 +98,7 @@ func TestLeaseIsRemoved(t *testing.T) {
 	o := natslog.Options{URL: natstest.URL(t)}
 	s := connect(t, o)
 	js := natstest.JetStream(t, o.URL)
-	if err := js.DeleteKeyValue("vitrine-lease"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, js.DeleteKeyValue("vitrine-lease"))
 	time.Sleep(300 * time.Millisecond) // some renewals
 	fill(t, s, 1, 2)
 	if err := s.Loss(); err != nil {
@@ -263,10 +262,7 @@ func TestTakeOverUnderLoad(t *testing.T) {
 	}
 	s := connect(t, o)
 	group.Wait()
-	have, err := logtest.Read(s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	have := fatal.Or(logtest.Read(s, 1))(t)
 	for last, e := range acknowledged {
 		if last > uint64(len(have)) || string(have[last-1]) != e {
 			t.Fatalf("entry %d was acknowledged as %s, and is not there", last, e)
@@ -283,14 +279,10 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	claim := func(n int) {
 		t.Helper()
 		for range n {
-			if _, err := js.Publish("vitrine.log", []byte("VLOGCLAIM")); err != nil {
-				t.Fatal(err)
-			}
+			fatal.Or(js.Publish("vitrine.log", []byte("VLOGCLAIM")))(t)
 		}
 	}
-	if _, err := js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}))(t)
 	claim(3)
 	s := connect(t, o)
 	logtest.Want(t, s, 1)
@@ -309,19 +301,14 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	if err != nil || since > 10 || since < 9 {
 		t.Errorf("entries from 10 on are new: FirstSince says %d, %v", since, err)
 	}
-	x, err := s.Extent(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := fatal.Or(s.Extent(t.Context()))(t)
 	if x.Epoch < 2 {
 		t.Errorf("the epoch of a log that was opened again is %d", x.Epoch)
 	}
 	if within, err := s.FirstWithin(t.Context(), x.Bytes/2); err != nil || within < 8 || within > 14 {
 		t.Errorf("half of the bytes begin at entry %d, %v", within, err)
 	}
-	if err := s.TruncateBefore(t.Context(), 9); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.TruncateBefore(t.Context(), 9))
 	logtest.Want(t, s, 9, numbered(9, 20)...)
 	s.Close()
 	s = connect(t, o)
@@ -369,9 +356,7 @@ func TestSlowClaim(t *testing.T) {
 	}
 	time.Sleep(lease + lease/2)
 	n.left.Store(0)
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, <-ended)
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) || standbys[0].Leads() == standbys[1].Leads() {
 		t.Errorf("the other one: %v; %v and %v lead", err, standbys[0].Leads(), standbys[1].Leads())

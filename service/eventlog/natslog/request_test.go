@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
 )
@@ -29,16 +30,13 @@ func TestRequests(t *testing.T) {
 		t.Errorf("nobody answers: %v", err)
 	}
 	answering := func(s *natslog.Store, name string) func() {
-		stop, err := s.Answer("sum", func(request []byte) []byte {
+		stop := fatal.Or(s.Answer("sum", func(request []byte) []byte {
 			sum := 0
 			for _, b := range request {
 				sum += int(b)
 			}
 			return fmt.Appendf(nil, "%s %d %d", name, len(request), sum)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		return stop
 	}
 	defer answering(leader, "first")()
@@ -124,26 +122,16 @@ func TestPartsOfSnapshots(t *testing.T) {
 	s := connect(t, o)
 	fill(t, s, 1, 9)
 	put := func(s *natslog.Store, sequence uint64) error {
-		at, err := s.Position(t.Context(), sequence)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := fatal.Or(s.Position(t.Context(), sequence))(t)
 		return s.PutSnapshot(t.Context(), at, strings.NewReader("the snapshot"))
 	}
-	if err := put(s, 3); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, put(s, 3))
 	js := natstest.JetStream(t, o.URL)
 	parts := func() int {
-		info, err := js.StreamInfo("OBJ_vitrine-snapshots", &nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := fatal.Or(js.StreamInfo("OBJ_vitrine-snapshots", &nats.StreamInfoRequest{SubjectsFilter: "$O.vitrine-snapshots.C.>"}))(t)
 		return len(info.State.Subjects)
 	}
-	if _, err := js.Publish("$O.vitrine-snapshots.C.left", []byte("part")); err != nil {
-		t.Fatal(err)
-	}
+	fatal.Or(js.Publish("$O.vitrine-snapshots.C.left", []byte("part")))(t)
 	if err := put(s, 5); err != nil || parts() != 3 {
 		t.Errorf("%v, %d parts: one that was just written is gone", err, parts())
 	}
@@ -154,9 +142,7 @@ func TestPartsOfSnapshots(t *testing.T) {
 	over := o
 	over.TakeOver = true
 	heir := connect(t, over)
-	if err := put(heir, 8); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, put(heir, 8))
 	natslog.Age(s, time.Minute, time.Minute)
 	if err := put(s, 7); err == nil {
 		t.Error("a process that was fenced puts a snapshot beside the log")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -161,9 +162,7 @@ func TestServerIsCutOff(t *testing.T) {
 			s := connect(t, o)
 			fill(t, s, 1, 3)
 			n.connection().lost.Store(true)
-			if err := ask(s); err != nil {
-				t.Fatal(err)
-			}
+			fatal.If(t, ask(s))
 			if made := n.made.Load(); made != 2 {
 				t.Errorf("%d connections were made, want 2", made)
 			}
@@ -199,12 +198,8 @@ func TestLeadFromServerThatIsCutOff(t *testing.T) {
 	fill(t, first, 1, 3)
 	s := connect(t, o)
 	n.connection().lost.Store(true)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, first.Close())
+	fatal.If(t, s.Lead(t.Context()))
 	fill(t, s, 4, 4)
 	if made := n.made.Load(); made != 2 {
 		t.Errorf("%d connections were made, want 2", made)

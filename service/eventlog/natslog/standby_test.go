@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"vitrine/internal/fatal"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/logtest"
 	"vitrine/service/eventlog/natslog"
@@ -94,9 +95,7 @@ func TestStandby(t *testing.T) {
 	}
 	fill(t, leader, 7, 7)
 	leader.Close()
-	if err := s.Lead(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, s.Lead(t.Context()))
 	logtest.Want(t, s, 1, numbered(1, 7)...)
 	fill(t, s, 8, 9)
 	comes(t, entries, 7, 9)
@@ -150,9 +149,7 @@ func TestLeaseIsMissing(t *testing.T) {
 	fill(t, connect(t, o), 1, 2)
 	connect(t, natslog.Options{URL: url, Stream: "other", Standby: true}).Close()
 	js := natstest.JetStream(t, url)
-	if err := js.DeleteKeyValue("other-lease"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, js.DeleteKeyValue("other-lease"))
 	missing := natslog.Options{URL: url, Stream: "other", Standby: true, Patience: 10 * time.Second}
 	if _, err := natslog.Open(t.Context(), missing); !errors.Is(err, eventlog.ErrLease) || !strings.Contains(err.Error(), "other-lease") || !strings.Contains(err.Error(), "--take-over") {
 		t.Errorf("%v, want ErrLease that names the bucket", err)
@@ -163,16 +160,9 @@ func TestLeaseIsMissing(t *testing.T) {
 		t.Errorf("the bucket was not made again: %v", err)
 	}
 	// Another process has made the stream, and not yet the bucket.
-	other, err := js.StreamInfo("other")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(js.DeleteKeyValue("other-lease"), js.DeleteStream("other")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.AddStream(&other.Config); err != nil {
-		t.Fatal(err)
-	}
+	other := fatal.Or(js.StreamInfo("other"))(t)
+	fatal.If(t, errors.Join(js.DeleteKeyValue("other-lease"), js.DeleteStream("other")))
+	fatal.Or(js.AddStream(&other.Config))(t)
 	missing.TakeOver = false
 	if begun := connect(t, missing); !begun.Leads() {
 		t.Error("the first process at an empty log does not lead")
@@ -182,19 +172,12 @@ func TestLeaseIsMissing(t *testing.T) {
 	if s.Leads() {
 		t.Fatal("it leads")
 	}
-	kv, err := js.KeyValue("vitrine-lease")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := kv.PutString("writer", "nobody"); err != nil {
-		t.Fatal(err)
-	}
+	kv := fatal.Or(js.KeyValue("vitrine-lease"))(t)
+	fatal.Or(kv.PutString("writer", "nobody"))(t)
 	if err := s.Lead(t.Context()); !errors.Is(err, eventlog.ErrLease) || !strings.Contains(err.Error(), `delete the key "writer" of the bucket "vitrine-lease"`) {
 		t.Errorf("%v, want ErrLease that says what to do", err)
 	}
-	if err := js.DeleteKeyValue("vitrine-lease"); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, js.DeleteKeyValue("vitrine-lease"))
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if kv, err := js.KeyValue("vitrine-lease"); err == nil {
 			if e, err := kv.Get("writer"); err == nil && e.Revision() > 1 {
@@ -281,9 +264,7 @@ func TestFollowedLogIsBehind(t *testing.T) {
 	js := emptied(t, url)
 	time.Sleep(time.Second) // the follower looks every 300 ms
 	for _, m := range js.lost {
-		if _, err := js.PublishMsg(m); err != nil {
-			t.Fatal(err)
-		}
+		fatal.Or(js.PublishMsg(m))(t)
 	}
 	fill(t, connect(t, natslog.Options{URL: url, Standby: true}), 10, 12)
 	comes(t, entries, 10, 12)
@@ -304,23 +285,13 @@ func emptied(t *testing.T, url string) emptiedStream {
 	t.Helper()
 	js := natstest.JetStream(t, url)
 	e := emptiedStream{JetStreamContext: js}
-	info, err := js.StreamInfo("vitrine")
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := fatal.Or(js.StreamInfo("vitrine"))(t)
 	for n := range info.State.LastSeq {
-		m, err := js.GetMsg("vitrine", n+1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := fatal.Or(js.GetMsg("vitrine", n+1))(t)
 		e.lost = append(e.lost, &nats.Msg{Subject: m.Subject, Header: nats.Header{"Vitrine-Writer": m.Header["Vitrine-Writer"]}, Data: m.Data})
 	}
-	if err := js.DeleteStream("vitrine"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}); err != nil {
-		t.Fatal(err)
-	}
+	fatal.If(t, js.DeleteStream("vitrine"))
+	fatal.Or(js.AddStream(&nats.StreamConfig{Name: "vitrine", Subjects: []string{"vitrine.log"}, Storage: nats.FileStorage, Discard: nats.DiscardNew}))(t)
 	return e
 }
 
@@ -333,9 +304,7 @@ func TestConfirm(t *testing.T) {
 	messages := func() uint64 { return natslog.Sent(s) }
 	before := messages()
 	for range 100 {
-		if err := s.Confirm(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		fatal.If(t, s.Confirm(t.Context()))
 	}
 	if n := messages() - before; n > 50 { // some are renewals
 		t.Errorf("a lease that lasts is confirmed by %d messages", n)
