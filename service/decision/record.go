@@ -163,26 +163,14 @@ func (r *record) pass(p *eventlog.Passed) error {
 // read reads the offer of a decision from the log. The error wraps eventlog.ErrRemoved if the entry was
 // removed, and is that of ctx or ErrUnread otherwise.
 func (r *record) read(ctx context.Context, log eventlog.Reader) (*offer.Offer, error) {
-	data, err := log.Entry(ctx, r.entry)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
+	o, err := offer.Read(ctx, log, r.entry, r.placement.name, r.id)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, fmt.Errorf("decision %q: %w: %w", r.id, ErrUnread, err)
 	}
-	event, err := eventlog.Decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("decision %q: %w: entry %d: %w", r.id, ErrUnread, r.entry, err)
-	}
-	o, ok := event.Body.(*eventlog.Offered)
-	if !ok || o.Decision != r.id || event.Placement != r.placement.name {
-		return nil, fmt.Errorf("decision %q: %w: entry %d is not its offer", r.id, ErrUnread, r.entry)
-	}
-	decoded, err := offer.Of(o)
-	if err != nil {
-		return nil, fmt.Errorf("decision %q: %w: entry %d: %w", r.id, ErrUnread, r.entry, err)
-	}
-	return decoded, nil
+	return o, nil
 }
 
 // shelf holds the closed decisions of a placement, the one that closed first at its front.

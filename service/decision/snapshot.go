@@ -47,7 +47,7 @@ func (e *Engine) WriteSnapshot(ctx context.Context, w io.Writer, patience time.D
 	enc := state.NewWriter(f.kind(), w)
 	f.encode(enc)
 	for _, p := range f.placements {
-		if slices.ContainsFunc(p.deciding(), func(l frozenLearner) bool { return l.IsBehind() }) {
+		if slices.ContainsFunc(p.all(), func(l *frozenLearner) bool { return l.saved != nil && l.IsBehind() }) {
 			behind = append(behind, p.name)
 		}
 	}
@@ -66,26 +66,12 @@ type frozenState struct {
 // freeze waits for the learners for at most patience, or without limit if patience is negative.
 func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenState, error) {
 	f := new(frozenState)
-	var saved, challengers [][]<-chan learner.State // of each placement's learners
 	err := e.inspect(ctx, func(s *fold) {
 		f.at, f.oldest, f.machines, f.relearned = s.position, s.position.Sequence+1, s.machines, s.relearned
 		for _, name := range slices.Sorted(maps.Keys(s.placements)) {
 			p := s.placements[name]
 			f.oldest = p.open.oldest(f.oldest)
-			f.placements = append(f.placements, p.freeze())
-			var of []<-chan learner.State
-			for _, w := range p.learners() {
-				of = append(of, w.Freeze(patience >= 0))
-			}
-			if p.relearning != nil && patience < 0 { // or its last checkpoint will do
-				of = append(of, p.relearning.worker.Freeze(false))
-			}
-			saved = append(saved, of)
-			of = nil
-			for _, w := range p.challengers() {
-				of = append(of, w.Freeze(patience >= 0))
-			}
-			challengers = append(challengers, of)
+			f.placements = append(f.placements, p.freeze(patience >= 0))
 		}
 	})
 	if err != nil {
@@ -97,16 +83,16 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 		over, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
-	for i, p := range f.placements {
-		for _, part := range []struct {
-			learners []frozenLearner
-			saved    []<-chan learner.State
-		}{{p.learners, saved[i]}, {p.challengers, challengers[i]}} {
-			for k, c := range part.saved {
+	for _, p := range f.placements {
+		if p.held.After > 0 {
+			f.oldest = min(f.oldest, p.held.From)
+		}
+		for _, l := range p.all() {
+			if l.saved != nil {
 				select {
-				case w, ok := <-c:
+				case w, ok := <-l.saved:
 					if ok {
-						part.learners[k].State = w
+						l.State = w
 					}
 				case <-over.Done():
 					if ctx.Err() != nil {
@@ -114,13 +100,6 @@ func (e *Engine) freeze(ctx context.Context, patience time.Duration) (*frozenSta
 					}
 				}
 			}
-		}
-	}
-	for _, p := range f.placements {
-		if p.held.After > 0 {
-			f.oldest = min(f.oldest, p.held.From)
-		}
-		for _, l := range append(slices.Clone(p.learners), p.challengers...) {
 			f.oldest = min(f.oldest, l.Needs())
 		}
 	}
@@ -214,23 +193,26 @@ type frozen struct {
 	values       []feature.Seen // that categories have learned
 	moves        []move         // of the clock
 	open, closed []record
-	learners     []frozenLearner // the one that decides, the former ones, and the second one
-	relearning   *relearning     // nil if there is no second one
+	learners     []*frozenLearner // the one that decides, the former ones, and the second one
+	relearning   *relearning      // nil if there is no second one
 	items        *catalogue.Frozen
 	experiment   *variants.Experiment // nil if none runs
-	challengers  []frozenLearner
+	challengers  []*frozenLearner
 }
 
 // frozenLearner is a learner of a placement at an entry.
 type frozenLearner struct {
 	learner.State
+	saved     <-chan learner.State // a better one; nil if nobody expects that the learner keeps up
 	of        *worker
 	began     uint64
 	canonical []byte // its configuration
 	values    []feature.Seen
 }
 
-func (p *placement) freeze() *frozen {
+// freeze asks the learners to save themselves. If the caller is patient, it does not wait for a second learner, of which the last
+// checkpoint will do.
+func (p *placement) freeze(patient bool) *frozen {
 	f := &frozen{
 		facts: p.facts, values: p.config.Schema().Learned(), open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
 	}
@@ -242,14 +224,24 @@ func (p *placement) freeze() *frozen {
 	if p.experiment != nil {
 		f.experiment = p.experiment.Copy()
 	}
+	frozen := func(w *worker) *frozenLearner {
+		l := &frozenLearner{State: w.View(), of: w, began: w.began, canonical: w.config.Canonical(), values: w.config.Schema().Learned()}
+		if p.relearning == nil || p.relearning.worker != w || !patient {
+			l.saved = w.Freeze(patient)
+		}
+		return l
+	}
 	for _, w := range p.challengers() {
-		f.challengers = append(f.challengers, frozenLearner{State: w.View(), of: w, began: w.began})
+		f.challengers = append(f.challengers, frozen(w))
 	}
 	for _, w := range p.lasting() {
-		f.learners = append(f.learners, frozenLearner{w.View(), w, w.began, w.config.Canonical(), w.config.Schema().Learned()})
+		f.learners = append(f.learners, frozen(w))
 	}
 	return f
 }
+
+// all are the learners and the challengers.
+func (f *frozen) all() []*frozenLearner { return slices.Concat(f.learners, f.challengers) }
 
 func copies(records []*record) []record {
 	all := make([]record, len(records))
@@ -287,7 +279,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	}
 	e.Count(len(f.learners))
 	for i := range f.learners {
-		l := &f.learners[i]
+		l := f.learners[i]
 		e.Uint64(l.began)
 		if i > 0 {
 			e.String(string(l.canonical))
@@ -304,7 +296,7 @@ func (f *frozen) encode(e *state.Encoder) {
 	for i := range f.versions {
 		v := &f.versions[i]
 		e.Uint64(v.number)
-		e.Count(slices.IndexFunc(f.learners, func(l frozenLearner) bool { return l.of == v.learner }))
+		e.Count(slices.IndexFunc(f.learners, func(l *frozenLearner) bool { return l.of == v.learner }))
 		v.encode(e)
 	}
 	e.Uint64(f.standing)
@@ -333,15 +325,6 @@ func encodeValues(e *state.Encoder, values []feature.Seen) {
 			e.String(v)
 		}
 	}
-}
-
-// deciding are the learners that decide or have decided: of the second one nobody expects that it keeps up.
-func (f *frozen) deciding() []frozenLearner {
-	learners := f.learners
-	if f.relearning != nil {
-		learners = learners[:len(learners)-1]
-	}
-	return slices.Concat(learners, f.challengers)
 }
 
 func (v *version) encode(e *state.Encoder) {

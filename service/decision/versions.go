@@ -247,7 +247,7 @@ func (e *Engine) ready(ctx context.Context, name string, number uint64) (*worker
 	if err != nil || !isFormer {
 		return w, err
 	}
-	return w, w.Show(ctx, number)
+	return w, wait(ctx, w.Show(number))
 }
 
 // learnerOf returns the learner that has a version of a placement, and whether it is a former one.

@@ -8,10 +8,7 @@ import (
 	"vitrine/service/api"
 )
 
-// averaging is a policy that averages utility families.
-type averaging interface{ Families() []bandit.Weight }
-
-// families has the weights of families after some rounds. Of too many points every other one is dropped, and from then
+// families holds the weights of families after some rounds. Of too many points every other one is dropped, and from then
 // on only half as many are noted.
 type families struct {
 	mu     sync.Mutex
@@ -29,7 +26,7 @@ const maxFamilyPoints = 128
 
 // note notes the weights of a policy that has learned some rounds.
 func (f *families) note(pi vitrine.Policy, learned uint64) {
-	a, ok := pi.(averaging)
+	a, ok := pi.(interface{ Families() []bandit.Weight })
 	if !ok {
 		return
 	}
@@ -51,8 +48,9 @@ func (f *families) note(pi vitrine.Policy, learned uint64) {
 	f.next = learned + f.stride
 }
 
-// report returns the weights by family.
-func (f *families) report() (list []api.FamilyHistory) {
+// Families returns how the weights of the utility families over which the policy averages have developed, nil if it does not average.
+func (l *Learner) Families() (list []api.FamilyHistory) {
+	f := &l.families
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := map[string]int{}

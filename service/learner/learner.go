@@ -53,7 +53,6 @@ import (
 	"vitrine"
 	"vitrine/internal/panics"
 	"vitrine/service/api"
-	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -88,18 +87,18 @@ type Progress struct {
 
 // Learner is a learner on its goroutine. Make one with [New] or [Restore], and start it with Run.
 type Learner struct {
-	build Build
-	spec  setup.Spec
-	queue *queue
-
+	build   Build
+	spec    setup.Spec
 	context context.Context // until Stop
-	stop    context.CancelFunc
+	cancel  context.CancelFunc
 
 	current    atomic.Pointer[Published]
 	substitute atomic.Pointer[Published]
 	seen       atomic.Pointer[Progress]
+	asked      atomic.Bool // by Freeze(true)
 	families   families
-	asked      atomic.Bool // set by Freeze(true) until the goroutine has saved the learner
+
+	queue
 
 	// The rest belongs to the goroutine of Run.
 
@@ -109,7 +108,7 @@ type Learner struct {
 
 	learner    saver // nil if it has retired
 	checkpoint []byte
-	marked     bool // the checkpoint is newer than that of the queue
+	marked     bool // the checkpoint is newer than the one in the queue
 	behind     int  // rounds since a policy was published
 	progress   Progress
 	kept       []kept
@@ -141,24 +140,27 @@ const (
 // New builds a learner with its first policy. It is bound by the configuration's share of memory. The error is an *[api.FieldError] of
 // the policy.
 func New(build Build, c *setup.Config) (*Learner, error) {
-	l := &Learner{build: build, spec: c.Spec(), queue: newQueue(c.Share())}
-	l.context, l.stop = context.WithCancel(context.Background())
+	l := &Learner{build: build, spec: c.Spec(), queue: queue{limit: c.Share()}}
+	l.changed.L = &l.mu
+	l.context, l.cancel = context.WithCancel(context.Background())
 	var err error
-	if l.learner, err = l.built(); err != nil {
-		return nil, err
+	if l.learner, err = l.restored(nil); err == nil {
+		err = l.mark()
 	}
-	if err := l.mark(); err != nil {
+	if err == nil {
+		if l.publish(); l.current.Load() == nil {
+			err = fmt.Errorf("the learner has no first policy: %s", l.seen.Load().Problem)
+		}
+	}
+	if err != nil {
 		return nil, api.Fieldf("/policy", "%v", err)
 	}
-	if l.publish(); l.current.Load() == nil {
-		return nil, api.Fieldf("/policy", "the learner has no first policy: %s", l.seen.Load().Problem)
-	}
-	l.queue.end(task{what: toCall}, l.newCheckpoint())
+	l.saved = *l.newCheckpoint()
 	return l, nil
 }
 
-// built builds a learner that has learned nothing, and turns panics into errors.
-func (l *Learner) built() (s saver, err error) {
+// restored builds a learner with a saved state; nil is that of a learner that has learned nothing.
+func (l *Learner) restored(data []byte) (s saver, err error) {
 	err, _ = panics.Safely(func() error {
 		built, err := l.build(l.spec)
 		if err != nil {
@@ -168,38 +170,29 @@ func (l *Learner) built() (s saver, err error) {
 		if s, ok = built.(saver); !ok {
 			return errors.New("the learner cannot be saved, so it cannot serve")
 		}
-		return nil
+		if data == nil {
+			return nil
+		}
+		return s.UnmarshalBinary(data)
 	})
-	if err != nil {
-		return nil, api.Fieldf("/policy", "%v", err)
-	}
-	return s, nil
-}
-
-// restored builds a learner with a saved state.
-func (l *Learner) restored(data []byte) (saver, error) {
-	s, err := l.built()
-	if err != nil {
-		return nil, err
-	}
-	err, _ = panics.Safely(func() error { return s.UnmarshalBinary(data) })
 	return s, err
 }
 
-// policyOf returns the policy of a saved state.
-func (l *Learner) policyOf(data []byte) (pi vitrine.Policy, err error) {
-	s, err := l.restored(data)
+// policyOf makes the policy of a learner, unless the learner could not be built.
+func policyOf(s saver, err error) (pi vitrine.Policy, _ error) {
 	if err == nil {
 		err, _ = panics.Safely(func() error { pi = s.Policy(); return nil })
+	}
+	if err == nil && pi == nil {
+		err = errors.New("the learner has no policy")
 	}
 	return pi, err
 }
 
 // Begin sets the entry at which a new learner begins. Call it before Run.
 func (l *Learner) Begin(entry uint64) {
-	l.progress.Entry, l.queue.saved.Entry = entry, entry
-	seen := l.progress
-	l.seen.Store(&seen)
+	l.progress.Entry, l.saved.Entry = entry, entry
+	l.show("")
 	l.current.Store(&Published{l.current.Load().Policy, entry})
 }
 
@@ -207,7 +200,7 @@ func (l *Learner) Begin(entry uint64) {
 func (l *Learner) Run(log Log, placement string) {
 	l.log, l.placement = log, placement
 	for {
-		t, last, ok := l.queue.pop()
+		t, last, ok := l.pop()
 		switch {
 		case !ok:
 			return
@@ -223,24 +216,17 @@ func (l *Learner) Run(log Log, placement string) {
 				l.publish()
 			}
 		}
-		l.queue.end(t, l.newCheckpoint())
+		l.end(l.newCheckpoint())
 	}
 }
-
-// Stop ends the learner without learning the rounds that are still in its queue.
-func (l *Learner) Stop() {
-	l.stop()
-	l.queue.close()
-}
-
-func (l *Learner) isStopped() bool { return l.context.Err() != nil }
 
 // Current returns the policy that was published last.
 func (l *Learner) Current() *Published { return l.current.Load() }
 
 // Progress returns how far the learner is. If its policy could not be made or the log could not be read, the problem says so.
 func (l *Learner) Progress() Progress {
-	lag := l.queue.lagging() // first: a round that is missing in it is in the progress
+	var lag uint64
+	l.holding(func() { lag = l.lag }) // first: a round that is missing in it is in the progress
 	p := *l.seen.Load()
 	p.Lag = lag
 	return p
@@ -254,46 +240,6 @@ func (l *Learner) PolicyName() string {
 	_ = json.Unmarshal(l.spec.Policy, &p) // which is an object
 	return p.Name
 }
-
-// Families returns how the weights of the utility families over which the policy averages have developed, nil if it does not average.
-func (l *Learner) Families() []api.FamilyHistory { return l.families.report() }
-
-// RoundBytes returns the bytes of an offer's round while it waits for a learner.
-func RoundBytes(o *offer.Offer) int {
-	return setup.RoundBytes(len(o.Features)+len(o.Revenue), len(o.Shown))
-}
-
-// Observe gives the learner the round of a decision whose outcome an entry of the log reports. It waits until the queue has room. A
-// learner that has nothing else to do may not see the round before Wake.
-func (l *Learner) Observe(entry uint64, o *offer.Offer, choice int) {
-	l.queue.push(task{what: toObserve, entry: entry, round: o.Round(choice), bytes: RoundBytes(o)})
-}
-
-// Wake makes the learner see all rounds that it was given.
-func (l *Learner) Wake() { l.queue.wake() }
-
-// HasRoom reports whether Observe will not wait for a round of the given bytes, after other rounds of before bytes. There is
-// always room for one round.
-func (l *Learner) HasRoom(before, bytes int) bool { return l.queue.hasRoom(before, bytes) }
-
-// AwaitRoom waits until there is room for a round of the given bytes.
-func (l *Learner) AwaitRoom(bytes int) { l.queue.awaitRoom(bytes) }
-
-// SetBound changes the maximal bytes of the rounds that wait.
-func (l *Learner) SetBound(bytes int) { l.queue.setBound(bytes) }
-
-// call calls f on the goroutine once the policy after all earlier tasks is published. The channel is closed after the call, or if the
-// learner has ended.
-func (l *Learner) call(f func()) <-chan struct{} {
-	done := make(chan struct{})
-	if !l.queue.push(task{what: toCall, call: func() { defer close(done); f() }}) {
-		close(done)
-	}
-	return done
-}
-
-// Reached returns a channel that is closed once the policy after all tasks up to now is published, or the learner has ended.
-func (l *Learner) Reached() <-chan struct{} { return l.call(func() {}) }
 
 // do does a task other than a round.
 func (l *Learner) do(t *task) {
@@ -321,22 +267,16 @@ func (l *Learner) do(t *task) {
 // publish makes the learner's policy the current one, and its progress what is seen. If there is no policy, the last one stays.
 func (l *Learner) publish() {
 	l.behind = 0
-	if l.progress.Broken || l.progress.Retired {
-		l.show("")
-		return
+	problem := ""
+	if !l.progress.Broken && !l.progress.Retired {
+		if pi, err := policyOf(l.learner, nil); err != nil {
+			problem = err.Error()
+		} else {
+			l.current.Store(&Published{pi, l.progress.Entry})
+			l.families.note(pi, l.progress.Learned)
+		}
 	}
-	var policy vitrine.Policy
-	err, _ := panics.Safely(func() error { policy = l.learner.Policy(); return nil })
-	if err == nil && policy == nil {
-		err = errors.New("the learner has no policy")
-	}
-	if err != nil {
-		l.show(err.Error())
-		return
-	}
-	l.current.Store(&Published{policy, l.progress.Entry})
-	l.families.note(policy, l.progress.Learned)
-	l.show("")
+	l.show(problem)
 }
 
 // show makes the progress visible, with a problem that passes unless it is empty.
@@ -348,10 +288,13 @@ func (l *Learner) show(problem string) {
 	l.seen.Store(&seen)
 }
 
-// learn learns a round, and saves the learner if that is due.
+// learn learns a round, and makes a checkpoint if the rounds since the last one take as many bytes as the checkpoint, so that saving a large
+// learner costs little a round, or as many as they may, where the next round is up to a quarter of that.
 func (l *Learner) learn(t *task) {
 	l.observe(t)
-	if l.queue.isDue(t.bytes, len(l.checkpoint)) {
+	n, bytes, limit := len(l.saved.since)+1, l.noted+t.bytes, 0
+	l.holding(func() { limit = l.limit })
+	if n >= checkpointRounds && bytes >= len(l.checkpoint) || bytes > limit*3/4 {
 		l.save()
 	}
 }
@@ -389,7 +332,7 @@ func (l *Learner) fail(err error) {
 // checkpoints were made.
 func (l *Learner) rebuild() {
 	s, err := l.restored(l.checkpoint)
-	for _, t := range l.queue.since {
+	for _, t := range l.saved.since {
 		if err == nil && t.what == toObserve {
 			if failed, panicked := panics.Safely(func() error { return s.Observe(t.round) }); panicked {
 				err = failed

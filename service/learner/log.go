@@ -30,7 +30,7 @@ type Gap struct {
 // CatchUp learns the rounds of a gap up to an entry from the log. It waits for a log that cannot be read. If entries that the learner
 // needs were removed from the log, the remaining rounds are skipped.
 func (l *Learner) CatchUp(upTo uint64, g Gap) {
-	l.queue.push(task{what: toCatchUp, entry: upTo, gap: &g})
+	l.push(task{what: toCatchUp, entry: upTo, gap: &g})
 }
 
 func (l *Learner) catchUp(upTo uint64, g *Gap) {
@@ -51,15 +51,24 @@ func (l *Learner) catchUp(upTo uint64, g *Gap) {
 // Run, and Follow later.
 func (l *Learner) Replay(from uint64) {
 	l.Begin(from - 1) // what it has learned from
-	l.queue.saved.from = from
+	l.replaying.From = from
 }
 
 // Follow makes the learner that replays go on up to an entry. It waits for a log that cannot be read. If the log no longer has what
 // it needs, it is lost: it learns no more.
-func (l *Learner) Follow(upTo uint64) { l.queue.follow(upTo) }
+func (l *Learner) Follow(upTo uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last := len(l.tasks) - 1; last >= 0 && l.tasks[last].what == toFollow && !(last == 0 && l.busy) {
+		l.tasks[last].entry, l.replaying.UpTo = upTo, upTo
+		return
+	}
+	l.add(task{what: toFollow, entry: upTo})
+	l.changed.Broadcast()
+}
 
 // EndReplay makes the learner learn what it is given from now on.
-func (l *Learner) EndReplay() { l.queue.push(task{what: toEndReplay}) }
+func (l *Learner) EndReplay() { l.push(task{what: toEndReplay}) }
 
 // Replaying tells how far a learner is that replays the log.
 type Replaying struct {
@@ -70,11 +79,9 @@ type Replaying struct {
 }
 
 // Replaying returns how far a replay is.
-func (l *Learner) Replaying() Replaying {
-	q := l.queue
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return Replaying{q.saved.from, q.reached, q.upTo, q.lost}
+func (l *Learner) Replaying() (r Replaying) {
+	l.holding(func() { r = l.replaying })
+	return r
 }
 
 // Needs returns the first entry that the learner still reads, [math.MaxUint64] if there is none.
@@ -82,17 +89,21 @@ func (l *Learner) Needs() uint64 { return l.View().Needs() }
 
 func (l *Learner) follow(upTo uint64) {
 	if l.history == nil {
-		l.history = newHistory(l.queue.saved.from)
+		l.history = newHistory(l.replaying.From)
 	}
-	if l.queue.lost {
+	if l.replaying.Lost {
 		return
 	}
 	err := l.replay(l.history, upTo)
 	if l.publish(); err != nil {
 		l.show(err.Error())
+		l.holding(func() { l.replaying.Lost = true })
+		return
 	}
-	l.queue.reach(upTo, err != nil) // last: a learner that has reached the end may decide
+	l.reach(upTo) // last: a learner that has reached the end may decide
 }
+
+func (l *Learner) reach(entry uint64) { l.holding(func() { l.replaying.Reached = entry }) }
 
 // pause is how long a log that cannot be read is left alone.
 const pause = time.Second
@@ -104,11 +115,11 @@ func (l *Learner) replay(h *history, upTo uint64) error {
 		err := h.read(l, upTo, func(t task) {
 			if t.entry > l.progress.Entry { // or it was learned before a restart
 				l.learn(&t)
-				l.queue.hold(t, l.newCheckpoint())
+				l.holding(func() { l.note(t, l.newCheckpoint()) })
 			}
 			if l.behind++; l.behind >= publishRounds {
 				l.publish()
-				l.queue.reach(t.entry, false)
+				l.reach(t.entry)
 			}
 		})
 		if err == nil || errors.Is(err, eventlog.ErrRemoved) {
@@ -209,27 +220,16 @@ func (h *history) round(l *Learner, decision string, choice int) (*task, error) 
 	if !ok {
 		return nil, nil
 	}
-	entry, err := l.log.Entry(l.context, d.entry)
+	o, err := offer.Read(l.context, l.log, d.entry, l.placement, decision)
+	if err == nil && choice > len(o.Shown) {
+		err = fmt.Errorf("decision %q shows no item %d", decision, choice)
+	}
 	if err != nil {
 		return nil, err
-	}
-	event, err := eventlog.Decode(entry)
-	if err != nil {
-		return nil, err
-	}
-	offered, ok := event.Body.(*eventlog.Offered)
-	if !ok || offered.Decision != decision || choice > len(offered.Shown) {
-		return nil, fmt.Errorf("entry %d is not the offer of decision %q", d.entry, decision)
 	}
 	delete(h.open, decision)
-	o := offer.Offer{Offered: offered}
-	if h.gap != nil && h.gap.Only != nil {
-		if o.Estimates, err = offer.Decode(offered.Answer, len(offered.Shown)); err != nil {
-			return nil, err
-		}
-		if !slices.Contains(h.gap.Only, o.Variant) {
-			return nil, nil
-		}
+	if h.gap != nil && h.gap.Only != nil && !slices.Contains(h.gap.Only, o.Variant) {
+		return nil, nil
 	}
-	return &task{entry: h.next, round: o.Round(choice), bytes: RoundBytes(&o)}, nil
+	return &task{entry: h.next, round: o.Round(choice), bytes: RoundBytes(o)}, nil
 }

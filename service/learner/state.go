@@ -19,11 +19,11 @@ type State struct {
 	Progress        // of the checkpoint
 	Data     []byte // of the vitrine.Learner
 	kept     []kept
-	since    []task
+	since    []task // done since, and then those that wait
 	from     uint64 // of its replay, 0 if there is none
 }
 
-// newCheckpoint returns the state at this point if that of the queue is older, nil otherwise. A broken learner needs no tasks.
+// newCheckpoint returns the state at this point if the one in the queue is older, nil otherwise. A broken learner needs no tasks.
 func (l *Learner) newCheckpoint() *State {
 	if !l.marked && !l.progress.Broken {
 		return nil
@@ -35,11 +35,18 @@ func (l *Learner) newCheckpoint() *State {
 
 // state returns the state at the checkpoint, which is that at this point.
 func (l *Learner) state() State {
-	return State{Progress: l.progress, Data: l.checkpoint, kept: slices.Clone(l.kept), from: l.queue.saved.from}
+	return State{Progress: l.progress, Data: l.checkpoint, kept: slices.Clone(l.kept), from: l.replaying.From}
 }
 
 // View returns the state after all tasks up to now. It does not wait for the learner.
-func (l *Learner) View() State { return l.queue.view() }
+func (l *Learner) View() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.saved
+	s.from = l.replaying.From
+	s.since = slices.DeleteFunc(slices.Concat(s.since, l.tasks), func(t task) bool { return t.what == toCall })
+	return s
+}
 
 // Freeze asks the learner to save itself after all tasks up to now, and to send its state to the channel. A learner that has ended
 // sends nothing. Of several requests with once, of which the first is still in the queue, the others get nothing either.
@@ -53,7 +60,7 @@ func (l *Learner) Freeze(once bool) <-chan State {
 			saved <- l.state()
 		}
 	}
-	if once && l.asked.Swap(true) || !l.queue.push(task{what: toCall, call: freeze}) {
+	if once && l.asked.Swap(true) || !l.push(task{what: toCall, call: freeze}) {
 		close(saved)
 	}
 	return saved
@@ -161,10 +168,11 @@ func Restore(d *state.Decoder, build Build, c *setup.Config, beginAgain bool) (*
 	l.publish()
 	l.progress.Broken, l.marked = s.Broken, true
 	l.show("")
-	q := l.queue
-	q.saved.from, q.reached, q.upTo = s.from, s.Entry, s.Entry
-	q.end(task{what: toCall}, l.newCheckpoint())
-	q.add(s.since...)
+	l.replaying = Replaying{From: s.from, Reached: s.Entry, UpTo: s.Entry}
+	l.saved = *l.newCheckpoint()
+	for _, t := range s.since {
+		l.add(t)
+	}
 	return l, nil
 }
 

@@ -1,24 +1,18 @@
 package learner
 
-import (
-	"context"
-
-	"vitrine/internal/panics"
-)
-
 // Keep keeps the state as a version.
-func (l *Learner) Keep(version uint64) { l.queue.push(task{what: toKeep, version: version}) }
+func (l *Learner) Keep(version uint64) { l.push(task{what: toKeep, version: version}) }
 
 // Forget drops a version.
-func (l *Learner) Forget(version uint64) { l.queue.push(task{what: toForget, version: version}) }
+func (l *Learner) Forget(version uint64) { l.push(task{what: toForget, version: version}) }
 
 // ReturnTo returns to a version, as of an entry: its rounds are then those learned. A learner that has retired or is broken learns again.
 func (l *Learner) ReturnTo(entry, version uint64) {
-	l.queue.push(task{what: toReturn, entry: entry, version: version})
+	l.push(task{what: toReturn, entry: entry, version: version})
 }
 
 // Retire drops the learner, and leaves the versions.
-func (l *Learner) Retire() { l.queue.push(task{what: toRetire}) }
+func (l *Learner) Retire() { l.push(task{what: toRetire}) }
 
 func (l *Learner) retire() {
 	l.progress.Retired, l.progress.Broken, l.marked = true, false, true
@@ -40,41 +34,33 @@ func (l *Learner) returnTo(entry, version uint64) {
 		l.progress.Learned = k.learned
 	}
 	if l.learner == nil { // the state cannot be read
-		l.showFirst()
+		l.showState(nil, entry)
 	}
 }
 
-// Show makes a learner that has retired publish the policy of a version, so that it can decide at once. It waits for that. The error is
-// that of ctx.
-func (l *Learner) Show(ctx context.Context, version uint64) error {
-	shown := l.call(func() {
+// Show makes a learner that has retired publish the policy of a version, so that it can decide at once. The channel is closed once it
+// does, or if the learner has ended.
+func (l *Learner) Show(version uint64) <-chan struct{} {
+	return l.call(func() {
 		if k := find(l.kept, version); k != nil && l.progress.Retired {
-			if pi, err := l.policyOf(k.data); err == nil {
-				l.current.Store(&Published{pi, version})
-			}
+			l.showState(k.data, version)
 		}
 		if l.current.Load().Policy == nil {
-			l.showFirst()
+			l.showState(nil, l.progress.Entry)
 		}
 	})
-	select {
-	case <-shown:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
-// showFirst publishes the policy of a learner without rounds.
-func (l *Learner) showFirst() {
-	if s, err := l.built(); err == nil {
-		_, _ = panics.Safely(func() error { l.current.Store(&Published{s.Policy(), l.progress.Entry}); return nil })
+// showState publishes the policy of a saved state.
+func (l *Learner) showState(data []byte, entry uint64) {
+	if pi, err := policyOf(l.restored(data)); err == nil {
+		l.current.Store(&Published{pi, entry})
 	}
 }
 
 // Learned returns how many rounds a version has learned; ok is false before the version is kept.
 func (l *Learner) Learned(version uint64) (rounds uint64, ok bool) {
-	k, ok := l.queue.kept(version)
+	k, ok := l.keeps(version)
 	return k.learned, ok
 }
 
@@ -87,8 +73,8 @@ func (l *Learner) PolicyOf(version uint64) Published {
 	if s := l.substitute.Load(); s != nil && s.Entry == version {
 		return *s
 	}
-	if k, ok := l.queue.kept(version); ok {
-		if pi, err := l.policyOf(k.data); err == nil {
+	if k, ok := l.keeps(version); ok {
+		if pi, err := policyOf(l.restored(k.data)); err == nil {
 			return Published{pi, version}
 		}
 	}
@@ -102,7 +88,7 @@ func (l *Learner) Substitute() *Published { return l.substitute.Load() }
 func (l *Learner) SetSubstitute(version uint64) {
 	l.call(func() {
 		if k := find(l.kept, version); k != nil {
-			if pi, err := l.policyOf(k.data); err == nil {
+			if pi, err := policyOf(l.restored(k.data)); err == nil {
 				l.substitute.Store(&Published{pi, version})
 			}
 		}

@@ -9,6 +9,7 @@
 package offer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -40,6 +41,23 @@ type Offer struct {
 func Of(o *eventlog.Offered) (*Offer, error) {
 	e, err := Decode(o.Answer, len(o.Shown))
 	return &Offer{o, e, true}, err
+}
+
+// Read reads the offer of a decision from its entry of the log.
+func Read(ctx context.Context, log eventlog.Reader, entry uint64, placement, decision string) (*Offer, error) {
+	data, err := log.Entry(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	event, err := eventlog.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("entry %d: %w", entry, err)
+	}
+	offered, ok := event.Body.(*eventlog.Offered)
+	if !ok || offered.Decision != decision || event.Placement != placement {
+		return nil, fmt.Errorf("entry %d is not the offer of decision %q", entry, decision)
+	}
+	return Of(offered)
 }
 
 // Check reports an offer that a placement cannot have made whose rows have a width and that shows at most maxSize items.
