@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/decision"
@@ -113,32 +111,4 @@ func (s *Server) testAlert(c *call) error {
 		return p
 	}
 	return c.answerJSON(http.StatusOK, api.AlertTest{Seconds: time.Since(begin).Seconds()})
-}
-
-// alertCollector reads the counters of the sender of alerts at each scrape.
-type alertCollector struct{ *alert.Sender }
-
-var (
-	alertsDelivered = about("alerts_delivered_total", "Messages that the receiver of alerts accepted.")
-	alertsFailed    = about("alerts_failed_total", "Attempts to deliver an alert that failed.")
-	alertsDropped   = about("alerts_dropped_total", "Problems without an alert, because too many stood at once.")
-	alertsWaiting   = about("alerts_waiting", "Alerts that wait to be delivered.")
-	alertsFailing   = about("alerts_failing", "1 if the last attempt to deliver an alert failed.")
-)
-
-// Describe implements prometheus.Collector.
-func (alertCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{alertsDelivered, alertsFailed, alertsDropped, alertsWaiting, alertsFailing} {
-		to <- d
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (c alertCollector) Collect(to chan<- prometheus.Metric) {
-	of := c.Stats()
-	to <- prometheus.MustNewConstMetric(alertsDelivered, prometheus.CounterValue, float64(of.Delivered))
-	to <- prometheus.MustNewConstMetric(alertsFailed, prometheus.CounterValue, float64(of.Failed))
-	to <- prometheus.MustNewConstMetric(alertsDropped, prometheus.CounterValue, float64(of.Dropped))
-	to <- prometheus.MustNewConstMetric(alertsWaiting, prometheus.GaugeValue, float64(of.Waiting))
-	to <- prometheus.MustNewConstMetric(alertsFailing, prometheus.GaugeValue, indicator(of.Failure != ""))
 }

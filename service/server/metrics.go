@@ -11,9 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
+	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
 
@@ -50,7 +52,7 @@ func newMetrics(o Options, inProgress func() int) *metrics {
 			func() float64 { return float64(inProgress()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "vitrine_requests_limit", Help: "Requests that may be in progress, [limits] concurrent."},
 			func() float64 { return float64(o.Limits.Concurrent) }),
-		alertCollector{o.Alerts}, budgetCollector{o.Budget}, engineCollector{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collector{o}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.page = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
 }
@@ -99,12 +101,6 @@ func NewAppends() *Appends {
 
 // Observe counts an append.
 func (a *Appends) Observe(took time.Duration) { a.seconds.Observe(took.Seconds()) }
-
-// engineCollector reads the counters of the engine and its log at each scrape.
-type engineCollector struct{ Options }
-
-// budgetCollector reads what a budget holds at each scrape.
-type budgetCollector struct{ *budget.Budget }
 
 func indicator(is bool) float64 {
 	if is {
@@ -177,40 +173,73 @@ var (
 	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement", "by")
 	upliftDesc  = about("uplift", "Revenue a decision of the policy minus that of uniformly drawn sets, estimated in the mode explore.", "placement")
 	upliftError = about("uplift_standard_error", "Standard error of vitrine_uplift.", "placement")
-	leaderDesc  = about("leader", "1 if this process writes the log, 0 if it follows the log.")
-	lagDesc     = about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows. 0 in the process that writes the log.")
-	appliedDesc = about("applied_entries", "The last entry of the log that is part of the state.")
-	snapshotAge = about("snapshot_age_seconds", "Age of the last snapshot; before the first snapshot, the time since the start.")
-	clockSkew   = about("clock_skew_seconds", "By how much the machine's time of day is ahead of the service's time, by which attribution windows end.")
-	memoryLimit = about("memory_limit_bytes", "Memory that placements and requests share, [limits] memory. Placements get three quarters of it.")
 	memoryUsed  = about("memory_used_bytes", "Memory in use, by purpose.", "by")
-	memoryWaits = about("memory_waiting_requests", "Requests that wait for memory.")
-	logLag      = about("log_lag_entries", "Entries of the log that are not yet part of the state.")
-	logFirst    = about("log_first_entry", "The first entry of the log: earlier ones were removed.")
-	logEntries  = about("log_entries", "Entries in the log.")
-	logBytes    = about("log_bytes", "Bytes of the log.")
-	logReopened = about("log_reopened_total", "How often the log was opened again since the process began: its servers were away, the disk was full, or a file of it was removed.")
-	logEpoch    = about("log_epoch", "Epoch of the writer of a log on NATS servers, which grows with every start of a service on the log.")
 )
 
+// scraped is what a scrape has read of the process. Extent is nil if the log did not say.
+type scraped struct {
+	Options
+	applied uint64
+	alerts  alert.Stats
+	memory  budget.Usage
+	extent  *eventlog.Extent
+}
+
+// Conditions of metrics of the process.
+func (s *scraped) isBounded() bool { return s.memory.Size > 0 }
+func (s *scraped) hasLog() bool    { return s.extent != nil }
+
+// ofProcess lists the metrics of the process, and when it has them; nil is always.
+var ofProcess = []struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	has  func(s *scraped) bool
+	of   func(s *scraped) float64
+}{
+	{about("leader", "1 if this process writes the log, 0 if it follows the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return indicator(s.Engine.Role() == decision.Leader) }},
+	{about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows. 0 in the process that writes the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return s.Engine.Lag().Seconds() }},
+	{about("applied_entries", "The last entry of the log that is part of the state."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return float64(s.applied) }},
+	{about("snapshot_age_seconds", "Age of the last snapshot; before the first snapshot, the time since the start."), prometheus.GaugeValue, func(s *scraped) bool { return s.SnapshotAge != nil }, func(s *scraped) float64 { return s.SnapshotAge().Seconds() }},
+	{about("clock_skew_seconds", "By how much the machine's time of day is ahead of the service's time, by which attribution windows end."), prometheus.GaugeValue, func(s *scraped) bool { return s.ClockSkew != nil }, func(s *scraped) float64 { return s.ClockSkew().Seconds() }},
+	{about("log_reopened_total", "How often the log was opened again since the process began: its servers were away, the disk was full, or a file of it was removed."), prometheus.CounterValue, func(s *scraped) bool { return s.Reopened != nil }, func(s *scraped) float64 { return float64(s.Reopened()) }},
+	{about("log_lag_entries", "Entries of the log that are not yet part of the state."), prometheus.GaugeValue, (*scraped).hasLog, func(s *scraped) float64 { return max(float64(s.extent.Last)-float64(s.applied), 0) }},
+	{about("log_first_entry", "The first entry of the log: earlier ones were removed."), prometheus.GaugeValue, (*scraped).hasLog, func(s *scraped) float64 { return float64(s.extent.First) }},
+	{about("log_entries", "Entries in the log."), prometheus.GaugeValue, (*scraped).hasLog, func(s *scraped) float64 { return float64(s.extent.Last + 1 - s.extent.First) }},
+	{about("log_bytes", "Bytes of the log."), prometheus.GaugeValue, (*scraped).hasLog, func(s *scraped) float64 { return float64(s.extent.Bytes) }},
+	{about("log_epoch", "Epoch of the writer of a log on NATS servers, which grows with every start of a service on the log."), prometheus.GaugeValue, func(s *scraped) bool { return s.hasLog() && s.extent.Epoch > 0 }, func(s *scraped) float64 { return float64(s.extent.Epoch) }},
+	{about("memory_limit_bytes", "Memory that placements and requests share, [limits] memory. Placements get three quarters of it."), prometheus.GaugeValue, (*scraped).isBounded, func(s *scraped) float64 { return float64(s.memory.Size) }},
+	{about("memory_waiting_requests", "Requests that wait for memory."), prometheus.GaugeValue, (*scraped).isBounded, func(s *scraped) float64 { return float64(s.memory.Waiting) }},
+	{about("alerts_delivered_total", "Messages that the receiver of alerts accepted."), prometheus.CounterValue, nil, func(s *scraped) float64 { return float64(s.alerts.Delivered) }},
+	{about("alerts_failed_total", "Attempts to deliver an alert that failed."), prometheus.CounterValue, nil, func(s *scraped) float64 { return float64(s.alerts.Failed) }},
+	{about("alerts_dropped_total", "Problems without an alert, because too many stood at once."), prometheus.CounterValue, nil, func(s *scraped) float64 { return float64(s.alerts.Dropped) }},
+	{about("alerts_waiting", "Alerts that wait to be delivered."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return float64(s.alerts.Waiting) }},
+	{about("alerts_failing", "1 if the last attempt to deliver an alert failed."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return indicator(s.alerts.Failure != "") }},
+}
+
+// collector reads the counters of the placements and of the process at each scrape.
+type collector struct{ Options }
+
 // Describe implements prometheus.Collector.
-func (engineCollector) Describe(to chan<- *prometheus.Desc) {
+func (collector) Describe(to chan<- *prometheus.Desc) {
 	NewAppends().seconds.Describe(to)
 	for _, m := range ofPlacement {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, leaderDesc, lagDesc, appliedDesc, snapshotAge, clockSkew, logLag, logFirst, logEntries, logBytes, logReopened, logEpoch} {
+	for _, m := range ofProcess {
+		to <- m.desc
+	}
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, memoryUsed} {
 		to <- d
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c engineCollector) Collect(to chan<- prometheus.Metric) {
+func (c collector) Collect(to chan<- prometheus.Metric) {
 	if c.Appends != nil {
 		c.Appends.seconds.Collect(to)
 	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}
 	for _, name := range c.Engine.Placements() {
 		s, err := c.Engine.Stats(name)
@@ -218,66 +247,34 @@ func (c engineCollector) Collect(to chan<- prometheus.Metric) {
 			continue // deleted meanwhile
 		}
 		for _, m := range ofPlacement {
-			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.of(&s), name)
+			send(m.desc, m.kind, m.of(&s), name)
 		}
 		for mode, group := range map[uint8]api.Group{offer.ByPolicy: s.ByPolicy, offer.ByChance: s.ByChance, offer.ByBaseline: s.ByBaseline} {
-			to <- prometheus.MustNewConstMetric(revenueDesc, prometheus.CounterValue, group.Revenue, name, offer.ByNames[mode])
-			to <- prometheus.MustNewConstMetric(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, offer.ByNames[mode])
+			send(revenueDesc, prometheus.CounterValue, group.Revenue, name, offer.ByNames[mode])
+			send(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, offer.ByNames[mode])
 		}
 		if s.Uplift != nil {
-			gauge(upliftDesc, s.Uplift.Estimate, name)
-			gauge(upliftError, s.Uplift.StandardError, name)
+			send(upliftDesc, prometheus.GaugeValue, s.Uplift.Estimate, name)
+			send(upliftError, prometheus.GaugeValue, s.Uplift.StandardError, name)
 		}
 	}
-	applied := c.Engine.Sequence()
-	gauge(appliedDesc, float64(applied))
-	gauge(leaderDesc, indicator(c.Engine.Role() == decision.Leader))
-	gauge(lagDesc, c.Engine.Lag().Seconds())
-	if c.SnapshotAge != nil {
-		gauge(snapshotAge, c.SnapshotAge().Seconds())
-	}
-	if c.Reopened != nil {
-		to <- prometheus.MustNewConstMetric(logReopened, prometheus.CounterValue, float64(c.Reopened()))
-	}
-	if c.ClockSkew != nil {
-		gauge(clockSkew, c.ClockSkew().Seconds())
-	}
-	if c.Log == nil {
-		return
-	}
-	ctx, cancel := timeout(5 * time.Second)
-	defer cancel()
-	if x, err := c.Log.Extent(ctx); err == nil {
-		gauge(logLag, max(float64(x.Last)-float64(applied), 0))
-		gauge(logFirst, float64(x.First))
-		gauge(logEntries, float64(x.Last+1-x.First))
-		gauge(logBytes, float64(x.Bytes))
-		if x.Epoch > 0 {
-			gauge(logEpoch, float64(x.Epoch))
+	s := &scraped{Options: c.Options, applied: c.Engine.Sequence(), alerts: c.Alerts.Stats(), memory: c.Budget.Usage()}
+	if c.Log != nil {
+		ctx, cancel := timeout(5 * time.Second)
+		defer cancel()
+		if x, err := c.Log.Extent(ctx); err == nil {
+			s.extent = &x
 		}
 	}
-}
-
-// Describe implements prometheus.Collector.
-func (budgetCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{memoryLimit, memoryUsed, memoryWaits} {
-		to <- d
+	for _, m := range ofProcess {
+		if m.has == nil || m.has(s) {
+			send(m.desc, m.kind, m.of(s))
+		}
 	}
-}
-
-// Collect implements prometheus.Collector.
-func (c budgetCollector) Collect(to chan<- prometheus.Metric) {
-	u := c.Usage()
-	if u.Size == 0 {
-		return
+	if s.isBounded() {
+		send(memoryUsed, prometheus.GaugeValue, float64(s.memory.Placements), "placements")
+		send(memoryUsed, prometheus.GaugeValue, float64(s.memory.Requests), "requests")
 	}
-	gauge := func(d *prometheus.Desc, v int64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), labels...)
-	}
-	gauge(memoryLimit, u.Size)
-	gauge(memoryUsed, u.Placements, "placements")
-	gauge(memoryUsed, u.Requests, "requests")
-	gauge(memoryWaits, int64(u.Waiting))
 }
 
 func (s *Server) serveMetrics(c *call) error {
