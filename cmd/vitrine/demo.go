@@ -17,7 +17,7 @@ import (
 // since, the demonstration ends when the log is opened again; the service goes on.
 func demonstration(data string, o *host.Options) {
 	over, again, logger, shop := false, false, o.Logger, demo.New(o.Logger)
-	o.Demo = shop.Handler()
+	o.Demo = shop.Routes()
 	o.Opened = func(engine *decision.Engine) error {
 		err := mayDemonstrate(engine, data)
 		if err != nil && again {

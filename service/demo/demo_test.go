@@ -39,7 +39,7 @@ func opened(t *testing.T, half int) *shop {
 	t.Cleanup(engine.Close)
 	d := New(slog.New(slog.DiscardHandler))
 	d.world.half = half
-	api := httptest.NewServer(server.New(server.Options{Engine: engine, Demo: d.Handler()}))
+	api := httptest.NewServer(server.New(server.Options{Engine: engine, Demo: d.Routes()}))
 	t.Cleanup(api.Close)
 	service := &client.Client{Base: api.URL}
 	t.Cleanup(service.CloseIdleConnections)

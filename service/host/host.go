@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
 	"vitrine/service/alert"
+	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
@@ -42,8 +42,8 @@ type Options struct {
 	// Serving, if set, runs in a goroutine while requests are answered at an address. It must return
 	// when ctx ends.
 	Serving func(ctx context.Context, address string)
-	// Demo, if set, answers below /demo/.
-	Demo http.Handler
+	// Demo has the routes of a demonstration, below /demo/.
+	Demo []api.Route
 
 	// Export, if set, writes the decisions of a placement from the log, whose snapshots are in the directory data, for
 	// downloads.

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 
+	"vitrine/service/api"
 	"vitrine/service/desk"
 )
 
@@ -16,10 +17,21 @@ func page(c *call) error {
 	return c.file(desk.Index)
 }
 
-// demonstrate answers with what the demonstration does.
-func demonstrate(c *call) error {
-	c.server.options.Demo.ServeHTTP(&c.w, c.WithContext(c.ctx))
-	return nil
+// demonstrated returns the handler of a route of the demonstration.
+func demonstrated(of api.Route) handler {
+	return func(c *call) error {
+		switch answer, err := of.Handle(c); answer := answer.(type) {
+		case nil:
+			return c.done(err)
+		case api.SVG:
+			h := c.w.Header()
+			h.Set("Content-Security-Policy", "default-src 'none'")
+			h.Set("Cache-Control", "max-age=3600")
+			return c.answer(http.StatusOK, "image/svg+xml", answer)
+		default:
+			return c.reply(answer, err)
+		}
+	}
 }
 
 // asset answers with a file that the page loads.

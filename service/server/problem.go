@@ -60,6 +60,10 @@ func problemOf(err error) *problem {
 	if errors.As(err, &p) {
 		return p
 	}
+	var given *api.Problem // of the service that a demonstration asks
+	if errors.As(err, &given) {
+		return &problem{Problem: *given}
+	}
 	var field *api.FieldError
 	if errors.As(err, &field) {
 		p := problemf(http.StatusUnprocessableEntity, "invalid", "%s", field.Error())

@@ -184,10 +184,8 @@ func (s *Server) routes() (all []*route) {
 	on("GET /docs", public, page, operation{})
 	on("GET /{$}", public, page, operation{})
 	on("GET /desk/{file}", public, asset, operation{})
-	if s.options.Demo != nil {
-		for _, method := range []string{"GET", "PUT", "POST"} {
-			on(method+" /demo/{path...}", public, demonstrate, operation{})
-		}
+	for _, of := range s.options.Demo {
+		on(of.Pattern, public, demonstrated(of), operation{})
 	}
 	return all
 }

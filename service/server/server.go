@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"vitrine/service/alert"
+	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
@@ -55,7 +56,7 @@ type Options struct {
 
 	Tracer trace.Tracer // of requests; nil traces nothing
 
-	Demo http.Handler // answers below /demo/, and its page is part of the desk; nil for a service without a demonstration
+	Demo []api.Route // below /demo/, and its page is part of the desk; nil for a service without a demonstration
 
 	Logger  *slog.Logger // nil discards
 	Version string       // in the OpenAPI document

@@ -71,7 +71,7 @@ func serve(t *testing.T, change func(*host.Config, *host.Options)) *served {
 // withDemo adds the shop of the demonstration.
 func withDemo(c *host.Config, o *host.Options) {
 	shop := demo.New(o.Logger)
-	o.Demo = shop.Handler()
+	o.Demo = shop.Routes()
 	o.Serving = func(ctx context.Context, address string) {
 		if err := shop.Run(ctx, "http://"+address); err != nil && ctx.Err() == nil {
 			o.Logger.Error("the shop", "cause", err.Error())

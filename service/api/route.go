@@ -1,0 +1,21 @@
+package api
+
+import "context"
+
+// Route is a route that package server serves for another package. The answer is JSON or an [SVG], or nil for an empty one.
+type Route struct {
+	Pattern string // as in http.ServeMux, with a method
+	Handle  func(Call) (answer any, err error)
+}
+
+// Call is a request that the server has admitted.
+type Call interface {
+	Context() context.Context
+	PathValue(name string) string
+
+	// Decode decodes the JSON body and ignores unknown keys.
+	Decode(body any) error
+}
+
+// SVG is a picture.
+type SVG []byte
