@@ -28,7 +28,7 @@ var table = [][]string{
 	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
 	{"experiment", "bandit/policy", "paper/tractability", "service/guard", "service/tally", "service/variants"},
 	{"tune", "paper/theory", "service/setup"},
-	{"config", "figure", "service/learner"},
+	{"config", "figure", "service/learner", "service/page"},
 	{"service/decision"},
 	{"bench/fitted", "bench/rounds", "service/personalizer"},
 	{"service/records", "service/server"},

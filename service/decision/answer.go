@@ -5,8 +5,6 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/offer"
-
-	"github.com/go-json-experiment/json"
 )
 
 // Answer is the answer to a request.
@@ -42,20 +40,12 @@ func answerOf(placement string, o *offer.Offer) *Answer {
 		Decision: o.Decision, Placement: placement,
 		Shown: shown, Probability: o.Probability, Outside: o.Outside, Revenue: o.Expected,
 		Propensity: o.Propensity, PolicyVersion: o.PolicyVersion, By: o.Mode,
-		Deferred: o.Deferred, Certain: o.Certain, Own: slices.Clone(o.Own), Slots: slotIDs(o.Note), Variant: o.Variant, Payload: slices.Clone(o.Payload),
+		Deferred: o.Deferred, Certain: o.Certain, Own: slices.Clone(o.Own), Slots: offer.SlotIDs(o.Note), Variant: o.Variant, Payload: slices.Clone(o.Payload),
 	}
 	if c := o.Catalogue; c != nil {
 		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing
 	}
 	return a
-}
-
-// slotIDs returns the ids of the slots in a note, nil if it has none.
-func slotIDs(note string) (ids []string) {
-	if note == "" || json.Unmarshal([]byte(note), &ids) != nil {
-		return nil
-	}
-	return ids
 }
 
 // Decision is the state of a decision.

@@ -1,12 +1,9 @@
 package decision_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"vitrine/service/api"
@@ -100,51 +97,5 @@ func TestPropensitiesUnderCrossingLimits(t *testing.T) {
 		if drawn[true] == 0 || drawn[false] == 0 {
 			t.Errorf("%s: %v", mode, drawn)
 		}
-	}
-}
-
-// Rules that cannot be obeyed together are refused, and the error names what to drop.
-func TestCrossingLimitsThatAreRefused(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store)})
-	put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", "sets"))
-	for want, change := range map[string]func(r *api.Request){
-		"drop the capacity or one of these limits": func(r *api.Request) { r.Capacity = new(3.0) },
-		"drop one of these limits": func(r *api.Request) {
-			r.AtMost = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"}, Most: 1}}
-		},
-		"does not go together with slots": func(r *api.Request) { r.Slots = []api.Slot{{}, {}} },
-		`brand "b`: func(r *api.Request) {
-			for _, i := range r.Items {
-				if value(r, i.ID, "brand") == "b1" {
-					r.Include = append(r.Include, i.ID)
-				}
-			}
-		},
-		`item "sku1" is both included and excluded`: func(r *api.Request) { r.Include, r.Exclude = []string{"sku1"}, []string{"sku1"} },
-	} {
-		r := stand("d", 40)
-		change(r)
-		if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
-		}
-	}
-}
-
-// A search that takes too many steps, or whose caller has gone, ends without an answer.
-func TestCrossingSearchIsBounded(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store)})
-	put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", "sets"))
-	decision.SetMaxSteps(t, 500)
-	if _, err := e.Decide(t.Context(), "home", stand("d", 40), 0); err == nil || !strings.Contains(err.Error(), "takes too many steps: set a filter") {
-		t.Errorf("a search of 500 steps: %v", err)
-	}
-	decision.SetMaxSteps(t, 1<<30)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := e.Decide(ctx, "home", stand("d", 40), 0); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller who has gone: %v", err)
-	}
-	if _, err := e.Decide(t.Context(), "home", stand("d", 40), 0); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,9 +1,6 @@
 // Package decision is the engine of the decision service. It decides, records and learns for many placements
 // in one process. From the bottom up:
 //
-//	request.go    a validated request
-//	candidates.go the candidates that the catalogue has
-//	rules.go      the sets that may be shown; capacity.go those that fit
 //	answer.go     the answer
 //	record.go     a decision that is remembered; due.go the open ones by time
 //	placement.go  a placement in the state; alarm.go its guard's fallback, experiment.go its learners in an experiment
@@ -15,13 +12,13 @@
 //	follow.go     the state of an engine whose log another process writes; propose.go what it asks of that process
 //	open.go       a snapshot and a log → an engine
 //	put.go        a configuration → a placement with its learner; preview.go what would change
-//	decide.go     a request → an offer; place.go puts its values in their places
+//	decide.go     a request → an offer of package page → the log
 //	outcome.go    what became of an offer; reward.go the same as numbers, defer.go before it is shown, evict.go if it never comes
-//	explain.go    why a set was shown; others.go the next best one, insight.go what a placement has learned
+//	explain.go    why a set was shown, insight.go what a placement has learned; rewind.go the catalogue of an earlier entry
 //	snapshot.go   state → bytes
 //	audit.go      compares a log with the rules, without learning
 //
-// What needs nothing of this is in packages below: setup (configurations), learner (a learner on its goroutine), offer, tally, guard, variants, explain and gauge.
+// What needs nothing of this is in packages below: setup (configurations), page (what a request is shown), learner (a learner on its goroutine), offer, tally, guard and variants.
 //
 // The engine has no clock, socket or file: time is an argument, in Unix nanoseconds, the log is an [eventlog.Store], and
 // randomness is a stream at the address (seed of the placement, number of the decision, purpose). The state is a fold of

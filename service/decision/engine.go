@@ -126,7 +126,7 @@ func (e *Engine) Placements() []string {
 // setup.Config returns the configuration of a placement. The caller must not change it.
 func (e *Engine) Config(name string) (*setup.Config, error) {
 	v, err := e.view(name)
-	return v.config, err
+	return v.Config, err
 }
 
 // Revision returns the configuration of a placement as setup.Config does, and its revision, which is another one after every
@@ -138,7 +138,7 @@ func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return v.config, v.revision(), nil
+	return v.Config, v.revision(), nil
 }
 
 // Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the placement
@@ -194,10 +194,10 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	c := &v.tally.Counts
 	seen, current := v.worker.Progress(), v.worker.Current()
 	s := api.Stats{
-		Placement: name, Mode: v.config.Mode,
+		Placement: name, Mode: v.Config.Mode,
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes,
 		Charged:      v.charged + v.placement.items.charged + v.placement.items.of.ListBytes(),
-		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.Seconds(v.config.Memory),
+		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.Seconds(v.Config.Memory),
 		PolicyVersion: current.Entry, Lag: seen.Lag,
 		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.Broken, Problem: seen.Problem,
 		Versions: v.numbersOf(nil),
@@ -205,8 +205,8 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		Calibration: c.Calibration, Shadow: c.Shadow,
 	}
 	s.RememberedSince = v.rememberedSince()
-	if v.items != nil {
-		head := v.items.Head()
+	if v.Catalogue != nil {
+		head := v.Catalogue.Head()
 		s.Items, s.CatalogueVersion = head.Items, head.Version
 	}
 	if v.relearning != nil {
@@ -216,8 +216,8 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	if text := v.sound.Problem(); text != "" {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
-	s.Clipped, s.Outliers = v.sound.Clipped.Load(), outliersOf(current.Policy, v.config.Schema())
-	s.Categories, s.Guard, s.Eras = v.config.Schema().Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
+	s.Clipped, s.Outliers = v.sound.Clipped.Load(), outliersOf(current.Policy, v.Config.Schema())
+	s.Categories, s.Guard, s.Eras = v.Config.Schema().Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
 	s.Guard.Held, s.Drift = v.held.Rounds, v.tally.Items.Drift()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
@@ -252,8 +252,8 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 	e.mu.RLock()
 	s := v.tally.Series.Copy()
 	e.mu.RUnlock()
-	r := s.Report(name, v.config.Window(), now, span, points)
-	if v.config.Mode == api.Experimenting {
+	r := s.Report(name, v.Config.Window(), now, span, points)
+	if v.Config.Mode == api.Experimenting {
 		r.OverChance, r.OverBaseline = nil, nil // all variants of the policy together are no answer
 	}
 	return r, nil

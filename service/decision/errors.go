@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"vitrine/service/page"
 
 	"vitrine/service/api"
 )
@@ -37,7 +38,7 @@ var (
 	// ErrMemory is returned for a placement that does not fit into the memory of the service.
 	ErrMemory = errors.New("the service has too little memory")
 	// ErrPolicy is returned if a policy panics or violates the constraints.
-	ErrPolicy = errors.New("the policy failed")
+	ErrPolicy = page.ErrPolicy
 	// ErrUnread is returned if the log cannot be read back at the moment. Nothing has changed, and a later
 	// attempt may succeed.
 	ErrUnread = errors.New("its offer could not be read from the log")
@@ -54,7 +55,7 @@ var (
 // Errors by which the writer refuses a proposal for now: its caller tries again, or makes room first.
 var (
 	errLater = errors.New("not in this batch")
-	errMoved = errors.New("the state has moved")
+	errMoved = page.ErrMoved
 	errSame  = errors.New("nothing changes")
 	errFull  = errors.New("a decision has to expire first")
 )

@@ -25,34 +25,6 @@ type experiment struct {
 
 const maxPast = 10 // experiments that have ended
 
-// route is what a request is shown: nothing in particular without an experiment.
-type route struct {
-	show    string // api.ShowPolicy, …
-	variant string
-	unit    uint64
-	worker  *worker // the learner of its own of a variant; nil if it is the placement's
-}
-
-// route returns what the unit of a request is shown.
-func (v *view) route(r *request) (to route, err error) {
-	if v.config.Mode != api.Experimenting {
-		return to, nil
-	}
-	if r.Unit == "" && r.trial { // shows what the placement's policy would
-		return to, nil
-	}
-	if r.Unit == "" {
-		return to, api.Fieldf("/unit", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)
-	}
-	to.unit = variants.Unit(v.name, r.Unit)
-	class := v.routes.Class(to.unit)
-	to.variant, to.show = v.routes.Name(class), v.routes.Show(class)
-	if class < len(v.challengers) {
-		to.worker = v.challengers[class]
-	}
-	return to, nil
-}
-
 // routing returns the routes of the experiment that runs, nil if none does.
 func (p *placement) routing() *variants.Routes {
 	if p.experiment == nil {

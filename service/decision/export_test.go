@@ -4,9 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+	"vitrine/service/page"
 
-	"vitrine"
-	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
@@ -19,23 +18,13 @@ func Fitting(entries [][]byte) int { return fitting(entries) }
 // RoundBytes returns the bytes of a round that waits for the learner.
 func RoundBytes(numbers, shown int) int { return setup.RoundBytes(numbers, shown) }
 
-// Rivals returns the best set other than the one shown and what the rules of a request cost, by utilities and revenues
-// of its items. family has the sets that the rules allow.
-func Rivals(c *setup.Config, r *api.Request, shown vitrine.Assortment, u, revenue []float64) (next vitrine.Assortment, earns float64, ok bool, rules []api.RuleCost, family vitrine.Constraint) {
-	q := &request{Request: r, items: r.Items}
-	v := &rivals{request: q, config: c, index: q.places(), u: u, r: revenue}
-	next, earns, ok = v.next(shown)
-	family, _ = q.family(c, v.index)
-	return next, earns, ok, v.rules(), family
-}
-
 // Whole returns an offer with all its candidates, if the placement records them.
 func (e *Engine) Whole(t testing.TB, name string, o *eventlog.Offered) *eventlog.Offered {
 	decoded, err := offer.Of(o)
-	if err == nil && knowsCandidates(decoded) && decoded.Catalogue.All {
+	if err == nil && page.KnowsCandidates(decoded) && decoded.Catalogue.All {
 		items := e.state.itemsOf(e.state.placements[name]).Freeze()
 		if err = Rewind(t.Context(), e.store, items, decoded.Catalogue.Version, math.MaxInt); err == nil {
-			o, err = Whole(decoded, items)
+			o, err = page.Whole(decoded, items)
 		}
 	}
 	if err != nil {
@@ -74,11 +63,4 @@ func (e *Engine) Evidence(placement string) (log float64, sums *variants.Results
 	defer e.mu.RUnlock()
 	x := e.state.placements[placement].experiment
 	return x.Ratio.Log, x.Results.Copy(), x.Table
-}
-
-// SetMaxSteps sets how many steps a search under limits that cross may take, until the end of a test.
-func SetMaxSteps(t testing.TB, steps int) {
-	before := maxSteps
-	maxSteps = steps
-	t.Cleanup(func() { maxSteps = before })
 }

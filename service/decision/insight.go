@@ -5,14 +5,11 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"vitrine/service/page"
 
-	"gonum.org/v1/gonum/mat"
-
-	"vitrine"
 	"vitrine/bandit"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/tally"
 )
@@ -56,14 +53,14 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 	e.mu.RUnlock()
 	current := *v.worker.Current()
 	x := &api.Insight{
-		Placement: v.name, Mode: v.config.Mode, Policy: v.worker.PolicyName(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
+		Placement: v.Name, Mode: v.Config.Mode, Policy: v.worker.PolicyName(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
 		Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
 		Lag: v.worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
 	}
 	if c := &t.Counts; c.Offered > 0 {
 		x.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
-	x.Positions = byPlace(t.Items.Places, current.Policy)
+	x.Positions = page.Positions(t.Items.Places, current.Policy)
 	x.Drift = t.Items.Drift()
 	if o := &t.Items.Others; t.Items.Dropped > 0 {
 		x.Others, x.Dropped = &api.ItemInsight{Shown: o.Shown, Taken: o.Taken, Revenue: o.Revenue}, t.Items.Dropped
@@ -81,22 +78,15 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 		return x, err
 	}
 	// A policy that fails leaves out what it would say.
-	_, _ = safely(func() error { value(x, explainer, rows, v.config.Schema()); return nil })
+	_, _ = safely(func() error { page.Value(x, explainer, rows, v.Config.Schema()); return nil })
 	return x, nil
-}
-
-// itemRow is the row with which an item was shown last.
-type itemRow struct {
-	item    int // of the list
-	row     []float64
-	revenue float64
 }
 
 // lastRows reads the rows with which items were shown last. Rows that the log no longer has are left out, and those of
 // earlier features, before the entry that began the learner.
-func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []string, sold []tally.Sold) (rows []itemRow, err error) {
+func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []string, sold []tally.Sold) (rows []page.ItemRow, err error) {
 	offers := map[uint64]*eventlog.Offered{}
-	width := v.config.Schema().Width()
+	width := v.Config.Schema().Width()
 	for item, id := range ids {
 		at := sold[item].Last
 		if at <= learner {
@@ -104,7 +94,7 @@ func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []str
 		}
 		o, read := offers[at]
 		if !read {
-			if o, err = e.offered(ctx, v.name, at); err != nil {
+			if o, err = e.offered(ctx, v.Name, at); err != nil {
 				return nil, err
 			}
 			offers[at] = o
@@ -113,7 +103,7 @@ func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []str
 			continue
 		}
 		if i := slices.Index(o.ItemIDs, id); i >= 0 {
-			rows = append(rows, itemRow{item, o.Features[i*width : (i+1)*width], offer.Revenue(o.Revenue, i)})
+			rows = append(rows, page.ItemRow{Item: item, Row: o.Features[i*width : (i+1)*width], Revenue: offer.Revenue(o.Revenue, i)})
 		}
 	}
 	return rows, nil
@@ -131,43 +121,4 @@ func (e *Engine) offered(ctx context.Context, placement string, entry uint64) (*
 	}
 	o, _ := event.Body.(*eventlog.Offered)
 	return o, nil
-}
-
-// value adds the utilities of items and the effects of features.
-func value(x *api.Insight, e bandit.Explainer, rows []itemRow, s *feature.Schema) {
-	features := mat.NewDense(len(rows), s.Width(), nil)
-	for i := range rows {
-		features.SetRow(i, rows[i].row)
-	}
-	mean, sd := make([]float64, len(rows)), make([]float64, len(rows))
-	hasMean, hasSD := e.Value(mean, sd, features)
-	if !hasMean {
-		return
-	}
-	for i, r := range rows {
-		item := &x.Items[r.item]
-		if item.Utility = usable(mean[i]); item.Utility == nil {
-			continue
-		}
-		worth := vitrine.ExpectedRevenue(vitrine.Assortment{0}, mean[i:i+1], []float64{r.revenue})
-		item.SlotWorth = &worth
-		if hasSD {
-			item.SD = usable(sd[i])
-		}
-	}
-	x.Effects, x.Background = effectsOf(e, s, features)
-}
-
-// byPlace returns what the places have sold, with the effects that a policy has learned.
-func byPlace(places []tally.Sold, pi vitrine.Policy) []api.Position {
-	learned := placeEffects(pi)
-	list := []api.Position{}
-	for k, s := range places {
-		p := api.Position{Position: k + 1, Shown: s.Shown, Taken: s.Taken}
-		if learned != nil {
-			p.Effect = usable(vitrine.PlaceEffect(learned, k))
-		}
-		list = append(list, p)
-	}
-	return list
 }

@@ -325,9 +325,9 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 		answer.Unknown = append(answer.Unknown, k.unknown[:min(len(k.unknown), maxUnknown-len(answer.Unknown))]...)
 		from = k.to
 	}
-	v.items.RLock()
-	defer v.items.RUnlock()
-	answer.CatalogueVersion, answer.Items = v.items.Version(), v.items.Len()
+	v.Catalogue.RLock()
+	defer v.Catalogue.RUnlock()
+	answer.CatalogueVersion, answer.Items = v.Catalogue.Version(), v.Catalogue.Len()
 	return answer, nil
 }
 
@@ -338,7 +338,7 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 		if err != nil || d.features == nil {
 			return err
 		}
-		schema, unseen := v.config.Schema(), []feature.Seen(nil)
+		schema, unseen := v.Config.Schema(), []feature.Seen(nil)
 		one := make([]api.Item, 1)
 		for i := range d.n {
 			values := make(api.Values, schema.NumItem())
@@ -366,8 +366,8 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 // ownItems returns a placement with its own catalogue.
 func (e *Engine) ownItems(name string) (view, error) {
 	v, err := e.view(name)
-	if err == nil && v.config.Catalogue != "" {
-		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.config.Catalogue)
+	if err == nil && v.Config.Catalogue != "" {
+		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.Config.Catalogue)
 	}
 	return v, err
 }
@@ -376,8 +376,8 @@ func (e *Engine) ownItems(name string) (view, error) {
 func (d *edits) twins(v view) (map[int]bool, error) {
 	twins := map[int]bool{}
 	first := make(map[string]int, d.n)
-	v.items.RLock()
-	defer v.items.RUnlock()
+	v.Catalogue.RLock()
+	defer v.Catalogue.RUnlock()
 	for i := range d.n {
 		j, ok := first[d.id(i)]
 		if !ok {
@@ -387,7 +387,7 @@ func (d *edits) twins(v view) (map[int]bool, error) {
 		records := [2]string{}
 		for k, of := range []int{j, i} {
 			var err error
-			if records[k], _, err = d.record(v.items, of, fmt.Sprintf(d.field, of)); err != nil {
+			if records[k], _, err = d.record(v.Catalogue, of, fmt.Sprintf(d.field, of)); err != nil {
 				return nil, err
 			}
 		}
@@ -410,21 +410,21 @@ type chunk struct {
 
 // chunk makes a chunk of the items from a number on.
 func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
-	v.items.RLock()
-	defer v.items.RUnlock()
-	k := &chunk{to: from, version: v.items.Version()}
+	v.Catalogue.RLock()
+	defer v.Catalogue.RUnlock()
+	k := &chunk{to: from, version: v.Catalogue.Version()}
 	for size := 0; k.to < d.n && size < chunkBytes; k.to++ {
 		if twins[k.to] {
 			continue
 		}
-		record, ok, err := d.record(v.items, k.to, fmt.Sprintf(d.field, k.to))
+		record, ok, err := d.record(v.Catalogue, k.to, fmt.Sprintf(d.field, k.to))
 		switch {
 		case err != nil:
 			return nil, err
 		case !ok:
 			k.unknown = append(k.unknown, d.id(k.to))
 			continue
-		case record != "" && v.items.Has(record):
+		case record != "" && v.Catalogue.Has(record):
 			continue // as after an interrupted push
 		case record == "":
 			k.body.Deleted = append(k.body.Deleted, d.id(k.to))
@@ -435,14 +435,14 @@ func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
 		}
 		k.places = append(k.places, k.to)
 	}
-	k.body.Before, k.body.Undo = k.version, v.items.UndoOf(k.body.Put, k.body.Deleted)
+	k.body.Before, k.body.Undo = k.version, v.Catalogue.UndoOf(k.body.Put, k.body.Deleted)
 	return k, nil
 }
 
 // submitItems writes a chunk. The error is errMoved if the placement or its catalogue has changed since the chunk was made. isLeft
 // reports that the chunk was not written and will not be.
 func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, now int64) (isLeft bool, err error) {
-	change, err := v.items.NewChange(k.body.Put, k.body.Deleted)
+	change, err := v.Catalogue.NewChange(k.body.Put, k.body.Deleted)
 	var misfit *catalogue.ItemError
 	var field *api.FieldError
 	if errors.As(err, &misfit) && errors.As(err, &field) {
@@ -451,10 +451,10 @@ func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, n
 	if err != nil {
 		return true, api.Fieldf("/items", "%v", err)
 	}
-	g := &staged{items: v.items, change: change, held: v.items.MaxBytes(change)}
+	g := &staged{items: v.Catalogue, change: change, held: v.Catalogue.MaxBytes(change)}
 	err = e.state.budget.Hold(g.held)
 	if err != nil {
-		v.items.DropLists() // decisions make them again if there is room
+		v.Catalogue.DropLists() // decisions make them again if there is room
 		err = e.state.budget.Hold(g.held)
 	}
 	if err != nil {
@@ -464,10 +464,10 @@ func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, n
 		if len(b.events) > 0 {
 			return errLater
 		}
-		if b.state.placements[v.name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.items || v.items.Split() != change.Split || v.items.Version() != k.version {
+		if b.state.placements[v.name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.Catalogue || v.Catalogue.Split() != change.Split || v.Catalogue.Version() != k.version {
 			return errMoved
 		}
-		if n := v.items.LenAfter(change); n > catalogue.MaxItems {
+		if n := v.Catalogue.LenAfter(change); n > catalogue.MaxItems {
 			return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
 		}
 		if !g.claim() {
@@ -525,15 +525,7 @@ func (e *Engine) itemsFor(name string) (*catalogue.Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.itemsOrError()
-}
-
-// itemsOrError returns the catalogue of a view.
-func (v *view) itemsOrError() (*catalogue.Catalogue, error) {
-	if v.items == nil {
-		return nil, api.Fieldf("", "placement %q has the catalogue of %q, which is not there or has other features", v.name, v.config.Catalogue)
-	}
-	return v.items, nil
+	return v.Items()
 }
 
 func encodeItems(e *state.Encoder, f *catalogue.Frozen) {

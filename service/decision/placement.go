@@ -5,15 +5,14 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 	"time"
+	"vitrine/service/page"
 
 	"vitrine/service/api"
-	"vitrine/service/catalogue"
 	"vitrine/service/feature"
 	"vitrine/service/guard"
 	"vitrine/service/learner"
 	"vitrine/service/setup"
 	"vitrine/service/tally"
-	"vitrine/service/variants"
 )
 
 // facts are the part of a placement's state that a snapshot has as it is.
@@ -135,20 +134,26 @@ func (p *placement) revision() uint64 {
 // learners are the one that decides, and the former ones.
 func (p *placement) learners() []*worker { return append([]*worker{p.worker}, p.former...) }
 
-// view is a placement at the time that a decision is computed.
+// view is a placement between two entries of the log.
 type view struct {
+	page.View
 	*placement
-	config      *setup.Config
 	changed     uint64
 	worker      *worker
-	items       *catalogue.Catalogue // nil if the placement that shares its own is not there
-	routes      *variants.Routes     // nil without an experiment
-	challengers []*worker            // by variant
-
-	fallback string // that decides; "" for the policy
+	challengers []*worker // by variant
 
 	follows bool   // whether what is decided is proposed to the leader
 	replica uint64 // of the engine, if it follows
+}
+
+// note notes what a decision says of the policy.
+func (v *view) note(made *page.Decision) {
+	if made.Clipped > 0 {
+		v.sound.Clipped.Add(uint64(made.Clipped))
+	}
+	if made.Estimated {
+		v.sound.Predicted(made.Usable)
+	}
 }
 
 // number returns the number of a new decision.

@@ -391,9 +391,9 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 		if err != nil || v.changed != changed {
 			return nil, errMoved
 		}
-		o, err := offerOf(v.config, offered)
+		o, err := offerOf(v.Config, offered)
 		if err == nil {
-			err = v.routes.Check(o)
+			err = v.Routes.Check(o)
 		}
 		if err != nil { // the log would have an entry that no process can apply
 			return nil, fmt.Errorf("%w: %w", errProposal, err)

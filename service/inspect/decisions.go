@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"vitrine/service/page"
 
 	"vitrine/service/catalogue"
 	"vitrine/service/decision"
@@ -418,7 +419,7 @@ func (x *decisions) close(key decisionKey, end outcome) error {
 	}
 	delete(x.open, key)
 	if o.items != nil {
-		whole, err := decision.Whole(&offer.Offer{Offered: o.Offered, Estimates: o.with}, o.items)
+		whole, err := page.Whole(&offer.Offer{Offered: o.Offered, Estimates: o.with}, o.items)
 		if err != nil {
 			x.lost++
 		} else {

@@ -11,6 +11,7 @@ package offer
 import (
 	"context"
 	"fmt"
+	"github.com/go-json-experiment/json"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -120,4 +121,12 @@ func Revenue(r []float64, i int) float64 {
 		return 1
 	}
 	return r[i]
+}
+
+// SlotIDs returns the ids of the slots in a note, nil if it has none.
+func SlotIDs(note string) (ids []string) {
+	if note == "" || json.Unmarshal([]byte(note), &ids) != nil {
+		return nil
+	}
+	return ids
 }

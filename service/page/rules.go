@@ -1,4 +1,4 @@
-package decision
+package page
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ const (
 )
 
 // nameSlots notes the ids of the slots: all slots have one, or none has.
-func (r *request) nameSlots() error {
+func (r *Request) nameSlots() error {
 	if len(r.Slots) == 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (r *request) nameSlots() error {
 }
 
 // transversal returns the sets that fill the slots.
-func (r *request) transversal(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
+func (r *Request) transversal(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	for _, other := range []struct {
 		field string
 		has   bool
@@ -89,7 +89,7 @@ func (r *request) transversal(c *setup.Config, index map[string]int) (vitrine.Co
 }
 
 // ruled returns the sets that may be shown regardless of a capacity.
-func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
+func (r *Request) ruled(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	if r.Slots != nil {
 		return r.transversal(c, index)
 	}
@@ -134,10 +134,10 @@ func (r *request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 }
 
 // fills reports whether a page must be full.
-func (r *request) fills(c *setup.Config) bool { return r.Fill || c.Fill }
+func (r *Request) fills(c *setup.Config) bool { return r.Fill || c.Fill }
 
 // grouped returns the sets that obey rules, whose groups may cross.
-func (r *request) grouped(rules assortment.Rules) (vitrine.Constraint, error) {
+func (r *Request) grouped(rules assortment.Rules) (vitrine.Constraint, error) {
 	r.work = assortment.NewWork(maxSteps)
 	family, err := assortment.Obeying(rules, r.work)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *request) grouped(rules assortment.Rules) (vitrine.Constraint, error) {
 }
 
 // partition returns the sets that obey the rules of a request, and an error if it cannot tell that these are in order.
-func (r *request) partition(size int, limits []grouping, index map[string]int) (vitrine.Constraint, error) {
+func (r *Request) partition(size int, limits []grouping, index map[string]int) (vitrine.Constraint, error) {
 	q := assortment.Quota{Size: size, Exclude: present(r.Exclude, index)}
 	var err error
 	if q.Include, err = find("/include", r.Include, index); err != nil {
@@ -170,7 +170,7 @@ type grouping struct {
 }
 
 // checkAttribute refuses a limit by an attribute that no item of the catalogue has.
-func (r *request) checkAttribute(l api.Limit, field string) error {
+func (r *Request) checkAttribute(l api.Limit, field string) error {
 	if items := r.stock.items; l.Attribute != "" && items != nil && !items.HasAttribute(l.Attribute) {
 		return api.Fieldf(field+"/attribute", "no item of the catalogue has the attribute %q", l.Attribute)
 	}
@@ -178,12 +178,12 @@ func (r *request) checkAttribute(l api.Limit, field string) error {
 }
 
 // byCatalogue returns the limits of a request and its placement by what only the catalogue says of an item.
-func (r *request) byCatalogue(c *setup.Config) []api.Limit {
+func (r *Request) byCatalogue(c *setup.Config) []api.Limit {
 	return slices.DeleteFunc(slices.Concat(c.AtMost, r.AtMost), func(l api.Limit) bool { return l.Attribute == "" && l.Group == "" })
 }
 
 // keepGroups keeps the groups of the candidates for when the catalogue is no longer locked.
-func (r *request) keepGroups(c *setup.Config) {
+func (r *Request) keepGroups(c *setup.Config) {
 	r.groups = map[catalogue.GroupsBy]grouping{}
 	for _, l := range r.byCatalogue(c) {
 		g := r.grouping(c.Schema(), api.Limit{Attribute: l.Attribute, Group: l.Group}, "", nil)
@@ -198,7 +198,7 @@ func (r *request) keepGroups(c *setup.Config) {
 }
 
 // grouping returns the groups of a limit, which is called name if it names its items.
-func (r *request) grouping(s *feature.Schema, l api.Limit, name string, index map[string]int) grouping {
+func (r *Request) grouping(s *feature.Schema, l api.Limit, name string, index map[string]int) grouping {
 	n := r.len()
 	g := grouping{most: l.Most}
 	if l.Items != nil {
@@ -253,7 +253,7 @@ func (r *request) grouping(s *feature.Schema, l api.Limit, name string, index ma
 
 // groupOf returns the number of the group of an item's category: that of the catalogue's items, if any has the value, and
 // otherwise a number after theirs.
-func (r *request) groupOf(s *feature.Schema, item *api.Item, name string, stored *catalogue.Groups, values map[string]int32) int32 {
+func (r *Request) groupOf(s *feature.Schema, item *api.Item, name string, stored *catalogue.Groups, values map[string]int32) int32 {
 	value, known := s.Category(item, name), 0
 	if stored != nil {
 		if k, ok := stored.Number(value); ok {
@@ -292,56 +292,4 @@ func find(field string, ids []string, index map[string]int) ([]int, error) {
 		at[k] = i
 	}
 	return at, nil
-}
-
-// rules are those of a request, as the log has them.
-type rules struct {
-	Size    int         `json:"size,omitzero"`
-	Fill    bool        `json:"fill,omitzero"`
-	Include []string    `json:"include,omitzero"`
-	Exclude []string    `json:"exclude,omitzero"`
-	AtMost  []api.Limit `json:"at_most,omitzero"`
-	Slots   []api.Slot  `json:"slots,omitzero"`
-
-	Capacity *float64  `json:"capacity,omitempty"`
-	Spaces   []float64 `json:"spaces,omitzero"` // of the candidates, if a capacity bounds them
-}
-
-const (
-	maxRulesText = 1 << 14 // bytes
-	tooManyRules = "null"  // stands for more
-)
-
-// logged returns the rules of a request for the log, "" if it has none, in at most size bytes. The spaces of the first n candidates are
-// among them, unless they are many; the catalogue has those of the others.
-func (r *request) logged(c *setup.Config, n, size int) string {
-	spaces := r.spacesOf(c, n)
-	if r.Size == 0 && !r.Fill && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
-		return ""
-	}
-	for _, spaces := range [][]float64{spaces, nil} {
-		text, err := json.Marshal(rules{r.Size, r.Fill, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
-		if err == nil && len(text) <= size {
-			return string(text)
-		}
-	}
-	return tooManyRules
-}
-
-// rule gives a request the rules that a log has. It reports whether the log has them.
-func (r *request) rule(text string) bool {
-	if text == "" {
-		return true
-	}
-	var logged *rules
-	if err := json.Unmarshal([]byte(text), &logged); err != nil || logged == nil {
-		return false
-	}
-	r.Size, r.Fill, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity = logged.Size, logged.Fill, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
-	if r.spaced = len(logged.Spaces) == len(r.Items); r.spaced {
-		for i := range r.Items {
-			r.Items[i].Space = &logged.Spaces[i]
-		}
-	}
-	return true
 }

@@ -1,4 +1,4 @@
-package decision
+package page
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ import (
 const maxTable = 1 << 26
 
 // capacity returns that of a request, nil if it has none: the smaller one of its own and the placement's.
-func (r *request) capacity(c *setup.Config) *float64 {
+func (r *Request) capacity(c *setup.Config) *float64 {
 	if r.Capacity == nil || c.Capacity != nil && *c.Capacity < *r.Capacity {
 		return c.Capacity
 	}
@@ -31,7 +31,7 @@ func (r *request) capacity(c *setup.Config) *float64 {
 }
 
 // family returns the sets that may be shown.
-func (r *request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
+func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	family, err := r.ruled(c, index)
 	if capacity := r.capacity(c); err == nil && capacity != nil {
 		if r.fills(c) {
@@ -43,7 +43,7 @@ func (r *request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 }
 
 // within returns the sets of a family, of at most size items, that fit.
-func (r *request) within(family vitrine.Constraint, capacity float64, size int, index map[string]int) (vitrine.Constraint, error) {
+func (r *Request) within(family vitrine.Constraint, capacity float64, size int, index map[string]int) (vitrine.Constraint, error) {
 	s := r.spaces()
 	r.leaveOut(&s, index)
 	most, _ := catalogue.SpaceUnits(capacity)
@@ -125,7 +125,7 @@ type spaces struct {
 }
 
 // spaces returns those of the candidates. Items of the request have numbers after those of the catalogue.
-func (r *request) spaces() spaces {
+func (r *Request) spaces() spaces {
 	s := spaces{}
 	if r.stock.items != nil {
 		stored := r.stock.groups[catalogue.GroupsBy{Space: true}]
@@ -159,7 +159,7 @@ func (r *request) spaces() spaces {
 }
 
 // leaveOut does not count the excluded candidates, whose spaces need no units.
-func (r *request) leaveOut(s *spaces, index map[string]int) {
+func (r *Request) leaveOut(s *spaces, index map[string]int) {
 	if len(r.Exclude) == 0 {
 		return
 	}
@@ -172,7 +172,7 @@ func (r *request) leaveOut(s *spaces, index map[string]int) {
 }
 
 // spaceOf returns the space of a candidate.
-func (r *request) spaceOf(i int) float64 {
+func (r *Request) spaceOf(i int) float64 {
 	switch {
 	case i >= len(r.Items):
 		return r.stock.items.Space(r.stock.slot(i))
@@ -183,7 +183,7 @@ func (r *request) spaceOf(i int) float64 {
 }
 
 // spacesOf returns the spaces of the first n candidates if there is a capacity.
-func (r *request) spacesOf(c *setup.Config, n int) []float64 {
+func (r *Request) spacesOf(c *setup.Config, n int) []float64 {
 	if r.capacity(c) == nil || n == 0 {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (r *request) spacesOf(c *setup.Config, n int) []float64 {
 }
 
 // checkSpaces finds the units of the spaces that candidates have. A space that may fit must have units.
-func (r *request) checkSpaces(s *spaces, capacity float64) error {
+func (r *Request) checkSpaces(s *spaces, capacity float64) error {
 	s.units = slices.Repeat([]int64{-1}, len(s.of))
 	for k, n := range s.count {
 		if n == 0 {
@@ -213,7 +213,7 @@ func (r *request) checkSpaces(s *spaces, capacity float64) error {
 }
 
 // checkInclude reports items that must be shown and do not fit.
-func (r *request) checkInclude(s *spaces, most int64, index map[string]int) error {
+func (r *Request) checkInclude(s *spaces, most int64, index map[string]int) error {
 	if len(r.Include) == 0 {
 		return nil
 	}

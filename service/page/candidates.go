@@ -1,4 +1,4 @@
-package decision
+package page
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type candidates struct {
 }
 
 // len returns N.
-func (r *request) len() int {
+func (r *Request) len() int {
 	switch {
 	case r.stock.items == nil:
 		return len(r.Items)
@@ -44,7 +44,7 @@ func (r *request) len() int {
 }
 
 // id returns the id of a candidate.
-func (r *request) id(i int) string {
+func (r *Request) id(i int) string {
 	if i < len(r.Items) {
 		return r.Items[i].ID
 	}
@@ -68,24 +68,23 @@ func (c *candidates) at(slot int32) (i int, ok bool) {
 	return c.from + i, ok
 }
 
-// asksCatalogue reports whether candidates may be in the catalogue.
-func (r *request) asksCatalogue() bool {
+// AsksCatalogue reports whether candidates may be in the catalogue.
+func (r *Request) AsksCatalogue() bool {
 	return r.Candidates != nil || r.Filter != "" || len(r.Items) == 0
 }
 
 // CatalogueSize bounds the bytes that the candidates of a request from the catalogue take while it is decided: N·d
 // numbers of rows, and a constant for each candidate.
-func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
-	v, err := e.view(name)
-	if q := (&request{Request: r}); err != nil || v.items == nil || !q.asksCatalogue() {
+func (v *View) CatalogueSize(r *api.Request) int64 {
+	if q := (&Request{Request: r}); v.Catalogue == nil || !q.AsksCatalogue() {
 		return 0
 	}
 	n := len(r.Candidates)
 	if r.Candidates == nil {
-		n = min(v.items.Head().Items, v.config.MaxItems)
+		n = min(v.Catalogue.Head().Items, v.Config.MaxItems)
 	}
 	const constant = 32 // the slot, the revenue and the utility
-	return int64(n) * int64(8*v.config.Schema().Width()+constant)
+	return int64(n) * int64(8*v.Config.Schema().Width()+constant)
 }
 
 // unlock unlocks the catalogue, if it is locked.
@@ -99,7 +98,7 @@ func (c *candidates) unlock() {
 // inPlace reports whether lists by slot are lists by candidate, and stay as they are.
 func (c *candidates) inPlace() bool { return c.from == 0 && c.All && !c.early }
 
-// relock locks the catalogue again. The error is errMoved if one of some candidates changed while the rows were copied, or has
+// relock locks the catalogue again. The error is ErrMoved if one of some candidates changed while the rows were copied, or has
 // left its slot since.
 func (c *candidates) relock(some ...[]int32) error {
 	c.items.RLock()
@@ -113,14 +112,14 @@ func (c *candidates) relock(some ...[]int32) error {
 		}
 	}
 	if !c.items.Untouched(c.since, c.copied, slots) {
-		return errMoved
+		return ErrMoved
 	}
 	return nil
 }
 
 // lock locks a catalogue for reading, with a filter and the groups of a request that are up to date. It waits while two other
 // decisions among many items have the lock, so that a change of the catalogue, for which all placements wait, waits for no more.
-func (r *request) lock(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) (*catalogue.Filter, error) {
+func (r *Request) lock(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) (*catalogue.Filter, error) {
 	for {
 		filter, err := items.Filter(ctx, r.Filter)
 		if err != nil {
@@ -144,7 +143,7 @@ func (r *request) lock(ctx context.Context, items *catalogue.Catalogue, c *setup
 }
 
 // group finds the groups of a catalogue's items that the rules of a request need. A limit that is wrong is left to the rules.
-func (r *request) group(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) error {
+func (r *Request) group(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) error {
 	by := map[catalogue.GroupsBy]*catalogue.Groups{}
 	if r.capacity(c) != nil {
 		by[catalogue.GroupsBy{Space: true}] = nil
@@ -166,15 +165,15 @@ func (r *request) group(ctx context.Context, items *catalogue.Catalogue, c *setu
 }
 
 // choose finds the candidates that the catalogue has. The caller unlocks it, also after an error.
-func (d *decider) choose(ctx context.Context, v view, r *request) error {
-	items, err := v.itemsOrError()
+func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
+	items, err := v.Items()
 	if err != nil {
 		return err
 	}
 	if r.Candidates == nil && r.Filter == "" && items.Head().Items == 0 {
 		return errNoItems
 	}
-	filter, err := r.lock(ctx, items, v.config)
+	filter, err := r.lock(ctx, items, v.Config)
 	if wrong := new(catalogue.FilterError); errors.As(err, &wrong) {
 		return api.Fieldf("/filter", "%s", wrong.Message)
 	}
@@ -184,7 +183,7 @@ func (d *decider) choose(ctx context.Context, v view, r *request) error {
 	s := &r.stock
 	s.items, s.from, s.n, s.version, s.since = items, len(r.Items), items.Len(), items.Version(), items.Position()
 	s.copied = s.since
-	s.Selection = items.Select(d.selected, r.Candidates, filter, r.now)
+	s.Selection = items.Select(d.selected, r.Candidates, filter, r.Now)
 	if r.Strict && s.Missing > 0 {
 		return s.missing(r.Candidates)
 	}
@@ -207,8 +206,8 @@ func (d *decider) choose(ctx context.Context, v view, r *request) error {
 		d.selected = s.Slots
 	}
 	switch n := r.len(); {
-	case n > v.config.MaxItems:
-		return api.Fieldf("/candidates", "%d items are candidates, the placement decides among at most %d: name fewer, set a filter, or raise its max_items", n, v.config.MaxItems)
+	case n > v.Config.MaxItems:
+		return api.Fieldf("/candidates", "%d items are candidates, the placement decides among at most %d: name fewer, set a filter, or raise its max_items", n, v.Config.MaxItems)
 	case n == 0 && s.Missing > 0:
 		return s.missing(r.Candidates)
 	case n == 0:
@@ -232,7 +231,7 @@ func (c *candidates) missing(ids []string) error {
 }
 
 // addRevenues adds the revenues of the candidates from the catalogue to those of the request's items.
-func (r *request) addRevenues(d *decider) {
+func (r *Request) addRevenues(d *Decider) {
 	c := &r.stock
 	stored := c.items.Revenues()
 	switch n := r.len(); {
@@ -257,7 +256,7 @@ func (r *request) addRevenues(d *decider) {
 }
 
 // addNames adds to the index the candidates from the catalogue that the rules of a request name.
-func (r *request) addNames(index map[string]int) {
+func (r *Request) addNames(index map[string]int) {
 	add := func(ids []string) {
 		for _, id := range ids {
 			if slot, ok := r.stock.items.Find(id); ok {
@@ -290,8 +289,8 @@ const minShort = 256
 // policyFor returns the policy to ask about the rows of a request. If only the catalogue's items are candidates and the policy
 // is conditional, the rows are the columns of the items, which are there already. Others are made by a schema that knows the
 // values of the request: here those of its own items, and in fetch those of the catalogue's.
-func (d *decider) policyFor(v view, schema *feature.Schema, r *request, pi vitrine.Policy) (asked vitrine.Policy, clipped int, err error) {
-	c, n, width := &r.stock, r.len(), v.config.Schema().Width()
+func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitrine.Policy) (asked vitrine.Policy, clipped int, err error) {
+	c, n, width := &r.stock, r.len(), v.Config.Schema().Width()
 	d.width, d.short, d.overflow = width, nil, false
 	if c.items == nil {
 		d.rows = resize(d.rows, n*width)
@@ -303,7 +302,7 @@ func (d *decider) policyFor(v view, schema *feature.Schema, r *request, pi vitri
 	if clipped, err = split.User(d.user, r.user); err != nil {
 		return nil, 0, err
 	}
-	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.config.Record != "all" {
+	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.Config.Record != "all" {
 		d.fromItem = split.Map(d.fromItem, d.user)
 		if asked := few.Given(mat.NewDense(width, split.Width(), d.fromItem), d.user); asked != nil {
 			d.short = c
@@ -320,7 +319,7 @@ func (d *decider) policyFor(v view, schema *feature.Schema, r *request, pi vitri
 
 // fetch returns the rows of all candidates. A decision that releases the catalogue copies them in slices, and changes may come
 // between two of these: see relock.
-func (d *decider) fetch(ctx context.Context, r *request) (*mat.Dense, error) {
+func (d *Decider) fetch(ctx context.Context, r *Request) (*mat.Dense, error) {
 	c, n := &r.stock, r.len()
 	if c.items == nil {
 		return mat.NewDense(n, d.width, d.rows), nil
@@ -351,7 +350,7 @@ func (d *decider) fetch(ctx context.Context, r *request) (*mat.Dense, error) {
 }
 
 // copyRows stores the rows of some candidates, of w columns.
-func (d *decider) copyRows(c *candidates, split *feature.Split, w, from, to int) error {
+func (d *Decider) copyRows(c *candidates, split *feature.Split, w, from, to int) error {
 	if c.early {
 		c.items.RLock()
 		defer c.items.RUnlock()
@@ -376,17 +375,17 @@ const checkEvery = 4096
 
 // releases reports whether the decision unlocks the catalogue before it copies the rows and asks the policy. Later it reads only
 // the ids of the items shown. If such items have changed too often meanwhile, it keeps the lock.
-func (d *decider) releases(v view, r *request) bool {
+func (d *Decider) releases(v *View, r *Request) bool {
 	c := &r.stock
 	ownRows := d.short == nil || !c.All
 	isSmall := d.short == nil && r.len()*(d.width+1) <= offer.MaxWhole
-	return c.items != nil && ownRows && !isSmall && !r.holds && v.config.Record != "all"
+	return c.items != nil && ownRows && !isSmall && !r.Holds && v.Config.Record != "all"
 }
 
 var errCross = api.Fieldf("/user", "a cross with the features of an item is not finite or too large: scale the features")
 
 // row stores the row of a candidate.
-func (d *decider) row(dst []float64, i int) {
+func (d *Decider) row(dst []float64, i int) {
 	if d.short == nil {
 		copy(dst, d.rows[i*d.width:(i+1)*d.width])
 		return
@@ -399,20 +398,4 @@ func (d *decider) row(dst []float64, i int) {
 	if !split.Complete(dst, d.user, columns[i*w:(i+1)*w]) {
 		d.overflow = true
 	}
-}
-
-// payloads returns the payloads that are stored of some items, "" where there is none; nil if there is no catalogue.
-func (v *view) payloads(ids []string) []string {
-	if v.items == nil {
-		return nil
-	}
-	v.items.RLock()
-	defer v.items.RUnlock()
-	list := make([]string, len(ids))
-	for k, id := range ids {
-		if slot, ok := v.items.Find(id); ok {
-			list[k] = v.items.Payload(slot)
-		}
-	}
-	return list
 }

@@ -1,4 +1,4 @@
-package decision
+package page
 
 import (
 	"crypto/sha256"
@@ -16,17 +16,19 @@ import (
 	"vitrine/service/setup"
 )
 
-// request is an [api.Request] whose values are indexed by the slots of the placement's schema.
-type request struct {
+// Request is an [api.Request] whose values are indexed by the slots of the placement's schema.
+type Request struct {
 	*api.Request
+	Now    int64         // Unix nanoseconds
+	Number func() uint64 // gives the decision its number within the placement, once the request is found to have no faults
+	Holds  bool          // whether its decision keeps the lock of the catalogue
+
 	items   []api.Item // N
 	user    api.Values // nil if nothing is known of the user
 	revenue []float64  // N, r_i ≥ 0; nil means 1 for every item
 	note    string     // the ids of its slots, as in the log; "" if they have none
-	now     int64
 	stock   candidates
-	holds   bool                            // its decision keeps the lock of the catalogue
-	trial   bool                            // nothing of it is recorded
+	isTrial bool                            // nothing of it is recorded
 	said    *offer.FromCatalogue            // of a trial, whose candidates are all its own
 	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by the attributes and groups that rules limit
 	spaced  bool                            // of a logged request: its candidates have their spaces
@@ -34,7 +36,7 @@ type request struct {
 }
 
 // check reports errors of the request except those of its features, and returns the places of the ids.
-func (r *request) check(c *setup.Config, index map[string]int) error {
+func (r *Request) check(c *setup.Config, index map[string]int) error {
 	if err := setup.CheckDecision("/decision_id", r.Decision); err != nil {
 		return err
 	}
@@ -86,9 +88,9 @@ func (r *request) check(c *setup.Config, index map[string]int) error {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// sum returns the SHA-256 of all that the request says: requests that differ in a field differ in it. It does not depend on the
+// Sum returns the SHA-256 of all that the request says: requests that differ in a field differ in it. It does not depend on the
 // encoding.
-func (r *request) sum() [32]byte {
+func (r *Request) Sum() [32]byte {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	b := (*buf)[:0]

@@ -1,4 +1,4 @@
-package decision
+package page
 
 import (
 	"cmp"
@@ -12,16 +12,16 @@ import (
 	"vitrine/service/setup"
 )
 
-// rivals compares the set that is shown with others, by the utilities u.
-type rivals struct {
-	request *request
+// alternatives compares the set that is shown with others, by the utilities u.
+type alternatives struct {
+	request *Request
 	config  *setup.Config
 	index   map[string]int // of the candidates' ids
 	u, r    []float64
 }
 
 // best returns the best set of the rules of a request and a configuration; ok is false if none satisfies them.
-func (v *rivals) best(q *request, c *setup.Config) (s vitrine.Assortment, revenue float64, ok bool) {
+func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, revenue float64, ok bool) {
 	family, err := q.family(c, v.index)
 	if err != nil {
 		return nil, 0, false
@@ -37,7 +37,7 @@ func (v *rivals) best(q *request, c *setup.Config) (s vitrine.Assortment, revenu
 //
 //	R(S∪T) is a mean of R(S) and the revenues r_j, j in T, weighted by exp(u_j), so for the best S one j loses
 //	the least
-func (v *rivals) next(shown vitrine.Assortment) (s vitrine.Assortment, revenue float64, ok bool) {
+func (v *alternatives) next(shown vitrine.Assortment) (s vitrine.Assortment, revenue float64, ok bool) {
 	s, revenue, ok = v.best(v.request, v.config)
 	if !ok || !slices.Equal(s, shown) {
 		return s, revenue, ok
@@ -74,13 +74,13 @@ func (v *rivals) next(shown vitrine.Assortment) (s vitrine.Assortment, revenue f
 const maxRules = 32
 
 // rules returns what each rule costs: how much more the best set without it would earn.
-func (v *rivals) rules() []api.RuleCost {
+func (v *alternatives) rules() []api.RuleCost {
 	_, with, ok := v.best(v.request, v.config)
 	if !ok {
 		return nil
 	}
 	var list []api.RuleCost
-	without := func(rule api.RuleCost, change func(q *request, c *setup.Config)) {
+	without := func(rule api.RuleCost, change func(q *Request, c *setup.Config)) {
 		if len(list) == maxRules {
 			return
 		}
@@ -93,38 +93,38 @@ func (v *rivals) rules() []api.RuleCost {
 	}
 	q := v.request
 	if q.Size != 0 && q.Size < v.config.MaxSize {
-		without(api.RuleCost{Rule: "size", On: strconv.Itoa(q.Size)}, func(q *request, _ *setup.Config) { q.Size = 0 })
+		without(api.RuleCost{Rule: "size", On: strconv.Itoa(q.Size)}, func(q *Request, _ *setup.Config) { q.Size = 0 })
 	}
 	if q.fills(v.config) {
-		without(api.RuleCost{Rule: "fill"}, func(q *request, c *setup.Config) { q.Fill, c.Fill = false, false })
+		without(api.RuleCost{Rule: "fill"}, func(q *Request, c *setup.Config) { q.Fill, c.Fill = false, false })
 	}
 	drop := func(list []string, k int) []string { return slices.Delete(slices.Clone(list), k, k+1) }
 	for k, id := range q.Include {
-		without(api.RuleCost{Rule: "include", Item: id}, func(q *request, _ *setup.Config) { q.Include = drop(q.Include, k) })
+		without(api.RuleCost{Rule: "include", Item: id}, func(q *Request, _ *setup.Config) { q.Include = drop(q.Include, k) })
 	}
 	for k, id := range q.Exclude {
 		if _, ok := v.index[id]; ok {
-			without(api.RuleCost{Rule: "exclude", Item: id}, func(q *request, _ *setup.Config) { q.Exclude = drop(q.Exclude, k) })
+			without(api.RuleCost{Rule: "exclude", Item: id}, func(q *Request, _ *setup.Config) { q.Exclude = drop(q.Exclude, k) })
 		}
 	}
 	for k, l := range q.AtMost {
 		on := cmp.Or(l.By(), fmt.Sprint(k))
-		without(api.RuleCost{Rule: "at_most", On: on}, func(q *request, _ *setup.Config) { q.AtMost = slices.Delete(slices.Clone(q.AtMost), k, k+1) })
+		without(api.RuleCost{Rule: "at_most", On: on}, func(q *Request, _ *setup.Config) { q.AtMost = slices.Delete(slices.Clone(q.AtMost), k, k+1) })
 	}
 	for k, l := range v.config.AtMost {
-		without(api.RuleCost{Rule: "at_most", On: l.By()}, func(_ *request, c *setup.Config) { c.AtMost = slices.Delete(slices.Clone(c.AtMost), k, k+1) })
+		without(api.RuleCost{Rule: "at_most", On: l.By()}, func(_ *Request, c *setup.Config) { c.AtMost = slices.Delete(slices.Clone(c.AtMost), k, k+1) })
 	}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	if q.Capacity != nil {
-		without(api.RuleCost{Rule: "capacity", On: number(*q.Capacity)}, func(q *request, _ *setup.Config) { q.Capacity = nil })
+		without(api.RuleCost{Rule: "capacity", On: number(*q.Capacity)}, func(q *Request, _ *setup.Config) { q.Capacity = nil })
 	}
 	if v.config.Capacity != nil {
-		without(api.RuleCost{Rule: "capacity", On: number(*v.config.Capacity)}, func(_ *request, c *setup.Config) { c.Capacity = nil })
+		without(api.RuleCost{Rule: "capacity", On: number(*v.config.Capacity)}, func(_ *Request, c *setup.Config) { c.Capacity = nil })
 	}
 	for k, s := range q.Slots {
 		for j, id := range s.Exclude {
 			if _, ok := v.index[id]; ok {
-				without(api.RuleCost{Rule: "slot", Item: id, On: fmt.Sprint(k + 1)}, func(q *request, _ *setup.Config) {
+				without(api.RuleCost{Rule: "slot", Item: id, On: fmt.Sprint(k + 1)}, func(q *Request, _ *setup.Config) {
 					q.Slots = slices.Clone(q.Slots)
 					q.Slots[k].Exclude = drop(q.Slots[k].Exclude, j)
 				})
@@ -135,7 +135,7 @@ func (v *rivals) rules() []api.RuleCost {
 }
 
 // copy returns a request whose rules may be replaced.
-func (r *request) copy() *request {
+func (r *Request) copy() *Request {
 	c := *r
 	c.Request = new(*r.Request)
 	return &c

@@ -1,7 +1,7 @@
 // row.go       the utility of an item, split among the features
 // effects.go   how the utility depends on a feature
 // families.go  the weights of the families that a policy averages, in the past
-package decision
+package page
 
 import (
 	"cmp"

@@ -1,20 +1,22 @@
-package decision
+package page
 
 import (
 	"fmt"
 	"slices"
 	"sync"
 
-	"vitrine"
 	"vitrine/internal/stream"
 	"vitrine/service/api"
 	"vitrine/service/feature"
-	"vitrine/service/learner"
 	"vitrine/service/offer"
 )
 
-// decider is the scratch of a decision.
-type decider struct {
+// Decider makes decisions in memory that it uses again.
+type Decider struct {
+	Entry []byte      // for its caller
+	Whole offer.Whole // the candidates of the last decision, if the log does not have them
+
+	plan
 	index     map[string]int
 	items     []api.Item
 	placer    feature.Placer
@@ -30,40 +32,33 @@ type decider struct {
 	fromItem  []float64   // the map from the columns of an item to its row
 	selected  []int32     // candidates from the catalogue
 	answer    []byte
-	entry     []byte
 	draws     stream.Stream
 	coin      stream.Stream
 	estimates offer.Estimates
-	abandoned bool
-
-	considered considered
-	whole      offer.Whole
 }
 
-// considered is what a decision was made of.
-type considered struct {
-	policy learner.Published
-	worker *worker
-	x      *vitrine.Context
-}
+var deciders = sync.Pool{New: func() any { return &Decider{index: map[string]int{}} }}
 
-var deciders = sync.Pool{New: func() any { return &decider{index: map[string]int{}} }}
+// NewDecider returns a decider for one goroutine, which calls Release at the end.
+func NewDecider() *Decider { return deciders.Get().(*Decider) }
 
-func (d *decider) release() {
-	if d.abandoned || cap(d.rows) > maxScratch {
+// Release gives the memory back. Call it only if nobody reads a decision of d any more.
+func (d *Decider) Release() {
+	if cap(d.rows) > maxScratch {
 		return
 	}
 	clear(d.index)
 	clear(d.items)
 	d.placer.Clear()
-	d.estimates, d.short, d.overflow, d.considered = offer.Estimates{}, nil, false, considered{}
-	d.whole.Placement = ""
+	d.plan, d.estimates, d.short, d.overflow = plan{}, offer.Estimates{}, nil, false
+	d.Whole.Placement = ""
 	deciders.Put(d)
 }
 
-// place returns a request with its values by slot, in d's memory.
-func (d *decider) place(r *api.Request, s *feature.Schema) (*request, error) {
-	q := &request{Request: r}
+// Read returns a request with its values by slot, in d's memory.
+func (d *Decider) Read(v *View, r *api.Request) (*Request, error) {
+	s := v.Config.Schema()
+	q := &Request{Request: r}
 	n := len(r.Items)
 	d.items = slices.Grow(d.items[:0], n)[:n]
 	d.placer.Reset()
@@ -95,5 +90,5 @@ func (d *decider) place(r *api.Request, s *feature.Schema) (*request, error) {
 	return q, q.nameSlots()
 }
 
-// maxScratch bounds the scratch of a decider that is reused.
+// maxScratch bounds the rows that a decider keeps.
 const maxScratch = 1 << 19

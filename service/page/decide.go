@@ -1,0 +1,355 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"vitrine/internal/panics"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/internal/stream"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// Decision is what a request gets.
+type Decision struct {
+	offer.Offer      // in the memory of its decider
+	Clipped     int  // values of features that were cut to their range
+	Estimated   bool // whether the policy estimates utilities
+	Usable      bool // whether its estimates are finite
+}
+
+// plan is a decision while it is made.
+type plan struct {
+	view     *View
+	request  *Request
+	to       route
+	policy   Policy         // that decides
+	asked    vitrine.Policy // the same, about the rows at hand
+	unseen   []feature.Seen
+	x        *vitrine.Context
+	baseline vitrine.Assortment // of the caller, in display order
+	slots    *assortment.Transversal
+	own      vitrine.Offer // the policy's
+	shown    vitrine.Assortment
+	order    []int32 // of the set shown, in display order
+	made     Decision
+}
+
+// Decide finds the items to show to a request that d has read. Errors are *api.FieldError, *UnseenError, ErrMoved, ErrPolicy and
+// that of ctx. The decision shares memory with d.
+func (d *Decider) Decide(ctx context.Context, v *View, r *Request) (*Decision, error) {
+	d.plan = plan{view: v, request: r}
+	if err := d.decide(ctx); err != nil {
+		return nil, err
+	}
+	o := &d.made.Offer
+	if r.Payload { // of the catalogue as it is: a repeated answer has the same
+		d.estimates.Payload = v.payloads((&offer.Offer{Offered: o.Offered}).IDs())
+	}
+	d.answer = d.estimates.Append(d.answer[:0])
+	o.Answer, o.Estimates = d.answer, d.estimates
+	return &d.made, nil
+}
+
+func (d *Decider) decide(ctx context.Context) error {
+	defer d.request.stock.unlock() // also if a filter makes its parser panic
+	if err := d.findCandidates(ctx); err != nil {
+		return err
+	}
+	if err := d.findPolicy(); err != nil {
+		return err
+	}
+	if err := d.findRules(); err != nil {
+		return err
+	}
+	if err := d.findRows(ctx); err != nil {
+		return err
+	}
+	if err := d.askPolicy(ctx); err != nil {
+		return err
+	}
+	if err := d.pick(); err != nil {
+		return err
+	}
+	if err := d.arrange(); err != nil {
+		return err
+	}
+	return d.log()
+}
+
+// findCandidates checks the request, and finds its candidates and who decides.
+func (d *Decider) findCandidates(ctx context.Context) (err error) {
+	v, r := d.view, d.request
+	clear(d.index)
+	if err := r.check(v.Config, d.index); err != nil {
+		return err
+	}
+	if d.to, err = v.route(r); err != nil {
+		return err
+	}
+	if d.policy = v.Policy; d.to.policy != nil {
+		d.policy = *d.to.policy
+	}
+	if d.policy.Policy == nil { // the learner has retired meanwhile
+		return ErrMoved
+	}
+	if !r.AsksCatalogue() {
+		return nil
+	}
+	if err := d.choose(ctx, v, r); err != nil {
+		return err
+	}
+	r.addNames(d.index)
+	return nil
+}
+
+// findPolicy finds the policy to ask, which may be one about short rows.
+func (d *Decider) findPolicy() (err error) {
+	v, r := d.view, d.request
+	d.unseen = v.Config.Schema().Unseen(r.user, r.items)
+	schema, err := v.Config.Schema().Learn(d.unseen...)
+	if err != nil {
+		return err
+	}
+	d.asked, d.made.Clipped, err = d.policyFor(v, schema, r, d.policy.Policy)
+	return err
+}
+
+// findRules finds the sets that may be shown, and the caller's own page.
+func (d *Decider) findRules() (err error) {
+	v, r := d.view, d.request
+	r.stock.early = d.releases(v, r)
+	family, err := r.family(v.Config, d.index)
+	if err != nil {
+		return err
+	}
+	d.slots, _ = family.(*assortment.Transversal)
+	d.x = &vitrine.Context{Feasible: family}
+	d.baseline, err = r.baseline(v.Config, d.index)
+	return err
+}
+
+// findRows finds the rows and revenues of the candidates. From here on the request has no faults.
+func (d *Decider) findRows(ctx context.Context) (err error) {
+	r := d.request
+	if r.stock.early && r.stock.All && r.stock.from == 0 && r.revenue != nil {
+		d.revenue = append(d.revenue[:0], r.revenue...)
+		r.revenue = d.revenue
+	}
+	d.x.Revenue = r.revenue
+	if d.x.Features, err = d.fetch(ctx, r); err != nil {
+		return err
+	}
+	d.estimates = offer.Estimates{Deferred: r.Defer, Note: r.note, Variant: d.to.variant, Unit: d.to.unit}
+	d.logRules()
+	if d.unseen != nil && !r.isTrial {
+		return &UnseenError{d.unseen}
+	}
+	d.estimates.Number = r.Number()
+	return nil
+}
+
+// askPolicy asks the policy for its offer.
+func (d *Decider) askPolicy(ctx context.Context) (err error) {
+	r := d.request
+	if r.work != nil {
+		defer context.AfterFunc(ctx, r.work.Stop)()
+	}
+	d.own, err = d.ask(d.asked, d.x, d.view.Config.Seed)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case r.work.Exceeded():
+		return errSteps(r.len())
+	}
+	return err
+}
+
+// pick picks the set to show: the policy's, the caller's, or one by chance.
+func (d *Decider) pick() (err error) {
+	v, r := d.view, d.request
+	o := &eventlog.Offered{
+		Decision: r.Decision, Candidates: r.len(), Width: v.Config.Schema().Width(),
+		Propensity: d.own.Propensity, PolicyVersion: d.policy.Entry, Mode: offer.ByPolicy,
+	}
+	if o.Decision == "" {
+		o.Decision = v.Name + "~" + strconv.FormatUint(v.Born, 10) + "." + strconv.FormatUint(d.estimates.Number, 10)
+	}
+	d.made.Offered, d.shown = o, d.own.Assortment
+	switch {
+	case d.to.show == api.ShowUniform:
+		d.shown, err = d.explore(o, v.Config, func(rng *rand.Rand) offer.Explored { return offer.DrawSet(d.asked, d.own, d.x, rng) })
+		if err == nil && r.work.Exceeded() {
+			err = errSteps(r.len())
+		}
+	case d.showsBaseline():
+		d.shown, o.Propensity, o.Mode = d.baseline, 0, offer.ByBaseline
+		d.estimates.Shadowed = true
+	case v.Config.Mode == api.Explore:
+		share := *v.Config.ExploreShare
+		d.shown, err = d.explore(o, v.Config, func(rng *rand.Rand) offer.Explored {
+			if v.Config.Explore == api.BySlots {
+				return offer.ExploreSlots(d.own, d.x, share, rng)
+			}
+			return offer.ExploreSets(d.asked, d.own, d.x, share, rng)
+		})
+	}
+	return err
+}
+
+// showsBaseline reports whether the caller's page is shown. A trial without one shows what the policy would.
+func (d *Decider) showsBaseline() bool {
+	v, r := d.view, d.request
+	if r.isTrial && r.Baseline == nil {
+		return false
+	}
+	return v.Config.Mode == api.Shadow || d.to.show == api.ShowBaseline || d.to.policy == nil && v.ByBaseline
+}
+
+// arrange puts the set shown in its order, with what the policy expects of it.
+func (d *Decider) arrange() error {
+	r, o := d.request, d.made.Offered
+	ordered := o.Mode == offer.ByBaseline
+	if o.Mode == offer.ByPolicy && d.own.Order != nil && d.slots == nil {
+		d.shown, ordered = d.own.Order, true
+	}
+	d.order = d.estimate(ordered)
+	if r.stock.early {
+		if err := r.stock.relock(d.order, int32s(d.own.Assortment)); err != nil {
+			return err
+		}
+	}
+	if d.slots != nil && o.Mode != offer.ByBaseline {
+		d.certain(o.Mode == offer.ByChance)
+		d.assign(d.slots, d.order)
+	}
+	return nil
+}
+
+// log notes what the log keeps.
+func (d *Decider) log() error {
+	all := d.view.Config.Record == "all"
+	d.fill(d.made.Offered, d.request, d.order, all)
+	d.keep(d.view, d.request, d.made.Offered, d.order)
+	if d.overflow {
+		return errCross
+	}
+	return nil
+}
+
+// ask asks the policy for its offer, and checks it.
+func (d *Decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitrine.Offer, error) {
+	var offer vitrine.Offer
+	rng := d.draws.Numbered(seed, d.estimates.Number, stream.Policy)
+	err, _ := panics.Safely(func() error { offer = pi.Offer(x, rng); return nil })
+	if err == nil {
+		err = offer.Check(x.NumItems())
+	}
+	if err == nil && !x.Feasible.Contains(offer.Assortment) {
+		err = fmt.Errorf("%v breaks the constraints", offer.Assortment)
+	}
+	if err == nil && !(offer.Propensity >= 0 && offer.Propensity <= 1) {
+		err = fmt.Errorf("the propensity is %v", offer.Propensity)
+	}
+	if err != nil {
+		return vitrine.Offer{}, fmt.Errorf("%w: %w", ErrPolicy, err)
+	}
+	return offer, nil
+}
+
+// errSteps is the error of a request of n candidates whose limits cross too much.
+func errSteps(n int) error {
+	return api.Fieldf("/at_most", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
+}
+
+// explore returns a set that draw draws, and stores its propensity in o and its law in d.estimates.
+func (d *Decider) explore(o *eventlog.Offered, c *setup.Config, draw func(*rand.Rand) offer.Explored) (vitrine.Assortment, error) {
+	var e offer.Explored
+	rng := d.coin.Numbered(c.Seed, d.estimates.Number, stream.Exploration)
+	err, _ := panics.Safely(func() error {
+		e = draw(rng)
+		if !(e.Propensity >= 0 && e.Propensity <= 1) {
+			return fmt.Errorf("the propensity of %v is %v", e.Shown, e.Propensity)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
+	}
+	if o.Propensity = e.Propensity; e.ByChance {
+		o.Mode = offer.ByChance
+	}
+	if c.Record == "all" { // the law is that of positions among all items
+		d.estimates.Law = e.Law
+	}
+	return e.Shown, nil
+}
+
+// baseline returns the items that the caller shows, in display order.
+func (r *Request) baseline(c *setup.Config, index map[string]int) (vitrine.Assortment, error) {
+	switch {
+	case !c.NeedsBaseline() && c.Fallback != api.FallbackBaseline: // a caller may send one before the mode that needs it begins
+	case r.Baseline == nil && r.isTrial:
+		return nil, nil
+	case r.Baseline == nil && c.Mode == api.Experimenting && c.NeedsBaseline():
+		return nil, api.Fieldf("/baseline", "is missing: the experiment shows it to some units, and which ones the caller does not know")
+	case r.Baseline == nil && c.Mode == api.Shadow:
+		return nil, api.Fieldf("/baseline", "is missing: in the mode %q it is what the caller shows", api.Shadow)
+	case r.Baseline == nil:
+		return nil, api.Fieldf("/baseline", "is missing: with the fallback %q it is what the placement shows while its guard has an alarm", api.FallbackBaseline)
+	}
+	if len(r.Baseline) > c.MaxSize {
+		return nil, api.Fieldf("/baseline", "has %d items, the placement shows at most %d", len(r.Baseline), c.MaxSize)
+	}
+	if r.Slots != nil && len(r.Baseline) > len(r.Slots) {
+		return nil, api.Fieldf("/baseline", "has %d items, and /slots has %d: the k-th item is in the k-th slot", len(r.Baseline), len(r.Slots))
+	}
+	s, err := find("/baseline", r.Baseline, index)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range s {
+		if slices.Contains(s[:k], i) {
+			return nil, api.Fieldf(fmt.Sprintf("/baseline/%d", k), "%q is a duplicate", r.Baseline[k])
+		}
+	}
+	return s, nil
+}
+
+// certain notes the policy's own set, if it was found without a draw and chance has shown another one.
+func (d *Decider) certain(byChance bool) {
+	e := &d.estimates
+	if e.Certain = d.own.Propensity == 1; !e.Certain || !byChance || slices.Equal(d.shown, d.own.Assortment) {
+		return
+	}
+	e.Own = make([]string, len(d.own.Assortment))
+	for k, i := range d.own.Assortment {
+		e.Own[k] = d.request.id(int(i))
+	}
+}
+
+// assign puts the items of an order into the slots.
+func (d *Decider) assign(family *assortment.Transversal, order []int32) {
+	items := make([]int, len(order))
+	p := map[int]float64{}
+	for k, i := range order {
+		items[k] = int(i)
+		if d.estimates.Probability != nil {
+			p[int(i)] = d.estimates.Probability[k]
+		}
+	}
+	for k, i := range family.Assign(nil, items) {
+		order[k] = int32(i)
+		if d.estimates.Probability != nil {
+			d.estimates.Probability[k] = p[i]
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"vitrine/internal/panics"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/bandit"
+	"vitrine/internal/stream"
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+const (
+	maxExplained = 50     // items whose utility is split among the features
+	maxTried     = 10_000 // candidates of a request that is only tried
+
+	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does not have them. With record: all it keeps them"
+)
+
+// averaging is a policy that averages utility families.
+type averaging interface{ Families() []bandit.Weight }
+
+// explanation is what an explanation is made of.
+type explanation struct {
+	placement string
+	config    *setup.Config
+	offer     *offer.Offer
+	ids       []string // of the items shown
+	policy    Policy   // the one that decided, or a later one
+	request   *Request // the candidates that are known, and the rules
+	x         *vitrine.Context
+	shown     []int32 // of the candidates, in display order
+	ruled     bool    // whether the request has its rules
+	unknown   []string
+}
+
+// Try decides a request of which nothing is recorded, and explains the decision. The placement's categories do not learn the
+// values of the request, and in the mode shadow a request without a baseline gets the policy's set. Errors are those of
+// [Decider.Decide], except *UnseenError.
+func Try(ctx context.Context, v *View, r *api.Request, now int64, number func() uint64) (*offer.Offer, *api.Explanation, error) {
+	d := &Decider{index: map[string]int{}} // whose memory the offer has
+	q, err := d.Read(v, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	q.Now, q.Number = now, number
+	if err := d.inline(ctx, v, q); err != nil {
+		return nil, nil, err
+	}
+	q.isTrial = true
+	made, err := d.Decide(ctx, v, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &made.Offer
+	if r.Decision == "" {
+		o.Decision = ""
+	}
+	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: d.policy, request: q, x: d.x, ruled: true}
+	index := q.places()
+	for _, id := range e.ids {
+		e.shown = append(e.shown, int32(index[id]))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	return o, e.explain(), nil
+}
+
+// inline makes the candidates of the catalogue items of the request, so that the catalogue does not have to be locked while
+// the decision is explained.
+func (d *Decider) inline(ctx context.Context, v *View, q *Request) error {
+	if !q.AsksCatalogue() {
+		if len(q.Items) > maxTried {
+			return api.Fieldf("/items", "%d items: at most %d can be tried", len(q.Items), maxTried)
+		}
+		return nil
+	}
+	clear(d.index)
+	defer func() { q.stock.unlock(); q.stock.items = nil }()
+	if err := q.check(v.Config, d.index); err != nil {
+		return err
+	}
+	if err := d.choose(ctx, v, q); err != nil {
+		return err
+	}
+	n := q.len()
+	if n > maxTried {
+		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name fewer, or set a filter", n, maxTried)
+	}
+	for i, l := range q.AtMost {
+		if err := q.checkAttribute(l, fmt.Sprintf("/at_most/%d", i)); err != nil {
+			return err
+		}
+	}
+	q.said = q.stock.said(false)
+	q.own(v.Config)
+	return nil
+}
+
+// own gives the request copies of its candidates from the catalogue, with their spaces and groups.
+func (q *Request) own(c *setup.Config) {
+	q.keepGroups(c)
+	n := q.len()
+	request := *q.Request
+	items, values := make([]api.Item, n), make([]api.Item, n)
+	for i := range n {
+		items[i].ID = q.id(i)
+		if values[i].ID = items[i].ID; i < len(q.items) {
+			items[i].Space, values[i].Features = q.Items[i].Space, q.items[i].Features
+		} else {
+			items[i].Space, values[i].Features = new(q.stock.items.Space(q.stock.slot(i))), slices.Clone(q.stock.items.Features(q.stock.slot(i)))
+		}
+	}
+	q.revenue = slices.Clone(q.revenue)
+	request.Items, request.Candidates, request.Filter = items, nil, ""
+	q.Request, q.items, q.stock.Selection, q.stock.from = &request, values, catalogue.Selection{}, 0
+}
+
+// places returns where the candidates of a request without a catalogue are.
+func (r *Request) places() map[string]int {
+	index := make(map[string]int, len(r.Items))
+	for i := range r.Items {
+		index[r.Items[i].ID] = i
+	}
+	return index
+}
+
+// Logged is a decision of the log, as far as the log, its catalogue and the policies that are still there tell of it.
+type Logged struct {
+	*offer.Offer
+	Complete bool     // whether the offer has all candidates
+	Request  *Request // that [Rebuild] has made; nil makes it from the offer
+	OwnRows  bool     // whether the offer has the features of the present configuration, and is of the present learner
+	Policy   Policy   // the one that decided if it is still there, otherwise the present one; its Policy is nil if neither fits
+	Unknown  []string // why something is not known
+}
+
+// Explain explains a decision of the log.
+func Explain(v *View, l *Logged) *api.Explanation {
+	o := l.Offer
+	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: l.Policy, shown: o.Shown, unknown: l.Unknown, x: &vitrine.Context{Revenue: o.Revenue}}
+	if n := len(o.ItemIDs); n > 0 {
+		e.x.Features = mat.NewDense(n, o.Width, o.Features)
+	}
+	if e.request = l.Request; e.request != nil {
+		e.ruled = o.Rules != tooManyRules
+		return e.explain()
+	}
+	e.request = requestOf(v.Config, o.Offered, l.OwnRows)
+	e.ruled = (l.Complete || v.Config.Record == "all") && e.request.rule(o.Rules)
+	return e.explain()
+}
+
+// MaxRebuilt is the largest number of candidates that an explanation has.
+const MaxRebuilt = maxTried
+
+// Rebuild returns the request of an offer whose candidates are partly of the catalogue, and the offer with all of them. The items
+// are those of the catalogue at the offer's version.
+func Rebuild(ctx context.Context, c *setup.Config, o *offer.Offer, items *catalogue.Frozen) (*Request, *offer.Offer, error) {
+	all, err := Whole(o, items)
+	if err != nil {
+		return nil, nil, err
+	}
+	some, err := catalogue.Restore(items.Split().Schema(), items.Version, slices.Values(items.Some(o.Catalogue.EachSlot())))
+	if err != nil {
+		return nil, nil, err
+	}
+	brought := o.Candidates - o.Catalogue.Candidates()
+	q := requestOf(c, &eventlog.Offered{ItemIDs: all.ItemIDs[:brought], Width: o.Width, Features: all.Features}, true)
+	q.rule(o.Rules)
+	if _, err := q.lock(ctx, some, c); err != nil {
+		return nil, nil, err
+	}
+	defer func() { q.stock.unlock(); q.stock.items = nil }()
+	q.stock.items, q.stock.from, q.stock.n, q.stock.All, q.revenue, q.spaced = some, brought, some.Len(), true, all.Revenue, q.spaced || brought == 0
+	q.own(c)
+	return q, &offer.Offer{Offered: all, Estimates: o.Estimates}, nil
+}
+
+// requestOf returns the request of an offer as far as the log has it: the candidates, with their categories.
+func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *Request {
+	q := &Request{Request: &api.Request{Items: make([]api.Item, len(o.ItemIDs))}, items: make([]api.Item, len(o.ItemIDs)), revenue: o.Revenue}
+	s := c.Schema()
+	for i, id := range o.ItemIDs {
+		q.Items[i].ID, q.items[i].ID = id, id
+		q.items[i].Features = make(api.Values, s.NumItem())
+		for k, p := range s.Parts() {
+			slot, ok := s.Item(p.Name)
+			if !hasRows || !ok || !s.IsCategory(p.Name) {
+				continue
+			}
+			row := o.Features[i*o.Width : (i+1)*o.Width]
+			if q.items[i].Features[slot] = s.Value(row, k); q.items[i].Features[slot].Kind == api.Missing { // values that share a column
+				q.items[i].Features[slot] = api.Text(p.Name, fmt.Sprint("column ", slices.Index(row[p.From:p.From+p.Size], 1)))
+			}
+		}
+	}
+	return q
+}
+
+// explain makes the explanation.
+func (m *explanation) explain() *api.Explanation {
+	x := &api.Explanation{
+		Decision: m.offer.Decision, Placement: m.placement, By: offer.ByNames[m.offer.Mode],
+		Policy: m.policy.Name(), DecidedBy: m.offer.PolicyVersion, Version: m.policy.Entry, SamePolicy: m.policy.Entry == m.offer.PolicyVersion && m.policy.Policy != nil,
+		Candidates: m.offer.Candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unknown: m.unknown,
+	}
+	m.list(x)
+	e, ok := m.policy.Policy.(bandit.Explainer)
+	switch {
+	case m.policy.Policy == nil || x.Known == 0:
+		return x
+	case !ok:
+		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s does not state them", x.Policy))
+		return x
+	}
+	if err, _ := panics.Safely(func() error { m.give(x, e); return nil }); err != nil {
+		x.Unknown = append(x.Unknown, fmt.Sprintf("the reasons: the policy fails: %v", err))
+	}
+	return x
+}
+
+// list lists what is shown.
+func (m *explanation) list(x *api.Explanation) {
+	slots := offer.SlotIDs(m.offer.Note)
+	for k, id := range m.ids[:min(len(m.ids), maxExplained)] {
+		item := api.Explained{ID: id, Position: k + 1, Revenue: offer.Revenue(m.x.Revenue, int(m.shown[k]))}
+		if m.offer.Probability != nil {
+			item.Probability = &m.offer.Probability[k]
+		}
+		if slots != nil {
+			item.Slot = slots[k]
+		}
+		x.Items = append(x.Items, item)
+	}
+}
+
+// give adds what the policy says.
+func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
+	if a, ok := m.policy.Policy.(averaging); ok {
+		for _, w := range a.Families() {
+			x.Families = append(x.Families, api.FamilyShare(w))
+		}
+	}
+	n := x.Known
+	mean, sd := make([]float64, n), make([]float64, n)
+	hasMean, hasSD := e.Value(mean, sd, m.x.Features)
+	why := e.Reasons(m.x, new(stream.Stream).Numbered(m.config.Seed, m.offer.Number, stream.Policy))
+	x.Cause = string(why.By)
+	switch draws := why.By == bandit.ByDraw || why.By == bandit.BySlot; {
+	case why.By == bandit.ByChance:
+		why.Index = nil
+	case draws && !x.SamePolicy:
+		why.Index = nil
+		x.Unknown = append(x.Unknown, "what was drawn: the version of the policy that decided is no longer there")
+	case why.By == bandit.BySlot && x.Known < x.Candidates:
+		why.Index = nil
+		x.Unknown = append(x.Unknown, "what was drawn: "+onlyShown)
+	}
+	if !hasMean {
+		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s has none", x.Policy))
+		return
+	}
+	reference := make([]float64, m.config.Schema().Width())
+	if x.Attribution = "linear"; !e.IsLinear() {
+		x.Attribution = "shapley"
+		for i := range n {
+			for j, v := range m.x.Features.RawRowView(i) {
+				reference[j] += (v - reference[j]) / float64(i+1) // exact if all are equal
+			}
+		}
+	}
+	for k := range x.Items {
+		item, i := &x.Items[k], int(m.shown[k])
+		item.Utility = usable(mean[i])
+		if hasSD {
+			item.SD = usable(sd[i])
+		}
+		if why.Index != nil {
+			item.Index = usable(why.Index[i])
+			if why.Family != nil {
+				item.Family = why.Family[i]
+			}
+		}
+		row := m.x.Features.RawRowView(i)
+		base, list := contributionsOf(e, m.config.Schema(), row, reference)
+		if item.Base = usable(base); item.Utility != nil && item.Base != nil {
+			item.Contributions = list
+		}
+	}
+	u := mean
+	x.Compared = "utility"
+	if why.IsBest && why.Index != nil {
+		u, x.Compared = why.Index, "index"
+	}
+	m.compare(x, u)
+}
+
+// compare compares the set shown with others by the utilities u.
+func (m *explanation) compare(x *api.Explanation, u []float64) {
+	for _, v := range u {
+		if usable(v) == nil {
+			x.Compared = "none"
+			return
+		}
+	}
+	shown := make(vitrine.Assortment, len(m.shown))
+	for k, i := range m.shown {
+		shown[k] = int(i)
+	}
+	slices.Sort(shown)
+	earns := vitrine.ExpectedRevenue(shown, u, m.x.Revenue)
+	x.Revenue = &earns
+	if x.Known < x.Candidates {
+		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: "+onlyShown)
+		return
+	}
+	if m.offer.Catalogue != nil && m.offer.Catalogue.Version != 0 && m.request.groups == nil && len(m.request.byCatalogue(m.config)) > 0 {
+		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: a rule limits items by an attribute or a group, which the log does not have. Try the request to see them")
+		return
+	}
+	if m.request.capacity(m.config) != nil && !m.request.isTrial && !m.request.spaced {
+		x.Unknown = append(x.Unknown, "the next-best set and what the rules cost: a capacity bounds the spaces of the items, which the log does not have. Try the request to see them")
+		return
+	}
+	if !m.ruled {
+		x.Unknown = append(x.Unknown, "the rules of the request: the log does not have them. Sets are compared by the rules of the placement")
+	}
+	v := &alternatives{request: m.request, config: m.config, index: m.request.places(), u: u, r: m.x.Revenue}
+	if s, revenue, ok := v.next(shown); ok {
+		x.Next = &api.OtherSet{Items: make([]string, len(s)), Revenue: revenue, MissedBy: earns - revenue}
+		for k, i := range s {
+			x.Next.Items[k] = m.request.id(i)
+		}
+	}
+	x.Rules = v.rules()
+}

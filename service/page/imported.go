@@ -1,0 +1,142 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// Imported is a decision of another log, and its outcome.
+type Imported struct {
+	Request    *api.Request // with a decision id; rules are not kept
+	Shown      []string     // in display order
+	Choice     string       // the item that was taken; "" for none
+	Rewards    []api.Reward // in place of Choice, which is drawn from them as from rewards that are reported
+	Time       int64        // Unix nanoseconds; not before the last entry of the log
+	Propensity float64      // of the set; 0 if it is not known
+	Draw       *offer.Draw  // nil if it is not known
+}
+
+// Import returns the two events of a decision, and their entries.
+func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entries [2][]byte, err error) {
+	clear(d.index)
+	q, err := d.Read(v, m.Request)
+	if err != nil {
+		return events, entries, err
+	}
+	if q.AsksCatalogue() { // the catalogue of that time is not known
+		return events, entries, errNoItems
+	}
+	if err := q.check(v.Config, d.index); err != nil {
+		return events, entries, err
+	}
+	switch {
+	case m.Request.Decision == "":
+		return events, entries, api.Fieldf("/decision_id", "is missing")
+	case len(m.Shown) > v.Config.MaxSize:
+		return events, entries, api.Fieldf("/shown", "has %d items, the placement shows at most %d", len(m.Shown), v.Config.MaxSize)
+	case !(m.Propensity >= 0 && m.Propensity <= 1):
+		return events, entries, api.Fieldf("/propensity", "%v: must be in (0, 1]", m.Propensity)
+	}
+	if err := m.draw(v.Config.Seed); err != nil {
+		return events, entries, err
+	}
+	order := make([]int32, len(m.Shown))
+	choice := int32(0)
+	at, err := find("/shown", m.Shown, d.index)
+	if err != nil {
+		return events, entries, err
+	}
+	for k, i := range at {
+		if slices.Contains(at[:k], i) {
+			return events, entries, api.Fieldf(fmt.Sprintf("/shown/%d", k), "%q is shown twice", m.Shown[k])
+		}
+		order[k] = int32(i)
+		if m.Shown[k] == m.Choice {
+			choice = int32(k + 1)
+		}
+	}
+	if m.Choice != "" && choice == 0 {
+		return events, entries, api.Fieldf("/choice", "%q was not shown", api.Abbreviate(m.Choice, setup.MaxID))
+	}
+	n, width := len(m.Request.Items), v.Config.Schema().Width()
+	d.rows, d.width = resize(d.rows, n*width), width
+	unseen := v.Config.Schema().Unseen(q.user, q.items)
+	schema, err := v.Config.Schema().Learn(unseen...)
+	if err != nil {
+		return events, entries, err
+	}
+	if _, err := schema.Rows(d.rows, q.user, q.items); err != nil {
+		return events, entries, err
+	}
+	d.estimates = offer.Estimates{}
+	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.Sum(), Candidates: n, Width: width, Propensity: m.Propensity, Mode: offer.ByImport}
+	if l := m.Draw; l != nil {
+		if err := l.Check(n); err != nil {
+			return events, entries, api.Fieldf("/law", "%v", err)
+		}
+		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
+		p := l.Law(n).Propensity(shown)
+		within := float64(1e-3 * p)    // logs round
+		if l.Kind != offer.DrawSlots { // the law is given the policy's own set, which may be random itself
+			within += 1 - l.Epsilon
+		}
+		if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
+			return events, entries, api.Fieldf("/law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p, m.Propensity)
+		}
+		if v.Config.Record == "all" {
+			d.estimates.Law = l
+		}
+	}
+	d.fill(o, q, order, v.Config.Record == "all")
+	o.Answer = d.estimates.Append(nil)
+	events[0] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: o}
+	events[1] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: &eventlog.Chosen{Decision: o.Decision, Choice: choice}}
+	for k, event := range events {
+		if entries[k], err = event.Encode(nil); err != nil {
+			return events, entries, api.Fieldf("/items", "%v", err)
+		}
+	}
+	if size := eventlog.EntrySize(entries[0]); size > eventlog.MaxBatch {
+		return events, entries, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit", size, eventlog.MaxBatch)
+	}
+	if unseen != nil { // of a decision without faults
+		return events, entries, &UnseenError{unseen}
+	}
+	// The learner keeps the rows, and d is used again.
+	copied, err := eventlog.Decode(entries[0])
+	events[0] = &copied
+	return events, entries, err
+}
+
+// draw replaces the rewards of a decision by the choice that is drawn from them.
+func (m *Imported) draw(seed uint64) error {
+	if len(m.Rewards) == 0 {
+		return nil
+	}
+	if m.Choice != "" {
+		return api.Fieldf("/choice", "%q: a decision has a choice or rewards, not both", api.Abbreviate(m.Choice, setup.MaxID))
+	}
+	value := make([]float64, len(m.Shown))
+	for k, r := range m.Rewards {
+		at := slices.Index(m.Shown, r.Item)
+		switch {
+		case at < 0:
+			return api.Fieldf(fmt.Sprintf("/rewards/%d/item", k), "%q was not shown", api.Abbreviate(r.Item, setup.MaxID))
+		case !(r.Value >= 0 && r.Value <= 1):
+			return api.Fieldf(fmt.Sprintf("/rewards/%d/value", k), "%v: must be in [0, 1]", r.Value)
+		}
+		value[at] = r.Value
+	}
+	if place := offer.DrawReward(seed, m.Request.Decision, 0, value, 0); place > 0 {
+		m.Choice = m.Shown[place-1]
+	}
+	m.Rewards = nil
+	return nil
+}
