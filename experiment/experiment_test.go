@@ -4,23 +4,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -46,9 +42,11 @@ type rule struct {
 }
 
 func (l *rule) Policy() vitrine.Policy { return l }
+
 func (l *rule) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return vitrine.Offer{Assortment: l.offer(x, rng)}
 }
+
 func (l *rule) Observe(r vitrine.Round) error {
 	if l.seen == nil {
 		return nil
@@ -289,81 +287,6 @@ func TestProcessorSeconds(t *testing.T) {
 	}
 }
 
-// counting is a policy that counts its learners.
-func counting(label string, played *atomic.Int64, l rule) experiment.Policy {
-	return experiment.Policy{Label: label, Settings: label, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-		played.Add(1)
-		return &l, nil
-	}}
-}
-
-func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
-	dir := t.TempDir()
-	var played atomic.Int64
-	few := small(counting("random", &played, random()))
-	few.Seeds = few.Seeds[:2]
-	var rounds atomic.Int64
-	options := experiment.Options{Dir: dir, Progress: func(n int) { rounds.Add(int64(n)) }}
-	run(t, few, options)
-	run(t, small(counting("random", &played, random())), options)
-	if played.Load() != 4 {
-		t.Errorf("%d units were played for 4 seeds", played.Load())
-	}
-	if rounds.Load() != (2+4)*120 {
-		t.Errorf("progress of %d rounds, want %d", rounds.Load(), (2+4)*120)
-	}
-	fresh := t.TempDir()
-	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})
-	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
-		t.Error("regret.csv of a continued experiment differs")
-	}
-	// Units of other settings, rounds, programs and policies are others.
-	for what, change := range map[string]func(e *experiment.Experiment){
-		"settings": func(e *experiment.Experiment) { e.Settings = "other" },
-		"rounds":   func(e *experiment.Experiment) { e.Rounds = 60 },
-		"version":  func(e *experiment.Experiment) { e.Version = "1.2.4" },
-		"policy":   func(e *experiment.Experiment) { e.Policies[0].Settings = "other" },
-	} {
-		played.Store(0)
-		other := small(counting("random", &played, random()))
-		change(other)
-		run(t, other, options)
-		if played.Load() != 4 {
-			t.Errorf("units of another %s were taken for finished", what)
-		}
-	}
-}
-
-// A run says which units were there, and whose files it replaces. Without a version the executable is the version.
-func TestRunsSayWhatTheyTakeOver(t *testing.T) {
-	dir := t.TempDir()
-	var notes []string
-	options := experiment.Options{Dir: dir, Note: func(what string) { notes = append(notes, what) }}
-	replaced := "the results and figures in " + filepath.Join(dir, "small") + " are replaced, because these changed: "
-	e := small(policy("random", random()))
-	e.Version = ""
-	for _, c := range []struct {
-		change func()
-		want   []string
-	}{
-		{func() {}, nil},
-		{func() {}, []string{"small: 4 of 4 runs were there already"}},
-		{func() { e.Seeds = append(e.Seeds, 77) }, []string{"small: 4 of 5 runs were there already", replaced + "the seeds"}},
-		{func() { e.Settings = "other" }, []string{replaced + "the settings"}},
-		{func() { e.Version, e.Policies[0].Settings = "2", "new" }, []string{replaced + "the policies, the program"}},
-	} {
-		notes = nil
-		c.change()
-		run(t, e, options)
-		if !slices.Equal(notes, c.want) {
-			t.Errorf("notes %q, want %q", notes, c.want)
-		}
-		if e.Version == "" && !bytes.Contains(read(t, dir, "small", "run.json"), []byte(`"version": "executable `)) {
-			t.Error("run.json does not name the executable")
-		}
-	}
-}
-
 // Finals is Run without its files: the last regrets, from a journal that other
 // seeds and policies may share.
 func TestFinals(t *testing.T) {
@@ -389,207 +312,6 @@ func TestFinals(t *testing.T) {
 		}
 	}
 }
-
-func TestInterruptedExperimentContinues(t *testing.T) {
-	dir := t.TempDir()
-	ctx, stop := context.WithCancel(t.Context())
-	l, rounds := random(), 0
-	l.seen = func(vitrine.Round) error {
-		if rounds++; rounds == 2*120+60 { // in the middle of the third unit
-			stop()
-		}
-		return nil
-	}
-	_, err := experiment.Run(ctx, small(policy("random", l)), experiment.Options{Dir: dir, Workers: 1})
-	if !errors.Is(err, experiment.ErrInterrupted) {
-		t.Fatalf("error %v, want ErrInterrupted", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
-		t.Error("an interrupted experiment left a regret.csv")
-	}
-	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 2 {
-		t.Fatalf("%d finished units are kept, want 2", n)
-	}
-	run(t, small(policy("random", random())), experiment.Options{Dir: dir})
-	fresh := t.TempDir()
-	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})
-	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
-		t.Error("regret.csv after an interruption differs")
-	}
-}
-
-// A deadline interrupts as Ctrl-C does; a failure is not an interruption.
-func TestWhatEndsAnExperiment(t *testing.T) {
-	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
-	defer stop()
-	if _, err := experiment.Run(late, small(best()), experiment.Options{Dir: t.TempDir()}); !errors.Is(err, experiment.ErrInterrupted) {
-		t.Errorf("error %v after the deadline, want ErrInterrupted", err)
-	}
-	broken := first()
-	broken.seen = func(vitrine.Round) error { return context.Canceled }
-	if _, err := experiment.Run(t.Context(), small(policy("broken", broken)), experiment.Options{Dir: t.TempDir()}); errors.Is(err, experiment.ErrInterrupted) {
-		t.Errorf("error %v for a learner that fails", err)
-	}
-}
-
-func TestDamagedJournalIsRepaired(t *testing.T) {
-	for name, damage := range map[string]func(data []byte) []byte{
-		"torn at the end": func(data []byte) []byte { return data[:len(data)-100] },
-		"wrong checksum": func(data []byte) []byte {
-			at := bytes.Index(data, []byte(`"regret":[`)) + 12
-			data[at] ^= 1
-			return data
-		},
-		"too short": func(data []byte) []byte { return append([]byte("{}\n"), data...) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			run(t, small(policy("random", random())), experiment.Options{Dir: dir})
-			want := read(t, dir, "small", "regret.csv")
-			path := filepath.Join(dir, "small", "runs.jsonl")
-			fatal.If(t, os.WriteFile(path, damage(read(t, path)), 0o644))
-			var warnings []string
-			o := experiment.Options{Dir: dir, Warn: func(m string) { warnings = append(warnings, m) }}
-			run(t, small(policy("random", random())), o)
-			if !bytes.Equal(read(t, dir, "small", "regret.csv"), want) {
-				t.Error("regret.csv differs after the repair")
-			}
-			if len(warnings) != 1 || !strings.Contains(warnings[0], "runs.jsonl, line") || !strings.Contains(warnings[0], name) {
-				t.Errorf("warnings %q, want one that names the line and says %q", warnings, name)
-			}
-		})
-	}
-}
-
-// planted is a world of two items with one feature, a revenue or a utility that
-// may be no number.
-type planted struct{ feature, revenue, utility float64 }
-
-func (w planted) Context(*rand.Rand) *vitrine.Context {
-	return &vitrine.Context{Features: mat.NewDense(2, 1, []float64{w.feature, 0}), Revenue: []float64{1, w.revenue}}
-}
-func (w planted) Utilities(dst []float64, _ *vitrine.Context) { dst[0], dst[1] = w.utility, 0 }
-
-func TestErrorsNameTheUnit(t *testing.T) {
-	broken := first()
-	broken.seen = func(vitrine.Round) error { return errors.New("no ink") }
-	for want, p := range map[string]experiment.Policy{
-		"small: policy broken, seed 0, round 1: no ink":                        policy("broken", broken),
-		"policy big, seed 0, round 1: infeasible offer: [0 1 2 3] is not in":   policy("big", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1, 2, 3} }}),
-		"policy far, seed 0, round 1: infeasible offer: assortment has item 8": policy("far", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{8} }}),
-		"policy unborn, seed 0: cannot be":                                     {Label: "unborn", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("cannot be") }},
-		"policy unsaid: json: unsupported value":                               {Label: "unsaid", Settings: math.NaN(), New: best().New},
-	} {
-		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
-	}
-	for want, w := range map[string]planted{
-		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite":                               {feature: math.Inf(1)},
-		"policy first, seed 0, round 1: revenue of item 1 is NaN: revenues must be finite, not negative and at most 1e+100": {revenue: math.NaN()},
-		"policy first, seed 0, round 1: regret is NaN: the true utilities or the revenues are not finite, or too large":     {utility: math.NaN()},
-	} {
-		e := small(policy("first", first()))
-		e.World = func(*rand.Rand) env.Environment { return w }
-		_, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
-	}
-	file := filepath.Join(t.TempDir(), "a file")
-	fatal.If(t, os.WriteFile(file, nil, 0o644))
-	if _, err := experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("error %v, want one that names %s", err, file)
-	}
-}
-
-// What cannot be played is refused by name, before any file is written.
-func TestExperimentsThatCannotBePlayed(t *testing.T) {
-	for want, change := range map[string]func(e *experiment.Experiment){
-		`experiment "small": there are no seeds`:                         func(e *experiment.Experiment) { e.Seeds = nil },
-		`experiment "small": seed 2 is a duplicate`:                      func(e *experiment.Experiment) { e.Seeds = []uint64{2, 0, 2} },
-		`experiment "small": there are no policies`:                      func(e *experiment.Experiment) { e.Policies = nil },
-		`experiment "small": policy 2, "best": the label is a duplicate`: func(e *experiment.Experiment) { e.Policies = append(e.Policies, e.Policies[0]) },
-		`experiment "small": policy 1, "unmade": the constructor is nil`: func(e *experiment.Experiment) { e.Policies = []experiment.Policy{{Label: "unmade"}} },
-		`experiment "small": rounds = 0: must be at least 1`:             func(e *experiment.Experiment) { e.Rounds = 0 },
-		`experiment "small": the world is nil`:                           func(e *experiment.Experiment) { e.World = nil },
-		`experiment "small": the constraint is nil`:                      func(e *experiment.Experiment) { e.Constraint = nil },
-	} {
-		e, dir := small(best()), filepath.Join(t.TempDir(), "out")
-		change(e)
-		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
-		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: the directory was made (%v)", want, err)
-		}
-	}
-}
-
-// dreamt is a world without contexts.
-type dreamt struct{ env.Environment }
-
-// A panic on a goroutine of Run would end the program: it is an error that names
-// the unit, with the value and the stack, and what was finished is kept.
-func TestPanicsNameTheUnit(t *testing.T) {
-	ink := errors.New("no ink")
-	broken := first()
-	broken.seen = func(vitrine.Round) error { panic(ink) }
-	created := func(l vitrine.Learner, panics any) experiment.Policy {
-		return experiment.Policy{Label: "made", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			if panics != nil {
-				panic(panics)
-			}
-			return l, nil
-		}}
-	}
-	for want, p := range map[string]experiment.Policy{
-		"policy learner, seed 0, round 1: panic: no ink":            policy("learner", broken),
-		"policy offer, seed 0, round 1: panic: no glue":             policy("offer", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { panic("no glue") }}),
-		"policy made, seed 0: panic: no pen":                        created(nil, "no pen"),
-		"policy made, seed 0: the learner is nil":                   created(nil, nil),
-		"policy made, seed 0, round 1: the learner's policy is nil": created(speechless{}, nil),
-	} {
-		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
-		if err == nil || !strings.Contains(err.Error(), "small: "+want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
-		var panicked *experiment.PanicError
-		if got := errors.As(err, &panicked); got != strings.Contains(want, "panic: ") {
-			t.Errorf("%s: %t that it is a PanicError", want, got)
-		}
-		if panicked != nil && !bytes.Contains(panicked.Stack, []byte("experiment_test.go")) {
-			t.Errorf("%s: the stack does not lead to the panic:\n%s", want, panicked.Stack)
-		}
-		if strings.Contains(want, "learner, seed") && !errors.Is(err, ink) {
-			t.Errorf("%s: the error is not what the learner panicked with", want)
-		}
-	}
-	for want, w := range map[string]env.Environment{
-		"small: policy first, seed 0, round 1: panic: runtime error": dreamt{},
-		"small: policy first, seed 0: the world is nil":              nil,
-	} {
-		e := small(policy("first", first()))
-		e.World = func(*rand.Rand) env.Environment { return w }
-		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
-	}
-
-	dir := t.TempDir()
-	if _, err := experiment.Run(t.Context(), small(best(), policy("broken", broken)), experiment.Options{Dir: dir, Workers: 1}); err == nil {
-		t.Error("no error of a policy that panics")
-	}
-	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 4 {
-		t.Errorf("%d finished units are kept beside one that panics, want 4", n)
-	}
-}
-
-// speechless is a learner without a policy.
-type speechless struct{ vitrine.Learner }
-
-func (speechless) Policy() vitrine.Policy { return nil }
 
 func ExampleRun() {
 	dir, err := os.MkdirTemp("", "")

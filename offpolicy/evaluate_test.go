@@ -10,7 +10,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -274,219 +273,6 @@ func TestDifferenceIsPaired(t *testing.T) {
 	}
 }
 
-// A model of the wrong family raises the alarm, one of the right family does not.
-func TestAlarm(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 9))
-	var rounds []offpolicy.Round
-	var pages []vitrine.Assortment
-	for range 3000 { // the utility is |x|, on which a linear one has no hold
-		x := &vitrine.Context{Features: mat.NewDense(4, 1, nil)}
-		for i := range 4 {
-			x.Features.Set(i, 0, 4*rng.Float64()-2)
-		}
-		r := offpolicy.Round{Context: x, Law: offpolicy.EpsilonPages(1, 4, 1, nil), Shown: vitrine.Assortment{rng.IntN(4)}}
-		best := 0
-		for i := range 4 {
-			if math.Abs(x.Features.At(i, 0)) > math.Abs(x.Features.At(best, 0)) {
-				best = i
-			}
-		}
-		u := 2*math.Abs(x.Features.At(r.Shown[0], 0)) - 2
-		if rng.Float64() < 1/(1+math.Exp(-u)) {
-			r.Choice = 1
-		}
-		rounds, pages = append(rounds, r), append(pages, vitrine.Assortment{best})
-	}
-	wrong := evaluate(t, newLog(t, rounds, offpolicy.Options{}), pages)
-	if !(wrong.Alarm > 2) || !strings.Contains(wrong.AlarmWords(), "probably wrong") {
-		t.Errorf("the alarm is %v: %s", wrong.Alarm, wrong.AlarmWords())
-	}
-	right := evaluate(t, newLog(t, rounds, offpolicy.Options{Model: utility.NewQuadratic(1)}), pages)
-	if math.Abs(right.Alarm) > 3 || wrong.Alarm < right.Alarm {
-		t.Errorf("the alarm of a better family is %v", right.Alarm)
-	}
-}
-
-// A log with propensities of pages only checks the model, too: by dr-sets.
-func TestAlarmOfPagePropensities(t *testing.T) {
-	rng := rand.New(rand.NewPCG(9, 4))
-	var rounds []offpolicy.Round
-	var pages []vitrine.Assortment
-	for range 3000 { // the utility is |x|, on which a linear one has no hold
-		x := &vitrine.Context{Features: mat.NewDense(4, 1, nil)}
-		best := 0
-		for i := range 4 {
-			x.Features.Set(i, 0, 4*rng.Float64()-2)
-			if math.Abs(x.Features.At(i, 0)) > math.Abs(x.Features.At(best, 0)) {
-				best = i
-			}
-		}
-		r := offpolicy.Round{Context: x, Propensity: 0.25, Shown: vitrine.Assortment{rng.IntN(4)}}
-		if u := 2*math.Abs(x.Features.At(r.Shown[0], 0)) - 2; rng.Float64() < 1/(1+math.Exp(-u)) {
-			r.Choice = 1
-		}
-		rounds, pages = append(rounds, r), append(pages, vitrine.Assortment{best})
-	}
-	r := evaluate(t, newLog(t, rounds, offpolicy.Options{}), pages)
-	if !(r.Alarm > 2) || r.AlarmMethod != "dr-sets" || !strings.Contains(r.AlarmWords(), "probably wrong: dr-sets and direct differ") || !strings.Contains(r.AlarmWords(), "Trust dr-sets") {
-		t.Errorf("the alarm is %v by %q: %s", r.Alarm, r.AlarmMethod, r.AlarmWords())
-	}
-}
-
-// Propensities that are halved, or clipped from below, do not have weights of mean 1. True ones do.
-func TestMeanWeightsOfPages(t *testing.T) {
-	s := shop{5, 2}
-	for _, c := range []struct {
-		name  string
-		logs  int
-		of    func(mu float64) float64
-		words string
-	}{
-		{"true", 60, func(mu float64) float64 { return mu }, "and 1 is expected"},
-		{"halved", 6, func(mu float64) float64 { return mu / 2 }, "instead of 1: the propensities are not those"},
-		{"clipped", 6, func(mu float64) float64 { return max(mu, 0.15) }, "instead of 1: the propensities are too large"},
-	} {
-		for seed := range uint64(c.logs) {
-			rng := rand.New(rand.NewPCG(seed, 11))
-			rounds, pages, _ := s.log(2500, 1, rng)
-			for t := range rounds {
-				rounds[t].Propensity, rounds[t].Law = c.of(rounds[t].Law.Propensity(rounds[t].Shown)), nil
-			}
-			r := evaluate(t, newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2}), pages)
-			if words := strings.Join(r.Support.Words(), "\n"); !strings.Contains(words, c.words) {
-				t.Errorf("%s, seed %d: no %q in\n%s", c.name, seed, c.words, words)
-			}
-		}
-	}
-}
-
-// Short logs that explore rarely raise no alarm when their laws are right, although by chance many show no drawn page at all: at most
-// 0.1 % of logs may, by each check.
-func TestRightLawsRaiseNoAlarm(t *testing.T) {
-	s := shop{8, 3}
-	for seed := range uint64(200) {
-		rounds, pages, _ := s.log(100, 0.03, rand.New(rand.NewPCG(seed, 13)))
-		l := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2})
-		if b := l.Balance(); b.Wrong() {
-			t.Errorf("seed %d: %+v", seed, b)
-		}
-		if r := evaluate(t, l, pages); r.Support.Weights.Wrong() || r.Support.SetWeights.Wrong() {
-			t.Errorf("seed %d: %+v", seed, r.Support)
-		}
-	}
-}
-
-// Bernstein's inequality holds for sums of coins with exact probabilities, and is within a fifth of the normal quantile for many.
-func TestDeviation(t *testing.T) {
-	for _, n := range []int{3, 30, 1000} {
-		for _, p := range []float64{0.01, 0.3} {
-			most := offpolicy.Deviation(float64(n)*p*(1-p), 1-p, 0.001)
-			outside := 0.0
-			for k := range n + 1 {
-				if math.Abs(float64(k)-float64(n)*p) > most {
-					outside += distuv.Binomial{N: float64(n), P: p}.Prob(float64(k))
-				}
-			}
-			if outside > 0.001 {
-				t.Errorf("n = %d, p = %v: beyond ±%v with probability %v", n, p, most, outside)
-			}
-		}
-	}
-	if got, want := offpolicy.Deviation(1e8, 1, 0.001)/1e4, distuv.UnitNormal.Quantile(1-0.0005); got < want || got > 1.2*want {
-		t.Errorf("%v standard deviations, and %v by the normal law", got, want)
-	}
-}
-
-// Pages that were drawn by another law than the log's show items with other features. Pages drawn by it are within the limit.
-func TestBalance(t *testing.T) {
-	s := shop{8, 3}
-	for seed := range uint64(12) {
-		rng := rand.New(rand.NewPCG(seed, 12))
-		rounds, _, _ := s.log(1000, 0.5, rng)
-		if b := newLog(t, rounds, offpolicy.Options{Resamples: 2}).Balance(); b.Wrong() || b.Rounds != 1000 || b.Limit < 4.5 || b.Limit > 5.5 {
-			t.Errorf("seed %d: pages drawn by the law: %+v", seed, b)
-		}
-		for t := range rounds { // shown by the first feature, whatever the law says
-			r := &rounds[t]
-			r.Law = offpolicy.EpsilonPages(1, s.n, s.size, nil)
-			if rng.Float64() < 0.5 {
-				u := make([]float64, s.n)
-				for i := range u {
-					u[i] = r.Context.Features.At(i, 0)
-				}
-				r.Shown, r.Choice = largest(u, s.size), 0
-			}
-		}
-		if b := newLog(t, rounds, offpolicy.Options{Resamples: 2}).Balance(); !b.Wrong() || b.Feature != 0 || b.Z < 10 {
-			t.Errorf("seed %d: pages drawn by another law: %+v", seed, b)
-		}
-	}
-	// By hand: two rounds of one page {0} of two items with x = (3, 1), drawn uniformly: D = 1/2·3 − 1/2·1 = 1 and the count is even.
-	var rounds []offpolicy.Round
-	for range 2 {
-		rounds = append(rounds, offpolicy.Round{Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{3, 1})}, Shown: vitrine.Assortment{0}, Law: offpolicy.EpsilonPages(1, 2, 1, nil)})
-	}
-	if b := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2}).Balance(); b.Feature != 0 || math.Abs(b.Z-math.Sqrt2) > 1e-12 {
-		t.Errorf("by hand: %+v, want √2 in feature 0", b)
-	}
-}
-
-// What a log cannot tell comes in words, and has no number.
-func TestSupportInWords(t *testing.T) {
-	s := shop{6, 2}
-	for name, c := range map[string]struct {
-		share  float64
-		change func(rounds []offpolicy.Round)
-		words  []string
-		none   []string // methods without a number
-	}{
-		"enough": {0.5, nil, []string{"how every page was drawn", "could have been shown", "worth", "is expected"}, []string{"snips", "dr-sets"}},
-		"no exploration": {0, nil, []string{"% of rounds; in the others the model is trusted",
-			"never showed these items of its pages: "}, []string{"pi", "items", "snips", "dr-sets"}},
-		"no propensities": {0.5, func(rounds []offpolicy.Round) {
-			for t := range rounds {
-				rounds[t].Law = nil
-			}
-		}, []string{"does not say how pages were drawn"}, []string{"dr-pi", "pi", "items", "snips", "dr-sets"}},
-		"only propensities": {1, func(rounds []offpolicy.Round) {
-			for t := range rounds {
-				rounds[t].Propensity, rounds[t].Law = 1/15.0, nil
-			}
-		}, []string{"has the propensities of 100.0 % of pages but not how"}, []string{"dr-pi", "pi", "items"}},
-		"a wrong law": {1, func(rounds []offpolicy.Round) {
-			for t := range rounds {
-				rounds[t].Law = offpolicy.EpsilonPages(0.2, 6, 2, vitrine.Assortment{0, 1})
-			}
-		}, []string{"the pages were not drawn as the log says"}, nil},
-		"some laws": {0.5, func(rounds []offpolicy.Round) {
-			for t := range rounds[:300] {
-				rounds[t].Law = nil
-			}
-		}, []string{"in 75.0 % of rounds", "in the others the model is trusted"}, []string{"pi", "items", "snips", "dr-sets"}},
-	} {
-		rounds, pages, _ := s.log(1200, c.share, rand.New(rand.NewPCG(5, 6)))
-		if name == "enough" {
-			rounds, pages = rounds[:300], pages[:300]
-		}
-		if c.change != nil {
-			c.change(rounds)
-		}
-		r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 20}), pages)
-		words := strings.Join(r.Support.Words(), "\n")
-		for _, want := range c.words {
-			if !strings.Contains(words, want) {
-				t.Errorf("%s: no %q in\n%s", name, want, words)
-			}
-		}
-		for _, e := range r.Estimates {
-			want := slices.Contains(c.none, e.Method)
-			if name != "a wrong law" && (e.None != "") != want || e.None != "" && !math.IsNaN(e.Value) {
-				t.Errorf("%s: %s has %v, %q", name, e.Method, e.Value, e.None)
-			}
-		}
-	}
-}
-
 func TestBadLogs(t *testing.T) {
 	s := shop{4, 2}
 	good := func() []offpolicy.Round {
@@ -524,11 +310,13 @@ func TestBadLogs(t *testing.T) {
 		"30 folds of 20 rounds": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Folds = 30; return r },
 		"-1 resamples":          func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round { o.Resamples = -1; return r },
 	} {
-		o := offpolicy.Options{}
-		rounds := change(good(), &o)
-		if _, err := offpolicy.NewLog(t.Context(), rounds, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			o := offpolicy.Options{}
+			rounds := change(good(), &o)
+			if _, err := offpolicy.NewLog(t.Context(), rounds, o); err == nil || !strings.Contains(err.Error(), want) {
+				t.Error(err)
+			}
+		})
 	}
 	l := newLog(t, good(), offpolicy.Options{})
 	if _, err := l.Evaluate("p", nil); err == nil || err.Error() != "0 pages for 20 rounds" {
@@ -626,27 +414,6 @@ func TestCrossFit(t *testing.T) {
 	}
 	if l.Utilities(changed, 8); slices.Equal(u, changed) {
 		t.Error("another fold has the same model")
-	}
-}
-
-// A log in which the rare pages of large weight happen to be missing has weights that are alike: they
-// are worth what their law says, and there is no number.
-func TestAlikeWeightsAreNoSupport(t *testing.T) {
-	s := shop{9, 2}
-	rounds, pages, _ := s.log(400, 0.05, rand.New(rand.NewPCG(1, 6)))
-	for t := range rounds { // every page is the policy's own, and every second target too
-		rounds[t].Shown = s.first()
-		rounds[t].Choice = min(rounds[t].Choice, 2)
-		if t%2 == 0 {
-			pages[t] = s.first()
-		}
-	}
-	r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 10}), pages)
-	if r.Support.Shown < 200 || r.Support.SetESS > 5 {
-		t.Errorf("shown in %d rounds, worth %v", r.Support.Shown, r.Support.SetESS)
-	}
-	if e := r.Estimate("snips"); e.None == "" {
-		t.Errorf("snips is %v", e.Value)
 	}
 }
 

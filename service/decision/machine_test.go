@@ -6,11 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -32,109 +29,6 @@ type machine struct {
 	places   map[string]*modelPlace
 	asked    map[modelKey]*modelDecision
 	snapshot []byte // of some time; nil is none
-}
-
-// modelKey names a decision: its placement and its id.
-type modelKey struct{ place, id string }
-
-type modelPlace struct {
-	modelConfig
-	decided, closed, withdrawn, stale int
-	late, corrected                   int // outcomes, and corrections
-	counted                           int // decisions that had been withdrawn, and count by a late outcome
-
-	rows    int  // counts the resets: decisions of before teach nothing
-	learner int  // the learner that decides
-	learned bool // whether it has been given anything
-	kept    []modelVersion
-	configs map[int]modelConfig // of each learner, as it was when it decided
-	next    *modelConfig        // of a relearning, nil if none is under way
-}
-
-type modelConfig struct {
-	seed, minutes, keep int
-}
-
-func (c modelConfig) window() int64 { return int64(c.minutes) * minute }
-
-type modelVersion struct {
-	number  uint64
-	learner int
-	routine bool
-	now     bool // whether nothing was learned since
-}
-
-// keep adds the version that the engine has last, if it is a new one, and drops what is beyond the limit.
-func (p *modelPlace) keepVersion(versions []uint64, routine bool, spare uint64) {
-	if at := slices.IndexFunc(p.kept, func(v modelVersion) bool { return v.now }); at >= 0 {
-		p.kept[at].routine = p.kept[at].routine && routine
-		return
-	}
-	p.kept = append(p.kept, modelVersion{versions[len(versions)-1], p.learner, routine, true})
-	p.trim(spare)
-}
-
-func (p *modelPlace) trim(spare uint64) {
-	for len(p.kept) > p.keep {
-		drop := -1
-		for i, v := range p.kept[:len(p.kept)-1] {
-			if v.number != spare && (drop < 0 || v.routine && !p.kept[drop].routine) {
-				drop = i
-			}
-		}
-		if drop < 0 {
-			return
-		}
-		p.kept = slices.Delete(p.kept, drop, drop+1)
-	}
-}
-
-func (p *modelPlace) moves() {
-	for i := range p.kept {
-		p.kept[i].now = false
-	}
-}
-
-func (p *modelPlace) numbers() []uint64 {
-	numbers := []uint64{}
-	for _, v := range p.kept {
-		numbers = append(numbers, v.number)
-	}
-	return numbers
-}
-
-type modelDecision struct {
-	place  string
-	items  []float64
-	defers bool
-	rows   int
-	shown  []string
-	passed []string
-	time   int64
-	status string
-	choice string
-
-	corrections []api.Correction
-}
-
-// earned is what the choice has earned with its corrections. Each item earns 1.
-func (d *modelDecision) earned() float64 {
-	if d.choice == "" {
-		return 0
-	}
-	sum := 1.0
-	for _, c := range d.corrections {
-		if c.Value == nil {
-			return 0
-		}
-		sum += *c.Value
-	}
-	return sum
-}
-
-func (d *modelDecision) isWithdrawn() bool {
-	n := len(d.corrections)
-	return n > 0 && d.corrections[n-1].Value == nil
 }
 
 func (m *machine) open(t *rapid.T, snapshot []byte) {
@@ -429,8 +323,6 @@ func (m *machine) unnamed(place, id string) error {
 	return decision.ErrNotFound
 }
 
-func (d *modelDecision) waits() bool { return d.status == "open" || d.status == "deferred" }
-
 func (m *machine) late(d *modelDecision) bool {
 	return d.waits() && m.now-d.time > m.places[d.place].window()
 }
@@ -675,92 +567,4 @@ func TestMachine(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Everything at once, on little memory and with callers that give up: what comes of it is
-// what the log says, from its beginning and from any snapshot that was taken meanwhile.
-func TestEverythingAtOnce(t *testing.T) {
-	store := &faultyStore{fails: func(int64) error { time.Sleep(20 * time.Microsecond); return nil }}
-	e := opened(t, decision.Options{Store: store, Build: buildToy})
-	names := []string{"a", "b", "c"}
-	place := func(rng *rand.Rand) []byte {
-		mode := []string{api.Learn, api.Explore, api.Shadow}[rng.IntN(3)]
-		return fmt.Appendf(nil, `{"max_size":%d,"max_items":8,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":%q,"memory":%d,"keep":%d,"seed":%d,"attribution_window":"%dns"}`,
-			1+rng.IntN(3), mode, 60_000+rng.IntN(50_000), 1+rng.IntN(3), rng.IntN(2), 10+rng.IntN(1000))
-	}
-	var mu sync.Mutex
-	snapshots := [][]byte{nil}
-	enough := func() bool { // the more callers give up, the less is done
-		mu.Lock()
-		defer mu.Unlock()
-		return e.Sequence() >= 500 && len(snapshots) >= 3
-	}
-	var wg sync.WaitGroup
-	for c := range 8 {
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(1, uint64(c)))
-			for i := int64(0); i < 150 || !enough() && i < 100_000; i++ {
-				ctx, cancel := context.WithCancel(t.Context())
-				if rng.IntN(10) == 0 {
-					time.AfterFunc(time.Duration(rng.IntN(60))*time.Microsecond, cancel)
-				}
-				name := names[rng.IntN(len(names))]
-				switch rng.IntN(40) { // errors are part of it
-				case 0:
-					_, _ = e.Change(ctx, name, place(rng), decision.Change{Reset: rng.IntN(3) > 0, Relearn: rng.IntN(2) > 0}, i)
-				case 1:
-					_ = e.Delete(ctx, name, nil, i)
-				case 2:
-					_, _ = e.Keep(ctx, name, "", i)
-				case 3:
-					if s, err := e.Stats(name); err == nil && len(s.Versions) > 0 {
-						_ = e.RollBack(ctx, name, s.Versions[rng.IntN(len(s.Versions))], nil, i)
-					}
-				case 4:
-					_, _ = e.Expire(ctx, i)
-					_, _, _ = e.Exchange(ctx, i)
-				case 5:
-					data, _, err := e.Snapshot(ctx)
-					if rng.IntN(2) == 0 {
-						var w bytes.Buffer
-						_, _, err = e.WriteSnapshot(ctx, &w, 0)
-						data = w.Bytes()
-					}
-					if err == nil && rng.IntN(4) == 0 {
-						mu.Lock()
-						snapshots = append(snapshots, data)
-						mu.Unlock()
-					}
-				default:
-					r := stock([]string{"", fmt.Sprint(rng.IntN(60))}[rng.IntN(2)], 3+rng.IntN(4))
-					if config, err := e.Config(name); err != nil {
-						_, _ = e.Put(ctx, name, place(rng), i)
-					} else if config.Mode == api.Shadow {
-						r.Baseline = []string{"sku1"}
-					}
-					if rng.IntN(9) == 0 {
-						r.Items[0].Features[0] = api.Number("x", []float64{poison, sour}[rng.IntN(2)])
-					}
-					a, err := e.Decide(ctx, name, r, i)
-					if err == nil && rng.IntN(3) > 0 {
-						_ = e.Outcome(ctx, name, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], i+rng.Int64N(2000))
-					}
-					if err == nil && len(a.Shown) > 0 && rng.IntN(3) == 0 {
-						_ = e.Correct(ctx, name, a.Decision, api.Correction{ID: fmt.Sprint(rng.IntN(9)), Item: a.Shown[0], Value: new(float64(rng.IntN(9) - 6))}, i)
-					}
-				}
-				cancel()
-			}
-		})
-	}
-	wg.Wait()
-	live := snapshot(t, e)
-	for i, from := range append(snapshots, live) {
-		if string(replayed(t, decision.Options{Store: store, Build: buildToy, Snapshot: from})) != string(live) {
-			t.Errorf("snapshot %d of %d gives another state", i, len(snapshots))
-		}
-	}
-	if !enough() {
-		t.Errorf("%d entries and %d snapshots prove nothing", e.Sequence(), len(snapshots))
-	}
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -185,52 +182,6 @@ func TestManyFollowers(t *testing.T) {
 	}
 }
 
-// lingering is a log that acknowledges an entry some time after its followers have it.
-type lingering struct {
-	*memlog.Store
-	gate chan struct{}
-}
-
-func (s *lingering) Append(ctx context.Context, entries ...[]byte) (uint64, error) {
-	last, err := s.Store.Append(ctx, entries...)
-	<-s.gate
-	return last, err
-}
-
-// A follower may apply an entry before the leader, and answer with it. The leader then knows the decision too.
-func TestFollowerIsAhead(t *testing.T) {
-	store := &lingering{new(memlog.Store), make(chan struct{}, 1)}
-	e := opened(t, decision.Options{Store: store, Build: buildToy})
-	store.gate <- struct{}{}
-	put(t, e, "home", toys)
-	f := follower(t, decision.Options{Store: store.Store, Build: buildToy})
-	slow := &held{store.Store, make(chan struct{}, 100)}
-	slow.gate <- struct{}{}
-	behind := follower(t, decision.Options{Store: slow, Build: buildToy, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
-		data := e.Accept(ctx, proposal, leaderTime)
-		close(slow.gate)
-		return data, nil
-	}})
-	reach(t, behind, 1)
-	var group sync.WaitGroup
-	defer group.Wait()
-	group.Go(func() { _, _ = e.Decide(t.Context(), "home", stock("a", 2), 1) })
-	reach(t, f, 2)
-	if a := decide(t, f, "home", stock("a", 2), 0); !a.Repeated {
-		t.Errorf("%+v, want the leader's", a)
-	}
-	group.Go(func() {
-		time.Sleep(20 * time.Millisecond)
-		close(store.gate)
-	})
-	placement, err := behind.Find(t.Context(), "a", nil) // which another follower has answered with
-	if err != nil || placement != "home" {
-		t.Errorf("%q, %v", placement, err)
-	}
-	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 1), nil)
-	is(t, "an unknown one", e.Outcome(t.Context(), "home", "b", "", 1), decision.ErrNotFound)
-}
-
 // What a follower passes on is answered as the leader answers its own callers.
 func TestFollowersOutcomes(t *testing.T) {
 	p := newPair(t, decision.Options{Build: buildToy})
@@ -273,78 +224,6 @@ func TestFollowersOutcomes(t *testing.T) {
 	}
 }
 
-// held is a log whose entries come to its followers when the gate is opened.
-type held struct {
-	*memlog.Store
-	gate chan struct{}
-}
-
-func (s *held) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
-	return func(yield func([][]byte, error) bool) {
-		for entries, err := range s.Store.Follow(ctx, from) {
-			for one := range slices.Chunk(entries, 1) {
-				select {
-				case <-s.gate:
-				case <-ctx.Done():
-				}
-				if !yield(one, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-		}
-	}
-}
-
-// A follower that does not know yet that the placement has changed is told, sees the change, and decides again. So it is with
-// values of categories that another process has met first.
-func TestFollowerIsBehind(t *testing.T) {
-	store := &held{new(memlog.Store), make(chan struct{}, 100)}
-	e := opened(t, decision.Options{Store: store.Store})
-	moved := make(chan struct{}, 100)
-	f := follower(t, decision.Options{Store: store, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
-		data := e.Accept(ctx, proposal, leaderTime)
-		if data[0] == 'm' {
-			moved <- struct{}{}
-		}
-		return data, nil
-	}})
-	put(t, e, "home", brands)
-	store.gate <- struct{}{}
-	reach(t, f, 1)
-	choose(t, e, branded("1", "a", "b"), 1)                        // entries 2 and 3
-	put(t, e, "home", brands[:len(brands)-1]+`,"mode":"explore"}`) // entry 4
-	decided := make(chan *decision.Answer)
-	go func() { decided <- choose(t, f, branded("2", "b", "c"), 1) }()
-	<-moved
-	select {
-	case a := <-decided:
-		t.Fatalf("it decides %+v before it has seen the change", a)
-	case <-time.After(20 * time.Millisecond):
-	}
-	for range 20 {
-		store.gate <- struct{}{}
-	}
-	a := <-decided
-	reach(t, f, f.Entry())
-	var seen []string
-	for entry, err := range f.Events(t.Context(), 1) {
-		fatal.If(t, err)
-		if b, ok := entry.Body.(*eventlog.ValuesSeen); ok {
-			seen = append(seen, fmt.Sprint(b.Values))
-		}
-	}
-	if a.Decision != "2" || fmt.Sprint(seen) != "[[a b] [c]]" {
-		t.Errorf("%+v, values %v", a, seen)
-	}
-	if string(snapshot(t, f)) != string(snapshot(t, e)) {
-		t.Error("it has another state")
-	}
-}
-
 // Without a leader a follower says so after a while, and decides when there is one. One that has become the leader meanwhile
 // decides itself.
 func TestNoLeader(t *testing.T) {
@@ -377,75 +256,6 @@ func TestNoLeader(t *testing.T) {
 	unled := follower(t, decision.Options{Store: p.store, Build: buildToy})
 	_, err = unled.Decide(t.Context(), "home", stock("d", 2), 1)
 	is(t, "a follower that proposes nothing", err, decision.ErrFollower)
-}
-
-// A proposal that the state cannot apply, or that no append takes, is refused: the leader goes on, and its log can be replayed.
-func TestUnlawfulOffers(t *testing.T) {
-	p := newPair(t, decision.Options{Build: buildFixed})
-	put(t, p.leader, "trial", onTrial(fourVariants))
-	put(t, p.leader, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"}}`)
-	reach(t, p.follower, 2)
-	r := stock("a", 2)
-	r.Unit, r.Baseline = "shopper", []string{"sku1"}
-	decide(t, p.follower, "trial", r, 0)
-	data := fatal.Or(p.store.Entry(t.Context(), 3))(t)
-	for name, change := range map[string]func(e *eventlog.Event, o *eventlog.Offered) (placement uint64){
-		"of a variant without an experiment": func(e *eventlog.Event, _ *eventlog.Offered) uint64 { e.Placement = "home"; return 2 },
-		"larger than an append": func(_ *eventlog.Event, o *eventlog.Offered) uint64 {
-			o.ItemIDs[0] = strings.Repeat("x", eventlog.MaxFrame)
-			return 1
-		},
-	} {
-		e := fatal.Or(eventlog.Decode(data))(t)
-		o := e.Body.(*eventlog.Offered)
-		o.Decision = "b"
-		changed := change(&e, o)
-		entry := fatal.Or(e.Encode(nil))(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		defer cancel()
-		if answer := p.leader.Accept(ctx, append([]byte{'o', byte(changed)}, entry...), 1); answer[0] != 'e' || !strings.Contains(string(answer), "use one release for all") {
-			t.Errorf("%s: %q", name, api.Abbreviate(string(answer), 200))
-		}
-		is(t, name, p.leader.Failure(), nil)
-	}
-	decide(t, p.leader, "trial", &api.Request{Decision: "c", Unit: "shopper", Items: r.Items, Baseline: r.Baseline}, 0)
-	if n := p.leader.Sequence(); n != 4 {
-		t.Errorf("the log has %d entries, want 4", n)
-	}
-	replayed(t, decision.Options{Store: p.store, Build: buildFixed})
-}
-
-// Whatever is proposed is answered, with an answer that a follower reads. Only lawful proposals change the log.
-func FuzzAccept(f *testing.F) {
-	store := new(memlog.Store)
-	e := opened(f, decision.Options{Store: store, Build: buildToy})
-	put(f, e, "home", toys)
-	recorder := follower(f, decision.Options{Store: store, Build: buildToy, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
-		f.Add(proposal)
-		return e.Accept(ctx, proposal, 1), nil
-	}})
-	reach(f, recorder, 1)
-	decide(f, recorder, "home", stock("a", 2), 0)
-	decide(f, recorder, "home", stock("", 1), 0)
-	fatal.If(f, recorder.Outcome(f.Context(), "home", "a", "", 1))
-	for _, text := range []string{"", "o", "c", "x", "c{}", `c{"what":"see","placement":"home","changed":1,"seen":[{"Feature":"x","Values":["v"]}]}`, `c{"what":"reward","placement":"home","decision":"a","rewards":[{"item":"sku0","value":9}]}`} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, proposal []byte) {
-		answer := e.Accept(t.Context(), proposal, 1)
-		if err := decision.DecodeAnswer(answer); err != nil {
-			t.Fatalf("%q: %v", answer, err)
-		}
-		fatal.If(t, e.Failure())
-	})
-}
-
-// An answer is read, or is an error.
-func FuzzAnswer(f *testing.F) {
-	for _, text := range []string{"", "d\x01", "m\x05", "r\x02rest", `e` + "\x02" + `{"kind":"late","text":"x"}`, "d\x01x", "z\x01"} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(_ *testing.T, data []byte) { _ = decision.DecodeAnswer(data) })
 }
 
 // A leader that may have been replaced says nothing of what it does not know, neither to its callers nor to followers, which ask

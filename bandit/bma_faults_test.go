@@ -1,0 +1,206 @@
+package bandit
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/fatal"
+	"vitrine/utility"
+)
+
+// nothing is a family without parameters.
+type nothing struct{ utility.Model }
+
+func (nothing) NumFeatures() int { return paperFeatures }
+
+func (nothing) NumParams() int { return 0 }
+
+func (nothing) String() string { return "nothing" }
+
+// improper is a family with a prior that is none.
+type improper struct{ *utility.Linear }
+
+func (improper) Precisions(dst []float64) { clear(dst) }
+
+func TestBadExpertsAreNamed(t *testing.T) {
+	d := paperFeatures
+	for want, experts := range map[string][]Expert{
+		"there are no experts":                                                      nil,
+		"expert 2, nothing, has no parameters":                                      {{Model: utility.NewQuadratic(d)}, {Model: nothing{}}},
+		"expert 1, quadratic, has 5 features, the problem has 3":                    {{Model: utility.NewQuadratic(5)}},
+		"experts 1 and 3 are both quadratic":                                        {{Model: utility.NewQuadratic(d)}, {Model: utility.NewLinear(d, true)}, {Model: utility.NewQuadratic(d)}},
+		"expert 1, linear of memory 0.5: memory = 0.5: must be finite and at least": {{Model: utility.NewLinear(d, false), Memory: 0.5}},
+		"memory = -1":  {{Model: utility.NewLinear(d, false), Memory: -1}},
+		"memory = NaN": {{Model: utility.NewLinear(d, false), Memory: math.NaN()}},
+		"expert 1, linear: mle: parameter 0 has a prior of precision 0: must be positive": {{Model: improper{utility.NewLinear(d, false)}}},
+	} {
+		_, err := NewBMA(paperProblem(), experts, DefaultBMAOptions(), newRand())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	// The same family with a memory is another expert.
+	newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(d, true)}, {Model: utility.NewLinear(d, true), Memory: 50}})
+}
+
+// poisoned is a family with gradients that are not numbers where the first
+// feature, standardised, is beyond 40.
+type poisoned struct{ byRows }
+
+func (poisoned) String() string { return "poisoned" }
+
+func (m poisoned) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
+	m.Model.Gradients(g, w, x)
+	for i := range x.RawMatrix().Rows {
+		if x.At(i, 0) > 40 {
+			g.Set(i, 0, math.NaN())
+		}
+	}
+}
+
+// A panic of a model in a full fit is the caller's, who may recover: one that no
+// goroutine of its own recovers would end the process.
+func TestPanicOfAModelInAFit(t *testing.T) {
+	for _, many := range []int{1, 3} {
+		experts := []Expert{{Model: utility.NewLinear(paperFeatures, false)}}
+		var armed atomic.Bool
+		for k := range many {
+			experts = append(experts, Expert{Model: &exploding{newByRows(paperFeatures), k, &armed}})
+		}
+		l := newBMA(t, paperProblem(), experts)
+		play(t, l, product, 0, 2)
+		armed.Store(true)
+		func() {
+			defer func() {
+				if got := recover(); got != "no ink" {
+					t.Errorf("%d models panic, and Observe with %v, want no ink", many, got)
+				}
+			}()
+			err := l.Observe(vitrine.Round{Context: paperContext(0), Offer: vitrine.Offer{Assortment: vitrine.Assortment{1}}, Choice: 1})
+			t.Errorf("%d models panic in a fit, and Observe returns %v", many, err)
+		}()
+	}
+}
+
+// exploding is a family that panics in a fit after it is armed.
+type exploding struct {
+	byRows
+	number int
+	now    *atomic.Bool
+}
+
+func (m *exploding) String() string { return fmt.Sprintf("exploding %d", m.number) }
+
+func (m *exploding) Utilities(u, w []float64, x *mat.Dense) {
+	if n, _ := x.Dims(); n > 1 && m.now.Load() { // more rows than the round has
+		panic("no ink")
+	}
+	m.Model.Utilities(u, w, x)
+}
+
+// An expert that cannot be fitted has no weight until it can, and where none can
+// all have the same.
+func TestExpertsThatCannotBeFittedRest(t *testing.T) {
+	l := newBMA(t, paperProblem(), []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: cliffs{newByRows(paperFeatures)}}})
+	play(t, l, product, 0, 1)
+	if got := l.weights(); math.Abs(got[0]-1) > 1e-15 || got[1] != 0 {
+		t.Errorf("weights %v, want all on the first", got)
+	}
+	l = newBMA(t, paperProblem(), []Expert{{Model: utility.NewQuadratic(paperFeatures)}, {Model: cliffs{newByRows(paperFeatures)}}})
+	play(t, l, product, 0, 1)
+	l.experts[0].wake = 1 << 20
+	if got := l.weights(); got[0] != 0.5 || got[1] != 0.5 {
+		t.Errorf("weights %v of experts that all rest, want equal ones", got)
+	}
+}
+
+// cliffs is a family whose information overflows everywhere but at 0, where it
+// begins.
+type cliffs struct{ byRows }
+
+func (cliffs) String() string { return "cliffs" }
+
+func (cliffs) Init(w []float64, _ *rand.Rand) { clear(w) }
+
+func (m cliffs) Gradients(g *mat.Dense, w []float64, x *mat.Dense) {
+	m.Model.Gradients(g, w, x)
+	if floats.Norm(w, 1) > 0 {
+		g.Scale(1e200, g)
+	}
+}
+
+// Snapshots whose parts do not belong together are refused where the checksum is
+// right too.
+func TestForgedPartsAreRefused(t *testing.T) {
+	for want, forge := range map[string]func(l *BMA){
+		"the data of 20 rounds, and counts 21":                func(l *BMA) { l.rounds++ },
+		"the data of 20 rounds, and counts 19":                func(l *BMA) { l.rounds-- },
+		"and no moments of their features":                    func(l *BMA) { l.z, l.seen.n = standardisation{}, 0 },
+		"the moments of 0 features, want 3":                   func(l *BMA) { l.z.shift = nil },
+		"the standard deviation 0":                            func(l *BMA) { l.z.scale[1] = 0 },
+		"the moments of 0 items, and the data of 60":          func(l *BMA) { l.seen.n = 0 },
+		"4 numbers but this learner has 10: it was made with": func(l *BMA) { l.experts[4].posterior = l.experts[0].posterior },
+		"1 numbers but this learner has 3: it was made with":  func(l *BMA) { l.experts[3].units = [][]float64{{1}} },
+		"beliefs whose weights sum to NaN, want 1": func(l *BMA) {
+			l.base.posterior.LogEvidence = math.MaxFloat64
+			i := slices.IndexFunc(l.experts, func(e *expert) bool { return e.unit[0] != nil })
+			l.experts[i].unit[0].logMean = math.MaxFloat64
+		},
+	} {
+		l := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+		play(t, l, product, 0, 20)
+		forge(l)
+		data := fatal.Or(l.MarshalBinary())(t)
+		fresh := newBMA(t, paperProblem(), DefaultExperts(paperFeatures))
+		before, _ := fresh.MarshalBinary()
+		if err := fresh.UnmarshalBinary(data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+		if after, _ := fresh.MarshalBinary(); !bytes.Equal(before, after) {
+			t.Errorf("%s: the refused snapshot changed the learner", want)
+		}
+	}
+}
+
+// A fit under way that claims rounds the snapshot does not have, or to have learned more than there were, is refused; one
+// that claims to have learned fewer learns the others.
+func TestForgedFitsAreRefused(t *testing.T) {
+	const mark = 0x74726163
+	create := func() *BMA { return newBMA(t, paperProblem(), DefaultExperts(paperFeatures)) }
+	l := create()
+	rounds := 40
+	for play(t, l, product, 0, rounds); l.job == nil; rounds++ {
+		play(t, l, product, rounds, rounds+1)
+	}
+	l.job.due = mark
+	data := fatal.Or(l.MarshalBinary())(t)
+	at := bytes.Index(data, binary.LittleEndian.AppendUint64(nil, mark)) // followed by the rounds it learned and folds
+	if at < 0 || binary.LittleEndian.Uint64(data[at+8:]) != uint64(rounds) {
+		t.Fatalf("the fit is not where it was: %d", at)
+	}
+	for _, c := range []struct {
+		learned, fold int
+		refused       bool
+	}{{rounds, 0, false}, {rounds - 1, 0, false}, {0, 0, false}, {rounds, rounds, false}, {rounds + 1, 0, true}, {rounds, rounds + 1, true}, {rounds - 1, rounds, true}, {0, 1, true}} {
+		forged := bytes.Clone(data[:len(data)-4])
+		binary.LittleEndian.PutUint64(forged[at+8:], uint64(c.learned))
+		binary.LittleEndian.PutUint64(forged[at+16:], uint64(c.fold))
+		forged = binary.LittleEndian.AppendUint32(forged, crc32.Checksum(forged, crc32.MakeTable(crc32.Castagnoli)))
+		want := fmt.Sprintf("snapshot has a fit that learned %d rounds and folds %d, and the data of %d of %d rounds", c.learned, c.fold, rounds, rounds)
+		if err := create().UnmarshalBinary(forged); c.refused != (err != nil) || err != nil && err.Error() != want {
+			t.Errorf("learned %d, folds %d of %d rounds: %v", c.learned, c.fold, rounds, err)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package experiment_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"vitrine"
+	"vitrine/env"
+	"vitrine/experiment"
+	"vitrine/internal/fatal"
+)
+
+// counting is a policy that counts its learners.
+func counting(label string, played *atomic.Int64, l rule) experiment.Policy {
+	return experiment.Policy{Label: label, Settings: label, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+		played.Add(1)
+		return &l, nil
+	}}
+}
+
+func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
+	dir := t.TempDir()
+	var played atomic.Int64
+	few := small(counting("random", &played, random()))
+	few.Seeds = few.Seeds[:2]
+	var rounds atomic.Int64
+	options := experiment.Options{Dir: dir, Progress: func(n int) { rounds.Add(int64(n)) }}
+	run(t, few, options)
+	run(t, small(counting("random", &played, random())), options)
+	if played.Load() != 4 {
+		t.Errorf("%d units were played for 4 seeds", played.Load())
+	}
+	if rounds.Load() != (2+4)*120 {
+		t.Errorf("progress of %d rounds, want %d", rounds.Load(), (2+4)*120)
+	}
+	fresh := t.TempDir()
+	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})
+	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
+		t.Error("regret.csv of a continued experiment differs")
+	}
+	// Units of other settings, rounds, programs and policies are others.
+	for what, change := range map[string]func(e *experiment.Experiment){
+		"settings": func(e *experiment.Experiment) { e.Settings = "other" },
+		"rounds":   func(e *experiment.Experiment) { e.Rounds = 60 },
+		"version":  func(e *experiment.Experiment) { e.Version = "1.2.4" },
+		"policy":   func(e *experiment.Experiment) { e.Policies[0].Settings = "other" },
+	} {
+		played.Store(0)
+		other := small(counting("random", &played, random()))
+		change(other)
+		run(t, other, options)
+		if played.Load() != 4 {
+			t.Errorf("units of another %s were taken for finished", what)
+		}
+	}
+}
+
+// A run says which units were there, and whose files it replaces. Without a version the executable is the version.
+func TestRunsSayWhatTheyTakeOver(t *testing.T) {
+	dir := t.TempDir()
+	var notes []string
+	options := experiment.Options{Dir: dir, Note: func(what string) { notes = append(notes, what) }}
+	replaced := "the results and figures in " + filepath.Join(dir, "small") + " are replaced, because these changed: "
+	e := small(policy("random", random()))
+	e.Version = ""
+	for _, c := range []struct {
+		change func()
+		want   []string
+	}{
+		{func() {}, nil},
+		{func() {}, []string{"small: 4 of 4 runs were there already"}},
+		{func() { e.Seeds = append(e.Seeds, 77) }, []string{"small: 4 of 5 runs were there already", replaced + "the seeds"}},
+		{func() { e.Settings = "other" }, []string{replaced + "the settings"}},
+		{func() { e.Version, e.Policies[0].Settings = "2", "new" }, []string{replaced + "the policies, the program"}},
+	} {
+		notes = nil
+		c.change()
+		run(t, e, options)
+		if !slices.Equal(notes, c.want) {
+			t.Errorf("notes %q, want %q", notes, c.want)
+		}
+		if e.Version == "" && !bytes.Contains(read(t, dir, "small", "run.json"), []byte(`"version": "executable `)) {
+			t.Error("run.json does not name the executable")
+		}
+	}
+}
+
+func TestInterruptedExperimentContinues(t *testing.T) {
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	l, rounds := random(), 0
+	l.seen = func(vitrine.Round) error {
+		if rounds++; rounds == 2*120+60 { // in the middle of the third unit
+			stop()
+		}
+		return nil
+	}
+	_, err := experiment.Run(ctx, small(policy("random", l)), experiment.Options{Dir: dir, Workers: 1})
+	if !errors.Is(err, experiment.ErrInterrupted) {
+		t.Fatalf("error %v, want ErrInterrupted", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "small", "regret.csv")); err == nil {
+		t.Error("an interrupted experiment left a regret.csv")
+	}
+	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 2 {
+		t.Fatalf("%d finished units are kept, want 2", n)
+	}
+	run(t, small(policy("random", random())), experiment.Options{Dir: dir})
+	fresh := t.TempDir()
+	run(t, small(policy("random", random())), experiment.Options{Dir: fresh})
+	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
+		t.Error("regret.csv after an interruption differs")
+	}
+}
+
+func TestDamagedJournalIsRepaired(t *testing.T) {
+	for name, damage := range map[string]func(data []byte) []byte{
+		"torn at the end": func(data []byte) []byte { return data[:len(data)-100] },
+		"wrong checksum": func(data []byte) []byte {
+			at := bytes.Index(data, []byte(`"regret":[`)) + 12
+			data[at] ^= 1
+			return data
+		},
+		"too short": func(data []byte) []byte { return append([]byte("{}\n"), data...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			run(t, small(policy("random", random())), experiment.Options{Dir: dir})
+			want := read(t, dir, "small", "regret.csv")
+			path := filepath.Join(dir, "small", "runs.jsonl")
+			fatal.If(t, os.WriteFile(path, damage(read(t, path)), 0o644))
+			var warnings []string
+			o := experiment.Options{Dir: dir, Warn: func(m string) { warnings = append(warnings, m) }}
+			run(t, small(policy("random", random())), o)
+			if !bytes.Equal(read(t, dir, "small", "regret.csv"), want) {
+				t.Error("regret.csv differs after the repair")
+			}
+			if len(warnings) != 1 || !strings.Contains(warnings[0], "runs.jsonl, line") || !strings.Contains(warnings[0], name) {
+				t.Errorf("warnings %q, want one that names the line and says %q", warnings, name)
+			}
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package experiment_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/env"
+	"vitrine/experiment"
+	"vitrine/internal/fatal"
+)
+
+// A deadline interrupts as Ctrl-C does; a failure is not an interruption.
+func TestWhatEndsAnExperiment(t *testing.T) {
+	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer stop()
+	if _, err := experiment.Run(late, small(best()), experiment.Options{Dir: t.TempDir()}); !errors.Is(err, experiment.ErrInterrupted) {
+		t.Errorf("error %v after the deadline, want ErrInterrupted", err)
+	}
+	broken := first()
+	broken.seen = func(vitrine.Round) error { return context.Canceled }
+	if _, err := experiment.Run(t.Context(), small(policy("broken", broken)), experiment.Options{Dir: t.TempDir()}); errors.Is(err, experiment.ErrInterrupted) {
+		t.Errorf("error %v for a learner that fails", err)
+	}
+}
+
+// planted is a world of two items with one feature, a revenue or a utility that
+// may be no number.
+type planted struct{ feature, revenue, utility float64 }
+
+func (w planted) Context(*rand.Rand) *vitrine.Context {
+	return &vitrine.Context{Features: mat.NewDense(2, 1, []float64{w.feature, 0}), Revenue: []float64{1, w.revenue}}
+}
+
+func (w planted) Utilities(dst []float64, _ *vitrine.Context) { dst[0], dst[1] = w.utility, 0 }
+
+func TestErrorsNameTheUnit(t *testing.T) {
+	broken := first()
+	broken.seen = func(vitrine.Round) error { return errors.New("no ink") }
+	for want, p := range map[string]experiment.Policy{
+		"small: policy broken, seed 0, round 1: no ink":                        policy("broken", broken),
+		"policy big, seed 0, round 1: infeasible offer: [0 1 2 3] is not in":   policy("big", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{0, 1, 2, 3} }}),
+		"policy far, seed 0, round 1: infeasible offer: assortment has item 8": policy("far", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { return vitrine.Assortment{8} }}),
+		"policy unborn, seed 0: cannot be":                                     {Label: "unborn", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) { return nil, errors.New("cannot be") }},
+		"policy unsaid: json: unsupported value":                               {Label: "unsaid", Settings: math.NaN(), New: best().New},
+	} {
+		_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	for want, w := range map[string]planted{
+		"policy first, seed 0, round 1: feature 0 of item 0 is +Inf: features must be finite":                               {feature: math.Inf(1)},
+		"policy first, seed 0, round 1: revenue of item 1 is NaN: revenues must be finite, not negative and at most 1e+100": {revenue: math.NaN()},
+		"policy first, seed 0, round 1: regret is NaN: the true utilities or the revenues are not finite, or too large":     {utility: math.NaN()},
+	} {
+		e := small(policy("first", first()))
+		e.World = func(*rand.Rand) env.Environment { return w }
+		_, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "a file")
+	fatal.If(t, os.WriteFile(file, nil, 0o644))
+	if _, err := experiment.Run(t.Context(), small(best()), experiment.Options{Dir: file}); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("error %v, want one that names %s", err, file)
+	}
+}
+
+// What cannot be played is refused by name, before any file is written.
+func TestExperimentsThatCannotBePlayed(t *testing.T) {
+	for want, change := range map[string]func(e *experiment.Experiment){
+		`experiment "small": there are no seeds`:                         func(e *experiment.Experiment) { e.Seeds = nil },
+		`experiment "small": seed 2 is a duplicate`:                      func(e *experiment.Experiment) { e.Seeds = []uint64{2, 0, 2} },
+		`experiment "small": there are no policies`:                      func(e *experiment.Experiment) { e.Policies = nil },
+		`experiment "small": policy 2, "best": the label is a duplicate`: func(e *experiment.Experiment) { e.Policies = append(e.Policies, e.Policies[0]) },
+		`experiment "small": policy 1, "unmade": the constructor is nil`: func(e *experiment.Experiment) { e.Policies = []experiment.Policy{{Label: "unmade"}} },
+		`experiment "small": rounds = 0: must be at least 1`:             func(e *experiment.Experiment) { e.Rounds = 0 },
+		`experiment "small": the world is nil`:                           func(e *experiment.Experiment) { e.World = nil },
+		`experiment "small": the constraint is nil`:                      func(e *experiment.Experiment) { e.Constraint = nil },
+	} {
+		e, dir := small(best()), filepath.Join(t.TempDir(), "out")
+		change(e)
+		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: the directory was made (%v)", want, err)
+		}
+	}
+}
+
+// dreamt is a world without contexts.
+type dreamt struct{ env.Environment }
+
+// A panic on a goroutine of Run would end the program: it is an error that names
+// the unit, with the value and the stack, and what was finished is kept.
+func TestPanicsNameTheUnit(t *testing.T) {
+	ink := errors.New("no ink")
+	broken := first()
+	broken.seen = func(vitrine.Round) error { panic(ink) }
+	created := func(l vitrine.Learner, panics any) experiment.Policy {
+		return experiment.Policy{Label: "made", New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
+			if panics != nil {
+				panic(panics)
+			}
+			return l, nil
+		}}
+	}
+	for want, p := range map[string]experiment.Policy{
+		"policy learner, seed 0, round 1: panic: no ink":            policy("learner", broken),
+		"policy offer, seed 0, round 1: panic: no glue":             policy("offer", rule{offer: func(*vitrine.Context, *rand.Rand) vitrine.Assortment { panic("no glue") }}),
+		"policy made, seed 0: panic: no pen":                        created(nil, "no pen"),
+		"policy made, seed 0: the learner is nil":                   created(nil, nil),
+		"policy made, seed 0, round 1: the learner's policy is nil": created(speechless{}, nil),
+	} {
+		t.Run(want, func(t *testing.T) {
+			_, err := experiment.Run(t.Context(), small(p), experiment.Options{Dir: t.TempDir(), Workers: 1})
+			if err == nil || !strings.Contains(err.Error(), "small: "+want) {
+				t.Error(err)
+			}
+			var panicked *experiment.PanicError
+			if got := errors.As(err, &panicked); got != strings.Contains(want, "panic: ") {
+				t.Errorf("%t that it is a PanicError", got)
+			}
+			if panicked != nil && !bytes.Contains(panicked.Stack, []byte("errors_test.go")) {
+				t.Errorf("the stack does not lead to the panic:\n%s", panicked.Stack)
+			}
+			if strings.Contains(want, "learner, seed") && !errors.Is(err, ink) {
+				t.Error("the error is not what the learner panicked with")
+			}
+		})
+	}
+}
+
+// Worlds that panic or are nil are named with the unit, too.
+func TestBrokenWorldsNameTheUnit(t *testing.T) {
+	for want, w := range map[string]env.Environment{
+		"small: policy first, seed 0, round 1: panic: runtime error": dreamt{},
+		"small: policy first, seed 0: the world is nil":              nil,
+	} {
+		e := small(policy("first", first()))
+		e.World = func(*rand.Rand) env.Environment { return w }
+		if _, err := experiment.Run(t.Context(), e, experiment.Options{Dir: t.TempDir(), Workers: 1}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
+
+func TestFinishedUnitsOutliveAPanic(t *testing.T) {
+	broken := first()
+	broken.seen = func(vitrine.Round) error { panic("no ink") }
+	dir := t.TempDir()
+	if _, err := experiment.Run(t.Context(), small(best(), policy("broken", broken)), experiment.Options{Dir: dir, Workers: 1}); err == nil {
+		t.Error("no error of a policy that panics")
+	}
+	if n := bytes.Count(read(t, dir, "small", "runs.jsonl"), []byte("\n")); n != 4 {
+		t.Errorf("%d finished units are kept beside one that panics, want 4", n)
+	}
+}
+
+// speechless is a learner without a policy.
+type speechless struct{ vitrine.Learner }
+
+func (speechless) Policy() vitrine.Policy { return nil }

@@ -1,0 +1,253 @@
+package mle_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+
+	"vitrine"
+	"vitrine/internal/fatal"
+	"vitrine/internal/state"
+	"vitrine/mle"
+)
+
+// A second minimiser, BFGS on the naive loss, finds the same minimum.
+func TestNewtonFollowsTheMinimiser(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	const d = 4
+	for _, lambda := range []float64{0.1, 1, 10} {
+		rounds, center := randomRounds(rng, 150, d), normals(rng, d)
+		n := mle.NewNewton(lambda, center, 1e-12)
+		steps := 0
+		for s, r := range rounds {
+			n.Append(r.a, r.g, r.y)
+			steps += n.Minimize().Steps
+			if s%50 != 49 {
+				continue
+			}
+			result, err := optimize.Minimize(optimize.Problem{
+				Func: func(w []float64) float64 { return naiveLoss(rounds[:s+1], lambda, center, w) },
+				Grad: func(g, w []float64) { n.Loss().Gradient(g, w) },
+			}, center, &optimize.Settings{GradientThreshold: 1e-10}, &optimize.BFGS{})
+			if err != nil && result == nil {
+				t.Fatal(err)
+			}
+			nearAll(t, "ŵ", n.Params(), result.X, 1e-5)
+		}
+		t.Logf("λ = %v: %.2f steps a round", lambda, float64(steps)/float64(len(rounds)))
+	}
+}
+
+// The stopping rule is what it says: the true decrement² at the point that
+// Minimize leaves is about the tolerance or less, though H is lagged.
+func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 1))
+	const d, tol = 6, 1e-6
+	n := mle.NewNewton(3, make([]float64, d), tol)
+	for _, r := range randomRounds(rng, 300, d) {
+		n.Append(r.a, r.g, r.y)
+		found := n.Minimize()
+		grad := make([]float64, d)
+		near(t, "the value returned", found.Value, n.Loss().Gradient(grad, n.Params()), 1e-12)
+		var chol mat.Cholesky
+		chol.Factorize(n.Loss().Hessian(nil, n.Params()))
+		var step mat.VecDense
+		fatal.If(t, chol.SolveVecTo(&step, mat.NewVecDense(d, grad)))
+		if decrement := mat.Dot(&step, mat.NewVecDense(d, grad)); decrement > 4*tol || !found.Converged || found.Decrement > tol {
+			t.Fatalf("decrement² %v after Minimize, want about %v or less; %+v", decrement, tol, found)
+		}
+	}
+}
+
+// H is the Hessian at ŵ within the factor that is stated, and not without it; Tighten makes it that at ŵ. All directions are tried
+// by the eigenvalues of exp(2Δ)H − ∇²ℓ and ∇²ℓ − exp(−2Δ)H.
+func TestNewtonStatesHowFarItsHessianIs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 2))
+	const d = 4
+	n := mle.NewNewton(0.5, make([]float64, d), 1e-6)
+	farthest, largest := 0.0, 0.0
+	for _, r := range randomRounds(rng, 200, d) {
+		n.Append(r.a, r.g, r.y)
+		n.Minimize()
+		for k := range len(r.a) {
+			largest = max(largest, mat.Norm(mat.NewVecDense(d, r.g.RawRowView(k)), 2))
+		}
+		h, moved := n.Hessian()
+		at := n.Loss().Hessian(nil, n.Params())
+		least := func(c, f float64) float64 {
+			var difference mat.SymDense
+			difference.ScaleSym(c, h.Sym(nil))
+			difference.AddSym(&difference, scaled(f, at))
+			var e mat.EigenSym
+			if !e.Factorize(&difference, false) {
+				t.Fatal("no eigenvalues")
+			}
+			return e.Values(nil)[0]
+		}
+		if up, down := least(math.Exp(2*moved), -1), least(-math.Exp(-2*moved), 1); min(up, down) < -1e-9 {
+			t.Fatalf("moved %v: eigenvalues from %v and %v on", moved, up, down)
+		}
+		farthest = max(farthest, -least(1, -1), -least(-1, 1))
+	}
+	if farthest < 1e-3 {
+		t.Errorf("H was that at ŵ in all rounds, within %v", farthest)
+	}
+	near(t, "the largest norm", n.Loss().Reach(), largest, 1e-12)
+	n.Tighten(0)
+	h, moved := n.Hessian()
+	nearAll(t, "H", mat.DenseCopyOf(h.Sym(nil)).RawMatrix().Data, mat.DenseCopyOf(n.Loss().Hessian(nil, n.Params())).RawMatrix().Data, 1e-9)
+	near(t, "moved", moved, 0, 0)
+}
+
+func scaled(c float64, a mat.Symmetric) *mat.SymDense {
+	var s mat.SymDense
+	s.ScaleSym(c, a)
+	return &s
+}
+
+// A decrease that is below the rounding of ℓ cannot be seen, and does not keep
+// the iteration from its minimum: where ℓ is large it takes as few steps as where
+// it is small, whatever the tolerance.
+func TestNewtonGoesOnBelowTheRoundingOfTheLoss(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	const d = 4
+	n := mle.NewNewton(1, make([]float64, d), 1e-22)
+	for s, r := range randomRounds(rng, 2400, d) {
+		n.Append(r.a, r.g, r.y)
+		if s < 2000 {
+			continue
+		}
+		if steps := n.Minimize().Steps; steps > 30 {
+			t.Fatalf("round %d took %d steps", s, steps)
+		}
+	}
+	if value := n.Loss().Value(n.Params()); value < 1e3 {
+		t.Fatalf("ℓ = %v: too small to have roundings above the tolerance", value)
+	}
+}
+
+// Far from the minimiser full Newton steps overshoot; the safeguards bring
+// the iteration back.
+func TestNewtonConvergesFromAfar(t *testing.T) {
+	n := mle.NewNewton(1e-3, []float64{40}, 1e-9)
+	for i := range 20 {
+		n.Append([]float64{0}, mat.NewDense(1, 1, []float64{1}), vitrine.Choice(i%2))
+		n.Minimize()
+	}
+	near(t, "ŵ", n.Params()[0], 0, 0.01)
+}
+
+// Rounds whose items differ by orders of magnitude saturate each other, so that
+// a Hessian of their time is wrong by more than the loss is. The minima are from
+// a Newton iteration in 400 bits.
+func TestNewtonDoesNotTrustAHessianThatIsOutOfDate(t *testing.T) {
+	for _, c := range []struct {
+		min float64
+		x   [3][2]float64
+		y   [3]vitrine.Choice
+	}{
+		{0.69770, [3][2]float64{{1e3, -1e3}, {-1, 1}, {0, -1e3}}, [3]vitrine.Choice{0, 0, 1}},
+		{0.6932, [3][2]float64{{1e6, 0}, {-1e6, 1e6}, {0, 1}}, [3]vitrine.Choice{0, 0, 1}},
+		{0.6932, [3][2]float64{{-1, 1}, {1e6, 0}, {1e6, -1e6}}, [3]vitrine.Choice{0, 0, 0}},
+	} {
+		n := mle.NewNewton(1, make([]float64, 2), 1e-6)
+		for s, x := range c.x {
+			n.Append([]float64{0}, mat.NewDense(1, 2, x[:]), c.y[s])
+			n.Minimize()
+		}
+		if got := n.Loss().Value(n.Params()); !(got <= c.min+1e-4) {
+			t.Errorf("rounds %v: ℓ = %v at %v, the minimum is %v", c.x, got, n.Params(), c.min)
+		}
+	}
+}
+
+// A feature that is large and almost constant, as a time in seconds is, leaves
+// the fast sum of the Hessian indefinite by rounding: then it is summed without
+// differences, and the iteration goes on in few steps.
+func TestNewtonSurvivesRoundingInTheHessian(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	const d, time = 3, 1.7e9
+	n := mle.NewNewton(1, make([]float64, d), 1e-6)
+	maximum := 0
+	for range 300 {
+		g := mat.NewDense(4, d, nil)
+		for i := range 4 {
+			g.SetRow(i, []float64{time + 1e3*rng.Float64(), rng.NormFloat64(), rng.NormFloat64()})
+		}
+		n.Append(make([]float64, 4), g, vitrine.Choice(rng.IntN(5)))
+		maximum = max(maximum, n.Minimize().Steps)
+	}
+	if maximum > 20 {
+		t.Errorf("a round took %d steps", maximum)
+	}
+	grad := make([]float64, d)
+	n.Loss().Gradient(grad, n.Params())
+	for _, v := range grad[1:] {
+		if !(math.Abs(v) < 1) {
+			t.Errorf("∇ℓ = %v", grad)
+		}
+	}
+}
+
+// A step that overflows gives no number, and is not taken.
+func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
+	for _, lambda := range []float64{1e-100, 1e-200} {
+		n := mle.NewNewton(lambda, []float64{0}, 1e-6)
+		n.Append([]float64{-1000}, mat.NewDense(1, 1, []float64{1e150}), 1)
+		n.Minimize()
+		if w := n.Params()[0]; w != 0 {
+			t.Errorf("λ = %v: ŵ = %v", lambda, w)
+		}
+	}
+}
+
+func bytesOf(t *testing.T, e *state.Encoder) []byte {
+	t.Helper()
+	data := fatal.Or(e.Bytes())(t)
+	return data
+}
+
+// A row count that overflows when it is multiplied by the width is refused.
+func TestSnapshotWithTooManyRowsIsRefused(t *testing.T) {
+	e := state.NewEncoder("test")
+	e.Floats(nil)
+	e.Count(1)
+	e.Count(min(1<<47, math.MaxInt/4+1))
+	e.Count(0)
+	d := fatal.Or(state.NewDecoder("test", bytesOf(t, e)))(t)
+	mle.NewChoices(1 << 17).Decode(d)
+	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "ends at row") {
+		t.Errorf("error %v, want one that names the row", err)
+	}
+}
+
+func TestNewtonAndOnlineSurviveASnapshot(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 1))
+	const d = 4
+	rounds := randomRounds(rng, 60, d)
+	n, o := mle.NewNewton(1, make([]float64, d), 1e-6), mle.NewOnline(1, make([]float64, d), 1, 1)
+	play := func(n *mle.Newton, o *mle.Online, rounds []round) {
+		for _, r := range rounds {
+			n.Append(r.a, r.g, r.y)
+			n.Minimize()
+			o.Update(r.a, r.g, r.y)
+		}
+	}
+	play(n, o, rounds[:30])
+	e := state.NewEncoder("test")
+	n.Encode(e)
+	o.Encode(e)
+	dec := fatal.Or(state.NewDecoder("test", bytesOf(t, e)))(t)
+	n2, o2 := mle.NewNewton(1, make([]float64, d), 1e-6), mle.NewOnline(1, make([]float64, d), 1, 1)
+	n2.Decode(dec)
+	o2.Decode(dec)
+	fatal.If(t, dec.Close())
+	play(n, o, rounds[30:])
+	play(n2, o2, rounds[30:])
+	nearAll(t, "Newton's ŵ", n2.Params(), n.Params(), 0)
+	nearAll(t, "Online's w", o2.Params(), o.Params(), 0)
+}

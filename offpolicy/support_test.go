@@ -1,0 +1,91 @@
+package offpolicy_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine"
+	"vitrine/offpolicy"
+)
+
+// What a log cannot tell comes in words, and has no number.
+func TestSupportInWords(t *testing.T) {
+	s := shop{6, 2}
+	for name, c := range map[string]struct {
+		share  float64
+		change func(rounds []offpolicy.Round)
+		words  []string
+		none   []string // methods without a number
+	}{
+		"enough": {0.5, nil, []string{"how every page was drawn", "could have been shown", "worth", "is expected"}, []string{"snips", "dr-sets"}},
+		"no exploration": {0, nil, []string{"% of rounds; in the others the model is trusted",
+			"never showed these items of its pages: "}, []string{"pi", "items", "snips", "dr-sets"}},
+		"no propensities": {0.5, func(rounds []offpolicy.Round) {
+			for t := range rounds {
+				rounds[t].Law = nil
+			}
+		}, []string{"does not say how pages were drawn"}, []string{"dr-pi", "pi", "items", "snips", "dr-sets"}},
+		"only propensities": {1, func(rounds []offpolicy.Round) {
+			for t := range rounds {
+				rounds[t].Propensity, rounds[t].Law = 1/15.0, nil
+			}
+		}, []string{"has the propensities of 100.0 % of pages but not how"}, []string{"dr-pi", "pi", "items"}},
+		"a wrong law": {1, func(rounds []offpolicy.Round) {
+			for t := range rounds {
+				rounds[t].Law = offpolicy.EpsilonPages(0.2, 6, 2, vitrine.Assortment{0, 1})
+			}
+		}, []string{"the pages were not drawn as the log says"}, nil},
+		"some laws": {0.5, func(rounds []offpolicy.Round) {
+			for t := range rounds[:300] {
+				rounds[t].Law = nil
+			}
+		}, []string{"in 75.0 % of rounds", "in the others the model is trusted"}, []string{"pi", "items", "snips", "dr-sets"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rounds, pages, _ := s.log(1200, c.share, rand.New(rand.NewPCG(5, 6)))
+			if name == "enough" {
+				rounds, pages = rounds[:300], pages[:300]
+			}
+			if c.change != nil {
+				c.change(rounds)
+			}
+			r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 20}), pages)
+			words := strings.Join(r.Support.Words(), "\n")
+			for _, want := range c.words {
+				if !strings.Contains(words, want) {
+					t.Errorf("no %q in\n%s", want, words)
+				}
+			}
+			for _, e := range r.Estimates {
+				want := slices.Contains(c.none, e.Method)
+				if name != "a wrong law" && (e.None != "") != want || e.None != "" && !math.IsNaN(e.Value) {
+					t.Errorf("%s has %v, %q", e.Method, e.Value, e.None)
+				}
+			}
+		})
+	}
+}
+
+// A log in which the rare pages of large weight happen to be missing has weights that are alike: they
+// are worth what their law says, and there is no number.
+func TestAlikeWeightsAreNoSupport(t *testing.T) {
+	s := shop{9, 2}
+	rounds, pages, _ := s.log(400, 0.05, rand.New(rand.NewPCG(1, 6)))
+	for t := range rounds { // every page is the policy's own, and every second target too
+		rounds[t].Shown = s.first()
+		rounds[t].Choice = min(rounds[t].Choice, 2)
+		if t%2 == 0 {
+			pages[t] = s.first()
+		}
+	}
+	r := evaluate(t, newLog(t, rounds, offpolicy.Options{Resamples: 10}), pages)
+	if r.Support.Shown < 200 || r.Support.SetESS > 5 {
+		t.Errorf("shown in %d rounds, worth %v", r.Support.Shown, r.Support.SetESS)
+	}
+	if e := r.Estimate("snips"); e.None == "" {
+		t.Errorf("snips is %v", e.Value)
+	}
+}

@@ -1,0 +1,161 @@
+package catalogue
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
+	_ "vitrine/internal/rapidseed"
+	"vitrine/service/api"
+)
+
+// An item is what was encoded, and equal items have equal records.
+func TestRecords(t *testing.T) {
+	s := schemaOf(t, shop)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 500 {
+		item := draw(rng, fmt.Sprint("sku", i))
+		text := record(t, item, s)
+		var f fields
+		fatal.If(t, f.read(text))
+		fatal.If(t, f.verify(s))
+		got := f.item(s)
+		if diff := cmp.Diff(*item, got, cmp.Transformer("values", func(v api.Values) map[string]api.Value {
+			byName := map[string]api.Value{}
+			for _, v := range v {
+				byName[v.Name] = v
+			}
+			return byName
+		})); diff != "" {
+			t.Fatal(diff)
+		}
+		slices.Reverse(got.Features)
+		if record(t, &got, s) != text {
+			t.Fatalf("item %d has two records", i)
+		}
+	}
+}
+
+// What a record says of itself is checked: cut anywhere it is refused, and so is a byte too many.
+func TestDamagedRecords(t *testing.T) {
+	s := schemaOf(t, shop)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range 50 {
+		text := record(t, draw(rng, "sku"), s)
+		for n := range len(text) {
+			var f fields
+			if f.read(text[:n]) == nil && f.verify(s) == nil {
+				t.Fatalf("item %d: the first %d of %d bytes are a record", i, n, len(text))
+			}
+		}
+		if _, err := New(s).NewChange([]string{text + "\x00"}, nil); err == nil || !strings.Contains(err.Error(), "1 bytes too many") {
+			t.Errorf("a byte too many: %v", err)
+		}
+		if _, err := New(s).NewChange([]string{"\x02" + text[1:]}, nil); err == nil || !strings.Contains(err.Error(), "is in format 2, and this program reads format 1") {
+			t.Errorf("version 2: %v", err)
+		}
+	}
+}
+
+func FuzzRecord(f *testing.F) {
+	s := schemaOf(f, shop)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		f.Add([]byte(record(f, draw(rng, "sku"), s)))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := New(s)
+		change, err := c.NewChange([]string{string(data)}, nil)
+		if err != nil {
+			return
+		}
+		c.Apply(1, change)
+		item := c.Item(0)
+		again, err := Encode(&item, s, "")
+		if err != nil { // a record may have texts that Encode refuses
+			return
+		}
+		if len(again) > len(data) {
+			t.Errorf("a record of %d bytes is one of %d", len(data), len(again))
+		}
+	})
+}
+
+// Values that are wrong are named where they are.
+func TestBadItems(t *testing.T) {
+	s := schemaOf(t, shop)
+	for _, c := range []struct{ item, want string }{
+		{`{"id":""}`, `/items/3/id: "": must have from 1 to 200 bytes of UTF-8`},
+		{`{"id":"a","revenue":-1}`, "/items/3/revenue: -1: must be finite, not negative"},
+		{`{"id":"a","space":-1}`, "/items/3/space: -1: must be finite and not negative"},
+		{`{"id":"a","groups":["x","x"]}`, `/items/3/groups/1: "x" is a duplicate`},
+		{`{"id":"a","groups":[""]}`, `/items/3/groups/0: "": must have`},
+		{`{"id":"a","attributes":{"a b":1}}`, "/items/3/attributes/a b: the name must have"},
+		{`{"id":"a","attributes":{"price":1}}`, `/items/3/attributes/price: "price" is a field or a feature`},
+		{`{"id":"a","attributes":{"id":1}}`, `/items/3/attributes/id: "id" is a field or a feature`},
+		{`{"id":"a","attributes":{"x":[1]}}`, "/items/3/attributes/x: must be a number, a string, true or false"},
+		{`{"id":"a","valid_from":"2020-01-02T00:00:00Z","valid_until":"2020-01-02T00:00:00Z"}`, "/items/3/valid_until: "},
+		{`{"id":"a","valid_from":"1200-01-02T00:00:00Z"}`, "/items/3/valid_from: "},
+		{`{"id":"a","features":{"colour":"red"}}`, `/items/3/features/colour: unknown key "colour": must be one of price, brand`},
+		{`{"id":"a","features":{"age":3}}`, `/items/3/features/age: unknown key "age"`},
+		{`{"id":"a","payload":"` + strings.Repeat("x", maxPayload) + `"}`, "/items/3/payload: has 16386 bytes, at most 16384"},
+	} {
+		var item api.CatalogueItem
+		fatal.If(t, json.Unmarshal([]byte(c.item), &item))
+		if _, err := Encode(&item, s, "/items/3"); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%.60s: %v, want %s", c.item, err, c.want)
+		}
+	}
+	c := New(s)
+	one := record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 1)}}, s)
+	if _, err := c.NewChange([]string{one, one}, nil); err == nil || !strings.Contains(err.Error(), `item "a" is a duplicate`) {
+		t.Errorf("a record twice: %v", err)
+	}
+	if _, err := c.NewChange([]string{one}, []string{"a"}); err == nil {
+		t.Error("an item is put and deleted")
+	}
+	if _, err := c.NewChange([]string{record(t, &api.CatalogueItem{ID: "a"}, s)}, nil); err == nil || err.Error() != `item "a": /items/0/features/price: is missing, and the feature has no default` {
+		t.Errorf("an item without a price: %v", err)
+	}
+}
+
+// A patch changes what it has, by name, and nothing else.
+func TestPatch(t *testing.T) {
+	s := schemaOf(t, shop)
+	c := New(s)
+	read := func(text string) *api.CatalogueItem {
+		item := new(api.CatalogueItem)
+		fatal.If(t, json.Unmarshal([]byte(text), item))
+		return item
+	}
+	item := read(`{"id":"a","features":{"price":1,"brand":"x"},"revenue":2,"groups":["g"],"space":1,"valid_until":"2030-01-01T00:00:00Z","attributes":{"k":1,"l":true},"payload":[1]}`)
+	for patch, want := range map[string]string{
+		`{"id":"a","features":{"price":5},"revenue":3}`:                                                                                                   `{"id":"a","features":{"price":5,"brand":"x"},"revenue":3,"groups":["g"],"space":1,"valid_until":"2030-01-01T00:00:00Z","attributes":{"k":1,"l":true},"payload":[1]}`,
+		`{"id":"a","features":{"brand":null},"available":false,"groups":["h","i"]}`:                                                                       `{"id":"a","features":{"price":1},"revenue":2,"groups":["h","i"],"space":1,"available":false,"valid_until":"2030-01-01T00:00:00Z","attributes":{"k":1,"l":true},"payload":[1]}`,
+		`{"id":"a","attributes":{"k":null,"m":"n"},"space":0,"payload":{"t":1},"valid_from":"2020-01-01T00:00:00Z","valid_until":"2021-01-01T00:00:00Z"}`: `{"id":"a","features":{"price":1,"brand":"x"},"revenue":2,"groups":["g"],"space":0,"valid_from":"2020-01-01T00:00:00Z","valid_until":"2021-01-01T00:00:00Z","attributes":{"l":true,"m":"n"},"payload":{"t":1}}`,
+		`{"id":"a","valid_until":null,"payload":null}`:                                                                                                    `{"id":"a","features":{"price":1,"brand":"x"},"revenue":2,"groups":["g"],"space":1,"attributes":{"k":1,"l":true}}`,
+		`{"id":"a","revenue":null,"groups":null,"space":null,"available":null}`:                                                                           `{"id":"a","features":{"price":1,"brand":"x"},"revenue":1,"space":1,"valid_until":"2030-01-01T00:00:00Z","attributes":{"k":1,"l":true},"payload":[1]}`,
+		`{"id":"a","valid_from":null,"available":false,"valid_until":null,"space":3}`:                                                                     `{"id":"a","features":{"price":1,"brand":"x"},"revenue":2,"groups":["g"],"space":3,"available":false,"attributes":{"k":1,"l":true},"payload":[1]}`,
+	} {
+		apply(t, c, 1, []string{record(t, item, s)}, nil)
+		r, ok, err := c.Patch(read(patch), "/items/0")
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if r != record(t, read(want), s) {
+			t.Errorf("%s is another item than %s", patch, want)
+		}
+	}
+	if _, ok, err := c.Patch(&api.CatalogueItem{ID: "b"}, ""); ok || err != nil {
+		t.Errorf("an unknown item is patched: %v", err)
+	}
+	if _, _, err := c.Patch(read(`{"id":"a","revenue":-1}`), "/items/0"); err == nil {
+		t.Error("a negative revenue passes")
+	}
+}
