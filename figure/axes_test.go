@@ -12,16 +12,19 @@ func TestTicks(t *testing.T) {
 		minimum float64
 		want    []float64
 	}{
-		{span{0, 1000}, 1, []float64{0, 200, 400, 600, 800, 1000}},
-		{span{0, 500}, 1, []float64{0, 100, 200, 300, 400, 500}},
-		{span{0, 3}, 1, []float64{0, 1, 2, 3}},
-		{span{0, 1}, 1, []float64{0, 1}},
-		{span{0, 71}, 0, []float64{0, 20, 40, 60}},
-		{span{0, 0.3}, 0, []float64{0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3}},
-		{span{-5, 5}, 0, []float64{-4, -2, 0, 2, 4}},
-		{span{-1.57, 4.72}, 0, []float64{0, 2, 4}},
+		{span{0, 1000, false}, 1, []float64{0, 200, 400, 600, 800, 1000}},
+		{span{0, 500, false}, 1, []float64{0, 100, 200, 300, 400, 500}},
+		{span{0, 3, false}, 1, []float64{0, 1, 2, 3}},
+		{span{0, 1, false}, 1, []float64{0, 1}},
+		{span{0, 71, false}, 0, []float64{0, 20, 40, 60}},
+		{span{0, 0.3, false}, 0, []float64{0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3}},
+		{span{-5, 5, false}, 0, []float64{-4, -2, 0, 2, 4}},
+		{span{-1.57, 4.72, false}, 0, []float64{0, 2, 4}},
 	} {
-		got := sparseTicks(test.span, test.minimum, 6)
+		var got []float64
+		for _, tick := range test.span.sparse(test.minimum, 6) {
+			got = append(got, tick.value)
+		}
 		if diff := cmp.Diff(test.want, got, cmp.Comparer(func(a, b float64) bool { return number(a) == number(b) })); diff != "" {
 			t.Errorf("ticks of %v: -want +got:\n%s", test.span, diff)
 		}

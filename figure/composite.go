@@ -1,11 +1,6 @@
 package figure
 
-import (
-	"fmt"
-
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-)
+import "gonum.org/v1/plot/vg"
 
 // Composite is a figure of several panels over one legend. The panels are lettered (a), (b), … row
 // after row, and only the axes at the left and the lower edge are named.
@@ -21,15 +16,6 @@ const (
 	tileWidth  = 182 // between the axes
 	tileHeight = 122
 	minTile    = 84 // a narrower picture has its panels in one column
-
-	tileLeft   = 48 // of the first column: numbers and name of the regret axis
-	tileNumber = 36 // of the others: numbers only
-	tileTop    = 20 // the caption
-	tileBottom = 18 // numbers of the round axis
-	tileName   = 18 // the name of the round axis, under the last row
-	headHeight = 20
-	edge       = 14 // at the right
-	noteHeight = 18 // the line under the legend
 )
 
 // compose implements [Picture], with the default look.
@@ -48,70 +34,35 @@ func (f lookedComposite) compose() page {
 	}
 	styles := styles(panels...)
 	var plots []regretPlot
-	for _, p := range panels {
-		plots = append(plots, newRegretPlot(p, f.look))
+	s := sheet{title: f.Title, heads: f.Heads, tile: tile, note: f.look.subtitle(panels...)}
+	for _, row := range f.Rows {
+		s.plots = append(s.plots, nil)
+		for _, p := range row {
+			plot := newRegretPlot(p, f.look)
+			plots = append(plots, plot)
+			last := &s.plots[len(s.plots)-1]
+			*last = append(*last, plot.chart(styles, tile.X))
+		}
 	}
 	var entries []entry
 	for _, l := range labels(plots...) {
 		entries = append(entries, entry{line(styles[l.policy].line()), l.name})
 	}
-	width := tileLeft + vg.Length(columns)*tile.X + vg.Length(columns-1)*tileNumber + edge
-	legend := newLegend(entries, width-2*space)
+	width := sheetWidth(columns, tile.X, tileNumber)
+	s.legend = newLegend(entries, width-2*space)
 	if f.look.Width == 0 {
-		width = max(width, legend.width()+2*space)
-	} else if legend.width() > width-2*space { // one column of long names
-		legend.columns[0] = width - 2*space
+		width = max(width, s.legend.width()+2*space)
+	} else if s.legend.width() > width-2*space { // one column of long names
+		s.legend.columns[0] = width - 2*space
 	}
-	foot := tileName + legend.height() + noteHeight
-	head := vg.Length(0)
-	if f.Title != "" {
-		head += headHeight
-	}
-	if f.Heads != nil {
-		head += headHeight
-	}
-	row := tileTop + tile.Y + tileBottom
-	height := head + vg.Length(len(f.Rows))*row + foot
-	return page{width, height, func(c draw.Canvas) {
-		next := 0
-		for i, panels := range f.Rows {
-			for j := range panels {
-				p := plots[next]
-				x := tileLeft + vg.Length(j)*(tile.X+tileNumber)
-				y := height - head - vg.Length(i+1)*row + tileBottom
-				a := p.frame(part(c, x, y, tile.X, tile.Y))
-				if i == len(f.Rows)-1 {
-					a.nameX("round t")
-				}
-				if j == 0 {
-					a.nameY(p.regretName("cumulative"))
-				}
-				p.curves(a, styles)
-				caption := p.title()
-				if len(plots) > 1 {
-					caption = fmt.Sprintf("(%c) %s", 'a'+next, caption)
-				}
-				writeIn(c, faces().caption, ink, vg.Point{X: x, Y: y + tile.Y + 6}, fromLeft, tile.X+edge, caption)
-				next++
-			}
-		}
-		if f.Title != "" {
-			writeIn(c, faces().title, ink, vg.Point{X: width / 2, Y: height - 15}, centred, width-2*space, f.Title)
-		}
-		for j, h := range f.Heads {
-			x := tileLeft + vg.Length(j)*(tile.X+tileNumber) + tile.X/2
-			writeIn(c, faces().title, ink, vg.Point{X: x, Y: height - head + headHeight - 15}, centred, tile.X+edge, h)
-		}
-		legend.draw(c, vg.Point{X: width / 2, Y: legend.height() + noteHeight})
-		writeIn(c, faces().small, faint, vg.Point{X: width / 2, Y: 6}, centred, width-2*space, f.look.subtitle(panels...))
-	}}
+	return s.page(width)
 }
 
 // tile returns the size of a panel of a composite with the given number of columns.
 func (f lookedComposite) tile(columns int) vg.Point {
 	width := vg.Length(tileWidth)
 	if f.look.Width > 0 {
-		width = (f.look.Width - tileLeft - vg.Length(columns-1)*tileNumber - edge) / vg.Length(columns)
+		width = (f.look.Width - sheetWidth(columns, 0, tileNumber)) / vg.Length(columns)
 	}
 	return vg.Point{X: width, Y: width * tileHeight / tileWidth}
 }

@@ -54,7 +54,7 @@ func Decode(r io.Reader, name string) (Panel, error) {
 	case err != nil:
 		return Panel{}, err
 	}
-	return d.panel()
+	return d.complete()
 }
 
 // source is a file of CSV that is being read.
@@ -113,24 +113,9 @@ func (l *lastByte) Read(p []byte) (int, error) {
 // decoder is the state between two rows.
 type decoder struct {
 	source
-	experiment string
-	policies   []*played
-	runs       []run
-}
-
-// played is a curve under construction.
-type played struct {
-	name   string
-	seeds  []uint64
-	regret [][]float64 // by seed and round
-}
-
-// run is one policy under one seed: where it ends.
-type run struct {
-	policy string
-	seed   uint64
-	rounds int
-	line   int
+	panel Panel
+	seeds [][]uint64 // of each curve
+	ends  [][]int    // the last line of each of its runs
 }
 
 func (d *decoder) cut() error {
@@ -161,24 +146,25 @@ func (d *decoder) row(row []string) error {
 		return d.wrong("regret %q is not a finite number from 0", row[4])
 	}
 
-	if len(d.runs) == 0 {
+	if d.panel.Name == "" {
 		if !printable(row[0]) {
 			return d.wrong("experiment %q is not a printable name", row[0])
 		}
-		d.experiment = strings.Clone(row[0])
+		d.panel.Name = strings.Clone(row[0])
 	}
-	if row[0] != d.experiment {
-		return d.wrong("experiment %q follows rows of %q: a file holds one experiment", row[0], d.experiment)
+	if row[0] != d.panel.Name {
+		return d.wrong("experiment %q follows rows of %q: a file holds one experiment", row[0], d.panel.Name)
 	}
 	if err := d.turn(row[1], seed); err != nil {
 		return err
 	}
-	current := &d.runs[len(d.runs)-1]
-	if round != current.rounds+1 {
-		return d.wrong("round %d of seed %d of policy %s follows round %d: rounds must count 1, 2, 3, …", round, seed, row[1], current.rounds)
+	n := len(d.seeds) - 1
+	last := len(d.seeds[n]) - 1
+	run := &d.panel.Curves[n].Regret[last]
+	if round != len(*run)+1 {
+		return d.wrong("round %d of seed %d of policy %s follows round %d: rounds must count 1, 2, 3, …", round, seed, row[1], len(*run))
 	}
-	current.rounds, current.line = round, d.line
-	d.policies[len(d.policies)-1].add(max(regret, 0))
+	*run, d.ends[n][last] = append(*run, max(regret, 0)), d.line
 	return nil
 }
 
@@ -191,26 +177,26 @@ const (
 
 // turn begins a run when the policy or the seed changes.
 func (d *decoder) turn(name string, seed uint64) error {
-	if n := len(d.runs); n > 0 && d.runs[n-1].policy == name && d.runs[n-1].seed == seed {
-		return nil
-	}
-	n := len(d.policies)
-	if n == 0 || d.policies[n-1].name != name {
+	n := len(d.seeds) - 1
+	if n < 0 || d.panel.Curves[n].Policy != name {
 		if !printable(name) {
 			return d.wrong("policy %q is not a printable name", name)
 		}
-		if slices.ContainsFunc(d.policies, func(p *played) bool { return p.name == name }) {
-			return d.wrong("policy %s comes back after %s: rows must be grouped by policy, then by seed", name, d.policies[n-1].name)
+		if slices.ContainsFunc(d.panel.Curves, func(c Curve) bool { return c.Policy == name }) {
+			return d.wrong("policy %s comes back after %s: rows must be grouped by policy, then by seed", name, d.panel.Curves[n].Policy)
 		}
-		d.policies = append(d.policies, &played{name: strings.Clone(name)})
+		d.panel.Curves = append(d.panel.Curves, Curve{Policy: strings.Clone(name)})
+		d.seeds, d.ends = append(d.seeds, nil), append(d.ends, nil)
+		n++
 	}
-	p := d.policies[len(d.policies)-1]
-	if slices.Contains(p.seeds, seed) {
-		return d.wrong("seed %d of policy %s comes back after seed %d: rows must be grouped by policy, then by seed", seed, name, p.seeds[len(p.seeds)-1])
+	seeds, curve := d.seeds[n], &d.panel.Curves[n]
+	if len(seeds) > 0 && seeds[len(seeds)-1] == seed {
+		return nil
 	}
-	p.seeds = append(p.seeds, seed)
-	p.regret = append(p.regret, nil)
-	d.runs = append(d.runs, run{policy: p.name, seed: seed})
+	if slices.Contains(seeds, seed) {
+		return d.wrong("seed %d of policy %s comes back after seed %d: rows must be grouped by policy, then by seed", seed, name, seeds[len(seeds)-1])
+	}
+	d.seeds[n], d.ends[n], curve.Regret = append(seeds, seed), append(d.ends[n], 0), append(curve.Regret, nil)
 	return nil
 }
 
@@ -218,34 +204,28 @@ func printable(name string) bool {
 	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// add appends the next round of the latest seed.
-func (p *played) add(regret float64) {
-	run := &p.regret[len(p.regret)-1]
-	*run = append(*run, regret)
-}
-
-// panel makes the panel after the last row. It checks that no run ends early and no seed is missing.
-func (d *decoder) panel() (Panel, error) {
-	if len(d.runs) == 0 {
+// complete returns the panel after the last row. It checks that no run ends early and no seed is missing.
+func (d *decoder) complete() (Panel, error) {
+	if len(d.seeds) == 0 {
 		return Panel{}, fmt.Errorf("%s: truncated: no rounds; %s", d.file, again)
 	}
 	rounds := 0
-	for _, r := range d.runs {
-		rounds = max(rounds, r.rounds)
-	}
-	for _, r := range d.runs {
-		if r.rounds < rounds {
-			return Panel{}, fmt.Errorf("%s:%d: truncated: seed %d of policy %s ends at round %d of %d; %s",
-				d.file, r.line, r.seed, r.policy, r.rounds, rounds, again)
+	for _, c := range d.panel.Curves {
+		for _, run := range c.Regret {
+			rounds = max(rounds, len(run))
 		}
 	}
-	panel := Panel{Name: d.experiment}
-	for _, p := range d.policies {
-		if first := d.policies[0]; !slices.Equal(p.seeds, first.seeds) {
+	for n, c := range d.panel.Curves {
+		for k, run := range c.Regret {
+			if len(run) < rounds {
+				return Panel{}, fmt.Errorf("%s:%d: truncated: seed %d of policy %s ends at round %d of %d; %s",
+					d.file, d.ends[n][k], d.seeds[n][k], c.Policy, len(run), rounds, again)
+			}
+		}
+		if !slices.Equal(d.seeds[n], d.seeds[0]) {
 			return Panel{}, fmt.Errorf("%s: truncated: policy %s has other seeds (%d) than policy %s (%d); %s",
-				d.file, p.name, len(p.seeds), first.name, len(first.seeds), again)
+				d.file, c.Policy, len(d.seeds[n]), d.panel.Curves[0].Policy, len(d.seeds[0]), again)
 		}
-		panel.Curves = append(panel.Curves, Curve{Policy: p.name, Regret: p.regret})
 	}
-	return panel, nil
+	return d.panel, nil
 }

@@ -44,11 +44,11 @@ func (f Forest) compose() page {
 	width := begin + forestWidth + notes + 4*space
 	height := vg.Length(len(f.Rows)) * forestRow
 	return page{width, top + height + bottom, func(c draw.Canvas) {
-		a := axes{part(c, begin, bottom, forestWidth, height), f.span(), span{0, float64(len(f.Rows))}}
+		a := axes{part(c, begin, bottom, forestWidth, height), f.span(), span{0, float64(len(f.Rows)), false}}
 		writeIn(c, faces().title, ink, vg.Point{X: space, Y: a.Max.Y + 20}, fromLeft, width-2*space, f.Title)
 		writeIn(c, faces().small, faint, vg.Point{X: space, Y: a.Max.Y + 7}, fromLeft, width-2*space, f.Subtitle)
-		a.frame(ticks(a.x), nil)
-		a.nameX(f.Axis)
+		a.frame(a.x.ticks(), nil)
+		a.name(f.Axis, "", 0)
 		if x := a.at(f.Reference, 0).X; f.Reference >= a.x.low && f.Reference <= a.x.high {
 			a.StrokeLine2(axisLine, x, a.Min.Y, x, a.Max.Y)
 		}
@@ -60,37 +60,25 @@ func (f Forest) compose() page {
 			if !isFinite(r.Value) {
 				continue
 			}
-			style := draw.LineStyle{Color: ink, Width: lineWidth}
 			if isFinite(r.Low) && isFinite(r.High) {
-				a.StrokeLine2(style, a.at(r.Low, 0).X, y, a.at(r.High, 0).X, y)
+				a.StrokeLine2(draw.LineStyle{Color: ink, Width: lineWidth}, a.at(r.Low, 0).X, y, a.at(r.High, 0).X, y)
 			}
-			c.SetColor(ink)
-			c.Fill(arc(vg.Point{X: a.at(r.Value, 0).X, Y: y}, forestMark))
+			dot(a.Canvas, ink, forestMark, vg.Point{X: a.at(r.Value, 0).X, Y: y}, draw.LineStyle{})
 		}
 	}}
 }
 
 // span is what the axis shows: all that is finite, and the reference if that is near.
 func (f Forest) span() span {
-	s := span{math.Inf(1), math.Inf(-1)}
+	var all []float64
 	for _, r := range f.Rows {
-		for _, v := range []float64{r.Value, r.Low, r.High} {
-			if isFinite(v) {
-				s = span{min(s.low, v), max(s.high, v)}
-			}
-		}
+		all = append(all, r.Value, r.Low, r.High)
 	}
-	if s.low > s.high {
-		s = span{f.Reference, f.Reference}
+	s := spanOf(false, all)
+	if near := s.widened(1); f.Reference > near.low && f.Reference < near.high {
+		s.low, s.high = min(s.low, f.Reference), max(s.high, f.Reference)
 	}
-	if room := s.high - s.low; f.Reference > s.low-room && f.Reference < s.high+room {
-		s = span{min(s.low, f.Reference), max(s.high, f.Reference)}
-	}
-	room := 0.04 * (s.high - s.low)
-	if room == 0 {
-		room = 1
-	}
-	return span{s.low - room, s.high + room}
+	return s.widened(0.04)
 }
 
 // note is the estimate in numbers.

@@ -48,7 +48,7 @@ type search struct {
 	xAt, yAt int    // the parameters on the axes; yAt is -1 if there is one
 	marks    []mark // the best last, on top
 	heat     bool
-	lowest   float64 // end of the lowest error bar, if there is one parameter
+	regrets  span    // with the error bars, if there is one parameter
 	highest  float64 // regret over the winner's at the end of the colours
 
 	plotWidth, plotHeight vg.Length
@@ -93,8 +93,9 @@ func newSearch(t Tuning) search {
 		s.include(t.Configured)
 	}
 	if s.highest < rounding {
-		s.highest = 1
+		s.highest, s.regrets.high = 1, 1
 	}
+	s.regrets = s.regrets.widened(0.05)
 	s.plotWidth, s.plotHeight = plotWidth, plotHeight
 	if s.heat {
 		columns, rows := vg.Length(len(s.x.steps)), vg.Length(len(s.y.steps))
@@ -107,22 +108,29 @@ func newSearch(t Tuning) search {
 
 // include widens the range of regrets to a setting.
 func (s *search) include(o Setting) {
-	s.highest = max(s.highest, o.Over)
-	if s.yAt >= 0 {
-		return
+	low, high := o.Over, o.Over
+	if s.yAt < 0 && !math.IsNaN(o.OverSE) {
+		low, high = o.Over-o.OverSE, o.Over+o.OverSE
 	}
-	s.lowest = min(s.lowest, o.Over)
-	if !math.IsNaN(o.OverSE) {
-		s.lowest, s.highest = min(s.lowest, o.Over-o.OverSE), max(s.highest, o.Over+o.OverSE)
-	}
+	s.highest = max(s.highest, high)
+	s.regrets.low, s.regrets.high = min(s.regrets.low, low), s.highest
 }
 
-// place returns the place of a setting, in [0, 1]; ok is false if its values
-// are not on the axes.
+// axes are those of the plot, from 0 to 1 for a parameter.
+func (s search) axes(c draw.Canvas) axes {
+	a := axes{c, span{0, 1, false}, span{0, 1, false}}
+	if s.yAt < 0 {
+		a.y = s.regrets
+	}
+	return a
+}
+
+// place returns the place of a setting on the axes; ok is false if its values
+// are not on them.
 func (s search) place(o Setting) (x, y float64, ok bool) {
 	x, ok = s.x.at(o.Values[s.xAt])
 	if s.yAt < 0 {
-		return x, s.regretAt(o.Over), ok
+		return x, o.Over, ok
 	}
 	y, onY := s.y.at(o.Values[s.yAt])
 	return x, y, ok && onY
@@ -254,17 +262,7 @@ func (s search) yTicks() []tick {
 	if s.yAt >= 0 {
 		return s.y.ticks()
 	}
-	var all []tick
-	for _, v := range ticks(span{s.lowest, s.highest}) {
-		all = append(all, tick{s.regretAt(v), number(v)})
-	}
-	return all
-}
-
-// regretAt returns the height of a regret minus the winner's, if there is one
-// parameter.
-func (s search) regretAt(v float64) float64 {
-	return ((v-s.lowest)/(s.highest-s.lowest) + 0.05) / 1.1
+	return s.regrets.ticks()
 }
 
 // shade returns the colour of a regret minus the winner's. It depends on the
@@ -276,13 +274,7 @@ func (s search) shade(over float64) color.NRGBA {
 // ramp runs from near white over blue to near black, evenly in lightness, in
 // one hue for every kind of colour vision and for print in grey.
 func ramp(q float64) color.NRGBA {
-	stops := []color.NRGBA{{244, 248, 252, 255}, {152, 196, 226, 255}, {38, 122, 183, 255}, {8, 48, 90, 255}}
-	q *= float64(len(stops) - 1)
-	i := min(int(q), len(stops)-2)
-	q -= float64(i)
-	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-q) + float64(b)*q)) }
-	a, b := stops[i], stops[i+1]
-	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
+	return blend([]color.NRGBA{{244, 248, 252, 255}, {152, 196, 226, 255}, {38, 122, 183, 255}, {8, 48, 90, 255}}, q)
 }
 
 // on returns the ink that is legible on a shade.
@@ -297,62 +289,36 @@ func on(shade color.NRGBA) color.NRGBA {
 func (s search) draw(c draw.Canvas) {
 	_, height := s.size()
 	top := height - searchTop
-	plot := draw.Canvas{Canvas: c, Rectangle: vg.Rectangle{
-		Min: vg.Point{X: s.left(), Y: top - s.plotHeight},
-		Max: vg.Point{X: s.left() + s.plotWidth, Y: top},
-	}}
-	s.frame(plot)
-	if s.heat {
-		s.cells(plot)
-	} else {
-		s.dots(plot)
-	}
-	s.side(c, vg.Point{X: plot.Max.X + gap, Y: plot.Max.Y})
-}
-
-// frame writes the title and the axes.
-func (s search) frame(c draw.Canvas) {
+	a := s.axes(part(c, s.left(), top-s.plotHeight, s.plotWidth, s.plotHeight))
 	f := faces()
-	title := cmp.Or(s.Title, s.Name)
 	sub := s.subtitle()
-	write(c, f.title, ink, vg.Point{X: c.Min.X, Y: c.Max.Y + 33}, fromLeft, title)
-	write(c, f.small, faint, vg.Point{X: c.Min.X, Y: c.Max.Y + 20}, fromLeft, sub[0])
-	write(c, f.small, faint, vg.Point{X: c.Min.X, Y: c.Max.Y + 8}, fromLeft, sub[1])
-
-	for _, t := range s.x.ticks() {
-		x := c.X(t.place)
-		if !s.heat {
-			c.StrokeLine2(gridLine, x, c.Min.Y, x, c.Max.Y)
-		}
-		write(c, f.small, faint, vg.Point{X: x, Y: c.Min.Y - 12}, centred, t.text)
-	}
-	for _, t := range s.yTicks() {
-		y := c.Y(t.place)
-		if !s.heat {
-			c.StrokeLine2(gridLine, c.Min.X, y, c.Max.X, y)
-		}
-		write(c, f.small, faint, vg.Point{X: c.Min.X - 5, Y: y - ascent/2*f.small.Font.Size}, fromEnd, t.text)
-	}
-	if !s.heat {
-		c.StrokeLines(axisLine, []vg.Point{{X: c.Min.X, Y: c.Max.Y}, c.Min, {X: c.Max.X, Y: c.Min.Y}})
-	}
-	write(c, f.text, ink, vg.Point{X: c.Center().X, Y: c.Min.Y - 28}, centred, s.x.key)
+	write(a, f.title, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 33}, fromLeft, cmp.Or(s.Title, s.Name))
+	write(a, f.small, faint, vg.Point{X: a.Min.X, Y: a.Max.Y + 20}, fromLeft, sub[0])
+	write(a, f.small, faint, vg.Point{X: a.Min.X, Y: a.Max.Y + 8}, fromLeft, sub[1])
 	upright := colourTitle
 	if s.yAt >= 0 {
 		upright = s.y.key
 	}
-	writeUp(c, f.text, ink, vg.Point{X: c.Min.X - s.left() + 14, Y: c.Center().Y}, upright)
+	a.name(s.x.key, upright, s.left()-14)
+	if s.heat {
+		a.numbers(s.x.ticks(), s.yTicks())
+		s.cells(a)
+	} else {
+		a.frame(s.x.ticks(), s.yTicks())
+		s.dots(a)
+	}
+	s.side(c, vg.Point{X: a.Max.X + gap, Y: a.Max.Y})
 }
 
 // box is the cell of a setting that has one.
-func (s search) box(c draw.Canvas, o Setting) vg.Rectangle {
+func (s search) box(a axes, o Setting) vg.Rectangle {
 	x, y, _ := s.place(o)
-	centre, half := vg.Point{X: c.X(x), Y: c.Y(y)}, s.cell.Scale(0.5)
+	centre, half := a.at(x, y), s.cell.Scale(0.5)
 	return vg.Rectangle{Min: centre.Sub(half), Max: centre.Add(half)}
 }
 
 // cells draws the heat map.
-func (s search) cells(c draw.Canvas) {
+func (s search) cells(c axes) {
 	for _, m := range s.marks {
 		s.fill(c, m)
 	}
@@ -367,7 +333,7 @@ func (s search) cells(c draw.Canvas) {
 }
 
 // fill fills the cell of a mark and writes its numbers.
-func (s search) fill(c draw.Canvas, m mark) {
+func (s search) fill(c axes, m mark) {
 	box := s.box(c, m.Setting)
 	shade := s.shade(m.Over)
 	c.SetColor(shade)
@@ -400,7 +366,7 @@ func (s search) fill(c draw.Canvas, m mark) {
 		write(c, face, text, vg.Point{X: at.X, Y: at.Y - vg.Length(i)*step}, centred, line)
 	}
 	if m.Stopped {
-		s.corner(c, box.Max, text)
+		s.corner(c.Canvas, box.Max, text)
 	}
 }
 
@@ -429,10 +395,10 @@ func inset(r vg.Rectangle, by vg.Length) vg.Rectangle {
 }
 
 // dots draws the marks as dots.
-func (s search) dots(c draw.Canvas) {
+func (s search) dots(a axes) {
 	at := func(o Setting) vg.Point {
 		x, y, _ := s.place(o)
-		return vg.Point{X: c.X(x), Y: c.Y(y)}
+		return a.at(x, y)
 	}
 	_, _, hasConfigured := s.place(s.Configured)
 	settings := make([]Setting, 0, len(s.marks)+1)
@@ -445,17 +411,17 @@ func (s search) dots(c draw.Canvas) {
 		settings = append(settings, s.Configured)
 	}
 	for _, o := range settings {
-		if s.yAt < 0 {
-			s.errorBar(c, at(o).X, o)
+		if x, _, _ := s.place(o); s.yAt < 0 && !math.IsNaN(o.OverSE) {
+			a.bar(draw.LineStyle{Color: blue}, x, o.Over-o.OverSE, o.Over+o.OverSE)
 		}
-		s.dot(c, at(o), o)
+		s.dot(a.Canvas, at(o), o)
 		if s.yAt < 0 && o.Stopped && s.x.few() {
-			s.seeds(c, at(o), o)
+			s.seeds(a.Canvas, at(o), o)
 		}
 	}
-	circle(c, at(s.Settings[0]), ringRadius, winnerLine)
+	ring(a.Canvas, ringRadius, at(s.Settings[0]), winnerLine)
 	if hasConfigured {
-		circle(c, at(s.Configured), ringRadius+3, configuredLine)
+		ring(a.Canvas, ringRadius+3, at(s.Configured), configuredLine)
 	}
 }
 
@@ -466,19 +432,6 @@ func (s search) seeds(c draw.Canvas, at vg.Point, o Setting) {
 		offset.X, align = -offset.X, fromEnd
 	}
 	write(c, faces().small, faint, at.Add(offset), align, count(o.Seeds, "seed"))
-}
-
-// errorBar draws the standard error of a regret over the winner's.
-func (s search) errorBar(c draw.Canvas, x vg.Length, o Setting) {
-	if math.IsNaN(o.OverSE) {
-		return
-	}
-	line := draw.LineStyle{Color: blue, Width: 1}
-	low, high := c.Y(s.regretAt(o.Over-o.OverSE)), c.Y(s.regretAt(o.Over+o.OverSE))
-	c.StrokeLine2(line, x, low, x, high)
-	for _, y := range []vg.Length{low, high} {
-		c.StrokeLine2(line, x-3, y, x+3, y)
-	}
 }
 
 // dot draws a setting. A stopped setting is smaller or, with its regret on the
@@ -492,24 +445,9 @@ func (s search) dot(c draw.Canvas, at vg.Point, o Setting) {
 			r = 1.6 * settingRadius
 		}
 	case o.Stopped:
-		fill = color.NRGBA{255, 255, 255, 255}
+		fill = white
 	}
-	c.SetColor(fill)
-	c.Fill(arc(at, r))
-	circle(c, at, r, draw.LineStyle{Color: blue, Width: 0.8})
-}
-
-func arc(at vg.Point, r vg.Length) vg.Path {
-	var p vg.Path
-	p.Move(vg.Point{X: at.X + r, Y: at.Y})
-	p.Arc(at, r, 0, 2*math.Pi)
-	p.Close()
-	return p
-}
-
-func circle(c draw.Canvas, at vg.Point, r vg.Length, line draw.LineStyle) {
-	c.SetLineStyle(line)
-	c.Stroke(arc(at, r))
+	dot(c, fill, r, at, draw.LineStyle{Color: blue, Width: 0.8})
 }
 
 // keyLine explains a mark.
@@ -527,7 +465,7 @@ func (s search) key() []keyLine {
 				c.Stroke(box.Path())
 				return
 			}
-			circle(c, middle(box), ringRadius, line)
+			ring(c, ringRadius, middle(box), line)
 		}
 	}
 	lines := []keyLine{{"winner", outline(winnerLine)}}
@@ -567,25 +505,11 @@ func (s search) side(c draw.Canvas, at vg.Point) {
 
 // colours draws the colour bar with its lower left corner at.
 func (s search) colours(c draw.Canvas, at vg.Point) {
-	f := faces()
 	const n = 100
-	height := s.barHeight()
-	for i := range n {
-		c.SetColor(s.shade(s.highest * math.Pow((float64(i)+0.5)/n, 2)))
-		low, high := vg.Length(i)/n*height, vg.Length(i+1)/n*height
-		if i < n-1 {
-			high += 0.3 // no seam
-		}
-		c.Fill(vg.Rectangle{Min: at.Add(vg.Point{Y: low}), Max: at.Add(vg.Point{X: colourWidth, Y: high})}.Path())
-	}
-	last := vg.Length(-labelHeight)
+	a := axes{part(c, at.X, at.Y, colourWidth, s.barHeight()), span{0, 1, false}, span{0, 1, false}}
+	var ticks []tick
 	for _, q := range []float64{0, 0.04, 0.16, 0.36, 0.64, 1} {
-		y := vg.Length(math.Sqrt(q)) * height
-		if y-last < labelHeight-3 {
-			continue
-		}
-		last = y
-		c.StrokeLine2(axisLine, at.X+colourWidth, at.Y+y, at.X+colourWidth+3, at.Y+y)
-		write(c, f.small, faint, vg.Point{X: at.X + colourWidth + 6, Y: at.Y + y - ascent/2*f.small.Font.Size}, fromLeft, fmt.Sprintf("%.*f", decimals(s.highest), q*s.highest))
+		ticks = append(ticks, tick{math.Sqrt(q), fmt.Sprintf("%.*f", decimals(s.highest), q*s.highest)})
 	}
+	a.key(n, func(k int) color.Color { return ramp((float64(k) + 0.5) / n) }, func(k int) float64 { return float64(k) / n }, ticks)
 }

@@ -77,7 +77,7 @@ func noteWidth(labels []label) (w vg.Length) {
 func (p regretPlot) ends(a axes, labels []label, styles map[string]style) {
 	ends := make([]vg.Length, len(labels))
 	for k, l := range labels {
-		ends[k] = a.at(a.x.high, p.value(a, l.final)).Y
+		ends[k] = a.Y(a.y.at(l.final))
 	}
 	notes := sample + space + nameWidth(labels) + noteWidth(labels)
 	for k, y := range spread(ends, labelHeight, a.Min.Y, a.Max.Y) {

@@ -71,40 +71,34 @@ func (l Landscape) compose() page {
 // slice draws the loss along the line through the global minima, and under it
 // the bound.
 func (l Landscape) slice(c draw.Canvas) {
-	highest := 0.0
-	for _, p := range l.Slice {
-		highest = max(highest, p.Loss)
-	}
-	a := axes{c, span{l.Slice[0].Position, l.Slice[len(l.Slice)-1].Position}, span{0, 1.04 * highest}}
-	a.frame(ticks(a.x), ticks(a.y))
-	a.nameX("position on the line")
-	a.nameY("expected squared loss")
-	a.caption("(a) the slice through the global minima")
-	for _, line := range []struct {
-		style  draw.LineStyle
-		height func(geometry.Point) float64
-	}{
-		{convexLine, func(p geometry.Point) float64 { return p.StrongConvexity }},
-		{growthLine, func(p geometry.Point) float64 { return p.Growth }},
-		{boundLine, func(p geometry.Point) float64 { return p.Bound }},
-		{lossLine, func(p geometry.Point) float64 { return p.Loss }},
+	ch := chart{caption: "(a) the slice through the global minima", lines: []series{
+		{style: convexLine}, {style: growthLine}, {style: boundLine}, {style: lossLine},
+	}}
+	for k, of := range []func(geometry.Point) float64{
+		func(p geometry.Point) float64 { return p.StrongConvexity },
+		func(p geometry.Point) float64 { return p.Growth },
+		func(p geometry.Point) float64 { return p.Bound },
+		func(p geometry.Point) float64 { return p.Loss },
 	} {
-		points := make([]vg.Point, len(l.Slice))
-		for k, p := range l.Slice {
-			points[k] = a.at(p.Position, line.height(p))
+		s := &ch.lines[k]
+		s.bare = true
+		for _, p := range l.Slice {
+			s.x, s.y = append(s.x, p.Position), append(s.y, of(p))
 		}
-		a.StrokeLines(line.style, a.ClipLinesXY(points)...)
 	}
+	ch.x, ch.y = spanOf(false, ch.lines[3].x), span{0, 1.04 * slices.Max(ch.lines[3].y), false}
+	a := ch.draw(c)
+	a.name("position on the line", "expected squared loss", 36)
 	half := geometry.Distance(l.Global[0], l.Global[1:]) / 2
 	for _, position := range []float64{-half, half} {
-		dot(a.Canvas, globalMark, a.at(position, 0))
+		spot(a.Canvas, globalMark, a.at(position, 0))
 	}
 }
 
 // plane draws the loss over the box, in steps, with the slice and the minima.
 func (l Landscape) plane(c draw.Canvas) {
 	box := l.Setting.Box
-	a := axes{c, span{box.Low[0], box.High[0]}, span{box.Low[1], box.High[1]}}
+	a := axes{c, span{box.Low[0], box.High[0], false}, span{box.Low[1], box.High[1], false}}
 	place := func(i, j float64) vg.Point {
 		return vg.Point{X: a.X(i / float64(l.Map.N-1)), Y: a.Y(j / float64(l.Map.N-1))}
 	}
@@ -119,66 +113,43 @@ func (l Landscape) plane(c draw.Canvas) {
 		}
 	}
 	first, last := l.Slice[0].W, l.Slice[len(l.Slice)-1].W
-	a.StrokeLines(sliceLine, []vg.Point{a.at(first[0], first[1]), a.at(last[0], last[1])})
+	a.line(sliceLine, []float64{first[0], last[0]}, []float64{first[1], last[1]})
 	a.frame(nil, nil)
-	a.numbers(ticks(a.x), ticks(a.y))
-	a.nameX("frequency w₁")
-	a.nameY("phase w₂")
+	a.numbers(a.x.ticks(), a.y.ticks())
+	a.name("frequency w₁", "phase w₂", 36)
 	a.caption("(b) the plane of parameters")
 	for _, m := range l.Spurious {
-		dot(a.Canvas, spuriousMark, a.at(m.W[0], m.W[1]))
+		spot(a.Canvas, spuriousMark, a.at(m.W[0], m.W[1]))
 	}
 	for _, w := range l.Global {
-		dot(a.Canvas, globalMark, a.at(w[0], w[1]))
+		spot(a.Canvas, globalMark, a.at(w[0], w[1]))
 	}
-	levelBar(part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight), levels, step)
+	colours := axes{part(c, a.Max.X+barGap, a.Min.Y, barWidth, areaHeight), span{0, 1, false}, span{0, levels[len(levels)-1] + step, false}}
+	var numbers []tick
+	for k := 0; k < len(levels); k += 2 {
+		numbers = append(numbers, tick{levels[k], number(levels[k])})
+	}
+	colours.key(len(levels), func(k int) color.Color { return depth(k, len(levels)) }, func(k int) float64 { return float64(k) * step }, numbers)
 }
 
 // levels returns the values at which the colour of the loss changes, from 0 on: two between two ticks.
 func levels(highest float64) (levels []float64, step float64) {
-	ticks := ticks(span{0, highest})
-	step = ticks[1] / 2
+	step = span{0, highest, false}.ticks()[1].value / 2
 	for level := 0; float64(level)*step < highest; level++ {
 		levels = append(levels, float64(level)*step)
 	}
 	return levels, step
 }
 
-// levelBar draws the bar of the colours, with a number at every other level.
-func levelBar(c draw.Canvas, levels []float64, step float64) {
-	a := axes{c, span{0, 1}, span{0, levels[len(levels)-1] + step}}
-	for k, level := range levels {
-		corner, opposite := a.at(0, level), a.at(1, level+step)
-		a.FillPolygon(depth(k, len(levels)), []vg.Point{corner, {X: opposite.X, Y: corner.Y}, opposite, {X: corner.X, Y: opposite.Y}})
-		if k%2 == 0 {
-			f := faces().small
-			write(a, f, faint, vg.Point{X: opposite.X + 4, Y: corner.Y - ascent/2*f.Font.Size}, fromLeft, number(level))
-		}
-	}
-}
-
-// caption writes the caption of a plot.
-func (a axes) caption(text string) {
-	writeIn(a, faces().caption, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, a.Max.X-a.Min.X+edge, text)
-}
-
 // dotSample is the sample of a dot.
 func dotSample(fill color.Color) func(draw.Canvas, vg.Point) {
-	return func(c draw.Canvas, at vg.Point) { dot(c, fill, at.Add(vg.Point{X: sample - dotRadius})) }
+	return func(c draw.Canvas, at vg.Point) { spot(c, fill, at.Add(vg.Point{X: sample - dotRadius})) }
 }
 
-// dot marks pt.
-func dot(c draw.Canvas, fill color.Color, pt vg.Point) {
-	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: dotRadius, Shape: draw.CircleGlyph{}}, pt)
-	c.DrawGlyph(draw.GlyphStyle{Color: ink, Radius: dotRadius, Shape: draw.RingGlyph{}}, pt)
+// spot marks pt.
+func spot(c draw.Canvas, fill color.Color, pt vg.Point) {
+	dot(c, fill, dotRadius, pt, draw.LineStyle{Color: ink, Width: 0.5})
 }
 
 // depth returns the colour of step k of n.
-func depth(k, n int) color.NRGBA {
-	t := float64(k) / float64(max(n-1, 1)) * float64(len(depths)-1)
-	i := min(int(t), len(depths)-2)
-	t -= float64(i)
-	mix := func(a, b uint8) uint8 { return uint8((1-t)*float64(a) + t*float64(b) + 0.5) }
-	a, b := depths[i], depths[i+1]
-	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
-}
+func depth(k, n int) color.NRGBA { return blend(depths, float64(k)/float64(max(n-1, 1))) }

@@ -43,12 +43,12 @@ func (p lookedPanel) compose() page {
 		height: top + height + bottom,
 		draw: func(c draw.Canvas) {
 			styles := styles(p.Panel)
-			a := plot.frame(part(c, left, bottom, width, height))
+			chart := plot.chart(styles, width)
+			chart.caption = ""
+			a := chart.draw(part(c, left, bottom, width, height))
 			writeIn(c, faces().title, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 20}, fromLeft, width+beside, p.title())
 			writeIn(c, faces().small, faint, vg.Point{X: a.Min.X, Y: a.Max.Y + 7}, fromLeft, width+beside, p.look.subtitle(p.Panel))
-			a.nameX("round t")
-			a.nameY(plot.regretName("cumulative expected"))
-			plot.curves(a, styles)
+			a.name("round t", plot.regretName("cumulative expected"), 36)
 			plot.ends(a, labels, styles)
 		},
 	}

@@ -85,37 +85,29 @@ func (p regretPlot) extent() (s span) {
 	return s
 }
 
-// span returns the interval that the axis of regret shows, of logarithms if it is logarithmic.
+// span returns the interval that the axis of regret shows. A logarithmic one reaches down to the smallest mean after the
+// first rounds, in which every regret is small; the curves enter the plot from below.
 func (p regretPlot) span() span {
-	if p.look.Log {
-		return p.logSpan()
-	}
-	if p.Against == "" {
-		return span{0, 1.04 * p.highest()}
-	}
 	s := p.extent()
-	if s.high-s.low < rounding {
-		return span{-1, 1}
-	}
-	margin := 0.04 * (s.high - s.low)
-	return span{s.low - margin, s.high + margin}
-}
-
-// logSpan reaches down to the smallest mean after the first rounds, in which every regret is small; the
-// curves enter the plot from below.
-func (p regretPlot) logSpan() span {
-	low, high := math.Inf(1), 0.0
-	for _, tr := range p.traces {
-		for i, at := range tr.at {
-			if at.mean >= rounding && tr.rounds[i]*settledOff >= p.rounds() {
-				low = min(low, at.mean)
+	switch {
+	case p.look.Log:
+		low := math.Inf(1)
+		for _, tr := range p.traces {
+			for i, at := range tr.at {
+				if at.mean >= rounding && tr.rounds[i]*settledOff >= p.rounds() {
+					low = min(low, at.mean)
+				}
 			}
-			high = max(high, at.high, at.mean)
 		}
+		s = span{math.Log10(low), math.Log10(s.high), true}
+		margin := max(logMargin*(s.high-s.low), 0.1)
+		return span{s.low - margin, s.high + margin, true}
+	case p.Against == "":
+		return span{0, 1.04 * p.highest(), false}
+	case s.high-s.low < rounding:
+		return span{-1, 1, false}
 	}
-	s := span{math.Log10(low), math.Log10(high)}
-	margin := max(logMargin*(s.high-s.low), 0.1)
-	return span{s.low - margin, s.high + margin}
+	return s.widened(0.04)
 }
 
 // Zero returns the policy whose regret is 0 in every round, if there is one: it
@@ -130,21 +122,14 @@ func (p Panel) Zero() (policy string, ok bool) {
 	return p.Curves[i].Policy, true
 }
 
-// frame is the axes in the rectangle of the canvas, with their grid and numbers.
-func (p regretPlot) frame(c draw.Canvas) axes {
-	a := axes{c, span{0, float64(p.rounds())}, p.span()}
-	xs := sparseTicks(a.x, 1, min(6, max(float64((a.Max.X-a.Min.X)/roundTick), 1)))
-	if p.look.Log {
-		a.frame(xs, nil)
-		a.grid(nil, places(a.y, true), false, true)
-		return a
+// chart returns the chart of the panel in a plot of a width.
+func (p regretPlot) chart(styles map[string]style, width vg.Length) chart {
+	c := chart{
+		caption: p.title(), nameX: "round t", nameY: p.regretName("cumulative"),
+		x: span{0, float64(p.rounds()), false}, y: p.span(), more: func(a axes) { p.curves(a, styles) },
 	}
-	a.frame(xs, ticks(a.y))
-	if p.Against != "" {
-		y := a.at(0, 0).Y
-		a.StrokeLine2(axisLine, a.Min.X, y, a.Max.X, y)
-	}
-	return a
+	c.xTicks = c.x.sparse(1, min(6, max(float64(width/roundTick), 1)))
+	return c
 }
 
 // regretName returns the name of the regret axis, after an adjective of regret.
@@ -155,26 +140,19 @@ func (p regretPlot) regretName(kind string) string {
 	return "regret minus " + p.look.name(p.Against)
 }
 
-// value returns the place of a regret on its axis.
-func (p regretPlot) value(a axes, regret float64) float64 {
-	switch {
-	case p.look.Log && regret <= 0:
-		return a.y.low - 1 // far below, where it is clipped
-	case p.look.Log:
-		return max(math.Log10(regret), a.y.low-1)
-	case p.Against == "":
-		return max(regret, 0)
-	default:
-		return regret
-	}
-}
-
 // curves draws the bands and over them the lines, the first curve on top.
 func (p regretPlot) curves(a axes, styles map[string]style) {
+	if p.Against != "" {
+		a.line(axisLine, []float64{a.x.low, a.x.high}, []float64{0, 0})
+	}
 	line := func(tr trace, of func(interval) float64) []vg.Point {
-		points := []vg.Point{a.at(0, p.value(a, 0))}
+		points := []vg.Point{a.at(0, 0)}
 		for i, at := range tr.at {
-			points = append(points, a.at(float64(tr.rounds[i]), p.value(a, of(at))))
+			v := of(at)
+			if p.Against == "" {
+				v = max(v, 0)
+			}
+			points = append(points, a.at(float64(tr.rounds[i]), v))
 		}
 		return points
 	}

@@ -101,6 +101,9 @@ func textWidth(f font.Face, text string) (w vg.Length) {
 
 // write writes a line of text with its baseline at pt.
 func write(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, align vg.Length, text string) {
+	if text == "" {
+		return
+	}
 	c.SetColor(ink)
 	c.FillString(f, vg.Point{X: pt.X - align*textWidth(f, text), Y: pt.Y}, text)
 }

@@ -42,12 +42,13 @@ func (r Theory) compose() page {
 		r.growth(theory.Commits, "explore, then commit", "horizon T", "regret"),
 	}
 	note := fmt.Sprintf("%d seeds of the realizable panel; bars are standard errors, in (b) from the 10 %% to the 90 %% point", len(r.Study.Seeds))
-	return composeCharts([][]chart{{r.coverage(), r.distance(), r.potential()}, growth, more}, note)
+	s := sheet{plots: [][]chart{{r.coverage(), r.distance(), r.potential()}, growth, more}, tile: vg.Point{X: 190, Y: 140}, note: note, named: true, between: 58}
+	return s.page(sheetWidth(3, s.tile.X, s.between))
 }
 
 // coverage returns the chart of how often the statements of the theory hold.
 func (r Theory) coverage() chart {
-	c := chart{caption: "coverage and optimism", x: "β_T", y: "share", logX: true}
+	c := chart{caption: "coverage and optimism", nameX: "β_T", nameY: "share"}
 	for k, l := range []struct {
 		name  string
 		value func(theory.Coverage) float64
@@ -64,7 +65,7 @@ func (r Theory) coverage() chart {
 		}
 		c.lines = append(c.lines, s)
 	}
-	return c
+	return c.fitted(true, false)
 }
 
 // beta returns the β_T whose rounds are drawn, the middle one.
@@ -88,7 +89,7 @@ func (r Theory) distance() chart {
 		d.x, d.y, d.low, d.high = append(d.x, t), append(d.y, p.Distance), append(d.low, p.Low), append(d.high, p.High)
 		radius.x, radius.y = append(radius.x, t), append(radius.y, p.Radius)
 	}
-	return chart{caption: "how far the truth is from the centre", x: "round t", y: "squared distance", logY: true, lines: []series{d, radius}}
+	return chart{caption: "how far the truth is from the centre", nameX: "round t", nameY: "squared distance", lines: []series{d, radius}}.fitted(false, true)
 }
 
 func (r Theory) potential() chart {
@@ -99,7 +100,7 @@ func (r Theory) potential() chart {
 		sum.x, sum.y = append(sum.x, t), append(sum.y, p.Potential)
 		bound.x, bound.y = append(bound.x, t), append(bound.y, p.Bound)
 	}
-	return chart{caption: "the potential", x: "round t", y: "sum", lines: []series{sum, bound}}
+	return chart{caption: "the potential", nameX: "round t", nameY: "sum", lines: []series{sum, bound}}.fitted(false, false)
 }
 
 // lines names the lines of the growth: those of an axis and policy, or of a policy on all axes.
@@ -116,7 +117,7 @@ var lines = map[[2]string]string{
 
 // growth returns the chart of the regret along an axis, or of the pilot's error, on logarithmic scales.
 func (r Theory) growth(along, caption, x, y string) chart {
-	c := chart{caption: caption + ": exponents", x: x, y: y, logX: true, logY: true}
+	c := chart{caption: caption + ": exponents", nameX: x, nameY: y}
 	for _, e := range r.Slopes {
 		if e.Along != along || e.Part == theory.Kappa || e.Part == theory.KappaBall {
 			continue
@@ -143,7 +144,7 @@ func (r Theory) growth(along, caption, x, y string) chart {
 		}
 		c.lines = append(c.lines, s)
 	}
-	return c
+	return c.fitted(true, true)
 }
 
 // two formats a number with two decimals.
