@@ -20,8 +20,8 @@ import (
 
 	"vitrine/offpolicy"
 	"vitrine/service/decision"
+	"vitrine/service/importer"
 	"vitrine/service/inspect"
-	"vitrine/service/records"
 	"vitrine/service/setup"
 )
 
@@ -111,23 +111,23 @@ func (c assessCmd) assess(ctx context.Context, t terminal, a *assessment) error 
 	case c.Decisions < fewest:
 		return usageError{fmt.Errorf("--decisions is %d: a policy is judged on at least %d", c.Decisions, fewest)}
 	}
-	found, err := records.Recognize(ctx, c.Log)
+	found, err := importer.Recognize(ctx, c.Log)
 	if err != nil {
 		return err
 	}
 	if c.Mapping != "" {
-		m, err := records.ReadMapping(c.Mapping)
+		m, err := importer.ReadMapping(c.Mapping)
 		if err != nil {
 			return err
 		}
 		m.Format = cmp.Or(m.Format, found.Mapping.Format)
-		*found = records.Recognized{What: found.What, Mapping: m}
+		*found = importer.Recognized{What: found.What, Mapping: m}
 	}
 	a.What, a.Notes, a.Needs = found.What, found.Notes, found.Needs
 	if a.Needs != nil {
 		return nil
 	}
-	log, err := records.Open(ctx, c.Log, found.Mapping)
+	log, err := importer.Open(ctx, c.Log, found.Mapping)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (a *assessment) hold(what, format string, args ...any) {
 }
 
 // describe says what the log holds.
-func (a *assessment) describe(v *records.Survey) {
+func (a *assessment) describe(v *importer.Survey) {
 	hold := a.hold
 	a.Decisions = v.Decisions
 	n := max(v.Decisions, 1)
@@ -231,7 +231,7 @@ func (a *assessment) describe(v *records.Survey) {
 }
 
 // doubt says what is left out of the log, and what looks wrong.
-func (a *assessment) doubt(v *records.Survey) {
+func (a *assessment) doubt(v *importer.Survey) {
 	for _, reason := range slices.Sorted(maps.Keys(v.Skipped)) {
 		a.Problems = append(a.Problems, fmt.Sprintf("%d decisions are left out: they %s.", v.Skipped[reason], reason))
 	}
@@ -250,7 +250,7 @@ func (a *assessment) doubt(v *records.Survey) {
 }
 
 // spread describes the numbers of decisions.
-func spread(r records.Range[int]) string {
+func spread(r importer.Range[int]) string {
 	if r.Least == r.Most {
 		return fmt.Sprint(r.Most)
 	}
@@ -258,7 +258,7 @@ func spread(r records.Range[int]) string {
 }
 
 // start sets the files and the command that start a placement.
-func (c assessCmd) start(a *assessment, found *records.Recognized, config []byte) error {
+func (c assessCmd) start(a *assessment, found *importer.Recognized, config []byte) error {
 	m := *found.Mapping
 	if c.Out != "" {
 		if err := os.MkdirAll(c.Out, 0o755); err != nil {
@@ -297,7 +297,7 @@ const fewest = 30
 var errEnough = errors.New("enough")
 
 // judge estimates what other policies would have earned.
-func (c assessCmd) judge(ctx context.Context, a *assessment, log *records.Log, v *records.Survey, placement *setup.Config) error {
+func (c assessCmd) judge(ctx context.Context, a *assessment, log *importer.Log, v *importer.Survey, placement *setup.Config) error {
 	rounds := &inspect.Rounds{Placement: c.Placement, Config: placement}
 	numbers := 0
 	_, err := log.Read(ctx, c.Placement, placement, func(d *decision.Imported) error {
@@ -386,7 +386,7 @@ func assessedOf(r *offpolicy.Report, what string) assessedValue {
 }
 
 // advise says what would have to be logged.
-func (a *assessment) advise(v *records.Survey) {
+func (a *assessment) advise(v *importer.Survey) {
 	say := func(format string, args ...any) { a.Advice = append(a.Advice, fmt.Sprintf(format, args...)) }
 	if v.Unshown < v.Decisions {
 		say("all candidates with their features, not only the items that were shown")

@@ -24,7 +24,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
-	"vitrine/service/records"
+	"vitrine/service/importer"
 	"vitrine/service/setup"
 )
 
@@ -94,9 +94,9 @@ A time before the log's last entry becomes the last entry's time. An outcome get
 
 // Run imports the log.
 func (c importCmd) Run(ctx context.Context, t terminal) (err error) {
-	m := &records.Mapping{}
+	m := &importer.Mapping{}
 	if c.Mapping != "" {
-		if m, err = records.ReadMapping(c.Mapping); err != nil {
+		if m, err = importer.ReadMapping(c.Mapping); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func (c importCmd) configuration() ([]byte, error) {
 }
 
 // fresh imports into a new data directory, which is there only if the import succeeds.
-func (c importCmd) fresh(ctx context.Context, t terminal, m *records.Mapping, create []byte) error {
+func (c importCmd) fresh(ctx context.Context, t terminal, m *importer.Mapping, create []byte) error {
 	_, before := os.Stat(c.To)
 	if err := os.MkdirAll(c.To, 0o700); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (c importCmd) fresh(ctx context.Context, t terminal, m *records.Mapping, cr
 	return err
 }
 
-func (c importCmd) into(ctx context.Context, t terminal, data string, m *records.Mapping, create []byte) (err error) {
+func (c importCmd) into(ctx context.Context, t terminal, data string, m *importer.Mapping, create []byte) (err error) {
 	logger := slog.New(slog.DiscardHandler)
 	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
 	if err != nil {
@@ -184,7 +184,7 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *records
 	}
 	now := time.Now().UnixNano()
 	i := &importing{importCmd: c, several: m.Several, engine: e, config: config, known: known, last: last, now: now}
-	log, err := records.Open(ctx, c.Log, m)
+	log, err := importer.Open(ctx, c.Log, m)
 	if err != nil {
 		return interrupted(err)
 	}
@@ -320,7 +320,7 @@ func (i *importing) flush(ctx context.Context) error {
 }
 
 // print prints the report.
-func (i *importing) print(t terminal, r *records.Report) error {
+func (i *importing) print(t terminal, r *importer.Report) error {
 	verb := "imported"
 	if i.DryRun {
 		verb = "would be imported"

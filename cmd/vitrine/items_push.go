@@ -13,7 +13,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/client"
 	"vitrine/service/feature"
-	"vitrine/service/records"
+	"vitrine/service/importer"
 )
 
 type itemsPushCmd struct {
@@ -65,7 +65,7 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return serviceError(fmt.Errorf("placement %q: %w", c.Placement, err))
 	}
-	m, err := records.ReadItemMapping(c.Mapping, config.Features)
+	m, err := importer.ReadItemMapping(c.Mapping, config.Features)
 	if err != nil {
 		return err
 	}
@@ -96,10 +96,10 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 
 // check reads the file, and returns the ids of its items. It returns an error if an item does not fit the features, unless
 // it is a patch, or if an id has two items with different values.
-func (c itemsPushCmd) check(m *records.ItemMapping, schema *feature.Schema) (map[string]uint64, error) {
+func (c itemsPushCmd) check(m *importer.ItemMapping, schema *feature.Schema) (map[string]uint64, error) {
 	seed, empty := maphash.MakeSeed(), catalogue.New(schema)
 	ids, row := map[string]uint64{}, 0
-	err := records.ReadItems(c.File, m, func(item *api.CatalogueItem) error {
+	err := importer.ReadItems(c.File, m, func(item *api.CatalogueItem) error {
 		row++
 		if !c.Patch {
 			record, err := catalogue.Encode(item, schema, "")
@@ -132,7 +132,7 @@ func (c itemsPushCmd) check(m *records.ItemMapping, schema *feature.Schema) (map
 }
 
 // send sends the items of the file in parts.
-func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *records.ItemMapping) (changed, unknown int, err error) {
+func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *importer.ItemMapping) (changed, unknown int, err error) {
 	change := service.PutItems
 	if c.Patch {
 		change = service.PatchItems
@@ -152,7 +152,7 @@ func (c itemsPushCmd) send(ctx context.Context, service *client.Client, m *recor
 		part = part[:0]
 		return nil
 	}
-	err = records.ReadItems(c.File, m, func(item *api.CatalogueItem) error {
+	err = importer.ReadItems(c.File, m, func(item *api.CatalogueItem) error {
 		if seen[item.ID] {
 			return nil
 		}

@@ -31,7 +31,7 @@ var table = [][]string{
 	{"config", "figure", "service/learner", "service/page"},
 	{"service/decision"},
 	{"bench/fitted", "bench/rounds", "service/personalizer"},
-	{"service/records", "service/server"},
+	{"service/importer", "service/server"},
 	{"service/host"},
 	{"service/inspect"},
 	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy", "bench/pessimism", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},

@@ -23,7 +23,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// ExportParquet writes decisions as a table with a row for each item, which package records reads.
+// ExportParquet writes decisions as a table with a row for each item, which package importer reads.
 // Numbers are doubles and other values texts; hashed values, which cannot be recovered, are lists of
 // their columns in JSON.
 func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions) error {

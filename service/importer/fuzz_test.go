@@ -1,4 +1,4 @@
-package records_test
+package importer_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
-	"vitrine/service/records"
+	"vitrine/service/importer"
 	"vitrine/service/setup"
 )
 
@@ -55,7 +55,7 @@ func FuzzRead(f *testing.F) {
 		n := 0
 		items := filepath.Join(t.TempDir(), "items.csv")
 		fatal.If(t, os.WriteFile(items, []byte("item_id,price\nx,1\ny,2\n"), 0o600))
-		report, err := records.Read(t.Context(), path, &records.Mapping{Format: format, Items: items, Several: "first"}, c, func(d *decision.Imported) error {
+		report, err := importer.Read(t.Context(), path, &importer.Mapping{Format: format, Items: items, Several: "first"}, c, func(d *decision.Imported) error {
 			n++
 			return decision.CheckImport("home", c, d)
 		})
@@ -70,9 +70,9 @@ func FuzzRead(f *testing.F) {
 
 // Whatever the bytes of a temporary file are, a row is read from them or an error.
 func FuzzRow(f *testing.F) {
-	f.Add(records.Row([]string{"a", "", "c"}))
+	f.Add(importer.Row([]string{"a", "", "c"}))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if fields, err := records.ReadRow(data, 3); err == nil && len(fields) > 3 {
+		if fields, err := importer.ReadRow(data, 3); err == nil && len(fields) > 3 {
 			t.Errorf("%d fields of 3 columns", len(fields))
 		}
 	})

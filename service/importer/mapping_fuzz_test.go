@@ -1,4 +1,4 @@
-package records_test
+package importer_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/records"
+	"vitrine/service/importer"
 )
 
 // Whatever the bytes, a mapping is read or an error names its file.
@@ -20,7 +20,7 @@ func FuzzMapping(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		path := filepath.Join(t.TempDir(), "mapping.toml")
 		fatal.If(t, os.WriteFile(path, text, 0o600))
-		m, err := records.ReadMapping(path)
+		m, err := importer.ReadMapping(path)
 		if (m == nil) == (err == nil) {
 			t.Errorf("%+v, %v", m, err)
 		}

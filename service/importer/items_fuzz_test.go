@@ -1,4 +1,4 @@
-package records_test
+package importer_test
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/records"
+	"vitrine/service/importer"
 )
 
 // inFile writes bytes into a file of the test and returns its path.
@@ -34,8 +34,8 @@ func FuzzItemsFile(f *testing.F) {
 		if given {
 			mapped = inFile(t, "mapping.toml", []byte("[columns]\nid = \"id\"\nrevenue = \"price\"\n[features]\nprice = \"price\"\n"))
 		}
-		m := fatal.Or(records.ReadItemMapping(mapped, itemFeatures))(t)
-		_ = records.ReadItems(inFile(t, "items", text), m, func(item *api.CatalogueItem) error {
+		m := fatal.Or(importer.ReadItemMapping(mapped, itemFeatures))(t)
+		_ = importer.ReadItems(inFile(t, "items", text), m, func(item *api.CatalogueItem) error {
 			if item.ID == "" {
 				t.Error("an item without an id")
 			}
@@ -50,7 +50,7 @@ func FuzzItemsMapping(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		m, err := records.ReadItemMapping(inFile(t, "mapping.toml", text), itemFeatures)
+		m, err := importer.ReadItemMapping(inFile(t, "mapping.toml", text), itemFeatures)
 		if (m == nil) == (err == nil) {
 			t.Errorf("%+v, %v", m, err)
 		}

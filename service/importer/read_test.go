@@ -1,4 +1,4 @@
-package records_test
+package importer_test
 
 import (
 	"encoding/base64"
@@ -16,20 +16,20 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/importer"
 	"vitrine/service/offer"
-	"vitrine/service/records"
 	"vitrine/service/setup"
 )
 
 const shop = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number","default":0},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"ucb-mnl"}}`
 
 // read returns the decisions of a file.
-func read(t *testing.T, name, text string, m *records.Mapping) (list []*decision.Imported, r *records.Report, err error) {
+func read(t *testing.T, name, text string, m *importer.Mapping) (list []*decision.Imported, r *importer.Report, err error) {
 	t.Helper()
 	c := fatal.Or(setup.Parse([]byte(shop)))(t)
 	path := filepath.Join(t.TempDir(), name)
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
-	r, err = records.Read(t.Context(), path, m, c, func(d *decision.Imported) error {
+	r, err = importer.Read(t.Context(), path, m, c, func(d *decision.Imported) error {
 		list = append(list, d)
 		return decision.CheckImport("home", c, d)
 	})
@@ -72,13 +72,13 @@ func TestFormats(t *testing.T) {
 	const context = `"c":{"user":{"age":30},"_multi":[{"_tag":"x","_revenue":1.5,"item":{"price":10}},{"_tag":"y","_revenue":2,"item":{"price":20}},{"_tag":"z","_revenue":3,"item":{"price":30}}]}`
 	for _, c := range []struct {
 		name, text string
-		mapping    records.Mapping
+		mapping    importer.Mapping
 		change     func(d *decision.Imported) // what the format does not have
 	}{
 		{name: "log.csv", text: "decision_id,time,item,shown,chosen,revenue,propensity,price,age\na,2,x,2,0,1.5,.25,10,30\na,2,y,0,0,2,.25,20,30\na,2,z,1,1,3,.25,30,30\n"},
 		{
 			name: "log.csv", text: "id;sku;got;place;worth;cost;age\na;x;;2;1.5;10;30\na;y;;;2;20;30\na;z;true;1;3;30;30\n",
-			mapping: records.Mapping{Delimiter: ";", Columns: records.Columns{Decision: "id", Item: "sku", Chosen: "got", Shown: "place", Revenue: "worth"}, Features: map[string]string{"price": "cost"}},
+			mapping: importer.Mapping{Delimiter: ";", Columns: importer.Columns{Decision: "id", Item: "sku", Chosen: "got", Shown: "place", Revenue: "worth"}, Features: map[string]string{"price": "cost"}},
 			change:  func(d *decision.Imported) { d.Time, d.Propensity = 0, 0 },
 		},
 		{name: "log.parquet", text: table.String()},
@@ -97,16 +97,16 @@ func TestFormats(t *testing.T) {
 				d.Shown = []string{"z"}
 				d.Draw = &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 1, Probability: []float64{0.5, 0.25, 0.25}, Slot: []uint32{0, 0, 0}}
 			},
-			mapping: records.Mapping{Format: "personalizer"},
+			mapping: importer.Mapping{Format: "personalizer"},
 		},
 		{ // propensities of items, of which a page's does not follow
 			name: "log.csv", text: "decision_id,timestamp,item_id,position,click,propensity_score,age\na," + at + ",z,1,1,.5,30\na," + at + ",x,2,0,.5,30\n",
-			mapping: records.Mapping{Format: "obp", Items: items},
+			mapping: importer.Mapping{Format: "obp", Items: items},
 			change:  func(d *decision.Imported) { d.Propensity = 0 },
 		},
 		{ // without ids every row is a decision
 			name: "log.csv", text: "timestamp,item_id,position,click,propensity_score,age\n" + at + ",z,1,1,.25,30\n",
-			mapping: records.Mapping{Format: "obp", Items: items},
+			mapping: importer.Mapping{Format: "obp", Items: items},
 			change:  func(d *decision.Imported) { d.Request.Decision, d.Shown = "row-1", []string{"z"} },
 		},
 	} {
@@ -145,7 +145,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 	} {
 		for _, page := range []string{`"x","z"`, `"z","x"`} {
 			for _, shown := range []string{`"x","z"`, `"z","x"`} {
-				list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, shown, fmt.Sprintf(`"propensity":%v,`, c.propensity), fmt.Sprintf(c.law, page)), &records.Mapping{})
+				list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, shown, fmt.Sprintf(`"propensity":%v,`, c.propensity), fmt.Sprintf(c.law, page)), &importer.Mapping{})
 				if err != nil {
 					t.Errorf("page %s, shown %s: %v", page, shown, err)
 					continue
@@ -165,7 +165,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 	// A bit for each item of the page and each item: only x may be replaced, by y.
 	swaps := base64.StdEncoding.EncodeToString([]byte{0b000010})
 	law := `{"draw":"slots","share":0.4,"size":2,"page":[%s],"swaps":"` + swaps + `"}`
-	list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)), &records.Mapping{})
+	list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)), &importer.Mapping{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,19 +181,19 @@ func TestLawsInAnyOrder(t *testing.T) {
 		"swaps: illegal base64":                            `{"draw":"slots","page":["x"],"swaps":"?"}`,
 		"the propensity 0.6, not 0.5":                      `{"draw":"slots","share":0.4,"size":2,"page":["x","z"]}`,
 	} {
-		if _, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"x","z"`, `"propensity":0.5,`, text), &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 1: ") || !strings.Contains(err.Error(), want) {
+		if _, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"x","z"`, `"propensity":0.5,`, text), &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 1: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	// The law of a mapping is that of all decisions. A page of 5 of 3 items has them all, and only two were shown.
-	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &records.Mapping{Law: &records.Law{Draw: "pages", Share: 1, Size: 5}})
+	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &importer.Mapping{Law: &importer.Law{Draw: "pages", Share: 1, Size: 5}})
 	if err == nil || !strings.Contains(err.Error(), "/law") {
 		t.Errorf("%v", err)
 	}
 	if d := list[0].Draw; d.Size != 3 { // no more than there are items
 		t.Errorf("%+v", d)
 	}
-	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &records.Mapping{Law: &records.Law{Draw: "sets", Share: 1, Size: 2}})
+	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &importer.Mapping{Law: &importer.Law{Draw: "sets", Share: 1, Size: 2}})
 	if err != nil || math.Abs(list[0].Draw.Law(3).Propensity([]int{0, 1})-1.0/6) > 1e-12 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -213,17 +213,17 @@ func TestPlaces(t *testing.T) {
 		`line 3: column propensity: the propensity is 0.5, and 0.25 in the first row `:  "a,x,0,1,0.25\na,y,0,2,0.5\n",
 		`line 2 has 4 fields, and the header 5`:                                         "a,x,0,1\n",
 	} {
-		if _, _, err := read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows, &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "log.csv: "+want) {
+		if _, _, err := read(t, "log.csv", "decision_id,item,chosen,shown,propensity\n"+rows, &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "log.csv: "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	list, r, err := read(t, "log.csv", "decision_id,item,chosen,shown,status,other\na,x,0,1,open,1\nb,x,0,0,,1\nc d,x,0,1,,1\n", &records.Mapping{})
+	list, r, err := read(t, "log.csv", "decision_id,item,chosen,shown,status,other\na,x,0,1,open,1\nb,x,0,0,,1\nc d,x,0,1,,1\n", &importer.Mapping{})
 	if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Request.Decision, "import-") {
 		t.Errorf("%+v, %v", list, err)
 	}
-	want := &records.Report{
+	want := &importer.Report{
 		Decisions: 3, Skipped: map[string]int{"have the status open": 1, "show nothing": 1},
-		Features: []records.Match{{Feature: "price", Column: "price", Missing: 1}, {Feature: "age", Column: "age", Missing: 1}},
+		Features: []importer.Match{{Feature: "price", Column: "price", Missing: 1}, {Feature: "age", Column: "age", Missing: 1}},
 		Unused:   []string{"other"},
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
@@ -236,13 +236,13 @@ func TestTimes(t *testing.T) {
 	for text, want := range map[string]int64{
 		"2": 2e9, "1.5": 15e8, "1970-01-01T00:00:02Z": 2e9, "1970-01-01T01:00:02.5+01:00": 25e8, "1970-01-01 00:00:02": 2e9, "1970-01-01 00:00:02.25+00:00": 225e7, "-3": -3e9,
 	} {
-		list, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &records.Mapping{})
+		list, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &importer.Mapping{})
 		if err != nil || list[0].Time != want {
 			t.Errorf("%s: %v, want %d", text, err, want)
 		}
 	}
 	for _, text := range []string{"yesterday", "1e11", "2300-01-01T00:00:00Z", "1600-01-01T00:00:00Z"} {
-		if _, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 2: column time: ") {
+		if _, _, err := read(t, "log.csv", "decision_id,time,item,chosen\na,"+text+",x,1\n", &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 2: column time: ") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package records_test
+package importer_test
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/importer"
 	"vitrine/service/offer"
-	"vitrine/service/records"
 	"vitrine/service/setup"
 )
 
@@ -29,12 +29,12 @@ func TestSeveralItemsTaken(t *testing.T) {
 	items := file(t, "item_context.csv", []byte("item_id\nx\ny\nz\n"))
 	for _, c := range []struct {
 		name, text string
-		mapping    records.Mapping
+		mapping    importer.Mapping
 	}{
-		{"log.csv", "decision_id,item,chosen,shown\na,x,1,2\na,y,0,0\na,z,1,1\n", records.Mapping{}},
-		{"log.jsonl", `{"decision_id":"a","items":[{"id":"x"},{"id":"y"},{"id":"z"}],"shown":["z","x"],"choice":["x","z"]}`, records.Mapping{}},
-		{"log.dsjson", `{"EventId":"a",` + context + `,"_outcomes":[{"_label_cost":-1,"_a":[2],"_p":[1]},{"_label_cost":-7,"_a":[0],"_p":[1]}]}`, records.Mapping{Rewards: "choice"}},
-		{"log.csv", "decision_id,item_id,click,propensity_score\na,z,1,.5\na,x,1,.5\n", records.Mapping{Format: "obp", Items: items}},
+		{"log.csv", "decision_id,item,chosen,shown\na,x,1,2\na,y,0,0\na,z,1,1\n", importer.Mapping{}},
+		{"log.jsonl", `{"decision_id":"a","items":[{"id":"x"},{"id":"y"},{"id":"z"}],"shown":["z","x"],"choice":["x","z"]}`, importer.Mapping{}},
+		{"log.dsjson", `{"EventId":"a",` + context + `,"_outcomes":[{"_label_cost":-1,"_a":[2],"_p":[1]},{"_label_cost":-7,"_a":[0],"_p":[1]}]}`, importer.Mapping{Rewards: "choice"}},
+		{"log.csv", "decision_id,item_id,click,propensity_score\na,z,1,.5\na,x,1,.5\n", importer.Mapping{Format: "obp", Items: items}},
 	} {
 		for rule, want := range map[string][]string{"": nil, "first": {"a z"}, "skip": nil, "each": {"a z", "a.2 x"}} {
 			c.mapping.Several = rule
@@ -70,7 +70,7 @@ func TestRewardsOfALog(t *testing.T) {
 		for k := range n {
 			fmt.Fprintf(&text, line, k, -reward)
 		}
-		list, _, err := read(t, "log.dsjson", text.String(), &records.Mapping{})
+		list, _, err := read(t, "log.dsjson", text.String(), &importer.Mapping{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,10 +84,10 @@ func TestRewardsOfALog(t *testing.T) {
 			t.Errorf("reward %v: %d of %d taken", reward, taken, n)
 		}
 	}
-	if _, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5), &records.Mapping{}); err == nil || !strings.Contains(err.Error(), `line 1: slot 0: the reward is 1.5, more than 1: set rewards = "choice" in the mapping`) {
+	if _, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5), &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), `line 1: slot 0: the reward is 1.5, more than 1: set rewards = "choice" in the mapping`) {
 		t.Errorf("%v", err)
 	}
-	list, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5)+fmt.Sprintf(line, 2, 3), &records.Mapping{Rewards: "choice"})
+	list, _, err := read(t, "log.dsjson", fmt.Sprintf(line, 1, -1.5)+fmt.Sprintf(line, 2, 3), &importer.Mapping{Rewards: "choice"})
 	if err != nil || list[0].Choice != "x" || list[1].Choice != "" {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -108,7 +108,7 @@ func TestLinesWithoutARound(t *testing.T) {
 		{"have one reward for a page of slots, and not for an item (slates)", `{"_label_cost":-1.5,"_outcomes":[{"_a":[0,1],"_p":[1,0]}],"c":{"_multi":[{"T":{"a":"f"},"_slot_id":0},{"_slot_id":0}],"_slots":[{}]}}`},
 		{"have one reward for a page of slots, and not for an item (slates)", `{"_label_cost":1.0,"_outcomes":[{"_a":0,"_p":1.0}],"c":{"_multi":[{"T":1}],"_slots":[{}]}}`},
 	} {
-		list, r, err := read(t, "log.dsjson", line.text, &records.Mapping{Format: "personalizer"})
+		list, r, err := read(t, "log.dsjson", line.text, &importer.Mapping{Format: "personalizer"})
 		if err != nil || (line.why == "") != (len(list) == 1) || line.why != "" && r.Skipped[line.why] != 1 {
 			t.Errorf("%s: %+v, %+v, %v", line.text, list, r, err)
 		}
@@ -130,7 +130,7 @@ func TestUnsortedTables(t *testing.T) {
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:strings.Index(a, ",")], b[:strings.Index(b, ",")]) })
 	byTime := slices.Clone(lines)
 	slices.SortStableFunc(byTime, func(a, b string) int { return strings.Compare(strings.Split(a, ",")[1], strings.Split(b, ",")[1]) })
-	want, r, err := read(t, "log.csv", header+strings.Join(byTime, ""), &records.Mapping{})
+	want, r, err := read(t, "log.csv", header+strings.Join(byTime, ""), &importer.Mapping{})
 	if err != nil || len(want) != 300 || r.Sorted {
 		t.Fatal(len(want), r, err)
 	}
@@ -143,8 +143,8 @@ func TestUnsortedTables(t *testing.T) {
 		inOrder(d)
 	}
 	for _, memory := range []int{64 << 20, 1000} {
-		undo := records.SortIn(memory)
-		got, r, err := read(t, "log.csv", header+strings.Join(lines, ""), &records.Mapping{})
+		undo := importer.SortIn(memory)
+		got, r, err := read(t, "log.csv", header+strings.Join(lines, ""), &importer.Mapping{})
 		undo()
 		for _, d := range got {
 			inOrder(d)
@@ -154,10 +154,10 @@ func TestUnsortedTables(t *testing.T) {
 		}
 	}
 	// Errors name the line of the file.
-	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,0,dear\n", &records.Mapping{}); err == nil || !strings.Contains(err.Error(), `log.csv: line 2: item "y": column price: "dear"`) {
+	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,0,dear\n", &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), `log.csv: line 2: item "y": column price: "dear"`) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,3,2\n", &records.Mapping{}); err == nil || !strings.Contains(err.Error(), `log.csv: line 4: column chosen`) {
+	if _, _, err := read(t, "log.csv", header+"a,1,x,1,5\nb,2,x,1,5\na,1,y,3,2\n", &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), `log.csv: line 4: column chosen`) {
 		t.Errorf("%v", err)
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
@@ -195,7 +195,7 @@ func TestParquetTypes(t *testing.T) {
 		w := parquet.NewWriter(&b, schema)
 		fatal.Or(w.WriteRows([]parquet.Row{cells}))(t)
 		fatal.If(t, w.Close())
-		list, _, err := read(t, "log.parquet", b.String(), &records.Mapping{})
+		list, _, err := read(t, "log.parquet", b.String(), &importer.Mapping{})
 		if err != nil || list[0].Time != c.want.UnixNano() || list[0].Request.Items[0].Features[0].Number != 19.95 {
 			t.Errorf("%s: %+v, %v", name, list, err)
 		}
@@ -207,17 +207,17 @@ func TestLawsOfColumns(t *testing.T) {
 	const table = "decision_id,item,shown,chosen,greedy,item_propensity,slot\na,x,1,1,2,.2,left\na,y,0,0,0,.8,left\na,z,2,0,1,.7,right\na,u,0,0,,.3,right\n"
 	const line = `{"decision_id":"a","items":[{"id":"x","propensity":0.2,"slot":"left"},{"id":"y","propensity":0.8,"slot":"left"},{"id":"z","propensity":0.7,"slot":"right"},{"id":"u","propensity":0.3,"slot":"right"}],"greedy":["z","x"],"shown":["x","z"],"choice":"x"}`
 	for _, c := range []struct {
-		law        records.Law
+		law        importer.Law
 		propensity float64
 		inclusion  [4]float64
 	}{ // sets of one or two of four items: 10
-		{records.Law{Draw: "sets", Share: 0.5, Size: 2, Page: "greedy"}, 0.5 + 0.5/10, [4]float64{0.7, 0.2, 0.7, 0.2}},
-		{records.Law{Draw: "pages", Share: 0.3, Size: 2, Page: "greedy"}, 0.7 + 0.3/6, [4]float64{0.85, 0.15, 0.85, 0.15}},
-		{records.Law{Draw: "slots", Share: 0.4, Page: "greedy"}, 0.6, [4]float64{0.8, 0.2, 0.8, 0.2}},
-		{records.Law{Draw: "items", Slot: "slot"}, 0.2 * 0.7, [4]float64{0.2, 0.8, 0.7, 0.3}},
+		{importer.Law{Draw: "sets", Share: 0.5, Size: 2, Page: "greedy"}, 0.5 + 0.5/10, [4]float64{0.7, 0.2, 0.7, 0.2}},
+		{importer.Law{Draw: "pages", Share: 0.3, Size: 2, Page: "greedy"}, 0.7 + 0.3/6, [4]float64{0.85, 0.15, 0.85, 0.15}},
+		{importer.Law{Draw: "slots", Share: 0.4, Page: "greedy"}, 0.6, [4]float64{0.8, 0.2, 0.8, 0.2}},
+		{importer.Law{Draw: "items", Slot: "slot"}, 0.2 * 0.7, [4]float64{0.2, 0.8, 0.7, 0.3}},
 	} {
 		for name, text := range map[string]string{"log.csv": table, "log.jsonl": line} {
-			list, _, err := read(t, name, text, &records.Mapping{Law: &c.law})
+			list, _, err := read(t, name, text, &importer.Mapping{Law: &c.law})
 			if err != nil {
 				t.Errorf("%+v: %v", c.law, err)
 				continue
@@ -234,18 +234,18 @@ func TestLawsOfColumns(t *testing.T) {
 		}
 	}
 	// A log of Vowpal Wabbit has the probability of each action.
-	list, _, err := read(t, "log.dsjson", `{"_label_cost":0,"a":[2,1,3],"p":[0.899999976,0.0500000007,0.0500000007],"c":{"_multi":[{},{},{}]}}`, &records.Mapping{})
+	list, _, err := read(t, "log.dsjson", `{"_label_cost":0,"a":[2,1,3],"p":[0.899999976,0.0500000007,0.0500000007],"c":{"_multi":[{},{},{}]}}`, &importer.Mapping{})
 	if err != nil || list[0].Draw.Kind != offer.DrawItems || math.Abs(list[0].Draw.Law(3).Inclusion(0)-0.05) > 1e-6 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	for want, law := range map[string]records.Law{
+	for want, law := range map[string]importer.Law{
 		`line 2: the probabilities of the items of slot "" have the sum 2: must be 1`: {Draw: "items"},
 		`law.page: there is no column "none"`:                                         {Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
 		`law.slot: there is no column "none"`:                                         {Draw: "items", Slot: "none"},
 		`/law: gives the set ["x" "z"], which was shown, the propensity 0`:            {Draw: "slots", Share: 1, Page: "other"},
 	} {
 		text := strings.NewReplacer("slot\n", "slot,other\n", ".2,left\n", ".2,left,\n", ".8,left\n", ".8,left,true\n", ".7,right\n", ".7,right,0\n", ".3,right\n", ".3,right,1\n").Replace(table)
-		if _, _, err := read(t, "log.csv", text, &records.Mapping{Law: &law}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := read(t, "log.csv", text, &importer.Mapping{Law: &law}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -265,12 +265,12 @@ func TestBadMappings(t *testing.T) {
 		"[law]\ndraw = \"pages\"\nshare = 0.2\nsize = 0\npage = \"g\"": `law.size = 0: must be at least 1`,
 		"[law]\ndraw = \"any\"":                                        `law.draw = "any": want one of sets, pages, slots, items`,
 	} {
-		_, err := records.ReadMapping(file(t, "map.toml", []byte(text)))
+		_, err := importer.ReadMapping(file(t, "map.toml", []byte(text)))
 		if err == nil || !strings.Contains(err.Error(), "map.toml: "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	_, _, err := read(t, "log.dsjson", "{}", &records.Mapping{Law: &records.Law{Draw: "items"}})
+	_, _, err := read(t, "log.dsjson", "{}", &importer.Mapping{Law: &importer.Law{Draw: "items"}})
 	if err == nil || !strings.Contains(err.Error(), `law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`) {
 		t.Errorf("%v", err)
 	}
@@ -290,12 +290,12 @@ func TestStream(t *testing.T) {
 	stdin := os.Stdin
 	os.Stdin = in
 	defer func() { os.Stdin = stdin }()
-	if _, err := records.Open(t.Context(), "-", &records.Mapping{}); err == nil || !strings.Contains(err.Error(), "give --format") {
+	if _, err := importer.Open(t.Context(), "-", &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "give --format") {
 		t.Errorf("%v", err)
 	}
 	fmt.Fprint(out, "decision_id,item,chosen,price\na,x,1,3\n")
 	out.Close()
-	log := fatal.Or(records.Open(t.Context(), "-", &records.Mapping{Format: "csv"}))(t)
+	log := fatal.Or(importer.Open(t.Context(), "-", &importer.Mapping{Format: "csv"}))(t)
 	for range 2 {
 		if r, err := log.Read(t.Context(), "home", c, func(*decision.Imported) error { return nil }); err != nil || r.Decisions != 1 {
 			t.Errorf("%+v, %v", r, err)

@@ -1,4 +1,4 @@
-// Package records reads the logs of other programs as decisions of a placement:
+// Package importer reads the logs of other programs as decisions of a placement:
 //
 //	csv, tsv       a row for each item of a decision
 //	parquet        the same
@@ -10,7 +10,7 @@
 //	sessions       a line for each decision, with lists of its items: JSON Lines or CSV
 //
 // A [Mapping] assigns the columns their roles. Every error names the place in the file.
-package records
+package importer
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package records_test
+package importer_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/records"
+	"vitrine/service/importer"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
@@ -66,12 +66,12 @@ func state(t *testing.T, e *decision.Engine, placement string) (string, uint64) 
 }
 
 // imported returns what a placement of the same configuration learns from a file.
-func imported(t *testing.T, from *decision.Engine, placement, path string, m *records.Mapping) (string, uint64) {
+func imported(t *testing.T, from *decision.Engine, placement, path string, m *importer.Mapping) (string, uint64) {
 	t.Helper()
 	c := fatal.Or(from.Config(placement))(t)
 	e := newEngine(t)
 	fatal.If(t, e.Create(t.Context(), placement, c.Canonical(), 1))
-	log := fatal.Or(records.Open(t.Context(), path, m))(t)
+	log := fatal.Or(importer.Open(t.Context(), path, m))(t)
 	defer log.Close()
 	var waiting []*decision.Imported
 	flush := func() {
@@ -103,7 +103,7 @@ func file(t *testing.T, name string, text []byte) string {
 	return path
 }
 
-func same(t *testing.T, format string, e *decision.Engine, placement, path string, m *records.Mapping) {
+func same(t *testing.T, format string, e *decision.Engine, placement, path string, m *importer.Mapping) {
 	t.Helper()
 	want, n := state(t, e, placement)
 	got, k := imported(t, e, placement, path, m)
@@ -184,7 +184,7 @@ func TestPersonalizerLogsTeachAsTheirCalls(t *testing.T) {
 		}
 		fmt.Fprintf(&ccb, `{"Timestamp":%q,"Version":"1","EventId":%q,"c":%s,"_slots":[{"_id":"hero"},{"_id":"side"}]},"_outcomes":[%s],"VWState":{"m":"N/A"}}`+"\n", at, id, c, strings.Join(outcomes, ","))
 	}
-	m := &records.Mapping{Format: "personalizer"}
+	m := &importer.Mapping{Format: "personalizer"}
 	same(t, "one slot", one.engine, "personalizer", file(t, "cb.json", cb.Bytes()), m)
 	same(t, "several slots", several.engine, "personalizer", file(t, "ccb.json", ccb.Bytes()), m)
 }
@@ -269,15 +269,15 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 		l.now = l.now.Add(time.Millisecond)
 	}
 	fatal.If(t, rows.Close())
-	columns := records.Columns{Decision: "id", Time: "at", Item: "sku", Shown: "place", Chosen: "got"}
-	same(t, "csv", l.engine, "home", file(t, "log.csv", csv.Bytes()), &records.Mapping{Delimiter: ";", Columns: columns})
-	same(t, "tsv", l.engine, "home", file(t, "log.tsv", bytes.ReplaceAll(csv.Bytes(), []byte(";"), []byte("\t"))), &records.Mapping{Format: "tsv", Columns: columns})
-	same(t, "sessions", l.engine, "home", file(t, "log.jsonl", sessions.Bytes()), &records.Mapping{
-		Format: "sessions", Columns: records.Columns{Decision: "id", Time: "at", Item: "items.sku", Shown: "page", Chosen: "bought", Revenue: "items.worth"},
+	columns := importer.Columns{Decision: "id", Time: "at", Item: "sku", Shown: "place", Chosen: "got"}
+	same(t, "csv", l.engine, "home", file(t, "log.csv", csv.Bytes()), &importer.Mapping{Delimiter: ";", Columns: columns})
+	same(t, "tsv", l.engine, "home", file(t, "log.tsv", bytes.ReplaceAll(csv.Bytes(), []byte(";"), []byte("\t"))), &importer.Mapping{Format: "tsv", Columns: columns})
+	same(t, "sessions", l.engine, "home", file(t, "log.jsonl", sessions.Bytes()), &importer.Mapping{
+		Format: "sessions", Columns: importer.Columns{Decision: "id", Time: "at", Item: "items.sku", Shown: "page", Chosen: "bought", Revenue: "items.worth"},
 		Features: map[string]string{"price": "items.price", "brand": "items.brand"},
 	})
-	same(t, "parquet", l.engine, "home", file(t, "log.parquet", table.Bytes()), &records.Mapping{})
-	same(t, "jsonl", l.engine, "home", file(t, "log.jsonl", jsonl.Bytes()), &records.Mapping{})
-	same(t, "dsjson", l.engine, "home", file(t, "log.dsjson", dsjson.Bytes()), &records.Mapping{})
-	same(t, "obp", l.engine, "home", file(t, "log.csv", obp.Bytes()), &records.Mapping{Format: "obp", Items: file(t, "item_context.csv", contexts.Bytes())})
+	same(t, "parquet", l.engine, "home", file(t, "log.parquet", table.Bytes()), &importer.Mapping{})
+	same(t, "jsonl", l.engine, "home", file(t, "log.jsonl", jsonl.Bytes()), &importer.Mapping{})
+	same(t, "dsjson", l.engine, "home", file(t, "log.dsjson", dsjson.Bytes()), &importer.Mapping{})
+	same(t, "obp", l.engine, "home", file(t, "log.csv", obp.Bytes()), &importer.Mapping{Format: "obp", Items: file(t, "item_context.csv", contexts.Bytes())})
 }

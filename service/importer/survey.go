@@ -1,4 +1,4 @@
-package records
+package importer
 
 import (
 	"bytes"
@@ -510,7 +510,7 @@ func digits(v float64) float64 {
 func (m *Mapping) Text() string {
 	text, err := toml.Marshal(m)
 	if err != nil {
-		panic(fmt.Sprintf("records: a mapping that TOML cannot hold: %v", err))
+		panic(fmt.Sprintf("importer: a mapping that TOML cannot hold: %v", err))
 	}
 	return string(text)
 }

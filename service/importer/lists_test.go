@@ -1,4 +1,4 @@
-package records_test
+package importer_test
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
-	"vitrine/service/records"
+	"vitrine/service/importer"
 	"vitrine/service/setup"
 )
 
@@ -31,19 +31,19 @@ func TestSessions(t *testing.T) {
 		},
 		Shown: []string{"z", "x"}, Choice: "z", Time: 2e9,
 	}
-	columns := records.Columns{Decision: "id", Time: "t", Item: "items", Shown: "shown", Chosen: "click"}
-	nested := records.Columns{Decision: "id", Time: "t", Item: "items.sku", Shown: "items.at", Chosen: "items.click"}
+	columns := importer.Columns{Decision: "id", Time: "t", Item: "items", Shown: "shown", Chosen: "click"}
+	nested := importer.Columns{Decision: "id", Time: "t", Item: "items.sku", Shown: "items.at", Chosen: "items.click"}
 	for name, c := range map[string]struct {
 		text    string
-		columns records.Columns
-		mapping records.Mapping
+		columns importer.Columns
+		mapping importer.Mapping
 	}{
-		"an id":         {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,z\n", columns, records.Mapping{List: "|"}},
-		"JSON in CSV":   {"id,t,age,items,price,shown,click\na,2,30,\"[\"\"x\"\",\"\"y\"\",\"\"z\"\"]\",\"[10,20,30]\",\"[\"\"z\"\", \"\"x\"\"]\",z\n", columns, records.Mapping{}},
-		"Python in CSV": {"id;t;age;items;price;shown;click\na;2;30;['x', 'y', 'z'];[10. 20. 30.];['z', 'x'];['z']\n", columns, records.Mapping{Delimiter: ";"}},
-		"flags":         {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,0|0|1\n", columns, records.Mapping{List: "|"}},
-		"JSON Lines":    {`{"id":"a","t":2,"age":30,"items":["x","y","z"],"price":[10,20,30],"shown":["z","x"],"click":"z"}`, columns, records.Mapping{}},
-		"objects":       {"\n" + `{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":10,"at":2},{"sku":"y","price":20,"at":null},{"sku":"z","price":30,"at":1,"click":true}]}`, nested, records.Mapping{Features: map[string]string{"price": "items.price"}}},
+		"an id":         {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,z\n", columns, importer.Mapping{List: "|"}},
+		"JSON in CSV":   {"id,t,age,items,price,shown,click\na,2,30,\"[\"\"x\"\",\"\"y\"\",\"\"z\"\"]\",\"[10,20,30]\",\"[\"\"z\"\", \"\"x\"\"]\",z\n", columns, importer.Mapping{}},
+		"Python in CSV": {"id;t;age;items;price;shown;click\na;2;30;['x', 'y', 'z'];[10. 20. 30.];['z', 'x'];['z']\n", columns, importer.Mapping{Delimiter: ";"}},
+		"flags":         {"id,t,age,items,price,shown,click\na,2,30,x|y|z,10|20|30,z|x,0|0|1\n", columns, importer.Mapping{List: "|"}},
+		"JSON Lines":    {`{"id":"a","t":2,"age":30,"items":["x","y","z"],"price":[10,20,30],"shown":["z","x"],"click":"z"}`, columns, importer.Mapping{}},
+		"objects":       {"\n" + `{"id":"a","t":2,"age":30,"items":[{"sku":"x","price":10,"at":2},{"sku":"y","price":20,"at":null},{"sku":"z","price":30,"at":1,"click":true}]}`, nested, importer.Mapping{Features: map[string]string{"price": "items.price"}}},
 	} {
 		c.mapping.Format, c.mapping.Columns = "sessions", c.columns
 		got, r, err := read(t, "log", c.text, &c.mapping)
@@ -56,8 +56,8 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	// Items with what became of them, in a file without a header: y was taken.
-	got, _, err := read(t, "log", "7\tU\t11/15/2019 10:22:32 AM\tx-0 y-1\n", &records.Mapping{
-		Format: "sessions", Delimiter: "\t", List: " ", Header: []string{"id", "user", "t", "items"}, Columns: records.Columns{Decision: "id", Time: "t", Item: "items", Chosen: "items"},
+	got, _, err := read(t, "log", "7\tU\t11/15/2019 10:22:32 AM\tx-0 y-1\n", &importer.Mapping{
+		Format: "sessions", Delimiter: "\t", List: " ", Header: []string{"id", "user", "t", "items"}, Columns: importer.Columns{Decision: "id", Time: "t", Item: "items", Chosen: "items"},
 	})
 	if err != nil || got[0].Choice != "y" || len(got[0].Shown) != 2 || got[0].Time != 1573813352e9 {
 		t.Errorf("%+v, %v", got[0], err)
@@ -69,7 +69,7 @@ func TestSessions(t *testing.T) {
 		`line 1: there is no column "click": the columns are id, t`: "id,t,items,shown\n",
 		`line 2: /shown/0: "w" is not among the items`:              "id,t,items,shown,click\na,2,x|y,w,\n",
 	} {
-		if _, _, err := read(t, "log", text, &records.Mapping{Format: "sessions", List: "|", Columns: columns}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
+		if _, _, err := read(t, "log", text, &importer.Mapping{Format: "sessions", List: "|", Columns: columns}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -91,15 +91,15 @@ func TestVW(t *testing.T) {
 	price := map[string]string{"price": "i.price", "age": "u.age"}
 	for name, c := range map[string]struct {
 		format, text string
-		mapping      records.Mapping
+		mapping      importer.Mapping
 	}{
-		"text":            {"vw", "shared e1|u age:30\na|i price:10\n0:-1:0.25 b|i price:20\n\n", records.Mapping{}},
-		"a scale":         {"vw", "shared 'e1 |u:2 age:15\n'a |i price:10 |j new\n2:-1:0.25 'b |i price:20", records.Mapping{}},
-		"losses":          {"vw", "shared e1|u age:30\na|i price:10\n2:0:0.25 b|i price:20\n\n\n", records.Mapping{Loss: true}},
-		"a label outside": {"vwjson", `{"_tag":"e1","u":{"age":30},"_label_Action":2,"_label_Cost":-1,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, records.Mapping{}},
-		"an index":        {"vwjson", `{"_tag":"e1","u":{"age":30},"_labelIndex":1,"_label_Action":1,"_label_Cost":0,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, records.Mapping{Loss: true}},
-		"a label inside":  {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":"1:-1:0.25"}]}`, records.Mapping{}},
-		"an object":       {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":{"Action":1,"Cost":-1,"Probability":0.25}}]}`, records.Mapping{}},
+		"text":            {"vw", "shared e1|u age:30\na|i price:10\n0:-1:0.25 b|i price:20\n\n", importer.Mapping{}},
+		"a scale":         {"vw", "shared 'e1 |u:2 age:15\n'a |i price:10 |j new\n2:-1:0.25 'b |i price:20", importer.Mapping{}},
+		"losses":          {"vw", "shared e1|u age:30\na|i price:10\n2:0:0.25 b|i price:20\n\n\n", importer.Mapping{Loss: true}},
+		"a label outside": {"vwjson", `{"_tag":"e1","u":{"age":30},"_label_Action":2,"_label_Cost":-1,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, importer.Mapping{}},
+		"an index":        {"vwjson", `{"_tag":"e1","u":{"age":30},"_labelIndex":1,"_label_Action":1,"_label_Cost":0,"_label_Probability":0.25,"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20}}]}`, importer.Mapping{Loss: true}},
+		"a label inside":  {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":"1:-1:0.25"}]}`, importer.Mapping{}},
+		"an object":       {"vwjson", `{"_tag":"e1","u":{"age":30},"_multi":[{"_tag":"a","i":{"price":10}},{"_tag":"b","i":{"price":20},"_label":{"Action":1,"Cost":-1,"Probability":0.25}}]}`, importer.Mapping{}},
 	} {
 		c.mapping.Format, c.mapping.Features = c.format, price
 		got, _, err := read(t, "log", c.text, &c.mapping)
@@ -112,19 +112,19 @@ func TestVW(t *testing.T) {
 		}
 	}
 	// Actions without lines, and slots.
-	got, r, err := read(t, "log", "1:-1:0.4 | age:3\n3:0:0.2 x| age:4 b\n| age:5\n", &records.Mapping{Format: "vw", Actions: 3})
+	got, r, err := read(t, "log", "1:-1:0.4 | age:3\n3:0:0.2 x| age:4 b\n| age:5\n", &importer.Mapping{Format: "vw", Actions: 3})
 	if err != nil || len(got) != 2 || len(got[0].Request.Items) != 3 || got[0].Choice != "1" || got[1].Request.Decision != "x" || got[1].Shown[0] != "3" || got[1].Propensity != 0.2 || r.Skipped["have no label"] != 1 {
 		t.Errorf("%+v, %+v, %v", got, r, err)
 	}
-	got, _, err = read(t, "log", "ccb shared |u age:3\nccb action |i price:1\nccb action |i price:2\nccb action |i price:3\nccb slot 2:0:0.5,0:0.3,1:0.2 |\nccb slot 0:-1:0.6,1:0.4 |\n", &records.Mapping{Format: "vw", Features: price})
+	got, _, err = read(t, "log", "ccb shared |u age:3\nccb action |i price:1\nccb action |i price:2\nccb action |i price:3\nccb slot 2:0:0.5,0:0.3,1:0.2 |\nccb slot 0:-1:0.6,1:0.4 |\n", &importer.Mapping{Format: "vw", Features: price})
 	if err != nil || strings.Join(got[0].Shown, "") != "31" || got[0].Choice != "1" {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, _, err = read(t, "log", "ccb shared |\nccb action |\nccb action |\nccb slot 0:0:0.5,1:0.5 |\nccb slot 1:1:1 |\n", &records.Mapping{Format: "vw", Loss: true})
+	got, _, err = read(t, "log", "ccb shared |\nccb action |\nccb action |\nccb slot 0:0:0.5,1:0.5 |\nccb slot 1:1:1 |\n", &importer.Mapping{Format: "vw", Loss: true})
 	if err != nil || got[0].Choice != "1" {
 		t.Errorf("losses of slots: %+v, %v", got, err)
 	}
-	_, r, err = read(t, "log", "slates shared 0.8 | s\nslates action 0 | a\nslates slot 0:0.8 |\n\nshared |\n1:-1:0.5 | a\n | b\n", &records.Mapping{Format: "vw"})
+	_, r, err = read(t, "log", "slates shared 0.8 | s\nslates action 0 | a\nslates slot 0:0.8 |\n\nshared |\n1:-1:0.5 | a\n | b\n", &importer.Mapping{Format: "vw"})
 	if err != nil || r.Decisions != 2 || r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -134,7 +134,7 @@ func TestVW(t *testing.T) {
 		`line 2: slot 0: the propensity is 2: must be in (0, 1]`: "shared |\n1:0:2 | a",
 		`line 1: "ccb ": want ccb shared`:                        "ccb |",
 	} {
-		if _, _, err := read(t, "log", text, &records.Mapping{Format: "vw"}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
+		if _, _, err := read(t, "log", text, &importer.Mapping{Format: "vw"}); err == nil || !strings.Contains(err.Error(), "log: "+want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -143,7 +143,7 @@ func TestVW(t *testing.T) {
 // Slates reward a page: their items are not counted as passed over.
 func TestSlates(t *testing.T) {
 	_, r, err := read(t, "log.dsjson", `{"_label_cost":-1,"EventId":"a","_outcomes":[{"_a":1,"_p":0.5},{"_a":[0],"_p":[0.25]}],"c":{"_multi":[{"_slot_id":0},{"_slot_id":0},{"_slot_id":1}],"_slots":[{},{}]}}`+"\n"+
-		`{"EventId":"b","_label_cost":0,"a":[1],"p":[1],"c":{"_multi":[{"f":1}]}}`, &records.Mapping{})
+		`{"EventId":"b","_label_cost":0,"a":[1],"p":[1],"c":{"_multi":[{"f":1}]}}`, &importer.Mapping{})
 	if err != nil || r.Decisions != 2 || r.Skipped["have one reward for a page of slots, and not for an item (slates)"] != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -166,14 +166,14 @@ func FuzzLines(f *testing.F) {
 		}
 		path := filepath.Join(t.TempDir(), "log")
 		fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
-		for _, m := range []records.Mapping{
+		for _, m := range []importer.Mapping{
 			{Format: "vw", Actions: int(actions)}, {Format: "vwjson", Actions: int(actions)},
-			{Format: "sessions", List: "|", Columns: records.Columns{Item: "items", Chosen: "click"}},
-			{Format: "sessions", Columns: records.Columns{Item: "items.sku", Chosen: "items.click", Shown: "items.at"}},
-			{Format: "sessions", List: " ", Header: []string{"items"}, Columns: records.Columns{Item: "items", Chosen: "items"}},
+			{Format: "sessions", List: "|", Columns: importer.Columns{Item: "items", Chosen: "click"}},
+			{Format: "sessions", Columns: importer.Columns{Item: "items.sku", Chosen: "items.click", Shown: "items.at"}},
+			{Format: "sessions", List: " ", Header: []string{"items"}, Columns: importer.Columns{Item: "items", Chosen: "items"}},
 		} {
 			n := 0
-			report, err := records.Read(t.Context(), path, &m, c, func(d *decision.Imported) error {
+			report, err := importer.Read(t.Context(), path, &m, c, func(d *decision.Imported) error {
 				n++
 				return decision.CheckImport("home", c, d)
 			})
@@ -187,7 +187,7 @@ func FuzzLines(f *testing.F) {
 // Of events, those of the kinds that the mapping names show and take items; an item may be shown again.
 func TestEvents(t *testing.T) {
 	const text = "page,kind,item,price\na,view,x,1\na,view,y,2\na,view,x,1\na,cart,x,1\na,click,y,2\na,click,y,2\nb,view,x,1\nc,view,x,1\nc,click,z,9\nd,click,x,1\n"
-	m := &records.Mapping{Columns: records.Columns{Decision: "page"}, Events: &records.Events{Column: "kind", Shown: "view", Chosen: "click"}}
+	m := &importer.Mapping{Columns: importer.Columns{Decision: "page"}, Events: &importer.Events{Column: "kind", Shown: "view", Chosen: "click"}}
 	list, r, err := read(t, "log.csv", text, m)
 	if err != nil || len(list) != 2 || strings.Join(list[0].Shown, "") != "xy" || list[0].Choice != "y" || list[1].Choice != "" || r.Skipped["have an item taken that was not shown"] != 2 {
 		t.Errorf("%+v, %+v, %v", list, r, err)
@@ -199,26 +199,26 @@ func TestEvents(t *testing.T) {
 }
 
 // A proposed mapping is the same after it was written to a file.
-func roundTrip(t *testing.T, m *records.Mapping) {
+func roundTrip(t *testing.T, m *importer.Mapping) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "mapping.toml")
 	fatal.If(t, os.WriteFile(path, []byte(m.Text()), 0o600))
-	got, err := records.ReadMapping(path)
+	got, err := importer.ReadMapping(path)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, m.Text())
 	}
-	if diff := cmp.Diff(m, got, cmpopts.IgnoreUnexported(records.Mapping{}), cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(m, got, cmpopts.IgnoreUnexported(importer.Mapping{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("-proposed +read:\n%s", diff)
 	}
 }
 
 func TestMappingText(t *testing.T) {
-	roundTrip(t, &records.Mapping{
+	roundTrip(t, &importer.Mapping{
 		Format: "sessions", Delimiter: "\t", Header: []string{"a \"b\"", "ü\\"}, List: " ", Items: "/x/y z.csv", Actions: 3, Loss: true, Several: "first", Rewards: "choice",
-		Columns: records.Columns{Decision: "d", Time: "t", Item: "i.id", Shown: "s", Chosen: "c", Revenue: "r", Propensity: "p"}, Events: &records.Events{Column: "e", Shown: "s'", Chosen: "\x01"},
-		Features: map[string]string{"price": "price €", "a.b": "c", "x y": "z"}, Law: &records.Law{Draw: "pages", Share: 0.25, Size: 3, Page: "own"},
+		Columns: importer.Columns{Decision: "d", Time: "t", Item: "i.id", Shown: "s", Chosen: "c", Revenue: "r", Propensity: "p"}, Events: &importer.Events{Column: "e", Shown: "s'", Chosen: "\x01"},
+		Features: map[string]string{"price": "price €", "a.b": "c", "x y": "z"}, Law: &importer.Law{Draw: "pages", Share: 0.25, Size: 3, Page: "own"},
 	})
-	roundTrip(t, &records.Mapping{Format: "csv", Law: &records.Law{Draw: "items", Propensity: "p", Slot: "s"}})
+	roundTrip(t, &importer.Mapping{Format: "csv", Law: &importer.Law{Draw: "items", Propensity: "p", Slot: "s"}})
 }
 
 // Whatever the bytes, a log is recognized or an error says why not, and what is recognized has a mapping that can be written.
@@ -236,11 +236,11 @@ func FuzzRecognize(f *testing.F) {
 		}
 		path := filepath.Join(t.TempDir(), "log")
 		fatal.If(t, os.WriteFile(path, data, 0o600))
-		r, err := records.Recognize(t.Context(), path)
+		r, err := importer.Recognize(t.Context(), path)
 		if err != nil || r.Needs != nil {
 			return
 		}
-		l, err := records.Open(t.Context(), path, r.Mapping)
+		l, err := importer.Open(t.Context(), path, r.Mapping)
 		if err != nil {
 			return
 		}

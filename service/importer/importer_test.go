@@ -1,4 +1,4 @@
-package records_test
+package importer_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
-	"vitrine/service/records"
+	"vitrine/service/importer"
 	"vitrine/service/setup"
 )
 
@@ -26,7 +26,7 @@ func TestFileThatIsNotUTF8(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "log.csv")
 	fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,brand\na,x,1,acme\na,y,0,caf\xe9\n"), 0o600))
-	_, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil })
+	_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*decision.Imported) error { return nil })
 	if err == nil || !strings.HasSuffix(err.Error(), `item "y": column brand: "caf\xe9" is not UTF-8: convert the file`) {
 		t.Errorf("%v", err)
 	}
@@ -45,14 +45,14 @@ func TestColumnsOfAnExport(t *testing.T) {
 		} {
 			path := filepath.Join(t.TempDir(), name)
 			fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
-			_, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil })
+			_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*decision.Imported) error { return nil })
 			if err == nil || !strings.HasSuffix(err.Error(), "column t: [0,1,0.5] are columns: the values of hashed categories, texts and objects are not in an export") {
 				t.Errorf("%s, %s: %v", kind, name, err)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "log.csv")
 		fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,t\na,x,1,\"[{\"\"year\"\":2026}]\"\n"), 0o600))
-		if _, err = records.Read(t.Context(), path, &records.Mapping{}, c, func(*decision.Imported) error { return nil }); err != nil {
+		if _, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*decision.Imported) error { return nil }); err != nil {
 			t.Errorf("%s: another list: %v", kind, err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestColumnsOfAnExport(t *testing.T) {
 func TestNumbersAsIDsAndTimes(t *testing.T) {
 	const ids = `[1234567,9007199254740993]`
 	list, _, err := read(t, "log.jsonl", `{"id":7000000,"time":1700000000123,"items":`+ids+`,"chosen":9007199254740993}`,
-		&records.Mapping{Format: "sessions", Columns: records.Columns{Decision: "id", Time: "time", Item: "items", Chosen: "chosen"}})
+		&importer.Mapping{Format: "sessions", Columns: importer.Columns{Decision: "id", Time: "time", Item: "items", Chosen: "chosen"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestNumbersAsIDsAndTimes(t *testing.T) {
 
 // A number that is NA is missing, as it is for fits.
 func TestMissingNumbers(t *testing.T) {
-	list, r, err := read(t, "log.csv", "decision_id,item,chosen,price\na,x,1,NA\na,y,0,2\n", &records.Mapping{})
+	list, r, err := read(t, "log.csv", "decision_id,item,chosen,price\na,x,1,NA\na,y,0,2\n", &importer.Mapping{})
 	if err != nil || len(list[0].Request.Items[0].Features) != 0 || r.Features[0].Missing != 1 || r.Features[0].Found != 1 {
 		t.Errorf("%+v, %+v, %v", list, r, err)
 	}
@@ -82,7 +82,7 @@ func TestMissingNumbers(t *testing.T) {
 
 // Lines of JSON may have a new name each. Few of the names are kept.
 func TestManyNames(t *testing.T) {
-	if n := records.Seen(3000); n != 2000 {
+	if n := importer.Seen(3000); n != 2000 {
 		t.Errorf("%d names", n)
 	}
 }
@@ -99,7 +99,7 @@ func TestNestedColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := records.Recognize(t.Context(), file(t, "log.parquet", b.Bytes()))
+	r, err := importer.Recognize(t.Context(), file(t, "log.parquet", b.Bytes()))
 	if err != nil || !slices.Contains(r.Notes, "Columns of lists and groups are not read: tags.") {
 		t.Errorf("%+v, %v", r, err)
 	}
