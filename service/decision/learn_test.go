@@ -2,7 +2,6 @@ package decision_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -29,42 +28,6 @@ func one(t *testing.T, e *decision.Engine, placement, id string, x float64) {
 	fatal.If(t, e.Outcome(t.Context(), "", id, "i", 1))
 }
 
-// A round on which the learner panics is as if it had not been: the learner is
-// back where it was, half done as it left its state, and goes on.
-func TestPanicSkipsTheRound(t *testing.T) {
-	for _, rounds := range []int{3, 255, 256, 257, 600} { // around checkpoints
-		play := func(with bool) ([]byte, api.Stats) {
-			e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
-			put(t, e, "home", toys)
-			put(t, e, "other", toys)
-			for i := range rounds {
-				one(t, e, "home", fmt.Sprint(i), float64(i%7)/10)
-			}
-			if with {
-				one(t, e, "home", "bad", poison)
-				one(t, e, "home", "refused", sour)
-				one(t, e, "home", "worse", poison)
-			}
-			for i := range 5 {
-				one(t, e, "home", fmt.Sprint("after", i), float64(i)/10)
-				one(t, e, "other", fmt.Sprint("other", i), float64(i)/10)
-			}
-			wait(t, e)
-			a := decide(t, e, "home", stock("", 50), 2)
-			s := fatal.Or(e.Stats("home"))(t)
-			return binary.BigEndian.AppendUint64([]byte(a.Shown[0]), math.Float64bits(a.Probability[0])), s
-		}
-		without, _ := play(false)
-		with, s := play(true)
-		if string(with) != string(without) {
-			t.Errorf("after %d rounds, a skipped one changes what is shown", rounds)
-		}
-		if s.Learned != uint64(rounds+5) || s.Skipped != 3 || s.Broken || !strings.HasPrefix(s.Problem, "panic: poison") {
-			t.Errorf("stats %+v", s)
-		}
-	}
-}
-
 // fragile is a learner that cannot be restored once it has panicked.
 type fragile struct {
 	toy
@@ -86,84 +49,6 @@ func (l *fragile) UnmarshalBinary(data []byte) error {
 		return errors.New("no more")
 	}
 	return l.toy.UnmarshalBinary(data)
-}
-
-// Where that fails too its last good policy stays, others go on, and a roll back
-// mends it.
-func TestBrokenLearner(t *testing.T) {
-	var broken atomic.Bool
-	store := new(memlog.Store)
-	build := func(s setup.Spec) (vitrine.Learner, error) {
-		return &fragile{toy{size: s.Size}, &broken}, nil
-	}
-	e := opened(t, decision.Options{Store: store, Build: build})
-	put(t, e, "home", toys)
-	put(t, e, "other", toys)
-	one(t, e, "home", "a", 1)
-	version := fatal.Or(e.Keep(t.Context(), "home", "", 0))(t)
-	one(t, e, "home", "b", 2)
-	wait(t, e)
-	good, _ := e.Stats("home")
-	one(t, e, "home", "c", poison)
-	one(t, e, "home", "d", 1)
-	wait(t, e)
-	s, _ := e.Stats("home")
-	if !s.Broken || s.PolicyVersion != good.PolicyVersion || s.Skipped != 2 || !strings.Contains(s.Problem, "could not be restored: no more") {
-		t.Errorf("stats %+v", s)
-	}
-	one(t, e, "other", "e", 1)
-	wait(t, e)
-	if s, _ := e.Stats("other"); s.Broken || s.Learned != 1 {
-		t.Errorf("the other placement: %+v", s)
-	}
-	if _, err := e.Decide(t.Context(), "home", stock("f", 5), 0); err != nil {
-		t.Errorf("its last good policy does not serve: %v", err)
-	}
-	broken.Store(false)
-	fatal.If(t, e.RollBack(t.Context(), "home", version, nil, 0))
-	one(t, e, "home", "g", 1)
-	wait(t, e)
-	if s, _ := e.Stats("home"); s.Broken || s.Learned != 2 {
-		t.Errorf("after the roll back: %+v", s)
-	}
-}
-
-// unsaved is a learner that cannot be saved after its first round.
-type unsaved struct{ toy }
-
-func (l *unsaved) MarshalBinary() ([]byte, error) {
-	if l.level != 0 {
-		return nil, errors.New("not this one")
-	}
-	return l.toy.MarshalBinary()
-}
-
-// A learner that cannot be saved has broken, and the others' snapshots are made.
-func TestUnsavedLearner(t *testing.T) {
-	store := new(memlog.Store)
-	build := func(s setup.Spec) (vitrine.Learner, error) {
-		if s.Seed == 1 {
-			return &unsaved{toy{size: s.Size}}, nil
-		}
-		return buildToy(s)
-	}
-	e := opened(t, decision.Options{Store: store, Build: build})
-	put(t, e, "home", toys)
-	put(t, e, "other", strings.Replace(toys, `"policy"`, `"seed":1,"policy"`, 1))
-	one(t, e, "home", "a", 1)
-	one(t, e, "other", "b", 1)
-	data := snapshot(t, e)
-	wait(t, e)
-	if s, _ := e.Stats("other"); !s.Broken || !strings.Contains(s.Problem, "not this one") {
-		t.Errorf("stats %+v", s)
-	}
-	if s, _ := e.Stats("home"); s.Broken || s.Learned != 1 {
-		t.Errorf("the other placement: %+v", s)
-	}
-	again := opened(t, decision.Options{Store: store, Build: build, Snapshot: data})
-	if s, _ := again.Stats("home"); s.Learned != 1 {
-		t.Errorf("restored: %+v", s)
-	}
 }
 
 // An outcome does not wait for a learner that takes its time, and is not refused. When the learner's queue is
@@ -253,29 +138,6 @@ func TestBadPolicies(t *testing.T) {
 		}
 	}
 }
-
-// What cannot be built, or not be saved, does not get into the log.
-func TestBuildersAreChecked(t *testing.T) {
-	for want, build := range map[string]func(setup.Spec) (vitrine.Learner, error){
-		"/policy: no":                              func(setup.Spec) (vitrine.Learner, error) { return nil, errors.New("no") },
-		"/policy: panic: oh":                       func(setup.Spec) (vitrine.Learner, error) { panic("oh") },
-		"/policy: the learner cannot be saved":     func(setup.Spec) (vitrine.Learner, error) { return struct{ vitrine.Learner }{&toy{}}, nil },
-		"/policy: the learner has no first policy": func(setup.Spec) (vitrine.Learner, error) { return &policyless{}, nil },
-	} {
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: build})
-		_, err := e.Put(t.Context(), "home", []byte(toys), 0)
-		if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, api.ErrInvalid) {
-			t.Errorf("error %v, want %s", err, want)
-		}
-		if e.Sequence() != 0 {
-			t.Error("it is in the log")
-		}
-	}
-}
-
-type policyless struct{ toy }
-
-func (*policyless) Policy() vitrine.Policy { return nil }
 
 // Rolling back is a return to what was known: what came between is forgotten, by
 // a replay too.

@@ -14,14 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"vitrine"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
-	"vitrine/service/setup"
 )
 
 // faultyStore is a log in memory that counts its appends, and fails at will.
@@ -378,69 +376,6 @@ func TestMemoryShrinks(t *testing.T) {
 		}
 	}
 	replays(t, e, decision.Options{Store: store, Build: buildToy})
-}
-
-// counting counts the rounds since it was saved, into a state of some additional bytes.
-type counting struct {
-	toy
-	rounds, maximum *int
-	bytes           int
-}
-
-func (l counting) Observe(r vitrine.Round) error {
-	*l.rounds++
-	*l.maximum = max(*l.maximum, *l.rounds)
-	return l.toy.Observe(r)
-}
-
-func (l counting) MarshalBinary() ([]byte, error) {
-	*l.rounds = 0
-	data, err := l.toy.MarshalBinary()
-	return append(data, make([]byte, l.bytes)...), err
-}
-
-// The round that is learned and those since the checkpoint have their quarter of the
-// memory together, of the largest rounds too.
-func TestRoundsSinceTheCheckpoint(t *testing.T) {
-	const items, columns = 8, 2000
-	rounds, maximum := 0, 0
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {
-		return &counting{toy{size: s.Size}, &rounds, &maximum, 0}, nil
-	}})
-	put(t, e, "home", fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"x","kind":"text","buckets":%d}],"policy":{},"record":"all","memory":2700000}`, items, columns))
-	c := fatal.Or(e.Config("home"))(t)
-	r := new(api.Request)
-	for i := range items {
-		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Text("x", "a")}, Revenue: new(0.0)})
-	}
-	for range 12 {
-		a := decide(t, e, "home", r, 0)
-		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, "", 1))
-		wait(t, e)
-	}
-	if quarter, each := (c.Bound()-c.Memory)/2, 10*items*(columns+1); maximum*each > quarter || maximum < 2 {
-		t.Errorf("%d rounds of %d bytes have %d", maximum, each, quarter)
-	}
-}
-
-// A learner is saved after 256 rounds, or after rounds of as many bytes as its state if that is large.
-func TestCheckpointOfALargeLearner(t *testing.T) {
-	each := decision.RoundBytes(1, 1)
-	for _, c := range []struct{ bytes, want int }{{0, 256}, {300 * each, 300}, {150 * each, 256}} {
-		rounds, maximum := 0, 0
-		e := opened(t, decision.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {
-			return &counting{toy{size: s.Size}, &rounds, &maximum, max(0, c.bytes-8)}, nil
-		}})
-		put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
-		for range 700 {
-			a := decide(t, e, "home", stock("", 1), 0)
-			fatal.If(t, e.Outcome(t.Context(), "", a.Decision, "", 1))
-		}
-		wait(t, e)
-		if maximum != c.want {
-			t.Errorf("a state of %d bytes is saved after %d rounds of %d bytes, want %d", c.bytes, maximum, each, c.want)
-		}
-	}
 }
 
 // A decision that was made under a configuration that has changed meanwhile is
