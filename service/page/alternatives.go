@@ -12,7 +12,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// alternatives compares the set that is shown with others, by the utilities u.
+// alternatives compares the set shown with other sets, by the utilities u.
 type alternatives struct {
 	request *Request
 	config  *setup.Config
@@ -20,7 +20,7 @@ type alternatives struct {
 	u, r    []float64
 }
 
-// best returns the best set of the rules of a request and a configuration; ok is false if none satisfies them.
+// best returns the best set under the rules of a request and a configuration. ok is false if no set satisfies them.
 func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, revenue float64, ok bool) {
 	family, err := q.family(c, v.index)
 	if err != nil {
@@ -32,8 +32,8 @@ func (v *alternatives) best(q *Request, c *setup.Config) (s vitrine.Assortment, 
 	return s, revenue, true
 }
 
-// next returns the best set other than the one shown. That is the best set of all; if that is shown, it lacks one of its
-// items or has one more:
+// next returns the best set other than the one shown. If the best set of all is shown, the next best one drops one of its items
+// or adds one:
 //
 //	R(S∪T) is a mean of R(S) and the revenues r_j, j in T, weighted by exp(u_j), so for the best S one j loses
 //	the least
@@ -70,10 +70,10 @@ func (v *alternatives) next(shown vitrine.Assortment) (s vitrine.Assortment, rev
 	return s, revenue, ok
 }
 
-// maxRules bounds the rules whose cost is computed.
+// maxRules bounds how many rules get a cost.
 const maxRules = 32
 
-// rules returns what each rule costs: how much more the best set without it would earn.
+// rules returns the cost of each rule: how much more the best set would earn without it.
 func (v *alternatives) rules() []api.RuleCost {
 	_, with, ok := v.best(v.request, v.config)
 	if !ok {

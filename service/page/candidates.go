@@ -17,22 +17,22 @@ import (
 	"vitrine/service/setup"
 )
 
-// candidates are those of a request that the catalogue has. They come after the items of the request.
+// candidates are a request's candidates from the catalogue. They follow the items that the request brings.
 type candidates struct {
 	catalogue.Selection
-	items  *catalogue.Catalogue // nil if the request has none
+	items  *catalogue.Catalogue // nil if the request does not use it
 	groups map[catalogue.GroupsBy]*catalogue.Groups
-	from   int // the number of items of the request
+	from   int // number of items that the request brings
 
-	unlocks func() // the catalogue, which is locked for reading; nil if it is not
-	n       int    // of the catalogue's items
+	unlocks func() // releases the catalogue's read lock; nil if it is not held
+	n       int    // number of items in the catalogue
 	version uint64
-	early   bool // the catalogue is unlocked before the rows are copied, so nothing of it may be used in place
+	early   bool // the catalogue is unlocked before the rows are copied, so its lists must be copied too
 
-	since, copied catalogue.Position // at which the candidates were found, and the last rows copied
+	since, copied catalogue.Position // when the candidates were found, and when the last rows were copied
 }
 
-// len returns N.
+// len returns the number of candidates, N.
 func (r *Request) len() int {
 	switch {
 	case r.stock.items == nil:
@@ -51,7 +51,7 @@ func (r *Request) id(i int) string {
 	return r.stock.items.ID(r.stock.slot(i))
 }
 
-// slot returns where the catalogue has a candidate.
+// slot returns a candidate's slot in the catalogue.
 func (c *candidates) slot(i int) int32 {
 	if c.All {
 		return int32(i - c.from)
@@ -59,7 +59,7 @@ func (c *candidates) slot(i int) int32 {
 	return c.Slots[i-c.from]
 }
 
-// at returns which candidate an item of the catalogue is.
+// at returns the candidate in a slot of the catalogue.
 func (c *candidates) at(slot int32) (i int, ok bool) {
 	if c.All {
 		return c.from + int(slot), true
@@ -68,13 +68,13 @@ func (c *candidates) at(slot int32) (i int, ok bool) {
 	return c.from + i, ok
 }
 
-// AsksCatalogue reports whether candidates may be in the catalogue.
+// AsksCatalogue reports whether the request draws candidates from the catalogue.
 func (r *Request) AsksCatalogue() bool {
 	return r.Candidates != nil || r.Filter != "" || len(r.Items) == 0
 }
 
-// CatalogueSize bounds the bytes that the candidates of a request from the catalogue take while it is decided: N·d
-// numbers of rows, and a constant for each candidate.
+// CatalogueSize bounds the bytes that a request's catalogue candidates take during the decision: N·d floats of rows, plus a
+// constant for each candidate.
 func (v *View) CatalogueSize(r *api.Request) int64 {
 	if q := (&Request{Request: r}); v.Catalogue == nil || !q.AsksCatalogue() {
 		return 0
@@ -87,7 +87,7 @@ func (v *View) CatalogueSize(r *api.Request) int64 {
 	return int64(n) * int64(8*v.Config.Schema().Width()+constant)
 }
 
-// unlock unlocks the catalogue, if it is locked.
+// unlock releases the catalogue, if it is locked.
 func (c *candidates) unlock() {
 	if c.unlocks != nil {
 		c.unlocks()
@@ -95,11 +95,11 @@ func (c *candidates) unlock() {
 	}
 }
 
-// inPlace reports whether lists by slot are lists by candidate, and stay as they are.
+// inPlace reports whether a list by catalogue slot can serve as a list by candidate without a copy.
 func (c *candidates) inPlace() bool { return c.from == 0 && c.All && !c.early }
 
-// relock locks the catalogue again. The error is ErrMoved if one of some candidates changed while the rows were copied, or has
-// left its slot since.
+// relock locks the catalogue again. It returns ErrMoved if one of the given candidates changed while the rows were copied, or left
+// its slot since.
 func (c *candidates) relock(some ...[]int32) error {
 	c.items.RLock()
 	c.unlocks = c.items.RUnlock
@@ -117,8 +117,8 @@ func (c *candidates) relock(some ...[]int32) error {
 	return nil
 }
 
-// lock locks a catalogue for reading, with a filter and the groups of a request that are up to date. It waits while two other
-// decisions among many items have the lock, so that a change of the catalogue, for which all placements wait, waits for no more.
+// lock locks a catalogue for reading once the request's filter and groups are up to date. At most two decisions among many items
+// hold the lock at a time: all placements wait for a change of the catalogue, and the change waits for these decisions.
 func (r *Request) lock(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) (*catalogue.Filter, error) {
 	for {
 		filter, err := items.Filter(ctx, r.Filter)
@@ -142,7 +142,7 @@ func (r *Request) lock(ctx context.Context, items *catalogue.Catalogue, c *setup
 	}
 }
 
-// group finds the groups of a catalogue's items that the rules of a request need. A limit that is wrong is left to the rules.
+// group finds the item groups that the request's rules need. An invalid limit is reported later, with the rules.
 func (r *Request) group(ctx context.Context, items *catalogue.Catalogue, c *setup.Config) error {
 	by := map[catalogue.GroupsBy]*catalogue.Groups{}
 	if r.capacity(c) != nil {
@@ -164,7 +164,7 @@ func (r *Request) group(ctx context.Context, items *catalogue.Catalogue, c *setu
 	return nil
 }
 
-// choose finds the candidates that the catalogue has. The caller unlocks it, also after an error.
+// choose finds the candidates from the catalogue. The caller must unlock the catalogue, even after an error.
 func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	items, err := v.Items()
 	if err != nil {
@@ -187,7 +187,7 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 	if r.Strict && s.Missing > 0 {
 		return s.missing(r.Candidates)
 	}
-	for i := range r.Items { // these take the place of those that the catalogue has
+	for i := range r.Items { // an item of the request replaces the catalogue's item of the same id
 		slot, ok := items.Find(r.Items[i].ID)
 		if !ok {
 			continue
@@ -219,7 +219,7 @@ func (d *Decider) choose(ctx context.Context, v *View, r *Request) error {
 
 var errNoItems = api.Fieldf("/items", "must have at least one item")
 
-// missing is the error of candidates that may not be offered. It names the first.
+// missing returns an error that names the first candidate that cannot be offered.
 func (c *candidates) missing(ids []string) error {
 	first, what := "", "is unknown to the catalogue"
 	if len(c.Unknown) > 0 {
@@ -230,7 +230,7 @@ func (c *candidates) missing(ids []string) error {
 	return api.Fieldf(fmt.Sprintf("/candidates/%d", slices.Index(ids, first)), "%q %s: %d of %d candidates are unknown or not available", api.Abbreviate(first, 40), what, c.Missing, len(ids))
 }
 
-// addRevenues adds the revenues of the candidates from the catalogue to those of the request's items.
+// addRevenues adds the revenues of the catalogue's candidates to those of the request's items.
 func (r *Request) addRevenues(d *Decider) {
 	c := &r.stock
 	stored := c.items.Revenues()
@@ -240,7 +240,7 @@ func (r *Request) addRevenues(d *Decider) {
 		r.revenue = stored
 	default:
 		of := r.revenue
-		revenue := slices.Grow(d.revenue[:0], n)[:n] // whose beginning r.revenue may be
+		revenue := slices.Grow(d.revenue[:0], n)[:n] // r.revenue may be its beginning
 		for i := range revenue {
 			switch {
 			case i >= c.from:
@@ -255,7 +255,7 @@ func (r *Request) addRevenues(d *Decider) {
 	}
 }
 
-// addNames adds to the index the candidates from the catalogue that the rules of a request name.
+// addNames indexes the catalogue's candidates that the request's rules name.
 func (r *Request) addNames(index map[string]int) {
 	add := func(ids []string) {
 		for _, id := range ids {
@@ -277,18 +277,17 @@ func (r *Request) addNames(index map[string]int) {
 	}
 }
 
-// conditional is a policy that can be asked about rows which are a linear map of shorter ones, x = M a + c. Given
-// returns nil if it cannot.
+// conditional is a policy that can score rows x = M a + c from the shorter rows a. Given returns nil if the policy cannot do so.
 type conditional interface {
 	Given(m *mat.Dense, c []float64) vitrine.Policy
 }
 
-// minShort is the number of candidates from which on short rows pay for the map of a request.
+// minShort is the smallest number of candidates for which short rows repay the cost of the map.
 const minShort = 256
 
-// policyFor returns the policy to ask about the rows of a request. If only the catalogue's items are candidates and the policy
-// is conditional, the rows are the columns of the items, which are there already. Others are made by a schema that knows the
-// values of the request: here those of its own items, and in fetch those of the catalogue's.
+// policyFor returns the policy to ask about the request's rows. If all candidates come from the catalogue and the policy is
+// conditional, the stored item columns serve as rows. Otherwise it computes the rows of the request's own items, by a schema that
+// knows the request's values, and fetch adds those of the catalogue.
 func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitrine.Policy) (asked vitrine.Policy, clipped int, err error) {
 	c, n, width := &r.stock, r.len(), v.Config.Schema().Width()
 	d.width, d.short, d.overflow = width, nil, false
@@ -311,14 +310,14 @@ func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitr
 	}
 	d.rows = resize(d.rows, n*width)
 	more, err := schema.Rows(d.rows[:c.from*width], r.user, r.items)
-	if c.from > 0 { // the user has been counted twice
+	if c.from > 0 { // or the user's values would count twice
 		clipped = 0
 	}
 	return pi, clipped + more, err
 }
 
-// fetch returns the rows of all candidates. A decision that releases the catalogue copies them in slices, and changes may come
-// between two of these: see relock.
+// fetch returns the rows of all candidates. A decision that has released the catalogue copies them in chunks, between which the
+// catalogue may change: relock finds out.
 func (d *Decider) fetch(ctx context.Context, r *Request) (*mat.Dense, error) {
 	c, n := &r.stock, r.len()
 	if c.items == nil {
@@ -349,7 +348,7 @@ func (d *Decider) fetch(ctx context.Context, r *Request) (*mat.Dense, error) {
 	return mat.NewDense(n, w, d.rows), nil
 }
 
-// copyRows stores the rows of some candidates, of w columns.
+// copyRows stores the rows of the candidates from one on, up to another one, in w columns.
 func (d *Decider) copyRows(c *candidates, split *feature.Split, w, from, to int) error {
 	if c.early {
 		c.items.RLock()
@@ -359,7 +358,7 @@ func (d *Decider) copyRows(c *candidates, split *feature.Split, w, from, to int)
 	for i := from; i < to; i++ {
 		row, slot := d.rows[i*w:(i+1)*w], c.slot(i)
 		switch {
-		case int(slot) >= c.items.Len(): // it is gone, and relock will tell if it matters
+		case int(slot) >= c.items.Len(): // the item is gone; relock checks whether that matters
 			clear(row)
 		case d.short != nil:
 			copy(row, c.items.Row(slot))
@@ -370,11 +369,11 @@ func (d *Decider) copyRows(c *candidates, split *feature.Split, w, from, to int)
 	return nil
 }
 
-// checkEvery is the number of rows after which a decision looks whether its caller has left.
+// checkEvery is the number of rows between checks whether the caller is still waiting.
 const checkEvery = 4096
 
-// releases reports whether the decision unlocks the catalogue before it copies the rows and asks the policy. Later it reads only
-// the ids of the items shown. If such items have changed too often meanwhile, it keeps the lock.
+// releases reports whether the decision unlocks the catalogue before it copies rows and asks the policy. Afterwards it only reads
+// the ids of the items shown. After too many conflicts with changes (Holds), the decision keeps the lock instead.
 func (d *Decider) releases(v *View, r *Request) bool {
 	c := &r.stock
 	ownRows := d.short == nil || !c.All
@@ -384,7 +383,7 @@ func (d *Decider) releases(v *View, r *Request) bool {
 
 var errCross = api.Fieldf("/user", "a cross with the features of an item is not finite or too large: scale the features")
 
-// row stores the row of a candidate.
+// row stores a candidate's row.
 func (d *Decider) row(dst []float64, i int) {
 	if d.short == nil {
 		copy(dst, d.rows[i*d.width:(i+1)*d.width])

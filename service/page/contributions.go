@@ -1,6 +1,3 @@
-// row.go       the utility of an item, split among the features
-// effects.go   how the utility depends on a feature
-// families.go  the weights of the families that a policy averages, in the past
 package page
 
 import (
@@ -18,7 +15,7 @@ import (
 
 const (
 	maxOrders        = 16      // random orders of the features, each with its reverse
-	maxWork          = 1 << 22 // numbers of the rows of an item, beyond which fewer orders are drawn
+	maxWork          = 1 << 22 // floats in the rows of one item; larger items get fewer orders
 	maxContributions = 24
 )
 
@@ -65,7 +62,7 @@ func contributionsOf(e bandit.Explainer, s *feature.Schema, row, reference []flo
 	return base, largest(s, row, shares)
 }
 
-// largest lists the largest shares, and sums up the others.
+// largest lists the largest shares and sums up the rest.
 func largest(s *feature.Schema, row []float64, shares map[int]float64) []api.Contribution {
 	var list []api.Contribution
 	for k, p := range s.Parts() {
@@ -84,7 +81,7 @@ func largest(s *feature.Schema, row []float64, shares map[int]float64) []api.Con
 	return list
 }
 
-// valueOf returns a value as JSON has it, nil if it is missing.
+// valueOf returns a value for JSON, or nil if it is missing.
 func valueOf(v api.Value) any {
 	switch v.Kind {
 	case api.IsNumber:
@@ -95,7 +92,7 @@ func valueOf(v api.Value) any {
 	return nil
 }
 
-// usable returns a number that JSON has, nil for others and for utilities that no set can have.
+// usable returns a number that JSON can express and a set can have as utility, or nil.
 func usable(v float64) *float64 {
 	if !(math.Abs(v) <= 700) {
 		return nil

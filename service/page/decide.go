@@ -18,40 +18,40 @@ import (
 	"vitrine/service/setup"
 )
 
-// Decision is what a request gets.
+// Decision is the result of a request.
 type Decision struct {
-	offer.Offer      // in the memory of its decider
-	Clipped     int  // values of features that were cut to their range
+	offer.Offer      // shares memory with its decider
+	Clipped     int  // number of feature values that were cut to their range
 	Estimated   bool // whether the policy estimates utilities
-	Usable      bool // whether its estimates are finite
+	Usable      bool // whether the estimates are finite
 }
 
-// plan is a decision while it is made.
+// plan holds a decision in the making.
 type plan struct {
 	view     *View
 	request  *Request
 	to       route
-	policy   Policy         // that decides
-	asked    vitrine.Policy // the same, about the rows at hand
+	policy   Policy         // decides
+	asked    vitrine.Policy // the same policy, for the rows at hand
 	unseen   []feature.Seen
 	x        *vitrine.Context
-	baseline vitrine.Assortment // of the caller, in display order
+	baseline vitrine.Assortment // the caller's page, in display order
 	slots    *assortment.Transversal
-	own      vitrine.Offer // the policy's
+	own      vitrine.Offer // the policy's offer
 	shown    vitrine.Assortment
-	order    []int32 // of the set shown, in display order
+	order    []int32 // the set shown, in display order
 	made     Decision
 }
 
-// Decide finds the items to show to a request that d has read. Errors are *api.FieldError, *UnseenError, ErrMoved, ErrPolicy and
-// that of ctx. The decision shares memory with d.
+// Decide finds the items to show for a request that d has read. It returns *api.FieldError, *UnseenError, ErrMoved, ErrPolicy or
+// the error of ctx. The decision shares memory with d.
 func (d *Decider) Decide(ctx context.Context, v *View, r *Request) (*Decision, error) {
 	d.plan = plan{view: v, request: r}
 	if err := d.decide(ctx); err != nil {
 		return nil, err
 	}
 	o := &d.made.Offer
-	if r.Payload { // of the catalogue as it is: a repeated answer has the same
+	if r.Payload { // as stored now; a repeated answer repeats them
 		d.estimates.Payload = v.payloads((&offer.Offer{Offered: o.Offered}).IDs())
 	}
 	d.answer = d.estimates.Append(d.answer[:0])
@@ -60,7 +60,7 @@ func (d *Decider) Decide(ctx context.Context, v *View, r *Request) (*Decision, e
 }
 
 func (d *Decider) decide(ctx context.Context) error {
-	defer d.request.stock.unlock() // also if a filter makes its parser panic
+	defer d.request.stock.unlock() // even if a filter makes its parser panic
 	if err := d.findCandidates(ctx); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (d *Decider) decide(ctx context.Context) error {
 	return d.log()
 }
 
-// findCandidates checks the request, and finds its candidates and who decides.
+// findCandidates checks the request, and finds its candidates and the policy that decides.
 func (d *Decider) findCandidates(ctx context.Context) (err error) {
 	v, r := d.view, d.request
 	clear(d.index)
@@ -98,7 +98,7 @@ func (d *Decider) findCandidates(ctx context.Context) (err error) {
 	if d.policy = v.Policy; d.to.policy != nil {
 		d.policy = *d.to.policy
 	}
-	if d.policy.Policy == nil { // the learner has retired meanwhile
+	if d.policy.Policy == nil { // its learner has just retired
 		return ErrMoved
 	}
 	if !r.AsksCatalogue() {
@@ -111,7 +111,7 @@ func (d *Decider) findCandidates(ctx context.Context) (err error) {
 	return nil
 }
 
-// findPolicy finds the policy to ask, which may be one about short rows.
+// findPolicy finds the policy to ask, which may be one for short rows.
 func (d *Decider) findPolicy() (err error) {
 	v, r := d.view, d.request
 	d.unseen = v.Config.Schema().Unseen(r.user, r.items)
@@ -137,7 +137,7 @@ func (d *Decider) findRules() (err error) {
 	return err
 }
 
-// findRows finds the rows and revenues of the candidates. From here on the request has no faults.
+// findRows finds the rows and revenues of the candidates. A request that gets past it is valid.
 func (d *Decider) findRows(ctx context.Context) (err error) {
 	r := d.request
 	if r.stock.early && r.stock.All && r.stock.from == 0 && r.revenue != nil {
@@ -173,7 +173,7 @@ func (d *Decider) askPolicy(ctx context.Context) (err error) {
 	return err
 }
 
-// pick picks the set to show: the policy's, the caller's, or one by chance.
+// pick chooses the set to show: the policy's, the caller's, or a random one.
 func (d *Decider) pick() (err error) {
 	v, r := d.view, d.request
 	o := &eventlog.Offered{
@@ -205,7 +205,7 @@ func (d *Decider) pick() (err error) {
 	return err
 }
 
-// showsBaseline reports whether the caller's page is shown. A trial without one shows what the policy would.
+// showsBaseline reports whether to show the caller's page. A trial without a baseline shows the policy's set.
 func (d *Decider) showsBaseline() bool {
 	v, r := d.view, d.request
 	if r.isTrial && r.Baseline == nil {
@@ -214,7 +214,7 @@ func (d *Decider) showsBaseline() bool {
 	return v.Config.Mode == api.Shadow || d.to.show == api.ShowBaseline || d.to.policy == nil && v.ByBaseline
 }
 
-// arrange puts the set shown in its order, with what the policy expects of it.
+// arrange puts the set in display order, with the policy's estimates for it.
 func (d *Decider) arrange() error {
 	r, o := d.request, d.made.Offered
 	ordered := o.Mode == offer.ByBaseline
@@ -234,7 +234,7 @@ func (d *Decider) arrange() error {
 	return nil
 }
 
-// log notes what the log keeps.
+// log adds the rows and candidates that the log keeps.
 func (d *Decider) log() error {
 	all := d.view.Config.Record == "all"
 	d.fill(d.made.Offered, d.request, d.order, all)
@@ -245,7 +245,7 @@ func (d *Decider) log() error {
 	return nil
 }
 
-// ask asks the policy for its offer, and checks it.
+// ask asks the policy for an offer and checks the offer.
 func (d *Decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitrine.Offer, error) {
 	var offer vitrine.Offer
 	rng := d.draws.Numbered(seed, d.estimates.Number, stream.Policy)
@@ -265,12 +265,12 @@ func (d *Decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 	return offer, nil
 }
 
-// errSteps is the error of a request of n candidates whose limits cross too much.
+// errSteps is returned for n candidates whose limits cross in too many ways to search.
 func errSteps(n int) error {
 	return api.Fieldf("/at_most", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
 }
 
-// explore returns a set that draw draws, and stores its propensity in o and its law in d.estimates.
+// explore returns a set from draw, and stores its propensity in o and its sampling law in d.estimates.
 func (d *Decider) explore(o *eventlog.Offered, c *setup.Config, draw func(*rand.Rand) offer.Explored) (vitrine.Assortment, error) {
 	var e offer.Explored
 	rng := d.coin.Numbered(c.Seed, d.estimates.Number, stream.Exploration)
@@ -287,16 +287,16 @@ func (d *Decider) explore(o *eventlog.Offered, c *setup.Config, draw func(*rand.
 	if o.Propensity = e.Propensity; e.ByChance {
 		o.Mode = offer.ByChance
 	}
-	if c.Record == "all" { // the law is that of positions among all items
+	if c.Record == "all" { // the law numbers positions among all candidates
 		d.estimates.Law = e.Law
 	}
 	return e.Shown, nil
 }
 
-// baseline returns the items that the caller shows, in display order.
+// baseline returns the caller's own page, in display order.
 func (r *Request) baseline(c *setup.Config, index map[string]int) (vitrine.Assortment, error) {
 	switch {
-	case !c.NeedsBaseline() && c.Fallback != api.FallbackBaseline: // a caller may send one before the mode that needs it begins
+	case !c.NeedsBaseline() && c.Fallback != api.FallbackBaseline: // a caller may send one before the mode that needs it starts
 	case r.Baseline == nil && r.isTrial:
 		return nil, nil
 	case r.Baseline == nil && c.Mode == api.Experimenting && c.NeedsBaseline():
@@ -324,7 +324,7 @@ func (r *Request) baseline(c *setup.Config, index map[string]int) (vitrine.Assor
 	return s, nil
 }
 
-// certain notes the policy's own set, if it was found without a draw and chance has shown another one.
+// certain notes whether the policy's own set was found without a draw, and which one it is if a random set is shown instead.
 func (d *Decider) certain(byChance bool) {
 	e := &d.estimates
 	if e.Certain = d.own.Propensity == 1; !e.Certain || !byChance || slices.Equal(d.shown, d.own.Assortment) {
@@ -336,7 +336,7 @@ func (d *Decider) certain(byChance bool) {
 	}
 }
 
-// assign puts the items of an order into the slots.
+// assign puts the ordered items into the slots.
 func (d *Decider) assign(family *assortment.Transversal, order []int32) {
 	items := make([]int, len(order))
 	p := map[int]float64{}

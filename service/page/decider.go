@@ -11,10 +11,10 @@ import (
 	"vitrine/service/offer"
 )
 
-// Decider makes decisions in memory that it uses again.
+// Decider makes decisions in memory that it reuses.
 type Decider struct {
-	Entry []byte      // for its caller
-	Whole offer.Whole // the candidates of the last decision, if the log does not have them
+	Entry []byte      // scratch for the caller
+	Whole offer.Whole // candidates of the last decision, if the log does not keep them
 
 	plan
 	index     map[string]int
@@ -24,13 +24,13 @@ type Decider struct {
 	rows      []float64 // N×d
 	u         []float64
 	part      []float64   // rows of some items
-	recorded  []float64   // rows and revenues of the items in the log
+	recorded  []float64   // rows and revenues that the log keeps
 	width     int         // d
-	short     *candidates // whose rows are only computed if they are needed; nil if rows has all
-	overflow  bool        // whether such a row has a column that is not finite or too large
-	user      []float64   // the row of the user
-	fromItem  []float64   // the map from the columns of an item to its row
-	selected  []int32     // candidates from the catalogue
+	short     *candidates // computes rows on demand; nil if rows holds all of them
+	overflow  bool        // whether such a row has an infinite or too large column
+	user      []float64   // the user's row
+	fromItem  []float64   // map from an item's columns to its row
+	selected  []int32     // slots of the catalogue's candidates
 	answer    []byte
 	draws     stream.Stream
 	coin      stream.Stream
@@ -39,10 +39,10 @@ type Decider struct {
 
 var deciders = sync.Pool{New: func() any { return &Decider{index: map[string]int{}} }}
 
-// NewDecider returns a decider for one goroutine, which calls Release at the end.
+// NewDecider returns a decider for one goroutine. Call Release at the end.
 func NewDecider() *Decider { return deciders.Get().(*Decider) }
 
-// Release gives the memory back. Call it only if nobody reads a decision of d any more.
+// Release returns the memory to a pool. Do not call it while anyone still reads a decision of d.
 func (d *Decider) Release() {
 	if cap(d.rows) > maxScratch {
 		return
@@ -55,7 +55,7 @@ func (d *Decider) Release() {
 	deciders.Put(d)
 }
 
-// Read returns a request with its values by slot, in d's memory.
+// Read returns a request with its values in schema order, in d's memory.
 func (d *Decider) Read(v *View, r *api.Request) (*Request, error) {
 	s := v.Config.Schema()
 	q := &Request{Request: r}

@@ -13,7 +13,7 @@ import (
 const (
 	maxBackground = 32   // rows over which effects are averaged
 	maxEffects    = 30   // features
-	maxEffectRows = 4096 // of all effects
+	maxEffectRows = 4096 // rows for all effects together
 	numberPoints  = 9
 	maxValues     = 20 // of a category
 )
@@ -22,7 +22,7 @@ const (
 //
 //	PD_f(v) = mean over the rows x of u(x with the value v of f)
 //
-// where the crosses of f follow it. A number goes from its smallest to its largest value in the rows.
+// where crosses of f change with it. A number runs from its smallest to its largest value in the rows.
 func effectsOf(e bandit.Explainer, s *feature.Schema, rows *mat.Dense) (list []api.Effect, background int) {
 	n, d := rows.Dims()
 	type grid struct {

@@ -12,14 +12,14 @@ import (
 	"vitrine/service/offer"
 )
 
-// estimator is a policy with an estimate of the utilities: it stores f_ŵ(x_i) of each item in dst.
-// Probabilities in answers come from this estimate, not from the optimistic or drawn utilities of an offer.
+// estimator is a policy that estimates utilities: Utilities stores f_ŵ(x_i) of each item in dst. The probabilities in an answer
+// come from these estimates, not from the optimistic or drawn utilities behind the offer.
 type estimator interface {
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// estimate stores the probabilities of the items shown and returns them in display order, by decreasing
-// probability unless the request or the policy fixes the order.
+// estimate stores the choice probabilities of the set shown and returns the set in display order: by decreasing probability,
+// unless ordered says that the request or the policy fixes the order.
 func (d *Decider) estimate(ordered bool) []int32 {
 	order, e, own := int32s(d.shown), &d.estimates, &d.own
 	if e.Shadowed {
@@ -83,7 +83,7 @@ func int32s(items []int) []int32 {
 	return all
 }
 
-// placeEffects returns the position effects that a policy has learned, nil if it has none.
+// placeEffects returns the position effects that a policy has learned, or nil.
 func placeEffects(pi vitrine.Policy) []float64 {
 	if p, ok := pi.(interface{ PlaceEffects() []float64 }); ok {
 		return p.PlaceEffects()
@@ -91,7 +91,7 @@ func placeEffects(pi vitrine.Policy) []float64 {
 	return nil
 }
 
-// addEffects adds the effects of the places to the utilities of items in display order.
+// addEffects adds position effects to the utilities of items in display order.
 func addEffects(u, effects []float64) {
 	for p := range u {
 		u[p] += vitrine.PlaceEffect(effects, p)

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	maxExplained = 50     // items whose utility is split among the features
-	maxTried     = 10_000 // candidates of a request that is only tried
+	maxExplained = 50     // items whose utility is split among features
+	maxTried     = 10_000 // candidates of a trial
 
 	onlyShown = "the candidates that were not shown are no longer in memory, and the log of this placement does not have them. With record: all it keeps them"
 )
@@ -28,25 +28,25 @@ const (
 // averaging is a policy that averages utility families.
 type averaging interface{ Families() []bandit.Weight }
 
-// explanation is what an explanation is made of.
+// explanation collects what an explanation is made from.
 type explanation struct {
 	placement string
 	config    *setup.Config
 	offer     *offer.Offer
 	ids       []string // of the items shown
-	policy    Policy   // the one that decided, or a later one
-	request   *Request // the candidates that are known, and the rules
+	policy    Policy   // decided, or came later
+	request   *Request // the known candidates, and the rules
 	x         *vitrine.Context
-	shown     []int32 // of the candidates, in display order
-	ruled     bool    // whether the request has its rules
+	shown     []int32 // among the candidates, in display order
+	ruled     bool    // whether the rules are known
 	unknown   []string
 }
 
-// Try decides a request of which nothing is recorded, and explains the decision. The placement's categories do not learn the
-// values of the request, and in the mode shadow a request without a baseline gets the policy's set. Errors are those of
-// [Decider.Decide], except *UnseenError.
+// Try decides a request without recording anything, and explains the decision. The placement's categories do not learn the
+// request's values. In shadow mode, a request without a baseline gets the policy's set. The errors are those of [Decider.Decide],
+// except *UnseenError.
 func Try(ctx context.Context, v *View, r *api.Request, now int64, number func() uint64) (*offer.Offer, *api.Explanation, error) {
-	d := &Decider{index: map[string]int{}} // whose memory the offer has
+	d := &Decider{index: map[string]int{}} // not from the pool: the offer keeps its memory
 	q, err := d.Read(v, r)
 	if err != nil {
 		return nil, nil, err
@@ -75,8 +75,7 @@ func Try(ctx context.Context, v *View, r *api.Request, now int64, number func() 
 	return o, e.explain(), nil
 }
 
-// inline makes the candidates of the catalogue items of the request, so that the catalogue does not have to be locked while
-// the decision is explained.
+// inline copies the catalogue's candidates into the request, so that the explanation does not lock the catalogue.
 func (d *Decider) inline(ctx context.Context, v *View, q *Request) error {
 	if !q.AsksCatalogue() {
 		if len(q.Items) > maxTried {
@@ -106,7 +105,7 @@ func (d *Decider) inline(ctx context.Context, v *View, q *Request) error {
 	return nil
 }
 
-// own gives the request copies of its candidates from the catalogue, with their spaces and groups.
+// own copies the catalogue's candidates, with their spaces and groups, into the request.
 func (q *Request) own(c *setup.Config) {
 	q.keepGroups(c)
 	n := q.len()
@@ -125,7 +124,7 @@ func (q *Request) own(c *setup.Config) {
 	q.Request, q.items, q.stock.Selection, q.stock.from = &request, values, catalogue.Selection{}, 0
 }
 
-// places returns where the candidates of a request without a catalogue are.
+// places indexes the candidates of a request without a catalogue by id.
 func (r *Request) places() map[string]int {
 	index := make(map[string]int, len(r.Items))
 	for i := range r.Items {
@@ -134,17 +133,17 @@ func (r *Request) places() map[string]int {
 	return index
 }
 
-// Logged is a decision of the log, as far as the log, its catalogue and the policies that are still there tell of it.
+// Logged is a decision from the log, as far as the log, the catalogue and the remaining policies describe it.
 type Logged struct {
 	*offer.Offer
-	Complete bool     // whether the offer has all candidates
-	Request  *Request // that [Rebuild] has made; nil makes it from the offer
-	OwnRows  bool     // whether the offer has the features of the present configuration, and is of the present learner
-	Policy   Policy   // the one that decided if it is still there, otherwise the present one; its Policy is nil if neither fits
-	Unknown  []string // why something is not known
+	Complete bool     // whether the offer lists all candidates
+	Request  *Request // from [Rebuild]; nil derives it from the offer
+	OwnRows  bool     // whether the offer has the current features and came from the current learner
+	Policy   Policy   // decided; or, if it is gone, the current one; its Policy is nil if neither fits
+	Unknown  []string // what is not known, and why
 }
 
-// Explain explains a decision of the log.
+// Explain explains a decision from the log.
 func Explain(v *View, l *Logged) *api.Explanation {
 	o := l.Offer
 	e := &explanation{placement: v.Name, config: v.Config, offer: o, ids: o.IDs(), policy: l.Policy, shown: o.Shown, unknown: l.Unknown, x: &vitrine.Context{Revenue: o.Revenue}}
@@ -160,11 +159,11 @@ func Explain(v *View, l *Logged) *api.Explanation {
 	return e.explain()
 }
 
-// MaxRebuilt is the largest number of candidates that an explanation has.
+// MaxRebuilt is the largest number of candidates that an explanation covers.
 const MaxRebuilt = maxTried
 
-// Rebuild returns the request of an offer whose candidates are partly of the catalogue, and the offer with all of them. The items
-// are those of the catalogue at the offer's version.
+// Rebuild returns the request behind an offer with candidates from the catalogue, and the offer with all candidates. items must be
+// the catalogue at the offer's version.
 func Rebuild(ctx context.Context, c *setup.Config, o *offer.Offer, items *catalogue.Frozen) (*Request, *offer.Offer, error) {
 	all, err := Whole(o, items)
 	if err != nil {
@@ -186,7 +185,7 @@ func Rebuild(ctx context.Context, c *setup.Config, o *offer.Offer, items *catalo
 	return q, &offer.Offer{Offered: all, Estimates: o.Estimates}, nil
 }
 
-// requestOf returns the request of an offer as far as the log has it: the candidates, with their categories.
+// requestOf returns the request behind an offer as far as the log holds it: the candidates, with their categories.
 func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *Request {
 	q := &Request{Request: &api.Request{Items: make([]api.Item, len(o.ItemIDs))}, items: make([]api.Item, len(o.ItemIDs)), revenue: o.Revenue}
 	s := c.Schema()
@@ -199,7 +198,7 @@ func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *Request {
 				continue
 			}
 			row := o.Features[i*o.Width : (i+1)*o.Width]
-			if q.items[i].Features[slot] = s.Value(row, k); q.items[i].Features[slot].Kind == api.Missing { // values that share a column
+			if q.items[i].Features[slot] = s.Value(row, k); q.items[i].Features[slot].Kind == api.Missing { // several values share a column
 				q.items[i].Features[slot] = api.Text(p.Name, fmt.Sprint("column ", slices.Index(row[p.From:p.From+p.Size], 1)))
 			}
 		}
@@ -207,7 +206,7 @@ func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *Request {
 	return q
 }
 
-// explain makes the explanation.
+// explain builds the explanation.
 func (m *explanation) explain() *api.Explanation {
 	x := &api.Explanation{
 		Decision: m.offer.Decision, Placement: m.placement, By: offer.ByNames[m.offer.Mode],
@@ -229,7 +228,7 @@ func (m *explanation) explain() *api.Explanation {
 	return x
 }
 
-// list lists what is shown.
+// list lists the items shown.
 func (m *explanation) list(x *api.Explanation) {
 	slots := offer.SlotIDs(m.offer.Note)
 	for k, id := range m.ids[:min(len(m.ids), maxExplained)] {
@@ -244,7 +243,7 @@ func (m *explanation) list(x *api.Explanation) {
 	}
 }
 
-// give adds what the policy says.
+// give adds the policy's own account.
 func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 	if a, ok := m.policy.Policy.(averaging); ok {
 		for _, w := range a.Families() {
@@ -305,7 +304,7 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 	m.compare(x, u)
 }
 
-// compare compares the set shown with others by the utilities u.
+// compare compares the set shown with other sets, by the utilities u.
 func (m *explanation) compare(x *api.Explanation, u []float64) {
 	for _, v := range u {
 		if usable(v) == nil {

@@ -12,25 +12,25 @@ import (
 	"vitrine/service/setup"
 )
 
-// Imported is a decision of another log, and its outcome.
+// Imported is a decision from another program's log, and its outcome.
 type Imported struct {
-	Request    *api.Request // with a decision id; rules are not kept
+	Request    *api.Request // must have a decision id; its rules are not kept
 	Shown      []string     // in display order
 	Choice     string       // the item that was taken; "" for none
-	Rewards    []api.Reward // in place of Choice, which is drawn from them as from rewards that are reported
+	Rewards    []api.Reward // instead of Choice, which is drawn from them as for reported rewards
 	Time       int64        // Unix nanoseconds; not before the last entry of the log
-	Propensity float64      // of the set; 0 if it is not known
-	Draw       *offer.Draw  // nil if it is not known
+	Propensity float64      // of the set; 0 if unknown
+	Draw       *offer.Draw  // nil if unknown
 }
 
-// Import returns the two events of a decision, and their entries.
+// Import returns the events of a decision and of its outcome, and their log entries.
 func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entries [2][]byte, err error) {
 	clear(d.index)
 	q, err := d.Read(v, m.Request)
 	if err != nil {
 		return events, entries, err
 	}
-	if q.AsksCatalogue() { // the catalogue of that time is not known
+	if q.AsksCatalogue() { // the catalogue at that time is unknown
 		return events, entries, errNoItems
 	}
 	if err := q.check(v.Config, d.index); err != nil {
@@ -83,8 +83,8 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 		}
 		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
 		p := l.Law(n).Propensity(shown)
-		within := float64(1e-3 * p)    // logs round
-		if l.Kind != offer.DrawSlots { // the law is given the policy's own set, which may be random itself
+		within := float64(1e-3 * p)    // logs hold rounded numbers
+		if l.Kind != offer.DrawSlots { // the law is conditional on the policy's own set, which may be random
 			within += 1 - l.Epsilon
 		}
 		if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
@@ -106,16 +106,16 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	if size := eventlog.EntrySize(entries[0]); size > eventlog.MaxBatch {
 		return events, entries, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit", size, eventlog.MaxBatch)
 	}
-	if unseen != nil { // of a decision without faults
+	if unseen != nil { // the decision is valid
 		return events, entries, &UnseenError{unseen}
 	}
-	// The learner keeps the rows, and d is used again.
+	// The learner keeps the rows, and d is reused.
 	copied, err := eventlog.Decode(entries[0])
 	events[0] = &copied
 	return events, entries, err
 }
 
-// draw replaces the rewards of a decision by the choice that is drawn from them.
+// draw replaces the rewards with a choice drawn from them.
 func (m *Imported) draw(seed uint64) error {
 	if len(m.Rewards) == 0 {
 		return nil

@@ -10,14 +10,14 @@ import (
 	"vitrine/service/tally"
 )
 
-// ItemRow is a row with which an item was shown.
+// ItemRow is a row under which an item was shown.
 type ItemRow struct {
-	Item    int // of the list of an insight
+	Item    int // index in the insight's list
 	Row     []float64
 	Revenue float64
 }
 
-// Value adds the utilities of items and the effects of features.
+// Value adds item utilities and feature effects to an insight.
 func Value(x *api.Insight, e bandit.Explainer, rows []ItemRow, s *feature.Schema) {
 	features := mat.NewDense(len(rows), s.Width(), nil)
 	for i := range rows {
@@ -42,7 +42,7 @@ func Value(x *api.Insight, e bandit.Explainer, rows []ItemRow, s *feature.Schema
 	x.Effects, x.Background = effectsOf(e, s, features)
 }
 
-// Positions returns what the places have sold, with the effects that a policy has learned.
+// Positions returns the sales of each page position, with the position effects that a policy has learned.
 func Positions(places []tally.Sold, pi vitrine.Policy) []api.Position {
 	learned := placeEffects(pi)
 	list := []api.Position{}

@@ -11,13 +11,13 @@ import (
 	"vitrine/service/setup"
 )
 
-// Unless a placement records all candidates, the log limits what it holds of each decision.
+// Unless a placement records all candidates, each decision may take this much of the log.
 const (
 	maxSet        = 2 << 10 // bytes of the candidates' slots
 	maxShortRules = 1 << 10 // bytes of the request's rules
 )
 
-// logRules notes the candidates and the rules that the log keeps.
+// logRules adds the candidates and rules that the log keeps.
 func (d *Decider) logRules() {
 	v, r, e := d.view, d.request, &d.estimates
 	all := v.Config.Record == "all"
@@ -33,8 +33,8 @@ func (d *Decider) logRules() {
 	}
 }
 
-// fill stores the rows that the log keeps, in the order of the request's items: those of the items shown and, if all are recorded, those
-// that the request has brought. The catalogue has the others.
+// fill adds the rows that the log keeps, in candidate order: the items shown and, if all candidates are recorded, the items that the
+// request brought. The other rows can be rebuilt from the catalogue.
 func (d *Decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool) {
 	if all && r.stock.items == nil {
 		o.ItemIDs = make([]string, r.len())
@@ -51,7 +51,7 @@ func (d *Decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool)
 		}
 	}
 	if c := d.estimates.Catalogue; len(sorted) == 0 && c != nil {
-		if all { // the rows of the others have the same columns of the user
+		if all { // one row keeps the user's columns for the others
 			sorted = append(sorted, 0)
 		} else {
 			c.NumItems, c.Slots = 0, nil
@@ -78,8 +78,8 @@ func (d *Decider) fill(o *eventlog.Offered, r *Request, order []int32, all bool)
 	}
 }
 
-// keep notes a decision in d, unless the log has it whole or its candidates are too many. Of a decision whose candidates the log has,
-// it notes rules that are too long for the log.
+// keep stores the candidates in d.Whole if the log does not hold them and there are not too many. If the log does hold them, it
+// stores rules that are too long for the log.
 func (d *Decider) keep(v *View, r *Request, o *eventlog.Offered, order []int32) {
 	w := &d.Whole
 	w.Placement = ""
@@ -116,13 +116,13 @@ func (c *candidates) said(all bool) *offer.FromCatalogue {
 			said.Slots = []int32{}
 		}
 	}
-	if !all && (c.from > 0 || said.Size() > maxSet) { // the rows that a request brings are not in the log
+	if !all && (c.from > 0 || said.Size() > maxSet) { // the log does not keep rows that a request brings
 		said.NumItems, said.Slots = 0, nil
 	}
 	return said
 }
 
-// rules are those of a request, as the log has them.
+// rules are a request's rules in the log.
 type rules struct {
 	Size    int         `json:"size,omitzero"`
 	Fill    bool        `json:"fill,omitzero"`
@@ -132,16 +132,16 @@ type rules struct {
 	Slots   []api.Slot  `json:"slots,omitzero"`
 
 	Capacity *float64  `json:"capacity,omitempty"`
-	Spaces   []float64 `json:"spaces,omitzero"` // of the candidates, if a capacity bounds them
+	Spaces   []float64 `json:"spaces,omitzero"` // of the candidates, if there is a capacity
 }
 
 const (
 	maxRulesText = 1 << 14 // bytes
-	tooManyRules = "null"  // stands for more
+	tooManyRules = "null"  // stands for rules that are too long
 )
 
-// logged returns the rules of a request for the log, "" if it has none, in at most size bytes. The spaces of the first n candidates are
-// among them, unless they are many; the catalogue has those of the others.
+// logged returns the request's rules for the log in at most size bytes, or "" if there are no rules. They include the spaces of the
+// first n candidates, if they fit; the catalogue holds the spaces of the others.
 func (r *Request) logged(c *setup.Config, n, size int) string {
 	spaces := r.spacesOf(c, n)
 	if r.Size == 0 && !r.Fill && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
@@ -156,7 +156,7 @@ func (r *Request) logged(c *setup.Config, n, size int) string {
 	return tooManyRules
 }
 
-// rule gives a request the rules that a log has. It reports whether the log has them.
+// rule gives a request the rules from a log. It reports whether the log holds them.
 func (r *Request) rule(text string) bool {
 	if text == "" {
 		return true

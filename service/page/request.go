@@ -16,26 +16,26 @@ import (
 	"vitrine/service/setup"
 )
 
-// Request is an [api.Request] whose values are indexed by the slots of the placement's schema.
+// Request is an [api.Request] with its values in the order of the placement's schema.
 type Request struct {
 	*api.Request
 	Now    int64         // Unix nanoseconds
-	Number func() uint64 // gives the decision its number within the placement, once the request is found to have no faults
-	Holds  bool          // whether its decision keeps the lock of the catalogue
+	Number func() uint64 // called once the request is known to be valid; returns the decision's number within the placement
+	Holds  bool          // keep the catalogue locked until the decision is made
 
 	items   []api.Item // N
-	user    api.Values // nil if nothing is known of the user
+	user    api.Values // nil if the request does not describe a user
 	revenue []float64  // N, r_i ≥ 0; nil means 1 for every item
-	note    string     // the ids of its slots, as in the log; "" if they have none
+	note    string     // slot ids, as in the log; "" without ids
 	stock   candidates
-	isTrial bool                            // nothing of it is recorded
-	said    *offer.FromCatalogue            // of a trial, whose candidates are all its own
-	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by the attributes and groups that rules limit
-	spaced  bool                            // of a logged request: its candidates have their spaces
-	work    *assortment.Work                // steps of the search of the best set under limits that cross; nil without
+	isTrial bool                            // the request is only tried
+	said    *offer.FromCatalogue            // of a trial, which owns its candidates
+	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by limited attribute or group
+	spaced  bool                            // from the log, with the spaces of the candidates
+	work    *assortment.Work                // search steps under crossing limits; nil without such limits
 }
 
-// check reports errors of the request except those of its features, and returns the places of the ids.
+// check validates everything but the features, and indexes the items by id.
 func (r *Request) check(c *setup.Config, index map[string]int) error {
 	if err := setup.CheckDecision("/decision_id", r.Decision); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Sum returns the SHA-256 of all that the request says: requests that differ in a field differ in it. It does not depend on the
-// encoding.
+// Sum returns a SHA-256 of the request's content. It differs between requests that differ in a field, and does not depend on the
+// JSON encoding.
 func (r *Request) Sum() [32]byte {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -146,7 +146,7 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// appendLength appends the length of a list, one more than it is: a list that is left out is not an empty one.
+// appendLength appends a list's length plus one, or 0 for an omitted list, which differs from an empty one.
 func appendLength(b []byte, n int, isMissing bool) []byte {
 	if isMissing {
 		return append(b, 0)

@@ -1,19 +1,18 @@
-// Package page computes what a request is shown: a [View] of a placement and a request become an offer. It has no lock of its
-// own, no log, no clock and no goroutine: the time, the number of the decision and the policies are arguments, and the same
-// arguments give the same offer. So a decision can be tested without an engine, and a request that is only tried is decided
-// by the same call.
+// Package page computes the page that a request gets: a [View] of a placement and a request become an offer. It uses no log, no
+// clock, no goroutine and no lock of its own. The time, the decision's number and the policies are arguments, and the same
+// arguments give the same offer. Tests can therefore decide without an engine, and a trial is the same call without a commit.
 //
-//	view.go          what a decision sees of its placement
+//	view.go          a placement as a decision sees it
 //	request.go       a validated request
-//	candidates.go    its candidates in the catalogue, and their rows
+//	candidates.go    candidates from the catalogue, and their rows
 //	rules.go         the sets that may be shown; capacity.go those that fit
 //	decide.go        a request → an offer: the steps, one function each
-//	estimates.go     what the policy expects of the set shown
-//	logged.go        what the log keeps of the candidates and the rules; whole.go the candidates from the log and the catalogue
-//	imported.go      a decision of another program as an offer
-//	explain.go       why a set was shown; alternatives.go the next best one; contributions.go, effects.go what features do
+//	estimates.go     the policy's estimates for the set shown
+//	logged.go        the candidates and rules that the log keeps; whole.go rebuilds the candidates
+//	imported.go      a decision from another program's log as an offer
+//	explain.go       why a set was shown; alternatives.go the next best one; contributions.go, effects.go how features act
 //
-// A catalogue has a lock, which a decision holds for reading while it chooses candidates.
+// A catalogue locks itself: a decision holds its read lock while it chooses candidates.
 package page
 
 import (
@@ -27,26 +26,26 @@ import (
 	"vitrine/service/variants"
 )
 
-// View is a placement as a decision sees it. It does not change.
+// View is a placement as a decision sees it. A view never changes.
 type View struct {
 	Name       string
 	Born       uint64 // the entry that created the placement
 	Config     *setup.Config
-	Catalogue  *catalogue.Catalogue // nil if the placement that shares its own is not there
-	Policy     Policy               // that decides where no variant has its own
-	ByBaseline bool                 // whether the baseline is shown in place of the policy's set, because the guard has an alarm
+	Catalogue  *catalogue.Catalogue // nil if another placement should share its catalogue but does not exist
+	Policy     Policy               // decides, unless a variant has a policy of its own
+	ByBaseline bool                 // show the caller's baseline instead of the policy's set, because of the guard's alarm
 	Routes     *variants.Routes     // of the experiment; nil without one
-	Variants   []*Policy            // by variant; nil if it has no policy of its own
+	Variants   []*Policy            // by variant; nil for a variant without a policy of its own
 }
 
 // Policy is a frozen policy.
 type Policy struct {
-	Policy vitrine.Policy // nil if its learner has retired, or if it is no longer there
-	Entry  uint64         // the last entry of the log that it has learned from
-	Config *setup.Config  // of its learner
+	Policy vitrine.Policy // nil if its learner has retired or the policy is gone
+	Entry  uint64         // the last log entry that the policy has learned from
+	Config *setup.Config  // of the policy's learner
 }
 
-// Name returns the name of the policy.
+// Name returns the policy's name.
 func (p *Policy) Name() string {
 	name, _ := p.Config.Policy["name"].(string)
 	return name
@@ -55,31 +54,31 @@ func (p *Policy) Name() string {
 var (
 	// ErrPolicy is returned if a policy panics or violates the constraints.
 	ErrPolicy = errors.New("the policy failed")
-	// ErrMoved is returned if the placement or an item has changed since the view was made: decide again with a new view.
+	// ErrMoved is returned if the placement or an item has changed since the view was taken. Decide again with a new view.
 	ErrMoved = errors.New("the state has moved")
 )
 
-// UnseenError is returned for values of categories that the schema has not learned. They must be in the log before the decision.
+// UnseenError lists category values that must be logged before the decision.
 type UnseenError struct{ Values []feature.Seen }
 
 func (e *UnseenError) Error() string {
 	return "categories have new values"
 }
 
-// route is what a request is shown: nothing in particular without an experiment.
+// route is the experiment variant for a request; the zero value without an experiment.
 type route struct {
 	show    string // api.ShowPolicy, …
 	variant string
 	unit    uint64
-	policy  *Policy // of the variant's own; nil if it is the placement's
+	policy  *Policy // the variant's own; nil for the placement's
 }
 
-// route returns what the unit of a request is shown.
+// route returns the variant for the request's unit.
 func (v *View) route(r *Request) (to route, err error) {
 	if v.Config.Mode != api.Experimenting {
 		return to, nil
 	}
-	if r.Unit == "" && r.isTrial { // shows what the placement's policy would
+	if r.Unit == "" && r.isTrial { // shows the placement's policy
 		return to, nil
 	}
 	if r.Unit == "" {
@@ -94,7 +93,7 @@ func (v *View) route(r *Request) (to route, err error) {
 	return to, nil
 }
 
-// Items returns the catalogue of the placement, or an error that names the placement which shares its own.
+// Items returns the placement's catalogue, or an error that names the placement that should share it.
 func (v *View) Items() (*catalogue.Catalogue, error) {
 	if v.Catalogue == nil {
 		return nil, api.Fieldf("", "placement %q has the catalogue of %q, which is not there or has other features", v.Name, v.Config.Catalogue)
@@ -102,7 +101,7 @@ func (v *View) Items() (*catalogue.Catalogue, error) {
 	return v.Catalogue, nil
 }
 
-// payloads returns the payloads that are stored of some items, "" where there is none; nil if there is no catalogue.
+// payloads returns the stored payloads of some items, "" for an item without one. It returns nil without a catalogue.
 func (v *View) payloads(ids []string) []string {
 	if v.Catalogue == nil {
 		return nil
