@@ -19,14 +19,14 @@ import (
 // Budget is a number of bytes and who holds them. It is safe for concurrent use. A nil Budget has no
 // limit and counts nothing.
 type Budget struct {
-	mu   sync.Mutex
-	size int64
-	held int64 // by placements
-	pots [2]pot
+	mu    sync.Mutex
+	size  int64
+	held  int64 // by placements
+	pools [2]pool
 }
 
-// pot is the memory that requests take for one purpose.
-type pot struct {
+// pool is the memory that requests take for one purpose.
+type pool struct {
 	taken   int64
 	waiting []*waiter // in order of arrival
 }
@@ -133,8 +133,8 @@ func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64, patience time
 		return nil
 	default:
 	}
-	at := slices.Index(b.pots[p].waiting, w)
-	b.pots[p].waiting = slices.Delete(b.pots[p].waiting, at, at+1)
+	at := slices.Index(b.pools[p].waiting, w)
+	b.pools[p].waiting = slices.Delete(b.pools[p].waiting, at, at+1)
 	b.grant(p) // the next in the queue may need less
 	return context.Cause(ctx)
 }
@@ -143,7 +143,7 @@ func (b *Budget) Take(ctx context.Context, p Purpose, bytes int64, patience time
 func (b *Budget) begin(p Purpose, bytes int64) (*waiter, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t, limit := &b.pots[p], b.limit(p)
+	t, limit := &b.pools[p], b.limit(p)
 	switch {
 	case bytes > limit:
 		return nil, fmt.Errorf("%d bytes of at most %d: %w", bytes, limit, ErrNever)
@@ -163,13 +163,13 @@ func (b *Budget) Give(p Purpose, bytes int64) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pots[p].taken -= bytes
+	b.pools[p].taken -= bytes
 	b.grant(p)
 }
 
 // grant serves the waiters of a purpose in order, as long as there is enough memory.
 func (b *Budget) grant(p Purpose) {
-	t := &b.pots[p]
+	t := &b.pools[p]
 	for len(t.waiting) > 0 && t.waiting[0].bytes <= b.limit(p)-t.taken {
 		t.taken += t.waiting[0].bytes
 		close(t.waiting[0].granted)
@@ -196,7 +196,7 @@ func (b *Budget) Usage() Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	u := Usage{Size: b.size, Placements: b.held}
-	for _, t := range b.pots {
+	for _, t := range b.pools {
 		u.Requests += t.taken
 		u.Waiting += len(t.waiting)
 	}

@@ -33,8 +33,8 @@ const Seed = 1
 // halfSeason is the number of shoppers after which tastes change.
 const halfSeason = 2000
 
-// numLanes is the max number of shoppers in the shop at once.
-const numLanes = 32
+// maxShoppers is the max number of shoppers in the shop at once.
+const maxShoppers = 32
 
 // Demo is the shop. It is safe for concurrent use.
 type Demo struct {
@@ -72,9 +72,9 @@ func (d *Demo) Run(ctx context.Context, url string) error {
 	d.service.Store(service)
 	defer d.service.Store(nil)
 	rounds := make(chan int)
-	var lanes sync.WaitGroup
-	for range numLanes {
-		lanes.Go(func() {
+	var shoppers sync.WaitGroup
+	for range maxShoppers {
+		shoppers.Go(func() {
 			s := shopping{Shoppers: env.Shoppers{World: d.world, Seed: Seed}, demo: d, service: service}
 			for round := range rounds {
 				if err := s.meet(ctx, round); err != nil && ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (d *Demo) Run(ctx context.Context, url string) error {
 	}
 	d.pace.arrivals(ctx, met+1, rounds)
 	close(rounds)
-	lanes.Wait()
+	shoppers.Wait()
 	return nil
 }
 

@@ -24,7 +24,7 @@ const (
 )
 
 // answerFollowers answers the processes that follow the log, until stop is called.
-func (l *life) answerFollowers(ctx context.Context, s *server.Server) (stop func(), err error) {
+func (l *session) answerFollowers(ctx context.Context, s *server.Server) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	first, err := l.shared.Answer(toPropose, func(proposal []byte) []byte {
 		ctx, cancel := context.WithTimeout(ctx, acceptTime)
@@ -52,12 +52,12 @@ func (l *life) answerFollowers(ctx context.Context, s *server.Server) (stop func
 const acceptTime = 10 * time.Second
 
 // propose asks the leader to write what this process has decided.
-func (l *life) propose(ctx context.Context, proposal []byte) ([]byte, error) {
+func (l *session) propose(ctx context.Context, proposal []byte) ([]byte, error) {
 	return l.shared.Ask(ctx, toPropose, proposal)
 }
 
 // forward passes a request on to the leader. It waits for a leader as long as a take-over may take.
-func (l *life) forward(ctx context.Context, request []byte) ([]byte, error) {
+func (l *session) forward(ctx context.Context, request []byte) ([]byte, error) {
 	for begin := time.Now(); ; {
 		answer, err := l.shared.Ask(ctx, toForward, request)
 		if !errors.Is(err, natslog.ErrNobody) {
@@ -98,7 +98,7 @@ func patiently(ctx context.Context, wait time.Duration, read func(context.Contex
 }
 
 // fetchSnapshot copies the snapshot beside the log to the data directory, if that has none or an earlier one.
-func (l *life) fetchSnapshot(ctx context.Context) error {
+func (l *session) fetchSnapshot(ctx context.Context) error {
 	looking, cancel := context.WithTimeout(ctx, lookDeadline)
 	defer cancel()
 	at, read, err := l.shared.LastSnapshot(looking)

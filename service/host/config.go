@@ -170,7 +170,7 @@ func (c *Config) parse(text []byte) error {
 	return c.Log.check()
 }
 
-// budget returns a new budget. Each life of the service has its own.
+// budget returns a new budget. Each session has its own.
 func (c *Config) budget() *budget.Budget {
 	return budget.New(cmp.Or(int64(c.Limits.Memory), defaultMemory()))
 }

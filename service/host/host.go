@@ -147,7 +147,7 @@ func (s *service) run(ctx context.Context) error {
 	last, begun, pause := uint64(0), false, minPause
 	var short time.Time // since when the log ends before what is known of it
 	for {
-		l, err := s.live(ctx, last)
+		l, err := s.session(ctx, last)
 		if l.served {
 			last, begun, pause, short = l.last, true, minPause, time.Time{}
 		}
@@ -204,8 +204,8 @@ func isTemporary(err error) bool {
 	return err != nil && !errors.As(err, &damage)
 }
 
-// life is the service from one opening of its log to the closing.
-type life struct {
+// session is the service from one opening of its log to the closing.
+type session struct {
 	*service
 	store  store
 	shared *natslog.Store // the store of a log on NATS servers, which other processes may write; nil for a log in a directory
@@ -216,11 +216,11 @@ type life struct {
 	last   uint64 // the last entry when it ended
 }
 
-// live runs one life of a service. Entries up to known were acknowledged in an earlier life.
-func (s *service) live(ctx context.Context, known uint64) (*life, error) {
+// session runs the service for as long as its log stays open. Entries up to known were acknowledged in an earlier session.
+func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	l, options := &life{service: s}, s.serverOptions()
+	l, options := &session{service: s}, s.serverOptions()
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	socket, err := s.bind(ctx, options, func(address string) {
@@ -250,7 +250,7 @@ func (s *service) serverOptions() server.Options {
 func (s *service) bind(ctx context.Context, o server.Options, ready func(address string)) (*server.Socket, error) {
 	listen := s.listen()
 	listen.Ready = func(a net.Addr) {
-		s.Listen = a.String() // the next life listens at the same port
+		s.Listen = a.String() // the next session listens at the same port
 		s.Logger.Info("listening", "address", s.Listen, "data", s.Data)
 		ready(s.Listen)
 	}
@@ -262,7 +262,7 @@ func (s *service) bind(ctx context.Context, o server.Options, ready func(address
 }
 
 // work opens the log, answers requests at a socket, and writes the log or follows it, until ctx ends or the log is lost.
-func (l *life) work(ctx context.Context, known uint64, o server.Options, socket *server.Socket) (err error) {
+func (l *session) work(ctx context.Context, known uint64, o server.Options, socket *server.Socket) (err error) {
 	s := l.service
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -271,7 +271,7 @@ func (l *life) work(ctx context.Context, known uint64, o server.Options, socket 
 		return err
 	}
 	defer func() { err = errors.Join(err, l.store.Close()) }()
-	s.TakeOver = false // later lives do not take the log from its next owner
+	s.TakeOver = false // later sessions do not take the log from its next owner
 	o.Log, o.Appends = l.store, server.NewAppends()
 	if err := l.open(ctx, decision.Options{Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}, known); err != nil {
 		return err
@@ -335,7 +335,7 @@ func (l *life) work(ctx context.Context, known uint64, o server.Options, socket 
 }
 
 // open makes the engine, the clock and the keeper from the log.
-func (l *life) open(ctx context.Context, engine decision.Options, known uint64) (err error) {
+func (l *session) open(ctx context.Context, engine decision.Options, known uint64) (err error) {
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
@@ -417,15 +417,15 @@ func (l *life) open(ctx context.Context, engine decision.Options, known uint64) 
 }
 
 // leader names the process that writes the log, "" if nobody is known to.
-func (l *life) leader() string {
+func (l *session) leader() string {
 	if h := l.shared.Leader(); h.Process != "" {
 		return h.String()
 	}
 	return ""
 }
 
-// lead waits until this process is the one that writes the log. The error of one that cannot is final for this life.
-func (l *life) lead(ctx context.Context) error {
+// lead waits until this process is the one that writes the log. The error of one that cannot ends this session.
+func (l *session) lead(ctx context.Context) error {
 	if l.leads() {
 		return nil
 	}
@@ -477,7 +477,7 @@ func (l *life) lead(ctx context.Context) error {
 
 // goOn continues the log's time when this process begins to write it. If its clock does not follow on from the log's last
 // event, either nobody could report outcomes since, or the clock is wrong, or was: open decisions must not expire by that.
-func (l *life) goOn(ctx context.Context, last int64) error {
+func (l *session) goOn(ctx context.Context, last int64) error {
 	now, gap := l.clock.goOn(last)
 	defer func() {
 		by, at := l.engine.Jumped(now, doubt) // also before the last start
@@ -527,10 +527,10 @@ type store interface {
 }
 
 // leads reports whether this process writes the log.
-func (l *life) leads() bool { return l.shared == nil || l.shared.Leads() }
+func (l *session) leads() bool { return l.shared == nil || l.shared.Leads() }
 
 // openLog opens the log, in the data directory or on NATS servers.
-func (l *life) openLog(ctx context.Context) error {
+func (l *session) openLog(ctx context.Context) error {
 	if l.Log.URL == "" {
 		s, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(l.Data, LogDir), Logger: l.Logger})
 		if err == nil {
