@@ -181,18 +181,6 @@ func TestLimitedSlowOutcome(t *testing.T) {
 	}
 }
 
-// A limited key may do to its placements what its scopes are for, and sees no others.
-func TestLimitedKeyAtHome(t *testing.T) {
-	s, _, _ := vaulted(t)
-	s.want(200, "GET", "/v1/decisions/mine", "")
-	s.want(204, "POST", "/v1/decisions/mine/outcome", `{"choice":"sku1"}`)
-	s.problem(404, "not-found", "", "GET", "/v1/placements/nowhere", "")
-	s.want(201, "PUT", "/v1/placements/nowhere", plain)
-	s.want(204, "DELETE", "/v1/placements/nowhere", "")
-	s.want(204, "DELETE", "/v1/placements/home", "")
-	same(t, s.want(200, "GET", "/v1/placements", "").body, `{"placements":[]}`)
-}
-
 // A limited key lets its placements use no catalogue of others, and does not learn which there are. What a whole key has set
 // stays.
 func TestLimitedCatalogue(t *testing.T) {

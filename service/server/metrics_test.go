@@ -1,0 +1,166 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/decision"
+	"vitrine/service/eventlog"
+	"vitrine/service/server"
+)
+
+func TestMetrics(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `"learn"`, `"explore"`, 1))
+	for i := range 20 {
+		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"%d",%s}`, i, items))
+	}
+	s.want(204, "POST", "/v1/decisions/3/outcome", `{"choice":null}`)
+	s.want(404, "POST", "/v1/decisions/33/outcome", `{"choice":null}`)
+	fatal.If(t, s.engine.Wait(t.Context()))
+	text := s.want(200, "GET", "/metrics", "").body
+	for _, line := range []string{
+		`vitrine_decisions_total{placement="home"} 20`, `vitrine_outcomes_total{placement="home"} 1`, `vitrine_pending{placement="home"} 19`,
+		`vitrine_learner_lag_rounds{placement="home"} 0`, `vitrine_log_lag_entries 0`, `vitrine_log_entries 22`, `vitrine_exploration_share{placement="home"} `,
+		`vitrine_calibration_predicted_total{placement="home"} `, `vitrine_revenue_total{by="policy",placement="home"} 0`,
+		`vitrine_request_seconds_count{method="POST",route="/v1/placements/{name}/decisions"} 20`,
+		`vitrine_requests_total{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
+		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="2xx"} 1`,
+		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="4xx"} 1`,
+		`vitrine_refusals_total{cause="not-found"} 1`, `vitrine_requests_in_progress 1`, `vitrine_requests_limit 256`,
+		`vitrine_build_info{goversion="` + runtime.Version() + `",version="test"} 1`,
+	} {
+		if !strings.Contains(text, "\n"+line) {
+			t.Errorf("%s is missing", line)
+		}
+	}
+}
+
+// The series of requests are those of requests that came: a service with one placement has few, and each route that is
+// used adds a histogram of 14 and a few counters.
+func TestFewSeries(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", home)
+	s.want(200, "GET", "/healthz", "")
+	ours := func() (n int) {
+		for line := range strings.Lines(s.want(200, "GET", "/metrics", "").body) {
+			if strings.HasPrefix(line, "vitrine_") {
+				n++
+			}
+		}
+		return n
+	}
+	ours() // which is a route too
+	before := ours()
+	if before > 100 {
+		t.Errorf("%d series of a service with one placement", before)
+	}
+	for i := range 10 {
+		s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"%d",%s}`, i, items))
+		s.ask("POST", "/v1/placements/home/decisions", `{`)
+	}
+	if after := ours(); after-before != 14+2+1 {
+		t.Errorf("a route that is used adds %d series", after-before)
+	}
+}
+
+// gauge is a line of /metrics.
+func (s *service) gauge(name string) (v float64) {
+	s.Helper()
+	for line := range strings.Lines(s.want(200, "GET", "/metrics", "").body) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			fatal.Or(fmt.Sscan(value, &v))(s)
+			return v
+		}
+	}
+	s.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// Appends to the log are measured, and the epoch of its writer and the age of the snapshot are shown.
+func TestLogMetrics(t *testing.T) {
+	appends := server.NewAppends()
+	s := started(t, func(o *server.Options, _ *decision.Options) {
+		o.Appends, o.Log = appends, epochLog{o.Log}
+		o.SnapshotAge = func() time.Duration { return 90 * time.Second }
+	})
+	appends.Observe(time.Second)
+	appends.Observe(2 * time.Second)
+	for name, want := range map[string]float64{"vitrine_log_append_seconds_count": 2, "vitrine_log_append_seconds_sum": 3, "vitrine_log_epoch": 7, "vitrine_snapshot_age_seconds": 90} {
+		if got := s.gauge(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+}
+
+// epochLog is a log whose writer has an epoch.
+type epochLog struct{ eventlog.Bounded }
+
+func (l epochLog) Extent(ctx context.Context) (eventlog.Extent, error) {
+	x, err := l.Bounded.Extent(ctx)
+	x.Epoch = 7
+	return x, err
+}
+
+// In the mode shadow the estimates of the policy's sets stand beside those of the baselines.
+func TestShadowMetrics(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `"max_size"`, `"mode":"shadow","max_size"`, 1))
+	for range 3 {
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"items":[{"id":"a","features":{"x":0}},{"id":"b","features":{"x":0}}],"baseline":["a"]}`)
+	}
+	text := s.want(200, "GET", "/metrics", "").body
+	for _, line := range []string{ // utilities of 0: p(a|{a}) = 1/2, and of two items 1/3 each
+		`vitrine_shadow_rounds_total{placement="home"} 3`, `vitrine_shadow_policy_total{placement="home"} 2`, `vitrine_shadow_baseline_total{placement="home"} 1.5`,
+	} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("%s is missing", line)
+		}
+	}
+}
+
+// A memory that is too small is one warning when it begins, a metric and a figure of the statistics.
+func TestMemoryIsTooSmall(t *testing.T) {
+	s := started(t, nil)
+	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"uniform"},"memory":16000}`)
+	n := 0
+	more := func(count int) {
+		for range count {
+			n++
+			s.clock.advance(time.Second / 10)
+			s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"d%d","items":[{"id":"a","features":{"price":1}}]}`, n))
+		}
+	}
+	s.run(server.Listen{Maintain: time.Millisecond})
+	warnings := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			got := strings.Count(s.log.String(), "left memory before their outcome")
+			if got > want || time.Now().After(deadline) {
+				t.Fatalf("%d warnings, want %d:\n%s", got, want, s.log)
+			}
+			if got == want {
+				return
+			}
+		}
+	}
+	more(200)
+	warnings(1)
+	s.problem(409, "evicted", "", "POST", "/v1/decisions/d95/outcome", `{"choice":"a"}`)
+	more(200)
+	warnings(1)
+	if a := s.want(200, "GET", "/metrics", ""); !strings.Contains(a.body, `vitrine_expired_early_total{placement="home"} 298`) || !strings.Contains(a.body, `vitrine_expired_total{placement="home"} 0`) {
+		t.Errorf("no early ends in %s", a.body)
+	}
+	if a := s.want(200, "GET", "/v1/placements/home/stats", ""); !strings.Contains(a.body, `"expired_early":298`) || !strings.Contains(a.body, `"memory_seconds":`) {
+		t.Errorf("no early ends in %s", a.body)
+	}
+	if text := s.log.String(); !strings.Contains(text, `"level":"WARN"`) || !strings.Contains(text, `"placement":"home"`) {
+		t.Error(text)
+	}
+}
