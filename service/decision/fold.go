@@ -37,12 +37,12 @@ type fold struct {
 	relearned  []relearned  // the second learners that there were
 	alarmed    []*placement // new alarms that Options.Alarmed has not had
 
-	size   func(setup.Spec) (setup.Size, error) // of a learner; nil is unknown
-	budget *budget.Budget
-	ready  *prepared // prepared for the next PlacementPut; if nil, put prepares it
-	moved  *moved    // made for the next change of features
-	staged *staged   // the next ItemsChanged, which the engine has applied to the catalogue; nil applies it
-	asleep []*worker // have got rounds since wake, and may not know it
+	size        func(setup.Spec) (setup.Size, error) // of a learner; nil is unknown
+	budget      *budget.Budget
+	ready       *prepared // prepared for the next PlacementPut; if nil, put prepares it
+	moved       *moved    // made for the next change of features
+	staged      *staged   // the next ItemsChanged, which the engine has applied to the catalogue; nil applies it
+	pendingWake []*worker // workers with new rounds that have not been woken yet
 }
 
 // newFold returns the state before the first entry.
@@ -90,11 +90,11 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 // wake wakes the learners that have got rounds. Call it after some entries, so that a learner is not woken for
 // each of its rounds.
 func (s *fold) wake() {
-	for _, w := range s.asleep {
+	for _, w := range s.pendingWake {
 		w.Wake()
 	}
-	clear(s.asleep)
-	s.asleep = s.asleep[:0]
+	clear(s.pendingWake)
+	s.pendingWake = s.pendingWake[:0]
 }
 
 // closes returns the decision that an event closes with a round, or nil.
@@ -457,8 +457,8 @@ func (s *fold) close(sequence uint64, now int64, r *record, o *offer.Offer, to s
 		p.sound.Closed(c)
 		for _, w := range p.taught(o) {
 			w.Observe(sequence, o, choice)
-			if !slices.Contains(s.asleep, w) {
-				s.asleep = append(s.asleep, w)
+			if !slices.Contains(s.pendingWake, w) {
+				s.pendingWake = append(s.pendingWake, w)
 			}
 		}
 		fallthrough

@@ -148,23 +148,6 @@ func TestRelearning(t *testing.T) {
 	}
 }
 
-// Sets that are larger than those that the placement will show are left out.
-func TestRelearningOfLargerSets(t *testing.T) {
-	e := opened(t, decision.Options{Store: new(memlog.Store), Build: buildToy})
-	config := `{"max_size":%d,"features":[{"name":"x","kind":"number"}],"policy":{}}`
-	put(t, e, "home", fmt.Sprintf(config, 2))
-	for i := range 9 {
-		id := fmt.Sprint("d", i)
-		decide(t, e, "home", stock(id, 1+i%3), 0)
-		is(t, "outcome", e.Outcome(t.Context(), "home", id, "", 1), nil)
-	}
-	relearn(t, e, fmt.Sprintf(config, 1))
-	exchange(t, e)
-	if s, _ := e.Stats("home"); s.Learned != 3 || s.Skipped != 0 {
-		t.Errorf("learned %d, skipped %d", s.Learned, s.Skipped)
-	}
-}
-
 // A restart in the middle of a relearning goes on where it was, from any snapshot, and gives the state that no restart
 // gives.
 func TestRelearningGoesOn(t *testing.T) {

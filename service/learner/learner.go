@@ -1,43 +1,44 @@
-// Package learner runs a [vitrine.Learner] on a goroutine of its own, so that decisions never wait for learning and learning never
-// waits for decisions.
+// Package learner runs a [vitrine.Learner] on its own goroutine: decisions never wait for learning, and learning never waits for
+// decisions.
 //
 // # What runs where
 //
-// [Learner.Run] is the goroutine. It alone touches the vitrine.Learner. The methods of a [Learner] only add a task to its queue and
-// return: observe a round, keep the state as a version, return to a version, retire, read a part of the log. The goroutine does the
-// tasks in their order, which is the order of the log, so the learner's state is a function of the log. The methods that add tasks
-// are for the one goroutine that applies the log's entries. All other methods may be called from anywhere at any time.
+// [Learner.Run] is the goroutine, and the only one that touches the vitrine.Learner. Everybody else leaves tasks in a queue: observe a
+// round, keep the state as a version, return to a version, retire, read a part of the log. The goroutine performs the tasks in
+// order, which is the order of the log, so what the learner knows is a function of the log. Methods that leave such a task belong to the one
+// goroutine that applies log entries. All other methods are safe to call from any goroutine.
 //
-// After a task the goroutine publishes a frozen policy, and [Learner.Current] returns it. A policy shares no memory with its learner.
+// Now and then, and always before it goes to sleep, the learner publishes a frozen policy: a policy shares no memory with its learner.
+// [Learner.Current] returns the latest one without a lock.
 //
 // # What is shared
 //
-// A lock in the queue guards the queue, the last checkpoint and the tasks done since. It is held for moments, never while the learner
-// learns or saves itself. The published policy, its substitute and the progress are atomic pointers to values that never
-// change. All else belongs to the goroutine.
+// One lock guards the queue, the last checkpoint and the tasks performed since. It is held for moments, and never while the learner
+// learns or saves itself. The current policy, its substitute and the progress are atomic pointers to values that never change.
+// Everything else belongs to the goroutine.
 //
 // # Bounds
 //
-// The rounds in the queue have bounded bytes. A caller asks [Learner.HasRoom] first, and Observe waits while the queue is full. The
-// rounds done since the checkpoint are bounded too: if they take three quarters of that, or as many bytes as the checkpoint itself,
-// the learner saves itself.
+// The rounds in the queue take a bounded number of bytes. Callers ask [Learner.HasRoom] first; [Learner.Observe] blocks while the
+// queue is full. The rounds since the checkpoint are bounded as well: when they fill three quarters of the same bound, or take as
+// many bytes as the checkpoint itself, the learner makes the next one.
 //
 // # Saved states
 //
-// A [State] is a checkpoint, which is the bytes of the vitrine.Learner, the states kept as versions, and the tasks after the checkpoint.
-// [Learner.View] returns one at once, without waiting for the learner. [Learner.Freeze] returns one of which the checkpoint is up to
-// date, once the goroutine has come to it. [Restore] reads either of them and ends up at the same state.
+// A [State] is a checkpoint (the bytes of the vitrine.Learner), the states kept as versions, and the tasks after the checkpoint.
+// [Learner.View] returns one immediately. [Learner.Freeze] lets the learner make a checkpoint first, once it has performed all
+// earlier tasks. [Restore] turns either of them into a learner that continues to exactly the same state.
 //
 // # The log
 //
-// A learner can also read rounds from the log instead of being given them: all since an entry ([Learner.Replay], [Learner.Follow]), or
-// those of a [Gap] ([Learner.CatchUp]).
+// A learner can read rounds from the log instead of receiving them: every round since an entry ([Learner.Replay] and
+// [Learner.Follow], for a second learner that catches up before it decides), or the rounds of a [Gap] ([Learner.CatchUp]).
 //
 // # Faults
 //
-// A round that the learner refuses, or on which it panics, is skipped. After a panic the learner is rebuilt from its checkpoint
-// and the rounds since. If this fails, or if the learner cannot be saved, it is broken: it learns no more, and its last good policy
-// stays.
+// If the learner refuses a round or panics on it, the round is skipped. After a panic the learner is rebuilt from the checkpoint
+// and the rounds since then. If rebuilding or saving fails, the learner is broken: it stops learning, and its last good policy keeps
+// deciding.
 package learner
 
 import (

@@ -37,7 +37,7 @@ func (l *Learner) catchUp(upTo uint64, g *Gap) {
 	h := newHistory(g.From)
 	h.gap = g
 	err := l.replay(h, upTo)
-	if err == nil {
+	if !errors.Is(err, eventlog.ErrRemoved) {
 		return
 	}
 	// Without the log the learner cannot tell which of the lost rounds are of decisions in doubt.
@@ -94,13 +94,13 @@ func (l *Learner) follow(upTo uint64) {
 	if l.replaying.Lost {
 		return
 	}
-	err := l.replay(l.history, upTo)
-	if l.publish(); err != nil {
-		l.show(err.Error())
+	switch err := l.replay(l.history, upTo); {
+	case err == nil:
+		l.publish() // first: a learner that has reached the end may decide
+		l.reach(upTo)
+	case errors.Is(err, eventlog.ErrRemoved):
 		l.holding(func() { l.replaying.Lost = true })
-		return
 	}
-	l.reach(upTo) // last: a learner that has reached the end may decide
 }
 
 func (l *Learner) reach(entry uint64) { l.holding(func() { l.replaying.Reached = entry }) }
@@ -108,8 +108,8 @@ func (l *Learner) reach(entry uint64) { l.holding(func() { l.replaying.Reached =
 // pause is how long a log that cannot be read is left alone.
 const pause = time.Second
 
-// replay learns the rounds of a history up to an entry, until Stop. It waits for a log that cannot be read. The error is
-// [eventlog.ErrRemoved].
+// replay learns the rounds of a history up to an entry. It waits for a log that cannot be read. Errors are [eventlog.ErrRemoved], and
+// that of the context after Stop.
 func (l *Learner) replay(h *history, upTo uint64) error {
 	for {
 		err := h.read(l, upTo, func(t task) {
@@ -128,7 +128,7 @@ func (l *Learner) replay(h *history, upTo uint64) error {
 		l.show(err.Error())
 		select {
 		case <-l.context.Done():
-			return nil
+			return l.context.Err()
 		case <-time.After(pause):
 		}
 	}
