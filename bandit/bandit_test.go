@@ -17,6 +17,7 @@ import (
 	"vitrine/assortment"
 	"vitrine/bandit/bandittest"
 	"vitrine/internal/fatal"
+	"vitrine/internal/fields"
 	"vitrine/utility"
 )
 
@@ -397,20 +398,21 @@ func TestForgedCountsAreRefused(t *testing.T) {
 			fatal.If(t, l.Observe(r))
 		}
 		data := fatal.Or(l.MarshalBinary())(t)
-		kind := int(binary.LittleEndian.Uint64(data[8:]))
-		rounds := data[16+kind:]
-		if n := binary.LittleEndian.Uint64(rounds); n != 30 {
-			t.Fatalf("%s: the first field is %d, want the 30 rounds", name, n)
+		kind, f, err := fields.Open(data)
+		fatal.If(t, err)
+		var rounds int
+		if f.Count(&rounds); rounds != 30 {
+			t.Fatalf("%s: the first field is %d, want the 30 rounds", name, rounds)
 		}
 		forged := []uint64{math.MaxInt64, math.MaxInt64 - 1, math.MaxUint64}
 		if !strings.Contains(name, "online") && !strings.HasPrefix(name, "ofu-mnl-plus") && name != "greedy commits" { // these keep no data
 			forged = append(forged, 0, 12, 29)
 		}
 		for _, n := range forged {
-			binary.LittleEndian.PutUint64(rounds, n)
-			body := data[:len(data)-4]
-			sealed := binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
-			if err := l.UnmarshalBinary(sealed); err == nil {
+			w := fields.Snapshot(kind)
+			w.Uvarint(&n)
+			w.Raw(f.Rest())
+			if err := l.UnmarshalBinary(fatal.Or(w.Seal())(t)); err == nil {
 				t.Errorf("%s: no error for %d rounds", name, n)
 			}
 		}

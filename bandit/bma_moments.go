@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/utility"
 )
 
@@ -111,16 +111,19 @@ func (z standardisation) stands(later standardisation) bool {
 	return true
 }
 
-// encode appends the moments to a snapshot.
-func (s *moments) encode(e *state.Encoder) {
-	e.Count(s.n)
-	e.Floats(s.mean)
-	e.Floats(s.square)
+// fields passes over the moments.
+func (s *moments) fields(f *fields.Fields) {
+	f.Count(&s.n)
+	f.Vector(&s.mean, &s.square)
 }
 
-// decode reads what encode wrote. Errors are the decoder's.
-func (s *moments) decode(d *state.Decoder) {
-	s.n = d.Count()
-	d.Floats(s.mean)
-	d.Floats(s.square)
+// fields passes over the moments of d features, or none.
+func (z *standardisation) fields(f *fields.Fields, d int) {
+	f.Floats(&z.shift)
+	f.Floats(&z.scale)
+	n := len(z.shift)
+	f.Check((n == 0 || n == d) && len(z.scale) == n, "the moments of %d features, want %d", n, d)
+	for _, v := range z.scale {
+		f.Check(v > 0, "the standard deviation of a feature is %v", v)
+	}
 }

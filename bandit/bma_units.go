@@ -1,16 +1,15 @@
 package bandit
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
+	"vitrine/internal/fields"
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
-	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -188,41 +187,23 @@ func (p *unitPosterior) sample(w []float64, i int, m *utility.Additive, linear *
 	m.CopyLinear(w, line)
 }
 
-// encode appends the population to a snapshot, an empty one if p is nil.
-func (p *unitPosterior) encode(e *state.Encoder) {
-	if p == nil {
-		e.Count(0)
-		return
+// fields passes over the population of units of m.
+func (p *unitPosterior) fields(f *fields.Fields, m *utility.Additive, linear int) {
+	f.Float(&p.logMean)
+	f.Floats(&p.weight)
+	if f.Check(len(p.weight) > 0, "a population without units"); f.Reads() {
+		p.theta, p.amplitudes = make([][]float64, len(p.weight)), make([]mle.Amplitudes, len(p.weight))
 	}
-	e.Count(len(p.theta))
-	e.Float(p.logMean)
-	e.Floats(p.weight)
-	for i, theta := range p.theta {
-		e.Floats(theta)
-		p.amplitudes[i].Encode(e)
-	}
-}
-
-// decodeUnits reads what encode wrote. Errors go to the decoder.
-func decodeUnits(d *state.Decoder, m *utility.Additive, linear int) *unitPosterior {
-	n := d.Count()
-	if n == 0 || d.Err() != nil {
-		return nil
-	}
-	p := &unitPosterior{logMean: d.Float(), weight: d.FloatSlice()}
-	if d.Err() == nil && len(p.weight) != n {
-		d.Fail(fmt.Errorf("snapshot has %d weights of %d units", len(p.weight), n))
-	}
-	for range p.weight {
-		if d.Err() != nil {
-			return nil
+	for i := range p.theta {
+		if f.Err() != nil {
+			return
 		}
-		theta := make([]float64, m.Inputs())
-		d.Floats(theta)
-		p.theta = append(p.theta, theta)
-		p.amplitudes = append(p.amplitudes, mle.DecodeAmplitudes(d, m.Outputs(), linear))
+		if f.Reads() {
+			p.theta[i] = make([]float64, m.Inputs())
+		}
+		f.Vector(&p.theta[i])
+		p.amplitudes[i].Fields(f, m.Outputs(), linear)
 	}
-	return p
 }
 
 // drawIndex returns i with probability π_i.

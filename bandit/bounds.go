@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 	"vitrine/utility"
 )
 
@@ -219,32 +219,11 @@ func (u *outliers) again() outliers {
 	return outliers{Outliers: Outliers{Values: u.Values, Column: u.Column, Since: u.Since}}
 }
 
-// encode appends what the bounds come from to a snapshot, beside the moments.
-func (u *outliers) encode(e *state.Encoder, x *extremes) {
-	for _, n := range []int{u.Values, u.Column, u.Since, u.Rounds, u.usual} {
-		e.Count(n)
-	}
-	if x == nil {
-		return
-	}
-	e.Floats(x.low)
-	e.Floats(x.high)
-	for _, n := range x.varied {
-		e.Count(n)
-	}
-}
-
-// decode reads what encode wrote. It changes x.
-func (u *outliers) decode(d *state.Decoder, x *extremes) {
-	for _, n := range []*int{&u.Values, &u.Column, &u.Since, &u.Rounds, &u.usual} {
-		*n = d.Count()
-	}
-	if x == nil {
-		return
-	}
-	d.Floats(x.low)
-	d.Floats(x.high)
-	for j := range x.varied {
-		x.varied[j] = d.Count()
+// fields passes over what the bounds come from, beside the moments.
+func (u *outliers) fields(f *fields.Fields, x *extremes) {
+	f.Count(&u.Values, &u.Column, &u.Since, &u.Rounds, &u.usual)
+	if x != nil {
+		f.Vector(&x.low, &x.high)
+		fields.Elements(f, x.varied)
 	}
 }

@@ -1,7 +1,6 @@
 package bandit
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,11 +9,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -227,31 +226,18 @@ func (o *drawn) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return offer
 }
 
-// encode implements algorithm.
-func (l *FeelGood) encode(e *state.Encoder) {
-	e.Uint64(l.seed)
-	e.Floats(l.w)
-	e.Float(l.step)
-	e.Float(l.accepted)
-	l.v.Encode(e)
-	l.past.encode(e)
-}
-
-// decode implements algorithm.
-func (l *FeelGood) decode(d *state.Decoder, rounds int) func() {
+// fields implements algorithm.
+func (l *FeelGood) fields(f *fields.Fields, rounds int) func() {
 	n := *l
-	n.start()
-	n.seed = d.Uint64()
-	n.w = make([]float64, len(l.w))
-	d.Floats(n.w)
-	n.step, n.accepted = d.Float(), d.Float()
-	n.v.Decode(d)
-	n.past.decode(d)
-	if have := len(n.past.rounds); have != rounds {
-		d.Fail(fmt.Errorf("snapshot after %d rounds has %d of them", rounds, have))
+	if f.Reads() {
+		n.start()
 	}
-	if !(n.step > 0) {
-		d.Fail(fmt.Errorf("snapshot has the step %v", n.step))
-	}
+	f.Uvarint(&n.seed)
+	f.Vector(&n.w)
+	f.Float(&n.step, &n.accepted)
+	n.v.Fields(f)
+	n.past.fields(f)
+	f.Check(len(n.past.rounds) == rounds, "%d rounds, of which %d are counted", len(n.past.rounds), rounds)
+	f.Check(n.step > 0, "the step is %v", n.step)
 	return func() { *l = n }
 }

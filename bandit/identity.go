@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"vitrine/internal/fields"
 	"vitrine/internal/option"
-	"vitrine/internal/state"
 )
 
 // identity says whose state a snapshot has: the learner, the version of what it saves, and the facts
@@ -70,12 +70,12 @@ func (id identity) String() string {
 }
 
 // open returns the fields of a snapshot, which must have this identity.
-func (id identity) open(data []byte) (*state.Decoder, error) {
-	text, d, err := state.Read(data)
+func (id identity) open(data []byte) (*fields.Fields, error) {
+	text, f, err := fields.Open(data)
 	if err != nil {
 		return nil, err
 	}
-	return d, id.match(text)
+	return f, id.match(text)
 }
 
 // match returns an error that names the first fact in which the text of a snapshot differs.
@@ -98,7 +98,7 @@ func (id identity) match(text string) error {
 		case !named:
 			return fmt.Errorf("snapshot of %s does not name %s, want %s = %s", learner, f.key, f.key, f.value)
 		case f.key == "version" && value != f.value:
-			return state.UnknownFormat("snapshot of "+learner, value, f.value)
+			return fields.UnknownFormat("snapshot of "+learner, value, f.value)
 		case value != f.value:
 			return fmt.Errorf("snapshot is of %s = %s, want %s", f.key, value, f.value)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"vitrine/assortment"
 	"vitrine/internal/fatal"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/utility"
 )
 
@@ -66,7 +66,7 @@ func TestIdentities(t *testing.T) {
 		},
 	} {
 		data := fatal.Or(c.learner.MarshalBinary())(t)
-		have, _, err := state.Read(data)
+		have, _, err := fields.Open(data)
 		fatal.If(t, err)
 		if flat := strings.ReplaceAll(have, "\n", " "); flat != c.want {
 			t.Errorf("snapshots are called\n%s, want\n%s", flat, c.want)

@@ -2,8 +2,8 @@ package bandit
 
 import (
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 )
 
 // learner is what the learners of this package share. It checks and counts the rounds, keeps a policy
@@ -27,12 +27,9 @@ type algorithm interface {
 	learn(r vitrine.Round)
 	// freeze returns the policy of the coming round. It must not change when the learner learns.
 	freeze() vitrine.Policy
-	// encode appends the state to a snapshot.
-	encode(e *state.Encoder)
-	// decode reads a state, saved after a number of rounds. It changes
-	// nothing: the function that it returns makes the state that of the learner, and is called only
-	// if the snapshot has no errors. They are reported to d.
-	decode(d *state.Decoder, rounds int) (restore func())
+	// fields passes over the state after a number of rounds. Reading changes nothing: the function that it returns
+	// makes what was read the state of the learner, and is called only if the snapshot has no errors.
+	fields(f *fields.Fields, rounds int) (restore func())
 }
 
 // Observe implements vitrine.Learner.
@@ -56,22 +53,23 @@ func (l *learner) Policy() vitrine.Policy {
 
 // MarshalBinary implements encoding.BinaryMarshaler.
 func (l *learner) MarshalBinary() ([]byte, error) {
-	e := state.NewEncoder(l.identity.String())
-	e.Count(l.rounds)
-	l.self.encode(e)
-	return e.Bytes()
+	f := fields.Snapshot(l.identity.String())
+	f.Count(&l.rounds)
+	l.self.fields(f, l.rounds)
+	return f.Seal()
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler. It returns an error, and leaves the learner
 // unchanged, if the snapshot is damaged or has another problem, utility or options.
 func (l *learner) UnmarshalBinary(data []byte) error {
-	d, err := l.identity.open(data)
+	f, err := l.identity.open(data)
 	if err != nil {
 		return err
 	}
-	rounds := d.Count()
-	restore := l.self.decode(d, rounds)
-	if err := d.Close(); err != nil {
+	rounds := 0
+	f.Count(&rounds)
+	restore := l.self.fields(f, rounds)
+	if err := f.Close(); err != nil {
 		return err
 	}
 	restore()

@@ -5,9 +5,9 @@ import (
 	"math"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/portable"
-	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -124,21 +124,15 @@ func (l *linear) learn(r vitrine.Round) {
 	l.est.observe(a, g, r.Choice)
 }
 
-// encode implements algorithm.
-func (l *linear) encode(e *state.Encoder) {
-	l.est.Encode(e)
-	if l.v != nil {
-		l.v.Encode(e)
+// fields implements algorithm.
+func (l *linear) fields(f *fields.Fields, rounds int) func() {
+	est, v := l.est, l.v
+	if f.Reads() {
+		est, v = l.start()
 	}
-}
-
-// decode implements algorithm.
-func (l *linear) decode(d *state.Decoder, rounds int) func() {
-	est, v := l.start()
-	est.Decode(d)
-	checkRounds(d, est, rounds)
-	if v != nil {
-		v.Decode(d)
+	if est.Fields(f); v != nil {
+		v.Fields(f)
 	}
+	checkRounds(f, est, rounds)
 	return func() { l.est, l.v = est, v }
 }

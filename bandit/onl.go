@@ -12,10 +12,10 @@ import (
 
 	"vitrine"
 	"vitrine/assortment/search"
+	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/option"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -154,8 +154,7 @@ type ONL struct {
 type estimator interface {
 	Params() []float64
 	observe(a []float64, g *mat.Dense, y vitrine.Choice)
-	Encode(*state.Encoder)
-	Decode(*state.Decoder)
+	Fields(*fields.Fields)
 }
 
 // NewONL returns a learner at its first round, with initial weights from rng.
@@ -335,9 +334,9 @@ func (l *ONL) newEstimator() estimator {
 }
 
 // checkRounds reports an estimator of more rounds than there were.
-func checkRounds(d *state.Decoder, e estimator, rounds int) {
-	if n, ok := e.(newton); ok && n.Loss().Rounds() > rounds {
-		d.Fail(fmt.Errorf("snapshot has the data of %d rounds, and counts %d", n.Loss().Rounds(), rounds))
+func checkRounds(f *fields.Fields, e estimator, rounds int) {
+	if n, ok := e.(newton); ok {
+		f.Check(n.Loss().Rounds() <= rounds, "data of %d rounds, of which %d are counted", n.Loss().Rounds(), rounds)
 	}
 }
 
@@ -361,41 +360,31 @@ type committed []float64
 
 func (c committed) Params() []float64                           { return c }
 func (committed) observe([]float64, *mat.Dense, vitrine.Choice) {}
-func (committed) Encode(*state.Encoder)                         {}
-func (committed) Decode(*state.Decoder)                         {}
+func (committed) Fields(*fields.Fields)                         {}
 
-// encode implements algorithm.
-func (l *ONL) encode(e *state.Encoder) {
-	e.Floats(l.w0)
-	e.Float(l.kappa)
-	l.v.Encode(e)
-	if l.est == nil {
-		l.phase1.Encode(e)
-	} else {
-		l.est.Encode(e)
-	}
-}
-
-// decode implements algorithm.
-func (l *ONL) decode(d *state.Decoder, rounds int) func() {
+// fields implements algorithm.
+func (l *ONL) fields(f *fields.Fields, rounds int) func() {
 	n := *l
-	n.w0, n.v = make([]float64, len(l.w0)), gram.New(len(l.w0), l.o.Lambda)
-	n.phase1, n.est = nil, nil
-	d.Floats(n.w0)
-	if n.kappa = d.Float(); !(n.kappa >= 0 && n.kappa <= 1) {
-		d.Fail(fmt.Errorf("snapshot has κ = %v", n.kappa))
-	}
-	n.v.Decode(d)
-	if rounds < n.o.Warmup {
-		n.phase1 = mle.NewChoices(n.model.NumFeatures())
-		n.phase1.Decode(d)
-		if have := n.phase1.Rounds(); have != rounds {
-			d.Fail(fmt.Errorf("snapshot after %d rounds of Phase I has %d of them", rounds, have))
+	f.Vector(&n.w0)
+	f.Float(&n.kappa)
+	f.Check(n.kappa >= 0 && n.kappa <= 1, "κ = %v", n.kappa)
+	inPhase1 := rounds < n.o.Warmup
+	if f.Reads() {
+		n.v, n.phase1, n.est = gram.New(len(l.w0), l.o.Lambda), nil, nil
+		if inPhase1 {
+			n.phase1 = mle.NewChoices(n.model.NumFeatures())
+		} else if f.Err() == nil {
+			n.est = n.newEstimator()
+		} else {
+			return nil
 		}
+	}
+	if n.v.Fields(f); inPhase1 {
+		n.phase1.Fields(f)
+		f.Check(n.phase1.Rounds() == rounds, "%d rounds of Phase I, of which %d are counted", n.phase1.Rounds(), rounds)
 	} else {
-		n.est = n.newEstimator()
-		n.est.Decode(d)
-		checkRounds(d, n.est, rounds-n.o.Warmup)
+		n.est.Fields(f)
+		checkRounds(f, n.est, rounds-n.o.Warmup)
 	}
 	return func() { *l = n }
 }

@@ -8,8 +8,8 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/fields"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 	"vitrine/utility"
 )
 
@@ -257,70 +257,34 @@ func backpropagate(m utility.Model, dst, w []float64, x *mat.Dense, loss func(co
 	return value
 }
 
-// encode appends the rounds to a snapshot.
-func (p *posterior) encode(e *state.Encoder) {
-	e.Floats(p.features)
-	e.Count(len(p.rounds))
-	for _, r := range p.rounds {
-		e.Count(r.items)
-		e.Count(int(r.choice))
-		e.Count(len(r.offered))
-		for _, i := range r.offered {
-			e.Count(i)
-		}
-		kind := 0
-		if r.feelGood {
-			kind++
-		}
-		if r.revenue != nil {
-			kind++
-		}
-		e.Count(kind)
-		if kind == 2 {
-			e.Floats(r.revenue)
-		}
-	}
-}
-
-// decode reads what encode wrote. Errors are the decoder's.
-func (p *posterior) decode(d *state.Decoder) {
-	p.features = d.FloatSlice()
+// fields passes over the rounds.
+func (p *posterior) fields(f *fields.Fields) {
+	f.Floats(&p.features)
 	rows := 0
-	for range d.Count() {
-		r := pastRound{items: d.Count(), choice: vitrine.Choice(d.Count())}
-		for range d.Count() {
-			if d.Err() != nil {
-				return
-			}
-			r.offered = append(r.offered, d.Count())
-		}
-		kind := d.Count()
-		if d.Err() != nil {
+	fields.List(f, &p.rounds, func(r *pastRound, f *fields.Fields) {
+		f.Count(&r.items, (*int)(&r.choice))
+		fields.Integers(f, (*[]int)(&r.offered))
+		hasRevenue := r.revenue != nil
+		f.Flag(&r.feelGood, &hasRevenue)
+		if !f.Reads() {
+			f.Vector(&r.revenue)
 			return
 		}
-		if rows += r.items; r.items > len(p.features) || rows > len(p.features)/p.d {
-			d.Fail(fmt.Errorf("snapshot has %d items, and the features of %d", rows, len(p.features)/p.d))
-			return
-		}
-		if err := r.offered.Check(r.items); err != nil || int(r.choice) > len(r.offered) || kind > 2 {
-			d.Fail(fmt.Errorf("snapshot has a round of %d items, choice %d and kind %d: %v", r.items, r.choice, kind, err))
-			return
-		}
-		if r.feelGood = kind > 0; r.feelGood {
-			if err := p.checkItems(p.candidates(r)); err != nil {
-				d.Fail(fmt.Errorf("snapshot of another feasible family: %w", err))
-				return
+		rows += r.items
+		err := r.offered.Check(r.items)
+		f.Check(r.items <= len(p.features) && rows <= len(p.features)/p.d, "%d items, and the features of %d", rows, len(p.features)/p.d)
+		f.Check(err == nil && int(r.choice) <= len(r.offered) && (r.feelGood || !hasRevenue), "a round of %d items and choice %d: %v", r.items, r.choice, err)
+		if r.feelGood && f.Err() == nil {
+			if err := p.checkItems(p.candidates(*r)); err != nil {
+				f.Fail(fmt.Errorf("another feasible family: %w", err))
 			}
 		}
-		if kind == 2 {
-			r.revenue = make([]float64, p.candidates(r))
-			d.Floats(r.revenue)
+		if hasRevenue && f.Err() == nil {
+			r.revenue = make([]float64, p.candidates(*r))
+			f.Vector(&r.revenue)
 		}
-		p.rounds = append(p.rounds, r)
+	})
+	if f.Check(rows*p.d == len(p.features), "%d numbers for %d items of %d features", len(p.features), rows, p.d); f.Reads() && f.Err() == nil {
+		p.stack()
 	}
-	if rows*p.d != len(p.features) {
-		d.Fail(fmt.Errorf("snapshot has %d numbers for %d items of %d features", len(p.features), rows, p.d))
-		return
-	}
-	p.stack()
 }

@@ -1,13 +1,12 @@
 package bandit
 
 import (
-	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
 
 	"vitrine"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/internal/stream"
 	"vitrine/mle"
 	"vitrine/utility"
@@ -152,31 +151,23 @@ func (l *regressor) err(o ErrorOptions) float64 {
 	return o.ErrConstant * float64(len(l.w)) * math.Pow(n, -o.ErrRate)
 }
 
-// encode implements algorithm.
-func (l *regressor) encode(e *state.Encoder) {
-	e.Uint64(l.seed)
-	e.Floats(l.w)
-	if l.online != nil {
-		l.online.Encode(e)
-	} else {
-		l.epoch.Encode(e)
-	}
-}
-
-// decode implements algorithm.
-func (l *regressor) decode(d *state.Decoder, rounds int) func() {
+// fields implements algorithm.
+func (l *regressor) fields(f *fields.Fields, rounds int) func() {
 	n := *l
-	n.seed = d.Uint64()
-	n.w = make([]float64, len(l.w))
-	d.Floats(n.w)
-	n.start()
-	if n.online != nil {
-		n.online.Decode(d)
-	} else {
-		n.epoch.Decode(d)
-		if have, want := n.epoch.Rounds(), rounds-epochStart(rounds); have != want {
-			d.Fail(fmt.Errorf("snapshot after %d rounds has %d of the current epoch, want %d", rounds, have, want))
+	f.Uvarint(&n.seed)
+	f.Vector(&n.w)
+	if f.Reads() {
+		if f.Err() != nil {
+			return nil
 		}
+		n.start()
+	}
+	if n.online != nil {
+		n.online.Fields(f)
+	} else {
+		n.epoch.Fields(f)
+		have, want := n.epoch.Rounds(), rounds-epochStart(rounds)
+		f.Check(have == want, "%d rounds of the current epoch after %d, want %d", have, rounds, want)
 	}
 	return func() { *l = n }
 }

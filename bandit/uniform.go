@@ -5,7 +5,7 @@ import (
 
 	"vitrine"
 	"vitrine/assortment"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 )
 
 // Uniform draws assortments uniformly from the nonempty sets of the feasible family. It
@@ -34,16 +34,16 @@ func (l *Uniform) identity() identity { return l.p.identify("uniform", 1, "", ni
 // MarshalBinary implements encoding.BinaryMarshaler. It saves only the problem, because
 // there is no state.
 func (l *Uniform) MarshalBinary() ([]byte, error) {
-	return state.NewEncoder(l.identity().String()).Bytes()
+	return fields.Snapshot(l.identity().String()).Seal()
 }
 
 // UnmarshalBinary implements encoding.BinaryUnmarshaler.
 func (l *Uniform) UnmarshalBinary(data []byte) error {
-	d, err := l.identity().open(data)
+	f, err := l.identity().open(data)
 	if err != nil {
 		return err
 	}
-	return d.Close()
+	return f.Close()
 }
 
 // uniform is the policy S ~ Unif(𝒮 \ {∅}).

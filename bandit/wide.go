@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 	"vitrine/internal/stream"
 	"vitrine/utility"
 )
@@ -302,26 +302,19 @@ func (o *widePolicy) Utilities(dst []float64, x *vitrine.Context) {
 	o.inner.Utilities(dst, &vitrine.Context{Features: o.reduced(s, x.Features, 0)})
 }
 
-// encode implements algorithm.
-func (l *Wide) encode(e *state.Encoder) {
-	e.Count(l.nextMove)
-	l.seen.encode(e)
-	l.outliers.encode(e, l.seen.extremes)
-	l.line.encode(e)
-	l.bma.encode(e)
-}
-
-// decode implements algorithm.
-func (l *Wide) decode(d *state.Decoder, rounds int) func() {
-	next, seen := d.Count(), newMoments(len(l.line.numeric))
-	seen.extremes = newExtremes(len(l.line.numeric))
-	seen.decode(d)
-	var outliers outliers
-	outliers.decode(d, seen.extremes)
-	line := l.line.decode(d)
-	inner := l.bma.decode(d, rounds)
+// fields implements algorithm.
+func (l *Wide) fields(f *fields.Fields, rounds int) func() {
+	n := *l
+	if f.Reads() {
+		n.seen.extremes = newExtremes(len(l.line.numeric))
+	}
+	f.Count(&n.nextMove)
+	n.seen.fields(f)
+	n.outliers.fields(f, n.seen.extremes)
+	n.line = l.line.fields(f)
+	inner := l.bma.fields(f, rounds)
 	return func() {
-		l.nextMove, l.seen, l.outliers, l.line = next, seen, outliers, line
+		*l = n
 		inner()
 		l.bma.rounds, l.bma.policy = rounds, nil
 	}

@@ -1,7 +1,6 @@
 package bandit
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -9,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 )
 
 // wideLine is the posterior of a linear utility of many features,
@@ -523,63 +522,36 @@ func (l *wideLine) freeze() *wideLine {
 	return &f
 }
 
-func (l *wideLine) encode(e *state.Encoder) {
-	e.Floats(l.z.shift)
-	e.Floats(l.z.scale)
-	e.Floats(l.known)
-	e.Floats(l.pull)
-	e.Float(l.slope)
-	e.Float(l.spread)
-	e.Count(len(l.joined))
-	for _, j := range l.joined {
-		e.Count(j)
+// fields passes over the posterior l, and returns it or the one that is read.
+func (l *wideLine) fields(f *fields.Fields) *wideLine {
+	n := l
+	if f.Reads() {
+		n = newWideLine(len(l.known), l.limit, l.numeric, l.direct)
 	}
-	e.Count(len(l.mean))
-	e.Floats(l.mean)
-	l.block.Encode(e)
-}
-
-// decode returns the posterior that encode wrote. Errors go to the decoder.
-func (l *wideLine) decode(d *state.Decoder) *wideLine {
-	n := newWideLine(len(l.known), l.limit, l.numeric, l.direct)
-	n.z = decodeStandardisation(d, len(l.numeric))
-	d.Floats(n.known)
-	d.Floats(n.pull)
-	n.slope, n.spread = d.Float(), d.Float()
-	n.decodeBlock(d)
-	if d.Err() == nil && !(min(n.slope, n.spread) >= minScale && max(n.slope, n.spread) <= maxScale) {
-		d.Fail(fmt.Errorf("snapshot has the standard deviations %v and %v, which must be from %v to %v", n.slope, n.spread, minScale, maxScale))
-	}
-	for j, g := range n.known {
-		if d.Err() == nil && (g < 0 || g > 0 && n.place[j] >= 0) {
-			d.Fail(fmt.Errorf("snapshot has the information %v of the column %d", g, j))
+	n.z.fields(f, len(l.numeric))
+	f.Vector(&n.known, &n.pull)
+	f.Float(&n.slope, &n.spread)
+	f.Check(min(n.slope, n.spread) >= minScale && max(n.slope, n.spread) <= maxScale, "the standard deviations %v and %v, which must be from %v to %v", n.slope, n.spread, minScale, maxScale)
+	fields.Integers(f, &n.joined)
+	size := len(n.mean)
+	f.Count(&size)
+	if f.Reads() {
+		f.Check(size >= n.intercept()+1+len(n.joined) && size <= n.limit, "a block of %d parameters, with %d indicators", size, len(n.joined))
+		for k, j := range n.joined {
+			if f.Check(j < len(n.place) && n.place[j] < 0, "the column %d is in the block, where it cannot be", j); f.Err() != nil {
+				return nil
+			}
+			n.place[j] = n.intercept() + 1 + k
 		}
+		if f.Err() != nil {
+			return nil
+		}
+		n.grow(size)
+	}
+	f.Vector(&n.mean)
+	n.block.Fields(f)
+	for j, g := range n.known {
+		f.Check(!(g < 0 || g > 0 && n.place[j] >= 0), "the information of column %d is %v", j, g)
 	}
 	return n
-}
-
-// decodeBlock reads the indicators of the block, and the block.
-func (l *wideLine) decodeBlock(d *state.Decoder) {
-	for range d.Count() {
-		j := d.Count()
-		if d.Err() != nil {
-			return
-		}
-		if j >= len(l.place) || l.place[j] >= 0 {
-			d.Fail(fmt.Errorf("snapshot has the column %d in its block, where it cannot be", j))
-			return
-		}
-		l.place[j] = l.intercept() + 1 + len(l.joined)
-		l.joined = append(l.joined, j)
-	}
-	size := d.Count()
-	if d.Err() == nil && (size < l.intercept()+1+len(l.joined) || size > l.limit) {
-		d.Fail(fmt.Errorf("snapshot has a block of %d parameters, with %d indicators", size, len(l.joined)))
-	}
-	if d.Err() != nil {
-		return
-	}
-	l.grow(size)
-	d.Floats(l.mean)
-	l.block.Decode(d)
 }

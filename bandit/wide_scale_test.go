@@ -17,14 +17,14 @@ import (
 func TestWideSnapshotsThatCannotBe(t *testing.T) {
 	w := newIDs(1)
 	for want, damage := range map[string]func(l *wideLine){
-		"the column 1 in its block":          func(l *wideLine) { l.joined[0] = 1 },
-		"in its block, where it cannot be":   func(l *wideLine) { l.joined[1] = l.joined[0] },
-		"the column 103 in its block":        func(l *wideLine) { l.joined[0] = 103 },
+		"the column 1 is in the block":       func(l *wideLine) { l.joined[0] = 1 },
+		"in the block, where it cannot be":   func(l *wideLine) { l.joined[1] = l.joined[0] },
+		"the column 103 is in the block":     func(l *wideLine) { l.joined[0] = 103 },
 		"a block of 4 parameters":            func(l *wideLine) { l.mean = l.mean[:4] },
 		"standard deviations 0.01":           func(l *wideLine) { l.slope = 0.01 },
 		"0.5 and 5, which must be from 0.03": func(l *wideLine) { l.slope, l.spread = 0.5, 5 },
-		"the information -1 of the column 7": func(l *wideLine) { l.known[7] = -1 },
-		"the information 2 of the column 2":  func(l *wideLine) { l.known[2] = 2 },
+		"the information of column 7 is -1":  func(l *wideLine) { l.known[7] = -1 },
+		"the information of column 2 is 2":   func(l *wideLine) { l.known[2] = 2 },
 	} {
 		l, restored := must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide), must(NewAuto(w.problem(), AutoOptions{}, newRand())).(*Wide)
 		w.play(t, l, 0, 20)

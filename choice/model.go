@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/fields"
 	"vitrine/internal/replace"
-	"vitrine/internal/state"
 )
 
 // modelFormat identifies a model file, and modelVersion the form of its fields.
@@ -141,7 +141,7 @@ func decodeModel(text []byte) (*Result, error) {
 		return nil, errors.New("it is not a model that vitrine fit wrote")
 	}
 	if kind.Version != modelVersion {
-		return nil, state.UnknownFormat("the model", kind.Version, modelVersion)
+		return nil, fields.UnknownFormat("the model", kind.Version, modelVersion)
 	}
 	var f modelFile
 	if err := json.UnmarshalRead(bytes.NewReader(text), &f, json.RejectUnknownMembers(true)); err != nil {

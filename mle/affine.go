@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 )
 
 // Affine is the regularised negative log-likelihood of utilities that are
@@ -172,22 +172,11 @@ func (l *Affine) round(s int, f func(from, to int, a, g, u, out []float64)) {
 	f(s, s+1, l.offset[lo:hi], l.g[lo*d:hi*d], l.u, l.out)
 }
 
-// Encode appends the rounds to a snapshot.
-func (l *Affine) Encode(e *state.Encoder) {
-	e.Floats(l.center)
-	e.Floats(l.offset)
-	e.Floats(l.g)
-	l.outcomes.encode(e)
-}
-
-// Decode reads what Encode wrote for a loss of the same dimension. Errors go to the
-// decoder.
-func (l *Affine) Decode(d *state.Decoder) {
-	d.Floats(l.center)
-	l.offset = d.FloatSlice()
-	l.g = d.FloatSlice()
-	l.outcomes.decode(d, len(l.g), l.Dim())
-	if len(l.offset) != l.Rows() {
-		d.Fail(fmt.Errorf("snapshot has %d offsets for %d rows", len(l.offset), l.Rows()))
-	}
+// Fields passes over the rounds. A loss that is read has the same dimension.
+func (l *Affine) Fields(f *fields.Fields) {
+	f.Vector(&l.center)
+	f.Floats(&l.offset)
+	f.Floats(&l.g)
+	l.outcomes.fields(f, len(l.g), l.Dim())
+	f.Check(len(l.offset) == l.Rows(), "%d offsets for %d rows", len(l.offset), l.Rows())
 }

@@ -21,9 +21,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
-	"vitrine/internal/state"
 )
 
 // Choices are observed choices among items of d features: the feature rows of the items
@@ -197,16 +197,10 @@ func (c *Choices) Reset() {
 	c.outcomes.reset()
 }
 
-// Encode appends the choices to a snapshot.
-func (c *Choices) Encode(e *state.Encoder) {
-	e.Floats(c.features)
-	c.outcomes.encode(e)
-}
-
-// Decode reads what Encode wrote. Errors go to the decoder.
-func (c *Choices) Decode(d *state.Decoder) {
-	c.features = d.FloatSlice()
-	c.outcomes.decode(d, len(c.features), c.d)
+// Fields passes over the choices.
+func (c *Choices) Fields(f *fields.Fields) {
+	f.Floats(&c.features)
+	c.outcomes.fields(f, len(c.features), c.d)
 }
 
 // outcomes say how stacked rows fall into rounds and what was chosen.
@@ -344,32 +338,18 @@ func (o *outcomes) addFisher(h, p, g, mean []float64, from, to int) {
 	}
 }
 
-// encode and decode keep the outcomes in a snapshot.
-func (o *outcomes) encode(e *state.Encoder) {
-	e.Count(len(o.end))
+// fields passes over the outcomes of the rows of data of the given length, each of the given width.
+func (o *outcomes) fields(f *fields.Fields, length, width int) {
+	fields.Integers(f, &o.end)
+	if f.Reads() {
+		o.choice = make([]vitrine.Choice, len(o.end))
+	}
+	fields.Elements(f, o.choice)
+	last := 0
 	for s, end := range o.end {
-		e.Count(end)
-		e.Count(int(o.choice[s]))
+		y := int(o.choice[s])
+		f.Check(end >= last && end <= length/width && y <= end-last, "a round ends at row %d with choice %d, after row %d", end, y, last)
+		last = end
 	}
-}
-
-// decode reads what encode wrote and checks it against the length of the data of the rows, each of
-// the given width.
-func (o *outcomes) decode(d *state.Decoder, length, width int) {
-	o.reset()
-	for range d.Count() {
-		end, y := d.Count(), d.Count()
-		if d.Err() != nil {
-			return
-		}
-		if last := o.Rows(); end < last || end > length/width || y > end-last {
-			d.Fail(fmt.Errorf("snapshot has a round that ends at row %d with choice %d, after row %d", end, y, last))
-			return
-		}
-		o.end = append(o.end, end)
-		o.choice = append(o.choice, vitrine.Choice(y))
-	}
-	if o.Rows()*width != length {
-		d.Fail(fmt.Errorf("snapshot has %d numbers for %d rows of %d", length, o.Rows(), width))
-	}
+	f.Check(o.Rows()*width == length, "%d numbers for %d rows of %d", length, o.Rows(), width)
 }

@@ -9,8 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
-	"vitrine/internal/fatal"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/mle"
 )
 
@@ -52,15 +51,9 @@ func TestChoicesRefuseRoundsThatCannotBe(t *testing.T) {
 
 // A snapshot with a choice beyond its set is refused where the checksum is right.
 func TestSnapshotWithAChoiceOfNothingIsRefused(t *testing.T) {
-	e := state.NewEncoder("choices")
-	e.Floats(nil)
-	for _, n := range []int{1, 0, 100} { // a round, that ends at row 0, with choice 100
-		e.Count(n)
-	}
-	data := fatal.Or(e.Bytes())(t)
-	d := fatal.Or(state.NewDecoder("choices", data))(t)
-	mle.NewChoices(3).Decode(d)
-	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "with choice 100") {
+	f := fields.Reader([]byte{0, 1, 0, 100}) // no features, and a round, that ends at row 0, with choice 100
+	mle.NewChoices(3).Fields(&f)
+	if err := f.Close(); err == nil || !strings.Contains(err.Error(), "with choice 100") {
 		t.Errorf("error %v, want one that names the choice", err)
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/fields"
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 )
 
 // Laplace is Laplace's approximation of the posterior of a utility family's parameters,
@@ -285,27 +285,21 @@ func (p *Laplace) solve(v []float64) {
 	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), x)
 }
 
-// Encode appends the approximation to a snapshot.
-func (p *Laplace) Encode(e *state.Encoder) {
-	e.Floats(p.Mode)
-	e.Float(p.LogEvidence)
-	e.Floats(p.h.RawSymmetric().Data)
-}
-
-// DecodeLaplace reads what Encode wrote for d parameters. Errors go to the decoder.
-func DecodeLaplace(d *state.Decoder, dim int) *Laplace {
-	w, data := make([]float64, dim), make([]float64, dim*dim)
-	d.Floats(w)
-	evidence := d.Float()
-	d.Floats(data)
-	if d.Err() != nil {
-		return nil
+// LaplaceFields passes over an approximation whose mode has d parameters.
+func LaplaceFields(f *fields.Fields, p **Laplace, d int) {
+	mode, h, evidence := make([]float64, d), make([]float64, d*d), 0.0
+	if !f.Reads() {
+		mode, h, evidence = (*p).Mode, (*p).h.RawSymmetric().Data, (*p).LogEvidence
 	}
-	p, err := newLaplace(w, mat.NewSymDense(dim, data))
+	f.Vector(&mode, &h)
+	if f.Float(&evidence); !f.Reads() || f.Err() != nil {
+		return
+	}
+	read, err := newLaplace(mode, mat.NewSymDense(d, h))
 	if err != nil {
-		d.Fail(err)
-		return nil
+		f.Fail(err)
+		return
 	}
-	p.LogEvidence = evidence
-	return p
+	read.LogEvidence = evidence
+	*p = read
 }

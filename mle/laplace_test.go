@@ -1,6 +1,7 @@
 package mle_test
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -13,7 +14,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/fatal"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -253,19 +254,19 @@ func TestLaplaceSurvivesASnapshot(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	l := &mle.NLL{Model: utility.NewLinear(2, false), Choices: manyChoices(rng, 20, []float64{1, 0}), Ridge: 1}
 	p := fitted(t, l, make([]float64, 2))
-	e := state.NewEncoder("x")
-	p.Encode(e)
-	data := bytesOf(t, e)
-	d := fatal.Or(state.NewDecoder("x", data))(t)
-	q := mle.DecodeLaplace(d, 2)
-	fatal.If(t, d.Close())
-	e = state.NewEncoder("x")
-	q.Encode(e)
-	if string(bytesOf(t, e)) != string(data) {
+	w := fields.Writer(nil)
+	mle.LaplaceFields(&w, &p, 2)
+	var q *mle.Laplace
+	r := fields.Reader(w.Rest())
+	mle.LaplaceFields(&r, &q, 2)
+	fatal.If(t, r.Close())
+	again := fields.Writer(nil)
+	mle.LaplaceFields(&again, &q, 2)
+	if !bytes.Equal(again.Rest(), w.Rest()) {
 		t.Error("the snapshot of a restored approximation differs")
 	}
-	d, _ = state.NewDecoder("x", data)
-	if mle.DecodeLaplace(d, 3); d.Err() == nil {
+	r = fields.Reader(w.Rest())
+	if mle.LaplaceFields(&r, &q, 3); r.Err() == nil {
 		t.Error("no error for a snapshot of two parameters read as three")
 	}
 }

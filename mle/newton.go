@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
-	"vitrine/internal/state"
 )
 
 // Newton tracks the minimiser ŵ of an [Affine] loss to which rounds are added, by
@@ -236,26 +236,14 @@ func addRound(h *gram.Matrix, c float64, p []float64, p0 float64, g, mean, cente
 	h.Add(c*p0, mean)
 }
 
-// Encode appends the estimate and its loss to a snapshot.
-func (n *Newton) Encode(e *state.Encoder) {
-	n.loss.Encode(e)
-	e.Floats(n.w)
-	e.Float(n.value)
-	e.Floats(n.grad)
-	n.h.Encode(e)
-	e.Floats(n.at)
-	e.Float(n.moved)
-}
-
-// Decode reads what Encode wrote for a Newton of the same dimension. Errors go to the
-// decoder.
-func (n *Newton) Decode(d *state.Decoder) {
-	n.loss.Decode(d)
-	d.Floats(n.w)
-	n.value = d.Float()
-	d.Floats(n.grad)
-	n.h.Decode(d)
-	n.at = make([]float64, n.loss.Rows())
-	d.Floats(n.at)
-	n.moved = d.Float()
+// Fields passes over the estimate and its loss. A Newton that is read has the same dimension.
+func (n *Newton) Fields(f *fields.Fields) {
+	n.loss.Fields(f)
+	f.Vector(&n.w, &n.grad)
+	f.Float(&n.value, &n.moved)
+	n.h.Fields(f)
+	if f.Reads() {
+		n.at = make([]float64, n.loss.Rows())
+	}
+	f.Vector(&n.at)
 }

@@ -1,6 +1,7 @@
 package mle_test
 
 import (
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/fatal"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/mle"
 )
 
@@ -205,22 +206,11 @@ func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
 	}
 }
 
-func bytesOf(t *testing.T, e *state.Encoder) []byte {
-	t.Helper()
-	data := fatal.Or(e.Bytes())(t)
-	return data
-}
-
 // A row count that overflows when it is multiplied by the width is refused.
 func TestSnapshotWithTooManyRowsIsRefused(t *testing.T) {
-	e := state.NewEncoder("test")
-	e.Floats(nil)
-	e.Count(1)
-	e.Count(min(1<<47, math.MaxInt/4+1))
-	e.Count(0)
-	d := fatal.Or(state.NewDecoder("test", bytesOf(t, e)))(t)
-	mle.NewChoices(1 << 17).Decode(d)
-	if err := d.Close(); err == nil || !strings.Contains(err.Error(), "ends at row") {
+	f := fields.Reader(append(binary.AppendUvarint([]byte{0, 1}, uint64(min(1<<47, math.MaxInt/4+1))), 0))
+	mle.NewChoices(1 << 17).Fields(&f)
+	if err := f.Close(); err == nil || !strings.Contains(err.Error(), "ends at row") {
 		t.Errorf("error %v, want one that names the row", err)
 	}
 }
@@ -238,14 +228,14 @@ func TestNewtonAndOnlineSurviveASnapshot(t *testing.T) {
 		}
 	}
 	play(n, o, rounds[:30])
-	e := state.NewEncoder("test")
-	n.Encode(e)
-	o.Encode(e)
-	dec := fatal.Or(state.NewDecoder("test", bytesOf(t, e)))(t)
+	w := fields.Writer(nil)
+	n.Fields(&w)
+	o.Fields(&w)
+	read := fields.Reader(w.Rest())
 	n2, o2 := mle.NewNewton(1, make([]float64, d), 1e-6), mle.NewOnline(1, make([]float64, d), 1, 1)
-	n2.Decode(dec)
-	o2.Decode(dec)
-	fatal.If(t, dec.Close())
+	n2.Fields(&read)
+	o2.Fields(&read)
+	fatal.If(t, read.Close())
 	play(n, o, rounds[30:])
 	play(n2, o2, rounds[30:])
 	nearAll(t, "Newton's ŵ", n2.Params(), n.Params(), 0)

@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/internal/fields"
 	"vitrine/internal/gram"
 	"vitrine/internal/kernel"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 )
 
 // Online estimates the parameters of affine utilities u_k(w) = a_k + g_kᵀw with one
@@ -118,15 +118,8 @@ func (o *Online) addHessian(h *gram.Matrix, c float64, a []float64) {
 	addRound(h, c, o.p[1:], o.p[0], o.flat, o.mean, o.centered)
 }
 
-// Encode appends the estimate to a snapshot.
-func (o *Online) Encode(e *state.Encoder) {
-	e.Floats(o.w)
-	o.h.Encode(e)
-}
-
-// Decode reads what Encode wrote for an Online of the same dimension. Errors go to the
-// decoder.
-func (o *Online) Decode(d *state.Decoder) {
-	d.Floats(o.w)
-	o.h.Decode(d)
+// Fields passes over the estimate. An Online that is read has the same dimension.
+func (o *Online) Fields(f *fields.Fields) {
+	f.Vector(&o.w)
+	o.h.Fields(f)
 }

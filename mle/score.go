@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -11,10 +10,10 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
+	"vitrine/internal/fields"
 	"vitrine/internal/kernel"
 	"vitrine/internal/portable"
 	"vitrine/internal/scratch"
-	"vitrine/internal/state"
 	"vitrine/utility"
 )
 
@@ -148,28 +147,21 @@ func (a *Amplitudes) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	blas64.Trsv(blas.NoTrans, root, blas64.Vector{N: o, Data: dst, Inc: 1})
 }
 
-// Encode appends the posterior to a snapshot.
-func (a *Amplitudes) Encode(e *state.Encoder) {
-	e.Floats(a.Mode)
-	e.Float(a.Gain)
-	e.Floats(a.Cross)
-	e.Floats(a.Root)
-}
-
-// DecodeAmplitudes reads what Encode wrote for o outputs beside d+1 linear parameters.
-// Errors go to the decoder.
-func DecodeAmplitudes(d *state.Decoder, outputs, linear int) Amplitudes {
-	a := Amplitudes{Mode: make([]float64, outputs), Cross: make([]float64, outputs*linear), Root: make([]float64, outputs*outputs)}
-	d.Floats(a.Mode)
-	a.Gain = d.Float()
-	d.Floats(a.Cross)
-	d.Floats(a.Root)
-	for k := range outputs {
-		if r := a.Root[k*outputs+k]; d.Err() == nil && !(r > 0) {
-			d.Fail(fmt.Errorf("snapshot has the root %v of a precision, which must be positive", r))
-		}
+// Fields passes over the posterior of o outputs beside d+1 linear parameters.
+func (a *Amplitudes) Fields(f *fields.Fields, outputs, linear int) {
+	if f.Reads() {
+		*a = Amplitudes{Mode: make([]float64, outputs), Cross: make([]float64, outputs*linear), Root: make([]float64, outputs*outputs)}
 	}
-	return a
+	f.Vector(&a.Mode)
+	f.Float(&a.Gain)
+	f.Vector(&a.Cross, &a.Root)
+	for k := range outputs {
+		r := 1.0
+		if f.Err() == nil {
+			r = a.Root[k*outputs+k]
+		}
+		f.Check(r > 0, "the root of a precision is %v, and must be positive", r)
+	}
 }
 
 // Amplitudes returns the posteriors of the amplitudes of units θ. It is nil for a unit whose J is not positive

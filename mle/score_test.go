@@ -12,7 +12,7 @@ import (
 
 	"vitrine"
 	"vitrine/internal/fatal"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/mle"
 	"vitrine/utility"
 )
@@ -234,17 +234,16 @@ func TestAmplitudesAreTheDensePosterior(t *testing.T) {
 
 func TestAmplitudesSurviveASnapshot(t *testing.T) {
 	a := mle.Amplitudes{Mode: []float64{1, 2}, Gain: 3, Cross: []float64{1, 2, 3, 4, 5, 6}, Root: []float64{1, 2, 0, 3}}
-	e := state.NewEncoder("x")
-	a.Encode(e)
-	a.Root[3] = 0
-	a.Encode(e)
-	d := fatal.Or(state.NewDecoder("x", bytesOf(t, e)))(t)
-	a.Root[3] = 3
-	if got := mle.DecodeAmplitudes(d, 2, 3); d.Err() != nil || !reflect.DeepEqual(got, a) {
-		t.Errorf("restored %v, %v", got, d.Err())
+	w := fields.Writer(nil)
+	a.Fields(&w, 2, 3)
+	var got mle.Amplitudes
+	r := fields.Reader(w.Rest())
+	if got.Fields(&r, 2, 3); r.Close() != nil || !reflect.DeepEqual(got, a) {
+		t.Errorf("restored %v, %v", got, r.Err())
 	}
-	if mle.DecodeAmplitudes(d, 2, 3); d.Err() == nil || !strings.Contains(d.Err().Error(), "the root 0 of a precision") {
-		t.Errorf("error %v, want one of the root 0", d.Err())
+	zero := fields.Reader(make([]byte, len(w.Rest())))
+	if got.Fields(&zero, 2, 3); zero.Err() == nil || !strings.Contains(zero.Err().Error(), "the root of a precision is 0") {
+		t.Errorf("error %v, want one of the root 0", zero.Err())
 	}
 }
 

@@ -1,54 +1,96 @@
-// Package fields is the binary encoding of what an event log has: one description of a record both writes and reads it.
+// Package fields is the binary encoding of everything that is stored or sent: one description of a record both writes and
+// reads it.
 //
-//	uvarint  an unsigned LEB128 integer, in its shortest form
-//	float    8 bytes, little endian
-//	string   its length as a uvarint, and its bytes
+//	byte     1 byte; a flag is 0 or 1
+//	uvarint  an unsigned LEB128 integer, in its shortest form; counts and lengths are uvarints
+//	fixed    8 bytes, little endian, of an integer or a float
+//	string   its length, and its bytes
+//	list     its length, and its elements
+//
+// A type describes itself in a method that passes over its fields in order:
+//
+//	func (s *Sold) fields(f *fields.Fields) {
+//		f.Uvarint(&s.Shown, &s.Taken)
+//		f.Float(&s.Revenue)
+//	}
+//
+// Reading never allocates more than a small multiple of its input, and makes new slices: a reader may pass over a shallow copy
+// of a value without changing the value.
 package fields
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
+	"unsafe"
 )
 
-// Fields passes over the fields of a record in their order. It appends them to buf, and does not write to them, or takes them
-// off it. The first error of reading stays, and every later field is zero.
+// Fields passes over the fields of a record in order. A writer appends them to buf and does not change them; a reader takes them
+// off buf. The first error stays, and every later field is read as zero.
 type Fields struct {
-	buf   []byte
-	reads bool
-	err   error
+	buf    []byte
+	reads  bool
+	shares bool // strings are parts of buf
+	finite bool // other floats are errors
+	err    error
+	part   string // for errors
+	to     *stream
 }
 
 // Writer appends to dst.
 func Writer(dst []byte) Fields { return Fields{buf: dst} }
 
-// Reader reads data.
+// Reader reads data. What it reads shares no memory with data.
 func Reader(data []byte) Fields { return Fields{buf: data, reads: true} }
+
+// TextReader reads data. The strings that it reads are parts of data.
+func TextReader(data string) Fields {
+	return Fields{buf: unsafe.Slice(unsafe.StringData(data), len(data)), reads: true, shares: true}
+}
 
 // Reads reports whether the fields are read.
 func (f *Fields) Reads() bool { return f.reads }
 
-// Rest returns what was written, or what is still to be read.
+// Rest returns the bytes that were written, or that are still to be read.
 func (f *Fields) Rest() []byte { return f.buf }
 
 // Err returns the first error.
 func (f *Fields) Err() error { return f.err }
 
-// Close returns the first error, or reports that something is left to be read.
+// Close returns the first error, or an error if something is left to be read.
 func (f *Fields) Close() error {
 	if f.reads && len(f.buf) > 0 {
-		f.Fail(fmt.Errorf("the entry has %d bytes too many", len(f.buf)))
+		f.Fail(fmt.Errorf("%d bytes too many", len(f.buf)))
 	}
 	return f.err
 }
 
+// In names the fields that follow, for errors.
+func (f *Fields) In(part string) { f.part = part }
+
 // Fail records an error, unless there is an earlier one.
 func (f *Fields) Fail(err error) {
-	if f.err == nil && err != nil {
-		f.err, f.buf = err, nil
+	if f.err != nil || err == nil {
+		return
+	}
+	if f.buf = nil; f.part != "" {
+		err = fmt.Errorf("%s: %w", f.part, err)
+	}
+	f.err = err
+}
+
+// Check records an error if what was read is not valid.
+func (f *Fields) Check(valid bool, format string, args ...any) {
+	if f.reads && !valid && f.err == nil {
+		f.Fail(fmt.Errorf(format, args...))
 	}
 }
+
+var errEarly = errors.New("the bytes end early")
 
 // take returns the next n bytes.
 func (f *Fields) take(n int) []byte {
@@ -61,43 +103,100 @@ func (f *Fields) take(n int) []byte {
 	return taken
 }
 
+// Skip returns the next n bytes of a reader, which share memory with its data, or nil if there are fewer.
+func (f *Fields) Skip(n int) []byte { return f.take(n) }
+
 // Byte is a byte.
 func (f *Fields) Byte(v *byte) {
 	if !f.reads {
 		f.buf = append(f.buf, *v)
 	} else if b := f.take(1); b != nil {
 		*v = b[0]
+	} else {
+		*v = 0
 	}
 }
 
-// Fixed64 is an integer of 8 bytes, little endian.
+// Version is a byte, which must be that of this program, or the error is [UnknownFormat].
+func (f *Fields) Version(what string, version byte) {
+	have := version
+	if f.Byte(&have); have != version && f.err == nil {
+		f.buf, f.err = nil, UnknownFormat(what, have, version)
+	}
+}
+
+// Flag are bytes of 0 or 1.
+func (f *Fields) Flag(v ...*bool) {
+	for _, v := range v {
+		b := byte(0)
+		if *v {
+			b = 1
+		}
+		if f.Byte(&b); f.reads {
+			f.Check(b <= 1, "%d where there is 0 or 1", b)
+			*v = b == 1
+		}
+	}
+}
+
+// Fixed64 is an integer of 8 bytes.
 func (f *Fields) Fixed64(v *uint64) {
 	if !f.reads {
 		f.buf = binary.LittleEndian.AppendUint64(f.buf, *v)
 	} else if b := f.take(8); b != nil {
 		*v = binary.LittleEndian.Uint64(b)
+	} else {
+		*v = 0
 	}
 }
 
-// Float is a float.
-func (f *Fields) Float(v *float64) {
+// Int64 are integers of 8 bytes, which may be negative.
+func (f *Fields) Int64(v ...*int64) {
+	for _, v := range v {
+		bits := uint64(*v)
+		if f.Fixed64(&bits); f.reads {
+			*v = int64(bits)
+		}
+	}
+}
+
+// Float are floats. In a snapshot they are finite.
+func (f *Fields) Float(v ...*float64) {
+	for _, v := range v {
+		f.float(v)
+	}
+}
+
+func (f *Fields) float(v *float64) {
 	bits := math.Float64bits(*v)
 	if f.Fixed64(&bits); f.reads {
 		*v = math.Float64frombits(bits)
 	}
-}
-
-// Sum is 32 bytes.
-func (f *Fields) Sum(v *[32]byte) {
-	if !f.reads {
-		f.buf = append(f.buf, v[:]...)
-	} else {
-		copy(v[:], f.take(len(v)))
+	if f.finite && *v-*v != 0 {
+		f.Fail(fmt.Errorf("a number is %v, and must be finite", *v))
 	}
 }
 
-// Uvarint is a uvarint.
-func (f *Fields) Uvarint(v *uint64) {
+// Sum is 32 bytes.
+func (f *Fields) Sum(v *[32]byte) { f.Raw(v[:]) }
+
+// Raw are the bytes of v.
+func (f *Fields) Raw(v []byte) {
+	if !f.reads {
+		f.buf = append(f.buf, v...)
+	} else {
+		copy(v, f.take(len(v)))
+	}
+}
+
+// Uvarint are uvarints.
+func (f *Fields) Uvarint(v ...*uint64) {
+	for _, v := range v {
+		f.uvarint(v)
+	}
+}
+
+func (f *Fields) uvarint(v *uint64) {
 	if !f.reads {
 		f.buf = binary.AppendUvarint(f.buf, *v)
 		return
@@ -105,48 +204,82 @@ func (f *Fields) Uvarint(v *uint64) {
 	read, size, err := Uvarint(f.buf)
 	if err != nil {
 		f.Fail(err)
+		*v = 0
 		return
 	}
 	*v, f.buf = read, f.buf[size:]
 }
 
+// Uvarint reads an unsigned varint, which must be in its shortest form, and returns it with its size.
+func Uvarint(data []byte) (value uint64, size int, err error) {
+	value, size = binary.Uvarint(data)
+	if size <= 0 || size > 1 && data[size-1] == 0 {
+		return 0, 0, errVarint
+	}
+	return value, size, nil
+}
+
+var errVarint = errors.New("not an unsigned varint in its shortest form")
+
 // Bounded returns v, or the number that is read, which is at most maximum.
 func (f *Fields) Bounded(v, maximum int) int {
 	n := uint64(v)
-	if f.Uvarint(&n); f.reads {
-		if f.err != nil {
-			return 0
-		}
-		if n > uint64(maximum) {
-			f.Fail(fmt.Errorf("the entry counts %d, at most %d are possible", n, maximum))
-			return 0
-		}
+	f.uvarint(&n)
+	if f.reads && n > uint64(maximum) {
+		f.Fail(fmt.Errorf("a count of %d where at most %d are possible", n, maximum))
+		return 0
 	}
 	return int(n)
 }
 
-// String is a string.
-func (f *Fields) String(v *string) {
-	n := f.Length(len(*v), 1)
-	if !f.reads {
-		f.buf = append(f.buf, *v...)
-	} else {
-		*v = string(f.take(n))
+// maxCount leaves room to count on.
+const maxCount = min(1<<48, math.MaxInt/2)
+
+// Count are numbers from 0 to 2⁴⁸, or to 2³⁰ where an int has 32 bits.
+func (f *Fields) Count(v ...*int) {
+	for _, v := range v {
+		if n := f.Bounded(*v, maxCount); f.reads {
+			*v = n
+		}
+	}
+}
+
+// Place is a number from 0 to 2³¹ − 1.
+func (f *Fields) Place(v *int32) {
+	if n := f.Bounded(int(*v), math.MaxInt32); f.reads {
+		*v = int32(n)
+	}
+}
+
+// Length returns the length n of a list, or the one that is read. Elements have at least size bytes.
+func (f *Fields) Length(n, size int) int { return f.Bounded(n, len(f.buf)/size) }
+
+// String are strings.
+func (f *Fields) String(v ...*string) {
+	for _, v := range v {
+		if n := f.Length(len(*v), 1); !f.reads {
+			f.buf = append(f.buf, *v...)
+		} else if taken := f.take(n); f.shares {
+			*v = unsafe.String(unsafe.SliceData(taken), len(taken))
+		} else {
+			*v = string(taken)
+		}
 	}
 }
 
 // Bytes are a string.
 func (f *Fields) Bytes(v *[]byte) {
-	n := f.Length(len(*v), 1)
-	if !f.reads {
+	if n := f.Length(len(*v), 1); !f.reads {
 		f.buf = append(f.buf, *v...)
 	} else {
 		*v = append([]byte(nil), f.take(n)...)
 	}
 }
 
-// Strings are the lengths of n strings, and then their bytes. Reading allocates once besides the slice.
-func (f *Fields) Strings(v *[]string, n int) {
+// Strings are a list: the lengths of its strings, and then their bytes. Reading allocates once besides the slice, which is nil for
+// an empty list.
+func (f *Fields) Strings(v *[]string) {
+	n := f.Length(len(*v), 1)
 	if !f.reads {
 		for _, s := range *v {
 			f.buf = binary.AppendUvarint(f.buf, uint64(len(s)))
@@ -156,6 +289,7 @@ func (f *Fields) Strings(v *[]string, n int) {
 		}
 		return
 	}
+	*v = nil
 	if n == 0 {
 		return
 	}
@@ -176,26 +310,36 @@ func (f *Fields) Strings(v *[]string, n int) {
 	}
 }
 
-// Floats are the numbers of rows of a width.
-func (f *Fields) Floats(v *[]float64, rows, width int) {
-	if !f.reads {
-		for _, x := range *v {
-			f.buf = binary.LittleEndian.AppendUint64(f.buf, math.Float64bits(x))
+// Floats are a list. An empty one is read as nil.
+func (f *Fields) Floats(v *[]float64) {
+	n := f.Length(len(*v), 8)
+	f.floats(v, n)
+}
+
+// Vector are as many floats as v has, without their number: both sides know it.
+func (f *Fields) Vector(v ...*[]float64) {
+	for _, v := range v {
+		if n := len(*v); n > 0 {
+			f.floats(v, n)
 		}
-		return
 	}
-	if uint64(rows)*uint64(width) > uint64(len(f.buf)/8) {
-		f.Fail(errEarly)
-		return
+}
+
+func (f *Fields) floats(v *[]float64, n int) {
+	if f.reads {
+		*v = nil
+		if n > len(f.buf)/8 {
+			f.Fail(errEarly)
+		}
+		if n == 0 || f.err != nil {
+			return
+		}
+		*v = make([]float64, n)
 	}
-	n := rows * width
-	b := f.take(8 * n)
-	if len(b) == 0 {
-		return
-	}
-	*v = make([]float64, n)
 	for i := range *v {
-		(*v)[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
+		if f.float(&(*v)[i]); f.to != nil {
+			f.flush(part)
+		}
 	}
 }
 
@@ -204,13 +348,16 @@ func (f *Fields) Floats(v *[]float64, rows, width int) {
 func (f *Fields) Rows(v *[]float64, rows, width int) {
 	size := (width + 7) / 8
 	if f.reads {
+		*v = nil
 		if uint64(rows)*uint64(size) > uint64(len(f.buf)) {
 			f.Fail(errEarly)
-			return
 		}
-		if rows*width > 0 {
-			*v = make([]float64, rows*width)
-		}
+	}
+	if rows*width == 0 || f.err != nil {
+		return
+	}
+	if f.reads {
+		*v = make([]float64, rows*width)
 	}
 	above := make([]float64, width)
 	for i := range rows {
@@ -221,7 +368,7 @@ func (f *Fields) Rows(v *[]float64, rows, width int) {
 			for k, x := range row {
 				if math.Float64bits(x) != math.Float64bits(above[k]) {
 					f.buf[bits+k/8] |= 1 << (k % 8)
-					f.Float(&row[k])
+					f.float(&row[k])
 				}
 			}
 			above = row
@@ -233,7 +380,7 @@ func (f *Fields) Rows(v *[]float64, rows, width int) {
 		}
 		for k := range row {
 			if f.err == nil && bits[k/8]>>(k%8)&1 == 1 {
-				if f.Float(&row[k]); math.Float64bits(row[k]) == math.Float64bits(above[k]) {
+				if f.float(&row[k]); math.Float64bits(row[k]) == math.Float64bits(above[k]) {
 					f.Fail(errRows)
 				}
 			}
@@ -248,40 +395,96 @@ func (f *Fields) Rows(v *[]float64, rows, width int) {
 
 var errRows = errors.New("a row repeats a number of the row above, or has more bits than columns")
 
-var errEarly = errors.New("the entry ends early")
+// integer are the types that lists of integers have.
+type integer interface {
+	~int | ~int16 | ~int32 | ~uint32 | ~uint64
+}
 
-// Count is a number that is at most 2³¹ − 1.
-func (f *Fields) Count(v *int) {
-	if n := f.Bounded(*v, math.MaxInt32); f.reads {
-		*v = n
+// Integers are a list of integers that are not negative, as uvarints. An empty one is read as nil.
+func Integers[T integer](f *Fields, v *[]T) {
+	n := f.Length(len(*v), 1)
+	if f.reads {
+		*v = nil
+		if n > 0 {
+			*v = make([]T, n)
+		}
+	}
+	Elements(f, *v)
+}
+
+// Elements are as many integers as v has, without their number. Reading changes them in place.
+func Elements[T integer](f *Fields, v []T) {
+	for k := range v {
+		x := uint64(v[k])
+		if f.uvarint(&x); T(x) < 0 || uint64(T(x)) != x {
+			f.Fail(fmt.Errorf("the number %d is too large", x))
+			x = 0
+		}
+		if f.reads {
+			v[k] = T(x)
+		}
 	}
 }
 
-// Place is a count.
-func (f *Fields) Place(v *int32) {
-	if n := f.Bounded(int(*v), math.MaxInt32); f.reads {
-		*v = int32(n)
+// List is a list of elements, each of which passes over its fields.
+func List[T any](f *Fields, v *[]T, element func(*T, *Fields)) {
+	n := f.Length(len(*v), 1)
+	if f.reads {
+		*v = nil
+	}
+	for i := 0; i < n && f.err == nil; i++ {
+		if f.reads {
+			var zero T
+			*v = append(*v, zero)
+		}
+		element(&(*v)[i], f)
+		f.flush(part)
 	}
 }
 
-// Length returns the length n of a list, or the one that is read. Elements have at least size bytes.
-func (f *Fields) Length(n, size int) int { return f.Bounded(n, len(f.buf)/size) }
+// Pointers is a list like [List].
+func Pointers[T any](f *Fields, v *[]*T, element func(*T, *Fields)) {
+	List(f, v, func(e **T, f *Fields) {
+		if f.reads {
+			*e = new(T)
+		}
+		element(*e, f)
+	})
+}
 
-// Places are the n elements of a list.
-func (f *Fields) Places(v *[]int32, n int) {
-	if f.reads && n > 0 {
-		*v = make([]int32, n)
+// Map is the list of a map's keys in increasing order, each with its value.
+func Map[T any](f *Fields, v *map[string]*T, value func(*T, *Fields)) {
+	keys := slices.Sorted(maps.Keys(*v))
+	if f.reads {
+		*v = map[string]*T{}
 	}
-	for k := range *v {
-		f.Place(&(*v)[k])
+	List(f, &keys, func(key *string, f *Fields) {
+		if f.String(key); f.reads {
+			(*v)[*key] = new(T)
+		}
+		value((*v)[*key], f)
+	})
+	Ascending(f, "keys", keys, func(key *string) string { return *key })
+}
+
+// Optional is a flag, and if v is not nil also what it points to.
+func Optional[T any](f *Fields, v **T, value func(*T, *Fields)) {
+	has := *v != nil
+	if f.Flag(&has); f.reads {
+		if *v = nil; has {
+			*v = new(T)
+		}
+	}
+	if has {
+		value(*v, f)
 	}
 }
 
-// Uvarint reads an unsigned varint, which must be in its shortest form, and returns it with its size.
-func Uvarint(data []byte) (value uint64, size int, err error) {
-	value, size = binary.Uvarint(data)
-	if size <= 0 || size > 1 && data[size-1] == 0 {
-		return 0, 0, errors.New("not an unsigned varint in its shortest form")
+// Ascending records an error if the keys of a list that was read do not increase.
+func Ascending[T any, K cmp.Ordered](f *Fields, what string, v []T, key func(*T) K) {
+	for i := range v {
+		if f.reads && f.err == nil && i > 0 && !(key(&v[i-1]) < key(&v[i])) {
+			f.Fail(fmt.Errorf("%s are not in order: %v comes after %v", what, key(&v[i]), key(&v[i-1])))
+		}
 	}
-	return value, size, nil
 }

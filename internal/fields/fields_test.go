@@ -2,6 +2,7 @@ package fields_test
 
 import (
 	"math"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,57 +13,161 @@ import (
 
 // record has a field of every kind.
 type record struct {
-	Byte    byte
-	Fixed   uint64
-	Uvarint uint64
-	Float   float64
-	Sum     [32]byte
-	String  string
-	Bytes   []byte
-	Strings []string
-	Floats  []float64
-	Rows    []float64
-	Count   int
-	Places  []int32
+	Byte     byte
+	Flag     bool
+	Fixed    uint64
+	Int64    int64
+	Uvarint  uint64
+	Float    float64
+	Sum      [32]byte
+	String   string
+	Bytes    []byte
+	Strings  []string
+	Floats   []float64
+	Vector   []float64
+	Rows     []float64
+	Count    int
+	Place    int32
+	Integers []int32
+	Elements [2]uint64
+	List     []part
+	Pointers []*part
+	Map      map[string]*part
+	Optional *part
 }
+
+type part struct{ N uint64 }
+
+func (p *part) fields(f *fields.Fields) { f.Uvarint(&p.N) }
 
 func (r *record) fields(f *fields.Fields) error {
 	f.Byte(&r.Byte)
+	f.Version("the record", 1)
+	f.Flag(&r.Flag)
 	f.Fixed64(&r.Fixed)
+	f.Int64(&r.Int64)
 	f.Uvarint(&r.Uvarint)
 	f.Float(&r.Float)
 	f.Sum(&r.Sum)
 	f.String(&r.String)
 	f.Bytes(&r.Bytes)
-	f.Strings(&r.Strings, f.Length(len(r.Strings), 1))
-	f.Floats(&r.Floats, f.Length(len(r.Floats)/2, 8), 2)
+	f.Strings(&r.Strings)
+	f.Floats(&r.Floats)
+	f.Vector(&r.Vector)
 	f.Rows(&r.Rows, f.Length(len(r.Rows)/3, 1), 3)
 	f.Count(&r.Count)
-	f.Places(&r.Places, f.Length(len(r.Places), 1))
+	f.Place(&r.Place)
+	fields.Integers(f, &r.Integers)
+	fields.Elements(f, r.Elements[:])
+	fields.List(f, &r.List, (*part).fields)
+	fields.Pointers(f, &r.Pointers, (*part).fields)
+	fields.Map(f, &r.Map, (*part).fields)
+	fields.Optional(f, &r.Optional, (*part).fields)
 	return f.Close()
 }
 
+func full() record {
+	return record{
+		Byte: 7, Flag: true, Fixed: 1 << 60, Int64: -5, Uvarint: 300, Float: math.Pi, Sum: [32]byte{1, 2}, String: "é", Bytes: []byte{0, 9},
+		Strings: []string{"", "ab", "c"}, Floats: []float64{1, -2, 3}, Vector: []float64{8, 9},
+		Rows:  []float64{0, 1, 2, 0, 1, 3, 0, 1, 3, math.Copysign(0, -1), 0, 3},
+		Count: math.MaxInt32, Place: 9, Integers: []int32{5, 0}, Elements: [2]uint64{1 << 63, 4},
+		List: []part{{1}, {2}}, Pointers: []*part{{3}}, Map: map[string]*part{"b": {4}, "a": {5}}, Optional: &part{6},
+	}
+}
+
+// empty returns a record to read into, which knows the length of its vector.
+func empty() *record { return &record{Vector: make([]float64, 2)} }
+
 // What is written is read again, and no part of it, and nothing longer.
 func TestFields(t *testing.T) {
-	in := record{7, 1 << 60, 300, math.Pi, [32]byte{1, 2}, "é", []byte{0, 9}, []string{"", "ab", "c"}, []float64{1, -2, 3, 4}, []float64{0, 1, 2, 0, 1, 3, 0, 1, 3, math.Copysign(0, -1), 0, 3}, math.MaxInt32, []int32{5, 0}}
+	in := full()
 	w := fields.Writer(nil)
 	fatal.If(t, in.fields(&w))
 	data := w.Rest()
-	var out record
-	r := fields.Reader(data)
-	fatal.If(t, out.fields(&r))
-	if diff := cmp.Diff(in, out); diff != "" {
-		t.Errorf("-written +read:\n%s", diff)
+	for _, r := range []fields.Fields{fields.Reader(data), fields.TextReader(string(data))} {
+		out := empty()
+		fatal.If(t, out.fields(&r))
+		if diff := cmp.Diff(&in, out); diff != "" {
+			t.Errorf("-written +read:\n%s", diff)
+		}
 	}
 	for n := range data {
 		r := fields.Reader(data[:n:n])
-		if new(record).fields(&r) == nil {
+		if empty().fields(&r) == nil {
 			t.Errorf("%d of %d bytes are read", n, len(data))
 		}
 	}
 	longer := fields.Reader(append(data, 0))
-	if new(record).fields(&longer) == nil {
+	if empty().fields(&longer) == nil {
 		t.Error("a byte more is read")
+	}
+}
+
+// A reader makes new slices, so that a copy of a value can be read into.
+func TestReadingChangesNoSlice(t *testing.T) {
+	in := full()
+	w := fields.Writer(nil)
+	fatal.If(t, in.fields(&w))
+	data := w.Rest()
+	for i, b := range data { // other bytes, some of which are read
+		data[i] = b ^ 1
+		shared, r := in, fields.Reader(data)
+		shared.fields(&r)
+		data[i] = b
+	}
+	in.Elements = full().Elements
+	if diff := cmp.Diff(full(), in); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+}
+
+// Errors name the part of the record, and say what is wrong.
+func TestErrors(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		data       []byte
+		read       func(f *fields.Fields)
+	}{
+		{"flag", "seen: 2 where there is 0 or 1", []byte{2}, func(f *fields.Fields) { f.Flag(new(false)) }},
+		{"version", "the record is in format 2, and this program reads format 1", []byte{2}, func(f *fields.Fields) { f.Version("the record", 1) }},
+		{"end", "seen: the bytes end early", []byte{2}, func(f *fields.Fields) { f.Fixed64(new(uint64(0))) }},
+		{"length", "seen: a count of 9 where at most 2 are possible", []byte{9, 1}, func(f *fields.Fields) { f.String(new("")) }},
+		{"integer", "seen: the number 32768 is too large", []byte{1, 0x80, 0x80, 2}, func(f *fields.Fields) { fields.Integers(f, new([]int16(nil))) }},
+		{"keys", "seen: keys are not in order: a comes after b", []byte{2, 1, 'b', 0, 1, 'a', 0}, func(f *fields.Fields) { fields.Map(f, new(map[string]*part{}), (*part).fields) }},
+		{"left", "seen: 1 bytes too many", []byte{0, 1}, func(f *fields.Fields) { f.Byte(new(byte(0))) }},
+		{"check", "seen: 3 is odd", []byte{3}, func(f *fields.Fields) { f.Check(false, "%d is odd", 3) }},
+	} {
+		f := fields.Reader(c.data)
+		f.In("seen")
+		if c.read(&f); f.Close() == nil || f.Err().Error()[:len(c.want)] != c.want {
+			t.Errorf("%s: error %q, want %q", c.name, f.Err(), c.want)
+		}
+	}
+}
+
+// A width of a record without rows, and lengths without their elements, allocate nothing.
+func TestForgedSizesAllocateNothing(t *testing.T) {
+	w := fields.Writer(nil)
+	w.Count(new(1 << 47))
+	data := w.Rest()
+	for name, read := range map[string]func(f *fields.Fields){
+		"rows":     func(f *fields.Fields) { f.Rows(new([]float64(nil)), 0, 1<<47) },
+		"a row":    func(f *fields.Fields) { f.Rows(new([]float64(nil)), 1, 1<<47) },
+		"floats":   func(f *fields.Fields) { f.Floats(new([]float64(nil))) },
+		"strings":  func(f *fields.Fields) { f.Strings(new([]string(nil))) },
+		"integers": func(f *fields.Fields) { fields.Integers(f, new([]int(nil))) },
+		"list":     func(f *fields.Fields) { fields.List(f, new([]part(nil)), (*part).fields) },
+		"map":      func(f *fields.Fields) { fields.Map(f, new(map[string]*part(nil)), (*part).fields) },
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f := fields.Reader(data)
+		read(&f)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 10_000 {
+			t.Errorf("%s: %d bytes", name, n)
+		}
 	}
 }
 
@@ -91,18 +196,17 @@ func TestIntegers(t *testing.T) {
 		}
 	}
 	f := fields.Writer(nil)
-	large := uint64(math.MaxInt32 + 1)
-	f.Uvarint(&large)
+	f.Uvarint(new(uint64(1<<48 + 1)))
 	var n int
-	r := fields.Reader(f.Rest())
-	if r.Count(&n); r.Err() == nil {
-		t.Errorf("the count %d is read", n)
+	if r := fields.Reader(f.Rest()); true {
+		if r.Count(&n); r.Err() == nil {
+			t.Errorf("the count %d is read", n)
+		}
 	}
-	for _, rows := range []int{2, 1 << 30} {
-		var v []float64
-		r := fields.Reader(make([]byte, 8))
-		if r.Floats(&v, rows, 1<<31-1); r.Err() == nil || v != nil {
-			t.Errorf("%d numbers of 8 bytes are read", len(v))
+	var place int32
+	if r := fields.Reader(f.Rest()); true {
+		if r.Place(&place); r.Err() == nil {
+			t.Errorf("the place %d is read", place)
 		}
 	}
 }

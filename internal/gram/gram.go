@@ -13,8 +13,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"vitrine/internal/fields"
 	"vitrine/internal/kernel"
-	"vitrine/internal/state"
 )
 
 // refreshAfter is the number of updates after which V⁻¹ is recomputed
@@ -138,19 +138,10 @@ func (m *Matrix) Inverse() Inverse {
 	return Inverse{d: m.d, p: append([]float64(nil), m.inv.p...)}
 }
 
-// Encode appends the matrix to a snapshot.
-func (m *Matrix) Encode(e *state.Encoder) {
-	e.Count(m.updates)
-	e.Floats(m.v)
-	e.Floats(m.inv.p)
-}
-
-// Decode reads what Encode wrote for a matrix of the same order. Errors are
-// the decoder's.
-func (m *Matrix) Decode(d *state.Decoder) {
-	m.updates = d.Count()
-	d.Floats(m.v)
-	d.Floats(m.inv.p)
+// Fields passes over the matrix. One that is read has the same order.
+func (m *Matrix) Fields(f *fields.Fields) {
+	f.Count(&m.updates)
+	f.Vector(&m.v, &m.inv.p)
 }
 
 // refresh computes V⁻¹ from V. A V that has lost definiteness to rounding

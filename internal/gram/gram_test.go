@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine/internal/fatal"
+	"vitrine/internal/fields"
 	"vitrine/internal/gram"
-	"vitrine/internal/state"
 )
 
 // naive is V and its inverse by gonum, from the definition.
@@ -191,19 +191,18 @@ func TestSnapshotOfAMatrix(t *testing.T) {
 	for range 9 {
 		m.Add(1, normals(rng, 5))
 	}
-	e := state.NewEncoder("gram")
-	m.Encode(e)
-	data := fatal.Or(e.Bytes())(t)
-	d := fatal.Or(state.NewDecoder("gram", data))(t)
+	w := fields.Writer(nil)
+	m.Fields(&w)
+	r := fields.Reader(w.Rest())
 	same := gram.New(5, 7)
-	same.Decode(d)
-	fatal.If(t, d.Close())
+	same.Fields(&r)
+	fatal.If(t, r.Close())
 	if !mat.Equal(same.Sym(nil), m.Sym(nil)) {
 		t.Error("V changed in a snapshot")
 	}
-	d, _ = state.NewDecoder("gram", data)
-	gram.New(4, 1).Decode(d)
-	if d.Close() == nil {
+	r = fields.Reader(w.Rest())
+	gram.New(4, 1).Fields(&r)
+	if r.Close() == nil {
 		t.Error("no error for a matrix of another order")
 	}
 }

@@ -251,7 +251,7 @@ func TestUnlawfulLogs(t *testing.T) {
 		`entry 1, placement "home": /max_size: 0: must be from 1 to 1000`:               {&eventlog.PlacementPut{Config: []byte("{}")}},
 		`entry 1, placement "home": /policy: there is no such toy`:                      {&eventlog.PlacementPut{Config: []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"none"}}`)}},
 		`entry 3, placement "home": the placement: not found`:                           {place, &eventlog.PlacementDeleted{}, offer},
-		`entry 2, placement "home": the entry ends early`:                               {place, func() *eventlog.Offered { o := *offer; o.Answer = nil; return &o }()},
+		`entry 2, placement "home": the answer of an offer: the bytes end early`:        {place, func() *eventlog.Offered { o := *offer; o.Answer = nil; return &o }()},
 	} {
 		store := written(t, bodies...)
 		_, err := decision.Open(t.Context(), decision.Options{Store: store, Build: buildToy})

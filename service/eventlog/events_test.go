@@ -299,9 +299,9 @@ func TestUnreadableEntries(t *testing.T) {
 		{change(0, 2), "format 2, and this program reads format 1"},
 		{change(1, 0), "kind 0"},
 		{change(1, 200), "kind 200"},
-		{change(10, 0x7f), "counts 127"},
+		{change(10, 0x7f), "a count of 127"},
 		{slices.Concat(chosen[:10], []byte{0x84, 0x00}, chosen[11:]), "shortest form"},
-		{append(slices.Clone(chosen[:len(chosen)-1]), 0x80, 0x80, 0x80, 0x80, 0x10), "counts 4294967296"},
+		{append(slices.Clone(chosen[:len(chosen)-1]), 0x80, 0x80, 0x80, 0x80, 0x10), "a count of 4294967296"},
 	} {
 		if _, err := eventlog.Decode(c.entry); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%x: %v, want an error with %q", c.entry, err, c.want)
@@ -361,13 +361,13 @@ func TestLongIdentities(t *testing.T) {
 	entry = append(entry, 1, 'p', 1, 'd')             // placement, decision
 	entry = append(entry, make([]byte, 32)...)        // request
 	entry = binary.AppendUvarint(entry, n)            // candidates
+	entry = append(entry, 0)                          // width
 	entry = binary.AppendUvarint(entry, n)            // rows
-	entry = append(entry, 0, 0, 0)                    // width, revenues, shown
 	for range n {
 		entry = binary.AppendUvarint(entry, 1<<15+1) // 2³¹ + 2¹⁶ of them
 	}
 	entry = append(entry, make([]byte, 1<<16)...)
-	if _, err := eventlog.Decode(entry); err == nil || !strings.Contains(err.Error(), "ends early") {
-		t.Errorf("%v, want that it ends early", err)
+	if _, err := eventlog.Decode(entry); err == nil || !strings.Contains(err.Error(), "end early") {
+		t.Errorf("%v, want that the bytes end early", err)
 	}
 }

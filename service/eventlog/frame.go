@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"vitrine/internal/fields"
-	"vitrine/internal/state"
 )
 
 // MaxFrame is the maximal number of bytes of a frame. It leaves room for headers in the 1 MiB that a message
@@ -114,7 +113,7 @@ func DecodeFrame(data []byte) (Frame, error) {
 		return Frame{}, errors.New("not a frame of an event log")
 	}
 	if version := data[4]; version != frameVersion {
-		return Frame{}, state.UnknownFormat("the frame", version, frameVersion)
+		return Frame{}, fields.UnknownFormat("the frame", version, frameVersion)
 	}
 	body, sum := data[:len(data)-sumSize], binary.LittleEndian.Uint32(data[len(data)-sumSize:])
 	if have := crc32.Checksum(body, castagnoli); have != sum {

@@ -20,7 +20,7 @@ import (
 //	                   that increase
 //	swaps    bytes     of slots: a bit for each item of the page and each item of the request, which
 //	                   may replace it; none if all may
-//	items    if the kind is 4: their number as a uvarint, a float for each, and its slot as a uvarint
+//	items    if the kind is 4: their number as a uvarint and a float for each; and again, and the slot of each as a uvarint
 type Draw struct {
 	Kind    uint8
 	Epsilon float64  // the probability that the set is drawn, and is not the policy's own
@@ -56,24 +56,11 @@ func (l *Draw) fields(f *fields.Fields) {
 	f.Byte(&l.Kind)
 	f.Float(&l.Epsilon)
 	f.Count(&l.Size)
-	n := f.Length(len(l.Page), 1)
-	if f.Reads() {
-		l.Page = make([]uint32, n)
-	}
-	for k := range l.Page {
-		l.Page[k] = uint32(f.Bounded(int(l.Page[k]), math.MaxInt32))
-	}
+	fields.Integers(f, &l.Page)
 	f.Bytes(&l.Swaps)
-	if l.Kind != DrawItems || f.Err() != nil {
-		return
-	}
-	n = f.Length(len(l.Probability), 9)
-	f.Floats(&l.Probability, n, 1)
-	if f.Reads() {
-		l.Slot = make([]uint32, n)
-	}
-	for i := range l.Slot {
-		l.Slot[i] = uint32(f.Bounded(int(l.Slot[i]), math.MaxInt32))
+	if l.Kind == DrawItems {
+		f.Floats(&l.Probability)
+		fields.Integers(f, &l.Slot)
 	}
 }
 

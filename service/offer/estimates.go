@@ -9,7 +9,6 @@ import (
 
 	"vitrine"
 	"vitrine/internal/fields"
-	"vitrine/internal/state"
 	"vitrine/service/eventlog"
 )
 
@@ -25,16 +24,16 @@ import (
 //	where estimated, floats of 8 bytes, little endian
 //	  p(0|S), R(S), p(i|S) of the items shown in display order
 //	  and with the policy's own set S', R(S')
-//	of another set: its number of items as a uvarint, and their ids as strings
+//	of another set: the ids of its items, strings
 //	with a note: it, as a string
 //	with the law: see Draw
-//	of a catalogue: its version and the number of missing candidates as uvarints; of the unknown and of the
-//	  unavailable ones the number as a uvarint and the ids as strings; and see FromCatalogue
+//	of a catalogue: its version and the number of missing candidates as uvarints; strings: the unknown ones;
+//	  strings: the unavailable ones; and see FromCatalogue
 //	of a variant: its name as a string, and the hash of the unit in 8 bytes, little endian
 //	with rules: their JSON as a string
-//	with payloads: the number of the items shown as a uvarint, and theirs as strings
+//	with payloads: strings, one for each item shown
 //
-// A string is its length as a uvarint, and its bytes.
+// A string is its length as a uvarint, and its bytes; strings are their number, their lengths and then all bytes.
 type Estimates struct {
 	Number      uint64
 	Probability []float64 // nil: not estimated
@@ -133,11 +132,8 @@ func (c *FromCatalogue) Size() int {
 func (c *FromCatalogue) fields(f *fields.Fields) {
 	f.Uvarint(&c.Version)
 	f.Count(&c.Missing)
-	for _, ids := range []*[]string{&c.Unknown, &c.Unavailable} {
-		if list(f, ids); len(*ids) == 0 {
-			*ids = nil // as in the first answer
-		}
-	}
+	f.Strings(&c.Unknown)
+	f.Strings(&c.Unavailable)
 	if f.Count(&c.NumItems); c.NumItems == 0 {
 		return
 	}
@@ -235,6 +231,7 @@ var errEstimates = errors.New("the bytes are not the estimates of an offer")
 func Decode(data []byte, shown int) (Estimates, error) {
 	var e Estimates
 	f := fields.Reader(data)
+	f.In("the answer of an offer")
 	flags := e.encoded(&f, 0, shown)
 	if err := f.Close(); err != nil {
 		return Estimates{}, err
@@ -247,12 +244,8 @@ func Decode(data []byte, shown int) (Estimates, error) {
 
 // encoded writes the fields of the flags, or reads the fields and the flags.
 func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
-	version := byte(estimatesVersion)
-	f.Byte(&version)
+	f.Version("the answer of an offer", estimatesVersion)
 	f.Uvarint(&flags)
-	if version != estimatesVersion {
-		f.Fail(state.UnknownFormat("the answer of an offer", version, estimatesVersion))
-	}
 	if flags&^allFlags != 0 {
 		f.Fail(errEstimates)
 	}
@@ -260,8 +253,7 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 	f.Uvarint(&e.Number)
 	e.Shadowed, e.Agrees, e.Deferred, e.Certain = has(flagShadowed), has(flagAgrees), has(flagDeferred), has(flagCertain)
 	if has(flagEstimated) {
-		f.Float(&e.Outside)
-		f.Float(&e.Expected)
+		f.Float(&e.Outside, &e.Expected)
 		if f.Reads() {
 			e.Probability = make([]float64, shown)
 		}
@@ -305,14 +297,10 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 	return flags
 }
 
-// list are the strings of a list, one after the other.
+// list is a list that there is, even if it is empty.
 func list(f *fields.Fields, v *[]string) {
-	n := f.Length(len(*v), 1)
-	if f.Reads() {
-		*v = make([]string, n)
-	}
-	for k := range *v {
-		f.String(&(*v)[k])
+	if f.Strings(v); *v == nil {
+		*v = []string{}
 	}
 }
 

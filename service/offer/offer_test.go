@@ -132,14 +132,14 @@ func TestEstimatesRoundTrip(t *testing.T) {
 			e.Rules = "r" + rapid.String().Draw(t, "rules")
 		}
 		if has("law") {
-			e.Law = &offer.Draw{Kind: offer.DrawSlots, Epsilon: probability.Draw(t, "ε"), Size: n, Page: []uint32{}}
+			e.Law = &offer.Draw{Kind: offer.DrawSlots, Epsilon: probability.Draw(t, "ε"), Size: n}
 			for i := range uint32(n) {
 				e.Law.Page = append(e.Law.Page, 3*i+1)
 			}
 			e.Law.Swaps = rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "swaps")
 			if has("items") {
 				p := probability.Draw(t, "p of the first")
-				e.Law = &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 2, Page: []uint32{}, Probability: []float64{p, 1, 1 - p}, Slot: []uint32{0, 1, 0}}
+				e.Law = &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 2, Probability: []float64{p, 1, 1 - p}, Slot: []uint32{0, 1, 0}}
 			}
 		}
 		if has("catalogue") {
