@@ -145,27 +145,25 @@ func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byt
 	return f.offer, nil, nil
 }
 
-// view returns what a decision sees of a placement now.
+// view returns the placement as decisions see it now. It takes no lock.
 func (e *Engine) view(name string) (view, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	p, err := e.state.named(name)
-	if err != nil {
-		return view{}, err
+	p := (*e.state.published.Load())[name]
+	if p == nil {
+		return view{}, unknownPlacement(name)
 	}
-	fallback := p.fallsBack()
-	v := view{
-		placement: p, changed: p.changed, worker: p.worker, follows: e.follows.Load(), replica: e.replica,
-		View: page.View{Name: name, Born: p.born, Config: p.config, Catalogue: e.state.itemsOf(p), Policy: p.worker.policy(), ByBaseline: fallback == api.FallbackBaseline},
+	v := *p.view.Load()
+	v.follows, v.replica = e.follows.Load(), e.replica
+	current := v.worker.Current()
+	if s := v.worker.Substitute(); s != nil && v.fallback == api.FallbackVersion {
+		current = s
 	}
-	if s := p.worker.Substitute(); s != nil && fallback == api.FallbackVersion {
-		v.Policy.Policy, v.Policy.Entry = s.Policy, s.Entry
-	}
-	if x := p.experiment; x != nil {
-		v.Routes, v.challengers, v.Variants = x.Routes, x.workers, make([]*page.Policy, len(x.workers))
-		for i, w := range x.workers {
+	v.Policy.Policy, v.Policy.Entry = current.Policy, current.Entry
+	if v.challengers != nil {
+		v.Variants = make([]*page.Policy, len(v.challengers))
+		for i, w := range v.challengers {
 			if w != nil {
-				v.Variants[i] = new(w.policy())
+				current := w.Current()
+				v.Variants[i] = &page.Policy{Policy: current.Policy, Entry: current.Entry, Config: w.config}
 			}
 		}
 	}
@@ -180,12 +178,6 @@ func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
 		return 0
 	}
 	return v.CatalogueSize(r)
-}
-
-// policy returns the current policy of a learner.
-func (w *worker) policy() page.Policy {
-	current := w.Current()
-	return page.Policy{Policy: current.Policy, Entry: current.Entry, Config: w.config}
 }
 
 // see has values of categories written to the log, unless other requests had them meanwhile.

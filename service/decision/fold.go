@@ -3,12 +3,14 @@ package decision
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"vitrine/service/page"
 
 	"vitrine"
 	"vitrine/internal/panics"
@@ -26,9 +28,10 @@ import (
 // fold is the state: the fold of the log's entries. It has one writer.
 type fold struct {
 	build      func(setup.Spec) (vitrine.Learner, error)
-	position   eventlog.Position // after the last entry applied
-	machines   []string          // kinds of machines that have learned, sorted: see SnapshotMachines
-	beginAgain bool              // learners whose saved state cannot be read
+	published  atomic.Pointer[map[string]*placement] // placements, for callers without the engine's lock
+	position   eventlog.Position                     // after the last entry applied
+	machines   []string                              // kinds of machines that have learned, sorted: see SnapshotMachines
+	beginAgain bool                                  // learners whose saved state cannot be read
 	placements map[string]*placement
 	decisions  index  // the remembered decisions of all placements
 	offers     offers // of the last of them
@@ -47,7 +50,9 @@ type fold struct {
 
 // newFold returns the state before the first entry.
 func newFold(build func(setup.Spec) (vitrine.Learner, error)) *fold {
-	return &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}}
+	s := &fold{build: build, machines: []string{runtime.GOARCH}, placements: map[string]*placement{}, decisions: index{}}
+	s.publishAll()
+	return s
 }
 
 // isAudit reports whether the state is that of an [Audit], which has no rounds and so no alarms.
@@ -58,8 +63,10 @@ func (s *fold) named(name string) (*placement, error) {
 	if p := s.placements[name]; p != nil {
 		return p, nil
 	}
-	return nil, fmt.Errorf("placement %q: %w", name, ErrNotFound)
+	return nil, unknownPlacement(name)
 }
+
+func unknownPlacement(name string) error { return fmt.Errorf("placement %q: %w", name, ErrNotFound) }
 
 // apply applies the event of the next entry to the state. Only apply changes the state, both for live traffic
 // and for a replay. An event that is impossible in this state is an error and changes nothing.
@@ -84,7 +91,38 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 			s.alarmed = append(s.alarmed, p)
 		}
 	}
+	switch e.Body.(type) {
+	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.Passed, *eventlog.Corrected, *eventlog.ItemsChanged:
+		s.publish(s.placements[e.Placement])
+	default:
+		s.publishAll()
+	}
 	return nil
+}
+
+// publish makes the placement's state the view of later decisions. An alarm can change the view after any event.
+func (s *fold) publish(p *placement) {
+	v := view{
+		placement: p, changed: p.changed, worker: p.worker, fallback: p.fallsBack(),
+		View: page.View{Name: p.name, Born: p.born, Config: p.config, Catalogue: s.itemsOf(p), Policy: page.Policy{Config: p.worker.config}},
+	}
+	v.ByBaseline = v.fallback == api.FallbackBaseline
+	if x := p.experiment; x != nil {
+		v.Routes, v.challengers = x.Routes, x.workers
+	}
+	before := p.view.Load()
+	if before == nil || before.changed != v.changed || before.worker != v.worker || before.fallback != v.fallback ||
+		before.Config != v.Config || before.Catalogue != v.Catalogue || before.Routes != v.Routes {
+		p.view.Store(new(v))
+	}
+}
+
+// publishAll publishes all placements, and which ones exist.
+func (s *fold) publishAll() {
+	for _, p := range s.placements {
+		s.publish(p)
+	}
+	s.published.Store(new(maps.Clone(s.placements)))
 }
 
 // wake wakes the learners that have got rounds. Call it after some entries, so that a learner is not woken for

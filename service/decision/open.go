@@ -94,6 +94,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		}
 	}
 	s.alarmed = nil
+	s.publishAll()
 	go e.run(context.WithoutCancel(ctx))
 	return e, nil
 }

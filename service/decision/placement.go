@@ -53,6 +53,7 @@ type placement struct {
 	proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
 	latency    latency
 	insight    lastInsight
+	view       atomic.Pointer[view] // for callers without the engine's lock, who add the current policies
 }
 
 // configure gives the placement a configuration, with what its categories have learned.
@@ -134,13 +135,14 @@ func (p *placement) revision() uint64 {
 // learners are the one that decides, and the former ones.
 func (p *placement) learners() []*worker { return append([]*worker{p.worker}, p.former...) }
 
-// view is a placement between two entries of the log.
+// view is a placement as it was after some log entry. Views are values: they never change.
 type view struct {
 	page.View
 	*placement
 	changed     uint64
 	worker      *worker
-	challengers []*worker // by variant
+	challengers []*worker // by variant; their configurations never change
+	fallback    string    // decides instead of the policy; "" if nothing does
 
 	follows bool   // whether what is decided is proposed to the leader
 	replica uint64 // of the engine, if it follows
