@@ -136,7 +136,7 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 			u.Terms = append(u.Terms, t)
 		}
 	}
-	rest, err := d.reduce(dropped, func(s int) float64 {
+	rest, err := d.reduce(func(a int) bool { return a == dropped }, func(s int) float64 {
 		alternatives, chosen := d.Choice(s)
 		return indicator(chosen == none || alternatives[chosen] != dropped)
 	})
@@ -199,7 +199,7 @@ func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, with
 			}
 		}
 	}
-	all, err := d.reduce(slices.Index(d.Alternatives, drop), func(s int) float64 { return 1 - p[s] })
+	all, err := d.reduce(func(a int) bool { return d.Alternatives[a] == drop }, func(s int) float64 { return 1 - p[s] })
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Data are choices. A choice has rows, one for each available alternative, and a row has a value
@@ -305,15 +304,19 @@ func (d *Data) Slice(from, to int) (*Data, error) {
 // Filter returns the choices of d that keep reports true for. It returns an error if there are
 // none.
 func (d *Data) Filter(keep func(s int) bool) (*Data, error) {
-	return d.reduce(none, func(s int) float64 { return indicator(keep(s)) })
+	return d.reduce(nil, func(s int) float64 { return indicator(keep(s)) })
 }
 
-// reduce returns the choices without those whose share is 0, with their weights times the share. If an alternative is dropped, its
-// rows are left out, and a choice of it becomes one of the outside option or of the first other row.
-func (d *Data) reduce(dropped int, share func(s int) float64) (*Data, error) {
-	labels := d.Alternatives
-	if dropped != none {
-		labels = slices.Delete(slices.Clone(labels), dropped, dropped+1)
+// reduce returns the choices without those whose share is 0, with their weights times the share. The rows of alternatives that are
+// dropped are left out, and a choice of one becomes a choice of the outside option or of the first other row.
+func (d *Data) reduce(dropped func(a int) bool, share func(s int) float64) (*Data, error) {
+	var labels []string
+	number := make([]int, len(d.Alternatives)) // in the result, or none
+	for a, label := range d.Alternatives {
+		if number[a] = none; dropped == nil || !dropped(a) {
+			number[a] = len(labels)
+			labels = append(labels, label)
+		}
 	}
 	b := NewBuilder(labels, d.Variables, d.Outside)
 	b.Panels, b.Clusters = d.Panels > 0, d.Clusters > 0
@@ -321,21 +324,18 @@ func (d *Data) reduce(dropped int, share func(s int) float64) (*Data, error) {
 	for _, o := range d.blocks {
 		for s := range o.choices() {
 			part := share(o.first + s)
-			lo, hi := o.span(s)
-			if part == 0 || hi-lo == 1 && int(o.alt[lo]) == dropped {
+			if part == 0 {
 				continue
 			}
 			c, n := Case{Chosen: none, Weight: part * o.weightOf(s)}, 0
+			lo, hi := o.span(s)
 			for i := lo; i < hi; i++ {
-				a, chosen := int(o.alt[i]), int(o.chosen[s]) == i
-				if a == dropped {
+				a, chosen := number[o.alt[i]], int(o.chosen[s]) == i
+				if a == none {
 					if chosen && !d.Outside {
 						c.Chosen = 0
 					}
 					continue
-				}
-				if dropped != none && a > dropped {
-					a--
 				}
 				for v := range x {
 					x[v] = o.x[v][i]
@@ -345,6 +345,9 @@ func (d *Data) reduce(dropped int, share func(s int) float64) (*Data, error) {
 					c.Chosen = n
 				}
 				n++
+			}
+			if n == 0 {
+				continue
 			}
 			if b.Panels {
 				c.Panel = int(o.panel[s])

@@ -270,16 +270,10 @@ func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind str
 		}
 		return inv, nil
 	}
-	var middle *mat.SymDense
-	var err error
-	switch kind {
-	case "robust":
-		middle, err = o.outer(ctx, m.theta)
-	case "clustered":
-		middle, err = o.outerClusters(ctx, m.theta, d)
-	default:
+	if kind == "" || kind == "classic" {
 		return inv, nil
 	}
+	middle, err := o.outer(ctx, m.theta, d, kind == "clustered")
 	if err != nil {
 		return nil, err
 	}
@@ -294,38 +288,10 @@ func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind str
 	return inv, nil
 }
 
-// outer returns Σ_s w_s² g_s g_sᵀ.
-func (o *objective) outer(ctx context.Context, theta []float64) (*mat.SymDense, error) {
-	partial := make([][]float64, min(parts, len(o.blocks)))
-	err := o.each(ctx, len(partial), func(w worker, k int) {
-		partial[k] = make([]float64, kernel.PackedLen(o.dim))
-		var scores, squares []float64
-		for i := k * len(o.blocks) / len(partial); i < (k+1)*len(o.blocks)/len(partial); i++ {
-			b := o.blocks[i]
-			scores, squares = scratch.Grow(scores, b.choices()*o.dim), scratch.Grow(squares, b.choices())
-			w.scores(scores, b, theta)
-			for s := range squares {
-				squares[s] = b.weightOf(s) * b.weightOf(s)
-			}
-			kernel.SymRankK(partial[k], squares, scores, b.choices(), o.dim)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range partial[1:] {
-		kernel.Axpy(partial[0], 1, p)
-	}
-	return symmetric(partial[0], o.dim), nil
-}
-
-// outerClusters returns Σ_c g_c g_cᵀ.
-func (o *objective) outerClusters(ctx context.Context, theta []float64, d *Data) (*mat.SymDense, error) {
-	n := d.Clusters
-	if n == 0 {
-		n = d.Panels
-	}
-	sum := make([]float64, n*o.dim)
+// outer returns Σ_c g_c g_cᵀ, where each choice is a cluster of its own unless they are clustered.
+func (o *objective) outer(ctx context.Context, theta []float64, d *Data, clustered bool) (*mat.SymDense, error) {
+	sum := make([]float64, max(d.Clusters, d.Panels)*o.dim)
+	middle := make([]float64, kernel.PackedLen(o.dim))
 	w := o.worker()
 	var scores []float64
 	for _, b := range o.blocks {
@@ -338,13 +304,17 @@ func (o *objective) outerClusters(ctx context.Context, theta []float64, d *Data)
 		if d.Clusters == 0 {
 			cluster = b.panel
 		}
-		for s, c := range cluster {
-			kernel.Axpy(sum[int(c)*o.dim:][:o.dim], b.weightOf(s), scores[s*o.dim:][:o.dim])
+		for s := range b.end {
+			score := scores[s*o.dim:][:o.dim]
+			if clustered {
+				kernel.Axpy(sum[int(cluster[s])*o.dim:][:o.dim], b.weightOf(s), score)
+			} else {
+				kernel.SymRankOne(middle, b.weightOf(s)*b.weightOf(s), score)
+			}
 		}
 	}
-	middle := make([]float64, kernel.PackedLen(o.dim))
-	for c := range n {
-		kernel.SymRankOne(middle, 1, sum[c*o.dim:][:o.dim])
+	for ; clustered && len(sum) > 0; sum = sum[o.dim:] {
+		kernel.SymRankOne(middle, 1, sum[:o.dim])
 	}
 	return symmetric(middle, o.dim), nil
 }

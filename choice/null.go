@@ -62,11 +62,7 @@ func constantsOnly(ctx context.Context, d *Data, offered, chosen []float64, work
 	}
 	largest, ll, total := slices.Max(offered), 0.0, 0.0
 	if slices.ContainsFunc(offered, func(n float64) bool { return n != 0 && n != largest }) {
-		outside := 0.0
-		if d.Outside {
-			outside = chosen[len(d.Alternatives)]
-		}
-		return varyingConstants(ctx, d, chosen[:len(d.Alternatives)], outside, workers)
+		return varyingConstants(ctx, d, chosen, workers)
 	}
 	// Sets do not vary, and the estimates are the logarithms of the shares.
 	for _, n := range chosen {
@@ -85,49 +81,23 @@ func xlogx(x float64) float64 {
 
 // varyingConstants estimates the constants of the alternatives that were chosen, in choices whose
 // sets vary.
-func varyingConstants(ctx context.Context, d *Data, counts []float64, outside float64, workers int) (float64, error) {
-	b := NewBuilder(d.Alternatives, nil, outside > 0)
-	var chosenLabels []string
-	for a, n := range counts {
-		if n > 0 {
-			chosenLabels = append(chosenLabels, d.Alternatives[a])
-		}
-	}
-	for _, o := range d.blocks {
-		for s := range o.end {
-			lo, hi := o.span(s)
-			c, n := Case{Chosen: none, Weight: o.weightOf(s)}, 0
-			for i := lo; i < hi; i++ {
-				if counts[o.alt[i]] == 0 {
-					continue
-				}
-				if int(o.chosen[s]) == i {
-					c.Chosen = n
-				}
-				b.row(int(o.alt[i]), nil)
-				n++
-			}
-			if n > 0 {
-				b.close(c)
-			}
-		}
+func varyingConstants(ctx context.Context, d *Data, chosen []float64, workers int) (float64, error) {
+	bare := *d // an outside option that nobody took is left out like an alternative
+	bare.Variables, bare.Panels, bare.Clusters = nil, 0, 0
+	bare.Outside = d.Outside && chosen[len(d.Alternatives)] > 0
+	data, err := bare.reduce(func(a int) bool { return chosen[a] == 0 }, func(int) float64 { return 1 })
+	if err != nil || len(data.Alternatives) == 1 && !data.Outside {
+		return 0, nil // no choices, or of one alternative
 	}
 	u := &Utility{Constants: true}
-	if outside > 0 {
+	if data.Outside {
 		// The outside option is the reference: every alternative has a constant.
 		u = &Utility{}
-		for _, label := range chosenLabels {
+		for _, label := range data.Alternatives {
 			u.Terms = append(u.Terms, Term{label, "1", []string{label}})
 		}
 	}
-	if b.data.Choices == 0 || len(chosenLabels) == 0 || !(outside > 0) && len(chosenLabels) == 1 {
-		return 0, nil
-	}
-	data, err := b.Data()
-	if err != nil {
-		return 0, err
-	}
-	g, err := newDesign(u, chosenLabels, data)
+	g, err := newDesign(u, data.Alternatives, data)
 	if err != nil {
 		return 0, err
 	}

@@ -129,14 +129,8 @@ func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	drawn := *d
+	drawn := d.changed(func(b *block) { b.chosen = make([]int32, len(b.chosen)) })
 	drawn.Unobserved = false
-	drawn.blocks = make([]*block, len(d.blocks))
-	for i, b := range d.blocks {
-		c := *b
-		c.chosen = make([]int32, len(b.chosen))
-		drawn.blocks[i] = &c
-	}
 	for s, p := range predictions {
 		b, k := drawn.locate(s)
 		lo, hi := b.span(k)
@@ -152,7 +146,7 @@ func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
 			}
 		}
 	}
-	return &drawn, nil
+	return drawn, nil
 }
 
 // Elasticities returns the aggregate elasticities of the market shares in a variable of the data,
@@ -208,24 +202,31 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	return e, nil
 }
 
-// multiplied returns d with variables of an alternative multiplied by a number.
-func (d *Data) multiplied(variables []int, alternative int, by float64) *Data {
-	changed := *d
-	changed.blocks = make([]*block, len(d.blocks))
+// changed returns d with copies of its blocks, which change changes.
+func (d *Data) changed(change func(b *block)) *Data {
+	copied := *d
+	copied.blocks = make([]*block, len(d.blocks))
 	for i, b := range d.blocks {
 		c := *b
-		c.x = slices.Clone(b.x)
+		change(&c)
+		copied.blocks[i] = &c
+	}
+	return &copied
+}
+
+// multiplied returns d with variables of an alternative multiplied by a number.
+func (d *Data) multiplied(variables []int, alternative int, by float64) *Data {
+	return d.changed(func(b *block) {
+		b.x = slices.Clone(b.x)
 		for _, v := range variables {
-			c.x[v] = slices.Clone(b.x[v])
+			b.x[v] = slices.Clone(b.x[v])
 			for k, a := range b.alt {
 				if int(a) == alternative {
-					c.x[v][k] *= by
+					b.x[v][k] *= by
 				}
 			}
 		}
-		changed.blocks[i] = &c
-	}
-	return &changed
+	})
 }
 
 // Logsum returns the weighted mean of the expected largest utility of a choice, up to Euler's

@@ -355,8 +355,8 @@ func (l *Log) Balance() Balance {
 				off += column[i]
 			}
 			// A law that is certain has a variance of 0, up to rounding.
-			square := r.Law.Square(column)
-			if v := square - mean*mean; v > tolerance*square {
+			second := square(r.Law, column)
+			if v := second - mean*mean; v > tolerance*second {
 				sum[j] += off - mean
 				variance[j] += v
 				most[j] = max(most[j], float64(r.Law.MaxSize())*floats.Norm(column, math.Inf(1))+math.Abs(mean))

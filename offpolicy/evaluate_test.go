@@ -182,7 +182,7 @@ func TestPseudoInverseIsUnbiasedOnSums(t *testing.T) {
 		"slots": offpolicy.Swaps(0.2, n, page, nil),
 	} {
 		z := make([]float64, n)
-		if !law.Solve(z, target) {
+		if !offpolicy.Solve(law, z, target) {
 			t.Fatal("no weights")
 		}
 		mean := 0.0

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/floats"
 
 	"vitrine"
 )
@@ -28,17 +28,64 @@ type Law interface {
 	// Propensity returns μ(s).
 	Propensity(s vitrine.Assortment) float64
 
-	// Square returns vᵀΓv = E_μ (Σ_{i∈S} v_i)² of a vector of length N.
-	Square(v []float64) float64
-
-	// Solve stores in dst, of length N, a solution z of Γz = 1_T. It returns false if there is
-	// none: then pages of T's items are not combinations of the pages that μ shows. All solutions
-	// have the same weight Σ_{i∈S} z_i of every page S of positive probability.
-	Solve(dst []float64, page vitrine.Assortment) bool
+	// Moment stores Γv in dst, for a vector v of length N.
+	Moment(dst, v []float64)
 }
 
-// solves reports whether a residual of Γz = q is due to rounding only.
+// tolerance is the residual of Γz = q that is due to rounding only.
 const tolerance = 1e-8
+
+// square returns vᵀΓv = E_μ (Σ_{i∈S} v_i)².
+func square(l Law, v []float64) float64 {
+	moment := make([]float64, len(v))
+	l.Moment(moment, v)
+	return floats.Dot(v, moment)
+}
+
+// Solve stores in dst, of length N, a solution z of Γz = 1_T. It returns false if there is none: then pages of T's items are not
+// combinations of the pages that μ shows. All solutions have the same weight Σ_{i∈S} z_i of every page S of positive probability.
+//
+// The method is conjugate gradients in units in which the diagonal of Γ is 1. There the laws of this package are the identity
+// and a matrix of low rank, about twice the size of a page, so as many steps are enough.
+func Solve(l Law, dst []float64, page vitrine.Assortment) bool {
+	n := len(dst)
+	vectors := make([]float64, 5*n)
+	scale, q, residual, along, moment := vectors[:n], vectors[n:2*n], vectors[2*n:3*n], vectors[3*n:4*n], vectors[4*n:]
+	for i := range scale {
+		scale[i] = ratio(1, l.Inclusion(i))
+	}
+	for _, i := range page {
+		if q[i] = 1; scale[i] == 0 {
+			return false // item i is never shown
+		}
+	}
+	clear(dst)
+	copy(residual, q)
+	last := 0.0
+	for range n + 10 {
+		size := 0.0
+		for i, r := range residual {
+			size += r * r * scale[i]
+		}
+		if !(size > tolerance*tolerance*1e-4) {
+			break
+		}
+		for i, r := range residual {
+			along[i] = r*scale[i] + ratio(size, last)*along[i]
+		}
+		l.Moment(moment, along)
+		curvature := floats.Dot(along, moment)
+		if !(curvature > 1e-14*size) {
+			break // what is left is orthogonal to all pages
+		}
+		floats.AddScaled(dst, size/curvature, along)
+		floats.AddScaled(residual, -size/curvature, moment)
+		last = size
+	}
+	l.Moment(moment, dst)
+	floats.Sub(moment, q)
+	return floats.Norm(moment, math.Inf(1)) < tolerance
+}
 
 // overlap returns |s ∩ t| of two sorted sets.
 func overlap(s, t vitrine.Assortment) (n int) {
@@ -137,10 +184,14 @@ func (l *sets) Propensity(s vitrine.Assortment) float64 {
 	return p
 }
 
-func (l *sets) Square(v []float64) float64 {
-	sum, squares := sums(v)
-	own := sumOf(v, l.page)
-	return l.epsilon*((l.a-l.b)*squares+l.b*sum*sum) + (1-l.epsilon)*own*own
+func (l *sets) Moment(dst, v []float64) {
+	sum, own := l.epsilon*l.b*floats.Sum(v), (1-l.epsilon)*sumOf(v, l.page)
+	for i, x := range v {
+		dst[i] = l.epsilon*(l.a-l.b)*x + sum
+	}
+	for _, i := range l.page {
+		dst[i] += own
+	}
 }
 
 // sumOf returns Σ_{i∈s} v_i.
@@ -151,78 +202,12 @@ func sumOf(v []float64, s vitrine.Assortment) (sum float64) {
 	return sum
 }
 
-// Solve implements Law. The items of g are alike, and so are the others. So Γ is α I on the vectors
-// whose entries sum to 0 on g and on the rest, and on the two vectors 1_g/√k and 1_rest/√m it is a
-// 2×2 matrix.
-func (l *sets) Solve(dst []float64, page vitrine.Assortment) bool {
-	alpha := l.epsilon * (l.a - l.b)
-	k := float64(len(l.page))
-	m := float64(l.n) - k
-	own := float64(overlap(l.page, page))
-	other := float64(len(page)) - own
-	// In the basis 1_g, 1_rest the equations of the sums are (α + kβ) x + m c y = own/k and so on.
-	beta, rest := l.epsilon*l.b+1-l.epsilon, l.epsilon*l.b
-	x, y := solve2(alpha+k*beta, m*rest, k*rest, alpha+m*rest, ratio(own, k), ratio(other, m))
-	scale := 0.0
-	if alpha > tolerance*l.epsilon {
-		scale = 1 / alpha
-	}
-	for i := range dst {
-		dst[i] = y - scale*ratio(other, m)
-	}
-	for _, i := range l.page {
-		dst[i] = x - scale*ratio(own, k)
-	}
-	for _, i := range page {
-		dst[i] += scale
-	}
-	return l.solved(dst, page)
-}
-
-// solved reports whether Γz = 1_T.
-func (l *sets) solved(z []float64, page vitrine.Assortment) bool {
-	alpha, own := l.epsilon*(l.a-l.b), sumOf(z, l.page)
-	sum, _ := sums(z)
-	t, g := 0, 0
-	for i, v := range z {
-		r := alpha*v + l.epsilon*l.b*sum
-		if g < len(l.page) && l.page[g] == i {
-			r += (1 - l.epsilon) * own
-			g++
-		}
-		if t < len(page) && page[t] == i {
-			r--
-			t++
-		}
-		if !(math.Abs(r) < tolerance) {
-			return false
-		}
-	}
-	return true
-}
-
 // ratio returns a/b, and 0 for b = 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
 	}
 	return a / b
-}
-
-// solve2 returns a solution of ax + by = p, cx + dy = q; of a singular system a solution of as many
-// of the equations as it has.
-func solve2(a, b, c, d, p, q float64) (x, y float64) {
-	det := a*d - b*c
-	if math.Abs(det) > 1e-14*max(math.Abs(a*d), math.Abs(b*c)) {
-		return (p*d - b*q) / det, (a*q - p*c) / det
-	}
-	switch {
-	case a != 0:
-		return p / a, 0
-	case d != 0:
-		return 0, q / d
-	}
-	return 0, 0
 }
 
 // swaps shows the policy's page g with probability 1−ε, and otherwise g with one of its items
@@ -314,137 +299,23 @@ func (l *swaps) Propensity(s vitrine.Assortment) float64 {
 	return l.epsilon / l.count
 }
 
-func (l *swaps) Square(v []float64) float64 {
+func (l *swaps) Moment(dst, v []float64) {
+	clear(dst)
 	own := sumOf(v, l.page)
-	square := (1 - l.epsilon) * own * own
+	all := (1 - l.epsilon) * own
 	for k, i := range l.page {
 		for j := range v {
 			if l.feasible(k, j) {
-				swapped := own - v[i] + v[j]
-				square += l.epsilon / l.count * swapped * swapped
+				swapped := l.epsilon / l.count * (own - v[i] + v[j])
+				all += swapped
+				dst[i] -= swapped
+				dst[j] += swapped
 			}
 		}
 	}
-	return square
-}
-
-// Solve implements Law. The items outside g are eliminated, which leaves the equations of g,
-//
-//	(Γ_gg − Σ_j Γ_gj Γ_gjᵀ / Γ_jj) z_g = q_g − Σ_j Γ_gj q_j / Γ_jj
-func (l *swaps) Solve(dst []float64, page vitrine.Assortment) bool {
-	clear(dst)
-	q := make([]float64, l.n)
-	for _, i := range page {
-		q[i] = 1
+	for _, i := range l.page {
+		dst[i] += all
 	}
-	each := l.epsilon / l.count
-	k := len(l.page)
-	if k == 0 {
-		return len(page) == 0
-	}
-	s, right := mat.NewSymDense(k, nil), make([]float64, k)
-	for a := range k {
-		right[a] = q[l.page[a]]
-		for b := a; b < k; b++ {
-			v := 1 - each*(l.c[a]+l.c[b])
-			if a == b {
-				v += each * l.c[a]
-			}
-			s.SetSym(a, b, v)
-		}
-	}
-	column := make([]float64, k)
-	for j, d := range l.d {
-		if d == 0 || each == 0 {
-			if q[j] != 0 && l.place[j] < 0 {
-				return false
-			}
-			continue
-		}
-		l.column(column, j)
-		for a, u := range column {
-			right[a] -= u * q[j] / d
-			for b := a; b < k; b++ {
-				s.SetSym(a, b, s.At(a, b)-each*u*column[b]/d)
-			}
-		}
-	}
-	z := solveSymmetric(s, right)
-	for a, i := range l.page {
-		dst[i] = z[a]
-	}
-	for j, d := range l.d {
-		if d == 0 || each == 0 {
-			continue
-		}
-		l.column(column, j)
-		v := q[j] / each
-		for a, u := range column {
-			v -= u * z[a]
-		}
-		dst[j] = v / d
-	}
-	// The equations of g; the others hold by construction.
-	for a, i := range l.page {
-		r := -q[i]
-		for b, j := range l.page {
-			v := 1 - each*(l.c[a]+l.c[b])
-			if a == b {
-				v += each * l.c[a]
-			}
-			r += v * dst[j]
-		}
-		for j, d := range l.d {
-			if d > 0 {
-				v := d
-				if l.feasible(a, j) {
-					v--
-				}
-				r += each * v * dst[j]
-			}
-		}
-		if !(math.Abs(r) < tolerance) {
-			return false
-		}
-	}
-	return true
-}
-
-// column stores Γ_gj F/ε = d_j 1 − B_j in dst.
-func (l *swaps) column(dst []float64, j int) {
-	for a := range dst {
-		dst[a] = l.d[j]
-		if l.feasible(a, j) {
-			dst[a]--
-		}
-	}
-}
-
-// solveSymmetric returns the solution of least norm of Sz = q, of its projection if there is none.
-func solveSymmetric(s *mat.SymDense, q []float64) []float64 {
-	n := len(q)
-	z := make([]float64, n)
-	var e mat.EigenSym
-	if !e.Factorize(s, true) {
-		return z
-	}
-	var v mat.Dense
-	e.VectorsTo(&v)
-	values := e.Values(nil)
-	largest := max(math.Abs(values[0]), math.Abs(values[n-1]))
-	for m, value := range values {
-		if math.Abs(value) <= 1e-11*largest {
-			continue
-		}
-		dot := 0.0
-		for i := range q {
-			dot += v.At(i, m) * q[i]
-		}
-		for i := range z {
-			z[i] += dot / value * v.At(i, m)
-		}
-	}
-	return z
 }
 
 // independent draws the item of each slot by itself, from items of the slot's own.
@@ -496,41 +367,13 @@ func (l *independent) Propensity(s vitrine.Assortment) float64 {
 	return all
 }
 
-// Square implements Law: the slots add their variances to the square of their means' sum.
-func (l *independent) Square(v []float64) (square float64) {
+func (l *independent) Moment(dst, v []float64) {
 	means := make([]float64, l.slots)
 	for i, p := range l.p {
 		means[l.slot[i]] += p * v[i]
-		square += p * v[i] * v[i]
 	}
-	sum := 0.0
-	for _, m := range means {
-		sum += m
-		square -= m * m
+	sum := floats.Sum(means)
+	for i, p := range l.p {
+		dst[i] = p * (v[i] + sum - means[l.slot[i]])
 	}
-	return square + sum*sum
-}
-
-// Solve stores z_i = 1{i ∈ T}/p_i − m(K − 1)/K, where K is the number of slots and m that of T's items in each of them. It
-// returns false if T has more items of one slot than of another. With m = 1 a page has the weight Σ_k 1{s_k = t_k}/p − (K − 1)
-// of Swaminathan et al. (2017).
-func (l *independent) Solve(dst []float64, page vitrine.Assortment) bool {
-	count := make([]int, l.slots)
-	for _, i := range page {
-		if count[l.slot[i]]++; l.p[i] == 0 {
-			return false
-		}
-	}
-	for _, m := range count {
-		if m != count[0] {
-			return false
-		}
-	}
-	for i := range dst {
-		dst[i] = -float64(count[0]*(l.slots-1)) / float64(l.slots)
-	}
-	for _, i := range page {
-		dst[i] += 1 / l.p[i]
-	}
-	return true
 }

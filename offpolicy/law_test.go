@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -128,8 +130,14 @@ func TestLawsAreThoseOfEnumeration(t *testing.T) {
 			z[i] = float64(i*i) - 2.5
 		}
 		v := mat.NewVecDense(n, z)
-		if got, other, want := l.closed.Square(z), l.listed.Square(z), mat.Inner(v, gamma, v); math.Abs(got-want) > 1e-9 || math.Abs(other-want) > 1e-9 {
-			t.Errorf("%s: the square of a sum has the mean %v and %v, want %v", l.name, got, other, want)
+		var want mat.VecDense
+		want.MulVec(gamma, v)
+		got := make([]float64, n)
+		l.closed.Moment(got, z)
+		for i := range got {
+			if math.Abs(got[i]-want.AtVec(i)) > 1e-9 {
+				t.Errorf("%s: Γv is %v, want %v", l.name, got, want.RawVector().Data)
+			}
 		}
 		for _, target := range subsets(n, 0, 3) {
 			if got, want := l.closed.Propensity(target), l.listed.Propensity(target); math.Abs(got-want) > 1e-12 {
@@ -159,10 +167,10 @@ func TestWeightsAreThoseOfThePseudoInverse(t *testing.T) {
 			back.MulVec(gamma, &pinv)
 			back.SubVec(&back, q)
 			determined := mat.Norm(&back, 2) < 1e-9
-			if ok := l.closed.Solve(z, target); ok != determined {
+			if ok := offpolicy.Solve(l.closed, z, target); ok != determined {
 				t.Errorf("%s of %d: Solve(%v) is %v, want %v", l.name, n, target, ok, determined)
 			}
-			if ok := l.listed.Solve(zListed, target); ok != determined {
+			if ok := offpolicy.Solve(l.listed, zListed, target); ok != determined {
 				t.Errorf("%s: the listed Solve(%v) is %v, want %v", l.name, target, ok, determined)
 			}
 			if !determined {
@@ -182,6 +190,52 @@ func TestWeightsAreThoseOfThePseudoInverse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Among thousands of items each page that a law shows is a combination of its pages, and one with an item that it never shows is not.
+func TestWeightsAmongManyItems(t *testing.T) {
+	const n = 3000
+	page, other := vitrine.Assortment{3, 50, 700, 2999}, vitrine.Assortment{3, 50, 701, 2999}
+	may := make2(len(page), n)
+	for k := range may {
+		for j := range may[k] {
+			may[k][j] = (j*j+k)%7 < 3 || j == 701
+		}
+	}
+	slots, p := make([]int, n), make([]float64, n)
+	for i := range slots {
+		slots[i], p[i] = i%4, 4.0/n
+	}
+	z := make([]float64, n)
+	for _, epsilon := range []float64{1e-4, 0.05, 1} {
+		for name, law := range map[string]offpolicy.Law{
+			"sets": offpolicy.EpsilonSets(epsilon, n, 4, page), "pages": offpolicy.EpsilonPages(epsilon, n, 4, page),
+			"swaps": offpolicy.Swaps(epsilon, n, page, nil), "some swaps": offpolicy.Swaps(epsilon, n, page, may),
+			"slots": offpolicy.Independent(slots, p),
+		} {
+			for _, target := range []vitrine.Assortment{page, other} {
+				if name == "slots" {
+					target = vitrine.Assortment{0, 5, 10, 15}
+				}
+				// A law that always swaps shows one item outside the page; the page, with none, is no combination of its pages.
+				want := !(strings.HasSuffix(name, "swaps") && epsilon == 1 && slices.Equal(target, page))
+				if offpolicy.Solve(law, z, target) != want {
+					t.Errorf("%s, ε = %v: Solve(%v) finds weights or none, want %v", name, epsilon, target, want)
+				}
+			}
+		}
+	}
+	if offpolicy.Solve(offpolicy.Swaps(0.1, n, page, make2(len(page), n)), z, other) {
+		t.Error("without a swap the page of one has weights")
+	}
+}
+
+func make2(rows, columns int) [][]bool {
+	m := make([][]bool, rows)
+	for k := range m {
+		m[k] = make([]bool, columns)
+	}
+	return m
 }
 
 // The uniform part is the law by which families of at most K items are sampled.

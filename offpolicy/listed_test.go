@@ -1,7 +1,6 @@
 package offpolicy
 
 import (
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -9,8 +8,7 @@ import (
 	"vitrine"
 )
 
-// Listed is a law given by its pages and their probabilities. It is for few pages: Solve takes time
-// in the cube of the number of items.
+// Listed is a law given by its pages and their probabilities. It is for few pages.
 type Listed struct {
 	N           int
 	Pages       []vitrine.Assortment
@@ -50,15 +48,6 @@ func (l *Listed) Propensity(s vitrine.Assortment) (p float64) {
 	return p
 }
 
-// Square implements Law.
-func (l *Listed) Square(v []float64) (square float64) {
-	for m, s := range l.Pages {
-		sum := sumOf(v, s)
-		square += l.Probability[m] * sum * sum
-	}
-	return square
-}
-
 // Gamma returns Γ.
 func (l *Listed) Gamma() *mat.SymDense {
 	g := mat.NewSymDense(l.N, nil)
@@ -72,19 +61,7 @@ func (l *Listed) Gamma() *mat.SymDense {
 	return g
 }
 
-// Solve implements Law.
-func (l *Listed) Solve(dst []float64, page vitrine.Assortment) bool {
-	g, q := l.Gamma(), make([]float64, l.N)
-	for _, i := range page {
-		q[i] = 1
-	}
-	copy(dst, solveSymmetric(g, q))
-	var r mat.VecDense
-	r.MulVec(g, mat.NewVecDense(l.N, dst))
-	for i := range q {
-		if !(math.Abs(r.AtVec(i)-q[i]) < tolerance) {
-			return false
-		}
-	}
-	return true
+// Moment implements Law.
+func (l *Listed) Moment(dst, v []float64) {
+	mat.NewVecDense(l.N, dst).MulVec(l.Gamma(), mat.NewVecDense(l.N, v))
 }

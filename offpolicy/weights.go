@@ -97,7 +97,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		}
 		s.KnownLaw++
 		z = slices.Grow(z[:0], r.Law.Items())[:r.Law.Items()]
-		possible := r.Law.Solve(z, page)
+		possible := Solve(r.Law, z, page)
 		for _, i := range page {
 			p := r.Law.Inclusion(i)
 			s.LeastInclusion = min(s.LeastInclusion, p)
