@@ -11,6 +11,7 @@ import (
 	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/client"
+	"vitrine/service/load"
 )
 
 type clusterCmd struct {
@@ -77,7 +78,7 @@ func (m *member) row() string {
 	}
 	lag, leader := "", ""
 	if m.Role == "follower" {
-		lag = milliseconds(1e3*m.LagSeconds) + " ms"
+		lag = load.Milliseconds(1e3*m.LagSeconds) + " ms"
 		leader = "follows " + m.Leader
 		if m.Leader == "" {
 			leader = "knows of no leader"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/client"
@@ -87,9 +88,9 @@ func (c itemsPushCmd) Run(ctx context.Context, t terminal) error {
 			return err
 		}
 	}
-	fmt.Fprintf(t.err, "vitrine: %s in the file: %d changed, %d deleted\n", plural(len(ids), "item"), changed, deleted)
+	fmt.Fprintf(t.err, "vitrine: %s in the file: %d changed, %d deleted\n", hint.Count(len(ids), "item"), changed, deleted)
 	if unknown > 0 {
-		t.warn("the catalogue lacks " + plural(unknown, "item") + " of the file: --patch adds none")
+		t.warn("the catalogue lacks " + hint.Count(unknown, "item") + " of the file: --patch adds none")
 	}
 	return nil
 }

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,9 +78,11 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 		if c.JSON {
 			printJSON(t.out, result)
 		} else {
-			printLoad(t.out, result, c)
+			result.Print(t.out, o)
 		}
-		warnOfLoad(t, result)
+		for _, w := range result.Warnings() {
+			t.warn(w)
+		}
 	}
 	switch {
 	case errors.Is(err, load.ErrPlacement):
@@ -179,7 +179,7 @@ func newPace(w io.Writer) *pace {
 }
 
 func (p *pace) report(g load.Progress) {
-	text := fmt.Sprintf("vitrine: %v: %d decisions, %.0f a second, p99 %s ms, %d failed", g.Elapsed.Round(time.Second), g.Decisions, float64(g.Decisions)/g.Elapsed.Seconds(), milliseconds(g.P99), g.Failed)
+	text := fmt.Sprintf("vitrine: %v: %d decisions, %.0f a second, p99 %s ms, %d failed", g.Elapsed.Round(time.Second), g.Decisions, float64(g.Decisions)/g.Elapsed.Seconds(), load.Milliseconds(g.P99), g.Failed)
 	switch {
 	case p.terminal:
 		fmt.Fprintf(p.w, "\r\x1b[K%s", text)
@@ -199,82 +199,4 @@ func printJSON(w io.Writer, v any) {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	_ = e.Encode(v) // of numbers
-}
-
-func printLoad(w io.Writer, r *load.Result, c loadCmd) {
-	form := "JSON"
-	if c.Catalogue {
-		form = fmt.Sprintf("JSON, %d numbers of the user, catalogue", c.UserFeatures)
-	}
-	loop := fmt.Sprintf("open loop, %v a second asked, %s arrivals", r.Asked, c.Arrivals)
-	if r.Asked == 0 {
-		loop = "closed loop, as fast as possible: each caller waits for its answer before the next request"
-	}
-	fmt.Fprintf(w, "%s, %d items × %d features, %d connections, %s\n", form, c.Items, c.Features, c.Connections, loop)
-	fmt.Fprintf(w, "%.1f decisions a second in %.1f s\n\n", r.Achieved, r.Seconds)
-	fmt.Fprintf(w, "%-10s %9s %9s %9s %9s %9s %9s  milliseconds\n", "", "count", "p50", "p90", "p99", "p99.9", "max")
-	for _, l := range []struct {
-		name string
-		of   load.Latency
-	}{{"decisions", r.Decisions}, {"outcomes", r.Outcomes}} {
-		fmt.Fprintf(w, "%-10s %9d", l.name, l.of.Count)
-		for _, v := range []float64{l.of.P50, l.of.P90, l.of.P99, l.of.P999, l.of.Max} {
-			fmt.Fprintf(w, " %9s", milliseconds(v))
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintln(w)
-	if r.Outcomes.Count > 0 {
-		fmt.Fprintf(w, "purchases: %.1f %% of outcomes\n", 100*float64(r.Purchases)/float64(r.Outcomes.Count))
-	}
-	if r.ServerCPU > 0 {
-		fmt.Fprintf(w, "server: %.0f µs of processor time a decision, with its outcomes and learning\n", r.ServerCPU)
-	}
-	fmt.Fprintf(w, "generator: %.0f µs a decision; delay of sending p99 %s ms, at most %s ms\n", r.GeneratorCPU, milliseconds(r.Late.P99), milliseconds(r.Late.Max))
-	for _, n := range []struct {
-		count int
-		what  string
-	}{
-		{r.Retries, "requests were retried"}, {r.Repeated, "decisions were made by an earlier attempt whose answer was lost"},
-		{r.Unreported, "outcomes were not reported before the end"},
-		{r.Unsent, "decisions that were due were not sent before the end"}, {r.Unanswered, "requests were unanswered when the run was interrupted"},
-	} {
-		if n.count > 0 {
-			fmt.Fprintf(w, "%d %s\n", n.count, n.what)
-		}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
-		fmt.Fprintf(w, "failed: %d × %s\n", r.Errors[kind], kind)
-	}
-}
-
-// milliseconds prints three digits.
-func milliseconds(v float64) string {
-	switch {
-	case v >= 100:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case v >= 10:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
-}
-
-// warnOfLoad warns of each way in which the figures differ from what the flags ask for.
-func warnOfLoad(t terminal, r *load.Result) {
-	if r.Interrupted {
-		t.warn("interrupted: the figures are those until then")
-	}
-	failed := 0
-	for _, n := range r.Errors {
-		failed += n
-	}
-	if failed > 0 {
-		t.warn(fmt.Sprintf("%d requests failed: latencies do not include them", failed))
-	}
-	if float64(r.Unsent) > 0.01*float64(r.Decisions.Count) {
-		t.warn(fmt.Sprintf("%d decisions that were due were not sent, because all connections were busy: the service did not keep up, and in a longer run latencies would grow", r.Unsent))
-	}
-	if r.Late.P99 > 1 {
-		t.warn(fmt.Sprintf("the generator itself fell behind: 1 %% of the requests were sent at least %s ms late, and latencies include this: give it more processor time, or lower --rate", milliseconds(r.Late.P99)))
-	}
 }

@@ -80,7 +80,7 @@ func (c mergeCmd) Run(t terminal) error {
 		if i > 0 {
 			fmt.Fprintln(t.out)
 		}
-		printSummary(t, summaries)
+		experiment.PrintSummary(t.out, summaries)
 		if err := (drawing{}).draw(t, []drawable{regretOf(filepath.Join(c.Out, name))}); err != nil {
 			return err
 		}

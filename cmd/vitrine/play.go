@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"vitrine/config"
 	"vitrine/experiment"
@@ -221,7 +219,7 @@ func (c playFlags) play(ctx context.Context, t terminal, files []*config.File, f
 		if i > 0 {
 			fmt.Fprintln(t.out)
 		}
-		printSummary(t, summaries)
+		experiment.PrintSummary(t.out, summaries)
 		if err := (drawing{}).draw(t, []drawable{regretOf(filepath.Join(c.Out, e.Name))}); err != nil {
 			return err
 		}
@@ -251,27 +249,4 @@ func (c playFlags) check() error {
 	}
 	_, err := c.shard()
 	return err
-}
-
-func printSummary(t terminal, summaries []experiment.Summary) {
-	fmt.Fprintf(t.out, "%s: regret after %s, %s\n", summaries[0].Experiment, plural(summaries[0].Rounds, "round"), plural(summaries[0].Seeds, "seed"))
-	w := tabwriter.NewWriter(t.out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	first := summaries[0].Policy
-	fmt.Fprintf(w, "policy\tmean\tsd\tminus %s\tse\tseconds a run\t\n", first)
-	for _, s := range summaries {
-		difference, se := "", ""
-		if s.Policy != first {
-			difference, se = fmt.Sprintf("%+.1f", s.PairedMean), known(s.PairedSE)
-		}
-		fmt.Fprintf(w, "%s\t%.1f\t%s\t%s\t%s\t%.3f\t\n", s.Policy, s.FinalMean, known(s.FinalSD), difference, se, s.SecondsPerRun)
-	}
-	w.Flush()
-}
-
-// known formats a number for a table, or a dash if it is not defined.
-func known(v float64) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f", v)
 }

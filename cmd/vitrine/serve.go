@@ -69,6 +69,6 @@ func (c serveCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	collecting, stop := context.WithCancel(ctx)
 	defer stop()
-	go collectOften(collecting)
+	go host.CollectOften(collecting)
 	return host.Run(ctx, s, o)
 }

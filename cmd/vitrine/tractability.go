@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"text/tabwriter"
 	"time"
 
 	"vitrine/experiment"
@@ -48,7 +47,7 @@ func reproduceTractability(ctx context.Context, t terminal, out string) error {
 	if err := drawTractability(dir); err != nil {
 		return err
 	}
-	printTractability(t, s)
+	s.Print(t.out)
 	fmt.Fprintf(t.err, "vitrine: results are in %s\n", dir)
 	return nil
 }
@@ -68,49 +67,4 @@ func drawTractability(dir string, formats ...figure.Format) error {
 		return hint.New(fmt.Errorf("%s: nothing is measured yet", filepath.Join(dir, tractability.Mark)), "vitrine reproduce tractability measures it")
 	}
 	return figure.Write(filepath.Join(dir, experiments.Tractability), figure.Tractability(*s), formats...)
-}
-
-// printTractability prints the cost of the algorithms at the smallest and largest sizes.
-func printTractability(t terminal, s *tractability.Survey) {
-	cells := []tractability.Cell{
-		{Items: s.Setting.Items[0], Size: s.Setting.Size},
-		{Items: s.Setting.Items[len(s.Setting.Items)-1], Size: s.Setting.Size},
-		{Items: s.Setting.Among, Size: s.Setting.Sizes[len(s.Setting.Sizes)-1]},
-	}
-	fmt.Fprintf(t.out, "%s: an offer, and a round observed after %d rounds\n", experiments.Tractability, s.Setting.Rounds)
-	w := tabwriter.NewWriter(t.out, 0, 0, 3, ' ', 0)
-	fmt.Fprint(w, "  policy")
-	for _, c := range cells {
-		fmt.Fprintf(w, "\tN = %d, K = %d", c.Items, c.Size)
-	}
-	fmt.Fprintln(w)
-	for _, a := range tractability.Algorithms() {
-		fmt.Fprintf(w, "  %s", a.Policy)
-		for _, c := range cells {
-			for _, p := range s.Points {
-				switch {
-				case p.Policy != a.Policy || p.Cell != c:
-				case p.Refused != "":
-					fmt.Fprintf(w, "\trefused: %s assortments", p.Refused)
-				default:
-					fmt.Fprintf(w, "\t%s, %s", duration(p.Offer), duration(p.Round))
-				}
-			}
-		}
-		fmt.Fprintln(w)
-	}
-	w.Flush()
-}
-
-// duration formats seconds to three digits.
-func duration(seconds float64) string {
-	for _, unit := range []struct {
-		name string
-		size float64
-	}{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}} {
-		if seconds >= unit.size {
-			return fmt.Sprintf("%.3g %s", seconds/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("%.3g ns", seconds/1e-9)
 }

@@ -59,7 +59,8 @@ func (s search) run(ctx context.Context) error {
 	if err := s.write(training, fresh, rungs); err != nil {
 		return err
 	}
-	s.print(training, fresh)
+	tune.Report{Training: training, Fresh: fresh, TrainingSeeds: s.Training, FreshSeeds: s.Fresh, Settings: s.Settings,
+		IsConfigured: s.IsConfigured(training.Find(tune.Winner).Score.Setting)}.Print(s.out)
 	return drawTuning(s.dir)
 }
 

@@ -59,3 +59,11 @@ func List(words []string) string {
 	}
 	return strings.Join(words, "")
 }
+
+// Count returns a number of things in words: "1 item", "2 items".
+func Count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,12 +1,10 @@
-package main
+package tune
 
 import (
 	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"vitrine/tune"
 )
 
 // Values of the tables of Student's t.
@@ -22,13 +20,13 @@ func TestErrorsAtLevel(t *testing.T) {
 }
 
 func TestAtEnd(t *testing.T) {
-	rows := []tune.Row{
-		{Outcome: tune.Winner, Values: []string{"3", "1", "10", "0", "relu", "1"}},
-		{Outcome: tune.Finished, Values: []string{"1", "2", "1", "1", "2", "1"}},
-		{Outcome: tune.Stopped, Values: []string{"0.3", "0", "9", "2", "3", "2"}},
-		{Outcome: tune.Configured, Values: []string{"1/3", "1", "100", "1", "1", "1"}},
+	rows := []Row{
+		{Outcome: Winner, Values: []string{"3", "1", "10", "0", "relu", "1"}},
+		{Outcome: Finished, Values: []string{"1", "2", "1", "1", "2", "1"}},
+		{Outcome: Stopped, Values: []string{"0.3", "0", "9", "2", "3", "2"}},
+		{Outcome: Configured, Values: []string{"1/3", "1", "100", "1", "1", "1"}},
 	}
-	got := atEnd(tune.Table{Parameters: []string{"largest", "middle", "of-numbers-not-words", "zero", "words", "two"}, Rows: rows})
+	got := atEnd(Table{Parameters: []string{"largest", "middle", "of-numbers-not-words", "zero", "words", "two"}, Rows: rows})
 	if diff := cmp.Diff([]string{"largest", "of-numbers-not-words"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -1,4 +1,4 @@
-package main
+package host
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// collectOften lets a large heap grow by less than its own size before garbage is collected, and a small one by more,
+// CollectOften lets a large heap grow by less than its own size before garbage is collected, and a small one by more,
 // until ctx ends. Go's default is as much garbage as there is live memory. That is 300 MB beside a catalogue of a million
 // items, and so little in a small service that collections take a tenth of its processor time. At rest it collects what a
 // push of items or some decisions have left, and gives the memory back. The variable GOGC has precedence.
-func collectOften(ctx context.Context) {
+func CollectOften(ctx context.Context) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
