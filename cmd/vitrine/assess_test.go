@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/judge"
 )
 
 // Each log of the corpus is recognized without a hand-written step, or assess says what has to be supplied. A log that is
@@ -67,7 +68,7 @@ func TestAssess(t *testing.T) {
 				}
 				return
 			}
-			var a assessment
+			var a judge.Assessment
 			fatal.If(t, json.Unmarshal([]byte(run1(t, "assess", c.log, "--out", out, "--to", filepath.Join(out, "data"), "--json")), &a))
 			for _, p := range a.Problems {
 				if strings.Contains(p, "cannot be read") || strings.Contains(p, "does not fit") {
@@ -91,9 +92,9 @@ func TestAssessedValues(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	writeCorpus(t, dir)
-	var a assessment
+	var a judge.Assessment
 	fatal.If(t, json.Unmarshal([]byte(run1(t, "assess", "requests.csv", "--json")), &a))
-	values := map[string]assessedValue{}
+	values := map[string]judge.Value{}
 	for _, v := range a.Values {
 		values[v.Policy] = v
 	}
@@ -135,7 +136,7 @@ func TestAssessOther(t *testing.T) {
 		t.Error(text)
 	}
 	// Few decisions have no interval, which JSON could not hold.
-	var a assessment
+	var a judge.Assessment
 	if err := json.Unmarshal([]byte(run1(t, "assess", "partial.dsjson", "--json")), &a); err != nil || a.Values != nil || a.Unknown == "" {
 		t.Errorf("%v, %+v", err, a)
 	}

@@ -58,7 +58,9 @@ func (c clusterCmd) Run(ctx context.Context, t terminal) error {
 	}
 	asking.Wait()
 	if c.JSON {
-		printJSON(t.out, members)
+		if err := t.printJSON(members); err != nil {
+			return err
+		}
 	} else {
 		table := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(table, "process\trole\tentry\tlag\tepoch\t")

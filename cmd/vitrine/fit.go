@@ -143,8 +143,6 @@ func (c fitCmd) Run(ctx context.Context, t terminal) error {
 	}})
 	var unidentified *choice.IdentificationError
 	switch {
-	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted")
 	case errors.As(err, &unidentified):
 		return hint.New(fmt.Errorf("%s: %w", c.Spec, err), "leave one of them out, or give constants a reference")
 	case err != nil:
@@ -293,9 +291,6 @@ func readChoices(ctx context.Context, t terminal, path string, spec *choice.Spec
 	})
 	if bar != nil {
 		bar.close()
-	}
-	if errors.Is(err, context.Canceled) {
-		return nil, errors.New("interrupted")
 	}
 	return data, err
 }

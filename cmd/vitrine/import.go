@@ -215,7 +215,7 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *importe
 
 func interrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
-		return hint.New(errors.New("interrupted"), "give the same command again: decisions that are there are left out")
+		return hint.New(err, "give the same command again: decisions that are there are left out")
 	}
 	return err
 }

@@ -76,7 +76,9 @@ func (c loadCmd) Run(ctx context.Context, t terminal) (err error) {
 	pace.close()
 	if result != nil {
 		if c.JSON {
-			printJSON(t.out, result)
+			if err := t.printJSON(result); err != nil {
+				return err
+			}
 		} else {
 			result.Print(t.out, o)
 		}
@@ -193,10 +195,4 @@ func (p *pace) close() {
 	if p.terminal {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
-}
-
-func printJSON(w io.Writer, v any) {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	_ = e.Encode(v) // of numbers
 }

@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine"
 	"vitrine/experiment"
@@ -88,6 +90,15 @@ type terminal struct {
 func (t terminal) note(message string) { fmt.Fprintf(t.err, "vitrine: %s\n", message) }
 func (t terminal) warn(message string) { fmt.Fprintf(t.err, "vitrine: warning: %s\n", message) }
 
+// printJSON prints a value, indented.
+func (t terminal) printJSON(v any) error {
+	text, err := json.Marshal(v, json.Deterministic(true), jsontext.Multiline(true))
+	if err == nil {
+		_, err = fmt.Fprintf(t.out, "%s\n", text)
+	}
+	return err
+}
+
 // usageError is an error of the command line, exit status 2.
 type usageError struct{ error }
 
@@ -148,7 +159,11 @@ func report(w io.Writer, err error, command *kong.Context) int {
 	case nobodyReads(err):
 		return 1
 	}
-	fmt.Fprintf(w, "vitrine: error: %v\n", err)
+	message := err.Error()
+	if errors.Is(err, context.Canceled) {
+		message = "interrupted"
+	}
+	fmt.Fprintf(w, "vitrine: error: %s\n", message)
 	var usage usageError
 	switch text := hint.Of(err); {
 	case text != "":

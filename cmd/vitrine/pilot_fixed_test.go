@@ -142,7 +142,7 @@ func TestPessimisticPilot(t *testing.T) {
 	}
 	fatal.If(t, os.WriteFile("model.json", whole, 0o644))
 	for _, flags := range []string{"--pessimistic 1", "--pessimistic 1 --no-learning", ""} {
-		if got := shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)); !strings.Contains(got, "model.json: it has no covariance") {
+		if got := shell(t, strings.TrimSpace("vitrine pilot model.json home.json "+flags)); !strings.Contains(got, "the model has no covariance") {
 			t.Errorf("without a covariance, flags %q: %s", flags, got)
 		}
 	}

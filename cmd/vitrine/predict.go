@@ -126,10 +126,7 @@ func (predictCmd) probabilities(ctx context.Context, t terminal, r *choice.Resul
 			}
 		}
 	})
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	return err
+	return cmp.Or(ctx.Err(), err)
 }
 
 func (predictCmd) individuals(t terminal, r *choice.Result, d *choice.Data) error {

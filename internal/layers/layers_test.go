@@ -34,6 +34,7 @@ var table = [][]string{
 	{"service/importer", "service/server"},
 	{"service/host"},
 	{"service/inspect"},
+	{"service/judge"},
 	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy", "bench/pessimism", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},
 }
 
@@ -94,7 +95,7 @@ func TestViolations(t *testing.T) {
 		{"up", "vitrine.go", []string{"vitrine/bandit"}, []string{"vitrine.go (layer 1) imports vitrine/bandit (layer 4)"}},
 		{"across", "mle/nll.go", []string{"vitrine/assortment"}, []string{"mle/nll.go (layer 2) imports vitrine/assortment (layer 2)"}},
 		{"a test may look up", "utility/mlp_test.go", []string{"vitrine/bandit", "vitrine/bandit/bandittest"}, nil},
-		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"}, []string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 13)"}},
+		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"}, []string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 14)"}},
 		{"a battery imports its package", "utility/utilitytest/t.go", []string{"vitrine/utility"}, nil},
 		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
 		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},

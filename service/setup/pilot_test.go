@@ -1,4 +1,4 @@
-package main
+package setup_test
 
 import (
 	"math"
@@ -21,7 +21,7 @@ func TestModelWeights(t *testing.T) {
 	names := []string{"price", `brand == "zeta"`, "age", "constant"}
 	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5}, Covariance: mat.NewSymDense(4, []float64{0.04, 0, 0, 0.01, 0, 0.09, 0, 0, 0, 0, 0.0001, 0, 0.01, 0, 0, 0.25}),
 		Spec: &choice.Spec{Utility: choice.Utility{Generic: names[:3], Terms: []choice.Term{{Name: "constant", Variable: "1"}}}}}
-	w, covariance, err := modelWeights(r, c)
+	w, covariance, err := c.Weights(r)
 	fatal.If(t, err)
 	for _, v := range []struct {
 		brand            string
@@ -60,7 +60,7 @@ func TestModelWeights(t *testing.T) {
 		spec.Utility.Terms = slices.Clone(spec.Utility.Terms)
 		bad.Names, bad.Spec = slices.Clone(names), &spec
 		change(&bad)
-		if _, _, err := modelWeights(&bad, c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := c.Weights(&bad); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"cmp"
@@ -25,8 +25,8 @@ import (
 	"vitrine/utility"
 )
 
-// judged is a policy to judge.
-type judged struct {
+// Policy is a policy to judge.
+type Policy struct {
 	Name   string         `toml:"name"`
 	Show   string         `toml:"show"`
 	Items  []string       `toml:"items"`
@@ -50,13 +50,13 @@ var shows = []struct{ name, doc string }{
 	{"uniform", "a page drawn uniformly"},
 }
 
-// readJudged reads a policy to judge. The error names the file, and the line if it can.
-func readJudged(path string) (*judged, error) {
+// ReadPolicy reads a policy to judge. The error names the file, and the line if it can.
+func ReadPolicy(path string) (*Policy, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	p := &judged{path: path}
+	p := &Policy{path: path}
 	if err := strict.Decode(text, p); err != nil {
 		legal := ""
 		if at := new(strict.Error); errors.As(err, &at) && at.Key != "" {
@@ -101,7 +101,7 @@ func readJudged(path string) (*judged, error) {
 }
 
 // describe says what the policy shows.
-func (p *judged) describe() string {
+func (p *Policy) describe() string {
 	i := slices.IndexFunc(shows, func(s struct{ name, doc string }) bool { return s.name == p.Show })
 	text := shows[i].doc
 	if name, ok := p.Policy["name"].(string); ok {
@@ -111,8 +111,8 @@ func (p *judged) describe() string {
 }
 
 // size returns the number of items that the policy shows at most.
-func (p *judged) size(e *evaluation) (int, error) {
-	most := e.rounds.Config.MaxSize
+func (p *Policy) size(e *Verdict) (int, error) {
+	most := e.Rounds.Config.MaxSize
 	if p.Size > most {
 		return 0, fmt.Errorf("size = %d: the placement shows at most %d items", p.Size, most)
 	}
@@ -120,23 +120,23 @@ func (p *judged) size(e *evaluation) (int, error) {
 }
 
 // pages returns what the policy shows in each round.
-func (p *judged) pages(ctx context.Context, e *evaluation) ([]vitrine.Assortment, error) {
+func (p *Policy) pages(ctx context.Context, e *Verdict) ([]vitrine.Assortment, error) {
 	size, err := p.size(e)
 	if err != nil {
 		return nil, err
 	}
-	rounds := e.rounds.Rounds
+	rounds := e.Rounds.Rounds
 	pages := make([]vitrine.Assortment, len(rounds))
 	if p.Show == "policy" {
 		return pages, p.learned(ctx, e, size, pages)
 	}
 	var weights []float64
 	if p.model != nil {
-		if weights, _, err = modelWeights(p.model, e.rounds.Config); err != nil {
+		if weights, _, err = e.Rounds.Config.Weights(p.model); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Model, err)
 		}
 	}
-	rng := rand.New(rand.NewPCG(e.Seed, 3))
+	rng := rand.New(rand.NewPCG(e.options.Seed, 3))
 	shown := 0
 	var u []float64
 	for t := range rounds {
@@ -179,12 +179,12 @@ func (p *judged) pages(ctx context.Context, e *evaluation) ([]vitrine.Assortment
 }
 
 // learner returns a learner at its first round, with the settings of a new placement.
-func (p *judged) learner(e *evaluation, size int) (vitrine.Learner, error) {
+func (p *Policy) learner(e *Verdict, size int) (vitrine.Learner, error) {
 	items := 0
-	for t := range e.rounds.Rounds {
-		items = max(items, e.rounds.Rounds[t].Context.NumItems())
+	for t := range e.Rounds.Rounds {
+		items = max(items, e.Rounds.Rounds[t].Context.NumItems())
 	}
-	problem := bandit.Problem{Features: e.rounds.Config.Schema().Width(), Items: items, Size: size, Rounds: e.rounds.Config.Rounds, Constraint: assortment.AtMost(size)}
+	problem := bandit.Problem{Features: e.Rounds.Config.Schema().Width(), Items: items, Size: size, Rounds: e.Rounds.Config.Rounds, Constraint: assortment.AtMost(size)}
 	text, err := json.Marshal(p.Policy)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (p *judged) learner(e *evaluation, size int) (vitrine.Learner, error) {
 		return nil, fmt.Errorf("[policy]: %w", err)
 	}
 	l, err := setup.NewLearner(setup.Spec{
-		Policy: text, Features: problem.Features, Size: size, Items: items, All: true, Rounds: problem.Rounds, Seed: e.Seed,
+		Policy: text, Features: problem.Features, Size: size, Items: items, All: true, Rounds: problem.Rounds, Seed: e.options.Seed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("[policy]: %w", err)
@@ -206,33 +206,33 @@ func (p *judged) learner(e *evaluation, size int) (vitrine.Learner, error) {
 }
 
 // learned stores the pages of a policy that has learned from the rounds of the other folds.
-func (p *judged) learned(ctx context.Context, e *evaluation, size int, pages []vitrine.Assortment) error {
-	rng := rand.New(rand.NewPCG(e.Seed, 4))
-	for fold := range e.Folds {
+func (p *Policy) learned(ctx context.Context, e *Verdict, size int, pages []vitrine.Assortment) error {
+	rng := rand.New(rand.NewPCG(e.options.Seed, 4))
+	for fold := range e.options.Folds {
 		l, err := p.learner(e, size)
 		if err != nil {
 			return err
 		}
-		for t := range e.rounds.Rounds {
+		for t := range e.Rounds.Rounds {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if r := &e.rounds.Rounds[t]; t%e.Folds != fold {
+			if r := &e.Rounds.Rounds[t]; t%e.options.Folds != fold {
 				if err := l.Observe(vitrine.Round{Context: r.Context, Offer: vitrine.Offer{Assortment: r.Shown, Propensity: r.Propensity}, Choice: r.Choice}); err != nil {
 					return fmt.Errorf("round %d: %w", t+1, err)
 				}
 			}
 		}
 		pi := l.Policy()
-		for t := fold; t < len(pages); t += e.Folds {
-			pages[t] = pi.Offer(e.rounds.Rounds[t].Context, rng).Assortment
+		for t := fold; t < len(pages); t += e.options.Folds {
+			pages[t] = pi.Offer(e.Rounds.Rounds[t].Context, rng).Assortment
 		}
 	}
 	return nil
 }
 
 // replay plays the policy on the log while it learns.
-func (p *judged) replay(e *evaluation, o offpolicy.Options) (*offpolicy.Estimate, error) {
+func (p *Policy) replay(e *Verdict, o offpolicy.Options) (*offpolicy.Estimate, error) {
 	size, err := p.size(e)
 	if err != nil {
 		return nil, err
@@ -241,5 +241,5 @@ func (p *judged) replay(e *evaluation, o offpolicy.Options) (*offpolicy.Estimate
 	if err != nil {
 		return nil, err
 	}
-	return offpolicy.Replay(e.rounds.Rounds, l, o)
+	return offpolicy.Replay(e.Rounds.Rounds, l, o)
 }

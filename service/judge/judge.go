@@ -1,0 +1,289 @@
+// Package judge estimates what other policies would have earned, from the log of the service or of another program.
+package judge
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"gonum.org/v1/gonum/stat"
+
+	"vitrine/bandit/policy"
+	"vitrine/internal/settings"
+	"vitrine/offpolicy"
+	"vitrine/service/inspect"
+)
+
+// Options say how policies are judged.
+type Options struct {
+	Utility   string  // the family of the choice model, as the value of a key in TOML
+	Level     float64 // of the intervals
+	Folds     int     // parts of the log, each judged by a model of the others
+	Resamples int     // of the bootstrap
+	Seed      uint64  // of the bootstrap and of drawn pages
+}
+
+// Verdict says what the policies would have earned.
+type Verdict struct {
+	Rounds  *inspect.Rounds
+	Results []Result
+
+	options Options
+	log     *offpolicy.Log
+}
+
+// Result is that of a policy: a report, or for one that learned while it was replayed an estimate.
+type Result struct {
+	*Policy
+	Report      *offpolicy.Report
+	replay      *offpolicy.Estimate
+	differences []offpolicy.Estimate // from the first policy with a report
+	from        string               // its name
+}
+
+// An OptionsError is an error in the options.
+type OptionsError struct{ error }
+
+// Run judges the policies on the rounds.
+func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Options) (*Verdict, error) {
+	e := &Verdict{Rounds: rounds, options: o}
+	doc, err := settings.Parse("--utility", []byte("utility = "+o.Utility))
+	if err != nil {
+		return nil, OptionsError{err}
+	}
+	table, _, err := doc.Root().Table("utility")
+	if err != nil {
+		return nil, OptionsError{err}
+	}
+	model, _, err := settings.Pick(table, policy.Families, settings.Dims{Features: rounds.Config.Schema().Width()})
+	if err != nil {
+		return nil, OptionsError{err}
+	}
+	how := offpolicy.Options{Model: model, Folds: o.Folds, Level: o.Level, Resamples: o.Resamples, Seed: o.Seed}
+	if e.log, err = offpolicy.NewLog(ctx, rounds.Rounds, how); err != nil {
+		return nil, fmt.Errorf("placement %q: %w", rounds.Placement, err)
+	}
+	var first *offpolicy.Report
+	for _, p := range policies {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r := Result{Policy: p}
+		if p.Show == "replay" {
+			if r.replay, err = p.replay(e, how); err != nil {
+				return nil, fmt.Errorf("%s: %w", p.path, err)
+			}
+			e.Results = append(e.Results, r)
+			continue
+		}
+		pages, err := p.pages(ctx, e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.path, err)
+		}
+		if r.Report, err = e.log.Evaluate(p.Name, pages); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.path, err)
+		}
+		if p.Show == "best" || p.Show == "policy" {
+			r.Report.Learned()
+		}
+		if first == nil {
+			first = r.Report
+		} else if r.differences, err = r.Report.Difference(first); err != nil {
+			return nil, err
+		} else {
+			r.from = first.Policy
+		}
+		e.Results = append(e.Results, r)
+	}
+	return e, nil
+}
+
+// Logged returns what a page of the log has earned, and the standard error.
+func (e *Verdict) Logged() (mean, se float64) { return logged(e.Rounds.Rounds) }
+
+func logged(rounds []offpolicy.Round) (mean, se float64) {
+	earned := make([]float64, len(rounds))
+	for t := range earned {
+		earned[t] = rounds[t].Revenue()
+	}
+	mean, sd := stat.MeanStdDev(earned, nil)
+	return mean, sd / math.Sqrt(float64(len(earned)))
+}
+
+// Text returns the verdict as a person reads it; name is the log.
+func (e *Verdict) Text(name string) []byte {
+	var b bytes.Buffer
+	mean, se := e.Logged()
+	fmt.Fprintf(&b, "%s, placement %q: %d decisions with an outcome. A page of the log earned %.4f ± %.4f.\n", name, e.Rounds.Placement, len(e.Rounds.Rounds), mean, se)
+	for _, l := range e.Rounds.Left {
+		fmt.Fprintf(&b, "Left out: %d decisions, which %s.\n", l.Decisions, l.Reason)
+	}
+	if words := e.balance(); words != "" {
+		fmt.Fprintln(&b, words)
+	}
+	for _, r := range e.Results {
+		fmt.Fprintf(&b, "\n%s: %s\n", r.Name, r.describe())
+		if r.replay != nil {
+			fmt.Fprintf(&b, "  In %.0f of %d rounds its page is that of the log.\n", r.replay.ESS, len(e.Rounds.Rounds))
+			e.table(&b, []offpolicy.Estimate{*r.replay})
+			continue
+		}
+		for _, w := range r.Report.Support.Words() {
+			fmt.Fprintf(&b, "  %s\n", w)
+		}
+		fmt.Fprintf(&b, "  %s\n", r.Report.AlarmWords())
+		e.table(&b, r.Report.Estimates)
+		if r.differences != nil {
+			fmt.Fprintf(&b, "\n%s minus %s, on the same rounds:\n", r.Name, r.from)
+			e.table(&b, r.differences)
+		}
+	}
+	return b.Bytes()
+}
+
+// balance says whether the pages of the log are like pages drawn by its laws; "" if the log records no laws.
+func (e *Verdict) balance() string {
+	b := e.log.Balance()
+	if b.Rounds == 0 {
+		return ""
+	}
+	if !b.Wrong() {
+		return fmt.Sprintf("The items shown are like those that the log's laws draw: no feature is off by more than %.1f standard errors.", math.Abs(b.Z))
+	}
+	what, more := "larger pages were shown", "smaller pages were shown"
+	for _, f := range e.Rounds.Config.Features {
+		if from, size, _ := e.Rounds.Config.Schema().Columns(f.Name); b.Feature >= from && b.Feature < from+size {
+			what, more = fmt.Sprintf("items with more of the feature %q were shown more often", f.Name), fmt.Sprintf("items with more of the feature %q were shown less often", f.Name)
+		}
+	}
+	if b.Z < 0 {
+		what = more
+	}
+	return fmt.Sprintf("Warning: the pages were not drawn as the log says: %s than its laws would, by %.1f standard errors. Estimates with weights are wrong.", what, math.Abs(b.Z))
+}
+
+// table writes estimates.
+func (e *Verdict) table(b *bytes.Buffer, list []offpolicy.Estimate) {
+	var rows bytes.Buffer
+	w := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\n  method\tvalue\tstd. error\t%g %% normal\tbootstrap\tat any time\teffective n\n", 100*e.options.Level)
+	for _, s := range list {
+		if s.None != "" {
+			fmt.Fprintf(w, "  %s\t–\t%s\n", s.Method, s.None)
+			continue
+		}
+		ess := ""
+		if !math.IsNaN(s.ESS) {
+			ess = fmt.Sprintf("%.0f", s.ESS)
+		}
+		fmt.Fprintf(w, "  %s\t%.4f\t%.4f\t%s\t%s\t%s\t%s\n", s.Method, s.Value, s.StandardError, interval(s.Normal), interval(s.Bootstrap), interval(s.Anytime), ess)
+	}
+	w.Flush()
+	for line := range strings.Lines(rows.String()) {
+		fmt.Fprintln(b, strings.TrimRight(line, " \n"))
+	}
+}
+
+func interval(i offpolicy.Interval) string {
+	if math.IsNaN(i.Low) {
+		return "–"
+	}
+	return fmt.Sprintf("%.4f … %.4f", i.Low, i.High)
+}
+
+// Each visits all estimates; minus names the policy that a difference is from.
+func (e *Verdict) Each(visit func(policy, minus string, s offpolicy.Estimate)) {
+	for _, r := range e.Results {
+		if r.replay != nil {
+			visit(r.Name, "", *r.replay)
+			continue
+		}
+		for _, s := range r.Report.Estimates {
+			visit(r.Name, "", s)
+		}
+		for _, s := range r.differences {
+			visit(r.Name, r.from, s)
+		}
+	}
+}
+
+// CSV returns a row for each estimate.
+func (e *Verdict) CSV() ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.Write([]string{"policy", "minus", "method", "value", "standard_error", "normal_low", "normal_high", "bootstrap_low", "bootstrap_high", "anytime_low", "anytime_high", "effective_rounds", "none"})
+	e.Each(func(policy, minus string, s offpolicy.Estimate) {
+		row := []string{policy, minus, s.Method}
+		for _, v := range []float64{s.Value, s.StandardError, s.Normal.Low, s.Normal.High, s.Bootstrap.Low, s.Bootstrap.High, s.Anytime.Low, s.Anytime.High, s.ESS} {
+			text := ""
+			if !math.IsNaN(v) {
+				text = strconv.FormatFloat(v, 'g', 10, 64)
+			}
+			row = append(row, text)
+		}
+		w.Write(append(row, s.None))
+	})
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// JSON returns the verdict as JSON.
+func (e *Verdict) JSON() ([]byte, error) {
+	type estimate struct {
+		Policy    string      `json:"policy"`
+		Minus     string      `json:"minus,omitzero"`
+		Method    string      `json:"method"`
+		Value     *float64    `json:"value"`
+		Error     *float64    `json:"standard_error"`
+		Normal    *[2]float64 `json:"normal"`
+		Bootstrap *[2]float64 `json:"bootstrap"`
+		Anytime   *[2]float64 `json:"anytime"`
+		ESS       *float64    `json:"effective_rounds"`
+		None      string      `json:"none,omitzero"`
+	}
+	type support struct {
+		Policy string   `json:"policy"`
+		Words  []string `json:"support"`
+		Alarm  *float64 `json:"alarm"`
+	}
+	number := func(v float64) *float64 {
+		if math.IsNaN(v) {
+			return nil
+		}
+		return &v
+	}
+	pair := func(i offpolicy.Interval) *[2]float64 {
+		if math.IsNaN(i.Low) {
+			return nil
+		}
+		return &[2]float64{i.Low, i.High}
+	}
+	mean, se := e.Logged()
+	all := struct {
+		Placement string     `json:"placement"`
+		Rounds    int        `json:"decisions"`
+		Logged    float64    `json:"logged_revenue"`
+		Error     float64    `json:"logged_standard_error"`
+		Level     float64    `json:"level"`
+		Balance   string     `json:"balance,omitzero"`
+		Support   []support  `json:"policies"`
+		Estimates []estimate `json:"estimates"`
+	}{Placement: e.Rounds.Placement, Rounds: len(e.Rounds.Rounds), Logged: mean, Error: se, Level: e.options.Level, Balance: e.balance()}
+	for _, r := range e.Results {
+		if r.Report != nil {
+			all.Support = append(all.Support, support{r.Name, append(r.Report.Support.Words(), r.Report.AlarmWords()), number(r.Report.Alarm)})
+		}
+	}
+	e.Each(func(policy, minus string, s offpolicy.Estimate) {
+		all.Estimates = append(all.Estimates, estimate{policy, minus, s.Method, number(s.Value), number(s.StandardError), pair(s.Normal), pair(s.Bootstrap), pair(s.Anytime), number(s.ESS), s.None})
+	})
+	text, err := json.Marshal(all, jsontext.Multiline(true))
+	return append(text, '\n'), err
+}
