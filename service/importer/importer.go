@@ -409,6 +409,13 @@ type foundItem struct {
 	revenue *float64
 }
 
+func idsOf(items []foundItem) (ids []string) {
+	for _, item := range items {
+		ids = append(ids, item.id)
+	}
+	return ids
+}
+
 // add converts a decision and hands it over.
 func (s *source) add(f *found) error {
 	s.report.Decisions++
@@ -446,7 +453,7 @@ func (s *source) imported(f *found) (d *decision.Imported, err error) {
 	f.id = decisionID(f.id)
 	d = &decision.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
 	if l := s.mapping.Law; l != nil && l.Draw != "items" && d.Draw == nil && l.Page == "" { // share is 1
-		if d.Draw, err = l.of(nil, f.items); err != nil {
+		if d.Draw, err = l.of(nil, idsOf(f.items)); err != nil {
 			return nil, err
 		}
 	}

@@ -36,7 +36,7 @@ type exported struct {
 	User       api.Values                `json:"user"`
 	Shown      []string                  `json:"shown"`
 	Propensity *float64                  `json:"propensity"`
-	Law        *law                      `json:"law"`
+	Law        *offer.NamedDraw          `json:"law"`
 	Status     string                    `json:"status"`
 	Choice     jsontext.Value            `json:"choice"` // an item, null or a list of items
 	Others     map[string]jsontext.Value `json:",embed"`
@@ -97,7 +97,7 @@ func (l *exported) taken() (list []string, err error) {
 func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.Draw, error) {
 	switch m := s.mapping.Law; {
 	case l.Law != nil:
-		d, err := l.Law.draw(items)
+		d, err := l.Law.Of(idsOf(items))
 		if err != nil {
 			err = fmt.Errorf("law: %w", err)
 		}
@@ -107,7 +107,7 @@ func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.Draw, error) 
 		if err := json.Unmarshal(l.Others[m.Page], &page); err != nil {
 			return nil, fmt.Errorf("%s: want the policy's own page, a list of items: %w", m.Page, err)
 		}
-		d, err := m.of(page, items)
+		d, err := m.of(page, idsOf(items))
 		if err != nil {
 			err = fmt.Errorf("%s: %w", m.Page, err)
 		}
@@ -187,9 +187,9 @@ func (o *vwOutcome) reward() float64 {
 
 // vwVitrine holds the additions of our exports, under a name that Vowpal Wabbit ignores.
 type vwVitrine struct {
-	Choice     string   `json:"choice"`
-	Propensity *float64 `json:"propensity"`
-	Law        *law     `json:"law"`
+	Choice     string           `json:"choice"`
+	Propensity *float64         `json:"propensity"`
+	Law        *offer.NamedDraw `json:"law"`
 }
 
 // readDecisions reads lines of dsjson.
@@ -239,7 +239,7 @@ func (v *vwVitrine) apply(f *found) (err error) {
 		f.propensity = *v.Propensity
 	}
 	if v.Law != nil {
-		f.law, err = v.Law.draw(f.items)
+		f.law, err = v.Law.Of(idsOf(f.items))
 	}
 	return err
 }

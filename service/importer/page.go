@@ -448,11 +448,11 @@ func (p *page) propensity(column string) (propensity float64, err error) {
 // lawOf returns the law of a page: the page's own law in our tables, or the law of the mapping's columns.
 func (s *source) lawOf(p *page, f *found, ids []string) (*offer.Draw, error) {
 	if v, ok := p.fields["law"]; ok && p.rows != nil {
-		var l law
+		var l offer.NamedDraw
 		if err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true)); err != nil {
 			return nil, p.at(0, fmt.Errorf("column law: %w", err))
 		}
-		d, err := l.draw(f.items)
+		d, err := l.Of(ids)
 		if err != nil {
 			err = p.at(0, fmt.Errorf("column law: %w", err))
 		}
@@ -465,7 +465,7 @@ func (s *source) lawOf(p *page, f *found, ids []string) (*offer.Draw, error) {
 		if err != nil {
 			return nil, err
 		}
-		d, err := l.of(page, f.items)
+		d, err := l.of(page, ids)
 		return d, p.at(0, err)
 	case l.Draw == "items":
 		column := l.itemPropensity()

@@ -8,13 +8,13 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"vitrine/service/page"
 
 	"vitrine/service/catalogue"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 

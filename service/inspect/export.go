@@ -2,10 +2,14 @@ package inspect
 
 import (
 	"bufio"
+	"cmp"
 	"context"
-	"encoding/base64"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/offpolicy"
@@ -18,20 +22,44 @@ import (
 func (log *Log) Export(ctx context.Context, w io.Writer, which Decisions) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := jsontext.NewEncoder(buffered, jsontext.AllowInvalidUTF8(true))
-	all, unknown := 0, 0
-	_, err := log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
-		if all++; o.Propensity == 0 {
-			unknown++
+	err := log.export(ctx, which, func(o *offered, end outcome) (remark string, err error) {
+		if o.Propensity == 0 {
+			remark = noPropensity
 		}
-		return writeLine(out, o, end)
+		return remark, writeLine(out, o, end)
 	})
-	if flushed := buffered.Flush(); err == nil {
-		err = flushed
+	return cmp.Or(err, buffered.Flush())
+}
+
+// Remarks on decisions that an export leaves out, or writes incompletely.
+const (
+	noPropensity   = "have no propensity: how likely their pages were is not known"
+	noOutcome      = "are left out: they have no outcome"
+	otherFeatures  = "are left out: they have the features of another configuration"
+	noPropensities = "are left out: they have no propensities of items, which only placements in the mode explore have, or the features of another configuration"
+)
+
+// export calls write for each decision, and warns how many decisions got each remark.
+func (log *Log) export(ctx context.Context, which Decisions, write func(o *offered, end outcome) (remark string, err error)) error {
+	all, remarks := 0, map[string]int{}
+	_, err := log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
+		all++
+		remark, err := write(o, end)
+		remarks[remark]++
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		log.warnUnknown(unknown, all)
+	delete(remarks, "")
+	for _, remark := range slices.Sorted(maps.Keys(remarks)) {
+		log.warn(share(remarks[remark], all) + " " + remark)
 	}
-	return err
+	return nil
+}
+
+func share(n, all int) string {
+	return fmt.Sprintf("%d of %d decisions (%.3g %%)", n, all, 100*float64(n)/float64(all))
 }
 
 // ExportPlacement writes the decisions of a placement as [Log.Export] does, from the log of a running service, whose
@@ -47,151 +75,94 @@ func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement st
 	return log.Export(ctx, w, Decisions{Placement: placement})
 }
 
+// line is a decision in an export.
+type line struct {
+	Placement     string           `json:"placement"`
+	Decision      string           `json:"decision_id"`
+	Entry         uint64           `json:"entry"`
+	Time          string           `json:"time"`
+	Candidates    int              `json:"candidates"`
+	User          jsontext.Value   `json:"user,omitzero"`
+	Items         []lineItem       `json:"items"`
+	Shown         []string         `json:"shown"`
+	Propensity    *float64         `json:"propensity"`
+	Law           *offer.NamedDraw `json:"law,omitzero"`
+	PolicyVersion uint64           `json:"policy_version"`
+	By            string           `json:"by"`
+	Status        string           `json:"status"`
+	Outcome       *lineOutcome     `json:",embed"`
+}
+
+type lineItem struct {
+	ID         string         `json:"id"`
+	Features   jsontext.Value `json:"features,omitzero"`
+	Row        []float64      `json:"row,omitzero"` // if the features have no names
+	Revenue    float64        `json:"revenue"`
+	Propensity *float64       `json:"propensity,omitzero"`
+}
+
+type lineOutcome struct {
+	Choice *string `json:"choice"`
+	Entry  uint64  `json:"outcome_entry"`
+	Time   string  `json:"outcome_time"`
+	Earned float64 `json:"earned"`
+}
+
 // writeLine writes a decision.
 func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
-	l := line{out: out}
-	l.decision(o)
-	l.outcome(o, end)
-	l.token(jsontext.EndObject)
-	return l.err
-}
-
-// line writes JSON up to the first error.
-type line struct {
-	out *jsontext.Encoder
-	err error
-}
-
-func (l *line) token(tokens ...jsontext.Token) {
-	for _, t := range tokens {
-		if l.err == nil {
-			l.err = l.out.WriteToken(t)
-		}
+	l := line{
+		Placement: o.placement, Decision: o.Decision, Entry: o.sequence, Time: stamp(o.time), Candidates: o.Candidates,
+		PolicyVersion: o.PolicyVersion, By: offer.ByNames[o.Mode], Status: end.status,
 	}
-}
-
-func (l *line) value(v jsontext.Value) {
-	if l.err == nil {
-		l.err = l.out.WriteValue(v)
-	}
-}
-
-func (l *line) member(name string, value jsontext.Token) { l.token(jsontext.String(name), value) }
-
-func (l *line) time(name string, nanoseconds int64) {
-	l.member(name, jsontext.String(stamp(nanoseconds)))
-}
-
-// decision begins the line.
-func (l *line) decision(o *offered) {
-	l.token(jsontext.BeginObject)
-	l.member("placement", jsontext.String(o.placement))
-	l.member("decision_id", jsontext.String(o.Decision))
-	l.member("entry", jsontext.Uint(o.sequence))
-	l.time("time", o.time)
-	l.member("candidates", jsontext.Int(int64(o.Candidates)))
 	named := o.named()
 	if named && len(o.ItemIDs) > 0 && o.config.Schema().NumUser() > 0 {
-		l.features("user", o, 0, true)
+		l.User = o.features(0, true)
 	}
-	l.member("items", jsontext.BeginArray)
 	var law offpolicy.Law
-	draw := offer.DrawOf(o.Offered)
-	if draw != nil {
-		law = draw.Law(len(o.ItemIDs))
+	if draw := offer.DrawOf(o.Offered); draw != nil {
+		law, l.Law = draw.Law(len(o.ItemIDs)), draw.Named(o.ItemIDs)
 	}
-	for i := range o.ItemIDs {
-		l.item(o, i, named, law)
+	for i, id := range o.ItemIDs {
+		item := lineItem{ID: id, Revenue: o.revenue(i)}
+		if named {
+			item.Features = o.features(i, false)
+		} else {
+			item.Row = o.Features[i*o.Width : (i+1)*o.Width]
+		}
+		if law != nil {
+			item.Propensity = new(law.Inclusion(i))
+		}
+		l.Items = append(l.Items, item)
 	}
-	l.token(jsontext.EndArray)
-	l.member("shown", jsontext.BeginArray)
 	for _, i := range o.Shown {
-		l.token(jsontext.String(o.ItemIDs[i]))
+		l.Shown = append(l.Shown, o.ItemIDs[i])
 	}
-	l.token(jsontext.EndArray)
-	propensity := jsontext.Null
 	if o.Propensity > 0 {
-		propensity = jsontext.Float(o.Propensity)
+		l.Propensity = &o.Propensity
 	}
-	l.member("propensity", propensity)
-	if draw != nil {
-		l.token(jsontext.String("law"))
-		l.draw(o, draw)
+	if end.sequence > 0 {
+		l.Outcome = &lineOutcome{Choice: o.chosen(end), Entry: end.sequence, Time: stamp(end.time), Earned: end.earned}
 	}
-	l.member("policy_version", jsontext.Uint(o.PolicyVersion))
-	l.member("by", jsontext.String(offer.ByNames[o.Mode]))
+	return json.MarshalEncode(out, &l)
 }
 
-// draw writes how the set was drawn.
-func (l *line) draw(o *offered, d *offer.Draw) {
-	l.token(jsontext.BeginObject)
-	l.member("draw", jsontext.String(offer.DrawNames[d.Kind]))
-	l.member("share", jsontext.Float(d.Epsilon))
-	l.member("size", jsontext.Int(int64(d.Size)))
-	l.member("page", jsontext.BeginArray)
-	for _, i := range d.Page {
-		l.token(jsontext.String(o.ItemIDs[i]))
+// chosen returns the id of the item taken, nil if none was.
+func (o *offered) chosen(end outcome) *string {
+	if end.choice == 0 {
+		return nil
 	}
-	l.token(jsontext.EndArray)
-	if d.Swaps != nil {
-		l.member("swaps", jsontext.String(base64.StdEncoding.EncodeToString(d.Swaps)))
-	}
-	if d.Kind == offer.DrawItems {
-		l.member("probability", jsontext.BeginArray)
-		for _, p := range d.Probability {
-			l.token(jsontext.Float(p))
-		}
-		l.token(jsontext.EndArray)
-		l.member("slot", jsontext.BeginArray)
-		for _, k := range d.Slot {
-			l.token(jsontext.Uint(uint64(k)))
-		}
-		l.token(jsontext.EndArray)
-	}
-	l.token(jsontext.EndObject)
+	return &o.ItemIDs[o.Shown[end.choice-1]]
 }
 
-func (l *line) item(o *offered, i int, named bool, law offpolicy.Law) {
-	l.token(jsontext.BeginObject)
-	l.member("id", jsontext.String(o.ItemIDs[i]))
-	if named {
-		l.features("features", o, i, false)
-	} else {
-		l.member("row", jsontext.BeginArray)
-		for _, v := range o.Features[i*o.Width : (i+1)*o.Width] {
-			l.token(jsontext.Float(v))
+// features returns the features of an item, or of the user, as an object.
+func (o *offered) features(item int, user bool) jsontext.Value {
+	b := jsontext.Value{'{'}
+	o.config.Schema().Named(o.Features[item*o.Width:(item+1)*o.Width], user, func(name string, v jsontext.Value) {
+		if len(b) > 1 {
+			b = append(b, ',')
 		}
-		l.token(jsontext.EndArray)
-	}
-	l.member("revenue", jsontext.Float(o.revenue(i)))
-	if law != nil {
-		l.member("propensity", jsontext.Float(law.Inclusion(i)))
-	}
-	l.token(jsontext.EndObject)
-}
-
-// features writes those of an item, or of the user.
-func (l *line) features(name string, o *offered, item int, user bool) {
-	l.member(name, jsontext.BeginObject)
-	o.config.Schema().Named(o.Features[item*o.Width:(item+1)*o.Width], user, func(feature string, v jsontext.Value) {
-		l.token(jsontext.String(feature))
-		l.value(v)
+		b, _ = jsontext.AppendQuote(b, name)
+		b = append(append(b, ':'), v...)
 	})
-	l.token(jsontext.EndObject)
-}
-
-// outcome ends it.
-func (l *line) outcome(o *offered, end outcome) {
-	l.member("status", jsontext.String(end.status))
-	if end.sequence == 0 {
-		return
-	}
-	choice := jsontext.Null
-	if end.choice > 0 {
-		choice = jsontext.String(o.ItemIDs[o.Shown[end.choice-1]])
-	}
-	l.member("choice", choice)
-	l.member("outcome_entry", jsontext.Uint(end.sequence))
-	l.time("outcome_time", end.time)
-	l.member("earned", jsontext.Float(end.earned))
+	return append(b, '}')
 }

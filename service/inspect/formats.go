@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -51,43 +49,17 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 	}
 	out := parquet.NewGenericWriter[map[string]any](w, parquet.NewSchema("decisions", schema), parquet.Compression(&parquet.Zstd))
 	width := c.Schema().Width()
-	all, skipped, unknown := 0, 0, 0
-	_, err = log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
-		all++
-		if o.Width != width || !o.named() {
-			skipped++
-			return nil
+	err = log.export(ctx, which, func(o *offered, end outcome) (remark string, err error) {
+		switch {
+		case o.Width != width || !o.named():
+			return otherFeatures, nil
+		case o.Propensity == 0:
+			remark = noPropensity
 		}
-		if o.Propensity == 0 {
-			unknown++
-		}
-		_, err := out.Write(tableRows(o, end))
-		return err
+		_, err = out.Write(tableRows(o, end))
+		return remark, err
 	})
-	if err = errors.Join(err, out.Close()); err != nil {
-		return err
-	}
-	log.warnSkipped(skipped, all, "have the features of another configuration")
-	log.warnUnknown(unknown, all)
-	return nil
-}
-
-// warnSkipped says which share of all decisions an export leaves out.
-func (log *Log) warnSkipped(n, all int, why string) {
-	if n > 0 {
-		log.warn(fmt.Sprintf("%s are left out: they %s", share(n, all), why))
-	}
-}
-
-// warnUnknown says which share of all decisions an export writes without a propensity.
-func (log *Log) warnUnknown(n, all int) {
-	if n > 0 {
-		log.warn(fmt.Sprintf("%s have no propensity: how likely their pages were is not known", share(n, all)))
-	}
-}
-
-func share(n, all int) string {
-	return fmt.Sprintf("%d of %d decisions (%.3g %%)", n, all, 100*float64(n)/float64(all))
+	return errors.Join(err, out.Close())
 }
 
 // configOf returns the configuration of the placement that is exported, which must be one.
@@ -118,10 +90,8 @@ func tableRows(o *offered, end outcome) []map[string]any {
 	text := ""
 	if draw != nil {
 		law = draw.Law(len(o.ItemIDs))
-		var b bytes.Buffer
-		l := line{out: jsontext.NewEncoder(&b)}
-		l.draw(o, draw)
-		text = strings.TrimSpace(b.String())
+		b, _ := json.Marshal(draw.Named(o.ItemIDs))
+		text = string(b)
 	}
 	var rows []map[string]any
 	for i, id := range o.ItemIDs {
@@ -180,17 +150,22 @@ func (o *offered) revenue(i int) float64 {
 	return o.Revenue[i]
 }
 
-// itemPropensity returns the probability of an item being on the page, and false if the log does not say
-// it: that of the law, or of the page if all pages of the placement have one item. A page that happens to have one item says
-// nothing: a sample of such pages would be biased.
-func (o *offered) itemPropensity(law offpolicy.Law, i int) (float64, bool) {
-	switch {
-	case law != nil:
-		return law.Inclusion(i), true
-	case o.config != nil && o.config.MaxSize == 1 && o.Propensity > 0:
-		return o.Propensity, true
+// inclusions returns the probability of each item shown being on the page, and false if the log does not say it. The
+// probabilities follow from the law, or from the page's propensity if all pages of the placement have one item. A page that happens
+// to have one item says nothing: a sample of such pages would be biased.
+func (o *offered) inclusions() (p []float64, ok bool) {
+	law := offer.LawOf(o.Offered)
+	for _, i := range o.Shown {
+		switch {
+		case law != nil:
+			p = append(p, law.Inclusion(int(i)))
+		case o.config != nil && o.config.MaxSize == 1 && o.Propensity > 0:
+			p = append(p, o.Propensity)
+		default:
+			return nil, false
+		}
 	}
-	return 0, false
+	return p, true
 }
 
 // ExportVW writes decisions as dsjson of Vowpal Wabbit, a slate of slots (CCB) each. The cost of the slot of the
@@ -201,88 +176,74 @@ func (o *offered) itemPropensity(law offpolicy.Law, i int) (float64, bool) {
 func (log *Log) ExportVW(ctx context.Context, w io.Writer, which Decisions) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := jsontext.NewEncoder(buffered)
-	all, ended, unknown := 0, 0, 0
-	_, err := log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
-		all++
-		law := offer.LawOf(o.Offered)
-		known := o.named()
-		for _, i := range o.Shown {
-			_, ok := o.itemPropensity(law, int(i))
-			known = known && ok
-		}
+	err := log.export(ctx, which, func(o *offered, end outcome) (string, error) {
+		p, known := o.inclusions()
 		switch {
 		case !end.isRound() || len(o.Shown) == 0:
-			ended++
-			return nil
-		case !known:
-			unknown++
-			return nil
+			return noOutcome, nil
+		case !known || !o.named():
+			return noPropensities, nil
 		}
-		return writeVW(out, o, end, law)
+		return "", writeVW(out, o, end, p)
 	})
-	if err = errors.Join(err, buffered.Flush()); err != nil {
-		return err
-	}
-	log.warnSkipped(ended, all, "have no outcome")
-	log.warnSkipped(unknown, all, "have no propensities of items: placements in the mode explore have them")
-	return nil
+	return errors.Join(err, buffered.Flush())
 }
 
-func writeVW(out *jsontext.Encoder, o *offered, end outcome, law offpolicy.Law) error {
-	l := line{out: out}
-	l.token(jsontext.BeginObject)
-	l.member("Timestamp", jsontext.String(stamp(o.time)))
-	l.member("Version", jsontext.String("1"))
-	l.member("EventId", jsontext.String(o.Decision))
-	l.member("c", jsontext.BeginObject)
+// vwLine is a decision in dsjson.
+type vwLine struct {
+	Timestamp, Version, EventId string
+	Context                     struct {
+		User  jsontext.Value `json:"user,omitzero"`
+		Multi []vwItem       `json:"_multi"`
+		Slots []vwSlot       `json:"_slots"`
+	} `json:"c"`
+	Outcomes []vwOutcome `json:"_outcomes"`
+	Vitrine  struct {
+		Choice     *string          `json:"choice,omitzero"`
+		Propensity float64          `json:"propensity,omitzero"`
+		Law        *offer.NamedDraw `json:"law,omitzero"`
+	} `json:"_vitrine"`
+}
+
+type vwItem struct {
+	ID       string         `json:"_tag"`
+	Revenue  float64        `json:"_revenue"`
+	Features jsontext.Value `json:"item"`
+}
+
+type vwSlot struct {
+	ID string `json:"_id"`
+}
+
+type vwOutcome struct {
+	Cost        float64    `json:"_label_cost"`
+	ID          string     `json:"_id"`
+	Action      [1]int32   `json:"_a"`
+	Probability [1]float64 `json:"_p"`
+}
+
+// writeVW writes a decision, given the probability of each item shown.
+func writeVW(out *jsontext.Encoder, o *offered, end outcome, p []float64) error {
+	l := vwLine{Timestamp: stamp(o.time), Version: "1", EventId: o.Decision}
 	if o.config.Schema().NumUser() > 0 && len(o.ItemIDs) > 0 {
-		l.features("user", o, 0, true)
+		l.Context.User = o.features(0, true)
 	}
-	l.member("_multi", jsontext.BeginArray)
 	for i, id := range o.ItemIDs {
-		l.token(jsontext.BeginObject)
-		l.member("_tag", jsontext.String(id))
-		l.member("_revenue", jsontext.Float(o.revenue(i)))
-		l.features("item", o, i, false)
-		l.token(jsontext.EndObject)
+		l.Context.Multi = append(l.Context.Multi, vwItem{id, o.revenue(i), o.features(i, false)})
 	}
-	l.token(jsontext.EndArray)
-	l.member("_slots", jsontext.BeginArray)
-	for k := range o.Shown {
-		l.token(jsontext.BeginObject)
-		l.member("_id", jsontext.String(strconv.Itoa(k+1)))
-		l.token(jsontext.EndObject)
-	}
-	l.token(jsontext.EndArray, jsontext.EndObject)
-	l.member("_outcomes", jsontext.BeginArray)
 	for k, i := range o.Shown {
-		cost := 0.0
+		slot, cost := strconv.Itoa(k+1), 0.0
 		if int(end.choice) == k+1 {
 			cost = -end.earned
 		}
-		p, _ := o.itemPropensity(law, int(i))
-		l.token(jsontext.BeginObject)
-		l.member("_label_cost", jsontext.Float(cost))
-		l.member("_id", jsontext.String(strconv.Itoa(k+1)))
-		l.member("_a", jsontext.BeginArray)
-		l.token(jsontext.Int(int64(i)), jsontext.EndArray)
-		l.member("_p", jsontext.BeginArray)
-		l.token(jsontext.Float(p), jsontext.EndArray, jsontext.EndObject)
+		l.Context.Slots = append(l.Context.Slots, vwSlot{slot})
+		l.Outcomes = append(l.Outcomes, vwOutcome{cost, slot, [1]int32{i}, [1]float64{p[k]}})
 	}
-	l.token(jsontext.EndArray)
-	l.member("_vitrine", jsontext.BeginObject)
-	if end.choice > 0 {
-		l.member("choice", jsontext.String(o.ItemIDs[o.Shown[end.choice-1]]))
-	}
-	if o.Propensity > 0 {
-		l.member("propensity", jsontext.Float(o.Propensity))
-	}
+	l.Vitrine.Choice, l.Vitrine.Propensity = o.chosen(end), max(o.Propensity, 0)
 	if d := offer.DrawOf(o.Offered); d != nil {
-		l.token(jsontext.String("law"))
-		l.draw(o, d)
+		l.Vitrine.Law = d.Named(o.ItemIDs)
 	}
-	l.token(jsontext.EndObject, jsontext.EndObject)
-	return l.err
+	return json.MarshalEncode(out, &l)
 }
 
 // ExportOBP writes decisions as Open Bandit Pipeline has them: to w a row for each item shown, with a column
@@ -298,26 +259,16 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 	buffered := bufio.NewWriterSize(w, 1<<16)
 	out := csv.NewWriter(buffered)
 	out.Write(slices.Concat([]string{"decision_id", "timestamp", "item_id", "position", "click", "propensity_score"}, users))
-	all, ended, unknown, changed := 0, 0, 0, map[string]bool{}
-	contexts := map[string][]string{}
+	changed, contexts := map[string]bool{}, map[string][]string{}
 	var order []string
 	width := c.Schema().Width()
-	_, err = log.decisions(ctx, "exporting", which, func(o *offered, end outcome) error {
-		all++
-		law := offer.LawOf(o.Offered)
+	err = log.export(ctx, which, func(o *offered, end outcome) (string, error) {
+		p, known := o.inclusions()
 		switch {
 		case !end.isRound() || len(o.Shown) == 0:
-			ended++
-			return nil
-		case o.Width != width || !o.named():
-			unknown++
-			return nil
-		}
-		for _, i := range o.Shown {
-			if _, ok := o.itemPropensity(law, int(i)); !ok {
-				unknown++
-				return nil
-			}
+			return noOutcome, nil
+		case !known || o.Width != width || !o.named():
+			return noPropensities, nil
 		}
 		for i, id := range o.ItemIDs {
 			context := append([]string{decimalOf(o.revenue(i))}, o.texts(i, own, false)...)
@@ -334,10 +285,9 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 			if int(end.choice) == k+1 {
 				click = "1"
 			}
-			p, _ := o.itemPropensity(law, int(i))
-			out.Write(slices.Concat([]string{o.Decision, stamp(o.time), o.ItemIDs[i], strconv.Itoa(k + 1), click, decimalOf(p)}, user))
+			out.Write(slices.Concat([]string{o.Decision, stamp(o.time), o.ItemIDs[i], strconv.Itoa(k + 1), click, decimalOf(p[k])}, user))
 		}
-		return out.Error()
+		return "", out.Error()
 	})
 	out.Flush()
 	if err = errors.Join(err, out.Error(), buffered.Flush()); err != nil {
@@ -349,8 +299,6 @@ func (log *Log) ExportOBP(ctx context.Context, w, items io.Writer, which Decisio
 		list.Write(slices.Concat([]string{id}, contexts[id]))
 	}
 	list.Flush()
-	log.warnSkipped(ended, all, "have no outcome")
-	log.warnSkipped(unknown, all, "have no propensities of items, or the features of another configuration")
 	if n := len(changed); n > 0 {
 		log.warn(fmt.Sprintf("%d items have other features or revenues in some decisions: item_context.csv has the last ones", n))
 	}
