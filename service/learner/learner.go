@@ -145,7 +145,7 @@ func New(build Build, c *setup.Config) (*Learner, error) {
 	l.changed.L = &l.mu
 	l.context, l.cancel = context.WithCancel(context.Background())
 	var err error
-	if l.learner, err = l.restored(nil); err == nil {
+	if l.learner, err = l.restored(); err == nil {
 		err = l.mark()
 	}
 	if err == nil {
@@ -160,8 +160,8 @@ func New(build Build, c *setup.Config) (*Learner, error) {
 	return l, nil
 }
 
-// restored builds a learner with a saved state; nil is that of a learner that has learned nothing.
-func (l *Learner) restored(data []byte) (s saver, err error) {
+// restored builds a learner with a saved state, or one that has learned nothing.
+func (l *Learner) restored(saved ...[]byte) (s saver, err error) {
 	err, _ = panics.Safely(func() error {
 		built, err := l.build(l.spec)
 		if err != nil {
@@ -171,10 +171,10 @@ func (l *Learner) restored(data []byte) (s saver, err error) {
 		if s, ok = built.(saver); !ok {
 			return errors.New("the learner cannot be saved, so it cannot serve")
 		}
-		if data == nil {
+		if len(saved) == 0 {
 			return nil
 		}
-		return s.UnmarshalBinary(data)
+		return s.UnmarshalBinary(saved[0])
 	})
 	return s, err
 }

@@ -153,11 +153,15 @@ func Restore(d *state.Decoder, build Build, c *setup.Config, beginAgain bool) (*
 	if s.decode(d, &spec); d.Err() != nil {
 		return nil, d.Err()
 	}
+	return restore(&s, build, c, beginAgain)
+}
+
+func restore(s *State, build Build, c *setup.Config, beginAgain bool) (*Learner, error) {
 	l, err := New(build, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.read(&s, beginAgain); err != nil {
+	if err := l.read(s, beginAgain); err != nil {
 		return nil, err
 	}
 	l.progress, l.kept, l.checkpoint = s.Progress, s.kept, s.Data

@@ -34,7 +34,7 @@ func (l *Learner) returnTo(entry, version uint64) {
 		l.progress.Learned = k.learned
 	}
 	if l.learner == nil { // the state cannot be read
-		l.showState(nil, entry)
+		l.showState(entry)
 	}
 }
 
@@ -43,17 +43,17 @@ func (l *Learner) returnTo(entry, version uint64) {
 func (l *Learner) Show(version uint64) <-chan struct{} {
 	return l.call(func() {
 		if k := find(l.kept, version); k != nil && l.progress.Retired {
-			l.showState(k.data, version)
+			l.showState(version, k.data)
 		}
 		if l.current.Load().Policy == nil {
-			l.showState(nil, l.progress.Entry)
+			l.showState(l.progress.Entry)
 		}
 	})
 }
 
-// showState publishes the policy of a saved state.
-func (l *Learner) showState(data []byte, entry uint64) {
-	if pi, err := policyOf(l.restored(data)); err == nil {
+// showState publishes the policy of a saved state, or of a learner that has learned nothing.
+func (l *Learner) showState(entry uint64, saved ...[]byte) {
+	if pi, err := policyOf(l.restored(saved...)); err == nil {
 		l.current.Store(&Published{pi, entry})
 	}
 }
