@@ -12,7 +12,6 @@ import (
 	"vitrine/env"
 	"vitrine/internal/hint"
 	"vitrine/internal/settings"
-	"vitrine/paper/camera"
 	"vitrine/paper/imdb"
 	"vitrine/utility"
 )
@@ -68,7 +67,7 @@ var pools = []struct {
 	load              func(ctx context.Context, path string, l Loading) (*env.Pool, error)
 }{
 	{"imdb", "10,000 held-out movie reviews with 30 features, utilities of a network that tells good from bad", imdb.Source, loadIMDB},
-	{"camera", "426 digital cameras of a conjoint study, utilities fitted to its choices", camera.Source, loadCamera},
+	{"camera", "426 digital cameras of a conjoint study, utilities fitted to its choices", camera.Source(), camera.load},
 	{"modecanada", "2,779 trips from Montreal to Toronto by train, air, bus or car, utilities fitted to them", modeCanada.Source(), modeCanada.load},
 	{"heating", "900 heating systems of houses, one of five, utilities fitted to them", heating.Source(), heating.load},
 	{"fishing", "1,182 fishing trips of four modes, utilities fitted to them", fishing.Source(), fishing.load},
@@ -114,15 +113,6 @@ func loadIMDB(ctx context.Context, path string, l Loading) (*env.Pool, error) {
 	}
 	l.Note(d.Report.String())
 	return &env.Pool{Features: d.Features, Model: d.Model, Params: d.Params}, nil
-}
-
-func loadCamera(_ context.Context, path string, l Loading) (*env.Pool, error) {
-	p, report, err := camera.Load(path)
-	if err != nil {
-		return nil, err
-	}
-	l.Note(report)
-	return p, nil
 }
 
 // constraints is the table of the feasible families.

@@ -28,17 +28,20 @@ var specs embed.FS
 // table is a public table of choices.
 type table struct {
 	file, spec, about string
+	raw               bool // whether features are in the units of the table
 }
 
 var (
-	modeCanada = table{"ModeCanada.csv", "modecanada.toml", "ModeCanada"}
-	heating    = table{"Heating.csv", "heating.toml", "Heating"}
-	fishing    = table{"Fishing.csv", "fishing.toml", "Fishing"}
+	// The cameras of a conjoint study (Allenby, Brazell, Howell and Rossi 2014).
+	camera     = table{"camera.csv", "camera.toml", "camera of the R package bayesm", true}
+	modeCanada = table{"ModeCanada.csv", "modecanada.toml", "ModeCanada of the R package mlogit", false}
+	heating    = table{"Heating.csv", "heating.toml", "Heating of the R package mlogit", false}
+	fishing    = table{"Fishing.csv", "fishing.toml", "Fishing of the R package mlogit", false}
 )
 
 // Source says where to get the data.
 func (t table) Source() string {
-	return fmt.Sprintf("the data set %s of the R package mlogit, as a file %s with its column names", t.about, t.file)
+	return fmt.Sprintf("the data set %s, as a file %s with its column names", t.about, t.file)
 }
 
 // load makes a pool of the table at path, or in the folder there.
@@ -54,7 +57,7 @@ func (t table) load(ctx context.Context, path string, l Loading) (*env.Pool, err
 	if err != nil {
 		return nil, err
 	}
-	return poolOf(ctx, path, spec, nil, l)
+	return poolOf(ctx, path, spec, nil, t.raw, l)
 }
 
 // loadChoices makes a pool from the user's own table of choices.
@@ -76,15 +79,15 @@ func loadChoices(ctx context.Context, path string, l Loading) (*env.Pool, error)
 	if err != nil {
 		return nil, err
 	}
-	return poolOf(ctx, name, spec, model, l)
+	return poolOf(ctx, name, spec, model, false, l)
 }
 
 // poolOf makes a pool of the table at path: its items are the distinct alternatives, each with the
-// variables of the coefficients as features, in units of their root mean squares, and the inputs of
+// variables of the coefficients as features, in units of their root mean squares unless they are raw, and the inputs of
 // a network, which are standardised; its sets are the choices. The utilities are those of the model,
 // which is fitted to the choices if it is nil. A world has an outside option of utility 0 whether
 // the table has one or not.
-func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.Result, l Loading) (*env.Pool, error) {
+func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.Result, raw bool, l Loading) (*env.Pool, error) {
 	read := 0
 	data, err := choice.Load(ctx, path, spec, func(done, total int64) {
 		if now := int(100 * done / max(total, 1)); now > read {
@@ -117,6 +120,9 @@ func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.R
 		pool.Features.SetRow(i, row)
 	}
 	for j := range model.Listed() {
+		if raw {
+			break
+		}
 		scale := rootMeanSquare(mat.Col(nil, j, pool.Features))
 		pool.Params[j] *= scale
 		for i := range items.X {

@@ -28,11 +28,11 @@ func realData(t *testing.T, name string) string {
 	return path
 }
 
-// The three public tables are worlds: their fits have the published log-likelihoods, and at the
-// panels' outside option between a fifth and a third of the customers walk away from all
-// alternatives.
+// The public tables are worlds: their fits have the published log-likelihoods. At the panels' outside option between a fifth and
+// a third of the customers walk away from all alternatives of mlogit's tables.
 func TestPublicTablesAreWorlds(t *testing.T) {
 	for name, note := range map[string]string{
+		"camera":     "5312 choices, 426 distinct items of 10 features; log-likelihood -6503.746518",
 		"modecanada": "2779 choices, 4178 distinct items of 13 features; log-likelihood -1874.342743",
 		"heating":    "900 choices, 4500 distinct items of 6 features; log-likelihood -1008.228722",
 		"fishing":    "1182 choices, 3016 distinct items of 8 features; log-likelihood -1215.137604",
@@ -63,7 +63,7 @@ func TestPublicTablesAreWorlds(t *testing.T) {
 				}
 				away += 1 / sum / rounds
 			}
-			if away < 0.2 || away > 1./3 {
+			if (away < 0.2 || away > 1./3) && name != "camera" { // of 100 cameras nearly everyone likes one
 				t.Errorf("%.3f of the customers walk away", away)
 			}
 		})

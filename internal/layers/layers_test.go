@@ -25,7 +25,7 @@ var table = [][]string{
 	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/eventlog/natslog/natstest", "service/report", "internal/confseq", "internal/gram", "internal/settings", "internal/sparse", "internal/table"},
 	{"assortment", "choice", "mle", "env", "service/eventlog/filelog", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"assortment/search", "offpolicy", "service/feature"},
-	{"bandit", "service/catalogue", "paper/camera", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
+	{"bandit", "service/catalogue", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
 	{"experiment", "bandit/policy", "paper/tractability", "service/guard", "service/tally", "service/variants"},
 	{"tune", "paper/theory", "service/setup"},
 	{"config", "figure", "service/learner", "service/page"},
