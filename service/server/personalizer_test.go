@@ -124,6 +124,7 @@ func TestRanksThatAreRefused(t *testing.T) {
 		{at + "/rank", `{` + pair + `,"eventId":"` + strings.Repeat("e", 257) + `"}`, "InvalidRankRequest", "/eventId"},
 		{at + "/rank", `{` + pair + `,` + pair + `}`, "BadRequest", "/actions"},
 		{at + "/rank", `{"actions":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, "InvalidRankRequest", "/actions"},
+		{at + "/events/one/reward", `{"value":1e999}`, "InvalidRewardRequest", "/value"},
 		{atSlots + "/events/two/reward", `{"reward":[` + strings.Repeat("{},", 10_000) + `{}]}`, "InvalidRewardRequest", "/reward"},
 	} {
 		s.refused(400, c.code, c.target, c.path, c.body)
