@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -12,109 +13,70 @@ const (
 	maxSpeed   = 1000
 )
 
-// maxDebt bounds how many shoppers come at once after a delay: those of this time.
-const maxDebt = 100 * time.Millisecond
+const (
+	tick    = 10 * time.Millisecond  // how often shoppers come, several at once if the speed asks for it
+	maxDebt = 100 * time.Millisecond // after a delay, at most the shoppers of this time come at once
+	recent  = 2 * time.Second        // over which the speed is averaged, with exponential weights
+)
 
 // pace is how many shoppers come a second, and how many were served.
 type pace struct {
-	mu      sync.Mutex
-	speed   float64
-	changed chan struct{} // closed when speed changes
-	served  [numBins]bin
+	mu     sync.Mutex
+	speed  float64
+	served int     // since the last tick
+	mean   float64 // a second, lately
 }
-
-// bin counts the shoppers who were served in a quarter of a second.
-type bin struct {
-	at int64 // since 1970, in widths of a bin
-	n  int
-}
-
-const (
-	numBins  = 9 // of which one is in progress
-	binWidth = 250 * time.Millisecond
-)
 
 func (p *pace) set(speed float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.speed = speed
-	if p.changed != nil {
-		close(p.changed)
-	}
-	p.changed = make(chan struct{})
 }
 
-func (p *pace) get() (speed float64, changed <-chan struct{}) {
+// get returns the speed, and the one at which shoppers were served lately.
+func (p *pace) get() (speed, served float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.speed, p.changed
+	return p.speed, p.mean
 }
 
 // count notes that a shopper was served.
 func (p *pace) count() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now().UnixNano() / int64(binWidth)
-	b := &p.served[now%numBins]
-	if b.at != now {
-		*b = bin{at: now}
-	}
-	b.n++
+	p.served++
 }
 
-// real returns the speed of the last two seconds.
-func (p *pace) real() float64 {
+// advance returns how many shoppers are owed after some time, of which some were owed before.
+func (p *pace) advance(owed float64, took time.Duration) float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now, n := time.Now().UnixNano()/int64(binWidth), 0
-	for _, b := range p.served {
-		if b.at < now && b.at >= now-(numBins-1) {
-			n += b.n
-		}
-	}
-	return float64(n) / ((numBins - 1) * binWidth.Seconds())
+	p.mean += (float64(p.served)/took.Seconds() - p.mean) * -math.Expm1(-took.Seconds()/recent.Seconds())
+	p.served = 0
+	return min(owed+p.speed*took.Seconds(), 1+p.speed*maxDebt.Seconds())
 }
 
 // arrivals sends the rounds from first on at the pace, until ctx ends.
 func (p *pace) arrivals(ctx context.Context, first int, rounds chan<- int) {
-	last := time.Now()
-	for round := first; ; round++ {
-		for {
-			at, ok := p.wait(ctx, last)
-			if ctx.Err() != nil {
-				return
-			}
-			if last = at; ok {
-				break
-			}
-		}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	round, owed, last := first, 0.0, time.Now()
+	for {
 		select {
-		case rounds <- round:
+		case now := <-ticker.C:
+			if took := now.Sub(last); took > 0 {
+				owed, last = p.advance(owed, took), now
+			}
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// wait waits until the shopper after the one who came last, and returns the time when it was due; ok is false if the
-// speed changed meanwhile.
-func (p *pace) wait(ctx context.Context, last time.Time) (due time.Time, ok bool) {
-	speed, changed := p.get()
-	now := time.Now()
-	var ready <-chan time.Time
-	if speed > 0 {
-		if due = last.Add(time.Duration(float64(time.Second) / speed)); due.Before(now.Add(-maxDebt)) {
-			due = now.Add(-maxDebt)
+		for ; owed >= 1; owed-- {
+			select {
+			case rounds <- round:
+				round++
+			case <-ctx.Done():
+				return
+			}
 		}
-		timer := time.NewTimer(due.Sub(now))
-		defer timer.Stop()
-		ready = timer.C
 	}
-	select {
-	case <-ready:
-		return due, true
-	case <-changed:
-	case <-ctx.Done():
-	}
-	return time.Now(), false
 }

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,18 +42,18 @@ func (d *Demo) shop(api.Call) (any, error) {
 
 // state has what moves.
 func (d *Demo) state(api.Call) (any, error) {
-	speed, _ := d.pace.get()
+	speed, served := d.pace.get()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return struct {
 		Open   bool     `json:"open"`
 		Speed  float64  `json:"speed"`
-		Real   float64  `json:"real"`             // the speed of the last two seconds
+		Real   float64  `json:"real"`             // the speed at which shoppers were served lately
 		Half   int      `json:"half"`             // the number of shoppers after which tastes change
 		Last   *visited `json:"last"`             // null before the first shopper
 		Totals []total  `json:"totals,omitempty"` // since the demonstration was started
 		Curves curves   `json:"curves"`
-	}{d.service.Load() != nil, speed, d.pace.real(), d.world.half, d.last, slices.Clone(d.record.totals), d.record.curves()}, nil
+	}{d.service.Load() != nil, speed, math.Round(10*served) / 10, d.world.half, d.last, slices.Clone(d.record.totals), d.record.curves()}, nil
 }
 
 // drawing is the picture of a product.

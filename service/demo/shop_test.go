@@ -242,11 +242,9 @@ func TestPace(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var p pace
 	p.set(0)
-	past, cancelPast := context.WithTimeout(t.Context(), 0)
-	if _, ok := p.wait(past, time.Time{}); ok {
-		t.Error("a shopper is due at a closed door")
+	if owed := p.advance(0.5, time.Hour); owed != 0.5 {
+		t.Errorf("%v shoppers are owed at a closed door", owed)
 	}
-	cancelPast()
 	rounds, ended := make(chan int), make(chan struct{})
 	go func() { defer close(ended); p.arrivals(ctx, 7, rounds) }()
 	select {
@@ -259,13 +257,17 @@ func TestPace(t *testing.T) {
 		if round := <-rounds; round != want {
 			t.Fatalf("shopper %d, want %d", round, want)
 		}
-		p.count()
 	}
-	p.set(1e-9) // the next shopper comes in 30 years
-	p.set(maxSpeed)
-	<-rounds
 	cancel()
 	<-ended
+	for range 200 { // 50 a second for two seconds
+		if p.count(); p.advance(0, 20*time.Millisecond) > 1+maxSpeed*maxDebt.Seconds() {
+			t.Error("more shoppers are owed than the debt allows")
+		}
+	}
+	if _, served := p.get(); math.Abs(served-50) > 50*math.Exp(-2)+1e-9 {
+		t.Errorf("%v shoppers were served a second, want about 50", served)
+	}
 }
 
 // Shoppers come until the service ends, and the shop does not open after it.
