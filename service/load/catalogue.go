@@ -5,24 +5,19 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 
-	"vitrine"
-	"vitrine/internal/scratch"
 	"vitrine/service/api"
 	"vitrine/service/client"
 )
 
-// stock makes a world whose items are in the catalogue of the service. A request has the features of a user.
-func (w *world) stock(o *Options, x *vitrine.Context, u []float64, rng *rand.Rand) error {
-	w.items = x
+// stock makes the requests of a world whose items are in the catalogue of the service: they have the features of a user.
+func (w *world) stock(o *Options, rng *rand.Rand) error {
 	weights := make([]float64, o.User)
 	for j := range weights {
 		weights[j] = 0.5 * rng.NormFloat64() / math.Sqrt(float64(o.User))
 	}
 	for range numSets {
-		set := candidates{utilities: u, shift: -2}
+		set := candidates{shift: meanUtility}
 		r := &api.Request{Size: o.Size}
 		for j, weight := range weights {
 			v := rounded(rng.NormFloat64())
@@ -63,25 +58,4 @@ func (w *world) push(ctx context.Context, c *client.Client, o *Options) error {
 		}
 	}
 	return nil
-}
-
-// chooseStocked returns the item that a shopper takes of those shown from the catalogue, "" for none.
-func (c *shoppers) chooseStocked(set *candidates, shown []string, rng *rand.Rand) string {
-	u := scratch.Grow(c.shopper.Utilities, len(shown))
-	c.places = c.places[:0]
-	for k, id := range shown {
-		i, err := strconv.Atoi(strings.TrimPrefix(id, "item-"))
-		if err != nil || i < 0 || i >= len(set.utilities) {
-			return "" // an item that somebody else has put
-		}
-		u[k] = set.utilities[i] + set.shift
-		c.places = append(c.places, k)
-	}
-	c.shopper.Utilities = u
-	c.shopper.Shocks = scratch.Grow(c.shopper.Shocks, len(shown)+1)
-	vitrine.DrawShocks(c.shopper.Shocks, rng)
-	if k := c.shopper.Choose(c.places); k != vitrine.Outside {
-		return shown[c.places[k-1]]
-	}
-	return ""
 }

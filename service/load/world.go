@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"vitrine"
 	"vitrine/env"
@@ -23,17 +24,16 @@ const numSets = 64
 // they have mean −2 and standard deviation 1, so that about half of the shoppers buy if they are shown
 // 5 items drawn uniformly.
 type world struct {
-	seed  uint64
-	sets  []candidates
-	items *vitrine.Context // of the catalogue; nil if requests have the items
+	seed      uint64
+	items     *vitrine.Context
+	utilities []float64 // of the items
+	sets      []candidates
 }
 
-// candidates is a set of items that a shopper may be offered.
+// candidates is a request for some of the items.
 type candidates struct {
-	request   *client.Prepared
-	ids       []string
-	utilities []float64
-	shift     float64 // of the utilities, by the user
+	request *client.Prepared
+	shift   float64 // of the utilities, by the user
 }
 
 func newWorld(o *Options) (*world, error) {
@@ -56,9 +56,9 @@ func newWorld(o *Options) (*world, error) {
 	for i := range u {
 		x.Revenue[i] = rounded(x.Revenue[i])
 	}
-	w := &world{seed: o.Seed}
+	w := &world{seed: o.Seed, items: x, utilities: u}
 	if o.Catalogue {
-		return w, w.stock(o, x, u, rng)
+		return w, w.stock(o, rng)
 	}
 	for range numSets {
 		items := rng.Perm(n)[:o.Items]
@@ -67,18 +67,19 @@ func newWorld(o *Options) (*world, error) {
 		if err != nil {
 			return nil, err
 		}
-		set := candidates{request: p}
-		for _, i := range items {
-			set.ids, set.utilities = append(set.ids, itemName(i)), append(set.utilities, u[i]-2)
-		}
-		w.sets = append(w.sets, set)
+		w.sets = append(w.sets, candidates{p, meanUtility})
 	}
 	return w, nil
 }
 
+// meanUtility is the mean of the utilities over the items.
+const meanUtility = -2
+
 func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
-func itemName(i int) string { return "item-" + strconv.Itoa(i) }
+const itemPrefix = "item-"
+
+func itemName(i int) string { return itemPrefix + strconv.Itoa(i) }
 
 func featureName(j int) string { return fmt.Sprintf("x%d", j) }
 
@@ -108,25 +109,26 @@ func (c *shoppers) candidates(round int) *candidates {
 	return &c.sets[c.draws.At(c.seed, round, stream.Contexts).IntN(len(c.sets))]
 }
 
-// choose returns the item that the shopper of a round takes, "" for none, and whether the outcome is
+// choose returns the item that the shopper of a round takes of those shown, "" for none, and whether the outcome is
 // reported, which has the given probability.
 func (c *shoppers) choose(round int, shown []string, reported float64) (item string, report bool) {
-	set := c.candidates(round)
-	rng := c.draws.At(c.seed, round, stream.Customers)
+	set, rng := c.candidates(round), c.draws.At(c.seed, round, stream.Customers)
 	report = rng.Float64() < reported
-	if c.items != nil {
-		return c.chooseStocked(set, shown, rng), report
-	}
-	c.shopper.Utilities = set.utilities
-	c.shopper.Shocks = scratch.Grow(c.shopper.Shocks, len(set.ids)+1)
-	vitrine.DrawShocks(c.shopper.Shocks, rng)
+	u := scratch.Grow(c.shopper.Utilities, len(shown))
 	c.places = c.places[:0]
-	for _, id := range shown {
-		c.places = append(c.places, slices.Index(set.ids, id))
+	for k, id := range shown {
+		i, err := strconv.Atoi(strings.TrimPrefix(id, itemPrefix))
+		if err != nil || i < 0 || i >= len(c.utilities) {
+			return "", report // an item that somebody else has put
+		}
+		u[k] = c.utilities[i] + set.shift
+		c.places = append(c.places, k)
 	}
-	slices.Sort(c.places)
+	c.shopper.Utilities = u
+	c.shopper.Shocks = scratch.Grow(c.shopper.Shocks, len(shown)+1)
+	vitrine.DrawShocks(c.shopper.Shocks, rng)
 	if k := c.shopper.Choose(c.places); k != vitrine.Outside {
-		item = set.ids[c.places[k-1]]
+		item = shown[c.places[k-1]]
 	}
 	return item, report
 }
