@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"vitrine/internal/hint"
-	"vitrine/service/server"
+	"vitrine/service/keys"
 	"vitrine/service/setup"
 )
 
@@ -43,11 +43,11 @@ type keysAddCmd struct {
 
 // Run adds a key.
 func (c keysAddCmd) Run(t terminal) error {
-	var scopes []server.Scope
+	var scopes []string
 	for _, name := range c.Scopes {
-		scope := server.Scope(strings.TrimSpace(name))
-		if !slices.Contains(server.Scopes, scope) {
-			return usageError{fmt.Errorf("--scopes %s: must be one or more of %s", name, words(server.Scopes))}
+		scope := string(strings.TrimSpace(name))
+		if !slices.Contains(keys.Scopes, scope) {
+			return usageError{fmt.Errorf("--scopes %s: must be one or more of %s", name, words(keys.Scopes))}
 		}
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)
@@ -61,7 +61,7 @@ func (c keysAddCmd) Run(t terminal) error {
 			return usageError{fmt.Errorf("--placements %q: a placement's name has from 1 to 64 letters, digits, '.', '_', '-' and ':'", name)}
 		}
 	}
-	f, err := server.EditKeyFile(c.File)
+	f, err := keys.EditFile(c.File)
 	if err != nil {
 		return err
 	}
@@ -70,12 +70,12 @@ func (c keysAddCmd) Run(t terminal) error {
 }
 
 // addKey prints the token once the key is in its file.
-func addKey(t terminal, f *server.KeyFile, name string, scopes []server.Scope, placements []string) error {
-	token, key := server.NewKey(name, scopes...)
+func addKey(t terminal, f *keys.File, name string, scopes []string, placements []string) error {
+	token, key := keys.New(name, scopes...)
 	key.Placements = placements
 	err := f.Add(key)
 	switch {
-	case errors.Is(err, server.ErrKeyTaken):
+	case errors.Is(err, keys.ErrTaken):
 		return hint.New(err, "vitrine keys rotate makes a second one beside it, vitrine keys remove withdraws it")
 	case err != nil:
 		return err
@@ -98,7 +98,7 @@ func warnReadable(w io.Writer, file *os.File) {
 	}
 }
 
-func words(scopes []server.Scope) string {
+func words(scopes []string) string {
 	var names []string
 	for _, s := range scopes {
 		names = append(names, string(s))
@@ -107,7 +107,7 @@ func words(scopes []server.Scope) string {
 }
 
 // reach describes the scopes and the placements of a key.
-func reach(k server.Key) string {
+func reach(k keys.Key) string {
 	if k.Placements == nil {
 		return words(k.Scopes)
 	}
@@ -118,7 +118,7 @@ type keysListCmd struct{ keyFileArg }
 
 // Run lists the keys.
 func (c keysListCmd) Run(t terminal) error {
-	f, err := server.ReadKeyFile(c.File)
+	f, err := keys.ReadFile(c.File)
 	if err != nil {
 		return err
 	}
@@ -142,13 +142,13 @@ type keysRemoveCmd struct {
 
 // Run removes a key.
 func (c keysRemoveCmd) Run() error {
-	f, err := server.EditKeyFile(c.File)
+	f, err := keys.EditFile(c.File)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	err = f.Remove(c.Name)
-	if errors.Is(err, server.ErrLastKey) {
+	if errors.Is(err, keys.ErrLast) {
 		return hint.New(err, "add another one first; to shut out everybody, add one and throw its token away")
 	}
 	return hintOfNames(err, f)
@@ -161,7 +161,7 @@ type keysRotateCmd struct {
 
 // Run adds a key with the scopes and placements of another one.
 func (c keysRotateCmd) Run(t terminal) error {
-	f, err := server.EditKeyFile(c.File)
+	f, err := keys.EditFile(c.File)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (c keysRotateCmd) Run(t terminal) error {
 var numbered = regexp.MustCompile(`^(.*)-(\d{1,6})$`)
 
 // successor returns the next free name: shop, shop-2, shop-3.
-func successor(f *server.KeyFile, name string) string {
+func successor(f *keys.File, name string) string {
 	stem, n := name, 1
 	if m := numbered.FindStringSubmatch(name); m != nil {
 		stem = m[1]
@@ -195,8 +195,8 @@ func successor(f *server.KeyFile, name string) string {
 	}
 }
 
-func hintOfNames(err error, f *server.KeyFile) error {
-	if !errors.Is(err, server.ErrNoKey) {
+func hintOfNames(err error, f *keys.File) error {
+	if !errors.Is(err, keys.ErrMissing) {
 		return err
 	}
 	var names []string

@@ -14,6 +14,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
@@ -77,11 +78,11 @@ func TestServiceFileOfTheDocs(t *testing.T) {
 	if got.Listen != want.Listen || got.Data != want.Data || got.Snapshots != want.Snapshots || got.LogLevel != want.LogLevel || got.Personalizer != want.Personalizer || len(got.CORS.Origins) != 0 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	_, keys, _ := strings.Cut(rest, "    [[key]]")
-	keys, _, _ = strings.Cut("[[key]]"+keys, "\n\n")
+	_, text, _ = strings.Cut(rest, "    [[key]]")
+	text, _, _ = strings.Cut("[[key]]"+text, "\n\n")
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	fatal.If(t, os.WriteFile(path, []byte(keys), 0o600))
-	if _, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler)); err != nil {
+	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
+	if _, err := keys.Open(path, time.Now, slog.New(slog.DiscardHandler)); err != nil {
 		t.Error(err)
 	}
 }

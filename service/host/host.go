@@ -26,6 +26,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
@@ -58,7 +59,7 @@ type service struct {
 	Config
 	Options
 	process string // identifies the writer of the log
-	keys    *server.Keys
+	keys    *keys.Set
 	proxies server.Proxies
 	alerts  *alert.Sender // nil without alerts
 	tracer  trace.Tracer  // nil without traces
@@ -83,7 +84,7 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	}
 	if s.Keys != "" {
 		var err error
-		if s.keys, err = server.OpenKeys(s.Keys, time.Now, s.Logger); err != nil {
+		if s.keys, err = keys.Open(s.Keys, time.Now, s.Logger); err != nil {
 			return fmt.Errorf("keys: %w", err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/budget"
+	"vitrine/service/keys"
 	"vitrine/service/personalizer"
 )
 
@@ -32,9 +33,9 @@ type call struct {
 	now    int64 // the time of arrival, Unix nanoseconds
 	id     string
 
-	key       storedKey // of the caller
-	signedIn  bool      // whether the key is that of a session
-	placement string    // that the call concerns; "" for none
+	key       keys.Key // of the caller
+	signedIn  bool     // whether the key is that of a session
+	placement string   // that the call concerns; "" for none
 	contract  *personalizer.Route
 	entry     uint64 // of the log, the last one that has the call's change; 0 for none
 
@@ -55,7 +56,7 @@ func (c *call) Now() int64 { return c.now }
 func (c *call) Placement() string { return c.placement }
 
 // mine reports whether the caller's key is for a placement.
-func (c *call) mine(placement string) bool { return covers(c.key.placements, placement) }
+func (c *call) mine(placement string) bool { return keys.Covers(c.key.Placements, placement) }
 
 // recorder remembers what was answered.
 type recorder struct {

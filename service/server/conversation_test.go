@@ -23,6 +23,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
@@ -94,7 +95,7 @@ func parseConversation(t testing.TB, text string) (c *conversation) {
 
 // start starts the service that the settings describe.
 func (c *conversation) start(t testing.TB) {
-	var keys string
+	var file string
 	var limits server.Limits
 	for _, s := range c.settings {
 		words := strings.Fields(s)
@@ -104,26 +105,26 @@ func (c *conversation) start(t testing.TB) {
 		case "rate":
 			limits.Rate, _ = strconv.ParseFloat(words[1], 64)
 		case "key":
-			key := server.Key{Name: words[1], SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(words[1])))}
+			key := keys.Key{Name: words[1], SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(words[1])))}
 			for _, scope := range strings.Split(words[2], ",") {
-				key.Scopes = append(key.Scopes, server.Scope(scope))
+				key.Scopes = append(key.Scopes, scope)
 			}
 			key.Placements = words[3:]
 			if len(key.Placements) == 0 {
 				key.Placements = nil
 			}
-			keys += stored(key)
+			file += key.Table()
 		}
 	}
 	c.service = started(t, func(o *server.Options, _ *decision.Options) {
 		o.Limits = limits
-		if keys == "" {
+		if file == "" {
 			return
 		}
 		path := filepath.Join(t.TempDir(), "keys.toml")
-		write(t, path, keys)
+		write(t, path, file)
 		var err error
-		if o.Keys, err = server.OpenKeys(path, o.Clock, o.Logger); err != nil {
+		if o.Keys, err = keys.Open(path, o.Clock, o.Logger); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/keys"
 	"vitrine/service/offer"
 )
 
@@ -45,7 +46,7 @@ type numbered struct {
 
 // wants reports whether a listener gets the events of a placement.
 func (s *subscriber) wants(placement string) bool {
-	return (s.placement == "" || s.placement == placement) && covers(s.placements, placement)
+	return (s.placement == "" || s.placement == placement) && keys.Covers(s.placements, placement)
 }
 
 // backlog is how many events a listener may be behind.
@@ -87,7 +88,7 @@ func (f *Feed) subscribe(c *call) *subscriber {
 	if f.to == nil {
 		f.to = map[*subscriber]struct{}{}
 	}
-	s := &subscriber{placement: c.URL.Query().Get("placement"), placements: c.key.placements, messages: make(chan numbered, backlog)}
+	s := &subscriber{placement: c.URL.Query().Get("placement"), placements: c.key.Placements, messages: make(chan numbered, backlog)}
 	f.to[s] = struct{}{}
 	f.listening.Add(1)
 	if f.closed {
@@ -212,7 +213,7 @@ const (
 // listen sends events until the listener disconnects, does not keep up, or loses its key. One that names the last event
 // that it has seen first gets the later ones from the log.
 func (s *Server) listen(c *call) error {
-	key := c.key.name
+	key := c.key.Name
 	if _, err := s.listeners.take(key, s.limits.Subscribers, s.share(s.limits.KeySubscribers, s.limits.Subscribers)); err != nil {
 		return err
 	}
@@ -284,7 +285,7 @@ func (l *listener) send(message []byte) bool {
 
 // may reports whether the listener's key is still valid and for the same placements.
 func (l *listener) may() bool {
-	return l.authorize(l.c, ScopeRead) == nil && slices.Equal(l.c.key.placements, l.sub.placements)
+	return l.authorize(l.c, keys.ScopeRead) == nil && slices.Equal(l.c.key.Placements, l.sub.placements)
 }
 
 func (l *listener) end() {

@@ -19,6 +19,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
@@ -262,7 +263,7 @@ func TestEventsInBrowsers(t *testing.T) {
 	const shop = "https://shop.example"
 	s := started(t, func(o *server.Options, _ *decision.Options) {
 		o.Origins = []string{shop}
-		o.Keys = keysOf(t, o, "page", server.ScopeRead)
+		o.Keys = keysOf(t, o, "page", keys.ScopeRead)
 	})
 	address, _ := s.run(server.Listen{})
 	a := s.want(204, "OPTIONS", "/v1/events", "", "Origin", shop, "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "authorization,last-event-id")
@@ -285,12 +286,12 @@ func TestEventsInBrowsers(t *testing.T) {
 }
 
 // keysOf makes a file with one key whose token is its name.
-func keysOf(t *testing.T, o *server.Options, name string, scopes ...server.Scope) *server.Keys {
+func keysOf(t *testing.T, o *server.Options, name string, scopes ...string) *keys.Set {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	write(t, path, stored(server.Key{Name: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name))), Scopes: scopes}))
-	keys := fatal.Or(server.OpenKeys(path, o.Clock, o.Logger))(t)
-	return keys
+	write(t, path, (&keys.Key{Name: name, SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(name))), Scopes: scopes}).Table())
+	set := fatal.Or(keys.Open(path, o.Clock, o.Logger))(t)
+	return set
 }
 
 func TestMostListeners(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // Route is a line of the table of routes.
 type Route struct {
 	Method, Path string
-	Scope        Scope
+	Scope        string
 	Stream       bool
 	Documented   bool
 	Bodies       []string // their media types

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,7 +52,7 @@ func (s *Server) requestOf(c *call) ([]byte, error) {
 	r.Header.Del("Cookie")
 	r.Header.Del(sessionHeader)
 	if c.signedIn {
-		r.Header.Set(sessionHeader, hex.EncodeToString(c.key.sum[:]))
+		r.Header.Set(sessionHeader, c.key.SHA256)
 	}
 	var request bytes.Buffer
 	if err := r.Write(&request); err != nil {

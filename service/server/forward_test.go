@@ -17,6 +17,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
@@ -185,9 +186,9 @@ func TestLeaderInDoubt(t *testing.T) {
 
 // A session of a follower holds for what the leader does. The header that says so counts only between processes.
 func TestForwardingOfASession(t *testing.T) {
-	token, key := server.NewKey("shop", server.Scopes...)
-	reads, readsKey := server.NewKey("reader", server.ScopeRead)
-	leader, _ := locked(t, stored(key)+stored(readsKey))
+	token, key := keys.New("shop", keys.Scopes...)
+	reads, readsKey := keys.New("reader", keys.ScopeRead)
+	leader, _ := locked(t, key.Table()+readsKey.Table())
 	f := followed(t, leader)
 	with := func(token string) []string {
 		cookie := f.signedIn(token)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"vitrine/service/keys"
 )
 
 // idOf returns the id of a request: the caller's X-Request-Id, or else one of the service's own.
@@ -18,7 +20,7 @@ func (s *Server) idOf(r *http.Request) string {
 // answered: at most 128 letters, digits and characters of "._:~/+=@-". A token is not, which may have come into the wrong header.
 func callersID(h http.Header, name string) string {
 	values := h[name]
-	if len(values) != 1 || len(values[0]) > maxID || strings.Contains(values[0], tokenPrefix) {
+	if len(values) != 1 || len(values[0]) > maxID || strings.Contains(values[0], keys.TokenPrefix) {
 		return ""
 	}
 	for _, c := range []byte(values[0]) {

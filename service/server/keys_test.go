@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,21 +13,9 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
-
-// stored is a key as a file has it.
-func stored(k server.Key) string {
-	var scopes []string
-	for _, s := range k.Scopes {
-		scopes = append(scopes, fmt.Sprintf("%q", s))
-	}
-	text := fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = [%s]\n", k.Name, k.SHA256, strings.Join(scopes, ", "))
-	if k.Placements != nil {
-		text += fmt.Sprintf("placements = [\"%s\"]\n", strings.Join(k.Placements, `", "`))
-	}
-	return text
-}
 
 // locked is a service that asks for the keys of a file.
 func locked(t testing.TB, text string) (s *service, path string) {
@@ -38,7 +24,7 @@ func locked(t testing.TB, text string) (s *service, path string) {
 	write(t, path, text)
 	s = started(t, func(o *server.Options, _ *decision.Options) {
 		var err error
-		if o.Keys, err = server.OpenKeys(path, o.Clock, o.Logger); err != nil {
+		if o.Keys, err = keys.Open(path, o.Clock, o.Logger); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -53,23 +39,23 @@ func write(t testing.TB, path, text string) {
 // Every route asks for its scope and for no other, and which one is what its OpenAPI document
 // says. Without a key there are only pages, the document and signs of life.
 func TestScopes(t *testing.T) {
-	tokens := map[server.Scope]string{}
+	tokens := map[string]string{}
 	text := ""
-	for _, scope := range server.Scopes {
-		token, key := server.NewKey("for "+string(scope), scope)
+	for _, scope := range keys.Scopes {
+		token, key := keys.New("for "+string(scope), scope)
 		tokens[scope] = token
-		text += stored(key)
+		text += key.Table()
 	}
 	s, _ := locked(t, text)
 	free := []string{"/healthz", "/readyz", "/openapi.json", "/docs", "/{$}", "/desk/{file}", "/v1/session", "/v1/policies"}
-	scopes := map[string]server.Scope{
-		"GET /v1/keys":              server.ScopeAdmin,
-		"PUT /v1/placements/{name}": server.ScopeAdmin, "DELETE /v1/placements/{name}": server.ScopeAdmin, "POST /v1/placements/{name}/rollback": server.ScopeAdmin,
-		"POST /v1/placements/{name}/decisions": server.ScopeDecide, "POST /v1/decisions/{id}/outcome": server.ScopeOutcome,
-		"POST /v1/placements/{name}/decisions/{id}/rewards":  server.ScopeOutcome,
-		"PUT /personalizer/{version}/configurations/service": server.ScopeAdmin, "DELETE /personalizer/{version}/model": server.ScopeAdmin,
-		"PUT /v1/placements/{name}/personalizer/{version}/configurations/service": server.ScopeAdmin, "DELETE /v1/placements/{name}/personalizer/{version}/model": server.ScopeAdmin,
-		"POST /v1/placements/{name}/decisions/{id}/outcome": server.ScopeOutcome, "POST /v1/placements/{name}/decisions/{id}/activate": server.ScopeOutcome,
+	scopes := map[string]string{
+		"GET /v1/keys":              keys.ScopeAdmin,
+		"PUT /v1/placements/{name}": keys.ScopeAdmin, "DELETE /v1/placements/{name}": keys.ScopeAdmin, "POST /v1/placements/{name}/rollback": keys.ScopeAdmin,
+		"POST /v1/placements/{name}/decisions": keys.ScopeDecide, "POST /v1/decisions/{id}/outcome": keys.ScopeOutcome,
+		"POST /v1/placements/{name}/decisions/{id}/rewards":  keys.ScopeOutcome,
+		"PUT /personalizer/{version}/configurations/service": keys.ScopeAdmin, "DELETE /personalizer/{version}/model": keys.ScopeAdmin,
+		"PUT /v1/placements/{name}/personalizer/{version}/configurations/service": keys.ScopeAdmin, "DELETE /v1/placements/{name}/personalizer/{version}/model": keys.ScopeAdmin,
+		"POST /v1/placements/{name}/decisions/{id}/outcome": keys.ScopeOutcome, "POST /v1/placements/{name}/decisions/{id}/activate": keys.ScopeOutcome,
 	}
 	for _, r := range s.Routes() {
 		path := strings.NewReplacer("{name}", "home", "{id}", "abc", "{$}", "", "{version}", "v1.1-preview.3", "{event}", "e", "{file}", "index.js").Replace(r.Path)
@@ -82,7 +68,7 @@ func TestScopes(t *testing.T) {
 		}
 		want := scopes[r.Method+" "+r.Path]
 		if want == "" && r.Method == "GET" && r.Path != "/v1/keys" {
-			want = server.ScopeRead
+			want = keys.ScopeRead
 		}
 		if r.Scope == "" || want != "" && r.Scope != want {
 			t.Errorf("%s %s has the scope %q, want %q", r.Method, r.Path, r.Scope, want)
@@ -109,8 +95,8 @@ func TestScopes(t *testing.T) {
 }
 
 func TestWrongTokens(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeRead)
-	s, _ := locked(t, stored(key))
+	token, key := keys.New("shop", keys.ScopeRead)
+	s, _ := locked(t, key.Table())
 	for _, header := range []string{
 		"", token, "Basic " + token, "Bearer", "Bearer ", "Bearer " + token[:len(token)-1], "Bearer " + token + "A", "Bearer  " + token,
 		"Bearer " + key.SHA256, "Bearer " + strings.ToUpper(token),
@@ -123,9 +109,9 @@ func TestWrongTokens(t *testing.T) {
 // A key is added and withdrawn by changing the file. A file that is spoilt
 // changes nothing.
 func TestRotation(t *testing.T) {
-	old, oldKey := server.NewKey("old", server.ScopeRead)
-	fresh, freshKey := server.NewKey("fresh", server.ScopeRead)
-	s, path := locked(t, stored(oldKey))
+	old, oldKey := keys.New("old", keys.ScopeRead)
+	fresh, freshKey := keys.New("fresh", keys.ScopeRead)
+	s, path := locked(t, oldKey.Table())
 	try := func(token string, want int) {
 		t.Helper()
 		s.want(want, "GET", "/v1/placements", "", "Authorization", "Bearer "+token)
@@ -137,10 +123,10 @@ func TestRotation(t *testing.T) {
 	}
 	try(old, 200)
 	try(fresh, 401)
-	change(stored(oldKey) + stored(freshKey))
+	change(oldKey.Table() + freshKey.Table())
 	try(old, 200)
 	try(fresh, 200)
-	change(stored(freshKey))
+	change(freshKey.Table())
 	try(old, 401)
 	try(fresh, 200)
 	change("[[key]")
@@ -155,9 +141,9 @@ func TestRotation(t *testing.T) {
 
 // Who listens under a key that is withdrawn hears no more.
 func TestWithdrawnListener(t *testing.T) {
-	token, key := server.NewKey("gone", server.ScopeRead)
-	_, other := server.NewKey("other", server.ScopeRead)
-	s, path := locked(t, stored(key)+stored(other))
+	token, key := keys.New("gone", keys.ScopeRead)
+	_, other := keys.New("other", keys.ScopeRead)
+	s, path := locked(t, key.Table()+other.Table())
 	address, _ := s.run(server.Listen{})
 	r := fatal.Or(http.NewRequest("GET", "http://"+address+"/v1/events", nil))(t)
 	r.Header.Set("Authorization", "Bearer "+token)
@@ -166,7 +152,7 @@ func TestWithdrawnListener(t *testing.T) {
 		t.Fatalf("%v, %v", events, err)
 	}
 	defer events.Body.Close()
-	write(t, path, stored(other))
+	write(t, path, other.Table())
 	s.clock.advance(time.Minute)
 	fatal.Or(s.engine.Put(t.Context(), "secret", []byte(plain), 0))(t)
 	if text, err := io.ReadAll(events.Body); err != nil || strings.Contains(string(text), "secret") {
@@ -177,9 +163,9 @@ func TestWithdrawnListener(t *testing.T) {
 // A file that cannot be read for a while is read as soon as it can be, though it has not changed
 // since, and is complained about once.
 func TestUnreadableForAWhile(t *testing.T) {
-	old, oldKey := server.NewKey("old", server.ScopeRead)
-	fresh, freshKey := server.NewKey("fresh", server.ScopeRead)
-	s, path := locked(t, stored(oldKey))
+	old, oldKey := keys.New("old", keys.ScopeRead)
+	fresh, freshKey := keys.New("fresh", keys.ScopeRead)
+	s, path := locked(t, oldKey.Table())
 	fatal.If(t, os.Rename(path, path+".old"))
 	if err := os.Mkdir(path, 0o700); err != nil { // which opens, and does not read
 		t.Fatal(err)
@@ -197,50 +183,22 @@ func TestUnreadableForAWhile(t *testing.T) {
 		t.Errorf("%d complaints:\n%s", n, s.log)
 	}
 	fatal.If(t, os.Remove(path))
-	write(t, path, strings.Replace(stored(freshKey), "name", "nam=", 1))
+	write(t, path, strings.Replace(freshKey.Table(), "name", "nam=", 1))
 	stamp()
 	s.clock.advance(time.Minute)
 	s.want(401, "GET", "/v1/placements", "", "Authorization", "Bearer "+fresh)
-	write(t, path, stored(freshKey)) // of the same size, at the same time
+	write(t, path, freshKey.Table()) // of the same size, at the same time
 	stamp()
 	s.clock.advance(time.Minute)
 	s.want(200, "GET", "/v1/placements", "", "Authorization", "Bearer "+fresh)
 	s.want(401, "GET", "/v1/placements", "", "Authorization", "Bearer "+old)
 }
 
-func TestKeyFiles(t *testing.T) {
-	_, key := server.NewKey("shop", server.ScopeRead)
-	good := stored(key)
-	for text, want := range map[string]string{
-		"":                                   "there is no [[key]]",
-		"key = 3":                            "line 1: not TOML, or a value of the wrong type",
-		"[[key]]\nnam=''":                    "line 2: unknown key",
-		strings.Replace(good, "shop", "", 1): "key 1: the name",
-		good + good:                          "key 2: the name",
-		strings.Replace(good, key.SHA256, key.SHA256[1:], 1):           `key "shop": sha256 must have`,
-		strings.Replace(good, `["read"]`, `[]`, 1):                     `key "shop": scopes is missing`,
-		strings.Replace(good, `["read"]`, `["read", "everything"]`, 1): `key "shop": scope "everything": unknown: must be one of`,
-		good + "placements = []":                                       `key "shop": placements must be`,
-		good + `placements = ["a",""]`:                                 `key "shop": placements must be`,
-		good + `placements = "a"`:                                      "line 5: not TOML",
-	} {
-		path := filepath.Join(t.TempDir(), "keys.toml")
-		write(t, path, text)
-		_, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler))
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-	if _, err := server.OpenKeys("there is none", time.Now, slog.New(slog.DiscardHandler)); err == nil {
-		t.Error("a file that is not there has keys")
-	}
-}
-
 // Nothing that a caller sends is logged, in whatever place a secret is sent: not the
 // token that is right, nor one that was typed into the wrong field.
 func TestNoSecretIsLogged(t *testing.T) {
-	token, key := server.NewKey("shop", server.Scopes...)
-	s, path := locked(t, stored(key))
+	token, key := keys.New("shop", keys.Scopes...)
+	s, path := locked(t, key.Table())
 	s.token = token
 	s.want(201, "PUT", "/v1/placements/home", home)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{`+items+`}`)
@@ -261,7 +219,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 	write(t, path, token+"\n[[key]]\n"+token+" = 1")
 	s.clock.advance(time.Minute)
 	s.ask("GET", "/v1/placements", "")
-	write(t, path, strings.Replace(stored(key), key.SHA256, token, 1))
+	write(t, path, strings.Replace(key.Table(), key.SHA256, token, 1))
 	s.clock.advance(time.Minute)
 	s.ask("GET", "/v1/placements", "")
 	log := s.log.String()
@@ -272,17 +230,6 @@ func TestNoSecretIsLogged(t *testing.T) {
 		if i := strings.Index(log, secret); i >= 0 {
 			t.Errorf("a secret is logged: %s", log[max(0, i-200):min(len(log), i+100)])
 		}
-	}
-}
-
-func TestTokensDiffer(t *testing.T) {
-	var seen []string
-	for range 10 {
-		token, key := server.NewKey("k", server.ScopeRead)
-		if len(token) < 43 || slices.Contains(seen, token) || slices.Contains(seen, key.SHA256) {
-			t.Fatalf("the token %q", token)
-		}
-		seen = append(seen, token, key.SHA256)
 	}
 }
 
@@ -303,12 +250,12 @@ func TestOwnPages(t *testing.T) {
 }
 
 func TestRates(t *testing.T) {
-	a, aKey := server.NewKey("a", server.ScopeRead)
-	b, bKey := server.NewKey("b", server.ScopeRead)
+	a, aKey := keys.New("a", keys.ScopeRead)
+	b, bKey := keys.New("b", keys.ScopeRead)
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	write(t, path, stored(aKey)+stored(bKey))
+	write(t, path, aKey.Table()+bKey.Table())
 	s := started(t, func(o *server.Options, _ *decision.Options) {
-		o.Keys, _ = server.OpenKeys(path, o.Clock, o.Logger)
+		o.Keys, _ = keys.Open(path, o.Clock, o.Logger)
 		o.Limits.Rate, o.Limits.Burst = 2, 3
 	})
 	for _, token := range []string{a, b} {
@@ -329,14 +276,14 @@ func TestRates(t *testing.T) {
 
 // One key does not take the places of all, by requests that are slow or by listening to events.
 func TestPlacesOfAKey(t *testing.T) {
-	a, aKey := server.NewKey("a", server.ScopeDecide, server.ScopeRead, server.ScopeAdmin)
-	b, bKey := server.NewKey("b", server.ScopeRead)
+	a, aKey := keys.New("a", keys.ScopeDecide, keys.ScopeRead, keys.ScopeAdmin)
+	b, bKey := keys.New("b", keys.ScopeRead)
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	write(t, path, stored(aKey)+stored(bKey))
+	write(t, path, aKey.Table()+bKey.Table())
 	store := &gatedStore{waiting: make(chan struct{})}
 	s := started(t, func(o *server.Options, e *decision.Options) {
 		e.Store, o.Log = store, nil
-		o.Keys, _ = server.OpenKeys(path, o.Clock, o.Logger)
+		o.Keys, _ = keys.Open(path, o.Clock, o.Logger)
 		o.Limits.Concurrent, o.Limits.Subscribers = 2, 2 // of which one key may take one
 	})
 	s.token = a
@@ -370,8 +317,8 @@ func TestPlacesOfAKey(t *testing.T) {
 
 // A second key in a request might be taken for the first by something before the service.
 func TestTwoKeysInARequest(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeRead)
-	s, _ := locked(t, stored(key))
+	token, key := keys.New("shop", keys.ScopeRead)
+	s, _ := locked(t, key.Table())
 	for _, name := range []string{"Authorization", "Ocp-Apim-Subscription-Key"} {
 		r := httptest.NewRequest("GET", "http://localhost/v1/placements", nil)
 		r.Header.Set("Authorization", "Bearer "+token)
@@ -383,19 +330,4 @@ func TestTwoKeysInARequest(t *testing.T) {
 			t.Errorf("two of %s: %d %s", name, w.Code, w.Body)
 		}
 	}
-}
-
-func FuzzKeyFile(f *testing.F) {
-	_, key := server.NewKey("shop", server.ScopeRead)
-	f.Add(stored(key))
-	f.Add("[[key]]\nname = 3")
-	f.Add(stored(key) + "placements = [\"home\"]")
-	path := filepath.Join(f.TempDir(), "keys.toml")
-	f.Fuzz(func(t *testing.T, text string) {
-		write(t, path, text)
-		k, err := server.OpenKeys(path, time.Now, slog.New(slog.DiscardHandler))
-		if (k == nil) == (err == nil) {
-			t.Errorf("keys %v and error %v", k, err)
-		}
-	})
 }

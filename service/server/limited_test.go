@@ -14,17 +14,18 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
 // vaulted is a service with the placements home and vault, asked with a key only for home, and for one that does not exist.
-func vaulted(t testing.TB) (s *service, path, keys string) {
+func vaulted(t testing.TB) (s *service, path, file string) {
 	t.Helper()
-	token, key := server.NewKey("home's", server.Scopes...)
+	token, key := keys.New("home's", keys.Scopes...)
 	key.Placements = []string{"home", "nowhere"}
-	owner, whole := server.NewKey("whole", server.Scopes...)
-	keys = stored(key) + stored(whole)
-	s, path = locked(t, keys)
+	owner, whole := keys.New("whole", keys.Scopes...)
+	file = key.Table() + whole.Table()
+	s, path = locked(t, file)
 	s.token = owner
 	s.want(201, "PUT", "/v1/placements/home", home)
 	s.want(201, "PUT", "/v1/placements/vault", strings.Replace(plain, `"x"`, `"carat"`, 1))
@@ -34,7 +35,7 @@ func vaulted(t testing.TB) (s *service, path, keys string) {
 	s.want(204, "POST", "/v1/decisions/vault:gem-2/outcome", `{"choice":"jewel"}`)
 	s.token = token
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"mine",`+items+`}`)
-	return s, path, keys
+	return s, path, file
 }
 
 const jewels = `"items":[{"id":"jewel","features":{"carat":3}}]`
@@ -200,9 +201,9 @@ func TestLimitedCatalogue(t *testing.T) {
 
 // A key for the placement personalizer has the routes that name no placement, and makes it there.
 func TestLimitedPersonalizer(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeDecide, server.ScopeRead)
+	token, key := keys.New("shop", keys.ScopeDecide, keys.ScopeRead)
 	key.Placements = []string{"personalizer"}
-	s, _ := locked(t, stored(key))
+	s, _ := locked(t, key.Table())
 	s.want(201, "POST", "/personalizer/v1.0/rank", `{"actions":[{"id":"a"}]}`, "Ocp-Apim-Subscription-Key", token)
 	s.token = token
 	s.want(200, "GET", "/v1/placements/personalizer", "")
@@ -210,12 +211,12 @@ func TestLimitedPersonalizer(t *testing.T) {
 
 // Without the setting a Rank makes no placement, and says which setting would. The placement may be put all the same.
 func TestRankMakesNoPlacement(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeDecide)
+	token, key := keys.New("shop", keys.ScopeDecide)
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	write(t, path, stored(key))
+	write(t, path, key.Table())
 	s := started(t, func(o *server.Options, _ *decision.Options) {
 		var err error
-		if o.Keys, err = server.OpenKeys(path, o.Clock, o.Logger); err != nil {
+		if o.Keys, err = keys.Open(path, o.Clock, o.Logger); err != nil {
 			t.Fatal(err)
 		}
 		o.Personalizer = false
@@ -237,7 +238,7 @@ func TestRankMakesNoPlacement(t *testing.T) {
 // Who listens under a limited key hears only of its placements, whatever it asks for, and no more once the key
 // is limited to others.
 func TestLimitedListener(t *testing.T) {
-	s, path, keys := vaulted(t)
+	s, path, file := vaulted(t)
 	address, _ := s.run(server.Listen{})
 	listen := func(query string) *bufio.Scanner {
 		r := fatal.Or(http.NewRequest("GET", "http://"+address+"/v1/events"+query, nil))(t)
@@ -261,7 +262,7 @@ func TestLimitedListener(t *testing.T) {
 		fatal.Or(s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), decision.Change{Reset: true}, 0))(t)
 	}
 	hears(all, "learner-reset home")
-	write(t, path, strings.Replace(keys, `"home", "nowhere"`, `"nowhere"`, 1))
+	write(t, path, strings.Replace(file, `"home", "nowhere"`, `"nowhere"`, 1))
 	s.clock.advance(time.Minute)
 	fatal.If(t, s.engine.Delete(t.Context(), "home", nil, 0))
 	hears(all, "end <nil>")
@@ -272,9 +273,9 @@ func TestLimitedListener(t *testing.T) {
 // A key whose filters have spent what they may is told when to come back. Its decisions with filters that are known go on, and so
 // do those of other keys.
 func TestKeysPayForFilters(t *testing.T) {
-	mine, key := server.NewKey("mine", server.Scopes...)
-	other, theirs := server.NewKey("theirs", server.Scopes...)
-	s, _ := locked(t, stored(key)+stored(theirs))
+	mine, key := keys.New("mine", keys.Scopes...)
+	other, theirs := keys.New("theirs", keys.Scopes...)
+	s, _ := locked(t, key.Table()+theirs.Table())
 	s.token = mine
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	s.want(200, "PUT", "/v1/placements/home/items", `{"items":[{"id":"a","features":{"x":1}},{"id":"b","features":{"x":2}}]}`)

@@ -128,7 +128,7 @@ func (s *Server) enter(c *call, own account) (err error) {
 		wait, left = own.wait(time.Unix(0, c.now))
 	}
 	if wait == 0 {
-		free, err = s.requests.take(c.key.name, s.limits.Concurrent, limit)
+		free, err = s.requests.take(c.key.Name, s.limits.Concurrent, limit)
 	}
 	var policy, state []byte
 	if l := s.limits; l.Rate > 0 {
@@ -164,7 +164,7 @@ func seconds(s float64) int { return int(min(math.Ceil(s), math.MaxInt32)) }
 
 // share returns how much of a limit one key may take.
 func (s *Server) share(perKey, all int) int {
-	if s.keys == nil || len(s.keys.file.get()) == 1 {
+	if s.keys == nil || len(s.keys.All()) == 1 {
 		return all
 	}
 	return min(perKey, all)

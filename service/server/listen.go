@@ -15,6 +15,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"vitrine/internal/watch"
+	"vitrine/service/keys"
 )
 
 // Listen says where a server listens, and its timeouts. 0 stands for the default in parentheses.
@@ -49,7 +52,7 @@ func (l Listen) withDefaults() Listen {
 var ErrOpen = errors.New("without API keys the service listens only on loopback")
 
 // MayListen returns [ErrOpen] if keys is nil and address is not a loopback address, and an error for what is no address.
-func MayListen(address string, keys *Keys) error {
+func MayListen(address string, keys *keys.Set) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return fmt.Errorf("listening on %q: must be HOST:PORT, such as 127.0.0.1:8080", address)
 	}
@@ -214,7 +217,7 @@ func withTLS(listener net.Listener, l Listen, o Options) (net.Listener, error) {
 		c, err := tls.LoadX509KeyPair(l.Certificate, l.Key)
 		return &c, err
 	}
-	certificate, err := watch(load, o.Clock, o.Logger, l.Certificate, l.Key)
+	certificate, err := watch.Files(load, o.Clock, o.Logger, l.Certificate, l.Key)
 	if err != nil {
 		listener.Close()
 		return nil, fmt.Errorf("TLS: %w", err)
@@ -223,7 +226,7 @@ func withTLS(listener net.Listener, l Listen, o Options) (net.Listener, error) {
 		MinVersion:     tls.VersionTLS12,
 		CipherSuites:   authenticated(),
 		NextProtos:     []string{"http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.get(), nil },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.Get(), nil },
 	}), nil
 }
 

@@ -26,6 +26,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
@@ -78,8 +79,8 @@ func TestRefusesToBeOpen(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
-	_, key := server.NewKey("k", server.ScopeRead)
-	keyed, _ := locked(t, stored(key))
+	_, key := keys.New("k", keys.ScopeRead)
+	keyed, _ := locked(t, key.Table())
 	_, stop := keyed.run(server.Listen{Address: ":0"})
 	if err := stop(); err != nil {
 		t.Error(err)

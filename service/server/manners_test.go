@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
@@ -55,7 +56,7 @@ func TestLocation(t *testing.T) {
 
 // OPTIONS says what a path takes, without a key, and nothing of whether what it names exists.
 func TestOptions(t *testing.T) {
-	s, _ := locked(t, storedKey(t, "a", server.ScopeRead))
+	s, _ := locked(t, storedKey(t, "a", keys.ScopeRead))
 	for path, want := range map[string]string{
 		"/v1/placements/none":              "GET, HEAD, PUT, DELETE, OPTIONS",
 		"/v1/placements/none/decisions":    "POST, OPTIONS",
@@ -76,10 +77,10 @@ func TestOptions(t *testing.T) {
 }
 
 // storedKey is a new key as its file has it.
-func storedKey(t testing.TB, name string, scopes ...server.Scope) string {
+func storedKey(t testing.TB, name string, scopes ...string) string {
 	t.Helper()
-	_, key := server.NewKey(name, scopes...)
-	return stored(key)
+	_, key := keys.New(name, scopes...)
+	return key.Table()
 }
 
 // Pages of the origins in the allow-list may call the service and read its answers; others may not.
@@ -128,12 +129,12 @@ func TestCORS(t *testing.T) {
 
 // RateLimit headers say what a key may still do: requests of its rate, and requests in progress; a service without such limits sends none.
 func TestRateLimitHeaders(t *testing.T) {
-	limited := func(change func(*server.Limits), keys ...string) *service {
+	limited := func(change func(*server.Limits), stored ...string) *service {
 		path := filepath.Join(t.TempDir(), "keys.toml")
 		s := started(t, func(o *server.Options, _ *decision.Options) {
-			if keys != nil {
-				write(t, path, strings.Join(keys, ""))
-				o.Keys, _ = server.OpenKeys(path, o.Clock, o.Logger)
+			if stored != nil {
+				write(t, path, strings.Join(stored, ""))
+				o.Keys, _ = keys.Open(path, o.Clock, o.Logger)
 			}
 			change(&o.Limits)
 		})
@@ -162,11 +163,11 @@ func TestRateLimitHeaders(t *testing.T) {
 	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=5;w=3`, `"rate";r=1;t=2`)
 	expect(s.want(200, "GET", "/healthz", ""), "", "")
 
-	token, key := server.NewKey("a", server.ScopeRead)
-	s = limited(func(l *server.Limits) { l.Concurrent = 40 }, stored(key), storedKey(t, "b", server.ScopeRead))
+	token, key := keys.New("a", keys.ScopeRead)
+	s = limited(func(l *server.Limits) { l.Concurrent = 40 }, key.Table(), storedKey(t, "b", keys.ScopeRead))
 	s.token = token
 	expect(s.want(200, "GET", "/v1/placements", ""), `"places";q=30;qu="concurrent-requests"`, `"places";r=29`)
-	s = limited(func(l *server.Limits) { l.Concurrent, l.Rate = 40, 10 }, stored(key))
+	s = limited(func(l *server.Limits) { l.Concurrent, l.Rate = 40, 10 }, key.Table())
 	s.token = token
 	expect(s.want(200, "GET", "/v1/placements", ""), `"rate";q=10;w=1, "places";q=40;qu="concurrent-requests"`, `"rate";r=9;t=1, "places";r=39`)
 }

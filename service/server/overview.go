@@ -44,7 +44,7 @@ func (s *Server) overview(c *call) error {
 	}
 	contains := strings.ToLower(c.URL.Query().Get("contains"))
 	page := api.Overview{Now: time.Unix(0, c.now).UTC(), Placements: []api.OverviewEntry{}}
-	if c.key.placements == nil {
+	if c.key.Placements == nil {
 		page.Health = s.serviceHealth()
 	}
 	var all []string

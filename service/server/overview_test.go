@@ -11,6 +11,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
@@ -22,10 +23,10 @@ func (s *service) overview(query string) (v api.Overview) {
 
 // The overview has a page of the placements of the key, with what they earned in the time that was asked for.
 func TestOverview(t *testing.T) {
-	token, key := server.NewKey("shop", server.Scopes...)
+	token, key := keys.New("shop", keys.Scopes...)
 	key.Placements = []string{"p3", "P31", "p4"}
-	owner, ownersKey := server.NewKey("owner", server.Scopes...)
-	s, _ := locked(t, stored(key)+stored(ownersKey))
+	owner, ownersKey := keys.New("owner", keys.Scopes...)
+	s, _ := locked(t, key.Table()+ownersKey.Table())
 	s.token = owner
 	for i := range 45 {
 		s.want(201, "PUT", fmt.Sprintf("/v1/placements/p%d", i), plain)

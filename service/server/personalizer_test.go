@@ -12,6 +12,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
@@ -204,9 +205,9 @@ func TestRankWithSchema(t *testing.T) {
 
 // The key is in that service's header, or in ours; errors of keys have the shape of its gateway.
 func TestPersonalizerKeys(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeDecide, server.ScopeOutcome)
-	reader, other := server.NewKey("reader", server.ScopeRead)
-	s, _ := locked(t, stored(key)+stored(other))
+	token, key := keys.New("shop", keys.ScopeDecide, keys.ScopeOutcome)
+	reader, other := keys.New("reader", keys.ScopeRead)
+	s, _ := locked(t, key.Table()+other.Table())
 	body := `{` + pair + `,"eventId":"e"}`
 	const header = "Ocp-Apim-Subscription-Key"
 	s.refused(401, "401", "", at+"/rank", body)
@@ -324,11 +325,11 @@ func FuzzRank(f *testing.F) {
 
 // A key that is for one placement makes the root mean that placement: some clients take no endpoint with a path.
 func TestRootOfAKey(t *testing.T) {
-	one, shop := server.NewKey("shop", server.Scopes...)
+	one, shop := keys.New("shop", keys.Scopes...)
 	shop.Placements = []string{"shop"}
-	two, both := server.NewKey("both", server.Scopes...)
+	two, both := keys.New("both", keys.Scopes...)
 	both.Placements = []string{"shop", "cart"}
-	s, _ := locked(t, stored(shop)+stored(both))
+	s, _ := locked(t, shop.Table()+both.Table())
 	s.token = one
 	s.want(404, "POST", at+"/rank", `{`+pair+`}`) // which no Rank makes
 	s.want(201, "PUT", "/v1/placements/shop", `{"max_size":1,"features":[{"name":"action","kind":"object","buckets":4}]}`)

@@ -8,6 +8,7 @@ import (
 	"vitrine/internal/hint"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/personalizer"
 )
 
@@ -20,24 +21,24 @@ type route struct {
 	contract *personalizer.Route // the contract whose keys and errors the route takes over; nil is our own
 
 	// Notes of the wrappers.
-	scope                         Scope // "" needs no key
+	scope                         string // "" needs no key
 	limited, timed, reads, writes bool
 }
 
 // The wrappers that a call passes before its handler, from left to right.
 var (
 	public    = []wrapper{origin, deadline}
-	list      = []wrapper{origin, key(ScopeRead), limit, deadline, upToDate}
-	read      = []wrapper{origin, key(ScopeRead), limit, own, deadline, upToDate, catchUp}
+	list      = []wrapper{origin, key(keys.ScopeRead), limit, deadline, upToDate}
+	read      = []wrapper{origin, key(keys.ScopeRead), limit, own, deadline, upToDate, catchUp}
 	readFound = append(slices.Clip(read), find)
-	decide    = []wrapper{origin, key(ScopeDecide), limit, own, deadline, change, catchUp}
-	report    = []wrapper{origin, key(ScopeOutcome), limit, own, deadline, change, catchUp}
-	admin     = []wrapper{origin, key(ScopeAdmin), limit, own, deadline, change, catchUp, lead}
-	process   = []wrapper{origin, key(ScopeRead), limit, own, deadline}  // concerns this process
-	keyholder = []wrapper{origin, key(ScopeAdmin), limit, own, deadline} // concerns its keys
-	export    = []wrapper{origin, key(ScopeRead), limit, own}
-	errand    = []wrapper{origin, key(ScopeAdmin), limit, own}
-	stream    = []wrapper{origin, key(ScopeRead)}
+	decide    = []wrapper{origin, key(keys.ScopeDecide), limit, own, deadline, change, catchUp}
+	report    = []wrapper{origin, key(keys.ScopeOutcome), limit, own, deadline, change, catchUp}
+	admin     = []wrapper{origin, key(keys.ScopeAdmin), limit, own, deadline, change, catchUp, lead}
+	process   = []wrapper{origin, key(keys.ScopeRead), limit, own, deadline}  // concerns this process
+	keyholder = []wrapper{origin, key(keys.ScopeAdmin), limit, own, deadline} // concerns its keys
+	export    = []wrapper{origin, key(keys.ScopeRead), limit, own}
+	errand    = []wrapper{origin, key(keys.ScopeAdmin), limit, own}
+	stream    = []wrapper{origin, key(keys.ScopeRead)}
 )
 
 const (
@@ -170,9 +171,9 @@ func (s *Server) routes() (all []*route) {
 	}
 	for _, of := range personalizer.Routes() {
 		rt := &route{method: of.Method, path: of.Path, contract: &of, operation: operationOf(&of)}
-		via := []wrapper{origin, key(Scope(of.Scope)), limit, own, deadline, change, catchUp, lead}
+		via := []wrapper{origin, key(of.Scope), limit, own, deadline, change, catchUp, lead}
 		if of.Method == http.MethodGet {
-			via = []wrapper{origin, key(Scope(of.Scope)), limit, own, deadline, catchUp}
+			via = []wrapper{origin, key(of.Scope), limit, own, deadline, catchUp}
 		}
 		add(rt, via, s.adapted(&of))
 	}

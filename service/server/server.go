@@ -20,6 +20,7 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog"
+	"vitrine/service/keys"
 	"vitrine/service/personalizer"
 )
 
@@ -42,8 +43,8 @@ type Options struct {
 	// answer of the leader's Forwarded. Nil forwards nothing.
 	Forward func(ctx context.Context, request []byte) (answer []byte, err error)
 
-	Keys   *Keys // nil asks for no key, which is only for loopback
-	Feed   *Feed // the engine must call its Applied; nil means there is no /v1/events
+	Keys   *keys.Set // nil asks for no key, which is only for loopback
+	Feed   *Feed     // the engine must call its Applied; nil means there is no /v1/events
 	Limits Limits
 	Budget *budget.Budget // from which requests take their memory; nil has no limit
 
@@ -79,7 +80,7 @@ type Server struct {
 	engine    *decision.Engine
 	troubles  troubles
 	clock     func() time.Time
-	keys      *Keys
+	keys      *keys.Set
 	sessions  sessions
 	feed      *Feed
 	limits    Limits
@@ -200,7 +201,7 @@ func (s *Server) logCall(c *call, rt *route, took time.Duration) {
 	}
 	attributes := []slog.Attr{
 		slog.String("request_id", c.id), slog.String("method", rt.method), slog.String("route", rt.path), slog.Int("status", c.w.status),
-		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key.name), slog.String("remote", s.options.Proxies.caller(c.Request).String()),
+		slog.Float64("seconds", took.Seconds()), slog.String("key", c.key.Name), slog.String("remote", s.options.Proxies.caller(c.Request).String()),
 	}
 	attributes = append(attributes, c.traceAttributes()...)
 	if c.problem != nil {

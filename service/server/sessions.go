@@ -3,7 +3,6 @@ package server
 import (
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"vitrine/service/api"
+	"vitrine/service/keys"
 )
 
 // Bounds of what the pages of the desk may take.
@@ -45,12 +45,12 @@ type sessions struct {
 }
 
 type session struct {
-	key     [sha256.Size]byte // the hash of the key's token
+	key     string // the hash of the key's token
 	expires time.Time
 }
 
 // begin begins a session of a key and returns the value of its cookie.
-func (s *sessions) begin(key [sha256.Size]byte, now time.Time) (value string, expires time.Time) {
+func (s *sessions) begin(key string, now time.Time) (value string, expires time.Time) {
 	value = rand.Text() + rand.Text()
 	expires = now.Add(sessionLife)
 	s.mu.Lock()
@@ -111,7 +111,7 @@ func (s *sessions) end(value string) {
 }
 
 // count returns the number of sessions of a key.
-func (s *sessions) count(key [sha256.Size]byte, now time.Time) (n int) {
+func (s *sessions) count(key string, now time.Time) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, other := range s.of {
@@ -161,23 +161,23 @@ func ownPage(r *http.Request) bool {
 }
 
 // bySession returns the key of the request's session. Without a session ok is false.
-func (s *Server) bySession(c *call) (key storedKey, ok bool, err error) {
+func (s *Server) bySession(c *call) (key keys.Key, ok bool, err error) {
 	if forwarded(c) { // the follower has found the session
-		key, ok := s.keys.ofHash(c.Header.Get(sessionHeader))
+		key, ok := s.keys.OfHash(c.Header.Get(sessionHeader))
 		return key, ok, nil
 	}
 	cookie, err := c.Cookie(sessionCookie)
 	if err != nil {
-		return storedKey{}, false, nil
+		return keys.Key{}, false, nil
 	}
 	if !ownPage(c.Request) {
-		return storedKey{}, false, errOtherOrigin
+		return keys.Key{}, false, errOtherOrigin
 	}
 	found, ok := s.sessions.find(cookie.Value, s.clock())
 	if !ok {
-		return storedKey{}, false, nil
+		return keys.Key{}, false, nil
 	}
-	if key, ok = s.keys.ofHash(hex.EncodeToString(found.key[:])); !ok {
+	if key, ok = s.keys.OfHash(found.key); !ok {
 		s.sessions.end(cookie.Value) // its key was removed
 	}
 	c.signedIn = ok
@@ -188,20 +188,10 @@ func (s *Server) bySession(c *call) (key storedKey, ok bool, err error) {
 // not know the session. Only such requests may have it.
 const sessionHeader = "Vitrine-Session"
 
-// ofHash returns the key whose token has a hash, in hexadecimal.
-func (k *Keys) ofHash(hash string) (storedKey, bool) {
-	for _, key := range k.file.get() {
-		if hex.EncodeToString(key.sum[:]) == hash {
-			return key, true
-		}
-	}
-	return storedKey{}, false
-}
-
 // signIn answers a key with the cookie of a session.
 func (s *Server) signIn(c *call) error {
 	if s.keys == nil {
-		return c.answerJSON(http.StatusOK, s.sessionOf(storedKey{}, time.Time{}))
+		return c.answerJSON(http.StatusOK, s.sessionOf(keys.Key{}, time.Time{}))
 	}
 	if !ownPage(c.Request) {
 		return problemf(http.StatusForbidden, "origin", "only a page of the desk may sign in: send an API key in the header Authorization")
@@ -216,7 +206,7 @@ func (s *Server) signIn(c *call) error {
 		return problemf(http.StatusBadRequest, "body", `the body must be of the form {"key":"…"}`)
 	}
 	now := s.clock()
-	key, ok := s.keys.find(strings.TrimSpace(given.Key))
+	key, ok := s.keys.Find(strings.TrimSpace(given.Key))
 	if !ok {
 		return s.wrongKey(c, now)
 	}
@@ -224,7 +214,7 @@ func (s *Server) signIn(c *call) error {
 	if cookie, err := c.Cookie(sessionCookie); err == nil {
 		s.sessions.end(cookie.Value)
 	}
-	value, expires := s.sessions.begin(key.sum, now)
+	value, expires := s.sessions.begin(key.SHA256, now)
 	c.setSession(value, int(sessionLife/time.Second))
 	return c.answerJSON(http.StatusOK, s.sessionOf(key, expires))
 }
@@ -266,7 +256,7 @@ func (c *call) setSession(value string, age int) {
 // getSession says who is signed in. Nobody is no error, because each page asks when it begins.
 func (s *Server) getSession(c *call) error {
 	if s.keys == nil {
-		return c.answerJSON(http.StatusOK, s.sessionOf(storedKey{}, time.Time{}))
+		return c.answerJSON(http.StatusOK, s.sessionOf(keys.Key{}, time.Time{}))
 	}
 	key, ok, err := s.bySession(c)
 	if err != nil {
@@ -281,29 +271,21 @@ func (s *Server) getSession(c *call) error {
 	return c.answerJSON(http.StatusOK, s.sessionOf(key, found.expires))
 }
 
-func (s *Server) sessionOf(key storedKey, expires time.Time) api.Session {
+func (s *Server) sessionOf(key keys.Key, expires time.Time) api.Session {
 	if s.keys == nil {
-		return api.Session{Scopes: texts(Scopes)}
+		return api.Session{Scopes: keys.Scopes}
 	}
 	expires = expires.UTC()
-	return api.Session{Required: true, Key: key.name, Scopes: texts(key.scopes), Placements: key.placements, Expires: &expires}
+	return api.Session{Required: true, Key: key.Name, Scopes: key.Scopes, Placements: key.Placements, Expires: &expires}
 }
 
 // listKeys lists the keys. It concerns the whole service.
 func (s *Server) listKeys(c *call) error {
 	list := api.KeyList{Required: s.keys != nil, Keys: []api.KeyEntry{}}
 	if s.keys != nil {
-		for _, k := range s.keys.file.get() {
-			list.Keys = append(list.Keys, api.KeyEntry{Name: k.name, Scopes: texts(k.scopes), Placements: k.placements, Sessions: s.sessions.count(k.sum, s.clock())})
+		for _, k := range s.keys.All() {
+			list.Keys = append(list.Keys, api.KeyEntry{Name: k.Name, Scopes: k.Scopes, Placements: k.Placements, Sessions: s.sessions.count(k.SHA256, s.clock())})
 		}
 	}
 	return c.answerJSON(http.StatusOK, list)
-}
-
-func texts(scopes []Scope) []string {
-	list := make([]string, len(scopes))
-	for i, scope := range scopes {
-		list[i] = string(scope)
-	}
-	return list
 }

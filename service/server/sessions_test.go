@@ -17,6 +17,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 )
 
@@ -43,8 +44,8 @@ func (s *service) session(cookie string) (v api.Session) {
 
 // A key becomes a cookie that no script reads and no other site sends. The answer does not have it, nor the key.
 func TestSignIn(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeRead, server.ScopeAdmin)
-	s, _ := locked(t, stored(key))
+	token, key := keys.New("shop", keys.ScopeRead, keys.ScopeAdmin)
+	s, _ := locked(t, key.Table())
 	if v := s.session(""); !v.Required || v.Key != "" || len(v.Scopes) != 0 {
 		t.Errorf("nobody is signed in: %+v", v)
 	}
@@ -82,10 +83,10 @@ func TestSignIn(t *testing.T) {
 
 // A session may do what its key may, as the file has it now, and ends with it.
 func TestSessionIsItsKey(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeRead)
+	token, key := keys.New("shop", keys.ScopeRead)
 	key.Placements = []string{"home"}
-	owner, ownersKey := server.NewKey("owner", server.Scopes...)
-	s, path := locked(t, stored(key)+stored(ownersKey))
+	owner, ownersKey := keys.New("owner", keys.Scopes...)
+	s, path := locked(t, key.Table()+ownersKey.Table())
 	s.token = owner
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	s.want(201, "PUT", "/v1/placements/other", plain)
@@ -101,17 +102,17 @@ func TestSessionIsItsKey(t *testing.T) {
 		t.Errorf("the list is %s", list)
 	}
 
-	key.Placements, key.Scopes = []string{"other"}, []server.Scope{server.ScopeRead, server.ScopeAdmin}
-	write(t, path, stored(key)+stored(ownersKey))
+	key.Placements, key.Scopes = []string{"other"}, []string{keys.ScopeRead, keys.ScopeAdmin}
+	write(t, path, key.Table()+ownersKey.Table())
 	s.clock.advance(time.Minute)
 	s.problem(404, "not-found", "", "GET", "/v1/placements/home", "", with...)
 	s.want(204, "DELETE", "/v1/placements/other", "", with...)
 
 	s.problem(401, "unauthorized", "", "GET", "/v1/placements/other", "", append(with, "Authorization", "Bearer wrong")...)
-	write(t, path, stored(ownersKey))
+	write(t, path, ownersKey.Table())
 	s.clock.advance(time.Minute)
 	s.problem(401, "unauthorized", "", "GET", "/v1/placements/other", "", with...)
-	write(t, path, stored(key)+stored(ownersKey)) // the key again, and not its sessions
+	write(t, path, key.Table()+ownersKey.Table()) // the key again, and not its sessions
 	s.clock.advance(time.Minute)
 	s.problem(401, "unauthorized", "", "GET", "/v1/placements/other", "", with...)
 }
@@ -119,8 +120,8 @@ func TestSessionIsItsKey(t *testing.T) {
 // Pages of other origins cannot use a session, also where their origin may call the service with a key, and where they
 // are of the same site.
 func TestSessionOfAnotherOrigin(t *testing.T) {
-	token, key := server.NewKey("shop", server.Scopes...)
-	s, _ := locked(t, stored(key))
+	token, key := keys.New("shop", keys.Scopes...)
+	s, _ := locked(t, key.Table())
 	s.token = token
 	s.want(201, "PUT", "/v1/placements/home", plain)
 	s.token = ""
@@ -153,9 +154,9 @@ func TestSessionOfAnotherOrigin(t *testing.T) {
 
 // A session ends after its life, the oldest one of a key when there are too many, and no key ends those of another.
 func TestSessionsAreBounded(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeRead)
-	other, otherKey := server.NewKey("other", server.ScopeRead)
-	s, _ := locked(t, stored(key)+stored(otherKey))
+	token, key := keys.New("shop", keys.ScopeRead)
+	other, otherKey := keys.New("other", keys.ScopeRead)
+	s, _ := locked(t, key.Table()+otherKey.Table())
 	others := s.signedIn(other)
 	var all []*http.Cookie
 	for range 65 {
@@ -178,8 +179,8 @@ func TestSessionsAreBounded(t *testing.T) {
 
 // Wrong keys that come at the same moment are not more.
 func TestWrongSignInsAtOnce(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeRead)
-	s, _ := locked(t, stored(key))
+	token, key := keys.New("shop", keys.ScopeRead)
+	s, _ := locked(t, key.Table())
 	var tried atomic.Int64
 	var group sync.WaitGroup
 	begin := make(chan struct{})
@@ -208,8 +209,8 @@ func TestWrongSignInsAtOnce(t *testing.T) {
 
 // Wrong keys are few, by the address that they come from. The right one is accepted all the same: others may share the address.
 func TestWrongSignIns(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeRead)
-	s, _ := locked(t, stored(key))
+	token, key := keys.New("shop", keys.ScopeRead)
+	s, _ := locked(t, key.Table())
 	from := func(address, key string) int {
 		r := httptest.NewRequest("POST", "http://localhost/v1/session", strings.NewReader(`{"key":"`+key+`"}`))
 		r.Header.Set("Origin", "http://localhost")
@@ -269,10 +270,10 @@ func TestNoKeysNoSession(t *testing.T) {
 
 // The list of keys has no token and no hash, and is for those who see the whole service.
 func TestListKeys(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeAdmin)
+	token, key := keys.New("shop", keys.ScopeAdmin)
 	key.Placements = []string{"home"}
-	owner, ownersKey := server.NewKey("owner", server.ScopeAdmin, server.ScopeRead)
-	s, _ := locked(t, stored(key)+stored(ownersKey))
+	owner, ownersKey := keys.New("owner", keys.ScopeAdmin, keys.ScopeRead)
+	s, _ := locked(t, key.Table()+ownersKey.Table())
 	s.signedIn(token)
 	s.token = owner
 	want := `{"required":true,"keys":[{"name":"shop","scopes":["admin"],"placements":["home"],"sessions":1},{"name":"owner","scopes":["admin","read"],"sessions":0}]}`
@@ -285,8 +286,8 @@ func TestListKeys(t *testing.T) {
 
 // A page listens to events by its cookie, until it signs out.
 func TestEventsBySession(t *testing.T) {
-	token, key := server.NewKey("shop", server.Scopes...)
-	s, _ := locked(t, stored(key))
+	token, key := keys.New("shop", keys.Scopes...)
+	s, _ := locked(t, key.Table())
 	address, _ := s.run(server.Listen{})
 	cookie := s.signedIn(token)
 	r := fatal.Or(http.NewRequest("GET", "http://"+address+"/v1/events", nil))(t)
@@ -312,12 +313,12 @@ func TestEventsBySession(t *testing.T) {
 
 // Behind a trusted proxy callers have addresses of their own; a caller cannot take another one by a header.
 func TestWrongSignInsBehindAProxy(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeRead)
+	token, key := keys.New("shop", keys.ScopeRead)
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	write(t, path, stored(key))
+	write(t, path, key.Table())
 	s := started(t, func(o *server.Options, _ *decision.Options) {
 		var err error
-		if o.Keys, err = server.OpenKeys(path, o.Clock, o.Logger); err != nil {
+		if o.Keys, err = keys.Open(path, o.Clock, o.Logger); err != nil {
 			t.Fatal(err)
 		}
 		if o.Proxies, err = server.ParseProxies([]string{"10.0.0.1"}, ""); err != nil {

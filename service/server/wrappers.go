@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/decision"
+	"vitrine/service/keys"
 	"vitrine/service/personalizer"
 )
 
@@ -46,7 +47,7 @@ func origin(s *Server, _ *route, next handler) handler {
 }
 
 // key asks for a key with a scope.
-func key(scope Scope) wrapper {
+func key(scope string) wrapper {
 	return func(s *Server, rt *route, next handler) handler {
 		rt.scope = scope
 		return func(c *call) error {
@@ -62,11 +63,11 @@ func key(scope Scope) wrapper {
 func limit(s *Server, rt *route, next handler) handler {
 	rt.limited = true
 	return func(c *call) error {
-		account := s.accounts.of(c.key.name)
+		account := s.accounts.of(c.key.Name)
 		if err := s.enter(c, account); err != nil {
 			return err
 		}
-		defer s.requests.leave(c.key.name)
+		defer s.requests.leave(c.key.Name)
 		c.ctx = catalogue.WithWork(c.ctx, account.work)
 		return next(c)
 	}
@@ -79,12 +80,12 @@ func own(s *Server, rt *route, next handler) handler {
 		c.placement = c.PathValue("name")
 		if rt.contract != nil && c.placement == "" {
 			c.placement = personalizer.Placement
-			if len(c.key.placements) == 1 {
-				c.placement = c.key.placements[0]
+			if len(c.key.Placements) == 1 {
+				c.placement = c.key.Placements[0]
 			}
 		}
 		switch {
-		case c.key.placements == nil:
+		case c.key.Placements == nil:
 		case c.placement != "" && !c.mine(c.placement):
 			return fmt.Errorf("placement %q: %w", c.placement, decision.ErrNotFound)
 		case c.placement == "" && c.PathValue("id") == "": // find looks for an id among the key's placements
@@ -181,7 +182,7 @@ func lead(s *Server, rt *route, next handler) handler {
 		if s.engine.Role() != decision.Follower || forwarded(c) {
 			return next(c)
 		}
-		if rt.scope != ScopeAdmin {
+		if rt.scope != keys.ScopeAdmin {
 			if _, err := s.engine.Config(c.placement); err == nil {
 				return next(c)
 			}

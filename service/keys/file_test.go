@@ -1,4 +1,4 @@
-package server
+package keys
 
 import (
 	"errors"
@@ -29,23 +29,23 @@ func TestKeyFileIsChangedByOneAtATime(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			f, err := EditKeyFile(path)
+			f, err := EditFile(path)
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer f.Close()
-			_, k := NewKey(fmt.Sprintf("k%d", i), ScopeRead)
+			_, k := New(fmt.Sprintf("k%d", i), ScopeRead)
 			if err := f.Add(k); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if f, err := ReadKeyFile(path); err != nil || len(f.Keys()) != n {
+	if f, err := ReadFile(path); err != nil || len(f.Keys()) != n {
 		t.Errorf("%d keys of %d, %v", len(f.Keys()), n, err)
 	}
-	if _, err := EditKeyFile(filepath.Join(filepath.Dir(path), "missing", "keys.toml")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := EditFile(filepath.Join(filepath.Dir(path), "missing", "keys.toml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -58,7 +58,7 @@ func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {
 		text := "# head\n\n"
 		var names []string
 		for i := range rapid.IntRange(1, 4).Draw(t, "keys") {
-			_, k := NewKey(fmt.Sprintf("k%d", i), ScopeRead)
+			_, k := New(fmt.Sprintf("k%d", i), ScopeRead)
 			names = append(names, k.Name)
 			text += fmt.Sprintf("# above %d\n[[key]]%s\nscopes = [ # s\n 'read']\nname = %q\n%s sha256 = '%s'%s",
 				i, rapid.SampledFrom([]string{"", " # x"}).Draw(t, "beside"), k.Name, rapid.SampledFrom([]string{"", "\n\t"}).Draw(t, "indent"), k.SHA256,
@@ -70,21 +70,21 @@ func TestKeyFileKeepsWhatItIsNotAskedAbout(t *testing.T) {
 		fatal.If(t, os.WriteFile(path, []byte(text), 0o644))
 		comments := whole.FindAllString(text, -1)
 		for n := range rapid.IntRange(1, 5).Draw(t, "changes") {
-			f, err := ReadKeyFile(path)
+			f, err := ReadFile(path)
 			fatal.If(t, err)
 			if i := rapid.IntRange(-1, len(names)-1).Draw(t, "which"); i < 0 || len(names) == 1 {
 				name := fmt.Sprintf("n%d", n)
-				_, k := NewKey(name, ScopeDecide, ScopeOutcome)
+				_, k := New(name, ScopeDecide, ScopeOutcome)
 				err, names = f.Add(k), append(names, name)
 			} else {
 				err, names = f.Remove(names[i]), slices.Delete(names, i, i+1)
 			}
 			fatal.If(t, err)
 		}
-		keys := fatal.Or(readKeys(path))(t)
+		keys := fatal.Or(read(path))(t)
 		var got []string
 		for _, k := range keys {
-			got = append(got, k.name)
+			got = append(got, k.Name)
 		}
 		after := fatal.Or(os.ReadFile(path))(t)
 		if !slices.Equal(got, names) || !slices.Equal(whole.FindAllString(string(after), -1), comments) {
@@ -99,20 +99,20 @@ var whole = regexp.MustCompile(`(?m)^#.*$`)
 func TestKeyFileBehindALink(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "real.toml"), filepath.Join(dir, "keys.toml")
-	f, err := ReadKeyFile(path)
+	f, err := ReadFile(path)
 	if err != nil || len(f.Keys()) != 0 {
 		t.Fatal(err)
 	}
-	add := func(f *KeyFile, name string) {
+	add := func(f *File, name string) {
 		t.Helper()
-		_, k := NewKey(name, ScopeRead)
+		_, k := New(name, ScopeRead)
 		fatal.If(t, f.Add(k))
 	}
 	add(f, "a")
 	if err := os.Symlink(path, link); err != nil {
 		t.Skip(err)
 	}
-	if f, err = ReadKeyFile(link); err != nil {
+	if f, err = ReadFile(link); err != nil {
 		t.Fatal(err)
 	}
 	add(f, "b")
@@ -120,16 +120,16 @@ func TestKeyFileBehindALink(t *testing.T) {
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		t.Errorf("%v, %v: the link is gone", info.Mode(), err)
 	}
-	if keys, err := readKeys(path); err != nil || len(keys) != 2 {
+	if keys, err := read(path); err != nil || len(keys) != 2 {
 		t.Errorf("%d keys, %v", len(keys), err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	if _, err := f.Find("c"); !errors.Is(err, ErrNoKey) {
+	if _, err := f.Find("c"); !errors.Is(err, ErrMissing) {
 		t.Error(err)
 	}
-	if _, err := ReadKeyFile(dir); err == nil {
+	if _, err := ReadFile(dir); err == nil {
 		t.Error("a directory is no file")
 	}
 }

@@ -1,4 +1,5 @@
-package server
+// Package watch holds values that are read from files, and reads them again when the files change.
+package watch
 
 import (
 	"log/slog"
@@ -8,8 +9,8 @@ import (
 	"time"
 )
 
-// watched is a value that is read from files, and read again when one of them changes.
-type watched[T any] struct {
+// Value is a value that is read from files, and read again when one of them changes.
+type Value[T any] struct {
 	paths  []string
 	load   func() (T, error)
 	clock  func() time.Time
@@ -28,24 +29,25 @@ type stamp struct {
 	size     int64
 }
 
-// watchEvery is the interval between checks of the files.
-const watchEvery = time.Second
+// every is the interval between checks of the files.
+const every = time.Second
 
-func watch[T any](load func() (T, error), clock func() time.Time, logger *slog.Logger, paths ...string) (*watched[T], error) {
-	w := &watched[T]{paths: paths, load: load, clock: clock, logger: logger, looked: clock()}
+// Files reads a value from files.
+func Files[T any](load func() (T, error), clock func() time.Time, logger *slog.Logger, paths ...string) (*Value[T], error) {
+	w := &Value[T]{paths: paths, load: load, clock: clock, logger: logger, looked: clock()}
 	w.stamps = w.look()
 	var err error
 	w.value, err = load()
 	return w, err
 }
 
-// get returns the value. If changed files cannot be read, it returns the last value, and the next check
+// Get returns the value. If changed files cannot be read, it returns the last value, and the next check
 // tries again.
-func (w *watched[T]) get() T {
+func (w *Value[T]) Get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock()
-	if now.Sub(w.looked) < watchEvery {
+	if now.Sub(w.looked) < every {
 		return w.value
 	}
 	w.looked = now
@@ -67,7 +69,7 @@ func (w *watched[T]) get() T {
 	return v
 }
 
-func (w *watched[T]) look() []stamp {
+func (w *Value[T]) look() []stamp {
 	stamps := make([]stamp, len(w.paths))
 	for i, path := range w.paths {
 		if info, err := os.Stat(path); err == nil {

@@ -1,4 +1,4 @@
-package server
+package keys
 
 import (
 	"errors"
@@ -15,25 +15,25 @@ import (
 	"vitrine/internal/replace"
 )
 
-// KeyFile is a file of API keys. Changes keep everything else in the file, including comments.
-type KeyFile struct {
+// File is a file of API keys. Changes keep everything else in the file, including comments.
+type File struct {
 	path   string
 	text   string
 	keys   []Key
-	unlock func() error // of a file opened by EditKeyFile
+	unlock func() error // of a file opened by EditFile
 }
 
-// Errors of [KeyFile.Add], [KeyFile.Find] and [KeyFile.Remove].
+// Errors of [File.Add], [File.Find] and [File.Remove].
 var (
-	ErrKeyName  = errors.New("the name of a key has from 1 to 64 letters, digits, '.', '_' and '-'")
-	ErrKeyTaken = errors.New("there is already a key with this name")
-	ErrNoKey    = errors.New("there is no such key")
-	ErrLastKey  = errors.New("it is the last key, and a service needs at least one")
+	ErrName    = errors.New("the name of a key has from 1 to 64 letters, digits, '.', '_' and '-'")
+	ErrTaken   = errors.New("there is already a key with this name")
+	ErrMissing = errors.New("there is no such key")
+	ErrLast    = errors.New("it is the last key, and a service needs at least one")
 )
 
-// ReadKeyFile reads a file of keys. A file that does not exist has no keys.
-func ReadKeyFile(path string) (*KeyFile, error) {
-	f := &KeyFile{path: path}
+// ReadFile reads a file of keys. A file that does not exist has no keys.
+func ReadFile(path string) (*File, error) {
+	f := &File{path: path}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
@@ -42,20 +42,20 @@ func ReadKeyFile(path string) (*KeyFile, error) {
 		return nil, err
 	}
 	f.text = string(text)
-	if f.keys, err = decodeKeys(text); err != nil && !errors.Is(err, errNoKeys) {
+	if f.keys, err = decode(text); err != nil && !errors.Is(err, errNone) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
 }
 
-// EditKeyFile is ReadKeyFile for changes: until Close, other calls of EditKeyFile for the file wait. It
+// EditFile is ReadFile for changes: until Close, other calls of EditFile for the file wait. It
 // locks the directory of the file, which must exist.
-func EditKeyFile(path string) (*KeyFile, error) {
+func EditFile(path string) (*File, error) {
 	unlock, err := lockDir(filepath.Dir(behind(path)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	f, err := ReadKeyFile(path)
+	f, err := ReadFile(path)
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
@@ -63,62 +63,67 @@ func EditKeyFile(path string) (*KeyFile, error) {
 	return f, nil
 }
 
-// Close releases the lock of a file opened by [EditKeyFile].
-func (f *KeyFile) Close() error { return f.unlock() }
+// Close releases the lock of a file opened by [EditFile].
+func (f *File) Close() error { return f.unlock() }
 
 // Keys returns the keys in the order of the file.
-func (f *KeyFile) Keys() []Key { return f.keys }
+func (f *File) Keys() []Key { return f.keys }
 
-// Find returns the key with a name, or [ErrNoKey].
-func (f *KeyFile) Find(name string) (Key, error) {
+// Find returns the key with a name, or [ErrMissing].
+func (f *File) Find(name string) (Key, error) {
 	if i := f.index(name); i >= 0 {
 		return f.keys[i], nil
 	}
-	return Key{}, fmt.Errorf("key %q: %w", name, ErrNoKey)
+	return Key{}, fmt.Errorf("key %q: %w", name, ErrMissing)
 }
 
-func (f *KeyFile) index(name string) int {
+func (f *File) index(name string) int {
 	return slices.IndexFunc(f.keys, func(k Key) bool { return k.Name == name })
 }
 
 var keyName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// Add adds a key at the end of the file. It returns [ErrKeyName] or [ErrKeyTaken] if the name is bad.
-func (f *KeyFile) Add(k Key) error {
+// Add adds a key at the end of the file. It returns [ErrName] or [ErrTaken] if the name is bad.
+func (f *File) Add(k Key) error {
 	switch {
 	case !keyName.MatchString(k.Name):
-		return fmt.Errorf("key %q: %w", k.Name, ErrKeyName)
+		return fmt.Errorf("key %q: %w", k.Name, ErrName)
 	case f.index(k.Name) >= 0:
-		return fmt.Errorf("key %q: %w", k.Name, ErrKeyTaken)
+		return fmt.Errorf("key %q: %w", k.Name, ErrTaken)
 	}
 	text := f.text
 	if text != "" {
 		text = strings.TrimRight(text, "\n") + "\n\n"
 	}
-	text += fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = %s\n", k.Name, k.SHA256, listed(k.Scopes))
+	return f.write(text+k.Table(), append(slices.Clone(f.keys), k))
+}
+
+// Table returns the key as a file has it.
+func (k *Key) Table() string {
+	text := fmt.Sprintf("[[key]]\nname = %q\nsha256 = %q\nscopes = %s\n", k.Name, k.SHA256, listed(k.Scopes))
 	if k.Placements != nil {
 		text += fmt.Sprintf("placements = %s\n", listed(k.Placements))
 	}
-	return f.write(text, append(slices.Clone(f.keys), k))
+	return text
 }
 
-func listed[T ~string](names []T) string {
+func listed(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {
-		quoted[i] = strconv.Quote(string(name))
+		quoted[i] = strconv.Quote(name)
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
-// Remove removes a key from the file. It does not remove the last key and returns [ErrLastKey]: a file
+// Remove removes a key from the file. It does not remove the last key and returns [ErrLast]: a file
 // without keys is invalid, so a running service would keep the keys that it had read before.
-func (f *KeyFile) Remove(name string) error {
+func (f *File) Remove(name string) error {
 	i := f.index(name)
 	switch {
 	case i < 0:
-		return fmt.Errorf("key %q: %w", name, ErrNoKey)
+		return fmt.Errorf("key %q: %w", name, ErrMissing)
 	case len(f.keys) == 1:
-		return fmt.Errorf("key %q: %w", name, ErrLastKey)
+		return fmt.Errorf("key %q: %w", name, ErrLast)
 	}
 	return f.write(without(f.text, i), slices.Delete(slices.Clone(f.keys), i, i+1))
 }
@@ -154,8 +159,8 @@ func isBlank(line string) bool {
 }
 
 // write replaces the file by text, after checking that text has the given keys.
-func (f *KeyFile) write(text string, keys []Key) error {
-	if got, err := decodeKeys([]byte(text)); err != nil || !reflect.DeepEqual(got, keys) {
+func (f *File) write(text string, keys []Key) error {
+	if got, err := decode([]byte(text)); err != nil || !reflect.DeepEqual(got, keys) {
 		return fmt.Errorf("%s: its keys are not in the form of [[key]] tables: change it by hand", f.path)
 	}
 	if err := replace.Private(behind(f.path), []byte(text)); err != nil {
