@@ -26,6 +26,7 @@ import (
 	"vitrine/service/client"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/keys"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
@@ -381,11 +382,11 @@ func TestRefusals(t *testing.T) {
 
 // The token is sent, and is in no error.
 func TestKey(t *testing.T) {
-	token, key := server.NewKey("shop", server.ScopeDecide)
+	token, key := keys.New("shop", keys.ScopeDecide)
 	path := filepath.Join(t.TempDir(), "keys.toml")
-	fatal.If(t, replace.File(path, fmt.Appendf(nil, "[[key]]\nname = %q\nsha256 = %q\nscopes = [\"decide\"]\n", key.Name, key.SHA256)))
+	fatal.If(t, replace.File(path, []byte(key.Table())))
 	s := &service{TB: t, store: new(memlog.Store), address: "127.0.0.1:0"}
-	s.options.Keys = fatal.Or(server.OpenKeys(path, time.Now, nil))(t)
+	s.options.Keys = fatal.Or(keys.Open(path, time.Now, nil))(t)
 	s.start()
 	t.Cleanup(s.stop)
 	c := s.client(nil)
