@@ -7,7 +7,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -33,9 +32,14 @@ type Summary struct {
 // write makes the files of a complete experiment from its units, ordered by policy and seed.
 func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, error) {
 	summaries := e.summarize(units)
-	record, err := e.record(units, machine)
+	record, err := e.record(machine)
 	if err != nil {
 		return nil, err
+	}
+	for p := range record.Policies {
+		for _, u := range units[p*len(e.Seeds) : (p+1)*len(e.Seeds)] {
+			record.Policies[p].Runs = append(record.Policies[p].Runs, runRecord{u.Seed, u.Seconds, u.Processor, u.Regret[e.Rounds-1], u.Diagnostics})
+		}
 	}
 	for _, file := range []struct {
 		name    string
@@ -43,13 +47,12 @@ func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, e
 	}{
 		{"regret.csv", e.regretCSV(units)},
 		{"summary.csv", summaryCSV(summaries)},
-		{"run.json", record},
 	} {
 		if err := replace.File(filepath.Join(dir, file.name), file.content); err != nil {
 			return nil, err
 		}
 	}
-	return summaries, nil
+	return summaries, record.write(filepath.Join(dir, "run.json"))
 }
 
 // regretCSV writes nine significant digits, more than the mean of thirty seeds can use.
@@ -118,70 +121,107 @@ func summaryCSV(summaries []Summary) []byte {
 	return out.Bytes()
 }
 
-// record is run.json: the experiment, the machine, and the learners' diagnostics.
-func (e *Experiment) record(units []*unit, machine any) ([]byte, error) {
-	type run struct {
-		Seed        uint64             `json:"seed"`
-		Seconds     float64            `json:"seconds"`
-		Processor   float64            `json:"processor_seconds,omitempty"`
-		Regret      float64            `json:"regret"`
-		Diagnostics map[string]float64 `json:"diagnostics,omitempty"`
-	}
-	type policy struct {
-		Label    string `json:"label"`
-		Settings any    `json:"settings"`
-		Runs     []run  `json:"runs"`
-	}
-	policies := make([]policy, len(e.Policies))
-	for p := range policies {
-		policies[p] = policy{Label: e.Policies[p].Label, Settings: e.Policies[p].Settings}
-		for _, u := range units[p*len(e.Seeds) : (p+1)*len(e.Seeds)] {
-			policies[p].Runs = append(policies[p].Runs, run{u.Seed, u.Seconds, u.Processor, u.Regret[e.Rounds-1], u.Diagnostics})
-		}
-	}
-	data, err := json.MarshalIndent(struct {
-		Experiment string   `json:"experiment"`
-		Title      string   `json:"title"`
-		Settings   any      `json:"settings"`
-		Seeds      []uint64 `json:"seeds"`
-		Version    string   `json:"version"`
-		Machine    any      `json:"machine"`
-		Policies   []policy `json:"policies"`
-	}{
-		e.Name, e.Title, e.Settings, e.Seeds, e.Version,
-		machine,
-		policies,
-	}, "", "  ")
-	if err != nil {
+// record is run.json: the experiment, the machine, and the learners' diagnostics. Without runs it is [ShardFile].
+type record struct {
+	Experiment string          `json:"experiment"`
+	Title      string          `json:"title"`
+	Settings   json.RawMessage `json:"settings"`
+	Seeds      []uint64        `json:"seeds"`
+	Version    string          `json:"version"`
+	Machine    any             `json:"machine"`
+	Policies   []policyRecord  `json:"policies"`
+	Rounds     int             `json:"rounds,omitempty"` // of a shard, like the next; the settings of files have them, too
+	Shard      *Shard          `json:"shard,omitempty"`
+
+	dir string // that it was read from
+}
+
+type policyRecord struct {
+	Label    string          `json:"label"`
+	Settings json.RawMessage `json:"settings"`
+	Runs     []runRecord     `json:"runs,omitempty"`
+}
+
+type runRecord struct {
+	Seed        uint64             `json:"seed"`
+	Seconds     float64            `json:"seconds"`
+	Processor   float64            `json:"processor_seconds,omitempty"`
+	Regret      float64            `json:"regret"`
+	Diagnostics map[string]float64 `json:"diagnostics,omitempty"`
+}
+
+// record returns the record of the experiment without runs.
+func (e *Experiment) record(machine any) (*record, error) {
+	r := &record{Experiment: e.Name, Title: e.Title, Version: e.Version, Seeds: e.Seeds, Machine: machine}
+	var err error
+	if r.Settings, err = json.Marshal(e.Settings); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
-	return append(data, '\n'), nil
+	for _, p := range e.Policies {
+		settings, err := json.Marshal(p.Settings)
+		if err != nil {
+			return nil, fmt.Errorf("%s: policy %s: %w", e.Name, p.Label, err)
+		}
+		r.Policies = append(r.Policies, policyRecord{Label: p.Label, Settings: settings})
+	}
+	return r, nil
+}
+
+// write writes the record to a file.
+func (r *record) write(path string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.Experiment, err)
+	}
+	return replace.File(path, append(data, '\n'))
+}
+
+// labels are those of the policies.
+func (r *record) labels() (list []string) {
+	for _, p := range r.Policies {
+		list = append(list, p.Label)
+	}
+	return list
+}
+
+// settings are those of the policies.
+func (r *record) settings() (list []string) {
+	for _, p := range r.Policies {
+		list = append(list, p.Label, compact(p.Settings))
+	}
+	return list
+}
+
+func compact(data json.RawMessage) string {
+	var out bytes.Buffer
+	if err := json.Compact(&out, data); err != nil {
+		return string(data)
+	}
+	return out.String()
+}
+
+// readRecord reads a record.
+func readRecord(path string) (*record, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &record{dir: filepath.Dir(path)}
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
 }
 
 // changed names what has changed since the files in a directory were written: the settings, the seeds, the policies or the program;
 // "" if nothing has, or if there are no files.
 func (e *Experiment) changed(dir string) string {
-	type policy struct {
-		Label    string `json:"label"`
-		Settings any    `json:"settings"`
-	}
-	type identity struct {
-		Settings any      `json:"settings"`
-		Seeds    []uint64 `json:"seeds"`
-		Version  string   `json:"version"`
-		Policies []policy `json:"policies"`
-	}
-	now := identity{Settings: e.Settings, Seeds: e.Seeds, Version: e.Version}
-	for _, p := range e.Policies {
-		now.Policies = append(now.Policies, policy{p.Label, p.Settings})
-	}
-	record, err := os.ReadFile(filepath.Join(dir, "run.json"))
+	its, err := readRecord(filepath.Join(dir, "run.json"))
 	if err != nil {
 		return ""
 	}
-	text, err := json.Marshal(now)
-	var mine, its identity
-	if err != nil || json.Unmarshal(text, &mine) != nil || json.Unmarshal(record, &its) != nil {
+	mine, err := e.record(nil)
+	if err != nil {
 		return ""
 	}
 	var list []string
@@ -189,9 +229,9 @@ func (e *Experiment) changed(dir string) string {
 		what string
 		same bool
 	}{
-		{"the settings", reflect.DeepEqual(mine.Settings, its.Settings)},
+		{"the settings", compact(mine.Settings) == compact(its.Settings)},
 		{"the seeds", slices.Equal(mine.Seeds, its.Seeds)},
-		{"the policies", reflect.DeepEqual(mine.Policies, its.Policies)},
+		{"the policies", slices.Equal(mine.settings(), its.settings())},
 		{"the program", mine.Version == its.Version},
 	} {
 		if !c.same {
@@ -216,23 +256,12 @@ type Played struct {
 
 // ReadPlayed reads the run.json in dir, and reports whether it is readable.
 func ReadPlayed(dir string) (p Played, ok bool) {
-	var record struct {
-		Title    string   `json:"title"`
-		Seeds    []uint64 `json:"seeds"`
-		Settings struct {
-			Rounds int `json:"rounds"`
-		} `json:"settings"`
-		Policies []struct {
-			Label string `json:"label"`
-		} `json:"policies"`
+	r, err := readRecord(filepath.Join(dir, "run.json"))
+	var settings struct {
+		Rounds int `json:"rounds"`
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "run.json"))
-	if err != nil || json.Unmarshal(data, &record) != nil {
+	if err != nil || json.Unmarshal(r.Settings, &settings) != nil {
 		return Played{}, false
 	}
-	p = Played{Title: record.Title, Seeds: len(record.Seeds), Rounds: record.Settings.Rounds}
-	for _, policy := range record.Policies {
-		p.Policies = append(p.Policies, policy.Label)
-	}
-	return p, true
+	return Played{Title: r.Title, Policies: r.labels(), Seeds: len(r.Seeds), Rounds: settings.Rounds}, true
 }

@@ -1,10 +1,8 @@
 package experiment
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,26 +53,6 @@ func (s Shard) Units(e *Experiment) int {
 	return (len(e.Policies)*len(e.Seeds) + s.Of - s.Index) / s.Of
 }
 
-// manifest is shard.json: the experiment and the shard.
-type manifest struct {
-	Experiment string           `json:"experiment"`
-	Title      string           `json:"title"`
-	Version    string           `json:"version"`
-	Rounds     int              `json:"rounds"`
-	Settings   json.RawMessage  `json:"settings"`
-	Seeds      []uint64         `json:"seeds"`
-	Policies   []manifestPolicy `json:"policies"`
-	Machine    map[string]any   `json:"machine"`
-	Shard      Shard            `json:"shard"`
-
-	dir string // the directory that it was read from
-}
-
-type manifestPolicy struct {
-	Label    string          `json:"label"`
-	Settings json.RawMessage `json:"settings"`
-}
-
 // ShardFile is the name of the file that marks the results of a shard.
 const ShardFile = "shard.json"
 
@@ -88,37 +66,15 @@ func RunShard(ctx context.Context, e *Experiment, s Shard, o Options) error {
 	if err != nil {
 		return err
 	}
-	m, err := e.manifest(s)
+	r, err := e.record(Machine())
 	if err != nil {
 		return err
 	}
+	r.Rounds, r.Shard = e.Rounds, &s
 	if _, err := e.complete(ctx, o, s.has); err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return fmt.Errorf("%s: %w", e.Name, err)
-	}
-	return replace.File(filepath.Join(o.Dir, e.Name, ShardFile), append(data, '\n'))
-}
-
-func (e *Experiment) manifest(s Shard) (*manifest, error) {
-	m := &manifest{
-		Experiment: e.Name, Title: e.Title, Version: e.Version, Rounds: e.Rounds, Seeds: e.Seeds,
-		Machine: Machine(), Shard: s,
-	}
-	var err error
-	if m.Settings, err = json.Marshal(e.Settings); err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
-	}
-	for _, p := range e.Policies {
-		settings, err := json.Marshal(p.Settings)
-		if err != nil {
-			return nil, fmt.Errorf("%s: policy %s: %w", e.Name, p.Label, err)
-		}
-		m.Policies = append(m.Policies, manifestPolicy{p.Label, settings})
-	}
-	return m, nil
+	return r.write(filepath.Join(o.Dir, e.Name, ShardFile))
 }
 
 // Sharded returns the names of the experiments that have the results of a shard in one of the
@@ -221,71 +177,52 @@ func checkFresh(dir string, units []*unit) error {
 }
 
 // readManifests reads the manifests of the experiment, in the order of the directories.
-func readManifests(name string, dirs []string) ([]*manifest, error) {
-	var shards []*manifest
+func readManifests(name string, dirs []string) ([]*record, error) {
+	var shards []*record
 	for _, dir := range dirs {
 		path := filepath.Join(dir, name, ShardFile)
-		data, err := os.ReadFile(path)
+		r, err := readRecord(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		m := &manifest{dir: filepath.Join(dir, name)}
-		if err := json.Unmarshal(data, m); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if m.Experiment != name || m.Shard.Of < 1 || m.Shard.Index < 1 || m.Shard.Index > m.Shard.Of || len(m.Seeds) == 0 || len(m.Policies) == 0 {
+		if r.Experiment != name || r.Shard == nil || r.Shard.Of < 1 || r.Shard.Index < 1 || r.Shard.Index > r.Shard.Of || len(r.Seeds) == 0 || len(r.Policies) == 0 {
 			return nil, fmt.Errorf("%s: not written by a shard of %s", path, name)
 		}
-		shards = append(shards, m)
+		shards = append(shards, r)
 	}
 	return shards, nil
 }
 
 // differs describes the first difference of another shard's experiment or program.
-func (m *manifest) differs(other *manifest) error {
+func (r *record) differs(other *record) error {
 	for _, c := range []struct {
 		what string
 		a, b any
 	}{
-		{"by the program", m.Version, other.Version},
-		{"with the rounds", m.Rounds, other.Rounds},
-		{"with the seeds", m.Seeds, other.Seeds},
-		{"with the policies", m.labels(), other.labels()},
-		{"with the world", compact(m.Settings), compact(other.Settings)},
-		{"under the title", m.Title, other.Title},
+		{"by the program", r.Version, other.Version},
+		{"with the rounds", r.Rounds, other.Rounds},
+		{"with the seeds", r.Seeds, other.Seeds},
+		{"with the policies", r.labels(), other.labels()},
+		{"with the world", compact(r.Settings), compact(other.Settings)},
+		{"under the title", r.Title, other.Title},
 	} {
 		if !reflect.DeepEqual(c.a, c.b) {
-			return fmt.Errorf("%s was played %s %v, and %s %s %v: only shards of one configuration and one program build can be merged", m.dir, c.what, c.a, other.dir, c.what, c.b)
+			return fmt.Errorf("%s was played %s %v, and %s %s %v: only shards of one configuration and one program build can be merged", r.dir, c.what, c.a, other.dir, c.what, c.b)
 		}
 	}
-	for i, p := range m.Policies {
+	for i, p := range r.Policies {
 		if a, b := compact(p.Settings), compact(other.Policies[i].Settings); a != b {
-			return fmt.Errorf("policy %s of %s has the settings %s, and in %s %s: only shards of one configuration and one program build can be merged", p.Label, m.dir, a, other.dir, b)
+			return fmt.Errorf("policy %s of %s has the settings %s, and in %s %s: only shards of one configuration and one program build can be merged", p.Label, r.dir, a, other.dir, b)
 		}
 	}
 	return nil
 }
 
-func (m *manifest) labels() (list []string) {
-	for _, p := range m.Policies {
-		list = append(list, p.Label)
-	}
-	return list
-}
-
-func compact(data json.RawMessage) string {
-	var out bytes.Buffer
-	if err := json.Compact(&out, data); err != nil {
-		return string(data)
-	}
-	return out.String()
-}
-
 // gather returns the units of the experiment, policy by policy and seed by seed.
-func (e *Experiment) gather(shards []*manifest, warn func(string)) ([]*unit, error) {
+func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error) {
 	ids := map[string]string{}
 	for _, p := range e.Policies {
 		id, err := fingerprint(e, p)
@@ -345,7 +282,7 @@ func compareKeys(a, b unitKey) int {
 }
 
 // missing names the shards that have the missing units.
-func (e *Experiment) missing(shards []*manifest, lost []int) error {
+func (e *Experiment) missing(shards []*record, lost []int) error {
 	name := func(place int) string {
 		return fmt.Sprintf("policy %s on seed %d", e.Policies[place/len(e.Seeds)].Label, e.Seeds[place%len(e.Seeds)])
 	}
@@ -372,10 +309,10 @@ func (e *Experiment) missing(shards []*manifest, lost []int) error {
 }
 
 // machines returns the machine of the shards, or a list if there are several.
-func machines(shards []*manifest) any {
-	var list []map[string]any
+func machines(shards []*record) any {
+	var list []any
 	for _, m := range shards {
-		if !slices.ContainsFunc(list, func(o map[string]any) bool { return reflect.DeepEqual(o, m.Machine) }) {
+		if !slices.ContainsFunc(list, func(o any) bool { return reflect.DeepEqual(o, m.Machine) }) {
 			list = append(list, m.Machine)
 		}
 	}
