@@ -11,6 +11,7 @@ import (
 	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/decision"
+	"vitrine/service/health"
 )
 
 // observe logs the problems of placements that begin, and tells the sender of alerts which ones stand and what keeps this process from
@@ -38,11 +39,11 @@ func (s *Server) observe() {
 // problems returns what is wrong with the placements.
 func (s *Server) problems() (all []alert.Problem) {
 	for _, name := range s.engine.Placements() {
-		health, err := s.health(name)
+		found, err := s.health(name)
 		if err != nil {
 			continue // deleted meanwhile
 		}
-		for _, h := range health {
+		for _, h := range found {
 			if h.Level == "bad" || h.Level == "warning" {
 				all = append(all, alert.Problem{Placement: name, Level: h.Level, Key: h.Key, Text: h.Text})
 			}
@@ -82,7 +83,7 @@ func (s *Server) health(name string) ([]api.Health, error) {
 	if err != nil {
 		return nil, err
 	}
-	return healthOf(&stats, config.Answer().Warnings), nil
+	return health.Of(&stats, config.Answer().Warnings), nil
 }
 
 // serviceHealth says what an operator should know of the service itself.

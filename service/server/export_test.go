@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"vitrine/service/api"
 )
 
 // Route is a line of the table of routes.
@@ -44,9 +42,6 @@ func (s *Server) MetricNames() (names []string) {
 	}
 	return names
 }
-
-// HealthOf is what an operator should know of a placement.
-func HealthOf(s *api.Stats, warnings ...string) []api.Health { return healthOf(s, warnings) }
 
 // Exhaust has the filters of a key spend what it may.
 func (s *Server) Exhaust(key string) { s.accounts.of(key).work.Charge(1e9) }

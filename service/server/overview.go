@@ -1,14 +1,13 @@
 package server
 
 import (
-	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"vitrine/service/api"
+	"vitrine/service/health"
 )
 
 // period reads which part of a series is asked for.
@@ -102,7 +101,7 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 	if _, standardError := groups[0].Mean(); groups[0].Rounds > 1 {
 		e.StandardError = &standardError
 	}
-	e.Health = healthOf(&stats, answer.Warnings)
+	e.Health = health.Of(&stats, answer.Warnings)
 	return e, nil
 }
 
@@ -120,116 +119,4 @@ func (s *Server) experiment(name string) (*api.OverviewExperiment, error) {
 		}
 	}
 	return x, nil
-}
-
-// The levels of health, the worst first.
-var healthLevels = []string{"bad", "warning", "waiting", "note"}
-
-// manyExpired is how many decisions may end before the first outcome is reported.
-const manyExpired = 50
-
-// share returns the percentage of a group's decisions that sold.
-func share(g api.Group) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
-
-// outlierRounds is how many rounds after the last outlier it is still a warning.
-const outlierRounds = 1000
-
-// withoutDigits returns what remains of a text while the numbers in it change.
-func withoutDigits(text string) string {
-	return strings.Map(func(c rune) rune {
-		if '0' <= c && c <= '9' {
-			return -1
-		}
-		return c
-	}, text)
-}
-
-// healthOf says what an operator should know of a placement, the worst first.
-func healthOf(s *api.Stats, warnings []string) []api.Health {
-	all := []api.Health{}
-	say := func(level, format string, args ...any) {
-		h := api.Health{Level: level, Text: fmt.Sprintf(format, args...), Key: format}
-		if format == "%s" {
-			h.Key = withoutDigits(h.Text)
-		}
-		all = append(all, h)
-	}
-	if s.Guard != nil && s.Guard.Alarm != nil {
-		a := s.Guard.Alarm
-		shown := "the policy's sets are still shown"
-		switch a.Fallback {
-		case "baseline":
-			shown = "the caller's sets are shown"
-		case "version":
-			shown = "the sets of an earlier version are shown"
-		}
-		paused := ""
-		if s.Guard.Held > 0 {
-			paused = fmt.Sprintf(" The policy has not learned from %d outcomes since, and will read them from the log when the alarm ends.", s.Guard.Held)
-		}
-		switch a.Check {
-		case "no-sale":
-			say("bad", "No sale in the last %d decisions: is the checkout reporting? The alarm ends once sales are back; %s.%s", s.Guard.WithoutSale, shown, paused)
-		case "sales":
-			say("bad", "Sales have fallen: %s. The alarm ends once they are back; %s.%s", a.Detail, shown, paused)
-		default:
-			say("bad", "The guard has an alarm: %s; %s.", a.Detail, shown)
-		}
-	}
-	switch {
-	case s.Outcomes > 0:
-	case s.Expired < manyExpired:
-		say("waiting", "Waiting for the first outcome: %d decisions so far, and no outcome reported yet.", s.Decisions)
-	default:
-		say("warning", "Waiting for the first outcome: %d decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?", s.Expired)
-	}
-	if s.Broken {
-		say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
-	}
-	if s.Unsound {
-		say("bad", "The predictions cannot be right: %s. Roll back to an earlier version.", cmp.Or(s.Problem, "see the log"))
-	}
-	if s.Forgotten > 0 {
-		say("warning", "The learner lost %d rounds, because its saved state could not be read.", s.Forgotten)
-	}
-	if h := s.Held; h != nil {
-		say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. Check the clocks of the machines, unless the service was down.",
-			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
-	}
-	if s.ExpiredEarly > 0 {
-		say("warning", "%d decisions left memory before their outcome: make the placement's memory larger.", s.ExpiredEarly)
-	}
-	if s.Unlearned > 0 {
-		say("warning", "The learner is too slow and missed %d outcomes: give it fewer features, or a faster policy.", s.Unlearned)
-	}
-	if behind := max(1000, s.Learned/10); s.Lag > behind {
-		say("warning", "The learner is %d outcomes behind.", s.Lag)
-	}
-	if s.Skipped > 0 && !s.Broken {
-		say("warning", "The learner refused %d rounds: %s.", s.Skipped, cmp.Or(s.Problem, "see the log"))
-	}
-	if o := s.Outliers; o != nil {
-		level := "warning"
-		if o.Since >= outlierRounds {
-			level = "note"
-		}
-		say(level, "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The learner left these values out. Is a unit wrong? If the values are right, give the feature a center and a scale, or min and max.", o.Values, o.Feature, o.Since)
-	}
-	if s.Guard != nil && s.Guard.FarOff != nil {
-		b := s.Guard.FarOff
-		say("warning", "Predictions are far off: where %.0f%% of the shoppers should have bought, %.0f%% of %d did. A feature is missing, or tastes have changed.", 100*b.Predicted, 100*b.Observed, b.Rounds)
-	}
-	if d := s.Drift; d != nil && d.Fell {
-		say("warning", "Sales drift: %.1f%% of the policy's last %d pages sold, %.1f%% before.", share(d.Recent.ByPolicy), d.Recent.ByPolicy.Rounds, share(d.Before.ByPolicy))
-	}
-	for _, text := range warnings {
-		say("warning", "%s", text)
-	}
-	if r := s.Relearning; r != nil {
-		say("note", "A second learner learns from the log: it is at entry %d of %d.", r.Entry, r.To)
-	}
-	slices.SortStableFunc(all, func(a, b api.Health) int {
-		return slices.Index(healthLevels, a.Level) - slices.Index(healthLevels, b.Level)
-	})
-	return all
 }

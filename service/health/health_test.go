@@ -1,0 +1,99 @@
+package health_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"vitrine/service/api"
+	"vitrine/service/health"
+)
+
+// Each fault of a placement is said, the worst first.
+func TestHealth(t *testing.T) {
+	if got := health.Of(&api.Stats{Outcomes: 1, Guard: new(api.Guard), Learned: 50_000, Lag: 4000, Drift: new(api.Drift)}, nil); len(got) != 0 || got == nil {
+		t.Errorf("a placement without a fault: %+v", got)
+	}
+	alarm := &api.Guard{Alarm: &api.Alarm{Detail: "in 900 decisions the policy earned less", Fallback: "baseline"}}
+	got := health.Of(&api.Stats{
+		Outcomes: 1, Guard: alarm, Broken: true, Unsound: true, Problem: "V is singular", Forgotten: 2, ExpiredEarly: 3, Unlearned: 4, Lag: 1001, Skipped: 6, Relearning: &api.Relearning{Entry: 7, To: 8},
+	}, []string{"a warning"})
+	want := []string{
+		"bad: The guard has an alarm: in 900 decisions the policy earned less; the caller's sets are shown.",
+		"bad: The learner has failed, and its last good policy decides: V is singular.",
+		"bad: The predictions cannot be right: V is singular.",
+		"warning: The learner lost 2 rounds",
+		"warning: 3 decisions left memory",
+		"warning: The learner is too slow and missed 4 outcomes",
+		"warning: The learner is 1001 outcomes behind.",
+		"warning: a warning",
+		"note: A second learner learns from the log: it is at entry 7 of 8.",
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d lines, want %d: %+v", len(got), len(want), got)
+	}
+	for i := range want {
+		if line := got[i].Level + ": " + got[i].Text; !strings.HasPrefix(line, want[i]) {
+			t.Errorf("line %d is %q, want %q", i, line, want[i])
+		}
+	}
+	for since, level := range map[uint64]string{7: "warning", 1000: "note"} {
+		got := health.Of(&api.Stats{Outcomes: 1, Outliers: &api.Outliers{Values: 40, Feature: "price", Since: since, Rounds: 3}}, nil)
+		if want := fmt.Sprintf(`40 values of features were far beyond all others, the last one of "price", %d rounds ago.`, since); len(got) != 1 || got[0].Level != level || !strings.HasPrefix(got[0].Text, want) {
+			t.Errorf("%v", got)
+		}
+	}
+	if got := health.Of(&api.Stats{Outcomes: 1, Skipped: 6, Problem: "x"}, nil); len(got) != 1 || got[0].Text != "The learner refused 6 rounds: x." {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A placement without an outcome is not well: it waits. Nobody can tell yet.
+func TestHealthWaits(t *testing.T) {
+	for _, c := range []struct {
+		stats api.Stats
+		want  string
+	}{
+		{api.Stats{}, "waiting: Waiting for the first outcome: 0 decisions so far, and no outcome reported yet."},
+		{api.Stats{Decisions: 40, Expired: 40}, "waiting: Waiting for the first outcome: 40 decisions so far, and no outcome reported yet."},
+		{api.Stats{Decisions: 90, Expired: 70}, "warning: Waiting for the first outcome: 70 decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?"},
+	} {
+		got := health.Of(&c.stats, nil)
+		if len(got) != 1 || got[0].Level+": "+got[0].Text != c.want {
+			t.Errorf("%d decisions: %+v, want %s", c.stats.Decisions, got, c.want)
+		}
+	}
+}
+
+// What the guard knows of sales has words of its own, with the true number of decisions.
+func TestHealthOfSales(t *testing.T) {
+	group := func(rounds, purchases uint64) api.Span {
+		return api.Span{ByPolicy: api.Group{Rounds: rounds, Purchases: purchases}}
+	}
+	for _, c := range []struct {
+		stats api.Stats
+		want  string
+	}{
+		{
+			api.Stats{Guard: &api.Guard{WithoutSale: 200, Held: 180, Alarm: &api.Alarm{Check: "no-sale", Detail: "no sale in the last 74 decisions"}}},
+			"bad: No sale in the last 200 decisions: is the checkout reporting? The alarm ends once sales are back; the policy's sets are still shown. The policy has not learned from 180 outcomes since, and will read them from the log when the alarm ends.",
+		},
+		{
+			api.Stats{Guard: &api.Guard{Alarm: &api.Alarm{Check: "sales", Detail: "the last 90 decisions sold 10", Fallback: "version"}}},
+			"bad: Sales have fallen: the last 90 decisions sold 10. The alarm ends once they are back; the sets of an earlier version are shown.",
+		},
+		{
+			api.Stats{Guard: &api.Guard{FarOff: &api.Calibrated{Predicted: .42, Observed: .2, Rounds: 900}}},
+			"warning: Predictions are far off: where 42% of the shoppers should have bought, 20% of 900 did. A feature is missing, or tastes have changed.",
+		},
+		{
+			api.Stats{Drift: &api.Drift{Fell: true, Recent: group(1000, 100), Before: group(4000, 1200)}},
+			"warning: Sales drift: 10.0% of the policy's last 1000 pages sold, 30.0% before.",
+		},
+	} {
+		c.stats.Outcomes = 1
+		if got := health.Of(&c.stats, nil); len(got) != 1 || got[0].Level+": "+got[0].Text != c.want {
+			t.Errorf("%+v, want %s", got, c.want)
+		}
+	}
+}
