@@ -105,10 +105,7 @@ func (c *conversation) start(t testing.TB) {
 		case "rate":
 			limits.Rate, _ = strconv.ParseFloat(words[1], 64)
 		case "key":
-			key := keys.Key{Name: words[1], SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(words[1])))}
-			for _, scope := range strings.Split(words[2], ",") {
-				key.Scopes = append(key.Scopes, scope)
-			}
+			key := keys.Key{Name: words[1], SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(words[1]))), Scopes: strings.Split(words[2], ",")}
 			key.Placements = words[3:]
 			if len(key.Placements) == 0 {
 				key.Placements = nil

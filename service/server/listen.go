@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"vitrine/internal/sockets"
 	"vitrine/internal/watch"
 	"vitrine/service/keys"
 )
@@ -35,8 +36,6 @@ type Listen struct {
 
 	Ready func(net.Addr) // if set, is called when requests are answered
 }
-
-const maxHeader = 16 << 10 // bytes
 
 func (l Listen) withDefaults() Listen {
 	l.Header = cmp.Or(l.Header, 5*time.Second)
@@ -85,22 +84,22 @@ func Bind(ctx context.Context, l Listen, o Options) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	limited := limitConnections(listener, o.Limits.Connections)
+	limited := sockets.Limit(listener, o.Limits.Connections)
 	listener = limited
 	if l.Certificate != "" || l.Key != "" {
 		if listener, err = withTLS(listener, l, o); err != nil {
 			return nil, err
 		}
 	} else {
-		listener = headListener{listener}
+		listener = sockets.Heads{Listener: listener}
 		if !isLoopback(l.Address) {
 			o.Logger.Warn("API keys and decisions are sent without encryption: configure TLS, or use a proxy that has it", "address", l.Address)
 		}
 	}
 	s := &Socket{listen: l, at: listener, process: rand.Text()[:8], served: make(chan error, 1)}
 	s.http = http.Server{
-		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: maxHeader,
-		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: limited.state, ConnContext: withHead,
+		Handler: http.HandlerFunc(s.answer), MaxHeaderBytes: sockets.MaxHeader,
+		ReadHeaderTimeout: l.Header, ReadTimeout: l.Read, WriteTimeout: l.Write, IdleTimeout: l.Idle, ConnState: limited.State, ConnContext: sockets.WithHead,
 		ErrorLog: log.New(connections{o.Logger}, "", 0),
 	}
 	if l.Health != "" {
@@ -124,7 +123,7 @@ func (s *Socket) bindHealth(ctx context.Context) error {
 		mux.HandleFunc("GET "+path, s.answer)
 	}
 	s.health = &http.Server{
-		Handler: mux, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read, WriteTimeout: s.listen.Write,
+		Handler: mux, MaxHeaderBytes: sockets.MaxHeader, ReadHeaderTimeout: s.listen.Header, ReadTimeout: s.listen.Read, WriteTimeout: s.listen.Write,
 		IdleTimeout: s.listen.Idle, ErrorLog: s.http.ErrorLog,
 	}
 	go func() { _ = s.health.Serve(at) }() // until it is closed
@@ -145,15 +144,15 @@ func (s *Socket) Close() error {
 }
 
 func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
-	twice := framed(w, r)
-	if server := s.server.Load(); server != nil && twice == nil {
+	twice := sockets.HasTwoLengths(w, r)
+	if server := s.server.Load(); server != nil && !twice {
 		server.ServeHTTP(w, r)
 		return
 	}
 	c := &call{Request: r, w: recorder{ResponseWriter: w}, id: cmp.Or(callersID(r.Header, "X-Request-Id"), s.process)}
 	w.Header().Set("X-Request-Id", c.id)
-	if twice != nil {
-		c.fail(twice)
+	if twice {
+		c.fail(problemf(http.StatusBadRequest, "header", "the request has both Content-Length and Transfer-Encoding: send one of them"))
 		return
 	}
 	if r.URL.Path == "/healthz" {

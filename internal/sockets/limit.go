@@ -1,4 +1,5 @@
-package server
+// Package sockets has listeners that limit the number of connections, and that see what net/http hides of a request's head.
+package sockets
 
 import (
 	"crypto/tls"
@@ -11,10 +12,10 @@ import (
 // silence is how long a new connection may send nothing before it may be closed to make room.
 const silence = 250 * time.Millisecond
 
-// limitedListener limits the number of open connections. One more connection closes the one that has
+// Limited limits the number of open connections. One more connection closes the one that has
 // been quiet the longest: idle between requests, or silent since it was accepted. If every connection
 // has a request in progress, Accept waits.
-type limitedListener struct {
+type Limited struct {
 	net.Listener
 	max int
 
@@ -24,14 +25,15 @@ type limitedListener struct {
 	closed  bool
 }
 
-func limitConnections(l net.Listener, n int) *limitedListener {
-	limited := &limitedListener{Listener: l, max: n, open: map[net.Conn]time.Time{}}
+// Limit limits a listener to n connections. [Limited.State] must be the ConnState of the http.Server.
+func Limit(l net.Listener, n int) *Limited {
+	limited := &Limited{Listener: l, max: n, open: map[net.Conn]time.Time{}}
 	limited.changed = sync.NewCond(&limited.mu)
 	return limited
 }
 
 // Accept implements net.Listener.
-func (l *limitedListener) Accept() (net.Conn, error) {
+func (l *Limited) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -52,7 +54,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 // makeRoom closes the connection that has been quiet the longest. That connection remains in open until
 // http.Server reports it closed, so repeated calls close no other. If it may not be closed yet, makeRoom
 // signals a change when it may. The caller holds mu.
-func (l *limitedListener) makeRoom() {
+func (l *Limited) makeRoom() {
 	var longest net.Conn
 	for c, spare := range l.open {
 		if !spare.IsZero() && (longest == nil || spare.Before(l.open[longest])) {
@@ -72,14 +74,14 @@ func (l *limitedListener) makeRoom() {
 	longest.Close()
 }
 
-func (l *limitedListener) signal() {
+func (l *Limited) signal() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed.Broadcast()
 }
 
-// state is http.Server's ConnState. The server calls it for a new connection before the next Accept.
-func (l *limitedListener) state(c net.Conn, now http.ConnState) {
+// State is http.Server's ConnState. The server calls it for a new connection before the next Accept.
+func (l *Limited) State(c net.Conn, now http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch now {
@@ -99,7 +101,7 @@ func (l *limitedListener) state(c net.Conn, now http.ConnState) {
 }
 
 // Close implements net.Listener.
-func (l *limitedListener) Close() error {
+func (l *Limited) Close() error {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()

@@ -1,4 +1,4 @@
-package server
+package sockets
 
 import (
 	"bufio"
@@ -38,14 +38,14 @@ type caller struct {
 type room struct {
 	*testing.T
 	*pipes
-	limited *limitedListener
+	limited *Limited
 	hold    chan struct{} // requests for /hold have their answer once it is closed
 	leave   chan struct{} // nil, or connections are known as closed once it is closed
 }
 
 func newRoom(t *testing.T, maximum int) *room {
 	r := &room{T: t, pipes: &pipes{dialed: make(chan net.Conn), ended: make(chan net.Conn)}, hold: make(chan struct{})}
-	r.limited = limitConnections(r.pipes, maximum)
+	r.limited = Limit(r.pipes, maximum)
 	h := &http.Server{
 		Handler: http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
 			if q.URL.Path == "/hold" {
@@ -56,7 +56,7 @@ func newRoom(t *testing.T, maximum int) *room {
 			if now == http.StateClosed && r.leave != nil {
 				<-r.leave
 			}
-			r.limited.state(c, now)
+			r.limited.State(c, now)
 		},
 	}
 	served := make(chan error)
@@ -238,13 +238,13 @@ func TestNewcomerClosesOne(t *testing.T) {
 func TestClosedWhileItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{dialed: make(chan net.Conn, 1), ended: make(chan net.Conn)}
-		l := limitConnections(p, 2)
+		l := Limit(p, 2)
 		asks, _ := net.Pipe()
 		idle, far := net.Pipe()
 		for _, c := range []net.Conn{asks, idle} {
-			l.state(c, http.StateNew)
-			l.state(c, http.StateActive)
-			l.state(c, http.StateIdle)
+			l.State(c, http.StateNew)
+			l.State(c, http.StateActive)
+			l.State(c, http.StateIdle)
 			time.Sleep(time.Millisecond)
 		}
 		taken := make(chan error, 1)
@@ -258,11 +258,11 @@ func TestClosedWhileItAsks(t *testing.T) {
 		if _, err := asks.Write(nil); err == nil {
 			t.Error("the longest idle is not closed")
 		}
-		l.state(asks, http.StateActive)
+		l.State(asks, http.StateActive)
 		if _, err := far.Read(make([]byte, 1)); err != io.EOF {
 			t.Errorf("the next one is not closed: %v", err)
 		}
-		l.state(idle, http.StateClosed)
+		l.State(idle, http.StateClosed)
 		if err := <-taken; err != nil {
 			t.Error(err)
 		}
@@ -273,9 +273,9 @@ func TestClosedWhileItAsks(t *testing.T) {
 func TestEncryptedMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{dialed: make(chan net.Conn, 1), ended: make(chan net.Conn)}
-		l := limitConnections(p, 1)
+		l := Limit(p, 1)
 		here, _ := net.Pipe()
-		l.state(tls.Server(here, &tls.Config{}), http.StateIdle)
+		l.State(tls.Server(here, &tls.Config{}), http.StateIdle)
 		here.SetDeadline(time.Now()) // not used again but to see that it is closed
 		newcomer, _ := net.Pipe()
 		p.dialed <- newcomer

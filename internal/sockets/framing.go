@@ -1,4 +1,4 @@
-package server
+package sockets
 
 import (
 	"bufio"
@@ -14,17 +14,20 @@ import (
 // server that believes the second, so its body can smuggle in a request that the proxy has never seen. net/http drops the length
 // without a trace, so the head of each request is kept until the handler has looked at it.
 
-// headListener accepts connections that remember the head of the request in progress.
-type headListener struct{ net.Listener }
+// Heads accepts connections that remember the head of the request in progress.
+type Heads struct{ net.Listener }
 
 // Accept implements net.Listener.
-func (l headListener) Accept() (net.Conn, error) {
+func (l Heads) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
 	return &headConn{Conn: c}, nil
 }
+
+// MaxHeader is the longest head of a request, in bytes.
+const MaxHeader = 16 << 10
 
 // headConn is a connection that remembers what it has read since it was last idle, up to the end of a request's head.
 type headConn struct {
@@ -44,7 +47,7 @@ func (c *headConn) Read(b []byte) (int, error) {
 		from := max(len(c.head)-2, 0)
 		c.head = append(c.head, b[:n]...)
 		tail := c.head[from:]
-		c.full = len(c.head) > 2*maxHeader || bytes.Contains(tail, []byte("\n\r\n")) || bytes.Contains(tail, []byte("\n\n"))
+		c.full = len(c.head) > 2*MaxHeader || bytes.Contains(tail, []byte("\n\r\n")) || bytes.Contains(tail, []byte("\n\n"))
 	}
 	return n, err
 }
@@ -54,7 +57,7 @@ func (c *headConn) idle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.head, c.full = c.head[:0], false
-	if cap(c.head) > maxHeader/2 {
+	if cap(c.head) > MaxHeader/2 {
 		c.head = nil
 	}
 }
@@ -74,18 +77,16 @@ func (c *headConn) headOf(r *http.Request) (textproto.MIMEHeader, bool) {
 
 type headKey struct{}
 
-// withHead is http.Server's ConnContext.
-func withHead(ctx context.Context, c net.Conn) context.Context {
+// WithHead is http.Server's ConnContext.
+func WithHead(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, headKey{}, c)
 }
 
-var errTwoLengths = problemf(http.StatusBadRequest, "header", "the request has both Content-Length and Transfer-Encoding: send one of them")
-
-// framed refuses a request whose body has two lengths. If the head of a request in chunks cannot be seen, because the request came
-// with an earlier one or over TLS, the connection ends after the answer.
-func framed(w http.ResponseWriter, r *http.Request) error {
+// HasTwoLengths reports whether the body of a request has two lengths. Then the connection ends after the answer. If the head of a request in chunks cannot be seen, because the request came
+// with an earlier one or over TLS, it ends, too.
+func HasTwoLengths(w http.ResponseWriter, r *http.Request) bool {
 	if len(r.TransferEncoding) == 0 && r.ProtoAtLeast(1, 1) { // net/http ignores the encoding of a request of HTTP/1.0
-		return nil
+		return false
 	}
 	var fields textproto.MIMEHeader
 	seen := false
@@ -96,8 +97,5 @@ func framed(w http.ResponseWriter, r *http.Request) error {
 	if two || !seen {
 		w.Header().Set("Connection", "close")
 	}
-	if two {
-		return errTwoLengths
-	}
-	return nil
+	return two
 }
