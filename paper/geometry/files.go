@@ -1,105 +1,51 @@
 package geometry
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 
-	"vitrine/internal/replace"
 	"vitrine/paper/experiments"
+	"vitrine/paper/study"
 )
 
 // Mark is the file that marks the directory of a landscape: its slice.
 const Mark = "loss.csv"
 
-// Its other files.
-const (
-	recordFile = "run.json"
-	mapFile    = "map.csv"
-)
+const mapFile = "map.csv"
 
-var (
-	sliceColumns = []string{"position", "w1", "w2", "loss", "bound", "strong_convexity", "growth"}
-	mapColumns   = []string{"w1", "w2", "loss"}
-)
+// mapPoint is a row of map.csv.
+type mapPoint struct {
+	W    Params  `json:"w"`
+	Loss float64 `json:"loss"`
+}
 
 // Write makes dir and writes run.json, the constants; loss.csv, a row for each
 // point of the slice; and map.csv, a row for each point of the map.
 func (l *Landscape) Write(dir string) error {
-	record, err := json.MarshalIndent(l.Constants, "", "  ")
-	if err != nil {
-		return fmt.Errorf("%s: %w", l.Experiment, err)
-	}
-	slice := line(nil, sliceColumns)
-	for _, p := range l.Slice {
-		slice = numbers(slice, p.Position, p.W[0], p.W[1], p.Loss, p.Bound, p.StrongConvexity, p.Growth)
-	}
-	points := line(nil, mapColumns)
+	var points []mapPoint
 	for i := range l.Map.N {
 		for j := range l.Map.N {
-			w := l.Map.Params(i, j)
-			points = numbers(points, w[0], w[1], l.Map.At(i, j))
+			points = append(points, mapPoint{l.Map.Params(i, j), l.Map.At(i, j)})
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for _, file := range []struct {
-		name    string
-		content []byte
-	}{
-		{Mark, slice},
-		{mapFile, points},
-		{recordFile, append(record, '\n')},
-	} {
-		if err := replace.File(filepath.Join(dir, file.name), file.content); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func line(dst []byte, words []string) []byte {
-	return append(append(dst, strings.Join(words, ",")...), '\n')
-}
-
-// numbers appends a row with nine significant digits.
-func numbers(dst []byte, values ...float64) []byte {
-	for _, v := range values {
-		dst = append(strconv.AppendFloat(dst, v, 'g', 9, 64), ',')
-	}
-	dst[len(dst)-1] = '\n'
-	return dst
+	return study.Write(dir, l.Constants, study.File{Name: Mark, Content: study.Encode(l.Slice)}, study.File{Name: mapFile, Content: study.Encode(points)})
 }
 
 // Read reads what Write wrote. Errors name the file and, if there is one, the line.
 func Read(dir string) (*Landscape, error) {
 	l := &Landscape{}
-	for _, file := range []struct {
-		name   string
-		decode func([]byte, *Landscape) error
-	}{
-		{recordFile, decodeRecord},
-		{Mark, decodeSlice},
-		{mapFile, decodeMap},
-	} {
-		path := filepath.Join(dir, file.name)
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		if err := file.decode(text, l); err != nil {
-			return nil, fmt.Errorf("%s: %w; run vitrine reproduce %s again", path, err, experiments.GeometricCondition)
-		}
+	decode := func(f func([]byte, *Landscape) error) func([]byte) error {
+		return func(text []byte) error { return f(text, l) }
+	}
+	err := study.Read(dir, experiments.GeometricCondition,
+		study.File{Name: study.RecordFile, Decode: decode(decodeRecord)},
+		study.File{Name: Mark, Decode: decode(decodeSlice)},
+		study.File{Name: mapFile, Decode: decode(decodeMap)})
+	if err != nil {
+		return nil, err
 	}
 	return l, nil
 }
@@ -136,43 +82,41 @@ func decodeRecord(text []byte, l *Landscape) error {
 	return nil
 }
 
-func decodeSlice(text []byte, l *Landscape) error {
-	rows, err := decode(text, sliceColumns)
-	if err != nil {
+func decodeSlice(text []byte, l *Landscape) (err error) {
+	if l.Slice, err = study.Decode[Point](text); err != nil {
 		return err
 	}
 	highest := 0.0
-	for k, row := range rows {
-		if k > 0 && !(row[0] > rows[k-1][0]) {
-			return fmt.Errorf("line %d: position %v does not follow %v", k+2, row[0], rows[k-1][0])
+	for k, p := range l.Slice {
+		if k > 0 && !(p.Position > l.Slice[k-1].Position) {
+			return fmt.Errorf("line %d: position %v does not follow %v", k+2, p.Position, l.Slice[k-1].Position)
 		}
-		l.Slice = append(l.Slice, Point{row[0], Params{row[1], row[2]}, row[3], row[4], row[5], row[6]})
-		highest = max(highest, row[3])
+		highest = max(highest, p.Loss)
 	}
-	if len(rows) < 2 || rows[len(rows)-1][0]-rows[0][0] < minExtent {
+	if n := len(l.Slice); n < 2 || l.Slice[n-1].Position-l.Slice[0].Position < minExtent {
 		return errors.New("the slice has no length")
 	}
 	return checkLoss(highest)
 }
 
 func decodeMap(text []byte, l *Landscape) error {
-	rows, err := decode(text, mapColumns)
+	points, err := study.Decode[mapPoint](text)
 	if err != nil {
 		return err
 	}
-	n := int(math.Round(math.Sqrt(float64(len(rows)))))
-	if n < 2 || n*n != len(rows) {
-		return fmt.Errorf("%d points are no square grid", len(rows))
+	n := int(math.Round(math.Sqrt(float64(len(points)))))
+	if n < 2 || n*n != len(points) {
+		return fmt.Errorf("%d points are no square grid", len(points))
 	}
 	l.Map = Grid{Box: l.Setting.Box, N: n}
 	highest := 0.0
-	for k, row := range rows {
+	for k, p := range points {
 		want := l.Map.Params(k/n, k%n)
-		if distance(want, Params{row[0], row[1]}) > 1e-6*(1+math.Hypot(want[0], want[1])) {
-			return fmt.Errorf("line %d: point (%v, %v), want (%.9g, %.9g)", k+2, row[0], row[1], want[0], want[1])
+		if distance(want, p.W) > 1e-6*(1+math.Hypot(want[0], want[1])) {
+			return fmt.Errorf("line %d: point (%v, %v), want (%.9g, %.9g)", k+2, p.W[0], p.W[1], want[0], want[1])
 		}
-		l.Map.Value = append(l.Map.Value, row[2])
-		highest = max(highest, row[2])
+		l.Map.Value = append(l.Map.Value, p.Loss)
+		highest = max(highest, p.Loss)
 	}
 	return checkLoss(highest)
 }
@@ -182,39 +126,4 @@ func checkLoss(highest float64) error {
 		return errors.New("the loss is nowhere above 0")
 	}
 	return nil
-}
-
-// decode reads rows of numbers under a header.
-func decode(text []byte, columns []string) (rows [][]float64, err error) {
-	if len(text) == 0 || text[len(text)-1] != '\n' {
-		return nil, errors.New("truncated: the last line is not complete")
-	}
-	r := csv.NewReader(bytes.NewReader(text))
-	r.FieldsPerRecord = len(columns)
-	header, err := r.Read()
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Equal(header, columns) {
-		return nil, fmt.Errorf("the header is %q, want %q", strings.Join(header, ","), strings.Join(columns, ","))
-	}
-	for {
-		fields, err := r.Read()
-		if err == io.EOF {
-			return rows, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		row := make([]float64, len(fields))
-		for k, field := range fields {
-			v, err := strconv.ParseFloat(field, 64)
-			if err != nil || !(math.Abs(v) <= maxCoordinate) {
-				at, _ := r.FieldPos(k)
-				return nil, fmt.Errorf("line %d: %s %q is not a finite number", at, columns[k], field)
-			}
-			row[k] = v
-		}
-		rows = append(rows, row)
-	}
 }

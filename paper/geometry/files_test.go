@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/internal/fatal"
+	"vitrine/paper/study"
 )
 
 // small is a landscape of few points, with numbers of nine digits.
@@ -115,7 +116,7 @@ func FuzzDecode(f *testing.F) {
 	dir := f.TempDir()
 	fatal.If(f, small().Write(dir))
 	var texts [3]string
-	for k, name := range []string{recordFile, Mark, mapFile} {
+	for k, name := range []string{study.RecordFile, Mark, mapFile} {
 		text := fatal.Or(os.ReadFile(filepath.Join(dir, name)))(f)
 		texts[k] = string(text)
 	}

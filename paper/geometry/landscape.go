@@ -51,12 +51,12 @@ type Constants struct {
 
 // Point is a row of loss.csv, on the line through two global minima.
 type Point struct {
-	Position        float64 // along the line, from half way between the minima
-	W               Params
-	Loss            float64 // ℓ_sq(w)
-	Bound           float64 // the smaller of the two terms
-	StrongConvexity float64 // μ/2 dist(w, W*)²
-	Growth          float64 // τ/2 dist(w, W*)^γ
+	Position        float64 `json:"position"` // along the line, from half way between the minima
+	W               Params  `json:"w"`
+	Loss            float64 `json:"loss"`             // ℓ_sq(w)
+	Bound           float64 `json:"bound"`            // the smaller of the two terms
+	StrongConvexity float64 `json:"strong_convexity"` // μ/2 dist(w, W*)²
+	Growth          float64 `json:"growth"`           // τ/2 dist(w, W*)^γ
 }
 
 // Landscape is the loss and its lower bound as drawn.

@@ -1,16 +1,13 @@
 package theory
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"reflect"
-	"strconv"
 
-	"vitrine/internal/replace"
+	"vitrine/paper/experiments"
+	"vitrine/paper/study"
 )
 
 // Report holds the results of a study. Shares are of rounds, or of rounds and items, averaged over the seeds.
@@ -126,54 +123,36 @@ const Title = "Theory against experience: coverage, optimism, constants, growth"
 // Mark is the file that marks the directory of a report.
 const Mark = "coverage.csv"
 
-const recordFile = "run.json"
-
 // Write makes dir and writes run.json with the whole report, and its tables as CSV.
 func (r *Report) Write(dir string) error {
-	record, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("theory: %w", err)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	for _, file := range []struct {
-		name    string
-		content []byte
-	}{
-		{recordFile, append(record, '\n')},
-		{Mark, table(r.Coverage)},
-		{"path.csv", table(r.Path)},
-		{"constants.csv", table(r.Constants)},
-		{"growth.csv", table(r.Growth)},
-		{"slopes.csv", table(r.Slopes)},
-		{"schedule.csv", table(r.Schedule)},
-	} {
-		if err := replace.File(filepath.Join(dir, file.name), file.content); err != nil {
-			return err
-		}
-	}
-	return nil
+	return study.Write(dir, r,
+		study.File{Name: Mark, Content: study.Encode(r.Coverage)},
+		study.File{Name: "path.csv", Content: study.Encode(r.Path)},
+		study.File{Name: "constants.csv", Content: study.Encode(r.Constants)},
+		study.File{Name: "growth.csv", Content: study.Encode(r.Growth)},
+		study.File{Name: "slopes.csv", Content: study.Encode(r.Slopes)},
+		study.File{Name: "schedule.csv", Content: study.Encode(r.Schedule)})
 }
 
 // Read reads what Write wrote. Errors name the file.
 func Read(dir string) (*Report, error) {
-	path := filepath.Join(dir, recordFile)
-	text, err := os.ReadFile(path)
+	r := &Report{}
+	err := study.Read(dir, experiments.Theory, study.File{Name: study.RecordFile, Decode: func(text []byte) error {
+		if err := json.Unmarshal(text, r); err != nil {
+			return err
+		}
+		if len(r.Coverage) == 0 || len(r.Path) == 0 || len(r.Growth) == 0 {
+			return errors.New("a table is missing")
+		}
+		for _, v := range r.drawn() {
+			if !(math.Abs(v) <= maxValue) {
+				return fmt.Errorf("%g is too large to be drawn", v)
+			}
+		}
+		return nil
+	}})
 	if err != nil {
 		return nil, err
-	}
-	r := &Report{}
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w; run vitrine reproduce theory again", path, err)
-	}
-	if len(r.Coverage) == 0 || len(r.Path) == 0 || len(r.Growth) == 0 {
-		return nil, fmt.Errorf("%s: a table is missing; run vitrine reproduce theory again", path)
-	}
-	for _, v := range r.drawn() {
-		if !(math.Abs(v) <= maxValue) {
-			return nil, fmt.Errorf("%s: %g is too large to be drawn; run vitrine reproduce theory again", path, v)
-		}
 	}
 	return r, nil
 }
@@ -193,44 +172,4 @@ func (r *Report) drawn() (all []float64) {
 		all = append(all, g.Mean, g.SE)
 	}
 	return all
-}
-
-// table writes the rows, structs with JSON names, as CSV with nine significant
-// digits.
-func table[T any](rows []T) []byte {
-	var out bytes.Buffer
-	line := func(v reflect.Value, cell func(reflect.StructField, reflect.Value) string) {
-		first := true
-		var walk func(v reflect.Value)
-		walk = func(v reflect.Value) {
-			for i := range v.NumField() {
-				field := v.Type().Field(i)
-				if field.Anonymous {
-					walk(v.Field(i))
-					continue
-				}
-				if !first {
-					out.WriteByte(',')
-				}
-				first = false
-				out.WriteString(cell(field, v.Field(i)))
-			}
-		}
-		walk(v)
-		out.WriteByte('\n')
-	}
-	line(reflect.ValueOf(*new(T)), func(f reflect.StructField, _ reflect.Value) string { return f.Tag.Get("json") })
-	for _, row := range rows {
-		line(reflect.ValueOf(row), func(_ reflect.StructField, v reflect.Value) string {
-			switch v.Kind() {
-			case reflect.Float64:
-				return strconv.FormatFloat(v.Float(), 'g', 9, 64)
-			case reflect.String:
-				return strconv.Quote(v.String())
-			default:
-				return fmt.Sprint(v.Interface())
-			}
-		})
-	}
-	return out.Bytes()
 }

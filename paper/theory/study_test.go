@@ -91,7 +91,7 @@ func TestStudy(t *testing.T) {
 		"coverage.csv":  "beta,covered,always,needed,",
 		"path.csv":      "beta,round,radius,low,distance,high,potential,bound\n",
 		"constants.csv": "seed,norm,kappa,c_f,c_g,c_h,mu,kappa_data,kappa_unit,kappa_norm,min_mu\n0,",
-		"growth.csv":    "along,policy,part,value,mean,se\n\"rounds\",\"scaled\",\"total\",60,",
+		"growth.csv":    "along,policy,part,value,mean,se\nrounds,scaled,total,60,",
 		"slopes.csv":    "along,policy,part,estimate,low,high\n",
 		"schedule.csv":  "constants,rounds,params,",
 	} {

@@ -51,7 +51,10 @@ var Figure = Setting{
 }
 
 // Cell is a size of the problem.
-type Cell struct{ Items, Size int }
+type Cell struct {
+	Items int `json:"items"`
+	Size  int `json:"size"`
+}
 
 // Cells returns the sizes, first those of growing N and then those of growing K
 // that are not among them.
@@ -70,12 +73,12 @@ func (s Setting) Cells() []Cell {
 
 // Point is the cost of an algorithm at a size.
 type Point struct {
-	Policy string
+	Policy string `json:"policy"`
 	Cell
-	Offer   float64 // seconds, the median
-	Offers  int     // that were timed
-	Round   float64 // seconds, the mean over the rounds, trainings included; the median of the passes
-	Refused string  // the number of assortments if the size was refused, else ""
+	Offer   float64 `json:"offer_seconds"` // the median
+	Offers  int     `json:"offers"`        // that were timed
+	Round   float64 `json:"round_seconds"` // the mean over the rounds, trainings included; the median of the passes
+	Refused string  `json:"refused"`       // the number of assortments if the size was refused, else ""
 }
 
 // Algorithm makes a learner, or returns an error for a problem that is too large for it.

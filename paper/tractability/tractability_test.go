@@ -157,13 +157,13 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	fatal.If(t, s.Write(dir))
 	whole := fatal.Or(os.ReadFile(filepath.Join(dir, tractability.Mark)))(t)
 	for want, text := range map[string]string{
-		"the first line must be policy,items":        "policy,seconds\n",
-		"wrong number of fields":                     strings.TrimSuffix(string(whole), ",\n") + "\n",
-		`line 2: items = "three": must be a number`:  strings.Replace(string(whole), "a,3", "a,three", 1),
-		`line 2: offer_seconds = "-1": must be`:      strings.Replace(string(whole), "1e-06", "-1", 1),
-		`line 2: round_seconds = "Inf": must be`:     strings.Replace(string(whole), "0.001", "Inf", 1),
-		"line 2: a policy, items and a size must be": strings.Replace(string(whole), "a,3", ",3", 1),
-		`delete it and run vitrine reproduce`:        "",
+		`the header is "policy,seconds", want`:                                               "policy,seconds\n",
+		"wrong number of fields":                                                             strings.TrimSuffix(string(whole), ",\n") + "\n",
+		`line 2: items "three" is not a whole number`:                                        strings.Replace(string(whole), "a,3", "a,three", 1),
+		"line 2: a policy, items, a size and seconds":                                        strings.Replace(string(whole), "1e-06", "-1", 1),
+		`line 2: round_seconds "Inf" is not a finite`:                                        strings.Replace(string(whole), "0.001", "Inf", 1),
+		"line 2: a policy, items, a size":                                                    strings.Replace(string(whole), "a,3", ",3", 1),
+		`truncated: the last line is not complete; run vitrine reproduce tractability again`: "",
 	} {
 		fatal.If(t, os.WriteFile(filepath.Join(dir, tractability.Mark), []byte(text), 0o644))
 		if _, err := tractability.Read(dir); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), tractability.Mark) {
