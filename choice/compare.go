@@ -162,13 +162,12 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 		}
 	}
 	statistic := func(covariance *mat.SymDense) (float64, bool) {
-		v := mat.NewSymDense(max(len(here), 1), nil)
-		for a := range here {
-			for b := range a + 1 {
-				v.SetSym(a, b, covariance.At(there[a], there[b])-r.Covariance.At(here[a], here[b]))
-			}
+		if len(here) == 0 {
+			return 0, false
 		}
-		return quadratic(v, away)
+		return quadratic(symOf(len(here), func(a, b int) float64 {
+			return covariance.At(there[a], there[b]) - r.Covariance.At(here[a], here[b])
+		}), away)
 	}
 	h, ok := statistic(without.Covariance)
 	if !ok {

@@ -8,28 +8,25 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// symmetric returns the matrix of a packed upper triangle.
-func symmetric(packed []float64, d int) *mat.SymDense {
+// symOf returns the symmetric matrix of size d whose entries (i, j), i ≤ j, are given.
+func symOf(d int, entry func(i, j int) float64) *mat.SymDense {
 	m := mat.NewSymDense(d, nil)
-	k := 0
 	for i := range d {
 		for j := i; j < d; j++ {
-			m.SetSym(i, j, packed[k])
-			k++
+			m.SetSym(i, j, entry(i, j))
 		}
 	}
 	return m
 }
 
+// symmetric returns the matrix of a packed upper triangle.
+func symmetric(packed []float64, d int) *mat.SymDense {
+	return symOf(d, func(i, j int) float64 { return packed[packedAt(i, j, d)] })
+}
+
 // scaled returns D^−½ M D^−½ for the diagonal matrix of the positive numbers d.
 func scaled(m *mat.SymDense, d []float64) *mat.SymDense {
-	s := mat.NewSymDense(len(d), nil)
-	for i := range d {
-		for j := i; j < len(d); j++ {
-			s.SetSym(i, j, m.At(i, j)/math.Sqrt(d[i]*d[j]))
-		}
-	}
-	return s
+	return symOf(len(d), func(i, j int) float64 { return m.At(i, j) / math.Sqrt(d[i]*d[j]) })
 }
 
 // diagonal returns the diagonal of m, with 1 in the place of entries that are not positive.

@@ -211,12 +211,7 @@ func unboundedDirections(m *minimum) [][]float64 {
 	var product, half mat.Dense
 	half.Mul(&inv, m.hessian)
 	product.Mul(&half, inv.T())
-	relative := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			relative.SetSym(i, j, float64(m.origin.choices)*product.At(i, j))
-		}
-	}
+	relative := symOf(n, func(i, j int) float64 { return float64(m.origin.choices) * product.At(i, j) })
 	var e mat.EigenSym
 	if !e.Factorize(relative, true) {
 		return nil
@@ -262,13 +257,7 @@ func involved(names []string, directions [][]float64, moment []float64) (list []
 func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind string) (*mat.SymDense, error) {
 	inv, ok := inverse(m.hessian)
 	if !ok {
-		inv = mat.NewSymDense(o.dim, nil)
-		for i := range o.dim {
-			for j := i; j < o.dim; j++ {
-				inv.SetSym(i, j, nan)
-			}
-		}
-		return inv, nil
+		return symOf(o.dim, func(int, int) float64 { return nan }), nil
 	}
 	if kind == "" || kind == "classic" {
 		return inv, nil
@@ -280,12 +269,7 @@ func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind str
 	var half, product mat.Dense
 	half.Mul(inv, middle)
 	product.Mul(&half, inv)
-	for i := range o.dim {
-		for j := i; j < o.dim; j++ {
-			inv.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2)
-		}
-	}
-	return inv, nil
+	return symOf(o.dim, func(i, j int) float64 { return (product.At(i, j) + product.At(j, i)) / 2 }), nil
 }
 
 // outer returns Σ_c g_c g_cᵀ, where each choice is a cluster of its own unless they are clustered.

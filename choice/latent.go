@@ -203,11 +203,9 @@ func (w *latentWorker) add(s *sums, b *block, theta []float64) {
 		if s.hessian == nil {
 			continue
 		}
-		k := 0
 		for i := range d {
 			for j := i; j < d; j++ {
-				s.hessian[packedAt(c*d+i, c*d+j, w.dim)] += part.hessian[k]
-				k++
+				s.hessian[packedAt(c*d+i, c*d+j, w.dim)] += part.hessian[packedAt(i, j, d)]
 			}
 		}
 	}

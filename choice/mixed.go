@@ -239,11 +239,8 @@ func (m *mixed) upright(best *minimum) (mirrored []string) {
 		mirrored = append(mirrored, m.design.names[m.random[s.of].coefficient])
 		best.theta = m.mirror(best.theta, s.of)
 		sign := m.mirror(slices.Repeat([]float64{1}, len(best.theta)), s.of)
-		for i := range sign {
-			for j := i; j < len(sign); j++ {
-				best.hessian.SetSym(i, j, sign[i]*sign[j]*best.hessian.At(i, j))
-			}
-		}
+		hessian := best.hessian
+		best.hessian = symOf(len(sign), func(i, j int) float64 { return sign[i] * sign[j] * hessian.At(i, j) })
 	}
 	return mirrored
 }
