@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"net/http"
 	"strings"
 )
 
@@ -24,6 +25,11 @@ type ProblemField struct {
 
 // ProblemType is the prefix of the types of the service's problems.
 const ProblemType = "urn:vitrine:problem:"
+
+// NewProblem returns a problem of a kind.
+func NewProblem(status int, kind, detail string) *Problem {
+	return &Problem{Type: ProblemType + kind, Title: http.StatusText(status), Status: status, Detail: detail}
+}
 
 // Kind returns the type without [ProblemType]: "conflict", "late", "not-found", …. A problem that
 // something other than the service answered, such as a proxy, keeps its whole type.

@@ -1,6 +1,9 @@
 package api
 
-import "context"
+import (
+	"context"
+	"net/url"
+)
 
 // Route is a route that package server serves for another package. The answer is JSON or an [SVG], or nil for an empty one.
 type Route struct {
@@ -19,3 +22,14 @@ type Call interface {
 
 // SVG is a picture.
 type SVG []byte
+
+// PlacementPath returns the path of a placement.
+func PlacementPath(name string) string { return "/v1/placements/" + url.PathEscape(name) }
+
+// DecisionPath returns the path of a decision.
+func DecisionPath(placement, id string) string {
+	return PlacementPath(placement) + "/decisions/" + url.PathEscape(id)
+}
+
+// EntryHeader is the header of answers to changes: the entry of the log that has the change.
+const EntryHeader = "Vitrine-Entry"

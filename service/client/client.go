@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -60,7 +59,7 @@ func (c *Client) DecidePrepared(ctx context.Context, placement, id string, p *Pr
 	if id == "" {
 		id = NewDecision()
 	}
-	s, err := c.send(ctx, "POST", placementPath(placement)+"/decisions", p.body(id))
+	s, err := c.send(ctx, "POST", api.PlacementPath(placement)+"/decisions", p.body(id))
 	if err != nil {
 		return nil, err
 	}
@@ -82,41 +81,41 @@ func (c *Client) Outcome(ctx context.Context, placement, decision, item string) 
 	if item != "" {
 		o.Choice = &item
 	}
-	return c.post(ctx, decisionPath(placement, decision)+"/outcome", o)
+	return c.post(ctx, api.DecisionPath(placement, decision)+"/outcome", o)
 }
 
 // Correct corrects what a decision has earned after its outcome was reported, such as by a return. Sending the same
 // correction twice is a no-op; another one under its id is the problem "conflict".
 func (c *Client) Correct(ctx context.Context, placement, decision string, correction api.Correction) error {
-	return c.post(ctx, decisionPath(placement, decision)+"/corrections", correction)
+	return c.post(ctx, api.DecisionPath(placement, decision)+"/corrections", correction)
 }
 
 // Reward reports what items that were shown have earned, as shares of a choice. The first reward of an
 // item counts, so reporting it again changes nothing.
 func (c *Client) Reward(ctx context.Context, placement, decision string, rewards ...api.Reward) error {
-	return c.post(ctx, decisionPath(placement, decision)+"/rewards", api.Rewards{Rewards: rewards})
+	return c.post(ctx, api.DecisionPath(placement, decision)+"/rewards", api.Rewards{Rewards: rewards})
 }
 
 // Activate reports that the items of a deferred decision were shown. After the attribution window it
 // is the problem "late".
 func (c *Client) Activate(ctx context.Context, placement, decision string) error {
-	_, err := c.send(ctx, "POST", decisionPath(placement, decision)+"/activate", payload{mediaType: asJSON})
+	_, err := c.send(ctx, "POST", api.DecisionPath(placement, decision)+"/activate", payload{mediaType: asJSON})
 	return err
 }
 
 // Decision returns a decision. One that the service no longer remembers is the problem "not-found".
 func (c *Client) Decision(ctx context.Context, placement, id string) (*api.Decision, error) {
-	return get[api.Decision](ctx, c, decisionPath(placement, id))
+	return get[api.Decision](ctx, c, api.DecisionPath(placement, id))
 }
 
 // Explain says why a decision shows what it shows.
 func (c *Client) Explain(ctx context.Context, placement, id string) (*api.Explanation, error) {
-	return get[api.Explanation](ctx, c, decisionPath(placement, id)+"/explanation")
+	return get[api.Explanation](ctx, c, api.DecisionPath(placement, id)+"/explanation")
 }
 
 // Try returns the answer that a request would get now, and why. Nothing is recorded.
 func (c *Client) Try(ctx context.Context, placement string, r *api.Request) (*api.Trial, error) {
-	return exchange[api.Trial](ctx, c, "POST", placementPath(placement)+"/try", r)
+	return exchange[api.Trial](ctx, c, "POST", api.PlacementPath(placement)+"/try", r)
 }
 
 // Put creates or changes a placement. A change that would begin its learner again is the problem "loss". If the answer
@@ -146,13 +145,13 @@ func (c *Client) Change(ctx context.Context, placement string, config *api.Place
 	case how.Relearn:
 		query = "?relearn=log"
 	}
-	a, err := c.send(ctx, "PUT", placementPath(placement)+query, payload{mediaType: asJSON, rest: text, match: how.ETag})
+	a, err := c.send(ctx, "PUT", api.PlacementPath(placement)+query, payload{mediaType: asJSON, rest: text, match: how.ETag})
 	return err == nil && a.status == http.StatusCreated, err
 }
 
 // PlacementETag is Placement with the ETag of the configuration, for [Change].
 func (c *Client) PlacementETag(ctx context.Context, placement string) (config *api.Placement, etag string, err error) {
-	a, err := c.send(ctx, "GET", placementPath(placement), payload{})
+	a, err := c.send(ctx, "GET", api.PlacementPath(placement), payload{})
 	if err != nil {
 		return nil, "", err
 	}
@@ -162,7 +161,7 @@ func (c *Client) PlacementETag(ctx context.Context, placement string) (config *a
 
 // Versions returns the versions of a placement to roll back to, the oldest first.
 func (c *Client) Versions(ctx context.Context, placement string) ([]api.Version, error) {
-	list, err := get[api.VersionList](ctx, c, placementPath(placement)+"/versions")
+	list, err := get[api.VersionList](ctx, c, api.PlacementPath(placement)+"/versions")
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +170,7 @@ func (c *Client) Versions(ctx context.Context, placement string) ([]api.Version,
 
 // Keep keeps what a placement has learned as a version to roll back to, and returns its number. note says why.
 func (c *Client) Keep(ctx context.Context, placement, note string) (version uint64, err error) {
-	kept, err := exchange[api.Kept](ctx, c, "POST", placementPath(placement)+"/versions", api.Note{Note: note})
+	kept, err := exchange[api.Kept](ctx, c, "POST", api.PlacementPath(placement)+"/versions", api.Note{Note: note})
 	if err != nil {
 		return 0, err
 	}
@@ -180,13 +179,13 @@ func (c *Client) Keep(ctx context.Context, placement, note string) (version uint
 
 // Placement returns the configuration of a placement, with its defaults filled in.
 func (c *Client) Placement(ctx context.Context, placement string) (*api.Placement, error) {
-	return get[api.Placement](ctx, c, placementPath(placement))
+	return get[api.Placement](ctx, c, api.PlacementPath(placement))
 }
 
 // Delete deletes a placement. It returns nil if a retry does not find the placement, because an
 // earlier attempt has deleted it.
 func (c *Client) Delete(ctx context.Context, placement string) error {
-	return c.remove(ctx, placementPath(placement))
+	return c.remove(ctx, api.PlacementPath(placement))
 }
 
 func (c *Client) remove(ctx context.Context, path string) error {
@@ -200,7 +199,7 @@ func (c *Client) remove(ctx context.Context, path string) error {
 
 // ClearAlarm clears the alarm of a placement's guard: its policy decides again.
 func (c *Client) ClearAlarm(ctx context.Context, placement string) error {
-	return c.remove(ctx, placementPath(placement)+"/alarm")
+	return c.remove(ctx, api.PlacementPath(placement)+"/alarm")
 }
 
 // Placements returns the names of all placements, sorted.
@@ -218,29 +217,23 @@ func (c *Client) Placements(ctx context.Context) ([]string, error) {
 
 // Stats returns the counters of a placement.
 func (c *Client) Stats(ctx context.Context, placement string) (*api.Stats, error) {
-	return get[api.Stats](ctx, c, placementPath(placement)+"/stats")
+	return get[api.Stats](ctx, c, api.PlacementPath(placement)+"/stats")
 }
 
 // Experiments returns the experiment of a placement, if one runs, and the last ones that have ended.
 func (c *Client) Experiments(ctx context.Context, placement string) (*api.Experiments, error) {
-	return get[api.Experiments](ctx, c, placementPath(placement)+"/experiment")
+	return get[api.Experiments](ctx, c, api.PlacementPath(placement)+"/experiment")
 }
 
 // Insight returns what a placement has sold and what its policy has learned.
 func (c *Client) Insight(ctx context.Context, placement string) (*api.Insight, error) {
-	return get[api.Insight](ctx, c, placementPath(placement)+"/insight")
+	return get[api.Insight](ctx, c, api.PlacementPath(placement)+"/insight")
 }
 
 // RollBack returns a placement to one of its [Client.Versions]: it forgets what it has learned since. What it knew is
 // kept as a version.
 func (c *Client) RollBack(ctx context.Context, placement string, version uint64) error {
-	return c.post(ctx, placementPath(placement)+"/rollback", api.Rollback{Version: version})
-}
-
-func placementPath(name string) string { return "/v1/placements/" + url.PathEscape(name) }
-
-func decisionPath(placement, id string) string {
-	return placementPath(placement) + "/decisions/" + url.PathEscape(id)
+	return c.post(ctx, api.PlacementPath(placement)+"/rollback", api.Rollback{Version: version})
 }
 
 // post sends v as JSON.

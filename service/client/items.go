@@ -56,4 +56,4 @@ func (c *Client) Item(ctx context.Context, placement, id string) (*api.Catalogue
 	return get[api.CatalogueItem](ctx, c, itemsPath(placement)+"/"+url.PathEscape(id))
 }
 
-func itemsPath(placement string) string { return placementPath(placement) + "/items" }
+func itemsPath(placement string) string { return api.PlacementPath(placement) + "/items" }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"vitrine/service/api"
+
 	"github.com/go-json-experiment/json"
 )
 
@@ -165,7 +167,7 @@ func (c *Client) attempt(ctx context.Context, base, method, path string, body pa
 	}
 	if response.StatusCode < 300 {
 		if c.ReadYourWrites {
-			c.wrote.note(response.Header.Get(entryHeader))
+			c.wrote.note(response.Header.Get(api.EntryHeader))
 		}
 		return 0, nil
 	}
@@ -207,9 +209,6 @@ func (c *Client) request(ctx context.Context, base, method, path string, body pa
 	}
 	return r, nil
 }
-
-// entryHeader names the entry of the log that has a change.
-const entryHeader = "Vitrine-Entry"
 
 var errTooLong = fmt.Errorf("client: the answer has more than %d bytes", maxAnswer)
 

@@ -61,7 +61,7 @@ func (d *Demo) drawing(c api.Call) (any, error) {
 	id, _ := strings.CutSuffix(c.PathValue("file"), ".svg")
 	i, ok := d.at[id]
 	if !ok {
-		return nil, problem(http.StatusNotFound, "not-found", fmt.Sprintf("there is no product %q", id))
+		return nil, api.NewProblem(http.StatusNotFound, "not-found", fmt.Sprintf("there is no product %q", id))
 	}
 	return api.SVG(d.world.products[i].picture()), nil
 }
@@ -112,15 +112,11 @@ func (d *Demo) choice(c api.Call) (any, error) {
 	return at.take(c.Context(), c.PathValue("decision"), body.Taken)
 }
 
-func problem(status int, kind, detail string) *api.Problem {
-	return &api.Problem{Type: api.ProblemType + kind, Title: http.StatusText(status), Status: status, Detail: detail}
-}
-
 // enterable returns the shop for a visitor, if it is open.
 func (d *Demo) enterable() (visitor, error) {
 	service := d.service.Load()
 	if service == nil {
-		return visitor{}, problem(http.StatusServiceUnavailable, "closed", "the shop is not open yet: try again in a second")
+		return visitor{}, api.NewProblem(http.StatusServiceUnavailable, "closed", "the shop is not open yet: try again in a second")
 	}
 	return visitor{service}, nil
 }

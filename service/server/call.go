@@ -281,7 +281,7 @@ func (c *call) begin(status int) {
 // nameEntry names the entry of a change in the answer.
 func (c *call) nameEntry(status int) {
 	if c.entry > 0 && status < 300 {
-		c.w.Header()[entryHeader] = []string{strconv.FormatUint(c.entry, 10)}
+		c.w.Header()[api.EntryHeader] = []string{strconv.FormatUint(c.entry, 10)}
 	}
 }
 

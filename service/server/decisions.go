@@ -32,7 +32,7 @@ func (s *Server) decide(c *call) error {
 	status := http.StatusOK
 	if !a.Repeated {
 		status = http.StatusCreated
-		c.w.Header()["Location"] = []string{decisionPath(c.placement, a.Decision)}
+		c.w.Header()["Location"] = []string{api.DecisionPath(c.placement, a.Decision)}
 	}
 	b, err := answerOf(a).AppendJSON(c.scratch().AvailableBuffer())
 	if err != nil {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ func (s *Server) putPlacement(c *call) error {
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
-		c.w.Header().Set("Location", placementPath(c.placement))
+		c.w.Header().Set("Location", api.PlacementPath(c.placement))
 	}
 	return s.answerPlacement(c, status)
 }
@@ -73,14 +72,6 @@ func (c *call) change() (how decision.Change, err error) {
 	how.Uses = c.mine
 	how.Match, err = c.match()
 	return how, err
-}
-
-// placementPath returns the path of a placement.
-func placementPath(name string) string { return "/v1/placements/" + url.PathEscape(name) }
-
-// decisionPath returns the path of a decision.
-func decisionPath(placement, id string) string {
-	return placementPath(placement) + "/decisions/" + url.PathEscape(id)
 }
 
 func (s *Server) getPlacement(c *call) error {

@@ -25,7 +25,7 @@ type problem struct {
 }
 
 func problemf(status int, kind, format string, args ...any) *problem {
-	return &problem{Problem: api.Problem{Type: api.ProblemType + kind, Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...)}}
+	return &problem{Problem: *api.NewProblem(status, kind, fmt.Sprintf(format, args...))}
 }
 
 var errPanic = errors.New("panic")

@@ -200,7 +200,7 @@ func (s *Server) adapted(of *personalizer.Route) handler {
 			return err
 		}
 		if answer.Decision != "" {
-			c.w.Header()["Location"] = []string{decisionPath(c.placement, answer.Decision)}
+			c.w.Header()["Location"] = []string{api.DecisionPath(c.placement, answer.Decision)}
 		}
 		if answer.Body == nil {
 			return c.nothing()

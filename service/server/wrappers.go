@@ -118,11 +118,8 @@ func change(s *Server, rt *route, next handler) handler {
 	}
 }
 
-// entryHeader is the header of answers to changes: the entry of the log that has the change.
-const entryHeader = "Vitrine-Entry"
-
 // entryParameter is the parameter of reads that have to show what their caller has written.
-var entryParameter = parameter{"entry", "an entry of the log, from the header " + entryHeader + " of an answer: the answer to this request is from a state that has it. 503 with the problem lag if this process does not have it within two seconds"}
+var entryParameter = parameter{"entry", "an entry of the log, from the header " + api.EntryHeader + " of an answer: the answer to this request is from a state that has it. 503 with the problem lag if this process does not have it within two seconds"}
 
 // maxEntryWait is how long a read waits for an entry.
 const maxEntryWait = 2 * time.Second
@@ -147,7 +144,7 @@ func (s *Server) awaitEntry(ctx context.Context, query url.Values) error {
 	}
 	entry, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return api.Fieldf("/entry", "%q: must be a whole number, the header %s of an answer", api.Abbreviate(text, 40), entryHeader)
+		return api.Fieldf("/entry", "%q: must be a whole number, the header %s of an answer", api.Abbreviate(text, 40), api.EntryHeader)
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxEntryWait)
 	defer cancel()
