@@ -28,7 +28,7 @@ func (e *Engine) Correct(ctx context.Context, placement, decision string, c api.
 	if err := checkCorrection(&c); err != nil {
 		return err
 	}
-	return e.ask(ctx, remoteCall{What: "correct", Placement: placement, Decision: decision, Correction: &c}, func() error {
+	return e.ask(ctx, &remoteCall{what: callCorrect, placement: placement, decision: decision, correction: c}, func() error {
 		return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.correct(f.record, f.offer, &c, now) })
 	})
 }

@@ -183,7 +183,7 @@ func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
 // see has values of categories written to the log, unless other requests had them meanwhile.
 func (e *Engine) see(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
 	if e.follows.Load() {
-		a, err := e.call(ctx, remoteCall{What: "see", Placement: name, Changed: changed, Seen: values})
+		a, err := e.call(ctx, &remoteCall{what: callSee, placement: name, changed: changed, seen: values})
 		if err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 //
 // An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
-	return e.ask(ctx, remoteCall{What: "activate", Placement: placement, Decision: decision}, func() error {
+	return e.ask(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, func() error {
 		placement, err := e.placementOf(ctx, placement, decision)
 		if err != nil {
 			return err

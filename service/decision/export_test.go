@@ -51,10 +51,24 @@ func SetLeaderPatience(attempt, patience time.Duration) (undo func()) {
 	return func() { leaderAttempt, leaderPatience = a, p }
 }
 
-// DecodeAnswer reads the leader's answer to a proposal.
-func DecodeAnswer(data []byte) error {
-	_, err := decodeAnswer(data)
+// OfferCall encodes the call that proposes an offer.
+func OfferCall(changed uint64, entry []byte) []byte {
+	return (&remoteCall{what: callOffer, changed: changed, offer: entry}).encode()
+}
+
+// AnswerError returns the error of the leader's answer.
+func AnswerError(data []byte) error {
+	a, err := decodeAnswer(data)
+	if err == nil {
+		err = a.err
+	}
 	return err
+}
+
+// DecodeAnswer reads the leader's answer to a call. moved reports that the leader has done nothing, because the placement has changed.
+func DecodeAnswer(data []byte) (moved bool, err error) {
+	a, err := decodeAnswer(data)
+	return a != nil && a.moved, err
 }
 
 // Evidence returns log M of the ratio of an experiment, its sums, and the variants of its buckets.

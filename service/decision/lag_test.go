@@ -95,7 +95,7 @@ func TestFollowerIsBehind(t *testing.T) {
 	moved := make(chan struct{}, 100)
 	f := follower(t, decision.Options{Store: store, Replica: 1, Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
 		data := e.Accept(ctx, proposal, leaderTime)
-		if data[0] == 'm' {
+		if was, err := decision.DecodeAnswer(data); was || err != nil {
 			moved <- struct{}{}
 		}
 		return data, nil

@@ -22,7 +22,7 @@ import (
 // for an evicted decision that is forgotten. Other errors are ErrNotFound, ErrNotShown, ErrStopped or that of ctx; after the last
 // two report the outcome again.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
-	return e.ask(ctx, remoteCall{What: "outcome", Placement: placement, Decision: decision, Item: item}, func() error {
+	return e.ask(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, item: item}, func() error {
 		return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.outcome(f.record, f.offer, item, now) })
 	})
 }

@@ -2,13 +2,11 @@ package decision
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/fields"
 	"vitrine/service/api"
@@ -18,15 +16,10 @@ import (
 	"vitrine/service/setup"
 )
 
-// A follower decides with its own policy, and proposes what it has decided to the leader, which checks it against the
-// state, writes it, and answers. A proposal can be sent again: the leader answers a decision that it has with what is
-// recorded, and an outcome that it has with nothing new.
-//
-//	proposal  'o', the version of the configuration as a uvarint, and the entry of an offer; or
-//	          'c' and a call as JSON
-//	answer    'd', 'r', 'm' or 'e', the entry of the change or a later one as a uvarint, and
-//	          'd' nothing: it is in the log; 'r' the entry of the recorded offer;
-//	          'm' nothing: the placement has changed since; 'e' an error as JSON
+// A follower decides with its own policy, and sends calls to the leader, which checks each against the state, writes what it comes
+// to, and answers. A call can be sent again: the leader answers a decision that it has with what is recorded, and an outcome that
+// it has with nothing new. Calls and answers are encoded by package fields, as entries of the log are; all processes of a service
+// have one release.
 
 // proposing is the part of an engine that reaches the leader of its log.
 type proposing struct {
@@ -40,116 +33,137 @@ type proposing struct {
 // from the numbers in the log; a follower begins with 1, so that no replica may follow twice.
 const replicaShift = 40
 
-// remoteCall is a proposal other than an offer.
+// remoteCall is what a follower asks of the leader.
 type remoteCall struct {
-	What      string         `json:"what"` // "outcome", "correct", "reward", "activate", "see" or "position"
-	Placement string         `json:"placement,omitzero"`
-	Decision  string         `json:"decision,omitzero"`
-	Item      string         `json:"item,omitzero"`
-	Rewards   []remoteReward `json:"rewards,omitempty"`
-	Changed   uint64         `json:"changed,omitzero"`
-
-	Correction *api.Correction `json:"correction,omitempty"`
-	Seen       []feature.Seen  `json:"seen,omitempty"`
+	what                      whatCall
+	placement, decision, item string
+	offer                     []byte // the entry of an offer
+	changed                   uint64 // the entry of the configuration that the offer or the values are for
+	rewards                   []api.Reward
+	correction                api.Correction
+	seen                      []feature.Seen
 }
 
-type remoteReward struct {
-	Item  string  `json:"item"`
-	Value float64 `json:"value"`
+type whatCall byte
+
+const (
+	callOffer whatCall = iota
+	callOutcome
+	callCorrect
+	callReward
+	callActivate
+	callSee      // values of categories
+	callPosition // of what another follower may have seen in the log, and answered with
+)
+
+func (c *remoteCall) fields(f *fields.Fields) {
+	f.Byte((*byte)(&c.what))
+	f.String(&c.placement, &c.decision, &c.item, &c.correction.ID, &c.correction.Item)
+	f.Bytes(&c.offer)
+	f.Uvarint(&c.changed)
+	fields.List(f, &c.rewards, func(r *api.Reward, f *fields.Fields) {
+		f.String(&r.Item)
+		f.Float(&r.Value)
+	})
+	fields.Optional(f, &c.correction.Value, func(v *float64, f *fields.Fields) { f.Float(v) })
+	fields.List(f, &c.seen, func(s *feature.Seen, f *fields.Fields) {
+		f.String(&s.Feature)
+		f.Strings(&s.Values)
+	})
+}
+
+func (c *remoteCall) encode() []byte {
+	f := fields.Writer(nil)
+	c.fields(&f)
+	return f.Rest()
 }
 
 // remoteError is the error of an answer.
 type remoteError struct {
-	Kind  string `json:"kind"`
-	Field string `json:"field,omitzero"`
-	Text  string `json:"text"`
-
-	of error
+	kind        byte // 0 is none; of remoteKinds from 1 on
+	field, text string
+	of          error
 }
 
-func (e *remoteError) Error() string { return e.Text }
+func (e *remoteError) Error() string { return e.text }
 
 // Unwrap returns the error of this package that it is.
 func (e *remoteError) Unwrap() error { return e.of }
 
 // remoteKinds are the errors that callers distinguish.
-var remoteKinds = []struct {
-	kind string
-	err  error
-}{
-	{"not-found", ErrNotFound}, {"conflict", ErrConflict}, {"ambiguous", ErrAmbiguous}, {"not-shown", ErrNotShown}, {"late", ErrLate}, {"withdrawn", ErrWithdrawn}, {"evicted", ErrEvicted},
-	{"memory", ErrMemory}, {"relearning", ErrRelearning}, {"unread", ErrUnread}, {"policy", ErrPolicy}, {"follower", ErrFollower}, {"stopped", ErrStopped}, {"no-leader", ErrNoLeader},
-	{"stopped", context.Canceled}, {"stopped", context.DeadlineExceeded}, // of the leader, which ends or is too slow
+var remoteKinds = []error{
+	ErrNotFound, ErrConflict, ErrAmbiguous, ErrNotShown, ErrLate, ErrWithdrawn, ErrEvicted, ErrMemory, ErrRelearning, ErrUnread, ErrPolicy, ErrFollower, ErrNoLeader, ErrStopped,
 }
 
-const fieldKind = "field" // of an *api.FieldError
+const (
+	kindField = 254 // of an *api.FieldError
+	kindOther = 255
+)
 
-func remoteErrorOf(err error) *remoteError {
+func remoteErrorOf(err error) remoteError {
 	var field *api.FieldError
-	if errors.As(err, &field) {
-		return &remoteError{Kind: fieldKind, Field: field.Field, Text: field.Message}
+	switch {
+	case err == nil:
+		return remoteError{}
+	case errors.As(err, &field):
+		return remoteError{kind: kindField, field: field.Field, text: field.Message}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // of the leader, which ends or is too slow
+		return remoteError{kind: byte(slices.Index(remoteKinds, ErrStopped) + 1), text: err.Error()}
 	}
-	for _, k := range remoteKinds {
-		if errors.Is(err, k.err) {
-			return &remoteError{Kind: k.kind, Text: err.Error()}
+	for i, of := range remoteKinds {
+		if errors.Is(err, of) {
+			return remoteError{kind: byte(i + 1), text: err.Error()}
 		}
 	}
-	return &remoteError{Text: err.Error()}
+	return remoteError{kind: kindOther, text: err.Error()}
 }
 
+// local returns the error as this process has it, nil if there is none.
 func (e *remoteError) local() error {
-	if e.Kind == fieldKind {
-		return &api.FieldError{Field: e.Field, Message: e.Text}
-	}
-	for _, k := range remoteKinds {
-		if e.Kind == k.kind && e.of == nil {
-			e.of = k.err
-		}
+	switch i := int(e.kind) - 1; {
+	case e.kind == 0:
+		return nil
+	case e.kind == kindField:
+		return &api.FieldError{Field: e.field, Message: e.text}
+	case i < len(remoteKinds):
+		e.of = remoteKinds[i]
 	}
 	return e
 }
 
-// answer is what the leader says of a proposal.
+// answer is what the leader says of a call.
 type answer struct {
-	what     byte
 	entry    uint64 // of the change, or a later one
-	recorded []byte // the entry of an offer that it had already
+	moved    bool   // nothing was done: the placement has changed since
+	recorded []byte // the entry of an offer that the leader had already
 	err      error
 }
 
+func (a *answer) fields(f *fields.Fields) {
+	e := remoteErrorOf(a.err)
+	f.Uvarint(&a.entry)
+	f.Flag(&a.moved)
+	f.Bytes(&a.recorded)
+	f.Byte(&e.kind)
+	f.String(&e.field, &e.text)
+	if f.Reads() {
+		a.err = e.local()
+	}
+}
+
 func (a *answer) encode() []byte {
-	data := binary.AppendUvarint([]byte{a.what}, a.entry)
-	if a.err == nil {
-		return append(data, a.recorded...)
-	}
-	text, err := json.Marshal(remoteErrorOf(a.err))
-	if err != nil { // of a text that is not UTF-8
-		text = []byte(`{"text":"the leader failed on this proposal"}`)
-	}
-	return append(data, text...)
+	f := fields.Writer(nil)
+	a.fields(&f)
+	return f.Rest()
 }
 
 var errAnswer = errors.New("the leader's answer is not one that this program knows: use one release for all")
 
 func decodeAnswer(data []byte) (*answer, error) {
 	f, a := fields.Reader(data), new(answer)
-	f.Byte(&a.what)
-	f.Uvarint(&a.entry)
-	known, rest := f.Err() == nil, f.Rest()
-	switch a.what {
-	case 'd', 'm':
-		known = known && len(rest) == 0
-	case 'r':
-		a.recorded = rest
-	case 'e':
-		e := new(remoteError)
-		known = known && json.Unmarshal(rest, e) == nil
-		a.err = e.local()
-	default:
-		known = false
-	}
-	if !known {
-		return nil, errAnswer
+	a.fields(&f)
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	return a, nil
 }
@@ -160,24 +174,25 @@ var leaderAttempt, leaderPatience = time.Second, 5 * time.Second
 
 const leaderPause = 50 * time.Millisecond
 
-// tell sends a proposal to the leader until it is answered. errMoved means that the state has moved, or that this
+// call sends a call to the leader until it is answered. errMoved means that the state has moved, or that this
 // engine has become the leader; it has reached the leader's state by then.
-func (e *Engine) tell(ctx context.Context, proposal []byte) (*answer, error) {
+func (e *Engine) call(ctx context.Context, c *remoteCall) (*answer, error) {
 	if e.propose == nil {
 		return nil, e.refusal()
 	}
+	request := c.encode()
 	for begin := time.Now(); ; {
 		if !e.follows.Load() {
 			return nil, errMoved
 		}
-		a, err := e.tellOnce(ctx, proposal)
+		a, err := e.callOnce(ctx, request)
 		switch {
 		case err == nil && a.err != nil && !errors.Is(a.err, ErrStopped) && !errors.Is(a.err, ErrFollower) && !errors.Is(a.err, ErrNoLeader):
 			return a, a.err
 		case err == nil && a.err == nil:
 			for known := e.known.Load(); a.entry > known && !e.known.CompareAndSwap(known, a.entry); known = e.known.Load() {
 			}
-			if a.what == 'm' {
+			if a.moved {
 				if err := e.Reach(ctx, a.entry); err != nil {
 					return nil, err
 				}
@@ -205,7 +220,7 @@ func (e *Engine) tell(ctx context.Context, proposal []byte) (*answer, error) {
 	}
 }
 
-func (e *Engine) tellOnce(ctx context.Context, proposal []byte) (*answer, error) {
+func (e *Engine) callOnce(ctx context.Context, proposal []byte) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaderAttempt)
 	defer cancel()
 	data, err := e.propose(ctx, proposal)
@@ -215,17 +230,8 @@ func (e *Engine) tellOnce(ctx context.Context, proposal []byte) (*answer, error)
 	return decodeAnswer(data)
 }
 
-// call sends a call to the leader.
-func (e *Engine) call(ctx context.Context, c remoteCall) (*answer, error) {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, api.Fieldf("", "%v", err)
-	}
-	return e.tell(ctx, append([]byte{'c'}, text...))
-}
-
 // ask is call for a change that local makes if this engine is the leader, or has become it.
-func (e *Engine) ask(ctx context.Context, c remoteCall, local func() error) error {
+func (e *Engine) ask(ctx context.Context, c *remoteCall, local func() error) error {
 	for e.follows.Load() {
 		a, err := e.call(ctx, c)
 		if a != nil {
@@ -241,11 +247,11 @@ func (e *Engine) ask(ctx context.Context, c remoteCall, local func() error) erro
 // proposeOffer proposes an offer. It returns the offer of an earlier request of this id that the leader has, nil if it has
 // written this one.
 func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *eventlog.Offered) (*offer.Offer, error) {
-	a, err := e.tell(ctx, append(binary.AppendUvarint([]byte{'o'}, v.changed), entry...))
+	a, err := e.call(ctx, &remoteCall{what: callOffer, offer: entry, changed: v.changed})
 	if err == nil {
 		noteEntry(ctx, a.entry)
 	}
-	if err != nil || a.recorded == nil {
+	if err != nil || len(a.recorded) == 0 {
 		return nil, err
 	}
 	event, err := eventlog.Decode(a.recorded)
@@ -290,7 +296,7 @@ func (e *Engine) CatchUp(ctx context.Context) error {
 		}
 		return e.inspect(ctx, func(*fold) {})
 	}
-	a, err := e.call(ctx, remoteCall{What: "position"})
+	a, err := e.call(ctx, &remoteCall{what: callPosition})
 	switch {
 	case errors.Is(err, errMoved):
 		return nil
@@ -302,17 +308,12 @@ func (e *Engine) CatchUp(ctx context.Context) error {
 
 // Accept makes the change that a follower proposes, at the leader's time, and returns the answer for the follower.
 func (e *Engine) Accept(ctx context.Context, proposal []byte, now int64) []byte {
-	a := &answer{what: 'd'}
+	a := new(answer)
 	a.recorded, a.err = e.accept(WithEntry(ctx, &a.entry), proposal, now)
-	switch {
-	case errors.Is(a.err, errMoved):
-		a.what, a.err = 'm', nil
-	case a.err != nil:
-		a.what = 'e'
-	case a.recorded != nil:
-		a.what = 'r'
+	if a.moved = errors.Is(a.err, errMoved); a.moved {
+		a.err = nil
 	}
-	if a.entry == 0 || a.what == 'm' {
+	if a.entry == 0 || a.moved {
 		a.entry = e.Sequence()
 	}
 	return a.encode()
@@ -327,45 +328,28 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 	if err := e.Confirm(ctx); err != nil {
 		return nil, err
 	}
-	f, what, changed := fields.Reader(proposal), byte(0), uint64(0)
-	switch f.Byte(&what); what {
-	case 'o':
-		if f.Uvarint(&changed); f.Err() == nil {
-			return e.acceptOffer(ctx, changed, f.Rest(), now)
-		}
-	case 'c':
-		var call remoteCall
-		if err := json.Unmarshal(f.Rest(), &call); err != nil {
-			return nil, fmt.Errorf("%w: %w", errProposal, err)
-		}
-		return nil, e.acceptCall(ctx, &call, now)
+	f, c := fields.Reader(proposal), new(remoteCall)
+	c.fields(&f)
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errProposal, err)
+	}
+	switch c.what {
+	case callOffer:
+		return e.acceptOffer(ctx, c.changed, c.offer, now)
+	case callOutcome:
+		return nil, e.Outcome(ctx, c.placement, c.decision, c.item, now)
+	case callCorrect:
+		return nil, e.Correct(ctx, c.placement, c.decision, c.correction, now)
+	case callReward:
+		return nil, e.Reward(ctx, c.placement, c.decision, c.rewards, now)
+	case callActivate:
+		return nil, e.Activate(ctx, c.placement, c.decision, now)
+	case callSee:
+		return nil, e.see(ctx, c.placement, c.changed, c.seen, now)
+	case callPosition:
+		return nil, e.CatchUp(ctx)
 	}
 	return nil, errProposal
-}
-
-func (e *Engine) acceptCall(ctx context.Context, c *remoteCall, now int64) error {
-	switch c.What {
-	case "outcome":
-		return e.Outcome(ctx, c.Placement, c.Decision, c.Item, now)
-	case "correct":
-		if c.Correction == nil {
-			return errProposal
-		}
-		return e.Correct(ctx, c.Placement, c.Decision, *c.Correction, now)
-	case "reward":
-		rewards := make([]api.Reward, len(c.Rewards))
-		for i, r := range c.Rewards {
-			rewards[i] = api.Reward{Item: r.Item, Value: r.Value}
-		}
-		return e.Reward(ctx, c.Placement, c.Decision, rewards, now)
-	case "activate":
-		return e.Activate(ctx, c.Placement, c.Decision, now)
-	case "see":
-		return e.see(ctx, c.Placement, c.Changed, c.Seen, now)
-	case "position": // of what another follower may have seen in the log, and answered with
-		return e.CatchUp(ctx)
-	}
-	return errProposal
 }
 
 // acceptOffer writes an offer that was made under the placement's configuration of an entry. The log has the leader's time.

@@ -37,11 +37,7 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 			return api.Fieldf(field, "%v: must be in [0, 1]", r.Value)
 		}
 	}
-	call := remoteCall{What: "reward", Placement: placement, Decision: decision}
-	for _, r := range rewards {
-		call.Rewards = append(call.Rewards, remoteReward{r.Item, r.Value})
-	}
-	return e.ask(ctx, call, func() error {
+	return e.ask(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards}, func() error {
 		return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.reward(f.record, f.offer, rewards, now) })
 	})
 }
