@@ -13,11 +13,11 @@ go build -o "$dir/vitrine" ./cmd/vitrine
 
 awk -v n="$items" -v json="$dir/items.json" -v csv="$dir/items.csv" 'BEGIN {
 	srand(1)
-	print "id,utility,revenue,group,weight" > csv
-	printf "{\"max_size\":10,\"at_most\":{\"g7\":2},\"items\":[" > json
+	print "id,utility,revenue,groups,space" > csv
+	printf "{\"size\":10,\"at_most\":[{\"group\":\"g7\",\"most\":2}],\"items\":[" > json
 	for (i = 0; i < n; i++) {
 		u = 4 * rand() - 2; r = 10 * rand(); g = int(1000 * rand()); s = 1 + int(50 * rand())
-		printf "%s{\"id\":\"item-%d\",\"utility\":%.6f,\"revenue\":%.6f,\"group\":\"g%d\",\"weight\":%d}\n", i ? "," : "", i, u, r, g, s > json
+		printf "%s{\"id\":\"item-%d\",\"utility\":%.6f,\"revenue\":%.6f,\"groups\":[\"g%d\"],\"space\":%d}\n", i ? "," : "", i, u, r, g, s > json
 		printf "item-%d,%.6f,%.6f,g%d,%d\n", i, u, r, g, s > csv
 	}
 	print "]}" > json
@@ -33,7 +33,7 @@ run() {
 	cut -c 1-100 "$dir/answer"
 }
 run items.json
-run items.csv --max-size 10
+run items.csv --size 10
 run items.csv --capacity 1000
-run items.csv --capacity 1000 --at-most g1=1,g2=1,g3=1 --max-size 30
+run items.csv --capacity 1000 --at-most g1=1,g2=1,g3=1 --size 30
 run items.csv

@@ -2,66 +2,64 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
 
-	"vitrine/internal/hint"
+	"vitrine/service/api"
 )
 
 type optimizeCmd struct {
-	File string `arg:"" optional:"" help:"A JSON request, or a CSV table of items if it ends in .csv; standard input if left out."`
-	CSV  bool   `name:"csv" help:"The input is a CSV table of items, whatever its name."`
+	File  string `arg:"" optional:"" help:"A JSON request, or a table of items if it ends in .csv, .parquet or .jsonl, which may be compressed; standard input if left out."`
+	Table bool   `help:"The input is a table of items, whatever its name."`
 
-	Model   string   `help:"Take the utilities from a model that vitrine fit wrote; the file is a CSV table with its variables." placeholder:"FILE"`
+	Model   string   `help:"Take the utilities from a model that vitrine fit wrote; the file is a table with its variables." placeholder:"FILE"`
 	Outside *float64 `help:"The utility of taking nothing, for a model of data without an outside option." placeholder:"U"`
 
-	MinSize     *int           `help:"Show at least N items." placeholder:"N"`
-	MaxSize     *int           `help:"Show at most N items." placeholder:"N"`
-	AtLeast     map[string]int `help:"Show at least N items of a group." placeholder:"GROUP=N" mapsep:","`
-	AtMost      map[string]int `help:"Show at most N items of a group." placeholder:"GROUP=N" mapsep:","`
-	BrandAtMost map[string]int `help:"Show at most N items of a brand." placeholder:"BRAND=N" mapsep:","`
-	Include     []string       `help:"Show these items, by id." placeholder:"A,B"`
-	Exclude     []string       `help:"Do not show these items, by id." placeholder:"A,B"`
-	Capacity    *int           `aliases:"space" help:"Show items whose weights sum to at most N." placeholder:"N"`
-	MinRevenue  *float64       `help:"Show no item with a smaller revenue." placeholder:"R"`
+	MinSize    *int           `help:"Show at least N items." placeholder:"N"`
+	Size       *int           `help:"Show at most N items." placeholder:"N"`
+	AtLeast    map[string]int `help:"Show at least N items of a group." placeholder:"GROUP=N" mapsep:","`
+	AtMost     map[string]int `help:"Show at most N items of a group." placeholder:"GROUP=N" mapsep:","`
+	Include    []string       `help:"Show these items, by id." placeholder:"A,B"`
+	Exclude    []string       `help:"Do not show these items, by id." placeholder:"A,B"`
+	Capacity   *int           `help:"Show items whose spaces sum to at most N." placeholder:"N"`
+	MinRevenue *float64       `help:"Show no item with a smaller revenue." placeholder:"R"`
 }
 
 // Help is the tail of the command's help.
 func (optimizeCmd) Help() string {
 	return `Each customer takes one item of the assortment S or walks away, by the multinomial-logit model: item i with probability exp(utility_i) / (1 + Σ exp(utility_j)), the sum over S. The answer is exactly the S with the largest expected revenue that obeys the rules.
 
-The request is a JSON object. Only items is required, and in an item id and utility:
+The request is a JSON object, in the words of the service. Only items is required, and in an item id and utility:
 
-    {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "group": "shoes/boots", "brand": "acme", "weight": 2}, …],
-     "min_size": 1, "max_size": 5,           how many items
-     "at_least": {}, "at_most": {"shoes": 2, "shoes/boots": 1},   how many items of a group
-     "brand_at_most": {"acme": 2},           how many items of a brand
+    {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "groups": ["shoes/boots", "acme"], "space": 2}, …],
+     "min_size": 1, "size": 5,               how many items
+     "at_least": [{"group": "shoes", "least": 1}],                how many items of a group
+     "at_most": [{"group": "shoes/boots", "most": 1}, {"items": ["a", "b"], "most": 1}],
      "include": ["a"], "exclude": ["b"],     items that must and must not be shown
-     "capacity": 10,                         the largest sum of weights, such as places on a shelf
+     "capacity": 10,                         the largest sum of spaces, such as places on a shelf
      "min_revenue": 0.5}                     the smallest revenue of an item that is shown
 
-utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. weight is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Brands may cross groups, if there is no capacity and no at_least.
+utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. space is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Groups may cross, such as brands and kinds, if there is no capacity and no at_least.
+
+A table of items is CSV, Parquet or JSON Lines with the columns id, utility and optionally revenue, groups and space. Several groups of an item have | between them. Flags give the rules. Flags override the request.
 
 With --model the table has the columns of the model's variables instead of utility. Without a column id the ids are the labels of the alternatives, or the row numbers. The table has a row for each item even if the model was fitted to a wide table, with the label in the column alternative. Under nested logit the answer is exact without rules. Under latent classes and mixed logit the optimum is NP-hard: the answer comes from a local search, and upper_bound is a revenue that no assortment exceeds.
-
-A CSV table has a header with id, utility and optionally revenue, group, brand and weight; flags give the rules. Flags override the request.
 
 The answer is a JSON object: assortment (ids in the order of the items), expected_revenue (from one customer), outside_probability (that the customer takes nothing), choice_probability (by id) and iterations (the number of searches of the family of assortments).
 
 ` + examples(
 		"vitrine optimize request.json",
-		`echo '{"items":[{"id":"a","utility":1.2,"revenue":3},{"id":"b","utility":2}],"max_size":1}' | vitrine optimize`,
-		"vitrine optimize items.csv --max-size 5 --at-most shoes=2,shoes/boots=1 --include a",
+		`echo '{"items":[{"id":"a","utility":1.2,"revenue":3},{"id":"b","utility":2}],"size":1}' | vitrine optimize`,
+		"vitrine optimize items.csv --size 5 --at-most shoes=2,shoes/boots=1 --include a",
 		"vitrine optimize items.csv --model model.json --max-size 5",
 	)
 }
@@ -74,7 +72,7 @@ func (c optimizeCmd) Run(ctx context.Context, t terminal) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return errors.New("interrupted")
+		return ctx.Err()
 	}
 }
 
@@ -85,73 +83,72 @@ func (c optimizeCmd) optimize(ctx context.Context, t terminal) error {
 	case c.Model == "" && c.Outside != nil:
 		return usageError{errors.New("--outside is for --model: utilities of a request are relative to taking nothing")}
 	}
-	name, text, err := c.read(t)
-	if err != nil {
-		return err
-	}
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	var r *request
-	if c.CSV || c.Model != "" || strings.EqualFold(filepath.Ext(c.File), ".csv") {
-		r, err = decodeCSV(name, text, c.Model != "")
-	} else {
-		r, err = decodeJSON(name, text)
-	}
-	customers := &demand{}
-	if err == nil && c.Model != "" {
-		customers, err = c.demand(ctx, t, r)
-	}
-	if err == nil {
-		c.override(r)
-		err = c.answer(t, r, customers)
-	}
-	var refused *refusal
-	if errors.As(err, &refused) {
-		return hint.New(err, "vitrine optimize --help says what a request looks like")
-	}
-	return err
-}
-
-// read returns the input, and its name in errors.
-func (c optimizeCmd) read(t terminal) (name string, text []byte, err error) {
+	name, input := "standard input", os.Stdin
 	if c.File != "" {
-		text, err = os.ReadFile(c.File)
-		return c.File, text, err
-	}
-	if term.IsTerminal(int(os.Stdin.Fd())) {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		name, input = c.File, f
+	} else if term.IsTerminal(int(os.Stdin.Fd())) {
 		fmt.Fprintln(t.err, "vitrine: reading the request from the terminal; end it with Ctrl-D")
 	}
-	text, err = io.ReadAll(os.Stdin)
-	return "standard input", text, err
+	r, err := c.read(input)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	customers := &demand{}
+	if c.Model != "" {
+		if customers, err = c.demand(ctx, t, r); err != nil {
+			return err
+		}
+	}
+	c.override(r)
+	if err := answer(t, name, r, customers); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
-// override replaces fields of the request by flags.
+// read returns the request of a file.
+func (c optimizeCmd) read(f *os.File) (*request, error) {
+	if c.Table || c.Model != "" || isTable(c.File) {
+		return readTable(f, c.Model != "")
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return nil, err
+	}
+	return decodeJSON(text)
+}
+
+// override replaces rules of the request by flags.
 func (c optimizeCmd) override(r *request) {
 	if c.MinSize != nil {
-		r.minSize = *c.MinSize
+		r.MinSize = *c.MinSize
 	}
-	if c.MaxSize != nil {
-		r.maxSize = *c.MaxSize
+	r.Size, r.Capacity, r.MinRevenue = cmp.Or(c.Size, r.Size), cmp.Or(c.Capacity, r.Capacity), cmp.Or(c.MinRevenue, r.MinRevenue)
+	given := func(bounds map[string]int, group string) bool { _, ok := bounds[group]; return ok }
+	r.AtMost = slices.DeleteFunc(r.AtMost, func(l api.Limit) bool { return given(c.AtMost, l.Group) })
+	for _, group := range slices.Sorted(maps.Keys(c.AtMost)) {
+		r.AtMost = append(r.AtMost, api.Limit{Group: group, Most: c.AtMost[group]})
 	}
-	maps.Copy(r.atLeast, c.AtLeast)
-	maps.Copy(r.atMost, c.AtMost)
-	maps.Copy(r.brandAtMost, c.BrandAtMost)
+	r.AtLeast = slices.DeleteFunc(r.AtLeast, func(l demanded) bool { return given(c.AtLeast, l.Group) })
+	for _, group := range slices.Sorted(maps.Keys(c.AtLeast)) {
+		r.AtLeast = append(r.AtLeast, demanded{Group: group, Least: c.AtLeast[group]})
+	}
 	if c.Include != nil {
-		r.include = c.Include
+		r.Include = c.Include
 	}
 	if c.Exclude != nil {
-		r.exclude = c.Exclude
-	}
-	if c.Capacity != nil {
-		r.capacity = c.Capacity
-	}
-	if c.MinRevenue != nil {
-		r.minRevenue = c.MinRevenue
+		r.Exclude = c.Exclude
 	}
 }
 
-// answer finds the optimum and writes the answer.
-func (optimizeCmd) answer(t terminal, r *request, customers *demand) error {
-	family, err := r.family(t.warn)
+// answer finds the optimum and writes the answer. Warnings begin with the name of the input.
+func answer(t terminal, name string, r *request, customers *demand) error {
+	family, err := r.family(func(text string) { t.warn(name + ": " + text) })
 	if err != nil {
 		return err
 	}
@@ -160,19 +157,18 @@ func (optimizeCmd) answer(t terminal, r *request, customers *demand) error {
 		return err
 	}
 	s, p := best.shown, best.probability
-
 	buffered := bufio.NewWriter(t.out)
 	out := jsontext.NewEncoder(buffered)
 	tokens := []jsontext.Token{jsontext.BeginObject, jsontext.String("assortment"), jsontext.BeginArray}
 	for _, i := range s {
-		tokens = append(tokens, jsontext.String(r.ids[i]))
+		tokens = append(tokens, jsontext.String(r.Items[i].ID))
 	}
 	tokens = append(tokens, jsontext.EndArray,
 		jsontext.String("expected_revenue"), jsontext.Float(best.revenue),
 		jsontext.String("outside_probability"), jsontext.Float(p[0]),
 		jsontext.String("choice_probability"), jsontext.BeginObject)
 	for k, i := range s {
-		tokens = append(tokens, jsontext.String(r.ids[i]), jsontext.Float(p[k+1]))
+		tokens = append(tokens, jsontext.String(r.Items[i].ID), jsontext.Float(p[k+1]))
 	}
 	tokens = append(tokens, jsontext.EndObject)
 	if best.iterations > 0 {

@@ -11,35 +11,30 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/fatal"
+	"vitrine/service/api"
 )
 
-// asked is the JSON of a request.
+// asked is a request and its rules by name, from which the JSON is made.
 type asked struct {
-	Items      []askedItem    `json:"items"`
-	MinSize    *int           `json:"min_size,omitzero"`
-	MaxSize    *int           `json:"max_size,omitzero"`
-	AtLeast    map[string]int `json:"at_least,omitzero"`
-	AtMost     map[string]int `json:"at_most,omitzero"`
-	BrandMost  map[string]int `json:"brand_at_most,omitzero"`
-	Include    []string       `json:"include,omitzero"`
-	Exclude    []string       `json:"exclude,omitzero"`
-	Space      *int           `json:"capacity,omitzero"`
-	MinRevenue *float64       `json:"min_revenue,omitzero"`
+	request
+	atLeast, atMost map[string]int
 }
 
-type askedItem struct {
-	ID      string   `json:"id"`
-	Utility float64  `json:"utility"`
-	Revenue *float64 `json:"revenue,omitzero"`
-	Group   string   `json:"group,omitzero"`
-	Brand   string   `json:"brand,omitzero"`
-	Space   int      `json:"weight"`
+// json returns the request.
+func (r *asked) json(t *testing.T) []byte {
+	for name, n := range r.atLeast {
+		r.AtLeast = append(r.AtLeast, demanded{Group: name, Least: n})
+	}
+	for name, n := range r.atMost {
+		r.AtMost = append(r.AtMost, api.Limit{Group: name, Most: n})
+	}
+	return fatal.Or(json.Marshal(r.request, json.Deterministic(true), json.OmitZeroStructFields(true)))(t)
 }
 
 // drawRequest draws a request of a few items, some of whose rules contradict
 // each other.
 func drawRequest(rng *rand.Rand) *asked {
-	r := &asked{AtLeast: map[string]int{}, AtMost: map[string]int{}}
+	r := &asked{atLeast: map[string]int{}, atMost: map[string]int{}}
 	groups := []string{"", "x", "x/y", "x/y/z", "x/w", "xx", "v"}
 	some := func(chance float64, maximum int) *int {
 		if rng.Float64() >= chance {
@@ -52,13 +47,12 @@ func drawRequest(rng *rand.Rand) *asked {
 	unit := []int{1, 1, 7, 10_000_019}[rng.IntN(4)]
 	width := []float64{1, 10, 190}[rng.IntN(3)]
 	coarse := rng.IntN(2) == 0
-	r.Items = make([]askedItem, n)
+	r.Items = make([]item, n)
 	bound := map[string]bool{}
 	for i := range r.Items {
 		item := &r.Items[i]
 		item.ID = fmt.Sprint("item ", i)
-		item.Utility = width * (2*rng.Float64() - 1)
-		item.Space = unit * rng.IntN(7)
+		item.Utility, item.Space = new(width*(2*rng.Float64()-1)), new(unit*rng.IntN(7))
 		if rng.IntN(6) > 0 {
 			v := 10 * rng.Float64()
 			if coarse {
@@ -66,10 +60,11 @@ func drawRequest(rng *rand.Rand) *asked {
 			}
 			item.Revenue = &v
 		}
-		item.Group = groups[rng.IntN(len(groups))]
-		for end := range len(item.Group) + 1 {
-			if end == len(item.Group) || item.Group[end] == '/' {
-				bound[item.Group[:end]] = true
+		group := groups[rng.IntN(len(groups))]
+		item.Groups = []string{group}
+		for end := range len(group) + 1 {
+			if end == len(group) || group[end] == '/' {
+				bound[group[:end]] = true
 			}
 		}
 		switch rng.IntN(14) {
@@ -79,21 +74,24 @@ func drawRequest(rng *rand.Rand) *asked {
 			r.Exclude = append(r.Exclude, item.ID)
 		}
 	}
-	r.MinSize, r.MaxSize = some(0.3, 4), some(0.5, 6)
+	if m := some(0.3, 4); m != nil {
+		r.MinSize = *m
+	}
+	r.Size = some(0.5, 6)
 	for _, name := range groups[1:] {
 		if !bound[name] {
 			continue
 		}
 		if n := some(0.2, 2); n != nil {
-			r.AtLeast[name] = *n
+			r.atLeast[name] = *n
 		}
 		if n := some(0.3, 3); n != nil {
-			r.AtMost[name] = *n
+			r.atMost[name] = *n
 		}
 	}
 	if s := some(0.4, 20); s != nil {
 		*s *= unit
-		r.Space = s
+		r.Capacity = s
 	}
 	if f := some(0.2, 4); f != nil {
 		v := float64(*f)
@@ -107,20 +105,20 @@ func drawRequest(rng *rand.Rand) *asked {
 
 // cross gives the items brands with bounds, and leaves only rules that go with these.
 func (r *asked) cross(rng *rand.Rand) {
-	r.AtLeast, r.Space = nil, nil
-	r.BrandMost = map[string]int{"acme": rng.IntN(3)}
+	r.atLeast, r.Capacity = nil, nil
+	r.atMost["acme"] = rng.IntN(3)
 	if rng.IntN(2) == 0 {
-		r.BrandMost["bolt"] = rng.IntN(3)
+		r.atMost["bolt"] = rng.IntN(3)
 	}
 	for i := range r.Items {
-		r.Items[i].Brand = []string{"", "acme", "bolt"}[rng.IntN(3)]
+		r.Items[i].Groups = append(r.Items[i].Groups, []string{"", "acme", "bolt"}[rng.IntN(3)])
 	}
 }
 
 // earns returns the expected revenue of a set of items, by the definition, and whether it obeys the rules.
 func (r *asked) earns(set int) (revenue float64, obeys bool) {
 	size, space, denominator := 0, 0, 1.0
-	in, of := map[string]int{}, map[string]int{}
+	in := map[string]int{}
 	obeys = true
 	for i, item := range r.Items {
 		shown := set>>i&1 == 1
@@ -139,25 +137,23 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 		}
 		obeys = obeys && (r.MinRevenue == nil || v >= *r.MinRevenue)
 		size++
-		of[item.Brand]++
-		space += item.Space
-		weight := math.Exp(item.Utility)
+		space += *item.Space
+		weight := math.Exp(*item.Utility)
 		denominator += weight
 		revenue += weight * v
-		for group := item.Group; group != ""; {
-			in[group]++
-			group = group[:max(0, strings.LastIndexByte(group, '/'))]
+		for _, group := range item.Groups {
+			for group != "" {
+				in[group]++
+				group = group[:max(0, strings.LastIndexByte(group, '/'))]
+			}
 		}
 	}
-	obeys = obeys && (r.MinSize == nil || size >= *r.MinSize) && (r.MaxSize == nil || size <= *r.MaxSize) && (r.Space == nil || space <= *r.Space)
-	for group, n := range r.AtLeast {
+	obeys = obeys && size >= r.MinSize && (r.Size == nil || size <= *r.Size) && (r.Capacity == nil || space <= *r.Capacity)
+	for group, n := range r.atLeast {
 		obeys = obeys && in[group] >= n
 	}
-	for group, n := range r.AtMost {
+	for group, n := range r.atMost {
 		obeys = obeys && in[group] <= n
-	}
-	for brand, n := range r.BrandMost {
-		obeys = obeys && of[brand] <= n
 	}
 	return revenue / denominator, obeys
 }
@@ -167,19 +163,19 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 func TestAnswersAreTheBestOfAllSets(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := drawRequest(rand.New(rand.NewPCG(seed, 1)))
-		text := fatal.Or(json.Marshal(r))(t)
+		text := r.json(t)
 		best, sets := math.Inf(-1), 0
 		for set := range 1 << len(r.Items) {
 			if v, obeys := r.earns(set); obeys {
 				best, sets = max(best, v), sets+1
 			}
 		}
-		request, err := decodeJSON("x", text)
+		request, err := decodeJSON(text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
 		var out, words bytes.Buffer
-		err = optimizeCmd{}.answer(terminal{&out, &words}, request, &demand{})
+		err = answer(terminal{&out, &words}, "x", request, &demand{})
 		if err != nil {
 			if sets > 0 && !strings.Contains(err.Error(), "too large for the exact program") {
 				t.Fatalf("%s\nrefused though %d sets obey: %v", text, sets, err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -44,8 +45,8 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	if err != nil {
 		return nil, err
 	}
-	if d.Choices != len(r.ids) {
-		return nil, fmt.Errorf("%s: %d items, and %d rows of the model's variables", c.File, len(r.ids), d.Choices)
+	if d.Choices != len(r.Items) {
+		return nil, fmt.Errorf("%s: %d items, and %d rows of the model's variables", c.File, len(r.Items), d.Choices)
 	}
 	for _, a := range d.Alternatives {
 		if m.Labelled() && !slices.Contains(m.Alternatives, a) {
@@ -53,9 +54,9 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 		}
 	}
 	if r.numbered && len(d.Alternatives) == d.Choices { // every item has a label of its own
-		for s := range r.ids {
+		for s := range r.Items {
 			alternative, _ := d.Choice(s)
-			r.ids[s] = d.Alternatives[alternative[0]]
+			r.Items[s].ID = d.Alternatives[alternative[0]]
 		}
 	}
 	shares, u, err := m.Classes(d)
@@ -65,9 +66,8 @@ func (c optimizeCmd) demand(ctx context.Context, t terminal, r *request) (*deman
 	for _, class := range u {
 		for i := range class {
 			class[i] -= outside
-			it := noItem
-			if legal := it.setUtility(class[i]); legal != "" {
-				return nil, fmt.Errorf("%s: %s has utility %v: %s", c.File, r.itemName(i), class[i], legal)
+			if legal := checkUtility(class[i]); legal != nil {
+				return nil, fmt.Errorf("%s: %s has utility %v: %w", c.File, r.itemName(i), class[i], legal)
 			}
 		}
 	}
@@ -109,17 +109,17 @@ func (d *demand) maximize(r *request, family vitrine.Constraint) (optimum, error
 }
 
 func (d *demand) maximizeNested(r *request) (optimum, error) {
-	if r.minSize > 0 || r.maxSize < len(r.ids) || len(r.atLeast)+len(r.atMost)+len(r.include)+len(r.exclude) > 0 || r.capacity != nil || r.minRevenue != nil {
-		return optimum{}, fmt.Errorf("%s: the best assortment under nested logit is known without rules only: leave them out, or leave out the rows of items that cannot be shown", r.name)
+	if r.hasRules() {
+		return optimum{}, errors.New("the best assortment under nested logit is known without rules only: leave them out, or leave out the rows of items that cannot be shown")
 	}
 	s, revenue, err := assortment.MaximizeNested(nil, *d.nests, r.utility, r.revenue)
 	if err != nil {
-		return optimum{}, fmt.Errorf("%s: %w", r.name, err)
+		return optimum{}, err
 	}
 	// The revenue of one item, with all others earning nothing, is its probability.
 	best := optimum{shown: s, revenue: revenue, probability: []float64{1}}
 	for _, i := range s {
-		one := make([]float64, len(r.ids))
+		one := make([]float64, len(r.Items))
 		one[i] = 1
 		p := d.nests.Revenue(s, r.utility, one)
 		best.probability = append(best.probability, p)

@@ -1,179 +1,247 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
 
 	"vitrine"
 	"vitrine/assortment"
+	"vitrine/internal/hint"
+	"vitrine/internal/table"
+	"vitrine/service/api"
 )
 
-// request is the input of vitrine optimize: items, and rules for the items that may be shown.
+// request is the input of vitrine optimize: items, and rules in the words of the service.
 type request struct {
-	name string // of the input, for errors
+	Items      []item      `json:"items"`
+	Size       *int        `json:"size"`
+	MinSize    int         `json:"min_size"`
+	Include    []string    `json:"include"`
+	Exclude    []string    `json:"exclude"`
+	AtMost     []api.Limit `json:"at_most"`
+	AtLeast    []demanded  `json:"at_least"`
+	Capacity   *int        `json:"capacity"`
+	MinRevenue *float64    `json:"min_revenue"`
 
-	ids              []string
 	numbered         bool // whether the ids are the numbers of the rows of a table without any
 	utility, revenue []float64
-	group            []int32  // in groups; -1 for none
-	brand            []string // "" for none
-	weight           []int    // -1 if it is not given
-	groups           []string
-	byGroup          map[string]int32
-
-	minSize, maxSize int
-	atLeast, atMost  map[string]int
-	include, exclude []string
-	brandAtMost      map[string]int
-	capacity         *int
-	minRevenue       *float64
 }
 
-func newRequest(name string) *request {
-	return &request{name: name, byGroup: map[string]int32{}, maxSize: assortment.NoLimit, atLeast: map[string]int{}, atMost: map[string]int{}, brandAtMost: map[string]int{}}
-}
-
-// refusal is an error in a request.
-type refusal struct{ message string }
-
-func (r *refusal) Error() string { return r.message }
-
-func (r *request) refuse(format string, args ...any) error {
-	return &refusal{r.name + ": " + fmt.Sprintf(format, args...)}
-}
-
-// shortened returns a value as errors show it: the beginning, on one line.
-func shortened(value string) string {
-	const maximum = 40
-	short := value[:min(maximum, len(value))]
-	if end := strings.IndexAny(short, "\r\n"); end >= 0 {
-		short = short[:end]
-	}
-	if len(short) < len(value) {
-		short += "…"
-	}
-	return strings.ToValidUTF8(short, "")
-}
-
-// item is an item while it is read.
+// item is an item as it is read.
 type item struct {
-	id               string
-	utility, revenue float64
-	group            int32
-	brand            string
-	weight           int
-	complete         bool // it has a utility
+	ID      string   `json:"id"`
+	Utility *float64 `json:"utility"`
+	Revenue *float64 `json:"revenue"`
+	Groups  []string `json:"groups"`
+	Space   *int     `json:"space"`
+
+	at string // the place in a table
 }
 
-var noItem = item{revenue: 1, group: -1, weight: -1}
+// demanded is a number of items that must be shown of a group, or of those with the ids.
+type demanded struct {
+	Group string   `json:"group"`
+	Items []string `json:"items"`
+	Least int      `json:"least"`
+}
+
+// refused is an error in a request.
+func refused(format string, args ...any) error {
+	return hint.New(fmt.Errorf(format, args...), "vitrine optimize --help says what a request looks like")
+}
+
+// decodeJSON reads a request.
+func decodeJSON(text []byte) (*request, error) {
+	if text = bytes.TrimPrefix(text, []byte("\ufeff")); len(bytes.TrimSpace(text)) == 0 {
+		return nil, refused("empty: want a JSON object with items")
+	}
+	r := &request{}
+	if err := json.Unmarshal(text, r, json.RejectUnknownMembers(true)); err != nil {
+		return nil, refused("%w", api.JSONError(err))
+	}
+	if r.Items == nil {
+		return nil, refused("items is missing")
+	}
+	return r, r.check(false)
+}
+
+// isTable reports whether a file is a table of items by its name.
+func isTable(name string) bool {
+	name = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(name), ".gz"), ".zst")
+	return slices.Contains([]string{".csv", ".parquet", ".jsonl"}, filepath.Ext(name))
+}
+
+// itemColumns are the columns of a table of items.
+var itemColumns = []string{"id", "utility", "revenue", "groups", "space"}
+
+// readTable reads a table of items. With a model the utilities are its own: other columns are its variables, and ids may be missing.
+func readTable(f *os.File, model bool) (*request, error) {
+	t, err := table.Open(f, table.Options{Texts: true})
+	if err != nil {
+		return nil, refused("%w", err)
+	}
+	names := t.Header()
+	for _, name := range names {
+		switch {
+		case model && name == "utility":
+			return nil, refused("column \"utility\": the model says what utilities are: leave it out")
+		case !model && !slices.Contains(itemColumns, name):
+			return nil, refused("unknown column %q: must be one of %s", name, strings.Join(itemColumns, ", "))
+		}
+	}
+	if !model && !slices.Contains(names, "utility") {
+		return nil, refused("%w", table.NoColumn("utility", names, t.Nested()))
+	}
+	r := &request{Items: []item{}, numbered: model && !slices.Contains(names, "id")}
+	err = table.Each(t, func(at string, b *table.Batch, i int) error {
+		it := item{at: at}
+		if r.numbered {
+			it.ID = strconv.Itoa(len(r.Items) + 1)
+		}
+		for j, name := range names {
+			if c := &b.Columns[j]; !c.Missing(i) {
+				if err := it.set(name, c.String(i)); err != nil {
+					return fmt.Errorf("%s: column %s: %w", at, name, err)
+				}
+			}
+		}
+		r.Items = append(r.Items, it)
+		return nil
+	})
+	if err != nil {
+		return nil, refused("%w", err)
+	}
+	return r, r.check(model)
+}
+
+// set stores the text of a column, unless it is a variable of a model.
+func (i *item) set(column, text string) (err error) {
+	number := func() *float64 {
+		var v float64
+		if v, err = table.ParseNumber(text); v != v { // missing
+			return nil
+		}
+		return &v
+	}
+	switch column {
+	case "id":
+		i.ID = text
+	case "groups":
+		if json.Unmarshal([]byte(text), &i.Groups) == nil { // a list of JSON Lines
+			return nil
+		}
+		for name := range strings.SplitSeq(text, "|") {
+			i.Groups = append(i.Groups, strings.TrimSpace(name))
+		}
+	case "utility":
+		i.Utility = number()
+	case "revenue":
+		i.Revenue = number()
+	case "space":
+		v, wrong := strconv.Atoi(text)
+		if i.Space = &v; wrong != nil {
+			return fmt.Errorf("%.40q is not a whole number", text)
+		}
+	default:
+		return nil
+	}
+	if err == nil && !utf8.ValidString(text) {
+		err = fmt.Errorf("%q is not UTF-8: convert the file", text)
+	}
+	return err
+}
 
 const (
 	maxUtility         = 700
 	minPositiveRevenue = 1e-100 // that is not 0
 )
 
-// The set functions store a value, or return what is legal.
-
-func (i *item) setID(id string) (legal string) {
-	if id == "" {
-		return "must not be empty"
-	}
-	i.id = id
-	return ""
-}
-
-func (i *item) setUtility(v float64) (legal string) {
+// checkUtility returns what is legal if a utility is not.
+func checkUtility(v float64) error {
 	if !(math.Abs(v) <= maxUtility) {
-		return fmt.Sprintf("must be from -%d to %d", maxUtility, maxUtility)
+		return fmt.Errorf("must be from -%d to %d", maxUtility, maxUtility)
 	}
-	i.utility, i.complete = v, true
-	return ""
+	return nil
 }
 
-func (i *item) setRevenue(v float64) (legal string) {
-	if v != 0 && !(v >= minPositiveRevenue && v <= vitrine.MaxRevenue) {
-		return fmt.Sprintf("must be 0 or from %v to %v", minPositiveRevenue, vitrine.MaxRevenue)
+// check checks the items, and stores their utilities and revenues.
+func (r *request) check(model bool) error {
+	r.utility, r.revenue = make([]float64, len(r.Items)), make([]float64, len(r.Items))
+	for k := range r.Items {
+		i, wrong := &r.Items[k], error(nil)
+		r.revenue[k] = 1
+		switch {
+		case i.ID == "":
+			wrong = errors.New("id is missing")
+		case i.Utility == nil && !model:
+			wrong = errors.New("utility is missing")
+		case i.Utility != nil && checkUtility(*i.Utility) != nil:
+			wrong = fmt.Errorf("utility = %v: %w", *i.Utility, checkUtility(*i.Utility))
+		case i.Revenue != nil && *i.Revenue != 0 && !(*i.Revenue >= minPositiveRevenue && *i.Revenue <= vitrine.MaxRevenue):
+			wrong = fmt.Errorf("revenue = %v: must be 0 or from %v to %v", *i.Revenue, minPositiveRevenue, vitrine.MaxRevenue)
+		case i.Space != nil && *i.Space < 0:
+			wrong = fmt.Errorf("space = %d: must not be negative", *i.Space)
+		}
+		if i.Utility != nil {
+			r.utility[k] = *i.Utility
+		}
+		if i.Revenue != nil {
+			r.revenue[k] = *i.Revenue
+		}
+		switch {
+		case wrong != nil && i.at != "":
+			return refused("%s: %s: %w", i.at, r.itemName(k), wrong)
+		case wrong != nil:
+			return refused("%s: %w", r.itemName(k), wrong)
+		}
 	}
-	i.revenue = v
-	return ""
+	return nil
 }
 
-func (i *item) setWeight(v int) (legal string) {
-	if v < 0 {
-		return "must not be negative"
+func (r *request) itemName(i int) string {
+	if id := r.Items[i].ID; id != "" {
+		return fmt.Sprintf("item %q", id)
 	}
-	i.weight = v
-	return ""
+	return fmt.Sprintf("item %d", i+1)
 }
 
-func legalFloor(v float64) string {
-	if !(v >= 0 && v <= vitrine.MaxRevenue) {
-		return fmt.Sprintf("must be from 0 to %v", vitrine.MaxRevenue)
-	}
-	return ""
+// hasRules reports whether a rule keeps a set of items from being shown.
+func (r *request) hasRules() bool {
+	return r.MinSize > 0 || r.Size != nil && *r.Size < len(r.Items) || len(r.AtLeast)+len(r.AtMost)+len(r.Include)+len(r.Exclude) > 0 || r.Capacity != nil || r.MinRevenue != nil
 }
 
-// missing returns the key that an item lacks.
-func (i *item) missing() string {
-	switch {
-	case i.id == "":
-		return "id"
-	case !i.complete:
-		return "utility"
-	}
-	return ""
-}
-
-// intern returns the number of a group.
-func (r *request) intern(group []byte) int32 {
-	if len(group) == 0 {
-		return -1
-	}
-	k, ok := r.byGroup[string(group)]
-	if !ok {
-		k = int32(len(r.groups))
-		r.groups = append(r.groups, string(group))
-		r.byGroup[r.groups[k]] = k
-	}
-	return k
-}
-
-func (r *request) add(i *item) {
-	r.ids = append(r.ids, i.id)
-	r.utility = append(r.utility, i.utility)
-	r.revenue = append(r.revenue, i.revenue)
-	r.group = append(r.group, i.group)
-	r.brand = append(r.brand, i.brand)
-	r.weight = append(r.weight, i.weight)
-}
-
-func (r *request) itemName(i int) string { return fmt.Sprintf("item %q", r.ids[i]) }
-
-// family returns the family of assortments that obey the rules. It only warns of excluded items that do not
-// exist, because a list of items out of stock may be longer than the catalogue.
+// family returns the assortments that obey the rules.
 func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
-	index := make(map[string]int, len(r.ids))
-	for i, id := range r.ids {
-		index[id] = i
+	index := make(map[string]int, len(r.Items))
+	for i := range r.Items {
+		if first, ok := index[r.Items[i].ID]; ok {
+			return nil, refused("items %d and %d both have the id %q: every item needs its own", first+1, i+1, r.Items[i].ID)
+		}
+		index[r.Items[i].ID] = i
 	}
-	if len(index) < len(r.ids) {
-		return nil, r.duplicate()
+	rules := assortment.Rules{Items: len(r.Items), Min: r.MinSize, Max: assortment.NoLimit, Name: r.itemName}
+	if r.Size != nil {
+		rules.Max = *r.Size
 	}
-	rules := assortment.Rules{Items: len(r.ids), Min: r.minSize, Max: r.maxSize, Name: r.itemName}
-	var err error
-	for _, id := range r.include {
+	for _, id := range r.Include {
 		i, ok := index[id]
 		if !ok {
-			return nil, r.refuse("include: there is no item %q", id)
+			return nil, refused("include: there is no item %q", id)
 		}
 		rules.Include = append(rules.Include, i)
 	}
 	var unknown []string
-	for _, id := range r.exclude {
+	for _, id := range r.Exclude {
 		if i, ok := index[id]; ok {
 			rules.Exclude = append(rules.Exclude, i)
 		} else {
@@ -182,16 +250,17 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	}
 	switch n := len(unknown); {
 	case n == 1:
-		warn(fmt.Sprintf("%s: exclude: there is no item %q", r.name, unknown[0]))
+		warn(fmt.Sprintf("exclude: there is no item %q", unknown[0]))
 	case n > 1:
-		warn(fmt.Sprintf("%s: exclude: %d of its ids are unknown, the first is %q", r.name, n, unknown[0]))
+		warn(fmt.Sprintf("exclude: %d of its ids are unknown, the first is %q", n, unknown[0]))
 	}
-	if rules.Groups, err = r.boundGroups(warn); err != nil {
+	var err error
+	if rules.Groups, err = r.groups(index, warn); err != nil {
 		return nil, err
 	}
-	family, err := r.build(rules, warn)
+	family, err := r.build(rules)
 	if err != nil {
-		return nil, r.refuse("%v", err)
+		return nil, refused("%w", err)
 	}
 	included := vitrine.Assortment(slices.Compact(slices.Sorted(slices.Values(rules.Include))))
 	if !family.Contains(included) {
@@ -200,137 +269,136 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 	return family, nil
 }
 
-func (r *request) build(rules assortment.Rules, warn func(string)) (vitrine.Constraint, error) {
-	rules.Groups = append(rules.Groups, r.brandGroups(warn)...)
+func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
 	family, err := assortment.Obeying(rules, nil)
 	if err != nil {
 		return nil, err
 	}
-	if r.capacity != nil {
+	if r.Capacity != nil {
 		counts, ok := family.(*assortment.Laminar)
 		if !ok {
-			return nil, errors.New("capacity cannot be combined with bounds of brands and groups that cross")
+			return nil, errors.New("capacity cannot be combined with bounds of groups that cross")
 		}
-		if i := slices.Index(r.weight, -1); i >= 0 {
-			return nil, fmt.Errorf("%s: weight is missing, which a request with a capacity needs", r.itemName(i))
+		space := make([]int, len(r.Items))
+		for i := range r.Items {
+			if r.Items[i].Space == nil {
+				return nil, fmt.Errorf("%s: space is missing, which a request with a capacity needs", r.itemName(i))
+			}
+			space[i] = *r.Items[i].Space
 		}
-		if family, err = assortment.NewKnapsack(counts, r.weight, *r.capacity); err != nil {
+		if family, err = assortment.NewKnapsack(counts, space, *r.Capacity); err != nil {
 			return nil, err
 		}
 	}
-	if r.minRevenue != nil {
-		if legal := legalFloor(*r.minRevenue); legal != "" {
-			return nil, fmt.Errorf("min_revenue = %v: %s", *r.minRevenue, legal)
+	if v := r.MinRevenue; v != nil {
+		if !(*v >= 0 && *v <= vitrine.MaxRevenue) {
+			return nil, fmt.Errorf("min_revenue = %v: must be from 0 to %v", *v, vitrine.MaxRevenue)
 		}
-		return assortment.Floor(family, r.revenue, *r.minRevenue)
+		return assortment.Floor(family, r.revenue, *v)
 	}
 	return family, nil
 }
 
-// brandGroups returns the brands that have bounds, with their items.
-func (r *request) brandGroups(warn func(string)) (list []assortment.Group) {
-	for _, name := range slices.Sorted(maps.Keys(r.brandAtMost)) {
-		g := assortment.Group{Name: fmt.Sprintf("brand %q", name), Max: r.brandAtMost[name]}
-		for i, brand := range r.brand {
-			if brand == name {
-				g.Items = append(g.Items, i)
-			}
-		}
-		if len(g.Items) == 0 {
-			warn(fmt.Sprintf("%s: brand_at_most: no item is of the brand %q%s", r.name, name, r.knownBrands()))
-		}
-		list = append(list, g)
-	}
-	return list
-}
-
-func (r *request) knownBrands() string {
-	brands := slices.Compact(slices.Sorted(slices.Values(r.brand)))
-	if len(brands) > 0 && brands[0] == "" {
-		brands = brands[1:]
-	}
-	if len(brands) == 0 {
-		return ": items have no brands"
-	}
-	return ": there are " + strings.Join(brands[:min(10, len(brands))], ", ")
-}
-
-// duplicate returns an error that names the first id that two items share.
-func (r *request) duplicate() error {
-	seen := make(map[string]int, len(r.ids))
-	for i, id := range r.ids {
-		if first, ok := seen[id]; ok {
-			return r.refuse("items %d and %d both have the id %q: every item needs its own", first+1, i+1, id)
-		}
-		seen[id] = i
-	}
-	return nil
-}
-
-// boundGroups returns the groups that have bounds, with the items in them and in
-// the groups within them. A bound on a group without items holds, unless it demands some: a shop's rules
-// stand on days without shoes.
-func (r *request) boundGroups(warn func(string)) ([]assortment.Group, error) {
+// groups returns the groups that have bounds, with the items in them and in the groups within them. A bound on a group without items
+// holds, unless it demands some: a shop's rules stand on days without shoes.
+func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.Group, error) {
 	var list []assortment.Group
-	place := map[string]int{}
-	for _, name := range slices.Sorted(maps.Keys(r.atMost)) {
-		place[name] = len(list)
-		list = append(list, assortment.Group{Name: fmt.Sprintf("group %q", name), Max: r.atMost[name]})
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.atLeast)) {
-		k, ok := place[name]
-		if !ok {
+	place := map[string]int{} // by name
+	bounded := func(field, group string, ids []string) (*assortment.Group, error) {
+		k, ok := place[group]
+		switch {
+		case (group == "") == (ids == nil):
+			return nil, refused("%s: must have either a group or items", field)
+		case !ok:
 			k = len(list)
-			place[name] = k
-			list = append(list, assortment.Group{Name: fmt.Sprintf("group %q", name), Max: assortment.NoLimit})
+			list = append(list, assortment.Group{Name: field, Max: assortment.NoLimit})
 		}
-		list[k].Min = r.atLeast[name]
-	}
-	lengths := map[int]bool{} // of the names, so that not every prefix of a long name is looked up
-	for name := range place {
-		lengths[len(name)] = true
-	}
-	within := make([][]int, len(r.groups)) // the bounded groups that contain a group
-	for g, name := range r.groups {
-		for end := range len(name) + 1 {
-			if !lengths[end] || end < len(name) && name[end] != '/' {
-				continue
-			}
-			if k, ok := place[name[:end]]; ok {
-				within[g] = append(within[g], k)
+		if group != "" {
+			place[group], list[k].Name = k, fmt.Sprintf("group %q", group)
+		}
+		for _, id := range ids {
+			if i, ok := index[id]; ok {
+				list[k].Items = append(list[k].Items, i)
 			}
 		}
+		return &list[k], nil
 	}
-	for i, g := range r.group {
-		if g < 0 {
-			continue
+	for k, l := range r.AtMost {
+		field := fmt.Sprintf("at_most/%d", k)
+		if l.Feature != "" || l.Attribute != "" {
+			return nil, refused("%s: items have groups only: a feature or an attribute is of a placement's items", field)
 		}
-		for _, k := range within[g] {
-			list[k].Items = append(list[k].Items, i)
+		g, err := bounded(field, l.Group, l.Items)
+		if err != nil {
+			return nil, err
 		}
+		g.Max = min(g.Max, l.Most)
 	}
+	for k, l := range r.AtLeast {
+		g, err := bounded(fmt.Sprintf("at_least/%d", k), l.Group, l.Items)
+		if err != nil {
+			return nil, err
+		}
+		g.Min = max(g.Min, l.Least)
+	}
+	r.fill(list, place)
 	for _, g := range list {
 		switch {
 		case len(g.Items) > 0:
 		case g.Min > 0:
-			return nil, r.refuse("at_least: no item is in the %s%s", g.Name, r.knownGroups())
+			return nil, refused("at_least: no item is in the %s%s", g.Name, r.knownGroups())
 		case g.Max != assortment.NoLimit:
-			warn(fmt.Sprintf("%s: at_most: no item is in the %s%s", r.name, g.Name, r.knownGroups()))
+			warn(fmt.Sprintf("at_most: no item is in the %s%s", g.Name, r.knownGroups()))
 		}
 	}
 	return list, nil
 }
 
+// fill adds the items to the groups of which they are, or of which a group within is. place has the groups by name.
+func (r *request) fill(list []assortment.Group, place map[string]int) {
+	lengths := map[int]bool{} // of the names, so that not every prefix of a long name is looked up
+	for name := range place {
+		lengths[len(name)] = true
+	}
+	within := map[string][]int{} // the bounded groups that contain a group
+	for i := range r.Items {
+		for _, name := range r.Items[i].Groups {
+			containing, seen := within[name]
+			for end := 0; end <= len(name) && !seen; end++ {
+				if lengths[end] && (end == len(name) || name[end] == '/') {
+					if k, ok := place[name[:end]]; ok {
+						containing = append(containing, k)
+					}
+				}
+			}
+			within[name] = containing
+			for _, k := range containing {
+				if items := list[k].Items; len(items) == 0 || items[len(items)-1] != i { // once, of several groups within
+					list[k].Items = append(items, i)
+				}
+			}
+		}
+	}
+}
+
 func (r *request) knownGroups() string {
 	const maximum = 10
-	switch n := len(r.groups); {
+	var names []string
+	known := map[string]bool{}
+	for i := range r.Items {
+		for _, name := range r.Items[i].Groups {
+			if !known[name] {
+				known[name], names = true, append(names, name)
+			}
+		}
+	}
+	switch n := len(names); {
 	case n == 0:
 		return ": items have no groups"
 	case n > maximum:
-		return fmt.Sprintf(": there are %s and %d more", strings.Join(r.groups[:maximum], ", "), n-maximum)
-	default:
-		return ": there are " + strings.Join(r.groups, ", ")
+		return fmt.Sprintf(": there are %s and %d more", strings.Join(names[:maximum], ", "), n-maximum)
 	}
+	return ": there are " + strings.Join(names, ", ")
 }
 
 // checkSpread reports utilities that are too far from each other if more items are demanded than are
@@ -350,7 +418,7 @@ func (r *request) checkSpread(hidden []bool) error {
 		}
 	}
 	if r.utility[high]-r.utility[low] > maximum {
-		return r.refuse("%s has utility %v and %s %v: if rules demand a number of items, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], maximum)
+		return refused("%s has utility %v and %s %v: if rules demand a number of items, utilities must lie within %d of each other", r.itemName(low), r.utility[low], r.itemName(high), r.utility[high], maximum)
 	}
 	return nil
 }

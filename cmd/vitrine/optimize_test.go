@@ -2,92 +2,101 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
 	"vitrine/assortment/assortmenttest"
 	"vitrine/internal/fatal"
+	"vitrine/internal/hint"
 )
 
-// Every error names the line where there is one, the item and the key.
+// Every error names the item or the key.
 func TestRequestsThatAreRefused(t *testing.T) {
 	items := func(members string) string { return `{"items":[{"id":"z","utility":0},{` + members + `}]}` }
 	for text, want := range map[string]string{
-		"":                            `x: empty: want a JSON object with items`,
-		" \n":                         `x: empty: want a JSON object with items`,
-		"[]":                          `x:1: the request = an array: want an object`,
-		"{}":                          `x: items is missing`,
-		`{"items":[]} {}`:             `x:1: text after the request`,
-		`{"items":[]`:                 `x:1: the request ends early`,
-		`{"items":`:                   `x:1: the request ends early`,
-		`{"items":[],`:                `x:1: the request ends early`,
-		`{"item":[]}`:                 `x:1: unknown key "item": must be one of items, min_size, `,
-		`{"items":{}}`:                `x:1: items = an object: want an array`,
-		`{"items":null}`:              `x:1: items = null: want an array`,
-		"{\n\"items\":[\n5]}":         `x:3: item 1: 5: want an object`,
-		`{"items":[],"items":[]}`:     `x:1: duplicate key "items"`,
-		`{"items":[],"max_size":1.5}`: `x:1: max_size = 1.5: want a whole number`,
-		`{"items":[],"max_size":99999999999999999999}`:                `x:1: max_size = 99999999999999999999: want a whole number`,
-		`{"items":[],"at_most":[]}`:                                   `x:1: at_most = an array: want an object`,
-		`{"items":[],"at_most":{"g":"1"}}`:                            `x:1: g = "1": want a whole number`,
-		`{"items":[],"include":["a",1]}`:                              `x:1: include = 1: want a string`,
-		`{"items":[],"capacity":"big"}`:                               `x:1: capacity = "big": want a whole number`,
-		`{"items":[],"min_revenue":-1}`:                               `x:1: min_revenue = -1: must be from 0 to`,
-		items(`"id":"a"`):                                             `x:1: item "a": utility is missing`,
-		items(`"utility":1`):                                          `x:1: item 2: id is missing`,
-		items(`"id":"","utility":1`):                                  `x:1: item 2: id = "": must not be empty`,
-		items(`"id":7`):                                               `x:1: item 2: id = 7: want a string`,
-		items(`"utility":"NaN","id":"a"`):                             `x:1: item "a": utility = "NaN": want a number`,
-		items(`"utility":NaN,"id":"a"`):                               `x:1: item 2: utility: invalid character 'N' at start of value`,
-		items(`"utility":null,"id":"a"`):                              `x:1: item "a": utility = null: want a number`,
-		items(`"utility":1e999,"id":"a"`):                             `x:1: item "a": utility = 1e999: must be from -700 to 700`,
-		items(`"utility":-700.1,"id":"a"`):                            `x:1: item "a": utility = -700.1: must be from -700 to 700`,
-		items(`"id":"a","utility":1,"revenue":-1`):                    `x:1: item "a": revenue = -1: must be 0 or from 1e-100 to 1e+100`,
-		items(`"id":"a","utility":1,"revenue":1e101`):                 `x:1: item "a": revenue = 1e101: must be 0 or from 1e-100 to 1e+100`,
-		items(`"id":"a","utility":1,"weight":-1`):                     `x:1: item "a": weight = -1: must not be negative`,
-		items(`"id":"a","utility":1,"weight":1.5`):                    `x:1: item "a": weight = 1.5: want a whole number`,
-		items(`"id":"a","utility":1,"group":3`):                       `x:1: item "a": group = 3: want a string`,
-		items(`"id":"a","utility":1,"price":3`):                       `x:1: item "a": unknown key "price": must be one of id, utility, revenue, group, brand, weight`,
-		items(`"id":"a","utility":1,"utility":2`):                     `x:1: item "a": duplicate key "utility"`,
-		items(`"id":"a","utility":[{}]`):                              `x:1: item "a": utility = an array: want a number`,
-		items(`"id":"a","utility":"` + strings.Repeat("é", 60) + `"`): `x:1: item "a": utility = "ééééééééééééééééééé…: want a number`,
+		"":                                    `empty: want a JSON object with items`,
+		" \n":                                 `empty: want a JSON object with items`,
+		"[]":                                  `wrong type: have a list, want an object`,
+		"{}":                                  `items is missing`,
+		`{"items":null}`:                      `items is missing`,
+		`{"items":[]} {}`:                     `not JSON: `,
+		`{"items":[]`:                         `the JSON ends early`,
+		`{"item":[]}`:                         `/item: unknown key "item": did you mean "items"?`,
+		`{"items":{}}`:                        `/items: wrong type: have an object, want a list`,
+		`{"items":[],"items":[]}`:             `/items: duplicate key`,
+		`{"items":[],"size":1.5}`:             `/size: `,
+		`{"items":[],"at_most":{"g":1}}`:      `/at_most: wrong type: have an object, want a list`,
+		`{"items":[],"at_most":[{"most":1}]}`: `at_most/0: must have either a group or items`,
+		`{"items":[],"at_least":[{"group":"g","items":[]}]}`:    `at_least/0: must have either a group or items`,
+		`{"items":[],"at_most":[{"feature":"brand","most":1}]}`: `at_most/0: items have groups only`,
+		`{"items":[],"include":["a",1]}`:                        `/include/1: wrong type`,
+		`{"items":[],"min_revenue":-1}`:                         `min_revenue = -1: must be from 0 to`,
+		items(`"id":"a"`):                                       `item "a": utility is missing`,
+		items(`"utility":1`):                                    `item 2: id is missing`,
+		items(`"id":"a","utility":null`):                        `item "a": utility is missing`,
+		items(`"id":7`):                                         `/items/1/id: wrong type: have a number, want a string`,
+		items(`"utility":NaN,"id":"a"`):                         `/items/1/utility: not JSON: `,
+		items(`"utility":1e999,"id":"a"`):                       `/items/1/utility: must be a number, and not that large`,
+		items(`"utility":-700.1,"id":"a"`):                      `item "a": utility = -700.1: must be from -700 to 700`,
+		items(`"id":"a","utility":1,"revenue":-1`):              `item "a": revenue = -1: must be 0 or from 1e-100 to 1e+100`,
+		items(`"id":"a","utility":1,"space":-1`):                `item "a": space = -1: must not be negative`,
+		items(`"id":"a","utility":1,"price":3`):                 `/items/1/price: unknown key "price": must be one of id, utility, revenue, groups, space`,
+		items(`"id":"z","utility":1`):                           `items 1 and 2 both have the id "z": every item needs its own`,
 	} {
-		_, err := decodeJSON("x", []byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s\n got %v\nwant %s", text, err, want)
+		r, err := decodeJSON([]byte(text))
+		if err == nil {
+			_, err = r.family(func(string) {})
 		}
-		var refused *refusal
-		if !errors.As(err, &refused) {
-			t.Errorf("%s: %v is no refusal", text, err)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || hint.Of(err) == "" {
+			t.Errorf("%s\n got %v, hint %q\nwant %s", text, err, hint.Of(err), want)
 		}
 	}
+}
+
+// readItems reads a table of items.
+func readItems(t testing.TB, text []byte) (*request, error) {
+	path := filepath.Join(t.TempDir(), "items")
+	fatal.If(t, os.WriteFile(path, text, 0o600))
+	f := fatal.Or(os.Open(path))(t)
+	defer f.Close()
+	return readTable(f, false)
 }
 
 // A table in another encoding is refused where it is read, before an answer
 // would have to be written in it.
 func TestTablesInOtherEncodings(t *testing.T) {
 	for text, want := range map[string]string{
-		"id,utility\na,1\ngr\xfcn,1\n":       `x:3: item 2: id = grn: want text in UTF-8`,
-		"id,utility,group\na,1,gr\xfcn\n":    `x:2: item "a": group = grn: want text in UTF-8`,
-		"id,utility,group\ngrün,1,gr\xfcn\n": `x:2: item "grün": group = grn: want text in UTF-8`,
+		"id,utility\na,1\ngr\xfcn,1\n":     `line 3: column id: "gr\xfcn" is not UTF-8: convert the file`,
+		"id,utility,groups\na,1,gr\xfcn\n": `line 2: column groups: "gr\xfcn" is not UTF-8: convert the file`,
 	} {
-		if _, err := decodeCSV("x", []byte(text), false); err == nil || err.Error() != want {
+		if _, err := readItems(t, []byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%q\n got %v\nwant %s", text, err, want)
 		}
 	}
 }
 
-// Escapes in keys and ids are read as JSON has them.
-func TestEscapes(t *testing.T) {
-	r, err := decodeJSON("x", []byte(`{"\u0069tems":[{"\u0069d":"a\"\u00e9","utility":1e0,"group":"g\/h"}]}`))
-	if err != nil || r.ids[0] != `a"é` || r.groups[0] != "g/h" || r.utility[0] != 1 || r.revenue[0] != 1 {
-		t.Errorf("%+v, %v", r, err)
+// The same items and rules are one request, in any form.
+func TestForms(t *testing.T) {
+	want := fatal.Or(decodeJSON([]byte(`{"\u0069tems":[{"\u0069d":"a\"\u00e9","utility":1e0,"groups":["g\/h","x"],"space":2}]}`)))(t)
+	for _, text := range []string{
+		"id,utility,groups,space\n\"a\"\"é\",1,g/h | x,2\n",
+		`{"id":"a\"é","utility":1,"groups":["g/h","x"],"space":2}`, `{"id":"a\"é","utility":1,"groups":"g/h|x","space":2}`,
+	} {
+		got := fatal.Or(readItems(t, []byte(text)))(t)
+		for i := range got.Items {
+			got.Items[i].at = ""
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{}, item{})); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", text, diff)
+		}
 	}
 }
 
@@ -95,31 +104,28 @@ func TestEscapes(t *testing.T) {
 // the best of all.
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
-		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"group":"shoes","weight":2}],"max_size":5,"min_size":0,"at_most":{"shoes":2},"at_least":{},"include":["a"],"exclude":["b"],"capacity":10}`,
-		`{"items":[{"id":"a","utility":1},{"id":"b","utility":-2,"group":"x/y"},{"id":"c","utility":3,"group":"x"}],"at_least":{"x":1},"at_most":{"x/y":0},"min_revenue":0.5}`,
+		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"groups":["shoes"],"space":2}],"size":5,"min_size":0,"at_most":[{"group":"shoes","most":2}],"at_least":[],"include":["a"],"exclude":["b"],"capacity":10}`,
+		`{"items":[{"id":"a","utility":1},{"id":"b","utility":-2,"groups":["x/y","z"]},{"id":"c","utility":3,"groups":["x"]}],"at_least":[{"group":"x","least":1}],"at_most":[{"group":"x/y","most":0},{"items":["a"],"most":1}],"min_revenue":0.5}`,
 		`{"items":[{"id":"a","utility":NaN}]}`, `{"items":[{"id":"\ud800","utility":1}]}`, "{\"items\":[{\"id\":\"a\"", "[[[", "",
 	} {
 		f.Add([]byte(text), false)
 	}
-	f.Add([]byte("id,utility,revenue,group,space\na,1,2,x/y,3\nb,-1,,,\n"), true)
+	f.Add([]byte("id,utility,revenue,groups,space\na,1,2,x/y|z,3\nb,-1,,,\n"), true)
 	f.Add([]byte("id,utility\n\"a\nb\",1e5\n"), true)
-	f.Fuzz(func(t *testing.T, text []byte, table bool) {
+	f.Fuzz(func(t *testing.T, text []byte, isTable bool) {
 		if len(text) > 1<<12 {
 			return
 		}
 		decode := decodeJSON
-		if table {
-			decode = func(name string, text []byte) (*request, error) { return decodeCSV(name, text, false) }
+		if isTable {
+			decode = func(text []byte) (*request, error) { return readItems(t, text) }
 		}
-		r, err := decode("fuzz", text)
+		r, err := decode(text)
 		var out, words bytes.Buffer
-		if err == nil && len(r.ids) <= 8 {
-			err = optimizeCmd{}.answer(terminal{&out, &words}, r, &demand{})
+		if err == nil && len(r.Items) <= 8 {
+			err = answer(terminal{&out, &words}, "fuzz", r, &demand{})
 		}
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "fuzz:") {
-				t.Errorf("error %q does not begin with the input's name", err)
-			}
 			return
 		}
 		if out.Len() == 0 {
@@ -140,7 +146,7 @@ func FuzzRequest(f *testing.F) {
 		for _, id := range got.Assortment {
 			sum += got.Choice[id]
 		}
-		best := assortmenttest.Best(assortmenttest.Sets(family, len(r.ids)), r.utility, r.revenue)
+		best := assortmenttest.Best(assortmenttest.Sets(family, len(r.Items)), r.utility, r.revenue)
 		if math.Abs(sum-1) > 1e-12 || got.Revenue < best*(1-1e-12) || len(got.Choice) != len(got.Assortment) || got.Iterations < 1 {
 			t.Errorf("%s: probabilities sum to %v, the best set earns %v", &out, sum, best)
 		}
@@ -151,12 +157,12 @@ func FuzzRequest(f *testing.F) {
 func TestGroupsWithinGroups(t *testing.T) {
 	const depth = 200_000
 	name := "g" + strings.Repeat("/g", depth)
-	items := `{"items":[{"id":"a","utility":1,"group":"` + name + `"},{"id":"b","utility":1,"group":"gg"}],"at_most":{"g":0`
+	rules := `{"group":"g","most":0},{"group":"gg","most":1}`
 	for n := range 20 {
-		items += fmt.Sprintf(`,"g%s":1`, strings.Repeat("/g", n+1))
+		rules += fmt.Sprintf(`,{"group":"g%s","most":1}`, strings.Repeat("/g", n+1))
 	}
-	r := fatal.Or(decodeJSON("x", []byte(items+`,"gg":1}}`)))(t)
-	groups := fatal.Or(r.boundGroups(func(string) {}))(t)
+	r := fatal.Or(decodeJSON([]byte(`{"items":[{"id":"a","utility":1,"groups":["` + name + `","g/x"]},{"id":"b","utility":1,"groups":["gg"]}],"at_most":[` + rules + `]}`)))(t)
+	groups := fatal.Or(r.groups(map[string]int{}, func(string) {}))(t)
 	for _, g := range groups {
 		want := []int{0}
 		if g.Name == `group "gg"` {
@@ -175,12 +181,12 @@ func BenchmarkDecode(b *testing.B) {
 		if i > 0 {
 			text.WriteByte(',')
 		}
-		fmt.Fprintf(&text, `{"id":"item-%d","utility":%v,"revenue":%v,"group":"g%d","weight":%d}`, i, math.Sin(float64(i)), i%17, i%100, i%7)
+		fmt.Fprintf(&text, `{"id":"item-%d","utility":%v,"revenue":%v,"groups":["g%d"],"space":%d}`, i, math.Sin(float64(i)), i%17, i%100, i%7)
 	}
 	text.WriteString(`]}`)
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		if _, err := decodeJSON("x", text.Bytes()); err != nil {
+		if _, err := decodeJSON(text.Bytes()); err != nil {
 			b.Fatal(err)
 		}
 	}
