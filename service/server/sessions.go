@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,54 +41,49 @@ const sessionCookie = "vitrine_session"
 // the key has now, and ends with it. Sessions are kept in memory only, by the hashes of their cookies.
 type sessions struct {
 	mu    sync.Mutex
-	of    map[[sha256.Size]byte]*session
+	list  []session                      // the oldest first
 	wrong map[netip.Prefix]*rate.Limiter // sign-ins with a wrong key, by address
 }
 
 type session struct {
-	key     string // the hash of the key's token
+	cookie  [sha256.Size]byte // its hash
+	key     string            // the hash of the key's token
 	expires time.Time
 }
 
 // begin begins a session of a key and returns the value of its cookie.
 func (s *sessions) begin(key string, now time.Time) (value string, expires time.Time) {
-	value = rand.Text() + rand.Text()
-	expires = now.Add(sessionLife)
+	value, expires = rand.Text()+rand.Text(), now.Add(sessionLife)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of == nil {
-		s.of = map[[sha256.Size]byte]*session{}
+	s.drop(func(other *session) bool { return !now.Before(other.expires) })
+	oldest := -1
+	if len(s.list) >= maxSessions {
+		oldest = 0
 	}
-	for sum, other := range s.of {
-		if !now.Before(other.expires) {
-			delete(s.of, sum)
-		}
+	if s.of(key) >= maxKeySessions {
+		oldest = slices.IndexFunc(s.list, func(other session) bool { return other.key == key })
 	}
-	s.crop(maxKeySessions-1, func(other *session) bool { return other.key == key })
-	s.crop(maxSessions-1, func(*session) bool { return true })
-	s.of[sha256.Sum256([]byte(value))] = &session{key, expires}
+	if oldest >= 0 {
+		s.list = slices.Delete(s.list, oldest, oldest+1)
+	}
+	s.list = append(s.list, session{sha256.Sum256([]byte(value)), key, expires})
 	return value, expires
 }
 
-// crop ends the oldest ones of some sessions until there are at most limit. The caller holds mu.
-func (s *sessions) crop(limit int, among func(*session) bool) {
-	for {
-		n, first := 0, [sha256.Size]byte{}
-		var oldest *session
-		for sum, other := range s.of {
-			if !among(other) {
-				continue
-			}
+// drop ends some sessions. The caller holds mu.
+func (s *sessions) drop(which func(*session) bool) {
+	s.list = slices.DeleteFunc(s.list, func(other session) bool { return which(&other) })
+}
+
+// of returns the number of sessions of a key. The caller holds mu.
+func (s *sessions) of(key string) (n int) {
+	for i := range s.list {
+		if s.list[i].key == key {
 			n++
-			if oldest == nil || other.expires.Before(oldest.expires) {
-				first, oldest = sum, other
-			}
 		}
-		if n <= limit {
-			return
-		}
-		delete(s.of, first)
 	}
+	return n
 }
 
 // find returns the session of a cookie.
@@ -95,31 +91,27 @@ func (s *sessions) find(value string, now time.Time) (session, bool) {
 	sum := sha256.Sum256([]byte(value))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.of[sum]
-	if found == nil || !now.Before(found.expires) {
-		delete(s.of, sum)
+	i := slices.IndexFunc(s.list, func(other session) bool { return other.cookie == sum && now.Before(other.expires) })
+	if i < 0 {
 		return session{}, false
 	}
-	return *found, true
+	return s.list[i], true
 }
 
 // end ends the session of a cookie.
 func (s *sessions) end(value string) {
+	sum := sha256.Sum256([]byte(value))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.of, sha256.Sum256([]byte(value)))
+	s.drop(func(other *session) bool { return other.cookie == sum })
 }
 
 // count returns the number of sessions of a key.
-func (s *sessions) count(key string, now time.Time) (n int) {
+func (s *sessions) count(key string, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, other := range s.of {
-		if other.key == key && now.Before(other.expires) {
-			n++
-		}
-	}
-	return n
+	s.drop(func(other *session) bool { return !now.Before(other.expires) })
+	return s.of(key)
 }
 
 // isTooMany counts a wrong key from an address, and reports whether that address has sent too many.
