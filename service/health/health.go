@@ -35,90 +35,108 @@ func withoutDigits(text string) string {
 
 // Of says what an operator should know of a placement, the worst first.
 func Of(s *api.Stats, warnings []string) []api.Health {
-	all := []api.Health{}
-	say := func(level, format string, args ...any) {
-		h := api.Health{Level: level, Text: fmt.Sprintf(format, args...), Key: format}
-		if format == "%s" {
-			h.Key = withoutDigits(h.Text)
-		}
-		all = append(all, h)
+	l := list{}
+	l.guard(s.Guard)
+	l.outcomes(s)
+	l.learner(s)
+	l.predictions(s)
+	for _, text := range warnings {
+		l.say("warning", "%s", text)
 	}
-	if s.Guard != nil && s.Guard.Alarm != nil {
-		a := s.Guard.Alarm
-		shown := "the policy's sets are still shown"
-		switch a.Fallback {
-		case "baseline":
-			shown = "the caller's sets are shown"
-		case "version":
-			shown = "the sets of an earlier version are shown"
-		}
-		paused := ""
-		if s.Guard.Held > 0 {
-			paused = fmt.Sprintf(" The policy has not learned from %d outcomes since, and will read them from the log when the alarm ends.", s.Guard.Held)
-		}
-		switch a.Check {
-		case "no-sale":
-			say("bad", "No sale in the last %d decisions: is the checkout reporting? The alarm ends once sales are back; %s.%s", s.Guard.WithoutSale, shown, paused)
-		case "sales":
-			say("bad", "Sales have fallen: %s. The alarm ends once they are back; %s.%s", a.Detail, shown, paused)
-		default:
-			say("bad", "The guard has an alarm: %s; %s.", a.Detail, shown)
-		}
+	if r := s.Relearning; r != nil {
+		l.say("note", "A second learner learns from the log: it is at entry %d of %d.", r.Entry, r.To)
 	}
+	slices.SortStableFunc(l, func(a, b api.Health) int {
+		return slices.Index(levels, a.Level) - slices.Index(levels, b.Level)
+	})
+	return l
+}
+
+// list is what was found.
+type list []api.Health
+
+func (l *list) say(level, format string, args ...any) {
+	h := api.Health{Level: level, Text: fmt.Sprintf(format, args...), Key: format}
+	if format == "%s" {
+		h.Key = withoutDigits(h.Text)
+	}
+	*l = append(*l, h)
+}
+
+// guard finds an alarm.
+func (l *list) guard(g *api.Guard) {
+	if g == nil || g.Alarm == nil {
+		return
+	}
+	shown := cmp.Or(map[string]string{"baseline": "the caller's sets are shown", "version": "the sets of an earlier version are shown"}[g.Alarm.Fallback], "the policy's sets are still shown")
+	paused := ""
+	if g.Held > 0 {
+		paused = fmt.Sprintf(" The policy has not learned from %d outcomes since, and will read them from the log when the alarm ends.", g.Held)
+	}
+	switch g.Alarm.Check {
+	case "no-sale":
+		l.say("bad", "No sale in the last %d decisions: is the checkout reporting? The alarm ends once sales are back; %s.%s", g.WithoutSale, shown, paused)
+	case "sales":
+		l.say("bad", "Sales have fallen: %s. The alarm ends once they are back; %s.%s", g.Alarm.Detail, shown, paused)
+	default:
+		l.say("bad", "The guard has an alarm: %s; %s.", g.Alarm.Detail, shown)
+	}
+}
+
+// outcomes finds outcomes that do not come, or that come too late.
+func (l *list) outcomes(s *api.Stats) {
 	switch {
 	case s.Outcomes > 0:
 	case s.Expired < manyExpired:
-		say("waiting", "Waiting for the first outcome: %d decisions so far, and no outcome reported yet.", s.Decisions)
+		l.say("waiting", "Waiting for the first outcome: %d decisions so far, and no outcome reported yet.", s.Decisions)
 	default:
-		say("warning", "Waiting for the first outcome: %d decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?", s.Expired)
-	}
-	if s.Broken {
-		say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
-	}
-	if s.Unsound {
-		say("bad", "The predictions cannot be right: %s. Roll back to an earlier version.", cmp.Or(s.Problem, "see the log"))
-	}
-	if s.Forgotten > 0 {
-		say("warning", "The learner lost %d rounds, because its saved state could not be read.", s.Forgotten)
+		l.say("warning", "Waiting for the first outcome: %d decisions have ended, and no outcome was ever reported. Is the page reporting what was bought?", s.Expired)
 	}
 	if h := s.Held; h != nil {
-		say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. Check the clocks of the machines, unless the service was down.",
+		l.say("warning", "The clock moved by %v: %d open decisions wait that much longer for their outcomes. Check the clocks of the machines, unless the service was down.",
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
 	if s.ExpiredEarly > 0 {
-		say("warning", "%d decisions left memory before their outcome: make the placement's memory larger.", s.ExpiredEarly)
+		l.say("warning", "%d decisions left memory before their outcome: make the placement's memory larger.", s.ExpiredEarly)
+	}
+}
+
+// learner finds a learner that has failed, or missed something.
+func (l *list) learner(s *api.Stats) {
+	if s.Broken {
+		l.say("bad", "The learner has failed, and its last good policy decides: %s.", cmp.Or(s.Problem, "see the log"))
+	}
+	if s.Forgotten > 0 {
+		l.say("warning", "The learner lost %d rounds, because its saved state could not be read.", s.Forgotten)
 	}
 	if s.Unlearned > 0 {
-		say("warning", "The learner is too slow and missed %d outcomes: give it fewer features, or a faster policy.", s.Unlearned)
+		l.say("warning", "The learner is too slow and missed %d outcomes: give it fewer features, or a faster policy.", s.Unlearned)
 	}
 	if behind := max(1000, s.Learned/10); s.Lag > behind {
-		say("warning", "The learner is %d outcomes behind.", s.Lag)
+		l.say("warning", "The learner is %d outcomes behind.", s.Lag)
 	}
 	if s.Skipped > 0 && !s.Broken {
-		say("warning", "The learner refused %d rounds: %s.", s.Skipped, cmp.Or(s.Problem, "see the log"))
+		l.say("warning", "The learner refused %d rounds: %s.", s.Skipped, cmp.Or(s.Problem, "see the log"))
 	}
 	if o := s.Outliers; o != nil {
 		level := "warning"
 		if o.Since >= outlierRounds {
 			level = "note"
 		}
-		say(level, "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The learner left these values out. Is a unit wrong? If the values are right, give the feature a center and a scale, or min and max.", o.Values, o.Feature, o.Since)
+		l.say(level, "%d values of features were far beyond all others, the last one of %q, %d rounds ago. The learner left these values out. Is a unit wrong? If the values are right, give the feature a center and a scale, or min and max.", o.Values, o.Feature, o.Since)
+	}
+}
+
+// predictions finds predictions that are wrong, and sales that fall.
+func (l *list) predictions(s *api.Stats) {
+	if s.Unsound {
+		l.say("bad", "The predictions cannot be right: %s. Roll back to an earlier version.", cmp.Or(s.Problem, "see the log"))
 	}
 	if s.Guard != nil && s.Guard.FarOff != nil {
 		b := s.Guard.FarOff
-		say("warning", "Predictions are far off: where %.0f%% of the shoppers should have bought, %.0f%% of %d did. A feature is missing, or tastes have changed.", 100*b.Predicted, 100*b.Observed, b.Rounds)
+		l.say("warning", "Predictions are far off: where %.0f%% of the shoppers should have bought, %.0f%% of %d did. A feature is missing, or tastes have changed.", 100*b.Predicted, 100*b.Observed, b.Rounds)
 	}
 	if d := s.Drift; d != nil && d.Fell {
-		say("warning", "Sales drift: %.1f%% of the policy's last %d pages sold, %.1f%% before.", share(d.Recent.ByPolicy), d.Recent.ByPolicy.Rounds, share(d.Before.ByPolicy))
+		l.say("warning", "Sales drift: %.1f%% of the policy's last %d pages sold, %.1f%% before.", share(d.Recent.ByPolicy), d.Recent.ByPolicy.Rounds, share(d.Before.ByPolicy))
 	}
-	for _, text := range warnings {
-		say("warning", "%s", text)
-	}
-	if r := s.Relearning; r != nil {
-		say("note", "A second learner learns from the log: it is at entry %d of %d.", r.Entry, r.To)
-	}
-	slices.SortStableFunc(all, func(a, b api.Health) int {
-		return slices.Index(levels, a.Level) - slices.Index(levels, b.Level)
-	})
-	return all
 }

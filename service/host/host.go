@@ -159,8 +159,7 @@ func (s *service) run(ctx context.Context) error {
 			return err
 		case s.Log.URL != "" && errors.Is(err, eventlog.ErrFenced):
 			pause = minPause
-		case s.Log.URL != "" && (errors.Is(err, eventlog.ErrBeyond) || errors.Is(err, errShort)) && (short.IsZero() || time.Since(short) < s.patience()):
-			// A server of a cluster that has not stored it yet may have answered.
+		case s.isShort(err) && (short.IsZero() || time.Since(short) < s.patience()):
 			if short.IsZero() {
 				short = time.Now()
 			}
@@ -183,6 +182,12 @@ func (s *service) run(ctx context.Context) error {
 
 // errShort means that a log ends before entries that were acknowledged.
 var errShort = errors.New("the log ends before it")
+
+// isShort reports whether a log on NATS servers ends too early. A server of a cluster that has not stored its last entries yet may have
+// answered.
+func (s *service) isShort(err error) bool {
+	return s.Log.URL != "" && (errors.Is(err, eventlog.ErrBeyond) || errors.Is(err, errShort))
+}
 
 // patience is how long a log that is too short is opened again.
 func (s *service) patience() time.Duration { return cmp.Or(s.Patience, 30*time.Second) }
@@ -340,37 +345,10 @@ func (l *session) open(ctx context.Context, engine decision.Options, known uint6
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
-	if l.shared != nil {
-		unfetched := l.fetchSnapshot(ctx)
-		if unfetched != nil {
-			l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
-		}
-		defer func() {
-			if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, eventlog.ErrForeign) { // it may be there the next time
-				err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
-			}
-		}()
-	}
 	l.clock = newClock(l.Wall)
-	var follower atomic.Pointer[decision.Engine]
-	engine.Confirm = l.store.Confirm
-	if !l.leads() {
-		if engine.Replica, err = l.shared.NewReplica(ctx); err != nil {
-			return err
-		}
-		engine.Follow, engine.Leader, engine.Propose = true, l.leader, l.propose
-		applied := engine.Applied
-		engine.Applied = func(entry uint64, e *eventlog.Event) {
-			if f := follower.Load(); f != nil && f.Role() == decision.Follower {
-				l.clock.hear(e.Time, f.Lag() < time.Second)
-			}
-			applied(entry, e)
-		}
-	}
-	if l.engine, err = OpenEngine(ctx, l.Data, engine, l.Logger); err != nil {
+	if l.engine, err = l.openEngine(ctx, engine); err != nil {
 		return err
 	}
-	follower.Store(l.engine)
 	defer func() {
 		if err != nil {
 			l.engine.Close()
@@ -384,37 +362,75 @@ func (l *session) open(ctx context.Context, engine decision.Options, known uint6
 			return err
 		}
 	}
+	l.keeper = l.newKeeper()
 	begin, err := lastTime(ctx, l.store, max(l.engine.Sequence(), 1))
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if l.leads() {
+	case !l.leads():
+		if l.clock.last.Load() == 0 {
+			l.clock.last.Store(begin)
+		}
+	default:
 		if err := l.goOn(ctx, begin); err != nil {
 			return err
 		}
-	} else if l.clock.last.Load() == 0 {
-		l.clock.last.Store(begin)
-	}
-	retention := &Retention{Age: l.Retention.Age.Duration, Size: uint64(l.Retention.Size), Log: l.store, Data: l.Data}
-	if l.leads() {
-		if err := retention.Begin(ctx, l.Logger); err != nil {
+		if err := l.keeper.retention.Begin(ctx, l.Logger); err != nil {
 			return err
 		}
 	}
-	retention.Needs = l.engine.Needs
-	retention.Evict = func(ctx context.Context, before uint64, since int64) (int, error) {
+	l.keeper.retention.Needs = l.engine.Needs
+	l.keeper.written.Store(l.clock.now().UnixNano())
+	return nil
+}
+
+// openEngine opens the engine, which begins with the snapshot beside the log if that is the newest one.
+func (l *session) openEngine(ctx context.Context, o decision.Options) (*decision.Engine, error) {
+	o.Confirm = l.store.Confirm
+	if l.shared == nil {
+		return OpenEngine(ctx, l.Data, o, l.Logger)
+	}
+	unfetched := l.fetchSnapshot(ctx)
+	if unfetched != nil {
+		l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
+	}
+	var follower atomic.Pointer[decision.Engine]
+	if !l.leads() {
+		var err error
+		if o.Replica, err = l.shared.NewReplica(ctx); err != nil {
+			return nil, err
+		}
+		o.Follow, o.Leader, o.Propose = true, l.leader, l.propose
+		applied := o.Applied
+		o.Applied = func(entry uint64, e *eventlog.Event) {
+			if f := follower.Load(); f != nil && f.Role() == decision.Follower {
+				l.clock.hear(e.Time, f.Lag() < time.Second)
+			}
+			applied(entry, e)
+		}
+	}
+	engine, err := OpenEngine(ctx, l.Data, o, l.Logger)
+	if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, eventlog.ErrForeign) { // it may be there the next time
+		err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
+	}
+	follower.Store(engine)
+	return engine, err
+}
+
+func (l *session) newKeeper() *keeper {
+	k := &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure, path: filepath.Join(l.Data, SnapshotFile), logger: l.Logger}
+	k.retention = &Retention{Age: l.Retention.Age.Duration, Size: uint64(l.Retention.Size), Log: l.store, Data: l.Data}
+	k.retention.Evict = func(ctx context.Context, before uint64, since int64) (int, error) {
 		n, err := l.engine.EvictBefore(ctx, before, since, l.clock.now().UnixNano())
 		if n > 0 {
 			l.Logger.Warn("decisions are given up before their attribution window is over: the log must be smaller than they need", "decisions", n, "before", before)
 		}
 		return n, err
 	}
-	l.keeper = &keeper{engine: l.engine, log: l.store, now: l.clock.now, sure: l.clock.sure, path: filepath.Join(l.Data, SnapshotFile), retention: retention, logger: l.Logger}
 	if l.shared != nil {
-		l.keeper.share = l.shared.PutSnapshot
+		k.share = l.shared.PutSnapshot
 	}
-	l.keeper.written.Store(l.clock.now().UnixNano())
-	return nil
+	return k
 }
 
 // leader names the process that writes the log, "" if nobody is known to.
