@@ -31,7 +31,7 @@ var contexts = []settings.Kind[newContexts]{
 // truths is the table of the true utilities.
 var truths = []settings.Kind[newTruth]{
 	settings.Of("mlp", "a network with parameters uniform on [low, high], default [-1, 1]; ball > 0 scales w into ‖w‖ ≤ ball", mlpTruthOptions{policy.OneLayer(), defaultFamily}, mlpTruth),
-	drawn("cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖", cosineOptions{}, 1, func(o cosineOptions, d int, rng *rand.Rand) *env.Cosine { return env.NewCosine(d, o.Norm, rng) }),
+	drawn("cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖", cosineOptions{}, 1, func(o cosineOptions, d int, rng *rand.Rand) *env.Formula { return env.NewCosine(d, o.Norm, rng) }),
 	settings.Of("linear", "xᵀθ with parameters uniform on [low, high], default [-1, 1]; intercept = true adds b; ball as of mlp", linearTruthOptions{policy.LinearOptions{}, defaultFamily}, linearTruth),
 	plain("product", "(xᵀq₁)(xᵀq₂) − ½ xᵀq₃, q₁, q₂, q₃ orthonormal; 3 features or more", 3, env.NewProduct),
 	plain("threshold", "2 where 0.5 < xᵀw < 1.2, less ½, w uniform on [-1, 1]", 1, env.NewThreshold),
@@ -41,7 +41,7 @@ var truths = []settings.Kind[newTruth]{
 	plain("needle", "4 exp(−2‖x − w‖²) − 3/2, w uniform on [-1, 1]", 1, env.NewNeedle),
 	plain("sawtooth", "3 times the fraction of xᵀw, less 2, w uniform on [-1, 1]", 1, env.NewSawtooth),
 	settings.Of("quadratic", "linear plus all products of two features, parameters uniform on [low, high], default [-1, 1]; ball as of mlp", defaultFamily, quadraticTruth),
-	drawn("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true has w and −w", segmentsOptions{}, 2, func(o segmentsOptions, d int, rng *rand.Rand) *env.Segments {
+	drawn("segments", "2xᵀw − ½, with a w for each sign of the last feature, uniform on [-1, 1]; opposed = true has w and −w", segmentsOptions{}, 2, func(o segmentsOptions, d int, rng *rand.Rand) *env.Formula {
 		return env.NewSegments(d, o.Opposed, rng)
 	}),
 	settings.Of("sparse", "xᵀw with w = ±1 in relevant features, default 3, and 0 in the others", sparseOptions{3}, sparseTruth),
