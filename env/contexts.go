@@ -12,15 +12,7 @@ import (
 type Gaussian struct{}
 
 // Draw implements [Contexts].
-func (Gaussian) Draw(x *mat.Dense, rng *rand.Rand) {
-	n, _ := x.Dims()
-	for i := range n {
-		row := x.RawRowView(i)
-		for j := range row {
-			row[j] = rng.NormFloat64()
-		}
-	}
-}
+func (Gaussian) Draw(x *mat.Dense, rng *rand.Rand) { fill(x, rng.NormFloat64) }
 
 // Normal draws each feature from N(Mean, Deviation²).
 type Normal struct{ Mean, Deviation float64 }
@@ -28,14 +20,7 @@ type Normal struct{ Mean, Deviation float64 }
 // Draw implements [Contexts]. Under the same rng its features are those of [Gaussian],
 // scaled and moved.
 func (c Normal) Draw(x *mat.Dense, rng *rand.Rand) {
-	Gaussian{}.Draw(x, rng)
-	n, _ := x.Dims()
-	for i := range n {
-		row := x.RawRowView(i)
-		for j, v := range row {
-			row[j] = c.Mean + float64(c.Deviation*v)
-		}
-	}
+	fill(x, func() float64 { return c.Mean + float64(c.Deviation*rng.NormFloat64()) })
 }
 
 // Shifts draws standard normal features until the distribution changes abruptly: it is
@@ -79,14 +64,7 @@ type ClippedGaussian struct{ Bound float64 }
 // Draw implements [Contexts]. Under the same rng its features are those of [Gaussian],
 // clipped.
 func (c ClippedGaussian) Draw(x *mat.Dense, rng *rand.Rand) {
-	Gaussian{}.Draw(x, rng)
-	n, _ := x.Dims()
-	for i := range n {
-		row := x.RawRowView(i)
-		for j, v := range row {
-			row[j] = max(-c.Bound, min(c.Bound, v))
-		}
-	}
+	fill(x, func() float64 { return max(-c.Bound, min(c.Bound, rng.NormFloat64())) })
 }
 
 // Uniform draws each feature from U[Low, High]; the paper has [−3, 3]. The
@@ -95,13 +73,7 @@ type Uniform struct{ Low, High float64 }
 
 // Draw implements [Contexts].
 func (c Uniform) Draw(x *mat.Dense, rng *rand.Rand) {
-	n, _ := x.Dims()
-	for i := range n {
-		row := x.RawRowView(i)
-		for j := range row {
-			row[j] = uniform(c.Low, c.High, rng)
-		}
-	}
+	fill(x, func() float64 { return uniform(c.Low, c.High, rng) })
 }
 
 // StudentT draws each feature from Student's distribution with the given degrees of
@@ -110,18 +82,14 @@ type StudentT struct{ Degrees int }
 
 // Draw implements [Contexts].
 func (c StudentT) Draw(x *mat.Dense, rng *rand.Rand) {
-	n, _ := x.Dims()
-	for i := range n {
-		row := x.RawRowView(i)
-		for j := range row {
-			z, square := rng.NormFloat64(), 0.0
-			for range c.Degrees {
-				v := rng.NormFloat64()
-				square += float64(v * v)
-			}
-			row[j] = max(-1000, min(1000, z/math.Sqrt(square/float64(c.Degrees))))
+	fill(x, func() float64 {
+		z, square := rng.NormFloat64(), 0.0
+		for range c.Degrees {
+			v := rng.NormFloat64()
+			square += float64(v * v)
 		}
-	}
+		return max(-1000, min(1000, z/math.Sqrt(square/float64(c.Degrees))))
+	})
 }
 
 // Visits draws standard normal features of which the last is the customer's: it is the
@@ -134,5 +102,16 @@ func (Visits) Draw(x *mat.Dense, rng *rand.Rand) {
 	n, d := x.Dims()
 	for i := 1; i < n; i++ {
 		x.Set(i, d-1, x.At(0, d-1))
+	}
+}
+
+// fill draws the entries of x, item by item.
+func fill(x *mat.Dense, draw func() float64) {
+	n, _ := x.Dims()
+	for i := range n {
+		row := x.RawRowView(i)
+		for j := range row {
+			row[j] = draw()
+		}
 	}
 }
