@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,11 +69,11 @@ func Dump(ctx context.Context, e *Experiment, o Options) error {
 	if err != nil {
 		return err
 	}
-	content, err := e.describe()
+	record, err := e.record(nil)
 	if err != nil {
 		return err
 	}
-	return replace.File(description, content)
+	return record.write(description)
 }
 
 // dumpSeed returns the archive of a seed.
@@ -197,24 +196,4 @@ func appendItems(dst []int64, items []int, n int) []int64 {
 		dst = append(dst, item)
 	}
 	return dst
-}
-
-// describe returns world.json.
-func (e *Experiment) describe() ([]byte, error) {
-	policies := map[string]any{}
-	for _, p := range e.Policies {
-		policies[p.Label] = p.Settings
-	}
-	data, err := json.MarshalIndent(struct {
-		Experiment string         `json:"experiment"`
-		Title      string         `json:"title"`
-		Settings   any            `json:"settings"`
-		Seeds      []uint64       `json:"seeds"`
-		Version    string         `json:"version"`
-		Policies   map[string]any `json:"policies"`
-	}{e.Name, e.Title, e.Settings, e.Seeds, e.Version, policies}, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
-	}
-	return append(data, '\n'), nil
 }

@@ -204,12 +204,12 @@ func TestDumpDescribesItself(t *testing.T) {
 	var got struct {
 		Experiment, Version, Settings string
 		Seeds                         []uint64
-		Policies                      map[string]string
+		Policies                      []struct{ Label, Settings string }
 	}
 	fatal.If(t, json.Unmarshal(read(t, dump(t, small(policy("first", first())), 1), "world.json"), &got))
 	want := got
 	want.Experiment, want.Version, want.Settings = "small", "1.2.3", "small"
-	want.Seeds, want.Policies = []uint64{0, 1, 2, 3}, map[string]string{"first": "first"}
+	want.Seeds, want.Policies = []uint64{0, 1, 2, 3}, []struct{ Label, Settings string }{{"first", "first"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("world.json (-want +got):\n%s", diff)
 	}

@@ -121,14 +121,14 @@ func summaryCSV(summaries []Summary) []byte {
 	return out.Bytes()
 }
 
-// record is run.json: the experiment, the machine, and the learners' diagnostics. Without runs it is [ShardFile].
+// record is run.json: the experiment, the machine, and the learners' diagnostics. Without runs it is [ShardFile] and world.json.
 type record struct {
 	Experiment string          `json:"experiment"`
 	Title      string          `json:"title"`
 	Settings   json.RawMessage `json:"settings"`
 	Seeds      []uint64        `json:"seeds"`
 	Version    string          `json:"version"`
-	Machine    any             `json:"machine"`
+	Machine    any             `json:"machine,omitempty"`
 	Policies   []policyRecord  `json:"policies"`
 	Rounds     int             `json:"rounds,omitempty"` // of a shard, like the next; the settings of files have them, too
 	Shard      *Shard          `json:"shard,omitempty"`
@@ -152,7 +152,7 @@ type runRecord struct {
 
 // record returns the record of the experiment without runs.
 func (e *Experiment) record(machine any) (*record, error) {
-	r := &record{Experiment: e.Name, Title: e.Title, Version: e.Version, Seeds: e.Seeds, Machine: machine}
+	r := &record{Experiment: e.Name, Title: e.Title, Version: e.Version, Seeds: e.Seeds, Machine: machine, Policies: []policyRecord{}}
 	var err error
 	if r.Settings, err = json.Marshal(e.Settings); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)

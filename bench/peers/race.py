@@ -78,7 +78,7 @@ def check(out, *worlds):
         curves = regrets(out, described["experiment"])
         for seed in described["seeds"]:
             world = World(directory, seed)
-            for policy in described["policies"]:
+            for policy in (p["label"] for p in described["policies"]):
                 offers, total = world.arrays[f"{policy}.offers"], np.zeros(world.rounds)
                 for t, row in enumerate(offers):
                     offer = row[row >= 0]
