@@ -118,9 +118,7 @@ func loadIMDB(ctx context.Context, path string, l Loading) (*env.Pool, error) {
 // constraints is the table of the feasible families.
 var constraints = []settings.Kind[vitrine.Constraint]{
 	settings.Of("at-most", "at most size items, which is the family of files without [constraint]", struct{}{}, atMost),
-	ruled("between", "at least min and at most size items; include and exclude = [items], numbered from 0", countOptions{}),
-	ruled("groups", "also bounds on groups: groups = [{ items = [0, 1], at_least = 0, at_most = 1 }]; groups may cross in two ways if all bounds are at_most", countOptions{}),
-	ruled("knapsack", "as groups, which may be left out, with a bounded weight: weights = [one whole number an item], capacity = their largest sum", knapsackOptions{}),
+	ruled,
 }
 
 // newContexts makes the distribution of features of a file, whose pool may be

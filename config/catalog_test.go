@@ -260,24 +260,21 @@ func TestEnvironments(t *testing.T) {
 	}
 }
 
-// rules are the keys that a constraint needs, for 12 items.
-var rules = map[string]string{
-	"between":  "min = 2\ninclude = [3]\nexclude = [0, 11]\n",
-	"groups":   "min = 1\nexclude = [5]\ngroups = [{ items = [0, 1, 2, 3, 4], at_most = 2 }, { items = [1, 3], at_most = 1 }, { name = \"last\", items = [11, 10], at_least = 1 }]\n",
-	"knapsack": "weights = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\nmin = 1\ngroups = [{ items = [0, 1, 2, 3], at_most = 1 }, { items = [6, 7], at_least = 1 }]\n",
+// rules are keys of a constraint, for 12 items.
+var rules = []string{
+	"",
+	"min_size = 2\ninclude = [3]\nexclude = [0, 11]\n",
+	"min_size = 1\nexclude = [5]\nat_most = [{ items = [0, 1, 2, 3, 4], most = 2 }, { items = [1, 3], most = 1 }, { items = [10, 11], most = 1 }]\nat_least = [{ items = [11, 10], least = 1 }]\n",
+	"spaces = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\nmin_size = 1\nat_most = [{ items = [0, 1, 2, 3], most = 1 }]\nat_least = [{ items = [6, 7], least = 1 }]\n",
+	"spaces = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\n",
+	"at_most = [{ items = [0, 3, 6, 9], most = 1 }, { items = [0, 1, 2], most = 1 }, { items = [3, 4, 5], most = 1 }]\n",
 }
 
 func TestConstraints(t *testing.T) {
-	for _, entry := range config.Descriptions("constraint") {
-		t.Run(entry.Name, func(t *testing.T) {
-			e := load(t, plainWorld+"[constraint]\nkind = \""+entry.Name+"\"\n"+rules[entry.Name]+"[[policy]]\nname = \"uniform\"\n")
-			assortmenttest.TestConstraint(t, e.Constraint, 12)
-		})
+	for _, text := range rules {
+		e := load(t, plainWorld+"[constraint]\nkind = \"rules\"\n"+text+"[[policy]]\nname = \"uniform\"\n")
+		assortmenttest.TestConstraint(t, e.Constraint, 12)
 	}
-	shelf := load(t, plainWorld+"[constraint]\nkind = \"knapsack\"\nweights = [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]\ncapacity = 9\n[[policy]]\nname = \"uniform\"\n")
-	assortmenttest.TestConstraint(t, shelf.Constraint, 12)
-	brands := "groups = [{ items = [0, 3, 6, 9], at_most = 1 }, { items = [0, 1, 2], at_most = 1 }, { items = [3, 4, 5], at_most = 1 }]\n"
-	assortmenttest.TestConstraint(t, load(t, plainWorld+"[constraint]\nkind = \"groups\"\n"+brands+"[[policy]]\nname = \"uniform\"\n").Constraint, 12)
 	if c, ok := load(t, plainWorld+"[[policy]]\nname = \"uniform\"\n").Constraint.(assortment.AtMost); !ok || c != size {
 		t.Errorf("the constraint is %v, want at most %d", c, size)
 	}
@@ -285,22 +282,23 @@ func TestConstraints(t *testing.T) {
 
 func TestConstraintsAreChecked(t *testing.T) {
 	for text, want := range map[string]string{
-		"kind = \"some\"":                            `x.toml:5: constraint: kind = 'some': unknown: must be one of at-most, between, groups, knapsack`,
-		"min = 2":                                    `x.toml:4: constraint: kind is missing: must be one of at-most, `,
-		"kind = \"at-most\"\nmin = 2":                `x.toml:6: constraint: unknown key "min"`,
-		"kind = \"between\"\nmin = 2.5":              `x.toml:6: constraint: min = 2.5: wrong type: want an integer`,
-		"kind = \"between\"\nmin = 3":                `x.toml:4: constraint: size: at least 3 and at most 2: the bounds exclude each other`,
-		"kind = \"between\"\ninclude = [7]":          `x.toml:4: constraint: item 7 is outside [0, 4)`,
-		"kind = \"between\"\ngroups = []":            `x.toml:6: constraint: unknown key "groups"`,
-		"kind = \"groups\"":                          `x.toml:4: constraint: groups is missing: say groups = `,
-		"kind = \"groups\"\ngroups = [1]":            `x.toml:6: constraint: groups: must be an array of tables, [[groups]]`,
-		"kind = \"groups\"\ngroups = [{atmost = 1}]": `x.toml:6: constraint: groups[0]: unknown key "atmost": did you mean "at_most"?`,
-		"kind = \"groups\"\ngroups = [{items = [0, 1], at_most = 1}, {items = [1, 2], at_least = 1}]": `x.toml:4: constraint: groups[1]: at least 1: groups that cross others have no lower bounds`,
-		"kind = \"groups\"\ngroups = []":                                           `x.toml:6: constraint: groups is missing: say groups = [{ items = `,
-		"kind = \"knapsack\"\ngroups = 3":                                          `x.toml:6: constraint: groups: must be an array of tables, [[groups]]`,
-		"kind = \"knapsack\"\ngroups = [{items = [0, 9]}]\nweights = [1, 2, 3, 4]": `x.toml:4: constraint: groups[0]: item 9 is outside [0, 4)`,
-		"kind = \"knapsack\"\nweights = [1, 2]\ncapacity = 3":                      `x.toml:4: constraint: 2 weights for 4 items`,
-		"kind = \"knapsack\"\nweights = [1, 2, 3, -4]":                             `x.toml:6: constraint: weights = [1 2 3 -4]: must be at least 0`,
+		"kind = \"some\"":                                `x.toml:5: constraint: kind = 'some': unknown: must be one of at-most, rules`,
+		"min_size = 2":                                   `x.toml:4: constraint: kind is missing: must be one of at-most, rules`,
+		"kind = \"at-most\"\nmin_size = 2":               `x.toml:6: constraint: unknown key "min_size"`,
+		"kind = \"rules\"\nmin_size = 2.5":               `x.toml:6: constraint: min_size = 2.5: wrong type: want an integer`,
+		"kind = \"rules\"\nmin_size = 3":                 `x.toml:4: constraint: size: at least 3 and at most 2: the bounds exclude each other`,
+		"kind = \"rules\"\ninclude = [7]":                `x.toml:4: constraint: item 7 is outside [0, 4)`,
+		"kind = \"rules\"\nat_mots = []":                 `x.toml:6: constraint: unknown key "at_mots": did you mean "at_most"?`,
+		"kind = \"rules\"\nat_most = 3":                  `x.toml:6: constraint: at_most: must be an array of tables, [[at_most]]`,
+		"kind = \"rules\"\nat_least = [1]":               `x.toml:6: constraint: at_least: must be an array of tables, [[at_least]]`,
+		"kind = \"rules\"\nat_most = [{mst = 1}]":        `x.toml:6: constraint: at_most[0]: unknown key "mst": did you mean "most"?`,
+		"kind = \"rules\"\nat_least = [{most = 1}]":      `x.toml:6: constraint: at_least[0]: unknown key "most"`,
+		"kind = \"rules\"\nat_most = [{items = [0, 9]}]": `x.toml:4: constraint: at_most[0]: item 9 is outside [0, 4)`,
+		"kind = \"rules\"\nat_most = [{items = [0, 1], most = 1}]\nat_least = [{items = [1, 2], least = 1}]": `x.toml:4: constraint: at_least[0]: at least 1: groups that cross others have no lower bounds`,
+		"kind = \"rules\"\ncapacity = 3":                         `x.toml:6: constraint: capacity and spaces go together`,
+		"kind = \"rules\"\nspaces = [1, 2, 3, 4]":                `x.toml:4: constraint: capacity and spaces go together`,
+		"kind = \"rules\"\nspaces = [1, 2]\ncapacity = 3":        `x.toml:4: constraint: 2 weights for 4 items`,
+		"kind = \"rules\"\nspaces = [1, 2, 3, -4]\ncapacity = 1": `x.toml:6: constraint: spaces = [1 2 3 -4]: must be at least 0`,
 	} {
 		_, err := config.Load("x.toml", []byte("name = \"x\"\nitems = 4\nsize = 2\n[constraint]\n"+text+"\n"))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
