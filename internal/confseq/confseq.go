@@ -5,8 +5,8 @@ package confseq
 import (
 	"math"
 
+	"vitrine/internal/fields"
 	"vitrine/internal/portable"
-	"vitrine/internal/state"
 )
 
 // Mean is what is known of observations x_1, …, x_n with |x_t − x̂_t| ≤ b_t, where the centre x̂_t and the bound b_t
@@ -161,18 +161,14 @@ func divergence(p, q float64) float64 {
 	return d
 }
 
-// Means adds the fields of means to those of a snapshot.
-func Means(n *state.Numbers, list ...*Mean) {
-	for _, m := range list {
-		n.Integers(&m.N)
-		n.Floats(&m.Sum, &m.Squares, &m.First, &m.Bound)
-	}
+// Fields passes over the sums of a mean.
+func (m *Mean) Fields(f *fields.Fields) {
+	f.Uvarint(&m.N)
+	f.Float(&m.Sum, &m.Squares, &m.First, &m.Bound)
 }
 
-// Blocks adds the fields of blocks to those of a snapshot.
-func Blocks(n *state.Numbers, list ...*Block) {
-	for _, b := range list {
-		n.Integers(&b.N)
-		n.Floats(&b.Centre, &b.Sum, &b.Squares, &b.First, &b.Bound)
-	}
+// Fields passes over the sums of a block.
+func (b *Block) Fields(f *fields.Fields) {
+	f.Uvarint(&b.N)
+	f.Float(&b.Centre, &b.Sum, &b.Squares, &b.First, &b.Bound)
 }

@@ -26,6 +26,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 	"unsafe"
 )
 
@@ -157,6 +158,14 @@ func (f *Fields) Int64(v ...*int64) {
 		if f.Fixed64(&bits); f.reads {
 			*v = int64(bits)
 		}
+	}
+}
+
+// Time is a time in UTC, in nanoseconds since 1970.
+func (f *Fields) Time(v *time.Time) {
+	at := v.UnixNano()
+	if f.Int64(&at); f.reads {
+		*v = time.Unix(0, at).UTC()
 	}
 }
 
@@ -338,7 +347,7 @@ func (f *Fields) floats(v *[]float64, n int) {
 	}
 	for i := range *v {
 		if f.float(&(*v)[i]); f.to != nil {
-			f.flush(part)
+			f.Flush()
 		}
 	}
 }
@@ -438,7 +447,7 @@ func List[T any](f *Fields, v *[]T, element func(*T, *Fields)) {
 			*v = append(*v, zero)
 		}
 		element(&(*v)[i], f)
-		f.flush(part)
+		f.Flush()
 	}
 }
 

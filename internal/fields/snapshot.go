@@ -44,6 +44,9 @@ func SnapshotTo(w io.Writer, kind string) *Fields {
 	return f
 }
 
+// Flush passes on what was written, if it is much. [List] calls it for each element.
+func (f *Fields) Flush() { f.flush(part) }
+
 // flush passes on what was written, if it is at least n bytes.
 func (f *Fields) flush(n int) {
 	if f.to == nil || len(f.buf) < n || f.err != nil {

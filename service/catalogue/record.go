@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine"
-	"vitrine/internal/state"
+	codec "vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/feature"
 )
@@ -175,7 +175,7 @@ var errRecord = errors.New("the record of an item ends early or has a number in 
 func (f *fields) read(record string) error {
 	r := reader{rest: record}
 	if v := r.byte(); v != recordVersion && r.err == nil {
-		return state.UnknownFormat("the record of an item", v, recordVersion)
+		return codec.UnknownFormat("the record of an item", v, recordVersion)
 	}
 	f.flags = r.uvarint()
 	f.id = r.string()

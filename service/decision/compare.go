@@ -1,13 +1,10 @@
 package decision
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
-
-	"vitrine/internal/state"
 )
 
 // Compare returns the placements whose states differ between a and b, two engines at the same entry of the
@@ -48,17 +45,4 @@ func (f *frozenState) byName() map[string]*frozen {
 		all[p.name] = p
 	}
 	return all
-}
-
-// equal reports whether two placements have the same bytes in a snapshot.
-func (f *frozen) equal(other *frozen) (bool, error) {
-	x, y := state.NewEncoder(""), state.NewEncoder("")
-	f.encode(x)
-	other.encode(y)
-	mine, err := x.Bytes()
-	if err != nil {
-		return false, err
-	}
-	its, err := y.Bytes()
-	return bytes.Equal(mine, its), err
 }

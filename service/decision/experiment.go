@@ -1,7 +1,6 @@
 package decision
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -251,36 +250,4 @@ func (e *Engine) Experiments(name string) (*api.Experiments, error) {
 		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem, v.Learner.Lag = seen.Learned, seen.Skipped, seen.Broken, seen.Problem, seen.Lag
 	}
 	return all, nil
-}
-
-// restoreExperiments reads the eras of a placement and its experiments.
-func (s *fold) restoreExperiments(d decoder, p *placement) error {
-	p.tally.Eras.Decode(d.Decoder)
-	n := d.Count()
-	if n > maxPast {
-		return fmt.Errorf("snapshot has the reports of %d experiments", n)
-	}
-	for range n {
-		p.past = append(p.past, d.String())
-	}
-	if !d.Flag() {
-		if p.config.Experiment != nil && d.Err() == nil {
-			return errors.New("the experiment is missing")
-		}
-		return d.Err()
-	}
-	if p.config.Experiment == nil {
-		return errors.New("there is an experiment in another mode")
-	}
-	found, err := variants.Decode(d.Decoder, p.config.Experiment)
-	if err != nil {
-		return err
-	}
-	e := &experiment{found, p.worker, make([]*worker, len(p.config.Experiment.Variants))}
-	p.experiment = e
-	return p.config.OfVariants(func(i int, c *setup.Config) error {
-		began := d.Uint64()
-		e.workers[i], err = s.restoreWorker(d, c, began)
-		return err
-	})
 }

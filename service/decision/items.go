@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"vitrine/internal/state"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
@@ -526,38 +525,4 @@ func (e *Engine) itemsFor(name string) (*catalogue.Catalogue, error) {
 		return nil, err
 	}
 	return v.Items()
-}
-
-func encodeItems(e *state.Encoder, f *catalogue.Frozen) {
-	e.Uint64(f.Version)
-	e.Count(f.Len())
-	for record := range f.Records() {
-		e.String(record)
-	}
-}
-
-// restoreItems reads the catalogue of a placement.
-func (s *fold) restoreItems(d decoder, p *placement) error {
-	p.items = stock{of: catalogue.New(p.config.Schema()), schema: p.config.Schema()}
-	version, n := d.Uint64(), d.Count()
-	if version > s.position.Sequence || n > catalogue.MaxItems {
-		return fmt.Errorf("the catalogue has %d items and the version %d in a snapshot of entry %d", n, version, s.position.Sequence)
-	}
-	var misfit *catalogue.ItemError
-	c, err := catalogue.Restore(p.config.Schema(), version, func(yield func(string) bool) {
-		for range n {
-			if record := d.String(); d.Err() != nil || !yield(record) {
-				return
-			}
-		}
-	})
-	if d.Err() != nil {
-		return d.Err()
-	}
-	if err != nil && !errors.As(err, &misfit) {
-		return err
-	}
-	p.items.of = c
-	s.chargeItems(p, 0)
-	return nil
 }

@@ -1,12 +1,10 @@
 package guard
 
 import (
-	"errors"
 	"slices"
-	"time"
 
 	"vitrine/internal/confseq"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 )
 
@@ -33,116 +31,71 @@ func copyOf[T any](v *T) *T {
 	return new(*v)
 }
 
-func (g *Guard) numbers() (n state.Numbers) {
-	n.Integers(&g.since, &g.period, &g.Entry)
-	n.Times(&g.start, &g.begun)
-	n.Floats(&g.predicted)
-	confseq.Means(&n, &g.earned, &g.estimated, &g.lead, &g.first, &g.baseline)
-	g.bins.add(&n)
-	return n
+func (c *cohort) fields(f *fields.Fields) {
+	f.Uvarint(&c.open)
+	f.Int64(&c.number)
+	f.Float(&c.predicted)
+	for _, b := range []*confseq.Block{&c.earned, &c.estimated, &c.lead, &c.baseline} {
+		b.Fields(f)
+	}
+	c.bins.fields(f)
 }
 
-func (c *cohort) numbers() (n state.Numbers) {
-	n.Integers(&c.open)
-	n.Times(&c.number)
-	n.Floats(&c.predicted)
-	confseq.Blocks(&n, &c.earned, &c.estimated, &c.lead, &c.baseline)
-	c.bins.add(&n)
-	return n
-}
-
-// add adds the fields of bins to those of a snapshot.
-func (b *bins) add(n *state.Numbers) {
+func (b *bins) fields(f *fields.Fields) {
 	for i := range b {
-		n.Integers(&b[i].Rounds, &b[i].Purchases)
-		n.Floats(&b[i].Predicted)
+		f.Uvarint(&b[i].Rounds, &b[i].Purchases)
+		f.Float(&b[i].Predicted)
 	}
 }
 
-func (s *sales) numbers() (n state.Numbers) {
-	n.Integers(&s.watched, &s.judged, &s.day, &s.runs, &s.lasted, &s.back)
-	n.Counts(s.delays[:])
-	n.Times(&s.wait, &s.began)
-	n.Floats(&s.revenue, &s.worth, &s.frozen, &s.level, &s.rise)
+func (s *sales) fields(f *fields.Fields) {
+	f.Uvarint(&s.watched, &s.judged, &s.day, &s.runs, &s.lasted, &s.back)
+	fields.Elements(f, s.delays[:])
+	f.Int64(&s.wait, &s.began)
+	f.Float(&s.revenue, &s.worth, &s.frozen, &s.level, &s.rise)
 	for i := range s.today {
-		confseq.Means(&n, &s.today[i], &s.before[i])
+		s.today[i].Fields(f)
+		s.before[i].Fields(f)
 	}
-	s.run.add(&n)
+	s.run.fields(f)
 	for k := range s.octaves {
 		o := &s.octaves[k]
-		n.Integers(&o.begun)
-		o.pair[0].add(&n)
-		o.pair[1].add(&n)
+		f.Uvarint(&o.begun)
+		o.pair[0].fields(f)
+		o.pair[1].fields(f)
 	}
-	return n
+	fields.Pointers(f, &s.lots, (*lot).fields)
+	fields.Ascending(f, "the lots of a guard", s.lots, func(l **lot) uint64 { return (*l).entry })
 }
 
-// add adds the fields of a stretch to those of a snapshot.
-func (t *stretch) add(n *state.Numbers) {
-	n.Integers(&t.entry, &t.n, &t.predicted)
-	n.Floats(&t.sum, &t.hit, &t.foreseen[0], &t.foreseen[1], &t.rates[0], &t.rates[1])
+func (t *stretch) fields(f *fields.Fields) {
+	f.Uvarint(&t.entry, &t.n, &t.predicted)
+	f.Float(&t.sum, &t.hit, &t.foreseen[0], &t.foreseen[1], &t.rates[0], &t.rates[1])
 }
 
-func (l *lot) numbers() (n state.Numbers) {
-	n.Integers(&l.entry, &l.n, &l.open, &l.predicted)
-	n.Times(&l.begun, &l.last)
-	n.Floats(&l.sum[0], &l.sum[1], &l.hits[0], &l.hits[1], &l.foreseen[0], &l.foreseen[1])
-	return n
+func (l *lot) fields(f *fields.Fields) {
+	f.Uvarint(&l.entry, &l.n, &l.open, &l.predicted)
+	f.Int64(&l.begun, &l.last)
+	f.Float(&l.sum[0], &l.sum[1], &l.hits[0], &l.hits[1], &l.foreseen[0], &l.foreseen[1])
 }
 
-// Encode writes the guard to a snapshot.
-func (g *Guard) Encode(e *state.Encoder) {
-	g.numbers().Encode(e)
-	e.Count(len(g.cohorts))
-	for _, c := range g.cohorts {
-		c.numbers().Encode(e)
+// Fields passes over the guard.
+func (g *Guard) Fields(f *fields.Fields) {
+	f.Uvarint(&g.since, &g.period, &g.Entry)
+	f.Int64(&g.start, &g.begun)
+	f.Float(&g.predicted)
+	for _, m := range []*confseq.Mean{&g.earned, &g.estimated, &g.lead, &g.first, &g.baseline} {
+		m.Fields(f)
 	}
-	g.sales.numbers().Encode(e)
-	e.Count(len(g.sales.lots))
-	for _, l := range g.sales.lots {
-		l.numbers().Encode(e)
-	}
-	for _, a := range []*api.Alarm{g.Earnings, g.Sales} {
-		if e.Flag(a != nil); a != nil {
-			e.String(a.Check)
-			e.String(a.Detail)
-			e.Uint64(uint64(a.Time.UnixNano()))
-			e.Uint64(a.Entry)
-			e.Uint64(a.Since)
-			e.Uint64(a.Version)
-		}
-	}
-}
-
-// Decode reads the guard of a snapshot.
-func (g *Guard) Decode(d *state.Decoder) {
-	g.numbers().Decode(d)
-	for range d.Count() {
-		if d.Err() != nil {
-			return
-		}
-		c := new(cohort)
-		c.numbers().Decode(d)
-		if n := len(g.cohorts); n > 0 && g.cohorts[n-1].number >= c.number {
-			d.Fail(errors.New("the cohorts of a guard are not in order"))
-		}
-		g.cohorts = append(g.cohorts, c)
-	}
-	g.sales.numbers().Decode(d)
-	for range d.Count() {
-		if d.Err() != nil {
-			return
-		}
-		l := new(lot)
-		l.numbers().Decode(d)
-		if n := len(g.sales.lots); n > 0 && g.sales.lots[n-1].entry >= l.entry {
-			d.Fail(errors.New("the lots of a guard are not in order"))
-		}
-		g.sales.lots = append(g.sales.lots, l)
-	}
+	g.bins.fields(f)
+	fields.Pointers(f, &g.cohorts, (*cohort).fields)
+	fields.Ascending(f, "the cohorts of a guard", g.cohorts, func(c **cohort) int64 { return (*c).number })
+	g.sales.fields(f)
 	for _, a := range []**api.Alarm{&g.Earnings, &g.Sales} {
-		if d.Flag() {
-			*a = &api.Alarm{Check: d.String(), Detail: d.String(), Time: time.Unix(0, int64(d.Uint64())).UTC(), Entry: d.Uint64(), Since: d.Uint64(), Version: d.Uint64()}
-		}
+		fields.Optional(f, a, func(a *api.Alarm, f *fields.Fields) {
+			f.String(&a.Check, &a.Detail)
+			f.Time(&a.Time)
+			f.Uvarint(&a.Entry, &a.Since, &a.Version)
+		})
 	}
 }

@@ -2,7 +2,6 @@ package learner_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -154,14 +153,19 @@ func write(t *testing.T, log *memlog.Store, bodies ...eventlog.Body) {
 
 func encoded(s learner.State) []byte {
 	f := fields.Writer(nil)
-	s.Fields(&f)
+	if s.Fields(&f); f.Err() != nil {
+		panic(f.Err())
+	}
 	return f.Rest()
 }
 
 func restored(data []byte, build learner.Build, c *setup.Config, beginAgain bool) (*learner.Learner, error) {
+	var s learner.State
 	f := fields.Reader(data)
-	l, err := learner.Read(&f, build, c, beginAgain)
-	return l, cmp.Or(err, f.Close())
+	if s.Fields(&f); f.Close() != nil {
+		return nil, f.Err()
+	}
+	return learner.Restore(&s, build, c, beginAgain)
 }
 
 // A round on which the learner panics is as if it had not been: the learner is back where it was, half done as it left its state, and

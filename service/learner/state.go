@@ -1,7 +1,6 @@
 package learner
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/setup"
 )
@@ -100,63 +99,109 @@ func (s State) Versions() []uint64 {
 	return v
 }
 
-// Encode writes the state.
-func (s *State) Encode(e *state.Encoder) {
-	for _, v := range []uint64{s.Entry, s.Learned, s.Skipped, s.Forgotten} {
-		e.Uint64(v)
-	}
-	e.Flag(s.Broken)
-	e.Flag(s.Retired)
-	e.String(s.Problem)
-	e.String(string(s.Data))
-	e.Count(len(s.kept))
-	for _, k := range s.kept {
-		e.Uint64(k.version)
-		e.Uint64(k.learned)
-		e.String(string(k.data))
-	}
-	e.Count(len(s.since))
-	for i := range s.since {
-		s.since[i].encode(e)
-	}
-	e.Uint64(s.from)
+// Fields passes over the state.
+func (s *State) Fields(f *fields.Fields) {
+	f.Uvarint(&s.Entry, &s.Learned, &s.Skipped, &s.Forgotten)
+	f.Flag(&s.Broken, &s.Retired)
+	f.String(&s.Problem)
+	f.Bytes(&s.Data)
+	fields.List(f, &s.kept, func(k *kept, f *fields.Fields) {
+		f.Uvarint(&k.version, &k.learned)
+		f.Bytes(&k.data)
+	})
+	fields.List(f, &s.since, (*task).fields)
+	f.Uvarint(&s.from)
+	f.Check(!s.Retired || !s.Broken && len(s.Data) == 0, "a learner that has retired has a state")
+	f.Check(s.from > 0 || !slices.ContainsFunc(s.since, func(t task) bool { return t.what == toFollow || t.what == toEndReplay }), "a learner follows the log from no entry on")
 }
 
-func (s *State) decode(d *state.Decoder, spec *setup.Spec) {
-	for _, v := range []*uint64{&s.Entry, &s.Learned, &s.Skipped, &s.Forgotten} {
-		*v = d.Uint64()
+func (t *task) fields(f *fields.Fields) {
+	f.Byte((*byte)(&t.what))
+	f.Uvarint(&t.entry)
+	switch t.what {
+	case toObserve:
+		f.Count(&t.bytes)
+		roundFields(f, &t.round)
+	case toKeep, toForget, toReturn, toRetire, toFollow, toEndReplay:
+		f.Uvarint(&t.version)
+	case toCatchUp:
+		if f.Reads() {
+			t.gap = new(Gap)
+		}
+		t.gap.fields(f)
+	default:
+		f.Fail(fmt.Errorf("task %d of a learner", t.what))
 	}
-	s.Broken, s.Retired, s.Problem, s.Data = d.Flag(), d.Flag(), d.String(), []byte(d.String())
-	for n := d.Count(); n > 0 && d.Err() == nil; n-- {
-		s.kept = append(s.kept, kept{version: d.Uint64(), learned: d.Uint64(), data: []byte(d.String())})
+}
+
+// roundFields passes over a round. Its assortment follows from its order.
+func roundFields(f *fields.Fields, r *vitrine.Round) {
+	if f.Reads() {
+		r.Context = new(vitrine.Context)
 	}
-	for n := d.Count(); n > 0 && d.Err() == nil; n-- {
-		t, err := decodeTask(d, spec)
-		if s.since = append(s.since, t); err != nil {
-			d.Fail(err)
+	x, o := r.Context, &r.Offer
+	var rows []float64
+	n := x.NumItems()
+	if n > 0 && x.Features != nil {
+		rows = x.Features.RawMatrix().Data
+	}
+	f.Count(&n)
+	f.Floats(&rows)
+	f.Floats(&x.Revenue)
+	fields.Integers(f, &o.Order)
+	f.Float(&o.Propensity)
+	f.Count((*int)(&r.Choice))
+	if !f.Reads() {
+		return
+	}
+	f.Check(n == 0 && len(rows) == 0 || n > 0 && len(rows) > 0 && len(rows)%n == 0, "a round of %d items with %d numbers", n, len(rows))
+	f.Check(x.Revenue == nil || len(x.Revenue) == n, "a round of %d items with %d revenues", n, len(x.Revenue))
+	f.Check(int(r.Choice) <= len(o.Order), "a round in which an item was chosen that was not shown")
+	if f.Err() != nil {
+		return
+	}
+	if n > 0 {
+		x.Features = mat.NewDense(n, len(rows)/n, rows)
+	}
+	o.Assortment = slices.Sorted(slices.Values(o.Order))
+	if err := o.Assortment.Check(n); err != nil {
+		f.Fail(fmt.Errorf("a round that shows %v: %w", o.Order, err))
+	}
+}
+
+func (g *Gap) fields(f *fields.Fields) {
+	f.Uvarint(&g.After, &g.From, &g.Rounds, &g.Doubtful[0], &g.Doubtful[1])
+	hasOnly := g.Only != nil
+	if f.Flag(&hasOnly); hasOnly {
+		if f.Strings(&g.Only); g.Only == nil {
+			g.Only = []string{}
 		}
 	}
-	s.from = d.Uint64()
-	if s.Retired && (s.Broken || len(s.Data) > 0) {
-		d.Fail(errors.New("a learner that has retired has a state"))
-	}
-	if s.from == 0 && slices.ContainsFunc(s.since, func(t task) bool { return t.what == toFollow || t.what == toEndReplay }) {
-		d.Fail(errors.New("a learner follows the log from no entry on"))
-	}
 }
 
-// Restore builds a learner of a configuration with a state that [State.Encode] has written. If the state cannot be read and beginAgain says so,
-// the learner begins again, and so do its versions.
-func Restore(d *state.Decoder, build Build, c *setup.Config, beginAgain bool) (*Learner, error) {
-	var s State
+// fit returns an error if the rounds to learn are not those of a configuration.
+func (s *State) fit(spec *setup.Spec) error {
+	for _, t := range s.since {
+		if t.what != toObserve {
+			continue
+		}
+		if x := t.round.Context.Features; x != nil && x.RawMatrix().Cols != spec.Features {
+			return fmt.Errorf("the state has a round of items with %d numbers, of %d each", x.RawMatrix().Cols, spec.Features)
+		}
+		if k := len(t.round.Offer.Order); k > spec.Size {
+			return fmt.Errorf("the state has a round that shows %d items, at most %d are possible", k, spec.Size)
+		}
+	}
+	return nil
+}
+
+// Restore builds a learner of a configuration with a state. If the state's data cannot be read and beginAgain says so, the learner
+// begins again, and so do its versions.
+func Restore(s *State, build Build, c *setup.Config, beginAgain bool) (*Learner, error) {
 	spec := c.Spec()
-	if s.decode(d, &spec); d.Err() != nil {
-		return nil, d.Err()
+	if err := s.fit(&spec); err != nil {
+		return nil, err
 	}
-	return restore(&s, build, c, beginAgain)
-}
-
-func restore(s *State, build Build, c *setup.Config, beginAgain bool) (*Learner, error) {
 	l, err := New(build, c)
 	if err != nil {
 		return nil, err
@@ -203,103 +248,4 @@ func (l *Learner) read(s *State, beginAgain bool) error {
 		}
 	}
 	return nil
-}
-
-func (t *task) encode(e *state.Encoder) {
-	e.Count(int(t.what))
-	e.Uint64(t.entry)
-	if t.what == toCatchUp {
-		t.gap.encode(e)
-		return
-	}
-	if t.what != toObserve {
-		e.Uint64(t.version)
-		return
-	}
-	e.Count(t.bytes)
-	x := t.round.Context
-	if x.Features == nil {
-		e.Count(0)
-		e.Floats(nil)
-	} else {
-		e.Count(x.NumItems())
-		e.Floats(x.Features.RawMatrix().Data)
-	}
-	e.Flag(x.Revenue != nil)
-	if x.Revenue != nil {
-		e.Floats(x.Revenue)
-	}
-	e.Count(len(t.round.Offer.Order))
-	for _, i := range t.round.Offer.Order {
-		e.Count(i)
-	}
-	e.Float(t.round.Offer.Propensity)
-	e.Count(int(t.round.Choice))
-}
-
-func (g *Gap) encode(e *state.Encoder) {
-	for _, v := range []uint64{g.After, g.From, g.Rounds, g.Doubtful[0], g.Doubtful[1]} {
-		e.Uint64(v)
-	}
-	if e.Flag(g.Only != nil); g.Only != nil {
-		e.Count(len(g.Only))
-		for _, variant := range g.Only {
-			e.String(variant)
-		}
-	}
-}
-
-func decodeGap(d *state.Decoder) *Gap {
-	g := &Gap{After: d.Uint64(), From: d.Uint64(), Rounds: d.Uint64(), Doubtful: [2]uint64{d.Uint64(), d.Uint64()}}
-	if d.Flag() {
-		g.Only = []string{}
-		for n := d.Count(); n > 0 && d.Err() == nil; n-- {
-			g.Only = append(g.Only, d.String())
-		}
-	}
-	return g
-}
-
-func decodeTask(d *state.Decoder, spec *setup.Spec) (task, error) {
-	t := task{what: what(min(d.Count(), 255)), entry: d.Uint64()}
-	switch t.what {
-	case toObserve:
-	case toKeep, toForget, toReturn, toRetire, toFollow, toEndReplay:
-		t.version = d.Uint64()
-		return t, nil
-	case toCatchUp:
-		t.gap = decodeGap(d)
-		return t, nil
-	default:
-		return t, fmt.Errorf("snapshot has task %d of a learner", t.what)
-	}
-	t.bytes = d.Count()
-	n, rows := d.Count(), d.FloatSlice()
-	if width := spec.Features; len(rows)%width != 0 || len(rows)/width != n {
-		return t, fmt.Errorf("snapshot has a round of %d items with %d numbers, of %d each", n, len(rows), width)
-	}
-	x := new(vitrine.Context)
-	if n > 0 {
-		x.Features = mat.NewDense(n, len(rows)/n, rows)
-	}
-	if d.Flag() {
-		x.Revenue = make([]float64, n)
-		d.Floats(x.Revenue)
-	}
-	k := d.Count()
-	if k > n || k > spec.Size {
-		return t, fmt.Errorf("snapshot has a round that shows %d of %d items", k, n)
-	}
-	order := make([]int, k)
-	for i := range order {
-		if order[i] = d.Count(); order[i] >= n || slices.Contains(order[:i], order[i]) {
-			return t, fmt.Errorf("snapshot has a round that shows item %d of %d", order[i], n)
-		}
-	}
-	s := vitrine.Assortment(slices.Sorted(slices.Values(order)))
-	t.round = vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: s, Order: order, Propensity: d.Float()}, Choice: vitrine.Choice(d.Count())}
-	if int(t.round.Choice) > k {
-		return t, errors.New("snapshot has a round in which an item was chosen that was not shown")
-	}
-	return t, nil
 }

@@ -1,7 +1,7 @@
 package offer
 
 import (
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 )
 
@@ -40,10 +40,10 @@ func (c *Closed) Bound() (bound float64) {
 	return bound
 }
 
-// Groups adds the fields of groups to those of a snapshot.
-func Groups(n *state.Numbers, list []api.Group) {
+// GroupFields passes over groups, whose number both sides know.
+func GroupFields(f *fields.Fields, list []api.Group) {
 	for i := range list {
-		n.Integers(&list[i].Rounds, &list[i].Purchases)
-		n.Floats(&list[i].Revenue, &list[i].Squares)
+		f.Uvarint(&list[i].Rounds, &list[i].Purchases)
+		f.Float(&list[i].Revenue, &list[i].Squares)
 	}
 }

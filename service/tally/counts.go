@@ -3,7 +3,7 @@ package tally
 import (
 	"math"
 
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
@@ -95,17 +95,15 @@ func (c *Counts) Calibrated() []api.Calibrated {
 	return list
 }
 
-// Numbers are those that snapshots have.
-func (c *Counts) Numbers() (n state.Numbers) {
-	n.Integers(&c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Late, &c.Corrected)
-	n.Integers(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
-	comparison(&n, &c.Shadow)
-	n.Floats(&c.Calibration.Revenue, &c.Calibration.Predicted)
-	offer.Groups(&n, c.Arms[:])
+func (c *Counts) fields(f *fields.Fields) {
+	f.Uvarint(&c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Late, &c.Corrected)
+	f.Uvarint(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
+	comparison(f, &c.Shadow)
+	f.Float(&c.Calibration.Revenue, &c.Calibration.Predicted)
+	offer.GroupFields(f, c.Arms[:])
 	for i := range c.Calibration.Bins {
 		b := &c.Calibration.Bins[i]
-		n.Integers(&b.Rounds, &b.Purchases)
-		n.Floats(&b.Predicted)
+		f.Uvarint(&b.Rounds, &b.Purchases)
+		f.Float(&b.Predicted)
 	}
-	return n
 }

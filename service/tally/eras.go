@@ -1,11 +1,10 @@
 package tally
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
@@ -59,37 +58,15 @@ func (l Eras) Report() []api.Era {
 	return list
 }
 
-func (e *era) numbers() (n state.Numbers) {
-	n.Integers(&e.entry, &e.decisions)
-	n.Times(&e.time)
-	comparison(&n, &e.shadow)
-	offer.Groups(&n, e.groups[:])
-	return n
+func (e *era) fields(f *fields.Fields) {
+	f.Uvarint(&e.entry, &e.decisions)
+	f.Int64(&e.time)
+	f.String(&e.began, &e.mode, &e.experiment)
+	comparison(f, &e.shadow)
+	offer.GroupFields(f, e.groups[:])
 }
 
-// Encode writes the eras to a snapshot.
-func (l Eras) Encode(w *state.Encoder) {
-	w.Count(len(l))
-	for i := range l {
-		e := &l[i]
-		e.numbers().Encode(w)
-		w.String(e.began)
-		w.String(e.mode)
-		w.String(e.experiment)
-	}
-}
-
-// Decode reads the eras of a snapshot.
-func (l *Eras) Decode(d *state.Decoder) {
-	n := d.Count()
-	if n > maxEras {
-		d.Fail(fmt.Errorf("snapshot has %d eras", n))
-		return
-	}
-	for range n {
-		var e era
-		e.numbers().Decode(d)
-		e.began, e.mode, e.experiment = d.String(), d.String(), d.String()
-		*l = append(*l, e)
-	}
+func (l *Eras) fields(f *fields.Fields) {
+	fields.List(f, (*[]era)(l), (*era).fields)
+	f.Check(len(*l) <= maxEras, "%d eras", len(*l))
 }

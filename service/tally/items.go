@@ -2,14 +2,12 @@ package tally
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"vitrine/internal/confseq"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
@@ -162,84 +160,25 @@ func (t *Items) Copy() Items {
 	return c
 }
 
-func (s *Sold) encode(e *state.Encoder) {
-	e.Uint64(s.Shown)
-	e.Uint64(s.Taken)
-	e.Float(s.Revenue)
-	e.Uint64(s.Last)
+func (s *Sold) fields(f *fields.Fields) {
+	f.Uvarint(&s.Shown, &s.Taken, &s.Last)
+	f.Float(&s.Revenue)
 }
 
-func (s *Sold) decode(d *state.Decoder) {
-	s.Shown, s.Taken, s.Revenue, s.Last = d.Uint64(), d.Uint64(), d.Float(), d.Uint64()
+func (s *span) fields(f *fields.Fields) {
+	f.Uvarint(&s.decisions, &s.estimated)
+	f.Float(&s.earned, &s.predicted)
+	offer.GroupFields(f, s.arms[:])
 }
 
-func (s *span) numbers() (n state.Numbers) {
-	n.Integers(&s.decisions, &s.estimated)
-	n.Floats(&s.earned, &s.predicted)
-	offer.Groups(&n, s.arms[:])
-	return n
-}
-
-// Encode writes the counts to a snapshot.
-func (t *Items) Encode(e *state.Encoder) {
-	e.Count(len(t.sold))
-	for _, id := range slices.Sorted(maps.Keys(t.sold)) {
-		e.String(id)
-		t.sold[id].encode(e)
-	}
-	t.Others.encode(e)
-	e.Uint64(t.Dropped)
-	e.Count(len(t.Places))
-	for i := range t.Places {
-		t.Places[i].encode(e)
-	}
-	t.all.numbers().Encode(e)
-	e.Count(len(t.recent))
-	for i := range t.recent {
-		t.recent[i].numbers().Encode(e)
-	}
-}
-
-var errTally = errors.New("the counts of items are not in order")
-
-// Decode reads the counts of a snapshot.
-func (t *Items) Decode(d *state.Decoder) {
-	t.sold = map[string]*Sold{}
-	before := ""
-	for n := range d.Count() {
-		id, s := d.String(), new(Sold)
-		s.decode(d)
-		if d.Err() != nil {
-			return
-		}
-		if n > 0 && id <= before || n > 2*maxSold {
-			d.Fail(fmt.Errorf("%w: %q after %q", errTally, id, before))
-			return
-		}
-		t.sold[id], before = s, id
-	}
-	t.Others.decode(d)
-	t.Dropped = d.Uint64()
-	for range d.Count() {
-		var s Sold
-		s.decode(d)
-		if d.Err() != nil {
-			return
-		}
-		t.Places = append(t.Places, s)
-	}
-	t.all.numbers().Decode(d)
-	for range d.Count() {
-		var s span
-		s.numbers().Decode(d)
-		if d.Err() != nil {
-			return
-		}
-		t.recent = append(t.recent, s)
-	}
-	if len(t.Places) > maxPlaces || len(t.recent) > maxRecent {
-		d.Fail(errTally)
-	}
+func (t *Items) fields(f *fields.Fields) {
+	fields.Map(f, &t.sold, (*Sold).fields)
+	t.Others.fields(f)
+	f.Uvarint(&t.Dropped)
+	fields.List(f, &t.Places, (*Sold).fields)
+	t.all.fields(f)
+	fields.List(f, &t.recent, (*span).fields)
+	f.Check(len(t.sold) <= 2*maxSold && len(t.Places) <= maxPlaces && len(t.recent) <= maxRecent, "the counts of %d items, %d places and %d spans", len(t.sold), len(t.Places), len(t.recent))
 }
 
 func (s *span) report() api.Span {

@@ -1,12 +1,11 @@
 package tally
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"time"
 
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
@@ -279,37 +278,19 @@ func (s *Series) Copy() Series {
 	return c
 }
 
-func (b *bucket) numbers() (n state.Numbers) {
-	n.Integers(&b.level, &b.offered, &b.abandoned, &b.leads)
-	n.Times(&b.start)
-	n.Floats(&b.lead, &b.squares)
-	offer.Groups(&n, b.arms[:])
-	return n
+func (b *bucket) fields(f *fields.Fields) {
+	f.Uvarint(&b.level, &b.offered, &b.abandoned, &b.leads)
+	f.Int64(&b.start)
+	f.Float(&b.lead, &b.squares)
+	offer.GroupFields(f, b.arms[:])
+	f.Check(b.level <= seriesLevel && mod(b.start, 1<<min(b.level, seriesLevel)) == 0, "a bucket of a series begins at %d and has the level %d", b.start, b.level)
 }
 
-// Encode writes the series to a snapshot.
-func (s *Series) Encode(e *state.Encoder) {
-	e.Uint64(s.policy.rounds)
-	e.Float(s.policy.revenue)
-	e.Count(len(s.buckets))
+func (s *Series) fields(f *fields.Fields) {
+	f.Uvarint(&s.policy.rounds)
+	f.Float(&s.policy.revenue)
+	fields.List(f, &s.buckets, (*bucket).fields)
 	for i := range s.buckets {
-		s.buckets[i].numbers().Encode(e)
-	}
-}
-
-// Decode reads the series of a snapshot.
-func (s *Series) Decode(d *state.Decoder) {
-	s.policy.rounds, s.policy.revenue = d.Uint64(), d.Float()
-	for range d.Count() {
-		var b bucket
-		b.numbers().Decode(d)
-		if d.Err() != nil {
-			return
-		}
-		if n := len(s.buckets); b.level > seriesLevel || mod(b.start, 1<<b.level) != 0 || n > 0 && s.buckets[n-1].end() > b.start {
-			d.Fail(errors.New("the buckets of a series are not in order"))
-			return
-		}
-		s.buckets = append(s.buckets, b)
+		f.Check(i == 0 || s.buckets[i-1].end() <= s.buckets[i].start, "the buckets of a series are not in order")
 	}
 }

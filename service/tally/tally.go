@@ -8,7 +8,7 @@
 package tally
 
 import (
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
@@ -66,7 +66,15 @@ func (t *Tally) Copy() Tally {
 	return Tally{t.Counts, t.Items.Copy(), t.Series.Copy(), t.Eras.copy()}
 }
 
-func comparison(n *state.Numbers, c *api.Comparison) {
-	n.Integers(&c.Rounds, &c.Agreements, &c.Estimated)
-	n.Floats(&c.Policy, &c.Baseline)
+// Fields passes over the sums.
+func (t *Tally) Fields(f *fields.Fields) {
+	t.Counts.fields(f)
+	t.Series.fields(f)
+	t.Items.fields(f)
+	t.Eras.fields(f)
+}
+
+func comparison(f *fields.Fields, c *api.Comparison) {
+	f.Uvarint(&c.Rounds, &c.Agreements, &c.Estimated)
+	f.Float(&c.Policy, &c.Baseline)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"vitrine/internal/fatal"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -313,26 +313,19 @@ func full() *Tally {
 }
 
 func (t *Tally) encoded(tb testing.TB) []byte {
-	e := state.NewEncoder("tally")
-	t.Counts.Numbers().Encode(e)
-	t.Items.Encode(e)
-	t.Series.Encode(e)
-	t.Eras.Encode(e)
-	data := fatal.Or(e.Bytes())(tb)
-	return data
+	f := fields.Writer(nil)
+	t.Fields(&f)
+	fatal.If(tb, f.Err())
+	return f.Rest()
 }
 
 // A tally of a snapshot is the one that was saved, bit for bit, and goes on like it.
 func TestSnapshot(t *testing.T) {
 	was := full()
 	data := was.encoded(t)
-	d := fatal.Or(state.NewDecoder("tally", data))(t)
-	is := new(Tally)
-	is.Counts.Numbers().Decode(d)
-	is.Items.Decode(d)
-	is.Series.Decode(d)
-	is.Eras.Decode(d)
-	fatal.If(t, d.Close())
+	f, is := fields.Reader(data), new(Tally)
+	is.Fields(&f)
+	fatal.If(t, f.Close())
 	if !reflect.DeepEqual(was, is) {
 		t.Error("it differs")
 	}
@@ -367,13 +360,9 @@ func TestRefusedSnapshots(t *testing.T) {
 	} {
 		tally := full()
 		change(tally)
-		d := fatal.Or(state.NewDecoder("tally", tally.encoded(t)))(t)
-		is := new(Tally)
-		is.Counts.Numbers().Decode(d)
-		is.Items.Decode(d)
-		is.Series.Decode(d)
-		is.Eras.Decode(d)
-		if d.Close() == nil {
+		f := fields.Reader(tally.encoded(t))
+		new(Tally).Fields(&f)
+		if f.Close() == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

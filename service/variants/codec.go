@@ -1,43 +1,13 @@
 package variants
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	"vitrine/internal/confseq"
-	"vitrine/internal/state"
+	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/offer"
 )
-
-// Numbers adds the fields to those of a snapshot, without the clusters.
-func (r *Results) Numbers(n *state.Numbers) {
-	confseq.Means(n, &r.Mean)
-	n.Floats(&r.All)
-	for v := range r.Variants {
-		e := &r.Variants[v]
-		confseq.Means(n, &e.Mean)
-		for _, q := range []*Squares{&e.Sum, &e.Part} {
-			n.Floats(&q.SS, &q.SN, &q.NN)
-		}
-	}
-	for k := range r.Pairs {
-		confseq.Means(n, &r.Pairs[k])
-	}
-}
-
-// Numbers adds the fields to those of a snapshot.
-func (b *Block) Numbers(n *state.Numbers) {
-	n.Floats(&b.Centre)
-	confseq.Blocks(n, &b.Mean)
-	for v := range b.Variants {
-		confseq.Blocks(n, &b.Variants[v])
-	}
-	for k := range b.Pairs {
-		confseq.Blocks(n, &b.Pairs[k])
-	}
-}
 
 // Copy returns a copy that shares nothing with e that changes.
 func (e *Experiment) Copy() *Experiment {
@@ -53,141 +23,103 @@ func (e *Experiment) Copy() *Experiment {
 	return &c
 }
 
-// numbers are those of the experiment that do not depend on the number of something else than its
-func (e *Experiment) numbers() (n state.Numbers) {
-	e.Results.Numbers(&n)
-	if e.heldOut() {
-		e.held.Numbers(&n)
+// Fields passes over the results, of a number of variants that both sides know.
+func (r *Results) Fields(f *fields.Fields) {
+	r.Mean.Fields(f)
+	f.Float(&r.All)
+	for v := range r.Variants {
+		e := &r.Variants[v]
+		e.Mean.Fields(f)
+		for _, q := range []*Squares{&e.Sum, &e.Part} {
+			f.Float(&q.SS, &q.SN, &q.NN)
+		}
 	}
-	offer.Groups(&n, e.groups)
-	for class := range e.later {
-		n.Floats(&e.later[class])
+	for k := range r.Pairs {
+		r.Pairs[k].Fields(f)
 	}
-	n.Counts(e.asked)
-	n.Counts(e.units)
-	n.Counts(e.Ratio.Counts)
-	n.Floats(&e.Ratio.Log, &e.Ratio.Max)
-	return n
+	sparse(f, r.Clusters, func(c *Cluster, f *fields.Fields) { f.Float(&c.N, &c.Sum, &c.Part) })
 }
 
-// heldOut reports whether a phase has had a holdout.
-func (e *Experiment) heldOut() bool {
-	return slices.ContainsFunc(e.phases, func(p phase) bool { return p.holdout > 0 }) || e.asked[len(e.shares)] > 0
+// Fields passes over a block of results.
+func (b *Block) Fields(f *fields.Fields) {
+	f.Float(&b.Centre)
+	b.Mean.Fields(f)
+	for _, list := range [][]confseq.Block{b.Variants, b.Pairs} {
+		for k := range list {
+			list[k].Fields(f)
+		}
+	}
 }
 
-func (s *sample) numbers() (n state.Numbers) {
-	n.Integers(&s.open)
-	s.block.Numbers(&n)
-	s.held.Numbers(&n)
-	offer.Groups(&n, s.groups)
-	n.Counts(s.units)
-	return n
+func (s *sample) fields(f *fields.Fields) {
+	f.Uvarint(&s.open)
+	s.block.Fields(f)
+	s.held.Fields(f)
+	offer.GroupFields(f, s.groups)
+	fields.Elements(f, s.units)
 }
 
-// Encode writes the experiment to a snapshot.
-func (e *Experiment) Encode(w *state.Encoder) {
-	w.Uint64(e.Number)
-	w.Uint64(uint64(e.begun))
-	w.Uint64(uint64(e.step))
-	w.String(string(e.Table))
-	w.Flag(e.heldOut())
-	w.Count(len(e.phases))
+func (p *phase) fields(f *fields.Fields) {
+	f.Uvarint(&p.entry)
+	f.Int64(&p.time)
+	f.Count(&p.holdout, &p.moved)
+	f.Floats(&p.shares)
+}
+
+func (p *point) fields(f *fields.Fields) {
+	f.Int64(&p.time)
+	f.Uvarint(&p.decisions)
+	for _, list := range []*[]api.Interval{&p.means, &p.differences} {
+		fields.List(f, list, func(i *api.Interval, f *fields.Fields) { f.Float(&i.Low, &i.Estimate, &i.High) })
+	}
+}
+
+// Fields passes over the experiment. One that is read is that of its design.
+func (e *Experiment) Fields(f *fields.Fields) {
+	k := len(e.Design.Variants)
+	f.Uvarint(&e.Number)
+	f.Int64(&e.begun, &e.step)
+	f.Bytes(&e.Table)
+	fields.List(f, &e.phases, (*phase).fields)
+	e.Results.Fields(f)
+	e.held.Fields(f)
+	offer.GroupFields(f, e.groups)
+	f.Vector(&e.later)
+	fields.Elements(f, e.asked)
+	fields.Elements(f, e.units)
+	if f.Reads() {
+		e.Ratio.Begin(k + 1)
+	}
+	fields.Elements(f, e.Ratio.Counts)
+	f.Float(&e.Ratio.Log, &e.Ratio.Max)
+	sparse(f, e.seen, func(word *uint64, f *fields.Fields) { f.Fixed64(word) })
+	fields.List(f, &e.samples, func(s **sample, f *fields.Fields) {
+		if f.Reads() {
+			*s = e.newSample(0)
+		}
+		f.Int64(&(*s).number)
+		(*s).fields(f)
+	})
+	fields.Ascending(f, "the cohorts of an experiment", e.samples, func(s **sample) int64 { return (*s).number })
+	if fields.List(f, &e.points, (*point).fields); f.Reads() && f.Err() == nil {
+		e.restored(f, k)
+	}
+}
+
+// restored checks what was read of an experiment of k variants, and makes its last phase the present one.
+func (e *Experiment) restored(f *fields.Fields, k int) {
+	f.Check(len(e.Table) == Buckets && !slices.ContainsFunc(e.Table, func(v uint8) bool { return int(v) >= k }), "the buckets of an experiment are not those of its variants")
+	f.Check(len(e.phases) > 0 && len(e.phases) <= maxPhases, "an experiment of %d phases", len(e.phases))
+	f.Check(len(e.points) <= maxPoints, "an experiment of %d points", len(e.points))
+	fields.Ascending(f, "the phases of an experiment", e.phases, func(p *phase) uint64 { return p.entry })
 	for _, p := range e.phases {
-		w.Uint64(p.entry)
-		w.Uint64(uint64(p.time))
-		w.Count(p.holdout)
-		w.Count(p.moved)
-		for _, share := range p.shares {
-			w.Float(share)
-		}
+		f.Check(len(p.shares) == k, "the shares of %d variants, want %d", len(p.shares), k)
 	}
-	e.numbers().Encode(w)
-	for _, r := range []*Results{e.Results, e.held} {
-		encodeSparse(w, r.Clusters, func(c *Cluster) {
-			w.Float(c.N)
-			w.Float(c.Sum)
-			w.Float(c.Part)
-		})
-	}
-	encodeSparse(w, e.seen, func(word *uint64) { w.Uint64(*word) })
-	w.Count(len(e.samples))
-	for _, s := range e.samples {
-		w.Uint64(uint64(s.number))
-		s.numbers().Encode(w)
-	}
-	w.Count(len(e.points))
 	for _, p := range e.points {
-		w.Uint64(uint64(p.time))
-		w.Uint64(p.decisions)
-		for _, list := range [][]api.Interval{p.means, p.differences} {
-			for _, i := range list {
-				w.Float(i.Low)
-				w.Float(i.Estimate)
-				w.Float(i.High)
-			}
-		}
+		f.Check(len(p.means) == k && len(p.differences) == k, "a point of %d variants and %d differences, want %d", len(p.means), len(p.differences), k)
 	}
-}
-
-// encodeSparse writes the elements of a list that are not zero, with their places.
-func encodeSparse[T comparable](w *state.Encoder, list []T, encode func(*T)) {
-	var zero T
-	n := 0
-	for i := range list {
-		if list[i] != zero {
-			n++
-		}
-	}
-	w.Count(n)
-	for i := range list {
-		if list[i] != zero {
-			w.Count(i)
-			encode(&list[i])
-		}
-	}
-}
-
-func decodeSparse[T comparable](d *state.Decoder, list []T, decode func(*T)) {
-	var zero T
-	next := 0
-	for range d.Count() {
-		i := d.Count()
-		if d.Err() != nil {
-			return
-		}
-		if i < next || i >= len(list) {
-			d.Fail(fmt.Errorf("snapshot has element %d of %d after element %d", i, len(list), next-1))
-			return
-		}
-		if decode(&list[i]); list[i] == zero {
-			d.Fail(fmt.Errorf("snapshot has an empty element %d", i))
-		}
-		next = i + 1
-	}
-}
-
-// Decode reads the experiment of a design from a snapshot.
-func Decode(d *state.Decoder, design *api.Experiment) (*Experiment, error) {
-	k := len(design.Variants)
-	e := newExperiment(d.Uint64(), int64(d.Uint64()), design, int64(d.Uint64()))
-	e.Table = []uint8(d.String())
-	if len(e.Table) != Buckets || slices.ContainsFunc(e.Table, func(v uint8) bool { return int(v) >= k }) {
-		return nil, errors.New("the buckets of an experiment are not those of its variants")
-	}
-	held := d.Flag()
-	n := d.Count()
-	if n > maxPhases || n == 0 {
-		return nil, fmt.Errorf("snapshot has an experiment of %d phases", n)
-	}
-	for range n {
-		q := phase{entry: d.Uint64(), time: int64(d.Uint64()), holdout: d.Count(), moved: d.Count(), shares: make([]float64, k)}
-		for v := range q.shares {
-			q.shares[v] = d.Float()
-		}
-		if m := len(e.phases); m > 0 && e.phases[m-1].entry >= q.entry {
-			return nil, errors.New("the phases of an experiment are not in order")
-		}
-		e.phases = append(e.phases, q)
+	if f.Err() != nil {
+		return
 	}
 	last := &e.phases[len(e.phases)-1]
 	e.shares, e.holdout = last.shares, last.holdout
@@ -196,41 +128,29 @@ func Decode(d *state.Decoder, design *api.Experiment) (*Experiment, error) {
 		counts[v]++
 	}
 	for v, share := range e.shares {
-		if share != counts[v]/Buckets {
-			return nil, fmt.Errorf("variant %q has %v of %d buckets, and the share %v", design.Variants[v].Name, counts[v], Buckets, share)
-		}
+		f.Check(share == counts[v]/Buckets, "variant %q has %v of %d buckets, and the share %v", e.Design.Variants[v].Name, counts[v], Buckets, share)
 	}
-	e.Ratio.Begin(k + 1)
-	if held {
-		e.asked[k] = 1 // so that its numbers are there
-	}
-	e.numbers().Decode(d)
-	for _, r := range []*Results{e.Results, e.held} {
-		decodeSparse(d, r.Clusters, func(c *Cluster) { c.N, c.Sum, c.Part = d.Float(), d.Float(), d.Float() })
-	}
-	decodeSparse(d, e.seen, func(word *uint64) { *word = d.Uint64() })
-	for range d.Count() {
-		if d.Err() != nil {
-			return nil, d.Err()
-		}
-		s := e.newSample(int64(d.Uint64()))
-		if m := len(e.samples); m > 0 && e.samples[m-1].number >= s.number {
-			return nil, errors.New("the cohorts of an experiment are not in order")
-		}
-		s.numbers().Decode(d)
-		e.samples = append(e.samples, s)
-	}
-	if n = d.Count(); n > maxPoints {
-		return nil, fmt.Errorf("snapshot has an experiment of %d points", n)
-	}
-	for range n {
-		q := point{time: int64(d.Uint64()), decisions: d.Uint64(), means: make([]api.Interval, k), differences: make([]api.Interval, k)}
-		for _, list := range [][]api.Interval{q.means, q.differences} {
-			for i := range list {
-				list[i] = api.Interval{Low: d.Float(), Estimate: d.Float(), High: d.Float()}
-			}
-		}
-		e.points = append(e.points, q)
-	}
-	return e, d.Err()
 }
+
+// sparse passes over the elements of a list that are not zero, with their places.
+func sparse[T comparable](f *fields.Fields, list []T, element func(*T, *fields.Fields)) {
+	var zero T
+	var places []int
+	for i := range list {
+		if list[i] != zero {
+			places = append(places, i)
+		}
+	}
+	fields.Integers(f, &places)
+	fields.Ascending(f, "places", places, func(i *int) int { return *i })
+	for _, i := range places {
+		if f.Check(i < len(list), "element %d of %d", i, len(list)); f.Err() != nil {
+			return
+		}
+		element(&list[i], f)
+		f.Check(list[i] != zero, "element %d is empty", i)
+	}
+}
+
+// Empty returns an experiment of a design to read into.
+func Empty(design *api.Experiment) *Experiment { return newExperiment(0, 0, design, 0) }
