@@ -3,7 +3,6 @@ package assortment
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 
 	"vitrine"
 	"vitrine/internal/portable"
@@ -19,72 +18,22 @@ func (k AtMost) Contains(s vitrine.Assortment) bool { return len(s) <= max(int(k
 // MaxGain implements vitrine.Constraint: it returns the items of the K largest positive
 // gains, in O(N log K). Of equal gains it takes the lower item.
 func (k AtMost) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
-	return largest(dst, int(k), gain, 0)
+	return k.best(dst, gain, 0)
 }
 
 // Limit implements [Limiter].
 func (k AtMost) Limit(maximum int) (vitrine.Constraint, error) { return min(k, AtMost(maximum)), nil }
 
-// top returns the K items of the largest utilities above −∞.
-func (k AtMost) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
-	return largest(dst, int(k), u, math.Inf(-1))
+// top implements ranker.
+func (k AtMost) top(dst vitrine.Assortment, u []float64) (vitrine.Assortment, bool) {
+	return k.best(dst, u, negInf), true
 }
 
-// largest returns the items of the k largest values above minimum, in
-// increasing order. dst is a heap on the way, with the item to be displaced
-// first at its root.
-func largest(dst vitrine.Assortment, k int, value []float64, minimum float64) vitrine.Assortment {
-	k = min(k, len(value))
-	dst = slices.Grow(dst[:0], max(k, 0))
-	if k < 1 {
-		return dst
-	}
-	threshold := minimum
-	for i, v := range value {
-		if !(v > threshold) {
-			continue
-		}
-		if len(dst) < k {
-			dst = append(dst, i)
-			if len(dst) < k {
-				continue
-			}
-			for j := k/2 - 1; j >= 0; j-- {
-				siftDown(dst, value, j)
-			}
-		} else {
-			dst[0] = i
-			siftDown(dst, value, 0)
-		}
-		threshold = value[dst[0]]
-	}
-	slices.Sort(dst)
-	return dst
+func (k AtMost) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
+	return Rules{Max: min(max(int(k), 0), len(value))}.best(dst, value, minimum)
 }
 
-// siftDown restores the heap below j.
-func siftDown(heap vitrine.Assortment, value []float64, j int) {
-	for {
-		child := 2*j + 1
-		if child >= len(heap) {
-			return
-		}
-		if child+1 < len(heap) && displacedBefore(heap[child+1], heap[child], value) {
-			child++
-		}
-		if !displacedBefore(heap[child], heap[j], value) {
-			return
-		}
-		heap[j], heap[child] = heap[child], heap[j]
-		j = child
-	}
-}
-
-// displacedBefore reports whether item a gives way before item b: the smaller
-// value does, and of equal values the later item.
-func displacedBefore(a, b int, value []float64) bool {
-	return value[a] < value[b] || value[a] == value[b] && a > b
-}
+var negInf = math.Inf(-1)
 
 // Sample implements [Sampler]: it draws a size l in proportion to C(n, l), then a set
 // of that size. After the size it costs O(l log l), or O(n) if l is much larger than

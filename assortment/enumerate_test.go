@@ -13,7 +13,7 @@ import (
 // The sets are those of all 2ⁿ that the family contains and that are neither
 // empty nor larger than k, each of them once.
 func TestEnumerateIsExhaustive(t *testing.T) {
-	laminar := fatal.Or(NewLaminar(Rules{Items: 7, Min: 1, Max: 3, Groups: []Group{{Items: []int{1, 2, 4}, Max: 1}}}))(t)
+	laminar := fatal.Or(NewQuota(Rules{Items: 7, Min: 1, Max: 3, Groups: []Group{{Items: []int{1, 2, 4}, Max: 1}}}))(t)
 	var sets *Sets
 	for _, c := range []vitrine.Constraint{AtMost(0), AtMost(1), AtMost(3), AtMost(9), laminar} {
 		for k := range 9 {

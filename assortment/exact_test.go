@@ -62,10 +62,10 @@ func TestTiesGoToTheLowerItem(t *testing.T) {
 		k := rapid.IntRange(1, n).Draw(t, "K")
 		gain := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1, 1, 1, 2}), n, n).Draw(t, "gains")
 		want := byHand(gain, k)
-		l := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: k}))(t)
-		demanding := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Min: min(k, len(want)), Max: k}))(t)
-		slots := fatal.Or(assortment.NewTransversal(n, make([]assortment.Slot, k), 0))(t)
-		for name, c := range map[string]vitrine.Constraint{"AtMost": assortment.AtMost(k), "Laminar": l, "Laminar, at least": demanding, "Transversal": slots} {
+		l := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: k}))(t)
+		demanding := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Min: min(k, len(want)), Max: k}))(t)
+		slots := fatal.Or(assortment.NewSlots(n, make([]assortment.Slot, k), 0))(t)
+		for name, c := range map[string]vitrine.Constraint{"AtMost": assortment.AtMost(k), "Laminar": l, "Laminar, at least": demanding, "Slots": slots} {
 			if got := c.MaxGain(nil, gain); !slices.Equal(got, want) {
 				t.Fatalf("%s of %d: gains %v: %v, want %v", name, k, gain, got, want)
 			}

@@ -17,8 +17,8 @@ func ExampleMaximize() {
 }
 
 // At most one of the items 1 and 3, and always item 2.
-func ExampleNewLaminar() {
-	family, err := assortment.NewLaminar(assortment.Rules{
+func ExampleNewQuota() {
+	family, err := assortment.NewQuota(assortment.Rules{
 		Items:   4,
 		Max:     3,
 		Groups:  []assortment.Group{{Name: "shoes", Items: []int{1, 3}, Max: 1}},

@@ -28,9 +28,9 @@ func TestFloor(t *testing.T) {
 	for name, c := range map[string]vitrine.Constraint{
 		"at most":  assortment.AtMost(2),
 		"none":     assortment.AtMost(-1),
-		"groups":   laminar(t, assortment.Rules{Items: 8, Min: 2, Max: 3, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}),
-		"space":    knapsack(t, laminar(t, all), size, 8),
-		"of space": knapsack(t, laminar(t, assortment.Rules{Items: 8, Min: 2, Max: 3, Include: []int{4}}), size, 9),
+		"groups":   quota(t, assortment.Rules{Items: 8, Min: 2, Max: 3, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}),
+		"space":    quota(t, weighed(all, size, 8)),
+		"of space": quota(t, weighed(assortment.Rules{Min: 2, Max: 3, Include: []int{4}}, size, 9)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			narrowed := fatal.Or(assortment.Floor(c, revenue, 2))(t)
@@ -45,8 +45,8 @@ func TestFloor(t *testing.T) {
 
 func TestFloorsThatAreRefused(t *testing.T) {
 	revenue := []float64{1, 2, 3}
-	l := laminar(t, assortment.Rules{Items: 3, Max: 2, Include: []int{0}})
-	two := laminar(t, assortment.Rules{Items: 3, Min: 2, Max: 2})
+	l := quota(t, assortment.Rules{Items: 3, Max: 2, Include: []int{0}})
+	two := quota(t, assortment.Rules{Items: 3, Min: 2, Max: 2})
 	for want, c := range map[string]struct {
 		family  vitrine.Constraint
 		r       []float64
@@ -55,8 +55,8 @@ func TestFloorsThatAreRefused(t *testing.T) {
 		"without the items of revenue below 2: item 0 is both included and excluded":                                                  {l, revenue, 2},
 		"without the items of revenue below 3: size: at least 2, but no more than 1 can be shown: it has 3 items, 2 of them excluded": {two, revenue, 3},
 		"without the items of revenue below NaN: size: at least 2, but no more than 0 can be shown":                                   {two, revenue, math.NaN()},
-		"2 revenues for a family of 3 items": {two, revenue[:2], 1},
-		"a floor on the revenue needs a family of package assortment, not assortment_test.exactly": {exactly(2), revenue, 1},
+		"2 revenues for a family of 3 items":                                                    {two, revenue[:2], 1},
+		"a floor on the revenue needs rules of package assortment, not assortment_test.exactly": {exactly(2), revenue, 1},
 	} {
 		if _, err := assortment.Floor(c.family, c.r, c.minimum); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v\n want %s", err, want)
@@ -84,10 +84,7 @@ func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 				}
 			}
 			size := rapid.SliceOfN(rapid.IntRange(0, 20), n, n).Draw(t, "sizes")
-			var counts *assortment.Laminar
-			if counts, err = assortment.NewLaminar(rules); err == nil {
-				c, err = assortment.NewKnapsack(counts, size, rapid.IntRange(120, 200).Draw(t, "space"))
-			}
+			c, err = assortment.NewQuota(weighed(rules, size, rapid.IntRange(120, 200).Draw(t, "space")))
 		} else {
 			for at := 0; at+20 <= n; at += 20 {
 				rules.Groups = append(rules.Groups,
@@ -95,7 +92,7 @@ func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 					group("category", 0, rapid.IntRange(1, 3).Draw(t, "category"), numbers(n)[at+3:at+12]...))
 			}
 			rules.Max = max(rules.Max, 11)
-			c, err = assortment.NewLaminar(rules)
+			c, err = assortment.NewQuota(rules)
 		}
 		fatal.If(t, err)
 		s, value := assortment.Maximize(nil, c, u, r)

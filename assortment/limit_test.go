@@ -29,7 +29,7 @@ func limited(t interface {
 	if got := assortmenttest.Sets(l, n); !slices.EqualFunc(got, want, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
 		t.Fatalf("at most %d: the sets %v, want %v", maximum, got, want)
 	}
-	if _, fits := c.(*assortment.Knapsack); !fits && len(want) == len(all) && maximum >= 0 && l != vitrine.Constraint(c) {
+	if _, exact := assortment.SamplerOf(c); exact && len(want) == len(all) && maximum >= 0 && l != vitrine.Constraint(c) {
 		t.Fatalf("at most %d leaves no set out, and makes another family", maximum)
 	}
 	return l
@@ -42,15 +42,15 @@ func TestLimit(t *testing.T) {
 		return assortment.Rules{Items: n, Min: minimum, Max: noLimit, Include: []int{5}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}
 	}
 	for name, c := range map[string]assortment.Limiter{
-		"AtMost":                     assortment.AtMost(4),
-		"Laminar":                    laminar(t, rules(0)),
-		"Laminar, at least":          laminar(t, rules(3)),
-		"Knapsack":                   knapsack(t, laminar(t, rules(0)), size, 9),
-		"Knapsack, at least":         knapsack(t, laminar(t, rules(3)), size, 9),
-		"Transversal":                transversal(t, n, slots(nil, []int{0, 1}, []int{2, 3, 4}, nil), 0),
-		"Transversal, all different": transversal(t, n, slots([]int{0}, []int{1}, []int{2}, []int{3}), 0),
-		"Transversal, at least":      transversal(t, n, slots(nil, []int{0, 1}, []int{2, 3, 4}), 2),
-		"slots for one kind":         transversal(t, n, slots(nil, nil, nil, nil, nil), 1),
+		"AtMost":               assortment.AtMost(4),
+		"Quota":                quota(t, rules(0)),
+		"Quota, at least":      quota(t, rules(3)),
+		"capacity":             quota(t, weighed(rules(0), size, 9)),
+		"capacity, at least":   quota(t, weighed(rules(3), size, 9)),
+		"Slots":                transversal(t, n, slots(nil, []int{0, 1}, []int{2, 3, 4}, nil), 0),
+		"Slots, all different": transversal(t, n, slots([]int{0}, []int{1}, []int{2}, []int{3}), 0),
+		"Slots, at least":      transversal(t, n, slots(nil, []int{0, 1}, []int{2, 3, 4}), 2),
+		"slots for one kind":   transversal(t, n, slots(nil, nil, nil, nil, nil), 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			for maximum := -1; maximum <= n+1; maximum++ {
@@ -61,7 +61,7 @@ func TestLimit(t *testing.T) {
 		})
 	}
 	for want, c := range map[string]assortment.Limiter{
-		"size: at most 1, but 2 items are demanded":    laminar(t, rules(0)),
+		"size: at most 1, but 2 items are demanded":    quota(t, rules(0)),
 		"at most 1, but at least 2 items are demanded": transversal(t, n, slots(nil, nil), 2),
 	} {
 		if _, err := c.Limit(1); err == nil || !strings.Contains(err.Error(), want) {
@@ -73,7 +73,7 @@ func TestLimit(t *testing.T) {
 func TestLimitOfAnyRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 6).Draw(t, "N")
-		c, err := assortment.NewLaminar(drawRules(t, n))
+		c, err := assortment.NewQuota(drawRules(t, n))
 		if err != nil {
 			return
 		}
@@ -99,8 +99,8 @@ func TestFamiliesKeepNoSlices(t *testing.T) {
 			Groups: []assortment.Group{group("a", 0, 1, 1, 2, 3), group("b", 0, 1, 2, 3)},
 		}
 		size := []int{3, 1, 4, 0, 5, 2}
-		l := laminar(t, rules)
-		s := knapsack(t, l, size, 7)
+		l := quota(t, rules)
+		s := quota(t, weighed(rules, size, 7))
 		before := [2][2]int{number(l), number(s)}
 		if before[0][0] != before[0][1] || before[1][0] != before[1][1] || before[1][0] >= before[0][0] {
 			t.Fatalf("the test's families have %v sets", before)
@@ -122,8 +122,5 @@ func TestFamiliesKeepNoSlices(t *testing.T) {
 		if after := [2][2]int{number(l), number(s)}; after != before {
 			t.Errorf("change %d of the caller's slices: %v sets become %v", changed, before, after)
 		}
-	}
-	if _, err := assortment.NewKnapsack(nil, make([]int, n), 7); err == nil || !strings.Contains(err.Error(), "NewKnapsack: the family counts is nil") {
-		t.Errorf("error %v, want one that says what is nil", err)
 	}
 }

@@ -5,10 +5,10 @@
 // the set with the largest sum. [Maximize] turns the fractional problem into a few
 // calls of the oracle, so a new family needs no change of the optimiser.
 //
-// [AtMost] bounds the number of items, [NewLaminar] also the numbers from groups,
-// [NewKnapsack] a sum of weights, [NewCrossed] groups that cross, and
-// [NewTransversal] puts items into slots. [MaximizeOrdered], [MaximizeNested] and
-// [MaximizeMixture] are for displays with places and for other models of choice.
+// [AtMost] bounds the number of items, a [Quota] also the numbers from groups and a
+// sum of weights, and [NewSlots] puts items into slots. [MaximizeOrdered],
+// [MaximizeNested] and [MaximizeMixture] are for displays with places and for other
+// models of choice.
 // Items are numbers from 0 on; constructors return errors that name them.
 package assortment
 
@@ -125,9 +125,9 @@ func EqualRevenues(r []float64) bool {
 }
 
 // ranker is a family that finds its set with the largest Σ exp(u_i) from the order
-// of the utilities.
+// of the utilities; ok is false if it cannot.
 type ranker interface {
-	top(dst vitrine.Assortment, u []float64) vitrine.Assortment
+	top(dst vitrine.Assortment, u []float64) (s vitrine.Assortment, ok bool)
 }
 
 // selective is a family in which some items are in no set. They must not set
@@ -159,8 +159,7 @@ type workspace struct {
 	lower      vitrine.Assortment // the answer to the smallest gains
 	items      []int              // to be tightened
 	exact      Bounds             // of known utilities
-	few        Few
-	screened   Ranking
+	pruned     Pruned
 	some       []float64 // utilities of a few items
 	iterations int
 }
@@ -170,21 +169,10 @@ var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64) (s vitrine.Assortment, revenue float64, iterations int) {
 	w.c, w.b, w.r, w.hidden = c, b, r, Hidden(c)
 	w.shift, w.iterations = math.Inf(1), 0 // no weights yet
-	k, ranks := c.(ranker)
-	shelf, ok := c.(*Shelf)
-	if ok {
-		s = w.maximizeShelf(shelf)
-	}
-	switch {
-	case s != nil:
-	case !EqualRevenues(r):
-		if s = w.maximizeFew(); s == nil {
-			s = w.maximizeRevenue()
-		}
-	case ranks:
-		s = w.rank(k)
-	default:
+	if s = w.prune(); s == nil && EqualRevenues(r) {
 		s = w.maximizeSales()
+	} else if s == nil {
+		s = w.maximizeRevenue()
 	}
 	if dst == nil {
 		dst = make(vitrine.Assortment, 0, len(s))
@@ -195,36 +183,16 @@ func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bo
 	return dst, revenue, w.iterations
 }
 
-// maximizeFew solves for many items of known utilities by a few of them. It returns nil if these do not suffice.
-func (w *workspace) maximizeFew() vitrine.Assortment {
-	q, ok := QuotaOf(w.c)
-	if !ok || w.b.Known != nil {
-		return nil
-	}
-	u := w.b.Upper
-	size, ok := NumFew(q.Size, len(u))
-	if !ok {
+// prune solves for many items of known utilities by a few of them. It returns nil if these do not suffice, or if one pass over all
+// items would.
+func (w *workspace) prune() vitrine.Assortment {
+	rules, size, ok := Prunable(w.c, len(w.b.Upper))
+	if !ok || w.b.Known != nil || rules.Weights == nil && EqualRevenues(w.r) {
 		return nil
 	}
 	w.iterations++
-	w.next = largest(w.next, size, u, math.Inf(-1))
-	best, ok := w.few.Maximize(q, w.r, w.next, size, w.pick)
-	if !ok {
-		return nil
-	}
-	return best
-}
-
-// maximizeShelf is maximizeFew for a shelf.
-func (w *workspace) maximizeShelf(shelf *Shelf) vitrine.Assortment {
-	size, ok := shelf.NumFew()
-	if !ok || w.b.Known != nil {
-		return nil
-	}
-	u := w.b.Upper
-	w.iterations++
-	w.next = w.screened.best(w.next, shelf.Screen(size), u, math.Inf(-1))
-	best, ok := w.few.MaximizeShelf(shelf, w.r, w.next, size, w.pick)
+	w.next = rules.Ungrouped(size).best(w.next, w.b.Upper, negInf)
+	best, ok := w.pruned.Maximize(rules, w.r, w.next, size, w.pick)
 	if !ok {
 		return nil
 	}
@@ -285,27 +253,32 @@ func (w *workspace) maxGain(dst vitrine.Assortment, z float64) vitrine.Assortmen
 	return w.ask(dst, z)
 }
 
-// rank solves for equal revenues by the order of the utilities.
-func (w *workspace) rank(k ranker) vitrine.Assortment {
-	for some := minBatch; ; some *= 2 {
-		w.iterations++
-		w.best = k.top(w.best, w.b.Upper)
-		if !w.know(w.best) {
-			return w.best
-		}
-		w.next = k.top(w.next, w.b.Lower)
-		w.know(w.next)
-		minimum := minOf(w.b.Lower, w.next)
-		w.tighten(some, func(i int) bool { return w.b.Upper[i] >= minimum })
-	}
-}
-
-// maximizeSales solves for equal revenues: the gains are v.
+// maximizeSales solves for equal revenues: by the order of the utilities if the family can, and otherwise with the gains v.
 func (w *workspace) maximizeSales() vitrine.Assortment {
+	if k, ok := w.c.(ranker); ok {
+		if w.best, ok = k.top(w.best, w.b.Upper); ok {
+			return w.rank(k)
+		}
+	}
 	w.resize(len(w.b.Upper))
 	w.weigh(w.maxUtility(math.Inf(-1), -math.MaxFloat64))
 	w.best = w.ask(w.best, math.Inf(-1))
 	return w.best
+}
+
+// rank finds the best set by the order of the utilities. w.best is the answer to their upper bounds.
+func (w *workspace) rank(k ranker) vitrine.Assortment {
+	for some := minBatch; ; some *= 2 {
+		w.iterations++
+		if !w.know(w.best) {
+			return w.best
+		}
+		w.next, _ = k.top(w.next, w.b.Lower)
+		w.know(w.next)
+		minimum := minOf(w.b.Lower, w.next)
+		w.tighten(some, func(i int) bool { return w.b.Upper[i] >= minimum })
+		w.best, _ = k.top(w.best, w.b.Upper)
+	}
 }
 
 // minBatch is the number of items that may be tightened before the next call of

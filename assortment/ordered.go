@@ -17,8 +17,8 @@ import (
 // order lists the items from the first place on; |S| items take the first |S| places, and a place
 // beyond γ has the effect of its last one. revenue is [vitrine.OrderedRevenue] of the order. bound is
 // a revenue that no set of the family exceeds in any order. It is the revenue itself, up to rounding,
-// if the family is a matroid: [AtMost], [Laminar] without lower bounds on groups and pinned items,
-// [Transversal].
+// if the family is a matroid: [AtMost], [Quota] without lower bounds on groups, pinned items, a capacity
+// and groups that cross, [Slots].
 //
 // It is Dinkelbach's iteration, as [Maximize]. With v ∝ exp(u), w ∝ exp(γ) and the gains
 // g_i = (r_i − z) v_i, a set of k items is worth Σ_j g_(j) w_(j) − z v_0: by the rearrangement
@@ -73,17 +73,7 @@ type matroid interface {
 
 func (AtMost) matroid() (int, bool) { return 0, true }
 
-func (t *Transversal) matroid() (int, bool) { return t.minimum, true }
-
-func (l *Laminar) matroid() (int, bool) {
-	for _, n := range l.nodes[:len(l.nodes)-1] {
-		if n.Min > 0 || len(n.pinned) > 0 {
-			return 0, false
-		}
-	}
-	root := l.nodes[len(l.nodes)-1]
-	return max(root.Min, 0), len(root.pinned) == 0
-}
+func (t *Slots) matroid() (int, bool) { return t.minimum, true }
 
 // ordered is a search for the best order.
 type ordered struct {

@@ -50,9 +50,9 @@ func bestOrder(c vitrine.Constraint, u, gamma, r []float64) float64 {
 	return best
 }
 
-func mustLaminar(t *testing.T, r assortment.Rules) *assortment.Laminar {
+func mustLaminar(t *testing.T, r assortment.Rules) *assortment.Quota {
 	t.Helper()
-	l := fatal.Or(assortment.NewLaminar(r))(t)
+	l := fatal.Or(assortment.NewQuota(r))(t)
 	return l
 }
 
@@ -77,8 +77,8 @@ func instance(rng *rand.Rand, n int) (u, gamma, r []float64) {
 
 // For matroids no order of any set earns more, by exhaustive search.
 func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
-	slots := fatal.Or(assortment.NewTransversal(6, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2}}, {Name: "b", Exclude: []int{3}}, {Name: "c", Exclude: []int{0, 4, 5}}}, 0))(t)
-	demanding := fatal.Or(assortment.NewTransversal(5, []assortment.Slot{{Name: "a"}, {Name: "b", Exclude: []int{0, 1}}, {Name: "c", Exclude: []int{2, 3, 4}}}, 2))(t)
+	slots := fatal.Or(assortment.NewSlots(6, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2}}, {Name: "b", Exclude: []int{3}}, {Name: "c", Exclude: []int{0, 4, 5}}}, 0))(t)
+	demanding := fatal.Or(assortment.NewSlots(5, []assortment.Slot{{Name: "a"}, {Name: "b", Exclude: []int{0, 1}}, {Name: "c", Exclude: []int{2, 3, 4}}}, 2))(t)
 	for name, c := range map[string]struct {
 		family vitrine.Constraint
 		n      int
@@ -116,7 +116,7 @@ func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
 func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
 	pinned := mustLaminar(t, assortment.Rules{Items: 6, Max: 3, Include: []int{2}})
 	demanded := mustLaminar(t, assortment.Rules{Items: 6, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Min: 1, Max: 2}}})
-	knapsack := fatal.Or(assortment.NewKnapsack(mustLaminar(t, assortment.Rules{Items: 6, Max: 4}), []int{3, 2, 4, 1, 2, 3}, 6))(t)
+	knapsack := quota(t, weighed(assortment.Rules{Max: 4}, []int{3, 2, 4, 1, 2, 3}, 6))
 	crossing := crossing(t, []int{0, 0, 1, 1, 2, 2}, []int{0, 1, 0, 1, 0, 1}, []int{1, 1, 1}, []int{2, 1}, 3)
 	for name, family := range map[string]vitrine.Constraint{"pinned": pinned, "demanded": demanded, "knapsack": knapsack, "crossing": crossing} {
 		t.Run(name, func(t *testing.T) {

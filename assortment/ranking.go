@@ -3,138 +3,29 @@ package assortment
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"vitrine"
 )
 
-// Quota bounds how many items are shown, in all and of each group. The sets within it are, but for the items that all of
-// them have, the independent sets of a matroid: those of [AtMost], and those of a [Partition].
-type Quota struct {
-	Size    int
-	Limits  []Limit // any two groups are disjoint, or one contains the other
-	Include []int   // items that every set has, in increasing order
-	Exclude []int   // items that are not shown, in increasing order
-}
-
-// Limit bounds how many items of each of some disjoint groups are shown.
-type Limit struct {
-	Group []int32 // of each item, negative for none
-	Most  int     // of the items of a group
-}
-
-// QuotaOf returns the quota of a family; ok is false if the family has none.
-func QuotaOf(c vitrine.Constraint) (q Quota, ok bool) {
-	switch c := c.(type) {
-	case AtMost:
-		return Quota{Size: max(int(c), 0)}, true
-	case *Partition:
-		return c.quota, true
-	case *Shelf:
-		return c.within.quota, c.slack
-	}
-	return Quota{}, false
-}
-
-// Allows reports whether a set may be shown, together with the items that every set has.
-func (q *Quota) Allows(s vitrine.Assortment) bool {
-	size := len(q.Include)
-	for k, i := range s {
-		if q.includes(i) {
-			continue
-		}
-		if size++; size > q.Size || q.hides(i) {
-			return false
-		}
-		for _, l := range q.Limits {
-			if l.Group[i] >= 0 && q.count(&l, i, s[:k]) >= l.Most {
-				return false
-			}
-		}
-	}
-	return size <= q.Size
-}
-
-// Ungrouped returns the quota of some of the items that this one does not hide, whatever their groups.
-func (q Quota) Ungrouped(size int) Quota {
-	q.Size, q.Include = size, nil
-	var hiding []Limit
-	for _, l := range q.Limits {
-		if l.Most <= 0 {
-			hiding = append(hiding, l)
-		}
-	}
-	q.Limits = hiding
-	return q
-}
-
-// includes reports whether every set has an item.
-func (q *Quota) includes(i int) bool { return among(q.Include, i) }
-
-// hides reports whether an item is in no set.
-func (q *Quota) hides(i int) bool {
-	if among(q.Exclude, i) {
-		return true
-	}
-	if q.includes(i) {
-		return false
-	}
-	if len(q.Include) >= q.Size {
-		return true
-	}
-	for _, l := range q.Limits {
-		if l.Group[i] >= 0 && q.count(&l, i, nil) >= l.Most {
-			return true
-		}
-	}
-	return false
-}
-
-// among reports whether an item is among some in increasing order.
-func among(items []int, i int) bool {
-	if len(items) == 0 {
-		return false
-	}
-	_, ok := slices.BinarySearch(items, i)
-	return ok
-}
-
-// HidesAny reports whether the quota may hide an item.
-func (q *Quota) HidesAny() bool {
-	return q.Size <= 0 || len(q.Exclude) > 0 || len(q.Include) > 0 || slices.ContainsFunc(q.Limits, func(l Limit) bool { return l.Most <= 0 })
-}
-
-// count returns how many items are in the group of item i, of those that every set has and the others of s.
-func (q *Quota) count(l *Limit, i int, s []int) (n int) {
-	g := l.Group[i]
-	for _, j := range q.Include {
-		if l.Group[j] == g {
-			n++
-		}
-	}
-	for _, j := range s {
-		if l.Group[j] == g && !q.includes(j) {
-			n++
-		}
-	}
-	return n
-}
-
-// Ranking holds, of the items added so far, the set within a quota with the largest values, compared from the largest
-// down; of equal values the lower items. It does not hold the items that every set has. The order in which they are added does not matter: an item that is not in the best
-// set of some items is not in that of more of them (Edmonds 1971). It is a heap with the item to be replaced first at its
-// root.
+// Ranking holds, of the items added so far, the set with the largest values, compared from the largest down; of equal values
+// the lower items. The sets are those within Max and the Limits of some rules, together with the pinned items, which it does
+// not hold. They are the independent sets of a matroid, so the order of adding does not matter: an item that is not in the
+// best set of some items is not in the best set of more of them (Edmonds 1971). It is a heap with the item to be replaced
+// first at its root.
 type Ranking struct {
 	Items  []int
 	Values []float64
 
-	quota   Quota
+	rules   Rules
+	size    int // how many items it may hold
 	minimum float64
 }
 
 // Reset makes the ranking empty. Only values above the minimum will enter.
-func (r *Ranking) Reset(q Quota, minimum float64) {
-	r.quota, r.minimum = q, minimum
-	r.Items, r.Values = slices.Grow(r.Items[:0], q.Size), slices.Grow(r.Values[:0], q.Size)
+func (r *Ranking) Reset(rules Rules, minimum float64) {
+	r.rules, r.size, r.minimum = rules, max(0, rules.Max-len(rules.Include)), minimum
+	r.Items, r.Values = slices.Grow(r.Items[:0], r.size), slices.Grow(r.Values[:0], r.size)
 }
 
 // Threshold returns the value that the items to come must reach, and that they must exceed if they are higher
@@ -146,10 +37,8 @@ func (r *Ranking) Threshold() float64 {
 	return r.minimum
 }
 
-// Full reports whether the set has as many items as the quota allows.
-func (r *Ranking) Full() bool { return len(r.Items) == r.size() }
-
-func (r *Ranking) size() int { return r.quota.Size - len(r.quota.Include) }
+// Full reports whether the set has as many items as the rules allow.
+func (r *Ranking) Full() bool { return len(r.Items) == r.size }
 
 // AddAll adds the items from one on. No item before was higher.
 func (r *Ranking) AddAll(from int, values []float64) {
@@ -164,10 +53,10 @@ func (r *Ranking) AddAll(from int, values []float64) {
 
 // Add adds an item.
 func (r *Ranking) Add(i int, value float64) {
-	if !(value > r.minimum) || r.size() <= 0 {
+	if !(value > r.minimum) || r.size == 0 {
 		return
 	}
-	if r.Full() && r.before(i, value, 0) || r.quota.hides(i) || r.quota.includes(i) {
+	if r.Full() && r.before(i, value, 0) || r.rules.hides(i) || r.rules.includes(i) {
 		return
 	}
 	at := 0 // the item that it replaces
@@ -187,12 +76,12 @@ func (r *Ranking) Add(i int, value float64) {
 // groups the outer one has more of the set, or the same items of it.
 func (r *Ranking) tight(i int) (tight *Limit) {
 	least := 0
-	for k := range r.quota.Limits {
-		l := &r.quota.Limits[k]
+	for k := range r.rules.Limits {
+		l := &r.rules.Limits[k]
 		if l.Group[i] < 0 {
 			continue
 		}
-		if n := r.quota.count(l, i, r.Items); n >= l.Most && (tight == nil || n < least) {
+		if n := r.rules.count(l, i, r.Items); n >= l.Max && (tight == nil || n < least) {
 			tight, least = l, n
 		}
 	}
@@ -245,15 +134,42 @@ func (r *Ranking) swap(a, b int) {
 	r.Values[a], r.Values[b] = r.Values[b], r.Values[a]
 }
 
+var rankings = sync.Pool{New: func() any { return new(Ranking) }}
+
 // best stores the set with the largest values above the minimum in dst.
-func (r *Ranking) best(dst vitrine.Assortment, q Quota, values []float64, minimum float64) vitrine.Assortment {
-	r.Reset(q, minimum)
-	r.AddAll(0, values)
-	dst = append(append(dst[:0], r.Items...), q.Include...)
+func (r Rules) best(dst vitrine.Assortment, values []float64, minimum float64) vitrine.Assortment {
+	k := rankings.Get().(*Ranking)
+	defer rankings.Put(k)
+	k.Reset(r, minimum)
+	k.AddAll(0, values)
+	dst = append(append(slices.Grow(dst[:0], len(k.Items)+len(r.Include)), k.Items...), r.Include...)
 	slices.Sort(dst)
-	r.quota = Quota{} // it may be kept
+	k.rules = Rules{} // the pool must not keep the caller's
 	return dst
 }
 
-// noMinimum lets all values enter a ranking but −∞.
-var noMinimum = math.Inf(-1)
+// appendLargest appends the k items of the largest values above the minimum, or of the largest values if all will do.
+func (r *Ranking) appendLargest(dst, items []int, k int, value []float64, minimum float64, all bool) []int {
+	if k >= len(items) {
+		for _, i := range items {
+			if all || value[i] > minimum {
+				dst = append(dst, i)
+			}
+		}
+		return dst
+	}
+	if all {
+		minimum = negInf
+	}
+	r.Reset(Rules{Max: k}, minimum)
+	for _, i := range items {
+		v := value[i]
+		if all && !(v > -math.MaxFloat64) { // or NaN
+			v = -math.MaxFloat64
+		}
+		if v > r.Threshold() {
+			r.Add(i, v)
+		}
+	}
+	return append(dst, r.Items...)
+}

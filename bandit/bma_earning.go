@@ -23,8 +23,8 @@ const (
 	margin         = 1e-9 // for rounding
 )
 
-// numGaining returns the number of items of the largest gains that are enough for a set within a quota.
-func numGaining(q assortment.Quota) int { return max(gaining, gainingPerItem*q.Size) }
+// numGaining returns the number of items of the largest gains that are enough for a set that the rules allow.
+func numGaining(q assortment.Rules) int { return max(gaining, gainingPerItem*q.Max) }
 
 // slotSet is the best set that a slot has found so far, and its expected revenue.
 type slotSet struct {
@@ -38,10 +38,10 @@ type slotSet struct {
 //
 // Let z be less than that revenue, such as what the best set within a sample of the items earns. The gain of an item,
 // v_i (r_i − z), falls with z. So let C be some items of the largest gains at z, S the best set within C, R ≥ z its
-// revenue, and τ the smallest gain at R in S, 0 if S has fewer items than the quota allows. If no gain at z outside C is
+// revenue, and τ the smallest gain at R in S, 0 if S has fewer items than the rules allow. If no gain at z outside C is
 // larger than τ, none is at R, and S is the best set of all: an item from outside could only take the place of one of S.
 // Otherwise z becomes R. ok is false if a slot has no such set after some passes over the items.
-func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assortment.Quota, z standardisation, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
+func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assortment.Rules, z standardisation, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
 	size := numGaining(q)
 	sets := make([]slotSet, len(w.expert))
 	some := make([]int, 0, 2*sampled)
@@ -61,7 +61,7 @@ func (o *mixture) earning(w *mixtureScratch, family vitrine.Constraint, q assort
 	}
 	least := slices.Repeat([]float64{math.Inf(-1)}, len(sets)) // of each slot, the gain that about 2·size items exceed
 	if w.n >= 2*thin*sampled {
-		best := o.rank(w, look{0, len(sets), thin, assortment.Quota{Size: size / 4}, gains, least}, z, x.Features)
+		best := o.rank(w, look{0, len(sets), thin, assortment.Rules{Max: size / 4}, gains, least}, z, x.Features)
 		for k := range sets {
 			before := sets[k].revenue
 			o.solve(w, &sets[k], k, q, best[k].Items, z, x)
@@ -119,12 +119,12 @@ func nthGain(some *search.Best, r []float64, before, z float64, n int) float64 {
 	return some.Values[len(some.Values)-n]
 }
 
-// solve sets the best set of a slot within a quota of some items, in any order, and returns the smallest gain in it. ok is
+// solve sets the best set that the rules allow a slot of some items, in any order, and returns the smallest gain in it. ok is
 // false if the set that the slot has earns more.
-func (o *mixture) solve(w *mixtureScratch, set *slotSet, k int, q assortment.Quota, items []int, z standardisation, x *vitrine.Context) (gain float64, ok bool) {
+func (o *mixture) solve(w *mixtureScratch, set *slotSet, k int, q assortment.Rules, items []int, z standardisation, x *vitrine.Context) (gain float64, ok bool) {
 	w.some = append(w.some[:0], items...)
 	slices.Sort(w.some)
-	best, u, revenue, gain := w.few.Among(nil, q, w.some, func(items []int) []float64 {
+	best, u, revenue, gain := w.pruned.Among(nil, q, w.some, func(items []int) []float64 {
 		w.sampled = o.slotUtilities(w.sampled, w, k, items, z, x.Features)
 		clamp(w.sampled)
 		return w.sampled

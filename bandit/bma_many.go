@@ -14,11 +14,11 @@ import (
 )
 
 // many returns the offer of the slots' draws among many items, without the utilities of all of them in memory. It is the one
-// of pick. ok is false if there are few items, the family has no quota, places sell differently, or a slot does not find its
+// of pick. ok is false if there are few items, the family is not ranked, places sell differently, or a slot does not find its
 // set.
 func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.Context) (s vitrine.Assortment, ok bool) {
-	q, ok := assortment.QuotaOf(family)
-	if !ok || q.Size == 0 || o.places > 0 || w.n < search.MinSlots {
+	q, ok := assortment.Ranked(family)
+	if !ok || q.Max == 0 || o.places > 0 || w.n < search.MinSlots {
 		return nil, false
 	}
 	z := o.standardisation(x.Features)
@@ -34,16 +34,16 @@ func (o *mixture) many(w *mixtureScratch, family vitrine.Constraint, x *vitrine.
 // largest is many for equal revenues. ok is false if a slot has no item of a utility above −∞.
 //
 // A slot takes the item of its largest sampled utility that may stand beside those of the slots before. That item is in the
-// slot's own best set within the quota: else each better item of that set that might take its place would be shown
+// slot's own best set that the rules allow: else each better item of that set that might take its place would be shown
 // already, and there is always one more in the set that may be added (Edmonds 1971).
-func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisation, x *mat.Dense) (s vitrine.Assortment, ok bool) {
+func (o *mixture) largest(w *mixtureScratch, q assortment.Rules, z standardisation, x *mat.Dense) (s vitrine.Assortment, ok bool) {
 	each := q
-	if each.Size = min(q.Size, len(w.expert)); each.Size < q.Size && len(q.Include) > 0 {
+	if each.Max = min(q.Max, len(w.expert)); each.Max < q.Max && len(q.Include) > 0 {
 		return nil, false
 	}
-	best := o.rank(w, look{end: len(w.expert), every: 1, quota: each}, z, x)
-	s = make(vitrine.Assortment, 0, each.Size)
-	for k, b := range best[:each.Size] {
+	best := o.rank(w, look{end: len(w.expert), every: 1, rules: each}, z, x)
+	s = make(vitrine.Assortment, 0, each.Max)
+	for k, b := range best[:each.Max] {
 		if len(q.Include) > 0 {
 			b.Items = append(b.Items, q.Include...)
 			b.Values = append(b.Values, o.slotUtilities(w.sampled, w, k, q.Include, z, x)...)
@@ -67,19 +67,19 @@ func (o *mixture) largest(w *mixtureScratch, q assortment.Quota, z standardisati
 type look struct {
 	first, end int // slots
 	every      int // of this many blocks of items, one
-	quota      assortment.Quota
+	rules      assortment.Rules
 	gains      func(slot int, u []float64, from int) // makes values of the utilities of the items from one on; nil leaves them
 	least      []float64                             // of each slot, the value that others must exceed; nil for none
 }
 
-// rank returns the best items of each slot within a quota, by their sampled utilities or by the values that gains makes of these.
+// rank returns the best items of each slot that the rules allow, by their sampled utilities or by the values that gains makes of these.
 func (o *mixture) rank(w *mixtureScratch, l look, z standardisation, x *mat.Dense) []search.Best {
 	n := w.n
 	if l.every > 1 {
 		n = n / (l.every * search.BlockRows) * search.BlockRows
 	}
 	at := func(i int) int { return i - i%search.BlockRows }
-	best := search.Slots(n, l.end-l.first, l.quota, l.least, func() (values func(dst []float64, from, to int), done func()) {
+	best := search.Slots(n, l.end-l.first, l.rules, l.least, func() (values func(dst []float64, from, to int), done func()) {
 		own := mixtures.Get().(*mixtureScratch)
 		return func(dst []float64, from, to int) {
 			size := to - from

@@ -19,7 +19,7 @@ import (
 // familiesOfMany are families of the rows of a, each with the same sets in another form.
 func familiesOfMany(t *testing.T, a *mat.Dense) []struct{ limit, same vitrine.Constraint } {
 	n, _ := a.Dims()
-	limit, pairs := assortment.Limit{Group: make([]int32, n), Most: 1}, assortment.Limit{Group: make([]int32, n), Most: 2}
+	limit, pairs := assortment.Limit{Group: make([]int32, n), Max: 1}, assortment.Limit{Group: make([]int32, n), Max: 2}
 	groups := make([]assortment.Group, 8)
 	for i := range n {
 		g := i % 7 % 5
@@ -27,18 +27,18 @@ func familiesOfMany(t *testing.T, a *mat.Dense) []struct{ limit, same vitrine.Co
 		groups[g].Items, groups[g].Max = append(groups[g].Items, i), 1
 		groups[5+g/2].Items, groups[5+g/2].Max = append(groups[5+g/2].Items, i), 2
 	}
-	partition := fatal.Or(assortment.NewPartition(n, assortment.Quota{Size: 4, Limits: []assortment.Limit{limit}}))(t)
-	tree := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups[:5]}))(t)
-	pinned := fatal.Or(assortment.NewPartition(n, assortment.Quota{Size: 4, Limits: []assortment.Limit{pairs, limit}, Include: []int{7, 9001}}))(t)
-	pins := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Groups: groups, Include: []int{7, 9001}}))(t)
+	partition := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Limits: []assortment.Limit{limit}}))(t)
+	tree := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Groups: groups[:5]}))(t)
+	pinned := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Limits: []assortment.Limit{pairs, limit}, Include: []int{7, 9001}}))(t)
+	pins := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Groups: groups, Include: []int{7, 9001}}))(t)
 	var exclude []int
 	for i := range n { // the best are hidden, or the worst
 		if a.At(i, 0) > 0 {
 			exclude = append(exclude, i)
 		}
 	}
-	rest := fatal.Or(assortment.NewPartition(n, assortment.Quota{Size: 4, Exclude: exclude}))(t)
-	same := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 4, Exclude: exclude}))(t)
+	rest := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Exclude: exclude}))(t)
+	same := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 4, Exclude: exclude}))(t)
 	return []struct{ limit, same vitrine.Constraint }{
 		{assortment.AtMost(4), assortment.AtMost(4)}, {assortment.AtMost(2), assortment.AtMost(2)}, {partition, tree}, {rest, same}, {pinned, pins},
 	}

@@ -50,11 +50,10 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 	const n = 12
 	laminar := func(r assortment.Rules) vitrine.Constraint {
 		r.Items = n
-		return fatal.Or(assortment.NewLaminar(r))(t)
+		return fatal.Or(assortment.NewQuota(r))(t)
 	}
 	space := func(size []int, capacity int) vitrine.Constraint {
-		counts := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 3}))(t)
-		return fatal.Or(assortment.NewKnapsack(counts, size, capacity))(t)
+		return fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: 3, Weights: assortment.WeightsOf(size, capacity)}))(t)
 	}
 	for name, c := range map[string]vitrine.Constraint{
 		"at least":     laminar(assortment.Rules{Min: 2, Max: 3}),

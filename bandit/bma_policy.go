@@ -295,7 +295,7 @@ type mixtureScratch struct {
 	some         []int     // items
 	sampled      []float64 // utilities of these
 	rows         scratch.Matrix
-	few          assortment.Few
+	pruned       assortment.Pruned
 }
 
 var mixtures = sync.Pool{New: func() any { return new(mixtureScratch) }}
@@ -355,7 +355,7 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 		}
 		s.take(family, s.answers[k], s.u, r, s.earned[k])
 	}
-	if q, ok := assortment.QuotaOf(family); ok || assortment.Hereditary(family) {
+	if q, ok := assortment.Ranked(family); ok || assortment.Hereditary(family) {
 		return s.shown(q)
 	}
 	z := s.z[(len(s.expert)-1)*n:][:n]
@@ -368,8 +368,8 @@ func (s *mixtureScratch) fill(family vitrine.Constraint, r, effects []float64) v
 	return append(vitrine.Assortment{}, s.ask(family)...)
 }
 
-// shown returns the items taken and those that every set within a quota has.
-func (s *mixtureScratch) shown(q assortment.Quota) vitrine.Assortment {
+// shown returns the items taken and the pinned ones.
+func (s *mixtureScratch) shown(q assortment.Rules) vitrine.Assortment {
 	answer := append(append(vitrine.Assortment{}, s.taken...), q.Include...)
 	slices.Sort(answer)
 	return slices.Compact(answer)
@@ -422,7 +422,7 @@ func (s *mixtureScratch) take(family vitrine.Constraint, left vitrine.Assortment
 
 // stands reports whether a set of the family has all items taken.
 func (s *mixtureScratch) stands(family vitrine.Constraint) bool {
-	if q, ok := assortment.QuotaOf(family); ok {
+	if q, ok := assortment.Ranked(family); ok {
 		return q.Allows(s.taken)
 	}
 	if assortment.Hereditary(family) {

@@ -127,13 +127,13 @@ func (bundle) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment
 // or none.
 func epsGreedyFamilies(t *testing.T) map[string]vitrine.Constraint {
 	t.Helper()
-	rules := func(r assortment.Rules) *assortment.Laminar {
+	rules := func(r assortment.Rules) *assortment.Quota {
 		r.Items = paperItems
-		l := fatal.Or(assortment.NewLaminar(r))(t)
+		l := fatal.Or(assortment.NewQuota(r))(t)
 		return l
 	}
-	space := fatal.Or(assortment.NewKnapsack(rules(assortment.Rules{Min: 1, Max: 3}), []int{1, 2, 3, 4, 5, 6, 7, 3}, 6))(t)
-	slots := fatal.Or(assortment.NewTransversal(paperItems, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2, 7}}, {Name: "b", Exclude: []int{2, 3, 7}}}, 2))(t)
+	space := rules(assortment.Rules{Min: 1, Max: 3, Weights: assortment.WeightsOf([]int{1, 2, 3, 4, 5, 6, 7, 3}, 6)})
+	slots := fatal.Or(assortment.NewSlots(paperItems, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2, 7}}, {Name: "b", Exclude: []int{2, 3, 7}}}, 2))(t)
 	pairs := rules(assortment.Rules{Min: 2, Max: 3, Exclude: []int{4}})
 	return map[string]vitrine.Constraint{
 		"at most":        assortment.AtMost(paperSize),
@@ -226,7 +226,7 @@ func TestEpsGreedyExploresBySets(t *testing.T) {
 			l := newPaperEpsGreedy(t, o)
 			x, rng := paperContext(3), newRand()
 			x.Feasible = family
-			_, sampled := family.(assortment.Sampler)
+			_, sampled := assortment.SamplerOf(family)
 			all := fatal.Or(assortment.Enumerate(nil, family, paperSize, paperItems, 1000))(t)
 			best := l.Policy().(*epsGreedy).greedy.Offer(x, rng).Assortment
 			pi, count, propensity := l.Policy(), map[string]int{}, map[string]float64{}
@@ -277,7 +277,7 @@ func TestEpsGreedyPropensityOfManySlots(t *testing.T) {
 		}
 		slots = append(slots, assortment.Slot{Name: "slot", Exclude: exclude})
 	}
-	family := fatal.Or(assortment.NewTransversal(n, slots, 0))(t)
+	family := fatal.Or(assortment.NewSlots(n, slots, 0))(t)
 	if family.Uniform() {
 		t.Fatal("the family can be sampled uniformly")
 	}

@@ -98,7 +98,7 @@ type sets struct{ uniform }
 // probability is 1/|𝒮 \ {∅}| if the family can be sampled uniformly. ∅ is drawn only if it is the
 // family's only set.
 func (e sets) probability(x *vitrine.Context, s vitrine.Assortment) (float64, bool) {
-	family, ok := e.p.Family(x).(assortment.Sampler)
+	family, ok := assortment.SamplerOf(e.p.Family(x))
 	if !ok {
 		return 0, false
 	}

@@ -278,7 +278,7 @@ func TestFeelGoodOffersHaveNoPropensity(t *testing.T) {
 // A round of other items than the family's is refused, unless it has a family
 // of its own.
 func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
-	family := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: 5, Max: paperSize}))(t)
+	family := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 5, Max: paperSize}))(t)
 	p := paperProblem()
 	p.Constraint = family
 	l := newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})
@@ -296,7 +296,7 @@ func TestFeelGoodRefusesRoundsOfAnotherFamily(t *testing.T) {
 // refused with the snapshot, and not where max R is first computed.
 func TestFeelGoodRefusesSnapshotsOfAnotherFamily(t *testing.T) {
 	learner := func(items int) *FeelGood {
-		family := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: items, Max: paperSize}))(t)
+		family := fatal.Or(assortment.NewQuota(assortment.Rules{Items: items, Max: paperSize}))(t)
 		p := paperProblem()
 		p.Constraint = family
 		return newFeelGood(t, p, paperModel(), func(*FeelGoodOptions) {})

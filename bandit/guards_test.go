@@ -20,12 +20,12 @@ import (
 func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 	size := []int{1, 1, 1, 1, 1, 1, 1, 1}
 	slots := make([]assortment.Slot, paperSize+3)
-	rules := func(least, most int) *assortment.Laminar {
-		l := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: paperItems, Min: least, Max: most}))(t)
+	rules := func(least, most int) *assortment.Quota {
+		l := fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Min: least, Max: most}))(t)
 		return l
 	}
-	shelf := fatal.Or(assortment.NewKnapsack(rules(0, assortment.NoLimit), size, paperSize+2))(t)
-	places := fatal.Or(assortment.NewTransversal(paperItems, slots, 0))(t)
+	shelf := fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems, Max: assortment.NoLimit, Weights: assortment.WeightsOf(size, paperSize+2)}))(t)
+	places := fatal.Or(assortment.NewSlots(paperItems, slots, 0))(t)
 	for name, learner := range learners() {
 		t.Run(name, func(t *testing.T) {
 			p := paperProblem()
@@ -66,7 +66,7 @@ func TestNoPolicyShowsMoreThanSize(t *testing.T) {
 // A round whose feasible family is of another number of items is refused by
 // name.
 func TestFamilyOfAnotherNumberOfItemsIsRefused(t *testing.T) {
-	family := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: paperItems + 1, Max: 2}))(t)
+	family := fatal.Or(assortment.NewQuota(assortment.Rules{Items: paperItems + 1, Max: 2}))(t)
 	for name, learner := range learners() {
 		x := paperContext(0)
 		x.Feasible = family

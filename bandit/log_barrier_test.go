@@ -155,7 +155,7 @@ func TestLogBarrierOfARequestsOwnFamily(t *testing.T) {
 	if offer := pi.Offer(x, newRand()); len(offer.Assortment) != 0 || offer.Propensity != 1 {
 		t.Errorf("offer %v, want ∅ with propensity 1", offer)
 	}
-	family := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: x.NumItems(), Min: 2, Max: 2, Include: []int{1}}))(t)
+	family := fatal.Or(assortment.NewQuota(assortment.Rules{Items: x.NumItems(), Min: 2, Max: 2, Include: []int{1}}))(t)
 	x.Feasible = family
 	for range 20 {
 		if offer := pi.Offer(x, newRand()); !family.Contains(offer.Assortment) {

@@ -53,7 +53,7 @@ type uniform struct{ p Problem }
 // is sampled by random gains, with no closed form for the propensity.
 func (u uniform) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	offer := vitrine.Offer{Assortment: u.draw(nil, x, rng)}
-	if f, ok := u.p.Family(x).(assortment.Sampler); ok {
+	if f, ok := assortment.SamplerOf(u.p.Family(x)); ok {
 		offer.Propensity = f.Propensity(x.NumItems())
 	}
 	return offer
@@ -68,7 +68,7 @@ func (u uniform) Propensity(x *vitrine.Context, s vitrine.Assortment) float64 {
 // draw returns the set of an offer, in dst's storage if it suffices.
 func (u uniform) draw(dst vitrine.Assortment, x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {
 	family, n := u.p.Family(x), x.NumItems()
-	if f, ok := family.(assortment.Sampler); ok {
+	if f, ok := assortment.SamplerOf(family); ok {
 		return f.Sample(dst, n, rng)
 	}
 	gain := make([]float64, n)

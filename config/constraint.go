@@ -65,14 +65,10 @@ var ruled = settings.Kind[vitrine.Constraint]{
 }
 
 func (o ruleOptions) family(r assortment.Rules) (vitrine.Constraint, error) {
-	if o.Spaces == nil {
-		return assortment.Obeying(r, nil)
+	if o.Spaces != nil {
+		r.Weights = assortment.WeightsOf(o.Spaces, o.Capacity)
 	}
-	counts, err := assortment.NewLaminar(r)
-	if err != nil {
-		return nil, err
-	}
-	return assortment.NewKnapsack(counts, o.Spaces, o.Capacity)
+	return assortment.NewQuota(r)
 }
 
 // readBounds reads the bounds of a table into rules.

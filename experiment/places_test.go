@@ -82,8 +82,7 @@ func TestPositionEffectsInRegret(t *testing.T) {
 
 // A family whose best order is not known exactly is an error.
 func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
-	counts := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: 6, Max: 3}))(t)
-	knapsack := fatal.Or(assortment.NewKnapsack(counts, []int{3, 2, 2, 1, 2, 3}, 5))(t)
+	knapsack := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 6, Max: 3, Weights: assortment.WeightsOf([]int{3, 2, 2, 1, 2, 3}, 5)}))(t)
 	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: knapsack, Seeds: []uint64{1}, Settings: 1, Version: "v",
 		World: func(rng *rand.Rand) env.Environment {
 			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: []float64{0, -1}}

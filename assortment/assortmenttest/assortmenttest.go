@@ -15,7 +15,7 @@ import (
 const maxEnumerated = 10
 
 // TestConstraint judges a family, its optimum under [assortment.Maximize], and
-// its draws where it is an [assortment.Sampler]. The items are the numbers N of
+// its draws where it has an [assortment.Sampler]. The items are the numbers N of
 // items that the family is defined for; none means that it is for any.
 func TestConstraint(t *testing.T, c vitrine.Constraint, items ...int) {
 	items = orAny(items)
@@ -28,7 +28,7 @@ func TestConstraint(t *testing.T, c vitrine.Constraint, items ...int) {
 		run(t, "bounds suffice", func() error { return checkBounds(c, items) })
 	}
 	t.Run("Maximize", func(t *testing.T) { TestMaximize(t, c, items...) })
-	if s, ok := c.(assortment.Sampler); ok {
+	if s, ok := assortment.SamplerOf(c); ok {
 		run(t, "Sample is uniform", func() error { return checkSample(s, items) })
 	}
 }

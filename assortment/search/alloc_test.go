@@ -21,7 +21,7 @@ func TestSearchAllocatesTheAnswer(t *testing.T) {
 		s := new(search)
 		context := &vitrine.Context{Features: x, Revenue: r}
 		for name, call := range map[string]func(){
-			"equal revenues":   func() { s.top(o, m.(utility.Sketcher), x, assortment.Quota{Size: 10}, 2) },
+			"equal revenues":   func() { s.top(o, m.(utility.Sketcher), x, assortment.Rules{Max: 10}, 2) },
 			"unequal revenues": func() { s.maximize(o, m.(utility.Sketcher), assortment.AtMost(10), context, 2) },
 		} {
 			call()

@@ -9,8 +9,8 @@
 // computation, bit for bit, in whatever order the items are visited.
 //
 //	optimistic.go  the utilities, and the choice between the ways to maximise
-//	top.go         equal revenues and a quota: the K largest utilities within it
-//	few.go         unequal revenues and a quota: a few items, and a proof that they suffice
+//	top.go         equal revenues and bounded numbers: the K largest utilities that the rules allow
+//	optimistic.go  unequal revenues or a capacity: a few items, and a proof that they suffice
 //	intervals.go   anything else: bounds for [assortment.MaximizeBounds]
 //	workers.go     goroutines that read the context once, in blocks of rows
 package search
@@ -70,20 +70,12 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	workers := numWorkers(n)
 	sketcher, ok := o.Model.(utility.Sketcher)
 	sketches := ok && o.Radius > 0 && n >= max(minItems, minItemsPerParam*len(o.Params))
-	q, ok := assortment.QuotaOf(c)
-	if ok && (sketches || o.Radius == 0 && n >= minItems) {
-		if assortment.EqualRevenues(x.Revenue) {
-			return s.top(o, sketcher, x.Features, q, workers)
+	if sketches || o.Radius == 0 && n >= minItems {
+		if rules, ok := assortment.Ranked(c); ok && assortment.EqualRevenues(x.Revenue) {
+			return s.top(o, sketcher, x.Features, rules, workers)
 		}
-		if size, ok := assortment.NumFew(q.Size, n); ok {
-			if best, ok := s.few(o, sketcher, q, size, x, workers); ok {
-				return best
-			}
-		}
-	}
-	if shelf, ok := c.(*assortment.Shelf); ok && (sketches || o.Radius == 0) {
-		if size, ok := shelf.NumFew(); ok {
-			if best, ok := s.shelf(o, sketcher, shelf, size, x, workers); ok {
+		if rules, size, ok := assortment.Prunable(c, n); ok {
+			if best, ok := s.prune(o, sketcher, rules, size, x, workers); ok {
 				return best
 			}
 		}
@@ -94,6 +86,15 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	s.z = o.utilities(s, s.z, x)
 	best, _ := assortment.Maximize(nil, c, s.z, x.Revenue)
 	return best
+}
+
+// prune finds the best set among a few items, at first size of them: see [assortment.Pruned].
+func (s *search) prune(o *Optimistic, sketcher utility.Sketcher, rules assortment.Rules, size int, x *vitrine.Context, workers int) (best vitrine.Assortment, ok bool) {
+	largest := s.top(o, sketcher, x.Features, rules.Ungrouped(size), workers)
+	return s.pruned.Maximize(rules, x.Revenue, largest, size, func(items []int) []float64 {
+		s.some = o.utilities(s, s.some, &vitrine.Context{Features: s.rows.Rows(x.Features, items)})
+		return s.some
+	})
 }
 
 // Utilities returns the optimistic utilities of all items of x, in dst's storage if

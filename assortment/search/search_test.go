@@ -41,7 +41,7 @@ func exhaustive(o *Optimistic, x *mat.Dense) []float64 {
 
 // pruned returns what a search with any number of workers finds.
 func pruned(o *Optimistic, x *mat.Dense, k, workers int) vitrine.Assortment {
-	return new(search).top(o, o.Model.(utility.Sketcher), x, assortment.Quota{Size: k}, workers)
+	return new(search).top(o, o.Model.(utility.Sketcher), x, assortment.Rules{Max: k}, workers)
 }
 
 // hardItems draws items with equal rows, rows close to each other, and rows of
@@ -163,8 +163,8 @@ func TestSearchIsExact(t *testing.T) {
 }
 
 // quota returns a quota among n items, of at most k, and the same family as a tree.
-func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Quota, vitrine.Constraint) {
-	q := assortment.Quota{Size: k}
+func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Rules, vitrine.Constraint) {
+	q := assortment.Rules{Max: k}
 	rules := assortment.Rules{Items: n, Max: k}
 	groups := 1 + rng.IntN(20)
 	of := make([]int32, n)
@@ -172,12 +172,12 @@ func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Quota, vitrine.Cons
 		of[i] = int32(rng.IntN(groups+1) - 1)
 	}
 	for inner := int32(1); inner <= 4; inner += 1 + rng.Int32N(3)*inner { // groups of groups
-		l := assortment.Limit{Group: make([]int32, n), Most: 1 + rng.IntN(3)}
+		l := assortment.Limit{Group: make([]int32, n), Max: 1 + rng.IntN(3)}
 		limited := make([]assortment.Group, groups)
 		for i, g := range of {
 			if l.Group[i] = -1; g >= 0 {
 				l.Group[i] = g / inner
-				limited[g/inner].Items, limited[g/inner].Max = append(limited[g/inner].Items, i), l.Most
+				limited[g/inner].Items, limited[g/inner].Max = append(limited[g/inner].Items, i), l.Max
 			}
 		}
 		if inner > 1 && rng.IntN(2) == 0 || inner == 3 { // which may cross
@@ -197,9 +197,10 @@ func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Quota, vitrine.Cons
 		q.Include = []int{i}
 	}
 	rules.Exclude, rules.Include = q.Exclude, q.Include
-	p := fatal.Or(assortment.NewPartition(n, q))(t)
-	same := fatal.Or(assortment.NewLaminar(rules))(t)
-	q, _ = assortment.QuotaOf(p)
+	q.Items = n
+	p := fatal.Or(assortment.NewQuota(q))(t)
+	same := fatal.Or(assortment.NewQuota(rules))(t)
+	q, _ = assortment.Ranked(p)
 	return q, same
 }
 
@@ -293,12 +294,12 @@ func TestFewItemsSuffice(t *testing.T) {
 		if slices.Max(z) > 700 || slices.Min(z) < -700 {
 			continue
 		}
-		q, family := assortment.Quota{Size: k}, vitrine.Constraint(assortment.AtMost(k))
+		q, family := assortment.Rules{Max: k}, vitrine.Constraint(assortment.AtMost(k))
 		if seed%3 == 0 {
 			q, family = quota(t, rng, n, k)
 		}
 		_, want := assortment.Maximize(nil, family, z, x.Revenue)
-		got, ok := new(search).few(o, m, q, max(2, n/64), x, 1+rng.IntN(2))
+		got, ok := new(search).prune(o, m, q, max(2, n/64), x, 1+rng.IntN(2))
 		if !ok {
 			missed++
 			continue
@@ -408,7 +409,7 @@ func TestSearchPanics(t *testing.T) {
 	wrong, x := hardItems(rng, n, 4), hardItems(rng, n, 3)
 	sketcher, s := o.Model.(utility.Sketcher), new(search)
 	for name, call := range map[string]func(x *mat.Dense) vitrine.Assortment{
-		"equal revenues": func(x *mat.Dense) vitrine.Assortment { return s.top(o, sketcher, x, assortment.Quota{Size: 5}, 3) },
+		"equal revenues": func(x *mat.Dense) vitrine.Assortment { return s.top(o, sketcher, x, assortment.Rules{Max: 5}, 3) },
 		"unequal revenues": func(x *mat.Dense) vitrine.Assortment {
 			r := unequal(rand.New(rand.NewPCG(11, 5)), n)
 			return s.maximize(o, sketcher, assortment.AtMost(5), &vitrine.Context{Features: x, Revenue: r}, 3)
@@ -449,11 +450,11 @@ func TestSearchComputesFewNorms(t *testing.T) {
 	}
 	o := &Optimistic{Model: m, Params: w, Inverse: v.Inverse(), Radius: 1}
 	s := new(search)
-	s.top(o, m, x, assortment.Quota{Size: 10}, 1)
+	s.top(o, m, x, assortment.Rules{Max: 10}, 1)
 	if n := s.numNorms.Load(); n > 2000 {
 		t.Errorf("%d norms of 20000 items", n)
 	}
-	few, ok := s.few(o, m, assortment.Quota{Size: 10}, 512, &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
+	few, ok := s.prune(o, m, assortment.Rules{Max: 10}, 512, &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
 	if n := s.numNorms.Load(); n > 4000 || !ok || len(few) != 10 {
 		t.Errorf("%d norms of 20000 items of unequal revenues, %v", n, few)
 	}
@@ -466,9 +467,9 @@ func TestSearchComputesFewNorms(t *testing.T) {
 // An item that another worker's items equal is still found, because it may be lower than they are.
 func TestEqualUtilitiesOfTwoWorkers(t *testing.T) {
 	o := &Optimistic{Model: utility.NewLinear(1, false), Params: []float64{2}}
-	s := &search{o: o, x: mat.NewDense(10, 1, slices.Repeat([]float64{3}, 10)), quota: assortment.Quota{Size: 3}}
+	s := &search{o: o, x: mat.NewDense(10, 1, slices.Repeat([]float64{3}, 10)), rules: assortment.Rules{Max: 3}}
 	w := &worker{search: s}
-	w.best.Reset(s.quota, math.Inf(-1))
+	w.best.Reset(s.rules, math.Inf(-1))
 	s.raise(6)
 	if w.rankKnown(0, 10); len(w.best.Items) != 3 || slices.Max(w.best.Items) != 2 {
 		t.Errorf("the best are %v", w.best.Items)
@@ -494,21 +495,17 @@ func TestShelfIsExact(t *testing.T) {
 		if slices.Max(z) > 700 || slices.Min(z) < -700 {
 			continue
 		}
-		q, counts := quota(t, rng, n, 1+rng.IntN(8))
-		if len(q.Limits) > 1 || len(q.Include) > 0 {
-			continue
-		}
+		q, _ := quota(t, rng, n, 1+rng.IntN(8))
 		found++
 		kind := make([]int32, n)
 		for i := range kind {
 			kind[i] = int32(rng.IntN(10))
 		}
-		c := fatal.Or(assortment.NewShelf(n, q, assortment.Weights{Kind: kind, Of: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}}, 10))(t)
-		same := make([]int, n)
-		for i, k := range kind {
-			same[i] = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}[k]
-		}
-		k := fatal.Or(assortment.NewKnapsack(counts.(*assortment.Laminar), same, 10))(t)
+		of := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}
+		q.Weights = &assortment.Weights{Kind: kind, Of: of, Count: slices.Repeat([]int{n}, len(of)), Capacity: 10}
+		c := fatal.Or(assortment.NewQuota(q))(t)
+		q.Groups = []assortment.Group{{Max: assortment.NoLimit}} // so that it is a tree of all items
+		k := fatal.Or(assortment.NewQuota(q))(t)
 		_, want := assortment.Maximize(nil, k, z, x.Revenue)
 		got := o.Maximize(c, x)
 		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !k.Contains(got) || !(have >= want*(1-1e-9)) {

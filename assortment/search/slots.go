@@ -79,12 +79,12 @@ type Best struct {
 	Values []float64
 }
 
-// Slots finds for each of some slots the set within a quota, among n items, with the largest values above those of least,
+// Slots finds for each of some slots the set that the rules allow, among n items, with the largest values above those of least,
 // nil for −∞, of equal ones the lower items. It takes little memory, however large n is.
 //
 // Each goroutine calls begin, and in the end done. Between, values stores the values of the items from ≤ i < to, one slot
 // after another. The result does not depend on the number of goroutines if values does not.
-func Slots(n, slots int, q assortment.Quota, least []float64, begin func() (values func(z []float64, from, to int), done func())) []Best {
+func Slots(n, slots int, rules assortment.Rules, least []float64, begin func() (values func(z []float64, from, to int), done func())) []Best {
 	rankings := make([][]assortment.Ranking, numWorkers(n)) // the number of processors may change
 	blocks(n, len(rankings), func(worker int) (func(from, to int), func()) {
 		best, z := make([]assortment.Ranking, slots), make([]float64, slots*BlockRows)
@@ -93,7 +93,7 @@ func Slots(n, slots int, q assortment.Quota, least []float64, begin func() (valu
 			if least != nil {
 				minimum = least[s]
 			}
-			best[s].Reset(q, minimum)
+			best[s].Reset(rules, minimum)
 		}
 		rankings[worker] = best
 		values, done := begin()

@@ -37,7 +37,7 @@ func TestSlots(t *testing.T) {
 	}
 	for _, processors := range []int{1, 2, 4} {
 		runtime.GOMAXPROCS(processors)
-		for s, best := range Slots(n, slots, assortment.Quota{Size: k}, nil, begin) {
+		for s, best := range Slots(n, slots, assortment.Rules{Max: k}, nil, begin) {
 			if have := slices.Sorted(slices.Values(best.Items)); !slices.Equal(have, want[s]) {
 				t.Fatalf("slot %d has %v, want %v", s, have, want[s])
 			}
@@ -47,7 +47,7 @@ func TestSlots(t *testing.T) {
 				}
 			}
 		}
-		for s, best := range Slots(n, slots, assortment.Quota{Size: n}, []float64{298, 297}, begin) {
+		for s, best := range Slots(n, slots, assortment.Rules{Max: n}, []float64{298, 297}, begin) {
 			above := 0
 			for _, v := range z[s] {
 				if v > float64(298-s) {
@@ -70,7 +70,7 @@ func TestSlotsPanic(t *testing.T) {
 			t.Errorf("%v after %d of %d have ended", v, done.Load(), begun.Load())
 		}
 	}()
-	Slots(20*claimItems, 1, assortment.Quota{Size: 1}, nil, func() (func(dst []float64, from, to int), func()) {
+	Slots(20*claimItems, 1, assortment.Rules{Max: 1}, nil, func() (func(dst []float64, from, to int), func()) {
 		begun.Add(1)
 		return func(dst []float64, from, _ int) {
 			clear(dst)

@@ -16,13 +16,13 @@ import (
 // resolveItems is the number of items left that are worth the gradients of a block.
 const resolveItems = 64
 
-// top returns the set within a quota of k items with the largest optimistic utilities above −∞; it has fewer items if
+// top returns the set that the rules allow, of k items, with the largest optimistic utilities above −∞; it has fewer items if
 // there are no k. Of equal ones it takes the lower item.
-func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, q assortment.Quota, workers int) vitrine.Assortment {
+func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, rules assortment.Rules, workers int) vitrine.Assortment {
 	n, _ := x.Dims()
-	s.quota = q
-	s.quota.Size = min(q.Size, n)
-	if s.quota.Size < 1 {
+	s.rules = rules
+	s.rules.Max = min(rules.Max, n)
+	if s.rules.Max < 1 {
 		return vitrine.Assortment{}
 	}
 	s.sure.Store(math.Float64bits(math.Inf(-1)))
@@ -35,13 +35,13 @@ func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, q a
 	}
 	defer s.end()
 	active := s.each(rank, workers)
-	s.best.Reset(s.quota, math.Inf(-1))
+	s.best.Reset(s.rules, math.Inf(-1))
 	for _, w := range active {
 		for j, i := range w.best.Items {
 			s.best.Add(i, w.best.Values[j])
 		}
 	}
-	answer := append(append(make(vitrine.Assortment, 0, s.quota.Size), s.best.Items...), q.Include...)
+	answer := append(append(make(vitrine.Assortment, 0, s.rules.Max), s.best.Items...), rules.Include...)
 	slices.Sort(answer)
 	return answer
 }

@@ -51,16 +51,16 @@ type search struct {
 	g, items scratch.Matrix
 
 	// Of the K largest:
-	quota assortment.Quota // of k items
+	rules assortment.Rules // of k items
 	sure  atomic.Uint64    // the bits of a z that k items reach
 	best  assortment.Ranking
 
 	intervals intervals
 
 	// Of the best set of a few items:
-	some     []float64
-	rows     scratch.Matrix
-	fewItems assortment.Few
+	some   []float64
+	rows   scratch.Matrix
+	pruned assortment.Pruned
 }
 
 func (s *search) begin(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense) {
@@ -71,7 +71,7 @@ func (s *search) begin(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense) {
 
 // end forgets what is the caller's.
 func (s *search) end() {
-	s.o, s.sketcher, s.bound, s.x, s.quota = nil, nil, nil, nil, assortment.Quota{}
+	s.o, s.sketcher, s.bound, s.x, s.rules = nil, nil, nil, nil, assortment.Rules{}
 }
 
 // each calls block for all blocks of items, on the given number of workers, and
@@ -124,7 +124,7 @@ func (w *worker) work() {
 	defer s.panics.Catch()
 	n, d := s.x.Dims()
 	w.reserve(d, len(s.o.Params))
-	w.best.Reset(s.quota, math.Inf(-1))
+	w.best.Reset(s.rules, math.Inf(-1))
 	w.directions = 0
 	for {
 		to := int(s.next.Add(claimItems))

@@ -270,15 +270,7 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 }
 
 func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
-	family, err := assortment.Obeying(rules, nil)
-	if err != nil {
-		return nil, err
-	}
 	if r.Capacity != nil {
-		counts, ok := family.(*assortment.Laminar)
-		if !ok {
-			return nil, errors.New("capacity cannot be combined with bounds of groups that cross")
-		}
 		space := make([]int, len(r.Items))
 		for i := range r.Items {
 			if r.Items[i].Space == nil {
@@ -286,9 +278,11 @@ func (r *request) build(rules assortment.Rules) (vitrine.Constraint, error) {
 			}
 			space[i] = *r.Items[i].Space
 		}
-		if family, err = assortment.NewKnapsack(counts, space, *r.Capacity); err != nil {
-			return nil, err
-		}
+		rules.Weights = assortment.WeightsOf(space, *r.Capacity)
+	}
+	family, err := assortment.NewQuota(rules)
+	if err != nil {
+		return nil, err
 	}
 	if v := r.MinRevenue; v != nil {
 		if !(*v >= 0 && *v <= vitrine.MaxRevenue) {

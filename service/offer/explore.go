@@ -51,7 +51,7 @@ func probability(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, s vit
 // Families that cannot be sampled uniformly, such as those under a capacity or of groups that cross, are explored by
 // [ExploreSlots].
 func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share float64, rng *rand.Rand) (e Explored) {
-	family, ok := x.Feasible.(assortment.Sampler)
+	family, ok := assortment.SamplerOf(x.Feasible)
 	if !ok {
 		return ExploreSlots(own, x, share, rng)
 	}
@@ -81,7 +81,7 @@ func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share
 // DrawSet draws a set in which the policy has no part: uniformly, as [ExploreSets] does, or, if the family cannot be sampled
 // uniformly, the best set of random gains, as the policy "uniform" does. The propensity of the latter is 0.
 func DrawSet(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, rng *rand.Rand) Explored {
-	if _, ok := x.Feasible.(assortment.Sampler); ok {
+	if _, ok := assortment.SamplerOf(x.Feasible); ok {
 		return ExploreSets(pi, own, x, 1, rng)
 	}
 	gain := make([]float64, x.NumItems())

@@ -323,7 +323,7 @@ func TestExploreByTheLaw(t *testing.T) {
 	x := func(family vitrine.Constraint) *vitrine.Context {
 		return &vitrine.Context{Features: mat.NewDense(4, 1, nil), Feasible: family}
 	}
-	rules := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: 4, Max: 2, Groups: []assortment.Group{{Name: "pair", Items: []int{2, 3}, Max: 1}}}))(t)
+	rules := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 4, Max: 2, Groups: []assortment.Group{{Name: "pair", Items: []int{2, 3}, Max: 1}}}))(t)
 	own := vitrine.Offer{Assortment: vitrine.Assortment{0, 2}, Propensity: 1}
 	for name, c := range map[string]struct {
 		family vitrine.Constraint

@@ -30,27 +30,15 @@ func (r *Request) capacity(c *setup.Config) *float64 {
 	return r.Capacity
 }
 
-// family returns the sets that may be shown.
-func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
-	family, err := r.ruled(c, index)
-	if capacity := r.capacity(c); err == nil && capacity != nil {
-		if r.fills(c) {
-			return nil, api.Fieldf("/fill", "cannot be combined with a capacity: leave out one of them")
-		}
-		return r.within(family, *capacity, c.MaxSize, index)
-	}
-	return family, err
-}
-
-// within returns the sets of a family, of at most size items, that fit.
-func (r *Request) within(family vitrine.Constraint, capacity float64, size int, index map[string]int) (vitrine.Constraint, error) {
+// within returns the sets that obey rules and fit. free says that the rules bound nothing but the size, which is at most size.
+func (r *Request) within(rules assortment.Rules, capacity float64, size int, free bool) (vitrine.Constraint, error) {
 	s := r.spaces()
-	r.leaveOut(&s, index)
+	r.leaveOut(&s, rules.Exclude)
 	most, _ := catalogue.SpaceUnits(capacity)
 	if err := r.checkSpaces(&s, capacity); err != nil {
 		return nil, err
 	}
-	if err := r.checkInclude(&s, most, index); err != nil {
+	if err := r.checkInclude(&s, most, rules.Include); err != nil {
 		return nil, err
 	}
 	unit, largest := int64(0), int64(0)
@@ -73,40 +61,21 @@ func (r *Request) within(family vitrine.Constraint, capacity float64, size int, 
 			weight[k] = int(min(units/unit, room+1))
 		}
 	}
-	if _, crosses := family.(*assortment.Crossing); crosses {
-		return nil, api.Fieldf("/capacity", "%v: cannot be combined with limits whose groups cross, as those of at_most do here: drop the capacity or one of these limits", capacity)
-	}
-	var bounded interface {
-		vitrine.Constraint
-		Table() float64
-	}
-	var err error
-	of := assortment.Weights{Kind: s.kind, Of: weight, Count: s.count}
-	switch q, ok := assortment.QuotaOf(family); {
-	case ok:
-		var shelf *assortment.Shelf
-		if shelf, err = assortment.NewShelf(r.len(), q, of, int(room)); err == nil {
-			if bounded = shelf; shelf.Table() > maxTable && (len(q.Limits) > 1 || len(q.Include) > 0) {
-				bounded = shelf.Knapsack()
-			}
-		}
-	default:
-		each := make([]int, len(s.kind))
-		for i, k := range s.kind {
-			each[i] = weight[k]
-		}
-		bounded, err = assortment.NewKnapsack(family.(*assortment.Laminar), each, int(room))
-	}
+	rules.Weights, rules.MaxTable = &assortment.Weights{Kind: s.kind, Of: weight, Count: s.count, Capacity: int(room)}, maxTable
+	family, err := assortment.NewQuota(rules)
+	var crossing *assortment.CrossingError
 	switch {
-	case errors.Is(err, assortment.ErrTable), err == nil && bounded.Table() > maxTable:
+	case errors.As(err, &crossing):
+		return nil, api.Fieldf("/capacity", "%v: cannot be combined with limits whose groups cross, as those of at_most do here: drop the capacity or one of these limits", capacity)
+	case errors.Is(err, assortment.ErrTable):
 		return nil, tooFine()
 	case err != nil:
 		return nil, api.Fieldf("", "%v", err)
 	}
-	if _, ok := assortment.QuotaOf(bounded); ok { // the capacity excludes no set
-		return family, nil
+	if _, ok := assortment.Ranked(family); ok && free { // the capacity excludes no set
+		return assortment.AtMost(rules.Max), nil
 	}
-	return bounded, nil
+	return family, nil
 }
 
 func gcd(a, b int64) int64 {
@@ -159,15 +128,12 @@ func (r *Request) spaces() spaces {
 }
 
 // leaveOut does not count the excluded candidates, whose spaces need no units.
-func (r *Request) leaveOut(s *spaces, index map[string]int) {
-	if len(r.Exclude) == 0 {
-		return
-	}
-	s.count = slices.Clone(s.count)
-	at := present(r.Exclude, index)
-	slices.Sort(at)
-	for _, i := range slices.Compact(at) {
-		s.count[s.kind[i]]--
+func (r *Request) leaveOut(s *spaces, exclude []int) {
+	if len(exclude) > 0 {
+		s.count = slices.Clone(s.count)
+		for _, i := range slices.Compact(slices.Sorted(slices.Values(exclude))) {
+			s.count[s.kind[i]]--
+		}
 	}
 }
 
@@ -213,17 +179,9 @@ func (r *Request) checkSpaces(s *spaces, capacity float64) error {
 }
 
 // checkInclude reports items that must be shown and do not fit.
-func (r *Request) checkInclude(s *spaces, most int64, index map[string]int) error {
-	if len(r.Include) == 0 {
-		return nil
-	}
-	at, err := find("/include", r.Include, index)
-	if err != nil {
-		return err
-	}
-	slices.Sort(at)
+func (r *Request) checkInclude(s *spaces, most int64, include []int) error {
 	sum, list := int64(0), []string(nil)
-	for _, i := range slices.Compact(at) {
+	for _, i := range slices.Compact(slices.Sorted(slices.Values(include))) {
 		units := min(s.units[s.kind[i]], math.MaxInt64/2)
 		sum = min(sum+units, math.MaxInt64/2)
 		list = append(list, fmt.Sprintf("item %q takes %v", r.id(i), s.of[s.kind[i]]))

@@ -36,7 +36,7 @@ type plan struct {
 	unseen   []feature.Seen
 	x        *vitrine.Context
 	baseline vitrine.Assortment // the caller's page, in display order
-	slots    *assortment.Transversal
+	slots    *assortment.Slots
 	own      vitrine.Offer // the policy's offer
 	shown    vitrine.Assortment
 	order    []int32 // the set shown, in display order
@@ -131,7 +131,7 @@ func (d *Decider) findRules() (err error) {
 	if err != nil {
 		return err
 	}
-	d.slots, _ = family.(*assortment.Transversal)
+	d.slots, _ = family.(*assortment.Slots)
 	d.x = &vitrine.Context{Feasible: family}
 	d.baseline, err = r.baseline(v.Config, d.index)
 	return err
@@ -337,7 +337,7 @@ func (d *Decider) certain(byChance bool) {
 }
 
 // assign puts the ordered items into the slots.
-func (d *Decider) assign(family *assortment.Transversal, order []int32) {
+func (d *Decider) assign(family *assortment.Slots, order []int32) {
 	items := make([]int, len(order))
 	p := map[int]float64{}
 	for k, i := range order {

@@ -28,11 +28,11 @@ type Request struct {
 	revenue []float64  // N, r_i ≥ 0; nil means 1 for every item
 	note    string     // slot ids, as in the log; "" without ids
 	stock   candidates
-	isTrial bool                            // the request is only tried
-	said    *offer.FromCatalogue            // of a trial, which owns its candidates
-	groups  map[catalogue.GroupsBy]grouping // of a trial's candidates, by limited attribute or group
-	spaced  bool                            // from the log, with the spaces of the candidates
-	work    *assortment.Work                // search steps under crossing limits; nil without such limits
+	isTrial bool                                    // the request is only tried
+	said    *offer.FromCatalogue                    // of a trial, which owns its candidates
+	groups  map[catalogue.GroupsBy]assortment.Limit // of a trial's candidates, by limited attribute or group
+	spaced  bool                                    // from the log, with the spaces of the candidates
+	work    *assortment.Work                        // search steps under crossing limits; nil without such limits
 }
 
 // check validates everything but the features, and indexes the items by id.

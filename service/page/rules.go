@@ -60,8 +60,8 @@ func (r *Request) nameSlots() error {
 	return err
 }
 
-// transversal returns the sets that fill the slots.
-func (r *Request) transversal(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
+// slots returns the sets that fill the slots.
+func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	for _, other := range []struct {
 		field string
 		has   bool
@@ -81,26 +81,29 @@ func (r *Request) transversal(c *setup.Config, index map[string]int) (vitrine.Co
 	for k, s := range r.Slots {
 		slots[k] = assortment.Slot{Name: fmt.Sprintf("slot %d", k+1), Exclude: append(present(s.Exclude, index), everywhere...)}
 	}
-	family, err := assortment.NewTransversal(r.len(), slots, len(slots))
+	family, err := assortment.NewSlots(r.len(), slots, len(slots))
 	if err != nil {
 		return nil, api.Fieldf("/slots", "%v", err)
 	}
 	return family, nil
 }
 
-// ruled returns the sets that may be shown regardless of a capacity.
-func (r *Request) ruled(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
+// family returns the sets that may be shown.
+func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constraint, error) {
 	if r.Slots != nil {
-		return r.transversal(c, index)
+		return r.slots(c, index)
 	}
-	size := cmp.Or(r.Size, c.MaxSize)
-	fills := r.fills(c)
-	if !fills && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0 {
-		return assortment.AtMost(size), nil
+	rules := assortment.Rules{Items: r.len(), Max: cmp.Or(r.Size, c.MaxSize), Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
+	capacity, fills := r.capacity(c), r.fills(c)
+	if fills && capacity != nil {
+		return nil, api.Fieldf("/fill", "cannot be combined with a capacity: leave out one of them")
 	}
-	var limits []grouping
+	free := !fills && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0
+	if free && capacity == nil {
+		return assortment.AtMost(rules.Max), nil
+	}
 	for _, l := range c.AtMost {
-		limits = append(limits, r.grouping(c.Schema(), l, "", index))
+		rules.Limits = append(rules.Limits, r.limit(c.Schema(), l, "", index))
 	}
 	for i, l := range r.AtMost {
 		field := fmt.Sprintf("/at_most/%d", i)
@@ -110,64 +113,31 @@ func (r *Request) ruled(c *setup.Config, index map[string]int) (vitrine.Constrai
 		if err := r.checkAttribute(l, field); err != nil {
 			return nil, err
 		}
-		limits = append(limits, r.grouping(c.Schema(), l, fmt.Sprintf("at_most %d", i), index))
+		rules.Limits = append(rules.Limits, r.limit(c.Schema(), l, fmt.Sprintf("at_most %d", i), index))
 	}
-	if family, err := r.partition(size, limits, index); err == nil && !fills {
-		return family, nil
-	}
-	// The other families are for limits that cross, and for rules that leave no set, which they say in their words.
-	rules := assortment.Rules{Items: r.len(), Max: size, Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {
 		return nil, err
 	}
 	rules.Exclude = present(r.Exclude, index)
-	for _, l := range limits {
-		rules.Groups = append(rules.Groups, assortment.GroupsOf(l.of, l.most, l.name)...)
+	if capacity != nil {
+		return r.within(rules, *capacity, c.MaxSize, free)
 	}
-	family, err := r.grouped(rules)
-	if err != nil || !fills {
-		return family, err
-	}
-	rules.Min = len(family.MaxGain(nil, slices.Repeat([]float64{1}, rules.Items))) // the largest page that the rules allow
-	return r.grouped(rules)
-}
-
-// fills reports whether a page must be full.
-func (r *Request) fills(c *setup.Config) bool { return r.Fill || c.Fill }
-
-// grouped returns the sets that obey rules, whose groups may cross.
-func (r *Request) grouped(rules assortment.Rules) (vitrine.Constraint, error) {
 	r.work = assortment.NewWork(maxSteps)
-	family, err := assortment.Obeying(rules, r.work)
+	rules.Work = r.work
+	family, err := assortment.NewQuota(rules)
+	if err == nil && fills {
+		rules.Min = len(family.MaxGain(nil, slices.Repeat([]float64{1}, rules.Items))) // the largest page that the rules allow
+		family, err = assortment.NewQuota(rules)
+	}
 	if err != nil {
 		return nil, api.Fieldf("", "%v", err)
 	}
 	return family, nil
 }
 
-// partition returns the sets that obey the rules of a request, and an error if it cannot tell that these are in order.
-func (r *Request) partition(size int, limits []grouping, index map[string]int) (vitrine.Constraint, error) {
-	q := assortment.Quota{Size: size, Exclude: present(r.Exclude, index)}
-	var err error
-	if q.Include, err = find("/include", r.Include, index); err != nil {
-		return nil, err
-	}
-	slices.Sort(q.Exclude)
-	slices.Sort(q.Include)
-	q.Include = slices.Compact(q.Include)
-	for _, l := range limits {
-		q.Limits = append(q.Limits, assortment.Limit{Group: l.of, Most: l.most})
-	}
-	return assortment.NewPartition(r.len(), q)
-}
-
-// grouping is a limit on the candidates: each group may have at most that number of items shown.
-type grouping struct {
-	of   []int32 // the number of each candidate's group; negative for none
-	most int
-	name func(group int32) string
-}
+// fills reports whether a page must be full.
+func (r *Request) fills(c *setup.Config) bool { return r.Fill || c.Fill }
 
 // checkAttribute refuses a limit by an attribute that no item of the catalogue has.
 func (r *Request) checkAttribute(l api.Limit, field string) error {
@@ -184,55 +154,55 @@ func (r *Request) byCatalogue(c *setup.Config) []api.Limit {
 
 // keepGroups keeps the groups of the candidates for when the catalogue is no longer locked.
 func (r *Request) keepGroups(c *setup.Config) {
-	r.groups = map[catalogue.GroupsBy]grouping{}
+	r.groups = map[catalogue.GroupsBy]assortment.Limit{}
 	for _, l := range r.byCatalogue(c) {
-		g := r.grouping(c.Schema(), api.Limit{Attribute: l.Attribute, Group: l.Group}, "", nil)
+		g := r.limit(c.Schema(), api.Limit{Attribute: l.Attribute, Group: l.Group}, "", nil)
 		names := map[int32]string{}
-		for _, number := range g.of {
+		for _, number := range g.Group {
 			if number >= 0 {
-				names[number] = g.name(number)
+				names[number] = g.Name(number)
 			}
 		}
-		r.groups[setup.GroupsBy(l)] = grouping{of: slices.Clone(g.of), name: func(number int32) string { return names[number] }}
+		r.groups[setup.GroupsBy(l)] = assortment.Limit{Group: slices.Clone(g.Group), Name: func(number int32) string { return names[number] }}
 	}
 }
 
-// grouping returns the groups of a limit, which is called name if it names its items.
-func (r *Request) grouping(s *feature.Schema, l api.Limit, name string, index map[string]int) grouping {
+// limit returns a limit on the candidates, which is called name if it names its items.
+func (r *Request) limit(s *feature.Schema, l api.Limit, name string, index map[string]int) assortment.Limit {
 	n := r.len()
-	g := grouping{most: l.Most}
+	g := assortment.Limit{Max: l.Most}
 	if l.Items != nil {
-		g.name = func(int32) string { return name }
-		g.of = slices.Repeat([]int32{-1}, n)
+		g.Name = func(int32) string { return name }
+		g.Group = slices.Repeat([]int32{-1}, n)
 		for _, i := range present(l.Items, index) {
-			g.of[i] = 0
+			g.Group[i] = 0
 		}
 		return g
 	}
 	if kept, ok := r.groups[setup.GroupsBy(l)]; ok {
-		kept.most = l.Most
+		kept.Max = l.Most
 		return kept
 	}
 	var stored *catalogue.Groups
 	if r.stock.items != nil {
 		stored = r.stock.groups[setup.GroupsBy(l)]
-		g.name = stored.Name
+		g.Name = stored.Name
 		if r.stock.inPlace() {
-			g.of = stored.Of
+			g.Group = stored.Of
 			return g
 		}
 	}
-	g.of = make([]int32, n)
+	g.Group = make([]int32, n)
 	values := map[string]int32{} // that only items of the request have
 	for i := range r.items {
 		if l.Feature == "" {
-			g.of[i] = -1
+			g.Group[i] = -1
 			continue
 		}
-		g.of[i] = r.groupOf(s, &r.items[i], l.Feature, stored, values)
+		g.Group[i] = r.groupOf(s, &r.items[i], l.Feature, stored, values)
 	}
 	for i := len(r.items); i < n; i++ {
-		g.of[i] = stored.Of[r.stock.slot(i)]
+		g.Group[i] = stored.Of[r.stock.slot(i)]
 	}
 	known := 0
 	if stored != nil {
@@ -242,7 +212,7 @@ func (r *Request) grouping(s *feature.Schema, l api.Limit, name string, index ma
 	for value, k := range values {
 		names[int(k)-known] = fmt.Sprintf("%s %q", l.Feature, value)
 	}
-	g.name = func(group int32) string {
+	g.Name = func(group int32) string {
 		if int(group) < known {
 			return stored.Name(group)
 		}

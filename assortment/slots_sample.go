@@ -9,16 +9,16 @@ import (
 	"vitrine/internal/portable"
 )
 
-// Uniform reports whether [Transversal.Sample] draws uniformly. It does if there are at
+// Uniform reports whether [Slots.Sample] draws uniformly. It does if there are at
 // most 2¹² vectors of numbers of items of each kind; to count the sets of a transversal
 // matroid in general is #P-complete (Colbourn, Provan and Vertigan 1995).
-func (t *Transversal) Uniform() bool { return !t.counted(len(t.kind)).unknown }
+func (t *Slots) Uniform() bool { return !t.counted(len(t.kind)).unknown }
 
 // Sample implements [Sampler]: it draws the number of items of each kind in proportion
 // to the number of sets with them, and then the items. If the family is not
-// [Transversal.Uniform], it adds random items that can be placed until none is left. It
+// [Slots.Uniform], it adds random items that can be placed until none is left. It
 // panics unless n is N.
-func (t *Transversal) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
+func (t *Slots) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 	c := t.counted(n)
 	dst = dst[:0]
 	if c.unknown {
@@ -41,7 +41,7 @@ func (t *Transversal) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitr
 	return dst
 }
 
-func (t *Transversal) sampleAny(dst vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
+func (t *Slots) sampleAny(dst vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
 	var m matching
 	m.reset(t.slots)
 	for _, i := range rng.Perm(len(t.kind)) {
@@ -53,9 +53,9 @@ func (t *Transversal) sampleAny(dst vitrine.Assortment, rng *rand.Rand) vitrine.
 	return dst
 }
 
-// Propensity implements [Sampler]. It is 0 if the family is not [Transversal.Uniform].
+// Propensity implements [Sampler]. It is 0 if the family is not [Slots.Uniform].
 // It panics unless n is N.
-func (t *Transversal) Propensity(n int) float64 {
+func (t *Slots) Propensity(n int) float64 {
 	c := t.counted(n)
 	if c.unknown {
 		return 0
@@ -66,8 +66,8 @@ func (t *Transversal) Propensity(n int) float64 {
 // maxCount bounds in how many ways a set can be made of kinds, for there to be counts.
 const maxCount = 1 << 12
 
-// transversalCounts are the numbers of sets by how many items of each kind they have.
-type transversalCounts struct {
+// slotCounts are the numbers of sets by how many items of each kind they have.
+type slotCounts struct {
 	of      []int32   // ways by kinds
 	until   []float64 // until[m] is the share of the sets of the ways up to m
 	log     float64   // of the number of nonempty sets
@@ -85,12 +85,12 @@ func logChoose(n, k int) float64 {
 
 // counted counts the sets on the first call. Those of n_k items of kind k are
 // Π_k C(N_k, n_k), and there are such sets if n can be matched.
-func (t *Transversal) counted(n int) *transversalCounts {
+func (t *Slots) counted(n int) *slotCounts {
 	if n != len(t.kind) {
 		panic(fmt.Sprintf("assortment: a draw from %d items of a family of %d", n, len(t.kind)))
 	}
 	t.counting.Do(func() {
-		c := &transversalCounts{}
+		c := &slotCounts{}
 		t.counts = c
 		supply := make([]int, len(t.kinds)+1) // of the kinds from k on
 		for k := len(t.kinds) - 1; k >= 0; k-- {

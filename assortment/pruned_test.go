@@ -28,13 +28,13 @@ func TestFewOfMany(t *testing.T) {
 			i := rng.IntN(n)
 			u[i] = -30
 			var err error
-			if c, err = NewPartition(n, Quota{Size: int(k) + 1, Include: []int{i}}); err != nil {
+			if c, err = NewQuota(Rules{Items: n, Max: int(k) + 1, Include: []int{i}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w := &workspace{c: c, b: &Bounds{Lower: u, Upper: u}, r: r, shift: math.Inf(1)}
 		want := vitrine.ExpectedRevenue(w.maximizeRevenue(), u, r)
-		if w.maximizeFew() != nil {
+		if w.prune() != nil {
 			found++
 		}
 		s, have := Maximize(nil, c, u, r)
@@ -52,16 +52,16 @@ func TestFewOfMany(t *testing.T) {
 func TestFewAmong(t *testing.T) {
 	r, u := []float64{9, 2, 9, 1, 3, 0}, []float64{0, 0.5, 0, 0, -1, 0.25}
 	for _, c := range []struct {
-		q     Quota
+		q     Rules
 		items []int
 		want  vitrine.Assortment
 		least int // the item of the smallest gain, -1 for 0
 	}{
-		{Quota{Size: 1}, []int{1, 3, 4}, vitrine.Assortment{1}, 1},
-		{Quota{Size: 3}, []int{1, 3, 4}, vitrine.Assortment{1, 4}, -1},
-		{Quota{Size: 2, Exclude: []int{1}}, []int{1, 3, 4}, vitrine.Assortment{3, 4}, 3},
-		{Quota{Size: 2, Include: []int{5}}, []int{1, 3, 4}, vitrine.Assortment{1, 5}, 1},
-		{Quota{Size: 3, Include: []int{5}, Limits: []Limit{{[]int32{0, 1, 0, 1, 1, -1}, 1}}}, []int{1, 3, 4}, vitrine.Assortment{1, 5}, -1},
+		{Rules{Max: 1}, []int{1, 3, 4}, vitrine.Assortment{1}, 1},
+		{Rules{Max: 3}, []int{1, 3, 4}, vitrine.Assortment{1, 4}, -1},
+		{Rules{Max: 2, Exclude: []int{1}}, []int{1, 3, 4}, vitrine.Assortment{3, 4}, 3},
+		{Rules{Max: 2, Include: []int{5}}, []int{1, 3, 4}, vitrine.Assortment{1, 5}, 1},
+		{Rules{Max: 3, Include: []int{5}, Limits: []Limit{{Group: []int32{0, 1, 0, 1, 1, -1}, Max: 1}}}, []int{1, 3, 4}, vitrine.Assortment{1, 5}, -1},
 	} {
 		utilities := func(items []int) (some []float64) {
 			for _, i := range items {
@@ -69,7 +69,7 @@ func TestFewAmong(t *testing.T) {
 			}
 			return some
 		}
-		best, of, revenue, gain := new(Few).Among(nil, c.q, c.items, utilities, r)
+		best, of, revenue, gain := new(Pruned).Among(nil, c.q, c.items, utilities, r)
 		want := 0.0
 		if c.least >= 0 {
 			want = math.Exp(u[c.least]) * (r[c.least] - revenue)

@@ -24,13 +24,13 @@ func slots(exclude ...[]int) []assortment.Slot {
 	return list
 }
 
-func transversal(t testing.TB, items int, s []assortment.Slot, minimum int) *assortment.Transversal {
+func transversal(t testing.TB, items int, s []assortment.Slot, minimum int) *assortment.Slots {
 	t.Helper()
-	f := fatal.Or(assortment.NewTransversal(items, s, minimum))(t)
+	f := fatal.Or(assortment.NewSlots(items, s, minimum))(t)
 	return f
 }
 
-func TestTransversal(t *testing.T) {
+func TestSlots(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		items   int
@@ -87,7 +87,7 @@ func drawSlots(t *rapid.T, n int) []assortment.Slot {
 
 // The family is what its definition says, by trying every way to place every
 // set, and no family where the slots cannot be filled. Its optimum is that of all sets.
-func TestTransversalIsItsDefinition(t *testing.T) {
+func TestSlotsIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 6).Draw(t, "items")
 		s := drawSlots(t, n)
@@ -98,7 +98,7 @@ func TestTransversalIsItsDefinition(t *testing.T) {
 				legal = append(legal, set)
 			}
 		}
-		f, err := assortment.NewTransversal(n, s, minimum)
+		f, err := assortment.NewSlots(n, s, minimum)
 		if (err == nil) != (len(legal) > 0) {
 			t.Fatalf("%v, and there are %d sets", err, len(legal))
 		}
@@ -135,7 +135,7 @@ func TestAssign(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "items")
 		s := drawSlots(t, n)
-		f := fatal.Or(assortment.NewTransversal(n, s, 0))(t)
+		f := fatal.Or(assortment.NewSlots(n, s, 0))(t)
 		var legal []vitrine.Assortment
 		for _, set := range subsets(n) {
 			if f.Contains(set) {
@@ -160,7 +160,7 @@ func TestAssign(t *testing.T) {
 	})
 }
 
-func TestTransversalErrors(t *testing.T) {
+func TestSlotsErrors(t *testing.T) {
 	for _, c := range []struct {
 		items   int
 		slots   []assortment.Slot
@@ -174,7 +174,7 @@ func TestTransversalErrors(t *testing.T) {
 		{2, slots(nil, nil, nil), 3, "slot 0, slot 1 and slot 2: together they take 2 items, and each needs one"},
 		{1, slots(nil, nil, nil, nil, nil, nil, nil, nil), 8, "and"},
 	} {
-		if _, err := assortment.NewTransversal(c.items, c.slots, c.minimum); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := assortment.NewSlots(c.items, c.slots, c.minimum); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
@@ -182,7 +182,7 @@ func TestTransversalErrors(t *testing.T) {
 
 // If there are too many ways to count, draws still belong to the family, and the
 // propensity is not known.
-func TestTransversalThatIsNotCounted(t *testing.T) {
+func TestSlotsThatIsNotCounted(t *testing.T) {
 	const n, k = 64, 8
 	exclude := make([][]int, k)
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -13,7 +13,6 @@ import (
 	"vitrine"
 	"vitrine/assortment"
 	"vitrine/assortment/assortmenttest"
-	"vitrine/internal/fatal"
 )
 
 // groupsOf returns groups of n items: every third item has none.
@@ -38,27 +37,27 @@ func halved(groups []int32) []int32 {
 	return of
 }
 
-func TestPartition(t *testing.T) {
+func TestNumberedGroups(t *testing.T) {
 	for _, n := range []int{0, 3, 8, 40} {
-		for _, q := range []assortment.Quota{
-			{Size: 3},
-			{Size: 3, Exclude: []int{0, 2}},
-			{Size: 4, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 1}}},
-			{Size: 3, Limits: []assortment.Limit{{Group: groupsOf(n, 3), Most: 2}}},
-			{Size: 2, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 0}}},
-			{Size: 5, Limits: []assortment.Limit{{Group: make([]int32, n), Most: 2}}},
-			{Size: 3, Include: []int{1}, Exclude: []int{2}},
-			{Size: 4, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 1}}},
-			{Size: 4, Limits: []assortment.Limit{{Group: halved(groupsOf(n, 4)), Most: 3}, {Group: groupsOf(n, 4), Most: 2}}},
-			{Size: 5, Include: []int{1}, Limits: []assortment.Limit{{Group: groupsOf(n, 4), Most: 1}, {Group: halved(groupsOf(n, 4)), Most: 2}}},
-			{Size: 0, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Most: 1}}},
+		for _, q := range []assortment.Rules{
+			{Max: 3},
+			{Max: 3, Exclude: []int{0, 2}},
+			{Max: 4, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 1}}},
+			{Max: 3, Limits: []assortment.Limit{{Group: groupsOf(n, 3), Max: 2}}},
+			{Max: 2, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 0}}},
+			{Max: 5, Limits: []assortment.Limit{{Group: make([]int32, n), Max: 2}}},
+			{Max: 3, Include: []int{1}, Exclude: []int{2}},
+			{Max: 4, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 1}}},
+			{Max: 4, Limits: []assortment.Limit{{Group: halved(groupsOf(n, 4)), Max: 3}, {Group: groupsOf(n, 4), Max: 2}}},
+			{Max: 5, Include: []int{1}, Limits: []assortment.Limit{{Group: groupsOf(n, 4), Max: 1}, {Group: halved(groupsOf(n, 4)), Max: 2}}},
+			{Max: 0, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 1}}},
 		} {
 			if (q.Exclude != nil || q.Include != nil) && n < 3 {
 				continue
 			}
-			t.Run(fmt.Sprintf("%d items, size %d, %d limits, with %v, without %v", n, q.Size, len(q.Limits), q.Include, q.Exclude), func(t *testing.T) {
-				p := fatal.Or(assortment.NewPartition(n, q))(t)
-				assortmenttest.TestConstraint(t, p, n)
+			t.Run(fmt.Sprintf("%d items, size %d, %d limits, with %v, without %v", n, q.Max, len(q.Limits), q.Include, q.Exclude), func(t *testing.T) {
+				q.Items = n
+				assortmenttest.TestConstraint(t, quota(t, q), n)
 			})
 		}
 	}
@@ -66,7 +65,7 @@ func TestPartition(t *testing.T) {
 
 // A partition and the same rules as a tree have the same best sets, also among many items and when it is limited or
 // lacks some of its items.
-func TestPartitionIsLaminar(t *testing.T) {
+func TestNumberedGroupsAreListedGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		n := 1 + rng.IntN([]int{20, 400, 12000}[rng.IntN(3)])
@@ -75,8 +74,8 @@ func TestPartitionIsLaminar(t *testing.T) {
 		for i := range n {
 			u[i], r[i] = math.Round(8*rng.NormFloat64())/4-2, math.Exp(rng.NormFloat64())
 		}
-		p, err := assortment.NewPartition(n, q)
-		tree, err1 := assortment.NewLaminar(rules)
+		p, err := assortment.NewQuota(q)
+		tree, err1 := assortment.NewQuota(rules)
 		if err != nil || err1 != nil {
 			if (err == nil) != (err1 == nil) {
 				t.Fatalf("%+v: %v, but %v", q, err, err1)
@@ -85,7 +84,7 @@ func TestPartitionIsLaminar(t *testing.T) {
 		}
 		family, same := vitrine.Constraint(p), vitrine.Constraint(tree)
 		if rng.IntN(2) == 0 {
-			k := rng.IntN(q.Size + 1)
+			k := rng.IntN(q.Max + 1)
 			family, err = p.Limit(k)
 			same, err1 = tree.Limit(k)
 			if err != nil || err1 != nil {
@@ -126,15 +125,16 @@ func TestPartitionIsLaminar(t *testing.T) {
 }
 
 // nestedRules draws a quota among n items, with up to three limits whose groups are nested, and the same rules of a tree.
-func nestedRules(rng *rand.Rand, n int) (q assortment.Quota, rules assortment.Rules) {
-	q.Size = 1 + rng.IntN(12)
+func nestedRules(rng *rand.Rand, n int) (numbered, listed assortment.Rules) {
+	q, rules := assortment.Rules{Items: n}, assortment.Rules{}
+	q.Max = 1 + rng.IntN(12)
 	groups, inner := 1+rng.IntN(2*n), 1
 	of := make([]int32, n)
 	for i := range of {
 		of[i] = int32(rng.IntN(groups+1) - 1)
 	}
 	for range rng.IntN(4) {
-		l := assortment.Limit{Group: make([]int32, n), Most: rng.IntN(4) + inner/4}
+		l := assortment.Limit{Group: make([]int32, n), Max: rng.IntN(4) + inner/4}
 		at := map[int32]int{}
 		for i, g := range of {
 			if l.Group[i] = g / int32(inner); g < 0 || g%5 == 0 { // some inner groups are in no outer one
@@ -145,7 +145,7 @@ func nestedRules(rng *rand.Rand, n int) (q assortment.Quota, rules assortment.Ru
 			if !ok {
 				k = len(rules.Groups)
 				at[l.Group[i]] = k
-				rules.Groups = append(rules.Groups, assortment.Group{Max: l.Most})
+				rules.Groups = append(rules.Groups, assortment.Group{Max: l.Max})
 			}
 			rules.Groups[k].Items = append(rules.Groups[k].Items, i)
 		}
@@ -161,13 +161,13 @@ func nestedRules(rng *rand.Rand, n int) (q assortment.Quota, rules assortment.Ru
 			q.Include = append(q.Include, i)
 		}
 	}
-	rules.Items, rules.Max, rules.Include, rules.Exclude = n, q.Size, q.Include, q.Exclude
+	rules.Items, rules.Max, rules.Include, rules.Exclude = n, q.Max, q.Include, q.Exclude
 	return q, rules
 }
 
 // No item of a group may be shown. There are enough items for the search to begin with a few of them, and items with large
 // revenues join these.
-func TestPartitionHidesAmongMany(t *testing.T) {
+func TestManyItemsAreHidden(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	n := 12000
 	group := make([]int32, n)
@@ -180,30 +180,28 @@ func TestPartitionHidesAmongMany(t *testing.T) {
 		}
 		u[i], r[i] = rng.NormFloat64()-6, math.Exp(3*rng.NormFloat64())
 	}
-	p := fatal.Or(assortment.NewPartition(n, assortment.Quota{Size: 3, Limits: []assortment.Limit{{Group: group}}}))(t)
-	all := fatal.Or(assortment.NewLaminar(assortment.Rules{Items: n, Max: 3, Exclude: hidden}))(t)
+	p := quota(t, assortment.Rules{Items: n, Max: 3, Limits: []assortment.Limit{{Group: group}}})
+	all := quota(t, assortment.Rules{Items: n, Max: 3, Exclude: hidden})
 	got, _ := assortment.Maximize(nil, p, u, r)
 	if want, _ := assortment.Maximize(nil, all, u, r); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
 
-func TestNewPartitionRefuses(t *testing.T) {
-	for want, q := range map[string]assortment.Quota{
-		"2 numbers of groups for 3 items":               {Size: 1, Limits: []assortment.Limit{{Group: make([]int32, 2)}}},
-		"at most -1 of a group":                         {Size: 1, Limits: []assortment.Limit{{Group: make([]int32, 3), Most: -1}}},
-		"must increase":                                 {Size: 1, Exclude: []int{2, 1}},
-		"and those included, must":                      {Size: 2, Include: []int{2, 1}},
-		"item 3 is outside [0, 3)":                      {Size: 1, Exclude: []int{3}},
-		"item -1 is outside [0, 3)":                     {Size: 1, Include: []int{-1}},
-		"item 2 is both":                                {Size: 1, Include: []int{2}, Exclude: []int{1, 2}},
-		"item 1 is included twice":                      {Size: 3, Include: []int{1, 1}},
-		"at most 1, but 2 items are":                    {Size: 1, Include: []int{0, 1}},
-		"at most 1 of group 7, but 2":                   {Size: 3, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: []int32{7, 0, 7}, Most: 1}}},
-		"group 0 and group 5 share item 1, but neither": {Size: 3, Limits: []assortment.Limit{{Group: []int32{0, 0, 1}, Most: 1}, {Group: []int32{4, 5, 5}, Most: 1}}},
+func TestNumberedGroupsThatAreRefused(t *testing.T) {
+	for want, r := range map[string]assortment.Rules{
+		"2 numbers of groups for 3 items":                             {Max: 1, Limits: []assortment.Limit{{Group: make([]int32, 2)}}},
+		"group 0: at most -1: must not be negative":                   {Max: 1, Limits: []assortment.Limit{{Group: make([]int32, 3), Max: -1}}},
+		"item 3 is outside [0, 3)":                                    {Max: 1, Exclude: []int{3}},
+		"item -1 is outside [0, 3)":                                   {Max: 1, Include: []int{-1}},
+		"item 2 is both":                                              {Max: 1, Include: []int{2}, Exclude: []int{1, 2}},
+		"size: at most 1, but 2 items are demanded":                   {Max: 1, Include: []int{0, 1}},
+		"group 7: at most 1, but 2 items are demanded: item 0":        {Max: 3, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: []int32{7, 0, 7}, Max: 1}}},
+		"b 5: at most 1, but 2 items are demanded: item 1 is include": {Max: 3, Include: []int{2, 1}, Limits: []assortment.Limit{{Group: []int32{4, 5, 5}, Max: 1, Name: func(g int32) string { return fmt.Sprint("b ", g) }}}},
 	} {
-		if _, err := assortment.NewPartition(3, q); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %s", q, err, want)
+		r.Items = 3
+		if _, err := assortment.NewQuota(r); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%+v: %v, want %s", r, err, want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type Slot struct {
 	Exclude []int  // items that cannot be shown in it
 }
 
-// Transversal is the family of the sets with at least a given number of items that can
+// Slots is the family of the sets with at least a given number of items that can
 // be put into slots, each item into a slot that accepts it and at most one item into
 // each slot:
 //
@@ -30,7 +30,7 @@ type Slot struct {
 // O(N log K) to find the candidates of each kind, and O(K) augmenting paths of O(K²).
 //
 // Items that fit the same slots are of one kind. The family distinguishes only kinds.
-type Transversal struct {
+type Slots struct {
 	slots   int
 	minimum int
 	rank    int     // the maximal number of items of a set
@@ -39,7 +39,7 @@ type Transversal struct {
 	never   []bool  // N; nil if every item fits a slot
 
 	counting sync.Once
-	counts   *transversalCounts
+	counts   *slotCounts
 }
 
 // kinds are the items that fit the same slots.
@@ -50,10 +50,10 @@ type kinds struct {
 
 const none = -1
 
-// NewTransversal returns the family over the given number of items. It returns an error
+// NewSlots returns the family over the given number of items. It returns an error
 // if so few items fit the slots that there is no set.
-func NewTransversal(items int, slots []Slot, minimum int) (*Transversal, error) {
-	t := &Transversal{slots: len(slots), minimum: max(minimum, 0), kind: make([]int, items)}
+func NewSlots(items int, slots []Slot, minimum int) (*Slots, error) {
+	t := &Slots{slots: len(slots), minimum: max(minimum, 0), kind: make([]int, items)}
 	taken := make([][]byte, items) // whether the slot excludes the item
 	blank := make([]byte, len(slots))
 	for j, s := range slots {
@@ -109,7 +109,7 @@ func zeros(b []byte) (at []int) {
 
 // fill finds the rank by a largest matching of slots, and returns slots that have more
 // members than items fit them, where the matching leaves one empty.
-func (t *Transversal) fill() (short []int) {
+func (t *Slots) fill() (short []int) {
 	match := make([]int, t.slots) // the kinds in the slots
 	used := make([]int, len(t.kinds))
 	by := make([][]int, t.slots) // the kinds that fit a slot
@@ -162,7 +162,7 @@ func (t *Transversal) fill() (short []int) {
 	return short
 }
 
-func (t *Transversal) shortage(slots []Slot, short []int) error {
+func (t *Slots) shortage(slots []Slot, short []int) error {
 	if t.minimum > t.slots {
 		return fmt.Errorf("at least %s, and there are %d slots", plural(t.minimum), t.slots)
 	}
@@ -186,6 +186,8 @@ type matching struct {
 	at    []int  // by slot: what is in it, or none
 	seen  []bool // by slot
 	order []int
+
+	ranking Ranking
 }
 
 var matchings = sync.Pool{New: func() any { return new(matching) }}
@@ -203,7 +205,7 @@ func (m *matching) reset(slots int) {
 
 // place puts one more item of kind k into the slots, and reports whether there
 // is room.
-func (m *matching) place(t *Transversal, k int) bool {
+func (m *matching) place(t *Slots, k int) bool {
 	if k == none {
 		return false
 	}
@@ -212,7 +214,7 @@ func (m *matching) place(t *Transversal, k int) bool {
 }
 
 // augment is Kuhn's search (1955) for an augmenting path.
-func (m *matching) augment(t *Transversal, k int) bool {
+func (m *matching) augment(t *Slots, k int) bool {
 	for _, j := range t.kinds[k].slots {
 		if m.at[j] == none {
 			m.at[j] = k
@@ -233,11 +235,11 @@ func (m *matching) augment(t *Transversal, k int) bool {
 }
 
 // Items returns N.
-func (t *Transversal) Items() int { return len(t.kind) }
+func (t *Slots) Items() int { return len(t.kind) }
 
 // Limit implements [Limiter]. The smaller sets of a matroid are a matroid, its
 // truncation, so the greedy algorithm stays exact.
-func (t *Transversal) Limit(maximum int) (vitrine.Constraint, error) {
+func (t *Slots) Limit(maximum int) (vitrine.Constraint, error) {
 	maximum = max(maximum, 0)
 	if t.rank <= maximum {
 		return t, nil
@@ -245,19 +247,19 @@ func (t *Transversal) Limit(maximum int) (vitrine.Constraint, error) {
 	if maximum < t.minimum {
 		return nil, fmt.Errorf("at most %d, but at least %s are demanded", maximum, plural(t.minimum))
 	}
-	return &Transversal{slots: t.slots, minimum: t.minimum, rank: maximum, kind: t.kind, kinds: t.kinds, never: t.never}, nil
+	return &Slots{slots: t.slots, minimum: t.minimum, rank: maximum, kind: t.kind, kinds: t.kinds, never: t.never}, nil
 }
 
 // Stable implements [Stabler]: the greedy algorithm is stable. With demanded items it
 // is not promised: one may outweigh others by more than the precision of a float64, and
 // then differences between bounds are not those between utilities.
-func (t *Transversal) Stable() bool { return t.minimum == 0 }
+func (t *Slots) Stable() bool { return t.minimum == 0 }
 
 // hides implements selective.
-func (t *Transversal) hides() []bool { return t.never }
+func (t *Slots) hides() []bool { return t.never }
 
 // Contains implements vitrine.Constraint.
-func (t *Transversal) Contains(s vitrine.Assortment) bool {
+func (t *Slots) Contains(s vitrine.Assortment) bool {
 	if len(s) < t.minimum || len(s) > t.rank {
 		return false
 	}
@@ -273,17 +275,17 @@ func (t *Transversal) Contains(s vitrine.Assortment) bool {
 }
 
 // MaxGain implements vitrine.Constraint. It panics unless there are N gains.
-func (t *Transversal) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
+func (t *Slots) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 	return t.best(dst, gain, 0)
 }
 
 // top implements ranker.
-func (t *Transversal) top(dst vitrine.Assortment, u []float64) vitrine.Assortment {
-	return t.best(dst, u, negInf)
+func (t *Slots) top(dst vitrine.Assortment, u []float64) (vitrine.Assortment, bool) {
+	return t.best(dst, u, negInf), true
 }
 
 // best returns the set of the largest values. Those beyond the demanded number are above minimum.
-func (t *Transversal) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
+func (t *Slots) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
 	if len(value) != len(t.kind) {
 		panic(fmt.Sprintf("assortment: %d gains for a family of %d items", len(value), len(t.kind)))
 	}
@@ -292,7 +294,7 @@ func (t *Transversal) best(dst vitrine.Assortment, value []float64, minimum floa
 	m.reset(t.slots)
 	order := m.order[:0]
 	for k := range t.kinds {
-		order = appendLargest(order, t.kinds[k].items, min(len(t.kinds[k].slots), len(t.kinds[k].items)), value, minimum, t.minimum > 0)
+		order = m.ranking.appendLargest(order, t.kinds[k].items, min(len(t.kinds[k].slots), len(t.kinds[k].items)), value, minimum, t.minimum > 0)
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		if c := cmp.Compare(value[b], value[a]); c != 0 {
@@ -318,7 +320,7 @@ func (t *Transversal) best(dst vitrine.Assortment, value []float64, minimum floa
 // slot in dst, −1 for an empty slot. For slot after slot it takes the first item, in
 // the given order, such that the others can still be placed. It panics if the items
 // cannot be placed.
-func (t *Transversal) Assign(dst []int, items []int) []int {
+func (t *Slots) Assign(dst []int, items []int) []int {
 	dst = slices.Grow(dst[:0], t.slots)[:t.slots]
 	for j := range dst {
 		dst[j] = none
@@ -353,7 +355,7 @@ func (t *Transversal) Assign(dst []int, items []int) []int {
 
 // assignment puts items into slots.
 type assignment struct {
-	*Transversal
+	*Slots
 	at   []int
 	seen []bool
 }

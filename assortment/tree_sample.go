@@ -1,7 +1,6 @@
 package assortment
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -9,26 +8,21 @@ import (
 	"vitrine/internal/portable"
 )
 
-// Sample implements [Sampler]: it draws the number of items of each group from the root
-// down, in proportion to the number of sets with it, and then the items. The sets are
-// counted once per family, in O(N·h) for h the largest |S|; one number is kept for each
-// group and size. It panics unless n is N.
-func (l *Laminar) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
-	c := l.counted(n)
-	dst = dst[:0]
-	root := len(l.nodes) - 1
+// sample appends a set drawn uniformly from the nonempty sets: it draws the number of items of each group from the root down,
+// in proportion to the number of sets with it, and then the items. The sets are counted once per family, in O(N·h) for h the
+// largest |S|; one number is kept for each group and size.
+func (t *tree) sample(dst vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
+	c := t.counted()
+	root := len(t.nodes) - 1
 	sizes := c.sets[root]
 	if len(sizes) == 1 { // only the empty set
 		return dst
 	}
 	k := draw(rng, 1, len(sizes), func(k int) float64 { return sizes[k] - c.nonempty })
-	dst = l.sample(dst, c, root, k, rng)
+	dst = t.sampleGroup(dst, c, root, k, rng)
 	slices.Sort(dst)
 	return dst
 }
-
-// Propensity implements [Sampler]. It panics unless n is N.
-func (l *Laminar) Propensity(n int) float64 { return portable.Exp(-l.counted(n).nonempty) }
 
 // counts are the logs of numbers of sets, by group and number of items.
 type counts struct {
@@ -44,18 +38,15 @@ type counts struct {
 // group:
 //
 //	n_{A∪B}(k) = Σ_x n_A(k − x) n_B(x)
-func (l *Laminar) counted(n int) *counts {
-	if n != len(l.at) {
-		panic(fmt.Sprintf("assortment: a draw from %d items of a family of %d", n, len(l.at)))
-	}
-	l.counting.Do(func() {
-		c := &counts{parts: make([][]int, len(l.nodes)), sets: make([][]float64, len(l.nodes)), before: make([][][]float64, len(l.nodes))}
-		for k := range l.nodes {
-			a := &l.nodes[k]
+func (t *tree) counted() *counts {
+	t.counting.Do(func() {
+		c := &counts{parts: make([][]int, len(t.nodes)), sets: make([][]float64, len(t.nodes)), before: make([][][]float64, len(t.nodes))}
+		for k := range t.nodes {
+			a := &t.nodes[k]
 			if a.parent >= 0 {
 				c.parts[a.parent] = append(c.parts[a.parent], k)
 			}
-			sets := choices(len(a.pinned), len(a.free), a.maximum)
+			sets := choices(len(t.pinned[k]), len(t.free[k]), a.maximum)
 			for _, b := range c.parts[k] {
 				c.before[k] = append(c.before[k], sets)
 				sets = convolve(sets, c.sets[b], a.maximum)
@@ -66,16 +57,16 @@ func (l *Laminar) counted(n int) *counts {
 			}
 			c.sets[k] = sets
 		}
-		for k, v := range c.sets[len(l.nodes)-1] {
+		for k, v := range c.sets[len(t.nodes)-1] {
 			if k == 1 {
 				c.nonempty = v
 			} else if k > 1 {
 				c.nonempty = logAdd(c.nonempty, v)
 			}
 		}
-		l.counts = c
+		t.counts = c
 	})
-	return l.counts
+	return t.counts
 }
 
 // choices returns log C(n, k − forced) for k up to maximum.
@@ -125,25 +116,24 @@ func logAdd(a, b float64) float64 {
 	return a + portable.Log1p(portable.Exp(b-a))
 }
 
-// sample appends k items of the group a.
-func (l *Laminar) sample(dst vitrine.Assortment, c *counts, a, k int, rng *rand.Rand) vitrine.Assortment {
+// sampleGroup appends k items of the group a.
+func (t *tree) sampleGroup(dst vitrine.Assortment, c *counts, a, k int, rng *rand.Rand) vitrine.Assortment {
 	total := c.before[a]
 	for j := len(c.parts[a]) - 1; j >= 0; j-- {
 		b := c.parts[a][j]
 		others, sets := total[j], c.sets[b]
 		sum := coefficient(others, sets, k)
 		x := draw(rng, max(0, k-len(others)+1), min(k+1, len(sets)), func(x int) float64 { return others[k-x] + sets[x] - sum })
-		dst = l.sample(dst, c, b, x, rng)
+		dst = t.sampleGroup(dst, c, b, x, rng)
 		k -= x
 	}
-	node := &l.nodes[a]
-	dst = append(dst, node.pinned...)
-	k -= len(node.pinned)
+	dst = append(dst, t.pinned[a]...)
+	k -= len(t.pinned[a])
 	start := len(dst)
 	dst = slices.Grow(dst, k)[:start+k]
-	subset(dst[start:], k, len(node.free), rng)
+	subset(dst[start:], k, len(t.free[a]), rng)
 	for at, i := range dst[start:] {
-		dst[start+at] = node.free[i]
+		dst[start+at] = t.free[a][i]
 	}
 	return dst
 }
@@ -163,3 +153,6 @@ func draw(rng *rand.Rand, lo, hi int, logP func(x int) float64) int {
 	}
 	return last
 }
+
+// propensity returns the probability of each nonempty set.
+func (t *tree) propensity() float64 { return portable.Exp(-t.counted().nonempty) }

@@ -1,141 +1,105 @@
 package assortment
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"vitrine"
 	"vitrine/internal/scratch"
 )
 
-// Crossing is the family of the sets that obey rules whose groups cross, such as at most h of each brand and at most k of
-// each category:
-//
-//	𝒮 = {S : P ⊆ S, minimum ≤ |S| ≤ maximum, |S ∩ G| ≤ h_G for every group G}
-//
-// with the items P. The groups form two hierarchies: within each, groups are nested or disjoint, as those of a [Laminar] are,
-// and groups of different hierarchies may share any items. A set is a flow: each of its items sends a unit down one hierarchy
-// to its smallest group there, through the cell of all items with the same two smallest groups, and up the other hierarchy.
-// [Crossing.MaxGain] finds the flow of the largest gain by augmenting paths of the largest gain. Each flow on the way is the
-// best of its size, and gains are concave in the size, so it stops at the first path that gains nothing.
-// Source: Ahuja, Magnanti and Orlin, Network Flows (1993), Section 9.7.
+// crossing finds the best sets where groups form two hierarchies, and groups of different hierarchies may share any items, such as
+// at most h of each brand and at most k of each category. A set is a flow: each of its items sends a unit down one hierarchy to its
+// smallest group there, through the cell of all items with the same two smallest groups, and up the other hierarchy. Augmenting
+// paths of the largest gain make the flow of the largest gain. Each flow on the way is the best of its size, and gains are concave
+// in the size, so the search stops at the first path that gains nothing. Source: Ahuja, Magnanti and Orlin, Network Flows (1993),
+// Section 9.7.
 //
 // A call looks at the items of the largest gains first. No path gains more than an item that it adds: of a flow that is the best
 // of its size, the rest of the path would otherwise be a gain by itself. So an item joins the search only when the best path
 // gains less than it. Usually a call costs two passes over the gains, and for each item of the answer a few passes over the cells
 // of a thousand items.
-type Crossing struct {
-	items            int
+type crossing struct {
 	minimum, maximum int // of all items
-	sides            [2]hierarchy
+	sides            [2]side
 	cell             []int32 // N: −1 for an item that is in every set, or in none
 	cells            []cell
 	start            []int32 // by cell: where its best items begin in flow.top; one more at the end
-	include          vitrine.Assortment
-	never            []bool // N: the items that are in no set; nil if there are none
+	include          []int
 	work             *Work
-	pool             *sync.Pool
-
-	rules Rules // of the groups that bound something
-	side  []int // of each of these groups
+	pool             sync.Pool
 }
 
-// hierarchy holds the groups of one side as a tree. Node 0 is the set itself, and parents come before their parts.
-type hierarchy struct {
+// side is a hierarchy from the set of all items, node 0, down: parents come before their parts.
+type side struct {
 	parent []int32
-	room   []int32 // how many items a set may show in addition to the items of every set
+	room   []int32 // how many items a set may show in addition to the pinned ones
 }
 
 // cell is the items with the same smallest groups: a node of each side.
 type cell [2]int32
 
 // Work bounds the steps of all searches that share it. A nil *Work bounds nothing.
-type Work struct {
-	mu   sync.Mutex
-	left int
-}
+type Work struct{ left atomic.Int64 }
 
 // NewWork allows a number of steps.
-func NewWork(steps int) *Work { return &Work{left: steps} }
+func NewWork(steps int) *Work {
+	w := new(Work)
+	w.left.Store(int64(steps))
+	return w
+}
 
 // Exceeded reports whether a search has stopped early, so that its answer may not be the best set.
-func (w *Work) Exceeded() bool {
-	if w == nil {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.left < 0
-}
+func (w *Work) Exceeded() bool { return w != nil && w.left.Load() < 0 }
 
 // Stop leaves no steps.
-func (w *Work) Stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.left = -1
-}
+func (w *Work) Stop() { w.left.Store(math.MinInt64 / 2) }
 
 // spend takes steps, and reports whether they were left.
-func (w *Work) spend(steps int) bool {
-	if w == nil {
-		return true
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.left = max(w.left-steps, -1)
-	return w.left >= 0
-}
+func (w *Work) spend(steps int) bool { return w == nil || w.left.Add(-int64(steps)) >= 0 }
 
-// hides implements selective.
-func (c *Crossing) hides() []bool { return c.never }
-
-// hereditary implements the interface of [Hereditary].
-func (c *Crossing) hereditary() bool { return len(c.include) == 0 && c.minimum == 0 }
-
-// Obeying returns the family of the sets that obey rules: a [Laminar], or a [Crossing] if groups cross, whose searches take their
-// steps from work. It returns an error if no set obeys the rules, or if [NewCrossed] cannot combine them.
-func Obeying(r Rules, work *Work) (vitrine.Constraint, error) {
-	l, err := NewLaminar(r)
-	switch {
-	case err == nil:
-		return l, nil
-	case !errors.As(err, new(sharedError)):
-		return nil, err
+// newCrossing prepares the search among the sets of two hierarchies. It marks items that the smallest size keeps out of all sets.
+func newCrossing(r *Rules, hierarchies []*hierarchy, states []state, never []bool) (*crossing, error) {
+	c := &crossing{minimum: r.Min, maximum: r.Max, include: r.Include, work: r.Work, cell: make([]int32, r.Items)}
+	c.pool.New = func() any { return &flow{crossing: c} }
+	for s, h := range hierarchies {
+		last := len(h.nodes) - 1
+		c.sides[s] = side{make([]int32, last+1), make([]int32, last+1)}
+		for n := range h.nodes {
+			a := &h.nodes[last-n]
+			parent, room := int32(-1), int32(min(a.Max, r.Items)-a.base)
+			if n > 0 {
+				parent = int32(last - a.parent)
+				room = min(room, c.sides[s].room[parent])
+			}
+			c.sides[s].parent[n], c.sides[s].room[n] = parent, room
+		}
 	}
-	c, err := NewCrossed(r, work)
-	if err != nil {
-		return nil, err
+	number, sizes := map[cell]int32{}, []int32(nil)
+	for i := range c.cell {
+		if c.cell[i] = -1; states[i] != free || never[i] {
+			continue
+		}
+		var at cell
+		for s, h := range hierarchies {
+			at[s] = int32(len(h.nodes) - 1 - h.at[i])
+		}
+		k, ok := number[at]
+		if !ok {
+			k = int32(len(c.cells))
+			number[at], c.cells, sizes = k, append(c.cells, at), append(sizes, 0)
+		}
+		c.cell[i] = k
+		sizes[k]++
 	}
-	return c, nil
-}
-
-// NewCrossed returns the family of sets that obey rules whose groups may cross. Its searches take their steps from work. It
-// keeps slices of r. It returns an error if the groups do not form two hierarchies, if a group has a lower bound, or if no set
-// obeys the rules.
-func NewCrossed(r Rules, work *Work) (*Crossing, error) {
-	r.Groups = slices.DeleteFunc(slices.Clone(r.Groups), func(g Group) bool { return g.Min == 0 && g.Max >= min(len(g.Items), r.Max) })
-	c := &Crossing{items: r.Items, minimum: r.Min, maximum: r.Max, work: work}
-	slices.SortStableFunc(r.Groups, func(a, b Group) int { return len(b.Items) - len(a.Items) }) // parents come first
-	of, err := r.groupsOf()
-	if err != nil {
-		return nil, err
+	c.start = make([]int32, len(c.cells)+1)
+	for k, at := range c.cells {
+		c.start[k+1] = c.start[k] + min(sizes[k], c.sides[0].room[at[0]], c.sides[1].room[at[1]])
 	}
-	if c.side, err = r.sides(of); err != nil {
-		return nil, err
-	}
-	if err := c.plant(&r, of); err != nil {
-		return nil, err
-	}
-	r.Name = nil // it may be of use only now
-	c.rules = r
-	c.pool = &sync.Pool{New: func() any {
-		return &flow{Crossing: c, shown: [2][]int32{make([]int32, len(c.sides[0].room)), make([]int32, len(c.sides[1].room))}}
-	}}
-	if n := c.fill(); n < r.Min {
+	if n := c.fill(never); n < r.Min {
 		return nil, fmt.Errorf("size: at least %d, but no more than %d can be shown", r.Min, n)
 	}
 	return c, nil
@@ -144,14 +108,14 @@ func NewCrossed(r Rules, work *Work) (*Crossing, error) {
 // fill returns the size of a set of the minimum, or of the largest set if that is smaller, and finds the items that the minimum
 // keeps out of all sets. A cell without items in a flow has some in another flow of the same size if and only if it is on a
 // cycle of paths that augment and take back.
-func (c *Crossing) fill() int {
+func (c *crossing) fill(never []bool) int {
 	size := len(c.include)
 	if size >= c.minimum {
 		return size
 	}
 	f := c.pool.Get().(*flow)
 	defer c.pool.Put(f)
-	f.begin(make([]float64, c.items))
+	f.begin(make([]float64, len(c.cell)), len(c.cell))
 	for size < c.minimum && f.augment(true) {
 		size++
 	}
@@ -159,18 +123,13 @@ func (c *Crossing) fill() int {
 	if size < c.minimum {
 		return size
 	}
-	never := make([]bool, len(c.cells))
+	out := make([]bool, len(c.cells))
 	component, first := f.components(), len(f.nets[0].nodes)
 	for j, k := range f.active {
-		never[k] = f.taken[k] == 0 && component[f.ends[j][0]] != component[first+int(f.ends[j][1])]
-	}
-	if c.never == nil && slices.Contains(never, true) {
-		c.never = make([]bool, c.items)
+		out[k] = f.taken[k] == 0 && component[f.ends[j][0]] != component[first+int(f.ends[j][1])]
 	}
 	for i, k := range c.cell {
-		if k >= 0 && never[k] {
-			c.never[i] = true
-		}
+		never[i] = never[i] || k >= 0 && out[k]
 	}
 	return size
 }
@@ -232,306 +191,11 @@ func (f *flow) components() []int32 {
 	return component
 }
 
-// memberships are the groups of each item, in their order.
-type memberships struct {
-	start  []int32
-	groups []int32
-}
-
-func (m *memberships) at(i int) []int32 { return m.groups[m.start[i]:m.start[i+1]] }
-
-// groupsOf returns the groups of each item.
-func (r *Rules) groupsOf() (*memberships, error) {
-	m := &memberships{start: make([]int32, r.Items+2)}
-	for _, g := range r.Groups {
-		if g.Min > 0 {
-			return nil, fmt.Errorf("%s: at least %d: groups that cross others have no lower bounds", g.Name, g.Min)
-		}
-		if g.Max < 0 {
-			return nil, fmt.Errorf("%s: at most %d: must not be negative", g.Name, g.Max)
-		}
-		for _, i := range g.Items {
-			if i < 0 || i >= r.Items {
-				return nil, fmt.Errorf("%s: item %d is outside [0, %d)", g.Name, i, r.Items)
-			}
-			m.start[i+2]++
-		}
-	}
-	for i := range r.Items {
-		m.start[i+2] += m.start[i+1]
-	}
-	m.groups = make([]int32, m.start[r.Items+1])
-	seen := make([]int32, r.Items) // one more than the last group of each item
-	for k, g := range r.Groups {
-		for _, i := range g.Items {
-			if seen[i] == int32(k+1) {
-				return nil, fmt.Errorf("%s has %s twice", g.Name, r.name(i))
-			}
-			seen[i], m.groups[m.start[i+1]] = int32(k+1), int32(k)
-			m.start[i+1]++
-		}
-	}
-	return m, nil
-}
-
-// shared calls yield for each other group that shares items with group k, and their number.
-func (r *Rules) shared(of *memberships, k int, count []int32, yield func(other, n int)) {
-	list := []int32(nil)
-	for _, i := range r.Groups[k].Items {
-		for _, other := range of.at(i) {
-			if count[other] == 0 {
-				list = append(list, other)
-			}
-			count[other]++
-		}
-	}
-	slices.Sort(list)
-	for _, other := range list {
-		if int(other) != k {
-			yield(int(other), int(count[other]))
-		}
-		count[other] = 0
-	}
-}
-
-// sides returns the hierarchy of each group, 0 or 1: groups that cross are in different ones.
-func (r *Rules) sides(of *memberships) ([]int, error) {
-	crosses := make([][]int, len(r.Groups))
-	count := make([]int32, len(r.Groups))
-	for k := range r.Groups {
-		r.shared(of, k, count, func(other, n int) {
-			if n < min(len(r.Groups[k].Items), len(r.Groups[other].Items)) {
-				crosses[k] = append(crosses[k], other)
-			}
-		})
-	}
-	const unknown = -1
-	side, before := slices.Repeat([]int{unknown}, len(r.Groups)), make([]int, len(r.Groups))
-	for root := range r.Groups {
-		if side[root] != unknown {
-			continue
-		}
-		side[root], before[root] = 0, root
-		for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
-			k := queue[0]
-			for _, other := range crosses[k] {
-				switch side[other] {
-				case unknown:
-					side[other], before[other] = 1-side[k], k
-					queue = append(queue, other)
-				case side[k]:
-					return nil, &CrossingError{r.cycle(before, k, other)}
-				}
-			}
-		}
-	}
-	return side, nil
-}
-
-// cycle returns the names of the groups on the way from one group to another, through those where they were found.
-func (r *Rules) cycle(before []int, a, b int) (names []string) {
-	var up []int
-	for k := a; ; k = before[k] {
-		if up = append(up, k); before[k] == k {
-			break
-		}
-	}
-	for k := b; ; k = before[k] {
-		names = append(names, r.Groups[k].Name)
-		if at := slices.Index(up, k); at >= 0 {
-			for at--; at >= 0; at-- {
-				names = append(names, r.Groups[up[at]].Name)
-			}
-			return names
-		}
-	}
-}
-
-// CrossingError reports groups that do not form two hierarchies: each of them crosses the next one, and the last one crosses the
-// first. For three hierarchies no efficient search of the best set is known.
-type CrossingError struct{ Groups []string }
-
-// Error implements error.
-func (e *CrossingError) Error() string {
-	last := len(e.Groups) - 1
-	return fmt.Sprintf("%s and %s cross each other: items may be grouped in two ways that cross, not in three; drop one of these limits", strings.Join(e.Groups[:last], ", "), e.Groups[last])
-}
-
-// plant builds the hierarchies and the cells.
-func (c *Crossing) plant(r *Rules, of *memberships) error {
-	node := make([]int32, len(r.Groups)) // of each group, in its hierarchy
-	for s := range c.sides {
-		c.sides[s] = hierarchy{parent: []int32{-1}, room: []int32{int32(min(r.Max, r.Items))}}
-	}
-	for k, g := range r.Groups {
-		h := &c.sides[c.side[k]]
-		parent := int32(0)
-		for _, other := range of.at(g.Items[0]) { // larger ones of the same side that share an item have all
-			if int(other) < k && c.side[other] == c.side[k] {
-				parent = node[other] // the last one is the smallest
-			}
-		}
-		node[k] = int32(len(h.parent))
-		h.parent, h.room = append(h.parent, parent), append(h.room, int32(min(g.Max, r.Max)))
-	}
-	smallest := func(i int) (at cell) {
-		for _, k := range of.at(i) {
-			at[c.side[k]] = node[k]
-		}
-		return at
-	}
-	out := make([]bool, r.Items)
-	for _, i := range r.Exclude {
-		if i < 0 || i >= r.Items {
-			return fmt.Errorf("item %d is outside [0, %d)", i, r.Items)
-		}
-		out[i] = true
-	}
-	c.include = slices.Clone(r.Include)
-	slices.Sort(c.include)
-	c.include = slices.Compact(c.include)
-	for _, i := range c.include {
-		switch {
-		case i < 0 || i >= r.Items:
-			return fmt.Errorf("item %d is outside [0, %d)", i, r.Items)
-		case out[i]:
-			return fmt.Errorf("%s is both included and excluded", r.name(i))
-		}
-		for _, k := range of.at(i) {
-			if h := &c.sides[c.side[k]]; h.room[node[k]] == 0 {
-				return c.demands(r, r.Groups[k])
-			}
-		}
-		at := smallest(i)
-		for s := range c.sides {
-			h := &c.sides[s]
-			if h.room[0] == 0 {
-				return c.demands(r, Group{Name: "size", Max: r.Max, Items: c.include})
-			}
-			for n := at[s]; n >= 0; n = h.parent[n] {
-				h.room[n]--
-			}
-		}
-	}
-	for s := range c.sides {
-		h := &c.sides[s]
-		for n := 1; n < len(h.room); n++ {
-			h.room[n] = min(h.room[n], h.room[h.parent[n]])
-		}
-	}
-	c.findCells(smallest, out)
-	return nil
-}
-
-// demands reports a group with too many items that every set must have.
-func (c *Crossing) demands(r *Rules, g Group) error {
-	var list []string
-	for _, i := range c.include {
-		if slices.Contains(g.Items, i) {
-			list = append(list, r.name(i)+" is included")
-		}
-	}
-	return fmt.Errorf("%s: at most %d, but %s demanded: %s", g.Name, g.Max, areDemanded(len(list)), few(list))
-}
-
-// findCells puts the items that may be in a set, but need not be, into cells. out are the excluded items.
-func (c *Crossing) findCells(smallest func(i int) cell, out []bool) {
-	c.cell = make([]int32, c.items)
-	number, sizes := map[cell]int32{}, []int32(nil)
-	hidden := false
-	for i := range c.cell {
-		at := smallest(i)
-		_, included := slices.BinarySearch(c.include, i)
-		if out[i] = !included && (out[i] || c.sides[0].room[at[0]] == 0 || c.sides[1].room[at[1]] == 0); included || out[i] {
-			hidden = hidden || out[i]
-			c.cell[i] = -1
-			continue
-		}
-		k, ok := number[at]
-		if !ok {
-			k = int32(len(c.cells))
-			number[at], c.cells, sizes = k, append(c.cells, at), append(sizes, 0)
-		}
-		c.cell[i] = k
-		sizes[k]++
-	}
-	if hidden {
-		c.never = out
-	}
-	c.start = make([]int32, len(c.cells)+1)
-	for k, at := range c.cells {
-		c.start[k+1] = c.start[k] + min(sizes[k], c.sides[0].room[at[0]], c.sides[1].room[at[1]])
-	}
-}
-
-// Contains implements vitrine.Constraint.
-func (c *Crossing) Contains(s vitrine.Assortment) bool {
-	if len(s) > c.maximum || len(s) < c.minimum {
-		return false
-	}
+// best returns the set of the largest gain.
+func (c *crossing) best(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 	f := c.pool.Get().(*flow)
 	defer c.pool.Put(f)
-	included, ok := 0, true
-	for at, i := range s {
-		if i < 0 || i >= c.items {
-			s, ok = s[:at], false
-			break
-		}
-		if c.cell[i] >= 0 {
-			ok = f.show(i, 1) && ok
-		} else if _, must := slices.BinarySearch(c.include, i); must {
-			included++
-		} else {
-			ok = false
-		}
-	}
-	for _, i := range s {
-		if c.cell[i] >= 0 {
-			f.show(i, -1)
-		}
-	}
-	return ok && included == len(c.include)
-}
-
-// show adds a number of sets with an item to those of its groups, and reports whether these have room for it.
-func (f *flow) show(i int, by int32) bool {
-	ok := true
-	for side, n := range f.cells[f.cell[i]] {
-		h := &f.sides[side]
-		for ; n >= 0; n = h.parent[n] {
-			f.shown[side][n] += by
-			ok = ok && f.shown[side][n] <= h.room[n]
-		}
-	}
-	return ok
-}
-
-// Limit implements [Limiter].
-func (c *Crossing) Limit(maximum int) (vitrine.Constraint, error) {
-	if maximum >= c.maximum {
-		return c, nil
-	}
-	r := c.rules
-	r.Max = max(maximum, 0)
-	return NewCrossed(r, c.work)
-}
-
-// Items returns N.
-func (c *Crossing) Items() int { return c.items }
-
-// without implements narrower.
-func (c *Crossing) without(items []int) (vitrine.Constraint, error) {
-	return NewCrossed(c.rules.without(items), c.work)
-}
-
-// MaxGain implements vitrine.Constraint. It panics unless there is a gain for each item.
-func (c *Crossing) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
-	if len(gain) != c.items {
-		panic(fmt.Sprintf("assortment: Crossing of %d items has %d gains", c.items, len(gain)))
-	}
-	f := c.pool.Get().(*flow)
-	defer c.pool.Put(f)
-	f.begin(gain)
+	f.begin(gain, max(joining, joiningPerSlot*c.maximum))
 	size := len(c.include)
 	for size < c.maximum && f.augment(size < c.minimum) {
 		size++
@@ -550,8 +214,7 @@ func (c *Crossing) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assor
 // flow is the state of one call. The items of a cell that are in the flow are those of its largest gains: a path adds the best
 // of the others, and takes back the worst.
 type flow struct {
-	*Crossing
-	shown [2][]int32 // by node, of [Crossing.Contains]; 0 between calls
+	*crossing
 
 	gain  []float64
 	floor float64            // items of this gain, and of less, are of no use
@@ -617,8 +280,8 @@ const (
 	joiningGrowth  = 8 // by which factor the number grows
 )
 
-// begin empties the flow, and has the items of the largest gains join the search.
-func (f *flow) begin(gain []float64) {
+// begin empties the flow, and has some items of the largest gains join the search.
+func (f *flow) begin(gain []float64, some int) {
 	f.found, f.taken, f.next = scratch.Grow(f.found, len(f.cells)), scratch.Grow(f.taken, len(f.cells)), scratch.Grow(f.next, len(f.cells))
 	clear(f.found)
 	clear(f.taken)
@@ -628,7 +291,7 @@ func (f *flow) begin(gain []float64) {
 	if f.minimum > 0 {
 		f.floor = math.Inf(-1)
 	}
-	f.least, f.size = math.Inf(1), max(joining, joiningPerSlot*f.maximum)
+	f.least, f.size = math.Inf(1), some
 	f.join()
 }
 
@@ -637,7 +300,7 @@ func (f *flow) join() {
 	f.work.spend(2 * len(f.gain))
 	before := f.least
 	if f.least = math.Inf(-1); f.size < len(f.gain)/joiningGrowth {
-		if f.best = largest(f.best, f.size, f.gain, f.floor); len(f.best) == f.size {
+		if f.best = (Rules{Max: f.size}).best(f.best, f.gain, f.floor); len(f.best) == f.size {
 			f.least = minOf(f.gain, f.best)
 		}
 	}

@@ -16,10 +16,15 @@ import (
 	"vitrine/internal/fatal"
 )
 
-func laminar(t testing.TB, r assortment.Rules) *assortment.Laminar {
-	t.Helper()
-	l := fatal.Or(assortment.NewLaminar(r))(t)
-	return l
+func quota(t fatal.TB, r assortment.Rules) *assortment.Quota {
+	q := fatal.Or(assortment.NewQuota(r))(t)
+	return q
+}
+
+// within returns rules with a capacity for the weights of the items.
+func weighed(r assortment.Rules, weights []int, capacity int) assortment.Rules {
+	r.Items, r.Weights = len(weights), assortment.WeightsOf(weights, capacity)
+	return r
 }
 
 func group(name string, minimum, maximum int, items ...int) assortment.Group {
@@ -58,16 +63,16 @@ var families = []struct {
 	}}},
 }
 
-func TestLaminar(t *testing.T) {
+func TestQuota(t *testing.T) {
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			f.rules.Items = 8
-			assortmenttest.TestConstraint(t, laminar(t, f.rules), 8)
+			assortmenttest.TestConstraint(t, quota(t, f.rules), 8)
 		})
 	}
 	for _, n := range []int{0, 1, 3, 7, 40} {
 		t.Run(fmt.Sprintf("at most 3 of %d", n), func(t *testing.T) {
-			assortmenttest.TestConstraint(t, laminar(t, assortment.Rules{Items: n, Max: 3}), n)
+			assortmenttest.TestConstraint(t, quota(t, assortment.Rules{Items: n, Max: 3}), n)
 		})
 	}
 }
@@ -130,47 +135,174 @@ func obeys(r assortment.Rules, s vitrine.Assortment) bool {
 			return false
 		}
 	}
+	for _, l := range r.Limits {
+		shown := map[int32]int{}
+		for _, i := range s {
+			if shown[l.Group[i]]++; l.Group[i] >= 0 && shown[l.Group[i]] > l.Max {
+				return false
+			}
+		}
+	}
+	if w := r.Weights; w != nil {
+		total := 0
+		for _, i := range s {
+			total += w.Of[w.Kind[i]]
+		}
+		if total > w.Capacity {
+			return false
+		}
+	}
 	return len(s) >= r.Min && len(s) <= r.Max && in(r.Include) == len(r.Include) && in(r.Exclude) == 0
 }
 
 // subsets returns all sets of n items.
 func subsets(n int) []vitrine.Assortment { return assortmenttest.Sets(assortment.AtMost(n), n) }
 
-// A family is made exactly where some set obeys the rules, has these sets, and
-// none other; its best is the best of them.
-func TestLaminarIsItsRules(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 7).Draw(t, "N")
-		r := drawRules(t, n)
-		sets := slices.DeleteFunc(subsets(n), func(s vitrine.Assortment) bool { return !obeys(r, s) })
-		l, err := assortment.NewLaminar(r)
-		if err != nil {
-			if len(sets) > 0 {
-				t.Fatalf("refused though %v obeys: %v", sets[0], err)
+// A family is made exactly where some set obeys the rules, has these sets, and none other; its best is the best of them, and its draws
+// are uniform. So are those that are limited, or lack items.
+func TestQuotaIsItsRules(t *testing.T) {
+	for name, draw := range map[string]func(t *rapid.T, n int) assortment.Rules{"groups": drawRules, "numbered": drawLimits, "crossing": drawCrossing} {
+		for _, weighted := range []bool{false, true} {
+			if weighted && name == "crossing" {
+				continue
 			}
-			return
+			for _, plain := range []int{2048, 0} {
+				t.Run(fmt.Sprintf("%s, weighted: %v, plain from %d", name, weighted, plain), func(t *testing.T) {
+					defer assortment.SetPlainItems(plain)()
+					rapid.Check(t, func(t *rapid.T) {
+						n := rapid.IntRange(0, 7).Draw(t, "N")
+						r := draw(t, n)
+						if weighted {
+							weigh(t, &r)
+						}
+						q := judgeFamily(t, r)
+						if q == nil {
+							return
+						}
+						maximum, floor := rapid.IntRange(0, n+1).Draw(t, "limit"), rapid.Float64Range(0, 2).Draw(t, "floor")
+						revenue := rapid.SliceOfN(rapid.Float64Range(0, 9), n, n).Draw(t, "revenue")
+						smaller, err := q.Limit(maximum)
+						r.Max = min(r.Max, maximum)
+						judgeSets(t, r, smaller, err)
+						if err != nil {
+							return
+						}
+						smaller, err = assortment.Floor(smaller, revenue, floor)
+						r.Exclude = slices.Clone(r.Exclude)
+						for i, v := range revenue {
+							if v < floor {
+								r.Exclude = append(r.Exclude, i)
+							}
+						}
+						judgeSets(t, r, smaller, err)
+					})
+				})
+			}
 		}
-		if len(sets) == 0 {
-			t.Fatal("accepted though no set obeys")
+	}
+}
+
+// judgeFamily compares the family of rules with exhaustive search. It returns nil if there is none.
+func judgeFamily(t *rapid.T, r assortment.Rules) *assortment.Quota {
+	q, err := assortment.NewQuota(r)
+	sets := judgeSets(t, r, q, err)
+	if len(sets) == 0 {
+		return nil
+	}
+	judgeOptimum(t, q, sets, r.Items)
+	judgeHidden(t, q, sets, r.Items)
+	l, ok := assortment.SamplerOf(q)
+	if !ok {
+		return q
+	}
+	nonempty := len(sets)
+	if len(sets[0]) == 0 {
+		nonempty--
+	}
+	if p := l.Propensity(r.Items); math.Abs(p*float64(max(nonempty, 1))-1) > 1e-12 {
+		t.Fatalf("propensity %v of %d nonempty sets", p, nonempty)
+	}
+	if s := l.Sample(nil, r.Items, rand.New(rand.NewPCG(1, 1))); nonempty > 0 && (len(s) == 0 || !obeys(r, s)) {
+		t.Fatalf("drew %v", s)
+	}
+	return q
+}
+
+// judgeSets compares the sets of a family with those that obey the rules, and returns these.
+func judgeSets(t *rapid.T, r assortment.Rules, c vitrine.Constraint, err error) []vitrine.Assortment {
+	sets := slices.DeleteFunc(subsets(r.Items), func(s vitrine.Assortment) bool { return !obeys(r, s) })
+	switch {
+	case err != nil && len(sets) > 0:
+		t.Fatalf("%+v: refused though %v obeys: %v", r, sets[0], err)
+	case err == nil && len(sets) == 0:
+		t.Fatalf("%+v: accepted though no set obeys", r)
+	case err != nil:
+		return nil
+	}
+	for _, s := range subsets(r.Items) {
+		if c.Contains(s) != obeys(r, s) {
+			t.Fatalf("%+v: contains %v: %v", r, s, c.Contains(s))
 		}
+	}
+	return sets
+}
+
+// drawLimits draws rules whose groups are numbered and nested.
+func drawLimits(t *rapid.T, n int) assortment.Rules {
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+	r, _ := nestedRules(rng, max(n, 1))
+	if n == 0 {
+		r.Limits, r.Include, r.Exclude = nil, nil, nil
+	}
+	r.Items = n
+	if rng.IntN(3) == 0 {
+		r.Min = rng.IntN(n + 1)
+	}
+	return r
+}
+
+// drawCrossing draws rules with two hierarchies, pinned and excluded items and a smallest size.
+func drawCrossing(t *rapid.T, n int) assortment.Rules {
+	pick := func(name string) []int {
+		if n == 0 {
+			return nil
+		}
+		return rapid.SliceOfN(rapid.IntRange(0, n-1), 0, 2).Draw(t, name)
+	}
+	r := assortment.Rules{Items: n, Max: rapid.IntRange(0, n).Draw(t, "K"), Exclude: pick("exclude")}
+	r.Include = slices.Compact(slices.Sorted(slices.Values(pick("include"))))
+	r.Groups = append(nestedGroups(t, n, "brand"), nestedGroups(t, n, "category")...)
+	switch rapid.IntRange(0, 2).Draw(t, "fill") {
+	case 1:
+		r.Min = rapid.IntRange(0, r.Max).Draw(t, "least")
+	case 2: // as many as the other rules allow, which keeps items out
 		for _, s := range subsets(n) {
-			if l.Contains(s) != obeys(r, s) {
-				t.Fatalf("contains %v: %v", s, l.Contains(s))
+			if obeys(r, s) {
+				r.Min = max(r.Min, len(s))
 			}
 		}
-		judgeOptimum(t, l, sets, n)
-		judgeHidden(t, l, sets, n)
-		nonempty := len(sets)
-		if len(sets[0]) == 0 {
-			nonempty--
+	}
+	return r
+}
+
+// weigh gives rules weights and a capacity, which is tight.
+func weigh(t *rapid.T, r *assortment.Rules) {
+	weights := rapid.SliceOfN(rapid.IntRange(0, 6), r.Items, r.Items).Draw(t, "weights")
+	unit := rapid.SampledFrom([]int{1, 3}).Draw(t, "unit")
+	for i := range weights {
+		weights[i] *= unit
+	}
+	lightest := -1 // of the sets that obey the other rules
+	for _, s := range subsets(r.Items) {
+		total := 0
+		for _, i := range s {
+			total += weights[i]
 		}
-		if p := l.Propensity(n); math.Abs(p*float64(max(nonempty, 1))-1) > 1e-12 {
-			t.Fatalf("propensity %v of %d nonempty sets", p, nonempty)
+		if obeys(*r, s) && (lightest < 0 || total < lightest) {
+			lightest = total
 		}
-		if s := l.Sample(nil, n, rand.New(rand.NewPCG(1, 1))); nonempty > 0 && (len(s) == 0 || !obeys(r, s)) {
-			t.Fatalf("drew %v", s)
-		}
-	})
+	}
+	r.Weights = assortment.WeightsOf(weights, rapid.IntRange(max(0, lightest-1), max(0, lightest)+12).Draw(t, "capacity"))
 }
 
 // judgeOptimum compares the optimum with the best of the sets.
@@ -190,7 +322,7 @@ func judgeOptimum(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n
 
 // A bound that the size implies crosses nothing.
 func TestBoundsThatTheSizeImplies(t *testing.T) {
-	laminar(t, assortment.Rules{Items: 5, Max: 2, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 2), group("b", 0, 2, 2, 3, 4)}})
+	quota(t, assortment.Rules{Items: 5, Max: 2, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 2), group("b", 0, 2, 2, 3, 4)}})
 }
 
 // judgeHidden compares the items that are in no set with the sets.
@@ -226,18 +358,18 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 		`item 5 is outside [0, 5)`:               {Max: 5, Include: []int{5}},
 		`group shoes: item -1 is outside [0, 5)`: {Max: 5, Groups: groups(group("group shoes", 0, 1, -1))},
 		`group shoes has item "cat" twice`:       {Max: 5, Groups: groups(group("group shoes", 0, 1, 2, 3, 2))},
-		`group sale and group shoes share items, but neither contains the other: groups must be nested or disjoint`:                                                         {Max: 5, Groups: groups(shoes, group("group sale", 0, 1, 2, 3))},
-		`group sale and group hats share items, but neither contains the other`:                                                                                             {Max: 5, Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},
-		`size: at most 0, but 1 item is demanded: at least 1 of group shoes`:                                                                                                {Max: 0, Groups: groups(with(shoes, 1, 3))},
-		`size: at most 1, but 2 items are demanded: 2 in group shoes`:                                                                                                       {Max: 1, Groups: groups(with(shoes, 1, 3), group("group ant", 1, 1, 0), group("group bee", 1, 1, 1))},
-		`size: at most 4, but 5 items are demanded: item "ant" is included, item "bee" is included, item "cat" is included, item "dog" is included, item "elk" is included`: {Max: 4, Include: numbers(5)},
+		`group shoes: at least 1: groups that cross others have no lower bounds: group sale and group shoes share items, but neither contains the other: groups must be nested or disjoint`: {Max: 5, Groups: groups(with(shoes, 1, 2), group("group sale", 0, 1, 2, 3))},
+		`a capacity cannot be combined with groups that cross: group sale and group hats share items, but neither contains the other`:                                                       {Max: 5, Weights: assortment.WeightsOf(numbers(5), 3), Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},
+		`size: at most 0, but 1 item is demanded: at least 1 of group shoes`:                                                                                                                {Max: 0, Groups: groups(with(shoes, 1, 3))},
+		`size: at most 1, but 2 items are demanded: 2 in group shoes`:                                                                                                                       {Max: 1, Groups: groups(with(shoes, 1, 3), group("group ant", 1, 1, 0), group("group bee", 1, 1, 1))},
+		`size: at most 4, but 5 items are demanded: item "ant" is included, item "bee" is included, item "cat" is included, item "dog" is included, item "elk" is included`:                 {Max: 4, Include: numbers(5)},
 	} {
 		r.Items, r.Name = 5, name
-		if _, err := assortment.NewLaminar(r); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := assortment.NewQuota(r); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v\n want %s", err, want)
 		}
 	}
-	_, err := assortment.NewLaminar(assortment.Rules{Items: 9, Max: 2, Include: numbers(8)})
+	_, err := assortment.NewQuota(assortment.Rules{Items: 9, Max: 2, Include: numbers(8)})
 	if want := "size: at most 2, but 8 items are demanded: item 0 is included, item 1 is included, item 2 is included, item 3 is included, item 4 is included, and 3 more"; err == nil || err.Error() != want {
 		t.Errorf("error %v\n want %s", err, want)
 	}
@@ -245,7 +377,7 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 
 // A million items in a thousand groups within ten departments: every group
 // keeps its bounds, and the answer does not depend on how much is asked at once.
-func TestLaminarOfManyItems(t *testing.T) {
+func TestQuotaOfManyItems(t *testing.T) {
 	const n = 100_000
 	rng := rand.New(rand.NewPCG(3, 3))
 	rules := assortment.Rules{Items: n, Min: 60, Max: 70}
@@ -259,7 +391,7 @@ func TestLaminarOfManyItems(t *testing.T) {
 			rules.Groups = append(rules.Groups, group(fmt.Sprint("category ", d, c), 0, 1, department.Items[c*100:c*100+100]...))
 		}
 	}
-	l := laminar(t, rules)
+	l := quota(t, rules)
 	gain := make([]float64, n)
 	for i := range gain {
 		gain[i] = rng.NormFloat64() - 3
@@ -277,7 +409,7 @@ func TestLaminarOfManyItems(t *testing.T) {
 }
 
 func TestFamiliesRefuseOtherNumbersOfItems(t *testing.T) {
-	l := laminar(t, assortment.Rules{Items: 3, Max: 2})
+	l := quota(t, assortment.Rules{Items: 3, Max: 2})
 	for name, f := range map[string]func(){
 		"MaxGain":    func() { l.MaxGain(nil, []float64{1, 2}) },
 		"Sample":     func() { l.Sample(nil, 4, rand.New(rand.NewPCG(1, 1))) },
@@ -303,11 +435,11 @@ func TestHiddenItemsDoNotCauseUnderflow(t *testing.T) {
 	u := []float64{700, -650, -690, 690}
 	size := []int{1, 1, 1, 9}
 	for _, r := range [][]float64{nil, {9, 2, 3, 9}} {
-		l := laminar(t, assortment.Rules{Items: 4, Max: 1, Exclude: []int{0, 3}})
+		l := quota(t, assortment.Rules{Items: 4, Max: 1, Exclude: []int{0, 3}})
 		if s, value := assortment.Maximize(nil, l, u, r); !slices.Equal(s, vitrine.Assortment{1}) || value <= 0 {
 			t.Errorf("S = %v, R = %v, want [1] and a positive value", s, value)
 		}
-		shelf := knapsack(t, laminar(t, assortment.Rules{Items: 4, Max: noLimit, Exclude: []int{0}}), size, 1)
+		shelf := quota(t, weighed(assortment.Rules{Max: noLimit, Exclude: []int{0}}, size, 1))
 		if s, value := assortment.Maximize(nil, shelf, u, r); !slices.Equal(s, vitrine.Assortment{1}) || value <= 0 {
 			t.Errorf("on a shelf S = %v, R = %v, want [1] and a positive value", s, value)
 		}
@@ -322,8 +454,8 @@ func TestIncludedItemsOfAnyUtility(t *testing.T) {
 		{Max: noLimit, Include: []int{1}, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 4), group("b", 0, 1, 3, 5, 6)}},
 	} {
 		rules.Items = 7
-		l := laminar(t, rules)
-		for _, c := range []vitrine.Constraint{l, knapsack(t, l, []int{1, 2, 3, 4, 5, 6, 7}, 17)} {
+		l := quota(t, rules)
+		for _, c := range []vitrine.Constraint{l, quota(t, weighed(rules, []int{1, 2, 3, 4, 5, 6, 7}, 17))} {
 			sets := assortmenttest.Sets(c, 7)
 			assortmenttest.Instances(7, 20, func(name string, u, r []float64) {
 				s, value := assortment.Maximize(nil, c, u, r)
@@ -335,7 +467,7 @@ func TestIncludedItemsOfAnyUtility(t *testing.T) {
 	}
 }
 
-func FuzzLaminar(f *testing.F) {
+func FuzzQuota(f *testing.F) {
 	f.Add([]byte{1, 3, 2, 0, 1, 2, 4, 5, 255, 0, 1, 6, 7})
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		next := func() int {
@@ -362,7 +494,7 @@ func FuzzLaminar(f *testing.F) {
 				r.Groups = append(r.Groups, g)
 			}
 		}
-		l, err := assortment.NewLaminar(r)
+		l, err := assortment.NewQuota(r)
 		if err != nil {
 			return
 		}
@@ -373,7 +505,7 @@ func FuzzLaminar(f *testing.F) {
 	})
 }
 
-func BenchmarkLaminar(b *testing.B) {
+func BenchmarkQuota(b *testing.B) {
 	const n = 1_000_000
 	rng := rand.New(rand.NewPCG(2, 2))
 	u, r := make([]float64, n), make([]float64, n)
@@ -393,7 +525,7 @@ func BenchmarkLaminar(b *testing.B) {
 		"groups": {Max: 30, Groups: groups},
 	} {
 		rules.Items = n
-		l := laminar(b, rules)
+		l := quota(b, rules)
 		b.Run(name, func(b *testing.B) {
 			dst := make(vitrine.Assortment, 0, n)
 			b.ReportAllocs()

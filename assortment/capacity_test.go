@@ -1,0 +1,419 @@
+package assortment_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine"
+	"vitrine/assortment"
+	"vitrine/assortment/assortmenttest"
+)
+
+func TestCapacity(t *testing.T) {
+	weight := []int{3, 1, 4, 0, 5, 9, 2, 0}
+	for _, f := range []struct {
+		name     string
+		rules    assortment.Rules
+		capacity int
+	}{
+		{"weight only", assortment.Rules{Max: noLimit}, 8},
+		{"no capacity", assortment.Rules{Max: noLimit}, 0},
+		{"ample capacity", assortment.Rules{Max: noLimit}, 100},
+		{"at most", assortment.Rules{Max: 2}, 8},
+		{"at least", assortment.Rules{Min: 3, Max: noLimit}, 6},
+		{"at least so many that few fit", assortment.Rules{Min: 5, Max: noLimit}, 8},
+		{"between", assortment.Rules{Min: 2, Max: 3}, 7},
+		{"included and excluded", assortment.Rules{Max: 4, Include: []int{2}, Exclude: []int{1}}, 9},
+		{"included, and at least", assortment.Rules{Min: 3, Max: noLimit, Include: []int{0, 3}}, 8},
+		{"included without room for more", assortment.Rules{Min: 1, Max: 3, Include: []int{5}, Exclude: []int{3, 7}}, 9},
+		{"nothing", assortment.Rules{}, 9},
+		{"groups side by side", assortment.Rules{Max: noLimit, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 3), group("b", 1, 2, 4, 6, 7)}}, 8},
+		{"groups within groups", assortment.Rules{Min: 2, Max: 4, Groups: []assortment.Group{
+			group("department", 1, 3, 0, 1, 2, 3, 4), group("category", 0, 1, 0, 1), group("other", 1, 2, 2, 3), group("far", 0, 1, 6, 7),
+		}}, 9},
+		{"included and excluded in groups", assortment.Rules{Max: 4, Include: []int{2}, Exclude: []int{6}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2), group("b", 1, 1, 6, 4, 5)}}, 12},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			assortmenttest.TestConstraint(t, quota(t, weighed(f.rules, weight, f.capacity)), len(weight))
+		})
+	}
+	t.Run("40 items", func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(4, 4))
+		weight := make([]int, 40)
+		for i := range weight {
+			weight[i] = 6 * rng.IntN(8)
+		}
+		assortmenttest.TestConstraint(t, quota(t, weighed(assortment.Rules{Min: 2, Max: 7}, weight, 100)), 40)
+	})
+	t.Run("no items", func(t *testing.T) {
+		assortmenttest.TestConstraint(t, quota(t, weighed(assortment.Rules{Max: 3}, nil, 5)), 0)
+	})
+}
+
+func TestCapacitiesThatAreRefused(t *testing.T) {
+	five := func(r assortment.Rules) assortment.Rules {
+		r.Items = 5
+		r.Name = func(i int) string { return fmt.Sprintf("item %q", "abcde"[i:i+1]) }
+		return r
+	}
+	weight := []int{4, 3, 2, 7, 7}
+	for want, c := range map[string]struct {
+		rules    assortment.Rules
+		weight   []int
+		capacity int
+	}{
+		"capacity = -1: must not be negative":         {assortment.Rules{Max: 5}, weight, -1},
+		`item "c": weight = -2: must not be negative`: {assortment.Rules{Max: 5}, []int{1, 1, -2, 1, 1}, 4},
+		"4 weights for 5 items":                       {assortment.Rules{Max: 5}, weight[:4], 4},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "a" weighs 4, item "d" weighs 7`:                    {assortment.Rules{Max: 5, Include: []int{0, 3}}, weight, 8},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "a" weighs 4, item "b" weighs 3, item "c" weighs 2`: {assortment.Rules{Min: 3, Max: 5}, weight, 8},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "c" weighs 2, item "d" weighs 7`:                    {assortment.Rules{Min: 2, Max: 5, Include: []int{3}}, weight, 8},
+		`capacity = 9: the lightest set that the other rules allow weighs more: item "c" weighs 2, item "d" weighs 7, item "e" weighs 7`: {assortment.Rules{Max: 5, Include: []int{3}, Groups: []assortment.Group{group("group d and e", 2, 2, 3, 4), group("group shoes", 1, 2, 1, 2)}}, weight, 9},
+	} {
+		rules := five(c.rules)
+		rules.Weights = assortment.WeightsOf(c.weight, c.capacity)
+		if _, err := assortment.NewQuota(rules); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error %v\n want %s", err, want)
+		}
+	}
+}
+
+// Tables that would not fit in memory are refused, but not where the space
+// bounds nothing, or where units or the number of items make them small.
+func TestLargeTablesAreRefused(t *testing.T) {
+	const n = 1500
+	rng := rand.New(rand.NewPCG(6, 6))
+	weight := make([]int, n)
+	total := 0
+	for i := range weight {
+		weight[i] = 1_000_003 + rng.IntN(100_000)
+		total += weight[i]
+	}
+	all := assortment.Rules{Max: noLimit}
+	_, err := assortment.NewQuota(weighed(all, weight, total/20))
+	want := "capacity = " + fmt.Sprint(total/20) + ": too large for the exact program: its table would have "
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " MB, more than 537: measure weights in larger units") {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if _, err := assortment.NewQuota(weighed(assortment.Rules{Min: 3, Max: noLimit}, weight, total/20)); err == nil || !strings.HasSuffix(err.Error(), ", or bound fewer numbers of items, which multiply it by up to 4") {
+		t.Errorf("error %v, want what multiplies the table", err)
+	}
+	quota(t, weighed(all, weight, total))
+	quota(t, weighed(assortment.Rules{Max: 5}, weight, total/20))
+	for i := range weight {
+		weight[i] = weight[i] / 100_000 * 100_000
+	}
+	quota(t, weighed(all, weight, total/20))
+}
+
+// One unit of space more or less changes nothing but what fits; a large shelf
+// of many items is compared with its neighbours.
+func TestCapacityOfManyItems(t *testing.T) {
+	const n, capacity = 100_000, 500
+	rng := rand.New(rand.NewPCG(7, 7))
+	u, r, weight := make([]float64, n), make([]float64, n), make([]int, n)
+	for i := range u {
+		u[i], r[i], weight[i] = rng.NormFloat64()-4, rng.Float64(), 1+rng.IntN(40)
+	}
+	brands := make([]assortment.Group, 100)
+	for b := range brands {
+		brands[b] = group(fmt.Sprint("brand ", b), b/98, 1, numbers(n)[1000*b:][:1000]...)
+	}
+	for _, rules := range []assortment.Rules{{Max: noLimit}, {Max: 20}, {Min: 3, Max: noLimit}, {Max: noLimit, Groups: brands}} {
+		c := quota(t, weighed(rules, weight, capacity))
+		s, value := assortment.Maximize(nil, c, u, r)
+		if !c.Contains(s) || value <= 0 {
+			t.Fatalf("%+v: %v earns %v", rules, s, value)
+		}
+	}
+}
+
+func BenchmarkCapacity(b *testing.B) {
+	const n = 1_000_000
+	rng := rand.New(rand.NewPCG(2, 2))
+	u, r, weight := make([]float64, n), make([]float64, n), make([]int, n)
+	for i := range u {
+		u[i], r[i], weight[i] = rng.NormFloat64(), rng.Float64(), 1+rng.IntN(50)
+	}
+	brands := make([]assortment.Group, 1000)
+	for k := range brands {
+		brands[k] = group(fmt.Sprint("brand ", k), 0, 1, numbers(n)[1000*k:][:1000]...)
+	}
+	for name, rules := range map[string]assortment.Rules{
+		"free": {Max: noLimit}, "at most 20": {Max: 20}, "at least 5": {Min: 5, Max: noLimit}, "1 of a brand": {Max: noLimit, Groups: brands},
+	} {
+		c := quota(b, weighed(rules, weight, 1000))
+		b.Run("C=1000,"+name, func(b *testing.B) {
+			dst := make(vitrine.Assortment, 0, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				assortment.Maximize(dst, c, u, r)
+			}
+		})
+	}
+}
+
+func TestCapacityOfNumberedGroups(t *testing.T) {
+	for _, n := range []int{0, 7, 8, 40} {
+		weights := []int{3, 1, 4, 0, 5, 9, 2}
+		for len(weights) < n {
+			weights = append(weights, 6*len(weights)%17)
+		}
+		weights = weights[:n]
+		for k, c := range []struct {
+			q        assortment.Rules
+			capacity int
+		}{
+			{assortment.Rules{Max: 3}, 8},
+			{assortment.Rules{Max: 40}, 9},
+			{assortment.Rules{Max: 3}, 0},
+			{assortment.Rules{Max: 3}, 100},
+			{assortment.Rules{Max: 0}, 8},
+			{assortment.Rules{Max: 40, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 1}}}, 9},
+			{assortment.Rules{Max: 4, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 2}}, Exclude: []int{1, 4}}, 8},
+			{assortment.Rules{Max: 3, Limits: []assortment.Limit{{Group: make([]int32, n), Max: 0}}}, 8},
+		} {
+			if n > 0 || c.q.Exclude == nil {
+				t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) { assortmenttest.TestConstraint(t, quota(t, weighed(c.q, weights, c.capacity)), n) })
+			}
+		}
+	}
+}
+
+// Many items of many weights: the best set is that of the knapsack of all items.
+func TestCapacityOfNumberedItems(t *testing.T) {
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		n := 1 + rng.IntN([]int{50, 3000, 20_000}[seed%3])
+		q := assortment.Rules{Max: 1 + rng.IntN(12)}
+		rules := assortment.Rules{Items: n, Max: q.Max}
+		if seed%2 == 0 {
+			q.Limits = []assortment.Limit{{Group: make([]int32, n), Max: 1 + rng.IntN(2)}}
+			rules.Groups = make([]assortment.Group, 1+rng.IntN(30))
+		}
+		u, r, weights := make([]float64, n), make([]float64, n), make([]int, n)
+		for i := range n {
+			u[i], r[i], weights[i] = rng.NormFloat64()-3, math.Exp(rng.NormFloat64()), rng.IntN(1+rng.IntN(60))
+			for _, l := range q.Limits {
+				g := rng.IntN(len(rules.Groups))
+				l.Group[i] = int32(g)
+				rules.Groups[g].Items, rules.Groups[g].Max = append(rules.Groups[g].Items, i), l.Max
+			}
+			if rng.IntN(20) == 0 {
+				q.Exclude = append(q.Exclude, i)
+			}
+		}
+		rules.Exclude = q.Exclude
+		if seed%5 == 0 {
+			r = nil
+		}
+		c, same := quota(t, weighed(q, weights, 100)), quota(t, weighed(rules, weights, 100))
+		s, value := assortment.Maximize(nil, c, u, r)
+		_, want := assortment.Maximize(nil, same, u, r)
+		if !same.Contains(s) || math.Abs(value-want) > 1e-12*want {
+			t.Fatalf("seed %d: %v earns %v, the best set %v", seed, s, value, want)
+		}
+	}
+}
+
+// The best set of a few items earns what the best set of all does, or is not called the best.
+func TestFewItemsSufficeUnderACapacity(t *testing.T) {
+	found, missed := [2]int{}, 0
+	var f assortment.Pruned
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		n := 1 + rng.IntN(400)
+		q := assortment.Rules{Max: 1 + rng.IntN(6)}
+		if seed%2 == 0 {
+			q.Limits = []assortment.Limit{{Group: groupsOf(n, 1+rng.IntN(9)), Max: rng.IntN(3)}}
+		}
+		weights, u, r := make([]int, n), make([]float64, n), make([]float64, n)
+		tail := []float64{0, 0.1, 1, 3}[rng.IntN(4)]
+		for i := range n {
+			weights[i] = rng.IntN(12)
+			u[i], r[i] = 2*rng.NormFloat64()-2+0.2*float64(weights[i])*float64(seed%3), math.Exp(tail*rng.NormFloat64())
+			if rng.IntN(20) == 0 {
+				q.Exclude = append(q.Exclude, i)
+			}
+		}
+		if tail == 0 {
+			r = nil
+		}
+		rules := weighed(q, weights, rng.IntN(20))
+		s := quota(t, rules)
+		size := max(2, n/16)
+		screen := rules.Ungrouped(size)
+		var largest []int
+		for i := range n {
+			if screen.Allows([]int{i}) {
+				largest = append(largest, i)
+			}
+		}
+		slices.SortStableFunc(largest, func(i, j int) int { return cmp.Compare(u[j], u[i]) })
+		largest = largest[:min(size, len(largest))]
+		slices.Sort(largest)
+		if len(largest) == 0 {
+			continue
+		}
+		_, want := assortment.Maximize(nil, s, u, r)
+		got, ok := f.Maximize(rules, r, largest, size, func(items []int) (some []float64) {
+			for _, i := range items {
+				some = append(some, u[i])
+			}
+			return some
+		})
+		if !ok {
+			missed++
+			continue
+		}
+		found[min(len(r), 1)]++
+		if have := vitrine.ExpectedRevenue(got, u, r); !slices.IsSorted(got) || !s.Contains(got) || !(have >= want*(1-1e-9)) {
+			t.Fatalf("seed %d, N = %d, %+v: %v earns %v, the best set %v", seed, n, q, got, have, want)
+		}
+	}
+	if found[0] < 100 || found[1] < 500 || missed < 100 {
+		t.Errorf("found %v times, missed %d times", found, missed)
+	}
+}
+
+func TestTablesOfManyItemsAreRefused(t *testing.T) {
+	const n = 100_000
+	weights := make([]int, n)
+	for i := range n {
+		weights[i] = 1_000_003 + i
+	}
+	if _, err := assortment.NewQuota(weighed(assortment.Rules{Max: 100}, weights, 50_000_000)); !errors.Is(err, assortment.ErrTable) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The largest capacity leaves room for an item that every set includes.
+func TestLargestCapacity(t *testing.T) {
+	s := quota(t, weighed(assortment.Rules{Max: 2, Include: []int{0}}, []int{3, 5}, math.MaxInt))
+	if got := s.MaxGain(nil, []float64{1, 1}); !slices.Equal(got, vitrine.Assortment{0, 1}) {
+		t.Errorf("the best set is %v", got)
+	}
+}
+
+// Weights whose sum is no int make a table that is too large, as others do.
+func TestLargeWeights(t *testing.T) {
+	const large = math.MaxInt / 2
+	r := assortment.Rules{Max: 3, Limits: []assortment.Limit{{Group: make([]int32, 4), Max: 3}}}
+	if _, err := assortment.NewQuota(weighed(r, []int{large, large, large, large - 1}, math.MaxInt-1)); !errors.Is(err, assortment.ErrTable) {
+		t.Errorf("error %v", err)
+	}
+	c := quota(t, weighed(r, []int{large, large, large, 0}, math.MaxInt-1))
+	if s := c.MaxGain(nil, []float64{1, 2, 3, 4}); !slices.Equal(s, vitrine.Assortment{1, 2, 3}) {
+		t.Errorf("%v is the best set", s)
+	}
+}
+
+func TestCapacityOfSeveralLimits(t *testing.T) {
+	for _, n := range []int{7, 8, 40} {
+		weights := []int{3, 1, 4, 0, 5, 9, 2}
+		for len(weights) < n {
+			weights = append(weights, 6*len(weights)%17)
+		}
+		halves := groupsOf(n, 4)
+		limits := []assortment.Limit{{Group: halves, Max: 1}, {Group: halved(halves), Max: 2}}
+		for k, c := range []struct {
+			q        assortment.Rules
+			capacity int
+		}{
+			{assortment.Rules{Max: 3, Limits: limits}, 8},
+			{assortment.Rules{Max: 40, Limits: limits, Exclude: []int{1, 4}}, 9},
+			{assortment.Rules{Max: 3, Limits: limits, Include: []int{2}}, 8},
+			{assortment.Rules{Max: 4, Include: []int{0, 3}}, 7},
+			{assortment.Rules{Max: 4, Include: []int{0}}, 3},
+			{assortment.Rules{Max: 4, Include: []int{0}}, 1000},
+			{assortment.Rules{Max: 4}, 11},
+		} {
+			t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) {
+				family := quota(t, weighed(c.q, weights, c.capacity))
+				assortmenttest.TestConstraint(t, family, n)
+			})
+		}
+	}
+}
+
+// The candidates under a capacity have the best set of all items, also among many items, and when the family is limited or lacks
+// items.
+func TestScreeningIsExact(t *testing.T) {
+	judged := 0
+	for seed := range uint64(1200) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		n := 1 + rng.IntN([]int{8, 8, 8, 300}[seed%4])
+		if seed%100 == 99 {
+			n = 5000
+		}
+		q, rules := nestedRules(rng, n)
+		weights, u, r := make([]int, n), make([]float64, n), make([]float64, n)
+		unit := 1 + rng.IntN(3)
+		for i := range n {
+			weights[i], u[i], r[i] = unit*rng.IntN(1+rng.IntN(30)), math.Round(8*rng.NormFloat64())/4-2, math.Exp(rng.NormFloat64())
+		}
+		capacity := rng.IntN(80)
+		undo := assortment.SetPlainItems(0)
+		c, err := assortment.NewQuota(weighed(q, weights, capacity))
+		undo()
+		same, err1 := assortment.NewQuota(weighed(rules, weights, capacity))
+		if err != nil || err1 != nil {
+			if (err == nil) != (err1 == nil) {
+				t.Fatalf("seed %d: %v, but %v", seed, err, err1)
+			}
+			continue
+		}
+		family, other := vitrine.Constraint(c), vitrine.Constraint(same)
+		if rng.IntN(3) == 0 {
+			maximum := 1 + rng.IntN(q.Max)
+			family, err = c.Limit(maximum)
+			other, err1 = same.Limit(maximum)
+		}
+		if err == nil && err1 == nil && rng.IntN(3) == 0 {
+			family, err = assortment.Floor(family, r, 0.5)
+			other, err1 = assortment.Floor(other, r, 0.5)
+		}
+		if err != nil || err1 != nil {
+			if (err == nil) != (err1 == nil) {
+				t.Fatalf("seed %d: %v, but %v", seed, err, err1)
+			}
+			continue
+		}
+		judged++
+		for _, revenue := range [][]float64{nil, r} {
+			best, value := assortment.Maximize(nil, family, u, revenue)
+			_, want := assortment.Maximize(nil, other, u, revenue)
+			if !other.Contains(best) || math.Abs(value-want) > 1e-12*want {
+				t.Fatalf("seed %d: %v earns %v, the best set %v", seed, best, value, want)
+			}
+		}
+		gain := func(s vitrine.Assortment) (sum float64) {
+			for _, i := range s {
+				sum += u[i]
+			}
+			return sum
+		}
+		if got, want := family.MaxGain(nil, u), other.MaxGain(nil, u); !other.Contains(got) || math.Abs(gain(got)-gain(want)) > 1e-9 {
+			t.Fatalf("seed %d: the gains %v, want %v", seed, gain(got), gain(want))
+		}
+	}
+	if judged < 400 {
+		t.Errorf("%d families are judged", judged)
+	}
+}
+
+// An included item counts in its group, also if the groups' other items have different weights.
+func TestScreeningCountsIncludedItems(t *testing.T) {
+	q := assortment.Rules{Max: 3, Include: []int{0}, Limits: []assortment.Limit{{Group: []int32{0, 0, 0, -1, -1}, Max: 2}}}
+	defer assortment.SetPlainItems(0)()
+	c := quota(t, weighed(q, []int{1, 1, 2, 3, 2}, 4))
+	if have, want := c.MaxGain(nil, []float64{0, 10, 9, 1, 0.5}), (vitrine.Assortment{0, 1, 4}); !slices.Equal(have, want) {
+		t.Errorf("%v, want %v", have, want)
+	}
+}

@@ -1,0 +1,254 @@
+package assortment
+
+import (
+	"math"
+	"slices"
+
+	"vitrine"
+	"vitrine/internal/portable"
+	"vitrine/internal/scratch"
+)
+
+const (
+	fewItems   = 512 // the number of items of the largest utilities to begin with, or fewPerItem for each item shown
+	fewPerItem = 32
+	fewGrowth  = 16 // by which factor their number may grow
+)
+
+// Prunable returns the rules of a family over n items whose best set [Pruned] can find, and the number of items with which it should
+// begin. ok is false if n is too small.
+func Prunable(c vitrine.Constraint, n int) (r Rules, size int, ok bool) {
+	r, ok = Ranked(c)
+	if q, is := c.(*Quota); is && q.most != nil {
+		r, ok = q.rules, q.size > 0
+	}
+	size = max(fewItems, fewPerItem*r.Max)
+	return r, size, ok && n >= fewGrowth*size
+}
+
+// Ranked returns the rules of a family whose best set is found by a [Ranking]: [AtMost], and a [Quota] that bounds numbers of items
+// but demands only single items.
+func Ranked(c vitrine.Constraint) (r Rules, ok bool) {
+	switch c := c.(type) {
+	case AtMost:
+		return Rules{Max: max(int(c), 0)}, true
+	case *Quota:
+		return c.rules, c.Stable()
+	}
+	return Rules{}, false
+}
+
+// Pruned searches for the best set for unequal revenues, or under a capacity, among many items of which it looks only at a few. The
+// zero value is ready; it keeps its memory for the next call.
+type Pruned struct {
+	items   []int
+	revenue []float64
+	group   []int32 // of the items, limit after limit
+	limits  []Limit
+	include []int
+	gain    []float64
+	set     vitrine.Assortment
+}
+
+// Maximize finds the best set that obeys rules of k items. largest are the size items of the largest utilities that
+// [Rules.Ungrouped] leaves, or all with a utility above −∞ if they are fewer; r are the revenues of all items, nil means 1 for all,
+// and utilities returns the utilities of the given items.
+//
+// The search begins with C = largest. Let S be the best set within C, R = R(S), and v the largest exp(u_i) outside C. The gain
+// v_i (r_i − R) of an item outside is at most g = v (ρ − R) if its revenue is at most ρ. S is the best set of all if all revenues
+// outside C are at most a ρ such that others of gain g improve no sum of gains. Items with larger revenues join C, until there are
+// none outside. ok is false if C becomes 16 times as large. If several sets have the same expected revenue, up to rounding,
+// [Maximize] may find another one of them.
+func (f *Pruned) Maximize(rules Rules, r []float64, largest []int, size int, utilities func(items []int) []float64) (best vitrine.Assortment, ok bool) {
+	f.hold(&rules, largest)
+	full, least := len(largest) == size, math.Inf(-1)
+	for {
+		u := utilities(f.items)
+		if full && math.IsInf(least, -1) {
+			least = math.Inf(1)
+			for j, i := range f.items {
+				if !rules.includes(i) {
+					least = min(least, u[j])
+				}
+			}
+		}
+		var revenue float64
+		best, revenue = f.among(best, &rules, r, u)
+		had := len(f.items)
+		if full {
+			rho, ok := f.bound(&rules, best, u, revenue, least, EqualRevenues(r))
+			if !ok {
+				return nil, false
+			}
+			f.join(&rules, r, rho, fewGrowth*size)
+		}
+		switch len(f.items) {
+		case had:
+			for j, i := range best {
+				best[j] = f.items[i]
+			}
+			return best, true
+		case fewGrowth * size:
+			return nil, false
+		}
+	}
+}
+
+// Among finds the best set that obeys rules without a capacity, of the given items, which increase, and of the pinned ones. utilities
+// returns those of items, and r are the revenues of all items. It returns the set, its utilities, its expected revenue R, and the
+// smallest gain v_i (r_i − R) of an item in it that is not pinned. That is 0 if the rules allow more items.
+func (f *Pruned) Among(dst vitrine.Assortment, rules Rules, items []int, utilities func(items []int) []float64, r []float64) (best vitrine.Assortment, u []float64, revenue, gain float64) {
+	f.hold(&rules, items)
+	all := utilities(f.items)
+	best, revenue = f.among(dst, &rules, r, all)
+	gain = f.leastGain(&rules, best, all, revenue, 0)
+	for k, j := range best {
+		u = append(u, all[j])
+		best[k] = f.items[j]
+	}
+	return best, u, revenue, gain
+}
+
+// hold makes C the given items, which increase, without those that the rules hide and with the pinned ones.
+func (f *Pruned) hold(r *Rules, items []int) {
+	f.items = append(f.items[:0], items...)
+	if r.HidesAny() {
+		f.items = slices.DeleteFunc(f.items, r.hides)
+	}
+	if len(r.Include) > 0 {
+		f.items = append(f.items, r.Include...)
+		slices.Sort(f.items)
+		f.items = slices.Compact(f.items)
+	}
+}
+
+// among finds the best set of C, whose utilities are u.
+func (f *Pruned) among(dst vitrine.Assortment, rules *Rules, r, u []float64) (best vitrine.Assortment, revenue float64) {
+	f.revenue = scratch.Grow(f.revenue, len(f.items))
+	for j, i := range f.items {
+		f.revenue[j] = revenueOf(r, i)
+	}
+	return Maximize(dst, f.family(rules), u, f.revenue)
+}
+
+// family returns the sets of C, of which the rules hide no item.
+func (f *Pruned) family(r *Rules) vitrine.Constraint {
+	if r.Weights != nil {
+		return r.grown(f.items, nil)
+	}
+	f.group = scratch.Grow(f.group, len(r.Limits)*len(f.items))
+	f.limits, f.include = f.limits[:0], f.include[:0]
+	for k, l := range r.Limits {
+		if l.Max <= 0 { // the items of C are in no such group
+			continue
+		}
+		group := f.group[k*len(f.items):][:len(f.items)]
+		for j, i := range f.items {
+			group[j] = l.Group[i]
+		}
+		f.limits = append(f.limits, Limit{Group: group, Max: l.Max})
+	}
+	for _, i := range r.Include {
+		j, _ := slices.BinarySearch(f.items, i)
+		f.include = append(f.include, j)
+	}
+	if len(f.limits) == 0 && len(f.include) == 0 {
+		return AtMost(r.Max)
+	}
+	return &Quota{rules: Rules{Items: len(f.items), Max: r.Max, Limits: f.limits, Include: f.include}, size: r.Max, plain: true}
+}
+
+// leastGain returns τ/v for the best set of C and log v, where τ is its smallest gain. It is 0 if there may be more items.
+func (f *Pruned) leastGain(r *Rules, best vitrine.Assortment, u []float64, revenue, logV float64) float64 {
+	if len(best) < r.Max {
+		return 0
+	}
+	tau := math.Inf(1)
+	for _, j := range best {
+		if !r.includes(f.items[j]) {
+			tau = min(tau, portable.Exp(u[j]-logV)*(f.revenue[j]-revenue))
+		}
+	}
+	return tau
+}
+
+// bound returns ρ, less what rounding may add to it, for the best set of C and the largest log v.
+//
+// Without a capacity an item from outside could only take the place of one of S, so ρ = R + τ/v, where τ is the smallest gain in S,
+// and 0 if S has fewer than k items.
+func (f *Pruned) bound(r *Rules, best vitrine.Assortment, u []float64, revenue, least float64, equal bool) (rho float64, ok bool) {
+	const margin = 1e-9
+	if r.Weights == nil {
+		return revenue + float64(f.leastGain(r, best, u, revenue, least)*(1-margin)) - float64(margin*revenue), true
+	}
+	gain, ok := f.harmless(r, u, revenue, least, equal)
+	return revenue + float64(gain*(1-margin)), ok
+}
+
+// harmless returns g/v for the largest gain g that some trials find such that others of the gain g, of every weight and in no group,
+// improve no sum of gains in C. For equal revenues it is +∞, and ok says whether others of the gain v R improve none.
+func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal bool) (gain float64, ok bool) {
+	const spread = 300 // of utilities whose exponentials are compared
+	top, others, total := slices.Max(u), make([]int, len(r.Weights.Of)), 0
+	for k, a := range r.Weights.Of {
+		if left := r.Weights.left(r.Include); a <= left {
+			others[k] = min(r.Weights.Count[k], r.Max-len(r.Include))
+			if a > 0 {
+				others[k] = min(others[k], left/a)
+			}
+			total += others[k]
+		}
+	}
+	if total > fewGrowth*fewItems || top-least > spread {
+		return 0, false
+	}
+	with := r.grown(f.items, others)
+	f.gain = scratch.Grow(f.gain, with.Items())
+	z := revenue
+	if equal {
+		z = 0
+	}
+	most := 0.0
+	for j, v := range u {
+		f.gain[j] = portable.Exp(v-top) * (f.revenue[j] - z)
+		most = max(most, f.gain[j])
+	}
+	sum := func(outside float64) (sum float64) {
+		for j := len(u); j < len(f.gain); j++ {
+			f.gain[j] = outside
+		}
+		f.set = with.MaxGain(f.set, f.gain)
+		for _, j := range f.set {
+			sum += f.gain[j]
+		}
+		return sum
+	}
+	const margin, trials, step = 1e-12, 16, 0.7
+	enough := sum(0)
+	enough += margin * math.Abs(enough)
+	v := portable.Exp(least - top)
+	if equal {
+		return math.Inf(1), sum(v*f.revenue[0]) <= enough
+	}
+	for range trials {
+		if sum(most) <= enough {
+			return most / v, true
+		}
+		most *= step
+	}
+	return 0, true
+}
+
+// join adds the other items that the rules do not hide and whose revenue is above rho, or is not comparable with it, until there are
+// most of them.
+func (f *Pruned) join(rules *Rules, r []float64, rho float64, most int) {
+	had := f.items
+	for i, v := range r {
+		if !(v <= rho) && len(f.items) < most {
+			if _, there := slices.BinarySearch(had, i); !there && !rules.hides(i) {
+				f.items = append(f.items, i)
+			}
+		}
+	}
+	slices.Sort(f.items)
+}
