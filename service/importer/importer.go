@@ -9,7 +9,8 @@
 //	vw, vwjson     the text and the JSON of Vowpal Wabbit, with labels action:cost:probability
 //	sessions       a line for each decision, with lists of its items: JSON Lines or CSV
 //
-// A [Mapping] assigns the columns their roles. Every error names the place in the file.
+// A [Mapping] assigns the columns their roles. Every error names the place in the file. [ReadItems] reads the items of a catalogue
+// from a table in the same way.
 package importer
 
 import (
