@@ -60,7 +60,7 @@ The answer is a JSON object: assortment (ids in the order of the items), expecte
 		"vitrine optimize request.json",
 		`echo '{"items":[{"id":"a","utility":1.2,"revenue":3},{"id":"b","utility":2}],"size":1}' | vitrine optimize`,
 		"vitrine optimize items.csv --size 5 --at-most shoes=2,shoes/boots=1 --include a",
-		"vitrine optimize items.csv --model model.json --max-size 5",
+		"vitrine optimize items.csv --model model.json --size 5",
 	)
 }
 

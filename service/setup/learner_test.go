@@ -87,9 +87,9 @@ func TestNewLearnerOnABasis(t *testing.T) {
 
 func TestNewLearnerRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                  `EOF`,
+		``:                                  `jsontext: unexpected EOF`,
 		`[]`:                                `must be an object`,
-		`{} {}`:                             `there is more after the object`,
+		`{} {}`:                             `jsontext: invalid character `,
 		`{"name":"ucb-mnl"`:                 `jsontext: unexpected EOF`,
 		`{}`:                                `name is missing: must be one of auto, onl-mnl, greedy, `,
 		`{"name":3}`:                        `name is missing`,
