@@ -107,58 +107,37 @@ func zeros(b []byte) (at []int) {
 	return at
 }
 
-// fill finds the rank by a largest matching of slots, and returns slots that have more
-// members than items fit them, where the matching leaves one empty.
+// fill finds the rank by a largest matching of kinds with slots, and returns slots that have more members than items fit them,
+// where the matching leaves one empty: that slot, and those to which the kinds that fit are bound, and so on.
 func (t *Slots) fill() (short []int) {
-	match := make([]int, t.slots) // the kinds in the slots
-	used := make([]int, len(t.kinds))
-	by := make([][]int, t.slots) // the kinds that fit a slot
+	var m matching
+	m.reset(t.slots)
 	for k := range t.kinds {
-		for _, j := range t.kinds[k].slots {
-			by[j] = append(by[j], k)
+		for range t.kinds[k].items {
+			if !m.place(t, k) {
+				break
+			}
+			t.rank++
 		}
 	}
-	seen := make([]bool, len(t.kinds))
-	var find func(j int) bool
-	find = func(j int) bool {
-		for _, k := range by[j] {
-			if seen[k] {
+	empty := slices.Index(m.at, none)
+	if empty < 0 {
+		return nil
+	}
+	short = []int{empty}
+	for at := 0; at < len(short); at++ {
+		for k := range t.kinds {
+			if _, fits := slices.BinarySearch(t.kinds[k].slots, short[at]); !fits {
 				continue
 			}
-			seen[k] = true
-			if used[k] < len(t.kinds[k].items) {
-				used[k]++
-				match[j] = k
-				return true
-			}
-			for other, its := range match {
-				if its == k && find(other) {
-					match[j] = k
-					return true
+			for j, in := range m.at {
+				if in == k && !slices.Contains(short, j) {
+					short = append(short, j)
 				}
 			}
 		}
-		return false
 	}
-	for j := range match {
-		match[j] = none
-	}
-	for j := range match {
-		clear(seen)
-		if find(j) {
-			t.rank++
-			continue
-		}
-		if short == nil {
-			short = []int{j}
-			for other, k := range match {
-				if k != none && seen[k] {
-					short = append(short, other)
-				}
-			}
-			slices.Sort(short)
-		}
-	}
+	slices.Sort(short)
 	return short
 }
 

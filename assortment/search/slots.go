@@ -22,11 +22,7 @@ func Blocks(n int, begin func(worker int) (block func(from, to int), done func()
 // blocks is Blocks with a number of goroutines.
 func blocks(n, workers int, begin func(worker int) (block func(from, to int), done func())) {
 	var next atomic.Int64
-	var ended sync.WaitGroup
-	var caught panics.Catcher
-	work := func(worker int) {
-		defer ended.Done()
-		defer caught.Catch()
+	parallel(workers, func(worker int) {
 		block, done := begin(worker)
 		defer done()
 		for {
@@ -38,34 +34,33 @@ func blocks(n, workers int, begin func(worker int) (block func(from, to int), do
 				return
 			}
 		}
-	}
-	ended.Add(workers)
-	for w := 1; w < workers; w++ {
-		go work(w)
-	}
-	work(0)
-	ended.Wait()
-	caught.Repanic()
+	})
 }
 
 // Each calls do for each of some tasks among n items. If the items are many, several goroutines do.
 func Each(tasks, n int, do func(task int)) {
 	var next atomic.Int64
-	var ended sync.WaitGroup
-	var caught panics.Catcher
-	work := func() {
-		defer ended.Done()
-		defer caught.Catch()
+	parallel(max(1, min(tasks, numWorkers(n))), func(int) {
 		for task := int(next.Add(1)) - 1; task < tasks; task = int(next.Add(1)) - 1 {
 			do(task)
 		}
+	})
+}
+
+// parallel calls work for each worker, on a goroutine each. If a worker panics, it panics after all have ended.
+func parallel(workers int, work func(worker int)) {
+	var ended sync.WaitGroup
+	var caught panics.Catcher
+	run := func(worker int) {
+		defer ended.Done()
+		defer caught.Catch()
+		work(worker)
 	}
-	workers := max(1, min(tasks, numWorkers(n)))
 	ended.Add(workers)
-	for range workers - 1 {
-		go work()
+	for w := 1; w < workers; w++ {
+		go run(w)
 	}
-	work()
+	run(0)
 	ended.Wait()
 	caught.Repanic()
 }
