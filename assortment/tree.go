@@ -1,7 +1,7 @@
 package assortment
 
 import (
-	"cmp"
+	"math/bits"
 	"slices"
 	"sync"
 
@@ -55,12 +55,12 @@ func (t *tree) best(dst vitrine.Assortment, value []float64, minimum float64) vi
 		dst = append(dst, t.pinned[k]...)
 		open = w.ranking.appendLargest(open, t.free[k], a.maximum, value, minimum, a.demanding)
 		if missing := a.Min - (len(dst) - committed); missing > 0 {
-			largestFirst(open[start:], missing, value)
+			selectLargest(open[start:], missing, value)
 			dst = append(dst, open[start:start+missing]...)
 			open = slices.Delete(open, start, start+missing)
 		}
 		if maximum := a.Max - (len(dst) - committed); len(open)-start > maximum {
-			largestFirst(open[start:], maximum, value)
+			selectLargest(open[start:], maximum, value)
 			open = open[:start+maximum]
 		}
 	}
@@ -74,10 +74,58 @@ func (t *tree) best(dst vitrine.Assortment, value []float64, minimum float64) vi
 	return dst
 }
 
-// largestFirst puts the items of the k largest values before the others. Of equal values the lower item counts as larger.
-func largestFirst(items []int, k int, value []float64) {
-	if 0 < k && k < len(items) {
-		slices.SortFunc(items, func(a, b int) int { return cmp.Or(cmp.Compare(value[b], value[a]), cmp.Compare(a, b)) })
+// selectLargest moves the k items of the largest values to the front, in any
+// order; of equal values the lower items. It is Hoare's selection (1961) by
+// medians of three, in O(len(items)), which sorts where pivots are bad.
+func selectLargest(items []int, k int, value []float64) {
+	before := func(a, b int) bool { return value[a] > value[b] || value[a] == value[b] && a < b }
+	for bad := 2 * bits.Len(uint(len(items))); 0 < k && k < len(items); bad-- {
+		if len(items) <= 12 || bad == 0 {
+			slices.SortFunc(items, func(a, b int) int {
+				if before(a, b) {
+					return -1
+				}
+				return 1
+			})
+			return
+		}
+		// The pivot goes to the front, and then to its place at.
+		mid, last := len(items)/2, len(items)-1
+		if before(items[mid], items[0]) {
+			items[mid], items[0] = items[0], items[mid]
+		}
+		if before(items[last], items[mid]) {
+			items[last], items[mid] = items[mid], items[last]
+			if before(items[mid], items[0]) {
+				items[mid], items[0] = items[0], items[mid]
+			}
+		}
+		items[0], items[mid] = items[mid], items[0]
+		pivot, at, end := items[0], 1, last
+		for {
+			for at <= end && before(items[at], pivot) {
+				at++
+			}
+			for at <= end && before(pivot, items[end]) {
+				end--
+			}
+			if at >= end {
+				break
+			}
+			items[at], items[end] = items[end], items[at]
+			at++
+			end--
+		}
+		at = end
+		items[0], items[at] = items[at], items[0]
+		switch {
+		case k <= at:
+			items = items[:at]
+		case k == at+1:
+			return
+		default:
+			items, k = items[at+1:], k-at-1
+		}
 	}
 }
 
