@@ -15,8 +15,8 @@ func (p *placement) restartGuard(sequence uint64) {
 	p.worker.ClearSubstitute()
 }
 
-// advance gives the guard the decisions that are due by a time. It reports a new alarm.
-func (s *fold) advance(p *placement, now int64, sequence uint64) bool {
+// advance gives the guard the decisions that are due by a time.
+func (s *fold) advance(p *placement, now int64, sequence uint64) {
 	raised, over := p.guard.Advance(now, sequence)
 	switch {
 	case raised:
@@ -33,7 +33,6 @@ func (s *fold) advance(p *placement, now int64, sequence uint64) bool {
 			p.fallBack()
 		}
 	}
-	return raised
 }
 
 // lastGood returns the version that decides after an alarm: the last one of the learner from before the decisions in doubt,

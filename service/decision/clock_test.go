@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/api"
 	"vitrine/service/decision"
 	"vitrine/service/eventlog/memlog"
 )
@@ -114,7 +113,7 @@ func TestAllPlacementsMove(t *testing.T) {
 func TestOutageOfTheServiceIsNoLackOfSales(t *testing.T) {
 	const hour = 60 * minute
 	store := new(memlog.Store)
-	e := guarded(t, store, showing{}, func(_ string, a *api.Alarm) { t.Errorf("an alarm: %+v", a) })
+	e := guarded(t, store, showing{})
 	put(t, e, "home", fmt.Sprintf(guardedShop, `,"attribution_window":"8h"`))
 	now := int64(1e18)
 	var sold []*decision.Answer
@@ -131,6 +130,9 @@ func TestOutageOfTheServiceIsNoLackOfSales(t *testing.T) {
 		for n := from; n < from+decisions; n++ {
 			now += minute
 			a := decide(t, e, "home", stock(fmt.Sprint("d", n), 1), now)
+			if alarm := fatal.Or(e.Stats("home"))(t).Guard.Alarm; alarm != nil {
+				t.Fatalf("an alarm: %+v", alarm)
+			}
 			if n%2 == 0 {
 				sold = append(sold, a)
 			}

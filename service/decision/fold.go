@@ -36,9 +36,8 @@ type fold struct {
 	decisions  index  // the remembered decisions of all placements
 	offers     offers // of the last of them
 	workers    sync.WaitGroup
-	log        Log          // from which second learners learn; nil in audits
-	relearned  []relearned  // the second learners that there were
-	alarmed    []*placement // new alarms that Options.Alarmed has not had
+	log        Log         // from which second learners learn; nil in audits
+	relearned  []relearned // the second learners that there were
 
 	size        func(setup.Spec) (setup.Size, error) // of a learner; nil is unknown
 	budget      *budget.Budget
@@ -87,9 +86,7 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 		if p.experiment != nil {
 			p.experiment.Advance(e.Time, p.guard.Watch.Cohort())
 		}
-		if s.advance(p, e.Time, next.Sequence) {
-			s.alarmed = append(s.alarmed, p)
-		}
+		s.advance(p, e.Time, next.Sequence)
 	}
 	switch e.Body.(type) {
 	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.Passed, *eventlog.Corrected, *eventlog.ItemsChanged:

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"vitrine"
-	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -57,9 +56,6 @@ type Options struct {
 	// Applied, if not nil, is called in order for every entry that is durable and applied, but not for
 	// replayed ones. It runs on the writer's goroutine, and must not keep the event or wait for the engine.
 	Applied func(sequence uint64, e *eventlog.Event)
-	// Alarmed, if not nil, is called for every alarm of a placement's guard when it is raised, on the writer's goroutine;
-	// not of those replayed. It must not wait for the engine.
-	Alarmed func(placement string, a *api.Alarm)
 	// Progress, if not nil, is called now and then with the number of replayed entries.
 	Progress func(entries int)
 }
@@ -70,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	s.log = o.Store
 	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
 	e := &Engine{
-		store: o.Store, recent: offer.NewRecent(), applied: o.Applied, alarmed: o.Alarmed, gather: o.Gather, state: s,
+		store: o.Store, recent: offer.NewRecent(), applied: o.Applied, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
 		following: following{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},
@@ -93,7 +89,6 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			}
 		}
 	}
-	s.alarmed = nil
 	s.publishAll()
 	go e.run(context.WithoutCancel(ctx))
 	return e, nil

@@ -15,7 +15,7 @@ import (
 func outage(t *testing.T, config string) (w *trade, store *memlog.Store) {
 	t.Helper()
 	store = new(memlog.Store)
-	e := guarded(t, store, showing{}, nil) // predicts a half
+	e := guarded(t, store, showing{}) // predicts a half
 	put(t, e, "home", fmt.Sprintf(guardedShop, config))
 	w = newTrade(t, e, 0.5)
 	w.goOn(3000, 2)

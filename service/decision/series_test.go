@@ -49,7 +49,7 @@ func fates(t *testing.T, e *decision.Engine, price float64) []*fate {
 // the sum of leads is what the policy has earned more than chance would have. A snapshot keeps the series.
 func TestSeriesIsTheLog(t *testing.T) {
 	store := new(memlog.Store)
-	e := guarded(t, store, showing{utility: -800}, nil)
+	e := guarded(t, store, showing{utility: -800})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.25}`)
 	w := newTrade(t, e, 0.6, 0.2, 0.2) // the policy shows the first one: 0.6 − (0.6 + 0.2 + 0.2)/3 = 0.8/3 more a decision
 	const price = 3
@@ -147,7 +147,7 @@ func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, 
 
 // What the caller showed before, in the mode shadow, is what the policy is compared with.
 func TestSeriesOverBaseline(t *testing.T) {
-	e := guarded(t, new(memlog.Store), showing{utility: -800}, nil)
+	e := guarded(t, new(memlog.Store), showing{utility: -800})
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)
 	w := newTrade(t, e, 0.6, 0.2)
 	w.base = []string{itemID(1)}

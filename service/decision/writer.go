@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
 	"vitrine/service/offer"
@@ -26,7 +25,6 @@ type Engine struct {
 	store   Log
 	recent  *offer.Recent
 	applied func(uint64, *eventlog.Event)
-	alarmed func(string, *api.Alarm)
 	gather  time.Duration
 
 	mu    sync.RWMutex // owned by the writer, which changes the state
@@ -188,15 +186,9 @@ func (e *Engine) commit(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// announce reports entries that were applied, and new alarms.
+// announce reports entries that were applied.
 func (e *Engine) announce(first uint64, events ...*eventlog.Event) {
 	e.reached()
-	for _, p := range e.state.alarmed {
-		if e.alarmed != nil {
-			e.alarmed(p.name, p.guard.Report(p.fallsBack()).Alarm)
-		}
-	}
-	e.state.alarmed = nil
 	if e.applied != nil {
 		for i, event := range events {
 			e.applied(first+uint64(i), event)
