@@ -595,7 +595,7 @@ func (s *fold) sizeOf(c *setup.Config) (size setup.Size, err error) {
 	if s.size == nil {
 		return setup.Size{}, nil
 	}
-	if err, _ = safely(func() (err error) { size, err = s.size(c.Spec()); return err }); err != nil {
+	if err, _ = panics.Safely(func() (err error) { size, err = s.size(c.Spec()); return err }); err != nil {
 		return setup.Size{}, api.Fieldf("/policy", "%v", err)
 	}
 	return size, nil
@@ -621,6 +621,3 @@ func (s *fold) recharge(p *placement, charge, held int64) {
 	s.budget.Charge(charge - p.charged - held)
 	p.charged = charge
 }
-
-// safely calls f and turns its panic into an error.
-func safely(f func() error) (err error, panicked bool) { return panics.Safely(f) }

@@ -8,6 +8,7 @@ import (
 	"vitrine/service/page"
 
 	"vitrine/bandit"
+	"vitrine/internal/panics"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
@@ -53,7 +54,7 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 	e.mu.RUnlock()
 	current := *v.worker.Current()
 	x := &api.Insight{
-		Placement: v.Name, Mode: v.Config.Mode, Policy: v.worker.PolicyName(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
+		Placement: v.Name, Mode: v.Config.Mode, Policy: (&page.Policy{Config: v.Config}).Name(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
 		Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
 		Lag: v.worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
 	}
@@ -78,7 +79,7 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 		return x, err
 	}
 	// A policy that fails leaves out what it would say.
-	_, _ = safely(func() error { page.Value(x, explainer, rows, v.Config.Schema()); return nil })
+	_, _ = panics.Safely(func() error { page.Value(x, explainer, rows, v.Config.Schema()); return nil })
 	return x, nil
 }
 

@@ -49,8 +49,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/go-json-experiment/json"
-
 	"vitrine"
 	"vitrine/internal/panics"
 	"vitrine/service/api"
@@ -231,15 +229,6 @@ func (l *Learner) Progress() Progress {
 	p := *l.seen.Load()
 	p.Lag = lag
 	return p
-}
-
-// PolicyName returns the name of the policy in the configuration.
-func (l *Learner) PolicyName() string {
-	var p struct {
-		Name string `json:"name"`
-	}
-	_ = json.Unmarshal(l.spec.Policy, &p) // which is an object
-	return p.Name
 }
 
 // do does a task other than a round.
