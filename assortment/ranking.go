@@ -162,13 +162,15 @@ func (r *Ranking) appendLargest(dst, items []int, k int, value []float64, minimu
 		minimum = negInf
 	}
 	r.Reset(Rules{Max: k}, minimum)
+	threshold := minimum
 	for _, i := range items {
 		v := value[i]
 		if all && !(v > -math.MaxFloat64) { // or NaN
 			v = -math.MaxFloat64
 		}
-		if v > r.Threshold() {
+		if v > threshold {
 			r.Add(i, v)
+			threshold = r.Threshold()
 		}
 	}
 	return append(dst, r.Items...)
