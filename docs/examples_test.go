@@ -13,7 +13,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
 )
@@ -78,7 +78,7 @@ func valueOf(f api.Feature, level int) api.Value {
 func sales(t *testing.T, config map[string]any) (sold float64) {
 	t.Helper()
 	text := fatal.Or(json.Marshal(config))(t)
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", text, 0))(t)
 	c := fatal.Or(e.Config("home"))(t)

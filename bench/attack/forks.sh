@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 times=${1:-20}
-if go test ./cmd/vitrine ./service/decision -count="$times" -timeout 1h -run '^(TestForeignSnapshots|TestForksAreFound|TestMovedDirectory|TestLogGetsAnIdentity)$'; then
+if go test ./cmd/vitrine ./service/engine -count="$times" -timeout 1h -run '^(TestForeignSnapshots|TestForksAreFound|TestMovedDirectory|TestLogGetsAnIdentity)$'; then
 	echo "forks: held: $times times: no snapshot of another log or of a copy was believed, nothing was written into another log's directory, each fork was found with its entry"
 else
 	echo "forks: BROKEN: see above" >&2

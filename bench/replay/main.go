@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"vitrine/bench/rounds"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/setup"
@@ -100,7 +100,7 @@ func run(ctx context.Context, data string, n int) error {
 
 // replay makes the state from the log, like a start without a snapshot.
 func replay(ctx context.Context, store *filelog.Store) error {
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
+	e, err := engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/setup"
 )
 
@@ -23,8 +23,8 @@ const (
 
 // Write writes rounds to an empty log as the service does: through the engine, with concurrent callers, each of whom reports
 // the outcome before the next decision. It calls progress with the number of each round.
-func Write(ctx context.Context, store decision.Log, policy string, rounds, callers int, progress func(n int64)) error {
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
+func Write(ctx context.Context, store engine.Log, policy string, rounds, callers int, progress func(n int64)) error {
+	e, err := engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func Write(ctx context.Context, store decision.Log, policy string, rounds, calle
 }
 
 // round is a decision and its outcome.
-func round(ctx context.Context, e *decision.Engine, rng *rand.Rand, n int64) error {
+func round(ctx context.Context, e *engine.Engine, rng *rand.Rand, n int64) error {
 	r := &api.Request{Decision: fmt.Sprintf("decision-%d", n)}
 	for i := range Items {
 		item := api.Item{ID: fmt.Sprintf("item-%d", i)}

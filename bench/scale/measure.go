@@ -16,7 +16,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"vitrine/bench/rounds"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/load"
 	"vitrine/service/server"
@@ -79,7 +79,7 @@ func processor() string {
 
 // serve returns the processor time of a decision with its outcomes in a service that another process loads.
 func serve(ctx context.Context, rounds int) (float64, error) {
-	e, err := decision.Open(ctx, decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
+	e, err := engine.Open(ctx, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		return 0, err
 	}
@@ -124,7 +124,7 @@ func record(ctx context.Context, policy string, n int) (*memlog.Store, error) {
 func replay(ctx context.Context, store *memlog.Store, rounds int) (float64, error) {
 	runtime.GC()
 	before := used()
-	e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
+	e, err := engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner})
 	if err != nil {
 		return 0, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/client"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
 	"vitrine/service/setup"
@@ -19,17 +19,17 @@ import (
 // cluster shows who leads, who follows how far behind, and who is away. It succeeds if one leads and all are ready.
 func TestCluster(t *testing.T) {
 	store := new(memlog.Store)
-	open := func(o decision.Options) string {
+	open := func(o engine.Options) string {
 		o.Build = setup.NewLearner
-		e := fatal.Or(decision.Open(t.Context(), o))(t)
+		e := fatal.Or(engine.Open(t.Context(), o))(t)
 		s := httptest.NewServer(server.New(server.Options{Engine: e, Epoch: func() uint64 { return 3 }}))
 		t.Cleanup(func() { s.Close(); e.Close() })
 		return s.URL
 	}
-	leader := open(decision.Options{Store: store})
-	follower := open(decision.Options{Store: store, Follow: true, Leader: func() string { return "process 7 on a" }})
-	alone := open(decision.Options{Store: store, Follow: true})
-	behind := open(decision.Options{Store: struct{ decision.Log }{store}, Follow: true})
+	leader := open(engine.Options{Store: store})
+	follower := open(engine.Options{Store: store, Follow: true, Leader: func() string { return "process 7 on a" }})
+	alone := open(engine.Options{Store: store, Follow: true})
+	behind := open(engine.Options{Store: struct{ engine.Log }{store}, Follow: true})
 	for _, u := range []string{follower, alone} { // until they have seen the end of the log
 		asks := &client.Client{Base: u, Jitter: func() float64 { return 0.1 }}
 		fatal.Or(asks.Process(t.Context()))(t)

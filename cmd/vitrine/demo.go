@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"vitrine/internal/hint"
-	"vitrine/service/decision"
 	"vitrine/service/demo"
+	"vitrine/service/engine"
 	"vitrine/service/host"
 	"vitrine/service/setup"
 )
@@ -18,8 +18,8 @@ import (
 func demonstration(data string, o *host.Options) {
 	over, again, logger, shop := false, false, o.Logger, demo.New(o.Logger)
 	o.Demo = shop.Routes()
-	o.Opened = func(engine *decision.Engine) error {
-		err := mayDemonstrate(engine, data)
+	o.Opened = func(e *engine.Engine) error {
+		err := mayDemonstrate(e, data)
 		if err != nil && again {
 			logger.Warn("the demonstration is over", "cause", err.Error())
 			over, err = true, nil
@@ -38,9 +38,9 @@ func demonstration(data string, o *host.Options) {
 }
 
 // mayDemonstrate refuses to overwrite placements that are not from an earlier demonstration.
-func mayDemonstrate(engine *decision.Engine, data string) error {
+func mayDemonstrate(e *engine.Engine, data string) error {
 	for name, config := range demo.Placements(demo.Seed) {
-		there, err := engine.Config(name)
+		there, err := e.Config(name)
 		if err != nil {
 			continue // it does not exist
 		}

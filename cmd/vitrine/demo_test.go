@@ -14,8 +14,8 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
 	"vitrine/service/demo"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/host"
 	"vitrine/service/setup"
@@ -75,14 +75,14 @@ func TestDemoOverwritesNothing(t *testing.T) {
 
 // A log that was opened again is served without the demonstration if one of its placements was changed meanwhile.
 func TestDemoOfChangedPlacement(t *testing.T) {
-	engine := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
-	defer engine.Close()
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	defer e.Close()
 	var log bytes.Buffer
 	o := host.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	demonstration("data", &o)
-	fatal.If(t, o.Opened(engine))
-	fatal.Or(engine.Put(t.Context(), "auto", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0))(t)
-	if err := o.Opened(engine); err != nil || !strings.Contains(log.String(), "the demonstration is over") {
+	fatal.If(t, o.Opened(e))
+	fatal.Or(e.Put(t.Context(), "auto", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), 0))(t)
+	if err := o.Opened(e); err != nil || !strings.Contains(log.String(), "the demonstration is over") {
 		t.Errorf("opened again: %v, %s", err, &log)
 	}
 	o.Serving(t.Context(), "127.0.0.1:1") // returns at once

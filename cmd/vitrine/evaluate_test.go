@@ -15,7 +15,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 )
 
@@ -32,7 +32,7 @@ func exploredLog(t *testing.T, dir, explore string, share float64, rounds int) {
 func playedLog(t *testing.T, dir, config string, rounds int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(4, 2))
-	err := withEngine(dir, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
+	err := withEngine(dir, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		if _, err := e.Put(ctx, "home", []byte(config), 1); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 	"vitrine/internal/long"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 	"vitrine/service/host/hosttest"
@@ -37,7 +37,7 @@ var (
 func stocked(t *testing.T, rounds int, cut bool) (data string) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
-	err := withEngine(data, func(ctx context.Context, e *decision.Engine, store *filelog.Store) error {
+	err := withEngine(data, func(ctx context.Context, e *engine.Engine, store *filelog.Store) error {
 		features := make([]string, 40)
 		for j := range features {
 			features[j] = fmt.Sprintf(`{"name":"f%d","kind":"number"}`, j)

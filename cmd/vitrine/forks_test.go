@@ -15,7 +15,7 @@ import (
 	"vitrine"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 	"vitrine/service/setup"
@@ -24,7 +24,7 @@ import (
 // tradeOn opens the log of a data directory, makes decisions with new ids, and writes a snapshot.
 func tradeOn(t *testing.T, data, name string, decisions int) {
 	t.Helper()
-	err := withEngine(data, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
+	err := withEngine(data, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 		if err := e.Create(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`), now); err != nil {
 			return err
@@ -106,7 +106,7 @@ func TestForksAreFound(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other")
 	tradeOn(t, other, "other", 5)
 	brief := copyOf(t, backup) // one entry after the backup, and another one than ours
-	if err := withEngine(brief, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
+	if err := withEngine(brief, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		return e.Delete(ctx, "home", nil, 1)
 	}); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestServeBeginsAgain(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "data")
 		tradeOn(t, data, "known", 20)
 		err := withLog(data, func(ctx context.Context, store *filelog.Store) error {
-			e, err := decision.Open(ctx, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
+			e, err := engine.Open(ctx, engine.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
 				l, err := setup.NewLearner(s)
 				return altered{l}, err
 			}})

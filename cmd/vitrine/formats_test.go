@@ -22,7 +22,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 )
@@ -59,7 +59,7 @@ var formatPlacements = map[string]string{
 }
 
 // formatTrade is the work of a service. It calls half and late on the way.
-func formatTrade(ctx context.Context, e *decision.Engine, half, late func() error) error {
+func formatTrade(ctx context.Context, e *engine.Engine, half, late func() error) error {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	const features = `"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category","values":["x","y"],"other":true},{"name":"u","kind":"number","from":"user"}]`
 	names := []string{"gone"}
@@ -175,7 +175,7 @@ func formatRequest(placement string, rng *rand.Rand) *api.Request {
 
 // formatData makes the data directory of a service.
 func formatData(ctx context.Context, data string, cut bool) error {
-	return withEngine(data, func(ctx context.Context, e *decision.Engine, store *filelog.Store) error {
+	return withEngine(data, func(ctx context.Context, e *engine.Engine, store *filelog.Store) error {
 		snapshot := func() (upTo uint64, err error) {
 			bytes, upTo, err := e.Snapshot(ctx)
 			return upTo, errors.Join(err, replace.File(filepath.Join(data, host.SnapshotFile), bytes))
@@ -215,7 +215,7 @@ type knowledge struct {
 	Probability                                                                    [][]float64
 }
 
-func knowledgeOf(ctx context.Context, e *decision.Engine) (map[string]knowledge, error) {
+func knowledgeOf(ctx context.Context, e *engine.Engine) (map[string]knowledge, error) {
 	all := map[string]knowledge{}
 	for _, name := range e.Placements() {
 		if err := e.Wait(ctx); err != nil {
@@ -245,13 +245,13 @@ func knowledgeOf(ctx context.Context, e *decision.Engine) (map[string]knowledge,
 }
 
 // reopen opens the engine of a data directory as serve does.
-func reopen(ctx context.Context, data string, logger *slog.Logger, f func(*decision.Engine) error) (err error) {
+func reopen(ctx context.Context, data string, logger *slog.Logger, f func(*engine.Engine) error) (err error) {
 	store, err := filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir), Logger: logger})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	e, err := host.OpenEngine(ctx, data, decision.Options{Store: store}, logger)
+	e, err := host.OpenEngine(ctx, data, engine.Options{Store: store}, logger)
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func rewriteDataFormat(t *testing.T) {
 	})
 	fatal.If(t, err)
 	data := copyOf(t, filepath.Join(dir, "whole"))
-	err = reopen(t.Context(), data, slog.New(slog.DiscardHandler), func(e *decision.Engine) error {
+	err = reopen(t.Context(), data, slog.New(slog.DiscardHandler), func(e *engine.Engine) error {
 		known, err := knowledgeOf(t.Context(), e)
 		if err != nil {
 			return err
@@ -319,7 +319,7 @@ func TestDataFormat(t *testing.T) {
 			code := run(t.Context(), []string{"replay", data}, &stdout, &stderr)
 			wantReplayed(t, c.without == "", code, stdout.String())
 			log := &watchedLog{more: make(chan struct{}, 1)}
-			err := reopen(t.Context(), data, slog.New(slog.NewJSONHandler(log, nil)), func(e *decision.Engine) error {
+			err := reopen(t.Context(), data, slog.New(slog.NewJSONHandler(log, nil)), func(e *engine.Engine) error {
 				known, err := knowledgeOf(t.Context(), e)
 				if err != nil {
 					return err
@@ -378,7 +378,7 @@ func TestReplayOfData(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data := copyOf(t, filepath.Join(dataDir, name))
-			err := reopen(t.Context(), data, slog.New(slog.DiscardHandler), func(e *decision.Engine) error {
+			err := reopen(t.Context(), data, slog.New(slog.DiscardHandler), func(e *engine.Engine) error {
 				if err := laterTrade(t.Context(), e); err != nil {
 					return err
 				}
@@ -394,12 +394,12 @@ func TestReplayOfData(t *testing.T) {
 
 // laterTrade is the work of a service after formatTrade: decisions that were open get their outcomes or
 // expire, others are made, and those of one placement fill its memory.
-func laterTrade(ctx context.Context, e *decision.Engine) error {
+func laterTrade(ctx context.Context, e *engine.Engine) error {
 	now := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC).UnixNano()
 	rng := rand.New(rand.NewPCG(13, 3))
 	for _, name := range e.Placements() {
 		err := e.Outcome(ctx, "", name+"-22", "", now) // a reward was reported
-		if err != nil && !errors.Is(err, decision.ErrNotFound) && !errors.Is(err, decision.ErrConflict) && !errors.Is(err, decision.ErrLate) {
+		if err != nil && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrLate) {
 			return err
 		}
 		n := 4

@@ -14,13 +14,14 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/internal/hint"
 	"vitrine/service/budget"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
@@ -165,13 +166,13 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *importe
 	if err != nil {
 		return err
 	}
-	e, err := host.OpenEngine(ctx, data, decision.Options{Store: store, Budget: budget.New(math.MaxInt64 / 2)}, logger)
+	e, err := host.OpenEngine(ctx, data, engine.Options{Store: store, Budget: budget.New(math.MaxInt64 / 2)}, logger)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
 	config, err := e.Config(c.Placement)
-	isNew := errors.Is(err, decision.ErrNotFound)
+	isNew := errors.Is(err, engine.ErrNotFound)
 	switch {
 	case isNew && create != nil:
 		if config, err = setup.Parse(create); err != nil {
@@ -200,7 +201,7 @@ func (c importCmd) into(ctx context.Context, t terminal, data string, m *importe
 				return err
 			}
 		}
-		if _, err := log.Read(ctx, c.Placement, config, func(d *decision.Imported) error { return i.write(ctx, d) }); err != nil {
+		if _, err := log.Read(ctx, c.Placement, config, func(d *page.Imported) error { return i.write(ctx, d) }); err != nil {
 			return interrupted(err)
 		}
 		if err := i.flush(ctx); err != nil {
@@ -247,21 +248,21 @@ func (c importCmd) known(ctx context.Context, store *filelog.Store) (known map[s
 type importing struct {
 	importCmd
 	several string // of the mapping
-	engine  *decision.Engine
+	engine  *engine.Engine
 	config  *setup.Config
 	known   map[string]bool
 	last    int64 // the time of the log's last entry
 	first   int64 // that of the first decision
 	now     int64
 
-	waiting []*decision.Imported
+	waiting []*page.Imported
 
 	decisions, chosen, before, withLaw, withPropensity, moved int
 	items, unshown                                            int
 }
 
 // check is the first pass.
-func (i *importing) check(d *decision.Imported) error {
+func (i *importing) check(d *page.Imported) error {
 	if d.Time > i.now+int64(time.Minute) {
 		return fmt.Errorf("the time of decision %q, %s, is in the future", d.Request.Decision, time.Unix(0, d.Time).UTC().Format(time.RFC3339))
 	}
@@ -269,7 +270,7 @@ func (i *importing) check(d *decision.Imported) error {
 		i.before++
 		return nil
 	}
-	if err := decision.CheckImport(i.Placement, i.config, d); err != nil {
+	if err := engine.CheckImport(i.Placement, i.config, d); err != nil {
 		return fmt.Errorf("decision %q: %w", d.Request.Decision, err)
 	}
 	if i.decisions == 0 || d.Time > 0 && d.Time < i.first {
@@ -291,7 +292,7 @@ func (i *importing) check(d *decision.Imported) error {
 }
 
 // write is the second pass.
-func (i *importing) write(ctx context.Context, d *decision.Imported) error {
+func (i *importing) write(ctx context.Context, d *page.Imported) error {
 	if i.known[d.Request.Decision] {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
 	"vitrine/service/setup"
@@ -27,7 +27,7 @@ type itemShop struct {
 }
 
 func openItemShop(t *testing.T) *itemShop {
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	config := `{"max_size":2,"policy":{"name":"greedy"},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":"none"},{"name":"age","kind":"number","from":"user"}]}`
 	fatal.Or(e.Put(t.Context(), "home", []byte(config), 0))(t)
 	s := httptest.NewServer(server.New(server.Options{Engine: e}))

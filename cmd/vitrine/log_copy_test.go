@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog/natstest"
@@ -20,7 +20,7 @@ import (
 func TestLogCopy(t *testing.T) {
 	root, url := t.TempDir(), natstest.URL(t)
 	data, back := filepath.Join(root, "data"), filepath.Join(root, "back")
-	fatal.If(t, withEngine(data, func(ctx context.Context, e *decision.Engine, store *filelog.Store) error {
+	fatal.If(t, withEngine(data, func(ctx context.Context, e *engine.Engine, store *filelog.Store) error {
 		if err := trade(ctx, e, filepath.Join(data, host.SnapshotFile), 12); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func TestLogCopy(t *testing.T) {
 		}
 	}
 	other := filepath.Join(root, "other")
-	fatal.If(t, withEngine(other, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
+	fatal.If(t, withEngine(other, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		return trade(ctx, e, filepath.Join(root, "snapshot"), 3)
 	}))
 	copies(1, "another log", other, url)

@@ -18,7 +18,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
@@ -41,7 +41,7 @@ func serviceLog(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	rounds, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	ts.Check(withEngine(dir, func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
+	ts.Check(withEngine(dir, func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		return trade(ctx, e, filepath.Join(dir, "state.snapshot"), rounds)
 	}))
 }
@@ -57,9 +57,9 @@ func withLog(dir string, f func(context.Context, *filelog.Store) error) error {
 }
 
 // withEngine opens the log of a data directory for writing, and an engine that has read all of it.
-func withEngine(dir string, f func(context.Context, *decision.Engine, *filelog.Store) error) error {
+func withEngine(dir string, f func(context.Context, *engine.Engine, *filelog.Store) error) error {
 	return withLog(dir, func(ctx context.Context, store *filelog.Store) error {
-		e, err := decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner})
+		e, err := engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner})
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func withEngine(dir string, f func(context.Context, *decision.Engine, *filelog.S
 }
 
 // trade is one decision a minute from noon of 2026-01-01 on.
-func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int) error {
+func trade(ctx context.Context, e *engine.Engine, snapshot string, rounds int) error {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).UnixNano()
 	if rounds == 0 {
 		return nil
@@ -120,7 +120,7 @@ func trade(ctx context.Context, e *decision.Engine, snapshot string, rounds int)
 // deferred DIR makes a log of deferred decisions of two items: one that has expired, one with a reward of an
 // item, one with a chosen item, one that was not activated in time, and one that still can be.
 func deferred(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(withEngine(ts.MkAbs(args[0]), func(ctx context.Context, e *decision.Engine, _ *filelog.Store) error {
+	ts.Check(withEngine(ts.MkAbs(args[0]), func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
 		_, err := e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","buckets":2}],"policy":{"name":"ucb-mnl"}}`), 0)
 		decide := func(id string, now time.Duration) {
 			r := &api.Request{Decision: id, Defer: true, Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}
@@ -198,7 +198,7 @@ func TestLogOnServer(t *testing.T) {
 	url := natstest.URL(t)
 	store := fatal.Or(natslog.Open(t.Context(), natslog.Options{URL: url}))(t)
 	defer store.Close()
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: store, Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()
 	snapshot := filepath.Join(t.TempDir(), "snapshot")
 	fatal.If(t, trade(t.Context(), e, snapshot, 12))

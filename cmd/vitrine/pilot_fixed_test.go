@@ -14,7 +14,7 @@ import (
 	"vitrine/choice"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
 )
@@ -55,7 +55,7 @@ func TestPilotOfAuto(t *testing.T) {
 			t.Errorf("%s has no %s", config, want)
 		}
 	}
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", config, 0))(t)
 	best := 0
@@ -76,7 +76,7 @@ func TestPilotOfAuto(t *testing.T) {
 func TestFixedPilot(t *testing.T) {
 	fitModel(t, "ucb-mnl")
 	config := []byte(shell(t, "vitrine pilot model.json home.json --no-learning"))
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", config, 0))(t)
 	var before float64
@@ -122,7 +122,7 @@ func TestPessimisticPilot(t *testing.T) {
 		!slices.Equal(p.Covariance, []float64{model.Covariance.At(0, 0), 0, 0, 0}) {
 		t.Errorf("the policy is %+v", p)
 	}
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(t.Context(), "home", []byte(text), 0))(t)
 	if off, fixed := shell(t, "vitrine pilot model.json home.json --no-learning --pessimistic 0"), shell(t, "vitrine pilot model.json home.json --no-learning"); off != fixed {

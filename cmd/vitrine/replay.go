@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"text/tabwriter"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/inspect"
 )
 
@@ -32,7 +32,7 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
 	compared, different := 0, 0
-	engine, err := log.Replay(ctx, c.Snapshots, func(s inspect.Comparison) {
+	e, err := log.Replay(ctx, c.Snapshots, func(s inspect.Comparison) {
 		if s.Equal || s.Different != "" {
 			compared++
 		}
@@ -46,9 +46,9 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
-	fmt.Fprintf(t.out, "%s: replayed up to entry %d\n", log.Name, engine.Sequence())
-	if err := c.print(t, engine); err != nil {
+	defer e.Close()
+	fmt.Fprintf(t.out, "%s: replayed up to entry %d\n", log.Name, e.Sequence())
+	if err := c.print(t, e); err != nil {
 		return err
 	}
 	if different > 0 {
@@ -57,7 +57,7 @@ func (c replayCmd) Run(ctx context.Context, t terminal) (err error) {
 	return nil
 }
 
-func (replayCmd) print(t terminal, e *decision.Engine) error {
+func (replayCmd) print(t terminal, e *engine.Engine) error {
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\nplacement\tdecisions\tchosen\texpired\tevicted\topen\tlearned\tskipped\tpolicy version")
 	for _, name := range e.Placements() {

@@ -29,7 +29,7 @@ var table = [][]string{
 	{"experiment", "bandit/policy", "paper/tractability", "service/guard", "service/tally", "service/variants"},
 	{"tune", "paper/theory", "service/setup"},
 	{"config", "figure", "service/learner", "service/page"},
-	{"service/decision"},
+	{"service/engine"},
 	{"bench/fitted", "bench/rounds", "service/personalizer"},
 	{"service/importer", "service/server"},
 	{"service/host"},

@@ -24,7 +24,7 @@ import (
 	"vitrine/internal/replace"
 	"vitrine/service/api"
 	"vitrine/service/client"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/keys"
 	"vitrine/service/server"
@@ -36,9 +36,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // service is a server that can be stopped and started again on the same log, at the same address.
 type service struct {
 	testing.TB
-	store   decision.Log
+	store   engine.Log
 	address string
-	engine  *decision.Engine
+	engine  *engine.Engine
 	http    *httptest.Server
 	options server.Options
 	opened  atomic.Int64 // connections
@@ -54,7 +54,7 @@ func started(t testing.TB) *service {
 func (s *service) start() {
 	s.Helper()
 	var err error
-	if s.engine, err = decision.Open(context.Background(), decision.Options{Store: s.store, Build: setup.NewLearner}); err != nil {
+	if s.engine, err = engine.Open(context.Background(), engine.Options{Store: s.store, Build: setup.NewLearner}); err != nil {
 		s.Fatal(err)
 	}
 	listener := fatal.Or(net.Listen("tcp", s.address))(s)

@@ -9,7 +9,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/client"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
 	"vitrine/service/setup"
@@ -17,12 +17,12 @@ import (
 
 func Example() {
 	// A service: yours is vitrine serve.
-	engine, err := decision.Open(context.Background(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
+	e, err := engine.Open(context.Background(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	if err != nil {
 		panic(err)
 	}
-	defer engine.Close()
-	service := httptest.NewServer(server.New(server.Options{Engine: engine}))
+	defer e.Close()
+	service := httptest.NewServer(server.New(server.Options{Engine: e}))
 	defer service.Close()
 
 	ctx := context.Background()

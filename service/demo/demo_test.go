@@ -19,7 +19,7 @@ import (
 	"vitrine/experiment"
 	"vitrine/internal/fatal"
 	"vitrine/service/client"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
 	"vitrine/service/setup"
@@ -29,17 +29,17 @@ import (
 type shop struct {
 	*Demo
 	shopping
-	engine *decision.Engine
+	engine *engine.Engine
 	page   http.Handler
 }
 
 func opened(t *testing.T, half int) *shop {
 	t.Helper()
-	engine := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
-	t.Cleanup(engine.Close)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	t.Cleanup(e.Close)
 	d := New(slog.New(slog.DiscardHandler))
 	d.world.half = half
-	api := httptest.NewServer(server.New(server.Options{Engine: engine, Demo: d.Routes()}))
+	api := httptest.NewServer(server.New(server.Options{Engine: e, Demo: d.Routes()}))
 	t.Cleanup(api.Close)
 	service := &client.Client{Base: api.URL}
 	t.Cleanup(service.CloseIdleConnections)
@@ -47,7 +47,7 @@ func opened(t *testing.T, half int) *shop {
 		t.Fatalf("%d shoppers, %v", met, err)
 	}
 	d.service.Store(service)
-	return &shop{d, shopping{Shoppers: env.Shoppers{World: d.world, Seed: Seed}, demo: d, service: service}, engine, api.Config.Handler}
+	return &shop{d, shopping{Shoppers: env.Shoppers{World: d.world, Seed: Seed}, demo: d, service: service}, e, api.Config.Handler}
 }
 
 // The regret of each placement over HTTP equals, in every round, the regret of an experiment with the same world,

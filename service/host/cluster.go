@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"vitrine/internal/replace"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/server"
@@ -19,7 +19,7 @@ import (
 
 // What a follower asks of the leader.
 const (
-	toPropose = "propose" // a decision or an outcome: decision.Engine.Accept
+	toPropose = "propose" // a decision or an outcome: engine.Engine.Accept
 	toForward = "forward" // another request of a caller: server.Server.Forwarded
 )
 
@@ -64,7 +64,7 @@ func (l *session) forward(ctx context.Context, request []byte) ([]byte, error) {
 			return answer, err
 		}
 		if time.Since(begin) > leaderPatience {
-			return nil, fmt.Errorf("%w: %w", decision.ErrNoLeader, err)
+			return nil, fmt.Errorf("%w: %w", engine.ErrNoLeader, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -113,7 +113,7 @@ func (l *session) fetchSnapshot(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if have, err := decision.SnapshotPosition(own); err == nil && have.Sequence >= at.Sequence {
+	if have, err := engine.SnapshotPosition(own); err == nil && have.Sequence >= at.Sequence {
 		if _, err := eventlog.Locate(ctx, l.store, have); err == nil {
 			return nil
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/keys"
 	"vitrine/service/server"
@@ -130,15 +130,15 @@ func FuzzServiceFile(f *testing.F) {
 	f.Add("listen = \":8443\"\ntls = {certificate = \"c\", key = \"k\"}\nlimits = {rate = 3, burst = 4, answer = \"6s\"}")
 	f.Add("limits = {rate = nan}")
 	f.Add("limits = {rate = 1e-300}\ncors = {origins = [\"http://localhost:3000\"]}")
-	engine := fatal.Or(decision.Open(f.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(f)
-	f.Cleanup(engine.Close)
+	e := fatal.Or(engine.Open(f.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(f)
+	f.Cleanup(e.Close)
 	f.Fuzz(func(t *testing.T, text string) {
 		s := new(Config)
 		if s.parse([]byte(text)) != nil || s.Limits.Concurrent > 1000 {
 			return
 		}
 		w := httptest.NewRecorder()
-		server.New(server.Options{Engine: engine, Limits: s.limits(), Origins: s.CORS.Origins}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
+		server.New(server.Options{Engine: e, Limits: s.limits(), Origins: s.CORS.Origins}).ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/v1/placements", nil))
 		if w.Code != http.StatusOK {
 			t.Errorf("the first request: %d %s", w.Code, w.Body)
 		}

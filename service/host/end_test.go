@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog/natstest"
 )
@@ -25,7 +25,7 @@ func TestEndWhileOpening(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		c := Default()
 		c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
-		err := Run(ctx, c, Options{Opened: func(*decision.Engine) error {
+		err := Run(ctx, c, Options{Opened: func(*engine.Engine) error {
 			stop()
 			return test.opening
 		}})
@@ -36,7 +36,7 @@ func TestEndWhileOpening(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	c := Default()
 	c.Data, c.Listen = t.TempDir(), "127.0.0.1:0"
-	err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil)), Opened: func(*decision.Engine) error { return eventlog.ErrReopen }})
+	err := Run(ctx, c, Options{Logger: slog.New(slog.NewTextHandler(stopper(stop), nil)), Opened: func(*engine.Engine) error { return eventlog.ErrReopen }})
 	if err != nil {
 		t.Errorf("between two attempts: %v", err)
 	}
@@ -59,7 +59,7 @@ func TestShortLog(t *testing.T) {
 		c := Default()
 		c.Data, c.Listen, c.Log.URL = t.TempDir(), "127.0.0.1:0", natstest.URL(t)
 		attempts := 0
-		err := Run(ctx, c, Options{Patience: patience, Opened: func(*decision.Engine) error {
+		err := Run(ctx, c, Options{Patience: patience, Opened: func(*engine.Engine) error {
 			if attempts++; attempts <= shorts {
 				return eventlog.ErrBeyond
 			}

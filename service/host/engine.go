@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"vitrine/internal/hint"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
@@ -23,7 +23,7 @@ const gather = 200 * time.Microsecond
 // the log no longer has its rounds, the learner starts from nothing, with a warning. OpenEngine also warns if the
 // placements exceed their part of the budget. It uses the Store, Budget, Applied, Follow and Leader of o, and the
 // options of followers; it sets the others itself.
-func OpenEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {
+func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog.Logger) (*engine.Engine, error) {
 	o.Build, o.Size, o.Gather = setup.NewLearner, setup.LearnerSize, gather
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
 	e, err := openEngine(ctx, data, o, logger)
@@ -34,7 +34,7 @@ func OpenEngine(ctx context.Context, data string, o decision.Options, logger *sl
 	return e, err
 }
 
-func openEngine(ctx context.Context, data string, o decision.Options, logger *slog.Logger) (*decision.Engine, error) {
+func openEngine(ctx context.Context, data string, o engine.Options, logger *slog.Logger) (*engine.Engine, error) {
 	paths, err := Snapshots(data)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func openEngine(ctx context.Context, data string, o decision.Options, logger *sl
 		if o.Snapshot, err = os.ReadFile(path); err != nil {
 			return nil, err
 		}
-		e, err := decision.Open(ctx, o)
+		e, err := engine.Open(ctx, o)
 		if err == nil {
 			compareMachines(path, o.Snapshot, logger)
 		}
@@ -53,7 +53,7 @@ func openEngine(ctx context.Context, data string, o decision.Options, logger *sl
 		logger.Warn("a snapshot is unusable: more of the log is replayed", "snapshot", path, "cause", err.Error())
 	}
 	o.Snapshot = nil
-	e, err := decision.Open(ctx, o)
+	e, err := engine.Open(ctx, o)
 	if errors.Is(err, eventlog.ErrRemoved) {
 		if e := beginAgain(ctx, o, paths, logger); e != nil {
 			return e, nil
@@ -65,14 +65,14 @@ func openEngine(ctx context.Context, data string, o decision.Options, logger *sl
 
 // beginAgain restores the state from a snapshot some of whose learners cannot be read: those start
 // from nothing. It returns nil if there is no such snapshot.
-func beginAgain(ctx context.Context, o decision.Options, paths []string, logger *slog.Logger) *decision.Engine {
+func beginAgain(ctx context.Context, o engine.Options, paths []string, logger *slog.Logger) *engine.Engine {
 	o.BeginAgain = true
 	for _, path := range paths {
 		var err error
 		if o.Snapshot, err = os.ReadFile(path); err != nil {
 			continue
 		}
-		e, err := decision.Open(ctx, o)
+		e, err := engine.Open(ctx, o)
 		if err != nil {
 			continue
 		}
@@ -90,7 +90,7 @@ func beginAgain(ctx context.Context, o decision.Options, paths []string, logger 
 // compareMachines logs if the state was learned on other machines, so that a replay here may differ in
 // the last digits.
 func compareMachines(path string, snapshot []byte, logger *slog.Logger) {
-	machines, err := decision.SnapshotMachines(snapshot)
+	machines, err := engine.SnapshotMachines(snapshot)
 	if err == nil && machines != nil && !slices.Equal(machines, []string{runtime.GOARCH}) {
 		logger.Info("the state was learned on other machines: a replay of the log may differ in the last digits", "snapshot", path, "machines", machines, "here", runtime.GOARCH)
 	}

@@ -22,7 +22,7 @@ import (
 	"vitrine/internal/replace"
 	"vitrine/service/alert"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
@@ -39,7 +39,7 @@ type Options struct {
 
 	// Opened, if set, is called each time the log has been opened, before requests are answered. An
 	// error ends the service.
-	Opened func(*decision.Engine) error
+	Opened func(*engine.Engine) error
 	// Serving, if set, runs in a goroutine while requests are answered at an address. It must return
 	// when ctx ends.
 	Serving func(ctx context.Context, address string)
@@ -215,7 +215,7 @@ type session struct {
 	*service
 	store  store
 	shared *natslog.Store // the store of a log on NATS servers, which other processes may write; nil for a log in a directory
-	engine *decision.Engine
+	engine *engine.Engine
 	clock  *steadyClock
 	keeper *keeper
 	served bool   // whether it has answered requests
@@ -279,7 +279,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 	defer func() { err = errors.Join(err, l.store.Close()) }()
 	s.TakeOver = false // later sessions do not take the log from its next owner
 	o.Log, o.Appends = l.store, server.NewAppends()
-	if err := l.open(ctx, decision.Options{Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}, known); err != nil {
+	if err := l.open(ctx, engine.Options{Store: measuredLog{l.store, o.Appends}, Budget: o.Budget, Applied: o.Feed.Applied}, known); err != nil {
 		return err
 	}
 	defer l.engine.Close()
@@ -332,7 +332,7 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 	if failure != nil {
 		return errors.Join(err, failure)
 	}
-	if !errors.Is(err, decision.ErrStopped) {
+	if !errors.Is(err, engine.ErrStopped) {
 		l.keeper.last()
 	}
 	l.last = l.engine.Sequence()
@@ -341,12 +341,12 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 }
 
 // open makes the engine, the clock and the keeper from the log.
-func (l *session) open(ctx context.Context, engine decision.Options, known uint64) (err error) {
+func (l *session) open(ctx context.Context, o engine.Options, known uint64) (err error) {
 	if err := replace.Clean(filepath.Join(l.Data, SnapshotFile)); err != nil {
 		return err
 	}
 	l.clock = newClock(l.Wall)
-	if l.engine, err = l.openEngine(ctx, engine); err != nil {
+	if l.engine, err = l.openEngine(ctx, o); err != nil {
 		return err
 	}
 	defer func() {
@@ -385,7 +385,7 @@ func (l *session) open(ctx context.Context, engine decision.Options, known uint6
 }
 
 // openEngine opens the engine, which begins with the snapshot beside the log if that is the newest one.
-func (l *session) openEngine(ctx context.Context, o decision.Options) (*decision.Engine, error) {
+func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Engine, error) {
 	o.Confirm = l.store.Confirm
 	if l.shared == nil {
 		return OpenEngine(ctx, l.Data, o, l.Logger)
@@ -394,7 +394,7 @@ func (l *session) openEngine(ctx context.Context, o decision.Options) (*decision
 	if unfetched != nil {
 		l.Logger.Warn("the snapshot beside the log is not used", "cause", unfetched.Error())
 	}
-	var follower atomic.Pointer[decision.Engine]
+	var follower atomic.Pointer[engine.Engine]
 	if !l.leads() {
 		var err error
 		if o.Replica, err = l.shared.NewReplica(ctx); err != nil {
@@ -403,18 +403,18 @@ func (l *session) openEngine(ctx context.Context, o decision.Options) (*decision
 		o.Follow, o.Leader, o.Propose = true, l.leader, l.propose
 		applied := o.Applied
 		o.Applied = func(entry uint64, e *eventlog.Event) {
-			if f := follower.Load(); f != nil && f.Role() == decision.Follower {
+			if f := follower.Load(); f != nil && f.Role() == engine.Follower {
 				l.clock.hear(e.Time, f.Lag() < time.Second)
 			}
 			applied(entry, e)
 		}
 	}
-	engine, err := OpenEngine(ctx, l.Data, o, l.Logger)
+	e, err := OpenEngine(ctx, l.Data, o, l.Logger)
 	if unfetched != nil && errors.Is(err, eventlog.ErrRemoved) && !errors.Is(unfetched, eventlog.ErrForeign) { // it may be there the next time
 		err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 	}
-	follower.Store(engine)
-	return engine, err
+	follower.Store(e)
+	return e, err
 }
 
 func (l *session) newKeeper() *keeper {

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"vitrine/internal/replace"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 )
 
 // keeper writes snapshots, then removes entries beyond the retention, and keeps versions to roll back
 // to.
 type keeper struct {
-	engine    *decision.Engine
+	engine    *engine.Engine
 	log       store
 	now       func() time.Time
 	sure      func() time.Time // the time by which entries are too old
@@ -35,7 +35,7 @@ type keeper struct {
 
 // age returns the age of the last snapshot. It is 0 while another process writes the log, and its snapshots.
 func (k *keeper) age() time.Duration {
-	if k.engine.Role() == decision.Follower {
+	if k.engine.Role() == engine.Follower {
 		return 0
 	}
 	return time.Duration(k.now().UnixNano() - k.written.Load())
@@ -89,7 +89,7 @@ const (
 // last writes the last snapshot.
 func (k *keeper) last() {
 	k.write(context.Background())
-	if k.engine.Role() == decision.Leader {
+	if k.engine.Role() == engine.Leader {
 		k.spread(context.Background(), lastShareDeadline)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"vitrine"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/setup"
 )
@@ -40,7 +40,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 	ctx := t.Context()
 	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, LogDir)}))(t)
 	defer store.Close()
-	e := fatal.Or(decision.Open(ctx, decision.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
+	e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: func(s setup.Spec) (vitrine.Learner, error) {
 		l, err := setup.NewLearner(s)
 		return stuck{l, gate}, err
 	}}))(t)
@@ -60,7 +60,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 		now = now.Add(time.Hour)
 		k.write(ctx)
 		snapshot := fatal.Or(os.ReadFile(k.path))(t)
-		if p, err := decision.SnapshotPosition(snapshot); err != nil || p.Sequence != e.Sequence() || k.age() != 0 {
+		if p, err := engine.SnapshotPosition(snapshot); err != nil || p.Sequence != e.Sequence() || k.age() != 0 {
 			t.Errorf("the snapshot ends with entry %d, the engine with %d, %v old, %v", p.Sequence, e.Sequence(), k.age(), err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestLooksAtALogThatCannotBeCut(t *testing.T) {
 	ctx := t.Context()
 	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, LogDir)}))(t)
 	defer store.Close()
-	e := fatal.Or(decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()
 	fatal.Or(e.Put(ctx, "home", []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)
 	decisions := 0

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"vitrine/internal/replace"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
 
 // Shrinkable is a log whose oldest entries can be removed.
 type Shrinkable interface {
-	decision.Log
+	engine.Log
 	eventlog.Bounded
 	eventlog.Truncater
 }
@@ -33,7 +33,7 @@ type Retention struct {
 	Data string // the data directory
 
 	// Needs returns the first entry that must stay for learners that read the log, now or in a replay from a
-	// snapshot of the entry upTo: see decision.Engine.Needs. Nil stands for no such learners.
+	// snapshot of the entry upTo: see engine.Engine.Needs. Nil stands for no such learners.
 	Needs func(upTo uint64) uint64
 
 	// Evict ends the wait for the outcomes of decisions before an entry whose attribution windows began before a time, so
@@ -77,7 +77,7 @@ func (r *Retention) checkBase(ctx context.Context, path string, upTo uint64) err
 	if err != nil {
 		return err
 	}
-	at, err := decision.SnapshotPosition(data)
+	at, err := engine.SnapshotPosition(data)
 	if err == nil && at.Sequence != upTo {
 		err = fmt.Errorf("its last entry is %d", at.Sequence)
 	}
@@ -188,7 +188,7 @@ func oldestOf(path string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	oldest, err := decision.SnapshotOldest(data)
+	oldest, err := engine.SnapshotOldest(data)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
@@ -254,7 +254,7 @@ func (r *Retention) keepBase(x eventlog.Extent, cut, upTo uint64) ([]uint64, err
 		return nil, err
 	}
 	// It must be usable by a start: the entries that it stands for are removed.
-	switch have, err := decision.VerifySnapshot(setup.NewLearner, data); {
+	switch have, err := engine.VerifySnapshot(setup.NewLearner, data); {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", SnapshotFile, err)
 	case have != upTo:

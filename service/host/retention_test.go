@@ -17,7 +17,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/internal/replace"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
@@ -26,7 +26,7 @@ import (
 // shrinking is an engine whose log is kept within limits.
 type shrinking struct {
 	*testing.T
-	engine *decision.Engine
+	engine *engine.Engine
 	Retention
 	decisions int
 	now       time.Time
@@ -34,7 +34,7 @@ type shrinking struct {
 
 func newShrinking(t *testing.T, log Shrinkable) *shrinking {
 	t.Helper()
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: log, Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: log, Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
 	var s *shrinking
 	evict := func(ctx context.Context, before uint64, since int64) (int, error) {
@@ -95,7 +95,7 @@ func (s *shrinking) sound(want []byte) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		e, err := decision.Open(s.Context(), decision.Options{Store: s.Log, Build: setup.NewLearner, Snapshot: data})
+		e, err := engine.Open(s.Context(), engine.Options{Store: s.Log, Build: setup.NewLearner, Snapshot: data})
 		if err != nil {
 			s.Fatalf("from %s: %v", path, err)
 		}
@@ -299,7 +299,7 @@ func TestRetentionWhileLearningAgain(t *testing.T) {
 		return fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2,"lambda":%d},"memory":100000}`, lambda)
 	}
 	for i := range 2 {
-		fatal.Or(s.engine.Change(t.Context(), "home", config(20+i), decision.Change{Relearn: true}, s.now.UnixNano()))(t)
+		fatal.Or(s.engine.Change(t.Context(), "home", config(20+i), engine.Change{Relearn: true}, s.now.UnixNano()))(t)
 		from := s.extent().First
 		if n := s.engine.Needs(upTo); n > from {
 			t.Fatalf("entry %d is needed of a log from %d on", n, from)

@@ -107,11 +107,11 @@ func number(v api.Value) (float64, bool) {
 }
 
 // pages is a sample of decisions.
-type pages []*page
+type pages []*pageRows
 
 // group makes pages of the rows that share the value of a column.
 func group(rows []row, key string) (p pages) {
-	byID := map[string]*page{}
+	byID := map[string]*pageRows{}
 	for _, r := range rows {
 		id := textOf(r.fields[key])
 		if byID[id] == nil {
@@ -138,14 +138,14 @@ func (p pages) names() (scalars, lists []string) {
 }
 
 // every reports whether all pages pass a test.
-func (p pages) every(test func(l *page) bool) bool {
-	return !slices.ContainsFunc(p, func(l *page) bool { return !test(l) })
+func (p pages) every(test func(l *pageRows) bool) bool {
+	return !slices.ContainsFunc(p, func(l *pageRows) bool { return !test(l) })
 }
 
 // accept reports whether a column holds values and all pass a test.
 func (p pages) accept(name string, test func(v api.Value) bool) bool {
 	n := 0
-	return p.every(func(l *page) bool {
+	return p.every(func(l *pageRows) bool {
 		return allOf(l.get(name), func(v api.Value) bool {
 			if v.Kind == api.Missing {
 				return true
@@ -166,7 +166,7 @@ func contains(list []api.Value, text string) bool {
 
 // isFull reports whether a column holds a value for each page and item.
 func (p pages) isFull(name string) bool {
-	return p.every(func(l *page) bool {
+	return p.every(func(l *pageRows) bool {
 		list := l.get(name)
 		return len(list) > 0 && allOf(list, func(v api.Value) bool { return v.Kind != api.Missing })
 	})
@@ -175,7 +175,7 @@ func (p pages) isFull(name string) bool {
 // areIDs reports whether a list holds distinct ids in each page, and several in one.
 func (p pages) areIDs(name string) bool {
 	several := false
-	return p.every(func(l *page) bool {
+	return p.every(func(l *pageRows) bool {
 		list := l.lists[name]
 		several = several || len(list) > 1
 		for i, v := range list {
@@ -190,7 +190,7 @@ func (p pages) areIDs(name string) bool {
 // inside reports whether the inner column holds only values of the outer one.
 func (p pages) inside(outer, inner string) bool {
 	values := 0
-	return p.every(func(l *page) bool {
+	return p.every(func(l *pageRows) bool {
 		list := l.get(outer)
 		return len(list) == 0 || allOf(l.get(inner), func(v api.Value) bool {
 			text := textOf(v)
@@ -204,11 +204,11 @@ func (p pages) inside(outer, inner string) bool {
 
 // longer reports whether one list is longer than the other in some page.
 func (p pages) longer(a, b string) bool {
-	return !p.every(func(l *page) bool { return len(l.get(a)) <= len(l.get(b)) })
+	return !p.every(func(l *pageRows) bool { return len(l.get(a)) <= len(l.get(b)) })
 }
 
 // taken returns the ids of the items of a page, and of the items taken, as far as the columns found so far tell.
-func (k *recognizer) taken(l *page) (ids, taken []string) {
+func (k *recognizer) taken(l *pageRows) (ids, taken []string) {
 	c := k.Mapping.Columns
 	ids, flags, err := l.items(c)
 	if err == nil {
@@ -382,7 +382,7 @@ func (k *recognizer) lineID(p pages, names []string) {
 	}
 	c.Decision = first(ids, func(name string) bool {
 		seen := map[string]bool{}
-		return name != c.Time && name != c.Chosen && p.every(func(l *page) bool {
+		return name != c.Time && name != c.Chosen && p.every(func(l *pageRows) bool {
 			id := textOf(l.fields[name])
 			again := id == "" || seen[id]
 			seen[id] = true
@@ -398,7 +398,7 @@ func (k *recognizer) lineID(p pages, names []string) {
 func (k *recognizer) positions(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Shown = first(called(names, positionWords), func(name string) bool {
-		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, isPosition) && p.every(func(l *page) bool {
+		return name != c.Item && name != c.Decision && name != c.Chosen && p.accept(name, isPosition) && p.every(func(l *pageRows) bool {
 			seen := map[float64]bool{}
 			return allOf(l.get(name), func(v api.Value) bool {
 				at, _ := position("", v, 0)
@@ -499,7 +499,7 @@ func (k *recognizer) propensities(p pages, names []string) {
 func (k *recognizer) revenue(p pages, names []string) {
 	c := &k.Mapping.Columns
 	c.Revenue = first(called(names, revenueWords), func(name string) bool {
-		return p.accept(name, isRevenue) && p.every(func(l *page) bool { return len(l.list(name)) == len(l.get(c.Item)) }) && !k.tells(p, name)
+		return p.accept(name, isRevenue) && p.every(func(l *pageRows) bool { return len(l.list(name)) == len(l.get(c.Item)) }) && !k.tells(p, name)
 	})
 }
 
@@ -646,7 +646,9 @@ func (k *recognizer) chosenList(p pages, scalars, lists []string) {
 	c := &k.Mapping.Columns
 	names := slices.Concat(scalars, lists)
 	c.Chosen = first(append(called(names, chosenWords), names...), func(name string) bool {
-		flags := func(l *page) bool { return len(l.lists[name]) == len(l.lists[c.Item]) && allOf(l.lists[name], isFlag) }
+		flags := func(l *pageRows) bool {
+			return len(l.lists[name]) == len(l.lists[c.Item]) && allOf(l.lists[name], isFlag)
+		}
 		return name != c.Item && name != c.Shown && (p.every(flags) || p.inside(c.Item, name))
 	})
 }

@@ -3,10 +3,10 @@ package importer
 import (
 	"context"
 	"strconv"
+	"vitrine/service/page"
 
 	codec "vitrine/internal/fields"
 	"vitrine/service/api"
-	"vitrine/service/decision"
 	"vitrine/service/setup"
 )
 
@@ -55,7 +55,7 @@ func SortIn(bytes int) (undo func()) {
 }
 
 // Read opens a log and reads it once, for no placement: events of Personalizer keep their ids.
-func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each func(d *decision.Imported) error) (*Report, error) {
+func Read(ctx context.Context, path string, m *Mapping, c *setup.Config, each func(d *page.Imported) error) (*Report, error) {
 	l, err := Open(ctx, path, m)
 	if err != nil {
 		return nil, err

@@ -5,11 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"vitrine/service/page"
 
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/importer"
 	"vitrine/service/setup"
 )
@@ -55,9 +56,9 @@ func FuzzRead(f *testing.F) {
 		n := 0
 		items := filepath.Join(t.TempDir(), "items.csv")
 		fatal.If(t, os.WriteFile(items, []byte("item_id,price\nx,1\ny,2\n"), 0o600))
-		report, err := importer.Read(t.Context(), path, &importer.Mapping{Format: format, Items: items, Several: "first"}, c, func(d *decision.Imported) error {
+		report, err := importer.Read(t.Context(), path, &importer.Mapping{Format: format, Items: items, Several: "first"}, c, func(d *page.Imported) error {
 			n++
-			return decision.CheckImport("home", c, d)
+			return engine.CheckImport("home", c, d)
 		})
 		switch {
 		case err != nil && len(err.Error()) > 5000:

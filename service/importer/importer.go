@@ -31,6 +31,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json"
 
@@ -38,7 +39,6 @@ import (
 	"vitrine/internal/strict"
 	"vitrine/internal/table"
 	"vitrine/service/api"
-	"vitrine/service/decision"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -292,7 +292,7 @@ func (l *Log) named(ctx context.Context, err error) error {
 
 // Read reads the log for a placement, and calls each for every decision with an outcome. An import calls it twice, and
 // checks everything first. The error names the file and the place.
-func (l *Log) Read(ctx context.Context, placement string, c *setup.Config, each func(d *decision.Imported) error) (*Report, error) {
+func (l *Log) Read(ctx context.Context, placement string, c *setup.Config, each func(d *page.Imported) error) (*Report, error) {
 	m := l.mapping
 	s := &source{Log: l, ctx: ctx, placement: placement, config: c, each: each, report: &Report{Skipped: map[string]int{}, Sorted: l.sorted != nil}, used: map[string]bool{}, seen: map[string]bool{}, ids: map[string]bool{}, values: map[string]map[string]bool{}}
 	for _, feature := range c.Features {
@@ -330,7 +330,7 @@ type source struct {
 	placement string
 	config    *setup.Config
 	columns   Columns // of pages, with their usual names
-	each      func(d *decision.Imported) error
+	each      func(d *page.Imported) error
 	report    *Report
 	used      map[string]bool // columns
 	seen      map[string]bool
@@ -450,9 +450,9 @@ func (s *source) add(f *found) error {
 }
 
 // imported returns a decision with the values of the placement's features.
-func (s *source) imported(f *found) (d *decision.Imported, err error) {
+func (s *source) imported(f *found) (d *page.Imported, err error) {
 	f.id = decisionID(f.id)
-	d = &decision.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
+	d = &page.Imported{Request: &api.Request{Decision: f.id}, Shown: f.shown, Time: f.time, Propensity: f.propensity, Draw: f.law}
 	if l := s.mapping.Law; l != nil && l.Draw != "items" && d.Draw == nil && l.Page == "" { // share is 1
 		if d.Draw, err = l.of(nil, idsOf(f.items)); err != nil {
 			return nil, err
@@ -493,7 +493,7 @@ func (f *found) earned() (rewards []api.Reward, err error) {
 }
 
 // outcomes hands a decision over with its rewards: once, or once for each item that was taken.
-func (s *source) outcomes(f *found, d *decision.Imported, rewards []api.Reward) error {
+func (s *source) outcomes(f *found, d *page.Imported, rewards []api.Reward) error {
 	isChoice := f.rewards == nil
 	list := [][]api.Reward{rewards}
 	if len(rewards) > 1 {

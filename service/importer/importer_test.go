@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"vitrine/service/page"
 
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
 	"vitrine/service/importer"
 	"vitrine/service/setup"
 )
@@ -26,7 +26,7 @@ func TestFileThatIsNotUTF8(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "log.csv")
 	fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,brand\na,x,1,acme\na,y,0,caf\xe9\n"), 0o600))
-	_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*decision.Imported) error { return nil })
+	_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil })
 	if err == nil || !strings.HasSuffix(err.Error(), `item "y": column brand: "caf\xe9" is not UTF-8: convert the file`) {
 		t.Errorf("%v", err)
 	}
@@ -45,14 +45,14 @@ func TestColumnsOfAnExport(t *testing.T) {
 		} {
 			path := filepath.Join(t.TempDir(), name)
 			fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
-			_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*decision.Imported) error { return nil })
+			_, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil })
 			if err == nil || !strings.HasSuffix(err.Error(), "column t: [0,1,0.5] are columns: the values of hashed categories, texts and objects are not in an export") {
 				t.Errorf("%s, %s: %v", kind, name, err)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "log.csv")
 		fatal.If(t, os.WriteFile(path, []byte("decision_id,item,chosen,t\na,x,1,\"[{\"\"year\"\":2026}]\"\n"), 0o600))
-		if _, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*decision.Imported) error { return nil }); err != nil {
+		if _, err = importer.Read(t.Context(), path, &importer.Mapping{}, c, func(*page.Imported) error { return nil }); err != nil {
 			t.Errorf("%s: another list: %v", kind, err)
 		}
 	}

@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"vitrine/service/page"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/importer"
 	"vitrine/service/setup"
 )
@@ -19,7 +20,7 @@ import (
 // The decision of three items with prices 10, 20 and 30, of which z and x were shown to a user of age 30, and z was taken, in
 // every form that a line can have.
 func TestSessions(t *testing.T) {
-	want := decision.Imported{
+	want := page.Imported{
 		Request: &api.Request{
 			Decision: "a",
 			User:     api.Values{api.Number("age", 30)},
@@ -51,7 +52,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if diff := cmp.Diff([]*decision.Imported{&want}, got); diff != "" || len(r.Unused) > 0 {
+		if diff := cmp.Diff([]*page.Imported{&want}, got); diff != "" || len(r.Unused) > 0 {
 			t.Errorf("%s: unused %q (-want +got):\n%s", name, r.Unused, diff)
 		}
 	}
@@ -77,7 +78,7 @@ func TestSessions(t *testing.T) {
 
 // Decisions in the text and the JSON of Vowpal Wabbit: b was shown with probability 0.25 and taken.
 func TestVW(t *testing.T) {
-	want := []*decision.Imported{{
+	want := []*page.Imported{{
 		Request: &api.Request{
 			Decision: "e1",
 			User:     api.Values{api.Number("age", 30)},
@@ -173,9 +174,9 @@ func FuzzLines(f *testing.F) {
 			{Format: "sessions", List: " ", Header: []string{"items"}, Columns: importer.Columns{Item: "items", Chosen: "items"}},
 		} {
 			n := 0
-			report, err := importer.Read(t.Context(), path, &m, c, func(d *decision.Imported) error {
+			report, err := importer.Read(t.Context(), path, &m, c, func(d *page.Imported) error {
 				n++
-				return decision.CheckImport("home", c, d)
+				return engine.CheckImport("home", c, d)
 			})
 			if err != nil && len(err.Error()) > 5000 || err == nil && report.Decisions < n {
 				t.Fatalf("%+v: %d decisions, %+v, %v", m, n, report, err)
@@ -255,6 +256,6 @@ func FuzzRecognize(f *testing.F) {
 		}
 		roundTrip(t, r.Mapping)
 		c := fatal.Or(setup.Parse(text))(t)
-		_, _ = l.Read(t.Context(), "", c, func(d *decision.Imported) error { return decision.CheckImport("home", c, d) })
+		_, _ = l.Read(t.Context(), "", c, func(d *page.Imported) error { return engine.CheckImport("home", c, d) })
 	})
 }

@@ -19,9 +19,9 @@ import (
 	"vitrine/service/offer"
 )
 
-// page is a decision as its columns hold it: the values of the decision, and lists with a value for each of its items. It
+// pageRows is a decision as its columns hold it: the values of the decision, and lists with a value for each of its items. It
 // comes from the rows of a table, or from a line with lists.
-type page struct {
+type pageRows struct {
 	id     string
 	place  string // in the file; "" if the caller adds it to errors
 	fields fields
@@ -30,12 +30,12 @@ type page struct {
 	taken  []string // the items taken, if other rows than theirs tell; nil otherwise
 }
 
-func newPage(id, place string) *page {
-	return &page{id: id, place: place, fields: fields{}, lists: map[string][]api.Value{}}
+func newPage(id, place string) *pageRows {
+	return &pageRows{id: id, place: place, fields: fields{}, lists: map[string][]api.Value{}}
 }
 
 // at adds the place of an item to an error.
-func (p *page) at(i int, err error) error {
+func (p *pageRows) at(i int, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -48,7 +48,7 @@ func (p *page) at(i int, err error) error {
 }
 
 // list returns the values of a column, one for each item.
-func (p *page) list(column string) []api.Value {
+func (p *pageRows) list(column string) []api.Value {
 	if p.rows == nil {
 		return p.lists[column]
 	}
@@ -60,7 +60,7 @@ func (p *page) list(column string) []api.Value {
 }
 
 // get returns the list of a column, or its only value as a list.
-func (p *page) get(column string) []api.Value {
+func (p *pageRows) get(column string) []api.Value {
 	if v := p.fields[column]; p.rows == nil && p.lists[column] == nil && v.Kind != api.Missing {
 		return []api.Value{v}
 	}
@@ -68,7 +68,7 @@ func (p *page) get(column string) []api.Value {
 }
 
 // addRow adds a row of a table.
-func (p *page) addRow(r row) {
+func (p *pageRows) addRow(r row) {
 	if p.rows == nil {
 		p.fields = r.fields
 	}
@@ -123,8 +123,8 @@ func (s *source) rows(file *os.File, begin func(header []string) error, each fun
 }
 
 // pages groups consecutive rows that share the value of a column, which begin returns; "" makes a page of each row.
-func (s *source) pages(begin func(header []string) (key string, err error), each func(*page) error) error {
-	var open *page
+func (s *source) pages(begin func(header []string) (key string, err error), each func(*pageRows) error) error {
+	var open *pageRows
 	var key string
 	end := func() (err error) {
 		if open != nil {
@@ -162,7 +162,7 @@ func (s *source) pages(begin func(header []string) (key string, err error), each
 
 // readTable reads a table with a row for each item.
 func readTable(s *source) error {
-	return s.pages(s.resolve, func(p *page) error {
+	return s.pages(s.resolve, func(p *pageRows) error {
 		if e := s.mapping.Events; e != nil {
 			p = p.views(e, s.columns.Item)
 		}
@@ -171,7 +171,7 @@ func readTable(s *source) error {
 }
 
 // addPage adds the decision of a page.
-func (s *source) addPage(p *page) error {
+func (s *source) addPage(p *pageRows) error {
 	f, err := s.found(p)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (s *source) use(header []string, names ...string) error {
 }
 
 // views returns the page of the rows that show items, each for the first time, with the items that other rows take.
-func (p *page) views(e *Events, item string) *page {
+func (p *pageRows) views(e *Events, item string) *pageRows {
 	v := newPage(p.id, p.place)
 	v.fields, v.rows, v.taken = p.fields, []row{}, []string{}
 	shown := map[string]bool{}
@@ -258,7 +258,7 @@ func (p *page) views(e *Events, item string) *page {
 }
 
 // found returns the decision of a page by the source's columns.
-func (s *source) found(p *page) (*found, error) {
+func (s *source) found(p *pageRows) (*found, error) {
 	c := s.columns
 	f := &found{id: p.id, user: p.fields}
 	for i, v := range p.get(c.Time) {
@@ -312,7 +312,7 @@ func (s *source) found(p *page) (*found, error) {
 var unfinished = []string{"open", "deferred", "withdrawn", "evicted"}
 
 // items returns the ids of a page's items, and for each whether it was taken if the ids say so, as in "N1-0 N2-1".
-func (p *page) items(c Columns) (ids []string, flags []api.Value, err error) {
+func (p *pageRows) items(c Columns) (ids []string, flags []api.Value, err error) {
 	list := p.get(c.Item)
 	for i, v := range list {
 		if c.Chosen == c.Item {
@@ -332,7 +332,7 @@ func (p *page) items(c Columns) (ids []string, flags []api.Value, err error) {
 }
 
 // addItems adds the items with their values.
-func (f *found) addItems(p *page, ids []string, c Columns) error {
+func (f *found) addItems(p *pageRows, ids []string, c Columns) error {
 	seen := map[string]bool{}
 	for i, id := range ids {
 		if seen[id] {
@@ -362,13 +362,13 @@ func (f *found) addItems(p *page, ids []string, c Columns) error {
 
 // ofItems reports whether a column holds a value for each item rather than a list of items: any column of a table, or a member
 // of the objects that list the items.
-func (p *page) ofItems(column, item string) bool {
+func (p *pageRows) ofItems(column, item string) bool {
 	return p.rows != nil || parent(column) != "" && parent(column) == parent(item)
 }
 
 // arranged returns the items on a page in their order: all in the order of the file if the column is "", or by a column that
 // lists them or holds their positions.
-func (p *page) arranged(column, item string, ids []string) (list []string, err error) {
+func (p *pageRows) arranged(column, item string, ids []string) (list []string, err error) {
 	values := p.get(column)
 	switch {
 	case column == "":
@@ -397,7 +397,7 @@ func (p *page) arranged(column, item string, ids []string) (list []string, err e
 }
 
 // takenOf returns the items that were taken: a column holds the id of one, a list of ids, or a condition for each item.
-func (p *page) takenOf(column string, ids []string, flags []api.Value) (taken []string, err error) {
+func (p *pageRows) takenOf(column string, ids []string, flags []api.Value) (taken []string, err error) {
 	list := p.get(column)
 	switch {
 	case p.taken != nil:
@@ -425,7 +425,7 @@ func (p *page) takenOf(column string, ids []string, flags []api.Value) (taken []
 }
 
 // propensity returns the propensity of the page, which all rows share; 0 if the column is "".
-func (p *page) propensity(column string) (propensity float64, err error) {
+func (p *pageRows) propensity(column string) (propensity float64, err error) {
 	if column == "" {
 		return 0, nil
 	}
@@ -446,7 +446,7 @@ func (p *page) propensity(column string) (propensity float64, err error) {
 }
 
 // lawOf returns the law of a page: the page's own law in our tables, or the law of the mapping's columns.
-func (s *source) lawOf(p *page, f *found, ids []string) (*offer.Draw, error) {
+func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.Draw, error) {
 	if v, ok := p.fields["law"]; ok && p.rows != nil {
 		var l offer.NamedDraw
 		if err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true)); err != nil {
@@ -490,7 +490,7 @@ func readSessions(s *source) error {
 	if c.Item == "" || c.Chosen == "" {
 		return errors.New("sessions need columns.item, the list of items, and columns.chosen, the items taken, in the mapping")
 	}
-	session := func(p *page) error {
+	session := func(p *pageRows) error {
 		if c.Decision != "" {
 			if p.id = textOf(p.fields[c.Decision]); p.id == "" {
 				return p.at(0, fmt.Errorf("column %s is empty: it identifies the decision", c.Decision))
@@ -530,7 +530,7 @@ func readSessions(s *source) error {
 func idOf(place string) string { return strings.ReplaceAll(place, " ", "-") }
 
 // listed returns the page of a row with lists in some fields: JSON in brackets, or texts with the mapping's separator.
-func (s *source) listed(r row) *page {
+func (s *source) listed(r row) *pageRows {
 	p := newPage(idOf(r.place), r.place)
 	c := s.mapping.Columns
 	for name, v := range r.fields {
@@ -588,7 +588,7 @@ func listOf(text, separator string) (values []api.Value, ok bool) {
 }
 
 // flatten adds the values of an object by their paths. A list of objects is a list for each of their members, "items.price".
-func (p *page) flatten(text jsontext.Value) error {
+func (p *pageRows) flatten(text jsontext.Value) error {
 	if text.Kind() != '{' {
 		return errors.New("want an object")
 	}
@@ -628,7 +628,7 @@ func readOBP(s *source) error {
 			s.used[name] = true
 		}
 		return key, err
-	}, func(p *page) error {
+	}, func(p *pageRows) error {
 		f, err := s.found(p)
 		if err != nil {
 			return err

@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json"
 	"github.com/parquet-go/parquet-go"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/importer"
 	"vitrine/service/server"
@@ -25,14 +26,14 @@ import (
 // live is a service that events come to by HTTP.
 type live struct {
 	*testing.T
-	engine *decision.Engine
+	engine *engine.Engine
 	server *server.Server
 	now    time.Time
 }
 
-func newEngine(t *testing.T) *decision.Engine {
+func newEngine(t *testing.T) *engine.Engine {
 	t.Helper()
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -58,7 +59,7 @@ func (l *live) send(method, path, body string, answer any) {
 }
 
 // state returns what the learner of a placement has learned, and from how many rounds.
-func state(t *testing.T, e *decision.Engine, placement string) (string, uint64) {
+func state(t *testing.T, e *engine.Engine, placement string) (string, uint64) {
 	t.Helper()
 	fatal.If(t, e.Wait(t.Context()))
 	m := fatal.Or(e.Model(t.Context(), placement))(t)
@@ -66,19 +67,19 @@ func state(t *testing.T, e *decision.Engine, placement string) (string, uint64) 
 }
 
 // imported returns what a placement of the same configuration learns from a file.
-func imported(t *testing.T, from *decision.Engine, placement, path string, m *importer.Mapping) (string, uint64) {
+func imported(t *testing.T, from *engine.Engine, placement, path string, m *importer.Mapping) (string, uint64) {
 	t.Helper()
 	c := fatal.Or(from.Config(placement))(t)
 	e := newEngine(t)
 	fatal.If(t, e.Create(t.Context(), placement, c.Canonical(), 1))
 	log := fatal.Or(importer.Open(t.Context(), path, m))(t)
 	defer log.Close()
-	var waiting []*decision.Imported
+	var waiting []*page.Imported
 	flush := func() {
 		fatal.If(t, e.Import(t.Context(), placement, waiting...))
 		waiting = waiting[:0]
 	}
-	fatal.Or(log.Read(t.Context(), placement, c, func(d *decision.Imported) error {
+	fatal.Or(log.Read(t.Context(), placement, c, func(d *page.Imported) error {
 		if waiting = append(waiting, d); len(waiting) == 256 {
 			flush()
 		}
@@ -103,7 +104,7 @@ func file(t *testing.T, name string, text []byte) string {
 	return path
 }
 
-func same(t *testing.T, format string, e *decision.Engine, placement, path string, m *importer.Mapping) {
+func same(t *testing.T, format string, e *engine.Engine, placement, path string, m *importer.Mapping) {
 	t.Helper()
 	want, n := state(t, e, placement)
 	got, k := imported(t, e, placement, path, m)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"vitrine/service/page"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -15,7 +16,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/importer"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
@@ -24,14 +25,14 @@ import (
 const shop = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number","default":0},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"ucb-mnl"}}`
 
 // read returns the decisions of a file.
-func read(t *testing.T, name, text string, m *importer.Mapping) (list []*decision.Imported, r *importer.Report, err error) {
+func read(t *testing.T, name, text string, m *importer.Mapping) (list []*page.Imported, r *importer.Report, err error) {
 	t.Helper()
 	c := fatal.Or(setup.Parse([]byte(shop)))(t)
 	path := filepath.Join(t.TempDir(), name)
 	fatal.If(t, os.WriteFile(path, []byte(text), 0o600))
-	r, err = importer.Read(t.Context(), path, m, c, func(d *decision.Imported) error {
+	r, err = importer.Read(t.Context(), path, m, c, func(d *page.Imported) error {
 		list = append(list, d)
-		return decision.CheckImport("home", c, d)
+		return engine.CheckImport("home", c, d)
 	})
 	return list, r, err
 }
@@ -39,7 +40,7 @@ func read(t *testing.T, name, text string, m *importer.Mapping) (list []*decisio
 // One decision is the same from every format: three items, of which z and x were shown, in this order, and z was taken.
 func TestFormats(t *testing.T) {
 	revenue := func(v float64) *float64 { return &v }
-	whole := &decision.Imported{
+	whole := &page.Imported{
 		Request: &api.Request{
 			Decision: "a",
 			User:     api.Values{api.Number("age", 30)},
@@ -73,13 +74,13 @@ func TestFormats(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		mapping    importer.Mapping
-		change     func(d *decision.Imported) // what the format does not have
+		change     func(d *page.Imported) // what the format does not have
 	}{
 		{name: "log.csv", text: "decision_id,time,item,shown,chosen,revenue,propensity,price,age\na,2,x,2,0,1.5,.25,10,30\na,2,y,0,0,2,.25,20,30\na,2,z,1,1,3,.25,30,30\n"},
 		{
 			name: "log.csv", text: "id;sku;got;place;worth;cost;age\na;x;;2;1.5;10;30\na;y;;;2;20;30\na;z;true;1;3;30;30\n",
 			mapping: importer.Mapping{Delimiter: ";", Columns: importer.Columns{Decision: "id", Item: "sku", Chosen: "got", Shown: "place", Revenue: "worth"}, Features: map[string]string{"price": "cost"}},
-			change:  func(d *decision.Imported) { d.Time, d.Propensity = 0, 0 },
+			change:  func(d *page.Imported) { d.Time, d.Propensity = 0, 0 },
 		},
 		{name: "log.parquet", text: table.String()},
 		{
@@ -93,7 +94,7 @@ func TestFormats(t *testing.T) {
 		{ // actions count from 1, and the reward came later
 			name: "log.dsjson",
 			text: `{"EventId":"a","Timestamp":"` + at + `","_label_cost":0,"a":[3,1,2],"p":[0.25,0.5,0.25],"o":[{"v":1}],` + context + `}`,
-			change: func(d *decision.Imported) {
+			change: func(d *page.Imported) {
 				d.Shown = []string{"z"}
 				d.Draw = &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 1, Probability: []float64{0.5, 0.25, 0.25}, Slot: []uint32{0, 0, 0}}
 			},
@@ -102,12 +103,12 @@ func TestFormats(t *testing.T) {
 		{ // propensities of items, of which a page's does not follow
 			name: "log.csv", text: "decision_id,timestamp,item_id,position,click,propensity_score,age\na," + at + ",z,1,1,.5,30\na," + at + ",x,2,0,.5,30\n",
 			mapping: importer.Mapping{Format: "obp", Items: items},
-			change:  func(d *decision.Imported) { d.Propensity = 0 },
+			change:  func(d *page.Imported) { d.Propensity = 0 },
 		},
 		{ // without ids every row is a decision
 			name: "log.csv", text: "timestamp,item_id,position,click,propensity_score,age\n" + at + ",z,1,1,.25,30\n",
 			mapping: importer.Mapping{Format: "obp", Items: items},
-			change:  func(d *decision.Imported) { d.Request.Decision, d.Shown = "row-1", []string{"z"} },
+			change:  func(d *page.Imported) { d.Request.Decision, d.Shown = "row-1", []string{"z"} },
 		},
 	} {
 		want, request := *whole, *whole.Request
@@ -120,7 +121,7 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if diff := cmp.Diff([]*decision.Imported{&want}, got, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff([]*page.Imported{&want}, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 		if r.Decisions != 1 || len(r.Skipped) != 0 || r.Features[0].Found != 3 || r.Features[1].Found != 1 {

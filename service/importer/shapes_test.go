@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"vitrine/service/page"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
@@ -17,7 +18,6 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
 	"vitrine/service/importer"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
@@ -135,7 +135,7 @@ func TestUnsortedTables(t *testing.T) {
 		t.Fatal(len(want), r, err)
 	}
 	rng.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	inOrder := func(d *decision.Imported) {
+	inOrder := func(d *page.Imported) {
 		slices.SortFunc(d.Request.Items, func(a, b api.Item) int { return strings.Compare(a.ID, b.ID) })
 		slices.Sort(d.Shown)
 	}
@@ -297,7 +297,7 @@ func TestStream(t *testing.T) {
 	out.Close()
 	log := fatal.Or(importer.Open(t.Context(), "-", &importer.Mapping{Format: "csv"}))(t)
 	for range 2 {
-		if r, err := log.Read(t.Context(), "home", c, func(*decision.Imported) error { return nil }); err != nil || r.Decisions != 1 {
+		if r, err := log.Read(t.Context(), "home", c, func(*page.Imported) error { return nil }); err != nil || r.Decisions != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}

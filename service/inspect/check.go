@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
@@ -16,8 +16,8 @@ type Report struct {
 	Entries     int
 	First, Last uint64 // entries
 	Bytes       uint64
-	Kinds       []Kind           // the number of entries of each kind
-	Placements  []decision.Tally // the decisions of each placement, by outcome
+	Kinds       []Kind         // the number of entries of each kind
+	Placements  []engine.Tally // the decisions of each placement, by outcome
 	Faults      int
 	Base        string // the snapshot that stands for removed entries; "" if the log has its first entry
 	BaseEntry   uint64 // the last entry of Base; only later ones are checked against the state
@@ -47,7 +47,7 @@ func kindOf(body eventlog.Body) string {
 type check struct {
 	*Report
 	log   *Log
-	audit *decision.Audit
+	audit *engine.Audit
 	kinds map[string]int
 	fault func(error)
 }
@@ -93,26 +93,26 @@ func (k *check) run(ctx context.Context) (err error) {
 }
 
 // begin verifies the snapshots and returns the state before the first entry that is checked.
-func (k *check) begin(ctx context.Context) (*decision.Audit, error) {
+func (k *check) begin(ctx context.Context) (*engine.Audit, error) {
 	for _, s := range k.log.snapshots {
 		_, err := s.entry(ctx, k.log)
 		if err == nil {
-			_, err = decision.VerifySnapshot(setup.NewLearner, s.data)
+			_, err = engine.VerifySnapshot(setup.NewLearner, s.data)
 		}
 		if err != nil {
 			k.fault(fmt.Errorf("%s: %w", s.path, err))
 		}
 	}
 	if k.log.First == 1 {
-		return decision.NewAudit(setup.NewLearner, nil)
+		return engine.NewAudit(setup.NewLearner, nil)
 	}
 	base, upTo := k.log.base(ctx, k.log.snapshots, false)
 	if base == nil {
 		k.fault(fmt.Errorf("entries before %d were removed, and no snapshot has them: later entries cannot be checked against them", k.log.First))
-		return decision.NewAudit(setup.NewLearner, nil)
+		return engine.NewAudit(setup.NewLearner, nil)
 	}
 	k.Base, k.BaseEntry = base.path, upTo
-	return decision.NewAudit(setup.NewLearner, base.data)
+	return engine.NewAudit(setup.NewLearner, base.data)
 }
 
 // entry checks one entry. Entries up to the base are only decoded.

@@ -12,7 +12,7 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
@@ -116,7 +116,7 @@ func (r *Log) copyToServers(ctx context.Context, o natslog.Options) (at eventlog
 	}
 	last, newest := (*snapshot)(nil), eventlog.Position{}
 	for _, s := range r.snapshots {
-		p, err := decision.SnapshotPosition(s.data)
+		p, err := engine.SnapshotPosition(s.data)
 		if err == nil {
 			_, err = eventlog.Locate(ctx, to, p)
 		}

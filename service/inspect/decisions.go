@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"vitrine/service/catalogue"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
@@ -100,7 +100,7 @@ func (x *decisions) begin(ctx context.Context, log *Log) error {
 
 // unchanged takes from a snapshot what an earlier entry has found as it is in the snapshot, or can be taken back to.
 func (x *decisions) unchanged(ctx context.Context, snapshot []byte, first uint64) error {
-	audit, err := decision.NewAudit(setup.NewLearner, snapshot)
+	audit, err := engine.NewAudit(setup.NewLearner, snapshot)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (x *decisions) at(ctx context.Context, c *setup.Config, placement string, v
 		return kept[k]
 	}
 	f := items.Freeze() // which may be later: the catalogue can change between the decision and its entry
-	if decision.Rewind(ctx, x.log, f, version, math.MaxInt) != nil || f.Version != version {
+	if engine.Rewind(ctx, x.log, f, version, math.MaxInt) != nil || f.Version != version {
 		return nil
 	}
 	x.frozen[placement] = append(slices.Clone(kept[max(len(kept)-1, 0):]), f)

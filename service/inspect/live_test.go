@@ -8,7 +8,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/host"
 	"vitrine/service/inspect"
@@ -20,7 +20,7 @@ func TestExportPlacement(t *testing.T) {
 	ctx, data := t.Context(), t.TempDir()
 	store := fatal.Or(filelog.Open(ctx, filelog.Options{Dir: filepath.Join(data, host.LogDir)}))(t)
 	defer store.Close()
-	e := fatal.Or(decision.Open(ctx, decision.Options{Store: store, Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(ctx, engine.Options{Store: store, Build: setup.NewLearner}))(t)
 	defer e.Close()
 	for _, name := range []string{"home", "other"} {
 		fatal.Or(e.Put(ctx, name, []byte(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"}}`), 1))(t)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
@@ -47,7 +47,7 @@ type savedState struct {
 // Replay calls compared for each snapshot of the data directory and for those at paths: the replayed
 // state after a snapshot's last entry must equal the snapshot, byte for byte. It returns the engine at
 // the end of the log; the caller closes it.
-func (log *Log) Replay(ctx context.Context, paths []string, compared func(Comparison)) (*decision.Engine, error) {
+func (log *Log) Replay(ctx context.Context, paths []string, compared func(Comparison)) (*engine.Engine, error) {
 	r := replay{log: log, compared: compared}
 	snapshots := slices.Clone(log.snapshots)
 	for _, path := range paths {
@@ -87,7 +87,7 @@ func (r *replay) add(ctx context.Context, s *snapshot) {
 }
 
 // run replays from snapshot to snapshot, and to the end.
-func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
+func (r *replay) run(ctx context.Context) (*engine.Engine, error) {
 	source := &section{Log: r.log}
 	for _, s := range r.saved {
 		e, err := r.open(ctx, source, s.upTo)
@@ -117,7 +117,7 @@ func (r *replay) run(ctx context.Context) (*decision.Engine, error) {
 // otherMachines explains a difference by machines other than this one, which changes the last digits.
 // It returns "" if that is not the reason.
 func otherMachines(snapshot []byte) string {
-	machines, err := decision.SnapshotMachines(snapshot)
+	machines, err := engine.SnapshotMachines(snapshot)
 	if err != nil || slices.Equal(machines, []string{runtime.GOARCH}) {
 		return ""
 	}
@@ -126,7 +126,7 @@ func otherMachines(snapshot []byte) string {
 
 // compare compares the state of e with a snapshot. A snapshot with different bytes may hold the same
 // state, of a learner that was behind, so it is loaded and the two engines are compared.
-func (r *replay) compare(ctx context.Context, source *section, e *decision.Engine, s savedState) Comparison {
+func (r *replay) compare(ctx context.Context, source *section, e *engine.Engine, s savedState) Comparison {
 	c := Comparison{Path: s.path, Entry: s.upTo, Equal: true, Note: fmt.Sprintf("equal, at entry %d", s.upTo)}
 	if bytes.Equal(r.state, s.data) {
 		return c
@@ -135,12 +135,12 @@ func (r *replay) compare(ctx context.Context, source *section, e *decision.Engin
 		return Comparison{Path: s.path, Entry: s.upTo, Different: fmt.Sprintf("the state at entry %d is another one%s%s", s.upTo, of, otherMachines(s.data))}
 	}
 	source.last = s.upTo
-	saved, err := decision.Open(ctx, decision.Options{Store: source, Build: setup.NewLearner, Snapshot: s.data})
+	saved, err := engine.Open(ctx, engine.Options{Store: source, Build: setup.NewLearner, Snapshot: s.data})
 	if err != nil {
 		return different(": " + err.Error())
 	}
 	defer saved.Close()
-	placements, err := decision.Compare(ctx, saved, e)
+	placements, err := engine.Compare(ctx, saved, e)
 	switch {
 	case err != nil:
 		return different(": " + err.Error())
@@ -152,9 +152,9 @@ func (r *replay) compare(ctx context.Context, source *section, e *decision.Engin
 }
 
 // open makes the engine at an entry.
-func (r *replay) open(ctx context.Context, source *section, last uint64) (*decision.Engine, error) {
+func (r *replay) open(ctx context.Context, source *section, last uint64) (*engine.Engine, error) {
 	source.last = last
-	e, err := decision.Open(ctx, decision.Options{Store: source, Build: setup.NewLearner, Snapshot: r.state})
+	e, err := engine.Open(ctx, engine.Options{Store: source, Build: setup.NewLearner, Snapshot: r.state})
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"vitrine/service/page"
 
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
 	"vitrine/offpolicy"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
@@ -94,8 +95,8 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 }
 
 // ImportRound adds the round that a decision of another log becomes.
-func (r *Rounds) ImportRound(d *decision.Imported) error {
-	o, end, c, err := decision.ImportedEvents(r.Placement, r.Config, d)
+func (r *Rounds) ImportRound(d *page.Imported) error {
+	o, end, c, err := engine.ImportedEvents(r.Placement, r.Config, d)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"vitrine/offpolicy"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/feature"
@@ -30,7 +30,7 @@ type twins struct {
 	*testing.T
 	rng     *rand.Rand
 	stores  [2]*memlog.Store
-	engines [2]*decision.Engine
+	engines [2]*engine.Engine
 	now     int64
 	open    []string
 	all     []string
@@ -47,7 +47,7 @@ func newTwins(t *testing.T, seed uint64) *twins {
 	w := &twins{T: t, rng: rand.New(rand.NewPCG(seed, 7)), shown: map[string][]string{}}
 	for k := range w.engines {
 		w.stores[k] = new(memlog.Store)
-		e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: w.stores[k], Build: setup.NewLearner}))(t)
+		e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: w.stores[k], Build: setup.NewLearner}))(t)
 		t.Cleanup(e.Close)
 		w.engines[k] = e
 	}
@@ -55,7 +55,7 @@ func newTwins(t *testing.T, seed uint64) *twins {
 }
 
 // both calls change for both engines.
-func (w *twins) both(change func(e *decision.Engine) error) {
+func (w *twins) both(change func(e *engine.Engine) error) {
 	w.Helper()
 	w.now++
 	for _, e := range w.engines {
@@ -64,16 +64,16 @@ func (w *twins) both(change func(e *decision.Engine) error) {
 	}
 }
 
-func (w *twins) put(more, ofX string, how decision.Change) {
+func (w *twins) put(more, ofX string, how engine.Change) {
 	w.config = fmt.Sprintf(shopWindow, more, ofX)
-	w.both(func(e *decision.Engine) error {
+	w.both(func(e *engine.Engine) error {
 		_, err := e.Change(w.Context(), "home", []byte(w.config), how, w.now)
 		return err
 	})
 }
 
 func (w *twins) items() []api.CatalogueItem {
-	page := fatal.Or(w.engines[0].Items("home", 0, decision.MaxPage))(w)
+	page := fatal.Or(w.engines[0].Items("home", 0, engine.MaxPage))(w)
 	return page.Items
 }
 
@@ -93,13 +93,13 @@ func (w *twins) stock() {
 		}
 		items = append(items, item)
 	}
-	w.both(func(e *decision.Engine) error { _, err := e.PutItems(w.Context(), "home", items, w.now); return err })
+	w.both(func(e *engine.Engine) error { _, err := e.PutItems(w.Context(), "home", items, w.now); return err })
 	if all := w.items(); len(all) > 6 && w.rng.IntN(2) == 0 {
 		var ids []string
 		for _, i := range w.rng.Perm(len(all))[:w.rng.IntN(len(all)-5)] {
 			ids = append(ids, all[i].ID)
 		}
-		w.both(func(e *decision.Engine) error { _, err := e.DeleteItems(w.Context(), "home", ids, w.now); return err })
+		w.both(func(e *engine.Engine) error { _, err := e.DeleteItems(w.Context(), "home", ids, w.now); return err })
 	}
 }
 
@@ -134,7 +134,7 @@ func (w *twins) decide() {
 		byRow.Exclude, byRow.AtMost = byID.Exclude, byID.AtMost
 	}
 	w.now++
-	var answers [2]*decision.Answer
+	var answers [2]*engine.Answer
 	for k, r := range []*api.Request{byID, &byRow} {
 		var err error
 		if answers[k], err = w.engines[k].Decide(w.Context(), "home", r, w.now); err != nil {
@@ -157,7 +157,7 @@ func (w *twins) outcome() {
 	id := w.open[at]
 	w.open = slices.Delete(w.open, at, at+1)
 	chosen := w.rng.IntN(2)
-	w.both(func(e *decision.Engine) error {
+	w.both(func(e *engine.Engine) error {
 		item := ""
 		if chosen > 0 && len(w.shown[id]) > 0 {
 			item = w.shown[id][0]
@@ -207,7 +207,7 @@ func exported(t *testing.T, store *memlog.Store, first uint64, snapshot []byte) 
 func TestIDsInTheLogAreRows(t *testing.T) {
 	for seed := range uint64(6) {
 		w := newTwins(t, seed)
-		w.put("", "", decision.Change{})
+		w.put("", "", engine.Change{})
 		w.stock()
 		w.stock()
 		for i := range 150 {
@@ -217,12 +217,12 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 			case k < 6:
 				w.decide()
 			case i == 60 && seed%2 == 0:
-				w.put("", `,"scale":2`, decision.Change{Reset: true})
+				w.put("", `,"scale":2`, engine.Change{Reset: true})
 			default:
 				w.outcome()
 			}
 			if i == 100 {
-				w.put(`"mode":"explore","explore_share":0.5,"explore":"slots",`, map[bool]string{true: `,"scale":2`}[seed%2 == 0], decision.Change{Reset: true})
+				w.put(`"mode":"explore","explore_share":0.5,"explore":"slots",`, map[bool]string{true: `,"scale":2`}[seed%2 == 0], engine.Change{Reset: true})
 			}
 		}
 		ids, ofIDs := exported(t, w.stores[0], 1, nil)
@@ -269,7 +269,7 @@ func (w *twins) compare(seed uint64) (data [2][]byte, upTo uint64) {
 		if data[k], upTo, err = e.Snapshot(w.Context()); err != nil {
 			w.Fatal(err)
 		}
-		at := fatal.Or(decision.SnapshotPosition(data[k]))(w)
+		at := fatal.Or(engine.SnapshotPosition(data[k]))(w)
 		_, rest[k], _ = bytes.Cut(data[k][:len(data[k])-4], at.Hash[:])
 	}
 	if !bytes.Equal(rest[0], rest[1]) {
@@ -280,9 +280,9 @@ func (w *twins) compare(seed uint64) (data [2][]byte, upTo uint64) {
 
 // relearn has another learner learn from the log, and take the place of the first.
 func (w *twins) relearn() {
-	w.both(func(e *decision.Engine) error {
+	w.both(func(e *engine.Engine) error {
 		config := strings.Replace(w.config, "ucb-mnl", "ts-mnl", 1)
-		if _, err := e.Change(w.Context(), "home", []byte(config), decision.Change{Relearn: true}, w.now); err != nil {
+		if _, err := e.Change(w.Context(), "home", []byte(config), engine.Change{Relearn: true}, w.now); err != nil {
 			return err
 		}
 		for range 100_000 {
@@ -298,7 +298,7 @@ func (w *twins) relearn() {
 func TestFewVersionsInMemory(t *testing.T) {
 	w := newTwins(t, 1)
 	for k := range 4 {
-		w.put("", fmt.Sprintf(`,"scale":%d`, k+1), decision.Change{Reset: true})
+		w.put("", fmt.Sprintf(`,"scale":%d`, k+1), engine.Change{Reset: true})
 		for range 4 {
 			w.stock()
 			w.stock()

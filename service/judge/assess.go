@@ -14,11 +14,11 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/offpolicy"
-	"vitrine/service/decision"
 	"vitrine/service/importer"
 	"vitrine/service/inspect"
 	"vitrine/service/setup"
@@ -250,7 +250,7 @@ var errEnough = errors.New("enough")
 func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.Survey, placement *setup.Config) error {
 	rounds := &inspect.Rounds{Placement: a.options.Placement, Config: placement}
 	numbers := 0
-	_, err := log.Read(ctx, a.options.Placement, placement, func(d *decision.Imported) error {
+	_, err := log.Read(ctx, a.options.Placement, placement, func(d *page.Imported) error {
 		if len(rounds.Rounds) == a.options.Decisions || numbers > maxNumbers {
 			return errEnough
 		}

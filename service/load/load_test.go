@@ -22,7 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/load"
 	"vitrine/service/server"
@@ -31,9 +31,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func service(t *testing.T) (*decision.Engine, string) {
+func service(t *testing.T) (*engine.Engine, string) {
 	t.Helper()
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	t.Cleanup(func() { s.Close(); e.Close() })
 	return e, s.URL
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 		{"late outcomes", func(o *load.Options) { o.Rate, o.Delay = 3000, 30*time.Millisecond }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			engine, url := service(t)
+			e, url := service(t)
 			var acknowledged bytes.Buffer
 			var notes []string
 			o := small(url)
@@ -65,7 +65,7 @@ func TestRun(t *testing.T) {
 			o.Acknowledged, o.Note = &acknowledged, func(m string) { notes = append(notes, m) }
 			c.change(&o)
 			r := fatal.Or(load.Run(t.Context(), o))(t)
-			stats := fatal.Or(engine.Stats("p"))(t)
+			stats := fatal.Or(e.Stats("p"))(t)
 			if r.Decisions.Count != 300 || stats.Decisions != 300 || uint64(r.Outcomes.Count) != stats.Outcomes || uint64(r.Purchases) != stats.ByPolicy.Purchases ||
 				len(r.Errors) > 0 || r.Unreported > 0 || r.Unsent > 0 || r.Repeated > 0 || r.Interrupted || len(notes) != 1 {
 				t.Errorf("%+v, the service has %+v, notes %q", r, stats, notes)
@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%d decisions and %d outcomes were noted", len(decisions), len(outcomes))
 			}
 			for id, shown := range decisions {
-				d, err := engine.Decision(t.Context(), "", id)
+				d, err := e.Decision(t.Context(), "", id)
 				if err != nil || !slices.Equal(d.Answer.Shown, shown) {
 					t.Fatalf("%s: %v was noted, the service has %+v, %v", id, shown, d, err)
 				}
@@ -126,10 +126,10 @@ func lines(t *testing.T, text string) (decisions map[string][]string, outcomes m
 
 // A placement that is there is taken if it is for such requests, and is not changed.
 func TestPlacementThatIsThere(t *testing.T) {
-	engine, url := service(t)
+	e, url := service(t)
 	o := small(url)
 	fatal.Or(load.Run(t.Context(), o))(t)
-	before, _ := engine.Config("p")
+	before, _ := e.Config("p")
 	note := ""
 	o.Note = func(m string) { note += m }
 	if _, err := load.Run(t.Context(), o); err != nil || note != "" {
@@ -139,7 +139,7 @@ func TestPlacementThatIsThere(t *testing.T) {
 	if _, err := load.Run(t.Context(), o); err != nil || !strings.Contains(note, "has the policy ") {
 		t.Fatal(err, note)
 	}
-	if after, _ := engine.Config("p"); !bytes.Equal(before.Canonical(), after.Canonical()) {
+	if after, _ := e.Config("p"); !bytes.Equal(before.Canonical(), after.Canonical()) {
 		t.Errorf("%s was %s", after.Canonical(), before.Canonical())
 	}
 	for _, change := range []func(*load.Options){
@@ -245,11 +245,11 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 // Failures are counted by kind.
 func TestFailures(t *testing.T) {
-	engine, url := service(t)
+	e, url := service(t)
 	o := small(url)
 	o.Acknowledged = writer(func(b []byte) (int, error) {
 		if strings.Contains(string(b), "-100\"") {
-			if err := engine.Delete(context.Background(), "p", nil, time.Now().UnixNano()); err != nil && !errors.Is(err, decision.ErrNotFound) {
+			if err := e.Delete(context.Background(), "p", nil, time.Now().UnixNano()); err != nil && !errors.Is(err, engine.ErrNotFound) {
 				t.Error(err)
 			}
 		}
@@ -263,7 +263,7 @@ func TestFailures(t *testing.T) {
 
 // Answers that are lost on their way are asked for again, and no decision is made twice.
 func TestRetries(t *testing.T) {
-	engine, url := service(t)
+	e, url := service(t)
 	behind := fatal.Or(neturl.Parse(url))(t)
 	var n atomic.Int64
 	proxy := &httputil.ReverseProxy{
@@ -282,7 +282,7 @@ func TestRetries(t *testing.T) {
 	o := small(losing.URL)
 	o.Policy, o.Patience, o.Decisions = map[string]any{"name": "uniform"}, time.Minute, 100
 	r := fatal.Or(load.Run(t.Context(), o))(t)
-	stats, err := engine.Stats("p")
+	stats, err := e.Stats("p")
 	if err != nil || stats.Decisions != 100 || r.Decisions.Count != 100 || r.Repeated == 0 || r.Retries == 0 || len(r.Errors) > 0 || uint64(r.Outcomes.Count) != stats.Outcomes {
 		t.Errorf("%+v, the service has %+v, %v", r, stats, err)
 	}
@@ -290,7 +290,7 @@ func TestRetries(t *testing.T) {
 
 // Connections begin at different addresses of one service, and at the next where one is away.
 func TestSeveralAddresses(t *testing.T) {
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	handler := server.New(server.Options{Engine: e})
 	var asked [2]atomic.Int64

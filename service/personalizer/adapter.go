@@ -13,13 +13,13 @@ import (
 	"strings"
 
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/setup"
 )
 
 // Adapter answers the calls of the contract with an engine.
 type Adapter struct {
-	Engine *decision.Engine
+	Engine *engine.Engine
 	Create bool // whether the first Rank at the root creates the placement [Placement]
 }
 
@@ -161,11 +161,11 @@ const defaults = `{
 func (a *Adapter) config(c Call) (name string, config *setup.Config, err error) {
 	name = c.Placement()
 	config, err = a.Engine.Config(name)
-	if !errors.Is(err, decision.ErrNotFound) || c.PathValue("name") != "" || name != Placement {
+	if !errors.Is(err, engine.ErrNotFound) || c.PathValue("name") != "" || name != Placement {
 		return name, config, err
 	}
 	if !a.Create {
-		return name, nil, fmt.Errorf("placement %q: %w: make it with a PUT, or set personalizer = true in the configuration of the service, and the first Rank makes it", name, decision.ErrNotFound)
+		return name, nil, fmt.Errorf("placement %q: %w: make it with a PUT, or set personalizer = true in the configuration of the service, and the first Rank makes it", name, engine.ErrNotFound)
 	}
 	if err := a.Engine.Create(c.Context(), name, []byte(defaults), c.Now()); err != nil {
 		return name, nil, err
@@ -207,7 +207,7 @@ func (a *Adapter) rankSlots(c Call) (Answer, error) {
 }
 
 // decide decides a Rank with the present schema of the placement. It gives the event an id if it has none.
-func (a *Adapter) decide(c Call, q *rankQuery) (*decision.Answer, error) {
+func (a *Adapter) decide(c Call, q *rankQuery) (*engine.Answer, error) {
 	if q.EventID == "" {
 		q.EventID = newEvent()
 	}
@@ -250,14 +250,14 @@ func newEvent() string {
 }
 
 // event returns the answer to the Rank of the event in the path.
-func (a *Adapter) event(c Call) (*decision.Answer, error) {
+func (a *Adapter) event(c Call) (*engine.Answer, error) {
 	name := c.Placement()
 	d, err := a.Engine.Decision(c.Context(), name, DecisionOf(name, c.PathValue("event")))
-	if err != nil && !errors.Is(err, decision.ErrNotFound) {
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("event: %w: there is none of this id, or there no longer is", decision.ErrNotFound)
+		return nil, fmt.Errorf("event: %w: there is none of this id, or there no longer is", engine.ErrNotFound)
 	}
 	return d.Answer, nil
 }
@@ -323,7 +323,7 @@ func rewardOf(field string, v *float64) (float64, error) {
 	return max(*v, 0), nil
 }
 
-func (a *Adapter) report(c Call, d *decision.Answer, rewards []api.Reward) error {
+func (a *Adapter) report(c Call, d *engine.Answer, rewards []api.Reward) error {
 	return a.Engine.Reward(c.Context(), d.Placement, d.Decision, rewards, c.Now())
 }
 
@@ -333,7 +333,7 @@ func (a *Adapter) activate(c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := a.Engine.Activate(c.Context(), d.Placement, d.Decision, c.Now()); err != nil && !errors.Is(err, decision.ErrWithdrawn) {
+	if err := a.Engine.Activate(c.Context(), d.Placement, d.Decision, c.Now()); err != nil && !errors.Is(err, engine.ErrWithdrawn) {
 		return Answer{}, err
 	}
 	return Answer{}, nil

@@ -18,7 +18,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/personalizer"
 	"vitrine/service/setup"
@@ -40,9 +40,9 @@ func (c *call) Placement() string            { return cmp.Or(c.path["name"], per
 func (c *call) Decode(body any) error        { return json.Unmarshal([]byte(c.body), body) }
 func (c *call) Reserve(bytes int64) error    { c.reserved = bytes; return c.full }
 
-func opened(t *testing.T) *decision.Engine {
+func opened(t *testing.T) *engine.Engine {
 	t.Helper()
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
 	t.Cleanup(e.Close)
 	return e
 }
@@ -109,7 +109,7 @@ func TestRefusedCalls(t *testing.T) {
 		{"multislot/rank", `{` + actions + `,"slots":[{"id":"s","baselineAction":"a"}]}`},
 	} {
 		_, err := routeOf(t, &personalizer.Adapter{Engine: e}, rank.path).Handle(&call{ctx: t.Context(), path: path(""), body: rank.body})
-		if !errors.Is(err, decision.ErrNotFound) || !strings.Contains(err.Error(), "personalizer = true") {
+		if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "personalizer = true") {
 			t.Errorf("%s: %v", rank.path, err)
 		}
 	}
@@ -321,7 +321,7 @@ func TestResetModel(t *testing.T) {
 	}
 	for _, end := range []string{"model", "model/properties"} {
 		_, err := routeOf(t, a, end).Handle(&call{ctx: t.Context(), path: map[string]string{"version": "v1.0", "name": "nowhere"}})
-		if !errors.Is(err, decision.ErrNotFound) {
+		if !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("%s of no placement: %v", end, err)
 		}
 	}

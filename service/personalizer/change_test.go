@@ -7,7 +7,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
 )
@@ -22,7 +22,7 @@ func (bareCall) Now() int64                 { return 2 }
 
 // A change of a placement that somebody else has changed meanwhile is refused, and theirs stays.
 func TestChangeMeanwhile(t *testing.T) {
-	e, err := decision.Open(t.Context(), decision.Options{Store: new(memlog.Store), Build: setup.NewLearner})
+	e, err := engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	fatal.If(t, err)
 	defer e.Close()
 	put := func(window string) error {
@@ -34,7 +34,7 @@ func TestChangeMeanwhile(t *testing.T) {
 		p.AttributionWindow = "2m"
 		return put("3m")
 	})
-	if !errors.Is(err, decision.ErrConflict) {
+	if !errors.Is(err, engine.ErrConflict) {
 		t.Errorf("error %v, want ErrConflict", err)
 	}
 	if c, err := e.Config("shop"); err != nil || c.AttributionWindow != "3m0s" {

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
 )
@@ -103,11 +103,11 @@ func (a *Adapter) change(c Call, name string, reset bool, apply func(*api.Placem
 	}
 	same := func(now uint64) error {
 		if now != revision {
-			return fmt.Errorf("%w: the placement was changed meanwhile: try again", decision.ErrConflict)
+			return fmt.Errorf("%w: the placement was changed meanwhile: try again", engine.ErrConflict)
 		}
 		return nil
 	}
-	_, err = a.Engine.Change(c.Context(), name, text, decision.Change{Reset: reset, Match: same}, c.Now())
+	_, err = a.Engine.Change(c.Context(), name, text, engine.Change{Reset: reset, Match: same}, c.Now())
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -374,7 +374,7 @@ func valueOf(name, of string, v jsontext.Value) (api.Value, bool) {
 // probabilities returns the probability of each action to be shown, nil if they are not known. Let N' actions
 // not be excluded. The action shown has its propensity π. If it is the policy's own choice, the others have
 // (1 − π)/(N' − 1); else they have π, except the policy's own choice, which has the rest.
-func (q *rankQuery) probabilities(a *decision.Answer) []float64 {
+func (q *rankQuery) probabilities(a *engine.Answer) []float64 {
 	p := make([]float64, len(q.Actions))
 	shown, own := a.Shown[0], a.Shown[0]
 	if a.Own != nil {
@@ -414,7 +414,7 @@ func (q *rankQuery) probabilities(a *decision.Answer) []float64 {
 
 // ranked returns the answer to a Rank: all actions, first the one to show, and then the others by decreasing
 // probability, in the order of the request if it is equal.
-func (q *rankQuery) ranked(a *decision.Answer) *rankedDocument {
+func (q *rankQuery) ranked(a *engine.Answer) *rankedDocument {
 	p := q.probabilities(a)
 	order := make([]int, len(q.Actions))
 	for i := range order {
@@ -444,7 +444,7 @@ func (q *rankQuery) ranked(a *decision.Answer) *rankedDocument {
 }
 
 // filled returns the answer to a Rank with slots.
-func (q *rankQuery) filled(a *decision.Answer) *slotsRankedDocument {
+func (q *rankQuery) filled(a *engine.Answer) *slotsRankedDocument {
 	r := &slotsRankedDocument{EventID: q.EventID}
 	for k, s := range q.Slots {
 		r.Slots = append(r.Slots, filledSlot{s.ID, a.Shown[k]})

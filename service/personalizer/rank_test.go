@@ -12,7 +12,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -31,26 +31,26 @@ func asked(excluded []string, actions ...string) *rankQuery {
 func TestProbabilitiesByHand(t *testing.T) {
 	for name, c := range map[string]struct {
 		q    *rankQuery
-		a    decision.Answer
+		a    engine.Answer
 		want []float64
 	}{
-		"its own, the first":            {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"a"}, Propensity: 0.8}, []float64{0.8, 0.1, 0.1}},
-		"its own, the last":             {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"c"}, Propensity: 0.8}, []float64{0.1, 0.1, 0.8}},
-		"by chance, its own the first":  {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"b"}, Own: []string{"a"}, Propensity: 0.1}, []float64{0.8, 0.1, 0.1}},
-		"by chance, its own the second": {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"a"}, Own: []string{"b"}, Propensity: 0.1}, []float64{0.1, 0.8, 0.1}},
-		"by chance, its own the last":   {asked(nil, "a", "b", "c"), decision.Answer{Shown: []string{"a"}, Own: []string{"c"}, Propensity: 0.1}, []float64{0.1, 0.1, 0.8}},
-		"one is excluded":               {asked([]string{"b"}, "a", "b", "c"), decision.Answer{Shown: []string{"c"}, Own: []string{"a"}, Propensity: 0.15}, []float64{0.85, 0, 0.15}},
-		"its own, and one is excluded":  {asked([]string{"a"}, "a", "b", "c"), decision.Answer{Shown: []string{"b"}, Propensity: 0.85}, []float64{0, 0.85, 0.15}},
-		"only one is left":              {asked([]string{"b"}, "a", "b"), decision.Answer{Shown: []string{"a"}, Propensity: 1}, []float64{1, 0}},
-		"the baseline":                  {asked(nil, "a", "b"), decision.Answer{Shown: []string{"b"}, By: offer.ByBaseline}, []float64{0, 1}},
-		"no propensity":                 {asked(nil, "a", "b"), decision.Answer{Shown: []string{"b"}}, nil},
+		"its own, the first":            {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"a"}, Propensity: 0.8}, []float64{0.8, 0.1, 0.1}},
+		"its own, the last":             {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"c"}, Propensity: 0.8}, []float64{0.1, 0.1, 0.8}},
+		"by chance, its own the first":  {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"b"}, Own: []string{"a"}, Propensity: 0.1}, []float64{0.8, 0.1, 0.1}},
+		"by chance, its own the second": {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"a"}, Own: []string{"b"}, Propensity: 0.1}, []float64{0.1, 0.8, 0.1}},
+		"by chance, its own the last":   {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"a"}, Own: []string{"c"}, Propensity: 0.1}, []float64{0.1, 0.1, 0.8}},
+		"one is excluded":               {asked([]string{"b"}, "a", "b", "c"), engine.Answer{Shown: []string{"c"}, Own: []string{"a"}, Propensity: 0.15}, []float64{0.85, 0, 0.15}},
+		"its own, and one is excluded":  {asked([]string{"a"}, "a", "b", "c"), engine.Answer{Shown: []string{"b"}, Propensity: 0.85}, []float64{0, 0.85, 0.15}},
+		"only one is left":              {asked([]string{"b"}, "a", "b"), engine.Answer{Shown: []string{"a"}, Propensity: 1}, []float64{1, 0}},
+		"the baseline":                  {asked(nil, "a", "b"), engine.Answer{Shown: []string{"b"}, By: offer.ByBaseline}, []float64{0, 1}},
+		"no propensity":                 {asked(nil, "a", "b"), engine.Answer{Shown: []string{"b"}}, nil},
 	} {
 		c.a.Certain = c.a.By != offer.ByBaseline
 		if diff := cmp.Diff(c.want, c.q.probabilities(&c.a), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	random := decision.Answer{Shown: []string{"a"}, Propensity: 0.8} // of the others nothing is known
+	random := engine.Answer{Shown: []string{"a"}, Propensity: 0.8} // of the others nothing is known
 	if p := asked(nil, "a", "b").probabilities(&random); p != nil {
 		t.Errorf("of a random policy: %v", p)
 	}
@@ -59,12 +59,12 @@ func TestProbabilitiesByHand(t *testing.T) {
 // First comes the action to show, then the others by probability, and in the order of the request where it is equal.
 func TestRanking(t *testing.T) {
 	for _, c := range []struct {
-		a    decision.Answer
+		a    engine.Answer
 		want string
 	}{
-		{decision.Answer{Shown: []string{"c"}, Own: []string{"b"}, Propensity: 0.1, Certain: true}, "c b a d"},
-		{decision.Answer{Shown: []string{"b"}, Propensity: 0.7, Certain: true}, "b a c d"},
-		{decision.Answer{Shown: []string{"d"}}, "d a b c"}, // without probabilities
+		{engine.Answer{Shown: []string{"c"}, Own: []string{"b"}, Propensity: 0.1, Certain: true}, "c b a d"},
+		{engine.Answer{Shown: []string{"b"}, Propensity: 0.7, Certain: true}, "b a c d"},
+		{engine.Answer{Shown: []string{"d"}}, "d a b c"}, // without probabilities
 	} {
 		q := asked(nil, "a", "b", "c", "d")
 		q.EventID = "e"
@@ -81,7 +81,7 @@ func TestRanking(t *testing.T) {
 	}
 	q := &rankQuery{EventID: "e", Slots: []rankSlot{{ID: "hero"}, {ID: "footer"}}}
 	want := &slotsRankedDocument{Slots: []filledSlot{{"hero", "b"}, {"footer", "a"}}, EventID: "e"}
-	if diff := cmp.Diff(want, q.filled(&decision.Answer{Shown: []string{"b", "a"}})); diff != "" {
+	if diff := cmp.Diff(want, q.filled(&engine.Answer{Shown: []string{"b", "a"}})); diff != "" {
 		t.Error(diff)
 	}
 }

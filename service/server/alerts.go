@@ -10,7 +10,7 @@ import (
 
 	"vitrine/service/alert"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/health"
 )
 
@@ -29,7 +29,7 @@ func (s *Server) observe() {
 	}
 	a.Observe(a.Source("process"), own)
 	placements := "placements of log " + s.engine.Log().String() // another service may have placements of these names
-	if s.engine.Role() == decision.Follower {
+	if s.engine.Role() == engine.Follower {
 		a.Leave(placements)
 		return
 	}

@@ -14,7 +14,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/alert"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/server"
 )
 
@@ -34,7 +34,7 @@ func alarmed(t *testing.T, status func() int) (s *service, told chan string, sen
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")
 	fatal.If(t, os.WriteFile(secret, []byte("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"), 0o600))
-	s = started(t, func(o *server.Options, _ *decision.Options) {
+	s = started(t, func(o *server.Options, _ *engine.Options) {
 		var err error
 		sender, err = alert.Open(alert.Options{URL: receiver.URL, Secret: secret, Level: "warning", File: filepath.Join(dir, "alerts.json"), Now: o.Clock})
 		fatal.If(t, err)

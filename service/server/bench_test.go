@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/server"
 )
 
@@ -52,7 +52,7 @@ func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 func BenchmarkDecision(b *testing.B) {
 	placement, body := crowd()
 	open := func(b *testing.B) *service {
-		s := started(b, func(o *server.Options, _ *decision.Options) { o.Logger, o.Clock, o.Feed = nil, time.Now, nil })
+		s := started(b, func(o *server.Options, _ *engine.Options) { o.Logger, o.Clock, o.Feed = nil, time.Now, nil })
 		s.want(201, "PUT", "/v1/placements/home", placement)
 		return s
 	}

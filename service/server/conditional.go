@@ -6,14 +6,14 @@ import (
 	"strconv"
 	"strings"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 )
 
 // tagOf returns the entity tag of a placement's configuration (RFC 9110, section 8.8.3).
 func tagOf(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
 
 // match returns what If-Match and If-None-Match ask of a placement before it may change.
-func (c *call) match() (decision.Match, error) {
+func (c *call) match() (engine.Match, error) {
 	wanted, err := tags(c.Header, "If-Match")
 	if err != nil {
 		return nil, err

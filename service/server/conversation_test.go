@@ -22,7 +22,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 )
@@ -113,7 +113,7 @@ func (c *conversation) start(t testing.TB) {
 			file += key.Table()
 		}
 	}
-	c.service = started(t, func(o *server.Options, _ *decision.Options) {
+	c.service = started(t, func(o *server.Options, _ *engine.Options) {
 		o.Limits = limits
 		if file == "" {
 			return

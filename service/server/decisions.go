@@ -12,7 +12,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/budget"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -101,7 +101,7 @@ func (s *Server) try(c *call) error {
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
 
 // answerOf returns the answer to the caller.
-func answerOf(a *decision.Answer) *api.Answer {
+func answerOf(a *engine.Answer) *api.Answer {
 	reply := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion, Variant: a.Variant}
 	reply.CatalogueVersion, reply.Unknown, reply.Unavailable, reply.Missing = a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing
 	for k, id := range a.Shown {
@@ -142,7 +142,7 @@ func (s *Server) outcome(c *call) error {
 		}
 	}
 	err = s.engine.Outcome(c.ctx, c.placement, c.PathValue("id"), item, c.now)
-	if errors.Is(err, decision.ErrLate) {
+	if errors.Is(err, engine.ErrLate) {
 		return c.answerJSON(http.StatusOK, api.LateOutcome{
 			Status: "late",
 			Detail: "The decision had ended before this outcome came. The outcome is recorded and its revenue counts, but the policy does not learn from it.",

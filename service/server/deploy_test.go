@@ -10,13 +10,13 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/server"
 )
 
 // The alerts and the dashboard in deploy/ name metrics and routes that exist, and no placement is missing in a panel by its labels.
 func TestDeployedMetricsExist(t *testing.T) {
-	s := started(t, func(o *server.Options, _ *decision.Options) { o.Appends = server.NewAppends() })
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Appends = server.NewAppends() })
 	known := s.MetricNames()
 	if len(known) < 40 {
 		t.Fatalf("the metrics are %q", known)

@@ -12,7 +12,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
@@ -21,7 +21,7 @@ import (
 func TestExport(t *testing.T) {
 	var write func(w io.Writer) error
 	begun, goOn := make(chan bool), make(chan bool)
-	s := started(t, func(o *server.Options, _ *decision.Options) {
+	s := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Export = func(_ context.Context, w io.Writer, placement string) error {
 			if placement != "home" {
 				t.Errorf("an export of %q", placement)
@@ -79,7 +79,7 @@ func TestModel(t *testing.T) {
 	if m.Placement != "home" || m.Learned != 1 || m.PolicyVersion != 3 || m.Config.Policy["name"] != "ucb-mnl" || len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
 		t.Errorf("%v %s", a.header, a.body)
 	}
-	e := fatal.Or(decision.Open(t.Context(), decision.Options{Store: s.store.(decision.Log), Build: setup.NewLearner}))(t)
+	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: s.store.(engine.Log), Build: setup.NewLearner}))(t)
 	defer e.Close()
 	again, err := e.Model(t.Context(), "home")
 	if err != nil || again.State != m.State {

@@ -16,7 +16,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/budget"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/server"
 )
 
@@ -105,7 +105,7 @@ func TestCompressedRequests(t *testing.T) {
 func TestDecompressedBound(t *testing.T) {
 	const limit = 1 << 16
 	b := budget.New(1 << 30)
-	s := started(t, func(o *server.Options, e *decision.Options) { o.Limits.Body, o.Budget, e.Budget = limit, b, b })
+	s := started(t, func(o *server.Options, e *engine.Options) { o.Limits.Body, o.Budget, e.Budget = limit, b, b })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	padded := func(n int) string { return `{` + items + strings.Repeat(" ", n-len(items)-2) + `}` }
 	for coding, compress := range map[string]func(testing.TB, string) string{"gzip": gzipped, "zstd": zstandard} {
@@ -138,7 +138,7 @@ func TestDecompressedBound(t *testing.T) {
 func TestWindowIsCharged(t *testing.T) {
 	for size, status := range map[int64]int{16 << 20: 413, 64 << 20: 201} { // requests have a quarter of it
 		b := budget.New(size)
-		s := started(t, func(o *server.Options, e *decision.Options) { o.Limits.Body, o.Budget, e.Budget = 1<<16, b, b })
+		s := started(t, func(o *server.Options, e *engine.Options) { o.Limits.Body, o.Budget, e.Budget = 1<<16, b, b })
 		s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `{`, `{"memory":100000,"keep":1,`, 1))
 		body := `{"items":[{"id":"a","features":{"x":1}}]}`
 		s.want(201, "POST", "/v1/placements/home/decisions", gzipped(t, body), "Content-Encoding", "gzip")
@@ -202,7 +202,7 @@ func TestCompressedAtOnce(t *testing.T) {
 
 // Whatever comes as a compressed body is answered, in bounds.
 func FuzzCompressed(f *testing.F) {
-	s := started(f, func(o *server.Options, _ *decision.Options) { o.Limits.Body = 1 << 16 })
+	s := started(f, func(o *server.Options, _ *engine.Options) { o.Limits.Body = 1 << 16 })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	f.Add(true, []byte(gzipped(f, `{`+items+`}`)))
 	f.Add(false, []byte(zstandard(f, `{`+items+`}`)))

@@ -11,13 +11,13 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/server"
 )
 
 // The answer to a change names its entry in the log, and the document says so. Reads and problems name none.
 func TestEntryOfAChange(t *testing.T) {
-	s := started(t, func(*server.Options, *decision.Options) {})
+	s := started(t, func(*server.Options, *engine.Options) {})
 	const home = "/v1/placements/home"
 	for _, c := range []struct{ method, path, body, entry string }{
 		{"PUT", home, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`, "1"},
@@ -61,10 +61,10 @@ func TestEntryOfAChange(t *testing.T) {
 }
 
 // twoProcesses are a service and one that follows its log.
-func twoProcesses(t *testing.T, change func(o *server.Options, e *decision.Options)) (leader, follower *service) {
+func twoProcesses(t *testing.T, change func(o *server.Options, e *engine.Options)) (leader, follower *service) {
 	leader = started(t, nil)
-	return leader, started(t, func(o *server.Options, e *decision.Options) {
-		e.Store, e.Follow, e.Leader = leader.store.(decision.Log), true, func() string { return "process 7" }
+	return leader, started(t, func(o *server.Options, e *engine.Options) {
+		e.Store, e.Follow, e.Leader = leader.store.(engine.Log), true, func() string { return "process 7" }
 		o.Log = nil
 		if change != nil {
 			change(o, e)
@@ -76,7 +76,7 @@ const homeOfX = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy
 
 // What one process has written, a reader of another one sees who names the entry.
 func TestReadYourWrites(t *testing.T) {
-	leader, follower := twoProcesses(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = patience })
+	leader, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) { o.Limits.Answer = patience })
 	entry := leader.want(201, "PUT", "/v1/placements/home", homeOfX).header.Get("Vitrine-Entry")
 	follower.want(200, "GET", "/v1/placements/home?entry="+entry, "")
 	for i := range 50 {
@@ -93,7 +93,7 @@ func TestReadYourWrites(t *testing.T) {
 
 // An entry that does not come is the problem lag.
 func TestEntryDoesNotCome(t *testing.T) {
-	_, follower := twoProcesses(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = 200 * time.Millisecond })
+	_, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) { o.Limits.Answer = 200 * time.Millisecond })
 	for _, path := range []string{"/v1/placements?entry=1000", "/v1/placements/home/stats?entry=1000", "/v1/placements/nothing?entry=18446744073709551615"} {
 		a := follower.want(503, "GET", path, "")
 		if !strings.Contains(a.body, `"urn:vitrine:problem:lag"`) || !strings.Contains(a.body, "is at entry 0: try again") || a.header.Get("Retry-After") != "1" {
@@ -104,7 +104,7 @@ func TestEntryDoesNotCome(t *testing.T) {
 
 // A process says what it does with its log. A follower too far behind is not ready, and says why.
 func TestReady(t *testing.T) {
-	leader, follower := twoProcesses(t, func(o *server.Options, _ *decision.Options) { o.Epoch = func() uint64 { return 5 } })
+	leader, follower := twoProcesses(t, func(o *server.Options, _ *engine.Options) { o.Epoch = func() uint64 { return 5 } })
 	leader.want(201, "PUT", "/v1/placements/home", homeOfX)
 	follower.want(200, "GET", "/v1/placements?entry=1", "")
 	if a := leader.want(200, "GET", "/readyz", ""); a.body != `{"role":"leader","entry":1}` {
@@ -118,7 +118,7 @@ func TestReady(t *testing.T) {
 		t.Error("the metrics have another role")
 	}
 	for _, c := range []struct{ leader, want string }{{"process 7", `1h\d+m.*s behind the log, which is written by process 7`}, {"", `1h\d+m.*s behind the log, which no process is known to write`}} {
-		_, late := twoProcesses(t, func(_ *server.Options, e *decision.Options) {
+		_, late := twoProcesses(t, func(_ *server.Options, e *engine.Options) {
 			e.Store, e.Leader = old{e.Store, time.Now().Add(-time.Hour)}, func() string { return c.leader }
 		})
 		if a := late.want(503, "GET", "/readyz", ""); !strings.Contains(a.body, "has not seen the end") {
@@ -129,13 +129,13 @@ func TestReady(t *testing.T) {
 		}
 		late.isLate(c.want, late.want(503, "GET", "/readyz", ""))
 	}
-	_, blind := twoProcesses(t, func(_ *server.Options, e *decision.Options) { e.Store = struct{ decision.Log }{e.Store} })
+	_, blind := twoProcesses(t, func(_ *server.Options, e *engine.Options) { e.Store = struct{ engine.Log }{e.Store} })
 	blind.isLate("has not seen the end of the log yet", blind.want(503, "GET", "/readyz", ""))
 }
 
 // old is a log that had nothing new at a time, and has not been heard of since.
 type old struct {
-	decision.Log
+	engine.Log
 	at time.Time
 }
 

@@ -18,7 +18,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// Feed passes events to the listeners of /v1/events. Pass its method Applied as decision.Options.Applied.
+// Feed passes events to the listeners of /v1/events. Pass its method Applied as engine.Options.Applied.
 // The zero value is ready.
 //
 // The engine waits for no listener: a listener that does not keep up is disconnected. It comes back with the

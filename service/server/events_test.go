@@ -17,7 +17,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/keys"
 	"vitrine/service/server"
@@ -261,7 +261,7 @@ func (w *stuckWriter) Write(b []byte) (int, error) {
 // A page of an allowed origin may listen by fetch, with its key, and resume.
 func TestEventsInBrowsers(t *testing.T) {
 	const shop = "https://shop.example"
-	s := started(t, func(o *server.Options, _ *decision.Options) {
+	s := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Origins = []string{shop}
 		o.Keys = keysOf(t, o, "page", keys.ScopeRead)
 	})
@@ -295,7 +295,7 @@ func keysOf(t *testing.T, o *server.Options, name string, scopes ...string) *key
 }
 
 func TestMostListeners(t *testing.T) {
-	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Subscribers = 1 })
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Subscribers = 1 })
 	address, _ := s.run(server.Listen{})
 	r := fatal.Or(client(nil).Get("http://" + address + "/v1/events"))(t)
 	s.problem(503, "busy", "", "GET", "/v1/events", "")

@@ -16,7 +16,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 	"vitrine/service/setup"
@@ -28,8 +28,8 @@ func followed(t testing.TB, leader *service) *service {
 	t.Helper()
 	f := &service{TB: t, feed: new(server.Feed), clock: leader.clock, log: leader.log, token: leader.token, store: leader.store}
 	var err error
-	f.engine, err = decision.Open(context.Background(), decision.Options{
-		Store: leader.store.(decision.Log), Build: setup.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
+	f.engine, err = engine.Open(context.Background(), engine.Options{
+		Store: leader.store.(engine.Log), Build: setup.NewLearner, Applied: f.feed.Applied, Follow: true, Leader: func() string { return "the leader" },
 		Propose: func(ctx context.Context, proposal []byte) ([]byte, error) {
 			if leader.Server == nil {
 				return nil, errors.New("nobody answers")
@@ -123,7 +123,7 @@ func TestForwarding(t *testing.T) {
 	leader.want(201, "POST", "/v1/placements/cart/decisions", `{"decision_id":"b","items":[{"id":"i","features":{"x":1}}]}`)
 	f.want(204, "POST", "/v1/decisions/b/outcome", `{"choice":"i"}`) // and for the decision
 	f.problem(422, "invalid", "#/max_size", "PUT", "/v1/placements/home", `{"max_size":0}`)
-	f.options.Forward = func(context.Context, []byte) ([]byte, error) { return nil, decision.ErrNoLeader }
+	f.options.Forward = func(context.Context, []byte) ([]byte, error) { return nil, engine.ErrNoLeader }
 	f.Server = server.New(f.options)
 	f.problem(503, "no-leader", "", "DELETE", "/v1/placements/home", "")
 	f.want(200, "GET", "/v1/placements/home", "")
@@ -143,7 +143,7 @@ func TestForwarding(t *testing.T) {
 
 // Without a leader a follower does not say that what it does not know does not exist: the caller would give up.
 func TestUnknownWithoutALeader(t *testing.T) {
-	leader := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Answer = time.Second })
+	leader := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Answer = time.Second })
 	leader.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	f := followed(t, leader)
 	f.want(200, "GET", "/v1/placements/home", "")
@@ -157,7 +157,7 @@ func TestUnknownWithoutALeader(t *testing.T) {
 // A follower's request cannot end the leader: one that reads is refused, because its answer may have no end, and one that is given up
 // has an answer all the same.
 func TestForwardedIsContained(t *testing.T) {
-	leader := started(t, func(o *server.Options, _ *decision.Options) {
+	leader := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Demo = []api.Route{{Pattern: "POST /demo/x", Handle: func(api.Call) (any, error) { panic(http.ErrAbortHandler) }}}
 	})
 	for _, request := range []struct{ line, want string }{
@@ -175,7 +175,7 @@ func TestForwardedIsContained(t *testing.T) {
 
 // A leader that may have been replaced refuses changes, answers what it knows, and does not say that something is missing.
 func TestLeaderInDoubt(t *testing.T) {
-	s := started(t, func(_ *server.Options, e *decision.Options) {
+	s := started(t, func(_ *server.Options, e *engine.Options) {
 		e.Confirm = func(context.Context) error { return errors.New("another one writes the log") }
 	})
 	s.problem(503, "no-leader", "", "POST", "/v1/decisions/a/outcome", `{"choice":null}`)

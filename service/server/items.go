@@ -13,7 +13,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/budget"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 )
 
 const asLines = "application/x-ndjson"
@@ -27,7 +27,7 @@ type itemList struct {
 const itemMemory = 8
 
 // changeItems returns the handler of a change of items.
-func (s *Server) changeItems(change func(e *decision.Engine, ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error)) func(*call) error {
+func (s *Server) changeItems(change func(e *engine.Engine, ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error)) func(*call) error {
 	return func(c *call) error {
 		mediaType, err := c.mediaType(asJSON, asLines)
 		if err != nil {
@@ -100,7 +100,7 @@ func (s *Server) deleteItem(c *call) error {
 	case err != nil:
 		return err
 	case answer.Changed == 0:
-		return fmt.Errorf("placement %q, item %q: %w", c.placement, api.Abbreviate(id, 40), decision.ErrNotFound)
+		return fmt.Errorf("placement %q, item %q: %w", c.placement, api.Abbreviate(id, 40), engine.ErrNotFound)
 	}
 	return c.nothing()
 }
@@ -110,7 +110,7 @@ func (s *Server) listItems(c *call) error {
 	if err != nil {
 		return err
 	}
-	limit, err := c.whole("limit", 100, 1, decision.MaxPage)
+	limit, err := c.whole("limit", 100, 1, engine.MaxPage)
 	if err != nil {
 		return err
 	}

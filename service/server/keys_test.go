@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 )
@@ -22,7 +22,7 @@ func locked(t testing.TB, text string) (s *service, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "keys.toml")
 	write(t, path, text)
-	s = started(t, func(o *server.Options, _ *decision.Options) {
+	s = started(t, func(o *server.Options, _ *engine.Options) {
 		var err error
 		if o.Keys, err = keys.Open(path, o.Clock, o.Logger); err != nil {
 			t.Fatal(err)
@@ -254,7 +254,7 @@ func TestRates(t *testing.T) {
 	b, bKey := keys.New("b", keys.ScopeRead)
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	write(t, path, aKey.Table()+bKey.Table())
-	s := started(t, func(o *server.Options, _ *decision.Options) {
+	s := started(t, func(o *server.Options, _ *engine.Options) {
 		o.Keys, _ = keys.Open(path, o.Clock, o.Logger)
 		o.Limits.Rate, o.Limits.Burst = 2, 3
 	})
@@ -281,7 +281,7 @@ func TestPlacesOfAKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	write(t, path, aKey.Table()+bKey.Table())
 	store := &gatedStore{waiting: make(chan struct{})}
-	s := started(t, func(o *server.Options, e *decision.Options) {
+	s := started(t, func(o *server.Options, e *engine.Options) {
 		e.Store, o.Log = store, nil
 		o.Keys, _ = keys.Open(path, o.Clock, o.Logger)
 		o.Limits.Concurrent, o.Limits.Subscribers = 2, 2 // of which one key may take one

@@ -13,7 +13,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 )
@@ -214,7 +214,7 @@ func TestRankMakesNoPlacement(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeDecide)
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	write(t, path, key.Table())
-	s := started(t, func(o *server.Options, _ *decision.Options) {
+	s := started(t, func(o *server.Options, _ *engine.Options) {
 		var err error
 		if o.Keys, err = keys.Open(path, o.Clock, o.Logger); err != nil {
 			t.Fatal(err)
@@ -259,7 +259,7 @@ func TestLimitedListener(t *testing.T) {
 	}
 	all, others := listen(""), listen("?placement=vault")
 	for _, placement := range []string{"vault", "home"} {
-		fatal.Or(s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), decision.Change{Reset: true}, 0))(t)
+		fatal.Or(s.engine.Change(t.Context(), placement, []byte(strings.Replace(plain, `"x"`, `"`+placement+`"`, 1)), engine.Change{Reset: true}, 0))(t)
 	}
 	hears(all, "learner-reset home")
 	write(t, path, strings.Replace(file, `"home", "nowhere"`, `"nowhere"`, 1))

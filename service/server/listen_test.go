@@ -25,7 +25,7 @@ import (
 	"time"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 )
@@ -94,7 +94,7 @@ func TestRefusesToBeOpen(t *testing.T) {
 // events receive the end of the stream.
 func TestDrain(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
-	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log = store, nil })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	address, stop := s.run(server.Listen{})
@@ -140,7 +140,7 @@ func TestDrain(t *testing.T) {
 // A request that has no answer when draining takes too long is cut off, and it is said.
 func TestDrainEnds(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
-	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log = store, nil })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	address, stop := s.run(server.Listen{Drain: 10 * time.Millisecond})
@@ -199,7 +199,7 @@ func TestSlowClients(t *testing.T) {
 
 // No more connections are open than may be. Who comes then takes the place of one that is idle.
 func TestMostConnections(t *testing.T) {
-	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Connections = 2 })
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Connections = 2 })
 	address, stop := s.run(server.Listen{})
 	ask := func(c net.Conn) error {
 		io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -223,7 +223,7 @@ func TestMostConnections(t *testing.T) {
 // an address of its own nor the end of the service.
 func TestMostConnectionsBusy(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
-	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log, o.Limits.Connections = store, nil, 1 })
+	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log, o.Limits.Connections = store, nil, 1 })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	free := fatal.Or(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -295,7 +295,7 @@ func TestLargeHeader(t *testing.T) {
 // The number of requests in progress is limited.
 func TestBusy(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{})}
-	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log, o.Limits.Concurrent = store, nil, 1 })
+	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log, o.Limits.Concurrent = store, nil, 1 })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	done := make(chan answer)
@@ -312,7 +312,7 @@ func TestBusy(t *testing.T) {
 
 // Pages that are for everybody, without a key, are no means to take the places of those who have one.
 func TestNobodyTakesPlaces(t *testing.T) {
-	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Concurrent = 1 })
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Concurrent = 1 })
 	for _, path := range []string{"/", "/docs", "/openapi.json", "/nothing"} {
 		slow := heldWriter{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
 		ended := make(chan struct{})
@@ -344,7 +344,7 @@ func (w heldWriter) Write(b []byte) (int, error) {
 // An answer that takes too long is a problem that advises to try again.
 func TestSlowLog(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{}, 10)}
-	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log = store, nil })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	patient := s.Server
@@ -359,7 +359,7 @@ func TestSlowLog(t *testing.T) {
 // A caller who hangs up is no fault of the service.
 func TestCallerWentAway(t *testing.T) {
 	store := &gatedStore{waiting: make(chan struct{}, 10)}
-	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log = store, nil })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	store.gate = make(chan struct{})
 	defer close(store.gate)
@@ -409,7 +409,7 @@ func TestEndsWithTheEngine(t *testing.T) {
 	s := started(t, nil)
 	s.engine.Close()
 	err := s.Run(t.Context(), server.Listen{Address: "127.0.0.1:0", Maintain: time.Millisecond})
-	if !errors.Is(err, decision.ErrStopped) {
+	if !errors.Is(err, engine.ErrStopped) {
 		t.Errorf("ended with %v", err)
 	}
 	s.problem(503, "draining", "", "GET", "/readyz", "")

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 )
 
 // maintain does what the engine needs now and then, until ctx ends or the engine stops.
@@ -28,7 +28,7 @@ func (s *Server) maintain(ctx context.Context, every time.Duration) error {
 
 // advance lets decisions expire and relearned learners take over. Only the writer of the log does this.
 func (s *Server) advance(ctx context.Context) error {
-	if s.engine.Role() == decision.Follower {
+	if s.engine.Role() == engine.Follower {
 		return s.engine.Failure()
 	}
 	if _, err := s.engine.Expire(ctx, s.clock().UnixNano()); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 )
@@ -86,7 +86,7 @@ func storedKey(t testing.TB, name string, scopes ...string) string {
 // Pages of the origins in the allow-list may call the service and read its answers; others may not.
 func TestCORS(t *testing.T) {
 	const shop, other = "https://shop.example", "https://evil.example"
-	s := started(t, func(o *server.Options, _ *decision.Options) { o.Origins = []string{"http://localhost:3000", shop} })
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Origins = []string{"http://localhost:3000", shop} })
 	preflight := []string{"Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers", "authorization,content-type"}
 	a := s.want(204, "OPTIONS", "/v1/placements/home", "", append(preflight, "Origin", shop)...)
 	for name, want := range map[string]string{
@@ -131,7 +131,7 @@ func TestCORS(t *testing.T) {
 func TestRateLimitHeaders(t *testing.T) {
 	limited := func(change func(*server.Limits), stored ...string) *service {
 		path := filepath.Join(t.TempDir(), "keys.toml")
-		s := started(t, func(o *server.Options, _ *decision.Options) {
+		s := started(t, func(o *server.Options, _ *engine.Options) {
 			if stored != nil {
 				write(t, path, strings.Join(stored, ""))
 				o.Keys, _ = keys.Open(path, o.Clock, o.Logger)

@@ -12,14 +12,14 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/budget"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/server"
 	"vitrine/service/setup"
 )
 
 func within(t testing.TB, size int64) (*service, *budget.Budget) {
 	b := budget.New(size)
-	return started(t, func(so *server.Options, eo *decision.Options) {
+	return started(t, func(so *server.Options, eo *engine.Options) {
 		so.Budget, eo.Budget, eo.Size = b, b, setup.LearnerSize
 	}), b
 }
@@ -71,7 +71,7 @@ func TestRequestsTakeMemory(t *testing.T) {
 	b := budget.New(32 << 20)
 	c := new(offers)
 	var now, maximum atomic.Int64
-	s := started(t, func(so *server.Options, eo *decision.Options) {
+	s := started(t, func(so *server.Options, eo *engine.Options) {
 		so.Budget, eo.Budget, eo.Build = b, b, c.build
 	})
 	s.want(http.StatusCreated, "PUT", "/v1/placements/wide",
@@ -148,7 +148,7 @@ func TestRequestsReturnMemory(t *testing.T) {
 	b := budget.New(1 << 30)
 	var taken int64
 	c := &offers{offered: func() { taken = b.Usage().Requests }}
-	s := started(t, func(so *server.Options, eo *decision.Options) { so.Budget, eo.Build = b, c.build })
+	s := started(t, func(so *server.Options, eo *engine.Options) { so.Budget, eo.Build = b, c.build })
 	s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"sku","kind":"category","buckets":1000}],"policy":{"name":"uniform"}}`)
 	config := fatal.Or(s.engine.Config("home"))(t)
 	const items = 30

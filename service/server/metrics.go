@@ -14,7 +14,7 @@ import (
 	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/budget"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 )
@@ -196,7 +196,7 @@ var ofProcess = []struct {
 	has  func(s *scraped) bool
 	of   func(s *scraped) float64
 }{
-	{about("leader", "1 if this process writes the log, 0 if it follows the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return indicator(s.Engine.Role() == decision.Leader) }},
+	{about("leader", "1 if this process writes the log, 0 if it follows the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return indicator(s.Engine.Role() == engine.Leader) }},
 	{about("follower_lag_seconds", "How long ago the state had all entries of the log that it follows. 0 in the process that writes the log."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return s.Engine.Lag().Seconds() }},
 	{about("applied_entries", "The last entry of the log that is part of the state."), prometheus.GaugeValue, nil, func(s *scraped) float64 { return float64(s.applied) }},
 	{about("snapshot_age_seconds", "Age of the last snapshot; before the first snapshot, the time since the start."), prometheus.GaugeValue, func(s *scraped) bool { return s.SnapshotAge != nil }, func(s *scraped) float64 { return s.SnapshotAge().Seconds() }},

@@ -9,8 +9,8 @@ import (
 
 var files = desk.Files()
 
-// page answers with the desk's page, which draws what its address says.
-func page(c *call) error {
+// desktop answers with the desk's page, which draws what its address says.
+func desktop(c *call) error {
 	if c.server.options.Demo != nil {
 		return c.file(desk.Demo)
 	}

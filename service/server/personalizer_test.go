@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 )
@@ -239,12 +239,12 @@ func TestEndpointsWithASlash(t *testing.T) {
 
 // What the engine fails with has a code of that service too.
 func TestPersonalizerFailures(t *testing.T) {
-	s := started(t, func(_ *server.Options, e *decision.Options) { e.Build = brokenUnder("uniform") })
+	s := started(t, func(_ *server.Options, e *engine.Options) { e.Build = brokenUnder("uniform") })
 	s.want(201, "PUT", "/v1/placements/broken", `{"max_size":1,"features":[{"name":"action","kind":"object"}],"policy":{"name":"uniform"}}`)
 	s.refused(500, "ModelRankingError", "", "/v1/placements/broken"+at+"/rank", `{`+pair+`}`)
 	s.engine.Close()
 	s.refused(503, "503", "", at+"/rank", `{`+pair+`}`)
-	limited := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Rate = 1e-9 })
+	limited := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Rate = 1e-9 })
 	limited.want(201, "POST", at+"/rank", `{`+pair+`}`)
 	limited.refused(429, "429", "", at+"/rank", `{`+pair+`}`)
 }

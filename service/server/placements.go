@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 )
 
 func (s *Server) putPlacement(c *call) error {
@@ -39,7 +39,7 @@ func (s *Server) previewPlacement(c *call) error {
 	if err != nil {
 		return err
 	}
-	how := decision.Change{Uses: c.mine}
+	how := engine.Change{Uses: c.mine}
 	if how.Match, err = c.match(); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Server) previewPlacement(c *call) error {
 }
 
 // change returns what the query and the headers of a PUT say.
-func (c *call) change() (how decision.Change, err error) {
+func (c *call) change() (how engine.Change, err error) {
 	query := c.URL.Query()
 	switch given := query.Get("reset"); given {
 	case "", "false":

@@ -7,12 +7,13 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json"
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/personalizer"
 )
 
@@ -39,18 +40,18 @@ var known = []struct {
 	status int
 	kind   string
 }{
-	{decision.ErrNotFound, http.StatusNotFound, "not-found"},
-	{decision.ErrConflict, http.StatusConflict, "conflict"},
-	{decision.ErrAmbiguous, http.StatusConflict, "ambiguous"},
-	{decision.ErrWithdrawn, http.StatusConflict, "late"},
-	{decision.ErrEvicted, http.StatusConflict, "evicted"},
-	{decision.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
-	{decision.ErrRelearning, http.StatusConflict, "relearning"},
-	{decision.ErrExperiment, http.StatusConflict, "experiment"},
-	{decision.ErrMemory, http.StatusConflict, "memory"},
-	{decision.ErrNoLeader, http.StatusServiceUnavailable, "no-leader"},
-	{decision.ErrFollower, http.StatusServiceUnavailable, "follower"},
-	{decision.ErrUnread, http.StatusServiceUnavailable, "unread"},
+	{engine.ErrNotFound, http.StatusNotFound, "not-found"},
+	{engine.ErrConflict, http.StatusConflict, "conflict"},
+	{engine.ErrAmbiguous, http.StatusConflict, "ambiguous"},
+	{engine.ErrWithdrawn, http.StatusConflict, "late"},
+	{engine.ErrEvicted, http.StatusConflict, "evicted"},
+	{engine.ErrNotShown, http.StatusUnprocessableEntity, "not-shown"},
+	{engine.ErrRelearning, http.StatusConflict, "relearning"},
+	{engine.ErrExperiment, http.StatusConflict, "experiment"},
+	{engine.ErrMemory, http.StatusConflict, "memory"},
+	{engine.ErrNoLeader, http.StatusServiceUnavailable, "no-leader"},
+	{engine.ErrFollower, http.StatusServiceUnavailable, "follower"},
+	{engine.ErrUnread, http.StatusServiceUnavailable, "unread"},
 	{personalizer.ErrVersion, http.StatusNotFound, "no-route"},
 }
 
@@ -70,7 +71,7 @@ func problemOf(err error) *problem {
 		p.Errors = []api.ProblemField{{Pointer: "#" + field.Field, Detail: field.Message}}
 		return p
 	}
-	var loss *decision.LossError
+	var loss *engine.LossError
 	if errors.As(err, &loss) {
 		return lossProblem(loss)
 	}
@@ -86,16 +87,16 @@ func problemOf(err error) *problem {
 		}
 	}
 	switch {
-	case errors.Is(err, decision.ErrPolicy):
+	case errors.Is(err, page.ErrPolicy):
 		p = problemf(http.StatusInternalServerError, "policy", "the policy of the placement failed on this request")
-	case errors.Is(err, decision.ErrStopped):
+	case errors.Is(err, engine.ErrStopped):
 		p = problemf(http.StatusServiceUnavailable, "stopped", "the service has stopped: requests that were not acknowledged may be lost")
 	case errors.Is(err, context.Canceled): // only the service's log has this answer
 		p = problemf(statusGone, "gone", "the caller went away")
 		p.Title = "Client Closed Request"
 	case errors.Is(err, context.DeadlineExceeded):
 		p = problemf(http.StatusServiceUnavailable, "slow", "the answer took too long: try again with the same decision_id")
-		var unfinished *decision.UnfinishedError
+		var unfinished *engine.UnfinishedError
 		if errors.As(err, &unfinished) {
 			p.Detail = "the answer took too long: " + unfinished.What
 		}
@@ -107,7 +108,7 @@ func problemOf(err error) *problem {
 }
 
 // lossProblem says what a change would lose, and how to make it all the same.
-func lossProblem(loss *decision.LossError) *problem {
+func lossProblem(loss *engine.LossError) *problem {
 	if loss.Experiment != "" {
 		p := problemf(http.StatusConflict, "loss", "%v. To ship a variant put its policy as that of the placement: its learner continues. With ?reset=true the experiment ends all the same", loss)
 		p.Lost = &loss.Loss
@@ -123,7 +124,7 @@ func lossProblem(loss *decision.LossError) *problem {
 }
 
 // relearning says what another learner can learn from the log.
-func relearning(loss *decision.LossError) string {
+func relearning(loss *engine.LossError) string {
 	const can = "With ?relearn=log another learner first learns from the log what it has learned"
 	switch {
 	case loss.OtherRows:

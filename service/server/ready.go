@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 )
 
 // maxLag is how far a follower that is ready may be behind its log.
@@ -34,7 +34,7 @@ func (s *Server) standing() (p *api.Process, problem string) {
 	if s.options.Epoch != nil {
 		p.Epoch = s.options.Epoch()
 	}
-	if s.engine.Role() != decision.Follower {
+	if s.engine.Role() != engine.Follower {
 		return p, ""
 	}
 	lag := s.engine.Lag()

@@ -15,7 +15,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
@@ -23,7 +23,7 @@ import (
 
 // Bodies that the conversation requests.txt cannot hold: long, deep, and not UTF-8.
 func TestBadInput(t *testing.T) {
-	s := started(t, func(o *server.Options, _ *decision.Options) { o.Limits.Body = 100_000 })
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Limits.Body = 100_000 })
 	s.want(201, "PUT", "/v1/placements/home", home)
 	decide := func(status int, kind, pointer, body string) {
 		t.Helper()
@@ -231,7 +231,7 @@ func TestFeaturesChangeWhileABodyComes(t *testing.T) {
 	}
 	const price, stock = `{"name":"price","kind":"number"}`, `{"name":"stock","kind":"number"}`
 	store := new(memlog.Store)
-	s := started(t, func(o *server.Options, e *decision.Options) { e.Store, o.Log = store, nil })
+	s := started(t, func(o *server.Options, e *engine.Options) { e.Store, o.Log = store, nil })
 	s.want(201, "PUT", "/v1/placements/home", shop(price+","+stock))
 	body := &laterBody{
 		before: func() { s.want(200, "PUT", "/v1/placements/home", shop(stock+","+price)) },

@@ -7,7 +7,7 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/personalizer"
 )
@@ -140,9 +140,9 @@ func (s *Server) routes() (all []*route) {
 			gives(200, content{mediaType: asLines}))
 	}
 
-	on("PUT "+placement+"/items", admin, s.changeItems((*decision.Engine).PutItems), op("putItems", "Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order.").
+	on("PUT "+placement+"/items", admin, s.changeItems((*engine.Engine).PutItems), op("putItems", "Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order.").
 		takes(itemList{}, exampleItems).takesLines().gives(200, api.ItemsChanged{}))
-	on("PATCH "+placement+"/items", admin, s.changeItems((*decision.Engine).PatchItems), op("patchItems", "Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer.").
+	on("PATCH "+placement+"/items", admin, s.changeItems((*engine.Engine).PatchItems), op("patchItems", "Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer.").
 		takes(itemList{}, examplePatches).takesLines().gives(200, api.ItemsChanged{}))
 	on("DELETE "+placement+"/items", admin, s.deleteItems, op("deleteItems", "Delete items from the placement's catalogue. Items that it does not have are named in the answer.").
 		takes(api.ItemIDs{}, `{"ids":["sku1"]}`).gives(200, api.ItemsChanged{}))
@@ -182,8 +182,8 @@ func (s *Server) routes() (all []*route) {
 	on("GET /healthz", public, (*call).healthy, operation{})
 	on("GET /readyz", public, s.ready, operation{})
 	on("GET /openapi.json", public, func(c *call) error { return c.answer(http.StatusOK, asJSON, s.document) }, operation{})
-	on("GET /docs", public, page, operation{})
-	on("GET /{$}", public, page, operation{})
+	on("GET /docs", public, desktop, operation{})
+	on("GET /{$}", public, desktop, operation{})
 	on("GET /desk/{file}", public, asset, operation{})
 	for _, of := range s.options.Demo {
 		on(of.Pattern, public, demonstrated(of), operation{})

@@ -18,7 +18,7 @@ import (
 	"vitrine/service/alert"
 	"vitrine/service/api"
 	"vitrine/service/budget"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/keys"
 	"vitrine/service/personalizer"
@@ -26,7 +26,7 @@ import (
 
 // Options configure a server. Only the engine is required.
 type Options struct {
-	Engine  *decision.Engine
+	Engine  *engine.Engine
 	Clock   func() time.Time // nil is time.Now
 	Log     eventlog.Bounded // whose extent is in /metrics; may be nil
 	Epoch   func() uint64    // of the log's writer; may be nil
@@ -77,7 +77,7 @@ func (o Options) withDefaults() Options {
 // Server is the http.Handler of the API. It is safe for concurrent use.
 type Server struct {
 	options   Options
-	engine    *decision.Engine
+	engine    *engine.Engine
 	troubles  troubles
 	clock     func() time.Time
 	keys      *keys.Set

@@ -19,7 +19,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/server"
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type service struct {
 	testing.TB
 	*server.Server
-	engine *decision.Engine
+	engine *engine.Engine
 	store  eventlog.Store
 	feed   *server.Feed
 	clock  *clock
@@ -67,12 +67,12 @@ func (l *lines) String() string {
 }
 
 // started makes a service. change may be nil.
-func started(t testing.TB, change func(o *server.Options, e *decision.Options)) *service {
+func started(t testing.TB, change func(o *server.Options, e *engine.Options)) *service {
 	t.Helper()
 	s := &service{TB: t, feed: new(server.Feed), clock: new(clock), log: new(lines)}
 	s.clock.advance(time.Hour)
 	store := new(memlog.Store)
-	eo := decision.Options{Store: store, Build: setup.NewLearner, Applied: s.feed.Applied}
+	eo := engine.Options{Store: store, Build: setup.NewLearner, Applied: s.feed.Applied}
 	so := server.Options{
 		Clock: s.clock.now, Log: store, Feed: s.feed, Version: "test", Personalizer: true,
 		Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -81,7 +81,7 @@ func started(t testing.TB, change func(o *server.Options, e *decision.Options)) 
 		change(&so, &eo)
 	}
 	var err error
-	if s.engine, err = decision.Open(context.Background(), eo); err != nil {
+	if s.engine, err = engine.Open(context.Background(), eo); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.engine.Close)
@@ -218,7 +218,7 @@ func TestIDsTakeMemory(t *testing.T) {
 // A failure of the service is not the caller's business in detail, but the
 // log's, and other placements go on.
 func TestFailures(t *testing.T) {
-	s := started(t, func(_ *server.Options, o *decision.Options) { o.Build = brokenUnder("broken") })
+	s := started(t, func(_ *server.Options, o *engine.Options) { o.Build = brokenUnder("broken") })
 	s.want(201, "PUT", "/v1/placements/broken", strings.Replace(plain, "ucb-mnl", "broken", 1))
 	s.want(201, "PUT", "/v1/placements/sound", plain)
 	const body = `{"items":[{"id":"a","features":{"x":1}}]}`

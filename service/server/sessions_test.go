@@ -16,7 +16,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/server"
 )
@@ -316,7 +316,7 @@ func TestWrongSignInsBehindAProxy(t *testing.T) {
 	token, key := keys.New("shop", keys.ScopeRead)
 	path := filepath.Join(t.TempDir(), "keys.toml")
 	write(t, path, key.Table())
-	s := started(t, func(o *server.Options, _ *decision.Options) {
+	s := started(t, func(o *server.Options, _ *engine.Options) {
 		var err error
 		if o.Keys, err = keys.Open(path, o.Clock, o.Logger); err != nil {
 			t.Fatal(err)

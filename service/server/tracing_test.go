@@ -8,7 +8,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/server"
 )
 
@@ -40,7 +40,7 @@ func TestTraceWithoutATracer(t *testing.T) {
 func TestSpans(t *testing.T) {
 	recorder := tracetest.NewSpanRecorder()
 	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder))
-	s := started(t, func(o *server.Options, _ *decision.Options) { o.Tracer = provider.Tracer("test") })
+	s := started(t, func(o *server.Options, _ *engine.Options) { o.Tracer = provider.Tracer("test") })
 	a := s.want(201, "PUT", "/v1/placements/home", home, "Traceparent", traceparent, "Tracestate", "shop=1", "X-Request-Id", "abc")
 	s.want(404, "GET", "/v1/placements/none", "")
 	s.want(405, "POST", "/v1/placements", "")

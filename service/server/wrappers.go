@@ -12,7 +12,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/keys"
 	"vitrine/service/personalizer"
 )
@@ -87,7 +87,7 @@ func own(s *Server, rt *route, next handler) handler {
 		switch {
 		case c.key.Placements == nil:
 		case c.placement != "" && !c.mine(c.placement):
-			return fmt.Errorf("placement %q: %w", c.placement, decision.ErrNotFound)
+			return fmt.Errorf("placement %q: %w", c.placement, engine.ErrNotFound)
 		case c.placement == "" && c.PathValue("id") == "": // find looks for an id among the key's placements
 			return problemf(http.StatusForbidden, "forbidden", "the API key is limited to placements, and this concerns the whole service")
 		}
@@ -113,7 +113,7 @@ func change(s *Server, rt *route, next handler) handler {
 		if err := s.engine.Confirm(c.ctx); err != nil {
 			return err
 		}
-		c.ctx = decision.WithEntry(c.ctx, &c.entry)
+		c.ctx = engine.WithEntry(c.ctx, &c.entry)
 		return next(c)
 	}
 }
@@ -176,7 +176,7 @@ func lead(s *Server, rt *route, next handler) handler {
 		return next
 	}
 	return func(c *call) error {
-		if s.engine.Role() != decision.Follower || forwarded(c) {
+		if s.engine.Role() != engine.Follower || forwarded(c) {
 			return next(c)
 		}
 		if rt.scope != keys.ScopeAdmin {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/service/decision"
+	"vitrine/service/engine"
 	"vitrine/service/host"
 )
 
@@ -102,7 +102,7 @@ func (v *victim) recovers(ctx context.Context, before map[string]*inLog) {
 	if err != nil {
 		v.Fatal(err)
 	}
-	at, err := decision.SnapshotPosition(snapshot)
+	at, err := engine.SnapshotPosition(snapshot)
 	if err != nil {
 		v.Fatal(err)
 	}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"vitrine"
+	"vitrine/service/catalogue"
+	"vitrine/service/eventlog"
+	"vitrine/service/setup"
+)
+
+// Audit checks the entries of a log by the rules of the state: a decision is made once, with its placement's
+// features, and has one outcome, of an item that it showed. It is a replay that learns nothing and skips
+// unlawful entries. It is not safe for concurrent use.
+type Audit struct{ state *fold }
+
+// NewAudit starts before the first entry, or after the last entry of a snapshot. It builds policies only to
+// check that they can be built.
+func NewAudit(build func(setup.Spec) (vitrine.Learner, error), snapshot []byte) (*Audit, error) {
+	onlyBuilt := func(s setup.Spec) (vitrine.Learner, error) {
+		if l, err := build(s); err != nil {
+			return l, err
+		}
+		return idle{}, nil
+	}
+	a := &Audit{newFold(onlyBuilt)}
+	if snapshot != nil {
+		if err := a.state.restore(snapshot); err != nil {
+			a.Close()
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// Sequence returns the sequence of the last entry.
+func (a *Audit) Sequence() uint64 { return a.state.position.Sequence }
+
+// Entry takes the next entry of the log. It returns the event, or nil if the entry is not an event, and an error if
+// it breaks a rule.
+func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
+	next := a.state.position.After(entry)
+	defer func() { a.state.position = next }()
+	event, err := eventlog.Decode(entry)
+	if err != nil {
+		return nil, fmt.Errorf("entry %d: %w", next.Sequence, err)
+	}
+	return &event, a.state.apply(entry, &event, nil)
+}
+
+// Tally counts the decisions of a placement by their fate.
+type Tally struct {
+	Placement                                      string
+	Decisions, Chosen, Expired, Evicted, Withdrawn uint64
+	Open                                           int // including deferred ones
+}
+
+// Tallies returns the tallies of all placements, sorted by name.
+func (a *Audit) Tallies() []Tally {
+	var tallies []Tally
+	for _, name := range slices.Sorted(maps.Keys(a.state.placements)) {
+		p := a.state.placements[name]
+		c := &p.tally.Counts
+		tallies = append(tallies, Tally{name, c.Offered, c.Chosen, c.Expired, c.Evicted, c.Withdrawn, len(p.open.heap)})
+	}
+	return tallies
+}
+
+// Unchanged returns the configurations of the placements that were not changed at or after an entry, and the catalogues that the
+// placements had before it. A catalogue whose items have got other features since is missing.
+func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader, before uint64) (map[string]*setup.Config, map[string]*catalogue.Catalogue, error) {
+	configs, items := map[string]*setup.Config{}, map[string]*catalogue.Catalogue{}
+	for name, p := range a.state.placements {
+		if p.changed < before {
+			configs[name] = p.config
+		}
+		if p.rows >= before {
+			continue
+		}
+		f := p.items.of.Freeze()
+		if err := Rewind(ctx, log, f, before-1, math.MaxInt); err != nil {
+			return nil, nil, err
+		}
+		var misfit *catalogue.ItemError
+		c, err := catalogue.Restore(f.Split().Schema(), f.Version, f.Records())
+		if err != nil && !errors.As(err, &misfit) {
+			return nil, nil, err
+		}
+		items[name] = c
+	}
+	return configs, items, nil
+}
+
+// Close ends the audit.
+func (a *Audit) Close() { a.state.end() }
+
+// idle is a learner that does nothing.
+type idle struct{}
+
+func (idle) Policy() vitrine.Policy            { return idle{} }
+func (idle) Observe(vitrine.Round) error       { return nil }
+func (idle) MarshalBinary() ([]byte, error)    { return nil, nil }
+func (idle) UnmarshalBinary(data []byte) error { return nil }
+
+func (idle) Offer(*vitrine.Context, *rand.Rand) vitrine.Offer { return vitrine.Offer{} }

@@ -1,0 +1,273 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"strconv"
+
+	"vitrine/internal/fields"
+	"vitrine/service/catalogue"
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+	"vitrine/service/setup"
+	"vitrine/service/variants"
+)
+
+// snapshotKind names the encoding of a snapshot. There is one; whoever changes it changes the name.
+const snapshotKind = "decision engine 1"
+
+// openSnapshot reads the head of a snapshot, and returns the fields of its placements.
+func openSnapshot(data []byte) (*frozenState, *fields.Fields, error) {
+	s := new(frozenState)
+	kind, f, err := fields.Open(data)
+	if err != nil {
+		return s, nil, err
+	}
+	if kind != snapshotKind {
+		return s, nil, fields.UnknownFormat("snapshot", strconv.Quote(kind), strconv.Quote(snapshotKind))
+	}
+	s.head(f)
+	return s, f, f.Err()
+}
+
+// head passes over what a snapshot says of itself.
+func (s *frozenState) head(f *fields.Fields) {
+	f.Uvarint(&s.at.Sequence)
+	f.Raw(s.at.Log[:])
+	f.Raw(s.at.Hash[:])
+	f.Strings(&s.machines)
+	f.Uvarint(&s.oldest)
+	fields.List(f, &s.relearned, func(r *relearned, f *fields.Fields) { f.Uvarint(&r.begun, &r.from) })
+	f.Check(!s.at.Log.IsZero() || s.at.Hash == [16]byte{}, "it names no log, and has a hash of its entries")
+	fields.Ascending(f, "the machines", s.machines, func(name *string) string { return *name })
+	f.Check(s.oldest > 0 && s.oldest <= s.at.Sequence+1, "a snapshot of entry %d with an open decision of entry %d", s.at.Sequence, s.oldest)
+	for _, r := range s.relearned {
+		f.Check(r.from <= r.begun && r.begun <= s.at.Sequence, "a learner that entry %d began learned from entry %d on", r.begun, r.from)
+	}
+	fields.Ascending(f, "second learners", s.relearned, func(r *relearned) uint64 { return r.begun })
+	fields.Ascending(f, "second learners", s.relearned, func(r *relearned) uint64 { return r.from })
+}
+
+func (s *frozenState) fields(f *fields.Fields) {
+	s.head(f)
+	fields.Pointers(f, &s.placements, (*frozen).fields)
+}
+
+func (p *frozen) fields(f *fields.Fields) {
+	f.String(&p.name)
+	f.Uvarint(&p.born, &p.changed, &p.learner, &p.numbers, &p.learned, &p.rows, &p.standing)
+	if f.Reads() {
+		p.configuration = new(configuration)
+	}
+	p.configuration.fields(f)
+	p.tally.Fields(f)
+	p.guard.Fields(f)
+	f.Uvarint(&p.held.After, &p.held.From, &p.held.Rounds)
+	fields.List(f, &p.moves, func(m *move, f *fields.Fields) {
+		f.Uvarint(&m.entry)
+		f.Int64(&m.time, &m.by)
+	})
+	fields.List(f, &p.open, (*record).fields)
+	fields.List(f, &p.closed, (*record).fields)
+	fields.Pointers(f, &p.learners, (*frozenLearner).fields)
+	fields.Optional(f, &p.relearning, func(r *relearning, f *fields.Fields) {
+		f.String(&r.note)
+		f.Int64(&r.time)
+	})
+	fields.List(f, &p.versions, (*version).fields)
+	fields.Integers(f, &p.keepers)
+	p.itemFields(f)
+	f.Strings(&p.past)
+	hasExperiment := p.experiment != nil
+	if f.Flag(&hasExperiment); f.Reads() && f.Err() == nil {
+		f.Check(hasExperiment == (p.configuration.of.Experiment != nil), "the experiment is missing, or there is one in another mode")
+	}
+	if hasExperiment && f.Err() == nil {
+		if f.Reads() {
+			p.experiment = variants.Empty(p.configuration.of.Experiment)
+		}
+		p.experiment.Fields(f)
+	}
+	fields.Pointers(f, &p.challengers, (*frozenLearner).fields)
+}
+
+// configuration is a configuration in a snapshot.
+type configuration struct {
+	canonical []byte
+	values    []feature.Seen // that categories have learned
+	of        *setup.Config  // both together
+}
+
+func configurationOf(c *setup.Config) *configuration {
+	return &configuration{c.Canonical(), c.Schema().Learned(), c}
+}
+
+func (c *configuration) fields(f *fields.Fields) {
+	f.Bytes(&c.canonical)
+	fields.List(f, &c.values, func(s *feature.Seen, f *fields.Fields) {
+		f.String(&s.Feature)
+		f.Strings(&s.Values)
+	})
+	if !f.Reads() || f.Err() != nil {
+		return
+	}
+	parsed, err := setup.Parse(c.canonical)
+	if err == nil && !bytes.Equal(parsed.Canonical(), c.canonical) {
+		err = errors.New("a configuration is not in its canonical form")
+	}
+	if err == nil {
+		c.of, err = parsed.Learn(c.values...)
+	}
+	f.Fail(err)
+}
+
+func (l *frozenLearner) fields(f *fields.Fields) {
+	f.Uvarint(&l.began)
+	fields.Optional(f, &l.own, (*configuration).fields)
+	l.State.Fields(f)
+}
+
+func (v *version) fields(f *fields.Fields) {
+	f.Uvarint(&v.number, &v.rounds)
+	f.Flag(&v.routine)
+	f.String(&v.note)
+	f.Int64(&v.time)
+	f.Float(&v.revenue)
+}
+
+// itemFields passes over the catalogue.
+func (p *frozen) itemFields(f *fields.Fields) {
+	version, n := uint64(0), 0
+	if !f.Reads() {
+		version, n = p.items.Version, p.items.Len()
+	}
+	f.Uvarint(&version)
+	if n = f.Length(n, 1); !f.Reads() {
+		for record := range p.items.Records() {
+			f.String(&record)
+			f.Flush()
+		}
+		return
+	}
+	if f.Check(n <= catalogue.MaxItems, "a catalogue of %d items", n); f.Err() != nil {
+		return
+	}
+	c, err := catalogue.Restore(p.configuration.of.Schema(), version, func(yield func(string) bool) {
+		for range n {
+			var record string
+			if f.String(&record); f.Err() != nil || !yield(record) {
+				return
+			}
+		}
+	})
+	var misfit *catalogue.ItemError
+	if err != nil && !errors.As(err, &misfit) {
+		f.Fail(err)
+	}
+	p.catalogue = c
+}
+
+func (r *record) fields(f *fields.Fields) {
+	f.String(&r.id)
+	f.Uvarint(&r.entry)
+	f.Int64(&r.time)
+	shown := f.Bounded(int(r.shown), setup.MaxSize)
+	choice := f.Bounded(int(r.choice), shown)
+	status := byte(r.status)
+	if f.Byte(&status); f.Reads() {
+		r.shown, r.choice, r.status = uint16(shown), int16(choice), statusOf(f, status)
+	}
+	f.Check(r.entry > 0, "decision %q has no entry", r.id)
+	f.Check(choice == 0 || r.status == chosen || r.status == late, "decision %q has status %d and choice %d", r.id, r.status, choice)
+	if r.status.waits() {
+		f.Flag(&r.first)
+		r.passedFields(f)
+		return
+	}
+	list := r.corrections()
+	fields.List(f, &list, func(c *correction, f *fields.Fields) {
+		f.String(&c.id)
+		f.Float(&c.value)
+		f.Flag(&c.withdraws)
+	})
+	if f.Reads() && len(list) > 0 {
+		f.Check(choice > 0 && len(list) <= maxCorrections, "decision %q with choice %d has %d corrections", r.id, choice, len(list))
+		for k, c := range list {
+			f.Check(c.id != "" && (k == 0 || !list[k-1].withdraws), "decision %q has the correction %q after %d others", r.id, c.id, k)
+		}
+		r.rare = &rare{corrections: slices.Clip(list)}
+	}
+}
+
+func statusOf(f *fields.Fields, b byte) status {
+	f.Check(status(b) <= late, "the status %d of a decision", b)
+	return min(status(b), late)
+}
+
+// passedFields passes over which of the items shown are reported as not taken, and their rewards.
+func (r *record) passedFields(f *fields.Fields) {
+	var places []int
+	if r.rare != nil {
+		for k, passed := range r.rare.passed {
+			if passed {
+				places = append(places, k)
+			}
+		}
+	}
+	fields.Integers(f, &places)
+	if len(places) == 0 {
+		return
+	}
+	reported := r.reported()
+	if f.Float(&reported); !f.Reads() {
+		return
+	}
+	fields.Ascending(f, "passed items", places, func(k *int) int { return *k })
+	f.Check(len(places) < int(r.shown) && places[len(places)-1] < int(r.shown), "decision %q has items %v of %d passed", r.id, places, r.shown)
+	f.Check(reported >= 0 && reported <= 1 && r.status == open, "decision %q has %d items passed with a reward of %v", r.id, len(places), reported)
+	if f.Err() == nil {
+		r.rare = &rare{passed: make([]bool, r.shown), reported: reported}
+		for _, k := range places {
+			r.rare.passed[k] = true
+		}
+	}
+}
+
+// equal reports whether two placements have the same bytes in a snapshot.
+func (p *frozen) equal(other *frozen) (bool, error) {
+	x, y := fields.Snapshot(""), fields.Snapshot("")
+	p.fields(x)
+	other.fields(y)
+	return bytes.Equal(x.Rest(), y.Rest()), cmp.Or(x.Err(), y.Err())
+}
+
+// SnapshotPosition returns the position of a snapshot in its log.
+func SnapshotPosition(data []byte) (eventlog.Position, error) {
+	s, _, err := openSnapshot(data)
+	return s.at, err
+}
+
+// SnapshotMachines returns the kinds of machines that have learned the state of a snapshot, as
+// [runtime.GOARCH] names them. The same log gives the same state on all machines
+// of a kind; on other kinds the last digits of some policies differ.
+func SnapshotMachines(data []byte) ([]string, error) {
+	s, _, err := openSnapshot(data)
+	return s.machines, err
+}
+
+// SnapshotOldest returns the first entry of the log that the open decisions of a snapshot need, or the one
+// after its last entry if they need none. A log that begins later cannot be replayed from the snapshot.
+func SnapshotOldest(data []byte) (uint64, error) {
+	s, _, err := openSnapshot(data)
+	return s.oldest, err
+}
+
+// SnapshotNeeds returns the first entry of the log that second learners would read in a replay from a snapshot of
+// the entry upTo, as far as the given snapshot knows of them. It is [math.MaxUint64] if there are none. See
+// [Engine.Needs].
+func SnapshotNeeds(data []byte, upTo uint64) (uint64, error) {
+	s, _, err := openSnapshot(data)
+	return (&fold{position: s.at, relearned: s.relearned}).needs(upTo), err
+}

@@ -1,0 +1,362 @@
+package engine_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+)
+
+const halfHour = 30 * minute
+
+// ended plays a placement in which half of the sets are drawn by chance. Every decision has ended when it returns: sales, of every
+// third decision, were reported in time, or they are still to be reported.
+func ended(t *testing.T, inTime bool) (e *engine.Engine, store *memlog.Store, sales map[string]string) {
+	store = new(memlog.Store)
+	e = opened(t, engine.Options{Store: store, Build: buildFixed})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"mode":"explore","explore_share":0.5,"attribution_window":"30m"}`)
+	sales = map[string]string{}
+	for k := range 60 {
+		r := stock(fmt.Sprint("d", k), 3)
+		for i := range r.Items {
+			r.Items[i].Revenue = new(1 + float64(i))
+		}
+		r.Defer = k%5 == 0
+		now := int64(k) * int64(time.Second)
+		a := decide(t, e, "home", r, now)
+		if k%3 == 0 {
+			sales[r.Decision] = a.Shown[0]
+			if inTime {
+				is(t, "a sale", e.Outcome(t.Context(), "home", r.Decision, a.Shown[0], now), nil)
+			}
+		} else if inTime && r.Defer { // it was shown, as the others
+			is(t, "no sale", e.Outcome(t.Context(), "home", r.Decision, "", now), nil)
+		}
+	}
+	fatal.Or(e.Expire(t.Context(), 2*halfHour))(t)
+	wait(t, e)
+	return e, store, sales
+}
+
+// earnings are the sums of what a placement has earned.
+type earnings struct {
+	ByPolicy, ByChance, Era [2]any
+	Items, Positions        any
+	Policy, Chance          any
+	Recent                  any
+}
+
+func earningsOf(t *testing.T, e *engine.Engine, now int64) earnings {
+	t.Helper()
+	s := fatal.Or(e.Stats("home"))(t)
+	x := fatal.Or(e.Insight(t.Context(), "home", now))(t)
+	series := fatal.Or(e.Series("home", now, 0, 1000))(t)
+	groups, _, err := e.Recent("home", now, 0)
+	fatal.If(t, err)
+	items := slices.Clone(x.Items)
+	slices.SortFunc(items, func(a, b api.ItemInsight) int { return len(a.ID) - len(b.ID) })
+	byID := map[string][3]float64{}
+	for _, i := range items {
+		byID[i.ID] = [3]float64{float64(i.Shown), float64(i.Taken), i.Revenue}
+	}
+	return earnings{
+		ByPolicy: [2]any{s.ByPolicy, s.Eras[0].ByPolicy}, ByChance: [2]any{s.ByChance, s.Eras[0].ByChance},
+		Items: byID, Positions: [2]uint64{x.Positions[0].Shown, x.Positions[0].Taken}, Policy: series.Policy, Chance: series.Chance, Recent: groups,
+	}
+}
+
+// A sale counts whenever it comes: the sums of what was earned are those of the same sales in time, by policy, by chance, by era, by
+// item and over time. The learner learns nothing from it: it is the one of a shop without these sales.
+func TestLateSalesCount(t *testing.T) {
+	punctual, _, sales := ended(t, true)
+	tardy, store, same := ended(t, false)
+	if len(sales) != 20 || !cmp.Equal(sales, same) {
+		t.Fatal(sales, same)
+	}
+	before := fatal.Or(tardy.Stats("home"))(t)
+	const now = 40 * 24 * 60 * minute
+	for k := range 60 {
+		id := fmt.Sprint("d", k)
+		switch item := sales[id]; {
+		case item != "":
+			for range 2 { // as it is sent again
+				is(t, "a late sale", tardy.Outcome(t.Context(), "home", id, item, now), engine.ErrLate)
+			}
+			is(t, "and another outcome", tardy.Outcome(t.Context(), "home", id, "", now), engine.ErrConflict)
+		case k%5 == 0: // a withdrawn one, of which no sale is known
+			is(t, "a late outcome", tardy.Outcome(t.Context(), "home", id, "", now), engine.ErrLate)
+		}
+	}
+	wait(t, tardy)
+	if diff := cmp.Diff(earningsOf(t, punctual, now), earningsOf(t, tardy, now)); diff != "" {
+		t.Errorf("earned (-in time +late):\n%s", diff)
+	}
+	s, err := tardy.Stats("home")
+	if err != nil || s.Learned != before.Learned || s.PolicyVersion != before.PolicyVersion || s.Late != 28 || s.Expired != before.Expired || s.Withdrawn != 12 {
+		t.Errorf("%+v, %v, it was %+v", s, err, before)
+	}
+	if !cmp.Equal(s.Guard, before.Guard) || !cmp.Equal(s.Calibration, before.Calibration) {
+		t.Errorf("the guard or the calibration has changed: %+v", s)
+	}
+	d, err := tardy.Decision(t.Context(), "home", "d3")
+	if err != nil || d.Status != "late" || d.Choice != sales["d3"] || d.Earned != 1+float64(d.Choice[len(d.Choice)-1]-'0') {
+		t.Errorf("%+v, %v", d, err)
+	}
+	live := snapshot(t, tardy)
+	for what, from := range map[string][]byte{"a replay": nil, "the snapshot": live} {
+		if string(replayed(t, engine.Options{Store: store, Build: buildFixed, Snapshot: from})) != string(live) {
+			t.Errorf("%s has another state", what)
+		}
+	}
+	audit := fatal.Or(engine.NewAudit(buildFixed, nil))(t)
+	defer audit.Close()
+	for entry, err := range store.Entries(t.Context(), 1) {
+		if _, bad := audit.Entry(entry); bad != nil || err != nil {
+			t.Error(bad, err)
+		}
+	}
+}
+
+// Returns and refunds change what a decision has earned, once for each id of the caller's, and a sale can be withdrawn. The numbers
+// are by hand: the shop sells d0, d3, …, at the prices of what was shown.
+func TestCorrections(t *testing.T) {
+	e, store, sales := ended(t, true)
+	const now = 2 * halfHour
+	total := func() (revenue, squares float64, purchases uint64) {
+		t.Helper()
+		s := fatal.Or(e.Stats("home"))(t)
+		a, b := s.ByPolicy, s.ByChance
+		return a.Revenue + b.Revenue, a.Squares + b.Squares, a.Purchases + b.Purchases
+	}
+	revenue, squares, purchases := total()
+	check := func(what string, value, square float64, taken int) {
+		t.Helper()
+		r, s, p := total()
+		if r != revenue+value || s != squares+square || int(p) != int(purchases)+taken {
+			t.Errorf("%s: earned %v, squares %v, %d sales, want %v, %v, %d", what, r, s, p, revenue+value, squares+square, int(purchases)+taken)
+		}
+	}
+	correct := func(id, correction, item string, value *float64) error {
+		return e.Correct(t.Context(), "home", id, api.Correction{ID: correction, Item: item, Value: value}, now)
+	}
+	price := func(id string) float64 { return 1 + float64(sales[id][len(sales[id])-1]-'0') }
+	p, q := price("d0"), price("d3")
+	for range 2 {
+		is(t, "a refund", correct("d0", "refund", sales["d0"], new(-0.5)), nil)
+	}
+	square := (p-0.5)*(p-0.5) - p*p
+	check("a refund", -0.5, square, 0)
+	is(t, "another one of that id", correct("d0", "refund", sales["d0"], new(-0.25)), engine.ErrConflict)
+	is(t, "the sale, as that id", correct("d0", "refund", sales["d0"], nil), engine.ErrConflict)
+	is(t, "a return that costs more than the sale", correct("d0", "return", sales["d0"], new(-p)), nil)
+	square = 0.25 - p*p
+	check("a return", -0.5-p, square, 0)
+	if d, err := e.Decision(t.Context(), "home", "d0"); err != nil || d.Earned != -0.5 || len(d.Corrections) != 2 || *d.Corrections[1].Value != -p || d.Status != "chosen" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	for range 2 {
+		is(t, "a sale that was none", correct("d3", "mistake", sales["d3"], nil), nil)
+	}
+	check("a sale that was none", -0.5-p-q, square-q*q, -1)
+	is(t, "more of it", correct("d3", "more", sales["d3"], new(1.0)), engine.ErrConflict)
+	is(t, "a decision without a sale", correct("d1", "return", itemOf(t, e, "d1"), new(-1.0)), engine.ErrConflict)
+	is(t, "an item that was not shown", correct("d0", "other", "sku99", new(-1.0)), engine.ErrNotShown)
+	is(t, "no id", correct("d0", "", sales["d0"], new(-1.0)), api.ErrInvalid)
+	is(t, "no number", correct("d0", "nan", sales["d0"], new(math.NaN())), api.ErrInvalid)
+	is(t, "no decision", correct("x", "x", "sku0", nil), engine.ErrNotFound)
+	decide(t, e, "home", stock("open", 3), now)
+	is(t, "an open decision", correct("open", "early", itemOf(t, e, "open"), nil), engine.ErrConflict)
+	for k := range 98 {
+		is(t, "many", correct("d0", fmt.Sprint("c", k), sales["d0"], new(0.0)), nil)
+	}
+	is(t, "too many", correct("d0", "more", sales["d0"], new(1.0)), engine.ErrConflict)
+	check("all", -0.5-p-q, square-q*q, -1)
+
+	s, err := e.Stats("home")
+	if err != nil || s.Corrected != 101 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	live := snapshot(t, e)
+	for what, from := range map[string][]byte{"a replay": nil, "the snapshot": live} {
+		again := opened(t, engine.Options{Store: store, Build: buildFixed, Snapshot: from})
+		if string(snapshot(t, again)) != string(live) {
+			t.Errorf("%s has another state", what)
+		}
+		if r, err := again.Stats("home"); err != nil || r.Memory != s.Memory {
+			t.Errorf("%s: %d bytes are remembered, %v, want %d", what, r.Memory, err, s.Memory)
+		}
+		for _, id := range []string{"d0", "d3"} {
+			mine, _ := e.Decision(t.Context(), "home", id)
+			its, err := again.Decision(t.Context(), "home", id)
+			if diff := cmp.Diff(mine, its); diff != "" || err != nil {
+				t.Errorf("%s of %s: %v\n%s", id, what, err, diff)
+			}
+		}
+	}
+}
+
+// itemOf returns the item that a decision shows.
+func itemOf(t *testing.T, e *engine.Engine, id string) string {
+	t.Helper()
+	d := fatal.Or(e.Decision(t.Context(), "home", id))(t)
+	return d.Answer.Shown[0]
+}
+
+// A decision that memory has forgotten cannot be corrected, and the error and the statistics say since when decisions are remembered.
+// Corrections take memory themselves.
+func TestForgottenMoney(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", small)
+	for k := range 100 {
+		id := fmt.Sprint("d", k)
+		now := int64(k) * int64(time.Second)
+		decide(t, e, "home", stock(id, 1), now)
+		is(t, "a sale", e.Outcome(t.Context(), "home", id, "sku0", now), nil)
+	}
+	s, err := e.Stats("home")
+	if err != nil || s.RememberedSince == nil {
+		t.Fatal(s, err)
+	}
+	first := int(s.RememberedSince.Unix())
+	if first < 10 || first > 90 {
+		t.Fatalf("decisions are remembered since %v", s.RememberedSince)
+	}
+	forgotten := e.Correct(t.Context(), "home", fmt.Sprint("d", first-1), api.Correction{ID: "c", Item: "sku0"}, 0)
+	is(t, "a forgotten one", forgotten, engine.ErrNotFound)
+	if want := fmt.Sprintf(`decision "d%d": not found: the placement has forgotten decisions of before %s: give it more memory to remember them longer`, first-1, s.RememberedSince.Format(time.RFC3339)); forgotten.Error() != want {
+		t.Errorf("%v, want %s", forgotten, want)
+	}
+	for k := range 20 {
+		is(t, "the last one", e.Correct(t.Context(), "home", "d99", api.Correction{ID: fmt.Sprint("c", k), Item: "sku0", Value: new(-0.01)}, 0), nil)
+	}
+	if after, err := e.Stats("home"); err != nil || !after.RememberedSince.After(*s.RememberedSince) || after.Memory > 12000 {
+		t.Errorf("decisions are remembered since %v, %v, with %d bytes", after.RememberedSince, err, after.Memory)
+	}
+	replays(t, e, engine.Options{Store: store, Build: buildToy})
+}
+
+// A correction counts even if a decision of the same commit makes the placement forget the one that it corrects.
+func TestCorrectionOfWhatTheCommitForgets(t *testing.T) {
+	hold, reached := make(chan struct{}), make(chan struct{}, 3)
+	var held atomic.Bool
+	store := &faultyStore{fails: func(int64) error {
+		if held.Load() {
+			reached <- struct{}{}
+			<-hold
+		}
+		return nil
+	}}
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", small)
+	for k := range 100 {
+		one(t, e, "home", fmt.Sprintf("d%03d", k), 0)
+	}
+	forgotten, item := "", "" // the first decision of the next commit takes the place of the oldest one, the second one that of the next
+	for k := 0; item == ""; k++ {
+		if _, err := e.Decision(t.Context(), "home", fmt.Sprintf("d%03d", k)); err == nil {
+			forgotten = fmt.Sprintf("d%03d", k+1)
+			item = itemOf(t, e, forgotten)
+		}
+	}
+	before, err := e.Stats("home")
+	fatal.If(t, err)
+	errs := make(chan error)
+	now := int64(0)
+	waiting := func(n int) { // for the log, besides what is appended
+		for {
+			now += int64(time.Minute)
+			if x, err := e.Insight(t.Context(), "home", now); err != nil || x.Waiting == n {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	held.Store(true)
+	for n, propose := range []func() error{
+		func() error { _, err := e.Decide(t.Context(), "home", stock("d100", 1), 0); return err },
+		func() error { _, err := e.Decide(t.Context(), "home", stock("d101", 1), 0); return err },
+		func() error {
+			return e.Correct(t.Context(), "home", forgotten, api.Correction{ID: "return", Item: item, Value: new(-1.0)}, 0)
+		},
+	} {
+		go func() { errs <- propose() }()
+		if n == 0 {
+			<-reached
+		}
+		waiting(n)
+	}
+	close(hold)
+	for range 3 {
+		is(t, "a proposal", <-errs, nil)
+	}
+	_, err = e.Decision(t.Context(), "home", forgotten)
+	is(t, forgotten, err, engine.ErrNotFound)
+	if s, err := e.Stats("home"); err != nil || s.Corrected != 1 || s.ByPolicy.Revenue != before.ByPolicy.Revenue-1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	replays(t, e, engine.Options{Store: store, Build: buildToy})
+}
+
+// What comes after the window is no part of the comparison of variants, whichever variant it belongs to and whether its cohort was
+// complete: the report lists it beside each variant. The last decision is one of before the experiment.
+func TestLateMoneyOfVariants(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)
+	decide(t, e, "home", stock("before", 3), 0)
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.5, 0.5, 0.5)
+	s.now = 0
+	s.serve(200, 50)
+	s.settle()
+	s.serve(20, 50) // whose cohorts are not complete
+	s.now += 31 * minute
+	s.expire()
+	before := s.report()
+	later := map[string]float64{}
+	for k := range 221 {
+		id := fmt.Sprint("d", k+1)
+		d := fatal.Or(e.Decision(t.Context(), "home", id))(t)
+		value := 2.0
+		switch {
+		case d.Status == "expired" && k%2 == 0:
+			is(t, "a late sale", e.Outcome(t.Context(), "home", id, d.Answer.Shown[0], s.now), engine.ErrLate)
+		case d.Status == "chosen" && k%2 == 0:
+			value = -2
+			is(t, "a return", e.Correct(t.Context(), "home", id, api.Correction{ID: "return", Item: d.Choice, Value: &value}, s.now), nil)
+		default:
+			continue
+		}
+		later[d.Answer.Variant] += value
+	}
+	is(t, "a late sale of before", e.Outcome(t.Context(), "home", "before", itemOf(t, e, "before"), s.now), engine.ErrLate)
+	after := s.report()
+	seen := 0
+	for _, v := range append(slices.Clone(after.Variants), *after.HeldOut) {
+		if v.Later != later[v.Name] {
+			t.Errorf("%s earned %v later, want %v", v.Name, v.Later, later[v.Name])
+		}
+		if v.Later != 0 {
+			seen++
+		}
+	}
+	if seen < 4 {
+		t.Errorf("%v proves little", later)
+	}
+	for i := range after.Variants {
+		after.Variants[i].Later = 0
+	}
+	after.HeldOut.Later = 0
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the report has changed:\n%s", diff)
+	}
+}

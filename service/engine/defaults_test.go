@@ -1,0 +1,60 @@
+package engine_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/bandit/policy"
+	"vitrine/internal/fatal"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+const plainShop = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":POLICY}`
+
+func shopWith(policy string) string { return strings.Replace(plainShop, "POLICY", policy, 1) }
+
+// A placement has all settings of its policy, and its log does too.
+func TestPolicyIsComplete(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	put(t, e, "home", shopWith(`{"name":"ucb-mnl"}`))
+	put(t, e, "any", `{"max_size":2,"features":[{"name":"x","kind":"number"}]}`)
+	put(t, e, "old", shopWith(`{"name":"ucb-mnl","constants":"theory"}`))
+	want := map[string]any{"name": "ucb-mnl", "constants": "tuned", "intercept": true, "lambda": 1.0, "radius": 1.0}
+	c, err := e.Config("home")
+	fatal.If(t, err)
+	if diff := cmp.Diff(want, c.Policy); diff != "" {
+		t.Errorf("the policy (-want +have):\n%s", diff)
+	}
+	maps.Copy(want, map[string]any{"position_effects": false, "bound": 0.0, "delta": 0.0}) // which the log leaves out
+	if diff := cmp.Diff(want, c.Answer().Policy); diff != "" {
+		t.Errorf("the policy of the answer (-want +have):\n%s", diff)
+	}
+	if w := c.Answer().Warnings; w != nil {
+		t.Errorf("warnings %q", w)
+	}
+	if c, err = e.Config("any"); err != nil || c.Policy["name"] != policy.Default {
+		t.Errorf("the default policy is %v, %v", c.Policy, err)
+	}
+	if c, err = e.Config("old"); err != nil || len(c.Answer().Warnings) != 1 || !strings.Contains(c.Answer().Warnings[0], `constants = "theory"`) {
+		t.Errorf("warnings of the theory: %q, %v", c.Answer().Warnings, err)
+	}
+	for event := range events(t, store) {
+		if text := string(event.Body.(*eventlog.PlacementPut).Config); event.Placement == "home" && !strings.Contains(text, `"radius":1`) || strings.Contains(text, "warnings") {
+			t.Errorf("the log has %s", text)
+		}
+	}
+	// What a caller was answered, it can send again.
+	answer := c.Answer()
+	text := fatal.Or(json.Marshal(answer))(t)
+	before := e.Sequence()
+	if put(t, e, "old", string(text)); e.Sequence() != before {
+		t.Error("the answer, sent again, changes the placement")
+	}
+}

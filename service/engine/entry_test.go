@@ -1,0 +1,63 @@
+package engine_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"vitrine/service/engine"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+// A change names the entry of the log that has it, also among others of one append; repeated, it names that one or a later one.
+func TestWithEntry(t *testing.T) {
+	const callers, rounds = 8, 25
+	entries := map[uint64]string{}
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy, Applied: func(sequence uint64, event *eventlog.Event) {
+		switch b := event.Body.(type) {
+		case *eventlog.Offered:
+			entries[sequence] = "offered " + b.Decision
+		case *eventlog.Chosen:
+			entries[sequence] = "chosen " + b.Decision
+		}
+	}})
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
+	var mu sync.Mutex
+	named := map[string]uint64{}
+	var wg sync.WaitGroup
+	for c := range callers {
+		wg.Go(func() {
+			for i := range rounds {
+				var offered, again, chosen, twice uint64
+				id := fmt.Sprintf("%d-%d", c, i)
+				for _, entry := range []*uint64{&offered, &again} {
+					if _, err := e.Decide(engine.WithEntry(t.Context(), entry), "home", stock(id, 3), int64(i)); err != nil {
+						t.Error(err)
+					}
+				}
+				for _, entry := range []*uint64{&chosen, &twice} {
+					if err := e.Outcome(engine.WithEntry(t.Context(), entry), "home", id, "", int64(i)); err != nil {
+						t.Error(err)
+					}
+				}
+				if again != offered || twice < chosen {
+					t.Errorf("%s: repeated, entries %d and %d, want %d and at least %d", id, again, twice, offered, chosen)
+				}
+				mu.Lock()
+				named["offered "+id], named["chosen "+id] = offered, chosen
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	e.Close() // no entry is applied from now on
+	if len(entries) != 2*callers*rounds {
+		t.Errorf("the log has %d events", len(entries))
+	}
+	for entry, what := range entries {
+		if named[what] != entry {
+			t.Errorf("%s: entry %d, want %d", what, named[what], entry)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+)
+
+const second = minute / 60
+
+// small is a placement with memory for a few dozen decisions.
+const small = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":12000}`
+
+// A decision that memory has no room for teaches nothing. One whose window is over is learned from, whoever ends it.
+func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", small)
+	n := 0
+	fill := func(now int64, deferred bool) api.Stats {
+		t.Helper()
+		for before := uint64(n); ; n++ {
+			s := fatal.Or(e.Stats("home"))(t)
+			if s.ExpiredEarly+s.Expired+s.Withdrawn > 0 && s.Decisions > before+3 {
+				return s
+			}
+			r := stock(fmt.Sprint("d", n), 1)
+			r.Defer = deferred
+			decide(t, e, "home", r, now)
+			wait(t, e)
+		}
+	}
+	if s := fill(0, false); s.Learned != 0 || s.Expired != 0 || s.ExpiredEarly == 0 || s.ByPolicy.Rounds != 0 {
+		t.Errorf("after early ends: %+v", s)
+	}
+	if d, err := e.Decision(t.Context(), "", "d0"); err == nil && d.Status != "evicted" {
+		t.Errorf("the first decision is %+v", d)
+	}
+	for what, err := range map[string]error{
+		"an item": e.Outcome(t.Context(), "", "d0", "sku0", 1), "none": e.Outcome(t.Context(), "", "d0", "", 1),
+		"a reward": e.Reward(t.Context(), "", "d0", []api.Reward{{Item: "sku0", Value: 1}}, 1), "an activation": e.Activate(t.Context(), "", "d0", 1),
+	} {
+		is(t, what, err, engine.ErrEvicted)
+		if err != nil && !strings.Contains(err.Error(), `12000 bytes of "home" must hold the attribution window of 30m0s`) {
+			t.Error(err)
+		}
+	}
+	early, _ := e.Stats("home")
+	if s := fill(31*minute, true); s.ExpiredEarly != early.ExpiredEarly || s.Expired == 0 || s.Learned != s.Expired {
+		t.Errorf("after windows that were over: %+v", s)
+	}
+	for range 60 {
+		fill(32*minute, true) // and deferred ones
+	}
+	s, _ := e.Stats("home")
+	if s.ExpiredEarly == early.ExpiredEarly || s.Withdrawn != 0 || s.Decisions != s.Expired+s.ExpiredEarly+uint64(s.Pending) {
+		t.Errorf("at the end: %+v", s)
+	}
+	live := snapshot(t, e)
+	for what, from := range map[string][]byte{"a replay": nil, "the snapshot": live} {
+		if string(replayed(t, engine.Options{Store: store, Build: buildToy, Snapshot: from})) != string(live) {
+			t.Errorf("%s has another state", what)
+		}
+	}
+	e = opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: live})
+	if again, err := e.Stats("home"); err != nil || again.ExpiredEarly != s.ExpiredEarly {
+		t.Errorf("from the snapshot: %+v, %v", again, err)
+	}
+}
+
+// The seconds that memory holds are those that decisions were there before they were evicted.
+func TestMemorySeconds(t *testing.T) {
+	for _, apart := range []int64{second / 10, second, 20 * second} {
+		e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
+		put(t, e, "home", strings.TrimSuffix(small, "}")+`,"attribution_window":"24h"}`)
+		for i := range int64(2000) {
+			before, _ := e.Stats("home")
+			decide(t, e, "home", stock(fmt.Sprintf("d%04d", i), 1), i*apart)
+			if i == 0 && before.MemorySeconds != 0 {
+				t.Errorf("%v seconds of nothing", before.MemorySeconds)
+			}
+		}
+		s, err := e.Stats("home")
+		held := float64(int64(s.Pending)*apart) / float64(second)
+		if err != nil || s.ExpiredEarly == 0 || s.MemorySeconds < 0.8*held || s.MemorySeconds > 1.25*held {
+			t.Errorf("decisions %d ns apart: %v seconds, they were there for %v: %v", apart, s.MemorySeconds, held, err)
+		}
+	}
+}

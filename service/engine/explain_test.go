@@ -1,0 +1,381 @@
+package engine_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/bandit"
+	"vitrine/bandit/policy"
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// reasoned is a placement of a policy, whose log has the rows of all candidates.
+func reasoned(policy, more string) string {
+	return `{"max_size":2,"max_items":20,"record":"all","rounds":2000,"policy":` + policy + `,"features":[{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"number"},
+	{"name":"both","kind":"cross","of":["age","x"]},{"name":"brand","kind":"category","values":["a","b"]},{"name":"words","kind":"text","buckets":4}]` + more + `}`
+}
+
+// asking is a request of a reasoned placement.
+func asking(rng *rand.Rand) *api.Request {
+	r := &api.Request{User: aged(rng.NormFloat64())}
+	for i := range 6 {
+		r.Items = append(r.Items, api.Item{
+			ID: itemID(i), Revenue: new(0.5 + rng.Float64()),
+			Features: api.Values{api.Number("x", rng.NormFloat64()), api.Text("brand", []string{"a", "b"}[rng.IntN(2)]), api.Text("words", []string{"red shoe", "blue hat", ""}[rng.IntN(3)])},
+		})
+	}
+	return r
+}
+
+// teach plays decisions, whose outcomes the learner has learned.
+func teach(t *testing.T, e *engine.Engine, name string, decisions int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range decisions {
+		a := decide(t, e, name, asking(rng), 0)
+		item := ""
+		if len(a.Shown) > 0 && rng.IntN(2) == 0 {
+			item = a.Shown[0]
+		}
+		fatal.If(t, e.Outcome(t.Context(), name, a.Decision, item, 0))
+	}
+	wait(t, e)
+}
+
+// checkReasons checks what holds of every explanation.
+func checkReasons(t *testing.T, x *api.Explanation) {
+	t.Helper()
+	for _, item := range x.Items {
+		if item.Utility == nil {
+			continue
+		}
+		sum := *item.Base
+		for _, c := range item.Contributions {
+			if sum += c.Utility; x.Attribution == "shapley" && c.Feature == "age" {
+				t.Errorf("%s: the age, which all candidates share, adds %v to %s", x.Policy, c.Utility, item.ID)
+			}
+		}
+		if math.Abs(sum-*item.Utility) > 1e-9*(1+math.Abs(sum)) {
+			t.Errorf("%s: base and contributions of %s sum to %v, the utility is %v", x.Policy, item.ID, sum, *item.Utility)
+		}
+	}
+}
+
+// A request that is tried gets the answer that it gets when it is decided, and changes neither the log nor the state.
+// The explanation of the decision is that of the trial, also if the log does not have its candidates but memory does. Both
+// hold for every policy, before and after it has learned.
+func TestTry(t *testing.T) {
+	for _, p := range policy.All {
+		if p.Learner.Unfit != "" {
+			continue
+		}
+		t.Run(p.Name, func(t *testing.T) {
+			t.Parallel()
+			store := new(memlog.Store)
+			e := opened(t, engine.Options{Store: store})
+			text := reasoned(fmt.Sprintf(`{"name":%q}`, p.Name), "")
+			if p.Name != "feel-good-ts" && p.Name != "log-barrier-mnl" { // which need all candidates
+				text = strings.Replace(text, `"record":"all"`, `"record":"shown"`, 1)
+			}
+			put(t, e, "home", text)
+			rng := rand.New(rand.NewPCG(9, 9))
+			for _, decisions := range []int{0, 80} {
+				teach(t, e, "home", decisions)
+				before, at := snapshot(t, e), e.Sequence()
+				r := asking(rng)
+				if decisions > 0 {
+					r.Exclude, r.Size, r.AtMost = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Most: 1}}
+				}
+				tried, why, err := e.Try(t.Context(), "home", r, 0)
+				fatal.If(t, err)
+				checkReasons(t, why)
+				if after := snapshot(t, e); !bytes.Equal(before, after) || e.Sequence() != at {
+					t.Fatal("a trial has changed the state")
+				}
+				a := decide(t, e, "home", r, 0)
+				if diff := cmp.Diff(a, tried, cmpopts.IgnoreFields(engine.Answer{}, "Decision")); diff != "" {
+					t.Errorf("after %d decisions (-decided +tried):\n%s", decisions, diff)
+				}
+				explained := fatal.Or(e.Explain(t.Context(), "home", a.Decision))(t)
+				if !explained.SamePolicy {
+					t.Error("the policy that decided a moment ago is not there")
+				}
+				if diff := cmp.Diff(why, explained, cmpopts.IgnoreFields(api.Explanation{}, "Decision")); diff != "" {
+					t.Errorf("after %d decisions (-trial +explanation):\n%s", decisions, diff)
+				}
+				if p.Name == "uniform" != (why.Cause == "chance" && why.Attribution == "none") && decisions > 0 {
+					t.Errorf("chooses by %s, and splits utilities by %s", why.Cause, why.Attribution)
+				}
+			}
+		})
+	}
+}
+
+// The log has the rules of a request beside all its candidates, unless there are too many.
+func TestExplainRules(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, ""))
+	for _, n := range []int{1, 20} {
+		r := asking(rand.New(rand.NewPCG(5, 1)))
+		r.Slots = []api.Slot{{ID: "left", Exclude: []string{"sku2"}}, {ID: "right"}}
+		for k := range n - 1 {
+			r.Slots[1].Exclude = append(r.Slots[1].Exclude, strings.Repeat("x", 1000)+fmt.Sprint(k))
+		}
+		a := decide(t, e, "home", r, 0)
+		why := fatal.Or(e.Explain(t.Context(), "home", a.Decision))(t)
+		if known := n == 1; known != (len(why.Rules) == 1 && len(why.Unknown) == 0 && len(why.Next.Items) == 2) || known == slices.ContainsFunc(why.Unknown, func(u string) bool { return strings.Contains(u, "the log does not have them") }) {
+			t.Errorf("with %d rules: %+v, %v", n, why.Rules, why.Unknown)
+		}
+	}
+}
+
+// Contributions of a linear policy are weight times value: twice the value has twice the contribution, and the base is
+// what an item of zeros has.
+func TestLinearContributions(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":2,"policy":{"name":"ucb-mnl"},"features":[{"name":"x","kind":"number"},{"name":"x1","kind":"number"}]}`)
+	r := &api.Request{}
+	for i, v := range [][2]float64{{1, 0}, {0, 1}, {2, 0}, {0, 0}} {
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]), api.Number("x1", v[1])}})
+	}
+	for range 20 {
+		a := decide(t, e, "home", r, 0)
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0))
+	}
+	wait(t, e)
+	utility := func(i int) *api.Explained {
+		_, why, err := e.Try(t.Context(), "home", &api.Request{Items: r.Items, Include: []string{itemID(i)}}, 0)
+		fatal.If(t, err)
+		checkReasons(t, why)
+		if why.Attribution != "linear" {
+			t.Fatalf("splits utilities by %s", why.Attribution)
+		}
+		return &why.Items[slices.IndexFunc(why.Items, func(x api.Explained) bool { return x.ID == itemID(i) })]
+	}
+	one, two, none := utility(0), utility(2), utility(3)
+	if got := two.Contributions; len(got) != 1 || got[0].Feature != "x" || got[0].Value != 2.0 || math.Abs(got[0].Utility-2*one.Contributions[0].Utility) > 1e-12 {
+		t.Errorf("x = 2 contributes %v, x = 1 contributes %v", got, one.Contributions)
+	}
+	if *one.Base != *none.Utility || len(none.Contributions) != 0 {
+		t.Errorf("the base is %v, an item of zeros has the utility %v", *one.Base, *none.Utility)
+	}
+}
+
+// Of the utility xy, two features share the product of their differences from the mean in halves:
+//
+//	xy − ab = b(x − a) + a(y − b) + (x − a)(y − b)
+func TestShapley(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: product{near{2, 0}}}, nil }})
+	put(t, e, "home", `{"max_size":2,"features":`+numbers(2)+`}`)
+	r := &api.Request{}
+	for i, v := range [][2]float64{{1, 3}, {-1, 1}, {3, 2}} { // of the mean (1, 2)
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]), api.Number("x1", v[1])}})
+	}
+	_, why, err := e.Try(t.Context(), "home", r, 0)
+	fatal.If(t, err)
+	checkReasons(t, why)
+	for _, item := range why.Items {
+		v := map[string][2]float64{"sku0": {1, 3}, "sku1": {-1, 1}, "sku2": {3, 2}}[item.ID]
+		dx, dy := v[0]-1, v[1]-2
+		want := map[string]float64{"x": dx*2 + dx*dy/2, "x1": dy*1 + dx*dy/2}
+		for _, c := range item.Contributions {
+			if math.Abs(c.Utility-want[c.Feature]) > 1e-12 {
+				t.Errorf("%s adds %v to %s, want %v", c.Feature, c.Utility, item.ID, want[c.Feature])
+			}
+		}
+	}
+}
+
+// product has the utility x y.
+type product struct{ near }
+
+func (product) Value(mean, _ []float64, x *mat.Dense) (hasMean, hasSD bool) {
+	for i := range mean {
+		mean[i] = x.At(i, 0) * x.At(i, 1)
+	}
+	return true, false
+}
+func (product) IsLinear() bool { return false }
+func (product) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons {
+	return bandit.Reasons{By: bandit.ByWeight}
+}
+
+// An explanation says what it cannot know: candidates that the log does not have, a policy that is no longer there,
+// features that have changed. The policy of a kept version explains again.
+func TestExplainLater(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	text := strings.Replace(reasoned(`{"name":"auto"}`, ""), `"record":"all",`, "", 1)
+	put(t, e, "home", text)
+	teach(t, e, "home", 20)
+	version := fatal.Or(e.Keep(t.Context(), "home", "a good one", 0))(t)
+	wait(t, e)
+	a := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
+	if a.PolicyVersion != version {
+		t.Fatalf("version %d decides, %d is kept", a.PolicyVersion, version)
+	}
+	explain := func() *api.Explanation {
+		x := fatal.Or(e.Explain(t.Context(), "", a.Decision))(t)
+		checkReasons(t, x)
+		return x
+	}
+	if at := explain(); at.Known != 6 || at.Next == nil {
+		t.Errorf("of a moment ago: %+v", at)
+	}
+	e.Close()
+	e = opened(t, engine.Options{Store: store})
+	wait(t, e)
+	at := explain()
+	if at.Known != len(a.Shown) || at.Candidates != 6 || at.Next != nil || len(at.Unknown) < 2 || !at.SamePolicy || at.Items[0].Index != nil || at.Items[0].Utility == nil {
+		t.Errorf("of a log without the other candidates: %+v", at)
+	}
+	teach(t, e, "home", 5)
+	if later := explain(); !later.SamePolicy || !cmp.Equal(at.Items, later.Items) {
+		t.Errorf("of a kept version (-before +after):\n%s", cmp.Diff(at, later))
+	}
+	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
+	teach(t, e, "home", 5)
+	x := fatal.Or(e.Explain(t.Context(), "home", b.Decision))(t)
+	if x.SamePolicy || x.DecidedBy != b.PolicyVersion || x.Version <= x.DecidedBy || x.Items[0].Utility == nil {
+		t.Errorf("of a version that has gone: %+v", x)
+	}
+	put(t, e, "home", strings.Replace(text, `"buckets":4`, `"buckets":5`, 1))
+	if x := explain(); x.Items[0].Utility != nil || len(x.Unknown) == 0 || x.Items[0].ID != a.Shown[0] {
+		t.Errorf("of other features: %+v", x)
+	}
+	if _, err := e.Explain(t.Context(), "home", "none"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("of an unknown decision: %v", err)
+	}
+}
+
+// Trials of the catalogue's items are trials of these items; rules and filters hold.
+func TestTryCatalogue(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+`,"record":"all"}`)
+	putItems(t, e, "home", goods(1, 40))
+	for _, r := range []*api.Request{
+		{User: aged(1)}, {User: aged(-1), Candidates: []string{"sku3", "sku7", "gone"}, Payload: true}, {User: aged(1), Filter: "half == 1", Exclude: []string{"sku1"}},
+		{User: aged(2), Candidates: []string{"sku9"}, Items: []api.Item{{ID: "own", Features: api.Values{api.Number("x", 1), api.Number("x1", 1), api.Text("brand", "c")}}}},
+	} {
+		before, at := snapshot(t, e), e.Sequence()
+		tried, why, err := e.Try(t.Context(), "home", r, 0)
+		fatal.If(t, err)
+		checkReasons(t, why)
+		if !bytes.Equal(before, snapshot(t, e)) || e.Sequence() != at {
+			t.Fatal("a trial has changed the state")
+		}
+		a := decide(t, e, "home", r, 0)
+		if diff := cmp.Diff(a, tried, cmpopts.IgnoreFields(engine.Answer{}, "Decision")); diff != "" {
+			t.Errorf("(-decided +tried):\n%s", diff)
+		}
+	}
+	for field, r := range map[string]*api.Request{
+		"/filter": {Filter: "half ="}, "/include/0": {User: aged(1), Include: []string{"gone"}}, "/user/age": {},
+		"/items": {User: aged(1), Items: make([]api.Item, 10_001)},
+	} {
+		_, _, err := e.Try(t.Context(), "home", r, 0)
+		var f *api.FieldError
+		if !errors.As(err, &f) || f.Field != field {
+			t.Errorf("%s: the error is %v", field, err)
+		}
+	}
+	if _, _, err := e.Try(t.Context(), "away", &api.Request{}, 0); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("of an unknown placement: %v", err)
+	}
+}
+
+// A trial in the mode shadow needs no baseline, and one with a baseline shows it.
+func TestTryShadow(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, `,"mode":"shadow"`))
+	r := asking(rand.New(rand.NewPCG(1, 1)))
+	a, _, err := e.Try(t.Context(), "home", r, 0)
+	if err != nil || a.By != offer.ByPolicy {
+		t.Errorf("without a baseline: %+v, %v", a, err)
+	}
+	r.Baseline = []string{"sku5", "sku0"}
+	a, why, err := e.Try(t.Context(), "home", r, 0)
+	if err != nil || a.By != offer.ByBaseline || !slices.Equal(a.Shown, r.Baseline) || why.By != "baseline" {
+		t.Errorf("with a baseline: %+v, %v", a, err)
+	}
+	if why.Next == nil || why.Next.MissedBy > 0 && slices.Equal(why.Next.Items, a.Shown) {
+		t.Errorf("beside the baseline: %+v", why.Next)
+	}
+}
+
+// An explanation of a policy that panics, or that is not one of ours, names what is shown and says what it does not know.
+func TestExplainForeign(t *testing.T) {
+	for name, policy := range map[string]vitrine.Policy{"no explainer": near{2, 0}, "a panic": panicking{near{2, 0}}} {
+		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: policy}, nil }})
+		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)
+		_, why, err := e.Try(t.Context(), "home", stock("", 4), 0)
+		fatal.If(t, err)
+		if len(why.Items) != 2 || len(why.Unknown) != 1 || why.Attribution != "none" {
+			t.Errorf("%s: %+v", name, why)
+		}
+	}
+}
+
+// stuck is a learner with one policy.
+type stuck struct {
+	toy
+	policy vitrine.Policy
+}
+
+func (l *stuck) Policy() vitrine.Policy { return l.policy }
+
+// panicking cannot explain itself.
+type panicking struct{ near }
+
+func (panicking) Value(_, _ []float64, _ *mat.Dense) (hasMean, hasSD bool) { panic("no value") }
+func (panicking) IsLinear() bool                                           { return false }
+func (panicking) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons      { return bandit.Reasons{} }
+
+// A number that JSON does not have is left out of an explanation.
+func TestExplainInfinite(t *testing.T) {
+	for _, u := range []float64{math.NaN(), math.Inf(1), 800} {
+		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) {
+			return &stuck{policy: level{near{2, 0}, u}}, nil
+		}})
+		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)
+		_, why, err := e.Try(t.Context(), "home", stock("", 4), 0)
+		fatal.If(t, err)
+		if _, err := json.Marshal(why); err != nil || why.Items[0].Utility != nil || why.Compared != "none" {
+			t.Errorf("of a utility of %v: %+v, %v", u, why, err)
+		}
+	}
+}
+
+// level has one utility for all items.
+type level struct {
+	near
+	u float64
+}
+
+func (l level) Value(mean, _ []float64, _ *mat.Dense) (hasMean, hasSD bool) {
+	for i := range mean {
+		mean[i] = l.u
+	}
+	return true, false
+}
+func (level) IsLinear() bool { return false }
+func (l level) Reasons(x *vitrine.Context, _ *rand.Rand) bandit.Reasons {
+	return bandit.Reasons{By: bandit.ByEstimate, IsBest: true, Index: slices.Repeat([]float64{l.u}, x.NumItems())}
+}

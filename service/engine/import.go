@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"vitrine/service/page"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/learner"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// CheckImport reports why [Engine.Import] would not import a decision into a placement of a
+// configuration.
+func CheckImport(name string, c *setup.Config, m *page.Imported) error {
+	d := page.NewDecider()
+	defer d.Release()
+	_, _, err := d.Import(&page.View{Name: name, Config: c}, m)
+	if unseen := new(page.UnseenError); errors.As(err, &unseen) {
+		return nil
+	}
+	return err
+}
+
+// ImportedEvents returns the decision and the outcome that [Engine.Import] would log, and the configuration with the values of
+// categories that the decision adds.
+func ImportedEvents(name string, c *setup.Config, m *page.Imported) (*eventlog.Offered, *eventlog.Chosen, *setup.Config, error) {
+	d := page.NewDecider()
+	defer d.Release()
+	for {
+		events, _, err := d.Import(&page.View{Name: name, Config: c}, m)
+		if unseen := new(page.UnseenError); errors.As(err, &unseen) {
+			if c, err = c.Learn(unseen.Values...); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, nil, c, err
+		}
+		return events[0].Body.(*eventlog.Offered), events[1].Body.(*eventlog.Chosen), c, nil
+	}
+}
+
+// Import adds decisions and their outcomes to the log of a placement, marked as imported, and the learner learns
+// from them as from any others. Several of them are written in one commit. Import waits while the learner's queue
+// is full. Errors are *api.FieldError for what is wrong with a decision, ErrConflict if the placement remembers
+// another decision of its id, ErrNotFound, ErrStopped or that of ctx. After an error the decisions before that one
+// are in the log.
+func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imported) error {
+	d := page.NewDecider()
+	defer d.Release()
+	for len(decisions) > 0 {
+		v, err := e.view(name)
+		if err != nil {
+			return err
+		}
+		list, err := importedTogether(d, &v.View, decisions)
+		if unseen := new(page.UnseenError); errors.As(err, &unseen) && len(list) == 0 {
+			if err := e.see(ctx, name, v.changed, unseen.Values, decisions[0].Time); err != nil && !errors.Is(err, errMoved) {
+				return err
+			}
+			continue
+		}
+		if len(list) == 0 {
+			return err
+		}
+		err = e.submit(ctx, func(b *batch) error { return b.imported(v, list) })
+		switch {
+		case errors.Is(err, errBehind):
+			if err := e.Wait(ctx); err != nil {
+				return err
+			}
+		case errors.Is(err, errMoved):
+		case err != nil:
+			return err
+		default:
+			decisions = decisions[len(list):]
+		}
+	}
+	return nil
+}
+
+// importedEvents are a decision and its outcome, and their entries.
+type importedEvents struct {
+	offer   *offer.Offer
+	events  [2]*eventlog.Event
+	entries [2][]byte
+}
+
+// importedTogether returns the first decisions, as many as fit into a commit and into half of the learner's
+// queue, but one at least. The error is that of the decision after them.
+func importedTogether(d *page.Decider, v *page.View, decisions []*page.Imported) (list []importedEvents, err error) {
+	bytes, rounds := 0, 0
+	ids := map[string]bool{}
+	for _, m := range decisions {
+		var i importedEvents
+		if i.events, i.entries, err = d.Import(v, m); err != nil {
+			return list, err
+		}
+		if i.offer, err = offerOf(v.Config, i.events[0].Body.(*eventlog.Offered)); err != nil {
+			return list, err
+		}
+		bytes += eventlog.EntrySize(i.entries[0]) + eventlog.EntrySize(i.entries[1])
+		rounds += learner.RoundBytes(i.offer)
+		if len(list) > 0 && (bytes > eventlog.MaxBatch/2 || rounds > v.Config.Share()/2 || ids[m.Request.Decision]) {
+			return list, nil
+		}
+		ids[m.Request.Decision] = true
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// errBehind is returned if the queue of a learner has no room for a round. An import waits for the learner.
+var errBehind = errors.New("the learner is behind")
+
+// imported adds decisions and their outcomes, all or none.
+func (b *batch) imported(v view, list []importedEvents) error {
+	p := v.placement
+	if b.state.placements[p.name] != p || p.changed != v.changed {
+		return errMoved
+	}
+	rounds := 0
+	for _, i := range list {
+		switch id := i.offer.Decision; {
+		case b.touched[decisionKey{p, id}]:
+			return errLater
+		case b.state.decisions.find(p, id) != nil:
+			return fmt.Errorf("decision id %q: %w: the placement has a decision of this id", id, ErrConflict)
+		}
+		rounds += learner.RoundBytes(i.offer)
+	}
+	if !p.worker.HasRoom(b.rounds[p], rounds) {
+		return errBehind
+	}
+	b.rounds[p] += rounds
+	for _, i := range list {
+		b.touched[decisionKey{p, i.offer.Decision}] = true
+		b.add(i.events[0], i.entries[0], nil)
+		b.add(i.events[1], i.entries[1], i.offer)
+	}
+	return nil
+}

@@ -1,0 +1,176 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"vitrine/service/page"
+
+	"vitrine"
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
+)
+
+// past returns a decision of another log that showed two items of three.
+func past(id, choice string) *page.Imported {
+	return &page.Imported{Request: stock(id, 3), Shown: []string{"sku2", "sku0"}, Choice: choice, Time: 5, Propensity: 0.25}
+}
+
+// An imported decision teaches the learner what the placement's own decision with the same rows
+// teaches, and a replay of the log gives the same state.
+func TestImportTeachesAsDecisionsDo(t *testing.T) {
+	const home = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"record":"all","seed":3}`
+	store, own := new(memlog.Store), new(memlog.Store)
+	imported, lived := opened(t, engine.Options{Store: store}), opened(t, engine.Options{Store: own})
+	put(t, imported, "home", home)
+	put(t, lived, "home", home)
+	for k := range 300 {
+		a := decide(t, lived, "home", stock(fmt.Sprint("d", k), 3), 5)
+		choice := ""
+		if k%3 > 0 {
+			choice = a.Shown[0]
+		}
+		fatal.If(t, lived.Outcome(t.Context(), "home", a.Decision, choice, 5))
+		m := past(a.Decision, choice)
+		m.Shown = a.Shown
+		fatal.If(t, imported.Import(t.Context(), "home", m))
+		wait(t, lived) // so that both have learned the same when the next page is found
+	}
+	wait(t, imported)
+	ask := func(e *engine.Engine) string {
+		a := decide(t, e, "home", stock("last", 3), 6)
+		return fmt.Sprint(a.Shown, a.Probability, a.Outside)
+	}
+	if got, want := ask(imported), ask(lived); got != want {
+		t.Errorf("after an import %s, after the same decisions %s", got, want)
+	}
+	s, err := imported.Stats("home")
+	if err != nil || s.Learned != 300 || s.ByPolicy.Rounds+s.ByChance.Rounds+s.ByBaseline.Rounds != 0 {
+		t.Errorf("learned %d, arms %+v, %v", s.Learned, s.ByPolicy, err)
+	}
+	again := opened(t, engine.Options{Store: store})
+	wait(t, again)
+	if a, b := snapshot(t, imported), snapshot(t, again); string(a) != string(b) {
+		t.Error("a replay gives another state")
+	}
+	d, err := again.Decision(t.Context(), "home", "d1")
+	if err != nil || d.Answer.By != offer.ByImport || d.Status != "chosen" || d.Answer.Propensity != 0.25 || d.Time != 5 {
+		t.Errorf("%+v %+v, %v", d, d.Answer, err)
+	}
+}
+
+// An import waits for a learner that is behind.
+func TestImportWaits(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":2,"max_items":3,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":20000,"record":"all"}`)
+	var all []*page.Imported
+	for k := range 500 {
+		all = append(all, past(fmt.Sprint("d", k), "sku0"))
+	}
+	fatal.If(t, e.Import(t.Context(), "home", all...))
+	wait(t, e)
+	if s, _ := e.Stats("home"); s.Learned != 500 || s.Unlearned != 0 {
+		t.Errorf("learned %d of 500, unlearned %d", s.Learned, s.Unlearned)
+	}
+}
+
+// The law of an imported page does not depend on the order in which its items are shown: that of sets, of pages and of swaps, each with
+// the propensity of the page by hand.
+func TestImportedLawsInAnyOrder(t *testing.T) {
+	for _, c := range []struct {
+		draw       offer.Draw
+		propensity float64
+	}{
+		{offer.Draw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.4/6 + 0.6},  // of 3 + 3 sets
+		{offer.Draw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 6},      // another one
+		{offer.Draw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: []uint32{0, 2}}, 0.3/3 + 0.7}, // of 3 pages
+		{offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.6},
+		{offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 2}, // of two swaps
+	} {
+		for _, shown := range [][]string{{"sku0", "sku2"}, {"sku2", "sku0"}} {
+			store := new(memlog.Store)
+			e := opened(t, engine.Options{Store: store, Build: buildToy})
+			put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"record":"all"}`)
+			m := past("d", "sku0")
+			m.Shown, m.Draw, m.Propensity = shown, &c.draw, c.propensity
+			if err := e.Import(t.Context(), "home", m); err != nil {
+				t.Errorf("%+v, shown %v: %v", c.draw, shown, err)
+				continue
+			}
+			o := offers(t, store)[0]
+			if p := offer.LawOf(o).Propensity(vitrine.Assortment{0, 2}); math.Abs(p-c.propensity) > 1e-12 || o.Propensity != c.propensity {
+				t.Errorf("%+v, shown %v: the propensity is %v by its law, and %v in the log, want %v", c.draw, shown, p, o.Propensity, c.propensity)
+			}
+			d, err := e.Decision(t.Context(), "home", "d")
+			if err != nil || !slices.Equal(d.Answer.Shown, shown) || d.Choice != "sku0" {
+				t.Errorf("%+v, %v", d, err)
+			}
+		}
+	}
+}
+
+func TestBadImports(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"record":"all"}`)
+	c := fatal.Or(e.Config("home"))(t)
+	for want, change := range map[string]func(m *page.Imported){
+		"/decision_id: is missing":                  func(m *page.Imported) { m.Request.Decision = "" },
+		"/decision_id: \"a b\": must be of letters": func(m *page.Imported) { m.Request.Decision = "a b" },
+		"/shown: has 3 items, the placement shows":  func(m *page.Imported) { m.Shown = []string{"sku0", "sku1", "sku2"} },
+		"/shown/1: \"sku9\" is not among the items": func(m *page.Imported) { m.Shown[1] = "sku9" },
+		"/shown/1: \"sku2\" is shown twice":         func(m *page.Imported) { m.Shown[1] = "sku2" },
+		"/choice: \"sku1\" was not shown":           func(m *page.Imported) { m.Choice = "sku1" },
+		"/propensity: 1.5: must be in (0, 1]":       func(m *page.Imported) { m.Propensity = 1.5 },
+		"/items: must have at least one item":       func(m *page.Imported) { m.Request.Items = nil },
+		"/items/1/features/y: unknown key":          func(m *page.Imported) { m.Request.Items[1].Features[0].Name = "y" },
+		"/law: the policy's own set [7] is not one": func(m *page.Imported) {
+			m.Draw = &offer.Draw{Kind: offer.DrawSets, Epsilon: 1, Size: 2, Page: []uint32{7}}
+		},
+		"/law: sets of kind 9 are not known":         func(m *page.Imported) { m.Draw = &offer.Draw{Kind: 9, Epsilon: 1, Size: 2} },
+		"/law: the share of drawn sets is 2":         func(m *page.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawSets, Epsilon: 2, Size: 2} },
+		"/law: sets of 4 of 3 items cannot be drawn": func(m *page.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawPages, Epsilon: 1, Size: 4} },
+		"/law: 9 bytes of swaps for 0 items of 3": func(m *page.Imported) {
+			m.Draw = &offer.Draw{Kind: offer.DrawSlots, Epsilon: 1, Swaps: make([]byte, 9)}
+		},
+		"the propensity 0.333333": func(m *page.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawPages, Epsilon: 1, Size: 2} },
+	} {
+		m := past("d", "")
+		change(m)
+		for _, err := range []error{engine.CheckImport("home", c, m), e.Import(t.Context(), "home", m)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+			if field := new(api.FieldError); !errors.As(err, &field) {
+				t.Errorf("%v names no field", err)
+			}
+		}
+	}
+	if e.Sequence() != 1 {
+		t.Errorf("bad imports are in the log, up to entry %d", e.Sequence())
+	}
+	if err := e.Import(t.Context(), "shelf", past("d", "")); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("no placement: %v", err)
+	}
+	fatal.If(t, e.Import(t.Context(), "home", past("d", "")))
+	if err := e.Import(t.Context(), "home", past("d", "sku0")); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("twice: %v", err)
+	}
+	// Of several decisions those before a bad one are there, and those after it are not.
+	if err := e.Import(t.Context(), "home", past("e", ""), past("e", ""), past("h", "")); !errors.Is(err, engine.ErrConflict) {
+		t.Errorf("one id twice: %v", err)
+	}
+	if err := e.Import(t.Context(), "home", past("f", ""), past("g", "sku1"), past("h", "")); err == nil || !strings.Contains(err.Error(), "/choice") {
+		t.Errorf("a bad one: %v", err)
+	}
+	for id, want := range map[string]error{"e": nil, "f": nil, "g": engine.ErrNotFound, "h": engine.ErrNotFound} {
+		if _, err := e.Decision(t.Context(), "home", id); !errors.Is(err, want) {
+			t.Errorf("decision %s: %v, want %v", id, err, want)
+		}
+	}
+}

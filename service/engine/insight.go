@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+	"vitrine/service/page"
+
+	"vitrine/bandit"
+	"vitrine/internal/panics"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/tally"
+)
+
+const maxItemRows = 100 // items whose utility is computed
+
+// insightAge is how long an insight is given out again, in nanoseconds.
+const insightAge = int64(3 * time.Second)
+
+// lastInsight is the last insight of a placement. Callers who come while one is computed wait for it.
+type lastInsight struct {
+	mu   sync.Mutex
+	time int64
+	made *api.Insight
+}
+
+// Insight returns what a placement has sold and what its policy has learned. It is computed at most once in three seconds, and
+// outside the writer. Errors are ErrNotFound and that of ctx.
+func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insight, error) {
+	v, err := e.view(name)
+	if err != nil {
+		return nil, err
+	}
+	last := &v.placement.insight
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if last.made != nil && now >= last.time && now-last.time < insightAge {
+		return last.made, ctx.Err()
+	}
+	if last.made, err = e.insight(ctx, v, now); err != nil {
+		last.made = nil
+		return nil, err
+	}
+	last.time = now
+	return last.made, nil
+}
+
+func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, error) {
+	e.mu.RLock()
+	t, learner := v.tally.Copy(), v.learner
+	e.mu.RUnlock()
+	current := *v.worker.Current()
+	x := &api.Insight{
+		Placement: v.Name, Mode: v.Config.Mode, Policy: (&page.Policy{Config: v.Config}).Name(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
+		Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
+		Lag: v.worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
+	}
+	if c := &t.Counts; c.Offered > 0 {
+		x.ExplorationShare = float64(c.Chance) / float64(c.Offered)
+	}
+	x.Positions = page.Positions(t.Items.Places, current.Policy)
+	x.Drift = t.Items.Drift()
+	if o := &t.Items.Others; t.Items.Dropped > 0 {
+		x.Others, x.Dropped = &api.ItemInsight{Shown: o.Shown, Taken: o.Taken, Revenue: o.Revenue}, t.Items.Dropped
+	}
+	ids, sold := t.Items.Top()
+	for k, s := range sold {
+		x.Items = append(x.Items, api.ItemInsight{ID: ids[k], Shown: s.Shown, Taken: s.Taken, Revenue: s.Revenue})
+	}
+	explainer, ok := current.Policy.(bandit.Explainer)
+	if !ok {
+		return x, ctx.Err()
+	}
+	rows, err := e.lastRows(ctx, v, learner, ids[:min(len(ids), maxItemRows)], sold)
+	if err != nil || len(rows) == 0 {
+		return x, err
+	}
+	// A policy that fails leaves out what it would say.
+	_, _ = panics.Safely(func() error { page.Value(x, explainer, rows, v.Config.Schema()); return nil })
+	return x, nil
+}
+
+// lastRows reads the rows with which items were shown last. Rows that the log no longer has are left out, and those of
+// earlier features, before the entry that began the learner.
+func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []string, sold []tally.Sold) (rows []page.ItemRow, err error) {
+	offers := map[uint64]*eventlog.Offered{}
+	width := v.Config.Schema().Width()
+	for item, id := range ids {
+		at := sold[item].Last
+		if at <= learner {
+			continue
+		}
+		o, read := offers[at]
+		if !read {
+			if o, err = e.offered(ctx, v.Name, at); err != nil {
+				return nil, err
+			}
+			offers[at] = o
+		}
+		if o == nil || o.Width != width {
+			continue
+		}
+		if i := slices.Index(o.ItemIDs, id); i >= 0 {
+			rows = append(rows, page.ItemRow{Item: item, Row: o.Features[i*width : (i+1)*width], Revenue: offer.Revenue(o.Revenue, i)})
+		}
+	}
+	return rows, nil
+}
+
+// offered returns the offer of an entry, nil if it cannot be read. The error is that of ctx.
+func (e *Engine) offered(ctx context.Context, placement string, entry uint64) (*eventlog.Offered, error) {
+	data, err := e.store.Entry(ctx, entry)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	event, err := eventlog.Decode(data)
+	if err != nil || event.Placement != placement {
+		return nil, nil
+	}
+	o, _ := event.Body.(*eventlog.Offered)
+	return o, nil
+}

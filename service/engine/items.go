@@ -1,0 +1,528 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+	"vitrine/service/setup"
+)
+
+// stock is the catalogue of a placement.
+type stock struct {
+	of      *catalogue.Catalogue // nil before the first configuration
+	schema  *feature.Schema      // of the configuration that it was last compared with
+	charged int64                // bytes, to the budget
+}
+
+// restock gives the items of a placement the features of its configuration.
+func (s *fold) restock(p *placement) {
+	if owner := s.owner(p); owner != p {
+		c := p.config.Inherit(owner.config)
+		if !c.Schema().Same(p.config.Schema()) {
+			p.config, p.worker.config = c, c
+		}
+	}
+	schema := p.config.Schema()
+	switch {
+	case p.items.schema == schema:
+		return
+	case p.items.of == nil:
+		p.items.of = catalogue.New(schema)
+	case !p.items.of.Split().Schema().Same(schema):
+		if learned, ok := schema.Since(p.items.of.Split().Schema()); ok {
+			p.items.of.Learn(schema, learned)
+		} else {
+			s.move(p, schema)
+		}
+	}
+	p.items.schema = p.config.Schema()
+	s.chargeItems(p, 0)
+}
+
+// moved is a catalogue that was made for the features of a change, so that the writer does not have to make it.
+type moved struct {
+	before  *catalogue.Catalogue
+	version uint64 // of before
+	schema  *feature.Schema
+	after   *catalogue.Catalogue
+}
+
+func newMoved(ctx context.Context, before *catalogue.Catalogue, schema *feature.Schema) (m *moved, misfit, err error) {
+	m = &moved{before: before, version: before.Head().Version, schema: schema}
+	m.after, misfit, err = before.WithSchema(ctx, schema)
+	return m, misfit, err
+}
+
+// fits reports whether the catalogue is still the one to make for a placement with the features of a schema.
+func (m *moved) fits(before *catalogue.Catalogue, schema *feature.Schema) bool {
+	return m != nil && m.before == before && m.version == before.Head().Version && m.schema.Same(schema)
+}
+
+// move gives a placement its items with other features, whose categories learn the values of the items.
+func (s *fold) move(p *placement, schema *feature.Schema) {
+	before, m := p.items.of, s.moved
+	s.moved = nil
+	if !m.fits(before, schema) { // in a replay
+		m, _, _ = newMoved(context.Background(), before, schema) // a misfit is an item that is no longer available
+	}
+	p.items.of = m.after
+	before.ChargeTo(nil)
+	learned, _ := p.items.of.Split().Schema().Since(schema)
+	for _, seen := range learned {
+		_ = p.see(seen) // for which the catalogue has found room
+	}
+}
+
+// owner returns the placement whose catalogue a placement uses, and itself if that is its own or of no use. The
+// categories of both learn together, because the catalogue has the rows of both.
+func (s *fold) owner(p *placement) *placement {
+	owner := s.placements[p.config.Catalogue]
+	if owner == nil || owner.config.Catalogue != "" || !owner.config.Schema().Equal(p.config.Schema()) {
+		return p
+	}
+	return owner
+}
+
+// chargeItems charges the budget with the items of a placement. The budget has set aside held bytes of them. Lists of their
+// groups take their memory when decisions make them.
+func (s *fold) chargeItems(p *placement, held int64) {
+	p.items.of.ChargeTo(s.budget)
+	bytes := p.items.of.Bytes()
+	s.budget.Charge(bytes - p.items.charged - held)
+	p.items.charged = bytes
+}
+
+// release gives back the memory of a placement.
+func (s *fold) release(p *placement) {
+	s.recharge(p, 0, 0)
+	s.budget.Charge(-p.items.charged)
+	p.items.charged = 0
+	if p.items.of != nil {
+		p.items.of.ChargeTo(nil) // requests may still use it
+	}
+}
+
+// itemsOf returns the catalogue that a placement uses, nil if it is another placement's that is not there or
+// has other features.
+func (s *fold) itemsOf(p *placement) *catalogue.Catalogue {
+	if p.config.Catalogue == "" {
+		return p.items.of
+	}
+	owner := s.placements[p.config.Catalogue]
+	if owner == nil || owner.config.Catalogue != "" || !owner.config.Schema().Equal(p.config.Schema()) {
+		return nil
+	}
+	return owner.items.of
+}
+
+// sharers returns the other placements that use the catalogue of a placement, sorted.
+func (s *fold) sharers(name string) (names []string) {
+	for _, other := range slices.Sorted(maps.Keys(s.placements)) {
+		if s.placements[other].config.Catalogue == name {
+			names = append(names, other)
+		}
+	}
+	return names
+}
+
+// checkItems reports why a placement must not have a configuration because of its catalogue, or that of another one. If the
+// features of the placement's items change, it returns the catalogue for them, and the bytes that the budget has set aside for it.
+func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, how *Change) (m *moved, held int64, err error) {
+	e.mu.RLock()
+	sharers := e.state.sharers(name)
+	var items *catalogue.Catalogue
+	var before, owner *setup.Config // nil if there is no such placement
+	if p := e.state.placements[name]; p != nil {
+		items, before = p.items.of, p.config
+	}
+	if p := e.state.placements[c.Catalogue]; p != nil {
+		owner = p.config
+	}
+	e.mu.RUnlock()
+	if c.Catalogue != "" {
+		switch {
+		case c.Catalogue == name:
+			return nil, 0, api.Fieldf("/catalogue", "%q is this placement: leave it out", name)
+		case owner == nil || !how.mayUse(c, before):
+			return nil, 0, api.Fieldf("/catalogue", "there is no placement %q", c.Catalogue)
+		case owner.Catalogue != "":
+			return nil, 0, api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.Catalogue, owner.Catalogue)
+		case !owner.Schema().Equal(c.Schema()):
+			return nil, 0, api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.Catalogue)
+		case len(sharers) > 0:
+			return nil, 0, api.Fieldf("/catalogue", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
+		case items != nil && items.Bytes() > 0:
+			return nil, 0, api.Fieldf("/catalogue", "this placement has items of its own: delete them first")
+		case before != nil && !c.Inherit(before).Inherit(owner).Schema().Same(owner.Schema()):
+			return nil, 0, api.Fieldf("/catalogue", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
+				"let %q have the catalogue of this placement, or put a new placement", c.Catalogue, c.Catalogue)
+		}
+	}
+	if before == nil || before.Schema().Equal(c.Schema()) {
+		return nil, 0, nil
+	}
+	if len(sharers) > 0 {
+		return nil, 0, api.Fieldf("/features", "this placement has the catalogue of %s, which need the same features: change these first", strings.Join(sharers, ", "))
+	}
+	if items.Head().Items == 0 {
+		return nil, 0, nil
+	}
+	held = items.Bytes()
+	if err := e.state.budget.Hold(held); err != nil {
+		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue needs its memory twice while its features change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
+	}
+	m, misfit, err := newMoved(ctx, items, c.Inherit(before).Schema())
+	switch {
+	case err != nil:
+	case misfit != nil:
+		err = api.Fieldf("/features", "the catalogue does not fit: %v", misfit)
+	default:
+		return m, held, nil
+	}
+	e.state.budget.Charge(-held)
+	return nil, 0, err
+}
+
+// changeItems makes a change of the catalogue part of the state. The engine has prepared and applied one that it
+// has written itself: the catalogue has a lock of its own.
+func (s *fold) changeItems(p *placement, sequence uint64, b *eventlog.ItemsChanged) error {
+	held := int64(0)
+	if staged := s.staged; staged != nil {
+		held = staged.held
+	} else {
+		change, err := p.items.of.NewChange(b.Put, b.Deleted)
+		if err != nil {
+			return err
+		}
+		if n := p.items.of.LenAfter(change); n > catalogue.MaxItems {
+			return fmt.Errorf("the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
+		}
+		if b.Before != p.items.of.Head().Version || !slices.Equal(b.Undo, p.items.of.UndoOf(b.Put, b.Deleted)) {
+			return errors.New("the change was made to another version of the catalogue")
+		}
+		p.items.of.Apply(sequence, change)
+	}
+	s.chargeItems(p, held)
+	return nil
+}
+
+// staged is a change of a catalogue whose rows are computed, so that the writer does not have to.
+type staged struct {
+	items   *catalogue.Catalogue
+	change  *catalogue.Change
+	held    int64 // bytes that the budget has set aside
+	claimed atomic.Bool
+}
+
+// claim gives the change to its first caller, which is the writer, or submitItems if the writer has not taken it.
+func (s *staged) claim() bool { return s.claimed.CompareAndSwap(false, true) }
+
+// chunkBytes limits the records of an entry of the log. A chunk is durable as a whole or not at all; smaller ones
+// keep other entries waiting for a shorter time.
+const chunkBytes = 256 << 10
+
+// PutItems puts items into the catalogue of a placement; those of an id that it has are replaced. Items are written in
+// chunks, in their order: each becomes durable as a whole. After an error the chunks before it stay. The same item
+// twice is one, and items that are as in the catalogue change nothing. Errors are *api.FieldError, ErrNotFound, ErrMemory, ErrStopped and that of ctx.
+func (e *Engine) PutItems(ctx context.Context, name string, items []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
+	return e.writeItems(ctx, name, now, edits{
+		n: len(items), field: "/items/%d", id: func(i int) string { return items[i].ID }, features: func(i int) api.Values { return items[i].Features },
+		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
+			record, err := catalogue.Encode(&items[i], c.Split().Schema(), field)
+			return record, true, err
+		},
+	})
+}
+
+// PatchItems changes some fields of items: see [api.CatalogueItem]. Items that the catalogue does not have are named in
+// the answer. Chunks and errors are those of PutItems.
+func (e *Engine) PatchItems(ctx context.Context, name string, patches []api.CatalogueItem, now int64) (*api.ItemsChanged, error) {
+	return e.writeItems(ctx, name, now, edits{
+		n: len(patches), field: "/items/%d", id: func(i int) string { return patches[i].ID }, features: func(i int) api.Values { return patches[i].Features },
+		record: func(c *catalogue.Catalogue, i int, field string) (string, bool, error) {
+			return c.Patch(&patches[i], field)
+		},
+	})
+}
+
+// DeleteItems deletes items from the catalogue of a placement. Those that it does not have are named in the answer.
+func (e *Engine) DeleteItems(ctx context.Context, name string, ids []string, now int64) (*api.ItemsChanged, error) {
+	return e.writeItems(ctx, name, now, edits{
+		n: len(ids), field: "/ids/%d", id: func(i int) string { return ids[i] },
+		record: func(c *catalogue.Catalogue, i int, _ string) (string, bool, error) {
+			_, ok := c.Find(ids[i])
+			return "", ok, nil
+		},
+	})
+}
+
+// edits are changes of n items.
+type edits struct {
+	n     int
+	field string // of the request, with the number of an item
+	id    func(i int) string
+	// features returns the features of an item; nil if nothing is learned from them.
+	features func(i int) api.Values
+	// record returns the record of an item, "" if it is to be deleted, and whether there is such an item. It is called again if
+	// the catalogue has changed. The caller has its lock.
+	record func(c *catalogue.Catalogue, i int, field string) (record string, ok bool, err error)
+}
+
+// maxUnknown limits the ids that an answer names.
+const maxUnknown = 100
+
+// writeItems writes edits in chunks.
+func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits) (*api.ItemsChanged, error) {
+	if err := e.learnItems(ctx, name, d, now); err != nil {
+		return nil, unfinished(err, "no item was changed")
+	}
+	v, err := e.ownItems(name)
+	if err != nil {
+		return nil, err
+	}
+	twins, err := d.twins(v)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(api.ItemsChanged)
+	fail := func(err error, from, to int) (*api.ItemsChanged, error) {
+		what := fmt.Sprintf("the first %d of %d items were changed, and the others were not", from, d.n)
+		if to > from {
+			what = fmt.Sprintf("the first %d of %d items were changed, the next %d may have been, and the others were not", from, d.n, to-from)
+		}
+		return nil, unfinished(err, what+": send the request again; items that were already changed stay as they are")
+	}
+	for from := 0; from < d.n; {
+		k, err := d.chunk(v, from, twins)
+		if err != nil {
+			return nil, err
+		}
+		if len(k.places) > 0 {
+			isLeft, err := e.submitItems(ctx, v, k, d.field, now)
+			if errors.Is(err, errMoved) {
+				if v, err = e.ownItems(name); err == nil {
+					continue
+				}
+			}
+			switch {
+			case err != nil && isLeft:
+				return fail(err, from, from)
+			case err != nil:
+				return fail(err, from, k.to)
+			}
+		}
+		answer.Changed += len(k.places)
+		answer.Unknown = append(answer.Unknown, k.unknown[:min(len(k.unknown), maxUnknown-len(answer.Unknown))]...)
+		from = k.to
+	}
+	v.Catalogue.RLock()
+	defer v.Catalogue.RUnlock()
+	answer.CatalogueVersion, answer.Items = v.Catalogue.Version(), v.Catalogue.Len()
+	return answer, nil
+}
+
+// learnItems has the categories of a placement learn the values of edits.
+func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64) error {
+	for {
+		v, err := e.view(name)
+		if err != nil || d.features == nil {
+			return err
+		}
+		schema, unseen := v.Config.Schema(), []feature.Seen(nil)
+		one := make([]api.Item, 1)
+		for i := range d.n {
+			values := make(api.Values, schema.NumItem())
+			for _, f := range d.features(i) {
+				if slot, ok := schema.Item(f.Name); ok {
+					values[slot] = f
+				}
+			}
+			one[0].Features = values
+			seen := schema.Unseen(nil, one)
+			if schema, err = schema.Learn(seen...); err != nil {
+				return err
+			}
+			unseen = append(unseen, seen...)
+		}
+		if unseen == nil {
+			return nil
+		}
+		if err := e.see(ctx, name, v.changed, unseen, now); !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+// ownItems returns a placement with its own catalogue.
+func (e *Engine) ownItems(name string) (view, error) {
+	v, err := e.view(name)
+	if err == nil && v.Config.Catalogue != "" {
+		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.Config.Catalogue)
+	}
+	return v, err
+}
+
+// twins returns the items that are there for the second time, with the same values. Other values are an error.
+func (d *edits) twins(v view) (map[int]bool, error) {
+	twins := map[int]bool{}
+	first := make(map[string]int, d.n)
+	v.Catalogue.RLock()
+	defer v.Catalogue.RUnlock()
+	for i := range d.n {
+		j, ok := first[d.id(i)]
+		if !ok {
+			first[d.id(i)] = i
+			continue
+		}
+		records := [2]string{}
+		for k, of := range []int{j, i} {
+			var err error
+			if records[k], _, err = d.record(v.Catalogue, of, fmt.Sprintf(d.field, of)); err != nil {
+				return nil, err
+			}
+		}
+		if records[0] != records[1] {
+			return nil, api.Fieldf(fmt.Sprintf(d.field, i)+"/id", "%q is item %d too, with different values", api.Abbreviate(d.id(i), 40), j)
+		}
+		twins[i] = true
+	}
+	return twins, nil
+}
+
+// chunk is a change that fits into an entry of the log.
+type chunk struct {
+	body    eventlog.ItemsChanged
+	places  []int // of the items in the request, first those put
+	unknown []string
+	to      int    // the next item
+	version uint64 // of the catalogue when the chunk was made
+}
+
+// chunk makes a chunk of the items from a number on.
+func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
+	v.Catalogue.RLock()
+	defer v.Catalogue.RUnlock()
+	k := &chunk{to: from, version: v.Catalogue.Version()}
+	for size := 0; k.to < d.n && size < chunkBytes; k.to++ {
+		if twins[k.to] {
+			continue
+		}
+		record, ok, err := d.record(v.Catalogue, k.to, fmt.Sprintf(d.field, k.to))
+		switch {
+		case err != nil:
+			return nil, err
+		case !ok:
+			k.unknown = append(k.unknown, d.id(k.to))
+			continue
+		case record != "" && v.Catalogue.Has(record):
+			continue // as after an interrupted push
+		case record == "":
+			k.body.Deleted = append(k.body.Deleted, d.id(k.to))
+			size += setup.MaxID
+		default:
+			k.body.Put = append(k.body.Put, record)
+			size += len(record)
+		}
+		k.places = append(k.places, k.to)
+	}
+	k.body.Before, k.body.Undo = k.version, v.Catalogue.UndoOf(k.body.Put, k.body.Deleted)
+	return k, nil
+}
+
+// submitItems writes a chunk. The error is errMoved if the placement or its catalogue has changed since the chunk was made. isLeft
+// reports that the chunk was not written and will not be.
+func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, now int64) (isLeft bool, err error) {
+	change, err := v.Catalogue.NewChange(k.body.Put, k.body.Deleted)
+	var misfit *catalogue.ItemError
+	var field *api.FieldError
+	if errors.As(err, &misfit) && errors.As(err, &field) {
+		return true, api.Fieldf(fmt.Sprintf(at, k.places[misfit.Index])+strings.TrimPrefix(field.Field, "/items/0"), "%s", field.Message)
+	}
+	if err != nil {
+		return true, api.Fieldf("/items", "%v", err)
+	}
+	g := &staged{items: v.Catalogue, change: change, held: v.Catalogue.MaxBytes(change)}
+	err = e.state.budget.Hold(g.held)
+	if err != nil {
+		v.Catalogue.DropLists() // decisions make them again if there is room
+		err = e.state.budget.Hold(g.held)
+	}
+	if err != nil {
+		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.name, ErrMemory, err, g.held)
+	}
+	err = e.submit(ctx, func(b *batch) error {
+		if len(b.events) > 0 {
+			return errLater
+		}
+		if b.state.placements[v.name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.Catalogue || v.Catalogue.Split() != change.Split || v.Catalogue.Version() != k.version {
+			return errMoved
+		}
+		if n := v.Catalogue.LenAfter(change); n > catalogue.MaxItems {
+			return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
+		}
+		if !g.claim() {
+			return errMoved // the caller has left
+		}
+		b.staged = g
+		return b.only(&eventlog.Event{Time: now, Placement: v.name, Body: &k.body})
+	})
+	if isLeft = g.claim(); isLeft { // the writer has not, and will not
+		e.state.budget.Charge(-g.held)
+	}
+	return isLeft, err
+}
+
+// MaxPage is the largest page of a catalogue.
+const MaxPage = 1000
+
+// Items returns a page of the catalogue that a placement uses: at most limit items from a place on.
+func (e *Engine) Items(name string, from, limit int) (*api.ItemPage, error) {
+	items, err := e.itemsFor(name)
+	if err != nil {
+		return nil, err
+	}
+	items.RLock()
+	defer items.RUnlock()
+	page := &api.ItemPage{CatalogueVersion: items.Version(), Count: items.Len(), Items: []api.CatalogueItem{}}
+	to := min(from+limit, items.Len())
+	for slot := from; slot < to; slot++ {
+		page.Items = append(page.Items, items.Item(int32(slot)))
+	}
+	if from < to && to < items.Len() {
+		page.Next = to
+	}
+	return page, nil
+}
+
+// Item returns an item of the catalogue that a placement uses, or ErrNotFound.
+func (e *Engine) Item(name, id string) (*api.CatalogueItem, error) {
+	items, err := e.itemsFor(name)
+	if err != nil {
+		return nil, err
+	}
+	items.RLock()
+	defer items.RUnlock()
+	slot, ok := items.Find(id)
+	if !ok {
+		return nil, fmt.Errorf("placement %q, item %q: %w", name, api.Abbreviate(id, 40), ErrNotFound)
+	}
+	item := items.Item(slot)
+	return &item, nil
+}
+
+func (e *Engine) itemsFor(name string) (*catalogue.Catalogue, error) {
+	v, err := e.view(name)
+	if err != nil {
+		return nil, err
+	}
+	return v.Items()
+}

@@ -1,0 +1,425 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/budget"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+)
+
+// window is a placement whose rows have columns of the item, of the user and of both.
+const window = `{"max_size":3,"max_items":9000,"policy":{"name":"ucb-mnl"},"features":[{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"number"},
+	{"name":"both","kind":"cross","of":["age","x"]},{"name":"x1","kind":"number"},{"name":"brand","kind":"category","buckets":3,"default":""}]`
+
+// goods are n items of a window.
+func goods(seed uint64, n int) []api.CatalogueItem {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	items := make([]api.CatalogueItem, n)
+	for i := range items {
+		items[i] = api.CatalogueItem{
+			ID: itemID(i), Features: api.Values{api.Number("x1", rng.NormFloat64()), api.Number("x", rng.NormFloat64()), api.Text("brand", []string{"a", "b"}[rng.IntN(2)])},
+			Revenue: new(0.5 + rng.Float64()), Attributes: map[string]any{"half": float64(i % 2)},
+		}
+	}
+	return items
+}
+
+func putItems(t testing.TB, e *engine.Engine, name string, items []api.CatalogueItem) *api.ItemsChanged {
+	t.Helper()
+	a := fatal.Or(e.PutItems(t.Context(), name, items, 0))(t)
+	return a
+}
+
+func aged(age float64) api.Values { return api.Values{api.Number("age", age)} }
+
+// A decision by ids is the decision on the same items with their features: what is shown, its
+// probabilities and what the learner observes. The rules mean the same.
+func TestIDsAreItems(t *testing.T) {
+	for _, more := range []string{"", `,"seed":1`, `,"record":"all"`, `,"mode":"explore","explore_share":0.5`, `,"at_most":[{"feature":"brand","most":1}]`} {
+		n := 60
+		if more == `,"seed":1` {
+			n = 700 // as many rows as this are not written out
+		}
+		stores := []*memlog.Store{new(memlog.Store), new(memlog.Store)}
+		var engines []*engine.Engine
+		for _, s := range stores {
+			e := opened(t, engine.Options{Store: s})
+			put(t, e, "home", window+more+"}")
+			putItems(t, e, "home", goods(1, n))
+			engines = append(engines, e)
+		}
+		rng := rand.New(rand.NewPCG(5, 5))
+		for round := range 40 {
+			full := &api.Request{Decision: fmt.Sprint("d", round), User: aged(rng.NormFloat64())}
+			byID := &api.Request{Decision: full.Decision, User: full.User}
+			for i, item := range goods(1, n) {
+				if round%2 == 0 || rng.IntN(2) == 0 {
+					full.Items = append(full.Items, api.Item{ID: item.ID, Features: item.Features, Revenue: item.Revenue})
+					if round%2 == 1 {
+						byID.Candidates = append(byID.Candidates, itemID(i))
+					}
+				}
+			}
+			rng.Shuffle(len(byID.Candidates), func(i, j int) { c := byID.Candidates; c[i], c[j] = c[j], c[i] })
+			switch some := full.Items; round % 5 {
+			case 1:
+				full.Include, full.Exclude = []string{some[0].ID}, []string{some[1].ID, some[3].ID}
+			case 2:
+				full.AtMost = []api.Limit{{Items: []string{some[0].ID, some[1].ID, some[2].ID}, Most: 1}}
+				if strings.Contains(more, "at_most") {
+					full.AtMost = nil
+				}
+			case 3:
+				if n == 60 && more == "" {
+					full.Slots = []api.Slot{{ID: "a", Exclude: []string{some[2].ID}}, {ID: "b"}}
+				}
+			}
+			byID.Include, byID.Exclude, byID.AtMost, byID.Slots = full.Include, full.Exclude, full.AtMost, full.Slots
+			want, got := decide(t, engines[0], "home", full, 0), decide(t, engines[1], "home", byID, 0)
+			if got.CatalogueVersion != 4 || want.CatalogueVersion != 0 {
+				t.Fatalf("the catalogues have the versions %d and %d", want.CatalogueVersion, got.CatalogueVersion)
+			}
+			got.CatalogueVersion = 0
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("%s, round %d (-items +ids):\n%s", more, round, diff)
+			}
+			for _, e := range engines {
+				item := ""
+				if len(want.Shown) > 0 && round%3 > 0 {
+					item = want.Shown[0]
+				}
+				fatal.If(t, e.Outcome(t.Context(), "home", full.Decision, item, 0))
+				wait(t, e)
+			}
+		}
+		mine, its := offers(t, stores[0]), offers(t, stores[1])
+		for k := range mine {
+			its[k] = engines[1].Whole(t, "home", its[k])
+			if !slices.Equal(mine[k].Features, its[k].Features) || !slices.Equal(mine[k].Revenue, its[k].Revenue) || !slices.Equal(mine[k].ItemIDs, its[k].ItemIDs) || mine[k].Candidates != its[k].Candidates {
+				t.Fatalf("%s: offer %d has other rows by ids than by items", more, k)
+			}
+		}
+	}
+}
+
+// Items of a request come before those of the catalogue, and take the place of one with their id.
+func TestItemsAndIDs(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+`,"at_most":[{"feature":"brand","most":1}]}`)
+	putItems(t, e, "home", goods(1, 20))
+	own := func(id string) api.Item {
+		return api.Item{ID: id, Features: api.Values{api.Number("x", 1), api.Number("x1", 1), api.Text("brand", "c")}, Revenue: new(9.0)}
+	}
+	for i, c := range []struct {
+		request api.Request
+		want    []string // must be shown
+		n       int
+	}{
+		{api.Request{Items: []api.Item{own("new")}, Candidates: []string{"sku3"}, Include: []string{"new", "sku3"}}, []string{"new", "sku3"}, 2},
+		{api.Request{Items: []api.Item{own("sku3")}, Filter: "true"}, []string{"sku3"}, 20},
+		{api.Request{Items: []api.Item{own("sku3"), own("z")}, Candidates: []string{"sku3", "sku4"}}, nil, 3},
+		{api.Request{Items: []api.Item{own("z")}}, []string{"z"}, 1},
+		{api.Request{Filter: "half == 1", Candidates: []string{"sku1", "sku2"}}, nil, 1},
+	} {
+		c.request.User, c.request.Decision = aged(1), fmt.Sprint("d", i)
+		a := decide(t, e, "home", &c.request, 0)
+		for _, id := range c.want {
+			if !slices.Contains(a.Shown, id) {
+				t.Errorf("request %d shows %v, want %q too", i, a.Shown, id)
+			}
+		}
+		d := fatal.Or(e.Decision(t.Context(), "home", c.request.Decision))(t)
+		if isOf := i != 3; (d.Answer.CatalogueVersion == 4) != isOf {
+			t.Errorf("request %d: the catalogue has the version %d", i, d.Answer.CatalogueVersion)
+		}
+	}
+}
+
+// The log gives the catalogue again: from its first entry, from snapshots between changes, and when a
+// chunk is one of many.
+func TestCatalogueIsReplayed(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	put(t, e, "home", window+"}")
+	if a := putItems(t, e, "home", goods(1, 6000)); a.Items != 6000 || a.Changed != 6000 || a.CatalogueVersion < 3 {
+		t.Errorf("%+v: want 6000 items in several chunks", a)
+	}
+	early := snapshot(t, e)
+	patch := []api.CatalogueItem{{ID: "sku7", Revenue: new(4.0), Features: api.Values{api.Number("x", 3)}}, {ID: "nothing", Revenue: new(1.0)}}
+	a, err := e.PatchItems(t.Context(), "home", patch, 0)
+	if err != nil || a.Changed != 1 || !slices.Equal(a.Unknown, []string{"nothing"}) {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if a, err := e.DeleteItems(t.Context(), "home", []string{"sku3", "nothing", "sku3"}, 0); err != nil || a.Changed != 1 || a.Items != 5999 || len(a.Unknown) != 1 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	decide(t, e, "home", &api.Request{Decision: "d", User: aged(1)}, 0)
+	put(t, e, "home", strings.Replace(window, `{"name":"x1","kind":"number"},`, `{"name":"x1","kind":"number","scale":2},`, 1)+"}")
+	decide(t, e, "home", &api.Request{Decision: "f", User: aged(1)}, 0)
+	data := snapshot(t, e)
+	for what, from := range map[string][]byte{"the first entry": nil, "an early snapshot": early, "the last snapshot": data} {
+		if !bytes.Equal(replayed(t, engine.Options{Store: store, Snapshot: from}), data) {
+			t.Errorf("the state from %s is another one", what)
+		}
+	}
+	e.Close()
+	again := opened(t, engine.Options{Store: store, Snapshot: early})
+	item, err := again.Item("home", "sku7")
+	if err != nil || *item.Revenue != 4 || item.Features[0].Number != 3 {
+		t.Errorf("%+v, %v", item, err)
+	}
+	if _, err := again.Item("home", "sku3"); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("an item that was deleted: %v", err)
+	}
+	was := decide(t, again, "home", &api.Request{Decision: "f", User: aged(1)}, 0)
+	if !was.Repeated || was.CatalogueVersion == 0 {
+		t.Errorf("%+v", was)
+	}
+	count := 0
+	for page, from := (*api.ItemPage)(nil), 0; page == nil || page.Next > 0; from = page.Next {
+		if page, err = again.Items("home", from, 1000); err != nil {
+			t.Fatal(err)
+		}
+		count += len(page.Items)
+	}
+	if count != 5999 {
+		t.Errorf("the pages have %d items", count)
+	}
+}
+
+// Decisions go on while prices change, and each sees one version of the catalogue: all prices of a
+// chunk have changed, or none has.
+func TestPricesChangeBetweenDecisions(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	put(t, e, "home", window+`,"record":"all"}`)
+	items := goods(2, 50)
+	for i := range items {
+		items[i].Revenue = new(100.0)
+	}
+	putItems(t, e, "home", items)
+	stop := make(chan struct{})
+	var deciding sync.WaitGroup
+	for g := range 3 {
+		deciding.Go(func() {
+			for k := 0; ; k++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				r := &api.Request{Decision: fmt.Sprintf("d%d.%d", g, k), User: aged(1)}
+				if k%2 == 0 {
+					r.Filter = "half == 0"
+				}
+				if _, err := e.Decide(context.Background(), "home", r, 0); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for price := range 100 {
+		for i := range items {
+			items[i].Revenue = new(float64(price))
+		}
+		var err error
+		if price%2 == 0 {
+			_, err = e.PatchItems(t.Context(), "home", items, 0)
+		} else {
+			_, err = e.PutItems(t.Context(), "home", items, 0)
+		}
+		fatal.If(t, err)
+	}
+	close(stop)
+	deciding.Wait()
+	prices := map[float64]bool{}
+	for k, o := range offers(t, store) {
+		if len(slices.Compact(slices.Clone(o.Revenue))) > 1 {
+			t.Fatalf("offer %d has the prices %v", k, o.Revenue)
+		}
+		if o.Revenue != nil {
+			prices[o.Revenue[0]] = true
+		}
+	}
+	if len(prices) < 2 {
+		t.Errorf("decisions have seen the prices %v", prices)
+	}
+}
+
+// A change that is not lawful is refused whole, and names what is wrong.
+func TestBadCatalogues(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	two := goods(1, 3)
+	two[2].ID = "sku0"
+	for _, c := range []struct {
+		items []api.CatalogueItem
+		want  string
+	}{
+		{two, `/items/2/id: "sku0" is item 0 too, with different values`},
+		{[]api.CatalogueItem{goods(1, 1)[0], {ID: "b"}}, "/items/1/features/x: is missing, and the feature has no default"},
+		{[]api.CatalogueItem{{ID: "b", Features: api.Values{api.Number("x", 1e9), api.Number("x1", 1)}}}, "/items/0/features/x: 1e+09: is 1e+09 after scaling"},
+	} {
+		if _, err := e.PutItems(t.Context(), "home", c.items, 0); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	if page, err := e.Items("home", 0, 10); err != nil || page.Count != 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if _, err := e.Decide(t.Context(), "home", &api.Request{}, 0); err == nil || err.Error() != "/items: must have at least one item" {
+		t.Errorf("an empty catalogue: %v", err)
+	}
+	putItems(t, e, "home", goods(1, 20))
+	put(t, e, "small", strings.Replace(window, "9000", "10", 1)+`,"catalogue":"home"}`)
+	if _, err := e.Decide(t.Context(), "small", &api.Request{User: aged(1)}, 0); err == nil || !strings.HasPrefix(err.Error(), "/candidates: 20 items are candidates, the placement decides among at most 10") {
+		t.Errorf("too many candidates: %v", err)
+	}
+	for name, config := range map[string]string{
+		`/catalogue: there is no placement "nowhere"`:        window + `,"catalogue":"nowhere"}`,
+		`/catalogue: "self" is this placement: leave it out`: window + `,"catalogue":"self"}`,
+		`/catalogue: "small" has the catalogue of "home"`:    window + `,"catalogue":"small"}`,
+		`/catalogue: placement "home" has other features`:    strings.Replace(window, `"buckets":3`, `"buckets":4`, 1) + `,"catalogue":"home"}`,
+	} {
+		if _, err := e.Put(t.Context(), "self", []byte(config), 0); err == nil || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%v, want %s", err, name)
+		}
+	}
+	if _, err := e.Put(t.Context(), "home", []byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"), 0); err == nil || !strings.Contains(err.Error(), "small") {
+		t.Errorf("features of a shared catalogue: %v", err)
+	}
+	if err := e.Delete(t.Context(), "home", nil, 0); err == nil || !strings.Contains(err.Error(), "small") {
+		t.Errorf("a shared catalogue is deleted: %v", err)
+	}
+	fatal.If(t, e.Delete(t.Context(), "small", nil, 0))
+	if _, err := e.Put(t.Context(), "home", []byte(strings.Replace(window, `{"name":"x1"`, `{"name":"y","kind":"number"},{"name":"x1"`, 1)+"}"), 0); err == nil || !strings.HasPrefix(err.Error(), `/features: the catalogue does not fit: item "sku`) {
+		t.Errorf("features that the items do not have: %v", err)
+	}
+	if err := e.Delete(t.Context(), "home", nil, 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// Items take memory from the budget, and give it back.
+func TestItemsAreCharged(t *testing.T) {
+	b := budget.New(400 << 20)
+	e := opened(t, engine.Options{Store: new(memlog.Store), Budget: b})
+	put(t, e, "home", window+`,"memory":1000000}`)
+	before := b.Usage().Placements
+	putItems(t, e, "home", goods(1, 1000))
+	if grown := b.Usage().Placements - before; grown < 80_000 || grown > 150_000 || charged(t, e, "home") != before+grown {
+		t.Errorf("1000 items are charged %d bytes, the placement %d", grown, charged(t, e, "home"))
+	}
+	var ids []string
+	for i := range 1000 {
+		ids = append(ids, itemID(i))
+	}
+	if _, err := e.DeleteItems(t.Context(), "home", ids, 0); err != nil || b.Usage().Placements != before {
+		t.Errorf("%d bytes are charged, %d before: %v", b.Usage().Placements, before, err)
+	}
+	full := opened(t, engine.Options{Store: new(memlog.Store), Budget: budget.New(before + before/3 + 1000)})
+	put(t, full, "home", window+`,"memory":1000000}`)
+	if _, err := full.PutItems(t.Context(), "home", goods(1, 1000), 0); !errors.Is(err, engine.ErrMemory) {
+		t.Errorf("items without room: %v", err)
+	}
+}
+
+// Lists of groups take memory from the budget while there is room for them. Items have precedence, and decisions do without.
+func TestListsOfGroupsAreCharged(t *testing.T) {
+	const n, room = 1000, 6000 // bytes, more than a list and less than two
+	decide := func(e *engine.Engine, limits ...api.Limit) {
+		t.Helper()
+		a := decide(t, e, "home", &api.Request{User: api.Values{api.Number("age", 0)}, AtMost: limits}, 0)
+		if odd := slices.Collect(func(yield func(string) bool) {
+			for _, id := range a.Shown {
+				if item, _ := e.Item("home", id); item.Attributes["half"] == 1.0 && !yield(id) {
+					return
+				}
+			}
+		}); len(limits) > 0 && limits[0].Attribute != "" && len(odd) > 1 {
+			t.Fatalf("%v of %v are in one half", odd, a.Shown)
+		}
+	}
+	half, brand := api.Limit{Attribute: "half", Most: 1}, api.Limit{Feature: "brand", Most: 2}
+	plenty := budget.New(400 << 20)
+	e := opened(t, engine.Options{Store: new(memlog.Store), Budget: plenty})
+	put(t, e, "home", window+`,"memory":1000000}`)
+	putItems(t, e, "home", goods(1, n))
+	items := plenty.Usage().Placements
+	is := func(what string, lists int) {
+		t.Helper()
+		if have := plenty.Usage().Placements - items; have < int64(4*n*lists) || have > int64((4*n+1000)*lists) || charged(t, e, "home") != items+have {
+			t.Errorf("%s: %d bytes are charged, the placement %d, want about %d × %d", what, have, charged(t, e, "home")-items, lists, 4*n)
+		}
+	}
+	decide(e)
+	is("no limit", 0)
+	decide(e, half)
+	is("a limit", 1)
+	decide(e, half)
+	decide(e, brand)
+	is("two limits", 2)
+	put(t, e, "home", strings.Replace(window, `{"name":"x1"`, `{"name":"other","kind":"number","default":0},{"name":"x1"`, 1)+`,"memory":1000000}`)
+	items = charged(t, e, "home")
+	is("another schema", 0)
+	decide(e, half)
+	is("a limit again", 1)
+	if err := e.Delete(t.Context(), "home", nil, 0); err != nil || plenty.Usage().Placements != 0 {
+		t.Errorf("%d bytes are charged to a placement that was deleted: %v", plenty.Usage().Placements, err)
+	}
+	// A list fits beside these items, and not beside more of them.
+	e = opened(t, engine.Options{Store: new(memlog.Store), Budget: budget.New(1 << 30)})
+	put(t, e, "home", window+`,"memory":1000000}`)
+	putItems(t, e, "home", goods(1, n))
+	tight := budget.New((charged(t, e, "home") + room) / 3 * 4)
+	e = opened(t, engine.Options{Store: new(memlog.Store), Budget: tight})
+	put(t, e, "home", window+`,"memory":1000000}`)
+	for some := range slices.Chunk(goods(1, n), 20) { // because a change sets aside more than it takes in the end
+		putItems(t, e, "home", some)
+	}
+	items = tight.Usage().Placements
+	decide(e, half)
+	if have := tight.Usage().Placements; have <= items {
+		t.Errorf("%d bytes are charged with a list, %d without", have, items)
+	}
+	putItems(t, e, "home", goods(1, n+20)[n:]) // needs the memory of the list
+	before := tight.Usage().Placements
+	if before > items+4000 {
+		t.Errorf("%d bytes are charged with 20 more items, %d before", before, items)
+	}
+	tight.Charge(room)
+	decide(e, half)
+	if have := tight.Usage().Placements; have != before+room {
+		t.Errorf("%d bytes are charged for a list without room", have-before-room)
+	}
+}
+
+// What a request may take of memory grows with the candidates that the catalogue may have for it.
+func TestCatalogueSize(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	putItems(t, e, "home", goods(1, 200))
+	for want, r := range map[int64]*api.Request{
+		0:                {Items: []api.Item{{ID: "a"}}},
+		200 * (8*7 + 32): {},
+		2 * (8*7 + 32):   {Candidates: []string{"sku1", "nothing"}},
+	} {
+		if got := e.CatalogueSize("home", r); got != want {
+			t.Errorf("%+v takes %d bytes, want %d", r, got, want)
+		}
+	}
+}

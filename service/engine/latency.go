@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"vitrine/service/api"
+)
+
+// latency counts how long decisions take. Bucket b has those of at most firstTook·growth^b.
+type latency [numTook]atomic.Uint64
+
+const (
+	firstTook  = 10e-6 // seconds
+	growthTook = 1.2
+	numTook    = 90 // up to two minutes
+)
+
+// Add adds a decision.
+func (l *latency) Add(took time.Duration) {
+	b := math.Ceil(math.Log(took.Seconds()/firstTook) / math.Log(growthTook))
+	l[int(min(max(b, 0), numTook-1))].Add(1)
+}
+
+// Report returns nil before the first decision.
+func (l *latency) Report() *api.Latency {
+	var counts [numTook]uint64
+	total := uint64(0)
+	for b := range l {
+		counts[b] = l[b].Load()
+		total += counts[b]
+	}
+	if total == 0 {
+		return nil
+	}
+	quantile := func(q float64) float64 {
+		left := q * float64(total)
+		for b, n := range counts {
+			if left -= float64(n); left <= 0 {
+				return firstTook * math.Pow(growthTook, float64(b))
+			}
+		}
+		return firstTook * math.Pow(growthTook, numTook-1)
+	}
+	return &api.Latency{Decisions: total, P50: quantile(0.5), P95: quantile(0.95), P99: quantile(0.99)}
+}

@@ -1,0 +1,203 @@
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/internal/fatal"
+	"vitrine/internal/long"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+)
+
+// shelf are n items with brands, of which one is in half of the items, with an attribute and in groups.
+func shelf(n int, equal bool) []api.CatalogueItem {
+	rng := rand.New(rand.NewPCG(7, 7))
+	items := goods(1, n)
+	for i := range items {
+		items[i].Features[2] = api.Text("brand", fmt.Sprint("b", rng.IntN(2)*rng.IntN(50)))
+		items[i].Attributes = map[string]any{"shop": float64(rng.IntN(3))}
+		if rng.IntN(5) == 0 {
+			items[i].Attributes = nil
+		}
+		if rng.IntN(2) == 0 {
+			items[i].Groups = []string{"sale", "new"}
+		}
+		if equal {
+			items[i].Revenue = nil
+		}
+	}
+	return items
+}
+
+// limited returns the items of a shelf in groups, as a request that carries the items has to name them.
+func limited(items []api.CatalogueItem, most int, group func(i int) any) (limits []api.Limit) {
+	ids := map[any][]string{}
+	for i := range items {
+		if g := group(i); g != nil {
+			ids[g] = append(ids[g], items[i].ID)
+		}
+	}
+	for _, list := range ids {
+		limits = append(limits, api.Limit{Items: list, Most: most})
+	}
+	return limits
+}
+
+// A limit by a category, an attribute or a group of the catalogue is that of the items' ids. So is one of the placement.
+func TestLimitsOfACatalogue(t *testing.T) {
+	sizes := []int{60, 3000}
+	if long.Wanted() {
+		sizes = append(sizes, 12_000)
+	}
+	for _, n := range sizes {
+		for _, policy := range []string{`{"name":"ucb-mnl"}`, `{"name":"greedy","warmup":0}`, `{"name":"auto"}`, `{"name":"uniform"}`} {
+			for _, equal := range []bool{true, false} {
+				items := shelf(n, equal)
+				config := strings.Replace(strings.Replace(window, `{"name":"ucb-mnl"}`, policy, 1), "9000", "12000", 1)
+				engines := map[string]*engine.Engine{}
+				for name, more := range map[string]string{"items": "", "ids": "", "placement": `,"at_most":[{"attribute":"shop","most":1}]`} {
+					engines[name] = opened(t, engine.Options{Store: new(memlog.Store)})
+					put(t, engines[name], "home", config+more+"}")
+					if name != "items" {
+						putItems(t, engines[name], "home", items)
+					}
+				}
+				shop := func(i int) any { return items[i].Attributes["shop"] }
+				for round, c := range []struct {
+					by     []api.Limit
+					groups []api.Limit
+				}{
+					{[]api.Limit{{Attribute: "shop", Most: 1}}, limited(items, 1, shop)},
+					{[]api.Limit{{Attribute: "shop", Most: 1}}, limited(items, 1, shop)},
+					{[]api.Limit{{Feature: "brand", Most: 1}}, limited(items, 1, func(i int) any { return items[i].Features[2].Text })},
+					{[]api.Limit{{Group: "sale", Most: 0}}, limited(items, 0, func(i int) any {
+						if items[i].Groups != nil {
+							return 1
+						}
+						return nil
+					})},
+				} {
+					full := &api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), AtMost: c.groups, Exclude: []string{items[5].ID, items[2].ID}}
+					for _, item := range items {
+						full.Items = append(full.Items, api.Item{ID: item.ID, Features: item.Features, Revenue: item.Revenue})
+					}
+					byID := &api.Request{Decision: full.Decision, User: full.User, AtMost: c.by, Exclude: full.Exclude}
+					want := decide(t, engines["items"], "home", full, 0)
+					answers := map[string]*engine.Answer{"ids": decide(t, engines["ids"], "home", byID, 0)}
+					if c.by[0].Attribute != "" { // which the placement limits in the first rounds
+						byID.AtMost = nil
+						answers["placement"] = decide(t, engines["placement"], "home", byID, 0)
+					} else {
+						delete(engines, "placement")
+					}
+					for name, got := range answers {
+						if policy == `{"name":"uniform"}` {
+							got.Shown, got.Propensity = nil, got.Propensity/want.Propensity // the groups come in another order
+							if !(got.Propensity > 1-1e-9 && got.Propensity < 1+1e-9) {
+								t.Errorf("%d items: the propensity is %v times that of items", n, got.Propensity)
+							}
+							continue
+						}
+						got.CatalogueVersion, got.PolicyVersion = 0, want.PolicyVersion
+						if diff := cmp.Diff(want, got); diff != "" {
+							t.Fatalf("%d items, %s, equal revenues %v, %v, %s (-items +ids):\n%s", n, policy, equal, c.by, name, diff)
+						}
+					}
+					if policy == `{"name":"uniform"}` {
+						continue
+					}
+					for _, e := range engines {
+						fatal.If(t, e.Outcome(t.Context(), "home", full.Decision, want.Shown[0], 0))
+						wait(t, e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Requests that differ in a limit only are different; limits that cannot be meant are refused.
+func TestLimitsOfARequest(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+"}")
+	putItems(t, e, "home", shelf(40, true))
+	ask := func(id string, limits ...api.Limit) error {
+		_, err := e.Decide(t.Context(), "home", &api.Request{Decision: id, User: aged(1), AtMost: limits}, 0)
+		return err
+	}
+	lists := [][]api.Limit{nil, {{Group: "sale", Most: 1}}, {{Group: "new", Most: 1}}, {{Attribute: "shop", Most: 1}}, {{Attribute: "shop", Most: 2}}}
+	for k, limits := range lists {
+		for j, others := range lists {
+			id := fmt.Sprintf("d%d.%d", k, j)
+			fatal.If(t, ask(id, limits...))
+			if err := ask(id, others...); errors.Is(err, engine.ErrConflict) != (j != k) {
+				t.Errorf("%v and then %v: %v", limits, others, err)
+			}
+		}
+	}
+	for want, limit := range map[string]api.Limit{
+		`/at_most/0/attribute: no item of the catalogue has the attribute "colour"`: {Attribute: "colour", Most: 1},
+		"/at_most/0: must have one of items, feature, attribute and group":          {Attribute: "shop", Group: "sale", Most: 1},
+		"/at_most/0/most: -1: must not be negative":                                 {Group: "sale", Most: -1},
+		`/at_most/0/feature: "x": must be a category of items`:                      {Feature: "x", Most: 1},
+	} {
+		if err := ask("", limit); err == nil || err.Error() != want {
+			t.Errorf("%+v: %v, want %s", limit, err, want)
+		}
+	}
+	if err := ask("", api.Limit{Group: "toys", Most: 0}); err != nil {
+		t.Errorf("a group without items: %v", err)
+	}
+}
+
+// A request that is only tried has the limits of its catalogue: the answer, the next-best set and the costs of rules are those
+// of limits by ids, and those of the decision in the log are the same.
+func TestLimitsAreExplained(t *testing.T) {
+	items := shelf(40, false)
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", window+`,"at_most":[{"attribute":"shop","most":0}]}`)
+	free := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, free, "home", window+"}")
+	for _, e := range []*engine.Engine{e, free} {
+		putItems(t, e, "home", items)
+	}
+	tried := func(e *engine.Engine, limits ...api.Limit) (*engine.Answer, *api.Explanation) {
+		a, x, err := e.Try(t.Context(), "home", &api.Request{User: aged(0.3), AtMost: limits}, 0)
+		fatal.If(t, err)
+		return a, x
+	}
+	wanted, want := tried(free, limited(items, 0, func(i int) any { return items[i].Attributes["shop"] })...)
+	byAttribute, why := tried(free, api.Limit{Attribute: "shop", Most: 0})
+	byPlacement, whyToo := tried(e)
+	for _, c := range []struct {
+		*engine.Answer
+		*api.Explanation
+	}{{byAttribute, why}, {byPlacement, whyToo}} {
+		if diff := cmp.Diff(wanted.Shown, c.Shown); diff != "" {
+			t.Errorf("shown (-ids +attribute):\n%s", diff)
+		}
+		if diff := cmp.Diff(want.Next, c.Next); diff != "" {
+			t.Errorf("the next-best set (-ids +attribute):\n%s", diff)
+		}
+		if len(c.Rules) != 1 || !(c.Rules[0].Cost > 0) {
+			t.Errorf("the rules cost %+v, want one rule that costs something", c.Rules)
+		}
+	}
+	if _, _, err := free.Try(t.Context(), "home", &api.Request{AtMost: []api.Limit{{Attribute: "colour", Most: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/at_most/0/attribute") {
+		t.Errorf("%v, want that no item has the attribute", err)
+	}
+	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)
+	x, err := e.Explain(t.Context(), "home", "d")
+	fatal.If(t, err)
+	if diff := cmp.Diff(whyToo, x, cmpopts.IgnoreFields(api.Explanation{}, "Decision")); diff != "" {
+		t.Errorf("-tried +decided:\n%s", diff)
+	}
+}

@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	"vitrine/service/api"
+	"vitrine/service/learner"
+)
+
+// Model returns what the learner of a placement has learned from all outcomes so far. Errors are ErrNotFound, ErrStopped and
+// that of ctx.
+func (e *Engine) Model(ctx context.Context, name string) (api.LearnerState, error) {
+	m := api.LearnerState{Placement: name}
+	var saved <-chan learner.State
+	err := e.inspect(ctx, func(s *fold) {
+		if p := s.placements[name]; p != nil {
+			m.Config = p.config.Placement
+			saved = p.worker.Freeze(false)
+		}
+	})
+	if err != nil {
+		return m, err
+	}
+	if saved != nil {
+		select {
+		case w, ok := <-saved:
+			if ok {
+				m.PolicyVersion, m.Learned, m.State = w.Entry, w.Learned, base64.StdEncoding.EncodeToString(w.Data)
+				return m, nil
+			}
+		case <-ctx.Done():
+			return m, ctx.Err()
+		}
+	}
+	return m, fmt.Errorf("placement %q: %w", name, ErrNotFound) // or its learner has just ended
+}

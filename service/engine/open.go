@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"vitrine"
+	"vitrine/service/budget"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// Log is an event log that also reads single entries.
+type Log interface {
+	eventlog.Store
+	eventlog.Reader
+}
+
+// Options configure an engine.
+type Options struct {
+	Store Log // the engine is its only writer, or follows it; it does not close it
+	Build func(setup.Spec) (vitrine.Learner, error)
+
+	// Size returns the size of a learner, for the Budget, or an error of its policy. nil counts 0.
+	Size func(setup.Spec) (setup.Size, error)
+	// Budget is charged with placements: a new one that does not fit is refused, but not one in the log. nil
+	// means no bound.
+	Budget *budget.Budget
+
+	Snapshot []byte // of [Engine.Snapshot]; nil replays the log from its first entry
+
+	// BeginAgain lets a learner begin again if its state in the snapshot cannot be read, for a log that has
+	// lost its first entries. [api.Stats.Forgotten] counts the lost rounds. The rest of the state stays.
+	BeginAgain bool
+
+	// Follow says that another process writes the log: the engine follows it, until Lead.
+	Follow bool
+	// Confirm returns an error if another process may write the log by now, although this one still takes itself for its
+	// writer. Nil is certain.
+	Confirm func(ctx context.Context) error
+	// Propose asks the process that writes the log, whose Accept answers, once. Nil lets a follower decide nothing.
+	Propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
+	// Replica is from 1 on and of this engine only, also among those that followed the log earlier: it keeps the
+	// numbers of decisions apart, and so their draws.
+	Replica uint64
+	// Leader names the process that writes the log while this one follows, "" if there is none; nil knows of none.
+	Leader func() string
+
+	// Gather is the time that the writer waits for more proposals if the last commit had several callers:
+	// fewer appends take less processor time. A single caller does not wait. On Linux an idle process wakes
+	// up to a millisecond late.
+	Gather time.Duration
+
+	// Applied, if not nil, is called in order for every entry that is durable and applied, but not for
+	// replayed ones. It runs on the writer's goroutine, and must not keep the event or wait for the engine.
+	Applied func(sequence uint64, e *eventlog.Event)
+	// Progress, if not nil, is called now and then with the number of replayed entries.
+	Progress func(entries int)
+}
+
+// Open restores the state from a snapshot and the entries of the log after it.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	s := newFold(o.Build)
+	s.log = o.Store
+	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
+	e := &Engine{
+		store: o.Store, recent: offer.NewRecent(), applied: o.Applied, gather: o.Gather, state: s,
+		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
+		following: following{leader: o.Leader, lead: make(chan leading)},
+		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},
+	}
+	e.follows.Store(o.Follow)
+	err := e.replay(ctx, o)
+	if err != nil {
+		s.end()
+		for _, p := range s.placements {
+			s.release(p)
+		}
+		return nil, err
+	}
+	for _, p := range s.placements {
+		p.upcoming.Store(p.numbers)
+		if p.worker.Current().Policy == nil || p.worker.Replaying().From > 0 { // it had retired, or learns from the log
+			if err := wait(ctx, p.worker.Reached()); err != nil {
+				s.end()
+				return nil, err
+			}
+		}
+	}
+	s.publishAll()
+	go e.run(context.WithoutCancel(ctx))
+	return e, nil
+}
+
+func (e *Engine) replay(ctx context.Context, options Options) error {
+	if options.Snapshot != nil {
+		if err := e.state.restore(options.Snapshot); err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+	}
+	var err error
+	if e.state.position, err = eventlog.Locate(ctx, options.Store, e.state.position); err != nil {
+		return err
+	}
+	n := 0
+	for entry, err := range options.Store.Entries(ctx, e.state.position.Sequence+1) {
+		if err != nil {
+			return err
+		}
+		event, err := eventlog.Decode(entry)
+		if err != nil {
+			return fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
+		}
+		o, err := e.closed(ctx, &event)
+		if err != nil {
+			return err
+		}
+		if err := e.state.apply(entry, &event, o); err != nil {
+			return err
+		}
+		if n%learnEntries == 0 {
+			e.state.wake()
+		}
+		if n++; n%progressEntries == 0 && options.Progress != nil {
+			options.Progress(n)
+		}
+	}
+	e.state.wake()
+	if options.Progress != nil {
+		options.Progress(n)
+	}
+	return e.compare(ctx)
+}
+
+// compare compares the state's position with that of the log, which may have got its identity since.
+func (e *Engine) compare(ctx context.Context) error {
+	end, err := e.store.Position(ctx, e.state.position.Sequence)
+	if at := e.state.position; err == nil && at != end && !at.Log.IsZero() {
+		err = fmt.Errorf("entries up to %d are not those that the log's running hash is of", at.Sequence)
+	}
+	if err == nil {
+		e.mu.Lock()
+		e.state.position = end
+		e.mu.Unlock()
+	}
+	return err
+}
+
+// closed reads back the offer that the next event closes, nil if it closes none.
+func (e *Engine) closed(ctx context.Context, event *eventlog.Event) (*offer.Offer, error) {
+	r := e.state.closes(event)
+	if r == nil {
+		return nil, nil
+	}
+	if o := e.state.offers.of(r.entry); o != nil {
+		return o, nil
+	}
+	o, err := r.read(ctx, e.store)
+	if err != nil {
+		err = fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
+	}
+	return o, err
+}
+
+// progressEntries is the number of replayed entries between two calls of Progress.
+const progressEntries = 10_000
+
+// learnEntries is the number of replayed entries after which learners are woken.
+const learnEntries = 64

@@ -1,0 +1,174 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+)
+
+// outage is a shop of which 3,000 decisions sold, until nothing is reported any more.
+func outage(t *testing.T, config string) (w *trade, store *memlog.Store) {
+	t.Helper()
+	store = new(memlog.Store)
+	e := guarded(t, store, showing{}) // predicts a half
+	put(t, e, "home", fmt.Sprintf(guardedShop, config))
+	w = newTrade(t, e, 0.5)
+	w.goOn(3000, 2)
+	if a := w.alarm(); a != nil {
+		t.Fatalf("a healthy shop has the alarm %+v", a)
+	}
+	w.sells[0] = 0
+	w.goOn(200, 2)
+	return w, store
+}
+
+// learned returns how many rounds the learner has learned.
+func (w *trade) learned() uint64 {
+	w.t.Helper()
+	wait(w.t, w.e)
+	return mustStats(w.t, w.e).Learned
+}
+
+// same compares the state with a replay, and with what goes on from a snapshot.
+func same(t *testing.T, e *engine.Engine, store *memlog.Store, from []byte) {
+	t.Helper()
+	build := buildShowing(showing{})
+	now := snapshot(t, e)
+	if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Build: build})) {
+		t.Error("a replay gives another state")
+	}
+	if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Snapshot: from, Build: build})) {
+		t.Error("a snapshot gives another state")
+	}
+}
+
+// When sales stop, an alarm rings within a hundred decisions. Until it ends the learner learns nothing. It ends by itself once
+// sales are back: the learner then learns the decisions since, and not those of the outage.
+func TestOutage(t *testing.T) {
+	w, store := outage(t, "")
+	a := w.alarm()
+	if a == nil || a.Check != "no-sale" || w.n > 3100 {
+		t.Fatalf("after %d decisions without a sale the alarm is %+v", w.n-3000, a)
+	}
+	t.Logf("after %d decisions: %s", w.n-3000, a.Detail)
+	learned := w.learned()
+	w.goOn2(500)
+	if now := w.learned(); now != learned {
+		t.Errorf("during an alarm the learner has learned %d rounds", now-learned)
+	}
+	middle := snapshot(t, w.e)
+	same(t, w.e, store, middle)
+	if g := mustStats(t, w.e).Guard; g.Held == 0 || g.WithoutSale < 500 {
+		t.Errorf("%d rounds are held after %d decisions without a sale", g.Held, g.WithoutSale)
+	}
+	if needs := w.e.Needs(w.e.Sequence()); needs > a.Entry || needs < a.Since-200 {
+		t.Errorf("the log is needed from entry %d on, with an alarm at %d", needs, a.Entry)
+	}
+
+	w.sells[0] = 0.5
+	back := w.n
+	for w.alarm() != nil && w.n < back+200 {
+		w.goOn2(1)
+	}
+	if w.alarm() != nil {
+		t.Fatalf("%d decisions after sales are back the alarm is %+v", w.n-back, w.alarm())
+	}
+	t.Logf("sales are back for %d decisions", w.n-back)
+	now := w.learned() - learned
+	closed := uint64(w.n - back) // about as many, as some are open and some were open before the outage
+	if now+40 < closed || now > closed+60 {
+		t.Errorf("after an outage of %d decisions and %d others the learner has learned %d rounds", back-3000, closed, now)
+	}
+	same(t, w.e, store, middle)
+	if needs := w.e.Needs(w.e.Sequence()); needs != math.MaxUint64 {
+		t.Errorf("after the alarm the log is needed from entry %d on", needs)
+	}
+	w.goOn(500, 2)
+	if a := w.alarm(); a != nil {
+		t.Errorf("after the outage: %+v", a)
+	}
+	if more := w.learned() - learned - now; more < 400 {
+		t.Errorf("after the outage %d of 500 rounds are learned", more)
+	}
+	same(t, w.e, store, middle)
+	lawful(t, store)
+}
+
+// The operator says what is learned after an outage: nothing of it, or all.
+func TestClearedOutage(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		w, store := outage(t, "")
+		learned := w.learned()
+		w.goOn2(300)
+		middle := snapshot(t, w.e)
+		held := mustStats(t, w.e).Guard.Held
+		if err := w.e.ClearAlarm(t.Context(), "home", all, w.now); err != nil || w.alarm() != nil {
+			t.Fatal(err, w.alarm())
+		}
+		now := w.learned() - learned
+		if all && now != held || !all && now > held/4 {
+			t.Errorf("all %v: %d of %d rounds that were held are learned", all, now, held)
+		}
+		if s := mustStats(t, w.e); s.Guard.Held != 0 {
+			t.Errorf("%d rounds are still held", s.Guard.Held)
+		}
+		same(t, w.e, store, middle)
+	}
+}
+
+// A placement may go on learning, and another configuration gives back what was held.
+func TestLearningInAnOutage(t *testing.T) {
+	w, store := outage(t, `,"learn_in_alarm":true`)
+	learned := w.learned()
+	w.goOn2(300)
+	if w.alarm() == nil || w.learned() < learned+290 {
+		t.Errorf("the learner has learned %d of 300 rounds, with the alarm %+v", w.learned()-learned, w.alarm())
+	}
+	same(t, w.e, store, nil)
+
+	w, store = outage(t, "")
+	learned = w.learned()
+	w.goOn2(300)
+	held := mustStats(t, w.e).Guard.Held
+	put(t, w.e, "home", fmt.Sprintf(guardedShop, `,"learn_in_alarm":true`))
+	if now := w.learned(); w.alarm() == nil || now != learned+held || held < 290 {
+		t.Errorf("%d of %d rounds that were held are learned, with the alarm %+v", now-learned, held, w.alarm())
+	}
+	same(t, w.e, store, nil)
+}
+
+// During an experiment each learner gets back the rounds of the variants from which it learns.
+func TestOutageInAnExperiment(t *testing.T) {
+	store := new(memlog.Store)
+	o := engine.Options{Store: store, Build: buildFixed}
+	e := opened(t, o)
+	put(t, e, "home", onTrial(fourVariants))
+	s := newBoutique(t, e, 0.7, 0.6, 0.5, 0.4)
+	s.serve(3000, 600)
+	s.sells = make([]float64, 4)
+	s.serve(200, 600)
+	middle := snapshot(t, e)
+	g := mustStats(t, e).Guard
+	if g.Alarm == nil || g.Alarm.Check != "no-sale" || g.Held == 0 {
+		t.Fatalf("after 200 decisions without a sale the guard is %+v", g)
+	}
+	s.serve(100, 600)
+	fatal.If(t, e.ClearAlarm(t.Context(), "home", true, s.now))
+	s.settle()
+	for _, v := range s.report().Variants {
+		if v.Learner != nil && v.Learner.Learned != s.groups[v.Name].Rounds {
+			t.Errorf("%s has learned %d rounds, want %d", v.Name, v.Learner.Learned, s.groups[v.Name].Rounds)
+		}
+	}
+	now := snapshot(t, e)
+	for _, o.Snapshot = range [][]byte{nil, middle} {
+		if !bytes.Equal(now, replayed(t, o)) {
+			t.Error("a replay gives another state")
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"fmt"
+	"hash/maphash"
+	"sync/atomic"
+	"time"
+	"vitrine/service/page"
+
+	"vitrine/service/api"
+	"vitrine/service/feature"
+	"vitrine/service/guard"
+	"vitrine/service/learner"
+	"vitrine/service/setup"
+	"vitrine/service/tally"
+)
+
+// facts are the part of a placement's state that a snapshot has as it is.
+type facts struct {
+	name      string
+	born      uint64 // the entry that created it
+	changed   uint64 // the last entry that changed its configuration
+	learner   uint64 // the entry since which decisions have the rows of its learner
+	canonical []byte // the configuration
+
+	numbers  uint64    // the largest number of a decision
+	learned  uint64    // the last entry passed to the learner
+	rows     uint64    // the entry since which decisions have the present features
+	versions []version // to roll back to, the oldest first
+	standing uint64    // the version that is the learner's state, 0 if none is
+	past     []string  // the reports of experiments that have ended, as canonical JSON
+	tally    tally.Tally
+	guard    guard.Guard
+	held     learner.Gap // rounds that the learners do not get while an alarm about sales is in force; After 0 holds none
+}
+
+// placement is the state of a placement.
+type placement struct {
+	facts
+	charged    int64 // bytes, to the budget
+	config     *setup.Config
+	open       due
+	closed     shelf
+	departed   departed
+	pace       pace
+	sound      guard.Soundness
+	worker     *worker     // the learner that decides
+	relearning *relearning // nil if none is under way
+	former     []*worker   // those that decided before and have versions, in the order in which they retired
+	experiment *experiment // nil if none runs
+	items      stock
+	upcoming   atomic.Uint64 // of live decisions: the largest number given out
+	proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
+	latency    latency
+	insight    lastInsight
+	view       atomic.Pointer[view] // for callers without the engine's lock, who add the current policies
+}
+
+// configure gives the placement a configuration, with what its categories have learned.
+func (p *placement) configure(c *setup.Config, sequence uint64) {
+	before := p.config
+	if before == nil || !before.Schema().Equal(c.Schema()) {
+		p.rows = sequence
+	}
+	if before != nil {
+		c = c.Inherit(before)
+	}
+	if w := c.Watch(); before == nil || w != p.guard.Watch {
+		p.guard.Watch = w
+		p.restartGuard(sequence)
+	}
+	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c.Plain()
+	p.worker.SetBound(c.Share())
+	p.fallBack()
+}
+
+// turn begins an era.
+func (p *placement) turn(sequence uint64, time int64, began string) {
+	experiment := ""
+	if p.config.Experiment != nil {
+		experiment = p.config.Experiment.Name
+	}
+	p.tally.Eras.Begin(sequence, time, began, p.config.Mode, experiment)
+}
+
+// see gives values of a category columns of their own.
+func (p *placement) see(seen feature.Seen) error {
+	c, err := p.config.Learn(seen)
+	if err == nil {
+		p.config, p.worker.config = c, c.Plain()
+	}
+	return err
+}
+
+// worker is a learner of a placement, and what the engine knows of it.
+type worker struct {
+	*learner.Learner
+	config *setup.Config // of the placement, while the learner decides
+	began  uint64        // the entry that began the learner
+}
+
+func newWorker(build learner.Build, c *setup.Config) (*worker, error) {
+	l, err := learner.New(build, c)
+	if err != nil {
+		return nil, err
+	}
+	return &worker{Learner: l, config: c}, nil
+}
+
+// begin notes the entry at which the learner begins, before it has learned.
+func (w *worker) begin(sequence uint64) {
+	w.began = sequence
+	w.Begin(sequence)
+}
+
+// all are the learners, the second one, and those of variants.
+func (p *placement) all() []*worker { return append(p.lasting(), p.challengers()...) }
+
+// lasting are the learners, and the second one.
+func (p *placement) lasting() []*worker {
+	if p.relearning != nil {
+		return append(p.learners(), p.relearning.worker)
+	}
+	return p.learners()
+}
+
+// revision is the entry that changed the configuration last, or is changing it.
+func (p *placement) revision() uint64 {
+	if p.relearning != nil {
+		return p.relearning.worker.began
+	}
+	return p.changed
+}
+
+// learners are the one that decides, and the former ones.
+func (p *placement) learners() []*worker { return append([]*worker{p.worker}, p.former...) }
+
+// view is a placement as it was after some log entry. Views are values: they never change.
+type view struct {
+	page.View
+	*placement
+	changed     uint64
+	worker      *worker
+	challengers []*worker // by variant; their configurations never change
+	fallback    string    // decides instead of the policy; "" if nothing does
+
+	follows bool   // whether what is decided is proposed to the leader
+	replica uint64 // of the engine, if it follows
+}
+
+// note notes what a decision says of the policy.
+func (v *view) note(made *page.Decision) {
+	if made.Clipped > 0 {
+		v.sound.Clipped.Add(uint64(made.Clipped))
+	}
+	if made.Estimated {
+		v.sound.Predicted(made.Usable)
+	}
+}
+
+// number returns the number of a new decision.
+func (v *view) number() uint64 {
+	if v.follows {
+		return v.replica<<replicaShift | v.proposed.Add(1)
+	}
+	return v.upcoming.Add(1)
+}
+
+// tooSmall returns the error of an evicted decision.
+func tooSmall(p *placement, id string) error {
+	holds := ""
+	if s := p.pace.Seconds(p.config.Memory); s > 0 {
+		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
+	}
+	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
+		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
+}
+
+// rememberedSince returns the time of the oldest decision that has ended and is remembered, nil if the placement has forgotten none.
+func (p *placement) rememberedSince() *time.Time {
+	if p == nil || len(p.closed.records) == 0 || p.tally.Counts.Offered == uint64(len(p.open.heap)+len(p.closed.records)) {
+		return nil
+	}
+	return new(time.Unix(0, p.closed.records[0].time).UTC())
+}
+
+// unknownDecision returns the error of a decision that is not remembered.
+func unknownDecision(id string) error {
+	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, setup.MaxDecision), ErrNotFound)
+}
+
+// departed are the hashes of the last evicted and forgotten decisions of a placement, as a circle once it is full, so that a
+// late outcome gets ErrEvicted. They are not part of the state: without them the error is ErrNotFound.
+type departed struct {
+	hashes []uint64
+	has    map[uint64]bool
+	next   int
+}
+
+const (
+	evictedBytes = 64 // of a name: in the circle and in the map
+)
+
+var evictedSeed = maphash.MakeSeed()
+
+// add adds a decision, in place of the oldest one if there are too many for a part of the placement's memory.
+func (d *departed) add(id string, memory int) {
+	if d.has == nil {
+		d.has = map[uint64]bool{}
+	}
+	h := maphash.String(evictedSeed, id)
+	if len(d.hashes) < memory/setup.EvictedShare/evictedBytes {
+		d.hashes = append(d.hashes, h)
+	} else {
+		d.next %= len(d.hashes)
+		delete(d.has, d.hashes[d.next])
+		d.hashes[d.next] = h
+		d.next++
+	}
+	d.has[h] = true
+}
+
+// knows reports whether a decision is known as evicted.
+func (d *departed) knows(id string) bool { return d.has[maphash.String(evictedSeed, id)] }

@@ -1,0 +1,124 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"vitrine"
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
+)
+
+// curator shows the last items first, and says that the second place has an effect of log ½ on
+// utilities of 0. It keeps the orders that it observes.
+type curator struct {
+	toy
+	seen *[][]int
+}
+
+func (c *curator) Policy() vitrine.Policy { return c }
+
+func (c *curator) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
+	n := x.NumItems()
+	return vitrine.Offer{Assortment: vitrine.Assortment{0, n - 1}, Order: []int{n - 1, 0}, Propensity: 1}
+}
+
+func (c *curator) Utilities(dst []float64, _ *vitrine.Context) { clear(dst) }
+
+func (c *curator) PlaceEffects() []float64 { return []float64{0, math.Log(0.5)} }
+
+func (c *curator) Observe(r vitrine.Round) error {
+	*c.seen = append(*c.seen, slices.Clone(r.Offer.Order))
+	return c.toy.Observe(r)
+}
+
+// The order of a policy is that of the answer, its effects count in the probabilities, and the learner
+// observes the order that was shown: also that of a baseline.
+func TestOrdersOfPolicies(t *testing.T) {
+	for _, mode := range []string{"learn", "shadow"} {
+		var seen [][]int
+		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {
+			return &curator{toy{size: s.Size}, &seen}, nil
+		}})
+		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"`+mode+`"}`)
+		r, want := stock("a", 4), []string{"sku3", "sku0"}
+		if mode == "shadow" {
+			r.Baseline, want = []string{"sku2", "sku1"}, []string{"sku2", "sku1"}
+		}
+		a := decide(t, e, "home", r, 0)
+		if !slices.Equal(a.Shown, want) {
+			t.Errorf("%s: shown %v, want %v", mode, a.Shown, want)
+		}
+		// By hand: exp(u) = 1 and ½ beside the outside option's 1.
+		if len(a.Probability) != 2 || math.Abs(a.Probability[0]-1/2.5) > 1e-12 || math.Abs(a.Probability[1]-0.5/2.5) > 1e-12 {
+			t.Errorf("%s: probabilities %v, want 0.4 and 0.2", mode, a.Probability)
+		}
+		fatal.If(t, e.Outcome(t.Context(), "", "a", want[1], 1))
+		wait(t, e)
+		// The log has the rows of the items shown, in the order of the request.
+		if len(seen) == 0 || !slices.Equal(seen[len(seen)-1], []int{1, 0}) {
+			t.Errorf("%s: the learner observed the orders %v, want [1 0]", mode, seen)
+		}
+	}
+}
+
+// A placement with position effects learns that its second place sells less, shows the better item
+// first, and has the same state after a replay.
+func TestPlacementWithPositionEffects(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"record":"shown",
+		"policy":{"name":"ucb-mnl","constants":"tuned","radius":0.1,"position_effects":true}}`)
+	rng := rand.New(rand.NewPCG(1, 1))
+	gamma := []float64{0, -2}
+	for round := range 400 {
+		r := &api.Request{Decision: fmt.Sprint("d", round)}
+		utility := map[string]float64{}
+		for i := range 4 {
+			x := rng.NormFloat64()
+			utility[itemID(i)] = x
+			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
+		}
+		a := decide(t, e, "home", r, 0)
+		bought, best := "", -math.Log(rng.ExpFloat64())
+		for p, id := range a.Shown {
+			if v := utility[id] + gamma[p] - math.Log(rng.ExpFloat64()); v > best {
+				bought, best = id, v
+			}
+		}
+		fatal.If(t, e.Outcome(t.Context(), "", r.Decision, bought, 1))
+	}
+	wait(t, e)
+	r := &api.Request{Decision: "last"}
+	for i, x := range []float64{-1, 1, 1.5, -2} {
+		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
+	}
+	a := decide(t, e, "home", r, 0)
+	if !slices.Equal(a.Shown, []string{"sku2", "sku1"}) {
+		t.Fatalf("shown %v, want the best item first", a.Shown)
+	}
+	// The items differ by half a unit of x, whose coefficient is near 1.
+	if effect := math.Log(a.Probability[1]/a.Probability[0]) + 0.5; math.Abs(effect+2) > 0.7 {
+		t.Errorf("the second place has an effect of %.2f, want −2", effect)
+	}
+
+	var first, second bytes.Buffer
+	if _, _, err := e.WriteSnapshot(t.Context(), &first, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	again := opened(t, engine.Options{Store: store})
+	if _, _, err := again.WriteSnapshot(t.Context(), &second, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("a replay of the log has another state")
+	}
+}

@@ -1,0 +1,400 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+	"vitrine/service/page"
+
+	"vitrine/internal/fields"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// A follower decides with its own policy, and sends calls to the leader, which checks each against the state, writes what it comes
+// to, and answers. A call can be sent again: the leader answers a decision that it has with what is recorded, and an outcome that
+// it has with nothing new. Calls and answers are encoded by package fields, as entries of the log are; all processes of a service
+// have one release.
+
+// proposing is the part of an engine that reaches the leader of its log.
+type proposing struct {
+	propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
+	confirm func(ctx context.Context) error
+	replica uint64        // of the engine, in the numbers of decisions that it proposes
+	known   atomic.Uint64 // the last entry that the leader has named
+}
+
+// replicaShift is the place of the replica in the number of a decision. The leader's own decisions have replica 0, and go on
+// from the numbers in the log; a follower begins with 1, so that no replica may follow twice.
+const replicaShift = 40
+
+// remoteCall is what a follower asks of the leader.
+type remoteCall struct {
+	what                      whatCall
+	placement, decision, item string
+	offer                     []byte // the entry of an offer
+	changed                   uint64 // the entry of the configuration that the offer or the values are for
+	rewards                   []api.Reward
+	correction                api.Correction
+	seen                      []feature.Seen
+}
+
+type whatCall byte
+
+const (
+	callOffer whatCall = iota
+	callOutcome
+	callCorrect
+	callReward
+	callActivate
+	callSee      // values of categories
+	callPosition // of what another follower may have seen in the log, and answered with
+)
+
+func (c *remoteCall) fields(f *fields.Fields) {
+	f.Byte((*byte)(&c.what))
+	f.String(&c.placement, &c.decision, &c.item, &c.correction.ID, &c.correction.Item)
+	f.Bytes(&c.offer)
+	f.Uvarint(&c.changed)
+	fields.List(f, &c.rewards, func(r *api.Reward, f *fields.Fields) {
+		f.String(&r.Item)
+		f.Float(&r.Value)
+	})
+	fields.Optional(f, &c.correction.Value, func(v *float64, f *fields.Fields) { f.Float(v) })
+	fields.List(f, &c.seen, func(s *feature.Seen, f *fields.Fields) {
+		f.String(&s.Feature)
+		f.Strings(&s.Values)
+	})
+}
+
+func (c *remoteCall) encode() []byte {
+	f := fields.Writer(nil)
+	c.fields(&f)
+	return f.Rest()
+}
+
+// remoteError is the error of an answer.
+type remoteError struct {
+	kind        byte // 0 is none; of remoteKinds from 1 on
+	field, text string
+	of          error
+}
+
+func (e *remoteError) Error() string { return e.text }
+
+// Unwrap returns the error of this package that it is.
+func (e *remoteError) Unwrap() error { return e.of }
+
+// remoteKinds are the errors that callers distinguish.
+var remoteKinds = []error{
+	ErrNotFound, ErrConflict, ErrAmbiguous, ErrNotShown, ErrLate, ErrWithdrawn, ErrEvicted, ErrMemory, ErrRelearning, ErrUnread, page.ErrPolicy, ErrFollower, ErrNoLeader, ErrStopped,
+}
+
+const (
+	kindField = 254 // of an *api.FieldError
+	kindOther = 255
+)
+
+func remoteErrorOf(err error) remoteError {
+	var field *api.FieldError
+	switch {
+	case err == nil:
+		return remoteError{}
+	case errors.As(err, &field):
+		return remoteError{kind: kindField, field: field.Field, text: field.Message}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // of the leader, which ends or is too slow
+		return remoteError{kind: byte(slices.Index(remoteKinds, ErrStopped) + 1), text: err.Error()}
+	}
+	for i, of := range remoteKinds {
+		if errors.Is(err, of) {
+			return remoteError{kind: byte(i + 1), text: err.Error()}
+		}
+	}
+	return remoteError{kind: kindOther, text: err.Error()}
+}
+
+// local returns the error as this process has it, nil if there is none.
+func (e *remoteError) local() error {
+	switch i := int(e.kind) - 1; {
+	case e.kind == 0:
+		return nil
+	case e.kind == kindField:
+		return &api.FieldError{Field: e.field, Message: e.text}
+	case i < len(remoteKinds):
+		e.of = remoteKinds[i]
+	}
+	return e
+}
+
+// answer is what the leader says of a call.
+type answer struct {
+	entry    uint64 // of the change, or a later one
+	moved    bool   // nothing was done: the placement has changed since
+	recorded []byte // the entry of an offer that the leader had already
+	err      error
+}
+
+func (a *answer) fields(f *fields.Fields) {
+	e := remoteErrorOf(a.err)
+	f.Uvarint(&a.entry)
+	f.Flag(&a.moved)
+	f.Bytes(&a.recorded)
+	f.Byte(&e.kind)
+	f.String(&e.field, &e.text)
+	if f.Reads() {
+		a.err = e.local()
+	}
+}
+
+func (a *answer) encode() []byte {
+	f := fields.Writer(nil)
+	a.fields(&f)
+	return f.Rest()
+}
+
+var errAnswer = errors.New("the leader's answer is not one that this program knows: use one release for all")
+
+func decodeAnswer(data []byte) (*answer, error) {
+	f, a := fields.Reader(data), new(answer)
+	a.fields(&f)
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	return a, nil
+}
+
+// leaderAttempt is how long the leader has for an answer before it is asked again, and leaderPatience how long a follower
+// waits for a leader before its callers are told that there is none.
+var leaderAttempt, leaderPatience = time.Second, 5 * time.Second
+
+const leaderPause = 50 * time.Millisecond
+
+// call sends a call to the leader until it is answered. errMoved means that the state has moved, or that this
+// engine has become the leader; it has reached the leader's state by then.
+func (e *Engine) call(ctx context.Context, c *remoteCall) (*answer, error) {
+	if e.propose == nil {
+		return nil, e.refusal()
+	}
+	request := c.encode()
+	for begin := time.Now(); ; {
+		if !e.follows.Load() {
+			return nil, errMoved
+		}
+		a, err := e.callOnce(ctx, request)
+		switch {
+		case err == nil && a.err != nil && !errors.Is(a.err, ErrStopped) && !errors.Is(a.err, ErrFollower) && !errors.Is(a.err, ErrNoLeader):
+			return a, a.err
+		case err == nil && a.err == nil:
+			for known := e.known.Load(); a.entry > known && !e.known.CompareAndSwap(known, a.entry); known = e.known.Load() {
+			}
+			if a.moved {
+				if err := e.Reach(ctx, a.entry); err != nil {
+					return nil, err
+				}
+				return nil, errMoved
+			}
+			return a, nil
+		case errors.Is(err, errAnswer):
+			return nil, err
+		case err == nil:
+			err = a.err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if time.Since(begin) > leaderPatience {
+			return nil, fmt.Errorf("%w: %w", ErrNoLeader, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-e.stopped:
+			return nil, e.stop()
+		case <-time.After(leaderPause):
+		}
+	}
+}
+
+func (e *Engine) callOnce(ctx context.Context, proposal []byte) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, leaderAttempt)
+	defer cancel()
+	data, err := e.propose(ctx, proposal)
+	if err != nil {
+		return nil, err
+	}
+	return decodeAnswer(data)
+}
+
+// ask is call for a change that local makes if this engine is the leader, or has become it.
+func (e *Engine) ask(ctx context.Context, c *remoteCall, local func() error) error {
+	for e.follows.Load() {
+		a, err := e.call(ctx, c)
+		if a != nil {
+			noteEntry(ctx, a.entry)
+		}
+		if err != errMoved {
+			return err
+		}
+	}
+	return local()
+}
+
+// proposeOffer proposes an offer. It returns the offer of an earlier request of this id that the leader has, nil if it has
+// written this one.
+func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *eventlog.Offered) (*offer.Offer, error) {
+	a, err := e.call(ctx, &remoteCall{what: callOffer, offer: entry, changed: v.changed})
+	if err == nil {
+		noteEntry(ctx, a.entry)
+	}
+	if err != nil || len(a.recorded) == 0 {
+		return nil, err
+	}
+	event, err := eventlog.Decode(a.recorded)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	o, ok := event.Body.(*eventlog.Offered)
+	if !ok || o.Decision != own.Decision {
+		return nil, errAnswer
+	}
+	recorded, err := offer.Of(o)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errAnswer, err)
+	}
+	return recorded, nil
+}
+
+// Entry returns the last entry that the engine knows to be in the log: the last one of its state, or a later one
+// that the leader has named. After a change it is at least the entry of the change.
+func (e *Engine) Entry() uint64 { return max(e.Sequence(), e.known.Load()) }
+
+// Confirm returns ErrNoLeader if this engine takes itself for the leader, and another process may have become it.
+// Such an engine must not answer that it does not know a decision. Call Confirm before a change. On a follower it
+// does nothing.
+func (e *Engine) Confirm(ctx context.Context) error {
+	if e.confirm == nil || e.follows.Load() {
+		return nil
+	}
+	if err := e.confirm(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoLeader, err)
+	}
+	return nil
+}
+
+// CatchUp waits until a follower's state has all entries that the leader's has now. A leader's state has all entries of the
+// log afterwards: a follower may have applied the last ones before it. The error is that of Confirm if another process may
+// have written entries since.
+func (e *Engine) CatchUp(ctx context.Context) error {
+	if !e.follows.Load() {
+		if err := e.Confirm(ctx); err != nil {
+			return err
+		}
+		return e.inspect(ctx, func(*fold) {})
+	}
+	a, err := e.call(ctx, &remoteCall{what: callPosition})
+	switch {
+	case errors.Is(err, errMoved):
+		return nil
+	case err != nil:
+		return err
+	}
+	return e.Reach(ctx, a.entry)
+}
+
+// Accept makes the change that a follower proposes, at the leader's time, and returns the answer for the follower.
+func (e *Engine) Accept(ctx context.Context, proposal []byte, now int64) []byte {
+	a := new(answer)
+	a.recorded, a.err = e.accept(WithEntry(ctx, &a.entry), proposal, now)
+	if a.moved = errors.Is(a.err, errMoved); a.moved {
+		a.err = nil
+	}
+	if a.entry == 0 || a.moved {
+		a.entry = e.Sequence()
+	}
+	return a.encode()
+}
+
+var errProposal = errors.New("the proposal is not one that this program knows: use one release for all")
+
+func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (recorded []byte, err error) {
+	if e.follows.Load() {
+		return nil, ErrFollower
+	}
+	if err := e.Confirm(ctx); err != nil {
+		return nil, err
+	}
+	f, c := fields.Reader(proposal), new(remoteCall)
+	c.fields(&f)
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errProposal, err)
+	}
+	switch c.what {
+	case callOffer:
+		return e.acceptOffer(ctx, c.changed, c.offer, now)
+	case callOutcome:
+		return nil, e.Outcome(ctx, c.placement, c.decision, c.item, now)
+	case callCorrect:
+		return nil, e.Correct(ctx, c.placement, c.decision, c.correction, now)
+	case callReward:
+		return nil, e.Reward(ctx, c.placement, c.decision, c.rewards, now)
+	case callActivate:
+		return nil, e.Activate(ctx, c.placement, c.decision, now)
+	case callSee:
+		return nil, e.see(ctx, c.placement, c.changed, c.seen, now)
+	case callPosition:
+		return nil, e.CatchUp(ctx)
+	}
+	return nil, errProposal
+}
+
+// acceptOffer writes an offer that was made under the placement's configuration of an entry. The log has the leader's time.
+// It returns the entry of the decision if the placement has one of this id from the same request.
+func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, now int64) (recorded []byte, err error) {
+	event, err := eventlog.Decode(entry)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errProposal, err)
+	}
+	offered, ok := event.Body.(*eventlog.Offered)
+	if !ok || offered.Decision == "" || len(offered.Decision) > setup.MaxDecision {
+		return nil, errProposal
+	}
+	event.Time = now
+	if entry, err = event.Encode(nil); err != nil {
+		return nil, fmt.Errorf("%w: %w", errProposal, err)
+	}
+	if size := eventlog.EntrySize(entry); size > eventlog.MaxBatch {
+		return nil, fmt.Errorf("%w: it takes %d bytes of the log, at most %d fit", errProposal, size, eventlog.MaxBatch)
+	}
+	for {
+		v, err := e.view(event.Placement)
+		if err != nil || v.changed != changed {
+			return nil, errMoved
+		}
+		o, err := offerOf(v.Config, offered)
+		if err == nil {
+			err = v.Routes.Check(o)
+		}
+		if err != nil { // the log would have an entry that no process can apply
+			return nil, fmt.Errorf("%w: %w", errProposal, err)
+		}
+		before, forgotten, err := e.earlier(ctx, event.Placement, offered.Decision, offered.Request)
+		switch {
+		case err != nil:
+			return nil, err
+		case before != nil && before.Number == o.Number: // this one, sent again
+			return nil, nil
+		case before != nil:
+			recorded := &eventlog.Event{Time: now, Placement: event.Placement, Body: before.Offered}
+			return recorded.Encode(nil)
+		}
+		if err := e.commitOffer(ctx, v, &event, o, forgotten, entry, now); !errors.Is(err, errMoved) {
+			return nil, err
+		}
+	}
+}

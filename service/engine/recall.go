@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// found is a decision at the time of its lookup.
+type found struct {
+	record *record // its mutable fields belong to the writer
+	was    record
+	offer  *offer.Offer // nil if it was not read, or the log no longer has it
+}
+
+// read reads the offer, unless it is known.
+func (f *found) read(ctx context.Context, log eventlog.Reader) (err error) {
+	if f.offer == nil {
+		f.offer, err = f.was.read(ctx, log)
+	}
+	return err
+}
+
+// lookUp returns a remembered decision, or nil.
+func (e *Engine) lookUp(placement, id string) *found {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	r := e.state.decisions.find(e.state.placements[placement], id)
+	if r == nil {
+		return nil
+	}
+	return &found{record: r, was: *r, offer: e.state.offers.of(r.entry)}
+}
+
+// recallNow is recall with all decisions that the log has now: one that is not there is looked for again when the state has
+// caught up. An error of that is returned, because the decision may be in the log.
+func (e *Engine) recallNow(ctx context.Context, placement, id string) (*found, error) {
+	if f, err := e.recall(ctx, placement, id); f != nil || err != nil {
+		return f, err
+	}
+	if err := e.CatchUp(ctx); err != nil {
+		return nil, err
+	}
+	return e.recall(ctx, placement, id)
+}
+
+// recall looks up a decision, and reads its offer. A closed decision whose entry was removed from the log has
+// no offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
+func (e *Engine) recall(ctx context.Context, placement, id string) (*found, error) {
+	for {
+		f := e.lookUp(placement, id)
+		if f == nil {
+			return nil, nil
+		}
+		err := f.read(ctx, e.store)
+		if !errors.Is(err, eventlog.ErrRemoved) {
+			return f, err
+		}
+		if !f.was.status.waits() {
+			return f, nil
+		}
+		if now := e.lookUp(placement, id); now != nil && now.record == f.record && now.was.status.waits() {
+			return nil, err
+		}
+	}
+}
+
+// concerning submits a proposal about a remembered decision, and repeats it if the decision was replaced
+// meanwhile. An empty placement means the one that Find returns, with its errors.
+func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *batch, f *found) error) error {
+	placement, err := e.placementOf(ctx, placement, id)
+	if err != nil {
+		return err
+	}
+	for {
+		f, err := e.recallNow(ctx, placement, id)
+		switch {
+		case err != nil:
+			return err
+		case f == nil:
+			return e.missing(placement, id)
+		case f.offer == nil:
+			return unknownDecision(id)
+		}
+		err = e.submit(ctx, func(b *batch) error {
+			switch p := f.record.placement; {
+			case b.touched[f.record.key()]:
+				return errLater
+			case b.state.decisions.find(p, id) != f.record:
+				return errMoved
+			}
+			return propose(b, f)
+		})
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+}
+
+// missing returns the error for a decision that is not remembered.
+func (e *Engine) missing(placement, id string) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.state.missing(e.state.placements[placement], id)
+}
+
+// placementOf returns the named placement, or the one that Find returns.
+func (e *Engine) placementOf(ctx context.Context, placement, id string) (string, error) {
+	if placement != "" {
+		return placement, nil
+	}
+	return e.Find(ctx, id, nil)
+}
+
+// Find returns the placement of the decision with an id, among the placements for which may returns true; nil
+// means all. The error is ErrAmbiguous if several placements have such a decision, and ErrNotFound if none
+// has. A decision that is not there is looked for again when the state has caught up; other errors are those of CatchUp.
+func (e *Engine) Find(ctx context.Context, id string, may func(placement string) bool) (placement string, err error) {
+	placement, err = e.find(id, may)
+	if !errors.Is(err, ErrNotFound) {
+		return placement, err
+	}
+	if err := e.CatchUp(ctx); err != nil {
+		return "", err
+	}
+	return e.find(id, may)
+}
+
+// find is Find without catching up.
+func (e *Engine) find(id string, may func(placement string) bool) (placement string, err error) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	var names []string
+	add := func(name string) {
+		if may == nil || may(name) {
+			names = append(names, name)
+		}
+	}
+	for r := e.state.decisions[id]; r != nil; r = r.twin {
+		add(r.placement.name)
+	}
+	if names == nil {
+		for name, p := range e.state.placements {
+			if p.departed.knows(id) {
+				add(name)
+			}
+		}
+	}
+	switch len(names) {
+	case 0:
+		return "", unknownDecision(id)
+	case 1:
+		return names[0], nil
+	}
+	slices.Sort(names)
+	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, setup.MaxDecision), ErrAmbiguous, strings.Join(names, ", "))
+}
+
+// Time returns the time of an entry of the log. Errors are ErrUnread, which may wrap [eventlog.ErrRemoved], and that of ctx.
+func (e *Engine) Time(ctx context.Context, entry uint64) (time.Time, error) {
+	data, err := e.store.Entry(ctx, entry)
+	if err != nil {
+		if ctx.Err() != nil {
+			return time.Time{}, ctx.Err()
+		}
+		return time.Time{}, fmt.Errorf("%w: %w", ErrUnread, err)
+	}
+	event, err := eventlog.Decode(data)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%w: entry %d: %w", ErrUnread, entry, err)
+	}
+	return time.Unix(0, event.Time).UTC(), nil
+}

@@ -1,0 +1,407 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"vitrine"
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/budget"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// another is toys with another learner.
+var another = strings.Replace(toys, `{}`, `{"name":"another"}`, 1)
+
+func relearn(t testing.TB, e *engine.Engine, config string) {
+	t.Helper()
+	fatal.Or(e.Change(t.Context(), "home", []byte(config), engine.Change{Relearn: true}, 500))(t)
+}
+
+func exchange(t testing.TB, e *engine.Engine) {
+	t.Helper()
+	wait(t, e)
+	if done, ended, err := e.Exchange(t.Context(), 600); err != nil || len(done) != 1 || ended != nil {
+		t.Fatalf("exchanged %q, ended %q, %v", done, ended, err)
+	}
+	wait(t, e)
+}
+
+// learnedFrom plays the outcomes of a log to a learner, which refuses or panics as it likes.
+func learnedFrom(t *testing.T, store *memlog.Store, l *toy) {
+	t.Helper()
+	offers, activated := map[string]*eventlog.Offered{}, map[string]bool{}
+	observe := func(id string, choice int) {
+		o := offers[id]
+		n := len(o.ItemIDs)
+		r := vitrine.Round{Context: &vitrine.Context{Features: mat.NewDense(n, o.Width, o.Features)}, Choice: vitrine.Outside}
+		for i := range n {
+			r.Offer.Assortment = append(r.Offer.Assortment, i) // only what was shown is recorded
+		}
+		if choice > 0 {
+			r.Choice = vitrine.Choice(int(o.Shown[choice-1]) + 1)
+		}
+		before := l.level
+		defer func() {
+			if recover() != nil {
+				l.level = before
+			}
+		}()
+		_ = l.Observe(r)
+	}
+	for e := range events(t, store) {
+		if e.Placement != "home" {
+			continue
+		}
+		switch b := e.Body.(type) {
+		case *eventlog.Offered:
+			offers[b.Decision] = b
+		case *eventlog.Chosen:
+			observe(b.Decision, int(b.Choice))
+		case *eventlog.Activated:
+			activated[b.Decision] = true
+		case *eventlog.Expired:
+			if !offer.IsDeferred(offers[b.Decision]) || activated[b.Decision] {
+				observe(b.Decision, 0)
+			}
+		}
+	}
+}
+
+// A second learner learns what the log has, of all learners before, and what comes meanwhile, while the first one
+// decides. Then it decides as one that has seen all outcomes. The first one is a version.
+func TestRelearning(t *testing.T) {
+	store := new(memlog.Store)
+	o := engine.Options{Store: store, Build: buildToy}
+	e := opened(t, o)
+	put(t, e, "other", toys)
+	put(t, e, "home", toys)
+	n := 0
+	trade := func(rounds int) {
+		for range rounds {
+			n++
+			one(t, e, "home", fmt.Sprint("d", n), []float64{1, 4, poison, 2, sour, 0}[n%6])
+			one(t, e, "other", fmt.Sprint("o", n), 5)
+		}
+	}
+	trade(300) // more than a checkpoint
+	r := stock("deferred", 3)
+	r.Defer = true
+	decide(t, e, "home", r, 1)
+	r = stock("activated", 3)
+	r.Defer = true
+	decide(t, e, "home", r, 1)
+	is(t, "activating", e.Activate(t.Context(), "home", "activated", 2), nil)
+	put(t, e, "home", strings.Replace(toys, `{}`, `{},"seed":2`, 1)) // begins again
+	trade(20)
+	decide(t, e, "home", stock("late", 3), 1)
+	fatal.Or(e.Expire(t.Context(), 1<<60))(t)
+	decide(t, e, "home", stock("open", 3), 1<<60)
+	relearn(t, e, another)
+	relearn(t, e, another) // again changes nothing
+	if c, _ := e.Config("home"); c.Seed != 2 {
+		t.Errorf("the first learner does not decide: %s", c.Canonical())
+	}
+	if c := e.Relearning("home"); c == nil || c.Policy["name"] != "another" {
+		t.Error("there is no relearning")
+	}
+	trade(30)
+	wait(t, e)
+	s, _ := e.Stats("home")
+	if p := s.Relearning; p == nil || p.Learned+p.Skipped != s.Outcomes+s.Expired || p.Skipped < 100 || p.Entry != p.To || p.From != 2 || !p.Since.Equal(time.Unix(0, 500)) || s.Learned >= p.Learned {
+		t.Errorf("%+v, %+v", s, s.Relearning)
+	}
+	exchange(t, e)
+	fatal.If(t, e.Outcome(t.Context(), "home", "open", "", 1<<60))
+	trade(5)
+	wait(t, e)
+
+	want := &toy{size: 1}
+	learnedFrom(t, store, want)
+	a := decide(t, e, "home", stock("probe", 2), 1<<60)
+	if p := 1 / (1 + math.Exp(-math.Abs(0.1-want.level))); math.Abs(a.Outside-p) > 1e-12 { // of the nearer one
+		t.Errorf("p(0|S) = %v, want %v", a.Outside, p)
+	}
+	s, _ = e.Stats("home")
+	versions, _ := e.Versions("home")
+	if s.Relearning != nil || s.Stale != 1 || len(versions) != 2 || versions[1].Note != "before a change of policy/name, seed" {
+		t.Errorf("%+v, %+v", s, versions)
+	}
+	replays(t, e, o)
+	is(t, "rolling back", e.RollBack(t.Context(), "home", versions[1].Version, nil, 700), nil)
+	if c, _ := e.Config("home"); c.Seed != 2 {
+		t.Errorf("rolled back to %s", c.Canonical())
+	}
+}
+
+// A restart in the middle of a relearning goes on where it was, from any snapshot, and gives the state that no restart
+// gives.
+func TestRelearningGoesOn(t *testing.T) {
+	store, gate := new(memlog.Store), make(chan struct{})
+	var waiting atomic.Int64
+	rounds := 0
+	build := func(s setup.Spec) (vitrine.Learner, error) {
+		l := &toy{size: s.Size}
+		if strings.Contains(string(s.Policy), "another") {
+			l.before = func(*vitrine.Context) {
+				if rounds++; rounds > 300 {
+					waiting.Add(1)
+					<-gate
+				}
+			}
+		}
+		return l, nil
+	}
+	e := opened(t, engine.Options{Store: store, Build: build})
+	put(t, e, "home", toys)
+	for i := range 400 {
+		one(t, e, "home", fmt.Sprint("d", i), []float64{1, 4, poison, 2, sour, 0}[i%6])
+	}
+	relearn(t, e, another)
+	for waiting.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if s, _ := e.Stats("home"); s.Relearning == nil || s.Relearning.Entry >= s.Relearning.To || s.Lag > 0 && s.Relearning.Learned == 0 {
+		t.Errorf("%+v", s.Relearning)
+	}
+	if done, ended, err := e.Exchange(t.Context(), 1); done != nil || ended != nil || err != nil {
+		t.Errorf("it is exchanged before it has caught up: %q, %q, %v", done, ended, err)
+	}
+	one(t, e, "home", "meanwhile", 3)
+	var w bytes.Buffer
+	if _, behind, err := e.WriteSnapshot(t.Context(), &w, time.Minute); behind != nil || err == nil && w.Len() == 0 {
+		t.Fatalf("behind %q, %v", behind, err)
+	}
+	oldest, err := engine.SnapshotOldest(w.Bytes())
+	if err != nil || oldest != 1 || e.Needs(e.Sequence()) != 1 {
+		t.Errorf("the snapshot needs entry %d, and the engine %d, %v", oldest, e.Needs(e.Sequence()), err)
+	}
+	one(t, e, "home", "later", 3)
+	close(gate)
+	exchange(t, e)
+	one(t, e, "home", "last", 3)
+	want := snapshot(t, e)
+	for what, from := range map[string][]byte{"the log": nil, "the snapshot": w.Bytes(), "the end": want} {
+		if string(replayed(t, engine.Options{Store: store, Build: buildToy, Snapshot: from})) != string(want) {
+			t.Errorf("%s gives another state", what)
+		}
+	}
+	s, _ := e.Stats("home")
+	slow := func(s setup.Spec) (vitrine.Learner, error) {
+		return &toy{size: s.Size, before: func(*vitrine.Context) { time.Sleep(20 * time.Microsecond) }}, nil
+	}
+	again := opened(t, engine.Options{Store: copied(t, store), Build: slow})
+	if have, _ := again.Stats("home"); have.Learned != s.Learned {
+		t.Errorf("after a restart a learner of %d rounds decides, want %d", have.Learned, s.Learned)
+	}
+	if n := e.Needs(e.Sequence()); n != math.MaxUint64 {
+		t.Errorf("entry %d is needed", n)
+	}
+	if n := e.Needs(10); n != 1 {
+		t.Errorf("entry %d is needed for a replay from entry 10 on", n)
+	}
+}
+
+// What ends a relearning: the configuration of before, a reset, a roll back, the end of the placement, a learner that
+// breaks. Other changes wait.
+func TestRelearningEnds(t *testing.T) {
+	b := budget.New(1 << 30)
+	size := func(setup.Spec) (setup.Size, error) { return setup.Size{Learner: 1000, State: 100}, nil }
+	store := new(memlog.Store)
+	var broken atomic.Bool
+	e := opened(t, engine.Options{Store: store, Size: size, Budget: b, Build: func(s setup.Spec) (vitrine.Learner, error) {
+		if strings.Contains(string(s.Policy), "another") && broken.Load() {
+			return &fragile{toy{size: s.Size}, &broken}, nil
+		}
+		return &toy{size: s.Size}, nil
+	}})
+	put(t, e, "home", toys)
+	alone := charged(t, e, "home")
+	one(t, e, "home", "a", 1)
+	version, err := e.Keep(t.Context(), "home", "", 0)
+	fatal.If(t, err)
+	one(t, e, "home", "b", 1)
+	ends := func(what string, f func() error) {
+		t.Helper()
+		relearn(t, e, another)
+		c, _ := setup.Parse([]byte(another))
+		if have := charged(t, e, "home") - alone; have != 1200+int64(c.Bound()) {
+			t.Errorf("a second learner is charged %d", have)
+		}
+		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)), engine.Change{Relearn: true}, 0)
+		is(t, "another change", err, engine.ErrRelearning)
+		for _, reset := range []bool{false, true} { // it would be lost with the exchange
+			_, err = e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"keep":3`, 1)), engine.Change{Reset: reset}, 0)
+			is(t, "a change that no learner sees", err, engine.ErrRelearning)
+		}
+		is(t, what, f(), nil)
+		if e.Relearning("home") != nil {
+			t.Errorf("%s: it goes on", what)
+		}
+		if u := b.Usage().Placements; len(e.Placements()) > 0 && u != charged(t, e, "home") || charge(e) != u {
+			t.Errorf("%s: %d bytes are charged", what, u)
+		}
+	}
+	ends("the configuration of before", func() error {
+		_, err := e.Put(t.Context(), "home", []byte(toys), 0)
+		return err
+	})
+	ends("a roll back", func() error { return e.RollBack(t.Context(), "home", version, nil, 0) })
+	ends("a reset", func() error {
+		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)), engine.Change{Reset: true}, 0)
+		return err
+	})
+	put(t, e, "home", toys)
+	one(t, e, "home", "c", poison)
+	wait(t, e)
+	broken.Store(true)
+	ends("a learner that breaks", func() error {
+		wait(t, e)
+		_, ended, err := e.Exchange(t.Context(), 0)
+		if len(ended) != 1 {
+			return fmt.Errorf("ended %q, %w", ended, err)
+		}
+		return err
+	})
+	broken.Store(false)
+	_, err = e.Change(t.Context(), "home", []byte(strings.Replace(another, `"x"`, `"y"`, 1)), engine.Change{Relearn: true}, 0)
+	is(t, "other features", err, api.ErrInvalid)
+	ends("a delete", func() error { return e.Delete(t.Context(), "home", nil, 0) })
+	e.Close()
+	replayed(t, engine.Options{Store: store, Build: buildToy})
+}
+
+// charge is what the placement home is charged, 0 without it.
+func charge(e *engine.Engine) int64 {
+	s, err := e.Stats("home")
+	if err != nil {
+		return 0
+	}
+	return s.Charged
+}
+
+// A second learner from which the log has removed what it needs never decides, and a replay that cannot learn what it
+// has learned is refused.
+func TestRelearningOfALogThatIsCut(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", toys)
+	for i := range 10 {
+		one(t, e, "home", fmt.Sprint("d", i), 1)
+	}
+	base := snapshot(t, e)
+	relearn(t, e, another)
+	wait(t, e)
+	middle := snapshot(t, e)
+	exchange(t, e)
+	after := snapshot(t, e)
+	is(t, "removing", store.TruncateBefore(t.Context(), 5), nil)
+	for what, from := range map[string][]byte{"before": base, "in the middle": middle} {
+		if _, err := engine.Open(t.Context(), engine.Options{Store: store, Build: buildToy, Snapshot: from}); !errors.Is(err, eventlog.ErrRemoved) {
+			t.Errorf("from a snapshot %s: %v", what, err)
+		}
+	}
+	again := opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: after})
+	relearn(t, again, toys) // of what is left
+	wait(t, again)
+	s, err := again.Stats("home")
+	if err != nil || s.Relearning.From != 5 || s.Relearning.Learned != 8 {
+		t.Errorf("%+v, %v", s.Relearning, err)
+	}
+	is(t, "giving up", failed(again.Put(t.Context(), "home", []byte(another), 0)), nil)
+	is(t, "removing", store.TruncateBefore(t.Context(), 9), nil)
+	again.Close()
+
+	cut := &cutting{Store: store}
+	last := opened(t, engine.Options{Store: cut, Build: buildToy, Snapshot: after})
+	cut.isCut.Store(true)
+	relearn(t, last, toys)
+	wait(t, last)
+	if done, ended, err := last.Exchange(t.Context(), 0); done != nil || len(ended) != 1 || err != nil {
+		t.Errorf("exchanged %q, ended %q, %v", done, ended, err)
+	}
+}
+
+func failed[T any](_ T, err error) error { return err }
+
+// cutting is a log that removes entries while they are read.
+type cutting struct {
+	*memlog.Store
+	isCut atomic.Bool
+}
+
+func (c *cutting) Extent(ctx context.Context) (eventlog.Extent, error) {
+	x, err := c.Store.Extent(ctx)
+	if c.isCut.Load() {
+		x.First = 6 // which is gone a moment later
+	}
+	return x, err
+}
+
+// A relearning of a log that does not answer is refused, and no memory stays set aside for it.
+func TestRelearningOfALogThatDoesNotAnswer(t *testing.T) {
+	b := budget.New(1 << 40)
+	e := opened(t, engine.Options{Store: mute{new(memlog.Store)}, Build: buildToy, Budget: b})
+	put(t, e, "home", toys)
+	one(t, e, "home", "d", 1)
+	before := b.Usage().Placements
+	_, err := e.Change(t.Context(), "home", []byte(another), engine.Change{Relearn: true}, 0)
+	is(t, "relearning", err, engine.ErrUnread)
+	if after := b.Usage().Placements; after != before {
+		t.Errorf("%d bytes are set aside, %d before", after, before)
+	}
+}
+
+// mute is a log that does not say what it has.
+type mute struct{ *memlog.Store }
+
+func (mute) Extent(context.Context) (eventlog.Extent, error) {
+	return eventlog.Extent{}, errors.New("no answer")
+}
+
+// A learner that takes over before it has read the last entries decides by what it has read.
+func TestRelearnedPolicyDecidesAtOnce(t *testing.T) {
+	gate, rounds := make(chan struct{}), new(atomic.Int64)
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(s setup.Spec) (vitrine.Learner, error) {
+		l := &toy{size: s.Size}
+		if strings.Contains(string(s.Policy), "another") {
+			l.before = func(*vitrine.Context) {
+				if rounds.Add(1) == 130 {
+					<-gate
+				}
+			}
+		}
+		return l, nil
+	}})
+	put(t, e, "home", toys)
+	for i := range 200 {
+		one(t, e, "home", fmt.Sprint("d", i), 4)
+	}
+	relearn(t, e, another)
+	for rounds.Load() < 130 {
+		time.Sleep(time.Millisecond)
+	}
+	if done, ended, err := e.Exchange(t.Context(), 0); len(done) != 1 || ended != nil || err != nil {
+		t.Fatalf("exchanged %q, ended %q, %v", done, ended, err)
+	}
+	r := &api.Request{Items: []api.Item{{ID: "first", Features: api.Values{api.Number("x", 0)}}, {ID: "learned", Features: api.Values{api.Number("x", 16)}}}}
+	if a := choose(t, e, r, 2); a.Shown[0] != "learned" {
+		t.Errorf("the learner decides as if it had learned nothing: %q", a.Shown)
+	}
+	close(gate)
+	wait(t, e)
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/learner"
+	"vitrine/service/setup"
+)
+
+// restore restores the state from a snapshot.
+func (s *fold) restore(data []byte) error {
+	head, f, err := openSnapshot(data)
+	if err != nil {
+		return err
+	}
+	s.position, s.relearned = head.at, head.relearned
+	s.machines = slices.Compact(slices.Sorted(slices.Values(append(head.machines, s.machines...))))
+	last := ""
+	for n := f.Length(0, 1); n > 0 && f.Err() == nil; n-- { // one at a time, because they are large
+		p := new(frozen)
+		p.fields(f)
+		if f.Check(p.name > last, "placement %q comes after placement %q", p.name, last); f.Err() == nil {
+			if err := s.thaw(p); err != nil {
+				f.Fail(fmt.Errorf("placement %q: %w", p.name, err))
+			}
+		}
+		last = p.name
+	}
+	first := s.position.Sequence + 1
+	for _, p := range s.placements {
+		if first = p.open.oldest(first); p.held.After > 0 {
+			first = min(first, p.held.From)
+		}
+		for _, w := range p.all() {
+			first = min(first, w.Needs())
+		}
+	}
+	f.Check(first == head.oldest, "it needs entry %d, and says %d", first, head.oldest)
+	if err := f.Close(); err != nil {
+		return err
+	}
+	for _, p := range s.placements { // only now: a learner that has caught up no longer needs the entries counted above
+		for _, w := range p.all() {
+			s.start(p, w)
+		}
+	}
+	return nil
+}
+
+// thaw makes a placement of a snapshot part of the state.
+func (s *fold) thaw(f *frozen) (err error) {
+	p := &placement{facts: f.facts, config: f.configuration.of}
+	p.canonical = f.configuration.canonical
+	p.guard.Watch = p.config.Watch()
+	for k, m := range f.moves {
+		if k > 0 && m.entry <= f.moves[k-1].entry || m.entry > s.position.Sequence {
+			return fmt.Errorf("a move of the clock at entry %d is out of place", m.entry)
+		}
+	}
+	p.open.moves = f.moves
+	if err := cmp.Or(s.thawRecords(p, f.open, true), s.thawRecords(p, f.closed, false)); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && p.worker != nil { // nobody else ends them
+			for _, w := range p.all() {
+				w.Stop()
+			}
+		}
+	}()
+	if err := s.thawLearners(p, f); err != nil {
+		return err
+	}
+	p.items = stock{of: f.catalogue, schema: p.config.Schema()}
+	if v := f.catalogue.Version(); v > s.position.Sequence {
+		return fmt.Errorf("the catalogue has the version %d in a snapshot of entry %d", v, s.position.Sequence)
+	}
+	s.chargeItems(p, 0)
+	if err := s.thawExperiment(p, f); err != nil {
+		return err
+	}
+	s.placements[p.name] = p
+	p.fallBack()
+	s.recharge(p, s.chargeOf(p), 0)
+	return nil
+}
+
+// thawRecords adds the remembered decisions of a placement that wait for an outcome, or those that do not.
+func (s *fold) thawRecords(p *placement, list []record, waits bool) error {
+	var before *record
+	for i := range list {
+		r := new(list[i])
+		r.placement = p
+		if r.status.waits() != waits || s.decisions.find(p, r.id) != nil || r.entry > s.position.Sequence {
+			return fmt.Errorf("decision %q is out of place", r.id)
+		}
+		s.decisions.add(r)
+		if !waits {
+			p.closed.push(r)
+			continue
+		}
+		if before != nil && compareDue(before, r) >= 0 {
+			return fmt.Errorf("decision %q comes after decision %q", r.id, before.id)
+		}
+		before = r
+		p.open.add(r)
+	}
+	return nil
+}
+
+// thawLearners builds the learners of a placement, and gives them their versions.
+func (s *fold) thawLearners(p *placement, f *frozen) error {
+	has := [][]uint64{} // the versions whose states each learner keeps
+	for i, l := range f.learners {
+		c := p.config
+		switch {
+		case (l.own != nil) != (i > 0):
+			return errors.New("only former learners have a configuration of their own")
+		case i > 0:
+			c = l.own.of
+		}
+		w, err := s.thawWorker(l, c.Plain())
+		if err != nil {
+			return err
+		}
+		has = append(has, l.Versions())
+		if i == 0 {
+			p.worker = w
+		} else {
+			p.former = append(p.former, w)
+		}
+	}
+	if p.worker == nil {
+		return errors.New("there is no learner")
+	}
+	if r := f.relearning; r != nil { // the last one is the second learner
+		last := len(p.former) - 1
+		if last < 0 || len(has[last+1]) > 0 || p.former[last].Replaying().From == 0 {
+			return errors.New("there is no second learner")
+		}
+		r.worker, p.former, has = p.former[last], p.former[:last], has[:last+1]
+		p.relearning = r
+	}
+	learners := p.learners()
+	if len(f.keepers) != len(p.versions) {
+		return fmt.Errorf("%d versions of %d learners", len(p.versions), len(f.keepers))
+	}
+	for i, at := range f.keepers {
+		if at >= len(learners) {
+			return fmt.Errorf("version %d is of learner %d of %d", p.versions[i].number, at, len(learners))
+		}
+		p.versions[i].learner = learners[at]
+	}
+	if p.standing > 0 && p.version(p.standing) == nil {
+		return fmt.Errorf("the learner is at version %d, which does not exist", p.standing)
+	}
+	if !slices.IsSortedFunc(p.versions, func(a, b version) int { return cmp.Compare(a.number, b.number) }) {
+		return fmt.Errorf("the versions are %v, which are not in order", p.numbersOf(nil))
+	}
+	for i, w := range learners {
+		if numbers := p.numbersOf(w); !slices.Equal(has[i], numbers) || i > 0 && len(numbers) == 0 {
+			return errors.New("the kept states are not those of the versions")
+		}
+	}
+	return nil
+}
+
+// thawWorker builds a learner, and checks that the log still holds what it reads.
+func (s *fold) thawWorker(f *frozenLearner, c *setup.Config) (*worker, error) {
+	l, err := learner.Restore(&f.State, s.build, c, s.beginAgain)
+	if err != nil {
+		return nil, err
+	}
+	if from := l.Replaying().From; from > s.position.Sequence {
+		return nil, fmt.Errorf("a learner follows the log from entry %d on, after the last one", from)
+	}
+	if from := l.Needs(); from < math.MaxUint64 && s.lacks(from) {
+		return nil, fmt.Errorf("a learner learns from entry %d on: %w", from, eventlog.ErrRemoved)
+	}
+	return &worker{l, c, f.began}, nil
+}
+
+// thawExperiment builds the learners of the variants.
+func (s *fold) thawExperiment(p *placement, f *frozen) error {
+	if len(p.past) > maxPast {
+		return fmt.Errorf("there are the reports of %d experiments", len(p.past))
+	}
+	if f.experiment == nil {
+		if len(f.challengers) > 0 {
+			return errors.New("there are challengers without an experiment")
+		}
+		return nil
+	}
+	e := &experiment{f.experiment, p.worker, make([]*worker, len(p.config.Experiment.Variants))}
+	p.experiment = e
+	left := f.challengers
+	err := p.config.OfVariants(func(i int, c *setup.Config) (err error) {
+		if len(left) == 0 || left[0].own != nil {
+			return errors.New("the learners of an experiment are not those of its variants")
+		}
+		e.workers[i], err = s.thawWorker(left[0], c)
+		left = left[1:]
+		return err
+	})
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("%d learners of no variant", len(left))
+	}
+	return err
+}

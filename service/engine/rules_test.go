@@ -1,0 +1,40 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+)
+
+// Rules that say what not to show also hold on a day without the items and categories that they name.
+func TestStandingRules(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", `{"max_size":3,"features":[{"name":"kind","kind":"category"}],"at_most":[{"feature":"kind","most":2}],"policy":{"name":"ucb-mnl"}}`)
+	for name, rules := range map[string]string{
+		"no rule":            `{`,
+		"exclude":            `{"exclude":["gone","b"],`,
+		"at most of items":   `{"at_most":[{"items":["gone","b"],"most":0}],`,
+		"at most of nothing": `{"exclude":["b"],"at_most":[{"items":["gone"],"most":0}],`,
+	} {
+		text := rules + `"items":[{"id":"a","features":{"kind":"hat"}},{"id":"b","features":{"kind":"sock"}},{"id":"c","features":{"kind":"hat"}},{"id":"d","features":{"kind":"hat"}}]}`
+		r := fatal.Or(new(api.RequestReader).Read([]byte(text), 10))(t)
+		a, err := e.Decide(t.Context(), "home", r, 0)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		hats := len(slices.DeleteFunc(slices.Clone(a.Shown), func(id string) bool { return id == "b" }))
+		if hats > 2 || slices.Contains(a.Shown, "b") != (name == "no rule") {
+			t.Errorf("%s: shows %v", name, a.Shown)
+		}
+	}
+	r := fatal.Or(new(api.RequestReader).Read([]byte(`{"items":[{"id":"a","features":{"kind":"hat"}}],"include":["gone"]}`), 10))(t)
+	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || !strings.Contains(err.Error(), `/include/0: "gone" is not among the items`) {
+		t.Errorf("an item that cannot be shown is included: %v", err)
+	}
+}

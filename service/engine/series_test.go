@@ -1,0 +1,166 @@
+package engine_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
+)
+
+// fate is a decision as the log has it.
+type fate struct {
+	time   int64
+	by     uint8
+	earned float64
+	closed bool
+}
+
+// fates reads the decisions of a log, which sells for a price.
+func fates(t *testing.T, e *engine.Engine, price float64) []*fate {
+	t.Helper()
+	byID := map[string]*fate{}
+	var all []*fate
+	for entry, err := range e.Events(t.Context(), 1) {
+		fatal.If(t, err)
+		switch b := entry.Event.Body.(type) {
+		case *eventlog.Offered:
+			f := &fate{time: entry.Event.Time, by: b.Mode}
+			byID[b.Decision], all = f, append(all, f)
+		case *eventlog.Chosen:
+			f := byID[b.Decision]
+			f.closed = true
+			if b.Choice > 0 {
+				f.earned = price
+			}
+		case *eventlog.Expired:
+			byID[b.Decision].closed = true
+		}
+	}
+	return all
+}
+
+// The points of a series have the sums of the log's decisions by their times, for every span and number of points; and
+// the sum of leads is what the policy has earned more than chance would have. A snapshot keeps the series.
+func TestSeriesIsTheLog(t *testing.T) {
+	store := new(memlog.Store)
+	e := guarded(t, store, showing{utility: -800})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.25}`)
+	w := newTrade(t, e, 0.6, 0.2, 0.2) // the policy shows the first one: 0.6 − (0.6 + 0.2 + 0.2)/3 = 0.8/3 more a decision
+	const price = 3
+	w.goOn(1500, price)
+	snapshot, _, err := e.Snapshot(t.Context())
+	fatal.If(t, err)
+	w.goOn(500, price)
+	all := fates(t, e, price)
+	for _, span := range []time.Duration{0, time.Hour, 24 * time.Hour, 100 * 24 * time.Hour} {
+		for _, points := range []int{1, 7, 100, 5000} {
+			s := fatal.Or(e.Series("home", w.now, span, points))(t)
+			compareSeries(t, s, all, span, points)
+		}
+	}
+	s, _ := e.Series("home", w.now, 0, 10)
+	last := len(s.Times) - 1
+	estimate, standardError := s.OverChance.Estimate[last], s.OverChance.StandardError[last]
+	n := float64(len(all))
+	if want := n * price * 0.8 / 3; math.Abs(estimate-want) > 4*standardError || standardError > n*0.25 {
+		t.Errorf("the policy earned %v ± %v more than chance, want %v", estimate, standardError, want)
+	}
+	if s.OverBaseline != nil || s.Baseline != nil {
+		t.Error("the series has a baseline")
+	}
+	groups, rate, err := e.Recent("home", w.now+10*second, 0)
+	stats, _ := e.Stats("home")
+	if err != nil || rate != 0.1 || groups != [3]api.Group{stats.ByPolicy, stats.ByChance, stats.ByBaseline} {
+		t.Errorf("the rate is %v, the groups are %v, %v", rate, groups, err)
+	}
+
+	again := opened(t, engine.Options{Store: store, Build: buildShowing(showing{utility: -800}), Snapshot: snapshot})
+	other := fatal.Or(again.Series("home", w.now, 0, 5000))(t)
+	compareSeries(t, other, all, 0, 5000)
+}
+
+func compareSeries(t *testing.T, s api.Series, all []*fate, span time.Duration, points int) {
+	t.Helper()
+	if len(s.Times) == 0 || len(s.Times) > points+1 {
+		t.Fatalf("span %v: %d points, at most %d were asked for", span, len(s.Times), points)
+	}
+	now := s.Now.Unix()
+	covered := 0
+	for i, from := range s.Times {
+		to := from + s.Seconds[i]
+		if i > 0 && from < s.Times[i-1]+s.Seconds[i-1] {
+			t.Fatalf("point %d begins at %d, before the one before ends", i, from)
+		}
+		var decisions, open uint64
+		var rounds [2]uint64
+		var revenue, squares [2]float64
+		for _, f := range all {
+			if at := f.time / second; at < from || at >= to {
+				continue
+			}
+			covered++
+			decisions++
+			if !f.closed {
+				open++
+				continue
+			}
+			rounds[f.by-offer.ByPolicy]++
+			revenue[f.by-offer.ByPolicy] += f.earned
+			squares[f.by-offer.ByPolicy] += f.earned * f.earned
+		}
+		if decisions != s.Decisions[i] || open != s.Open[i] {
+			t.Errorf("span %v, %d points: point %d has %d decisions, %d of them open, want %d, %d", span, points, i, s.Decisions[i], s.Open[i], decisions, open)
+		}
+		for k, group := range []*api.SeriesMeans{s.Policy, s.Chance} {
+			if group.Rounds[i] != rounds[k] || (group.Mean[i] == nil) != (rounds[k] == 0) {
+				t.Fatalf("span %v, %d points: point %d of group %d has %d rounds, want %d", span, points, i, k, group.Rounds[i], rounds[k])
+			}
+			if rounds[k] > 0 && math.Abs(*group.Mean[i]-revenue[k]/float64(rounds[k])) > 1e-9 {
+				t.Errorf("span %v, %d points: point %d of group %d has the mean %v, want %v", span, points, i, k, *group.Mean[i], revenue[k]/float64(rounds[k]))
+			}
+			if n := float64(rounds[k]); n > 1 {
+				want := math.Sqrt((squares[k]/n - revenue[k]/n*revenue[k]/n) / (n - 1))
+				if group.StandardError[i] == nil || math.Abs(*group.StandardError[i]-want) > 1e-6 {
+					t.Errorf("span %v, %d points: point %d of group %d has the standard error %v, want %v", span, points, i, k, group.StandardError[i], want)
+				}
+			} else if group.StandardError[i] != nil {
+				t.Errorf("a standard error of %v rounds", n)
+			}
+		}
+	}
+	want := 0
+	for _, f := range all {
+		if span == 0 || f.time/second > now-int64(span/time.Second) {
+			want++
+		}
+	}
+	if covered < want || span == 0 && covered != len(all) {
+		t.Errorf("span %v, %d points: the points have %d decisions, want %d", span, points, covered, want)
+	}
+}
+
+// What the caller showed before, in the mode shadow, is what the policy is compared with.
+func TestSeriesOverBaseline(t *testing.T) {
+	e := guarded(t, new(memlog.Store), showing{utility: -800})
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"shadow"}`)
+	w := newTrade(t, e, 0.6, 0.2)
+	w.base = []string{itemID(1)}
+	w.goOn(600, 2)
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
+	w.base = nil
+	w.goOn(600, 2)
+	s := fatal.Or(e.Series("home", w.now, 0, 20))(t)
+	last := len(s.Times) - 1
+	if s.OverBaseline == nil || s.OverChance != nil || s.Chance != nil {
+		t.Fatalf("%+v", s)
+	}
+	if got, se, want := s.OverBaseline.Estimate[last], s.OverBaseline.StandardError[last], 600*2*0.4; math.Abs(got-want) > 4*se || se > 100 {
+		t.Errorf("the policy earned %v ± %v more than the baseline, want %v", got, se, want)
+	}
+}

@@ -1,0 +1,275 @@
+package engine_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"vitrine"
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/budget"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/setup"
+)
+
+// A change that would begin the learner again is refused, and says what would be lost. With Reset it is made, and a
+// roll back brings the learner before back, with its configuration: it decides as it did.
+func TestChangeKeepsAVersion(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	first := strings.Replace(shop, `"memory"`, `"attribution_window":"45s","memory"`, 1)
+	second := strings.Replace(first, `{"name":"ucb-mnl"}`, `{"name":"ucb-mnl","lambda":7}`, 1)
+	put(t, e, "home", first)
+	for i := range 20 {
+		one(t, e, "home", fmt.Sprint("a", i), float64(i%5))
+	}
+	wait(t, e)
+	ask := func(e *engine.Engine, id string) *engine.Answer {
+		t.Helper()
+		a := decide(t, e, "home", stock(id, 5), 100)
+		return a
+	}
+	before := ask(e, "before")
+	sequence := e.Sequence()
+	_, err := e.Put(t.Context(), "home", []byte(second), 200)
+	var loss *engine.LossError
+	if !errors.As(err, &loss) || !errors.Is(err, engine.ErrLoss) || loss.Rounds != 20 || loss.Versions != 0 || !slices.Equal(loss.Fields, []string{"policy/lambda"}) {
+		t.Fatalf("%v, %+v", err, loss)
+	}
+	if e.Sequence() != sequence {
+		t.Error("a refused change is in the log")
+	}
+	fatal.Or(e.Change(t.Context(), "home", []byte(second), engine.Change{Reset: true}, 200))(t)
+	for i := range 3 {
+		one(t, e, "home", fmt.Sprint("b", i), 1)
+	}
+	fatal.If(t, e.Outcome(t.Context(), "home", "before", "", 300))
+	check := func(e *engine.Engine) {
+		t.Helper()
+		wait(t, e)
+		s, err := e.Stats("home")
+		versions, failed := e.Versions("home")
+		if err != nil || failed != nil || s.Learned != 3 || s.Stale != 1 || len(versions) != 1 {
+			t.Fatalf("%+v, %+v, %v, %v", s, versions, err, failed)
+		}
+		v := versions[0]
+		if *v.Learned != 20 || !v.Time.Equal(time.Unix(0, 200)) || v.RoundsSince != 4 || *v.RevenueSince != 0.75 || v.Automatic || !v.OtherLearner ||
+			v.Note != "before a change of policy/lambda" || v.Policy["lambda"] != 1.0 {
+			t.Errorf("the version %+v", v)
+		}
+	}
+	check(e)
+	again := opened(t, engine.Options{Store: store, Snapshot: snapshot(t, e)})
+	check(again)
+	again.Close()
+	versions, _ := e.Versions("home")
+	fatal.If(t, e.RollBack(t.Context(), "home", versions[0].Version, nil, 400))
+	if c, err := e.Config("home"); err != nil || string(c.Canonical()) != string(canonicalOf(t, first)) {
+		t.Errorf("the configuration is %s, %v", c.Canonical(), err)
+	}
+	for range 2 { // at once, and after the roll back was learned
+		if after := ask(e, ""); !slices.Equal(after.Shown, before.Shown) || !slices.Equal(after.Probability, before.Probability) {
+			t.Errorf("it decides %+v, and decided %+v", after, before)
+		}
+		wait(t, e)
+	}
+	s, _ := e.Stats("home")
+	if versions, _ := e.Versions("home"); s.Learned != 20 || len(versions) != 2 || *versions[1].Learned != 3 || !strings.HasPrefix(versions[1].Note, "before the roll back to version") {
+		t.Errorf("%+v, %+v", s, versions)
+	}
+	one(t, e, "home", "c", 1) // rows of all three learners are alike
+	wait(t, e)
+	if s, _ := e.Stats("home"); s.Learned != 21 {
+		t.Errorf("%+v", s)
+	}
+	replays(t, e, engine.Options{Store: store})
+}
+
+func canonicalOf(t *testing.T, text string) []byte {
+	t.Helper()
+	c := fatal.Or(setup.Parse([]byte(text)))(t)
+	return c.Canonical()
+}
+
+// What is set up before the first outcome may change as it likes.
+func TestNothingIsLostBeforeTheFirstOutcome(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
+	for i := range 3 {
+		fatal.Or(e.Put(t.Context(), "home", []byte(strings.Replace(toys, `{}`, fmt.Sprintf(`{"name":"t%d"}`, i), 1)), 0))(t)
+	}
+	if v, err := e.Versions("home"); err != nil || len(v) != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// Versions of the clock go before those of people and of changes.
+func TestOldestVersionsGo(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
+	put(t, e, "home", strings.Replace(toys, `{}`, `{},"keep":3`, 1))
+	for i, note := range []string{"", "first", "", "second", "", "third", "fourth", ""} {
+		one(t, e, "home", fmt.Sprint(i), 1)
+		fatal.Or(e.Keep(t.Context(), "home", note, 0))(t)
+	}
+	var notes []string
+	versions, _ := e.Versions("home")
+	for _, v := range versions {
+		notes = append(notes, v.Note)
+	}
+	if !slices.Equal(notes, []string{"third", "fourth", ""}) {
+		t.Errorf("versions %q", notes)
+	}
+	_, err := e.Keep(t.Context(), "home", strings.Repeat("x", 501), 0)
+	is(t, "a long note", err, api.ErrInvalid)
+}
+
+// A person who keeps a state that the timer has just kept gets a version with the note, and so does a roll back from
+// such a state: later versions of the timer do not push it out. The timer never takes a note away.
+func TestNoteKeepsAVersion(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: buildToy})
+	put(t, e, "home", strings.Replace(toys, `{}`, `{},"keep":3`, 1))
+	keep := func(note string) uint64 {
+		t.Helper()
+		version := fatal.Or(e.Keep(t.Context(), "home", note, 0))(t)
+		return version
+	}
+	one(t, e, "home", "a", 1)
+	timers := keep("")
+	if byHand := keep("before the sale"); byHand != timers {
+		t.Errorf("one state is the versions %d and %d", timers, byHand)
+	}
+	sequence := e.Sequence()
+	keep("")
+	keep("another word")
+	if e.Sequence() != sequence {
+		t.Error("a version with a note was kept again")
+	}
+	one(t, e, "home", "b", 1)
+	keep("") // which the roll back is to keep
+	fatal.If(t, e.RollBack(t.Context(), "home", timers, nil, 0))
+	for i := range 4 {
+		one(t, e, "home", fmt.Sprint(i), 1)
+		keep("")
+	}
+	check := func(e *engine.Engine) {
+		t.Helper()
+		var notes []string
+		versions, _ := e.Versions("home")
+		for _, v := range versions {
+			if notes = append(notes, v.Note); v.Automatic != (v.Note == "") {
+				t.Errorf("%+v", v)
+			}
+		}
+		if !slices.Equal(notes, []string{"before the sale", fmt.Sprintf("before the roll back to version %d", timers), ""}) {
+			t.Errorf("the versions are %q", notes)
+		}
+	}
+	check(e)
+	check(opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: snapshot(t, e)}))
+	replays(t, e, engine.Options{Store: store, Build: buildToy})
+}
+
+// A learner that is behind when its placement changes learns what it was given, as a version, also after a restart.
+// The new one decides meanwhile.
+func TestFormerLearnerIsBehind(t *testing.T) {
+	store, gate := new(memlog.Store), make(chan struct{})
+	var waiting atomic.Int64
+	e := opened(t, engine.Options{Store: store, Build: gated(gate, &waiting)})
+	put(t, e, "home", toys)
+	for i := range 3 {
+		one(t, e, "home", fmt.Sprint("a", i), float64(i))
+	}
+	for waiting.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	put(t, e, "home", strings.Replace(toys, `{}`, `{"name":"other"}`, 1))
+	decide(t, e, "home", stock("b", 3), 0)
+	var w bytes.Buffer
+	if _, behind, err := e.WriteSnapshot(t.Context(), &w, time.Millisecond); err != nil || len(behind) != 1 {
+		t.Fatalf("behind %q, %v", behind, err)
+	}
+	if v, _ := e.Versions("home"); len(v) != 1 || v[0].Learned != nil {
+		t.Errorf("versions %+v", v)
+	}
+	close(gate)
+	want := snapshot(t, e)
+	versions, _ := e.Versions("home")
+	if len(versions) != 1 || *versions[0].Learned != 3 {
+		t.Errorf("versions %+v", versions)
+	}
+	for what, from := range map[string][]byte{"the log": nil, "the snapshot": w.Bytes()} {
+		if string(replayed(t, engine.Options{Store: store, Build: buildToy, Snapshot: from})) != string(want) {
+			t.Errorf("%s gives another state", what)
+		}
+	}
+	again := opened(t, engine.Options{Store: store, Build: buildToy, Snapshot: w.Bytes()})
+	is(t, "rolling back", again.RollBack(t.Context(), "home", versions[0].Version, nil, 1), nil)
+	wait(t, again)
+	if s, _ := again.Stats("home"); s.Learned != 3 || s.Broken {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A former learner whose state cannot be read has broken when it comes back, and a learner without rounds decides.
+func TestUnreadableVersion(t *testing.T) {
+	var unreadable atomic.Bool
+	build := func(s setup.Spec) (vitrine.Learner, error) {
+		return &fragile{toy: toy{size: s.Size}, broken: &unreadable}, nil
+	}
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store, Build: build})
+	put(t, e, "home", toys)
+	one(t, e, "home", "a", 3)
+	put(t, e, "home", strings.Replace(toys, `{}`, `{"name":"other"}`, 1))
+	wait(t, e)
+	unreadable.Store(true)
+	versions, _ := e.Versions("home")
+	is(t, "rolling back", e.RollBack(t.Context(), "home", versions[0].Version, nil, 1), nil)
+	for range 2 {
+		if _, err := e.Decide(t.Context(), "home", stock("", 3), 0); err != nil {
+			t.Error(err)
+		}
+		wait(t, e)
+	}
+	if s, _ := e.Stats("home"); !s.Broken {
+		t.Errorf("%+v", s)
+	}
+	e.Close()
+	again := opened(t, engine.Options{Store: store, Build: build})
+	if _, err := again.Decide(t.Context(), "home", stock("", 3), 0); err != nil {
+		t.Errorf("after a replay: %v", err)
+	}
+}
+
+// The states of a former learner are charged as long as it has versions.
+func TestFormerLearnersAreCharged(t *testing.T) {
+	size := func(s setup.Spec) (setup.Size, error) {
+		if string(s.Policy) == `{"name":"large"}` {
+			return setup.Size{Learner: 1000, State: 500}, nil
+		}
+		return setup.Size{Learner: 10, State: 5}, nil
+	}
+	b := budget.New(1 << 30)
+	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy, Size: size, Budget: b})
+	config := func(policy string) string { return strings.Replace(toys, `{}`, `{"name":"`+policy+`"},"keep":1`, 1) }
+	put(t, e, "home", config("large"))
+	bound := charged(t, e, "home") - 1000 - 3*500
+	one(t, e, "home", "a", 1)
+	for i, c := range []struct {
+		policy string
+		want   int64
+	}{{"small", 10 + 3*500}, {"smaller", 10 + 3*5}} {
+		put(t, e, "home", config(c.policy))
+		if have := charged(t, e, "home") - bound; have != c.want || b.Usage().Placements != bound+c.want {
+			t.Errorf("%s is charged %d, want %d", c.policy, have, c.want)
+		}
+		one(t, e, "home", fmt.Sprint("b", i), 1)
+	}
+}

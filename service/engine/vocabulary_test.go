@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"vitrine/internal/fatal"
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+const brands = `{"max_size":1,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"ucb-mnl"}}`
+
+// branded is a request with an item of each brand.
+func branded(id string, brands ...string) *api.Request {
+	r := &api.Request{Decision: id}
+	for i, b := range brands {
+		r.Items = append(r.Items, api.Item{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
+	}
+	return r
+}
+
+func choose(t testing.TB, e *engine.Engine, r *api.Request, now int64) *engine.Answer {
+	t.Helper()
+	a := decide(t, e, "home", r, now)
+	return a
+}
+
+// Eight brands have eight columns. They are in the log, before the first decision that has them, in snapshots and
+// in what a replay gives.
+func TestCategoriesLearn(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	put(t, e, "home", brands)
+	choose(t, e, branded("1", "a", "b", "c", "a"), 1)
+	middle := snapshot(t, e)
+	before := e.Sequence()
+	choose(t, e, branded("2", "c", "d", "e", "f", "g", "h"), 2)
+	if e.Sequence() != before+2 {
+		t.Errorf("%d entries for a decision with new values, want 2", e.Sequence()-before)
+	}
+	before = e.Sequence()
+	choose(t, e, branded("3", "h", "a"), 3)
+	choose(t, e, branded("2", "c", "d", "e", "f", "g", "h"), 3)
+	if e.Sequence() != before+1 {
+		t.Errorf("%d entries for a decision of known values, and one that was made before", e.Sequence()-before)
+	}
+	want := api.Category{Feature: "brand", Learned: 8, Names: 12, Buckets: 4}
+	s, err := e.Stats("home")
+	if err != nil || len(s.Categories) != 1 || s.Categories[0] != want {
+		t.Errorf("categories %+v, %v, want %+v", s.Categories, err, want)
+	}
+	var kinds []string
+	for entry, err := range store.Entries(t.Context(), 2) {
+		fatal.If(t, err)
+		event := fatal.Or(eventlog.Decode(entry))(t)
+		kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", event.Body), "*eventlog."))
+	}
+	if have := fmt.Sprint(kinds); have != "[ValuesSeen Offered ValuesSeen Offered Offered]" {
+		t.Errorf("the log has %s", have)
+	}
+	now := snapshot(t, e)
+	for _, from := range [][]byte{nil, middle, now} {
+		if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Snapshot: from})) {
+			t.Error("a replay gives another state")
+		}
+	}
+	// Another policy sees the same columns.
+	put(t, e, "home", strings.Replace(brands, "ucb-mnl", "ts-mnl", 1))
+	if s, _ := e.Stats("home"); s.Categories[0] != want {
+		t.Errorf("after a change of the policy %+v", s.Categories)
+	}
+}
+
+// A request that is refused teaches nothing.
+func TestRefusedValuesAreForgotten(t *testing.T) {
+	e := opened(t, engine.Options{Store: new(memlog.Store)})
+	put(t, e, "home", brands)
+	before := e.Sequence()
+	r := branded("", "a", "b")
+	r.Include = []string{"nobody"}
+	if _, err := e.Decide(t.Context(), "home", r, 0); err == nil || e.Sequence() != before {
+		t.Errorf("%v, with %d entries", err, e.Sequence()-before)
+	}
+	if s, _ := e.Stats("home"); s.Categories[0].Learned != 0 {
+		t.Errorf("learned %+v", s.Categories)
+	}
+}
+
+// Many callers with the same new values give each one column.
+func TestCallersLearnTogether(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	put(t, e, "home", brands)
+	var callers sync.WaitGroup
+	for caller := range 8 {
+		callers.Go(func() {
+			for i := range 20 {
+				if _, err := e.Decide(t.Context(), "home", branded("", fmt.Sprint(i), fmt.Sprint((i+caller)%20), "all"), 0); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	s, err := e.Stats("home")
+	if err != nil || s.Categories[0].Learned != 12 || s.Categories[0].Collisions == 0 {
+		t.Errorf("21 values in 16 columns: %+v, %v", s.Categories, err)
+	}
+	c := fatal.Or(e.Config("home"))(t)
+	answer := c.Answer()
+	if len(answer.Warnings) != 1 || !strings.Contains(answer.Warnings[0], "times a value shared a column") || len(answer.Notes) != 2 || !strings.Contains(answer.Notes[0], "(12 have)") {
+		t.Errorf("the placement says %q, %q", answer.Notes, answer.Warnings)
+	}
+	wait(t, e)
+	replays(t, e, engine.Options{Store: store})
+}
+
+// The items of a catalogue teach its categories, also those of another placement that uses it.
+func TestCataloguesLearn(t *testing.T) {
+	store := new(memlog.Store)
+	e := opened(t, engine.Options{Store: store})
+	put(t, e, "shelf", brands)
+	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue":"shelf","max_size"`, 1))
+	var items []api.CatalogueItem
+	for i, b := range []string{"a", "b", "c", "a"} {
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
+	}
+	fatal.Or(e.PutItems(t.Context(), "shelf", items, 1))(t)
+	middle := snapshot(t, e)
+	choose(t, e, &api.Request{}, 2)
+	choose(t, e, branded("x", "d"), 3)
+	fatal.Or(e.PutItems(t.Context(), "shelf", append(items, api.CatalogueItem{ID: "late", Features: api.Values{api.Number("x", 0.1), api.Text("brand", "e")}}), 4))(t)
+	choose(t, e, &api.Request{}, 5)
+	for _, name := range []string{"shelf", "home"} {
+		if s, err := e.Stats(name); err != nil || s.Categories[0].Learned != 5 || s.Categories[0].Collisions != 0 {
+			t.Errorf("%s: categories %+v, %v", name, s.Categories, err)
+		}
+	}
+	wait(t, e)
+	now := snapshot(t, e)
+	for _, from := range [][]byte{nil, middle, now} {
+		if !bytes.Equal(now, replayed(t, engine.Options{Store: store, Snapshot: from})) {
+			t.Error("a replay gives another state")
+		}
+	}
+}
+
+// A placement whose categories have learned values uses the catalogue of another one only if that has learned the same
+// values first: it goes on to learn as the other does.
+func TestCatalogueOfOtherValues(t *testing.T) {
+	for _, c := range []struct {
+		shelf []string
+		fits  bool
+	}{{nil, false}, {[]string{"a"}, false}, {[]string{"c"}, false}, {[]string{"b", "a"}, false}, {[]string{"a", "b"}, true}, {[]string{"a", "b", "c"}, true}} {
+		e := opened(t, engine.Options{Store: new(memlog.Store)})
+		put(t, e, "home", brands)
+		choose(t, e, branded("1", "a", "b"), 1)
+		put(t, e, "shelf", brands)
+		if c.shelf != nil {
+			fatal.Or(e.Decide(t.Context(), "shelf", branded("2", c.shelf...), 2))(t)
+		}
+		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(brands, `"max_size"`, `"catalogue":"shelf","max_size"`, 1)), 3)
+		switch {
+		case !c.fits:
+			if err == nil || !strings.HasPrefix(err.Error(), "/catalogue: the categories of this placement have learned other values than those of \"shelf\"") {
+				t.Errorf("after %q: %v", c.shelf, err)
+			}
+			continue
+		case err != nil:
+			t.Fatal(err)
+		}
+		items := []api.CatalogueItem{{ID: "i", Features: api.Values{api.Number("x", 0.1), api.Text("brand", "d")}}}
+		fatal.Or(e.PutItems(t.Context(), "shelf", items, 4))(t)
+		choose(t, e, &api.Request{}, 5)
+	}
+}
