@@ -27,7 +27,6 @@ import (
 	"math"
 	"slices"
 	"time"
-	"unsafe"
 )
 
 // Fields passes over the fields of a record in order. A writer appends them to buf and does not change them; a reader takes them
@@ -35,7 +34,6 @@ import (
 type Fields struct {
 	buf    []byte
 	reads  bool
-	shares bool // strings are parts of buf
 	finite bool // other floats are errors
 	err    error
 	part   string // for errors
@@ -47,11 +45,6 @@ func Writer(dst []byte) Fields { return Fields{buf: dst} }
 
 // Reader reads data. What it reads shares no memory with data.
 func Reader(data []byte) Fields { return Fields{buf: data, reads: true} }
-
-// TextReader reads data. The strings that it reads are parts of data.
-func TextReader(data string) Fields {
-	return Fields{buf: unsafe.Slice(unsafe.StringData(data), len(data)), reads: true, shares: true}
-}
 
 // Reads reports whether the fields are read.
 func (f *Fields) Reads() bool { return f.reads }
@@ -268,10 +261,8 @@ func (f *Fields) String(v ...*string) {
 	for _, v := range v {
 		if n := f.Length(len(*v), 1); !f.reads {
 			f.buf = append(f.buf, *v...)
-		} else if taken := f.take(n); f.shares {
-			*v = unsafe.String(unsafe.SliceData(taken), len(taken))
 		} else {
-			*v = string(taken)
+			*v = string(f.take(n))
 		}
 	}
 }
