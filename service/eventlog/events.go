@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"vitrine/internal/fields"
 )
@@ -276,6 +277,22 @@ var bodies = [...]func() Body{
 	learnerAdopted:    func() Body { return new(LearnerAdopted) },
 	clockMoved:        func() Body { return new(ClockMoved) },
 	corrected:         func() Body { return new(Corrected) },
+}
+
+// Name returns the name of the kind of an event, such as "Offered".
+func Name(b Body) string { return strings.TrimPrefix(fmt.Sprintf("%T", b), "*eventlog.") }
+
+// Names returns the names of all kinds of events, in the order of their numbers.
+func Names() (names []string) {
+	for _, body := range bodies {
+		if body == nil {
+			continue
+		}
+		if name := Name(body()); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // newBody returns an empty body of a kind, or nil.

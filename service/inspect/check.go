@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
@@ -27,20 +26,6 @@ type Report struct {
 type Kind struct {
 	Name    string // such as "Offered"
 	Entries int
-}
-
-// kinds has an event of each kind, in the order of their numbers in the log.
-var kinds = []eventlog.Body{
-	new(eventlog.PlacementPut), new(eventlog.PlacementDeleted), new(eventlog.Offered), new(eventlog.Chosen),
-	new(eventlog.Expired), new(eventlog.SnapshotTaken), new(eventlog.Activated), new(eventlog.Passed),
-	new(eventlog.Evicted), new(eventlog.VersionKept), new(eventlog.LearnerReset), new(eventlog.LearnerRolledBack),
-	new(eventlog.RelearningBegun), new(eventlog.LearnerExchanged), new(eventlog.RelearningEnded),
-	new(eventlog.ItemsChanged),
-	new(eventlog.ValuesSeen), new(eventlog.AlarmCleared), new(eventlog.LearnerAdopted), new(eventlog.ClockMoved), new(eventlog.Corrected),
-}
-
-func kindOf(body eventlog.Body) string {
-	return strings.TrimPrefix(fmt.Sprintf("%T", body), "*eventlog.")
 }
 
 // check is a check in progress.
@@ -83,9 +68,9 @@ func (k *check) run(ctx context.Context) (err error) {
 		next++
 	}
 	k.Last = next - 1
-	for _, body := range kinds {
-		if n := k.kinds[kindOf(body)]; n > 0 {
-			k.Kinds = append(k.Kinds, Kind{kindOf(body), n})
+	for _, name := range eventlog.Names() {
+		if n := k.kinds[name]; n > 0 {
+			k.Kinds = append(k.Kinds, Kind{name, n})
 		}
 	}
 	k.Placements = k.audit.Tallies()
@@ -132,7 +117,7 @@ func (k *check) entry(sequence uint64, entry []byte) {
 		}
 	}
 	if event != nil {
-		k.kinds[kindOf(event.Body)]++
+		k.kinds[eventlog.Name(event.Body)]++
 	}
 	if err != nil {
 		k.fault(err)
