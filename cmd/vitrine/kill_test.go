@@ -51,9 +51,9 @@ func TestKillByTakeOver(t *testing.T) {
 	held(t, hosttest.TakeOver(t, *program, often(*takeOvers)))
 }
 
+// TestKillServices is not parallel: a service that it starves loses its lease, and other tests would see that.
 func TestKillServices(t *testing.T) {
 	long.Test(t)
-	t.Parallel()
 	held(t, hosttest.Strikes(t, *program, often(*strikesAsked)))
 }
 
