@@ -225,7 +225,7 @@ func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal b
 	}
 	const margin, trials, step = 1e-12, 16, 0.7
 	enough := sum(0)
-	enough += margin * math.Abs(enough)
+	enough += float64(margin * math.Abs(enough))
 	v := portable.Exp(least - top)
 	if equal {
 		return math.Inf(1), sum(v*f.revenue[0]) <= enough

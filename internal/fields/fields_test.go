@@ -71,7 +71,7 @@ func full() record {
 		Byte: 7, Flag: true, Fixed: 1 << 60, Int64: -5, Uvarint: 300, Float: math.Pi, Sum: [32]byte{1, 2}, String: "é", Bytes: []byte{0, 9},
 		Strings: []string{"", "ab", "c"}, Floats: []float64{1, -2, 3}, Vector: []float64{8, 9},
 		Rows:  []float64{0, 1, 2, 0, 1, 3, 0, 1, 3, math.Copysign(0, -1), 0, 3},
-		Count: math.MaxInt32, Place: 9, Integers: []int32{5, 0}, Elements: [2]uint64{1 << 63, 4},
+		Count: 1 << 29, Place: 9, Integers: []int32{5, 0}, Elements: [2]uint64{1 << 63, 4},
 		List: []part{{1}, {2}}, Pointers: []*part{{3}}, Map: map[string]*part{"b": {4}, "a": {5}}, Optional: &part{6},
 	}
 }
