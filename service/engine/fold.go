@@ -88,13 +88,17 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 		}
 		s.advance(p, e.Time, next.Sequence)
 	}
+	return nil
+}
+
+// publishAfter publishes what an event may have changed. A replay publishes once, at its end.
+func (s *fold) publishAfter(e *eventlog.Event) {
 	switch e.Body.(type) {
 	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.Passed, *eventlog.Corrected, *eventlog.ItemsChanged:
 		s.publish(s.placements[e.Placement])
 	default:
 		s.publishAll()
 	}
-	return nil
 }
 
 // publish makes the placement's state the view of later decisions. An alarm can change the view after any event.

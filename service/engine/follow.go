@@ -290,7 +290,9 @@ func (e *Engine) take(ctx context.Context, f *followed) error {
 	staged, moved := e.stage(sequence, &f.event), e.move(&f.event)
 	e.mu.Lock()
 	e.state.staged, e.state.moved = staged, moved
-	err = e.state.apply(f.entry, &f.event, offer)
+	if err = e.state.apply(f.entry, &f.event, offer); err == nil {
+		e.state.publishAfter(&f.event)
+	}
 	e.mu.Unlock()
 	if err != nil {
 		return err

@@ -221,6 +221,7 @@ func (e *Engine) apply(b *batch) error {
 		if err := e.state.apply(b.entries[i], event, b.offers[i]); err != nil {
 			return err
 		}
+		e.state.publishAfter(event)
 	}
 	return nil
 }
