@@ -21,11 +21,11 @@ import (
 // if they form two hierarchies, such as brands and categories. Every combination that [NewQuota] accepts is exact. It picks the
 // algorithm:
 //
-//   - A [Ranking] passes the gains once if nothing but items themselves is demanded and groups are numbered. It takes no memory
-//     for the items, so it serves among millions of them.
+//   - If rules demand only single items and groups are numbered, a [Ranking] passes over the gains once. It needs no memory per
+//     item, so it works among millions of items.
 //   - Without a capacity, groups of one hierarchy take a greedy choice from the smallest to the largest group: see tree.
 //   - Groups that cross take a flow: see flow.
-//   - A capacity takes a dynamic program among the best sets regardless of weight, if none of these fits: see program.
+//   - A capacity takes a dynamic program, unless the best set regardless of weight fits: see program.
 //
 // The empty set is in the family unless a rule demands items.
 type Quota struct {
@@ -71,7 +71,7 @@ func sorted(items []int) []int {
 	return items
 }
 
-// newPlain returns the family if a ranking serves. It has no words for rules that no set obeys, so ok is false then, too.
+// newPlain returns the family if a ranking can search it. ok is also false for rules that no set obeys: other code reports those.
 func newPlain(r Rules) (q *Quota, ok bool) {
 	if len(r.Groups) > 0 || r.Min != 0 || r.Max < len(r.Include) {
 		return nil, false

@@ -77,7 +77,7 @@ func (f *Fields) Fail(err error) {
 	f.err = err
 }
 
-// Check records an error if what was read is not valid.
+// Check records an error if a value that was read is invalid.
 func (f *Fields) Check(valid bool, format string, args ...any) {
 	if f.reads && !valid && f.err == nil {
 		f.Fail(fmt.Errorf(format, args...))
@@ -395,7 +395,7 @@ func (f *Fields) Rows(v *[]float64, rows, width int) {
 
 var errRows = errors.New("a row repeats a number of the row above, or has more bits than columns")
 
-// integer are the types that lists of integers have.
+// integer lists the element types of integer lists.
 type integer interface {
 	~int | ~int16 | ~int32 | ~uint32 | ~uint64
 }

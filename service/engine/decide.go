@@ -14,15 +14,14 @@ import (
 	"vitrine/service/page"
 )
 
-// maxReleases is how often a decision may find that the items which it wants to show have changed meanwhile.
+// maxReleases is how many times a decision retries because the items it chose have changed.
 const maxReleases = 2
 
-// Decide answers a request made at a time, after its decision is in the log.
+// Decide answers a request as of the given time. The decision is durable before Decide returns.
 //
-// If a request has an id that was answered before, the answer is the same again. For another request with
-// that id, or the same one after the placement's features changed, the error is ErrConflict. Other errors are
-// *api.FieldError, ErrNotFound, ErrUnread, page.ErrPolicy, ErrStopped or that of ctx, after which the decision may
-// or may not have been made: ask again, under the same id.
+// A repeated request (same decision id, same content) gets the original answer. Reusing an id for a different request, or after
+// the placement's features changed, returns ErrConflict. Other errors are *api.FieldError, ErrNotFound, ErrUnread, page.ErrPolicy,
+// ErrStopped and the error of ctx. After an error of ctx the decision may or may not be recorded: ask again, under the same id.
 func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*Answer, error) {
 	d := page.NewDecider()
 	start := time.Now()
@@ -46,8 +45,8 @@ func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now in
 	}
 }
 
-// decide decides once. The error is errMoved if the placement has changed meanwhile, its categories have learned values of the
-// request, or a twin of the request came first. With holds, the catalogue stays locked.
+// decide decides once. It returns errMoved if the placement has changed, if its categories have just learned values from the
+// request, or if an identical request came first. With holds, the catalogue stays locked.
 func (e *Engine) decide(ctx context.Context, d *page.Decider, v view, r *api.Request, now int64, holds bool) (*Answer, error) {
 	q, err := d.Read(&v.View, r)
 	if err != nil {
@@ -111,7 +110,7 @@ func repeated(placement string, o *offer.Offer) *Answer {
 	return a
 }
 
-// commitOffer writes an offer. The error is errMoved if the placement has changed, or a twin of the request came first.
+// commitOffer writes an offer. It returns errMoved if the placement has changed or an identical request came first.
 func (e *Engine) commitOffer(ctx context.Context, v view, event *eventlog.Event, o *offer.Offer, forgotten *record, entry []byte, now int64) error {
 	for urgent := false; ; {
 		err := e.submit(ctx, func(b *batch) error { return b.offer(v, event, o, forgotten, entry) })
@@ -180,7 +179,7 @@ func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
 	return v.CatalogueSize(r)
 }
 
-// see has values of categories written to the log, unless other requests had them meanwhile.
+// see logs new category values, unless another request has already logged them.
 func (e *Engine) see(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
 	if e.follows.Load() {
 		a, err := e.call(ctx, &remoteCall{what: callSee, placement: name, changed: changed, seen: values})

@@ -91,7 +91,7 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 	return nil
 }
 
-// publishAfter publishes what an event may have changed. A replay publishes once, at its end.
+// publishAfter publishes the placements that an event may have changed. A replay publishes once, at its end.
 func (s *fold) publishAfter(e *eventlog.Event) {
 	switch e.Body.(type) {
 	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.Passed, *eventlog.Corrected, *eventlog.ItemsChanged:
@@ -118,7 +118,7 @@ func (s *fold) publish(p *placement) {
 	}
 }
 
-// publishAll publishes all placements, and which ones exist.
+// publishAll publishes all placements, and the list of placements.
 func (s *fold) publishAll() {
 	for _, p := range s.placements {
 		s.publish(p)
@@ -354,7 +354,7 @@ func (s *fold) prepared(p *placement, c *setup.Config, needsLearner bool) (r *pr
 	return r, err
 }
 
-// begin gives a placement a learner that has learned nothing.
+// begin gives a placement a new learner.
 func (s *fold) begin(p *placement, w *worker, c *setup.Config, sequence uint64) {
 	w.begin(sequence)
 	p.worker = w
@@ -562,12 +562,12 @@ type prepared struct {
 	claimed   atomic.Bool
 }
 
-// fits reports whether the placement and its items have not changed meanwhile.
+// fits reports whether the placement and its items are still the same.
 func (r *prepared) fits(p *placement, c *setup.Config) bool {
 	return p == r.placement && (p == nil || p.changed == r.changed) && (r.moved == nil || r.moved.fits(p.items.of, c.Inherit(p.config).Schema()))
 }
 
-// claim returns what was prepared to its first caller: the writer, or Put if the writer did not use it.
+// claim returns true to its first caller: the writer, or Put if the writer did not use the learner.
 func (r *prepared) claim() bool { return r.claimed.CompareAndSwap(false, true) }
 
 // charge returns the bytes that a placement is charged with under a configuration: its learner, the states that it has saved, which are the last
@@ -605,7 +605,7 @@ func (s *fold) sizeOf(c *setup.Config) (size setup.Size, err error) {
 	return size, nil
 }
 
-// chargeOf returns what a placement is charged with as it is, however large that is.
+// chargeOf returns the charge of a placement in its present state, whatever its size.
 func (s *fold) chargeOf(p *placement) int64 {
 	charge, _ := s.charge(p.config, p.former...)
 	if p.relearning != nil {
@@ -614,7 +614,7 @@ func (s *fold) chargeOf(p *placement) int64 {
 	return charge
 }
 
-// chargeOfSecond returns what a second learner of a placement adds.
+// chargeOfSecond returns the additional charge of a placement's second learner.
 func (s *fold) chargeOfSecond(c *setup.Config) int64 {
 	size, _ := s.sizeOf(c)
 	return size.Learner + 2*size.State + int64(c.Bound())

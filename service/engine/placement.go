@@ -15,7 +15,7 @@ import (
 	"vitrine/service/tally"
 )
 
-// facts are the part of a placement's state that a snapshot has as it is.
+// facts are the part of a placement's state that a snapshot stores unchanged.
 type facts struct {
 	name      string
 	born      uint64 // the entry that created it
@@ -92,7 +92,7 @@ func (p *placement) see(seen feature.Seen) error {
 	return err
 }
 
-// worker is a learner of a placement, and what the engine knows of it.
+// worker is a placement's learner, with the engine's record of it.
 type worker struct {
 	*learner.Learner
 	config *setup.Config // of the placement, while the learner decides
@@ -148,7 +148,7 @@ type view struct {
 	replica uint64 // of the engine, if it follows
 }
 
-// note notes what a decision says of the policy.
+// note records signs of an unsound policy in a decision.
 func (v *view) note(made *page.Decision) {
 	if made.Clipped > 0 {
 		v.sound.Clipped.Add(uint64(made.Clipped))
@@ -176,7 +176,7 @@ func tooSmall(p *placement, id string) error {
 		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
 }
 
-// rememberedSince returns the time of the oldest decision that has ended and is remembered, nil if the placement has forgotten none.
+// rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all decisions.
 func (p *placement) rememberedSince() *time.Time {
 	if p == nil || len(p.closed.records) == 0 || p.tally.Counts.Offered == uint64(len(p.open.heap)+len(p.closed.records)) {
 		return nil

@@ -17,10 +17,10 @@ import (
 	"vitrine/service/setup"
 )
 
-// A follower decides with its own policy, and sends calls to the leader, which checks each against the state, writes what it comes
-// to, and answers. A call can be sent again: the leader answers a decision that it has with what is recorded, and an outcome that
-// it has with nothing new. Calls and answers are encoded by package fields, as entries of the log are; all processes of a service
-// have one release.
+// A follower decides with its own policy and sends calls to the leader. The leader checks each call against the state, writes the
+// resulting entry, and answers. A call can be repeated: the leader answers a known decision with the recorded offer, and a known
+// outcome with success. Package fields encodes calls and answers, as it does log entries. All processes of a service must run the
+// same release.
 
 // proposing is the part of an engine that reaches the leader of its log.
 type proposing struct {
@@ -34,7 +34,7 @@ type proposing struct {
 // from the numbers in the log; a follower begins with 1, so that no replica may follow twice.
 const replicaShift = 40
 
-// remoteCall is what a follower asks of the leader.
+// remoteCall is a follower's call to the leader.
 type remoteCall struct {
 	what                      whatCall
 	placement, decision, item string
@@ -119,7 +119,7 @@ func remoteErrorOf(err error) remoteError {
 	return remoteError{kind: kindOther, text: err.Error()}
 }
 
-// local returns the error as this process has it, nil if there is none.
+// local returns this process's form of the error, or nil for kind 0.
 func (e *remoteError) local() error {
 	switch i := int(e.kind) - 1; {
 	case e.kind == 0:
@@ -132,7 +132,7 @@ func (e *remoteError) local() error {
 	return e
 }
 
-// answer is what the leader says of a call.
+// answer is the leader's answer to a call.
 type answer struct {
 	entry    uint64 // of the change, or a later one
 	moved    bool   // nothing was done: the placement has changed since
@@ -169,14 +169,14 @@ func decodeAnswer(data []byte) (*answer, error) {
 	return a, nil
 }
 
-// leaderAttempt is how long the leader has for an answer before it is asked again, and leaderPatience how long a follower
-// waits for a leader before its callers are told that there is none.
+// A follower repeats a call after leaderAttempt without an answer. After leaderPatience without a leader its callers get
+// ErrNoLeader.
 var leaderAttempt, leaderPatience = time.Second, 5 * time.Second
 
 const leaderPause = 50 * time.Millisecond
 
-// call sends a call to the leader until it is answered. errMoved means that the state has moved, or that this
-// engine has become the leader; it has reached the leader's state by then.
+// call sends a call to the leader until the leader answers. It returns errMoved if the placement has changed or this engine now
+// leads; by then the engine has caught up with the leader's state.
 func (e *Engine) call(ctx context.Context, c *remoteCall) (*answer, error) {
 	if e.propose == nil {
 		return nil, e.refusal()
@@ -231,7 +231,7 @@ func (e *Engine) callOnce(ctx context.Context, proposal []byte) (*answer, error)
 	return decodeAnswer(data)
 }
 
-// ask is call for a change that local makes if this engine is the leader, or has become it.
+// ask makes a change: by a call to the leader, or by local if this engine leads.
 func (e *Engine) ask(ctx context.Context, c *remoteCall, local func() error) error {
 	for e.follows.Load() {
 		a, err := e.call(ctx, c)
@@ -274,9 +274,8 @@ func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *ev
 // that the leader has named. After a change it is at least the entry of the change.
 func (e *Engine) Entry() uint64 { return max(e.Sequence(), e.known.Load()) }
 
-// Confirm returns ErrNoLeader if this engine takes itself for the leader, and another process may have become it.
-// Such an engine must not answer that it does not know a decision. Call Confirm before a change. On a follower it
-// does nothing.
+// Confirm returns ErrNoLeader if this engine believes it leads but may have been superseded. Such an engine must not report a
+// decision as unknown. Call Confirm before a change. On a follower, Confirm returns nil.
 func (e *Engine) Confirm(ctx context.Context) error {
 	if e.confirm == nil || e.follows.Load() {
 		return nil
@@ -287,9 +286,9 @@ func (e *Engine) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// CatchUp waits until a follower's state has all entries that the leader's has now. A leader's state has all entries of the
-// log afterwards: a follower may have applied the last ones before it. The error is that of Confirm if another process may
-// have written entries since.
+// CatchUp waits until a follower's state includes every entry that the leader's state includes now. On the leader it waits until
+// the state includes every log entry, because a follower may have applied the last ones first. It returns Confirm's error if
+// another process may have written entries since.
 func (e *Engine) CatchUp(ctx context.Context) error {
 	if !e.follows.Load() {
 		if err := e.Confirm(ctx); err != nil {
@@ -354,7 +353,7 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 }
 
 // acceptOffer writes an offer that was made under the placement's configuration of an entry. The log has the leader's time.
-// It returns the entry of the decision if the placement has one of this id from the same request.
+// If the placement already holds this decision, from the same request, acceptOffer returns the recorded entry.
 func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, now int64) (recorded []byte, err error) {
 	event, err := eventlog.Decode(entry)
 	if err != nil {

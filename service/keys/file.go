@@ -31,7 +31,7 @@ var (
 	ErrLast    = errors.New("it is the last key, and a service needs at least one")
 )
 
-// ReadFile reads a file of keys. A file that does not exist has no keys.
+// ReadFile reads a key file. A missing file counts as empty.
 func ReadFile(path string) (*File, error) {
 	f := &File{path: path}
 	text, err := os.ReadFile(path)

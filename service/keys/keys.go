@@ -1,4 +1,4 @@
-// Package keys has the API keys of a service: their scopes, their file, and changes to it.
+// Package keys implements a service's API keys: their scopes, their file, and changes to the file.
 package keys
 
 import (
