@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
@@ -311,7 +312,11 @@ func TestAQueueGivesItsMemoryBack(t *testing.T) {
 	seen(l)
 	<-l.Freeze(false)
 	<-l.Reached()
-	if after := heap(); after > before+100*long {
+	after := heap()
+	for deadline := time.Now().Add(10 * time.Second); after > before+100*long && time.Now().Before(deadline); after = heap() {
+		runtime.Gosched() // the learner's stack may hold the last rounds until it waits
+	}
+	if after > before+100*long {
 		t.Errorf("the empty queue takes %d bytes", after-before)
 	}
 	runtime.KeepAlive(l)
