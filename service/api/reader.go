@@ -42,8 +42,12 @@ type RequestReader struct {
 // Unknown keys, duplicate keys, wrong types and longer lists are errors, of type *[FieldError]. The
 // request is valid until the next call of Read; its strings remain valid.
 func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
+	items, values := len(p.items), len(p.values)
 	p.begin(text, maxItems)
 	p.read()
+	// The request has written over the items and values of the one before. The rest must not keep that one's text in memory.
+	clear(p.items[min(len(p.items), items):items])
+	clear(p.values[min(len(p.values), values):values])
 	if err := p.end(); err != nil {
 		return nil, err
 	}
@@ -61,9 +65,7 @@ func (p *RequestReader) begin(text []byte, maxItems int) {
 	for _, k := range []*keys{&p.request, &p.item, &p.limit, &p.slot, &p.features, &p.user} {
 		k.forget()
 	}
-	clear(p.items)
-	clear(p.values)
-	p.values, p.optional = p.values[:0], p.optional[:0]
+	p.items, p.values, p.optional = p.items[:0], p.values[:0], p.optional[:0]
 	p.out, p.maxItems = Request{}, maxItems
 	kept := p.kept.Len()
 	p.reader = reader{in: text, steps: p.steps[:0]}

@@ -36,7 +36,7 @@ type PlacementDeleted struct{}
 // evaluate other policies with it, and to repeat the answer to the same request.
 type Offered struct {
 	Decision      string    // its identity, unique within the placement
-	Request       [32]byte  // SHA-256 of the canonical request
+	Request       [32]byte  // HighwayHash-256 of the canonical request
 	Candidates    int       // N, the items of the request
 	ItemIDs       []string  // of the n rows: all N candidates, or those that the engine keeps
 	Width         int       // d, the features of an item

@@ -1,12 +1,13 @@
 package page
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/minio/highwayhash"
 
 	"vitrine"
 	"vitrine/assortment"
@@ -88,8 +89,8 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Sum returns a SHA-256 of the request's content. It differs between requests that differ in a field, and does not depend on the
-// JSON encoding.
+// Sum returns the HighwayHash-256 of the request's content under a key of zeros. It differs between requests that differ in a
+// field, but for chance, and does not depend on the JSON encoding.
 func (r *Request) Sum() [32]byte {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
@@ -132,7 +133,8 @@ func (r *Request) Sum() [32]byte {
 	b = appendFlag(b, r.Strict)
 	b = appendFlag(b, r.Payload)
 	*buf = b
-	return sha256.Sum256(b)
+	var key [highwayhash.Size]byte
+	return highwayhash.Sum(b, key[:])
 }
 
 func appendFlag(b []byte, v bool) []byte {
