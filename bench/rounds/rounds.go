@@ -76,5 +76,5 @@ func round(ctx context.Context, e *engine.Engine, rng *rand.Rand, n int64) error
 			return err
 		}
 	}
-	return e.Outcome(ctx, "home", a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], n)
+	return e.Outcome(ctx, "home", a.Decision, append(a.IDs(), "")[rng.IntN(len(a.Shown)+1)], n)
 }

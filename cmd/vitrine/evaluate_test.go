@@ -51,11 +51,11 @@ func playedLog(t *testing.T, dir, config string, rounds int) {
 				return err
 			}
 			sum, taken := 1.0, ""
-			for _, id := range a.Shown {
+			for _, id := range a.IDs() {
 				sum += math.Exp(u[id])
 			}
 			left := rng.Float64()*sum - 1
-			for _, id := range a.Shown {
+			for _, id := range a.IDs() {
 				if left >= 0 {
 					if left -= math.Exp(u[id]); left < 0 {
 						taken = id

@@ -36,7 +36,7 @@ func tradeOn(t *testing.T, data, name string, decisions int) {
 			}
 			a, err := e.Decide(ctx, "home", r, now)
 			if err == nil {
-				err = e.Outcome(ctx, "", a.Decision, a.Shown[i%2], now)
+				err = e.Outcome(ctx, "", a.Decision, a.IDs()[i%2], now)
 			}
 			if err != nil {
 				return err

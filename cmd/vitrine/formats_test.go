@@ -106,12 +106,12 @@ func formatTrade(ctx context.Context, e *engine.Engine, half, late func() error)
 			if err != nil {
 				return err
 			}
-			item := append(a.Shown, "")[rng.IntN(len(a.Shown)+1)]
+			item := append(a.IDs(), "")[rng.IntN(len(a.IDs())+1)]
 			switch {
 			case i%8 == 5 && name != "onl": // those of onl are withdrawn
 				err = e.Activate(ctx, "", id, now)
 			case i%8 == 6:
-				err = e.Reward(ctx, "", id, []api.Reward{{Item: a.Shown[0], Value: 0}}, now)
+				err = e.Reward(ctx, "", id, []api.Reward{{Item: a.IDs()[0], Value: 0}}, now)
 			case i%8 != 7: // these expire
 				err = e.Outcome(ctx, "", id, item, now)
 			}
@@ -236,8 +236,8 @@ func knowledgeOf(ctx context.Context, e *engine.Engine) (map[string]knowledge, e
 			if err != nil {
 				return nil, err
 			}
-			k.Decided = append(k.Decided, a.Shown)
-			k.Probability = append(k.Probability, append(a.Probability, a.Outside, a.Revenue, a.Propensity))
+			k.Decided = append(k.Decided, a.IDs())
+			k.Probability = append(k.Probability, append(a.Probability, a.Outside, a.Expected, a.Propensity))
 		}
 		all[name] = k
 	}
@@ -412,7 +412,7 @@ func laterTrade(ctx context.Context, e *engine.Engine) error {
 			r.Decision = fmt.Sprint(name, "-later-", i)
 			a, err := e.Decide(ctx, name, r, now)
 			if err == nil && i%2 == 0 {
-				err = e.Outcome(ctx, "", r.Decision, a.Shown[0], now)
+				err = e.Outcome(ctx, "", r.Decision, a.IDs()[0], now)
 			}
 			if err := errors.Join(err, e.Wait(ctx)); err != nil {
 				return err

@@ -94,7 +94,7 @@ func trade(ctx context.Context, e *engine.Engine, snapshot string, rounds int) e
 			return err
 		}
 		if i%3 > 0 && i < rounds {
-			item := append(a.Shown, "")[rng.IntN(len(a.Shown)+1)]
+			item := append(a.IDs(), "")[rng.IntN(len(a.IDs())+1)]
 			if err := e.Outcome(ctx, "", a.Decision, item, now+int64(time.Second)); err != nil {
 				return err
 			}

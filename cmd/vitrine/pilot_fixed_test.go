@@ -62,7 +62,7 @@ func TestPilotOfAuto(t *testing.T) {
 	for round := range 50 {
 		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", -1)}}, {ID: "b", Features: api.Values{api.Number("x", 1)}}}}
 		a := fatal.Or(e.Decide(t.Context(), "home", r, 0))(t)
-		if len(a.Shown) == 1 && a.Shown[0] == "b" {
+		if len(a.IDs()) == 1 && a.IDs()[0] == "b" {
 			best++
 		}
 	}
@@ -83,7 +83,7 @@ func TestFixedPilot(t *testing.T) {
 	for round := range 200 {
 		r := &api.Request{Decision: fmt.Sprint("d", round), Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", 1)}}, {ID: "b", Features: api.Values{api.Number("x", -1)}}}}
 		a := fatal.Or(e.Decide(t.Context(), "home", r, 0))(t)
-		if len(a.Shown) != 1 || a.Shown[0] != "a" || len(a.Probability) != 1 {
+		if len(a.IDs()) != 1 || a.IDs()[0] != "a" || len(a.Probability) != 1 {
 			t.Fatalf("round %d: %+v", round, a)
 		}
 		if round == 0 {

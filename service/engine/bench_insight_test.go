@@ -25,7 +25,7 @@ func BenchmarkInsight(b *testing.B) {
 			r.Items[k].ID += fmt.Sprint("-", k)
 		}
 		a := decide(b, e, "home", r, 0)
-		fatal.If(b, e.Outcome(b.Context(), "home", a.Decision, a.Shown[rng.IntN(4)], 0))
+		fatal.If(b, e.Outcome(b.Context(), "home", a.Decision, a.IDs()[rng.IntN(4)], 0))
 	}
 	wait(b, e)
 	a := decide(b, e, "home", r, 0)
@@ -43,7 +43,7 @@ func BenchmarkInsight(b *testing.B) {
 	})
 	b.Run("try", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := e.Try(b.Context(), "home", r, 0); err != nil {
+			if _, _, err := try(b.Context(), e, "home", r, 0); err != nil {
 				b.Fatal(err)
 			}
 		}

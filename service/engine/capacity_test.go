@@ -18,6 +18,7 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -70,17 +71,17 @@ func TestSpacesWithoutACommonUnit(t *testing.T) {
 			}
 			a := decide(t, e, "home", q, 0)
 			left := *q.Capacity
-			for _, id := range a.Shown {
+			for _, id := range a.IDs() {
 				left -= space[id]
 				delete(space, id)
 			}
 			for id, s := range space {
-				if s <= left && len(a.Shown) < 3 && strings.Contains(policy, "greedy") {
-					t.Errorf("capacity %v: %v are shown, and %q still fits", *q.Capacity, a.Shown, id)
+				if s <= left && len(a.IDs()) < 3 && strings.Contains(policy, "greedy") {
+					t.Errorf("capacity %v: %v are shown, and %q still fits", *q.Capacity, a.IDs(), id)
 				}
 			}
 			if left < 0 {
-				t.Fatalf("%s: capacity %v: %v are shown, which take %v more", policy, *q.Capacity, a.Shown, -left)
+				t.Fatalf("%s: capacity %v: %v are shown, which take %v more", policy, *q.Capacity, a.IDs(), -left)
 			}
 		}
 	}
@@ -103,8 +104,8 @@ func TestUnitWithoutTheExcluded(t *testing.T) {
 			t.Errorf("%+v: %v, want that the units are too many", q, err)
 		}
 		q.Exclude = fine
-		if a := decide(t, e, "home", &q, 0); len(a.Shown) != 2 || slices.Contains(a.Shown, fine[0]) {
-			t.Errorf("%+v shows %v", q, a.Shown)
+		if a := decide(t, e, "home", &q, 0); len(a.IDs()) != 2 || slices.Contains(a.IDs(), fine[0]) {
+			t.Errorf("%+v shows %v", q, a.IDs())
 		}
 	}
 }
@@ -124,8 +125,8 @@ func TestFineSpacesUnderLooseLimits(t *testing.T) {
 		}
 		q.AtMost = append(q.AtMost, some)
 	}
-	if a := decide(t, e, "home", q, 0); len(a.Shown) != 3 {
-		t.Errorf("%v are shown", a.Shown)
+	if a := decide(t, e, "home", q, 0); len(a.IDs()) != 3 {
+		t.Errorf("%v are shown", a.IDs())
 	}
 }
 
@@ -183,7 +184,7 @@ func TestCapacityIsExact(t *testing.T) {
 		putItems(t, e, "home", items)
 		for round := range 40 { // it learns something
 			a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("l", round), User: aged(rng.Float64()), Items: inline(items)[:3]}, 0)
-			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[rng.IntN(len(a.Shown))], 0))
+			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[rng.IntN(len(a.IDs()))], 0))
 			wait(t, e)
 		}
 		for range 60 {
@@ -212,12 +213,12 @@ func TestCapacityIsExact(t *testing.T) {
 			for name, items := range map[string][]api.Item{"catalogue": nil, "inline": inline(items)} {
 				q.Items = items
 				a := decide(t, e, "home", q, 0)
-				if math.Abs(a.Revenue-want) > 1e-9*want {
-					t.Fatalf("%s: %+v shows %v, which earns %v; the best set %v", name, q, a.Shown, a.Revenue, want)
+				if math.Abs(a.Expected-want) > 1e-9*want {
+					t.Fatalf("%s: %+v shows %v, which earns %v; the best set %v", name, q, a.IDs(), a.Expected, want)
 				}
 			}
 			q.Items = nil
-			if a, x, err := e.Try(t.Context(), "home", q, 0); err != nil || math.Abs(a.Revenue-want) > 1e-9*want {
+			if a, x, err := try(t.Context(), e, "home", q, 0); err != nil || math.Abs(a.Expected-want) > 1e-9*want {
 				t.Fatalf("%+v tries %v, %v; the best set earns %v", q, a, err, want)
 			} else if x.Next != nil && x.Next.MissedBy < -1e-12 {
 				t.Fatalf("the next-best set earns %v less", x.Next.MissedBy)
@@ -253,8 +254,8 @@ func TestCapacityOfACatalogue(t *testing.T) {
 					full := q
 					full.Items = inline(items)
 					want := decide(t, engines["items"], "home", &full, 0)
-					if taken := spaceOf(items, want.Shown); taken > 2.75 || len(want.Shown) == 0 {
-						t.Fatalf("%v take %v", want.Shown, taken)
+					if taken := spaceOf(items, want.IDs()); taken > 2.75 || len(want.IDs()) == 0 {
+						t.Fatalf("%v take %v", want.IDs(), taken)
 					}
 					for name, e := range engines {
 						if name != "items" {
@@ -263,13 +264,13 @@ func TestCapacityOfACatalogue(t *testing.T) {
 								byID.Capacity = nil
 							}
 							got := decide(t, e, "home", &byID, 0)
-							got.CatalogueVersion, got.PolicyVersion = 0, want.PolicyVersion
-							if diff := cmp.Diff(want, got); diff != "" {
+							got.Catalogue, got.PolicyVersion = nil, want.PolicyVersion
+							if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
 								t.Fatalf("%d items, %s, equal revenues %v, %s (-items +%s):\n%s", n, policy, equal, name, name, diff)
 							}
 						}
 						if policy != `{"name":"uniform"}` {
-							fatal.If(t, e.Outcome(t.Context(), "home", q.Decision, want.Shown[0], 0))
+							fatal.If(t, e.Outcome(t.Context(), "home", q.Decision, want.IDs()[0], 0))
 							wait(t, e)
 						}
 					}
@@ -293,8 +294,8 @@ func TestCapacityInEveryMode(t *testing.T) {
 			putItems(t, e, "home", items)
 			for k := range 40 {
 				a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("d", k), User: aged(0.1), Unit: fmt.Sprint(k)}, 0)
-				if taken := spaceOf(items, a.Shown); taken > 3.5 {
-					t.Fatalf("%s, %s: %v take %v", name, policy, a.Shown, taken)
+				if taken := spaceOf(items, a.IDs()); taken > 3.5 {
+					t.Fatalf("%s, %s: %v take %v", name, policy, a.IDs(), taken)
 				}
 				if (name == "sets" || name == "slots") && policy == "ucb-mnl" && !(a.Propensity > 0) {
 					t.Fatalf("%s, %s: a propensity of %v", name, policy, a.Propensity)
@@ -372,12 +373,12 @@ func TestCapacityOfARequest(t *testing.T) {
 	if _, err := e.Decide(t.Context(), "wide", fine, 0); err == nil || !strings.HasPrefix(err.Error(), "/capacity: 200: the spaces of the candidates are multiples of 1e-06, and") {
 		t.Errorf("error %v, want that spaces are too fine", err)
 	}
-	if a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(3, 3, 3), Capacity: new(2.5)}, 0); len(a.Shown) > 0 {
-		t.Errorf("%v are shown, none fits", a.Shown)
+	if a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(3, 3, 3), Capacity: new(2.5)}, 0); len(a.IDs()) > 0 {
+		t.Errorf("%v are shown, none fits", a.IDs())
 	}
 	a := decide(t, e, "home", &api.Request{User: aged(1), Items: few(0.1, 0.2, 5), Capacity: new(0.1 + 0.2), Include: []string{id, items[1].ID}}, 0)
-	if len(a.Shown) != 2 {
-		t.Errorf("%v are shown: 0.1 and 0.2 take 0.3", a.Shown)
+	if len(a.IDs()) != 2 {
+		t.Errorf("%v are shown: 0.1 and 0.2 take 0.3", a.IDs())
 	}
 	if _, err := setup.Parse([]byte(window + `,"capacity":-2}`)); err == nil || !strings.HasPrefix(err.Error(), "/capacity: -2: must be") {
 		t.Errorf("error %v", err)
@@ -399,12 +400,12 @@ func TestCapacityFollowsTheCatalogue(t *testing.T) {
 			fatal.Or(e.DeleteItems(t.Context(), "home", []string{items[0].ID}, 0))(t)
 			items = items[1:]
 		}
-		var want [3]*engine.Answer
+		var want [3]*offer.Offer
 		for j, q := range []api.Request{{}, {Filter: "space < 10"}, {Items: inline(items)}} {
 			q.User = aged(1)
 			want[j] = decide(t, e, "home", &q, 0)
-			if taken := spaceOf(items, want[j].Shown); taken > 2 || want[j].Propensity != want[0].Propensity {
-				t.Fatalf("round %d: %v take %v, with propensities %v and %v", round, want[j].Shown, taken, want[j].Propensity, want[0].Propensity)
+			if taken := spaceOf(items, want[j].IDs()); taken > 2 || want[j].Propensity != want[0].Propensity {
+				t.Fatalf("round %d: %v take %v, with propensities %v and %v", round, want[j].IDs(), taken, want[j].Propensity, want[0].Propensity)
 			}
 		}
 	}
@@ -418,7 +419,7 @@ func TestCapacityIsExplained(t *testing.T) {
 	put(t, e, "all", window+`,"record":"all"}`)
 	for _, name := range []string{"home", "all"} {
 		q := &api.Request{Decision: "d", User: aged(0.3), Items: inline(items), Capacity: new(2.25)}
-		_, want, err := e.Try(t.Context(), name, q, 0)
+		_, want, err := try(t.Context(), e, name, q, 0)
 		fatal.If(t, err)
 		if want.Next == nil || spaceOf(items, want.Next.Items) > 2.25 {
 			t.Errorf("the next-best set is %+v", want.Next)

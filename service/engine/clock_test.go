@@ -8,6 +8,7 @@ import (
 	"vitrine/internal/fatal"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // When the clock moves, far ahead or back, the windows of open decisions move with it: all of them can still have
@@ -20,7 +21,7 @@ func TestWindowsMoveWithTheClock(t *testing.T) {
 			store := new(memlog.Store)
 			e := opened(t, engine.Options{Store: store, Build: buildToy})
 			put(t, e, "home", toys) // a window of 30 minutes
-			var last *engine.Answer
+			var last *offer.Offer
 			decide := func(id string, now int64) {
 				t.Helper()
 				var err error
@@ -47,7 +48,7 @@ func TestWindowsMoveWithTheClock(t *testing.T) {
 			if held := mustStats(t, e).Held; held == nil || held.Decisions != 20 || held.Seconds != time.Duration(by[len(by)-1]).Seconds() {
 				t.Errorf("held: %+v", held)
 			}
-			if err := e.Outcome(t.Context(), "home", "a19", last.Shown[0], now+29*minute); err != nil {
+			if err := e.Outcome(t.Context(), "home", "a19", last.IDs()[0], now+29*minute); err != nil {
 				t.Error(err)
 			}
 			decide("b", now)
@@ -116,11 +117,11 @@ func TestOutageOfTheServiceIsNoLackOfSales(t *testing.T) {
 	e := guarded(t, store, showing{})
 	put(t, e, "home", fmt.Sprintf(guardedShop, `,"attribution_window":"8h"`))
 	now := int64(1e18)
-	var sold []*engine.Answer
+	var sold []*offer.Offer
 	report := func() {
 		t.Helper()
 		for _, a := range sold {
-			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], now))
+			fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], now))
 		}
 		sold = nil
 		fatal.Or(e.Expire(t.Context(), now))(t)

@@ -20,7 +20,7 @@ func TestCompare(t *testing.T) {
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`)
 	for i := range 4 {
 		a := decide(t, e, "home", stock(fmt.Sprint("d", i), 3), int64(i))
-		is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], int64(i)), nil)
+		is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], int64(i)), nil)
 		wait(t, e)
 	}
 	if have, err := engine.Compare(t.Context(), e, opened(t, o)); err != nil || len(have) > 0 {

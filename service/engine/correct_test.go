@@ -34,9 +34,9 @@ func ended(t *testing.T, inTime bool) (e *engine.Engine, store *memlog.Store, sa
 		now := int64(k) * int64(time.Second)
 		a := decide(t, e, "home", r, now)
 		if k%3 == 0 {
-			sales[r.Decision] = a.Shown[0]
+			sales[r.Decision] = a.IDs()[0]
 			if inTime {
-				is(t, "a sale", e.Outcome(t.Context(), "home", r.Decision, a.Shown[0], now), nil)
+				is(t, "a sale", e.Outcome(t.Context(), "home", r.Decision, a.IDs()[0], now), nil)
 			}
 		} else if inTime && r.Defer { // it was shown, as the others
 			is(t, "no sale", e.Outcome(t.Context(), "home", r.Decision, "", now), nil)
@@ -208,7 +208,7 @@ func TestCorrections(t *testing.T) {
 func itemOf(t *testing.T, e *engine.Engine, id string) string {
 	t.Helper()
 	d := fatal.Or(e.Decision(t.Context(), "home", id))(t)
-	return d.Answer.Shown[0]
+	return d.Offer.IDs()[0]
 }
 
 // A decision that memory has forgotten cannot be corrected, and the error and the statistics say since when decisions are remembered.
@@ -329,14 +329,14 @@ func TestLateMoneyOfVariants(t *testing.T) {
 		value := 2.0
 		switch {
 		case d.Status == "expired" && k%2 == 0:
-			is(t, "a late sale", e.Outcome(t.Context(), "home", id, d.Answer.Shown[0], s.now), engine.ErrLate)
+			is(t, "a late sale", e.Outcome(t.Context(), "home", id, d.Offer.IDs()[0], s.now), engine.ErrLate)
 		case d.Status == "chosen" && k%2 == 0:
 			value = -2
 			is(t, "a return", e.Correct(t.Context(), "home", id, api.Correction{ID: "return", Item: d.Choice, Value: &value}, s.now), nil)
 		default:
 			continue
 		}
-		later[d.Answer.Variant] += value
+		later[d.Offer.Variant] += value
 	}
 	is(t, "a late sale of before", e.Outcome(t.Context(), "home", "before", itemOf(t, e, "before"), s.now), engine.ErrLate)
 	after := s.report()

@@ -58,22 +58,22 @@ func TestBrandAndCategory(t *testing.T) {
 					t.Fatalf("%s, %s: %v", policy, mode, err)
 				}
 				brands, kinds := map[string]int{}, map[string]int{}
-				for _, id := range a.Shown {
+				for _, id := range a.IDs() {
 					brands[value(r, id, "brand")]++
 					kinds[value(r, id, "kind")]++
 				}
 				for name, n := range brands {
 					if n > 1 {
-						t.Errorf("%s, %s: shows %d items of the brand %s: %v", policy, mode, n, name, a.Shown)
+						t.Errorf("%s, %s: shows %d items of the brand %s: %v", policy, mode, n, name, a.IDs())
 					}
 				}
 				for name, n := range kinds {
 					if n > 2 {
-						t.Errorf("%s, %s: shows %d items of the kind %s: %v", policy, mode, n, name, a.Shown)
+						t.Errorf("%s, %s: shows %d items of the kind %s: %v", policy, mode, n, name, a.IDs())
 					}
 				}
-				if k%3 == 1 && (!slices.Contains(a.Shown, "sku3") || slices.Contains(a.Shown, "sku1")) || k%3 == 2 && len(a.Shown) > 3 || len(a.Shown) == 0 {
-					t.Errorf("%s, %s: request %d shows %v", policy, mode, k, a.Shown)
+				if k%3 == 1 && (!slices.Contains(a.IDs(), "sku3") || slices.Contains(a.IDs(), "sku1")) || k%3 == 2 && len(a.IDs()) > 3 || len(a.IDs()) == 0 {
+					t.Errorf("%s, %s: request %d shows %v", policy, mode, k, a.IDs())
 				}
 			}
 		}
@@ -90,9 +90,9 @@ func TestPropensitiesUnderCrossingLimits(t *testing.T) {
 		for k := range 40 {
 			a := decide(t, e, "home", stand(fmt.Sprint(k), 60), 0)
 			if a.Propensity == 0 {
-				t.Errorf("%s: the propensity of %v is not known", mode, a.Shown)
+				t.Errorf("%s: the propensity of %v is not known", mode, a.IDs())
 			}
-			drawn[a.By == offer.ByChance]++
+			drawn[a.Mode == offer.ByChance]++
 		}
 		if drawn[true] == 0 || drawn[false] == 0 {
 			t.Errorf("%s: %v", mode, drawn)

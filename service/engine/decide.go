@@ -17,107 +17,108 @@ import (
 // maxReleases is how many times a decision retries because the items it chose have changed.
 const maxReleases = 2
 
-// Decide answers a request as of the given time. The decision is durable before Decide returns.
+// View returns a placement as decisions see it now. It takes no lock.
+func (e *Engine) View(name string) (*View, error) {
+	p := (*e.state.published.Load())[name]
+	if p == nil {
+		return nil, unknownPlacement(name)
+	}
+	return p.view.Load(), nil
+}
+
+// Decide is DecideFor with the placement as it is now.
+func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*offer.Offer, error) {
+	v, err := e.View(name)
+	if err != nil {
+		return nil, err
+	}
+	return e.DecideFor(ctx, v, r, now)
+}
+
+// DecideFor makes the offer for a request as of the given time. The offer is durable before DecideFor returns it, without its rows.
+// If the placement has changed since the view was taken, DecideFor takes another one.
 //
-// A repeated request (same decision id, same content) gets the original answer. Reusing an id for a different request, or after
-// the placement's features changed, returns ErrConflict. Other errors are *api.FieldError, ErrNotFound, ErrUnread, page.ErrPolicy,
-// ErrStopped and the error of ctx. After an error of ctx the decision may or may not be recorded: ask again, under the same id.
-func (e *Engine) Decide(ctx context.Context, name string, r *api.Request, now int64) (*Answer, error) {
+// A repeated request (same decision id, same content) gets the original offer, read back from the log: its Decoded is set. Reusing
+// an id for a different request, or after the placement's features changed, returns ErrConflict. Other errors are *api.FieldError,
+// ErrNotFound, ErrUnread, page.ErrPolicy, ErrStopped and the error of ctx. After an error of ctx the decision may or may not be
+// recorded: ask again, under the same id.
+func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int64) (*offer.Offer, error) {
 	d := page.NewDecider()
 	start := time.Now()
 	for attempt := 1; ; attempt++ {
-		v, err := e.view(name)
-		if err != nil {
-			return nil, err
-		}
-		a, err := e.decide(ctx, d, v, r, now, attempt > maxReleases)
+		o, err := e.decide(ctx, d, v, r, now, attempt > maxReleases)
 		if errors.Is(err, errMoved) {
+			if v, err = e.View(v.page.Name); err != nil {
+				return nil, err
+			}
 			continue
 		}
-		if a != nil && !a.Repeated {
+		if err == nil && !o.Decoded {
 			v.placement.latency.Add(time.Since(start))
 			e.recent.Add(&d.Whole)
 		}
 		if err == nil || ctx.Err() == nil { // otherwise the writer may still read what is in d
 			d.Release()
 		}
-		return a, err
+		return o, err
 	}
 }
 
 // decide decides once. It returns errMoved if the placement has changed, if its categories have just learned values from the
 // request, or if an identical request came first. With holds, the catalogue stays locked.
-func (e *Engine) decide(ctx context.Context, d *page.Decider, v view, r *api.Request, now int64, holds bool) (*Answer, error) {
-	q, err := d.Read(&v.View, r)
+func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Request, now int64, holds bool) (*offer.Offer, error) {
+	follows, seen := e.follows.Load(), v.current()
+	q, err := d.Read(seen, r)
 	if err != nil {
 		return nil, err
 	}
-	q.Now, q.Number, q.Holds = now, v.number, holds
+	q.Now, q.Holds = now, holds
+	q.Number = func() uint64 { return e.number(v.placement, follows) }
 	sum := q.Sum()
-	before, forgotten, err := e.earlier(ctx, v.Name, r.Decision, sum)
-	if err != nil {
-		return nil, err
+	before, forgotten, err := e.earlier(ctx, seen.Name, r.Decision, sum)
+	if before != nil || err != nil {
+		return before, err
 	}
-	if before != nil {
-		return repeated(v.Name, before), nil
-	}
-	made, err := d.Decide(ctx, &v.View, q)
+	made, err := d.Decide(ctx, seen, q)
 	if unseen := new(page.UnseenError); errors.As(err, &unseen) {
-		err = cmp.Or(e.see(ctx, v.Name, v.changed, unseen.Values, now), errMoved)
+		err = cmp.Or(e.see(ctx, seen.Name, v.changed, unseen.Values, now), errMoved)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v.note(made)
+	v.placement.note(made)
 	made.Request = sum
-	event := &eventlog.Event{Time: now, Placement: v.Name, Body: made.Offered}
-	if err := encodeOffer(d, event, made.Offered); err != nil {
+	event := &eventlog.Event{Time: now, Placement: seen.Name, Body: made.Offered}
+	if d.Entry, err = offer.Encode(d.Entry[:0], event); err != nil {
 		return nil, err
 	}
-	if v.follows { // the leader may have decided an earlier request
+	if follows { // the leader may have decided an earlier request
 		before, err = e.proposeOffer(ctx, v, d.Entry, made.Offered)
 	} else {
 		err = e.commitOffer(ctx, v, event, &made.Offer, forgotten, d.Entry, now)
 	}
-	switch {
-	case err != nil:
-		return nil, err
-	case before != nil:
-		return repeated(v.Name, before), nil
+	if before != nil || err != nil {
+		return before, err
 	}
-	return answerOf(v.Name, &made.Offer), nil
+	return made.WithoutRows(), nil
 }
 
-// encodeOffer encodes the event of an offer in d's memory.
-func encodeOffer(d *page.Decider, event *eventlog.Event, o *eventlog.Offered) (err error) {
-	size := 8 * (len(o.Features) + len(o.Revenue))
-	if size <= eventlog.MaxBatch { // otherwise the entry is useless
-		if d.Entry, err = event.Encode(d.Entry[:0]); err != nil {
-			return api.Fieldf("/items", "%v", err)
-		}
-		size = eventlog.EntrySize(d.Entry)
+// number returns the number of a new decision of a placement.
+func (e *Engine) number(p *placement, follows bool) uint64 {
+	if follows {
+		return e.replica<<replicaShift | p.proposed.Add(1)
 	}
-	if size > eventlog.MaxBatch {
-		return api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, record only the items shown, or do not ask for payloads", size, eventlog.MaxBatch)
-	}
-	return nil
-}
-
-// repeated returns the answer to a request that was answered before.
-func repeated(placement string, o *offer.Offer) *Answer {
-	a := answerOf(placement, o)
-	a.Repeated = true
-	return a
+	return p.upcoming.Add(1)
 }
 
 // commitOffer writes an offer. It returns errMoved if the placement has changed or an identical request came first.
-func (e *Engine) commitOffer(ctx context.Context, v view, event *eventlog.Event, o *offer.Offer, forgotten *record, entry []byte, now int64) error {
+func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer, forgotten *record, entry []byte, now int64) error {
 	for urgent := false; ; {
 		err := e.submit(ctx, func(b *batch) error { return b.offer(v, event, o, forgotten, entry) })
 		if !errors.Is(err, errFull) {
 			return err
 		}
-		n, err := e.expire(ctx, v.name, now, urgent)
+		n, err := e.expire(ctx, v.placement.name, now, urgent)
 		if err != nil {
 			return err
 		}
@@ -142,41 +143,6 @@ func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byt
 	}
 	noteEntry(ctx, f.was.entry)
 	return f.offer, nil, nil
-}
-
-// view returns the placement as decisions see it now. It takes no lock.
-func (e *Engine) view(name string) (view, error) {
-	p := (*e.state.published.Load())[name]
-	if p == nil {
-		return view{}, unknownPlacement(name)
-	}
-	v := *p.view.Load()
-	v.follows, v.replica = e.follows.Load(), e.replica
-	current := v.worker.Current()
-	if s := v.worker.Substitute(); s != nil && v.fallback == api.FallbackVersion {
-		current = s
-	}
-	v.Policy.Policy, v.Policy.Entry = current.Policy, current.Entry
-	if v.challengers != nil {
-		v.Variants = make([]*page.Policy, len(v.challengers))
-		for i, w := range v.challengers {
-			if w != nil {
-				current := w.Current()
-				v.Variants[i] = &page.Policy{Policy: current.Policy, Entry: current.Entry, Config: w.config}
-			}
-		}
-	}
-	return v, nil
-}
-
-// CatalogueSize bounds the bytes that the candidates of a request from the catalogue take while it is decided: see
-// [page.View.CatalogueSize].
-func (e *Engine) CatalogueSize(name string, r *api.Request) int64 {
-	v, err := e.view(name)
-	if err != nil {
-		return 0
-	}
-	return v.CatalogueSize(r)
 }
 
 // see logs new category values, unless another request has already logged them.

@@ -23,7 +23,7 @@ func TestDefer(t *testing.T) {
 		if err != nil || !a.Deferred {
 			t.Fatalf("%+v, %v", a, err)
 		}
-		shown = a.Shown[0]
+		shown = a.IDs()[0]
 	}
 	status := func(id, want string) {
 		t.Helper()

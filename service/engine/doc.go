@@ -1,7 +1,6 @@
 // Package engine is the core of the decision service. It decides, records and learns for many placements
 // in one process. From the bottom up:
 //
-//	answer.go     the answer
 //	record.go     a decision that is remembered; due.go the open ones by time
 //	placement.go  a placement in the state; alarm.go its guard's fallback, experiment.go its learners in an experiment
 //	fold.go       the state, and the one function that applies an entry of the log to it

@@ -14,6 +14,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -123,22 +124,36 @@ func (e *Engine) Placements() []string {
 	return slices.Sorted(maps.Keys(e.state.placements))
 }
 
-// setup.Config returns the configuration of a placement. The caller must not change it.
+// Config returns the configuration of a placement. The caller must not change it.
 func (e *Engine) Config(name string) (*setup.Config, error) {
-	v, err := e.view(name)
-	return v.Config, err
+	v, err := e.View(name)
+	if err != nil {
+		return nil, err
+	}
+	return v.Config(), nil
 }
 
-// Revision returns the configuration of a placement as setup.Config does, and its revision, which is another one after every
-// change.
+// Revision returns the configuration of a placement as Config does, and its revision, which is another one after every change.
 func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
-	v, err := e.view(name)
+	v, err := e.View(name)
 	if err != nil {
 		return nil, 0, err
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return v.Config, v.revision(), nil
+	return v.Config(), v.placement.revision(), nil
+}
+
+// Decision is the state of a decision.
+type Decision struct {
+	Placement string
+	Offer     *offer.Offer // shared: do not change it
+	Time      int64
+	Status    string // "open", "chosen", "expired", "deferred", "withdrawn", "evicted" or "late"
+	Choice    string // the item that was taken, "" for none
+
+	Earned      float64 // by the choice, with its corrections
+	Corrections []api.Correction
 }
 
 // Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the placement
@@ -155,9 +170,9 @@ func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, 
 	if f == nil || f.offer == nil {
 		return Decision{}, unknownDecision(id)
 	}
-	d := Decision{Answer: answerOf(placement, f.offer), Time: f.was.time, Status: f.was.status.String()}
+	d := Decision{Placement: placement, Offer: f.offer, Time: f.was.time, Status: f.was.status.String()}
 	if f.was.choice > 0 {
-		d.Choice, d.Earned = d.Answer.Shown[f.was.choice-1], f.was.earned(priceOf(f.offer, f.was.choice))
+		d.Choice, d.Earned = f.offer.IDs()[f.was.choice-1], f.was.earned(priceOf(f.offer, f.was.choice))
 	}
 	for _, c := range f.was.corrections() {
 		given := api.Correction{ID: c.id, Item: d.Choice}
@@ -185,40 +200,41 @@ func (e *Engine) Sequence() uint64 {
 
 // Stats returns the counters of a placement.
 func (e *Engine) Stats(name string) (api.Stats, error) {
-	v, err := e.view(name)
+	v, err := e.View(name)
 	if err != nil {
 		return api.Stats{}, err
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	c := &v.tally.Counts
+	p, config := v.placement, v.Config()
+	c := &p.tally.Counts
 	seen, current := v.worker.Progress(), v.worker.Current()
 	s := api.Stats{
-		Placement: name, Mode: v.Config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(v.open.heap), Memory: v.open.bytes + v.closed.bytes,
-		Charged:      v.charged + v.placement.items.charged + v.placement.items.of.ListBytes(),
-		ExpiredEarly: c.Evicted, MemorySeconds: v.pace.Seconds(v.Config.Memory),
+		Placement: name, Mode: config.Mode,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(p.open.heap), Memory: p.open.bytes + p.closed.bytes,
+		Charged:      p.charged + p.items.charged + p.items.of.ListBytes(),
+		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.Memory),
 		PolicyVersion: current.Entry, Lag: seen.Lag,
 		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.Broken, Problem: seen.Problem,
-		Versions: v.numbersOf(nil),
+		Versions: p.numbersOf(nil),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
 		Calibration: c.Calibration, Shadow: c.Shadow,
 	}
-	s.RememberedSince = v.rememberedSince()
-	if v.Catalogue != nil {
-		head := v.Catalogue.Head()
+	s.RememberedSince = p.rememberedSince()
+	if v.page.Catalogue != nil {
+		head := v.page.Catalogue.Head()
 		s.Items, s.CatalogueVersion = head.Items, head.Version
 	}
-	if v.relearning != nil {
-		s.Relearning = v.relearning.progress()
+	if p.relearning != nil {
+		s.Relearning = p.relearning.progress()
 	}
-	s.Held = v.open.report()
-	if text := v.sound.Problem(); text != "" {
+	s.Held = p.open.report()
+	if text := p.sound.Problem(); text != "" {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
-	s.Clipped, s.Outliers = v.sound.Clipped.Load(), outliersOf(current.Policy, v.Config.Schema())
-	s.Categories, s.Guard, s.Eras = v.Config.Schema().Categories(), v.guard.Report(v.fallsBack()), v.tally.Eras.Report()
-	s.Guard.Held, s.Drift = v.held.Rounds, v.tally.Items.Drift()
+	s.Clipped, s.Outliers = p.sound.Clipped.Load(), outliersOf(current.Policy, config.Schema())
+	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.guard.Report(p.fallsBack()), p.tally.Eras.Report()
+	s.Guard.Held, s.Drift = p.held.Rounds, p.tally.Items.Drift()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
@@ -245,15 +261,15 @@ func outliersOf(pi vitrine.Policy, schema *feature.Schema) *api.Outliers {
 
 // Series returns what a placement did in some time before now, all of it if span is 0, in at most points points and one more.
 func (e *Engine) Series(name string, now int64, span time.Duration, points int) (api.Series, error) {
-	v, err := e.view(name)
+	v, err := e.View(name)
 	if err != nil {
 		return api.Series{}, err
 	}
 	e.mu.RLock()
-	s := v.tally.Series.Copy()
+	s := v.placement.tally.Series.Copy()
 	e.mu.RUnlock()
-	r := s.Report(name, v.Config.Window(), now, span, points)
-	if v.Config.Mode == api.Experimenting {
+	r := s.Report(name, v.Config().Window(), now, span, points)
+	if v.Config().Mode == api.Experimenting {
 		r.OverChance, r.OverBaseline = nil, nil // all variants of the policy together are no answer
 	}
 	return r, nil
@@ -263,12 +279,12 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 // policy, chance and baseline. A span of 0 means all decisions. rate is the number of decisions a second in
 // the last ten full seconds.
 func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]api.Group, rate float64, err error) {
-	v, err := e.view(name)
+	v, err := e.View(name)
 	if err != nil {
 		return groups, 0, err
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	groups, rate = v.tally.Series.Recent(now, span)
+	groups, rate = v.placement.tally.Series.Recent(now, span)
 	return groups, rate, nil
 }

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -82,7 +83,21 @@ func replays(t testing.TB, e *engine.Engine, o engine.Options) {
 	}
 }
 
-func decide(t testing.TB, e *engine.Engine, name string, r *api.Request, now int64) *engine.Answer {
+// asSeen is what a caller gets of an offer.
+func asSeen(o *offer.Offer) any {
+	return []any{o.Reply(), o.Mode, o.Certain, o.Own, o.Deferred}
+}
+
+// try is [engine.View.Try] for a placement as it is now.
+func try(ctx context.Context, e *engine.Engine, name string, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
+	v, err := e.View(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return v.Try(ctx, r, now)
+}
+
+func decide(t testing.TB, e *engine.Engine, name string, r *api.Request, now int64) *offer.Offer {
 	t.Helper()
 	a := fatal.Or(e.Decide(t.Context(), name, r, now))(t)
 	return a
@@ -157,9 +172,9 @@ func requestOf(x *vitrine.Context) *api.Request {
 func itemID(i int) string { return fmt.Sprintf("sku%d", i) }
 
 // choose returns the item that the customer of the round takes.
-func (s *simulator) choose(a *engine.Answer) (item string, set vitrine.Assortment) {
+func (s *simulator) choose(a *offer.Offer) (item string, set vitrine.Assortment) {
 	for i := range s.Utilities {
-		for _, id := range a.Shown {
+		for _, id := range a.IDs() {
 			if id == itemID(i) {
 				set = append(set, i)
 			}
@@ -259,11 +274,11 @@ func TestOutcomes(t *testing.T) {
 	put(t, e, "home", shop)
 	ctx := t.Context()
 	a := fatal.Or(e.Decide(ctx, "home", stock("a", 5), 0))(t)
-	if len(a.Shown) != 2 || len(a.Probability) != 2 || a.Propensity != 1 || a.By != offer.ByPolicy {
+	if len(a.IDs()) != 2 || len(a.Probability) != 2 || a.Propensity != 1 || a.Mode != offer.ByPolicy {
 		t.Fatalf("answer %+v", a)
 	}
-	if sum := a.Outside + a.Probability[0] + a.Probability[1]; math.Abs(sum-1) > 1e-12 || math.Abs(a.Revenue-(1-a.Outside)) > 1e-12 {
-		t.Errorf("probabilities sum to %v, and the revenue is %v", sum, a.Revenue)
+	if sum := a.Outside + a.Probability[0] + a.Probability[1]; math.Abs(sum-1) > 1e-12 || math.Abs(a.Expected-(1-a.Outside)) > 1e-12 {
+		t.Errorf("probabilities sum to %v, and the revenue is %v", sum, a.Expected)
 	}
 	is(t, "not shown", e.Outcome(ctx, "", "a", "sku77", 1), engine.ErrNotShown)
 	is(t, "unknown", e.Outcome(ctx, "", "b", "", 1), engine.ErrNotFound)
@@ -272,21 +287,21 @@ func TestOutcomes(t *testing.T) {
 			t.Errorf("an error of %d bytes", len(fmt.Sprint(err)))
 		}
 	}
-	is(t, "first", e.Outcome(ctx, "", "a", a.Shown[1], 1), nil)
+	is(t, "first", e.Outcome(ctx, "", "a", a.IDs()[1], 1), nil)
 	before := e.Sequence()
-	is(t, "again", e.Outcome(ctx, "", "a", a.Shown[1], 2), nil)
-	is(t, "another", e.Outcome(ctx, "", "a", a.Shown[0], 2), engine.ErrConflict)
+	is(t, "again", e.Outcome(ctx, "", "a", a.IDs()[1], 2), nil)
+	is(t, "another", e.Outcome(ctx, "", "a", a.IDs()[0], 2), engine.ErrConflict)
 	is(t, "none", e.Outcome(ctx, "", "a", "", 2), engine.ErrConflict)
 	if e.Sequence() != before {
 		t.Error("a repeated outcome is in the log twice")
 	}
 	d, err := e.Decision(t.Context(), "", "a")
-	if err != nil || d.Status != "chosen" || d.Choice != a.Shown[1] {
+	if err != nil || d.Status != "chosen" || d.Choice != a.IDs()[1] {
 		t.Errorf("decision %+v, %v", d, err)
 	}
 
 	again, err := e.Decide(ctx, "home", stock("a", 5), 3)
-	if err != nil || !again.Repeated || again.Shown[0] != a.Shown[0] || again.PolicyVersion != a.PolicyVersion {
+	if err != nil || !again.Decoded || again.IDs()[0] != a.IDs()[0] || again.PolicyVersion != a.PolicyVersion {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
 	_, err = e.Decide(ctx, "home", stock("a", 4), 3)
@@ -297,8 +312,8 @@ func TestOutcomes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	is(t, "late", e.Outcome(ctx, "", "late", a.Shown[0], 11+30*minute), engine.ErrLate)
-	is(t, "late again", e.Outcome(ctx, "", "late", a.Shown[0], 11+30*minute), engine.ErrLate)
+	is(t, "late", e.Outcome(ctx, "", "late", a.IDs()[0], 11+30*minute), engine.ErrLate)
+	is(t, "late again", e.Outcome(ctx, "", "late", a.IDs()[0], 11+30*minute), engine.ErrLate)
 	is(t, "late, but none", e.Outcome(ctx, "", "late", "", 11+30*minute), engine.ErrConflict)
 	is(t, "in time", e.Outcome(ctx, "", "none", "", 10+30*minute), nil)
 	if n, err := e.Expire(ctx, 10+30*minute); n != 0 || err != nil {

@@ -79,10 +79,10 @@ func TestEverythingAtOnce(t *testing.T) {
 					}
 					a, err := e.Decide(ctx, name, r, i)
 					if err == nil && rng.IntN(3) > 0 {
-						_ = e.Outcome(ctx, name, a.Decision, append(a.Shown, "")[rng.IntN(len(a.Shown)+1)], i+rng.Int64N(2000))
+						_ = e.Outcome(ctx, name, a.Decision, append(a.IDs(), "")[rng.IntN(len(a.IDs())+1)], i+rng.Int64N(2000))
 					}
-					if err == nil && len(a.Shown) > 0 && rng.IntN(3) == 0 {
-						_ = e.Correct(ctx, name, a.Decision, api.Correction{ID: fmt.Sprint(rng.IntN(9)), Item: a.Shown[0], Value: new(float64(rng.IntN(9) - 6))}, i)
+					if err == nil && len(a.IDs()) > 0 && rng.IntN(3) == 0 {
+						_ = e.Correct(ctx, name, a.Decision, api.Correction{ID: fmt.Sprint(rng.IntN(9)), Item: a.IDs()[0], Value: new(float64(rng.IntN(9) - 6))}, i)
 					}
 				}
 				cancel()

@@ -31,13 +31,13 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	if err := engine.Outcome(ctx, "home", "d1", answer.Shown[0], now+int64(time.Second)); err != nil {
+	if err := engine.Outcome(ctx, "home", "d1", answer.IDs()[0], now+int64(time.Second)); err != nil {
 		panic(err)
 	}
 	decided, err := engine.Decision(ctx, "home", "d1")
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(len(answer.Shown), "item shown,", decided.Status, decided.Choice == answer.Shown[0])
+	fmt.Println(len(answer.IDs()), "item shown,", decided.Status, decided.Choice == answer.IDs()[0])
 	// Output: 1 item shown, chosen true
 }

@@ -145,7 +145,7 @@ func TestUnitsElsewhere(t *testing.T) {
 	r := stock("d", 3)
 	r.Unit = "ann"
 	for _, repeated := range []bool{false, true} {
-		if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || a.Repeated != repeated || a.Variant != "" {
+		if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || a.Decoded != repeated || a.Variant != "" {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}

@@ -88,7 +88,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 			t.Errorf("the learner has %d rounds, it had %d; %v", stats.Learned, rounds, err)
 		}
 		a, err := e.Decide(t.Context(), "home", stock("", 3), s.now)
-		if err != nil || a.Shown[0] != "sku1" || a.Variant != "" {
+		if err != nil || a.IDs()[0] != "sku1" || a.Variant != "" {
 			t.Errorf("%+v, %v", a, err)
 		}
 		if past := ended(t, e, store); past.Variants[1].Learner.Policy["name"] != "0" {
@@ -223,7 +223,7 @@ func TestOutcomesAfterTheEnd(t *testing.T) {
 	if s, err := e.Stats("home"); err != nil || s.Learned != 20 {
 		t.Errorf("%d rounds are learned, %v", s.Learned, err)
 	}
-	if d, err := e.Decision(t.Context(), "home", "3"); err != nil || d.Answer.Variant == "" {
+	if d, err := e.Decision(t.Context(), "home", "3"); err != nil || d.Offer.Variant == "" {
 		t.Errorf("%+v, %v", d, err)
 	}
 	replays(t, e, engine.Options{Store: store, Build: buildFixed})

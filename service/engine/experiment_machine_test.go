@@ -78,7 +78,7 @@ func (m *trials) Decide(t *rapid.T) {
 	}
 	m.variants[r.Unit] = a.Variant
 	m.open = append(m.open, a.Decision)
-	m.shown[a.Decision] = a.Shown[0]
+	m.shown[a.Decision] = a.IDs()[0]
 }
 
 func (m *trials) Close(t *rapid.T) {

@@ -140,7 +140,7 @@ func (c *census) serve(n, phase int, units string) {
 		r.Unit, r.Baseline = fmt.Sprint(units, c.rng.IntN(150)), []string{"sku2"}
 		a := decide(c.t, c.e, "home", r, c.now)
 		if c.rng.IntN(2) == 0 {
-			fatal.If(c.t, c.e.Outcome(c.t.Context(), "home", a.Decision, a.Shown[0], c.now))
+			fatal.If(c.t, c.e.Outcome(c.t.Context(), "home", a.Decision, a.IDs()[0], c.now))
 		}
 		c.all = append(c.all, asked{id: a.Decision, unit: r.Unit, variant: a.Variant, bucket: variants.Bucket(variants.Unit("home", r.Unit), 1), phase: phase})
 		c.expire()
@@ -268,7 +268,7 @@ func TestCohortsCountOnceTheyAreOver(t *testing.T) {
 		now := int64(1e18) + int64(i)*int64(time.Minute)
 		a, err := e.Decide(t.Context(), "home", r, now)
 		if err == nil {
-			err = e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], now)
+			err = e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], now)
 		}
 		fatal.If(t, err)
 		all, err := e.Experiments("home")

@@ -90,11 +90,11 @@ func (s *boutique) serve(requests, shoppers int) {
 		}
 		g.Rounds++
 		for i, p := range s.sells {
-			if itemID(i) == a.Shown[0] && s.rng.Float64() < p {
+			if itemID(i) == a.IDs()[0] && s.rng.Float64() < p {
 				g.Purchases++
 				g.Revenue += s.price
 				g.Squares += s.price * s.price
-				fatal.If(s.t, s.e.Outcome(s.t.Context(), "home", a.Decision, a.Shown[0], s.now))
+				fatal.If(s.t, s.e.Outcome(s.t.Context(), "home", a.Decision, a.IDs()[0], s.now))
 			}
 		}
 		s.expire()
@@ -217,7 +217,7 @@ func TestWhatVariantsShow(t *testing.T) {
 		if shown[a.Variant] == nil {
 			shown[a.Variant], by[a.Variant] = map[string]bool{}, map[uint8]bool{}
 		}
-		shown[a.Variant][a.Shown[0]], by[a.Variant][a.By] = true, true
+		shown[a.Variant][a.IDs()[0]], by[a.Variant][a.Mode] = true, true
 		if a.Variant == "chance" && math.Abs(a.Propensity-0.25) > 1e-12 {
 			t.Errorf("a uniform set has the propensity %v", a.Propensity)
 		}
@@ -354,7 +354,7 @@ func TestExplainAVariant(t *testing.T) {
 		}
 	}
 	r := stock("", 3) // a request that is only tried shows what the placement's policy would
-	if a, _, err := e.Try(t.Context(), "home", r, 0); err != nil || a.Shown[0] != "sku0" || a.Variant != "" {
+	if a, _, err := try(t.Context(), e, "home", r, 0); err != nil || a.IDs()[0] != "sku0" || a.Variant != "" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)

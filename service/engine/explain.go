@@ -9,18 +9,10 @@ import (
 	"vitrine/service/page"
 )
 
-// Try returns the answer that a request would get now, and its explanation. It records nothing and changes nothing. Errors are
+// Try returns the offer that a request would get now, and its explanation. It records nothing and changes nothing. Errors are
 // those of [page.Try].
-func (e *Engine) Try(ctx context.Context, name string, r *api.Request, now int64) (*Answer, *api.Explanation, error) {
-	v, err := e.view(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	o, why, err := page.Try(ctx, &v.View, r, now, func() uint64 { return v.upcoming.Load() + 1 })
-	if err != nil {
-		return nil, nil, err
-	}
-	return answerOf(name, o), why, nil
+func (v *View) Try(ctx context.Context, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
+	return page.Try(ctx, v.current(), r, now, func() uint64 { return v.placement.upcoming.Load() + 1 })
 }
 
 // Explain explains a remembered decision, as far as the log and the policies that are still there allow it. Errors are those
@@ -37,15 +29,15 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	if f == nil || f.offer == nil {
 		return nil, e.missing(placement, id)
 	}
-	v, err := e.view(placement)
+	view, err := e.View(placement)
 	if err != nil {
 		return nil, err
 	}
-	l := new(page.Logged)
+	v, l := view.current(), new(page.Logged)
 	l.Offer, l.Complete = e.recent.Complete(v.Name, v.Born, f.offer)
 	e.mu.RLock()
-	sameRows := f.was.entry > v.rows
-	l.OwnRows = f.was.isOf(v.learner)
+	sameRows := f.was.entry > view.placement.rows
+	l.OwnRows = f.was.isOf(view.placement.learner)
 	e.mu.RUnlock()
 	if page.KnowsCandidates(l.Offer) && sameRows && v.Catalogue != nil {
 		request, whole, err := e.rebuild(ctx, v, l.Offer)
@@ -58,11 +50,11 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 			l.Offer, l.Request = whole, request
 		}
 	}
-	w := v.worker
-	l.Policy = v.View.Policy
+	w := view.worker
+	l.Policy = v.Policy
 	if v.Routes != nil {
-		if class := v.Routes.ClassOf(l.Variant); class >= 0 && class < len(v.challengers) && v.challengers[class] != nil {
-			w, l.Policy = v.challengers[class], *v.Variants[class]
+		if class := v.Routes.ClassOf(l.Variant); class >= 0 && class < len(view.challengers) && view.challengers[class] != nil {
+			w, l.Policy = view.challengers[class], *v.Variants[class]
 		}
 	}
 	then := w.PolicyOf(l.PolicyVersion)
@@ -75,11 +67,11 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		l.Policy.Policy = nil
 		l.Unknown = append(l.Unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", l.Variant))
 	}
-	return page.Explain(&v.View, l), nil
+	return page.Explain(v, l), nil
 }
 
 // rebuild returns the request and the candidates of an offer from the catalogue at its version.
-func (e *Engine) rebuild(ctx context.Context, v view, o *offer.Offer) (*page.Request, *offer.Offer, error) {
+func (e *Engine) rebuild(ctx context.Context, v *page.View, o *offer.Offer) (*page.Request, *offer.Offer, error) {
 	if o.Candidates > page.MaxRebuilt {
 		return nil, nil, fmt.Errorf("%d items were candidates, and an explanation has at most %d", o.Candidates, page.MaxRebuilt)
 	}

@@ -51,8 +51,8 @@ func teach(t *testing.T, e *engine.Engine, name string, decisions int) {
 	for range decisions {
 		a := decide(t, e, name, asking(rng), 0)
 		item := ""
-		if len(a.Shown) > 0 && rng.IntN(2) == 0 {
-			item = a.Shown[0]
+		if len(a.IDs()) > 0 && rng.IntN(2) == 0 {
+			item = a.IDs()[0]
 		}
 		fatal.If(t, e.Outcome(t.Context(), name, a.Decision, item, 0))
 	}
@@ -103,14 +103,15 @@ func TestTry(t *testing.T) {
 				if decisions > 0 {
 					r.Exclude, r.Size, r.AtMost = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Most: 1}}
 				}
-				tried, why, err := e.Try(t.Context(), "home", r, 0)
+				tried, why, err := try(t.Context(), e, "home", r, 0)
 				fatal.If(t, err)
 				checkReasons(t, why)
 				if after := snapshot(t, e); !bytes.Equal(before, after) || e.Sequence() != at {
 					t.Fatal("a trial has changed the state")
 				}
 				a := decide(t, e, "home", r, 0)
-				if diff := cmp.Diff(a, tried, cmpopts.IgnoreFields(engine.Answer{}, "Decision")); diff != "" {
+				tried.Decision = a.Decision
+				if diff := cmp.Diff(asSeen(a), asSeen(tried)); diff != "" {
 					t.Errorf("after %d decisions (-decided +tried):\n%s", decisions, diff)
 				}
 				explained := fatal.Or(e.Explain(t.Context(), "home", a.Decision))(t)
@@ -157,11 +158,11 @@ func TestLinearContributions(t *testing.T) {
 	}
 	for range 20 {
 		a := decide(t, e, "home", r, 0)
-		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0))
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 0))
 	}
 	wait(t, e)
 	utility := func(i int) *api.Explained {
-		_, why, err := e.Try(t.Context(), "home", &api.Request{Items: r.Items, Include: []string{itemID(i)}}, 0)
+		_, why, err := try(t.Context(), e, "home", &api.Request{Items: r.Items, Include: []string{itemID(i)}}, 0)
 		fatal.If(t, err)
 		checkReasons(t, why)
 		if why.Attribution != "linear" {
@@ -188,7 +189,7 @@ func TestShapley(t *testing.T) {
 	for i, v := range [][2]float64{{1, 3}, {-1, 1}, {3, 2}} { // of the mean (1, 2)
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", v[0]), api.Number("x1", v[1])}})
 	}
-	_, why, err := e.Try(t.Context(), "home", r, 0)
+	_, why, err := try(t.Context(), e, "home", r, 0)
 	fatal.If(t, err)
 	checkReasons(t, why)
 	for _, item := range why.Items {
@@ -243,7 +244,7 @@ func TestExplainLater(t *testing.T) {
 	e = opened(t, engine.Options{Store: store})
 	wait(t, e)
 	at := explain()
-	if at.Known != len(a.Shown) || at.Candidates != 6 || at.Next != nil || len(at.Unknown) < 2 || !at.SamePolicy || at.Items[0].Index != nil || at.Items[0].Utility == nil {
+	if at.Known != len(a.IDs()) || at.Candidates != 6 || at.Next != nil || len(at.Unknown) < 2 || !at.SamePolicy || at.Items[0].Index != nil || at.Items[0].Utility == nil {
 		t.Errorf("of a log without the other candidates: %+v", at)
 	}
 	teach(t, e, "home", 5)
@@ -257,7 +258,7 @@ func TestExplainLater(t *testing.T) {
 		t.Errorf("of a version that has gone: %+v", x)
 	}
 	put(t, e, "home", strings.Replace(text, `"buckets":4`, `"buckets":5`, 1))
-	if x := explain(); x.Items[0].Utility != nil || len(x.Unknown) == 0 || x.Items[0].ID != a.Shown[0] {
+	if x := explain(); x.Items[0].Utility != nil || len(x.Unknown) == 0 || x.Items[0].ID != a.IDs()[0] {
 		t.Errorf("of other features: %+v", x)
 	}
 	if _, err := e.Explain(t.Context(), "home", "none"); !errors.Is(err, engine.ErrNotFound) {
@@ -275,14 +276,15 @@ func TestTryCatalogue(t *testing.T) {
 		{User: aged(2), Candidates: []string{"sku9"}, Items: []api.Item{{ID: "own", Features: api.Values{api.Number("x", 1), api.Number("x1", 1), api.Text("brand", "c")}}}},
 	} {
 		before, at := snapshot(t, e), e.Sequence()
-		tried, why, err := e.Try(t.Context(), "home", r, 0)
+		tried, why, err := try(t.Context(), e, "home", r, 0)
 		fatal.If(t, err)
 		checkReasons(t, why)
 		if !bytes.Equal(before, snapshot(t, e)) || e.Sequence() != at {
 			t.Fatal("a trial has changed the state")
 		}
 		a := decide(t, e, "home", r, 0)
-		if diff := cmp.Diff(a, tried, cmpopts.IgnoreFields(engine.Answer{}, "Decision")); diff != "" {
+		tried.Decision = a.Decision
+		if diff := cmp.Diff(asSeen(a), asSeen(tried)); diff != "" {
 			t.Errorf("(-decided +tried):\n%s", diff)
 		}
 	}
@@ -290,13 +292,13 @@ func TestTryCatalogue(t *testing.T) {
 		"/filter": {Filter: "half ="}, "/include/0": {User: aged(1), Include: []string{"gone"}}, "/user/age": {},
 		"/items": {User: aged(1), Items: make([]api.Item, 10_001)},
 	} {
-		_, _, err := e.Try(t.Context(), "home", r, 0)
+		_, _, err := try(t.Context(), e, "home", r, 0)
 		var f *api.FieldError
 		if !errors.As(err, &f) || f.Field != field {
 			t.Errorf("%s: the error is %v", field, err)
 		}
 	}
-	if _, _, err := e.Try(t.Context(), "away", &api.Request{}, 0); !errors.Is(err, engine.ErrNotFound) {
+	if _, _, err := try(t.Context(), e, "away", &api.Request{}, 0); !errors.Is(err, engine.ErrNotFound) {
 		t.Errorf("of an unknown placement: %v", err)
 	}
 }
@@ -306,16 +308,16 @@ func TestTryShadow(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", reasoned(`{"name":"ucb-mnl"}`, `,"mode":"shadow"`))
 	r := asking(rand.New(rand.NewPCG(1, 1)))
-	a, _, err := e.Try(t.Context(), "home", r, 0)
-	if err != nil || a.By != offer.ByPolicy {
+	a, _, err := try(t.Context(), e, "home", r, 0)
+	if err != nil || a.Mode != offer.ByPolicy {
 		t.Errorf("without a baseline: %+v, %v", a, err)
 	}
 	r.Baseline = []string{"sku5", "sku0"}
-	a, why, err := e.Try(t.Context(), "home", r, 0)
-	if err != nil || a.By != offer.ByBaseline || !slices.Equal(a.Shown, r.Baseline) || why.By != "baseline" {
+	a, why, err := try(t.Context(), e, "home", r, 0)
+	if err != nil || a.Mode != offer.ByBaseline || !slices.Equal(a.IDs(), r.Baseline) || why.By != "baseline" {
 		t.Errorf("with a baseline: %+v, %v", a, err)
 	}
-	if why.Next == nil || why.Next.MissedBy > 0 && slices.Equal(why.Next.Items, a.Shown) {
+	if why.Next == nil || why.Next.MissedBy > 0 && slices.Equal(why.Next.Items, a.IDs()) {
 		t.Errorf("beside the baseline: %+v", why.Next)
 	}
 }
@@ -325,7 +327,7 @@ func TestExplainForeign(t *testing.T) {
 	for name, policy := range map[string]vitrine.Policy{"no explainer": near{2, 0}, "a panic": panicking{near{2, 0}}} {
 		e := opened(t, engine.Options{Store: new(memlog.Store), Build: func(setup.Spec) (vitrine.Learner, error) { return &stuck{policy: policy}, nil }})
 		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)
-		_, why, err := e.Try(t.Context(), "home", stock("", 4), 0)
+		_, why, err := try(t.Context(), e, "home", stock("", 4), 0)
 		fatal.If(t, err)
 		if len(why.Items) != 2 || len(why.Unknown) != 1 || why.Attribution != "none" {
 			t.Errorf("%s: %+v", name, why)
@@ -355,7 +357,7 @@ func TestExplainInfinite(t *testing.T) {
 			return &stuck{policy: level{near{2, 0}, u}}, nil
 		}})
 		put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`}`)
-		_, why, err := e.Try(t.Context(), "home", stock("", 4), 0)
+		_, why, err := try(t.Context(), e, "home", stock("", 4), 0)
 		fatal.If(t, err)
 		if _, err := json.Marshal(why); err != nil || why.Items[0].Utility != nil || why.Compared != "none" {
 			t.Errorf("of a utility of %v: %+v, %v", u, why, err)

@@ -149,7 +149,7 @@ func TestExploreWeights(t *testing.T) {
 				missing := 0
 				for i := range rounds {
 					a := decide(t, e, "home", stock(fmt.Sprint(phase, i), n), 0)
-					page := float64(len(a.Shown))
+					page := float64(len(a.IDs()))
 					switch {
 					case a.Propensity == 0:
 						missing++
@@ -173,7 +173,7 @@ func TestExploreWeights(t *testing.T) {
 				for i := range 60 {
 					choice := ""
 					if a, err := e.Decision(t.Context(), "home", fmt.Sprint(phase, i)); err == nil && i%3 > 0 {
-						choice = a.Answer.Shown[0]
+						choice = a.Offer.IDs()[0]
 					}
 					fatal.If(t, e.Outcome(t.Context(), "home", fmt.Sprint(phase, i), choice, 0))
 				}
@@ -197,7 +197,7 @@ func TestSlotsWithoutSwaps(t *testing.T) {
 	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"},"mode":"explore","explore":"slots"}`)
 	for range 50 {
 		if a, err := e.Decide(t.Context(), "home", stock("", 2), 0); err != nil || a.Propensity != 0 {
-			t.Fatalf("%v has the propensity %v, %v", a.Shown, a.Propensity, err)
+			t.Fatalf("%v has the propensity %v, %v", a.IDs(), a.Propensity, err)
 		}
 	}
 }

@@ -27,10 +27,10 @@ func TestPoliciesFillPages(t *testing.T) {
 					r.Items, want = r.Items[:2], 2
 				}
 				a, err := e.Decide(t.Context(), "home", r, 0)
-				if err != nil || len(a.Shown) != want {
-					t.Fatalf("%s, explore %s: %v, %v, want %d items", policy, mode, a.Shown, err, want)
+				if err != nil || len(a.IDs()) != want {
+					t.Fatalf("%s, explore %s: %v, %v, want %d items", policy, mode, a.IDs(), err, want)
 				}
-				is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0), nil)
+				is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 0), nil)
 			}
 		}
 	}

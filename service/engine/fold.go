@@ -103,17 +103,17 @@ func (s *fold) publishAfter(e *eventlog.Event) {
 
 // publish makes the placement's state the view of later decisions. An alarm can change the view after any event.
 func (s *fold) publish(p *placement) {
-	v := view{
+	v := View{
 		placement: p, changed: p.changed, worker: p.worker, fallback: p.fallsBack(),
-		View: page.View{Name: p.name, Born: p.born, Config: p.config, Catalogue: s.itemsOf(p), Policy: page.Policy{Config: p.worker.config}},
+		page: page.View{Name: p.name, Born: p.born, Config: p.config, Catalogue: s.itemsOf(p), Policy: page.Policy{Config: p.worker.config}},
 	}
-	v.ByBaseline = v.fallback == api.FallbackBaseline
+	v.page.ByBaseline = v.fallback == api.FallbackBaseline
 	if x := p.experiment; x != nil {
-		v.Routes, v.challengers = x.Routes, x.workers
+		v.page.Routes, v.challengers = x.Routes, x.workers
 	}
 	before := p.view.Load()
 	if before == nil || before.changed != v.changed || before.worker != v.worker || before.fallback != v.fallback ||
-		before.Config != v.Config || before.Catalogue != v.Catalogue || before.Routes != v.Routes {
+		before.page.Config != v.page.Config || before.page.Catalogue != v.page.Catalogue || before.page.Routes != v.page.Routes {
 		p.view.Store(new(v))
 	}
 }

@@ -86,7 +86,7 @@ func followerIsTheReplay(t *testing.T, last, every uint64) {
 		a := decide(t, e, "home", stock(id, 3+i%4), int64(i))
 		compare()
 		if i%5 > 0 {
-			is(t, "outcome", e.Outcome(t.Context(), "home", id, append(a.Shown, "")[rng.IntN(3)], int64(i)), nil)
+			is(t, "outcome", e.Outcome(t.Context(), "home", id, append(a.IDs(), "")[rng.IntN(3)], int64(i)), nil)
 			compare()
 		}
 	}
@@ -406,7 +406,7 @@ func slowFollower(t *testing.T, config string) {
 	for i := range 400 {
 		r := stock(fmt.Sprint("d", i), 1)
 		r.Unit = r.Decision
-		is(t, "outcome", e.Outcome(t.Context(), "home", r.Decision, decide(t, e, "home", r, 0).Shown[0], 1), nil)
+		is(t, "outcome", e.Outcome(t.Context(), "home", r.Decision, decide(t, e, "home", r, 0).IDs()[0], 1), nil)
 		wait(t, e)
 	}
 	for waiting.Load() == 0 || f.Sequence() < 50 {
@@ -447,7 +447,7 @@ func TestLearnersAreWoken(t *testing.T) {
 	f, heir := follower(t, engine.Options{Store: store.Store, Build: buildToy}), follower(t, engine.Options{Store: store, Build: buildToy})
 	for i := range rounds {
 		a := decide(t, e, "home", stock(fmt.Sprint("d", i), 1), 0)
-		is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 1), nil)
+		is(t, "outcome", e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 1), nil)
 	}
 	is(t, "leading", heir.Lead(t.Context()), nil)
 	for name, learns := range map[string]*engine.Engine{

@@ -70,11 +70,10 @@ func FuzzRequest(f *testing.F) {
 		}
 		if r.Decision != "" {
 			again, err := e.Decide(t.Context(), "home", r, 0)
-			if err != nil || !again.Repeated {
+			if err != nil || !again.Decoded {
 				t.Fatalf("again: %+v, %v", again, err)
 			}
-			again.Repeated = false
-			if diff := cmp.Diff(a, again); diff != "" {
+			if diff := cmp.Diff(asSeen(a), asSeen(again)); diff != "" {
 				t.Fatalf("again (-first +again):\n%s", diff)
 			}
 		}
@@ -104,7 +103,7 @@ func busy(t testing.TB, store engine.Log) []byte {
 		r.Defer, r.Slots = true, []api.Slot{{ID: "left", Exclude: []string{"sku0"}}, {ID: "right"}}
 		a := decide(t, e, "home", r, 0)
 		if id == "g" {
-			fatal.If(t, e.Reward(t.Context(), "", "g", []api.Reward{{Item: a.Shown[0], Value: 0.1}}, 1))
+			fatal.If(t, e.Reward(t.Context(), "", "g", []api.Reward{{Item: a.IDs()[0], Value: 0.1}}, 1))
 		}
 	}
 	fatal.Or(e.Keep(t.Context(), "home", "", 1))(t)

@@ -84,15 +84,15 @@ func (w *trade) goOn(decisions int, price float64) (shown []string) {
 		r.Baseline = w.base
 		a, err := w.e.Decide(w.t.Context(), "home", r, w.now)
 		fatal.If(w.t, err)
-		shown = append(shown, a.Shown[0])
+		shown = append(shown, a.IDs()[0])
 		p := 0.0
 		for i, v := range w.sells {
-			if itemID(i) == a.Shown[0] {
+			if itemID(i) == a.IDs()[0] {
 				p = v
 			}
 		}
 		if w.rng.Float64() < p {
-			err = w.e.Outcome(w.t.Context(), "home", a.Decision, a.Shown[0], w.now)
+			err = w.e.Outcome(w.t.Context(), "home", a.Decision, a.IDs()[0], w.now)
 		}
 		if _, late := w.e.Expire(w.t.Context(), w.now); err != nil || late != nil {
 			w.t.Fatal(err, late)
@@ -161,7 +161,7 @@ func TestFallbackToTheBaseline(t *testing.T) {
 		t.Errorf("with an alarm it shows %v", shown)
 	}
 	d, err := e.Decision(t.Context(), "home", fmt.Sprint("d", w.n))
-	if err != nil || d.Answer.By != offer.ByBaseline {
+	if err != nil || d.Offer.Mode != offer.ByBaseline {
 		t.Errorf("the decision %+v, %v", d, err)
 	}
 	wait(t, e)
@@ -220,8 +220,8 @@ func TestFallbackToAVersion(t *testing.T) {
 		by := map[uint64]string{}
 		for i := range 30 {
 			d := decide(t, e, "home", stock(fmt.Sprint("after", restart, "-", i), 3), w.now)
-			if d.By == offer.ByPolicy {
-				by[d.PolicyVersion] = d.Shown[0]
+			if d.Mode == offer.ByPolicy {
+				by[d.PolicyVersion] = d.IDs()[0]
 			}
 		}
 		if len(by) != 1 || by[good] != "sku0" {
@@ -240,8 +240,8 @@ func TestFallbackToAVersion(t *testing.T) {
 	if a := w.alarm(); a != nil {
 		t.Errorf("after a change of the mode: %+v", a)
 	}
-	if d, err := e.Decide(t.Context(), "home", stock("last", 3), w.now); err != nil || d.Shown[0] == "sku0" {
-		t.Errorf("after a change of the mode it shows %v, %v", d.Shown, err)
+	if d, err := e.Decide(t.Context(), "home", stock("last", 3), w.now); err != nil || d.IDs()[0] == "sku0" {
+		t.Errorf("after a change of the mode it shows %v, %v", d.IDs(), err)
 	}
 	is(t, "back to the version that decides", e.RollBack(t.Context(), "home", good, nil, w.now), nil)
 	lawful(t, store)

@@ -42,7 +42,7 @@ func TestEveryFieldIsPartOfTheRequest(t *testing.T) {
 				t.Errorf("%s with another%s: %v, want a conflict", id, path, err)
 			}
 		})
-		if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || !a.Repeated {
+		if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || !a.Decoded {
 			t.Errorf("%s again: %+v, %v", id, a, err)
 		}
 	}

@@ -52,11 +52,11 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imp
 	d := page.NewDecider()
 	defer d.Release()
 	for len(decisions) > 0 {
-		v, err := e.view(name)
+		v, err := e.View(name)
 		if err != nil {
 			return err
 		}
-		list, err := importedTogether(d, &v.View, decisions)
+		list, err := importedTogether(d, &v.page, decisions)
 		if unseen := new(page.UnseenError); errors.As(err, &unseen) && len(list) == 0 {
 			if err := e.see(ctx, name, v.changed, unseen.Values, decisions[0].Time); err != nil && !errors.Is(err, errMoved) {
 				return err
@@ -117,7 +117,7 @@ func importedTogether(d *page.Decider, v *page.View, decisions []*page.Imported)
 var errBehind = errors.New("the learner is behind")
 
 // imported adds decisions and their outcomes, all or none.
-func (b *batch) imported(v view, list []importedEvents) error {
+func (b *batch) imported(v *View, list []importedEvents) error {
 	p := v.placement
 	if b.state.placements[p.name] != p || p.changed != v.changed {
 		return errMoved

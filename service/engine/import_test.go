@@ -34,18 +34,18 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 		a := decide(t, lived, "home", stock(fmt.Sprint("d", k), 3), 5)
 		choice := ""
 		if k%3 > 0 {
-			choice = a.Shown[0]
+			choice = a.IDs()[0]
 		}
 		fatal.If(t, lived.Outcome(t.Context(), "home", a.Decision, choice, 5))
 		m := past(a.Decision, choice)
-		m.Shown = a.Shown
+		m.Shown = a.IDs()
 		fatal.If(t, imported.Import(t.Context(), "home", m))
 		wait(t, lived) // so that both have learned the same when the next page is found
 	}
 	wait(t, imported)
 	ask := func(e *engine.Engine) string {
 		a := decide(t, e, "home", stock("last", 3), 6)
-		return fmt.Sprint(a.Shown, a.Probability, a.Outside)
+		return fmt.Sprint(a.IDs(), a.Probability, a.Outside)
 	}
 	if got, want := ask(imported), ask(lived); got != want {
 		t.Errorf("after an import %s, after the same decisions %s", got, want)
@@ -60,8 +60,8 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 		t.Error("a replay gives another state")
 	}
 	d, err := again.Decision(t.Context(), "home", "d1")
-	if err != nil || d.Answer.By != offer.ByImport || d.Status != "chosen" || d.Answer.Propensity != 0.25 || d.Time != 5 {
-		t.Errorf("%+v %+v, %v", d, d.Answer, err)
+	if err != nil || d.Offer.Mode != offer.ByImport || d.Status != "chosen" || d.Offer.Propensity != 0.25 || d.Time != 5 {
+		t.Errorf("%+v %+v, %v", d, d.Offer, err)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestImportedLawsInAnyOrder(t *testing.T) {
 				t.Errorf("%+v, shown %v: the propensity is %v by its law, and %v in the log, want %v", c.draw, shown, p, o.Propensity, c.propensity)
 			}
 			d, err := e.Decision(t.Context(), "home", "d")
-			if err != nil || !slices.Equal(d.Answer.Shown, shown) || d.Choice != "sku0" {
+			if err != nil || !slices.Equal(d.Offer.IDs(), shown) || d.Choice != "sku0" {
 				t.Errorf("%+v, %v", d, err)
 			}
 		}

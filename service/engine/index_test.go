@@ -22,11 +22,11 @@ func TestIDsBelongToPlacements(t *testing.T) {
 	for i, name := range names {
 		put(t, e, name, toys)
 		a, err := e.Decide(ctx, name, stock("one", 2+i), 0) // another request in each
-		if err != nil || a.Repeated || a.Placement != name {
+		if err != nil || a.Decoded {
 			t.Fatalf("%s: %+v, %v", name, a, err)
 		}
-		shown[name] = a.Shown[0]
-		if again, err := e.Decide(ctx, name, stock("one", 2+i), 0); err != nil || !again.Repeated || !slices.Equal(again.Shown, a.Shown) {
+		shown[name] = a.IDs()[0]
+		if again, err := e.Decide(ctx, name, stock("one", 2+i), 0); err != nil || !again.Decoded || !slices.Equal(again.IDs(), a.IDs()) {
 			t.Errorf("%s again: %+v, %v", name, again, err)
 		}
 		_, err = e.Decide(ctx, name, stock("one", 5), 0)
@@ -59,7 +59,7 @@ func TestIDsBelongToPlacements(t *testing.T) {
 	is(t, "a's outcome", e.Outcome(ctx, "a", "one", "", 1), nil)
 	status := func(name, want, choice string) {
 		t.Helper()
-		if d, err := e.Decision(ctx, name, "one"); err != nil || d.Status != want || d.Choice != choice || d.Answer.Placement != name {
+		if d, err := e.Decision(ctx, name, "one"); err != nil || d.Status != want || d.Choice != choice || d.Placement != name {
 			t.Errorf("%s: %+v, %v", name, d, err)
 		}
 	}

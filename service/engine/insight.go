@@ -30,7 +30,7 @@ type lastInsight struct {
 // Insight returns what a placement has sold and what its policy has learned. It is computed at most once in three seconds, and
 // outside the writer. Errors are ErrNotFound and that of ctx.
 func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insight, error) {
-	v, err := e.view(name)
+	v, err := e.View(name)
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +48,13 @@ func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insi
 	return last.made, nil
 }
 
-func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, error) {
+func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight, error) {
 	e.mu.RLock()
-	t, learner := v.tally.Copy(), v.learner
+	t, learner := v.placement.tally.Copy(), v.placement.learner
 	e.mu.RUnlock()
-	current := *v.worker.Current()
+	current, config := *v.worker.Current(), v.Config()
 	x := &api.Insight{
-		Placement: v.Name, Mode: v.Config.Mode, Policy: (&page.Policy{Config: v.Config}).Name(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
+		Placement: v.page.Name, Mode: config.Mode, Policy: (&page.Policy{Config: config}).Name(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
 		Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
 		Lag: v.worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
 	}
@@ -79,15 +79,15 @@ func (e *Engine) insight(ctx context.Context, v view, now int64) (*api.Insight, 
 		return x, err
 	}
 	// A policy that fails leaves out what it would say.
-	_, _ = panics.Safely(func() error { page.Value(x, explainer, rows, v.Config.Schema()); return nil })
+	_, _ = panics.Safely(func() error { page.Value(x, explainer, rows, config.Schema()); return nil })
 	return x, nil
 }
 
 // lastRows reads the rows with which items were shown last. Rows that the log no longer has are left out, and those of
 // earlier features, before the entry that began the learner.
-func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []string, sold []tally.Sold) (rows []page.ItemRow, err error) {
+func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []string, sold []tally.Sold) (rows []page.ItemRow, err error) {
 	offers := map[uint64]*eventlog.Offered{}
-	width := v.Config.Schema().Width()
+	width := v.Config().Schema().Width()
 	for item, id := range ids {
 		at := sold[item].Last
 		if at <= learner {
@@ -95,7 +95,7 @@ func (e *Engine) lastRows(ctx context.Context, v view, learner uint64, ids []str
 		}
 		o, read := offers[at]
 		if !read {
-			if o, err = e.offered(ctx, v.Name, at); err != nil {
+			if o, err = e.offered(ctx, v.page.Name, at); err != nil {
 				return nil, err
 			}
 			offers[at] = o

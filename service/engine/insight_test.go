@@ -49,10 +49,10 @@ func TestInsightCounts(t *testing.T) {
 		a := decide(t, e, "home", r, int64(round)*minute)
 		item, revenue := "", 0.0
 		if rng.IntN(3) == 0 {
-			item = a.Shown[rng.IntN(len(a.Shown))]
+			item = a.IDs()[rng.IntN(len(a.IDs()))]
 		}
 		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, item, int64(round)*minute))
-		for k, id := range a.Shown {
+		for k, id := range a.IDs() {
 			x := items[id]
 			x.ID, x.Shown, places[k].Shown, places[k].Position = id, x.Shown+1, places[k].Shown+1, k+1
 			if id == item {
@@ -62,7 +62,7 @@ func TestInsightCounts(t *testing.T) {
 			}
 			items[id] = x
 		}
-		if a.By == offer.ByChance {
+		if a.Mode == offer.ByChance {
 			chance++
 		}
 		b := &bins[min(int(10*(1-a.Outside)), 9)]
@@ -70,7 +70,7 @@ func TestInsightCounts(t *testing.T) {
 		if item != "" {
 			b.bought++
 		}
-		earned, predicted = earned+revenue, predicted+a.Revenue
+		earned, predicted = earned+revenue, predicted+a.Expected
 		revenues = append(revenues, revenue)
 	}
 	wait(t, e)
@@ -172,7 +172,7 @@ func TestInsightEffects(t *testing.T) {
 				r = asking(rng)
 				r.Include = []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5"}
 				a := decide(t, e, "home", r, 0)
-				fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[rng.IntN(6)], 0))
+				fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[rng.IntN(6)], 0))
 			}
 			wait(t, e)
 			x := insight(t, e, "home", 0)
@@ -186,7 +186,7 @@ func TestInsightEffects(t *testing.T) {
 					change(item.Features)
 					q.Items = append(q.Items, item)
 				}
-				_, why, err := e.Try(t.Context(), "home", q, 0)
+				_, why, err := try(t.Context(), e, "home", q, 0)
 				fatal.If(t, err)
 				for _, item := range why.Items {
 					mean, sd = mean+*item.Utility/6, sd+*item.SD/6
@@ -298,7 +298,7 @@ func TestReadersBesideWriters(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(w), 4))
 			for i := range 60 {
 				a := decide(t, e, "home", asking(rng), 0)
-				if err := e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0); err != nil {
+				if err := e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 0); err != nil {
 					t.Error(err)
 				}
 				if i%20 == 10 {
@@ -319,7 +319,7 @@ func TestReadersBesideWriters(t *testing.T) {
 				default:
 				}
 				insight(t, e, "home", now)
-				if _, _, err := e.Try(t.Context(), "home", asking(rng), 0); err != nil {
+				if _, _, err := try(t.Context(), e, "home", asking(rng), 0); err != nil {
 					t.Error(err)
 				}
 				if _, err := e.Explain(t.Context(), "home", fmt.Sprint("home~1.", 1+rng.IntN(100))); err != nil && !errors.Is(err, engine.ErrNotFound) {

@@ -324,20 +324,20 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 		answer.Unknown = append(answer.Unknown, k.unknown[:min(len(k.unknown), maxUnknown-len(answer.Unknown))]...)
 		from = k.to
 	}
-	v.Catalogue.RLock()
-	defer v.Catalogue.RUnlock()
-	answer.CatalogueVersion, answer.Items = v.Catalogue.Version(), v.Catalogue.Len()
+	v.page.Catalogue.RLock()
+	defer v.page.Catalogue.RUnlock()
+	answer.CatalogueVersion, answer.Items = v.page.Catalogue.Version(), v.page.Catalogue.Len()
 	return answer, nil
 }
 
 // learnItems has the categories of a placement learn the values of edits.
 func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64) error {
 	for {
-		v, err := e.view(name)
+		v, err := e.View(name)
 		if err != nil || d.features == nil {
 			return err
 		}
-		schema, unseen := v.Config.Schema(), []feature.Seen(nil)
+		schema, unseen := v.page.Config.Schema(), []feature.Seen(nil)
 		one := make([]api.Item, 1)
 		for i := range d.n {
 			values := make(api.Values, schema.NumItem())
@@ -363,20 +363,20 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 }
 
 // ownItems returns a placement with its own catalogue.
-func (e *Engine) ownItems(name string) (view, error) {
-	v, err := e.view(name)
-	if err == nil && v.Config.Catalogue != "" {
-		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.Config.Catalogue)
+func (e *Engine) ownItems(name string) (*View, error) {
+	v, err := e.View(name)
+	if err == nil && v.page.Config.Catalogue != "" {
+		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.page.Config.Catalogue)
 	}
 	return v, err
 }
 
 // twins returns the items that are there for the second time, with the same values. Other values are an error.
-func (d *edits) twins(v view) (map[int]bool, error) {
+func (d *edits) twins(v *View) (map[int]bool, error) {
 	twins := map[int]bool{}
 	first := make(map[string]int, d.n)
-	v.Catalogue.RLock()
-	defer v.Catalogue.RUnlock()
+	v.page.Catalogue.RLock()
+	defer v.page.Catalogue.RUnlock()
 	for i := range d.n {
 		j, ok := first[d.id(i)]
 		if !ok {
@@ -386,7 +386,7 @@ func (d *edits) twins(v view) (map[int]bool, error) {
 		records := [2]string{}
 		for k, of := range []int{j, i} {
 			var err error
-			if records[k], _, err = d.record(v.Catalogue, of, fmt.Sprintf(d.field, of)); err != nil {
+			if records[k], _, err = d.record(v.page.Catalogue, of, fmt.Sprintf(d.field, of)); err != nil {
 				return nil, err
 			}
 		}
@@ -408,22 +408,22 @@ type chunk struct {
 }
 
 // chunk makes a chunk of the items from a number on.
-func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
-	v.Catalogue.RLock()
-	defer v.Catalogue.RUnlock()
-	k := &chunk{to: from, version: v.Catalogue.Version()}
+func (d *edits) chunk(v *View, from int, twins map[int]bool) (*chunk, error) {
+	v.page.Catalogue.RLock()
+	defer v.page.Catalogue.RUnlock()
+	k := &chunk{to: from, version: v.page.Catalogue.Version()}
 	for size := 0; k.to < d.n && size < chunkBytes; k.to++ {
 		if twins[k.to] {
 			continue
 		}
-		record, ok, err := d.record(v.Catalogue, k.to, fmt.Sprintf(d.field, k.to))
+		record, ok, err := d.record(v.page.Catalogue, k.to, fmt.Sprintf(d.field, k.to))
 		switch {
 		case err != nil:
 			return nil, err
 		case !ok:
 			k.unknown = append(k.unknown, d.id(k.to))
 			continue
-		case record != "" && v.Catalogue.Has(record):
+		case record != "" && v.page.Catalogue.Has(record):
 			continue // as after an interrupted push
 		case record == "":
 			k.body.Deleted = append(k.body.Deleted, d.id(k.to))
@@ -434,14 +434,14 @@ func (d *edits) chunk(v view, from int, twins map[int]bool) (*chunk, error) {
 		}
 		k.places = append(k.places, k.to)
 	}
-	k.body.Before, k.body.Undo = k.version, v.Catalogue.UndoOf(k.body.Put, k.body.Deleted)
+	k.body.Before, k.body.Undo = k.version, v.page.Catalogue.UndoOf(k.body.Put, k.body.Deleted)
 	return k, nil
 }
 
 // submitItems writes a chunk. The error is errMoved if the placement or its catalogue has changed since the chunk was made. isLeft
 // reports that the chunk was not written and will not be.
-func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, now int64) (isLeft bool, err error) {
-	change, err := v.Catalogue.NewChange(k.body.Put, k.body.Deleted)
+func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, now int64) (isLeft bool, err error) {
+	change, err := v.page.Catalogue.NewChange(k.body.Put, k.body.Deleted)
 	var misfit *catalogue.ItemError
 	var field *api.FieldError
 	if errors.As(err, &misfit) && errors.As(err, &field) {
@@ -450,30 +450,30 @@ func (e *Engine) submitItems(ctx context.Context, v view, k *chunk, at string, n
 	if err != nil {
 		return true, api.Fieldf("/items", "%v", err)
 	}
-	g := &staged{items: v.Catalogue, change: change, held: v.Catalogue.MaxBytes(change)}
+	g := &staged{items: v.page.Catalogue, change: change, held: v.page.Catalogue.MaxBytes(change)}
 	err = e.state.budget.Hold(g.held)
 	if err != nil {
-		v.Catalogue.DropLists() // decisions make them again if there is room
+		v.page.Catalogue.DropLists() // decisions make them again if there is room
 		err = e.state.budget.Hold(g.held)
 	}
 	if err != nil {
-		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.name, ErrMemory, err, g.held)
+		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.page.Name, ErrMemory, err, g.held)
 	}
 	err = e.submit(ctx, func(b *batch) error {
 		if len(b.events) > 0 {
 			return errLater
 		}
-		if b.state.placements[v.name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.Catalogue || v.Catalogue.Split() != change.Split || v.Catalogue.Version() != k.version {
+		if b.state.placements[v.page.Name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.page.Catalogue || v.page.Catalogue.Split() != change.Split || v.page.Catalogue.Version() != k.version {
 			return errMoved
 		}
-		if n := v.Catalogue.LenAfter(change); n > catalogue.MaxItems {
+		if n := v.page.Catalogue.LenAfter(change); n > catalogue.MaxItems {
 			return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
 		}
 		if !g.claim() {
 			return errMoved // the caller has left
 		}
 		b.staged = g
-		return b.only(&eventlog.Event{Time: now, Placement: v.name, Body: &k.body})
+		return b.only(&eventlog.Event{Time: now, Placement: v.page.Name, Body: &k.body})
 	})
 	if isLeft = g.claim(); isLeft { // the writer has not, and will not
 		e.state.budget.Charge(-g.held)
@@ -520,9 +520,9 @@ func (e *Engine) Item(name, id string) (*api.CatalogueItem, error) {
 }
 
 func (e *Engine) itemsFor(name string) (*catalogue.Catalogue, error) {
-	v, err := e.view(name)
+	v, err := e.View(name)
 	if err != nil {
 		return nil, err
 	}
-	return v.Items()
+	return v.page.Items()
 }

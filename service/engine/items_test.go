@@ -89,17 +89,17 @@ func TestIDsAreItems(t *testing.T) {
 			}
 			byID.Include, byID.Exclude, byID.AtMost, byID.Slots = full.Include, full.Exclude, full.AtMost, full.Slots
 			want, got := decide(t, engines[0], "home", full, 0), decide(t, engines[1], "home", byID, 0)
-			if got.CatalogueVersion != 4 || want.CatalogueVersion != 0 {
-				t.Fatalf("the catalogues have the versions %d and %d", want.CatalogueVersion, got.CatalogueVersion)
+			if got.Catalogue.Version != 4 || want.Catalogue != nil {
+				t.Fatalf("the catalogues are %+v and %+v", want.Catalogue, got.Catalogue)
 			}
-			got.CatalogueVersion = 0
-			if diff := cmp.Diff(want, got); diff != "" {
+			got.Catalogue = nil
+			if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
 				t.Fatalf("%s, round %d (-items +ids):\n%s", more, round, diff)
 			}
 			for _, e := range engines {
 				item := ""
-				if len(want.Shown) > 0 && round%3 > 0 {
-					item = want.Shown[0]
+				if len(want.IDs()) > 0 && round%3 > 0 {
+					item = want.IDs()[0]
 				}
 				fatal.If(t, e.Outcome(t.Context(), "home", full.Decision, item, 0))
 				wait(t, e)
@@ -137,13 +137,13 @@ func TestItemsAndIDs(t *testing.T) {
 		c.request.User, c.request.Decision = aged(1), fmt.Sprint("d", i)
 		a := decide(t, e, "home", &c.request, 0)
 		for _, id := range c.want {
-			if !slices.Contains(a.Shown, id) {
-				t.Errorf("request %d shows %v, want %q too", i, a.Shown, id)
+			if !slices.Contains(a.IDs(), id) {
+				t.Errorf("request %d shows %v, want %q too", i, a.IDs(), id)
 			}
 		}
 		d := fatal.Or(e.Decision(t.Context(), "home", c.request.Decision))(t)
-		if isOf := i != 3; (d.Answer.CatalogueVersion == 4) != isOf {
-			t.Errorf("request %d: the catalogue has the version %d", i, d.Answer.CatalogueVersion)
+		if isOf := i != 3; (d.Offer.Reply().CatalogueVersion == 4) != isOf {
+			t.Errorf("request %d: the catalogue has the version %d", i, d.Offer.Reply().CatalogueVersion)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestCatalogueIsReplayed(t *testing.T) {
 		t.Errorf("an item that was deleted: %v", err)
 	}
 	was := decide(t, again, "home", &api.Request{Decision: "f", User: aged(1)}, 0)
-	if !was.Repeated || was.CatalogueVersion == 0 {
+	if !was.Decoded || was.Catalogue.Version == 0 {
 		t.Errorf("%+v", was)
 	}
 	count := 0
@@ -345,13 +345,13 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 		t.Helper()
 		a := decide(t, e, "home", &api.Request{User: api.Values{api.Number("age", 0)}, AtMost: limits}, 0)
 		if odd := slices.Collect(func(yield func(string) bool) {
-			for _, id := range a.Shown {
+			for _, id := range a.IDs() {
 				if item, _ := e.Item("home", id); item.Attributes["half"] == 1.0 && !yield(id) {
 					return
 				}
 			}
 		}); len(limits) > 0 && limits[0].Attribute != "" && len(odd) > 1 {
-			t.Fatalf("%v of %v are in one half", odd, a.Shown)
+			t.Fatalf("%v of %v are in one half", odd, a.IDs())
 		}
 	}
 	half, brand := api.Limit{Attribute: "half", Most: 1}, api.Limit{Feature: "brand", Most: 2}
@@ -418,7 +418,7 @@ func TestCatalogueSize(t *testing.T) {
 		200 * (8*7 + 32): {},
 		2 * (8*7 + 32):   {Candidates: []string{"sku1", "nothing"}},
 	} {
-		if got := e.CatalogueSize("home", r); got != want {
+		if got := fatal.Or(e.View("home"))(t).CatalogueSize(r); got != want {
 			t.Errorf("%+v takes %d bytes, want %d", r, got, want)
 		}
 	}

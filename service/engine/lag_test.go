@@ -13,6 +13,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // lingering is a log that acknowledges an entry some time after its followers have it.
@@ -46,7 +47,7 @@ func TestFollowerIsAhead(t *testing.T) {
 	defer group.Wait()
 	group.Go(func() { _, _ = e.Decide(t.Context(), "home", stock("a", 2), 1) })
 	reach(t, f, 2)
-	if a := decide(t, f, "home", stock("a", 2), 0); !a.Repeated {
+	if a := decide(t, f, "home", stock("a", 2), 0); !a.Decoded {
 		t.Errorf("%+v, want the leader's", a)
 	}
 	group.Go(func() {
@@ -105,7 +106,7 @@ func TestFollowerIsBehind(t *testing.T) {
 	reach(t, f, 1)
 	choose(t, e, branded("1", "a", "b"), 1)                        // entries 2 and 3
 	put(t, e, "home", brands[:len(brands)-1]+`,"mode":"explore"}`) // entry 4
-	decided := make(chan *engine.Answer)
+	decided := make(chan *offer.Offer)
 	go func() { decided <- choose(t, f, branded("2", "b", "c"), 1) }()
 	<-moved
 	select {

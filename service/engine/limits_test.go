@@ -15,6 +15,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // shelf are n items with brands, of which one is in half of the items, with an attribute and in groups.
@@ -91,7 +92,7 @@ func TestLimitsOfACatalogue(t *testing.T) {
 					}
 					byID := &api.Request{Decision: full.Decision, User: full.User, AtMost: c.by, Exclude: full.Exclude}
 					want := decide(t, engines["items"], "home", full, 0)
-					answers := map[string]*engine.Answer{"ids": decide(t, engines["ids"], "home", byID, 0)}
+					answers := map[string]*offer.Offer{"ids": decide(t, engines["ids"], "home", byID, 0)}
 					if c.by[0].Attribute != "" { // which the placement limits in the first rounds
 						byID.AtMost = nil
 						answers["placement"] = decide(t, engines["placement"], "home", byID, 0)
@@ -100,14 +101,14 @@ func TestLimitsOfACatalogue(t *testing.T) {
 					}
 					for name, got := range answers {
 						if policy == `{"name":"uniform"}` {
-							got.Shown, got.Propensity = nil, got.Propensity/want.Propensity // the groups come in another order
-							if !(got.Propensity > 1-1e-9 && got.Propensity < 1+1e-9) {
-								t.Errorf("%d items: the propensity is %v times that of items", n, got.Propensity)
+							// the groups come in another order
+							if ratio := got.Propensity / want.Propensity; !(ratio > 1-1e-9 && ratio < 1+1e-9) {
+								t.Errorf("%d items: the propensity is %v times that of items", n, ratio)
 							}
 							continue
 						}
-						got.CatalogueVersion, got.PolicyVersion = 0, want.PolicyVersion
-						if diff := cmp.Diff(want, got); diff != "" {
+						got.Catalogue, got.PolicyVersion = nil, want.PolicyVersion
+						if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
 							t.Fatalf("%d items, %s, equal revenues %v, %v, %s (-items +ids):\n%s", n, policy, equal, c.by, name, diff)
 						}
 					}
@@ -115,7 +116,7 @@ func TestLimitsOfACatalogue(t *testing.T) {
 						continue
 					}
 					for _, e := range engines {
-						fatal.If(t, e.Outcome(t.Context(), "home", full.Decision, want.Shown[0], 0))
+						fatal.If(t, e.Outcome(t.Context(), "home", full.Decision, want.IDs()[0], 0))
 						wait(t, e)
 					}
 				}
@@ -169,8 +170,8 @@ func TestLimitsAreExplained(t *testing.T) {
 	for _, e := range []*engine.Engine{e, free} {
 		putItems(t, e, "home", items)
 	}
-	tried := func(e *engine.Engine, limits ...api.Limit) (*engine.Answer, *api.Explanation) {
-		a, x, err := e.Try(t.Context(), "home", &api.Request{User: aged(0.3), AtMost: limits}, 0)
+	tried := func(e *engine.Engine, limits ...api.Limit) (*offer.Offer, *api.Explanation) {
+		a, x, err := try(t.Context(), e, "home", &api.Request{User: aged(0.3), AtMost: limits}, 0)
 		fatal.If(t, err)
 		return a, x
 	}
@@ -178,10 +179,10 @@ func TestLimitsAreExplained(t *testing.T) {
 	byAttribute, why := tried(free, api.Limit{Attribute: "shop", Most: 0})
 	byPlacement, whyToo := tried(e)
 	for _, c := range []struct {
-		*engine.Answer
+		*offer.Offer
 		*api.Explanation
 	}{{byAttribute, why}, {byPlacement, whyToo}} {
-		if diff := cmp.Diff(wanted.Shown, c.Shown); diff != "" {
+		if diff := cmp.Diff(wanted.IDs(), c.IDs()); diff != "" {
 			t.Errorf("shown (-ids +attribute):\n%s", diff)
 		}
 		if diff := cmp.Diff(want.Next, c.Next); diff != "" {
@@ -191,7 +192,7 @@ func TestLimitsAreExplained(t *testing.T) {
 			t.Errorf("the rules cost %+v, want one rule that costs something", c.Rules)
 		}
 	}
-	if _, _, err := free.Try(t.Context(), "home", &api.Request{AtMost: []api.Limit{{Attribute: "colour", Most: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/at_most/0/attribute") {
+	if _, _, err := try(t.Context(), free, "home", &api.Request{AtMost: []api.Limit{{Attribute: "colour", Most: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/at_most/0/attribute") {
 		t.Errorf("%v, want that no item has the attribute", err)
 	}
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)

@@ -208,17 +208,17 @@ func (m *machine) Decide(t *rapid.T) {
 		want(t, "decide", err, engine.ErrConflict)
 	case d != nil:
 		want(t, "decide", err, nil)
-		if !a.Repeated || !slices.Equal(a.Shown, d.shown) {
+		if !a.Decoded || !slices.Equal(a.IDs(), d.shown) {
 			t.Fatalf("answer %+v, it was %v", a, d.shown)
 		}
 	case p == nil:
 		want(t, "decide", err, engine.ErrNotFound)
 	default:
 		want(t, "decide", err, nil)
-		if a.Repeated || len(a.Shown) != min(2, len(items)) {
+		if a.Decoded || len(a.IDs()) != min(2, len(items)) {
 			t.Fatalf("answer %+v", a)
 		}
-		m.asked[modelKey{name, id}] = &modelDecision{place: name, items: items, defers: r.Defer, rows: p.rows, shown: a.Shown, time: m.now, status: "open"}
+		m.asked[modelKey{name, id}] = &modelDecision{place: name, items: items, defers: r.Defer, rows: p.rows, shown: a.IDs(), time: m.now, status: "open"}
 		if r.Defer {
 			m.asked[modelKey{name, id}].status = "deferred"
 		}

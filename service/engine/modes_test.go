@@ -24,11 +24,12 @@ func TestExplorePropensity(t *testing.T) {
 	seen, propensity, chance := map[string]float64{}, map[string]float64{}, 0.0
 	for range rounds {
 		a := decide(t, e, "home", stock("", n), 0)
-		slices.Sort(a.Shown)
-		set := fmt.Sprint(a.Shown)
+		shown := a.IDs()
+		slices.Sort(shown)
+		set := fmt.Sprint(shown)
 		seen[set]++
 		propensity[set] = a.Propensity
-		if a.By == offer.ByChance {
+		if a.Mode == offer.ByChance {
 			chance++
 		}
 	}
@@ -86,15 +87,15 @@ func TestExplorePropensityOfRandomPolicies(t *testing.T) {
 			a := decide(t, e, "home", stock("", 4), 0)
 			want := c.other
 			switch {
-			case slices.Equal(a.Shown, []string{"sku0"}):
+			case slices.Equal(a.IDs(), []string{"sku0"}):
 				want = c.first
-			case len(a.Shown) == 2:
+			case len(a.IDs()) == 2:
 				continue
 			default:
 				seen++
 			}
 			if math.Abs(a.Propensity-want) > 1e-12 {
-				t.Errorf("propensity %v of %v, want %v where the policy's is %v", a.Propensity, a.Shown, want, c.own)
+				t.Errorf("propensity %v of %v, want %v where the policy's is %v", a.Propensity, a.IDs(), want, c.own)
 			}
 			if a.Probability != nil {
 				t.Error("probabilities without an estimate")
@@ -117,8 +118,8 @@ func TestUniformPropensity(t *testing.T) {
 		put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":1}`)
 		for range 20 {
 			a := decide(t, e, "home", stock("", 4), 0)
-			if math.Abs(a.Propensity-0.1) > 1e-12 || a.By != offer.ByChance {
-				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.Shown, own)
+			if math.Abs(a.Propensity-0.1) > 1e-12 || a.Mode != offer.ByChance {
+				t.Errorf("propensity %v of %v, the policy's is %v", a.Propensity, a.IDs(), own)
 			}
 		}
 	}
@@ -135,11 +136,11 @@ func TestUplift(t *testing.T) {
 		a := decide(t, e, "home", r, 0)
 		item, revenue := "", 0.0
 		if i%3 > 0 {
-			item = a.Shown[0]
+			item = a.IDs()[0]
 			revenue = *r.Items[item[len("sku")]-'0'].Revenue
 		}
 		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, item, 1))
-		earned[a.By-offer.ByPolicy] = append(earned[a.By-offer.ByPolicy], revenue)
+		earned[a.Mode-offer.ByPolicy] = append(earned[a.Mode-offer.ByPolicy], revenue)
 	}
 	var mean, se [2]float64
 	for k, v := range earned {
@@ -171,7 +172,7 @@ func TestBaselineAhead(t *testing.T) {
 			r := stock("", 4)
 			r.Baseline = []string{"sku3", "sku2"}
 			have := decide(t, e, name+"-ahead", r, 0)
-			if !slices.Equal(have.Shown, want.Shown) || have.By != want.By || have.Propensity != want.Propensity {
+			if !slices.Equal(have.IDs(), want.IDs()) || have.Mode != want.Mode || have.Propensity != want.Propensity {
 				t.Fatalf("%s: %+v, want %+v", name, have, want)
 			}
 		}
@@ -193,7 +194,7 @@ func TestShadow(t *testing.T) {
 	a := decide(t, e, "home", r, 0)
 	v := []float64{1, math.Exp(-0.1), math.Exp(-0.2), math.Exp(-0.3)}
 	revenue := (v[3]*4 + v[1]*2) / (1 + v[3] + v[1])
-	if !slices.Equal(a.Shown, r.Baseline) || a.By != offer.ByBaseline || a.Propensity != 0 || math.Abs(a.Revenue-revenue) > 1e-12 {
+	if !slices.Equal(a.IDs(), r.Baseline) || a.Mode != offer.ByBaseline || a.Propensity != 0 || math.Abs(a.Expected-revenue) > 1e-12 {
 		t.Errorf("answer %+v, the revenue is %v", a, revenue)
 	}
 	if want := v[1] / (1 + v[3] + v[1]); math.Abs(a.Probability[1]-want) > 1e-12 {
@@ -206,7 +207,7 @@ func TestShadow(t *testing.T) {
 	if s.Learned != 1 || s.Shadow.Rounds != 1 || s.Shadow.Agreements != 0 || s.ByBaseline.Revenue != 4 || math.Abs(s.Shadow.Policy-own) > 1e-12 || math.Abs(s.Shadow.Baseline-revenue) > 1e-12 {
 		t.Errorf("stats %+v, the policy's own set is worth %v", s, own)
 	}
-	if b := s.Calibration.Bins[int(10*(1-a.Outside))]; b.Rounds != 1 || b.Purchases != 1 || s.Calibration.Revenue != 4 || s.Calibration.Predicted != a.Revenue {
+	if b := s.Calibration.Bins[int(10*(1-a.Outside))]; b.Rounds != 1 || b.Purchases != 1 || s.Calibration.Revenue != 4 || s.Calibration.Predicted != a.Expected {
 		t.Errorf("calibration %+v", s.Calibration)
 	}
 	if again, err := e.Decide(t.Context(), "home", r, 0); err != nil || fmt.Sprint(again.Probability) != fmt.Sprint(a.Probability) {
@@ -232,17 +233,17 @@ func TestConstraints(t *testing.T) {
 			r.Size, r.AtMost = 2, []api.Limit{{Feature: "brand", Most: 1}}
 		}
 		a := decide(t, e, "home", r, 0)
-		shown := " " + strings.Join(a.Shown, " ") + " "
+		shown := " " + strings.Join(a.IDs(), " ") + " "
 		brands := map[string]int{}
-		for _, id := range a.Shown {
+		for _, id := range a.IDs() {
 			brands[brand[id[3]-'0']]++
 		}
 		maximum := 2 - (i+1)%2
-		if !strings.Contains(shown, " sku1 ") || strings.Contains(shown, " sku5 ") || strings.Contains(shown, " sku0 ") || strings.Contains(shown, " sku2 ") || brands["a"] > maximum || brands["b"] > maximum || len(a.Shown) > 3-(i+1)%2 {
-			t.Fatalf("round %d shows %v", i, a.Shown)
+		if !strings.Contains(shown, " sku1 ") || strings.Contains(shown, " sku5 ") || strings.Contains(shown, " sku0 ") || strings.Contains(shown, " sku2 ") || brands["a"] > maximum || brands["b"] > maximum || len(a.IDs()) > 3-(i+1)%2 {
+			t.Fatalf("round %d shows %v", i, a.IDs())
 		}
-		seen[len(a.Shown)] = true
-		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, a.Shown[0], 1))
+		seen[len(a.IDs())] = true
+		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, a.IDs()[0], 1))
 		if i < 10 {
 			wait(t, e)
 		}
@@ -293,7 +294,7 @@ func TestEmptyBaseline(t *testing.T) {
 		r.Baseline = baseline
 		earning(r, 1, 2, 3, 4)
 		a, err := e.Decide(t.Context(), "home", r, 0)
-		if err != nil || len(a.Shown) != len(baseline) {
+		if err != nil || len(a.IDs()) != len(baseline) {
 			t.Errorf("of the baseline %q are shown %+v, error %v", baseline, a, err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
 	"vitrine/service/engine"
@@ -51,7 +53,7 @@ func TestOffersAreReadBack(t *testing.T) {
 	_, known := e.Decision(ctx, "home", "old")
 	_, expired := e.Expire(ctx, 31*minute)
 	for what, err := range map[string]error{
-		"outcome": e.Outcome(ctx, "home", "old", first.Shown[0], 1), "reward": e.Reward(ctx, "home", "old", []api.Reward{{Item: first.Shown[0], Value: 1}}, 1),
+		"outcome": e.Outcome(ctx, "home", "old", first.IDs()[0], 1), "reward": e.Reward(ctx, "home", "old", []api.Reward{{Item: first.IDs()[0], Value: 1}}, 1),
 		"decide again": repeated, "decision": known, "expire": expired,
 	} {
 		is(t, what, err, engine.ErrUnread)
@@ -69,14 +71,13 @@ func TestOffersAreReadBack(t *testing.T) {
 	o.Snapshot = from
 	e = opened(t, o)
 	again, err := e.Decide(ctx, "home", stock("old", 3), 2)
-	if err != nil || !again.Repeated {
+	if err != nil || !again.Decoded {
 		t.Fatalf("%+v, %v", again, err)
 	}
-	again.Repeated = false
-	if fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", first) {
-		t.Errorf("%+v is answered after a start, and was %+v", again, first)
+	if diff := cmp.Diff(asSeen(first), asSeen(again)); diff != "" {
+		t.Errorf("after a start (-first +again):\n%s", diff)
 	}
-	is(t, "an outcome after a start", e.Outcome(ctx, "home", "old", first.Shown[0], 2), nil)
+	is(t, "an outcome after a start", e.Outcome(ctx, "home", "old", first.IDs()[0], 2), nil)
 	wait(t, e)
 	if s, err := e.Stats("home"); err != nil || s.Learned != 1 || s.Outcomes != 1 {
 		t.Errorf("%+v, %v", s, err)
@@ -114,7 +115,7 @@ func TestEvictBefore(t *testing.T) {
 	from := snapshot(t, e)
 	fatal.If(t, store.TruncateBefore(ctx, at[3]))
 	is(t, "the forgotten one", e.Outcome(ctx, "home", "d1", "", 8), engine.ErrNotFound)
-	if a, err := e.Decide(ctx, "home", stock("d1", 2), 8); err != nil || a.Repeated {
+	if a, err := e.Decide(ctx, "home", stock("d1", 2), 8); err != nil || a.Decoded {
 		t.Errorf("its id: %+v, %v", a, err)
 	}
 	is(t, "one that stays", e.Outcome(ctx, "home", "d3", "", 8), nil)

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -123,7 +124,7 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 	items := goods(1, 5000)
 	items[17].Features[1] = api.Number("x", 50) // the best
 	putItems(t, e, "home", items)
-	var a *engine.Answer
+	var a *offer.Offer
 	done := make(chan error, 1)
 	for _, r := range []*api.Request{{User: aged(1)}, {User: aged(1), Filter: "half == 1"}, {User: aged(1), AtMost: []api.Limit{{Feature: "brand", Most: 1}}}} {
 		go func() {
@@ -134,7 +135,7 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 		<-at
 		others(t, e)
 		goOn <- struct{}{}
-		if err := <-done; err != nil || a.Shown[0] != itemID(17) {
+		if err := <-done; err != nil || a.IDs()[0] != itemID(17) {
 			t.Fatalf("%v is shown: %v", a, err)
 		}
 	}
@@ -150,9 +151,9 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 	case <-at: // again
 		goOn <- struct{}{}
 	case err := <-done:
-		t.Fatalf("%v is shown after %s was deleted: %v", a.Shown, itemID(17), err)
+		t.Fatalf("%v is shown after %s was deleted: %v", a.IDs(), itemID(17), err)
 	}
-	if err := <-done; err != nil || a.Shown[0] == itemID(17) {
+	if err := <-done; err != nil || a.IDs()[0] == itemID(17) {
 		t.Errorf("%v is shown after %s was deleted: %v", a, itemID(17), err)
 	}
 }
@@ -261,7 +262,7 @@ func TestItemsReplaceAllCandidates(t *testing.T) {
 	putItems(t, e, "home", goods(1, 1))
 	r := goodsRequest("", 2000)
 	r.Candidates = []string{itemID(0)}
-	if a := decide(t, e, "home", r, 0); len(a.Shown) != 3 {
-		t.Errorf("%v is shown", a.Shown)
+	if a := decide(t, e, "home", r, 0); len(a.IDs()) != 3 {
+		t.Errorf("%v is shown", a.IDs())
 	}
 }

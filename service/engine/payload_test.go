@@ -12,6 +12,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 // A repeated request gets the payloads that were answered, whatever has become of the items since: another price, none, or no item.
@@ -37,7 +38,7 @@ func TestRepeatedPayloads(t *testing.T) {
 	without := &api.Request{Decision: "without"}
 	first, none := decide(t, e, "home", with, 0), decide(t, e, "home", without, 0)
 	want := map[string]string{itemID(0): `{"price":10}`, itemID(1): `{"price":20}`, itemID(2): ""}
-	for k, id := range first.Shown {
+	for k, id := range first.IDs() {
 		if first.Payload[k] != want[id] {
 			t.Errorf("%s has the payload %q, want %q", id, first.Payload[k], want[id])
 		}
@@ -45,20 +46,19 @@ func TestRepeatedPayloads(t *testing.T) {
 	if none.Payload != nil {
 		t.Errorf("payloads %q, which nobody asked for", none.Payload)
 	}
-	first.Repeated, none.Repeated = true, true
 	same := func(what string, e *engine.Engine) {
 		t.Helper()
 		for _, before := range []struct {
 			r *api.Request
-			a *engine.Answer
+			a *offer.Offer
 		}{{with, first}, {without, none}} {
-			if diff := cmp.Diff(before.a, decide(t, e, "home", before.r, 0)); diff != "" {
+			if diff := cmp.Diff(asSeen(before.a), asSeen(decide(t, e, "home", before.r, 0))); diff != "" {
 				t.Errorf("%s of %s:\n%s", before.r.Decision, what, diff)
 			}
 		}
 		d, err := e.Decision(t.Context(), "home", "with")
-		if err != nil || !cmp.Equal(d.Answer.Payload, first.Payload) {
-			t.Errorf("the decision in %s: %+v, %v", what, d.Answer, err)
+		if err != nil || !cmp.Equal(d.Offer.Payload, first.Payload) {
+			t.Errorf("the decision in %s: %+v, %v", what, d.Offer, err)
 		}
 	}
 	same("the same catalogue", e)
@@ -94,9 +94,9 @@ func TestBytesOfPayloads(t *testing.T) {
 		a := decide(t, e, "home", &api.Request{Decision: "d", Payload: with}, 0)
 		entry := fatal.Or(store.Entry(t.Context(), e.Sequence()))(t)
 		bytes[with] = len(entry)
-		if with && len(a.Shown) > 0 && len(entry) > bytes[false]+len(a.Shown)*(len(payload)+2)+4 {
-			t.Errorf("an entry of %d items takes %d bytes, and %d with payloads of %d", len(a.Shown), bytes[false], len(entry), len(payload))
+		if with && len(a.IDs()) > 0 && len(entry) > bytes[false]+len(a.IDs())*(len(payload)+2)+4 {
+			t.Errorf("an entry of %d items takes %d bytes, and %d with payloads of %d", len(a.IDs()), bytes[false], len(entry), len(payload))
 		}
-		t.Logf("%d items shown, %d bytes of payload each: the entry takes %d bytes", len(a.Shown), len(payload), len(entry))
+		t.Logf("%d items shown, %d bytes of payload each: the entry takes %d bytes", len(a.IDs()), len(payload), len(entry))
 	}
 }

@@ -53,7 +53,7 @@ type placement struct {
 	proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
 	latency    latency
 	insight    lastInsight
-	view       atomic.Pointer[view] // for callers without the engine's lock, who add the current policies
+	view       atomic.Pointer[View] // for callers without the engine's lock, who add the current policies
 }
 
 // configure gives the placement a configuration, with what its categories have learned.
@@ -135,35 +135,50 @@ func (p *placement) revision() uint64 {
 // learners are the one that decides, and the former ones.
 func (p *placement) learners() []*worker { return append([]*worker{p.worker}, p.former...) }
 
-// view is a placement as it was after some log entry. Views are values: they never change.
-type view struct {
-	page.View
-	*placement
+// View is a placement as it was after some log entry. A view never changes.
+type View struct {
+	page        page.View // without the policies, which are newer than the entry
+	placement   *placement
 	changed     uint64
 	worker      *worker
 	challengers []*worker // by variant; their configurations never change
 	fallback    string    // decides instead of the policy; "" if nothing does
+}
 
-	follows bool   // whether what is decided is proposed to the leader
-	replica uint64 // of the engine, if it follows
+// Config returns the placement's configuration. The caller must not change it.
+func (v *View) Config() *setup.Config { return v.page.Config }
+
+// CatalogueSize bounds the memory that a request's catalogue candidates take while it is decided: see [page.View.CatalogueSize].
+func (v *View) CatalogueSize(r *api.Request) int64 { return v.page.CatalogueSize(r) }
+
+// current returns what a decision sees now: the view with the current policies.
+func (v *View) current() *page.View {
+	seen := v.page
+	decides := v.worker.Current()
+	if s := v.worker.Substitute(); s != nil && v.fallback == api.FallbackVersion {
+		decides = s
+	}
+	seen.Policy.Policy, seen.Policy.Entry = decides.Policy, decides.Entry
+	if v.challengers != nil {
+		seen.Variants = make([]*page.Policy, len(v.challengers))
+		for i, w := range v.challengers {
+			if w != nil {
+				decides := w.Current()
+				seen.Variants[i] = &page.Policy{Policy: decides.Policy, Entry: decides.Entry, Config: w.config}
+			}
+		}
+	}
+	return &seen
 }
 
 // note records signs of an unsound policy in a decision.
-func (v *view) note(made *page.Decision) {
+func (p *placement) note(made *page.Decision) {
 	if made.Clipped > 0 {
-		v.sound.Clipped.Add(uint64(made.Clipped))
+		p.sound.Clipped.Add(uint64(made.Clipped))
 	}
 	if made.Estimated {
-		v.sound.Predicted(made.Usable)
+		p.sound.Predicted(made.Usable)
 	}
-}
-
-// number returns the number of a new decision.
-func (v *view) number() uint64 {
-	if v.follows {
-		return v.replica<<replicaShift | v.proposed.Add(1)
-	}
-	return v.upcoming.Add(1)
 }
 
 // tooSmall returns the error of an evicted decision.

@@ -54,8 +54,8 @@ func TestOrdersOfPolicies(t *testing.T) {
 			r.Baseline, want = []string{"sku2", "sku1"}, []string{"sku2", "sku1"}
 		}
 		a := decide(t, e, "home", r, 0)
-		if !slices.Equal(a.Shown, want) {
-			t.Errorf("%s: shown %v, want %v", mode, a.Shown, want)
+		if !slices.Equal(a.IDs(), want) {
+			t.Errorf("%s: shown %v, want %v", mode, a.IDs(), want)
 		}
 		// By hand: exp(u) = 1 and ½ beside the outside option's 1.
 		if len(a.Probability) != 2 || math.Abs(a.Probability[0]-1/2.5) > 1e-12 || math.Abs(a.Probability[1]-0.5/2.5) > 1e-12 {
@@ -89,7 +89,7 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 		}
 		a := decide(t, e, "home", r, 0)
 		bought, best := "", -math.Log(rng.ExpFloat64())
-		for p, id := range a.Shown {
+		for p, id := range a.IDs() {
 			if v := utility[id] + gamma[p] - math.Log(rng.ExpFloat64()); v > best {
 				bought, best = id, v
 			}
@@ -102,8 +102,8 @@ func TestPlacementWithPositionEffects(t *testing.T) {
 		r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("x", x)}})
 	}
 	a := decide(t, e, "home", r, 0)
-	if !slices.Equal(a.Shown, []string{"sku2", "sku1"}) {
-		t.Fatalf("shown %v, want the best item first", a.Shown)
+	if !slices.Equal(a.IDs(), []string{"sku2", "sku1"}) {
+		t.Fatalf("shown %v, want the best item first", a.IDs())
 	}
 	// The items differ by half a unit of x, whose coefficient is near 1.
 	if effect := math.Log(a.Probability[1]/a.Probability[0]) + 0.5; math.Abs(effect+2) > 0.7 {

@@ -247,7 +247,7 @@ func (e *Engine) ask(ctx context.Context, c *remoteCall, local func() error) err
 
 // proposeOffer proposes an offer. It returns the offer of an earlier request of this id that the leader has, nil if it has
 // written this one.
-func (e *Engine) proposeOffer(ctx context.Context, v view, entry []byte, own *eventlog.Offered) (*offer.Offer, error) {
+func (e *Engine) proposeOffer(ctx context.Context, v *View, entry []byte, own *eventlog.Offered) (*offer.Offer, error) {
 	a, err := e.call(ctx, &remoteCall{what: callOffer, offer: entry, changed: v.changed})
 	if err == nil {
 		noteEntry(ctx, a.entry)
@@ -364,20 +364,17 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 		return nil, errProposal
 	}
 	event.Time = now
-	if entry, err = event.Encode(nil); err != nil {
-		return nil, fmt.Errorf("%w: %w", errProposal, err)
-	}
-	if size := eventlog.EntrySize(entry); size > eventlog.MaxBatch {
-		return nil, fmt.Errorf("%w: it takes %d bytes of the log, at most %d fit", errProposal, size, eventlog.MaxBatch)
+	if entry, err = offer.Encode(nil, &event); err != nil {
+		return nil, fmt.Errorf("%w: %v", errProposal, err)
 	}
 	for {
-		v, err := e.view(event.Placement)
+		v, err := e.View(event.Placement)
 		if err != nil || v.changed != changed {
 			return nil, errMoved
 		}
-		o, err := offerOf(v.Config, offered)
+		o, err := offerOf(v.page.Config, offered)
 		if err == nil {
-			err = v.Routes.Check(o)
+			err = v.page.Routes.Check(o)
 		}
 		if err != nil { // the log would have an entry that no process can apply
 			return nil, fmt.Errorf("%w: %w", errProposal, err)

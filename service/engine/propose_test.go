@@ -66,7 +66,7 @@ func TestFollowerDecidesAsTheLeader(t *testing.T) {
 		for i := range 50 {
 			id := fmt.Sprint("d", i)
 			a := decide(t, p.leader, "home", stock(id, 5), 0)
-			is(t, "outcome", p.leader.Outcome(t.Context(), "home", id, a.Shown[0], 1), nil)
+			is(t, "outcome", p.leader.Outcome(t.Context(), "home", id, a.IDs()[0], 1), nil)
 		}
 		reach(t, p.follower, p.leader.Sequence())
 		wait(t, p.leader)
@@ -78,10 +78,10 @@ func TestFollowerDecidesAsTheLeader(t *testing.T) {
 		for i := range 20 {
 			r := stock(fmt.Sprint("e", i), 6)
 			mine, yours := decide(t, p.follower, "home", r, 0), decide(t, twin, "home", r, 0)
-			if mine.PolicyVersion != 101 || !reflect.DeepEqual(mine, yours) {
+			if mine.PolicyVersion != 101 || !reflect.DeepEqual(asSeen(mine), asSeen(yours)) {
 				t.Fatalf("%s: the follower decides %+v, the leader %+v", mode, mine, yours)
 			}
-			if other := decide(t, p.leader, "home", stock(fmt.Sprint("f", i), 6), 0); !reflect.DeepEqual(other.Shown, mine.Shown) {
+			if other := decide(t, p.leader, "home", stock(fmt.Sprint("f", i), 6), 0); !reflect.DeepEqual(other.IDs(), mine.IDs()) {
 				differ++
 			}
 		}
@@ -104,13 +104,13 @@ func TestFollowersRequestsAreRepeated(t *testing.T) {
 	p := newPair(t, engine.Options{Build: buildToy})
 	p.put(t, toys)
 	mine := decide(t, p.follower, "home", stock("a", 3), 0)
-	if mine.Repeated || p.follower.Entry() != 2 {
+	if mine.Decoded || p.follower.Entry() != 2 {
 		t.Errorf("%+v, at entry %d", mine, p.follower.Entry())
 	}
 	decide(t, p.leader, "home", stock("b", 3), 0)
 	for _, e := range []*engine.Engine{p.leader, p.follower} {
 		for _, id := range []string{"a", "b"} {
-			if a := decide(t, e, "home", stock(id, 3), 0); !a.Repeated || a.Decision != id {
+			if a := decide(t, e, "home", stock(id, 3), 0); !a.Decoded || a.Decision != id {
 				t.Errorf("%s again: %+v", id, a)
 			}
 			_, err := e.Decide(t.Context(), "home", stock(id, 2), 1)
@@ -126,7 +126,7 @@ func TestFollowersRequestsAreRepeated(t *testing.T) {
 	}
 	var number uint64
 	a := decide(t, p.follower, "home", stock("", 3), 0)
-	if _, err := fmt.Sscanf(a.Decision, "home~1.%d", &number); err != nil || a.Repeated || number>>40 != 5 || asked.Load() != 2 {
+	if _, err := fmt.Sscanf(a.Decision, "home~1.%d", &number); err != nil || a.Decoded || number>>40 != 5 || asked.Load() != 2 {
 		t.Errorf("after a lost answer, asked %d times: %+v", asked.Load(), a)
 	}
 	decide(t, p.leader, "home", stock("", 3), 0)
@@ -158,12 +158,12 @@ func TestManyFollowers(t *testing.T) {
 					return
 				}
 				mu.Lock()
-				if have := answers[id]; have != nil && !reflect.DeepEqual(have, a.Shown) {
-					t.Errorf("%s: twins were shown %v and %v", id, have, a.Shown)
+				if have := answers[id]; have != nil && !reflect.DeepEqual(have, a.IDs()) {
+					t.Errorf("%s: twins were shown %v and %v", id, have, a.IDs())
 				}
-				answers[id] = a.Shown
+				answers[id] = a.IDs()
 				mu.Unlock()
-				if err := engines[(c+i)%3].Outcome(t.Context(), "home", id, a.Shown[c%2], 1); err != nil && !errors.Is(err, engine.ErrConflict) {
+				if err := engines[(c+i)%3].Outcome(t.Context(), "home", id, a.IDs()[c%2], 1); err != nil && !errors.Is(err, engine.ErrConflict) {
 					t.Errorf("outcome: %v", err)
 				}
 			}

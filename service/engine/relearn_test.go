@@ -399,8 +399,8 @@ func TestRelearnedPolicyDecidesAtOnce(t *testing.T) {
 		t.Fatalf("exchanged %q, ended %q, %v", done, ended, err)
 	}
 	r := &api.Request{Items: []api.Item{{ID: "first", Features: api.Values{api.Number("x", 0)}}, {ID: "learned", Features: api.Values{api.Number("x", 16)}}}}
-	if a := choose(t, e, r, 2); a.Shown[0] != "learned" {
-		t.Errorf("the learner decides as if it had learned nothing: %q", a.Shown)
+	if a := choose(t, e, r, 2); a.IDs()[0] != "learned" {
+		t.Errorf("the learner decides as if it had learned nothing: %q", a.IDs())
 	}
 	close(gate)
 	wait(t, e)

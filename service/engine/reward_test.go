@@ -28,7 +28,7 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 		for _, call := range calls {
 			var rewards []api.Reward
 			for place, v := range call {
-				rewards = append(rewards, api.Reward{Item: a.Shown[place-1], Value: v})
+				rewards = append(rewards, api.Reward{Item: a.IDs()[place-1], Value: v})
 			}
 			fatal.If(t, e.Reward(t.Context(), "", a.Decision, rewards, 1))
 		}
@@ -37,7 +37,7 @@ func rewarded(t *testing.T, rounds int, calls ...map[int]float64) [4]float64 {
 			t.Fatalf("%+v, %v", d, err)
 		}
 		place := 0
-		for k, id := range a.Shown {
+		for k, id := range a.IDs() {
 			if id == d.Choice {
 				place = k + 1
 			}
@@ -94,26 +94,26 @@ func TestRewardsThatChangeNothing(t *testing.T) {
 	is(t, "unknown", tell("b", 1), engine.ErrNotFound)
 	is(t, "not shown", tell("a", 1, api.Reward{Item: "sku9"}), engine.ErrNotShown)
 	for _, v := range []float64{-0.1, 1.1, math.NaN(), math.Inf(1)} {
-		is(t, "a value", tell("a", 1, api.Reward{Item: a.Shown[0], Value: v}), api.ErrInvalid)
+		is(t, "a value", tell("a", 1, api.Reward{Item: a.IDs()[0], Value: v}), api.ErrInvalid)
 	}
 	before := e.Sequence()
 	is(t, "none", tell("a", 1), nil)
 	if e.Sequence() != before {
 		t.Error("no reward is in the log")
 	}
-	is(t, "a part", tell("a", 1, api.Reward{Item: a.Shown[0]}), nil)
-	is(t, "the same part", tell("a", 1, api.Reward{Item: a.Shown[0], Value: 1}), nil)
+	is(t, "a part", tell("a", 1, api.Reward{Item: a.IDs()[0]}), nil)
+	is(t, "the same part", tell("a", 1, api.Reward{Item: a.IDs()[0], Value: 1}), nil)
 	if e.Sequence() != before+1 {
 		t.Errorf("%d entries", e.Sequence()-before)
 	}
-	is(t, "an outcome against it", e.Outcome(t.Context(), "", "a", a.Shown[0], 1), engine.ErrConflict)
-	is(t, "an outcome", e.Outcome(t.Context(), "", "a", a.Shown[1], 1), nil)
-	is(t, "after it", tell("a", 1, api.Reward{Item: a.Shown[2], Value: 1}), nil)
-	if d, _ := e.Decision(t.Context(), "", "a"); d.Choice != a.Shown[1] || e.Sequence() != before+2 {
+	is(t, "an outcome against it", e.Outcome(t.Context(), "", "a", a.IDs()[0], 1), engine.ErrConflict)
+	is(t, "an outcome", e.Outcome(t.Context(), "", "a", a.IDs()[1], 1), nil)
+	is(t, "after it", tell("a", 1, api.Reward{Item: a.IDs()[2], Value: 1}), nil)
+	if d, _ := e.Decision(t.Context(), "", "a"); d.Choice != a.IDs()[1] || e.Sequence() != before+2 {
 		t.Errorf("decision %+v, %d entries", d, e.Sequence()-before)
 	}
 	c := decide(t, e, "home", stock("c", 4), 0)
-	is(t, "late", tell("c", 31*minute, api.Reward{Item: c.Shown[0], Value: 1}), nil)
+	is(t, "late", tell("c", 31*minute, api.Reward{Item: c.IDs()[0], Value: 1}), nil)
 	if d, _ := e.Decision(t.Context(), "", "c"); d.Status != "expired" {
 		t.Errorf("decision %+v", d)
 	}

@@ -28,9 +28,9 @@ func TestStandingRules(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		hats := len(slices.DeleteFunc(slices.Clone(a.Shown), func(id string) bool { return id == "b" }))
-		if hats > 2 || slices.Contains(a.Shown, "b") != (name == "no rule") {
-			t.Errorf("%s: shows %v", name, a.Shown)
+		hats := len(slices.DeleteFunc(slices.Clone(a.IDs()), func(id string) bool { return id == "b" }))
+		if hats > 2 || slices.Contains(a.IDs(), "b") != (name == "no rule") {
+			t.Errorf("%s: shows %v", name, a.IDs())
 		}
 	}
 	r := fatal.Or(new(api.RequestReader).Read([]byte(`{"items":[{"id":"a","features":{"kind":"hat"}}],"include":["gone"]}`), 10))(t)

@@ -13,6 +13,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -48,14 +49,14 @@ func TestSlots(t *testing.T) {
 		r := stock("", 4)
 		r.Slots, r.Exclude = c.slots, c.exclude
 		a := decide(t, e, "home", r, 0)
-		if !slices.Equal(a.Shown, c.want) || !a.Certain || a.Propensity != 1 {
+		if !slices.Equal(a.IDs(), c.want) || !a.Certain || a.Propensity != 1 {
 			t.Errorf("%+v without %v: %+v, want %v", c.slots, c.exclude, a, c.want)
 		}
 		sum, v := 1.0, func(id string) float64 { return math.Exp(-float64(id[3]-'0') / 10) }
-		for _, id := range a.Shown {
+		for _, id := range a.IDs() {
 			sum += v(id)
 		}
-		for k, id := range a.Shown {
+		for k, id := range a.IDs() {
 			if p := v(id) / sum; math.Abs(a.Probability[k]-p) > 1e-12 {
 				t.Errorf("p(%s) = %v, want %v", id, a.Probability[k], p)
 			}
@@ -113,22 +114,22 @@ func TestSlotsExplore(t *testing.T) {
 		a := decide(t, e, "home", r, 0)
 		if i < 20 {
 			again, err := e.Decide(t.Context(), "home", r, 1)
-			if err != nil || !again.Repeated {
+			if err != nil || !again.Decoded {
 				t.Fatalf("%+v, %v", again, err)
 			}
-			again.Repeated = false
-			if diff := cmp.Diff(a, again); diff != "" {
+			if diff := cmp.Diff(asSeen(a), asSeen(again)); diff != "" {
 				t.Fatalf("again (-first +again):\n%s", diff)
 			}
 		}
-		if a.Shown[0] == "sku0" || a.Shown[1] == "sku1" || a.Shown[1] == "sku2" || !a.Certain {
+		if a.IDs()[0] == "sku0" || a.IDs()[1] == "sku1" || a.IDs()[1] == "sku2" || !a.Certain {
 			t.Fatalf("answer %+v", a)
 		}
-		slices.Sort(a.Shown)
-		if byPolicy := slices.Equal(a.Shown, []string{"sku0", "sku1"}); byPolicy && a.Own != nil || !byPolicy && !slices.Equal(a.Own, []string{"sku0", "sku1"}) {
+		shown := a.IDs()
+		slices.Sort(shown)
+		if byPolicy := slices.Equal(shown, []string{"sku0", "sku1"}); byPolicy && a.Own != nil || !byPolicy && !slices.Equal(a.Own, []string{"sku0", "sku1"}) {
 			t.Fatalf("answer %+v", a)
 		}
-		set := fmt.Sprint(a.Shown)
+		set := fmt.Sprint(shown)
 		seen[set]++
 		propensity[set] = a.Propensity
 	}
@@ -167,7 +168,7 @@ func TestSlotsWithoutPropensity(t *testing.T) {
 	}
 	r.Slots = without(exclude...)
 	a, err := e.Decide(t.Context(), "home", r, 0)
-	if err != nil || a.Propensity != 0 || len(a.Shown) != 8 {
+	if err != nil || a.Propensity != 0 || len(a.IDs()) != 8 {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
@@ -179,7 +180,7 @@ func TestSlotsShadow(t *testing.T) {
 	r := stock("", 4)
 	r.Slots, r.Baseline = without(nil, nil), []string{"sku3", "sku1"}
 	a, err := e.Decide(t.Context(), "home", r, 0)
-	if err != nil || !slices.Equal(a.Shown, r.Baseline) || a.Certain {
+	if err != nil || !slices.Equal(a.IDs(), r.Baseline) || a.Certain {
 		t.Errorf("%+v, %v", a, err)
 	}
 	r.Slots = []api.Slot{{ID: "left"}}
@@ -187,7 +188,7 @@ func TestSlotsShadow(t *testing.T) {
 		t.Errorf("a baseline with more items than slots: %v", err)
 	}
 	r.Slots = append(r.Slots, api.Slot{ID: "middle"}, api.Slot{ID: "right"})
-	if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || !slices.Equal(a.Shown, r.Baseline) || !slices.Equal(a.Slots[:2], []string{"left", "middle"}) {
+	if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || !slices.Equal(a.IDs(), r.Baseline) || !slices.Equal(offer.SlotIDs(a.Note)[:2], []string{"left", "middle"}) {
 		t.Errorf("a baseline with fewer items than slots: %+v, %v", a, err)
 	}
 }
@@ -197,7 +198,7 @@ func TestNotes(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
 	put(t, e, "home", three)
-	asked := func(change func(*api.Request)) (*engine.Answer, error) {
+	asked := func(change func(*api.Request)) (*offer.Offer, error) {
 		r := stock("a", 4)
 		r.Slots = []api.Slot{{ID: "left\x00"}, {ID: "right", Exclude: []string{"sku0"}}}
 		change(r)
@@ -205,7 +206,7 @@ func TestNotes(t *testing.T) {
 	}
 	for range 2 {
 		a, err := asked(func(*api.Request) {})
-		if err != nil || !slices.Equal(a.Slots, []string{"left\x00", "right"}) {
+		if err != nil || !slices.Equal(offer.SlotIDs(a.Note), []string{"left\x00", "right"}) {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}

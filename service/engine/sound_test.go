@@ -15,6 +15,7 @@ import (
 	"vitrine/service/api"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -26,7 +27,7 @@ func attacked(t *testing.T, text string, extreme float64) (p float64, s api.Stat
 	e := opened(t, engine.Options{Store: store, Build: setup.NewLearner})
 	put(t, e, "home", `{"max_size":1,"features":[`+text+`,{"name":"one","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	rng := rand.New(rand.NewPCG(1, 1))
-	round := func(x float64) *engine.Answer {
+	round := func(x float64) *offer.Offer {
 		a := decide(t, e, "home", &api.Request{Items: []api.Item{{ID: "a", Features: api.Values{api.Number("x", x), api.Number("one", 1)}}}}, 1)
 		item := ""
 		if rng.Float64() < 1/(1+math.Exp(-x)) == (math.Abs(x) < 100) { // the extreme ones say the opposite
@@ -85,7 +86,7 @@ func TestOutliers(t *testing.T) {
 			r.Items = append(r.Items, api.Item{ID: itemID(k), Features: api.Values{api.Number("size", float64((i+k)%7)), api.Number("price", factor*float64(3+(i*k)%5))}})
 		}
 		a := decide(t, e, "home", r, 0)
-		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.Shown[0], 0))
+		fatal.If(t, e.Outcome(t.Context(), "home", a.Decision, a.IDs()[0], 0))
 		if i == 119 {
 			wait(t, e)
 			if s, _ := e.Stats("home"); s.Outliers != nil {

@@ -66,19 +66,19 @@ func TestManyCallers(t *testing.T) {
 					t.Errorf("decide: %v", err)
 					return
 				}
-				item := append(a.Shown, "")[rng.IntN(3)]
+				item := append(a.IDs(), "")[rng.IntN(3)]
 				if c%2 == 1 && i%3 == 0 {
-					item = a.Shown[0] // the twin may tell something else
+					item = a.IDs()[0] // the twin may tell something else
 				}
 				err = e.Outcome(t.Context(), "", id, item, int64(i)+1)
 				if err != nil && !errors.Is(err, engine.ErrConflict) {
 					t.Errorf("outcome: %v", err)
 				}
 				mu.Lock()
-				if have := answers[id]; have != nil && fmt.Sprint(have) != fmt.Sprint(a.Shown) {
-					t.Errorf("twins were shown %v and %v", have, a.Shown)
+				if have := answers[id]; have != nil && fmt.Sprint(have) != fmt.Sprint(a.IDs()) {
+					t.Errorf("twins were shown %v and %v", have, a.IDs())
 				}
-				answers[id] = a.Shown
+				answers[id] = a.IDs()
 				if err == nil {
 					if taken[id] == nil {
 						taken[id] = map[string]bool{}
@@ -145,7 +145,7 @@ func TestFailingLog(t *testing.T) {
 		// Opened again, the decision is there if it was written, and its request has its answer.
 		again := opened(t, engine.Options{Store: &store.Store, Build: buildToy})
 		a, err := again.Decide(t.Context(), "home", stock("b", 2), 0)
-		if err != nil || a.Repeated != written {
+		if err != nil || a.Decoded != written {
 			t.Errorf("written %v: answer %+v, %v", written, a, err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"vitrine/service/budget"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -31,7 +32,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 		one(t, e, "home", fmt.Sprint("a", i), float64(i%5))
 	}
 	wait(t, e)
-	ask := func(e *engine.Engine, id string) *engine.Answer {
+	ask := func(e *engine.Engine, id string) *offer.Offer {
 		t.Helper()
 		a := decide(t, e, "home", stock(id, 5), 100)
 		return a
@@ -75,7 +76,7 @@ func TestChangeKeepsAVersion(t *testing.T) {
 		t.Errorf("the configuration is %s, %v", c.Canonical(), err)
 	}
 	for range 2 { // at once, and after the roll back was learned
-		if after := ask(e, ""); !slices.Equal(after.Shown, before.Shown) || !slices.Equal(after.Probability, before.Probability) {
+		if after := ask(e, ""); !slices.Equal(after.IDs(), before.IDs()) || !slices.Equal(after.Probability, before.Probability) {
 			t.Errorf("it decides %+v, and decided %+v", after, before)
 		}
 		wait(t, e)

@@ -12,6 +12,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/offer"
 )
 
 const brands = `{"max_size":1,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"ucb-mnl"}}`
@@ -25,7 +26,7 @@ func branded(id string, brands ...string) *api.Request {
 	return r
 }
 
-func choose(t testing.TB, e *engine.Engine, r *api.Request, now int64) *engine.Answer {
+func choose(t testing.TB, e *engine.Engine, r *api.Request, now int64) *offer.Offer {
 	t.Helper()
 	a := decide(t, e, "home", r, now)
 	return a

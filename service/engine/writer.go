@@ -301,7 +301,7 @@ func (b *batch) close(r *record, o *offer.Offer, now int64, body eventlog.Body) 
 
 // offer adds a decision. If open decisions exceed the placement's memory, others are evicted. An earlier
 // decision of this id, whose entry was removed, may still be remembered.
-func (b *batch) offer(v view, e *eventlog.Event, o *offer.Offer, forgotten *record, entry []byte) error {
+func (b *batch) offer(v *View, e *eventlog.Event, o *offer.Offer, forgotten *record, entry []byte) error {
 	p := v.placement
 	key := decisionKey{p, o.Decision}
 	if b.touched[key] {

@@ -21,6 +21,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/feature"
+	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
 
@@ -134,18 +135,18 @@ func (w *twins) decide() {
 		byRow.Exclude, byRow.AtMost = byID.Exclude, byID.AtMost
 	}
 	w.now++
-	var answers [2]*engine.Answer
+	var answers [2]*offer.Offer
 	for k, r := range []*api.Request{byID, &byRow} {
 		var err error
 		if answers[k], err = w.engines[k].Decide(w.Context(), "home", r, w.now); err != nil {
 			w.Fatal(err)
 		}
 	}
-	answers[0].CatalogueVersion = 0
-	if diff := cmp.Diff(answers[1], answers[0]); diff != "" {
+	answers[0].Catalogue = nil
+	if diff := cmp.Diff(answers[1].Reply(), answers[0].Reply()); diff != "" {
 		w.Fatalf("decision %s (-rows +ids):\n%s", id, diff)
 	}
-	w.shown[id] = answers[0].Shown
+	w.shown[id] = answers[0].IDs()
 	w.all, w.open = append(w.all, id), append(w.open, id)
 }
 

@@ -80,7 +80,7 @@ func TestRun(t *testing.T) {
 			}
 			for id, shown := range decisions {
 				d, err := e.Decision(t.Context(), "", id)
-				if err != nil || !slices.Equal(d.Answer.Shown, shown) {
+				if err != nil || !slices.Equal(d.Offer.IDs(), shown) {
 					t.Fatalf("%s: %v was noted, the service has %+v, %v", id, shown, d, err)
 				}
 				choice, reported := outcomes[id]

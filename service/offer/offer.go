@@ -11,12 +11,14 @@ package offer
 import (
 	"context"
 	"fmt"
-	"github.com/go-json-experiment/json"
 	"slices"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"gonum.org/v1/gonum/mat"
 
 	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/eventlog"
 )
 
@@ -59,6 +61,22 @@ func Read(ctx context.Context, log eventlog.Reader, entry uint64, placement, dec
 		return nil, fmt.Errorf("entry %d is not the offer of decision %q", entry, decision)
 	}
 	return Of(offered)
+}
+
+// Encode appends the log entry of an offer's event to dst. The error is a *api.FieldError if the entry would be too large.
+func Encode(dst []byte, event *eventlog.Event) (entry []byte, err error) {
+	o := event.Body.(*eventlog.Offered)
+	size := 8 * (len(o.Features) + len(o.Revenue))
+	if size <= eventlog.MaxBatch { // otherwise the entry is useless
+		if dst, err = event.Encode(dst); err != nil {
+			return dst, api.Fieldf("/items", "%v", err)
+		}
+		size = eventlog.EntrySize(dst)
+	}
+	if size > eventlog.MaxBatch {
+		return dst, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit: send fewer items, record only the items shown, or do not ask for payloads", size, eventlog.MaxBatch)
+	}
+	return dst, nil
 }
 
 // Check reports an offer that a placement cannot have made whose rows have a width and that shows at most maxSize items.
@@ -113,6 +131,35 @@ func (o *Offer) IDs() []string {
 		ids[k] = o.ItemIDs[i]
 	}
 	return ids
+}
+
+// Reply returns the offer as the caller of the service gets it. Both share memory.
+func (o *Offer) Reply() *api.Answer {
+	a := &api.Answer{Decision: o.Decision, Assortment: make([]api.Shown, len(o.Shown)), PolicyVersion: o.PolicyVersion, Variant: o.Variant}
+	if c := o.Catalogue; c != nil {
+		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing
+	}
+	slots := SlotIDs(o.Note)
+	for k, i := range o.Shown {
+		s := api.Shown{ID: o.ItemIDs[i], Position: k + 1}
+		if o.Probability != nil {
+			s.Probability = &o.Probability[k]
+		}
+		if slots != nil {
+			s.Slot = slots[k]
+		}
+		if o.Payload != nil && o.Payload[k] != "" {
+			s.Payload = jsontext.Value(o.Payload[k])
+		}
+		a.Assortment[k] = s
+	}
+	if o.Probability != nil {
+		a.OutsideProbability, a.ExpectedRevenue = &o.Outside, &o.Expected
+	}
+	if o.Propensity != 0 {
+		a.Propensity = &o.Propensity
+	}
+	return a
 }
 
 // Revenue returns the revenue of an item, which is 1 if r is nil.

@@ -26,6 +26,17 @@ type Decision struct {
 	Usable      bool // whether the estimates are finite
 }
 
+// WithoutRows returns the offer without its rows and candidates, which share memory with the decider. It takes them from the event,
+// too: call it when the event is in the log.
+func (m *Decision) WithoutRows() *offer.Offer {
+	o := m.Offer
+	o.Features, o.Revenue, o.Answer = nil, nil, nil
+	if o.Catalogue != nil {
+		o.Catalogue.Slots = nil
+	}
+	return &o
+}
+
 // plan holds a decision in the making.
 type plan struct {
 	view     *View

@@ -98,13 +98,11 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	o.Answer = d.estimates.Append(nil)
 	events[0] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: o}
 	events[1] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: &eventlog.Chosen{Decision: o.Decision, Choice: choice}}
-	for k, event := range events {
-		if entries[k], err = event.Encode(nil); err != nil {
-			return events, entries, api.Fieldf("/items", "%v", err)
-		}
+	if entries[0], err = offer.Encode(nil, events[0]); err == nil {
+		entries[1], err = events[1].Encode(nil)
 	}
-	if size := eventlog.EntrySize(entries[0]); size > eventlog.MaxBatch {
-		return events, entries, api.Fieldf("/items", "the decision takes %d bytes of the log, at most %d fit", size, eventlog.MaxBatch)
+	if err != nil {
+		return events, entries, err
 	}
 	if unseen != nil { // the decision is valid
 		return events, entries, &UnseenError{unseen}

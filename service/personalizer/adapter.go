@@ -14,7 +14,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/engine"
-	"vitrine/service/setup"
+	"vitrine/service/offer"
 )
 
 // Adapter answers the calls of the contract with an engine.
@@ -157,21 +157,20 @@ const defaults = `{
 	"policy": {"name": "eps-greedy-mnl", "epsilon": 0, "floor": 0}
 }`
 
-// config returns the placement of a call and its configuration. It makes the placement of the root, if it may.
-func (a *Adapter) config(c Call) (name string, config *setup.Config, err error) {
-	name = c.Placement()
-	config, err = a.Engine.Config(name)
+// view returns the placement of a call. It makes the placement of the root, if it may.
+func (a *Adapter) view(c Call) (*engine.View, error) {
+	name := c.Placement()
+	v, err := a.Engine.View(name)
 	if !errors.Is(err, engine.ErrNotFound) || c.PathValue("name") != "" || name != Placement {
-		return name, config, err
+		return v, err
 	}
 	if !a.Create {
-		return name, nil, fmt.Errorf("placement %q: %w: make it with a PUT, or set personalizer = true in the configuration of the service, and the first Rank makes it", name, engine.ErrNotFound)
+		return nil, fmt.Errorf("placement %q: %w: make it with a PUT, or set personalizer = true in the configuration of the service, and the first Rank makes it", name, engine.ErrNotFound)
 	}
 	if err := a.Engine.Create(c.Context(), name, []byte(defaults), c.Now()); err != nil {
-		return name, nil, err
+		return nil, err
 	}
-	config, err = a.Engine.Config(name)
-	return name, config, err
+	return a.Engine.View(name)
 }
 
 // rank answers a Rank without slots, which is treated as one with a single slot.
@@ -207,23 +206,23 @@ func (a *Adapter) rankSlots(c Call) (Answer, error) {
 }
 
 // decide decides a Rank with the present schema of the placement. It gives the event an id if it has none.
-func (a *Adapter) decide(c Call, q *rankQuery) (*engine.Answer, error) {
+func (a *Adapter) decide(c Call, q *rankQuery) (*offer.Offer, error) {
 	if q.EventID == "" {
 		q.EventID = newEvent()
 	}
-	name, config, err := a.config(c)
+	v, err := a.view(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Reserve(config.RequestSize(len(q.Actions))); err != nil {
+	if err := c.Reserve(v.Config().RequestSize(len(q.Actions))); err != nil {
 		return nil, err
 	}
-	r, err := q.request(config)
+	r, err := q.request(v.Config())
 	if err != nil {
 		return nil, err
 	}
-	r.Decision = DecisionOf(name, q.EventID)
-	return a.Engine.Decide(c.Context(), name, r, c.Now())
+	r.Decision = DecisionOf(c.Placement(), q.EventID)
+	return a.Engine.DecideFor(c.Context(), v, r, c.Now())
 }
 
 // DecisionOf returns the id of an event's decision. Events of different placements are distinct. Ids that a
@@ -249,8 +248,8 @@ func newEvent() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// event returns the answer to the Rank of the event in the path.
-func (a *Adapter) event(c Call) (*engine.Answer, error) {
+// event returns the offer of the event in the path.
+func (a *Adapter) event(c Call) (*offer.Offer, error) {
 	name := c.Placement()
 	d, err := a.Engine.Decision(c.Context(), name, DecisionOf(name, c.PathValue("event")))
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
@@ -259,7 +258,7 @@ func (a *Adapter) event(c Call) (*engine.Answer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event: %w: there is none of this id, or there no longer is", engine.ErrNotFound)
 	}
-	return d.Answer, nil
+	return d.Offer, nil
 }
 
 func (a *Adapter) reward(c Call) (Answer, error) {
@@ -271,14 +270,14 @@ func (a *Adapter) reward(c Call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	d, err := a.event(c)
+	o, err := a.event(c)
 	if err != nil {
 		return Answer{}, err
 	}
-	if d.Slots != nil || len(d.Shown) != 1 {
+	if offer.SlotIDs(o.Note) != nil || len(o.Shown) != 1 {
 		return Answer{}, &api.FieldError{Message: "the event has slots: tell its rewards to multislot/events"}
 	}
-	return Answer{}, a.report(c, d, []api.Reward{{Item: d.Shown[0], Value: value}})
+	return Answer{}, a.report(c, o, []api.Reward{{Item: o.IDs()[0], Value: value}})
 }
 
 func (a *Adapter) rewardSlots(c Call) (Answer, error) {
@@ -289,17 +288,18 @@ func (a *Adapter) rewardSlots(c Call) (Answer, error) {
 	if len(q.Reward) == 0 {
 		return Answer{}, &api.FieldError{Field: "/reward", Message: "must have at least one reward"}
 	}
-	d, err := a.event(c)
+	o, err := a.event(c)
 	if err != nil {
 		return Answer{}, err
 	}
-	if len(d.Slots) != len(d.Shown) {
+	slots, shown := offer.SlotIDs(o.Note), o.IDs()
+	if len(slots) != len(shown) {
 		return Answer{}, &api.FieldError{Message: "the event has no slots: tell its reward to events"}
 	}
 	rewards := make([]api.Reward, len(q.Reward))
 	for k, w := range q.Reward {
 		field := fmt.Sprintf("/reward/%d", k)
-		at := slices.Index(d.Slots, w.SlotID)
+		at := slices.Index(slots, w.SlotID)
 		if at < 0 {
 			return Answer{}, &api.FieldError{Field: field + "/slotId", Message: "the event has no such slot"}
 		}
@@ -307,9 +307,9 @@ func (a *Adapter) rewardSlots(c Call) (Answer, error) {
 		if err != nil {
 			return Answer{}, err
 		}
-		rewards[k] = api.Reward{Item: d.Shown[at], Value: value}
+		rewards[k] = api.Reward{Item: shown[at], Value: value}
 	}
-	return Answer{}, a.report(c, d, rewards)
+	return Answer{}, a.report(c, o, rewards)
 }
 
 // rewardOf returns a reward as a share of a choice. A negative one is 0.
@@ -323,17 +323,17 @@ func rewardOf(field string, v *float64) (float64, error) {
 	return max(*v, 0), nil
 }
 
-func (a *Adapter) report(c Call, d *engine.Answer, rewards []api.Reward) error {
-	return a.Engine.Reward(c.Context(), d.Placement, d.Decision, rewards, c.Now())
+func (a *Adapter) report(c Call, o *offer.Offer, rewards []api.Reward) error {
+	return a.Engine.Reward(c.Context(), c.Placement(), o.Decision, rewards, c.Now())
 }
 
 // activate activates an event. Like a late reward, a late activation changes nothing.
 func (a *Adapter) activate(c Call) (Answer, error) {
-	d, err := a.event(c)
+	o, err := a.event(c)
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := a.Engine.Activate(c.Context(), d.Placement, d.Decision, c.Now()); err != nil && !errors.Is(err, engine.ErrWithdrawn) {
+	if err := a.Engine.Activate(c.Context(), c.Placement(), o.Decision, c.Now()); err != nil && !errors.Is(err, engine.ErrWithdrawn) {
 		return Answer{}, err
 	}
 	return Answer{}, nil

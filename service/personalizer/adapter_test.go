@@ -89,14 +89,14 @@ func TestAdapter(t *testing.T) {
 		t.Errorf("reserved %d bytes for three actions, want %d", rank.reserved, want)
 	}
 	d, err := e.Decision(t.Context(), personalizer.Placement, "personalizer:e")
-	if err != nil || d.Status != "open" || len(d.Answer.Shown) != 1 || d.Time != 1 {
+	if err != nil || d.Status != "open" || len(d.Offer.IDs()) != 1 || d.Time != 1 {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	answer, err := routeOf(t, a, "events/{event}/reward").Handle(&call{ctx: t.Context(), path: path("e"), body: `{"value":1}`})
 	if answer.Body != nil || err != nil {
 		t.Fatal(answer, err)
 	}
-	if d, err = e.Decision(t.Context(), personalizer.Placement, "personalizer:e"); err != nil || d.Status != "chosen" || d.Choice != d.Answer.Shown[0] {
+	if d, err = e.Decision(t.Context(), personalizer.Placement, "personalizer:e"); err != nil || d.Status != "chosen" || d.Choice != d.Offer.IDs()[0] {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -77,11 +77,10 @@ func (a *Adapter) putService(c Call) (Answer, error) {
 	if change == (serviceChange{}) {
 		return Answer{}, &api.FieldError{Message: "must have rewardWaitTime, explorationPercentage or learningMode: the rest of a configuration cannot be changed"}
 	}
-	name, _, err := a.config(c)
-	if err != nil {
+	if _, err := a.view(c); err != nil {
 		return Answer{}, err
 	}
-	if err := a.change(c, name, false, change.apply); err != nil {
+	if err := a.change(c, c.Placement(), false, change.apply); err != nil {
 		return Answer{}, err
 	}
 	return a.getService(c)

@@ -13,7 +13,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"vitrine/service/api"
-	"vitrine/service/engine"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -374,18 +373,19 @@ func valueOf(name, of string, v jsontext.Value) (api.Value, bool) {
 // probabilities returns the probability of each action to be shown, nil if they are not known. Let N' actions
 // not be excluded. The action shown has its propensity π. If it is the policy's own choice, the others have
 // (1 − π)/(N' − 1); else they have π, except the policy's own choice, which has the rest.
-func (q *rankQuery) probabilities(a *engine.Answer) []float64 {
+func (q *rankQuery) probabilities(o *offer.Offer) []float64 {
 	p := make([]float64, len(q.Actions))
-	shown, own := a.Shown[0], a.Shown[0]
-	if a.Own != nil {
-		own = a.Own[0]
+	shown := o.IDs()[0]
+	own := shown
+	if o.Own != nil {
+		own = o.Own[0]
 	}
 	left := 1.0
-	pi := a.Propensity
+	pi := o.Propensity
 	switch {
-	case a.By == offer.ByBaseline:
+	case o.Mode == offer.ByBaseline:
 		pi = 1
-	case !a.Certain || pi == 0:
+	case !o.Certain || pi == 0:
 		return nil
 	}
 	var others []int
@@ -414,8 +414,8 @@ func (q *rankQuery) probabilities(a *engine.Answer) []float64 {
 
 // ranked returns the answer to a Rank: all actions, first the one to show, and then the others by decreasing
 // probability, in the order of the request if it is equal.
-func (q *rankQuery) ranked(a *engine.Answer) *rankedDocument {
-	p := q.probabilities(a)
+func (q *rankQuery) ranked(o *offer.Offer) *rankedDocument {
+	p, shown := q.probabilities(o), o.IDs()[0]
 	order := make([]int, len(q.Actions))
 	for i := range order {
 		order[i] = i
@@ -423,7 +423,7 @@ func (q *rankQuery) ranked(a *engine.Answer) *rankedDocument {
 	slices.SortStableFunc(order, func(i, j int) int {
 		before := func(i int) float64 {
 			switch {
-			case q.Actions[i].ID == a.Shown[0]:
+			case q.Actions[i].ID == shown:
 				return 2
 			case p != nil:
 				return p[i]
@@ -432,7 +432,7 @@ func (q *rankQuery) ranked(a *engine.Answer) *rankedDocument {
 		}
 		return cmp.Compare(before(j), before(i))
 	})
-	r := &rankedDocument{EventID: q.EventID, RewardActionID: a.Shown[0]}
+	r := &rankedDocument{EventID: q.EventID, RewardActionID: shown}
 	for _, i := range order {
 		action := rankedAction{ID: q.Actions[i].ID}
 		if p != nil {
@@ -444,10 +444,10 @@ func (q *rankQuery) ranked(a *engine.Answer) *rankedDocument {
 }
 
 // filled returns the answer to a Rank with slots.
-func (q *rankQuery) filled(a *engine.Answer) *slotsRankedDocument {
+func (q *rankQuery) filled(o *offer.Offer) *slotsRankedDocument {
 	r := &slotsRankedDocument{EventID: q.EventID}
-	for k, s := range q.Slots {
-		r.Slots = append(r.Slots, filledSlot{s.ID, a.Shown[k]})
+	for k, id := range o.IDs() {
+		r.Slots = append(r.Slots, filledSlot{q.Slots[k].ID, id})
 	}
 	return r
 }

@@ -12,7 +12,7 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
-	"vitrine/service/engine"
+	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
 )
@@ -26,32 +26,41 @@ func asked(excluded []string, actions ...string) *rankQuery {
 	return q
 }
 
+// shown is an offer of one item.
+func shown(item string, own []string, propensity float64, by uint8) *offer.Offer {
+	return &offer.Offer{
+		Offered:   &eventlog.Offered{ItemIDs: []string{item}, Shown: []int32{0}, Propensity: propensity, Mode: by},
+		Estimates: offer.Estimates{Own: own, Certain: by == offer.ByPolicy && propensity > 0},
+	}
+}
+
 // The probabilities of actions, by hand, wherever the policy's own action stands. With a share of 0.3 drawn from three actions, an
 // action that is not the policy's own has 0.1, and its own 0.8.
 func TestProbabilitiesByHand(t *testing.T) {
 	for name, c := range map[string]struct {
 		q    *rankQuery
-		a    engine.Answer
+		a    *offer.Offer
 		want []float64
 	}{
-		"its own, the first":            {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"a"}, Propensity: 0.8}, []float64{0.8, 0.1, 0.1}},
-		"its own, the last":             {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"c"}, Propensity: 0.8}, []float64{0.1, 0.1, 0.8}},
-		"by chance, its own the first":  {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"b"}, Own: []string{"a"}, Propensity: 0.1}, []float64{0.8, 0.1, 0.1}},
-		"by chance, its own the second": {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"a"}, Own: []string{"b"}, Propensity: 0.1}, []float64{0.1, 0.8, 0.1}},
-		"by chance, its own the last":   {asked(nil, "a", "b", "c"), engine.Answer{Shown: []string{"a"}, Own: []string{"c"}, Propensity: 0.1}, []float64{0.1, 0.1, 0.8}},
-		"one is excluded":               {asked([]string{"b"}, "a", "b", "c"), engine.Answer{Shown: []string{"c"}, Own: []string{"a"}, Propensity: 0.15}, []float64{0.85, 0, 0.15}},
-		"its own, and one is excluded":  {asked([]string{"a"}, "a", "b", "c"), engine.Answer{Shown: []string{"b"}, Propensity: 0.85}, []float64{0, 0.85, 0.15}},
-		"only one is left":              {asked([]string{"b"}, "a", "b"), engine.Answer{Shown: []string{"a"}, Propensity: 1}, []float64{1, 0}},
-		"the baseline":                  {asked(nil, "a", "b"), engine.Answer{Shown: []string{"b"}, By: offer.ByBaseline}, []float64{0, 1}},
-		"no propensity":                 {asked(nil, "a", "b"), engine.Answer{Shown: []string{"b"}}, nil},
+		"its own, the first":            {asked(nil, "a", "b", "c"), shown("a", nil, 0.8, offer.ByPolicy), []float64{0.8, 0.1, 0.1}},
+		"its own, the last":             {asked(nil, "a", "b", "c"), shown("c", nil, 0.8, offer.ByPolicy), []float64{0.1, 0.1, 0.8}},
+		"by chance, its own the first":  {asked(nil, "a", "b", "c"), shown("b", []string{"a"}, 0.1, offer.ByPolicy), []float64{0.8, 0.1, 0.1}},
+		"by chance, its own the second": {asked(nil, "a", "b", "c"), shown("a", []string{"b"}, 0.1, offer.ByPolicy), []float64{0.1, 0.8, 0.1}},
+		"by chance, its own the last":   {asked(nil, "a", "b", "c"), shown("a", []string{"c"}, 0.1, offer.ByPolicy), []float64{0.1, 0.1, 0.8}},
+		"one is excluded":               {asked([]string{"b"}, "a", "b", "c"), shown("c", []string{"a"}, 0.15, offer.ByPolicy), []float64{0.85, 0, 0.15}},
+		"its own, and one is excluded":  {asked([]string{"a"}, "a", "b", "c"), shown("b", nil, 0.85, offer.ByPolicy), []float64{0, 0.85, 0.15}},
+		"only one is left":              {asked([]string{"b"}, "a", "b"), shown("a", nil, 1, offer.ByPolicy), []float64{1, 0}},
+		"the baseline":                  {asked(nil, "a", "b"), shown("b", nil, 0, offer.ByBaseline), []float64{0, 1}},
+		"no propensity":                 {asked(nil, "a", "b"), shown("b", nil, 0, offer.ByPolicy), nil},
 	} {
-		c.a.Certain = c.a.By != offer.ByBaseline
-		if diff := cmp.Diff(c.want, c.q.probabilities(&c.a), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		c.a.Certain = c.a.Mode != offer.ByBaseline
+		if diff := cmp.Diff(c.want, c.q.probabilities(c.a), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	random := engine.Answer{Shown: []string{"a"}, Propensity: 0.8} // of the others nothing is known
-	if p := asked(nil, "a", "b").probabilities(&random); p != nil {
+	random := shown("a", nil, 0.8, offer.ByPolicy) // of the others nothing is known
+	random.Certain = false
+	if p := asked(nil, "a", "b").probabilities(random); p != nil {
 		t.Errorf("of a random policy: %v", p)
 	}
 }
@@ -59,29 +68,29 @@ func TestProbabilitiesByHand(t *testing.T) {
 // First comes the action to show, then the others by probability, and in the order of the request where it is equal.
 func TestRanking(t *testing.T) {
 	for _, c := range []struct {
-		a    engine.Answer
+		a    *offer.Offer
 		want string
 	}{
-		{engine.Answer{Shown: []string{"c"}, Own: []string{"b"}, Propensity: 0.1, Certain: true}, "c b a d"},
-		{engine.Answer{Shown: []string{"b"}, Propensity: 0.7, Certain: true}, "b a c d"},
-		{engine.Answer{Shown: []string{"d"}}, "d a b c"}, // without probabilities
+		{shown("c", []string{"b"}, 0.1, offer.ByPolicy), "c b a d"},
+		{shown("b", nil, 0.7, offer.ByPolicy), "b a c d"},
+		{shown("d", nil, 0, offer.ByPolicy), "d a b c"}, // without probabilities
 	} {
 		q := asked(nil, "a", "b", "c", "d")
 		q.EventID = "e"
-		r := q.ranked(&c.a)
+		r := q.ranked(c.a)
 		var ids []string
 		for _, x := range r.Ranking {
 			if ids = append(ids, x.ID); (x.Probability == nil) != (c.a.Propensity == 0) {
 				t.Errorf("%s: action %s has the probability %v", c.want, x.ID, x.Probability)
 			}
 		}
-		if got := strings.Join(ids, " "); got != c.want || r.RewardActionID != c.a.Shown[0] || r.EventID != "e" {
+		if got := strings.Join(ids, " "); got != c.want || r.RewardActionID != c.a.IDs()[0] || r.EventID != "e" {
 			t.Errorf("%s, reward %s, want %s", got, r.RewardActionID, c.want)
 		}
 	}
 	q := &rankQuery{EventID: "e", Slots: []rankSlot{{ID: "hero"}, {ID: "footer"}}}
 	want := &slotsRankedDocument{Slots: []filledSlot{{"hero", "b"}, {"footer", "a"}}, EventID: "e"}
-	if diff := cmp.Diff(want, q.filled(&engine.Answer{Shown: []string{"b", "a"}})); diff != "" {
+	if diff := cmp.Diff(want, q.filled(&offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a", "b"}, Shown: []int32{1, 0}}})); diff != "" {
 		t.Error(diff)
 	}
 }

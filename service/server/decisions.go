@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/engine"
@@ -18,11 +16,15 @@ import (
 )
 
 func (s *Server) decide(c *call) error {
-	r, release, err := s.readRequest(c)
+	v, err := s.engine.View(c.placement)
 	if err != nil {
 		return err
 	}
-	a, err := s.engine.Decide(c.ctx, c.placement, r, c.now)
+	r, release, err := c.readRequest(v)
+	if err != nil {
+		return err
+	}
+	o, err := s.engine.DecideFor(c.ctx, v, r, c.now)
 	if err != nil {
 		return err
 	}
@@ -30,11 +32,11 @@ func (s *Server) decide(c *call) error {
 		release()
 	}
 	status := http.StatusOK
-	if !a.Repeated {
+	if !o.Decoded { // otherwise the decision was made before
 		status = http.StatusCreated
-		c.w.Header()["Location"] = []string{api.DecisionPath(c.placement, a.Decision)}
+		c.w.Header()["Location"] = []string{api.DecisionPath(c.placement, o.Decision)}
 	}
-	b, err := answerOf(a).AppendJSON(c.scratch().AvailableBuffer())
+	b, err := o.Reply().AppendJSON(c.scratch().AvailableBuffer())
 	if err != nil {
 		return fmt.Errorf("an answer does not marshal: %w", err)
 	}
@@ -43,18 +45,12 @@ func (s *Server) decide(c *call) error {
 
 // readRequest reads a request, and reserves the memory that it takes while it is decided. After release the memory of the request may be
 // used again.
-func (s *Server) readRequest(c *call) (r *api.Request, release func(), err error) {
-	if _, err := c.mediaType(asJSON); err != nil {
-		return nil, nil, err
-	}
-	config, err := s.engine.Config(c.placement) // before the body is read
+func (c *call) readRequest(v *engine.View) (r *api.Request, release func(), err error) {
+	body, err := c.jsonBody()
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err := c.body()
-	if err != nil {
-		return nil, nil, err
-	}
+	config := v.Config()
 	if err := c.Reserve(config.RequestSize(maxItems(body, config))); err != nil {
 		return nil, nil, err
 	}
@@ -63,7 +59,7 @@ func (s *Server) readRequest(c *call) (r *api.Request, release func(), err error
 		return nil, nil, malformed(body, err)
 	}
 	size := config.RequestSize(len(r.Items))
-	if more := s.engine.CatalogueSize(c.placement, r); more > 0 {
+	if more := v.CatalogueSize(r); more > 0 {
 		size += more
 		if err := c.Reserve(size); err != nil {
 			return nil, nil, err
@@ -83,7 +79,11 @@ func maxItems(body []byte, c *setup.Config) int {
 
 // try answers a request without recording it.
 func (s *Server) try(c *call) error {
-	r, _, err := s.readRequest(c)
+	v, err := s.engine.View(c.placement)
+	if err != nil {
+		return err
+	}
+	r, _, err := c.readRequest(v)
 	if err != nil {
 		return err
 	}
@@ -91,39 +91,14 @@ func (s *Server) try(c *call) error {
 	if err := c.Reserve(rows * (c.taken[budget.Work] - c.taken[budget.Body])); err != nil {
 		return err
 	}
-	a, why, err := s.engine.Try(c.ctx, c.placement, r, c.now)
+	o, why, err := v.Try(c.ctx, r, c.now)
 	if err != nil {
 		return err
 	}
-	return c.answerJSON(http.StatusOK, api.Trial{Answer: *answerOf(a), Explanation: *why})
+	return c.answerJSON(http.StatusOK, api.Trial{Answer: *o.Reply(), Explanation: *why})
 }
 
 var readers = sync.Pool{New: func() any { return new(api.RequestReader) }}
-
-// answerOf returns the answer to the caller.
-func answerOf(a *engine.Answer) *api.Answer {
-	reply := &api.Answer{Decision: a.Decision, Assortment: make([]api.Shown, len(a.Shown)), PolicyVersion: a.PolicyVersion, Variant: a.Variant}
-	reply.CatalogueVersion, reply.Unknown, reply.Unavailable, reply.Missing = a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing
-	for k, id := range a.Shown {
-		reply.Assortment[k] = api.Shown{ID: id, Position: k + 1}
-		if a.Probability != nil {
-			reply.Assortment[k].Probability = &a.Probability[k]
-		}
-		if a.Slots != nil {
-			reply.Assortment[k].Slot = a.Slots[k]
-		}
-		if a.Payload != nil && a.Payload[k] != "" {
-			reply.Assortment[k].Payload = jsontext.Value(a.Payload[k])
-		}
-	}
-	if a.Probability != nil {
-		reply.OutsideProbability, reply.ExpectedRevenue = &a.Outside, &a.Revenue
-	}
-	if a.Propensity != 0 {
-		reply.Propensity = &a.Propensity
-	}
-	return reply
-}
 
 func (s *Server) outcome(c *call) error {
 	o := api.Outcome{Choice: new("")} // which is invalid: the body must have a choice
@@ -182,7 +157,7 @@ func (s *Server) getDecision(c *call) error {
 		return err
 	}
 	reply := api.Decision{
-		Answer: *answerOf(d.Answer), Placement: d.Answer.Placement, By: offer.ByNames[d.Answer.By], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
+		Answer: *d.Offer.Reply(), Placement: d.Placement, By: offer.ByNames[d.Offer.Mode], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
 		Earned: d.Earned, Corrections: d.Corrections,
 	}
 	if d.Choice != "" {
