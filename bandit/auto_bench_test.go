@@ -162,7 +162,7 @@ func normals(n int, sd float64, rng *rand.Rand) []float64 {
 }
 
 func (a store) problem() Problem {
-	p := Problem{Features: a.features, Size: a.size, Rounds: 1000, Constraint: assortment.AtMost(a.size)}
+	p := Problem{NumFeatures: a.features, MaxShown: a.size, Rounds: 1000, Constraint: assortment.AtMost(a.size)}
 	for j := range a.numeric {
 		p.Numeric = append(p.Numeric, j)
 	}

@@ -16,7 +16,7 @@ import (
 
 // Of two items that differ by an id of the same mean, the one whose id is less known is shown.
 func TestWideShowsWhatItDoesNotKnow(t *testing.T) {
-	p := Problem{Features: 40, Size: 1, Rounds: 100, Constraint: assortment.AtMost(1), Numeric: []int{0}}
+	p := Problem{NumFeatures: 40, MaxShown: 1, Rounds: 100, Constraint: assortment.AtMost(1), Numeric: []int{0}}
 	l := must(NewWide(p, newRand())).(*Wide)
 	items := func(ids ...int) *vitrine.Context {
 		x := mat.NewDense(len(ids), 40, nil)
@@ -88,14 +88,14 @@ func TestAutoHasProductsOfNumbers(t *testing.T) {
 		{60, []int{5, 9}, []string{"quadratic in [0 1]"}}, // and the index
 		{60, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, []string{"quadratic in [0 1 2 3 4 5 6 7 8 9]", "quadratic in [0 1 2 3 4 5 6 7 8 9] with all"}},
 	} {
-		p := Problem{Features: c.features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
+		p := Problem{NumFeatures: c.features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
 		l := fatal.Or(NewAuto(p, AutoOptions{}, newRand()))(t)
 		bma, ok := l.(*BMA)
 		if !ok {
 			bma = l.(*Wide).bma
 		}
 		var have []string
-		for _, e := range bma.experts[len(DefaultExperts(bma.p.Features)):] {
+		for _, e := range bma.experts[len(DefaultExperts(bma.p.NumFeatures)):] {
 			have = append(have, e.String())
 		}
 		if !slices.Equal(have, c.want) {
@@ -121,14 +121,14 @@ func TestAutoChooses(t *testing.T) {
 		{3, nil, "bma-mnl"}, {30, numeric(2), "bma-mnl"}, {31, numeric(2), "wide"}, {31, nil, "bma-mnl"}, {128, nil, "bma-mnl"}, {128, numeric(128), "bma-mnl"},
 		{129, nil, "wide"}, {129, numeric(129), "wide"}, {200, numeric(120), "wide"}, {40, numeric(0), "wide"}, {60, numeric(29), "wide"}, {60, numeric(30), "wide"}, {400, numeric(300), "wide"},
 	} {
-		p := Problem{Features: c.features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
+		p := Problem{NumFeatures: c.features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: c.numeric}
 		l := fatal.Or(NewAuto(p, AutoOptions{}, newRand()))(t)
 		name := "bma-mnl"
 		experts := 0
 		if w, ok := l.(*Wide); ok {
 			name, experts = "wide", len(w.bma.experts)
 			direct := min(len(c.numeric), 127)
-			if n := w.bma.p.Features; n != direct+1 || w.line.direct != direct {
+			if n := w.bma.p.NumFeatures; n != direct+1 || w.line.direct != direct {
 				t.Errorf("the experts of %d features have %d, %d of them as they are, want %d", c.features, n, w.line.direct, direct)
 			}
 			if len(w.line.numeric) != min(len(c.numeric), 255) || w.line.limit != min(c.features+1, 256) || w.line.limit != AutoBlock(p) {
@@ -142,7 +142,7 @@ func TestAutoChooses(t *testing.T) {
 		}
 	}
 	for _, features := range []int{30, 31} {
-		p := Problem{Features: features, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: numeric(2)}
+		p := Problem{NumFeatures: features, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: numeric(2)}
 		l, err := NewAuto(p, AutoOptions{PositionEffects: true}, newRand())
 		if features == 30 && (err != nil || len(l.Policy().(*mixture).PlaceEffects()) != 3) {
 			t.Errorf("%d features with position effects: %T, error %v", features, l, err)
@@ -152,7 +152,7 @@ func TestAutoChooses(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]int{{-1}, {3}, {1, 0}, {1, 1}} {
-		p := Problem{Features: 3, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: bad}
+		p := Problem{NumFeatures: 3, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: bad}
 		if _, err := NewAuto(p, AutoOptions{}, newRand()); err == nil || !strings.Contains(err.Error(), "must be distinct columns of 3 features") {
 			t.Errorf("numeric columns %v: error %v", bad, err)
 		}

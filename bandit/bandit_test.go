@@ -50,7 +50,7 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		"onl-mnl linear": func(p Problem) vitrine.Learner {
 			o := DefaultONLOptions()
 			o.Warmup = 0
-			return must(NewONL(p, utility.NewLinear(p.Features, true), o, newRand()))
+			return must(NewONL(p, utility.NewLinear(p.NumFeatures, true), o, newRand()))
 		},
 		"greedy": func(p Problem) vitrine.Learner {
 			o := DefaultGreedyOptions()
@@ -76,13 +76,13 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 			return must(NewOFU(p, o))
 		},
 		"ucb-mnl quadratic": func(p Problem) vitrine.Learner {
-			return must(NewUCBOn(p, utility.NewQuadratic(p.Features), DefaultUCBOptions()))
+			return must(NewUCBOn(p, utility.NewQuadratic(p.NumFeatures), DefaultUCBOptions()))
 		},
 		"ts-mnl quadratic": func(p Problem) vitrine.Learner {
-			return must(NewTSOn(p, utility.NewQuadratic(p.Features), DefaultTSOptions()))
+			return must(NewTSOn(p, utility.NewQuadratic(p.NumFeatures), DefaultTSOptions()))
 		},
 		"ofu-mnl-plus quadratic": func(p Problem) vitrine.Learner {
-			return must(NewOFUOn(p, utility.NewQuadratic(p.Features), DefaultOFUOptions()))
+			return must(NewOFUOn(p, utility.NewQuadratic(p.NumFeatures), DefaultOFUOptions()))
 		},
 		"eps-greedy-mnl": func(p Problem) vitrine.Learner {
 			o := DefaultEpsGreedyOptions()
@@ -102,19 +102,19 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		"log-barrier-mnl": func(p Problem) vitrine.Learner {
 			o := DefaultLogBarrierOptions()
 			o.Steps, o.Limit = 20, 100 // the battery asks for 30 items, too
-			p.Size, p.Constraint = 2, assortment.AtMost(2)
+			p.MaxShown, p.Constraint = 2, assortment.AtMost(2)
 			return must(NewLogBarrier(p, paperModel(), o, newRand()))
 		},
 		"log-barrier-mnl theory": func(p Problem) vitrine.Learner {
 			o := DefaultLogBarrierOptions()
 			o.Steps, o.Limit, o.Constants = 20, 100, "theory"
-			p.Size, p.Constraint = 2, assortment.AtMost(2)
+			p.MaxShown, p.Constraint = 2, assortment.AtMost(2)
 			return must(NewLogBarrier(p, paperModel(), o, newRand()))
 		},
 		"log-barrier-mnl online": func(p Problem) vitrine.Learner {
 			o := DefaultLogBarrierOptions()
 			o.Oracle = "online"
-			p.Size, p.Constraint = 2, assortment.AtMost(2)
+			p.MaxShown, p.Constraint = 2, assortment.AtMost(2)
 			return must(NewLogBarrier(p, paperModel(), o, newRand()))
 		},
 		"feel-good-ts": func(p Problem) vitrine.Learner {
@@ -125,12 +125,12 @@ func learners() map[string]func(p Problem) vitrine.Learner {
 		"feel-good-ts linear": func(p Problem) vitrine.Learner {
 			o := DefaultFeelGoodOptions()
 			o.Loss, o.Moves, o.FeelGood = "log", 3, 0
-			return must(NewFeelGood(p, utility.NewLinear(p.Features, true), o, newRand()))
+			return must(NewFeelGood(p, utility.NewLinear(p.NumFeatures, true), o, newRand()))
 		},
 		"bma-mnl": func(p Problem) vitrine.Learner {
 			o := DefaultBMAOptions()
 			o.Candidates = 20
-			return must(NewBMA(p, DefaultExperts(p.Features), o, newRand()))
+			return must(NewBMA(p, DefaultExperts(p.NumFeatures), o, newRand()))
 		},
 		"bma-mnl mlp": func(p Problem) vitrine.Learner {
 			return must(NewBMA(p, []Expert{{Model: paperModel()}, {Model: paperModel(), Memory: 30}}, DefaultBMAOptions(), newRand()))
@@ -186,7 +186,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	bma := func(change func(o *BMAOptions)) error {
 		o := DefaultBMAOptions()
 		change(&o)
-		_, err := NewBMA(p, DefaultExperts(p.Features), o, newRand())
+		_, err := NewBMA(p, DefaultExperts(p.NumFeatures), o, newRand())
 		return err
 	}
 	problem := func(change func(p *Problem)) error {
@@ -238,8 +238,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		"feel_good = -1":                       good(func(o *FeelGoodOptions) { o.FeelGood = -1 }),
 		"moves = 0":                            good(func(o *FeelGoodOptions) { o.Moves = 0 }),
 		"items = -1":                           problem(func(p *Problem) { p.Items = -1 }),
-		"features = 0":                         problem(func(p *Problem) { p.Features = 0 }),
-		"size = 0":                             problem(func(p *Problem) { p.Size = 0 }),
+		"features = 0":                         problem(func(p *Problem) { p.NumFeatures = 0 }),
+		"size = 0":                             problem(func(p *Problem) { p.MaxShown = 0 }),
 		"rounds = 0":                           problem(func(p *Problem) { p.Rounds = 0 }),
 		"no constraint":                        problem(func(p *Problem) { p.Constraint = nil }),
 		"size = 3: the constraint":             problem(func(p *Problem) { p.Constraint = assortment.AtMost(2) }),

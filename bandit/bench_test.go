@@ -32,7 +32,7 @@ func benchONL(b *testing.B, hidden, t int, update string) *ONL {
 	b.Helper()
 	o := DefaultONLOptions()
 	o.Pilot, o.Update = "map", update
-	p := Problem{Features: 3, Size: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
+	p := Problem{NumFeatures: 3, MaxShown: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
 	l, err := NewONL(p, utility.NewMLP(3, []int{hidden}, utility.Sigmoid), o, newRand())
 	fatal.If(b, err)
 	for s := range t {
@@ -112,7 +112,7 @@ func BenchmarkONLPublish(b *testing.B) {
 // d = 3, of customers that no expert knows.
 func benchBMA(b *testing.B, t int) *BMA {
 	b.Helper()
-	p := Problem{Features: 3, Size: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
+	p := Problem{NumFeatures: 3, MaxShown: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
 	l, err := NewBMA(p, DefaultExperts(3), DefaultBMAOptions(), newRand())
 	fatal.If(b, err)
 	for s := range t {

@@ -153,7 +153,7 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 	if err := option.Check(o); err != nil {
 		return nil, err
 	}
-	if err := CheckExperts(p.Features, experts); err != nil {
+	if err := CheckExperts(p.NumFeatures, experts); err != nil {
 		return nil, err
 	}
 	l := &BMA{
@@ -163,10 +163,10 @@ func newBMAKnowing(known *linearPrior, p Problem, experts []Expert, o BMAOptions
 		window: maxRounds,
 	}
 	k := newPlaces(p, o.PositionEffects)
-	l.seen, l.history = k.moments(p.Features), mle.NewChoices(p.Features+int(k))
-	l.seen.extremes = newExtremes(p.Features)
+	l.seen, l.history = k.moments(p.NumFeatures), mle.NewChoices(p.NumFeatures+int(k))
+	l.seen.extremes = newExtremes(p.NumFeatures)
 	var err error
-	if l.base, err = newExpert(Expert{Model: utility.NewLinear(p.Features, true)}, k, nil); err != nil {
+	if l.base, err = newExpert(Expert{Model: utility.NewLinear(p.NumFeatures, true)}, k, nil); err != nil {
 		return nil, err
 	}
 	if known == nil {
@@ -349,7 +349,7 @@ func (l *BMA) Diagnostics() map[string]float64 {
 
 // width returns b_t for the coming round.
 func (l *BMA) width() float64 {
-	return max(l.o.Width, min(1, math.Sqrt(l.o.Anneal/float64(l.p.Features*(l.rounds+1)))))
+	return max(l.o.Width, min(1, math.Sqrt(l.o.Anneal/float64(l.p.NumFeatures*(l.rounds+1)))))
 }
 
 // freeze implements algorithm.

@@ -156,7 +156,7 @@ func TestNoFeaturesPoisonBMA(t *testing.T) {
 			const seeds, rounds = 4, 300
 			late, chance := 0.0, 0.0
 			for seed := range uint64(seeds) {
-				p := Problem{Features: w.features, Size: paperSize, Rounds: rounds, Constraint: assortment.AtMost(paperSize)}
+				p := Problem{NumFeatures: w.features, MaxShown: paperSize, Rounds: rounds, Constraint: assortment.AtMost(paperSize)}
 				l := newBMA(t, p, DefaultExperts(w.features))
 				late += mean(w.visit(t, l, seed, rounds)[rounds/2:]) / seeds
 				chance += mean(w.visit(t, must(NewUniform(p)), seed, rounds)) / seeds

@@ -18,7 +18,7 @@ import (
 // integral over a grid gives too. The items ±1 have mean 0 and standard deviation 1, so they are not scaled.
 func TestMeanProbabilities(t *testing.T) {
 	model := utility.NewLinear(1, false)
-	p := bandit.Problem{Features: 1, Items: 2, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
+	p := bandit.Problem{NumFeatures: 1, Items: 2, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 	l := fatal.Or(bandit.NewBMA(p, []bandit.Expert{{Model: model}}, bandit.DefaultBMAOptions(), stream.New(1, 0, stream.Learner)))(t)
 	x := &vitrine.Context{Features: mat.NewDense(2, 1, []float64{-1, 1})}
 	prior := make([]float64, 1)

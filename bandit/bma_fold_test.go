@@ -144,7 +144,7 @@ func TestPlacesBesideAWave(t *testing.T) {
 		t.Errorf("the weight of the waves is %v", w)
 	}
 	got := l.Policy().(*mixture).PlaceEffects()
-	if len(got) != p.Size || got[0] != 0 || math.Abs(got[1]-gamma[1]) > 0.4 {
+	if len(got) != p.MaxShown || got[0] != 0 || math.Abs(got[1]-gamma[1]) > 0.4 {
 		t.Errorf("effects %v, want %v", got, gamma)
 	}
 }

@@ -149,6 +149,6 @@ func (o *mixture) Given(m *mat.Dense, c []float64) vitrine.Policy {
 	}
 	given := *o
 	given.rows = newAffineRows(m, c, o.z)
-	_, given.p.Features = m.Dims()
+	_, given.p.NumFeatures = m.Dims()
 	return &given
 }

@@ -48,7 +48,7 @@ func familiesOfMany(t *testing.T, a *mat.Dense) []struct{ limit, same vitrine.Co
 // rows too.
 func TestManyItems(t *testing.T) {
 	const d, short, n = paperFeatures, 2, 20_000
-	p := Problem{Features: d, Size: 4, Rounds: 1000, Constraint: assortment.AtMost(4)}
+	p := Problem{NumFeatures: d, MaxShown: 4, Rounds: 1000, Constraint: assortment.AtMost(4)}
 	l := newBMA(t, p, DefaultExperts(d))
 	play(t, l, product, 0, 60)
 	mixed := *l.Policy().(*mixture)
@@ -118,7 +118,7 @@ func TestManyItems(t *testing.T) {
 // Wide draws have sets whose revenue a sample does not show.
 func TestManyItemsOfWideDraws(t *testing.T) {
 	const n = 20_000
-	p := Problem{Features: paperFeatures, Size: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
+	p := Problem{NumFeatures: paperFeatures, MaxShown: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
 	l := newBMA(t, p, DefaultExperts(paperFeatures))
 	play(t, l, product, 0, 4)
 	pi := l.Policy().(*mixture)
@@ -136,7 +136,7 @@ func TestManyItemsOfWideDraws(t *testing.T) {
 // If most items are unlike those in the sample, some slots look at all items again, without the others.
 func TestManyItemsUnlikeTheSample(t *testing.T) {
 	const n = 20_000
-	p := Problem{Features: 1, Size: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
+	p := Problem{NumFeatures: 1, MaxShown: 5, Rounds: 1000, Constraint: assortment.AtMost(5)}
 	l := newBMA(t, p, []Expert{{Model: utility.NewLinear(1, true)}})
 	mode := *l.experts[0].posterior
 	mode.Mode = []float64{1, 0}

@@ -68,7 +68,7 @@ func TestOffersAreOfAnyFamily(t *testing.T) {
 			p := paperProblem()
 			p.Constraint = c
 			if k, ok := c.(assortment.AtMost); ok {
-				p.Size = int(k)
+				p.MaxShown = int(k)
 			}
 			l := newBMA(t, p, []Expert{{Model: utility.NewLinear(paperFeatures, true)}, {Model: utility.NewQuadratic(paperFeatures)}})
 			full := 0

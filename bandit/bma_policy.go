@@ -122,7 +122,7 @@ const (
 // its weight asks for.
 func (o *mixture) begin(w *mixtureScratch, x *vitrine.Context, rng *rand.Rand) {
 	w.n = x.NumItems()
-	slots := min(o.p.Size, w.n)
+	slots := min(o.p.MaxShown, w.n)
 	w.optimism = optimism
 	if !assortment.EqualRevenues(x.Revenue) {
 		w.optimism = revenueOptimism
@@ -239,7 +239,7 @@ func (o *mixture) standardisation(x *mat.Dense) standardisation {
 	if o.z.shift != nil {
 		return o.z
 	}
-	seen := newMoments(o.p.Features)
+	seen := newMoments(o.p.NumFeatures)
 	seen.add(x)
 	return seen.standardisation()
 }

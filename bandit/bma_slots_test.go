@@ -25,7 +25,7 @@ func TestSlotsAreASystematicSample(t *testing.T) {
 		units.amplitudes = append(units.amplitudes, mle.Amplitudes{Mode: make([]float64, 2), Cross: make([]float64, 4), Root: []float64{1, 0, 0, 1}})
 	}
 	o := &mixture{
-		p:       Problem{Features: 1, Size: slots, Rounds: 1},
+		p:       Problem{NumFeatures: 1, MaxShown: slots, Rounds: 1},
 		beliefs: []belief{{family: line, model: line, posterior: base}, {family: wave, model: wave, posterior: base, unit: units}},
 		weights: []float64{0.45, 0.55}, width: 1,
 	}
@@ -120,7 +120,7 @@ func TestSlotsAreOptimistic(t *testing.T) {
 		x.Revenue = c.revenue
 		beliefs := l.Policy().(*mixture).beliefs
 		pi := &mixture{p: l.p, beliefs: beliefs, weights: slices.Repeat([]float64{1 / float64(len(beliefs))}, len(beliefs)), width: 0.7, z: l.z}
-		pi.p.Size = n
+		pi.p.MaxShown = n
 		rng, w, seen := newRand(), new(mixtureScratch), map[int]bool{}
 		for range 5 {
 			pi.begin(w, x, rng)
@@ -159,7 +159,7 @@ func TestSlotsDrawAmplitudes(t *testing.T) {
 	units := &unitPosterior{theta: [][]float64{{1}}, amplitudes: []mle.Amplitudes{unit}, weight: []float64{1}}
 	for b, want := range map[float64]float64{0: 0.3, 0.3: 0.3, 0.8: 0.4, 1: 0.5} {
 		o := &mixture{
-			p:       Problem{Features: 1, Size: 100, Rounds: 1},
+			p:       Problem{NumFeatures: 1, MaxShown: 100, Rounds: 1},
 			beliefs: []belief{{family: wave, model: wave, posterior: base, unit: units}},
 			weights: []float64{1}, width: b,
 		}

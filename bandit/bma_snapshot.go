@@ -17,9 +17,9 @@ func (l *BMA) fields(f *fields.Fields, rounds int) func() {
 	}
 	n := *l
 	if f.Reads() {
-		n.history, n.seen = mle.NewChoices(l.p.Features+int(l.places)), l.places.moments(l.p.Features)
+		n.history, n.seen = mle.NewChoices(l.p.NumFeatures+int(l.places)), l.places.moments(l.p.NumFeatures)
 		if l.seen.extremes != nil {
-			n.seen.extremes = newExtremes(l.p.Features)
+			n.seen.extremes = newExtremes(l.p.NumFeatures)
 		}
 	}
 	f.Count(&n.nextFit, &n.nextSearch, &n.folded)

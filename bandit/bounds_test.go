@@ -29,7 +29,7 @@ const (
 )
 
 func (w faulty) problem() Problem {
-	p := Problem{Features: w.numbers + w.categories, Items: faultyItems, Size: faultySize, Rounds: 10_000, Constraint: assortment.AtMost(faultySize)}
+	p := Problem{NumFeatures: w.numbers + w.categories, Items: faultyItems, MaxShown: faultySize, Rounds: 10_000, Constraint: assortment.AtMost(faultySize)}
 	for j := range w.numbers {
 		p.Numeric = append(p.Numeric, j)
 	}

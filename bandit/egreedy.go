@@ -78,7 +78,7 @@ func (l *EpsGreedy) freeze() vitrine.Policy {
 		pi.explorer = sets{uniform{l.p}}
 	}
 	if l.o.Schedule == "theory" {
-		pi.perItem = float64(l.p.Size) * l.err(l.o.ErrorOptions)
+		pi.perItem = float64(l.p.MaxShown) * l.err(l.o.ErrorOptions)
 	} else {
 		pi.epsilon = max(l.o.Floor, l.o.Epsilon*math.Pow(l.o.Decay, float64(l.rounds)))
 	}

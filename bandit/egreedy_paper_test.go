@@ -165,7 +165,7 @@ func TestEpsGreedyExploresByItems(t *testing.T) {
 				if ownFamily {
 					x.Feasible = family
 				} else if p.Constraint = family; name == "one item" {
-					p.Size = 1
+					p.MaxShown = 1
 				} else if name == "nothing" {
 					return // a problem shows something
 				}
@@ -287,7 +287,7 @@ func TestEpsGreedyPropensityOfManySlots(t *testing.T) {
 		o := DefaultEpsGreedyOptions()
 		o.Explore, o.Epsilon = explore, 0.25
 		p := paperProblem()
-		p.Size, p.Constraint = len(slots), assortment.AtMost(len(slots))
+		p.MaxShown, p.Constraint = len(slots), assortment.AtMost(len(slots))
 		l := fatal.Or(NewEpsGreedy(p, paperModel(), o, newRand()))(t)
 		pi := l.Policy()
 		best := pi.(*epsGreedy).greedy.Offer(x, nil).Assortment

@@ -21,7 +21,7 @@ func TestEstimates(t *testing.T) {
 	type estimator interface {
 		Utilities(dst []float64, x *vitrine.Context)
 	}
-	p := bandit.Problem{Features: 2, Items: 6, Size: 1, Rounds: 100, Constraint: assortment.AtMost(1)}
+	p := bandit.Problem{NumFeatures: 2, Items: 6, MaxShown: 1, Rounds: 100, Constraint: assortment.AtMost(1)}
 	m := utility.NewMLP(2, []int{2}, utility.Tanh)
 	fit := bandit.DefaultFitOptions()
 	fit.Warmup, fit.PilotSteps = 5, 10

@@ -17,7 +17,7 @@ import (
 // near 1, which no linear utility says.
 func Example() {
 	rng := rand.New(rand.NewPCG(1, 2))
-	problem := bandit.Problem{Features: 2, Size: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
+	problem := bandit.Problem{NumFeatures: 2, MaxShown: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
 	model := utility.NewMLP(2, []int{8}, utility.Sigmoid)
 	options := bandit.DefaultONLOptions()
 	options.Warmup, options.Pilot, options.Update = 100, "map", "online"

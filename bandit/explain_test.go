@@ -50,7 +50,7 @@ func TestExplain(t *testing.T) {
 					if why.IsBest {
 						k := paperSize
 						if l, ok := l.(*LogBarrier); ok {
-							k = l.p.Size
+							k = l.p.MaxShown
 						}
 						if best, _ := assortment.Maximize(nil, assortment.AtMost(k), why.Index, x.Revenue); !slices.Equal(best, shown) {
 							t.Errorf("after %d rounds by %s: shows %v, the best set under the index is %v", rounds, why.By, shown, best)
@@ -112,7 +112,7 @@ func checkAffine(t *testing.T, e Explainer, x *mat.Dense) {
 // The moments that the policies state are those of utilities that are drawn by their posteriors.
 func TestExplainMoments(t *testing.T) {
 	p := paperProblem()
-	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.Features, true)}, {Model: utility.NewLinear(p.Features, true), Memory: 50}}, DefaultBMAOptions(), newRand()))
+	bma := must(NewBMA(p, []Expert{{Model: utility.NewLinear(p.NumFeatures, true)}, {Model: utility.NewLinear(p.NumFeatures, true), Memory: 50}}, DefaultBMAOptions(), newRand()))
 	mix := taught(t, bma, 40).(*mixture)
 	p.Numeric = []int{0, 1}
 	wide := taught(t, must(NewWide(p, newRand())), 40).(*widePolicy)

@@ -108,11 +108,11 @@ func NewFeelGood(p Problem, m utility.Model, o FeelGoodOptions, rng *rand.Rand) 
 // start makes the posterior and V of no rounds.
 func (l *FeelGood) start() {
 	l.past = &posterior{
-		model: l.model, family: l.p.Constraint, d: l.p.Features + int(l.shown), places: l.shown,
+		model: l.model, family: l.p.Constraint, d: l.p.NumFeatures + int(l.shown), places: l.shown,
 		ridge: l.o.Ridge, eta: l.o.Eta, feel: l.o.FeelGood,
 	}
 	if l.o.Loss == "squared" {
-		l.past.squared = 1 / (8 * float64(l.p.Size))
+		l.past.squared = 1 / (8 * float64(l.p.MaxShown))
 	}
 	l.v = gram.New(l.model.NumParams(), l.o.Ridge)
 }

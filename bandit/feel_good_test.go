@@ -60,13 +60,13 @@ func naivePotential(l *FeelGood, rounds []vitrine.Round, w []float64) float64 {
 				if int(r.Choice) == k+1 {
 					e--
 				}
-				total += l.o.Eta * e * e / (8 * float64(l.p.Size))
+				total += l.o.Eta * e * e / (8 * float64(l.p.MaxShown))
 			}
 		}
 		if r.Context.Feasible != nil {
 			continue
 		}
-		sets, err := assortment.Enumerate(nil, l.p.Constraint, l.p.Size, n, 1000)
+		sets, err := assortment.Enumerate(nil, l.p.Constraint, l.p.MaxShown, n, 1000)
 		if err != nil {
 			panic(err)
 		}
@@ -164,7 +164,7 @@ func TestFeelGoodChainAgainstAGrid(t *testing.T) {
 
 func chainAgainstAGrid(t *testing.T, loss string) {
 	const d, n, feel = 2, 5, 2
-	p := Problem{Features: d, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
+	p := Problem{NumFeatures: d, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 	l := newFeelGood(t, p, utility.NewLinear(d, false), func(o *FeelGoodOptions) { o.Loss, o.FeelGood, o.Moves = loss, feel, 200 })
 	rng := newRand()
 	context := func() *vitrine.Context {

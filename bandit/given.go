@@ -30,7 +30,7 @@ func (o *optimistic) Given(m *mat.Dense, c []float64) vitrine.Policy {
 		w[k] += o.z.Params[d]
 	}
 	p := o.p
-	p.Features = k
+	p.NumFeatures = k
 	r := &optimistic{p: p, z: search.Optimistic{Model: utility.NewLinear(k, true), Params: w, Radius: o.z.Radius, Slack: o.z.Slack}}
 	if o.z.Radius != 0 {
 		t := mat.NewDense(linear.NumParams(), k+1, nil)
@@ -49,6 +49,6 @@ func (o *optimistic) Given(m *mat.Dense, c []float64) vitrine.Policy {
 
 // Given returns the policy for the short rows, which it does not read.
 func (u uniform) Given(m *mat.Dense, _ []float64) vitrine.Policy {
-	_, u.p.Features = m.Dims()
+	_, u.p.NumFeatures = m.Dims()
 	return u
 }

@@ -31,7 +31,7 @@ func TestGiven(t *testing.T) {
 			for range 20 {
 				v.Add(1, normal(1, model.NumParams()).RawRowView(0))
 			}
-			o := &optimistic{p: Problem{Features: d, Size: 5, Constraint: assortment.AtMost(5)}, z: search.Optimistic{
+			o := &optimistic{p: Problem{NumFeatures: d, MaxShown: 5, Constraint: assortment.AtMost(5)}, z: search.Optimistic{
 				Model: model, Params: normal(1, model.NumParams()).RawRowView(0), Inverse: v.Inverse(), Radius: radius, Slack: 0.3,
 			}}
 			m, c, a := normal(d, k), normal(1, d).RawRowView(0), normal(n, k)
@@ -60,7 +60,7 @@ func TestGiven(t *testing.T) {
 			}
 		}
 	}
-	u := uniform{Problem{Features: 9, Size: 5, Constraint: assortment.AtMost(5)}}
+	u := uniform{Problem{NumFeatures: 9, MaxShown: 5, Constraint: assortment.AtMost(5)}}
 	short := u.Given(normal(9, 2), nil).Offer(&vitrine.Context{Features: normal(30, 2)}, rand.New(rand.NewPCG(1, 1)))
 	if whole := u.Offer(&vitrine.Context{Features: normal(30, 9)}, rand.New(rand.NewPCG(1, 1))); !slices.Equal(short.Assortment, whole.Assortment) || short.Propensity != whole.Propensity {
 		t.Errorf("the uniform offers are %v and %v", short, whole)

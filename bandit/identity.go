@@ -41,7 +41,7 @@ func (p Problem) identify(learner string, version int, utility string, options a
 	for _, f := range []struct {
 		key   string
 		value int
-	}{{"features", p.Features}, {"size", p.Size}, {"rounds", p.Rounds}} {
+	}{{"features", p.NumFeatures}, {"size", p.MaxShown}, {"rounds", p.Rounds}} {
 		id.facts = append(id.facts, fact{f.key, strconv.Itoa(f.value)})
 	}
 	if utility != "" {

@@ -14,7 +14,7 @@ import (
 
 // Each learner's snapshots say whose state they hold.
 func TestIdentities(t *testing.T) {
-	p := Problem{Features: 3, Items: 4, Size: 2, Rounds: 1000, Constraint: assortment.AtMost(2)}
+	p := Problem{NumFeatures: 3, Items: 4, MaxShown: 2, Rounds: 1000, Constraint: assortment.AtMost(2)}
 	rng := rand.New(rand.NewPCG(1, 1))
 	m := utility.NewLinear(3, true)
 	onl, err := NewONL(p, m, DefaultONLOptions(), rng)
@@ -88,7 +88,7 @@ func TestIdentityNamesWhatDiffers(t *testing.T) {
 		D    float64 `toml:"d"`
 		Last bool    `toml:"last"`
 	}
-	id := Problem{Features: 3, Size: 2, Rounds: 10}.identify("toy", 2, "big {family}\nand more", options{Inner{1, "x"}, 3, false})
+	id := Problem{NumFeatures: 3, MaxShown: 2, Rounds: 10}.identify("toy", 2, "big {family}\nand more", options{Inner{1, "x"}, 3, false})
 	const now = "toy\nversion=2\nfeatures=3\nsize=2\nrounds=10\nutility=big {family} and more\na=1\nname=x\nd=3\nlast=false"
 	if have := id.String(); have != now {
 		t.Errorf("the text is\n%s\nwant\n%s", have, now)

@@ -34,7 +34,7 @@ type algorithm interface {
 
 // Observe implements vitrine.Learner.
 func (l *learner) Observe(r vitrine.Round) error {
-	if err := r.Check(l.p.Features); err != nil {
+	if err := r.Check(l.p.NumFeatures); err != nil {
 		return err
 	}
 	l.rounds++

@@ -38,7 +38,7 @@ func (o LinearOptions) basis(constructor string, p Problem, m utility.LinearInPa
 	}
 	k := newPlaces(p, o.PositionEffects)
 	if m == nil {
-		return k.basis(utility.NewLinear(p.Features, o.Intercept)), nil
+		return k.basis(utility.NewLinear(p.NumFeatures, o.Intercept)), nil
 	}
 	if o.Intercept {
 		return nil, fmt.Errorf("intercept = true: the learner has a utility of its own, which has a constant term or none: leave intercept out")

@@ -84,7 +84,7 @@ func TestABasisIsLinearInItsFeatures(t *testing.T) {
 		for _, m := range []utility.LinearInParams{utility.NewQuadratic(paperFeatures), hinges{paperFeatures}, utility.NewLinear(paperFeatures, true)} {
 			p := paperProblem()
 			q := p
-			q.Features = m.NumParams()
+			q.NumFeatures = m.NumParams()
 			have := fatal.Or(learner(p, m))(t)
 			want := fatal.Or(learner(q, nil))(t)
 			for _, r := range linearHistory(t, 60) {

@@ -35,7 +35,7 @@ func (o LogBarrierOptions) check(p Problem) error {
 	if err := option.Check(o); err != nil {
 		return err
 	}
-	if err := assortment.AtMost(p.Size).CheckCount(p.Items, o.Limit); err != nil {
+	if err := assortment.AtMost(p.MaxShown).CheckCount(p.Items, o.Limit); err != nil {
 		return fmt.Errorf("%w: the log-barrier strategy weighs every one of them in every round: show fewer items, raise the limit, or choose another policy", err)
 	}
 	return nil
@@ -95,7 +95,7 @@ func (l *LogBarrier) freeze() vitrine.Policy {
 
 // gamma returns γ_t of the coming round for N items.
 func (l *LogBarrier) gamma() func(n int) float64 {
-	k, root := float64(l.p.Size), math.Sqrt(float64(l.rounds+1))
+	k, root := float64(l.p.MaxShown), math.Sqrt(float64(l.rounds+1))
 	squared, err := (k+1)*(k+1), l.err(l.o.ErrorOptions)
 	switch {
 	case l.o.Constants == "tuned":
@@ -159,7 +159,7 @@ func (o *logBarrier) Propensity(x *vitrine.Context, s vitrine.Assortment) float6
 // nonempty set.
 func (o *logBarrier) distribution(w *barrierScratch, x *vitrine.Context) []float64 {
 	n := x.NumItems()
-	if _, err := assortment.Enumerate(&w.sets, o.p.Family(x), o.p.Size, n, o.limit); err != nil || w.sets.Len() == 0 {
+	if _, err := assortment.Enumerate(&w.sets, o.p.Family(x), o.p.MaxShown, n, o.limit); err != nil || w.sets.Len() == 0 {
 		return nil
 	}
 	w.u = scratch.Grow(w.u, n)

@@ -168,7 +168,7 @@ func TestLogBarrierOfARequestsOwnFamily(t *testing.T) {
 // no problem announced is served by the greedy rule.
 func TestLogBarrierRefusesWhatItCannotEnumerate(t *testing.T) {
 	p := paperProblem()
-	p.Items, p.Size, p.Constraint = 100, 5, assortment.AtMost(5)
+	p.Items, p.MaxShown, p.Constraint = 100, 5, assortment.AtMost(5)
 	_, err := NewLogBarrier(p, paperModel(), DefaultLogBarrierOptions(), newRand())
 	if err == nil || !strings.HasPrefix(err.Error(), "there are 79375495 assortments of at most 5 of 100 items, more than limit = 100000") {
 		t.Errorf("error %v", err)

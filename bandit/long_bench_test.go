@@ -40,7 +40,7 @@ func newLongWorld(items, features, ids int) *longWorld {
 }
 
 func (w *longWorld) problem() Problem {
-	p := Problem{Features: w.features + w.ids, Size: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
+	p := Problem{NumFeatures: w.features + w.ids, MaxShown: 5, Rounds: 1 << 20, Constraint: assortment.AtMost(5)}
 	for j := range w.features {
 		p.Numeric = append(p.Numeric, j)
 	}
@@ -95,7 +95,7 @@ func BenchmarkLongRun(b *testing.B) {
 		{"N=20,d=10/onl-mnl", small, func(p Problem) (vitrine.Learner, error) {
 			o := DefaultONLOptions()
 			o.Pilot, o.Update = "map", "online"
-			return NewONL(p, utility.NewMLP(p.Features, []int{8}, utility.Sigmoid), o, newRand())
+			return NewONL(p, utility.NewMLP(p.NumFeatures, []int{8}, utility.Sigmoid), o, newRand())
 		}},
 		{"N=100,d=20/auto", large, func(p Problem) (vitrine.Learner, error) { return NewAuto(p, AutoOptions{}, newRand()) }},
 		{"N=100,d=300/auto", wide, func(p Problem) (vitrine.Learner, error) { return NewAuto(p, AutoOptions{}, newRand()) }},

@@ -60,7 +60,7 @@ func millionPolicy(b *testing.B, m utility.Model) *optimistic {
 	if o, ok := millionPolicies.Load(fmt.Sprint(m)); ok {
 		return o.(*optimistic)
 	}
-	p := Problem{Features: millionFeatures, Size: millionSize, Rounds: millionRounds, Constraint: assortment.AtMost(millionSize)}
+	p := Problem{NumFeatures: millionFeatures, MaxShown: millionSize, Rounds: millionRounds, Constraint: assortment.AtMost(millionSize)}
 	options := DefaultONLOptions()
 	options.Pilot, options.Update = "map", "online"
 	l, err := NewONL(p, m, options, newRand())

@@ -56,7 +56,7 @@ func NewOFUOn(p Problem, m utility.LinearInParams, o OFUOptions) (*OFU, error) {
 		return nil, err
 	}
 	if o.Eta == 0 {
-		o.Eta = float64(0.5*portable.Log(float64(p.Size+1))) + 2
+		o.Eta = float64(0.5*portable.Log(float64(p.MaxShown+1))) + 2
 	}
 	if o.Lambda == 0 {
 		o.Lambda = 84 * math.Sqrt2 * float64(model.NumParams()) * o.Eta
@@ -95,7 +95,7 @@ func (l *OFU) freeze() vitrine.Policy {
 //	           + 2 + (7√6/6) d η log(1 + (t+1)/(2λ))) + 4λ
 //	c_t  = log(2√(1 + 2t))
 func (l *OFU) beta(t float64) float64 {
-	k, d := float64(l.p.Size), float64(l.model.NumParams())
+	k, d := float64(l.p.MaxShown), float64(l.model.NumParams())
 	eta, lambda := l.o.Eta, l.o.Lambda
 	c := portable.Log(2 * math.Sqrt(1+float64(2*t)))
 	square := float64((float64(3*portable.Log(1+float64((k+1)*t))) + 3) * (float64(17.0/16*lambda) + float64(2*math.Sqrt(lambda)*c) + float64(16*c*c)))

@@ -26,7 +26,7 @@ func TestOFUConstants(t *testing.T) {
 		{5, 3, 100, 2.8958797346140273, 1032.0388837145244, 442.43407336559244},
 		{10, 5, 1000, 3.1989476363991853, 1900.0779557411756, 740.5575369280126},
 	} {
-		p := Problem{Features: c.features, Size: c.size, Rounds: 10, Constraint: assortment.AtMost(c.size)}
+		p := Problem{NumFeatures: c.features, MaxShown: c.size, Rounds: 10, Constraint: assortment.AtMost(c.size)}
 		l := fatal.Or(NewOFU(p, DefaultOFUOptions()))(t)
 		wantNear(t, "η", l.o.Eta, c.eta, 1e-14)
 		wantNear(t, "λ", l.o.Lambda, c.lambda, 1e-14)

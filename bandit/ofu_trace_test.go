@@ -121,7 +121,7 @@ func (r *referenceOFU) update(x [][]float64, y vitrine.Choice) {
 func TestOFUTrace(t *testing.T) {
 	final := map[string][]float64{}
 	for constants, sigma := range map[string]float64{"theory": 1, "frozen": 1, "published": 2} {
-		p := Problem{Features: traceWidth, Size: traceSize, Rounds: traceRounds, Constraint: assortment.AtMost(traceSize)}
+		p := Problem{NumFeatures: traceWidth, MaxShown: traceSize, Rounds: traceRounds, Constraint: assortment.AtMost(traceSize)}
 		l := fatal.Or(NewOFU(p, OFUOptions{LinearOptions: LinearOptions{Constants: constants}}))(t)
 		reference := newReferenceOFU(sigma)
 		for round := 1; round <= traceRounds; round++ {

@@ -84,7 +84,7 @@ func DefaultONLOptions() ONLOptions {
 // theory returns the schedule of the theorem for a problem and d_w parameters.
 func (o ONLOptions) theory(p Problem, params int) TheorySchedule {
 	return TheorySchedule{
-		Rounds: p.Rounds, Size: p.Size, Params: params,
+		Rounds: p.Rounds, Size: p.MaxShown, Params: params,
 		Kappa: o.Kappa, Mu: o.Mu, Delta: o.Delta,
 		Cf: o.UtilityBound, Cg: o.GradientBound, Ch: o.Curvature,
 	}

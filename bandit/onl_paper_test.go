@@ -28,7 +28,7 @@ const (
 )
 
 func paperProblem() Problem {
-	return Problem{Features: paperFeatures, Size: paperSize, Rounds: paperRounds, Constraint: assortment.AtMost(paperSize)}
+	return Problem{NumFeatures: paperFeatures, MaxShown: paperSize, Rounds: paperRounds, Constraint: assortment.AtMost(paperSize)}
 }
 
 func paperOptions() ONLOptions {

@@ -95,7 +95,7 @@ func TestPessimismMaximizesTheLowerBound(t *testing.T) {
 		for _, c := range []float64{0, 0.5, 2} {
 			for _, n := range []int{1, 6, 30, 2500} {
 				o := careful(m, c, rng)
-				p := bandit.Problem{Features: 3, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
+				p := bandit.Problem{NumFeatures: 3, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 				l := fatal.Or(bandit.NewGreedy(p, m, o, rng))(t)
 				x := &vitrine.Context{Features: mat.NewDense(n, 3, nil), Revenue: make([]float64, n)}
 				x.Features.Apply(func(int, int, float64) float64 { return rng.NormFloat64() }, x.Features)
@@ -149,7 +149,7 @@ func TestPessimismMaximizesTheLowerBound(t *testing.T) {
 func TestPessimismStays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := utility.NewLinear(2, true)
-	p := bandit.Problem{Features: 2, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
+	p := bandit.Problem{NumFeatures: 2, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 	o := careful(m, 1, rng)
 	for _, o.PositionEffects = range []bool{false, true} {
 		l := fatal.Or(bandit.NewGreedy(p, m, o, rng))(t)
@@ -183,7 +183,7 @@ func TestPessimismStays(t *testing.T) {
 
 func TestPessimismOptions(t *testing.T) {
 	m := utility.NewLinear(1, true)
-	p := bandit.Problem{Features: 1, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
+	p := bandit.Problem{NumFeatures: 1, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 	numbers := func(v ...float64) func(o *bandit.GreedyOptions) {
 		return func(o *bandit.GreedyOptions) { o.PilotCovariance = v }
 	}

@@ -22,7 +22,7 @@ func TestGivenPilot(t *testing.T) {
 	weights := []float64{1, -2, 0.5}
 	o := bandit.DefaultONLOptions()
 	o.Pilot, o.PilotWeights, o.Beta = "given", weights, 0
-	p := bandit.Problem{Features: 2, Size: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
+	p := bandit.Problem{NumFeatures: 2, MaxShown: 2, Rounds: 100, Constraint: assortment.AtMost(2)}
 	rng := rand.New(rand.NewPCG(1, 2))
 	model := utility.NewLinear(2, true)
 	l := fatal.Or(bandit.NewONL(p, model, o, rng))(t)

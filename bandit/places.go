@@ -34,7 +34,7 @@ func newPlaces(p Problem, effects bool) places {
 	if !effects {
 		return 0
 	}
-	return places(p.Size - 1)
+	return places(p.MaxShown - 1)
 }
 
 // family returns a family with the effects, which are its last parameters.

@@ -21,7 +21,7 @@ import (
 // displayed are the learners with position effects, or without.
 func displayed(t *testing.T, size int, effects bool) map[string]vitrine.Learner {
 	t.Helper()
-	p := bandit.Problem{Features: 3, Items: 12, Size: size, Rounds: 4000, Constraint: assortment.AtMost(size)}
+	p := bandit.Problem{NumFeatures: 3, Items: 12, MaxShown: size, Rounds: 4000, Constraint: assortment.AtMost(size)}
 	linear := bandit.LinearOptions{Constants: "tuned", Radius: 0.2, Lambda: 1, PositionEffects: effects}
 	fit := bandit.DefaultFitOptions()
 	fit.Warmup, fit.Lambda, fit.PilotSteps, fit.PositionEffects = 20, 1, 50, effects
@@ -172,9 +172,9 @@ func TestPlacesAreFeatures(t *testing.T) {
 	const d, size = 3, 3
 	rng := rand.New(rand.NewPCG(3, 3))
 	o := bandit.UCBOptions{LinearOptions: bandit.LinearOptions{Constants: "tuned", Radius: 0.3, Lambda: 2, PositionEffects: true}}
-	l := fatal.Or(bandit.NewUCB(bandit.Problem{Features: d, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o))(t)
+	l := fatal.Or(bandit.NewUCB(bandit.Problem{NumFeatures: d, MaxShown: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o))(t)
 	o.PositionEffects = false
-	wide := fatal.Or(bandit.NewUCB(bandit.Problem{Features: d + size - 1, Size: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o))(t)
+	wide := fatal.Or(bandit.NewUCB(bandit.Problem{NumFeatures: d + size - 1, MaxShown: size, Rounds: 100, Constraint: assortment.AtMost(size)}, o))(t)
 	for range 80 {
 		x, z := mat.NewDense(6, d, nil), mat.NewDense(6, d+size-1, nil)
 		for i := range 6 {

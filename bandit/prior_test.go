@@ -161,7 +161,7 @@ func TestBadPriorsAreNamed(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	wide := Problem{Features: 40, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: []int{0}}
+	wide := Problem{NumFeatures: 40, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: []int{0}}
 	if _, err := NewAuto(wide, AutoOptions{PriorMean: make([]float64, 41), PriorCovariance: eye(41)}, newRand()); err == nil || !strings.Contains(err.Error(), "at most 30 columns, or 128 if all are numbers, and these have 40") {
 		t.Errorf("a wide learner: error %v", err)
 	}

@@ -45,11 +45,11 @@ import (
 //
 // Policies panic if the items of a context do not have Features features.
 type Problem struct {
-	Features   int                // d, of each item
-	Items      int                // N, the most items of a request; 0 if unknown. A learner may refuse too many
-	Size       int                // K, the most items that are shown; an AtMost must agree
-	Rounds     int                // T, the horizon
-	Constraint vitrine.Constraint // 𝒮, for contexts without a family of their own
+	NumFeatures int                // d, of each item
+	Items       int                // N, the most items of a request; 0 if unknown. A learner may refuse too many
+	MaxShown    int                // K, the most items that are shown; an AtMost must agree
+	Rounds      int                // T, the horizon
+	Constraint  vitrine.Constraint // 𝒮, for contexts without a family of their own
 	// Numeric are the columns of features that are numbers and not indicators, in order; nil if that is not known. Only
 	// [NewAuto] uses it.
 	Numeric []int
@@ -58,21 +58,21 @@ type Problem struct {
 // Check reports a problem that no learner can have.
 func (p Problem) Check() error {
 	switch {
-	case p.Features < 1:
-		return fmt.Errorf("features = %d: must be at least 1", p.Features)
+	case p.NumFeatures < 1:
+		return fmt.Errorf("features = %d: must be at least 1", p.NumFeatures)
 	case p.Items < 0:
 		return fmt.Errorf("items = %d: must not be negative (0 is unknown)", p.Items)
-	case p.Size < 1:
-		return fmt.Errorf("size = %d: must be at least 1", p.Size)
+	case p.MaxShown < 1:
+		return fmt.Errorf("size = %d: must be at least 1", p.MaxShown)
 	case p.Rounds < 1:
 		return fmt.Errorf("rounds = %d: must be at least 1", p.Rounds)
-	case slices.ContainsFunc(p.Numeric, func(j int) bool { return j < 0 || j >= p.Features }) || !slices.IsSorted(p.Numeric) || len(slices.Compact(slices.Clone(p.Numeric))) < len(p.Numeric):
-		return fmt.Errorf("numeric columns %v: must be distinct columns of %d features, in order", p.Numeric, p.Features)
+	case slices.ContainsFunc(p.Numeric, func(j int) bool { return j < 0 || j >= p.NumFeatures }) || !slices.IsSorted(p.Numeric) || len(slices.Compact(slices.Clone(p.Numeric))) < len(p.Numeric):
+		return fmt.Errorf("numeric columns %v: must be distinct columns of %d features, in order", p.Numeric, p.NumFeatures)
 	case p.Constraint == nil:
 		return fmt.Errorf("the problem has no constraint")
 	}
-	if k, ok := p.Constraint.(assortment.AtMost); ok && int(k) != p.Size {
-		return fmt.Errorf("size = %d: the constraint allows %d", p.Size, int(k))
+	if k, ok := p.Constraint.(assortment.AtMost); ok && int(k) != p.MaxShown {
+		return fmt.Errorf("size = %d: the constraint allows %d", p.MaxShown, int(k))
 	}
 	return nil
 }
@@ -80,10 +80,10 @@ func (p Problem) Check() error {
 // checkModel reports a utility family that the named constructor cannot take.
 func (p Problem) checkModel(constructor string, m utility.Model) error {
 	if isNil(m) {
-		return fmt.Errorf("%s: the utility model is nil: give it a family, such as utility.NewLinear(%d, true)", constructor, p.Features)
+		return fmt.Errorf("%s: the utility model is nil: give it a family, such as utility.NewLinear(%d, true)", constructor, p.NumFeatures)
 	}
-	if m.NumFeatures() != p.Features {
-		return fmt.Errorf("the utility has %d features, the problem has %d", m.NumFeatures(), p.Features)
+	if m.NumFeatures() != p.NumFeatures {
+		return fmt.Errorf("the utility has %d features, the problem has %d", m.NumFeatures(), p.NumFeatures)
 	}
 	if m.NumParams() < 1 {
 		return fmt.Errorf("the utility has no parameters: there is nothing to learn, give it a family that has some")
@@ -98,8 +98,8 @@ func (p Problem) checkWidth(x *vitrine.Context) {
 	if x.NumItems() == 0 {
 		return
 	}
-	if _, have := x.Features.Dims(); have != p.Features {
-		panic(fmt.Sprintf("bandit: a policy for items of %d features got a context with items of %d: Context.Check reports such a context", p.Features, have))
+	if _, have := x.Features.Dims(); have != p.NumFeatures {
+		panic(fmt.Sprintf("bandit: a policy for items of %d features got a context with items of %d: Context.Check reports such a context", p.NumFeatures, have))
 	}
 }
 
@@ -121,9 +121,9 @@ func (p Problem) Family(x *vitrine.Context) vitrine.Constraint {
 	case nil:
 		return p.Constraint
 	case assortment.Limiter:
-		limited, err := c.Limit(p.Size)
+		limited, err := c.Limit(p.MaxShown)
 		if err != nil {
-			panic(fmt.Sprintf("bandit: the feasible family of a context has no set of at most %d items, the size of the problem: %v", p.Size, err))
+			panic(fmt.Sprintf("bandit: the feasible family of a context has no set of at most %d items, the size of the problem: %v", p.MaxShown, err))
 		}
 		return limited
 	default:

@@ -100,7 +100,7 @@ func TestNoLearnerRefusesForItsOwnEstimate(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := Problem{Features: d, Items: 30, Size: size, Rounds: c.rounds, Constraint: assortment.AtMost(size)}
+			p := Problem{NumFeatures: d, Items: 30, MaxShown: size, Rounds: c.rounds, Constraint: assortment.AtMost(size)}
 			early, late := 0.0, 0.0
 			const seeds = 20
 			for seed := range uint64(seeds) {

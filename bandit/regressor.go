@@ -81,7 +81,7 @@ func newRegressor(constructor string, p Problem, m utility.Model, k places, o Re
 
 // start makes what the oracle needs besides its weights.
 func (l *regressor) start() {
-	l.epoch = mle.NewChoices(l.p.Features + int(l.places))
+	l.epoch = mle.NewChoices(l.p.NumFeatures + int(l.places))
 	if l.o.Oracle == "online" {
 		l.online = mle.NewOnline(l.o.Lambda, l.w, l.o.Step, 2*l.o.Step)
 	}

@@ -64,7 +64,7 @@ func TestTheoremRadius(t *testing.T) {
 
 // The learner takes t_0, λ and β_t from the schedule.
 func TestScheduleIsOfTheTheorem(t *testing.T) {
-	p := Problem{Features: 1, Size: 2, Rounds: 300, Constraint: assortment.AtMost(2)}
+	p := Problem{NumFeatures: 1, MaxShown: 2, Rounds: 300, Constraint: assortment.AtMost(2)}
 	m := utility.NewLinear(1, true) // d_w = 2: t_0 = ⌈16·17.32⌉ = 278
 	o := DefaultONLOptions()
 	o.Schedule, o.Kappa, o.Mu, o.Curvature = "theory", 0.25, 1, 0.5

@@ -53,7 +53,7 @@ func NewTSOn(p Problem, m utility.LinearInParams, o TSOptions) (*TS, error) {
 		return nil, err
 	}
 	if o.Samples == 0 {
-		o.Samples = OptimisticSamples(p.Size)
+		o.Samples = OptimisticSamples(p.MaxShown)
 	}
 	l := &TS{o: o}
 	id := p.identify("ts-mnl", 1, utility.Identity(model), o)
@@ -75,7 +75,7 @@ func (l *TS) freeze() vitrine.Policy {
 		p: l.p, model: l.model, samples: l.o.Samples, places: l.places,
 		mean: append([]float64(nil), l.est.Params()...),
 	}
-	radius := l.o.radiusAt(l.rounds+1, func(t float64) float64 { return selfNormalized(t, d, l.p.Size) })
+	radius := l.o.radiusAt(l.rounds+1, func(t float64) float64 { return selfNormalized(t, d, l.p.MaxShown) })
 	root, err := l.v.Inverse().Cholesky()
 	if err != nil {
 		// V ⪰ λI is definite; this far from it only rounding can bring it, and

@@ -31,7 +31,7 @@ func TestTSSampleCount(t *testing.T) {
 func TestTSSamplesTheGaussian(t *testing.T) {
 	const alpha, draws = 0.8, 20_000
 	p := paperProblem()
-	p.Constraint, p.Size = assortment.AtMost(1), 1
+	p.Constraint, p.MaxShown = assortment.AtMost(1), 1
 	l := fatal.Or(NewTS(p, TSOptions{LinearOptions: LinearOptions{Constants: "tuned", Radius: alpha, Lambda: 1}, Samples: 1}))(t)
 	observeAll(t, l, linearHistory(t, 30))
 	x := mat.NewDense(2, paperFeatures, []float64{0.2, -1, 0.5, -0.2, 1, -0.5})

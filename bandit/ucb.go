@@ -89,7 +89,7 @@ func (l *UCB) radius() float64 {
 		return l.likelihoodRadius()
 	}
 	return l.o.radiusAt(l.rounds+1, func(t float64) float64 {
-		return selfNormalized(t, l.model.NumParams(), l.p.Size)
+		return selfNormalized(t, l.model.NumParams(), l.p.MaxShown)
 	})
 }
 

@@ -24,7 +24,7 @@ func playRatio(t *testing.T, d int, o UCBOptions, theta []float64, rng *rand.Ran
 	t.Helper()
 	const items, size = 12, 3
 	o.Constants = likelihood
-	l := fatal.Or(NewUCB(Problem{Features: d, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}, o))(t)
+	l := fatal.Or(NewUCB(Problem{NumFeatures: d, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}, o))(t)
 	p := ratioPlay{UCB: l, theta: theta}
 	shock := make([]float64, items+1)
 	for range rounds {

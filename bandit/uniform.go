@@ -27,7 +27,7 @@ func NewUniform(p Problem) (*Uniform, error) {
 func (l *Uniform) Policy() vitrine.Policy { return l.policy }
 
 // Observe implements vitrine.Learner.
-func (l *Uniform) Observe(r vitrine.Round) error { return r.Check(l.p.Features) }
+func (l *Uniform) Observe(r vitrine.Round) error { return r.Check(l.p.NumFeatures) }
 
 func (l *Uniform) identity() identity { return l.p.identify("uniform", 1, "", nil) }
 

@@ -23,7 +23,7 @@ const (
 
 // isWide reports whether a problem has more features than BMA-MNL learns from at once.
 func (p Problem) isWide() bool {
-	return p.Features > maxLinear || p.Features > maxAllExperts && p.Numeric != nil && len(p.Numeric) < p.Features
+	return p.NumFeatures > maxLinear || p.NumFeatures > maxAllExperts && p.Numeric != nil && len(p.Numeric) < p.NumFeatures
 }
 
 // inner returns the problem of the BMA-MNL within Wide: the first numeric columns, and the index.
@@ -32,8 +32,8 @@ func (p Problem) inner() Problem {
 	if len(p.Numeric) >= most {
 		most = maxLinear
 	}
-	p.Features, p.Numeric = min(len(p.Numeric), most-1)+1, nil
-	for k := range p.Features - 1 {
+	p.NumFeatures, p.Numeric = min(len(p.Numeric), most-1)+1, nil
+	for k := range p.NumFeatures - 1 {
 		p.Numeric = append(p.Numeric, k)
 	}
 	return p
@@ -44,7 +44,7 @@ func AutoExperts(p Problem) []Expert {
 	if p.isWide() {
 		p = p.inner()
 	}
-	return append(DefaultExperts(p.Features), numericProducts(p)...)
+	return append(DefaultExperts(p.NumFeatures), numericProducts(p)...)
 }
 
 // The largest numbers of parameters of families with products of numeric features, and with squares only.
@@ -66,12 +66,12 @@ func numericProducts(p Problem) (experts []Expert) {
 		}
 		return fits
 	}
-	indicators, many := len(p.Numeric) < p.Features, p.Features > maxProducts
-	if (indicators || many) && !add(utility.NewProducts(p.Features, p.Numeric, false), maxProductParams) {
-		add(utility.NewSquares(p.Features, p.Numeric), maxSquareParams)
+	indicators, many := len(p.Numeric) < p.NumFeatures, p.NumFeatures > maxProducts
+	if (indicators || many) && !add(utility.NewProducts(p.NumFeatures, p.Numeric, false), maxProductParams) {
+		add(utility.NewSquares(p.NumFeatures, p.Numeric), maxSquareParams)
 	}
 	if indicators && many {
-		add(utility.NewProducts(p.Features, p.Numeric, true), maxProductParams)
+		add(utility.NewProducts(p.NumFeatures, p.Numeric, true), maxProductParams)
 	}
 	return experts
 }
@@ -85,7 +85,7 @@ func AutoBlock(p Problem) int {
 }
 
 // block returns the most parameters whose covariances Wide keeps.
-func (p Problem) block() int { return min(p.Features+1, maxBlock) }
+func (p Problem) block() int { return min(p.NumFeatures+1, maxBlock) }
 
 // AutoOptions say what no learner can know. The zero value is right if the items of a page are not shown in places.
 type AutoOptions struct {
@@ -103,10 +103,10 @@ type AutoOptions struct {
 func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) {
 	if p.isWide() {
 		if o.PositionEffects {
-			return nil, fmt.Errorf("position_effects = true: auto learns places of items with at most %d columns, or %d if all are numbers, and these have %d: name fewer features, or the policy ucb-mnl", maxAllExperts, maxLinear, p.Features)
+			return nil, fmt.Errorf("position_effects = true: auto learns places of items with at most %d columns, or %d if all are numbers, and these have %d: name fewer features, or the policy ucb-mnl", maxAllExperts, maxLinear, p.NumFeatures)
 		}
 		if len(o.PriorMean) > 0 || len(o.PriorCovariance) > 0 {
-			return nil, fmt.Errorf("prior_mean: auto takes a prior of at most %d columns, or %d if all are numbers, and these have %d: name fewer features, or the policy onl-mnl with pilot_weights", maxAllExperts, maxLinear, p.Features)
+			return nil, fmt.Errorf("prior_mean: auto takes a prior of at most %d columns, or %d if all are numbers, and these have %d: name fewer features, or the policy onl-mnl with pilot_weights", maxAllExperts, maxLinear, p.NumFeatures)
 		}
 		l, err := NewWide(p, rng)
 		if err != nil {
@@ -117,7 +117,7 @@ func NewAuto(p Problem, o AutoOptions, rng *rand.Rand) (vitrine.Learner, error) 
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	known, err := newLinearPrior(o.PriorMean, o.PriorCovariance, p.Features)
+	known, err := newLinearPrior(o.PriorMean, o.PriorCovariance, p.NumFeatures)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func NewWide(p Problem, rng *rand.Rand) (*Wide, error) {
 		return nil, err
 	}
 	bma.seen.extremes = nil // what it sees is within bounds
-	l := &Wide{line: newWideLine(p.Features, p.block(), numeric, inner.Features-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
+	l := &Wide{line: newWideLine(p.NumFeatures, p.block(), numeric, inner.NumFeatures-1), seen: newMoments(len(numeric)), bma: bma, nextMove: 1}
 	l.seen.extremes = newExtremes(len(numeric))
 	l.learner = learner{p: p, self: l, identity: p.identify("wide", 1, fmt.Sprintf("numeric columns %v", numeric), nil)}
 	return l, nil

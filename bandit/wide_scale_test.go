@@ -46,7 +46,7 @@ func TestWideSnapshotsThatCannotBe(t *testing.T) {
 // The first rounds may have no items.
 func TestWideBeginsWithoutItems(t *testing.T) {
 	for _, numbers := range []int{0, 3, 40} {
-		p := Problem{Features: 303, Size: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: []int{}}
+		p := Problem{NumFeatures: 303, MaxShown: 3, Rounds: 100, Constraint: assortment.AtMost(3), Numeric: []int{}}
 		for j := range numbers {
 			p.Numeric = append(p.Numeric, j)
 		}
@@ -70,7 +70,7 @@ func TestWideBeginsWithoutItems(t *testing.T) {
 
 // If features move, the line has their later moments.
 func TestWideFollowsItsFeatures(t *testing.T) {
-	p := Problem{Features: 40, Size: 1, Rounds: 100, Constraint: assortment.AtMost(1), Numeric: []int{0}}
+	p := Problem{NumFeatures: 40, MaxShown: 1, Rounds: 100, Constraint: assortment.AtMost(1), Numeric: []int{0}}
 	l := must(NewWide(p, newRand())).(*Wide)
 	for s := range 60 {
 		x := mat.NewDense(2, 40, nil)

@@ -33,7 +33,7 @@ func newIDs(seed uint64) ids {
 }
 
 func (w ids) problem() Problem {
-	return Problem{Features: 103, Size: 3, Rounds: 1 << 20, Constraint: assortment.AtMost(3), Numeric: []int{0, 1, 2}}
+	return Problem{NumFeatures: 103, MaxShown: 3, Rounds: 1 << 20, Constraint: assortment.AtMost(3), Numeric: []int{0, 1, 2}}
 }
 
 // play returns what a learner earns of the optimum in the last half of some rounds of 30 items.
@@ -160,7 +160,7 @@ func TestWideIsAKalmanFilter(t *testing.T) {
 // With many numbers a surprising choice is no reason for a long step, and noise none for slopes.
 func TestWideDoesNotRunAway(t *testing.T) {
 	const numbers = 150
-	p := Problem{Features: numbers, Size: 4, Rounds: 1000, Constraint: assortment.AtMost(4)}
+	p := Problem{NumFeatures: numbers, MaxShown: 4, Rounds: 1000, Constraint: assortment.AtMost(4)}
 	for j := range numbers {
 		p.Numeric = append(p.Numeric, j)
 	}

@@ -92,7 +92,7 @@ func Load(name string, text []byte) (*File, error) {
 	}
 	f := &File{
 		Name: k.Name, Title: k.Title, Seeds: k.Seeds, Pool: k.Pool, items: k.Items, effects: k.PositionEffects,
-		problem: bandit.Problem{Features: k.Features, Items: k.Items, Size: k.Size, Rounds: k.Rounds},
+		problem: bandit.Problem{NumFeatures: k.Features, Items: k.Items, MaxShown: k.Size, Rounds: k.Rounds},
 		known:   map[string]any{"rounds": k.Rounds, "items": k.Items, "size": k.Size, "features": k.Features},
 	}
 	f.Title = cmp.Or(f.Title, f.Name)
@@ -153,8 +153,8 @@ func (f *File) UsePool(p *env.Pool) error {
 	m, d := p.Features.Dims()
 	contexts, table := f.contexts(p).(*env.Table)
 	switch {
-	case d != f.problem.Features:
-		return fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.Features, f.Pool, d)
+	case d != f.problem.NumFeatures:
+		return fmt.Errorf("%s: features = %d, and the items of pool %q have %d", f.Name, f.problem.NumFeatures, f.Pool, d)
 	case m < f.items && !table:
 		return fmt.Errorf("%s: items = %d, and the items of pool %q are %d", f.Name, f.items, f.Pool, m)
 	}
@@ -198,7 +198,7 @@ func world[T any](f *File, root settings.Section, key string, table []settings.K
 	case !ok:
 		s = settings.Section{Doc: root.Doc, Values: map[string]any{"kind": kind}}
 	}
-	v, f.known[key], err = settings.Pick(s, table, settings.Dims{Features: f.problem.Features, Items: f.items, Size: f.problem.Size})
+	v, f.known[key], err = settings.Pick(s, table, settings.Dims{Features: f.problem.NumFeatures, Items: f.items, Size: f.problem.MaxShown})
 	if err != nil {
 		return v, err
 	}

@@ -78,7 +78,7 @@ func TestVariants(t *testing.T) {
 		fatal.If(t, err)
 		e, err := f.Experiment(config.Selection{Policies: play, Baselines: "theory"}, "")
 		fatal.If(t, err)
-		p := bandit.Problem{Features: 3, Items: 100, Size: 5, Rounds: e.Rounds, Constraint: bySize{5}}
+		p := bandit.Problem{NumFeatures: 3, Items: 100, MaxShown: 5, Rounds: e.Rounds, Constraint: bySize{5}}
 		e.Policies = append(e.Policies, experiment.Policy{Label: "uniform-sizes", Settings: "uniform-sizes", New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
 			return bandit.NewUniform(p)
 		}}, experiment.Policy{Label: "onl-sizes", Settings: "onl-sizes", New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {

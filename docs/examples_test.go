@@ -87,14 +87,14 @@ func sales(t *testing.T, config map[string]any) (sold float64) {
 		r, utilities := window{c.Features, c.MaxSize}.request(fmt.Sprint(round), rng)
 		a := fatal.Or(e.Decide(t.Context(), "home", r, int64(round)))(t)
 		total := 1.0
-		for _, id := range a.Shown {
+		for _, id := range a.IDs() {
 			total += math.Exp(utilities[id])
 		}
 		if round >= 500 {
 			sold += 1 - 1/total
 		}
 		left, taken := rng.Float64()*total-1, ""
-		for _, id := range a.Shown {
+		for _, id := range a.IDs() {
 			if left >= 0 {
 				if left -= math.Exp(utilities[id]); left < 0 {
 					taken = id

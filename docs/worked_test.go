@@ -50,7 +50,7 @@ func TestWorkedRound(t *testing.T) {
 	x := &vitrine.Context{Features: mat.NewDense(2, 1, []float64{1, 2})}
 	rounds := func(choice vitrine.Choice) (e bandit.Ellipsoid) {
 		rng := rand.New(rand.NewPCG(1, 2))
-		l := fatal.Or(bandit.NewONL(bandit.Problem{Features: 1, Size: 1, Rounds: 10, Constraint: assortment.AtMost(1)}, hyperbola{}, o, rng))(t)
+		l := fatal.Or(bandit.NewONL(bandit.Problem{NumFeatures: 1, MaxShown: 1, Rounds: 10, Constraint: assortment.AtMost(1)}, hyperbola{}, o, rng))(t)
 		for round := range 2 {
 			e, _ = l.Ellipsoid()
 			f, g := make([]float64, 2), mat.NewDense(2, 1, nil)

@@ -104,7 +104,7 @@ func small(policies ...experiment.Policy) *experiment.Experiment {
 // none, and who knows the truth of before has some from the switch on.
 func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
 	oracle := experiment.Policy{Label: "oracle", Settings: "oracle", New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
-		return experiment.NewOracle(bandit.Problem{Features: 2, Size: size, Rounds: 120, Constraint: assortment.AtMost(size)}, w)
+		return experiment.NewOracle(bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: 120, Constraint: assortment.AtMost(size)}, w)
 	}}
 	e := small(oracle, best())
 	e.World = func(rng *rand.Rand) env.Environment {

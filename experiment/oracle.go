@@ -40,7 +40,7 @@ func (l *Oracle) Policy() vitrine.Policy {
 
 // Observe implements vitrine.Learner.
 func (l *Oracle) Observe(r vitrine.Round) error {
-	if err := r.Check(l.p.Features); err != nil {
+	if err := r.Check(l.p.NumFeatures); err != nil {
 		return err
 	}
 	l.rounds++

@@ -45,7 +45,7 @@ func (r reversing) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 // and the regret is that of the formula.
 func TestPositionEffectsInRegret(t *testing.T) {
 	effects := []float64{0, -0.5, -2}
-	p := bandit.Problem{Features: 2, Items: 6, Size: 3, Rounds: 50, Constraint: assortment.AtMost(3)}
+	p := bandit.Problem{NumFeatures: 2, Items: 6, MaxShown: 3, Rounds: 50, Constraint: assortment.AtMost(3)}
 	world := func(rng *rand.Rand) env.Environment {
 		return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: effects}
 	}
@@ -88,7 +88,7 @@ func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
 			return &env.World{Items: 6, Contexts: env.Gaussian{}, Truth: env.NewFamily(utility.NewLinear(2, false), -1, 1, rng), Revenues: env.One{}, Places: []float64{0, -1}}
 		},
 		Policies: []experiment.Policy{{Label: "uniform", Settings: 1, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
-			return bandit.NewUniform(bandit.Problem{Features: 2, Items: 6, Size: 3, Rounds: 50, Constraint: knapsack})
+			return bandit.NewUniform(bandit.Problem{NumFeatures: 2, Items: 6, MaxShown: 3, Rounds: 50, Constraint: knapsack})
 		}}}}
 	if _, err := experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "the best order is known only to earn between") {
 		t.Errorf("error %v", err)

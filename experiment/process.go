@@ -70,8 +70,8 @@ func NewProcess(o ProcessOptions, rng *rand.Rand) (*Process, error) {
 	p.command.Dir, p.command.Stderr, p.command.WaitDelay = o.Dir, &p.stderr, time.Second
 	ownGroup(p.command)
 	if err := p.send("problem", map[string]any{
-		"seed": rng.Uint32(), "rounds": o.Problem.Rounds, "items": o.Problem.Items, "size": o.Problem.Size,
-		"features": o.Problem.Features, "constraint": o.Constraint, "ordered": o.Ordered,
+		"seed": rng.Uint32(), "rounds": o.Problem.Rounds, "items": o.Problem.Items, "size": o.Problem.MaxShown,
+		"features": o.Problem.NumFeatures, "constraint": o.Constraint, "ordered": o.Ordered,
 	}); err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func NewProcess(o ProcessOptions, rng *rand.Rand) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.out = bufio.NewReaderSize(out, 4096+24*o.Problem.Size)
+	p.out = bufio.NewReaderSize(out, 4096+24*o.Problem.MaxShown)
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("%s does not start: %w", p, err)
 	}
@@ -222,7 +222,7 @@ func (p *Process) Close() error {
 
 // Observe implements vitrine.Learner. The program reads the round before its next context.
 func (p *Process) Observe(r vitrine.Round) error {
-	if err := r.Check(p.o.Problem.Features); err != nil {
+	if err := r.Check(p.o.Problem.NumFeatures); err != nil {
 		return err
 	}
 	shown := []int(r.Offer.Assortment)

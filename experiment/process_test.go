@@ -165,7 +165,7 @@ func asProcess(timeout time.Duration, command ...string) experiment.Policy {
 	return experiment.Policy{Label: "outside", Settings: command, New: func(_ env.Environment, rng *rand.Rand) (vitrine.Learner, error) {
 		return experiment.NewProcess(experiment.ProcessOptions{
 			Command: command, Timeout: timeout, Constraint: map[string]any{"kind": "at-most"},
-			Problem: bandit.Problem{Features: 2, Items: 8, Size: size, Rounds: 120, Constraint: assortment.AtMost(size)},
+			Problem: bandit.Problem{NumFeatures: 2, Items: 8, MaxShown: size, Rounds: 120, Constraint: assortment.AtMost(size)},
 		}, rng)
 	}}
 }

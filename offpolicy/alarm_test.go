@@ -24,7 +24,7 @@ func TestAlarm(t *testing.T) {
 		for i := range 4 {
 			x.Features.Set(i, 0, 4*rng.Float64()-2)
 		}
-		r := offpolicy.Round{Context: x, Law: offpolicy.EpsilonPages(1, 4, 1, nil), Shown: vitrine.Assortment{rng.IntN(4)}}
+		r := offpolicy.Round{Context: x, SamplingLaw: offpolicy.EpsilonPages(1, 4, 1, nil), Shown: vitrine.Assortment{rng.IntN(4)}}
 		best := 0
 		for i := range 4 {
 			if math.Abs(x.Features.At(i, 0)) > math.Abs(x.Features.At(best, 0)) {
@@ -90,7 +90,7 @@ func TestMeanWeightsOfPages(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 11))
 			rounds, pages, _ := s.log(2500, 1, rng)
 			for t := range rounds {
-				rounds[t].Propensity, rounds[t].Law = c.of(rounds[t].Law.Propensity(rounds[t].Shown)), nil
+				rounds[t].Propensity, rounds[t].SamplingLaw = c.of(rounds[t].SamplingLaw.Propensity(rounds[t].Shown)), nil
 			}
 			r := evaluate(t, newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2}), pages)
 			if words := strings.Join(r.Support.Words(), "\n"); !strings.Contains(words, c.words) {
@@ -148,7 +148,7 @@ func TestBalance(t *testing.T) {
 		}
 		for t := range rounds { // shown by the first feature, whatever the law says
 			r := &rounds[t]
-			r.Law = offpolicy.EpsilonPages(1, s.n, s.size, nil)
+			r.SamplingLaw = offpolicy.EpsilonPages(1, s.n, s.size, nil)
 			if rng.Float64() < 0.5 {
 				u := make([]float64, s.n)
 				for i := range u {
@@ -164,7 +164,7 @@ func TestBalance(t *testing.T) {
 	// By hand: two rounds of one page {0} of two items with x = (3, 1), drawn uniformly: D = 1/2·3 − 1/2·1 = 1 and the count is even.
 	var rounds []offpolicy.Round
 	for range 2 {
-		rounds = append(rounds, offpolicy.Round{Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{3, 1})}, Shown: vitrine.Assortment{0}, Law: offpolicy.EpsilonPages(1, 2, 1, nil)})
+		rounds = append(rounds, offpolicy.Round{Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{3, 1})}, Shown: vitrine.Assortment{0}, SamplingLaw: offpolicy.EpsilonPages(1, 2, 1, nil)})
 	}
 	if b := newLog(t, rounds, offpolicy.Options{Folds: 2, Resamples: 2}).Balance(); b.Feature != 0 || math.Abs(b.Z-math.Sqrt2) > 1e-12 {
 		t.Errorf("by hand: %+v, want √2 in feature 0", b)

@@ -1,7 +1,7 @@
 // Package offpolicy estimates from a log of decisions what another policy would have earned.
 //
 // A [Round] of a log holds the items of a request, the page S_t that was shown, the choice, and
-// the [Law] μ by which the page was drawn. [Log.Evaluate] takes the pages that another policy would
+// the [SamplingLaw] μ by which the page was drawn. [Log.Evaluate] takes the pages that another policy would
 // have shown for the same requests, and returns a [Report]: first the [Support], which says what
 // the log cannot tell, and then an [Estimate] of the revenue of a page by each of these methods:
 //

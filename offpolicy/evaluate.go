@@ -21,13 +21,13 @@ import (
 
 // Round is a decision of a log.
 type Round struct {
-	Context    *vitrine.Context   // of all N items
-	Items      []string           // their names, by which items of different rounds are the same
-	Shown      vitrine.Assortment // S_t
-	Choice     vitrine.Choice
-	Corrected  float64 // earnings of the choice above its revenue; negative after a return
-	Propensity float64 // μ(S_t); 0 if it is not known, or follows from Law
-	Law        Law     // μ; nil if it is not known
+	Context     *vitrine.Context   // of all N items
+	Items       []string           // their names, by which items of different rounds are the same
+	Shown       vitrine.Assortment // S_t
+	Choice      vitrine.Choice
+	Corrected   float64     // earnings of the choice above its revenue; negative after a return
+	Propensity  float64     // μ(S_t); 0 if it is not known, or follows from Law
+	SamplingLaw SamplingLaw // μ; nil if it is not known
 }
 
 // Revenue returns ρ_t, the earnings of the page.
@@ -48,8 +48,8 @@ func (r *Round) price(i int) float64 {
 // propensity returns μ(s), and false if it is not known.
 func (r *Round) propensity(s vitrine.Assortment) (float64, bool) {
 	switch {
-	case r.Law != nil:
-		return r.Law.Propensity(s), true
+	case r.SamplingLaw != nil:
+		return r.SamplingLaw.Propensity(s), true
 	case r.Propensity > 0 && equal(s, r.Shown):
 		return r.Propensity, true
 	case r.Propensity > 0:
@@ -87,11 +87,11 @@ func (o Options) resolve(rounds []Round) (Options, error) {
 		if err == nil && !(r.Propensity >= 0 && r.Propensity <= 1) {
 			err = fmt.Errorf("the propensity is %v: want a number in (0, 1], or 0 if it is not known", r.Propensity)
 		}
-		if err == nil && r.Law != nil && r.Law.Items() != r.Context.NumItems() {
-			err = fmt.Errorf("the law is one of %d items, and the request has %d", r.Law.Items(), r.Context.NumItems())
+		if err == nil && r.SamplingLaw != nil && r.SamplingLaw.Items() != r.Context.NumItems() {
+			err = fmt.Errorf("the law is one of %d items, and the request has %d", r.SamplingLaw.Items(), r.Context.NumItems())
 		}
-		if err == nil && r.Law != nil && !(r.Law.Propensity(r.Shown) > 0) {
-			err = fmt.Errorf("the law gives the page %v, which was shown, the probability %v", r.Shown, r.Law.Propensity(r.Shown))
+		if err == nil && r.SamplingLaw != nil && !(r.SamplingLaw.Propensity(r.Shown) > 0) {
+			err = fmt.Errorf("the law gives the page %v, which was shown, the probability %v", r.Shown, r.SamplingLaw.Propensity(r.Shown))
 		}
 		if err != nil {
 			return o, fmt.Errorf("round %d: %w", t+1, err)
@@ -336,7 +336,7 @@ func (l *Log) Balance() Balance {
 	var column []float64
 	for t := range l.Rounds {
 		r := &l.Rounds[t]
-		if r.Law == nil {
+		if r.SamplingLaw == nil {
 			continue
 		}
 		b.Rounds++
@@ -349,17 +349,17 @@ func (l *Log) Balance() Balance {
 				if j < d {
 					column[i] = r.Context.Features.At(i, j)
 				}
-				mean += r.Law.Inclusion(i) * column[i]
+				mean += r.SamplingLaw.Inclusion(i) * column[i]
 			}
 			for _, i := range r.Shown {
 				off += column[i]
 			}
 			// A law that is certain has a variance of 0, up to rounding.
-			second := square(r.Law, column)
+			second := square(r.SamplingLaw, column)
 			if v := second - mean*mean; v > tolerance*second {
 				sum[j] += off - mean
 				variance[j] += v
-				most[j] = max(most[j], float64(r.Law.MaxSize())*floats.Norm(column, math.Inf(1))+math.Abs(mean))
+				most[j] = max(most[j], float64(r.SamplingLaw.MaxSize())*floats.Norm(column, math.Inf(1))+math.Abs(mean))
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (s shop) log(rounds int, share float64, rng *rand.Rand) (log []offpolicy.Ro
 	}
 	for range rounds {
 		x := s.context(rng)
-		r := offpolicy.Round{Context: x, Items: names, Shown: s.first(), Law: offpolicy.EpsilonPages(share, s.n, s.size, s.first())}
+		r := offpolicy.Round{Context: x, Items: names, Shown: s.first(), SamplingLaw: offpolicy.EpsilonPages(share, s.n, s.size, s.first())}
 		if rng.Float64() < share {
 			r.Shown = rng.Perm(s.n)[:s.size]
 			slices.Sort(r.Shown)
@@ -177,7 +177,7 @@ func TestPseudoInverseIsUnbiasedOnSums(t *testing.T) {
 	gain := []float64{0.05, 0.3, 0.1, 0.2, 0.25} // the probability that an item is taken, whatever the others
 	revenue := []float64{3, 1, 2, 5, 4}
 	page, target := vitrine.Assortment{0, 1}, vitrine.Assortment{1, 3}
-	for name, law := range map[string]offpolicy.Law{
+	for name, law := range map[string]offpolicy.SamplingLaw{
 		"sets":  offpolicy.EpsilonSets(0.2, n, 3, page),
 		"slots": offpolicy.Swaps(0.2, n, page, nil),
 	} {
@@ -207,7 +207,7 @@ func TestEvaluateByHand(t *testing.T) {
 	var rounds []offpolicy.Round
 	var pages []vitrine.Assortment
 	for t := range 400 {
-		r := offpolicy.Round{Context: x, Items: []string{"a", "b"}, Shown: vitrine.Assortment{0}, Choice: 1, Law: law}
+		r := offpolicy.Round{Context: x, Items: []string{"a", "b"}, Shown: vitrine.Assortment{0}, Choice: 1, SamplingLaw: law}
 		if t%4 == 0 { // b is shown, and taken every second time
 			r.Shown, r.Choice = vitrine.Assortment{1}, vitrine.Choice(t/4%2)
 		}
@@ -294,11 +294,11 @@ func TestBadLogs(t *testing.T) {
 			return r
 		},
 		"round 2: the law is one of 9 items": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[1].Law = offpolicy.EpsilonPages(1, 9, 2, nil)
+			r[1].SamplingLaw = offpolicy.EpsilonPages(1, 9, 2, nil)
 			return r
 		},
 		"round 2: the law gives the page": func(r []offpolicy.Round, _ *offpolicy.Options) []offpolicy.Round {
-			r[1].Law = offpolicy.EpsilonPages(1, 4, 1, nil)
+			r[1].SamplingLaw = offpolicy.EpsilonPages(1, 4, 1, nil)
 			return r
 		},
 		"the model has 3 features, and the log 2": func(r []offpolicy.Round, o *offpolicy.Options) []offpolicy.Round {
@@ -334,7 +334,7 @@ func TestBadLogs(t *testing.T) {
 func TestReplay(t *testing.T) {
 	s := shop{4, 1}
 	rounds, _, _ := s.log(4000, 1, rand.New(rand.NewPCG(7, 7)))
-	p := bandit.Problem{Features: 2, Items: 4, Size: 1, Rounds: 4000, Constraint: assortment.AtMost(1)}
+	p := bandit.Problem{NumFeatures: 2, Items: 4, MaxShown: 1, Rounds: 4000, Constraint: assortment.AtMost(1)}
 	learner := func() vitrine.Learner {
 		l := fatal.Or(bandit.NewUCB(p, bandit.DefaultUCBOptions()))(t)
 		return l
@@ -368,7 +368,7 @@ func TestReplay(t *testing.T) {
 	if few, err := offpolicy.Replay(rounds[:100], learner(), offpolicy.Options{}); err != nil || !strings.HasPrefix(few.None, "no support: ") {
 		t.Errorf("25 rounds: %v, %v", few.None, err)
 	}
-	rounds[6].Law = offpolicy.EpsilonPages(0.9, 4, 1, rounds[6].Shown)
+	rounds[6].SamplingLaw = offpolicy.EpsilonPages(0.9, 4, 1, rounds[6].Shown)
 	if _, err := offpolicy.Replay(rounds, learner(), offpolicy.Options{}); err == nil || !strings.Contains(err.Error(), "round 7: the page was not drawn uniformly") {
 		t.Errorf("error %v", err)
 	}

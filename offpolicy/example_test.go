@@ -27,11 +27,11 @@ func Example() {
 		shock := make([]float64, 5)
 		vitrine.DrawShocks(shock, rng)
 		rounds = append(rounds, offpolicy.Round{
-			Context: &vitrine.Context{Features: features},
-			Items:   []string{"a", "b", "c", "d"},
-			Shown:   page,
-			Choice:  vitrine.Choose(page, features.RawMatrix().Data, shock), // utilities are the feature
-			Law:     offpolicy.EpsilonPages(1, 4, 2, nil),
+			Context:     &vitrine.Context{Features: features},
+			Items:       []string{"a", "b", "c", "d"},
+			Shown:       page,
+			Choice:      vitrine.Choose(page, features.RawMatrix().Data, shock), // utilities are the feature
+			SamplingLaw: offpolicy.EpsilonPages(1, 4, 2, nil),
 		})
 		pages = append(pages, vitrine.Assortment{2, 3})
 	}

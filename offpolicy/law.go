@@ -10,12 +10,12 @@ import (
 	"vitrine"
 )
 
-// Law is the distribution μ of the page S ⊂ {0, …, N−1} in one round. With 1_S ∈ {0, 1}ᴺ, it knows
+// SamplingLaw is the distribution μ of the page S ⊂ {0, …, N−1} in one round. With 1_S ∈ {0, 1}ᴺ, it knows
 //
 //	Γ = E_μ 1_S 1_Sᵀ
 //
 // whose diagonal has the probabilities that an item is shown.
-type Law interface {
+type SamplingLaw interface {
 	// Items returns N.
 	Items() int
 
@@ -36,7 +36,7 @@ type Law interface {
 const tolerance = 1e-8
 
 // square returns vᵀΓv = E_μ (Σ_{i∈S} v_i)².
-func square(l Law, v []float64) float64 {
+func square(l SamplingLaw, v []float64) float64 {
 	moment := make([]float64, len(v))
 	l.Moment(moment, v)
 	return floats.Dot(v, moment)
@@ -47,7 +47,7 @@ func square(l Law, v []float64) float64 {
 //
 // The method is conjugate gradients in units in which the diagonal of Γ is 1. There the laws of this package are the identity
 // and a matrix of low rank, about twice the size of a page, so as many steps are enough.
-func Solve(l Law, dst []float64, page vitrine.Assortment) bool {
+func Solve(l SamplingLaw, dst []float64, page vitrine.Assortment) bool {
 	n := len(dst)
 	vectors := make([]float64, 5*n)
 	scale, q, residual, along, moment := vectors[:n], vectors[n:2*n], vectors[2*n:3*n], vectors[3*n:4*n], vectors[4*n:]
@@ -118,7 +118,7 @@ type sets struct {
 // EpsilonSets returns the law that shows the page with probability 1−ε, and otherwise a set drawn
 // uniformly from the nonempty sets of at most k of n items. It panics unless 0 ≤ ε ≤ 1 and
 // 1 ≤ k ≤ n.
-func EpsilonSets(epsilon float64, n, k int, page vitrine.Assortment) Law {
+func EpsilonSets(epsilon float64, n, k int, page vitrine.Assortment) SamplingLaw {
 	sizes := make([]float64, k+1)
 	total := 0.0
 	for l := 1; l <= k; l++ {
@@ -133,13 +133,13 @@ func EpsilonSets(epsilon float64, n, k int, page vitrine.Assortment) Law {
 
 // EpsilonPages returns the law that shows the page with probability 1−ε, and otherwise exactly k
 // of n items drawn uniformly. It panics unless 0 ≤ ε ≤ 1 and 1 ≤ k ≤ n.
-func EpsilonPages(epsilon float64, n, k int, page vitrine.Assortment) Law {
+func EpsilonPages(epsilon float64, n, k int, page vitrine.Assortment) SamplingLaw {
 	sizes := make([]float64, k+1)
 	sizes[k] = 1
 	return newSets(epsilon, n, sizes, page)
 }
 
-func newSets(epsilon float64, n int, sizes []float64, page vitrine.Assortment) Law {
+func newSets(epsilon float64, n int, sizes []float64, page vitrine.Assortment) SamplingLaw {
 	if k := len(sizes) - 1; !(epsilon >= 0 && epsilon <= 1) || k < 1 || k > n {
 		panic(fmt.Sprintf("offpolicy: a law of ε = %v on sets of %d of %d items", epsilon, k, n))
 	}
@@ -232,7 +232,7 @@ type swaps struct {
 // a page in which one item of it is replaced by one outside it, by a swap drawn uniformly. may[k][j]
 // says whether item j may replace the k-th item of the page; nil allows all swaps. If no swap is
 // feasible, the page is shown with probability 1. It panics unless 0 ≤ ε ≤ 1 and may has N columns.
-func Swaps(epsilon float64, n int, page vitrine.Assortment, may [][]bool) Law {
+func Swaps(epsilon float64, n int, page vitrine.Assortment, may [][]bool) SamplingLaw {
 	if !(epsilon >= 0 && epsilon <= 1) || may != nil && len(may) != len(page) {
 		panic(fmt.Sprintf("offpolicy: a law of ε = %v on swaps of %d items, with rules for %d", epsilon, len(page), len(may)))
 	}
@@ -331,7 +331,7 @@ type independent struct {
 //	Γ_ij = p_i 1{i = j} + p_i p_j 1{slots of i and j differ}
 //
 // It panics unless there are as many slots as probabilities, numbered from 0 without gaps.
-func Independent(slot []int, p []float64) Law {
+func Independent(slot []int, p []float64) SamplingLaw {
 	l := &independent{slot: slot, p: p}
 	if len(slot) != len(p) {
 		panic(fmt.Sprintf("offpolicy: %d slots for %d probabilities", len(slot), len(p)))

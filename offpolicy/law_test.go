@@ -57,7 +57,7 @@ func replaced(page vitrine.Assortment, k, by int) vitrine.Assortment {
 // law is a closed form, and the same law as a list of its pages.
 type law struct {
 	name   string
-	closed offpolicy.Law
+	closed offpolicy.SamplingLaw
 	listed *offpolicy.Listed
 }
 
@@ -208,7 +208,7 @@ func TestWeightsAmongManyItems(t *testing.T) {
 	}
 	z := make([]float64, n)
 	for _, epsilon := range []float64{1e-4, 0.05, 1} {
-		for name, law := range map[string]offpolicy.Law{
+		for name, law := range map[string]offpolicy.SamplingLaw{
 			"sets": offpolicy.EpsilonSets(epsilon, n, 4, page), "pages": offpolicy.EpsilonPages(epsilon, n, 4, page),
 			"swaps": offpolicy.Swaps(epsilon, n, page, nil), "some swaps": offpolicy.Swaps(epsilon, n, page, may),
 			"slots": offpolicy.Independent(slots, p),

@@ -27,7 +27,7 @@ func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, erro
 	var steps []step
 	for t := range rounds {
 		r := &rounds[t]
-		u, ok := r.Law.(*sets)
+		u, ok := r.SamplingLaw.(*sets)
 		if !ok || u.epsilon < 1 {
 			return nil, fmt.Errorf("round %d: the page was not drawn uniformly: a learning policy can be replayed only on a uniform log", t+1)
 		}

@@ -25,22 +25,22 @@ func TestSupportInWords(t *testing.T) {
 			"never showed these items of its pages: "}, []string{"pi", "items", "snips", "dr-sets"}},
 		"no propensities": {0.5, func(rounds []offpolicy.Round) {
 			for t := range rounds {
-				rounds[t].Law = nil
+				rounds[t].SamplingLaw = nil
 			}
 		}, []string{"does not say how pages were drawn"}, []string{"dr-pi", "pi", "items", "snips", "dr-sets"}},
 		"only propensities": {1, func(rounds []offpolicy.Round) {
 			for t := range rounds {
-				rounds[t].Propensity, rounds[t].Law = 1/15.0, nil
+				rounds[t].Propensity, rounds[t].SamplingLaw = 1/15.0, nil
 			}
 		}, []string{"has the propensities of 100.0 % of pages but not how"}, []string{"dr-pi", "pi", "items"}},
 		"a wrong law": {1, func(rounds []offpolicy.Round) {
 			for t := range rounds {
-				rounds[t].Law = offpolicy.EpsilonPages(0.2, 6, 2, vitrine.Assortment{0, 1})
+				rounds[t].SamplingLaw = offpolicy.EpsilonPages(0.2, 6, 2, vitrine.Assortment{0, 1})
 			}
 		}, []string{"the pages were not drawn as the log says"}, nil},
 		"some laws": {0.5, func(rounds []offpolicy.Round) {
 			for t := range rounds[:300] {
-				rounds[t].Law = nil
+				rounds[t].SamplingLaw = nil
 			}
 		}, []string{"in 75.0 % of rounds", "in the others the model is trusted"}, []string{"pi", "items", "snips", "dr-sets"}},
 	} {

@@ -87,19 +87,19 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 			if mu > 0 && (j.least == 0 || mu < j.least) {
 				j.least = mu
 			}
-			if mu > 0 && r.Law != nil {
+			if mu > 0 && r.SamplingLaw != nil {
 				s.PagePossible++
 				inverse += 1 / mu
 			}
 		}
-		if r.Law == nil {
+		if r.SamplingLaw == nil {
 			continue
 		}
 		s.KnownLaw++
-		z = slices.Grow(z[:0], r.Law.Items())[:r.Law.Items()]
-		possible := Solve(r.Law, z, page)
+		z = slices.Grow(z[:0], r.SamplingLaw.Items())[:r.SamplingLaw.Items()]
+		possible := Solve(r.SamplingLaw, z, page)
 		for _, i := range page {
-			p := r.Law.Inclusion(i)
+			p := r.SamplingLaw.Inclusion(i)
 			s.LeastInclusion = min(s.LeastInclusion, p)
 			if p > 0 {
 				j.itemMost[t] = max(j.itemMost[t], r.price(i)/p)
@@ -117,7 +117,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		}
 		one, two := 0.0, 0.0 // E w and E w² = zᵀΓz = 1_πᵀz
 		for i, v := range z {
-			one += v * r.Law.Inclusion(i)
+			one += v * r.SamplingLaw.Inclusion(i)
 		}
 		for _, i := range page {
 			two += z[i]
@@ -126,7 +126,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 		square += j.weight[t] * j.weight[t]
 		expected += one
 		variance += two - one*one
-		j.up[t], j.down[t] = largestSums(z, r.Law.MaxSize())
+		j.up[t], j.down[t] = largestSums(z, r.SamplingLaw.MaxSize())
 		most = max(most, max(j.up[t], j.down[t])+math.Abs(one))
 	}
 	s.Unseen = mostFrequent(unseen)
@@ -216,7 +216,7 @@ func (j *judgement) early(t int) (target, shown, best float64) {
 	w, r := l.before(t), &l.Rounds[t]
 	u := make([]float64, r.Context.NumItems())
 	l.o.Model.Utilities(u, w, r.Context.Features)
-	_, best = assortment.Maximize(nil, assortment.AtMost(min(r.Law.MaxSize(), len(u))), u, r.Context.Revenue)
+	_, best = assortment.Maximize(nil, assortment.AtMost(min(r.SamplingLaw.MaxSize(), len(u))), u, r.Context.Revenue)
 	return l.revenue(w, t, j.pages[t]), l.revenue(w, t, r.Shown), best
 }
 
@@ -341,7 +341,7 @@ func (j *judgement) setsRobust() Estimate {
 	if j.support.KnownLaw == j.support.Rounds {
 		e.steps = j.steps(func(t int) step {
 			target, _, _ := j.early(t)
-			heaviest := 1 / j.log.Rounds[t].Law.Propensity(j.pages[t])
+			heaviest := 1 / j.log.Rounds[t].SamplingLaw.Propensity(j.pages[t])
 			return both(target, j.set[t]*(j.earned[t]-target), target*heaviest, (j.most[t]-target)*heaviest)
 		})
 	}

@@ -61,7 +61,7 @@ func auto() Learner {
 	l.build = func(s settings.Section, p bandit.Problem) (Made, error) {
 		m, err := build(s, p)
 		block := bandit.AutoBlock(p)
-		m.Squares = 2*float64(p.Features) + float64(block*block)/4 // vectors of effects, and three of the twelve matrices of the table
+		m.Squares = 2*float64(p.NumFeatures) + float64(block*block)/4 // vectors of effects, and three of the twelve matrices of the table
 		for _, e := range bandit.AutoExperts(p) {
 			m.Squares += expertSquare(e)
 		}
@@ -141,7 +141,7 @@ func (f families) probe(p bandit.Problem, list []bandit.Expert) (bandit.Problem,
 	if f == own {
 		return p, nil
 	}
-	p.Features, p.Numeric = 1, nil
+	p.NumFeatures, p.Numeric = 1, nil
 	switch {
 	case f == experts:
 		return p, bandit.DefaultExperts(1)
@@ -176,10 +176,10 @@ func (f families) read(s settings.Section, p bandit.Problem) (m Made, list []ban
 	case !ok && f == family:
 		return m, nil, s.Errorf("", `utility is missing: give it one, utility = { kind = "mlp", hidden = [3] }`)
 	case !ok:
-		m.Squares = square(utility.NewLinear(p.Features, true))
+		m.Squares = square(utility.NewLinear(p.NumFeatures, true))
 		return m, nil, nil
 	}
-	model, known, err := settings.Pick(t, Families, settings.Dims{Features: p.Features})
+	model, known, err := settings.Pick(t, Families, settings.Dims{Features: p.NumFeatures})
 	if err != nil {
 		return m, nil, err
 	}
@@ -208,7 +208,7 @@ func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Ex
 		return m, nil, err
 	}
 	if len(tables) == 0 {
-		for _, values := range defaultExperts(p.Features) {
+		for _, values := range defaultExperts(p.NumFeatures) {
 			tables = append(tables, settings.Section{Doc: s.Doc, Values: values})
 		}
 	}
@@ -221,7 +221,7 @@ func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Ex
 		if err != nil {
 			return m, nil, err
 		}
-		model, known, err := settings.Pick(rest, Families, settings.Dims{Features: p.Features})
+		model, known, err := settings.Pick(rest, Families, settings.Dims{Features: p.NumFeatures})
 		if err != nil {
 			return m, nil, err
 		}
@@ -229,7 +229,7 @@ func readExperts(s settings.Section, p bandit.Problem) (m Made, list []bandit.Ex
 		list, names, written = append(list, e), append(names, e.String()), append(written, settings.Merge(known, o))
 		m.Squares += expertSquare(e)
 	}
-	if err := bandit.CheckExperts(p.Features, list); err != nil {
+	if err := bandit.CheckExperts(p.NumFeatures, list); err != nil {
 		return m, nil, s.At(err)
 	}
 	m.Settings, m.Written = map[string]any{"experts": names}, map[string]any{"experts": written}

@@ -29,7 +29,7 @@ var (
 )
 
 func (w shop) problem() bandit.Problem {
-	return bandit.Problem{Features: w.features, Items: w.items, Size: w.size, Rounds: 100_000, Constraint: assortment.AtMost(w.size)}
+	return bandit.Problem{NumFeatures: w.features, Items: w.items, MaxShown: w.size, Rounds: 100_000, Constraint: assortment.AtMost(w.size)}
 }
 
 // sells plays a placement's policy with its settings and returns what it earns of the optimum.
@@ -165,7 +165,7 @@ func TestCompleteIsComplete(t *testing.T) {
 func TestDefaultExperts(t *testing.T) {
 	for _, features := range []int{3, 10, 11, 30, 31, 300} {
 		problem := large.problem()
-		problem.Features = features
+		problem.NumFeatures = features
 		_, m, err := policy.Read([]byte(`{"name":"bma-mnl"}`), problem, true)
 		fatal.If(t, err)
 		var want []any

@@ -151,12 +151,12 @@ func (w *world) log(law string, n int, rng *rand.Rand) (rounds []offpolicy.Round
 		own := w.own(x)
 		r := offpolicy.Round{Context: x, Shown: own}
 		if law == "sets" {
-			r.Law = offpolicy.EpsilonSets(share, items, size, own)
+			r.SamplingLaw = offpolicy.EpsilonSets(share, items, size, own)
 			if rng.Float64() < share {
 				r.Shown = assortment.AtMost(size).Sample(nil, items, rng)
 			}
 		} else {
-			r.Law = offpolicy.Swaps(3*share, items, own, nil)
+			r.SamplingLaw = offpolicy.Swaps(3*share, items, own, nil)
 			if rng.Float64() < 3*share {
 				r.Shown = swapped(own, rng)
 			}

@@ -137,7 +137,7 @@ func play(truth []float64, fitted *choice.Result, request func(*rand.Rand) *vitr
 	o := bandit.DefaultGreedyOptions()
 	o.Pilot, o.PilotWeights, o.Update = "given", fitted.Coefficients, "none"
 	o.Pessimism, o.PilotCovariance = c, mat.DenseCopyOf(fitted.Covariance).RawMatrix().Data
-	p := bandit.Problem{Features: width, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
+	p := bandit.Problem{NumFeatures: width, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	l, err := bandit.NewGreedy(p, model, o, rand.New(rand.NewPCG(seed, 3)))
 	if err != nil {
 		return 0, err

@@ -175,7 +175,7 @@ func newWorld(seed uint64) *world {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	w := &world{
 		env:     &env.World{Items: items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 0.5, High: 1}, Truth: env.NewFamily(utility.NewLinear(width, true), -1, 1, rng)},
-		problem: bandit.Problem{Features: width, Items: items, Size: size, Rounds: 1000, Constraint: assortment.AtMost(size)},
+		problem: bandit.Problem{NumFeatures: width, Items: items, MaxShown: size, Rounds: 1000, Constraint: assortment.AtMost(size)},
 	}
 	for range width + 1 {
 		w.old = append(w.old, rng.NormFloat64())

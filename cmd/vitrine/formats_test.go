@@ -166,7 +166,7 @@ func formatRequest(placement string, rng *rand.Rand) *api.Request {
 	case "ofu":
 		r.Baseline = []string{"i2", "i0"}
 	case "trial":
-		r.Baseline, r.Unit = []string{"i2", "i0"}, fmt.Sprint("unit-", rng.IntN(9))
+		r.Baseline, r.ShopperID = []string{"i2", "i0"}, fmt.Sprint("unit-", rng.IntN(9))
 	case "stocked":
 		r.Items = nil
 	}
@@ -207,7 +207,7 @@ func formatData(ctx context.Context, data string, cut bool) error {
 type knowledge struct {
 	Decisions, Outcomes, Expired, ExpiredEarly, Withdrawn, Learned, Skipped, Stale uint64
 	Pending                                                                        int
-	PolicyVersion                                                                  uint64
+	PolicyEntry                                                                    uint64
 	Versions                                                                       []uint64
 	Problem                                                                        string
 	Revenue, Agreements                                                            []float64
@@ -226,7 +226,7 @@ func knowledgeOf(ctx context.Context, e *engine.Engine) (map[string]knowledge, e
 			return nil, err
 		}
 		k := knowledge{
-			s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly, s.Withdrawn, s.Learned, s.Skipped, s.Stale, s.Pending, s.PolicyVersion, s.Versions, s.Problem,
+			s.Decisions, s.Outcomes, s.Expired, s.ExpiredEarly, s.Withdrawn, s.Learned, s.Skipped, s.Stale, s.Pending, s.PolicyEntry, s.Versions, s.Problem,
 			[]float64{s.ByPolicy.Revenue, s.ByChance.Revenue, s.ByBaseline.Revenue, s.Calibration.Revenue, s.Calibration.Predicted},
 			[]float64{float64(s.Shadow.Rounds), float64(s.Shadow.Agreements), s.Shadow.Policy, s.Shadow.Baseline}, nil, nil,
 		}
@@ -429,7 +429,7 @@ func TestDataFormatIsWhole(t *testing.T) {
 		t.Fatalf("exit status %d: %s%s", code, &stdout, &stderr)
 	}
 	for _, kind := range []string{
-		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "SnapshotTaken", "LearnerRolledBack", "Activated", "Passed", "Evicted", "ItemsChanged", "ValuesSeen",
+		"PlacementPut", "PlacementDeleted", "Offered", "Chosen", "Expired", "SnapshotTaken", "LearnerRolledBack", "Activated", "ItemsDeclined", "Evicted", "ItemsChanged", "CategoryValuesAdded",
 	} {
 		if !strings.Contains(stdout.String(), "\n"+kind+" ") {
 			t.Errorf("no %s in\n%s", kind, &stdout)

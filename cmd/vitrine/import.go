@@ -335,7 +335,7 @@ func (i *importing) print(t terminal, r *importer.Report) error {
 		fmt.Fprintf(t.out, "%.1f items a decision, %d decisions with an item taken, %d with a propensity, %d with how the page was drawn\n",
 			float64(i.items)/float64(i.decisions), i.chosen, i.withPropensity, i.withLaw)
 	}
-	if i.config.Record != "all" && i.unshown > 0 {
+	if i.config.LogItems != "all" && i.unshown > 0 {
 		fmt.Fprintf(t.out, "%d candidates that were not shown are left out, which vitrine evaluate needs: the placement has \"record\": \"shown\"\n", i.unshown)
 	}
 	if r.Sorted {

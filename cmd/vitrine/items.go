@@ -97,8 +97,8 @@ func eachPage(ctx context.Context, service *client.Client, placement string, vis
 		if err != nil {
 			return version, err
 		}
-		moving = moving || !first && page.CatalogueVersion != version
-		version = page.CatalogueVersion
+		moving = moving || !first && page.CatalogueEntry != version
+		version = page.CatalogueEntry
 		if err := visit(page.Items); err != nil {
 			return version, err
 		}

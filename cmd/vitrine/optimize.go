@@ -132,7 +132,7 @@ func (c optimizeCmd) override(r *request) {
 	given := func(bounds map[string]int, group string) bool { _, ok := bounds[group]; return ok }
 	r.AtMost = slices.DeleteFunc(r.AtMost, func(l api.Limit) bool { return given(c.AtMost, l.Group) })
 	for _, group := range slices.Sorted(maps.Keys(c.AtMost)) {
-		r.AtMost = append(r.AtMost, api.Limit{Group: group, Most: c.AtMost[group]})
+		r.AtMost = append(r.AtMost, api.Limit{Group: group, Max: c.AtMost[group]})
 	}
 	r.AtLeast = slices.DeleteFunc(r.AtLeast, func(l demanded) bool { return given(c.AtLeast, l.Group) })
 	for _, group := range slices.Sorted(maps.Keys(c.AtLeast)) {

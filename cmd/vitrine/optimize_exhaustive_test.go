@@ -26,7 +26,7 @@ func (r *asked) json(t *testing.T) []byte {
 		r.AtLeast = append(r.AtLeast, demanded{Group: name, Least: n})
 	}
 	for name, n := range r.atMost {
-		r.AtMost = append(r.AtMost, api.Limit{Group: name, Most: n})
+		r.AtMost = append(r.AtMost, api.Limit{Group: name, Max: n})
 	}
 	return fatal.Or(json.Marshal(r.request, json.Deterministic(true), json.OmitZeroStructFields(true)))(t)
 }

@@ -326,7 +326,7 @@ func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.
 		if err != nil {
 			return nil, err
 		}
-		g.Max = min(g.Max, l.Most)
+		g.Max = min(g.Max, l.Max)
 	}
 	for k, l := range r.AtLeast {
 		g, err := bounded(fmt.Sprintf("at_least/%d", k), l.Group, l.Items)

@@ -95,7 +95,7 @@ func (s Setting) truth(rng *rand.Rand) *env.Family {
 
 // problem returns the problem as learners know it.
 func (s Setting) problem() bandit.Problem {
-	return bandit.Problem{Features: s.Features, Size: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size)}
+	return bandit.Problem{NumFeatures: s.Features, MaxShown: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size)}
 }
 
 // experiment returns an experiment that plays policies in the setting.

@@ -146,7 +146,7 @@ func TestGrowthOfPhaseII(t *testing.T) {
 func TestGrowthOfThePilotsError(t *testing.T) {
 	r, s := run(t, t.TempDir(), 2), small().Setting
 	m := utility.NewMLP(s.Features, []int{s.Hidden}, utility.Sigmoid)
-	problem := bandit.Problem{Features: s.Features, Size: s.Size, Rounds: 50, Constraint: assortment.AtMost(s.Size)}
+	problem := bandit.Problem{NumFeatures: s.Features, MaxShown: s.Size, Rounds: 50, Constraint: assortment.AtMost(s.Size)}
 	uniform := fatal.Or(bandit.NewUniform(problem))(t)
 	for _, t0 := range small().Warmups {
 		distance, wrong := 0.0, 0.0

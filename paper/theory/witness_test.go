@@ -45,7 +45,7 @@ func live(t *testing.T, change func(*bandit.ONLOptions)) *life {
 	l.options = bandit.DefaultONLOptions()
 	l.options.Warmup, l.options.PilotSteps, l.options.Lambda = warmup, 200, 2
 	change(&l.options)
-	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
+	p := bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	onl, err := bandit.NewONL(p, m, l.options, newRand(2))
 	fatal.If(t, err)
 	if l.witness, err = theory.NewWitness(onl, p, m, l.symmetries, truth.Params(), l.world, 2); err != nil {
@@ -208,7 +208,7 @@ func TestCoverageMakesOptimism(t *testing.T) {
 func TestWitnessChangesNothing(t *testing.T) {
 	l := live(t, func(*bandit.ONLOptions) {})
 	m := network(l.symmetries)
-	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
+	p := bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	alone := fatal.Or(bandit.NewONL(p, m, l.options, newRand(2)))(t)
 	rng, u := newRand(3), make([]float64, 8)
 	phase2 := 0
@@ -230,7 +230,7 @@ func TestWitnessChangesNothing(t *testing.T) {
 
 func TestWitnessReportsErrors(t *testing.T) {
 	l := live(t, func(*bandit.ONLOptions) {})
-	p := bandit.Problem{Features: 2, Size: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
+	p := bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: rounds, Constraint: assortment.AtMost(size)}
 	m := network(l.symmetries)
 	onl := fatal.Or(bandit.NewONL(p, m, l.options, newRand(2)))(t)
 	if _, err := theory.NewWitness(onl, p, m, theory.Symmetries{Features: 2, Hidden: 3, Activation: utility.Sigmoid}, l.pilot, l.world, 1); err == nil {

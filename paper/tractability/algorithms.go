@@ -25,7 +25,7 @@ func Algorithms() []Algorithm {
 		{"log-barrier-mnl", family(bandit.NewLogBarrier, bandit.DefaultLogBarrierOptions())},
 		{"feel-good-ts", family(bandit.NewFeelGood, bandit.DefaultFeelGoodOptions())},
 		{"bma-mnl", func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error) {
-			return learner(bandit.NewBMA(p, bandit.DefaultExperts(p.Features), bandit.DefaultBMAOptions(), rng))
+			return learner(bandit.NewBMA(p, bandit.DefaultExperts(p.NumFeatures), bandit.DefaultBMAOptions(), rng))
 		}},
 		{"uniform", func(p bandit.Problem, _ *rand.Rand) (vitrine.Learner, error) { return learner(bandit.NewUniform(p)) }},
 	}
@@ -35,7 +35,7 @@ type newLearner = func(bandit.Problem, *rand.Rand) (vitrine.Learner, error)
 
 func family[O any, L vitrine.Learner](create func(bandit.Problem, utility.Model, O, *rand.Rand) (L, error), o O) newLearner {
 	return func(p bandit.Problem, rng *rand.Rand) (vitrine.Learner, error) {
-		return learner(create(p, utility.NewMLP(p.Features, []int{3}, utility.Sigmoid), o, rng))
+		return learner(create(p, utility.NewMLP(p.NumFeatures, []int{3}, utility.Sigmoid), o, rng))
 	}
 }
 

@@ -115,7 +115,7 @@ func (s Setting) measure(ctx context.Context, a Algorithm, c Cell, clock func() 
 		return point, fmt.Errorf("%s of N = %d, K = %d: %w", a.Policy, c.Items, c.Size, err)
 	}
 	family := assortment.AtMost(c.Size)
-	p := bandit.Problem{Features: s.Features, Items: c.Items, Size: c.Size, Rounds: 1000, Constraint: family}
+	p := bandit.Problem{NumFeatures: s.Features, Items: c.Items, MaxShown: c.Size, Rounds: 1000, Constraint: family}
 	rounds := s.history(c)
 	var learner vitrine.Learner
 	passes, spent := []float64(nil), time.Duration(0)

@@ -34,10 +34,10 @@ type slow struct {
 func (s slow) Policy() vitrine.Policy { return s }
 func (s slow) Observe(r vitrine.Round) error {
 	s.now += time.Duration(r.Context.NumItems()) * time.Millisecond
-	return r.Check(s.p.Features)
+	return r.Check(s.p.NumFeatures)
 }
 func (s slow) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
-	sets, err := assortment.Enumerate(nil, s.p.Constraint, s.p.Size, x.NumItems(), 1000)
+	sets, err := assortment.Enumerate(nil, s.p.Constraint, s.p.MaxShown, x.NumItems(), 1000)
 	if err != nil {
 		panic(err)
 	}
@@ -47,7 +47,7 @@ func (s slow) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 
 func algorithm(c *clock, limit int) tractability.Algorithm {
 	return tractability.Algorithm{Policy: "slow", New: func(p bandit.Problem, _ *rand.Rand) (vitrine.Learner, error) {
-		return slow{c, p}, assortment.AtMost(p.Size).CheckCount(p.Items, limit)
+		return slow{c, p}, assortment.AtMost(p.MaxShown).CheckCount(p.Items, limit)
 	}}
 }
 
@@ -141,7 +141,7 @@ func TestAlgorithms(t *testing.T) {
 			items, size int
 			refused     bool
 		}{{5, 3, false}, {2000, 3, a.Policy == "log-barrier-mnl"}} {
-			p := bandit.Problem{Features: 3, Items: c.items, Size: c.size, Rounds: 1000, Constraint: assortment.AtMost(c.size)}
+			p := bandit.Problem{NumFeatures: 3, Items: c.items, MaxShown: c.size, Rounds: 1000, Constraint: assortment.AtMost(c.size)}
 			_, err := a.New(p, rand.New(rand.NewPCG(1, 1)))
 			if _, many := errors.AsType[*assortment.TooManyError](err); many != c.refused || err != nil && !many {
 				t.Errorf("%s of %d items: error %v", a.Policy, c.items, err)

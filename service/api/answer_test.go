@@ -22,12 +22,12 @@ func drawn(rng *rand.Rand) *Answer {
 	text := func() string {
 		return []string{"sku1", "", "a\"b\\", "<ü>\u2028\n\x01", "😀", "\ufffd"}[rng.IntN(6)]
 	}
-	a := &Answer{Decision: text(), OutsideProbability: number(), ExpectedRevenue: number(), Propensity: number(), PolicyVersion: rng.Uint64N(1 << 40), Assortment: []Shown{}}
+	a := &Answer{Decision: text(), OutsideProbability: number(), ExpectedRevenue: number(), Propensity: number(), PolicyEntry: rng.Uint64N(1 << 40), Assortment: []Shown{}}
 	for k := range rng.IntN(4) {
 		a.Assortment = append(a.Assortment, Shown{ID: text(), Position: k + 1, Probability: number()})
 	}
 	if rng.IntN(3) == 0 {
-		a.Variant, a.CatalogueVersion = text(), rng.Uint64N(100)
+		a.Variant, a.CatalogueEntry = text(), rng.Uint64N(100)
 	}
 	return a
 }

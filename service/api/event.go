@@ -21,22 +21,22 @@ import "time"
 //	values-seen         feature, values
 //	clock-moved         seconds
 type Event struct {
-	Time          time.Time  `json:"time"`
-	Placement     string     `json:"placement"`
-	Config        *Placement `json:"config,omitempty"`
-	Decision      string     `json:"decision_id,omitzero"`
-	Candidates    int        `json:"candidates,omitzero" doc:"items of the request"`
-	By            string     `json:"by,omitzero" enum:"policy,chance,baseline"`
-	PolicyVersion uint64     `json:"policy_version,omitzero"`
-	Shown         []string   `json:"shown,omitzero" doc:"ids in display order"`
-	Position      *int       `json:"position,omitempty" doc:"of the item that was taken; 0 for none"`
-	Correction    string     `json:"correction,omitzero" doc:"the caller's id of a correction"`
-	Value         *float64   `json:"value,omitempty" doc:"what a late outcome or a correction adds to the revenue"`
-	Positions     []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
-	Version       uint64     `json:"version,omitzero"`
-	Note          string     `json:"note,omitzero" doc:"why a version was kept, or a relearning given up"`
-	Items         int        `json:"items,omitzero" doc:"items of the catalogue that were put or deleted"`
-	Feature       string     `json:"feature,omitzero" doc:"a category"`
-	Values        []string   `json:"values,omitzero" doc:"that have columns of their own from now on"`
-	Seconds       float64    `json:"seconds,omitzero" doc:"seconds by which the attribution windows of the open decisions move, because the clock moved"`
+	Time        time.Time  `json:"time"`
+	Placement   string     `json:"placement"`
+	Config      *Placement `json:"config,omitempty"`
+	Decision    string     `json:"decision_id,omitzero"`
+	Candidates  int        `json:"candidates,omitzero" doc:"items of the request"`
+	Source      string     `json:"by,omitzero" enum:"policy,chance,baseline"`
+	PolicyEntry uint64     `json:"policy_version,omitzero"`
+	Shown       []string   `json:"shown,omitzero" doc:"ids in display order"`
+	Position    *int       `json:"position,omitempty" doc:"of the item that was taken; 0 for none"`
+	Correction  string     `json:"correction,omitzero" doc:"the caller's id of a correction"`
+	Value       *float64   `json:"value,omitempty" doc:"what a late outcome or a correction adds to the revenue"`
+	Positions   []int      `json:"positions,omitzero" doc:"of items that were reported not to have been taken"`
+	Version     uint64     `json:"version,omitzero"`
+	Note        string     `json:"note,omitzero" doc:"why a version was kept, or a relearning given up"`
+	Items       int        `json:"items,omitzero" doc:"items of the catalogue that were put or deleted"`
+	Feature     string     `json:"feature,omitzero" doc:"a category"`
+	Values      []string   `json:"values,omitzero" doc:"that have columns of their own from now on"`
+	Seconds     float64    `json:"seconds,omitzero" doc:"seconds by which the attribution windows of the open decisions move, because the clock moved"`
 }

@@ -10,7 +10,7 @@ type Experiment struct {
 	Control  string    `json:"control,omitzero" doc:"the variant that the others are compared with; if left out, the first baseline, or else the first variant"`
 	Holdout  float64   `json:"holdout,omitzero" minimum:"0" maximum:"0.5" doc:"the share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001"`
 	Learn    string    `json:"learn,omitzero" enum:"own,all" doc:"what the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out"`
-	Worth    float64   `json:"worth,omitzero" minimum:"0" doc:"the least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much"`
+	MinGain  float64   `json:"worth,omitzero" minimum:"0" doc:"the least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much"`
 }
 
 // Variant is a part of an experiment.
@@ -57,7 +57,7 @@ type ExperimentReport struct {
 	Ended     *time.Time      `json:"ended,omitempty" doc:"left out while it runs"`
 	Control   string          `json:"control"`
 	Learn     string          `json:"learn" enum:"own,all"`
-	Worth     float64         `json:"worth"`
+	MinGain   float64         `json:"worth"`
 	Holdout   float64         `json:"holdout" doc:"share of all units"`
 	Decisions uint64          `json:"decisions" doc:"decisions that count so far, without the holdout's"`
 	Counts    *time.Time      `json:"counts,omitempty" doc:"latest time at which the first decisions will count; left out once some count, and before the first decision"`
@@ -77,7 +77,7 @@ type VariantReport struct {
 	Share      float64        `json:"share" doc:"of the units in the experiment; of the holdout, of all units"`
 	Asked      uint64         `json:"asked" doc:"decisions, with those that wait for an outcome"`
 	Units      uint64         `json:"units" doc:"units, by their first decision; some are missed once there are a million"`
-	Group      Group          `json:"group" doc:"the decisions that count"`
+	Group      Totals         `json:"group" doc:"the decisions that count"`
 	Later      float64        `json:"later" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
 	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
 	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both"`

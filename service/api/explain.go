@@ -3,14 +3,14 @@ package api
 // Explanation says why a decision shows what it shows. Utilities are those of the placement's policy: the
 // outside option has the utility 0.
 type Explanation struct {
-	Decision   string `json:"decision_id,omitzero" doc:"left out for a decision that was only tried"`
-	Placement  string `json:"placement"`
-	By         string `json:"by" enum:"policy,chance,baseline,import" doc:"how the set was found"`
-	Policy     string `json:"policy" doc:"the name of the policy"`
-	DecidedBy  uint64 `json:"decided_by" doc:"the version of the policy that decided"`
-	Version    uint64 `json:"policy_version" doc:"the version of the policy that explains"`
-	SamePolicy bool   `json:"same_policy" doc:"whether these are the same; otherwise the utilities are those of the present policy"`
-	Cause      string `json:"cause,omitzero" enum:"bonus,estimate,draw,slots,weights,chance" doc:"how the policy chooses: the best set under utilities with a bonus, as estimated or as drawn; for each slot the best item left under utilities drawn for it; a set drawn from a distribution that prefers good ones; or a set drawn by chance"`
+	Decision         string `json:"decision_id,omitzero" doc:"left out for a decision that was only tried"`
+	Placement        string `json:"placement"`
+	Source           string `json:"by" enum:"policy,chance,baseline,import" doc:"how the set was found"`
+	Policy           string `json:"policy" doc:"the name of the policy"`
+	PolicyEntry      uint64 `json:"decided_by" doc:"the version of the policy that decided"`
+	ExplainedByEntry uint64 `json:"policy_version" doc:"the version of the policy that explains"`
+	SamePolicy       bool   `json:"same_policy" doc:"whether these are the same; otherwise the utilities are those of the present policy"`
+	Cause            string `json:"cause,omitzero" enum:"bonus,estimate,draw,slots,weights,chance" doc:"how the policy chooses: the best set under utilities with a bonus, as estimated or as drawn; for each slot the best item left under utilities drawn for it; a set drawn from a distribution that prefers good ones; or a set drawn by chance"`
 
 	Candidates int `json:"candidates" doc:"among which was decided"`
 	Known      int `json:"known" doc:"of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has record: all"`

@@ -5,11 +5,11 @@ import "time"
 // Insight is what a placement has sold and what its policy has learned. Counts are of decisions that have an outcome or
 // have expired, and are part of the state: a replay of the log gives the same.
 type Insight struct {
-	Placement     string    `json:"placement"`
-	Mode          string    `json:"mode"`
-	Policy        string    `json:"policy" doc:"its name"`
-	PolicyVersion uint64    `json:"policy_version"`
-	Time          time.Time `json:"time" doc:"when it was computed: it may be some seconds old"`
+	Placement   string    `json:"placement"`
+	Mode        string    `json:"mode"`
+	Policy      string    `json:"policy" doc:"its name"`
+	PolicyEntry uint64    `json:"policy_version"`
+	Time        time.Time `json:"time" doc:"when it was computed: it may be some seconds old"`
 
 	Items   []ItemInsight `json:"items" doc:"those that were shown most, first; at most 1000"`
 	Others  *ItemInsight  `json:"others,omitempty" doc:"the items that are not counted any more, because there were too many, together"`
@@ -89,9 +89,9 @@ type Span struct {
 	Estimated  uint64  `json:"estimated" doc:"of these, decisions with a prediction"`
 	Earned     float64 `json:"earned" doc:"by these"`
 	Predicted  float64 `json:"predicted" doc:"for these, Σ R(S)"`
-	ByPolicy   Group   `json:"by_policy"`
-	ByChance   Group   `json:"by_chance"`
-	ByBaseline Group   `json:"by_baseline"`
+	ByPolicy   Totals  `json:"by_policy"`
+	ByChance   Totals  `json:"by_chance"`
+	ByBaseline Totals  `json:"by_baseline"`
 }
 
 // Drift compares the last decisions, at most 1000, with all before.

@@ -87,7 +87,7 @@ func (p *RequestReader) read() {
 		case "user":
 			r.User = p.readValues(&p.user)
 		case "size":
-			r.Size = p.whole()
+			r.MaxSize = p.whole()
 		case "fill":
 			r.Fill = p.truth()
 		case "include":
@@ -96,7 +96,7 @@ func (p *RequestReader) read() {
 			r.Exclude = p.texts(nil)
 		case "at_most":
 			for p.list(); p.another(); {
-				r.AtMost = append(r.AtMost, p.readLimit())
+				r.Limits = append(r.Limits, p.readLimit())
 			}
 		case "capacity":
 			r.Capacity = p.given()
@@ -108,7 +108,7 @@ func (p *RequestReader) read() {
 		case "baseline":
 			r.Baseline = p.texts([]string{}) // an empty page is one, too
 		case "unit":
-			r.Unit = p.text()
+			r.ShopperID = p.text()
 		case "defer":
 			r.Defer = p.truth()
 		case "candidates":
@@ -258,7 +258,7 @@ func (p *RequestReader) readLimit() (l Limit) {
 		case "group":
 			l.Group = p.text()
 		case "most":
-			l.Most = p.whole()
+			l.Max = p.whole()
 		}
 	}
 	return l

@@ -23,8 +23,8 @@ type Stats struct {
 
 	RememberedSince *time.Time `json:"remembered_since,omitempty" doc:"when the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision is forgotten"`
 
-	Items            int    `json:"items,omitzero" doc:"items of the catalogue that the placement uses"`
-	CatalogueVersion uint64 `json:"catalogue_version,omitzero" doc:"the last entry of the log that changed the catalogue"`
+	Items          int    `json:"items,omitzero" doc:"items of the catalogue that the placement uses"`
+	CatalogueEntry uint64 `json:"catalogue_version,omitzero" doc:"the last entry of the log that changed the catalogue"`
 
 	Held *Held `json:"held,omitempty" doc:"while decisions wait longer than their attribution window, because the clock moved"`
 
@@ -39,21 +39,21 @@ type Stats struct {
 	Outliers *Outliers `json:"outliers,omitempty" doc:"feature values that the learner ignored as outliers; left out if there are none, and for learners that take any value"`
 	Unsound  bool      `json:"unsound" doc:"whether the policy predicted NaN or an infinity, or was certain of something that did not happen"`
 
-	PolicyVersion uint64   `json:"policy_version" doc:"the last entry of the log that the policy has learned from"`
-	Lag           uint64   `json:"lag" doc:"outcomes that the learner has not processed yet"`
-	Learned       uint64   `json:"learned" doc:"rounds that the learner has learned from"`
-	Skipped       uint64   `json:"skipped" doc:"rounds that the learner refused, on which it panicked, or that came after it broke"`
-	Forgotten     uint64   `json:"forgotten" doc:"rounds that were lost because the learner's saved state could not be read"`
-	Unlearned     uint64   `json:"unlearned" doc:"outcomes and expiries that the learner did not learn from, because its queue was full"`
-	Stale         uint64   `json:"stale" doc:"rounds decided by an earlier learner of the placement"`
-	Broken        bool     `json:"broken" doc:"whether the learner has failed; its last good policy decides"`
-	Problem       string   `json:"problem,omitzero" doc:"the last problem of the learner"`
-	Versions      []uint64 `json:"versions" doc:"kept versions, to roll back to"`
+	PolicyEntry uint64   `json:"policy_version" doc:"the last entry of the log that the policy has learned from"`
+	Lag         uint64   `json:"lag" doc:"outcomes that the learner has not processed yet"`
+	Learned     uint64   `json:"learned" doc:"rounds that the learner has learned from"`
+	Skipped     uint64   `json:"skipped" doc:"rounds that the learner refused, on which it panicked, or that came after it broke"`
+	Forgotten   uint64   `json:"forgotten" doc:"rounds that were lost because the learner's saved state could not be read"`
+	Unlearned   uint64   `json:"unlearned" doc:"outcomes and expiries that the learner did not learn from, because its queue was full"`
+	Stale       uint64   `json:"stale" doc:"rounds decided by an earlier learner of the placement"`
+	Broken      bool     `json:"broken" doc:"whether the learner has failed; its last good policy decides"`
+	Problem     string   `json:"problem,omitzero" doc:"the last problem of the learner"`
+	Versions    []uint64 `json:"versions" doc:"kept versions, to roll back to"`
 
 	ExplorationShare float64 `json:"exploration_share" doc:"share of the decisions whose set was drawn uniformly"`
-	ByPolicy         Group   `json:"by_policy" doc:"decisions whose set the policy chose"`
-	ByChance         Group   `json:"by_chance" doc:"decisions whose set was drawn uniformly"`
-	ByBaseline       Group   `json:"by_baseline" doc:"decisions whose set was the caller's"`
+	ByPolicy         Totals  `json:"by_policy" doc:"decisions whose set the policy chose"`
+	ByChance         Totals  `json:"by_chance" doc:"decisions whose set was drawn uniformly"`
+	ByBaseline       Totals  `json:"by_baseline" doc:"decisions whose set was the caller's"`
 	Uplift           *Uplift `json:"uplift,omitempty" doc:"of the present era, once it has two rounds of the policy and two of chance, unless it is an experiment's"`
 	Eras             []Era   `json:"eras" doc:"times in which the placement decided in one way, the oldest first: the last 20"`
 
@@ -133,16 +133,16 @@ type Alarm struct {
 
 // Category is what a placement has learned about a category without values.
 type Category struct {
-	Feature    string `json:"feature"`
-	Learned    int    `json:"learned" doc:"values that have a column of their own"`
-	Names      int    `json:"names" doc:"how many values may have one"`
-	Buckets    int    `json:"buckets" doc:"columns that all other values share"`
-	Collisions uint64 `json:"collisions" doc:"values in requests that shared a column with another value, since the service started or the placement was put"`
+	Feature       string `json:"feature"`
+	Learned       int    `json:"learned" doc:"values that have a column of their own"`
+	OwnColumns    int    `json:"names" doc:"how many values may have one"`
+	SharedColumns int    `json:"buckets" doc:"columns that all other values share"`
+	Collisions    uint64 `json:"collisions" doc:"values in requests that shared a column with another value, since the service started or the placement was put"`
 }
 
-// Group sums the decisions that have an outcome or have expired, and whose sets were found in the
+// Totals sums the decisions that have an outcome or have expired, and whose sets were found in the
 // same way.
-type Group struct {
+type Totals struct {
 	Rounds    uint64  `json:"rounds"`
 	Purchases uint64  `json:"purchases"`
 	Revenue   float64 `json:"revenue"`
@@ -150,7 +150,7 @@ type Group struct {
 }
 
 // Add adds the decisions of another group.
-func (g *Group) Add(o *Group) {
+func (g *Totals) Add(o *Totals) {
 	g.Rounds += o.Rounds
 	g.Purchases += o.Purchases
 	g.Revenue += o.Revenue
@@ -159,7 +159,7 @@ func (g *Group) Add(o *Group) {
 
 // Mean returns the mean revenue per decision and its standard error. The mean of no decision and the
 // standard error of fewer than two are NaN.
-func (g Group) Mean() (mean, standardError float64) {
+func (g Totals) Mean() (mean, standardError float64) {
 	n := float64(g.Rounds)
 	mean = g.Revenue / n
 	variance := max(g.Squares-float64(n*mean*mean), 0) / (n - 1)
@@ -205,9 +205,9 @@ type Era struct {
 	Mode       string      `json:"mode" enum:"learn,shadow,explore,experiment"`
 	Experiment string      `json:"experiment,omitzero" doc:"its name"`
 	Decisions  uint64      `json:"decisions"`
-	ByPolicy   Group       `json:"by_policy"`
-	ByChance   Group       `json:"by_chance"`
-	ByBaseline Group       `json:"by_baseline"`
+	ByPolicy   Totals      `json:"by_policy"`
+	ByChance   Totals      `json:"by_chance"`
+	ByBaseline Totals      `json:"by_baseline"`
 	Shadow     *Comparison `json:"shadow,omitempty" doc:"if the caller's sets were shown and the policy's own sets are known"`
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Items that are frozen at some time are taken back, change by change, to what they were, while the catalogue goes on.
 func TestUndo(t *testing.T) {
-	s := fatal.Or(feature.New([]api.Feature{{Name: "x", Kind: "number"}, {Name: "brand", Kind: "category", Buckets: 4}}))(t)
+	s := fatal.Or(feature.New([]api.Feature{{Name: "x", Kind: "number"}, {Name: "brand", Kind: "category", Columns: 4}}))(t)
 	rapid.Check(t, func(t *rapid.T) {
 		type change struct {
 			before             uint64

@@ -140,8 +140,8 @@ func request() *api.Request {
 			{ID: "b", Features: api.Values{api.Number("price", -0.25), api.Text("brand", "zenith")}, Revenue: new(0.0)},
 			{ID: "c", Features: api.Values{api.Number("price", 1e-3), api.Text("brand", "acme")}, Revenue: new(1.0)},
 		},
-		User: api.Values{api.Number("age", 44), api.Text("place", "Trier")}, Size: 2, Include: []string{"b"}, Exclude: []string{"c"},
-		AtMost: []api.Limit{{Items: []string{"a/ü", "c"}, Most: 1}, {Feature: "brand", Most: 1}},
+		User: api.Values{api.Number("age", 44), api.Text("place", "Trier")}, MaxSize: 2, Include: []string{"b"}, Exclude: []string{"c"},
+		Limits: []api.Limit{{Items: []string{"a/ü", "c"}, Max: 1}, {Feature: "brand", Max: 1}},
 	}
 }
 
@@ -200,7 +200,7 @@ func TestCalls(t *testing.T) {
 			}
 			d := fatal.Or(c.Decision(ctx, "home", a.Decision))(t)
 			a.Repeated = false
-			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.By != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
+			if diff := cmp.Diff(*a, d.Answer); diff != "" || d.Placement != "home" || d.Source != "policy" || d.Status != "chosen" || *d.Choice != "a/ü" || time.Since(d.Time) > time.Hour {
 				t.Errorf("%+v %s", d, diff)
 			}
 			earned := fatal.Or(c.Decide(ctx, "home", request()))(t)
@@ -340,7 +340,7 @@ func TestRefusals(t *testing.T) {
 		_, err := c.Decide(ctx, "home", r)
 		return err
 	}
-	refused(t, ask(func(r *api.Request) { r.Decision, r.Size = "one", 1 }), 409, "conflict")
+	refused(t, ask(func(r *api.Request) { r.Decision, r.MaxSize = "one", 1 }), 409, "conflict")
 	if p := refused(t, ask(func(r *api.Request) { r.Items[1].ID = "" }), 422, "invalid"); p.Pointer() != "#/items/1/id" {
 		t.Errorf("%+v", p)
 	}
@@ -434,7 +434,7 @@ func TestExperiments(t *testing.T) {
 	fatal.If(t, failed(c.Put(ctx, "home", &config)))
 	for range 2 {
 		r := request()
-		r.Unit = "ann"
+		r.ShopperID = "ann"
 		if a := fatal.Or(c.Decide(ctx, "home", r))(t); a.Variant != "chance" && a.Variant != "ours" {
 			t.Errorf("%+v", a)
 		}

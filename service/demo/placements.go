@@ -24,9 +24,9 @@ func Placements(seed uint64) map[string]*api.Placement {
 	line := map[string]any{"kind": "linear", "intercept": true}
 	recent := map[string]any{"kind": "linear", "intercept": true, "memory": 200.0} // tastes that move
 	all := map[string]*api.Placement{
-		auto:   {Policy: map[string]any{"name": "auto"}, Record: "all"},
-		linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{line, recent}}, Catalogue: auto, Record: "all"},
-		chance: {Policy: map[string]any{"name": "uniform"}, Catalogue: auto},
+		auto:   {Policy: map[string]any{"name": "auto"}, LogItems: "all"},
+		linear: {Policy: map[string]any{"name": "bma-mnl", "experts": []any{line, recent}}, CatalogueOf: auto, LogItems: "all"},
+		chance: {Policy: map[string]any{"name": "uniform"}, CatalogueOf: auto},
 	}
 	for _, p := range all {
 		p.MaxSize, p.Seed = size, seed

@@ -22,7 +22,7 @@ func TestAutoIsCalibrated(t *testing.T) {
 	for _, seed := range []uint64{Seed, 5, 6} {
 		w := &world{products: catalogue(seed), half: halfSeason}
 		width := columnKind + len(kinds)
-		p := bandit.Problem{Features: width, Size: size, Rounds: 1 << 20, Constraint: assortment.AtMost(size), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice}}
+		p := bandit.Problem{NumFeatures: width, MaxShown: size, Rounds: 1 << 20, Constraint: assortment.AtMost(size), Numeric: []int{columnRound, columnWarm, columnBusy, columnPrice}}
 		l, err := bandit.NewAuto(p, bandit.AutoOptions{}, stream.New(seed, 0, stream.Learner))
 		fatal.If(t, err)
 		shoppers := env.Shoppers{World: w, Seed: seed}

@@ -107,7 +107,7 @@ func (v visitor) belief(ctx context.Context, kind int, shown []string) (belief, 
 	if err != nil {
 		return belief{}, err
 	}
-	trial, err := v.Try(ctx, auto, &api.Request{User: user(kind), Include: shown, Size: len(shown)})
+	trial, err := v.Try(ctx, auto, &api.Request{User: user(kind), Include: shown, MaxSize: len(shown)})
 	if err != nil {
 		return belief{}, err
 	}

@@ -20,7 +20,7 @@ func TestUnlawfulOffers(t *testing.T) {
 	put(t, p.leader, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"}}`)
 	reach(t, p.follower, 2)
 	r := stock("a", 2)
-	r.Unit, r.Baseline = "shopper", []string{"sku1"}
+	r.ShopperID, r.Baseline = "shopper", []string{"sku1"}
 	decide(t, p.follower, "trial", r, 0)
 	data := fatal.Or(p.store.Entry(t.Context(), 3))(t)
 	for name, change := range map[string]func(e *eventlog.Event, o *eventlog.Offered) (placement uint64){
@@ -42,7 +42,7 @@ func TestUnlawfulOffers(t *testing.T) {
 		}
 		is(t, name, p.leader.Failure(), nil)
 	}
-	decide(t, p.leader, "trial", &api.Request{Decision: "c", Unit: "shopper", Items: r.Items, Baseline: r.Baseline}, 0)
+	decide(t, p.leader, "trial", &api.Request{Decision: "c", ShopperID: "shopper", Items: r.Items, Baseline: r.Baseline}, 0)
 	if n := p.leader.Sequence(); n != 4 {
 		t.Errorf("the log has %d entries, want 4", n)
 	}

@@ -30,8 +30,8 @@ var pinned = itemID(7)
 // BenchmarkLimitsByIDs shows at most two items of each of 5000 brands, without or with a limit of a group, and that with an
 // item which must be shown.
 func BenchmarkLimitsByIDs(b *testing.B) {
-	limits := []api.Limit{{Attribute: "brand", Most: 2}, {Group: "sale", Most: 4}}
-	rules := []api.Request{{}, {AtMost: limits[:1]}, {AtMost: limits}, {AtMost: limits, Include: []string{pinned}}}
+	limits := []api.Limit{{Attribute: "brand", Max: 2}, {Group: "sale", Max: 4}}
+	rules := []api.Request{{}, {Limits: limits[:1]}, {Limits: limits}, {Limits: limits, Include: []string{pinned}}}
 	for _, n := range []int{100_000, 1_000_000} {
 		for _, policy := range []string{"ucb-mnl", "auto"} {
 			for _, equal := range []bool{true, false} {
@@ -50,7 +50,7 @@ func BenchmarkCrossingByIDs(b *testing.B) {
 			for _, equal := range []bool{true, false} {
 				for _, size := range []int{10, 20} {
 					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, size), func(b *testing.B) {
-						decideByIDs(b, n, policy, equal, &api.Request{Size: size, AtMost: []api.Limit{{Attribute: "brand", Most: 2}, {Attribute: "kind", Most: 3}}})
+						decideByIDs(b, n, policy, equal, &api.Request{MaxSize: size, Limits: []api.Limit{{Attribute: "brand", Max: 2}, {Attribute: "kind", Max: 3}}})
 					})
 				}
 			}
@@ -63,9 +63,9 @@ func BenchmarkCapacityByIDs(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
 		for _, policy := range []string{"greedy", "ucb-mnl", "auto"} {
 			for _, equal := range []bool{true, false} {
-				for k, limits := range [][]api.Limit{nil, {{Attribute: "brand", Most: 2}}} {
+				for k, limits := range [][]api.Limit{nil, {{Attribute: "brand", Max: 2}}} {
 					b.Run(fmt.Sprintf("%d/%s/equal=%v/%d", n, policy, equal, k), func(b *testing.B) {
-						decideByIDs(b, n, policy, equal, &api.Request{Capacity: new(40.0), AtMost: limits})
+						decideByIDs(b, n, policy, equal, &api.Request{Capacity: new(40.0), Limits: limits})
 					})
 				}
 			}
@@ -79,13 +79,13 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 	for j := range 5 {
 		features = fmt.Sprintf(`{"name":"u%d","kind":"number","from":"user"},`, j) + features
 	}
-	put(b, e, "home", fmt.Sprintf(`{"max_size":%d,"max_items":%d,"policy":{"name":%q%s},"features":[%s}`, max(request.Size, 5), n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
+	put(b, e, "home", fmt.Sprintf(`{"max_size":%d,"max_items":%d,"policy":{"name":%q%s},"features":[%s}`, max(request.MaxSize, 5), n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
 	sim := newSimulator(1, n, 10)
 	r, _ := sim.request(1)
 	var items []api.CatalogueItem
 	for i := range r.Items {
 		item := api.CatalogueItem{ID: r.Items[i].ID, Features: r.Items[i].Features}
-		if request.AtMost != nil {
+		if request.Limits != nil {
 			brand := i * 7919 % 5000
 			item.Attributes = map[string]any{"brand": fmt.Sprint("b", brand), "kind": fmt.Sprint("k", i*104729%60)}
 			if brand%2 == 0 { // groups are nested

@@ -119,11 +119,11 @@ func TestFineSpacesUnderLooseLimits(t *testing.T) {
 		q.Items[i].Space = new(0.8 + float64(i)/1e4)
 	}
 	for _, n := range []int{8, 5, 3} {
-		some := api.Limit{Most: 3}
+		some := api.Limit{Max: 3}
 		for _, item := range q.Items[:n] {
 			some.Items = append(some.Items, item.ID)
 		}
-		q.AtMost = append(q.AtMost, some)
+		q.Limits = append(q.Limits, some)
 	}
 	if a := decide(t, e, "home", q, 0); len(a.IDs()) != 3 {
 		t.Errorf("%v are shown", a.IDs())
@@ -132,16 +132,16 @@ func TestFineSpacesUnderLooseLimits(t *testing.T) {
 
 // ruled draws the rules of a request, of at most 6.25 of space, and returns whether a set obeys them.
 func ruled(rng *rand.Rand, user api.Values, capacity float64, items []api.CatalogueItem) (q *api.Request, obeys func(vitrine.Assortment) bool) {
-	q = &api.Request{User: user, Size: 1 + rng.IntN(4), Capacity: &capacity}
+	q = &api.Request{User: user, MaxSize: 1 + rng.IntN(4), Capacity: &capacity}
 	if rng.IntN(2) == 0 {
 		q.Exclude = []string{items[rng.IntN(len(items))].ID}
 	}
 	brand, shop := rng.IntN(3), rng.IntN(3) == 0
 	if brand > 0 {
-		q.AtMost = []api.Limit{{Feature: "brand", Most: brand}}
+		q.Limits = []api.Limit{{Feature: "brand", Max: brand}}
 	}
 	if shop {
-		q.AtMost = append(q.AtMost, api.Limit{Items: []string{items[0].ID, items[1].ID, items[2].ID, items[3].ID, items[4].ID, items[5].ID, items[6].ID, items[7].ID, items[8].ID}, Most: 2})
+		q.Limits = append(q.Limits, api.Limit{Items: []string{items[0].ID, items[1].ID, items[2].ID, items[3].ID, items[4].ID, items[5].ID, items[6].ID, items[7].ID, items[8].ID}, Max: 2})
 	}
 	if rng.IntN(3) == 0 {
 		if id := items[rng.IntN(len(items))].ID; !slices.Contains(q.Exclude, id) && spaceOf(items, []string{id}) <= min(capacity, 6.25) {
@@ -165,7 +165,7 @@ func ruled(rng *rand.Rand, user api.Values, capacity float64, items []api.Catalo
 				return false
 			}
 		}
-		return len(ids) <= q.Size && !(shop && len(ids) > 2) && !slices.ContainsFunc(q.Exclude, func(id string) bool { return slices.Contains(ids, id) }) &&
+		return len(ids) <= q.MaxSize && !(shop && len(ids) > 2) && !slices.ContainsFunc(q.Exclude, func(id string) bool { return slices.Contains(ids, id) }) &&
 			spaceOf(items, ids) <= min(capacity, 6.25)
 	}
 	return q, obeys
@@ -249,7 +249,7 @@ func TestCapacityOfACatalogue(t *testing.T) {
 				for round := range 4 {
 					q := api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), Capacity: new(2.75), Exclude: []string{items[5].ID}}
 					if round%2 == 1 {
-						q.AtMost = []api.Limit{{Feature: "brand", Most: 1}}
+						q.Limits = []api.Limit{{Feature: "brand", Max: 1}}
 					}
 					full := q
 					full.Items = inline(items)
@@ -264,7 +264,7 @@ func TestCapacityOfACatalogue(t *testing.T) {
 								byID.Capacity = nil
 							}
 							got := decide(t, e, "home", &byID, 0)
-							got.Catalogue, got.PolicyVersion = nil, want.PolicyVersion
+							got.Catalogue, got.PolicyEntry = nil, want.PolicyEntry
 							if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
 								t.Fatalf("%d items, %s, equal revenues %v, %s (-items +%s):\n%s", n, policy, equal, name, name, diff)
 							}
@@ -293,7 +293,7 @@ func TestCapacityInEveryMode(t *testing.T) {
 			put(t, e, "home", strings.Replace(window, "ucb-mnl", policy, 1)+more+`,"capacity":3.5}`)
 			putItems(t, e, "home", items)
 			for k := range 40 {
-				a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("d", k), User: aged(0.1), Unit: fmt.Sprint(k)}, 0)
+				a := decide(t, e, "home", &api.Request{Decision: fmt.Sprint("d", k), User: aged(0.1), ShopperID: fmt.Sprint(k)}, 0)
 				if taken := spaceOf(items, a.IDs()); taken > 3.5 {
 					t.Fatalf("%s, %s: %v take %v", name, policy, a.IDs(), taken)
 				}

@@ -117,7 +117,7 @@ func (s *fold) correct(p *placement, c *eventlog.Corrected) error {
 			return err
 		}
 	}
-	p.tally.Corrected(c, p.guard.Lead, tally.MaxItems(p.config.Memory))
+	p.tally.Corrected(c, p.guard.Lead, tally.MaxItems(p.config.MemoryBytes))
 	if p.experiment != nil {
 		p.experiment.Correct(c)
 	}

@@ -101,7 +101,7 @@ func TestLateSalesCount(t *testing.T) {
 		t.Errorf("earned (-in time +late):\n%s", diff)
 	}
 	s, err := tardy.Stats("home")
-	if err != nil || s.Learned != before.Learned || s.PolicyVersion != before.PolicyVersion || s.Late != 28 || s.Expired != before.Expired || s.Withdrawn != 12 {
+	if err != nil || s.Learned != before.Learned || s.PolicyEntry != before.PolicyEntry || s.Late != 28 || s.Expired != before.Expired || s.Withdrawn != 12 {
 		t.Errorf("%+v, %v, it was %+v", s, err, before)
 	}
 	if !cmp.Equal(s.Guard, before.Guard) || !cmp.Equal(s.Calibration, before.Calibration) {

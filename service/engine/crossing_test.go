@@ -51,7 +51,7 @@ func TestBrandAndCategory(t *testing.T) {
 				case 1:
 					r.Exclude, r.Include = []string{"sku1", "sku2"}, []string{"sku3"}
 				case 2:
-					r.Size = 3
+					r.MaxSize = 3
 				}
 				a, err := e.Decide(t.Context(), "home", r, 0)
 				if err != nil {

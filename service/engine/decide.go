@@ -167,7 +167,7 @@ func (e *Engine) see(ctx context.Context, name string, changed uint64, values []
 		for _, seen := range values {
 			if seen = schema.Fresh(seen); seen.Values != nil {
 				b.alone = true
-				b.encode(&eventlog.Event{Time: now, Placement: owner.name, Body: &eventlog.ValuesSeen{Feature: seen.Feature, Values: seen.Values}}, nil)
+				b.encode(&eventlog.Event{Time: now, Placement: owner.name, Body: &eventlog.CategoryValuesAdded{Feature: seen.Feature, Values: seen.Values}}, nil)
 			}
 		}
 		return nil

@@ -213,8 +213,8 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		Placement: name, Mode: config.Mode,
 		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(p.open.heap), Memory: p.open.bytes + p.closed.bytes,
 		Charged:      p.charged + p.items.charged + p.items.of.ListBytes(),
-		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.Memory),
-		PolicyVersion: current.Entry, Lag: seen.Lag,
+		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.MemoryBytes),
+		PolicyEntry: current.Entry, Lag: seen.Lag,
 		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.Broken, Problem: seen.Problem,
 		Versions: p.numbersOf(nil),
 		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
@@ -223,7 +223,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	s.RememberedSince = p.rememberedSince()
 	if v.page.Catalogue != nil {
 		head := v.page.Catalogue.Head()
-		s.Items, s.CatalogueVersion = head.Items, head.Version
+		s.Items, s.CatalogueEntry = head.Items, head.Version
 	}
 	if p.relearning != nil {
 		s.Relearning = p.relearning.progress()
@@ -278,7 +278,7 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 // Recent returns what the decisions in a span of time before now have earned, by the way that found the assortment:
 // policy, chance and baseline. A span of 0 means all decisions. rate is the number of decisions a second in
 // the last ten full seconds.
-func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]api.Group, rate float64, err error) {
+func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]api.Totals, rate float64, err error) {
 	v, err := e.View(name)
 	if err != nil {
 		return groups, 0, err

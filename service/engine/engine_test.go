@@ -301,7 +301,7 @@ func TestOutcomes(t *testing.T) {
 	}
 
 	again, err := e.Decide(ctx, "home", stock("a", 5), 3)
-	if err != nil || !again.Decoded || again.IDs()[0] != a.IDs()[0] || again.PolicyVersion != a.PolicyVersion {
+	if err != nil || !again.Decoded || again.IDs()[0] != a.IDs()[0] || again.PolicyEntry != a.PolicyEntry {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
 	_, err = e.Decide(ctx, "home", stock("a", 4), 3)

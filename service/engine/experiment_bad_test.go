@@ -122,13 +122,13 @@ func TestBadRequestsInAnExperiment(t *testing.T) {
 		change func(*api.Request)
 		want   string
 	}{
-		"no unit":     {func(r *api.Request) { r.Unit = "" }, `/unit: is missing: in the mode "experiment" it says who is shown the same variant each time`},
-		"a long unit": {func(r *api.Request) { r.Unit = strings.Repeat("u", 201) }, `/unit: "uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu…": must have at most 200 bytes of UTF-8`},
-		"no UTF-8":    {func(r *api.Request) { r.Unit = "\xff" }, `/unit: "\xff": must have at most 200 bytes of UTF-8`},
+		"no unit":     {func(r *api.Request) { r.ShopperID = "" }, `/unit: is missing: in the mode "experiment" it says who is shown the same variant each time`},
+		"a long unit": {func(r *api.Request) { r.ShopperID = strings.Repeat("u", 201) }, `/unit: "uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu…": must have at most 200 bytes of UTF-8`},
+		"no UTF-8":    {func(r *api.Request) { r.ShopperID = "\xff" }, `/unit: "\xff": must have at most 200 bytes of UTF-8`},
 		"no baseline": {func(r *api.Request) { r.Baseline = nil }, `/baseline: is missing: the experiment shows it to some units`},
 	} {
 		r := stock("", 3)
-		r.Unit, r.Baseline = "u", []string{"sku1"}
+		r.ShopperID, r.Baseline = "u", []string{"sku1"}
 		c.change(r)
 		_, err := e.Decide(t.Context(), "home", r, 0)
 		isInvalid(t, name, err, c.want)
@@ -143,13 +143,13 @@ func TestUnitsElsewhere(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 	put(t, e, "home", toys)
 	r := stock("d", 3)
-	r.Unit = "ann"
+	r.ShopperID = "ann"
 	for _, repeated := range []bool{false, true} {
 		if a, err := e.Decide(t.Context(), "home", r, 0); err != nil || a.Decoded != repeated || a.Variant != "" {
 			t.Errorf("%+v, %v", a, err)
 		}
 	}
-	r.Unit = "ben"
+	r.ShopperID = "ben"
 	if _, err := e.Decide(t.Context(), "home", r, 0); !errors.Is(err, engine.ErrConflict) {
 		t.Errorf("the decision of another unit: %v", err)
 	}

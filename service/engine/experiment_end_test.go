@@ -212,7 +212,7 @@ func TestOutcomesAfterTheEnd(t *testing.T) {
 	put(t, e, "home", onTrial(fourVariants))
 	for i := range 20 {
 		r := stock(fmt.Sprint(i), 3)
-		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
+		r.ShopperID, r.Baseline = fmt.Sprint(i), []string{"sku2"}
 		decide(t, e, "home", r, 0)
 	}
 	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m"}`)

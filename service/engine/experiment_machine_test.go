@@ -65,7 +65,7 @@ func (m *trials) Put(t *rapid.T) {
 func (m *trials) Decide(t *rapid.T) {
 	m.next++
 	r := stock(fmt.Sprint("d", m.next), 3)
-	r.Unit, r.Defer = fmt.Sprint("u", rapid.IntRange(0, 9).Draw(t, "unit")), rapid.IntRange(0, 3).Draw(t, "defer") == 0
+	r.ShopperID, r.Defer = fmt.Sprint("u", rapid.IntRange(0, 9).Draw(t, "unit")), rapid.IntRange(0, 3).Draw(t, "defer") == 0
 	c, err := m.engine.Config("home")
 	want(t, "config", err, nil)
 	if c.Mode != api.Learn {
@@ -73,10 +73,10 @@ func (m *trials) Decide(t *rapid.T) {
 	}
 	a, err := m.engine.Decide(t.Context(), "home", r, m.now)
 	want(t, "decide", err, nil)
-	if before := m.variants[r.Unit]; (a.Variant == "") != (c.Mode != api.Experimenting) || before != "" && before != a.Variant {
-		t.Fatalf("%s is shown %q after %q in the mode %q", r.Unit, a.Variant, before, c.Mode)
+	if before := m.variants[r.ShopperID]; (a.Variant == "") != (c.Mode != api.Experimenting) || before != "" && before != a.Variant {
+		t.Fatalf("%s is shown %q after %q in the mode %q", r.ShopperID, a.Variant, before, c.Mode)
 	}
-	m.variants[r.Unit] = a.Variant
+	m.variants[r.ShopperID] = a.Variant
 	m.open = append(m.open, a.Decision)
 	m.shown[a.Decision] = a.IDs()[0]
 }

@@ -23,7 +23,7 @@ func TestMismatch(t *testing.T) {
 	for i := range 800 {
 		s.now += minute
 		r := stock("", 2)
-		r.Unit, r.Defer = fmt.Sprint(i), true
+		r.ShopperID, r.Defer = fmt.Sprint(i), true
 		a, err := e.Decide(t.Context(), "home", r, s.now)
 		if err == nil && (a.Variant == "a" || i%2 == 0) { // half of b's pages are never seen
 			err = e.Activate(t.Context(), "home", a.Decision, s.now)
@@ -137,12 +137,12 @@ func (c *census) serve(n, phase int, units string) {
 		c.n++
 		c.now += minute
 		r := stock(fmt.Sprint("d", c.n), 3)
-		r.Unit, r.Baseline = fmt.Sprint(units, c.rng.IntN(150)), []string{"sku2"}
+		r.ShopperID, r.Baseline = fmt.Sprint(units, c.rng.IntN(150)), []string{"sku2"}
 		a := decide(c.t, c.e, "home", r, c.now)
 		if c.rng.IntN(2) == 0 {
 			fatal.If(c.t, c.e.Outcome(c.t.Context(), "home", a.Decision, a.IDs()[0], c.now))
 		}
-		c.all = append(c.all, asked{id: a.Decision, unit: r.Unit, variant: a.Variant, bucket: variants.Bucket(variants.Unit("home", r.Unit), 1), phase: phase})
+		c.all = append(c.all, asked{id: a.Decision, unit: r.ShopperID, variant: a.Variant, bucket: variants.Bucket(variants.Unit("home", r.ShopperID), 1), phase: phase})
 		c.expire()
 	}
 }
@@ -264,7 +264,7 @@ func TestCohortsCountOnceTheyAreOver(t *testing.T) {
 	put(t, e, "home", onTrial(fourVariants))
 	for i := range 3 {
 		r := stock(fmt.Sprint(i), 3)
-		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
+		r.ShopperID, r.Baseline = fmt.Sprint(i), []string{"sku2"}
 		now := int64(1e18) + int64(i)*int64(time.Minute)
 		a, err := e.Decide(t.Context(), "home", r, now)
 		if err == nil {

@@ -59,12 +59,12 @@ type boutique struct {
 	n     int
 	rng   *rand.Rand
 
-	groups   map[string]*api.Group // by variant, of what has closed
-	variants map[string]string     // of each unit
+	groups   map[string]*api.Totals // by variant, of what has closed
+	variants map[string]string      // of each unit
 }
 
 func newBoutique(t *testing.T, e *engine.Engine, sells ...float64) *boutique {
-	return &boutique{t: t, e: e, sells: sells, price: 2, now: 1e18, rng: rand.New(rand.NewPCG(5, 6)), groups: map[string]*api.Group{}, variants: map[string]string{}}
+	return &boutique{t: t, e: e, sells: sells, price: 2, now: 1e18, rng: rand.New(rand.NewPCG(5, 6)), groups: map[string]*api.Totals{}, variants: map[string]string{}}
 }
 
 // serve answers the requests of a number of shoppers, one a minute. What is not sold expires.
@@ -77,15 +77,15 @@ func (s *boutique) serve(requests, shoppers int) {
 		for i := range r.Items {
 			r.Items[i].Revenue = &s.price
 		}
-		r.Unit, r.Baseline = fmt.Sprint("shopper-", s.rng.IntN(shoppers)), []string{itemID(len(s.sells) - 1)}
+		r.ShopperID, r.Baseline = fmt.Sprint("shopper-", s.rng.IntN(shoppers)), []string{itemID(len(s.sells) - 1)}
 		a := fatal.Or(s.e.Decide(s.t.Context(), "home", r, s.now))(s.t)
-		if before := s.variants[r.Unit]; before != "" && before != a.Variant {
-			s.t.Fatalf("%s is shown %q after %q", r.Unit, a.Variant, before)
+		if before := s.variants[r.ShopperID]; before != "" && before != a.Variant {
+			s.t.Fatalf("%s is shown %q after %q", r.ShopperID, a.Variant, before)
 		}
-		s.variants[r.Unit] = a.Variant
+		s.variants[r.ShopperID] = a.Variant
 		g := s.groups[a.Variant]
 		if g == nil {
-			g = new(api.Group)
+			g = new(api.Totals)
 			s.groups[a.Variant] = g
 		}
 		g.Rounds++
@@ -212,7 +212,7 @@ func TestWhatVariantsShow(t *testing.T) {
 	shown, by := map[string]map[string]bool{}, map[string]map[uint8]bool{}
 	for i := range 400 {
 		r := stock("", 4)
-		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku3"}
+		r.ShopperID, r.Baseline = fmt.Sprint(i), []string{"sku3"}
 		a := decide(t, e, "home", r, 0)
 		if shown[a.Variant] == nil {
 			shown[a.Variant], by[a.Variant] = map[string]bool{}, map[uint8]bool{}
@@ -242,15 +242,15 @@ func TestWhatVariantsShow(t *testing.T) {
 func TestWhatVariantsLearnFrom(t *testing.T) {
 	for name, c := range map[string]struct {
 		experiment string
-		want       func(groups map[string]*api.Group) (own, rival uint64)
+		want       func(groups map[string]*api.Totals) (own, rival uint64)
 	}{
-		"all": {strings.Replace(fourVariants, `"name":"summer"`, `"name":"summer","learn":"all"`, 1), func(g map[string]*api.Group) (own, rival uint64) {
+		"all": {strings.Replace(fourVariants, `"name":"summer"`, `"name":"summer","learn":"all"`, 1), func(g map[string]*api.Totals) (own, rival uint64) {
 			for _, v := range g {
 				own += v.Rounds
 			}
 			return own, own
 		}},
-		"aside": {`{"name":"a","variants":[{"name":"shop","show":"baseline","share":0.5},{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.5}]}`, func(g map[string]*api.Group) (own, rival uint64) {
+		"aside": {`{"name":"a","variants":[{"name":"shop","show":"baseline","share":0.5},{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.5}]}`, func(g map[string]*api.Totals) (own, rival uint64) {
 			return g["shop"].Rounds + g["rival"].Rounds, g["rival"].Rounds
 		}},
 	} {
@@ -285,7 +285,7 @@ func TestShares(t *testing.T) {
 	const n = 5000
 	for i := range n {
 		r := stock("", 3)
-		r.Unit, r.Baseline = fmt.Sprint("u", i), []string{"sku2"}
+		r.ShopperID, r.Baseline = fmt.Sprint("u", i), []string{"sku2"}
 		a := decide(t, e, "home", r, 0)
 		have[a.Variant]++
 	}
@@ -344,7 +344,7 @@ func TestExplainAVariant(t *testing.T) {
 	asked := map[string]string{}
 	for i := range 60 {
 		r := stock(fmt.Sprint(i), 3)
-		r.Unit, r.Baseline = fmt.Sprint(i), []string{"sku2"}
+		r.ShopperID, r.Baseline = fmt.Sprint(i), []string{"sku2"}
 		a := decide(t, e, "home", r, 0)
 		asked[a.Variant] = a.Decision
 	}

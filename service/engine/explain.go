@@ -57,7 +57,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 			w, l.Policy = view.challengers[class], *v.Variants[class]
 		}
 	}
-	then := w.PolicyOf(l.PolicyVersion)
+	then := w.PolicyOf(l.PolicyEntry)
 	l.Policy.Policy, l.Policy.Entry = then.Policy, then.Entry
 	if !l.OwnRows || l.Width != v.Config.Schema().Width() {
 		l.Policy.Policy = nil

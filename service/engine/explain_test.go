@@ -101,7 +101,7 @@ func TestTry(t *testing.T) {
 				before, at := snapshot(t, e), e.Sequence()
 				r := asking(rng)
 				if decisions > 0 {
-					r.Exclude, r.Size, r.AtMost = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Most: 1}}
+					r.Exclude, r.MaxSize, r.Limits = []string{"sku1", "gone"}, 1, []api.Limit{{Feature: "brand", Max: 1}}
 				}
 				tried, why, err := try(t.Context(), e, "home", r, 0)
 				fatal.If(t, err)
@@ -229,8 +229,8 @@ func TestExplainLater(t *testing.T) {
 	version := fatal.Or(e.Keep(t.Context(), "home", "a good one", 0))(t)
 	wait(t, e)
 	a := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
-	if a.PolicyVersion != version {
-		t.Fatalf("version %d decides, %d is kept", a.PolicyVersion, version)
+	if a.PolicyEntry != version {
+		t.Fatalf("version %d decides, %d is kept", a.PolicyEntry, version)
 	}
 	explain := func() *api.Explanation {
 		x := fatal.Or(e.Explain(t.Context(), "", a.Decision))(t)
@@ -254,7 +254,7 @@ func TestExplainLater(t *testing.T) {
 	b := decide(t, e, "home", asking(rand.New(rand.NewPCG(4, 4))), 0)
 	teach(t, e, "home", 5)
 	x := fatal.Or(e.Explain(t.Context(), "home", b.Decision))(t)
-	if x.SamePolicy || x.DecidedBy != b.PolicyVersion || x.Version <= x.DecidedBy || x.Items[0].Utility == nil {
+	if x.SamePolicy || x.PolicyEntry != b.PolicyEntry || x.ExplainedByEntry <= x.PolicyEntry || x.Items[0].Utility == nil {
 		t.Errorf("of a version that has gone: %+v", x)
 	}
 	put(t, e, "home", strings.Replace(text, `"buckets":4`, `"buckets":5`, 1))
@@ -314,7 +314,7 @@ func TestTryShadow(t *testing.T) {
 	}
 	r.Baseline = []string{"sku5", "sku0"}
 	a, why, err := try(t.Context(), e, "home", r, 0)
-	if err != nil || a.Mode != offer.ByBaseline || !slices.Equal(a.IDs(), r.Baseline) || why.By != "baseline" {
+	if err != nil || a.Mode != offer.ByBaseline || !slices.Equal(a.IDs(), r.Baseline) || why.Source != "baseline" {
 		t.Errorf("with a baseline: %+v, %v", a, err)
 	}
 	if why.Next == nil || why.Next.MissedBy > 0 && slices.Equal(why.Next.Items, a.IDs()) {

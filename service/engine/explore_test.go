@@ -69,7 +69,7 @@ func TestLogHasTheLaw(t *testing.T) {
 	}{
 		"sets":              {"sets", func(*api.Request) {}, 5 + 10},
 		"slots":             {"slots", func(*api.Request) {}, 1 + 2*3},
-		"slots under rules": {"slots", func(r *api.Request) { r.AtMost = []api.Limit{{Items: []string{"sku0", "sku2"}, Most: 1}} }, 1 + 2 + 3},
+		"slots under rules": {"slots", func(r *api.Request) { r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: 1}} }, 1 + 2 + 3},
 		"pinned items":      {"slots", func(r *api.Request) { r.Include = []string{"sku0"} }, 1 + 3},
 		"slots of a page":   {"slots", func(r *api.Request) { r.Slots = []api.Slot{{Exclude: []string{"sku3"}}, {Exclude: []string{"sku4"}}} }, 0},
 	} {
@@ -87,7 +87,7 @@ func TestLogHasTheLaw(t *testing.T) {
 				decide(t, e, "home", r, 0)
 			}
 			shown, items := map[string]float64{}, make([]float64, n)
-			var law offpolicy.Law
+			var law offpolicy.SamplingLaw
 			propensity := map[string]float64{}
 			for _, o := range offers(t, store) {
 				s := make(vitrine.Assortment, len(o.Shown))

@@ -94,7 +94,7 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 // publishAfter publishes the placements that an event may have changed. A replay publishes once, at its end.
 func (s *fold) publishAfter(e *eventlog.Event) {
 	switch e.Body.(type) {
-	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.Passed, *eventlog.Corrected, *eventlog.ItemsChanged:
+	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.ItemsDeclined, *eventlog.Corrected, *eventlog.ItemsChanged:
 		s.publish(s.placements[e.Placement])
 	default:
 		s.publishAll()
@@ -205,7 +205,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 			return err
 		}
 		return r.activate()
-	case *eventlog.Passed:
+	case *eventlog.ItemsDeclined:
 		r, err := s.openRecord(p, b.Decision)
 		if err != nil {
 			return err
@@ -221,7 +221,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 		return s.changeItems(p, sequence, b)
 	case *eventlog.SnapshotTaken:
 		return s.keepAt(p, b.Version, version{time: e.Time, routine: true})
-	case *eventlog.VersionKept:
+	case *eventlog.VersionSaved:
 		return s.keepAt(p, b.Version, version{time: e.Time, note: b.Note})
 	case *eventlog.AlarmCleared:
 		if p.guard.Alarm() == nil && !s.isAudit() {
@@ -234,7 +234,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 		p.restartGuard(sequence)
 		s.resume(p, sequence, doubtful)
 		return nil
-	case *eventlog.ValuesSeen:
+	case *eventlog.CategoryValuesAdded:
 		if err := p.see(feature.Seen{Feature: b.Feature, Values: b.Values}); err != nil {
 			return err
 		}
@@ -252,7 +252,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 		return s.reset(p, sequence, e.Time, b)
 	case *eventlog.RelearningBegun:
 		return s.beginRelearning(p, sequence, e.Time, b)
-	case *eventlog.LearnerExchanged:
+	case *eventlog.LearnerSwapped:
 		return s.exchange(p, sequence, e.Time, b)
 	case *eventlog.RelearningEnded:
 		if p.relearning == nil {
@@ -440,11 +440,11 @@ func offerOf(c *setup.Config, o *eventlog.Offered) (*offer.Offer, error) {
 
 // forget drops the oldest closed decisions until the rest fits into memory.
 func (s *fold) forget(p *placement) {
-	for len(p.closed.records) > 0 && p.open.bytes+p.closed.bytes > p.config.Memory {
+	for len(p.closed.records) > 0 && p.open.bytes+p.closed.bytes > p.config.MemoryBytes {
 		r := p.closed.pop()
 		s.decisions.remove(r)
 		if r.status == evicted {
-			p.departed.add(r.id, p.config.Memory)
+			p.departed.add(r.id, p.config.MemoryBytes)
 		}
 	}
 }
@@ -473,7 +473,7 @@ func (s *fold) close(sequence uint64, now int64, r *record, o *offer.Offer, to s
 	if o != nil {
 		c = &offer.Closed{Offer: o, Entry: r.entry, Time: r.time, Choice: choice, Predicted: own && o.Probability != nil}
 	}
-	p.tally.Closed(r.time, to == chosen, c, p.guard.Lead, tally.MaxItems(p.config.Memory))
+	p.tally.Closed(r.time, to == chosen, c, p.guard.Lead, tally.MaxItems(p.config.MemoryBytes))
 	if p.experiment != nil {
 		p.experiment.Leave(r.entry, r.time, p.guard.Watch.Cohort(), r.first, c)
 	}
@@ -583,7 +583,7 @@ func (s *fold) charge(c *setup.Config, others ...*worker) (int64, error) {
 			size.State = max(size.State, other.State)
 		}
 	}
-	all := size.Learner + int64(2+c.Keep)*size.State + int64(c.Bound())
+	all := size.Learner + int64(2+c.MaxVersions)*size.State + int64(c.Bound())
 	if c.Experiment != nil {
 		all += variants.Size
 	}

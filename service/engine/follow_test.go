@@ -72,7 +72,7 @@ func followerIsTheReplay(t *testing.T, last, every uint64) {
 		// At one version the policies are the same.
 		wait(t, e)
 		mine, yours := statsOf(t, e, "home"), statsOf(t, f, "home")
-		if mine.PolicyVersion != yours.PolicyVersion || mine.Learned != yours.Learned || mine.Learned == 0 {
+		if mine.PolicyEntry != yours.PolicyEntry || mine.Learned != yours.Learned || mine.Learned == 0 {
 			t.Errorf("the leader has learned %+v, the follower %+v", mine, yours)
 		}
 		if at == last/2 {
@@ -405,7 +405,7 @@ func slowFollower(t *testing.T, config string) {
 	}})
 	for i := range 400 {
 		r := stock(fmt.Sprint("d", i), 1)
-		r.Unit = r.Decision
+		r.ShopperID = r.Decision
 		is(t, "outcome", e.Outcome(t.Context(), "home", r.Decision, decide(t, e, "home", r, 0).IDs()[0], 1), nil)
 		wait(t, e)
 	}

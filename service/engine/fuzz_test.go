@@ -34,7 +34,7 @@ func FuzzConfig(f *testing.F) {
 		if err != nil || string(again.Canonical()) != string(canonical) {
 			t.Fatalf("%s is read as %s, %v", text, canonical, err)
 		}
-		if w := c.Schema().Width(); w < 1 || w > 4096 || c.Bound() < c.Memory {
+		if w := c.Schema().Width(); w < 1 || w > 4096 || c.Bound() < c.MemoryBytes {
 			t.Fatalf("a width of %d, a bound of %d", w, c.Bound())
 		}
 	})

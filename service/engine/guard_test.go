@@ -221,7 +221,7 @@ func TestFallbackToAVersion(t *testing.T) {
 		for i := range 30 {
 			d := decide(t, e, "home", stock(fmt.Sprint("after", restart, "-", i), 3), w.now)
 			if d.Mode == offer.ByPolicy {
-				by[d.PolicyVersion] = d.IDs()[0]
+				by[d.PolicyEntry] = d.IDs()[0]
 			}
 		}
 		if len(by) != 1 || by[good] != "sku0" {

@@ -23,8 +23,8 @@ func TestEveryFieldIsPartOfTheRequest(t *testing.T) {
 		return list
 	}
 	limited := &api.Request{
-		Items: items(), User: api.Values{api.Number("age", 30)}, Size: 1, Include: []string{"a"}, Exclude: []string{"b"}, Capacity: new(5.0),
-		AtMost: []api.Limit{{Items: []string{"a", "c"}, Most: 1}}, Baseline: []string{"c"}, Unit: "ann",
+		Items: items(), User: api.Values{api.Number("age", 30)}, MaxSize: 1, Include: []string{"a"}, Exclude: []string{"b"}, Capacity: new(5.0),
+		Limits: []api.Limit{{Items: []string{"a", "c"}, Max: 1}}, Baseline: []string{"c"}, ShopperID: "ann",
 	}
 	slotted := &api.Request{Items: items(), Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}
 	conflicts := map[string]bool{} // paths of fields

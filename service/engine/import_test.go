@@ -84,14 +84,14 @@ func TestImportWaits(t *testing.T) {
 // the propensity of the page by hand.
 func TestImportedLawsInAnyOrder(t *testing.T) {
 	for _, c := range []struct {
-		draw       offer.Draw
+		draw       offer.SamplingLaw
 		propensity float64
 	}{
-		{offer.Draw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.4/6 + 0.6},  // of 3 + 3 sets
-		{offer.Draw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 6},      // another one
-		{offer.Draw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: []uint32{0, 2}}, 0.3/3 + 0.7}, // of 3 pages
-		{offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.6},
-		{offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 2}, // of two swaps
+		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.4/6 + 0.6},  // of 3 + 3 sets
+		{offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 6},      // another one
+		{offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: []uint32{0, 2}}, 0.3/3 + 0.7}, // of 3 pages
+		{offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.4, Size: 2, Page: []uint32{0, 2}}, 0.6},
+		{offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.4, Size: 2, Page: []uint32{0, 1}}, 0.4 / 2}, // of two swaps
 	} {
 		for _, shown := range [][]string{{"sku0", "sku2"}, {"sku2", "sku0"}} {
 			store := new(memlog.Store)
@@ -130,15 +130,15 @@ func TestBadImports(t *testing.T) {
 		"/items: must have at least one item":       func(m *page.Imported) { m.Request.Items = nil },
 		"/items/1/features/y: unknown key":          func(m *page.Imported) { m.Request.Items[1].Features[0].Name = "y" },
 		"/law: the policy's own set [7] is not one": func(m *page.Imported) {
-			m.Draw = &offer.Draw{Kind: offer.DrawSets, Epsilon: 1, Size: 2, Page: []uint32{7}}
+			m.Draw = &offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 1, Size: 2, Page: []uint32{7}}
 		},
-		"/law: sets of kind 9 are not known":         func(m *page.Imported) { m.Draw = &offer.Draw{Kind: 9, Epsilon: 1, Size: 2} },
-		"/law: the share of drawn sets is 2":         func(m *page.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawSets, Epsilon: 2, Size: 2} },
-		"/law: sets of 4 of 3 items cannot be drawn": func(m *page.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawPages, Epsilon: 1, Size: 4} },
+		"/law: sets of kind 9 are not known":         func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: 9, Epsilon: 1, Size: 2} },
+		"/law: the share of drawn sets is 2":         func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 2, Size: 2} },
+		"/law: sets of 4 of 3 items cannot be drawn": func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 4} },
 		"/law: 9 bytes of swaps for 0 items of 3": func(m *page.Imported) {
-			m.Draw = &offer.Draw{Kind: offer.DrawSlots, Epsilon: 1, Swaps: make([]byte, 9)}
+			m.Draw = &offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 1, Swaps: make([]byte, 9)}
 		},
-		"the propensity 0.333333": func(m *page.Imported) { m.Draw = &offer.Draw{Kind: offer.DrawPages, Epsilon: 1, Size: 2} },
+		"the propensity 0.333333": func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 2} },
 	} {
 		m := past("d", "")
 		change(m)

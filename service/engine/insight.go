@@ -54,7 +54,7 @@ func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight,
 	e.mu.RUnlock()
 	current, config := *v.worker.Current(), v.Config()
 	x := &api.Insight{
-		Placement: v.page.Name, Mode: config.Mode, Policy: (&page.Policy{Config: config}).Name(), PolicyVersion: current.Entry, Time: time.Unix(0, now).UTC(),
+		Placement: v.page.Name, Mode: config.Mode, Policy: (&page.Policy{Config: config}).Name(), PolicyEntry: current.Entry, Time: time.Unix(0, now).UTC(),
 		Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
 		Lag: v.worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
 	}

@@ -85,8 +85,8 @@ func (s *fold) move(p *placement, schema *feature.Schema) {
 // owner returns the placement whose catalogue a placement uses, and itself if that is its own or of no use. The
 // categories of both learn together, because the catalogue has the rows of both.
 func (s *fold) owner(p *placement) *placement {
-	owner := s.placements[p.config.Catalogue]
-	if owner == nil || owner.config.Catalogue != "" || !owner.config.Schema().Equal(p.config.Schema()) {
+	owner := s.placements[p.config.CatalogueOf]
+	if owner == nil || owner.config.CatalogueOf != "" || !owner.config.Schema().Equal(p.config.Schema()) {
 		return p
 	}
 	return owner
@@ -114,11 +114,11 @@ func (s *fold) release(p *placement) {
 // itemsOf returns the catalogue that a placement uses, nil if it is another placement's that is not there or
 // has other features.
 func (s *fold) itemsOf(p *placement) *catalogue.Catalogue {
-	if p.config.Catalogue == "" {
+	if p.config.CatalogueOf == "" {
 		return p.items.of
 	}
-	owner := s.placements[p.config.Catalogue]
-	if owner == nil || owner.config.Catalogue != "" || !owner.config.Schema().Equal(p.config.Schema()) {
+	owner := s.placements[p.config.CatalogueOf]
+	if owner == nil || owner.config.CatalogueOf != "" || !owner.config.Schema().Equal(p.config.Schema()) {
 		return nil
 	}
 	return owner.items.of
@@ -127,7 +127,7 @@ func (s *fold) itemsOf(p *placement) *catalogue.Catalogue {
 // sharers returns the other placements that use the catalogue of a placement, sorted.
 func (s *fold) sharers(name string) (names []string) {
 	for _, other := range slices.Sorted(maps.Keys(s.placements)) {
-		if s.placements[other].config.Catalogue == name {
+		if s.placements[other].config.CatalogueOf == name {
 			names = append(names, other)
 		}
 	}
@@ -144,27 +144,27 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, h
 	if p := e.state.placements[name]; p != nil {
 		items, before = p.items.of, p.config
 	}
-	if p := e.state.placements[c.Catalogue]; p != nil {
+	if p := e.state.placements[c.CatalogueOf]; p != nil {
 		owner = p.config
 	}
 	e.mu.RUnlock()
-	if c.Catalogue != "" {
+	if c.CatalogueOf != "" {
 		switch {
-		case c.Catalogue == name:
+		case c.CatalogueOf == name:
 			return nil, 0, api.Fieldf("/catalogue", "%q is this placement: leave it out", name)
 		case owner == nil || !how.mayUse(c, before):
-			return nil, 0, api.Fieldf("/catalogue", "there is no placement %q", c.Catalogue)
-		case owner.Catalogue != "":
-			return nil, 0, api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.Catalogue, owner.Catalogue)
+			return nil, 0, api.Fieldf("/catalogue", "there is no placement %q", c.CatalogueOf)
+		case owner.CatalogueOf != "":
+			return nil, 0, api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.CatalogueOf, owner.CatalogueOf)
 		case !owner.Schema().Equal(c.Schema()):
-			return nil, 0, api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.Catalogue)
+			return nil, 0, api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.CatalogueOf)
 		case len(sharers) > 0:
 			return nil, 0, api.Fieldf("/catalogue", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
 		case items != nil && items.Bytes() > 0:
 			return nil, 0, api.Fieldf("/catalogue", "this placement has items of its own: delete them first")
 		case before != nil && !c.Inherit(before).Inherit(owner).Schema().Same(owner.Schema()):
 			return nil, 0, api.Fieldf("/catalogue", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
-				"let %q have the catalogue of this placement, or put a new placement", c.Catalogue, c.Catalogue)
+				"let %q have the catalogue of this placement, or put a new placement", c.CatalogueOf, c.CatalogueOf)
 		}
 	}
 	if before == nil || before.Schema().Equal(c.Schema()) {
@@ -326,7 +326,7 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 	}
 	v.page.Catalogue.RLock()
 	defer v.page.Catalogue.RUnlock()
-	answer.CatalogueVersion, answer.Items = v.page.Catalogue.Version(), v.page.Catalogue.Len()
+	answer.CatalogueEntry, answer.Items = v.page.Catalogue.Version(), v.page.Catalogue.Len()
 	return answer, nil
 }
 
@@ -365,8 +365,8 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 // ownItems returns a placement with its own catalogue.
 func (e *Engine) ownItems(name string) (*View, error) {
 	v, err := e.View(name)
-	if err == nil && v.page.Config.Catalogue != "" {
-		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.page.Config.Catalogue)
+	if err == nil && v.page.Config.CatalogueOf != "" {
+		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.page.Config.CatalogueOf)
 	}
 	return v, err
 }
@@ -492,7 +492,7 @@ func (e *Engine) Items(name string, from, limit int) (*api.ItemPage, error) {
 	}
 	items.RLock()
 	defer items.RUnlock()
-	page := &api.ItemPage{CatalogueVersion: items.Version(), Count: items.Len(), Items: []api.CatalogueItem{}}
+	page := &api.ItemPage{CatalogueEntry: items.Version(), Count: items.Len(), Items: []api.CatalogueItem{}}
 	to := min(from+limit, items.Len())
 	for slot := from; slot < to; slot++ {
 		page.Items = append(page.Items, items.Item(int32(slot)))

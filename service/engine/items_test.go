@@ -78,16 +78,16 @@ func TestIDsAreItems(t *testing.T) {
 			case 1:
 				full.Include, full.Exclude = []string{some[0].ID}, []string{some[1].ID, some[3].ID}
 			case 2:
-				full.AtMost = []api.Limit{{Items: []string{some[0].ID, some[1].ID, some[2].ID}, Most: 1}}
+				full.Limits = []api.Limit{{Items: []string{some[0].ID, some[1].ID, some[2].ID}, Max: 1}}
 				if strings.Contains(more, "at_most") {
-					full.AtMost = nil
+					full.Limits = nil
 				}
 			case 3:
 				if n == 60 && more == "" {
 					full.Slots = []api.Slot{{ID: "a", Exclude: []string{some[2].ID}}, {ID: "b"}}
 				}
 			}
-			byID.Include, byID.Exclude, byID.AtMost, byID.Slots = full.Include, full.Exclude, full.AtMost, full.Slots
+			byID.Include, byID.Exclude, byID.Limits, byID.Slots = full.Include, full.Exclude, full.Limits, full.Slots
 			want, got := decide(t, engines[0], "home", full, 0), decide(t, engines[1], "home", byID, 0)
 			if got.Catalogue.Version != 4 || want.Catalogue != nil {
 				t.Fatalf("the catalogues are %+v and %+v", want.Catalogue, got.Catalogue)
@@ -142,8 +142,8 @@ func TestItemsAndIDs(t *testing.T) {
 			}
 		}
 		d := fatal.Or(e.Decision(t.Context(), "home", c.request.Decision))(t)
-		if isOf := i != 3; (d.Offer.Reply().CatalogueVersion == 4) != isOf {
-			t.Errorf("request %d: the catalogue has the version %d", i, d.Offer.Reply().CatalogueVersion)
+		if isOf := i != 3; (d.Offer.Reply().CatalogueEntry == 4) != isOf {
+			t.Errorf("request %d: the catalogue has the version %d", i, d.Offer.Reply().CatalogueEntry)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestCatalogueIsReplayed(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
 	put(t, e, "home", window+"}")
-	if a := putItems(t, e, "home", goods(1, 6000)); a.Items != 6000 || a.Changed != 6000 || a.CatalogueVersion < 3 {
+	if a := putItems(t, e, "home", goods(1, 6000)); a.Items != 6000 || a.Changed != 6000 || a.CatalogueEntry < 3 {
 		t.Errorf("%+v: want 6000 items in several chunks", a)
 	}
 	early := snapshot(t, e)
@@ -343,7 +343,7 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	const n, room = 1000, 6000 // bytes, more than a list and less than two
 	decide := func(e *engine.Engine, limits ...api.Limit) {
 		t.Helper()
-		a := decide(t, e, "home", &api.Request{User: api.Values{api.Number("age", 0)}, AtMost: limits}, 0)
+		a := decide(t, e, "home", &api.Request{User: api.Values{api.Number("age", 0)}, Limits: limits}, 0)
 		if odd := slices.Collect(func(yield func(string) bool) {
 			for _, id := range a.IDs() {
 				if item, _ := e.Item("home", id); item.Attributes["half"] == 1.0 && !yield(id) {
@@ -354,7 +354,7 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 			t.Fatalf("%v of %v are in one half", odd, a.IDs())
 		}
 	}
-	half, brand := api.Limit{Attribute: "half", Most: 1}, api.Limit{Feature: "brand", Most: 2}
+	half, brand := api.Limit{Attribute: "half", Max: 1}, api.Limit{Feature: "brand", Max: 2}
 	plenty := budget.New(400 << 20)
 	e := opened(t, engine.Options{Store: new(memlog.Store), Budget: plenty})
 	put(t, e, "home", window+`,"memory":1000000}`)

@@ -122,7 +122,7 @@ func TestFollowerIsBehind(t *testing.T) {
 	var seen []string
 	for entry, err := range f.Events(t.Context(), 1) {
 		fatal.If(t, err)
-		if b, ok := entry.Body.(*eventlog.ValuesSeen); ok {
+		if b, ok := entry.Body.(*eventlog.CategoryValuesAdded); ok {
 			seen = append(seen, fmt.Sprint(b.Values))
 		}
 	}

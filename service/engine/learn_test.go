@@ -169,7 +169,7 @@ func TestRollBack(t *testing.T) {
 	}
 	is(t, "an unknown version", e.RollBack(t.Context(), "home", version+1, nil, 0), engine.ErrNotFound)
 	s, _ := e.Stats("home")
-	if s.PolicyVersion <= version || len(s.Versions) != 2 || s.Learned != 20 {
+	if s.PolicyEntry <= version || len(s.Versions) != 2 || s.Learned != 20 {
 		t.Errorf("stats %+v", s)
 	}
 	replays(t, e, engine.Options{Store: store})

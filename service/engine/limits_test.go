@@ -47,7 +47,7 @@ func limited(items []api.CatalogueItem, most int, group func(i int) any) (limits
 		}
 	}
 	for _, list := range ids {
-		limits = append(limits, api.Limit{Items: list, Most: most})
+		limits = append(limits, api.Limit{Items: list, Max: most})
 	}
 	return limits
 }
@@ -76,25 +76,25 @@ func TestLimitsOfACatalogue(t *testing.T) {
 					by     []api.Limit
 					groups []api.Limit
 				}{
-					{[]api.Limit{{Attribute: "shop", Most: 1}}, limited(items, 1, shop)},
-					{[]api.Limit{{Attribute: "shop", Most: 1}}, limited(items, 1, shop)},
-					{[]api.Limit{{Feature: "brand", Most: 1}}, limited(items, 1, func(i int) any { return items[i].Features[2].Text })},
-					{[]api.Limit{{Group: "sale", Most: 0}}, limited(items, 0, func(i int) any {
+					{[]api.Limit{{Attribute: "shop", Max: 1}}, limited(items, 1, shop)},
+					{[]api.Limit{{Attribute: "shop", Max: 1}}, limited(items, 1, shop)},
+					{[]api.Limit{{Feature: "brand", Max: 1}}, limited(items, 1, func(i int) any { return items[i].Features[2].Text })},
+					{[]api.Limit{{Group: "sale", Max: 0}}, limited(items, 0, func(i int) any {
 						if items[i].Groups != nil {
 							return 1
 						}
 						return nil
 					})},
 				} {
-					full := &api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), AtMost: c.groups, Exclude: []string{items[5].ID, items[2].ID}}
+					full := &api.Request{Decision: fmt.Sprint("d", round), User: aged(0.3), Limits: c.groups, Exclude: []string{items[5].ID, items[2].ID}}
 					for _, item := range items {
 						full.Items = append(full.Items, api.Item{ID: item.ID, Features: item.Features, Revenue: item.Revenue})
 					}
-					byID := &api.Request{Decision: full.Decision, User: full.User, AtMost: c.by, Exclude: full.Exclude}
+					byID := &api.Request{Decision: full.Decision, User: full.User, Limits: c.by, Exclude: full.Exclude}
 					want := decide(t, engines["items"], "home", full, 0)
 					answers := map[string]*offer.Offer{"ids": decide(t, engines["ids"], "home", byID, 0)}
 					if c.by[0].Attribute != "" { // which the placement limits in the first rounds
-						byID.AtMost = nil
+						byID.Limits = nil
 						answers["placement"] = decide(t, engines["placement"], "home", byID, 0)
 					} else {
 						delete(engines, "placement")
@@ -107,7 +107,7 @@ func TestLimitsOfACatalogue(t *testing.T) {
 							}
 							continue
 						}
-						got.Catalogue, got.PolicyVersion = nil, want.PolicyVersion
+						got.Catalogue, got.PolicyEntry = nil, want.PolicyEntry
 						if diff := cmp.Diff(asSeen(want), asSeen(got)); diff != "" {
 							t.Fatalf("%d items, %s, equal revenues %v, %v, %s (-items +ids):\n%s", n, policy, equal, c.by, name, diff)
 						}
@@ -131,10 +131,10 @@ func TestLimitsOfARequest(t *testing.T) {
 	put(t, e, "home", window+"}")
 	putItems(t, e, "home", shelf(40, true))
 	ask := func(id string, limits ...api.Limit) error {
-		_, err := e.Decide(t.Context(), "home", &api.Request{Decision: id, User: aged(1), AtMost: limits}, 0)
+		_, err := e.Decide(t.Context(), "home", &api.Request{Decision: id, User: aged(1), Limits: limits}, 0)
 		return err
 	}
-	lists := [][]api.Limit{nil, {{Group: "sale", Most: 1}}, {{Group: "new", Most: 1}}, {{Attribute: "shop", Most: 1}}, {{Attribute: "shop", Most: 2}}}
+	lists := [][]api.Limit{nil, {{Group: "sale", Max: 1}}, {{Group: "new", Max: 1}}, {{Attribute: "shop", Max: 1}}, {{Attribute: "shop", Max: 2}}}
 	for k, limits := range lists {
 		for j, others := range lists {
 			id := fmt.Sprintf("d%d.%d", k, j)
@@ -145,16 +145,16 @@ func TestLimitsOfARequest(t *testing.T) {
 		}
 	}
 	for want, limit := range map[string]api.Limit{
-		`/at_most/0/attribute: no item of the catalogue has the attribute "colour"`: {Attribute: "colour", Most: 1},
-		"/at_most/0: must have one of items, feature, attribute and group":          {Attribute: "shop", Group: "sale", Most: 1},
-		"/at_most/0/most: -1: must not be negative":                                 {Group: "sale", Most: -1},
-		`/at_most/0/feature: "x": must be a category of items`:                      {Feature: "x", Most: 1},
+		`/at_most/0/attribute: no item of the catalogue has the attribute "colour"`: {Attribute: "colour", Max: 1},
+		"/at_most/0: must have one of items, feature, attribute and group":          {Attribute: "shop", Group: "sale", Max: 1},
+		"/at_most/0/most: -1: must not be negative":                                 {Group: "sale", Max: -1},
+		`/at_most/0/feature: "x": must be a category of items`:                      {Feature: "x", Max: 1},
 	} {
 		if err := ask("", limit); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v, want %s", limit, err, want)
 		}
 	}
-	if err := ask("", api.Limit{Group: "toys", Most: 0}); err != nil {
+	if err := ask("", api.Limit{Group: "toys", Max: 0}); err != nil {
 		t.Errorf("a group without items: %v", err)
 	}
 }
@@ -171,12 +171,12 @@ func TestLimitsAreExplained(t *testing.T) {
 		putItems(t, e, "home", items)
 	}
 	tried := func(e *engine.Engine, limits ...api.Limit) (*offer.Offer, *api.Explanation) {
-		a, x, err := try(t.Context(), e, "home", &api.Request{User: aged(0.3), AtMost: limits}, 0)
+		a, x, err := try(t.Context(), e, "home", &api.Request{User: aged(0.3), Limits: limits}, 0)
 		fatal.If(t, err)
 		return a, x
 	}
 	wanted, want := tried(free, limited(items, 0, func(i int) any { return items[i].Attributes["shop"] })...)
-	byAttribute, why := tried(free, api.Limit{Attribute: "shop", Most: 0})
+	byAttribute, why := tried(free, api.Limit{Attribute: "shop", Max: 0})
 	byPlacement, whyToo := tried(e)
 	for _, c := range []struct {
 		*offer.Offer
@@ -192,7 +192,7 @@ func TestLimitsAreExplained(t *testing.T) {
 			t.Errorf("the rules cost %+v, want one rule that costs something", c.Rules)
 		}
 	}
-	if _, _, err := try(t.Context(), free, "home", &api.Request{AtMost: []api.Limit{{Attribute: "colour", Most: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/at_most/0/attribute") {
+	if _, _, err := try(t.Context(), free, "home", &api.Request{Limits: []api.Limit{{Attribute: "colour", Max: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/at_most/0/attribute") {
 		t.Errorf("%v, want that no item has the attribute", err)
 	}
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)

@@ -27,7 +27,7 @@ func (e *Engine) Model(ctx context.Context, name string) (api.LearnerState, erro
 		select {
 		case w, ok := <-saved:
 			if ok {
-				m.PolicyVersion, m.Learned, m.State = w.Entry, w.Learned, base64.StdEncoding.EncodeToString(w.Data)
+				m.PolicyEntry, m.Learned, m.State = w.Entry, w.Learned, base64.StdEncoding.EncodeToString(w.Data)
 				return m, nil
 			}
 		case <-ctx.Done():

@@ -228,9 +228,9 @@ func TestConstraints(t *testing.T) {
 			r.Items = append(r.Items, api.Item{ID: itemID(i), Features: api.Values{api.Number("price", float64(i%3)/3), api.Text("brand", b)}})
 		}
 		r.Include, r.Exclude = []string{"sku1"}, []string{"sku5"}
-		r.AtMost = []api.Limit{{Items: []string{"sku0", "sku2"}, Most: 0}}
+		r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: 0}}
 		if i%2 == 0 {
-			r.Size, r.AtMost = 2, []api.Limit{{Feature: "brand", Most: 1}}
+			r.MaxSize, r.Limits = 2, []api.Limit{{Feature: "brand", Max: 1}}
 		}
 		a := decide(t, e, "home", r, 0)
 		shown := " " + strings.Join(a.IDs(), " ") + " "

@@ -66,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	s.log = o.Store
 	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
 	e := &Engine{
-		store: o.Store, recent: offer.NewRecent(), applied: o.Applied, gather: o.Gather, state: s,
+		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather, state: s,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
 		following: following{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},

@@ -77,7 +77,7 @@ func TestNobodyWaitsForACatalogue(t *testing.T) {
 			return err
 		},
 		"groups": func(ctx context.Context) error {
-			_, err := e.Decide(ctx, "home", &api.Request{User: aged(1), AtMost: []api.Limit{{Attribute: "half", Most: 1}}}, 0)
+			_, err := e.Decide(ctx, "home", &api.Request{User: aged(1), Limits: []api.Limit{{Attribute: "half", Max: 1}}}, 0)
 			return err
 		},
 		"a preview of other features": func(ctx context.Context) error {
@@ -126,7 +126,7 @@ func TestNobodyWaitsForAPolicy(t *testing.T) {
 	putItems(t, e, "home", items)
 	var a *offer.Offer
 	done := make(chan error, 1)
-	for _, r := range []*api.Request{{User: aged(1)}, {User: aged(1), Filter: "half == 1"}, {User: aged(1), AtMost: []api.Limit{{Feature: "brand", Most: 1}}}} {
+	for _, r := range []*api.Request{{User: aged(1)}, {User: aged(1), Filter: "half == 1"}, {User: aged(1), Limits: []api.Limit{{Feature: "brand", Max: 1}}}} {
 		go func() {
 			var err error
 			a, err = e.Decide(t.Context(), "home", r, 0)
@@ -215,7 +215,7 @@ func TestOtherFeaturesLearn(t *testing.T) {
 	putItems(t, e, "home", items)
 	put(t, e, "home", strings.Replace(brands, `"kind":"category"`, `"kind":"category","names":20,"buckets":24`, 1))
 	s, err := e.Stats("home")
-	if want := (api.Category{Feature: "brand", Learned: 15, Names: 20, Buckets: 4}); err != nil || len(s.Categories) != 1 || s.Categories[0] != want {
+	if want := (api.Category{Feature: "brand", Learned: 15, OwnColumns: 20, SharedColumns: 4}); err != nil || len(s.Categories) != 1 || s.Categories[0] != want {
 		t.Errorf("categories %+v, want %+v: %v", s.Categories, want, err)
 	}
 	before := e.Sequence()

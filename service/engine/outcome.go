@@ -127,7 +127,7 @@ func (e *Engine) late(name string, now int64) (late []*found, over bool) {
 		}
 		late = append(late, &found{record: r, was: *r, offer: e.state.offers.of(r.entry)})
 	}
-	return late, p.open.bytes > p.config.Memory
+	return late, p.open.bytes > p.config.MemoryBytes
 }
 
 // readAhead reads the offers of decisions, from the first on, as many as one proposal takes. Deferred
@@ -171,6 +171,6 @@ func (b *batch) expireDue(name string, late []*found, now int64, urgent bool) in
 			n++
 		}
 	}
-	made, _ := b.makeRoom(p, p.open.bytes+b.open[p]-p.config.Memory, now, maxExpiry)
+	made, _ := b.makeRoom(p, p.open.bytes+b.open[p]-p.config.MemoryBytes, now, maxExpiry)
 	return n + made
 }

@@ -184,11 +184,11 @@ func (p *placement) note(made *page.Decision) {
 // tooSmall returns the error of an evicted decision.
 func tooSmall(p *placement, id string) error {
 	holds := ""
-	if s := p.pace.Seconds(p.config.Memory); s > 0 {
+	if s := p.pace.Seconds(p.config.MemoryBytes); s > 0 {
 		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
 	}
 	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
-		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.config.Memory, p.name, holds, p.config.AttributionWindow)
+		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.config.MemoryBytes, p.name, holds, p.config.AttributionWindow)
 }
 
 // rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all decisions.

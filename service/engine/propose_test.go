@@ -78,7 +78,7 @@ func TestFollowerDecidesAsTheLeader(t *testing.T) {
 		for i := range 20 {
 			r := stock(fmt.Sprint("e", i), 6)
 			mine, yours := decide(t, p.follower, "home", r, 0), decide(t, twin, "home", r, 0)
-			if mine.PolicyVersion != 101 || !reflect.DeepEqual(asSeen(mine), asSeen(yours)) {
+			if mine.PolicyEntry != 101 || !reflect.DeepEqual(asSeen(mine), asSeen(yours)) {
 				t.Fatalf("%s: the follower decides %+v, the leader %+v", mode, mine, yours)
 			}
 			if other := decide(t, p.leader, "home", stock(fmt.Sprint("f", i), 6), 0); !reflect.DeepEqual(other.IDs(), mine.IDs()) {

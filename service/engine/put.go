@@ -192,7 +192,7 @@ func (how *Change) check(p *placement, c *setup.Config) error {
 // mayUse reports whether a placement may have a configuration with the catalogue of another one. before is its present
 // configuration, nil for a new one.
 func (how *Change) mayUse(c, before *setup.Config) bool {
-	return how == nil || how.Uses == nil || before != nil && before.Catalogue == c.Catalogue || how.Uses(c.Catalogue)
+	return how == nil || how.Uses == nil || before != nil && before.CatalogueOf == c.CatalogueOf || how.Uses(c.CatalogueOf)
 }
 
 func (how *Change) isReset() bool { return how != nil && how.Reset }
@@ -290,7 +290,7 @@ func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how 
 	if err := s.budget.Hold(r.held); err != nil {
 		s.budget.Charge(-r.spare)
 		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, keep is %d and memory %d: lower the buckets of its features, keep or memory, "+
-			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.Schema().Width(), c.Keep, c.Memory)
+			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.Schema().Width(), c.MaxVersions, c.MemoryBytes)
 	}
 	if !goesOn {
 		r.worker, err = newWorker(s.build, c)

@@ -74,7 +74,7 @@ func TestRowsOfADeletedTwin(t *testing.T) {
 		t.Helper()
 		put(t, e, name, shop)
 		r := stock("one", n)
-		r.Size, r.Include = 1, []string{itemID(0)}
+		r.MaxSize, r.Include = 1, []string{itemID(0)}
 		for i := range r.Items {
 			r.Items[i].Features[0].Number = x
 		}

@@ -133,7 +133,7 @@ func (r *record) earned(price float64) float64 {
 }
 
 // pass notes items that were not taken. At least one item must remain.
-func (r *record) pass(p *eventlog.Passed) error {
+func (r *record) pass(p *eventlog.ItemsDeclined) error {
 	reported := r.reported() + p.Reward
 	if reported > 1 || r.countPassed()+len(p.Items) >= int(r.shown) {
 		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", r.shown, r.id, p.Items, p.Reward, r.countPassed(), r.reported())

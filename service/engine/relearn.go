@@ -68,7 +68,7 @@ func (s *fold) lacks(entry uint64) bool {
 }
 
 // exchange makes the second learner the one that decides.
-func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.LearnerExchanged) error {
+func (s *fold) exchange(p *placement, sequence uint64, time int64, b *eventlog.LearnerSwapped) error {
 	r := p.relearning
 	switch {
 	case r == nil || !r.worker.config.IsLogged(b.Config):
@@ -148,7 +148,7 @@ func (e *Engine) Exchange(ctx context.Context, now int64) (exchanged, ended []st
 			return exchanged, ended, err
 		}
 		switch event.(type) {
-		case *eventlog.LearnerExchanged:
+		case *eventlog.LearnerSwapped:
 			exchanged = append(exchanged, name)
 		case *eventlog.RelearningEnded:
 			ended = append(ended, name)
@@ -185,7 +185,7 @@ func (p *placement) nextOfRelearning() eventlog.Body {
 	case at.UpTo > at.Reached+caughtUp:
 		return nil
 	}
-	return &eventlog.LearnerExchanged{Config: r.worker.config.Canonical()}
+	return &eventlog.LearnerSwapped{Config: r.worker.config.Canonical()}
 }
 
 // progress returns how far a relearning is.

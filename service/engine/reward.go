@@ -44,7 +44,7 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 
 func (b *batch) reward(r *record, o *offer.Offer, rewards []api.Reward, now int64) error {
 	value := make([]float64, r.shown) // by place
-	reported := &eventlog.Passed{Decision: r.id}
+	reported := &eventlog.ItemsDeclined{Decision: r.id}
 	for _, w := range rewards {
 		place := o.Place(w.Item)
 		if place == 0 {

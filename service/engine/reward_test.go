@@ -125,7 +125,7 @@ func TestUnlawfulParts(t *testing.T) {
 		Decision: "a", Candidates: 2, ItemIDs: []string{"i", "j"}, Width: 1, Features: []float64{1, 2}, Shown: []int32{0, 1}, Mode: offer.ByPolicy, Answer: []byte{1, 0, 1},
 	}
 	pass := func(reward float64, items ...int32) eventlog.Body {
-		return &eventlog.Passed{Decision: "a", Items: items, Reward: reward}
+		return &eventlog.ItemsDeclined{Decision: "a", Items: items, Reward: reward}
 	}
 	deferred := *offer
 	deferred.Answer = []byte{1, 8, 1}

@@ -76,7 +76,7 @@ func TestSeriesIsTheLog(t *testing.T) {
 	}
 	groups, rate, err := e.Recent("home", w.now+10*second, 0)
 	stats, _ := e.Stats("home")
-	if err != nil || rate != 0.1 || groups != [3]api.Group{stats.ByPolicy, stats.ByChance, stats.ByBaseline} {
+	if err != nil || rate != 0.1 || groups != [3]api.Totals{stats.ByPolicy, stats.ByChance, stats.ByBaseline} {
 		t.Errorf("the rate is %v, the groups are %v, %v", rate, groups, err)
 	}
 

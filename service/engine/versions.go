@@ -78,7 +78,7 @@ func (v *version) annotate(note string) {
 // is one, and the oldest otherwise. The last one stays, and spare, and the one that decides while there is an alarm.
 // An audit, which does not know of alarms, drops none.
 func (s *fold) trim(p *placement, spare uint64) {
-	for len(p.versions) > p.config.Keep && !s.isAudit() {
+	for len(p.versions) > p.config.MaxVersions && !s.isAudit() {
 		at := p.expendable(spare)
 		if at < 0 {
 			return
@@ -182,11 +182,11 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 			return nil, nil
 		case p.version(p.standing) != nil:
 			if *kept = p.standing; note != "" && p.version(p.standing).routine {
-				return &eventlog.VersionKept{Version: p.standing, Note: note}, nil
+				return &eventlog.VersionSaved{Version: p.standing, Note: note}, nil
 			}
 			return nil, nil
 		case note != "":
-			return &eventlog.VersionKept{Version: p.learned, Note: note}, nil
+			return &eventlog.VersionSaved{Version: p.learned, Note: note}, nil
 		}
 		return &eventlog.SnapshotTaken{Version: p.learned, UpTo: e.state.position.Sequence, Name: fmt.Sprintf("%s@%d", name, p.learned)}, nil
 	})

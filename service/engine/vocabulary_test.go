@@ -51,7 +51,7 @@ func TestCategoriesLearn(t *testing.T) {
 	if e.Sequence() != before+1 {
 		t.Errorf("%d entries for a decision of known values, and one that was made before", e.Sequence()-before)
 	}
-	want := api.Category{Feature: "brand", Learned: 8, Names: 12, Buckets: 4}
+	want := api.Category{Feature: "brand", Learned: 8, OwnColumns: 12, SharedColumns: 4}
 	s, err := e.Stats("home")
 	if err != nil || len(s.Categories) != 1 || s.Categories[0] != want {
 		t.Errorf("categories %+v, %v, want %+v", s.Categories, err, want)
@@ -62,7 +62,7 @@ func TestCategoriesLearn(t *testing.T) {
 		event := fatal.Or(eventlog.Decode(entry))(t)
 		kinds = append(kinds, strings.TrimPrefix(fmt.Sprintf("%T", event.Body), "*eventlog."))
 	}
-	if have := fmt.Sprint(kinds); have != "[ValuesSeen Offered ValuesSeen Offered Offered]" {
+	if have := fmt.Sprint(kinds); have != "[CategoryValuesAdded Offered CategoryValuesAdded Offered Offered]" {
 		t.Errorf("the log has %s", have)
 	}
 	now := snapshot(t, e)

@@ -23,7 +23,7 @@ import (
 // was written.
 type Engine struct {
 	store   Log
-	recent  *offer.Recent
+	recent  *offer.CandidateCache
 	applied func(uint64, *eventlog.Event)
 	gather  time.Duration
 
@@ -312,7 +312,7 @@ func (b *batch) offer(v *View, e *eventlog.Event, o *offer.Offer, forgotten *rec
 		return errMoved
 	}
 	size := setup.RecordBytes + idBytes(o.Decision)
-	if _, err := b.makeRoom(p, p.open.bytes+b.open[p]+size-p.config.Memory, e.Time, math.MaxInt); err != nil {
+	if _, err := b.makeRoom(p, p.open.bytes+b.open[p]+size-p.config.MemoryBytes, e.Time, math.MaxInt); err != nil {
 		return err
 	}
 	b.touched[key] = true

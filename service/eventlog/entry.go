@@ -74,7 +74,7 @@ func (o *Offered) fields(f *fields.Fields) {
 	f.Floats(&o.Revenue)
 	fields.Integers(f, &o.Shown)
 	f.Float(&o.Propensity)
-	f.Uvarint(&o.PolicyVersion)
+	f.Uvarint(&o.PolicyEntry)
 	f.Byte(&o.Mode)
 	f.Bytes(&o.Answer)
 }
@@ -88,7 +88,7 @@ func (e *Expired) fields(f *fields.Fields) { f.String(&e.Decision) }
 
 func (e *Evicted) fields(f *fields.Fields) { f.String(&e.Decision) }
 
-func (v *ValuesSeen) fields(f *fields.Fields) {
+func (v *CategoryValuesAdded) fields(f *fields.Fields) {
 	f.String(&v.Feature)
 	f.Strings(&v.Values)
 }
@@ -101,7 +101,7 @@ func (s *SnapshotTaken) fields(f *fields.Fields) {
 	f.Sum(&s.SHA256)
 }
 
-func (v *VersionKept) fields(f *fields.Fields) {
+func (v *VersionSaved) fields(f *fields.Fields) {
 	f.Uvarint(&v.Version)
 	f.String(&v.Note)
 }
@@ -123,7 +123,7 @@ func (r *RelearningBegun) fields(f *fields.Fields) {
 	f.String(&r.Note)
 }
 
-func (l *LearnerExchanged) fields(f *fields.Fields) { f.Bytes(&l.Config) }
+func (l *LearnerSwapped) fields(f *fields.Fields) { f.Bytes(&l.Config) }
 
 func (r *RelearningEnded) fields(f *fields.Fields) { f.String(&r.Reason) }
 
@@ -155,7 +155,7 @@ func (i *ItemsChanged) fields(f *fields.Fields) {
 
 func (a *Activated) fields(f *fields.Fields) { f.String(&a.Decision) }
 
-func (p *Passed) fields(f *fields.Fields) {
+func (p *ItemsDeclined) fields(f *fields.Fields) {
 	f.String(&p.Decision)
 	fields.Integers(f, &p.Items)
 	f.Float(&p.Reward)

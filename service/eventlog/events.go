@@ -35,18 +35,18 @@ type PlacementDeleted struct{}
 // Offered is a decision, written before it is answered. It has all that is needed to learn from it, to
 // evaluate other policies with it, and to repeat the answer to the same request.
 type Offered struct {
-	Decision      string    // its identity, unique within the placement
-	Request       [32]byte  // HighwayHash-256 of the canonical request
-	Candidates    int       // N, the items of the request
-	ItemIDs       []string  // of the n rows: all N candidates, or those that the engine keeps
-	Width         int       // d, the features of an item
-	Features      []float64 // n×d by rows, row i of ItemIDs[i]; finite
-	Revenue       []float64 // n, finite and ≥ 0; nil means 1 for every item
-	Shown         []int32   // positions in ItemIDs, in display order, each once
-	Propensity    float64   // of the assortment, in (0, 1]; 0 if it has no closed form
-	PolicyVersion uint64    // counts the rounds or snapshots that the policy has seen, as the engine defines
-	Mode          uint8     // how the assortment was found, as the engine defines
-	Answer        []byte    // the rest of the answer, as the engine encodes it
+	Decision    string    // its identity, unique within the placement
+	Request     [32]byte  // HighwayHash-256 of the canonical request
+	Candidates  int       // N, the items of the request
+	ItemIDs     []string  // of the n rows: all N candidates, or those that the engine keeps
+	Width       int       // d, the features of an item
+	Features    []float64 // n×d by rows, row i of ItemIDs[i]; finite
+	Revenue     []float64 // n, finite and ≥ 0; nil means 1 for every item
+	Shown       []int32   // positions in ItemIDs, in display order, each once
+	Propensity  float64   // of the assortment, in (0, 1]; 0 if it has no closed form
+	PolicyEntry uint64    // counts the rounds or snapshots that the policy has seen, as the engine defines
+	Mode        uint8     // how the assortment was found, as the engine defines
+	Answer      []byte    // the rest of the answer, as the engine encodes it
 }
 
 // Chosen is a decision's outcome.
@@ -76,8 +76,8 @@ type SnapshotTaken struct {
 	SHA256  [32]byte // of the state; zero if it is not known yet, as in the engine's events, because the learner may be behind the log
 }
 
-// VersionKept makes a learner remember its state, a version to roll back to, for the reason that the note says.
-type VersionKept struct {
+// VersionSaved makes a learner remember its state, a version to roll back to, for the reason that the note says.
+type VersionSaved struct {
 	Version uint64
 	Note    string
 }
@@ -104,9 +104,9 @@ type RelearningBegun struct {
 	Note   string // of the version that is kept of the first learner
 }
 
-// LearnerExchanged ends a relearning: the second learner decides from then on, under its configuration. The state of the
+// LearnerSwapped ends a relearning: the second learner decides from then on, under its configuration. The state of the
 // first one is kept, as a version.
-type LearnerExchanged struct {
+type LearnerSwapped struct {
 	Config []byte // canonical JSON
 }
 
@@ -120,8 +120,8 @@ type Activated struct {
 	Decision string
 }
 
-// Passed says that some of the items shown were not taken, while others still can be.
-type Passed struct {
+// ItemsDeclined says that some of the items shown were not taken, while others still can be.
+type ItemsDeclined struct {
 	Decision string
 	Items    []int32 // places in Offered.Shown, from 1 on, in increasing order
 	Reward   float64 // the sum of the rewards reported for them, in [0, 1]
@@ -136,8 +136,8 @@ type ItemsChanged struct {
 	Undo    []string // what each of Put, and then each of Deleted, takes back, as the catalogue encodes it; "" for a new item
 }
 
-// ValuesSeen gives values of a category columns of their own, the next ones in their order.
-type ValuesSeen struct {
+// CategoryValuesAdded gives values of a category columns of their own, the next ones in their order.
+type CategoryValuesAdded struct {
 	Feature string
 	Values  []string
 }
@@ -199,42 +199,42 @@ const (
 	expired
 	snapshotTaken
 	activated
-	passed
+	itemsDeclined
 	evicted
 	chosenUnlearned
 	expiredUnlearned
-	versionKept
+	versionSaved
 	learnerReset
 	learnerRolledBack
 	relearningBegun
-	learnerExchanged
+	learnerSwapped
 	relearningEnded
 	itemsChanged
-	valuesSeen
+	categoryValuesAdded
 	alarmCleared
 	learnerAdopted
 	clockMoved
 	corrected
 )
 
-func (*PlacementPut) kind() kind      { return placementPut }
-func (*PlacementDeleted) kind() kind  { return placementDeleted }
-func (*Offered) kind() kind           { return offered }
-func (*SnapshotTaken) kind() kind     { return snapshotTaken }
-func (*Activated) kind() kind         { return activated }
-func (*Passed) kind() kind            { return passed }
-func (*Evicted) kind() kind           { return evicted }
-func (*ValuesSeen) kind() kind        { return valuesSeen }
-func (*AlarmCleared) kind() kind      { return alarmCleared }
-func (*VersionKept) kind() kind       { return versionKept }
-func (*LearnerReset) kind() kind      { return learnerReset }
-func (*LearnerRolledBack) kind() kind { return learnerRolledBack }
-func (*RelearningBegun) kind() kind   { return relearningBegun }
-func (*LearnerExchanged) kind() kind  { return learnerExchanged }
-func (*RelearningEnded) kind() kind   { return relearningEnded }
-func (*ItemsChanged) kind() kind      { return itemsChanged }
-func (*LearnerAdopted) kind() kind    { return learnerAdopted }
-func (*ClockMoved) kind() kind        { return clockMoved }
+func (*PlacementPut) kind() kind        { return placementPut }
+func (*PlacementDeleted) kind() kind    { return placementDeleted }
+func (*Offered) kind() kind             { return offered }
+func (*SnapshotTaken) kind() kind       { return snapshotTaken }
+func (*Activated) kind() kind           { return activated }
+func (*ItemsDeclined) kind() kind       { return itemsDeclined }
+func (*Evicted) kind() kind             { return evicted }
+func (*CategoryValuesAdded) kind() kind { return categoryValuesAdded }
+func (*AlarmCleared) kind() kind        { return alarmCleared }
+func (*VersionSaved) kind() kind        { return versionSaved }
+func (*LearnerReset) kind() kind        { return learnerReset }
+func (*LearnerRolledBack) kind() kind   { return learnerRolledBack }
+func (*RelearningBegun) kind() kind     { return relearningBegun }
+func (*LearnerSwapped) kind() kind      { return learnerSwapped }
+func (*RelearningEnded) kind() kind     { return relearningEnded }
+func (*ItemsChanged) kind() kind        { return itemsChanged }
+func (*LearnerAdopted) kind() kind      { return learnerAdopted }
+func (*ClockMoved) kind() kind          { return clockMoved }
 
 func (*Corrected) kind() kind { return corrected }
 
@@ -254,29 +254,29 @@ func (e *Expired) kind() kind {
 
 // bodies make an empty body of each kind.
 var bodies = [...]func() Body{
-	placementPut:      func() Body { return new(PlacementPut) },
-	placementDeleted:  func() Body { return new(PlacementDeleted) },
-	offered:           func() Body { return new(Offered) },
-	chosen:            func() Body { return new(Chosen) },
-	expired:           func() Body { return new(Expired) },
-	snapshotTaken:     func() Body { return new(SnapshotTaken) },
-	activated:         func() Body { return new(Activated) },
-	passed:            func() Body { return new(Passed) },
-	evicted:           func() Body { return new(Evicted) },
-	chosenUnlearned:   func() Body { return &Chosen{Unlearned: true} },
-	expiredUnlearned:  func() Body { return &Expired{Unlearned: true} },
-	versionKept:       func() Body { return new(VersionKept) },
-	learnerReset:      func() Body { return new(LearnerReset) },
-	learnerRolledBack: func() Body { return new(LearnerRolledBack) },
-	relearningBegun:   func() Body { return new(RelearningBegun) },
-	learnerExchanged:  func() Body { return new(LearnerExchanged) },
-	alarmCleared:      func() Body { return new(AlarmCleared) },
-	valuesSeen:        func() Body { return new(ValuesSeen) },
-	relearningEnded:   func() Body { return new(RelearningEnded) },
-	itemsChanged:      func() Body { return new(ItemsChanged) },
-	learnerAdopted:    func() Body { return new(LearnerAdopted) },
-	clockMoved:        func() Body { return new(ClockMoved) },
-	corrected:         func() Body { return new(Corrected) },
+	placementPut:        func() Body { return new(PlacementPut) },
+	placementDeleted:    func() Body { return new(PlacementDeleted) },
+	offered:             func() Body { return new(Offered) },
+	chosen:              func() Body { return new(Chosen) },
+	expired:             func() Body { return new(Expired) },
+	snapshotTaken:       func() Body { return new(SnapshotTaken) },
+	activated:           func() Body { return new(Activated) },
+	itemsDeclined:       func() Body { return new(ItemsDeclined) },
+	evicted:             func() Body { return new(Evicted) },
+	chosenUnlearned:     func() Body { return &Chosen{Unlearned: true} },
+	expiredUnlearned:    func() Body { return &Expired{Unlearned: true} },
+	versionSaved:        func() Body { return new(VersionSaved) },
+	learnerReset:        func() Body { return new(LearnerReset) },
+	learnerRolledBack:   func() Body { return new(LearnerRolledBack) },
+	relearningBegun:     func() Body { return new(RelearningBegun) },
+	learnerSwapped:      func() Body { return new(LearnerSwapped) },
+	alarmCleared:        func() Body { return new(AlarmCleared) },
+	categoryValuesAdded: func() Body { return new(CategoryValuesAdded) },
+	relearningEnded:     func() Body { return new(RelearningEnded) },
+	itemsChanged:        func() Body { return new(ItemsChanged) },
+	learnerAdopted:      func() Body { return new(LearnerAdopted) },
+	clockMoved:          func() Body { return new(ClockMoved) },
+	corrected:           func() Body { return new(Corrected) },
 }
 
 // Name returns the name of the kind of an event, such as "Offered".
@@ -323,7 +323,7 @@ func (e *Event) Configuration() []byte {
 		return b.Config
 	case *LearnerReset:
 		return b.Config
-	case *LearnerExchanged:
+	case *LearnerSwapped:
 		return b.Config
 	case *LearnerRolledBack:
 		return b.Config
@@ -408,7 +408,7 @@ func (e *Expired) check() error { return checkDecision("an expiry", e.Decision) 
 
 func (e *Evicted) check() error { return checkDecision("an eviction", e.Decision) }
 
-func (v *ValuesSeen) check() error {
+func (v *CategoryValuesAdded) check() error {
 	if v.Feature == "" || len(v.Values) == 0 {
 		return fmt.Errorf("feature %q has %d new values, want a feature and at least one value", v.Feature, len(v.Values))
 	}
@@ -424,7 +424,7 @@ func (s *SnapshotTaken) check() error {
 	return nil
 }
 
-func (*VersionKept) check() error { return nil }
+func (*VersionSaved) check() error { return nil }
 
 func (l *LearnerReset) check() error { return checkConfig(l.Config) }
 
@@ -437,7 +437,7 @@ func (r *RelearningBegun) check() error {
 	return checkConfig(r.Config)
 }
 
-func (l *LearnerExchanged) check() error { return checkConfig(l.Config) }
+func (l *LearnerSwapped) check() error { return checkConfig(l.Config) }
 
 func (*RelearningEnded) check() error { return nil }
 
@@ -496,7 +496,7 @@ func (i *ItemsChanged) check() error {
 
 func (a *Activated) check() error { return checkDecision("an activation", a.Decision) }
 
-func (p *Passed) check() error {
+func (p *ItemsDeclined) check() error {
 	switch {
 	case p.Decision == "":
 		return errors.New("passed items without a decision's identity")

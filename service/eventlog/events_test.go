@@ -34,24 +34,24 @@ func examples() []eventlog.Event {
 			Decision: "d1", Request: sha256.Sum256([]byte("request")), Candidates: 300,
 			ItemIDs: []string{"tea", "", "Kaffee ☕"}, Width: 2,
 			Features: []float64{1, -0.5, 0, 1e-300, math.Copysign(0, -1), 3}, Revenue: []float64{1, 0, 2.5},
-			Shown: []int32{2, 0}, Propensity: 0.25, PolicyVersion: 1 << 40, Mode: 3, Answer: []byte{1, 2, 3},
+			Shown: []int32{2, 0}, Propensity: 0.25, PolicyEntry: 1 << 40, Mode: 3, Answer: []byte{1, 2, 3},
 		}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2}),
 		at(&eventlog.Expired{Decision: "d1"}),
 		at(&eventlog.SnapshotTaken{Version: 7, UpTo: 1000, Name: "home-7.state", SHA256: sha256.Sum256([]byte("state"))}),
 		at(&eventlog.Activated{Decision: "d1"}),
-		at(&eventlog.Passed{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
+		at(&eventlog.ItemsDeclined{Decision: "d1", Items: []int32{1, 300}, Reward: 0.25}),
 		at(&eventlog.Evicted{Decision: "d1"}),
 		at(&eventlog.Chosen{Decision: "d1", Choice: 2, Unlearned: true}),
 		at(&eventlog.Expired{Decision: "d1", Unlearned: true}),
-		at(&eventlog.VersionKept{Version: 300, Note: "before the sale ☕"}),
+		at(&eventlog.VersionSaved{Version: 300, Note: "before the sale ☕"}),
 		at(&eventlog.LearnerReset{Config: []byte(`{"policy":"bma-mnl"}`), Note: "another policy"}),
 		at(&eventlog.LearnerRolledBack{Version: 300, Config: []byte(`{"policy":"onl-mnl"}`), Note: "a roll back"}),
 		at(&eventlog.RelearningBegun{Config: []byte(`{"policy":"bma-mnl"}`), From: 128, Note: "another policy"}),
-		at(&eventlog.LearnerExchanged{Config: []byte(`{"policy":"bma-mnl"}`)}),
+		at(&eventlog.LearnerSwapped{Config: []byte(`{"policy":"bma-mnl"}`)}),
 		at(&eventlog.RelearningEnded{Reason: "given up"}),
 		at(&eventlog.ItemsChanged{Put: []string{"a record", "\x01\x00"}, Deleted: []string{"Kaffee ☕"}, Before: 300, Undo: []string{"", "\x00", "\x01old"}}),
-		at(&eventlog.ValuesSeen{Feature: "brand", Values: []string{"acme", "", "Zé"}}),
+		at(&eventlog.CategoryValuesAdded{Feature: "brand", Values: []string{"acme", "", "Zé"}}),
 		at(&eventlog.AlarmCleared{}),
 		at(&eventlog.LearnerAdopted{Config: []byte(`{"policy":"ts-mnl"}`), Variant: "rival", Note: "an experiment ☕"}),
 		at(&eventlog.ClockMoved{By: -3_600_000_000_000}),
@@ -133,8 +133,8 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	case 3:
 		o := &eventlog.Offered{
 			Decision: name.Draw(t, "decision"), Request: sum, Width: rapid.IntRange(0, 4).Draw(t, "width"),
-			Propensity:    rapid.Float64Range(0, 1).Draw(t, "propensity"),
-			PolicyVersion: rapid.Uint64().Draw(t, "version"), Mode: rapid.Uint8().Draw(t, "mode"), Answer: bytesOrNil("answer"),
+			Propensity:  rapid.Float64Range(0, 1).Draw(t, "propensity"),
+			PolicyEntry: rapid.Uint64().Draw(t, "version"), Mode: rapid.Uint8().Draw(t, "mode"), Answer: bytesOrNil("answer"),
 		}
 		n := rapid.IntRange(0, 5).Draw(t, "items")
 		o.Candidates = n + rapid.IntRange(0, 1000).Draw(t, "more")
@@ -165,7 +165,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	case 8:
 		items := rapid.SliceOfNDistinct(rapid.Int32Range(1, math.MaxInt32), 1, 5, rapid.ID[int32]).Draw(t, "passed")
 		slices.Sort(items)
-		e.Body = &eventlog.Passed{Decision: name.Draw(t, "decision"), Items: items, Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
+		e.Body = &eventlog.ItemsDeclined{Decision: name.Draw(t, "decision"), Items: items, Reward: rapid.Float64Range(0, 1).Draw(t, "reward")}
 	case 9:
 		e.Body = &eventlog.Evicted{Decision: name.Draw(t, "decision")}
 	case 10:
@@ -173,7 +173,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	case 11:
 		e.Body = &eventlog.Expired{Decision: name.Draw(t, "decision"), Unlearned: true}
 	case 12:
-		e.Body = &eventlog.VersionKept{Version: rapid.Uint64().Draw(t, "version"), Note: rapid.String().Draw(t, "note")}
+		e.Body = &eventlog.VersionSaved{Version: rapid.Uint64().Draw(t, "version"), Note: rapid.String().Draw(t, "note")}
 	case 13:
 		e.Body = &eventlog.LearnerReset{Config: append([]byte("{"), bytesOrNil("config")...), Note: rapid.String().Draw(t, "note")}
 	case 14:
@@ -181,9 +181,9 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	case 15:
 		e.Body = &eventlog.RelearningBegun{Config: append([]byte("{"), bytesOrNil("config")...), From: rapid.Uint64Min(1).Draw(t, "from"), Note: rapid.String().Draw(t, "note")}
 	case 16:
-		e.Body = &eventlog.LearnerExchanged{Config: append([]byte("{"), bytesOrNil("config")...)}
+		e.Body = &eventlog.LearnerSwapped{Config: append([]byte("{"), bytesOrNil("config")...)}
 	case 18:
-		e.Body = &eventlog.ValuesSeen{Feature: name.Draw(t, "feature"), Values: rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "values")}
+		e.Body = &eventlog.CategoryValuesAdded{Feature: name.Draw(t, "feature"), Values: rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "values")}
 	case 19:
 		e.Body = &eventlog.AlarmCleared{}
 	case 20:
@@ -235,13 +235,13 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.ItemsChanged{Put: []string{"a", ""}}), "an empty record or id"},
 		{at(&eventlog.ItemsChanged{Deleted: []string{""}}), "an empty record or id"},
 		{at(&eventlog.ItemsChanged{Deleted: []string{"a"}}), "a change of 1 items carries undo data for 0"},
-		{at(&eventlog.ValuesSeen{Values: []string{"a"}}), `feature "" has 1 new values`},
-		{at(&eventlog.ValuesSeen{Feature: "brand"}), `feature "brand" has 0 new values`},
+		{at(&eventlog.CategoryValuesAdded{Values: []string{"a"}}), `feature "" has 1 new values`},
+		{at(&eventlog.CategoryValuesAdded{Feature: "brand"}), `feature "brand" has 0 new values`},
 		{at(&eventlog.SnapshotTaken{}), "without a name"},
 		{at(&eventlog.LearnerReset{Note: "x"}), "without its configuration"},
 		{at(&eventlog.RelearningBegun{From: 1}), "without its configuration"},
 		{at(&eventlog.RelearningBegun{Config: []byte("{}")}), "from no entry on"},
-		{at(&eventlog.LearnerExchanged{}), "without its configuration"},
+		{at(&eventlog.LearnerSwapped{}), "without its configuration"},
 		{at(&eventlog.LearnerAdopted{Variant: "rival"}), "without its configuration"},
 		{at(&eventlog.LearnerAdopted{Config: []byte("{}")}), "of no variant"},
 		{at(&eventlog.Activated{}), "without a decision"},
@@ -255,12 +255,12 @@ func TestUnlawfulEvents(t *testing.T) {
 		{at(&eventlog.Corrected{Decision: "d", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 1, Value: 1}), "a late outcome of decision"},
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Value: 1}), "is of item 0"},
 		{at(&eventlog.Corrected{Decision: "d", Correction: "c", Entry: 1, Shown: []string{"i"}, Choice: 1, Before: 2, Value: -1, Withdraws: true}), "by -1"},
-		{at(&eventlog.Passed{Items: []int32{1}}), "without a decision"},
-		{at(&eventlog.Passed{Decision: "d"}), "no items"},
-		{at(&eventlog.Passed{Decision: "d", Items: []int32{0}}), "places from 1 on"},
-		{at(&eventlog.Passed{Decision: "d", Items: []int32{2, 2}}), "that increase"},
-		{at(&eventlog.Passed{Decision: "d", Items: []int32{1}, Reward: math.NaN()}), "the reward NaN"},
-		{at(&eventlog.Passed{Decision: "d", Items: []int32{1}, Reward: 1.5}), "the reward 1.5"},
+		{at(&eventlog.ItemsDeclined{Items: []int32{1}}), "without a decision"},
+		{at(&eventlog.ItemsDeclined{Decision: "d"}), "no items"},
+		{at(&eventlog.ItemsDeclined{Decision: "d", Items: []int32{0}}), "places from 1 on"},
+		{at(&eventlog.ItemsDeclined{Decision: "d", Items: []int32{2, 2}}), "that increase"},
+		{at(&eventlog.ItemsDeclined{Decision: "d", Items: []int32{1}, Reward: math.NaN()}), "the reward NaN"},
+		{at(&eventlog.ItemsDeclined{Decision: "d", Items: []int32{1}, Reward: 1.5}), "the reward 1.5"},
 		{offer(func(o *eventlog.Offered) { o.Decision = "" }), "without a decision"},
 		{offer(func(o *eventlog.Offered) { o.Candidates = 2 }), "3 rows of 2 candidates"},
 		{offer(func(o *eventlog.Offered) { o.Candidates = math.MinInt }), "candidates"},

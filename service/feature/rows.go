@@ -112,7 +112,7 @@ func (c *column) encode(to []float64, v api.Value) (message string) {
 		to[c.place(v.Text)] = 1
 	default:
 		k, ok := c.byValue[v.Text]
-		if !ok && !c.Other {
+		if !ok && !c.AllowOther {
 			return fmt.Sprintf("%q: is not one of the feature's values: add it, or set other = true", v.Text)
 		}
 		if !ok {

@@ -158,8 +158,8 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 		key string
 		set bool
 	}{
-		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil}, {"max", f.Max != nil}, {"values", f.Values != nil}, {"other", f.Other},
-		{"buckets", f.Buckets != 0}, {"names", f.Names != nil}, {"of", f.Of != nil}, {"default", f.Default != nil},
+		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil}, {"max", f.Max != nil}, {"values", f.Values != nil}, {"other", f.AllowOther},
+		{"buckets", f.Columns != 0}, {"names", f.OwnColumns != nil}, {"of", f.Of != nil}, {"default", f.Default != nil},
 	} {
 		if has.set && !slices.Contains(keys, has.key) {
 			return api.Fieldf(field+"/"+has.key, "is not a field of kind %q", f.Kind)
@@ -169,21 +169,21 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 	case "number":
 		return c.number(field, f)
 	case "category":
-		if f.Values != nil && f.Names != nil {
+		if f.Values != nil && f.OwnColumns != nil {
 			return api.Fieldf(field+"/names", "is only for a category without values")
 		}
 		if f.Values != nil {
 			return c.values(field, f)
 		}
-		if f.Other {
+		if f.AllowOther {
 			return api.Fieldf(field+"/other", "is only for a category with values")
 		}
 		if err := c.buckets(field, f, categoryBuckets); err != nil {
 			return err
 		}
 		c.names = numNames(*f)
-		if c.names < 0 || c.names >= f.Buckets {
-			return api.Fieldf(field+"/names", "%d: must be from 0 to %d, less than buckets", c.names, f.Buckets-1)
+		if c.names < 0 || c.names >= f.Columns {
+			return api.Fieldf(field+"/names", "%d: must be from 0 to %d, less than buckets", c.names, f.Columns-1)
 		}
 		return nil
 	case "text", "object":
@@ -231,7 +231,7 @@ func (c *column) bounds(field string, f *api.Feature) error {
 func (c *column) clipped(v float64) float64 { return min(max(v, c.low), c.high) }
 
 func (c *column) values(field string, f *api.Feature) error {
-	if len(f.Values) == 0 || f.Buckets != 0 {
+	if len(f.Values) == 0 || f.Columns != 0 {
 		return api.Fieldf(field+"/values", "a category has either at least one value or buckets")
 	}
 	c.byValue = map[string]int{}
@@ -242,16 +242,16 @@ func (c *column) values(field string, f *api.Feature) error {
 		c.byValue[v] = k
 	}
 	c.size = len(f.Values)
-	if f.Other {
+	if f.AllowOther {
 		c.size++
 	}
 	return nil
 }
 
 func (c *column) buckets(field string, f *api.Feature, byDefault int) error {
-	f.Buckets = cmp.Or(f.Buckets, byDefault)
-	c.size = f.Buckets
-	return api.InRange(field+"/buckets", f.Buckets, 1, maxWidth)
+	f.Columns = cmp.Or(f.Columns, byDefault)
+	c.size = f.Columns
+	return api.InRange(field+"/buckets", f.Columns, 1, maxWidth)
 }
 
 func (c *column) cross(s *Schema, field string, f *api.Feature) error {

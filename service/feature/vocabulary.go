@@ -62,20 +62,20 @@ func (c *column) makes(o *column) bool {
 
 // numNames returns how many values of a feature may have columns of their own.
 func numNames(f api.Feature) int {
-	if f.Names == nil {
+	if f.OwnColumns == nil {
 		return 0
 	}
-	return *f.Names
+	return *f.OwnColumns
 }
 
 // Complete sets names of categories that give neither names nor values: three quarters of the buckets.
 func Complete(features []api.Feature) {
 	for i := range features {
 		f := &features[i]
-		if f.Kind != "category" || f.Values != nil || f.Names != nil {
+		if f.Kind != "category" || f.Values != nil || f.OwnColumns != nil {
 			continue
 		}
-		f.Names = new(cmp.Or(f.Buckets, categoryBuckets) * 3 / 4)
+		f.OwnColumns = new(cmp.Or(f.Columns, categoryBuckets) * 3 / 4)
 	}
 }
 
@@ -240,7 +240,7 @@ func (s *Schema) Categories() []api.Category {
 	var all []api.Category
 	for i := range s.columns {
 		if c := &s.columns[i]; c.shared != nil {
-			all = append(all, api.Category{Feature: c.Name, Learned: len(c.known), Names: c.names, Buckets: c.size - c.names, Collisions: c.shared.collisions.Load()})
+			all = append(all, api.Category{Feature: c.Name, Learned: len(c.known), OwnColumns: c.names, SharedColumns: c.size - c.names, Collisions: c.shared.collisions.Load()})
 		}
 	}
 	return all

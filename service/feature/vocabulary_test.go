@@ -41,7 +41,7 @@ func met(t testing.TB, s *feature.Schema, brands ...string) *feature.Schema {
 			t.Fatal(err)
 		}
 	}
-	if rest := s.Unseen(nil, branded(brands...)); len(s.Learned()[0].Values) < s.Categories()[0].Names && rest != nil {
+	if rest := s.Unseen(nil, branded(brands...)); len(s.Learned()[0].Values) < s.Categories()[0].OwnColumns && rest != nil {
 		t.Errorf("%v is new after it was learned", rest)
 	}
 	return s
@@ -73,7 +73,7 @@ func TestFirstValuesHaveColumns(t *testing.T) {
 	if have, want := columns(t, s, "a", "b", "c", "d", "h", "g", "f", "e"), []int{0, 1, 2, 3, 4, 5, 6, 7}; !slices.Equal(have, want) {
 		t.Errorf("8 brands are in the columns %v, want %v", have, want)
 	}
-	if c := s.Categories()[0]; c != (api.Category{Feature: "brand", Learned: 8, Names: 12, Buckets: 4}) {
+	if c := s.Categories()[0]; c != (api.Category{Feature: "brand", Learned: 8, OwnColumns: 12, SharedColumns: 4}) {
 		t.Errorf("%+v", c)
 	}
 	want := []feature.Seen{{Feature: "brand", Values: []string{"a", "b", "c", "d", "h", "g", "f", "e"}}, {Feature: "place", Values: []string{"home"}}}
@@ -108,7 +108,7 @@ func TestSchemasDoNotChange(t *testing.T) {
 // Values get columns of their own only if others are left for those without one.
 func TestNamesAreFewerThanBuckets(t *testing.T) {
 	eight := 8
-	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Buckets: 8, Names: &eight}})
+	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Columns: 8, OwnColumns: &eight}})
 	if err == nil || !strings.Contains(err.Error(), "8: must be from 0 to 7, less than buckets") {
 		t.Error(err)
 	}
@@ -150,7 +150,7 @@ func TestCollisionsAreCounted(t *testing.T) {
 	if c := s.Categories()[0]; c.Collisions != 3 {
 		t.Errorf("%d collisions, want 3", c.Collisions)
 	}
-	if c := learning(t, `,"names":0`).Categories()[0]; c.Names != 0 || c.Buckets != 16 {
+	if c := learning(t, `,"names":0`).Categories()[0]; c.OwnColumns != 0 || c.SharedColumns != 16 {
 		t.Errorf("without names: %+v", c)
 	}
 }

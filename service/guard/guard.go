@@ -201,7 +201,7 @@ func (g *Guard) Lead(c *offer.Closed, m float64) (lead float64, ok bool) {
 
 // drawsSets reports whether some sets are drawn by chance, and others not.
 func (w *Watch) drawsSets() bool {
-	return w.Mode == api.Explore && w.Explore != api.BySlots && w.Share < 1
+	return w.Mode == api.Explore && w.Explore != api.BySwaps && w.Share < 1
 }
 
 func (w *Watch) lead(c *offer.Closed, m float64) (lead float64, ok bool) {

@@ -18,7 +18,7 @@ var levels = []string{"bad", "warning", "waiting", "note"}
 const manyExpired = 50
 
 // share returns the percentage of a group's decisions that sold.
-func share(g api.Group) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
+func share(g api.Totals) float64 { return 100 * float64(g.Purchases) / float64(g.Rounds) }
 
 // outlierRounds is how many rounds after the last outlier it is still a warning.
 const outlierRounds = 1000

@@ -68,7 +68,7 @@ func TestHealthWaits(t *testing.T) {
 // What the guard knows of sales has words of its own, with the true number of decisions.
 func TestHealthOfSales(t *testing.T) {
 	group := func(rounds, purchases uint64) api.Span {
-		return api.Span{ByPolicy: api.Group{Rounds: rounds, Purchases: purchases}}
+		return api.Span{ByPolicy: api.Totals{Rounds: rounds, Purchases: purchases}}
 	}
 	for _, c := range []struct {
 		stats api.Stats

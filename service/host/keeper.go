@@ -201,7 +201,7 @@ func (k *keeper) shrink(ctx context.Context) (removes bool) {
 func (k *keeper) keep(ctx context.Context) {
 	for _, name := range k.engine.Placements() {
 		s, err := k.engine.Stats(name)
-		if err != nil || s.Guard.Alarm != nil || len(s.Versions) > 0 && s.Versions[len(s.Versions)-1] >= s.PolicyVersion {
+		if err != nil || s.Guard.Alarm != nil || len(s.Versions) > 0 && s.Versions[len(s.Versions)-1] >= s.PolicyEntry {
 			continue
 		}
 		version, err := k.engine.Keep(ctx, name, "", k.now().UnixNano())

@@ -401,7 +401,7 @@ type found struct {
 	rewards    []float64 // of the items shown, in place of taken; nil if the file says which items were taken
 	skip       string    // why it is left out; "" if it is not
 	propensity float64
-	law        *offer.Draw
+	law        *offer.SamplingLaw
 }
 
 type foundItem struct {
@@ -572,7 +572,7 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 		if !utf8.ValidString(v.Text) {
 			return nil, fmt.Errorf("column %s: %.40q is not UTF-8: convert the file", m.Column, v.Text)
 		}
-		if feature.Buckets > 0 && isColumns(v, feature.Buckets) {
+		if feature.Columns > 0 && isColumns(v, feature.Columns) {
 			return nil, fmt.Errorf("column %s: %.40s are columns: the values of hashed categories, texts and objects are not in an export", m.Column, v.Text)
 		}
 		typed, err := typed(feature.Kind, v)

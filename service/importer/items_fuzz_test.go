@@ -18,7 +18,7 @@ func inFile(t *testing.T, name string, text []byte) string {
 	return path
 }
 
-var itemFeatures = []api.Feature{{Name: "price", Kind: "number", From: "item"}, {Name: "brand", Kind: "category", From: "item", Buckets: 4}}
+var itemFeatures = []api.Feature{{Name: "price", Kind: "number", From: "item"}, {Name: "brand", Kind: "category", From: "item", Columns: 4}}
 
 // Whatever the bytes, the items of a file have ids, or an error names the file.
 func FuzzItemsFile(f *testing.F) {

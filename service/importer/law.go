@@ -10,12 +10,12 @@ import (
 )
 
 // of returns the law of a decision, given the policy's own page; nil if the law does not need it.
-func (l *Law) of(page, ids []string) (*offer.Draw, error) {
+func (l *Law) of(page, ids []string) (*offer.SamplingLaw, error) {
 	kind, _ := offer.DrawKind(l.Draw)
 	own, err := offer.Places(page, ids)
 	slices.Sort(own)
-	d := &offer.Draw{Kind: kind, Epsilon: l.Share, Size: min(l.Size, len(ids)), Page: own}
-	if kind == offer.DrawSlots {
+	d := &offer.SamplingLaw{Kind: kind, Epsilon: l.Share, Size: min(l.Size, len(ids)), Page: own}
+	if kind == offer.DrawSwaps {
 		d.Size = len(own)
 	}
 	return d, err
@@ -31,8 +31,8 @@ func (l *Law) itemPropensity() string {
 
 // drawOfItems returns the law by which the item of each slot was drawn by itself, given the probability and the slot of each
 // item. Slots are numbered in the order in which they come.
-func drawOfItems(p []float64, slots []string) (*offer.Draw, error) {
-	d := &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Probability: p}
+func drawOfItems(p []float64, slots []string) (*offer.SamplingLaw, error) {
+	d := &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Probability: p}
 	numbers := map[string]uint32{}
 	sum := map[string]float64{}
 	for i, slot := range slots {

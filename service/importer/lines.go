@@ -36,7 +36,7 @@ type exported struct {
 	User       api.Values                `json:"user"`
 	Shown      []string                  `json:"shown"`
 	Propensity *float64                  `json:"propensity"`
-	Law        *offer.NamedDraw          `json:"law"`
+	Law        *offer.NamedLaw           `json:"law"`
 	Status     string                    `json:"status"`
 	Choice     jsontext.Value            `json:"choice"` // an item, null or a list of items
 	Others     map[string]jsontext.Value `json:",embed"`
@@ -94,7 +94,7 @@ func (l *exported) taken() (list []string, err error) {
 }
 
 // lawOfLine returns the law of a line: its own, or by the mapping.
-func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.Draw, error) {
+func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.SamplingLaw, error) {
 	switch m := s.mapping.Law; {
 	case l.Law != nil:
 		d, err := l.Law.Of(idsOf(items))
@@ -187,9 +187,9 @@ func (o *vwOutcome) reward() float64 {
 
 // vwVitrine holds the additions of our exports, under a name that Vowpal Wabbit ignores.
 type vwVitrine struct {
-	Choice     string           `json:"choice"`
-	Propensity *float64         `json:"propensity"`
-	Law        *offer.NamedDraw `json:"law"`
+	Choice     string          `json:"choice"`
+	Propensity *float64        `json:"propensity"`
+	Law        *offer.NamedLaw `json:"law"`
 }
 
 // readDecisions reads lines of dsjson.
@@ -573,7 +573,7 @@ func (o *vwOutcome) check(k, first, n int) error {
 }
 
 // law returns the law of a page of one item, if the log gives the probability of each action.
-func (o *vwOutcome) law(n, first int) *offer.Draw {
+func (o *vwOutcome) law(n, first int) *offer.SamplingLaw {
 	if len(o.actions) != n {
 		return nil
 	}
@@ -589,5 +589,5 @@ func (o *vwOutcome) law(n, first int) *offer.Draw {
 	if math.Abs(sum-1) > offer.Tolerance {
 		return nil
 	}
-	return &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 1, Probability: all, Slot: make([]uint32, n)}
+	return &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Size: 1, Probability: all, Slot: make([]uint32, n)}
 }

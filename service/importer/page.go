@@ -446,9 +446,9 @@ func (p *pageRows) propensity(column string) (propensity float64, err error) {
 }
 
 // lawOf returns the law of a page: the page's own law in our tables, or the law of the mapping's columns.
-func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.Draw, error) {
+func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw, error) {
 	if v, ok := p.fields["law"]; ok && p.rows != nil {
-		var l offer.NamedDraw
+		var l offer.NamedLaw
 		if err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true)); err != nil {
 			return nil, p.at(0, fmt.Errorf("column law: %w", err))
 		}

@@ -96,7 +96,7 @@ func TestFormats(t *testing.T) {
 			text: `{"EventId":"a","Timestamp":"` + at + `","_label_cost":0,"a":[3,1,2],"p":[0.25,0.5,0.25],"o":[{"v":1}],` + context + `}`,
 			change: func(d *page.Imported) {
 				d.Shown = []string{"z"}
-				d.Draw = &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 1, Probability: []float64{0.5, 0.25, 0.25}, Slot: []uint32{0, 0, 0}}
+				d.Draw = &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Size: 1, Probability: []float64{0.5, 0.25, 0.25}, Slot: []uint32{0, 0, 0}}
 			},
 			mapping: importer.Mapping{Format: "personalizer"},
 		},
@@ -142,7 +142,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 	}{
 		{`{"draw":"sets","share":0.4,"size":2,"page":[%s]}`, offer.DrawSets, 0.4/6 + 0.6, [3]float64{0.8, 0.2, 0.8}},
 		{`{"draw":"pages","share":0.3,"size":2,"page":[%s]}`, offer.DrawPages, 0.3/3 + 0.7, [3]float64{0.9, 0.2, 0.9}},
-		{`{"draw":"slots","share":0.4,"size":2,"page":[%s]}`, offer.DrawSlots, 0.6, [3]float64{0.8, 0.4, 0.8}},
+		{`{"draw":"slots","share":0.4,"size":2,"page":[%s]}`, offer.DrawSwaps, 0.6, [3]float64{0.8, 0.4, 0.8}},
 	} {
 		for _, page := range []string{`"x","z"`, `"z","x"`} {
 			for _, shown := range []string{`"x","z"`, `"z","x"`} {

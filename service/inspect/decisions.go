@@ -223,7 +223,7 @@ func (x *decisions) event(ctx context.Context, sequence uint64, e *eventlog.Even
 		return x.close(decisionKey{e.Placement, b.Decision}, outcome{status: "evicted", sequence: sequence, time: e.Time})
 	case *eventlog.Activated:
 		x.activate(decisionKey{e.Placement, b.Decision})
-	case *eventlog.Passed:
+	case *eventlog.ItemsDeclined:
 		x.activate(decisionKey{e.Placement, b.Decision})
 	}
 	return nil
@@ -251,7 +251,7 @@ func (x *decisions) offered(ctx context.Context, sequence uint64, e *eventlog.Ev
 // at returns the items of a placement's catalogue at a version, nil if they are not known.
 func (x *decisions) at(ctx context.Context, c *setup.Config, placement string, version uint64) *catalogue.Frozen {
 	if c != nil {
-		placement = cmp.Or(c.Catalogue, placement)
+		placement = cmp.Or(c.CatalogueOf, placement)
 	}
 	items := x.items[placement]
 	if items == nil {
@@ -284,7 +284,7 @@ func (x *decisions) stock(ctx context.Context, sequence uint64, e *eventlog.Even
 	}
 	failed := func(err error) error { return fmt.Errorf("entry %d, placement %q: %w", sequence, e.Placement, err) }
 	switch b := e.Body.(type) {
-	case *eventlog.ValuesSeen:
+	case *eventlog.CategoryValuesAdded:
 		if c := x.configs[e.Placement]; c != nil {
 			c, err := c.Learn(feature.Seen{Feature: b.Feature, Values: b.Values})
 			if err != nil {
@@ -316,7 +316,7 @@ func (x *decisions) stock(ctx context.Context, sequence uint64, e *eventlog.Even
 	}
 	names := []string{e.Placement} // before those that inherit from it
 	for _, name := range slices.Sorted(maps.Keys(x.configs)) {
-		if c := x.configs[name]; c != nil && c.Catalogue == e.Placement && name != e.Placement {
+		if c := x.configs[name]; c != nil && c.CatalogueOf == e.Placement && name != e.Placement {
 			names = append(names, name)
 		}
 	}
@@ -332,7 +332,7 @@ func (x *decisions) stock(ctx context.Context, sequence uint64, e *eventlog.Even
 
 // restock gives the items of a placement the features of its configuration. Its configuration learns the values of the items.
 func (x *decisions) restock(ctx context.Context, name string, c *setup.Config) error {
-	if owner := x.configs[c.Catalogue]; owner != nil && owner.Catalogue == "" && owner.Schema().Equal(c.Schema()) {
+	if owner := x.configs[c.CatalogueOf]; owner != nil && owner.CatalogueOf == "" && owner.Schema().Equal(c.Schema()) {
 		x.configs[name] = c.Inherit(owner)
 		return nil
 	}

@@ -77,20 +77,20 @@ func ExportPlacement(ctx context.Context, store eventlog.Log, data, placement st
 
 // line is a decision in an export.
 type line struct {
-	Placement     string           `json:"placement"`
-	Decision      string           `json:"decision_id"`
-	Entry         uint64           `json:"entry"`
-	Time          string           `json:"time"`
-	Candidates    int              `json:"candidates"`
-	User          jsontext.Value   `json:"user,omitzero"`
-	Items         []lineItem       `json:"items"`
-	Shown         []string         `json:"shown"`
-	Propensity    *float64         `json:"propensity"`
-	Law           *offer.NamedDraw `json:"law,omitzero"`
-	PolicyVersion uint64           `json:"policy_version"`
-	By            string           `json:"by"`
-	Status        string           `json:"status"`
-	Outcome       *lineOutcome     `json:",embed"`
+	Placement   string          `json:"placement"`
+	Decision    string          `json:"decision_id"`
+	Entry       uint64          `json:"entry"`
+	Time        string          `json:"time"`
+	Candidates  int             `json:"candidates"`
+	User        jsontext.Value  `json:"user,omitzero"`
+	Items       []lineItem      `json:"items"`
+	Shown       []string        `json:"shown"`
+	Propensity  *float64        `json:"propensity"`
+	Law         *offer.NamedLaw `json:"law,omitzero"`
+	PolicyEntry uint64          `json:"policy_version"`
+	Source      string          `json:"by"`
+	Status      string          `json:"status"`
+	Outcome     *lineOutcome    `json:",embed"`
 }
 
 type lineItem struct {
@@ -112,14 +112,14 @@ type lineOutcome struct {
 func writeLine(out *jsontext.Encoder, o *offered, end outcome) error {
 	l := line{
 		Placement: o.placement, Decision: o.Decision, Entry: o.sequence, Time: stamp(o.time), Candidates: o.Candidates,
-		PolicyVersion: o.PolicyVersion, By: offer.ByNames[o.Mode], Status: end.status,
+		PolicyEntry: o.PolicyEntry, Source: offer.SourceNames[o.Mode], Status: end.status,
 	}
 	named := o.named()
 	if named && len(o.ItemIDs) > 0 && o.config.Schema().NumUser() > 0 {
 		l.User = o.features(0, true)
 	}
-	var law offpolicy.Law
-	if draw := offer.DrawOf(o.Offered); draw != nil {
+	var law offpolicy.SamplingLaw
+	if draw := offer.RecordedLawOf(o.Offered); draw != nil {
 		law, l.Law = draw.Law(len(o.ItemIDs)), draw.Named(o.ItemIDs)
 	}
 	for i, id := range o.ItemIDs {

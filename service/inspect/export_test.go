@@ -55,11 +55,11 @@ func TestExportNamesLearnedValues(t *testing.T) {
 	}
 	for i, body := range []eventlog.Body{
 		&eventlog.PlacementPut{Config: config("ucb-mnl")},
-		&eventlog.ValuesSeen{Feature: "brand", Values: []string{"acme", "zen"}},
+		&eventlog.CategoryValuesAdded{Feature: "brand", Values: []string{"acme", "zen"}},
 		offer("0", 1), &eventlog.Expired{Decision: "0"},
 		offer("1", 3), &eventlog.Expired{Decision: "1"}, // hashed
 		&eventlog.LearnerReset{Config: config("ts-mnl"), Note: "a change"},
-		&eventlog.ValuesSeen{Feature: "brand", Values: []string{"late"}},
+		&eventlog.CategoryValuesAdded{Feature: "brand", Values: []string{"late"}},
 		offer("2", 0), &eventlog.Expired{Decision: "2"},
 		offer("3", 2), &eventlog.Expired{Decision: "3"},
 		&eventlog.LearnerReset{Config: other.Canonical(), Note: "a change"},

@@ -85,8 +85,8 @@ func (log *Log) configOf(ctx context.Context, which Decisions) (*setup.Config, e
 
 // tableRows returns the rows of a decision.
 func tableRows(o *offered, end outcome) []map[string]any {
-	draw := offer.DrawOf(o.Offered)
-	var law offpolicy.Law
+	draw := offer.RecordedLawOf(o.Offered)
+	var law offpolicy.SamplingLaw
 	text := ""
 	if draw != nil {
 		law = draw.Law(len(o.ItemIDs))
@@ -102,7 +102,7 @@ func tableRows(o *offered, end outcome) []map[string]any {
 		}
 		row := map[string]any{
 			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": place, "chosen": chosen,
-			"revenue": o.revenue(i), "by": offer.ByNames[o.Mode], "status": end.status, "earned": earned,
+			"revenue": o.revenue(i), "by": offer.SourceNames[o.Mode], "status": end.status, "earned": earned,
 		}
 		if o.Propensity > 0 {
 			row["propensity"] = o.Propensity
@@ -199,9 +199,9 @@ type vwLine struct {
 	} `json:"c"`
 	Outcomes []vwOutcome `json:"_outcomes"`
 	Vitrine  struct {
-		Choice     *string          `json:"choice,omitzero"`
-		Propensity float64          `json:"propensity,omitzero"`
-		Law        *offer.NamedDraw `json:"law,omitzero"`
+		Choice     *string         `json:"choice,omitzero"`
+		Propensity float64         `json:"propensity,omitzero"`
+		Law        *offer.NamedLaw `json:"law,omitzero"`
 	} `json:"_vitrine"`
 }
 
@@ -240,7 +240,7 @@ func writeVW(out *jsontext.Encoder, o *offered, end outcome, p []float64) error 
 		l.Outcomes = append(l.Outcomes, vwOutcome{cost, slot, [1]int32{i}, [1]float64{p[k]}})
 	}
 	l.Vitrine.Choice, l.Vitrine.Propensity = o.chosen(end), max(o.Propensity, 0)
-	if d := offer.DrawOf(o.Offered); d != nil {
+	if d := offer.RecordedLawOf(o.Offered); d != nil {
 		l.Vitrine.Law = d.Named(o.ItemIDs)
 	}
 	return json.MarshalEncode(out, &l)

@@ -113,7 +113,7 @@ func (r *Rounds) ImportRound(d *page.Imported) error {
 func roundOf(o *eventlog.Offered, end outcome) offpolicy.Round {
 	r := offpolicy.Round{
 		Context: &vitrine.Context{Features: mat.NewDense(len(o.ItemIDs), o.Width, o.Features), Revenue: o.Revenue},
-		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, Law: offer.LawOf(o),
+		Items:   o.ItemIDs, Shown: make(vitrine.Assortment, len(o.Shown)), Propensity: o.Propensity, SamplingLaw: offer.LawOf(o),
 	}
 	for k, i := range o.Shown {
 		r.Shown[k] = int(i)

@@ -131,8 +131,8 @@ func (w *twins) decide() {
 	}
 	if w.rng.IntN(3) == 0 {
 		byID.Exclude = []string{all[1].ID}
-		byID.AtMost = []api.Limit{{Feature: "brand", Most: 1}}
-		byRow.Exclude, byRow.AtMost = byID.Exclude, byID.AtMost
+		byID.Limits = []api.Limit{{Feature: "brand", Max: 1}}
+		byRow.Exclude, byRow.Limits = byID.Exclude, byID.Limits
 	}
 	w.now++
 	var answers [2]*offer.Offer
@@ -231,7 +231,7 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 		if diff := cmp.Diff(rows, ids); diff != "" {
 			t.Fatalf("seed %d: the export (-rows +ids):\n%s", seed, diff)
 		}
-		if diff := cmp.Diff(ofRows, ofIDs, cmp.Comparer(func(a, b *mat.Dense) bool { return mat.Equal(a, b) }), cmp.Comparer(func(a, b offpolicy.Law) bool { return fmt.Sprint(a) == fmt.Sprint(b) })); diff != "" {
+		if diff := cmp.Diff(ofRows, ofIDs, cmp.Comparer(func(a, b *mat.Dense) bool { return mat.Equal(a, b) }), cmp.Comparer(func(a, b offpolicy.SamplingLaw) bool { return fmt.Sprint(a) == fmt.Sprint(b) })); diff != "" {
 			t.Fatalf("seed %d: the rounds (-rows +ids):\n%s", seed, diff)
 		}
 		snapshot, upTo := w.compare(seed)

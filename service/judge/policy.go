@@ -184,7 +184,7 @@ func (p *Policy) learner(e *Verdict, size int) (vitrine.Learner, error) {
 	for t := range e.Rounds.Rounds {
 		items = max(items, e.Rounds.Rounds[t].Context.NumItems())
 	}
-	problem := bandit.Problem{Features: e.Rounds.Config.Schema().Width(), Items: items, Size: size, Rounds: e.Rounds.Config.Rounds, Constraint: assortment.AtMost(size)}
+	problem := bandit.Problem{NumFeatures: e.Rounds.Config.Schema().Width(), Items: items, MaxShown: size, Rounds: e.Rounds.Config.Horizon, Constraint: assortment.AtMost(size)}
 	text, err := json.Marshal(p.Policy)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (p *Policy) learner(e *Verdict, size int) (vitrine.Learner, error) {
 		return nil, fmt.Errorf("[policy]: %w", err)
 	}
 	l, err := setup.NewLearner(setup.Spec{
-		Policy: text, Features: problem.Features, Size: size, Items: items, All: true, Rounds: problem.Rounds, Seed: e.options.Seed,
+		Policy: text, Features: problem.NumFeatures, Size: size, Items: items, All: true, Rounds: problem.Rounds, Seed: e.options.Seed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("[policy]: %w", err)

@@ -189,7 +189,7 @@ func (h *history) entry(l *Learner, entry []byte) (*task, error) {
 		}
 	case *eventlog.Activated:
 		h.activate(b.Decision)
-	case *eventlog.Passed:
+	case *eventlog.ItemsDeclined:
 		h.activate(b.Decision)
 	case *eventlog.Evicted:
 		delete(h.open, b.Decision)

@@ -18,7 +18,7 @@ func (w *world) stock(o *Options, rng *rand.Rand) error {
 	}
 	for range numSets {
 		set := candidates{shift: meanUtility}
-		r := &api.Request{Size: o.Size}
+		r := &api.Request{MaxSize: o.Size}
 		for j, weight := range weights {
 			v := rounded(rng.NormFloat64())
 			r.User = append(r.User, api.Number(userName(j), v))

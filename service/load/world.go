@@ -85,7 +85,7 @@ func featureName(j int) string { return fmt.Sprintf("x%d", j) }
 
 // prepare encodes a request for some items of the catalogue.
 func prepare(o *Options, x *vitrine.Context, items []int) (*client.Prepared, error) {
-	r := api.Request{Size: o.Size}
+	r := api.Request{MaxSize: o.Size}
 	for _, i := range items {
 		item := api.Item{ID: itemName(i), Revenue: &x.Revenue[i]}
 		for j, v := range x.Features.RawRowView(i) {

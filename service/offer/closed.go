@@ -23,9 +23,9 @@ func (c *Closed) Earned() float64 {
 }
 
 // Group returns the group of this one decision.
-func (c *Closed) Group() *api.Group {
+func (c *Closed) Group() *api.Totals {
 	x := c.Earned()
-	g := &api.Group{Rounds: 1, Revenue: x, Squares: float64(x * x)}
+	g := &api.Totals{Rounds: 1, Revenue: x, Squares: float64(x * x)}
 	if c.Choice > 0 {
 		g.Purchases = 1
 	}
@@ -41,7 +41,7 @@ func (c *Closed) Bound() (bound float64) {
 }
 
 // GroupFields passes over groups, whose number both sides know.
-func GroupFields(f *fields.Fields, list []api.Group) {
+func GroupFields(f *fields.Fields, list []api.Totals) {
 	for i := range list {
 		f.Uvarint(&list[i].Rounds, &list[i].Purchases)
 		f.Float(&list[i].Revenue, &list[i].Squares)

@@ -47,7 +47,7 @@ type Estimates struct {
 	Certain  bool
 	Own      []string
 	Note     string
-	Law      *Draw // nil: not known, or known from the propensity
+	Law      *SamplingLaw // nil: not known, or known from the propensity
 
 	Catalogue *FromCatalogue // nil if no candidate may be from a catalogue
 
@@ -272,7 +272,7 @@ func (e *Estimates) encoded(f *fields.Fields, flags uint64, shown int) uint64 {
 	}
 	if has(flagLaw) {
 		if f.Reads() {
-			e.Law = new(Draw)
+			e.Law = new(SamplingLaw)
 		}
 		e.Law.fields(f)
 	}

@@ -11,9 +11,9 @@ import (
 // Explored is what chance makes of a policy's offer.
 type Explored struct {
 	Shown      vitrine.Assortment
-	ByChance   bool    // whether the set was drawn, and is not the policy's own
-	Propensity float64 // 0 if it is not known
-	Law        *Draw   // nil if it is not known
+	ByChance   bool         // whether the set was drawn, and is not the policy's own
+	Propensity float64      // 0 if it is not known
+	Law        *SamplingLaw // nil if it is not known
 }
 
 // lawful is a random policy that can evaluate its own law.
@@ -57,7 +57,7 @@ func ExploreSets(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, share
 	}
 	n := x.NumItems()
 	if size, ok := family.(assortment.AtMost); ok {
-		e.Law = &Draw{Kind: DrawSets, Epsilon: share, Size: min(int(size), n), Page: positions(own.Assortment)}
+		e.Law = &SamplingLaw{Kind: DrawSets, Epsilon: share, Size: min(int(size), n), Page: positions(own.Assortment)}
 	}
 	e.ByChance = rng.Float64() < share
 	drawn := family.Sample(nil, n, rng)
@@ -100,7 +100,7 @@ func DrawSet(pi vitrine.Policy, own vitrine.Offer, x *vitrine.Context, rng *rand
 // reached from too many others. If there is no swap, the policy's set is shown.
 func ExploreSlots(own vitrine.Offer, x *vitrine.Context, share float64, rng *rand.Rand) Explored {
 	n, page := x.NumItems(), own.Assortment
-	law := &Draw{Kind: DrawSlots, Epsilon: share, Size: len(page), Page: positions(page)}
+	law := &SamplingLaw{Kind: DrawSwaps, Epsilon: share, Size: len(page), Page: positions(page)}
 	e := Explored{Shown: page, Law: law}
 	inside := make([]bool, n)
 	for _, i := range page {

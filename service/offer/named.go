@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// NamedDraw is a [Draw] in the JSON of exports, which list the policy's own page by its ids.
-type NamedDraw struct {
+// NamedLaw is a [SamplingLaw] in the JSON of exports, which list the policy's own page by its ids.
+type NamedLaw struct {
 	Draw        string    `json:"draw"` // as DrawNames has it
 	Share       float64   `json:"share"`
 	Size        int       `json:"size"`
@@ -18,8 +18,8 @@ type NamedDraw struct {
 }
 
 // Named returns the draw for exports, given the ids of the decision's items.
-func (l *Draw) Named(ids []string) *NamedDraw {
-	n := &NamedDraw{Draw: DrawNames[l.Kind], Share: l.Epsilon, Size: l.Size, Swaps: l.Swaps, Probability: l.Probability, Slot: l.Slot}
+func (l *SamplingLaw) Named(ids []string) *NamedLaw {
+	n := &NamedLaw{Draw: DrawNames[l.Kind], Share: l.Epsilon, Size: l.Size, Swaps: l.Swaps, Probability: l.Probability, Slot: l.Slot}
 	for _, i := range l.Page {
 		n.Page = append(n.Page, ids[i])
 	}
@@ -27,7 +27,7 @@ func (l *Draw) Named(ids []string) *NamedDraw {
 }
 
 // Of returns the draw that n names for a decision with these items. [Draw.Check] says whether the decision can have it.
-func (n *NamedDraw) Of(ids []string) (*Draw, error) {
+func (n *NamedLaw) Of(ids []string) (*SamplingLaw, error) {
 	kind, ok := DrawKind(n.Draw)
 	if !ok {
 		return nil, fmt.Errorf("draw is %q: want sets, slots, pages or items", n.Draw)
@@ -40,7 +40,7 @@ func (n *NamedDraw) Of(ids []string) (*Draw, error) {
 		return nil, errors.New("swaps belong to a page in the order of the items: list it so")
 	}
 	slices.Sort(page)
-	d := &Draw{Kind: kind, Epsilon: n.Share, Size: n.Size, Page: page, Probability: n.Probability, Slot: n.Slot}
+	d := &SamplingLaw{Kind: kind, Epsilon: n.Share, Size: n.Size, Page: page, Probability: n.Probability, Slot: n.Slot}
 	if len(n.Swaps) > 0 {
 		d.Swaps = n.Swaps
 	}

@@ -30,8 +30,8 @@ const (
 	ByImport         // in the log of another program
 )
 
-// ByNames are the ways to find an assortment, as answers have them.
-var ByNames = map[uint8]string{ByPolicy: "policy", ByChance: "chance", ByBaseline: "baseline", ByImport: "import"}
+// SourceNames are the ways to find an assortment, as answers have them.
+var SourceNames = map[uint8]string{ByPolicy: "policy", ByChance: "chance", ByBaseline: "baseline", ByImport: "import"}
 
 // Offer is an offer in the log with its estimates.
 type Offer struct {
@@ -135,9 +135,9 @@ func (o *Offer) IDs() []string {
 
 // Reply returns the offer as the caller of the service gets it. Both share memory.
 func (o *Offer) Reply() *api.Answer {
-	a := &api.Answer{Decision: o.Decision, Assortment: make([]api.Shown, len(o.Shown)), PolicyVersion: o.PolicyVersion, Variant: o.Variant}
+	a := &api.Answer{Decision: o.Decision, Assortment: make([]api.Shown, len(o.Shown)), PolicyEntry: o.PolicyEntry, Variant: o.Variant}
 	if c := o.Catalogue; c != nil {
-		a.CatalogueVersion, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing
+		a.CatalogueEntry, a.Unknown, a.Unavailable, a.Missing = c.Version, c.Unknown, c.Unavailable, c.Missing
 	}
 	slots := SlotIDs(o.Note)
 	for k, i := range o.Shown {

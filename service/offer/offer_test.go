@@ -64,7 +64,7 @@ func TestClosedByHand(t *testing.T) {
 	}
 	for choice, want := range []float64{0, 40, 10, 30} {
 		c := &offer.Closed{Offer: o, Choice: choice}
-		g := &api.Group{Rounds: 1, Revenue: want, Squares: want * want}
+		g := &api.Totals{Rounds: 1, Revenue: want, Squares: want * want}
 		if choice > 0 {
 			g.Purchases = 1
 		}
@@ -132,14 +132,14 @@ func TestEstimatesRoundTrip(t *testing.T) {
 			e.Rules = "r" + rapid.String().Draw(t, "rules")
 		}
 		if has("law") {
-			e.Law = &offer.Draw{Kind: offer.DrawSlots, Epsilon: probability.Draw(t, "ε"), Size: n}
+			e.Law = &offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: probability.Draw(t, "ε"), Size: n}
 			for i := range uint32(n) {
 				e.Law.Page = append(e.Law.Page, 3*i+1)
 			}
 			e.Law.Swaps = rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "swaps")
 			if has("items") {
 				p := probability.Draw(t, "p of the first")
-				e.Law = &offer.Draw{Kind: offer.DrawItems, Epsilon: 1, Size: 2, Probability: []float64{p, 1, 1 - p}, Slot: []uint32{0, 1, 0}}
+				e.Law = &offer.SamplingLaw{Kind: offer.DrawItems, Epsilon: 1, Size: 2, Probability: []float64{p, 1, 1 - p}, Slot: []uint32{0, 1, 0}}
 			}
 		}
 		if has("catalogue") {
@@ -192,7 +192,7 @@ func TestImpossibleEstimates(t *testing.T) {
 
 // Of five items and a page of two, the bit 5k + j says whether item j may take the k-th place.
 func TestAllowsByHand(t *testing.T) {
-	l := &offer.Draw{Kind: offer.DrawSlots, Page: []uint32{1, 4}, Swaps: []byte{0b1000_0101, 0b10}}
+	l := &offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{1, 4}, Swaps: []byte{0b1000_0101, 0b10}}
 	want := map[[2]int]bool{{0, 0}: true, {0, 2}: true, {1, 2}: true, {1, 4}: true}
 	for k := range 2 {
 		for j := range 5 {
@@ -211,21 +211,21 @@ func TestAllowsByHand(t *testing.T) {
 
 func TestDrawCheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		law offer.Draw
+		law offer.SamplingLaw
 		ok  bool
 	}{
-		"sets":                        {offer.Draw{Kind: offer.DrawSets, Size: 5, Page: []uint32{0, 4}}, true},
-		"slots":                       {offer.Draw{Kind: offer.DrawSlots, Page: []uint32{0, 4}, Swaps: []byte{1, 2}}, true},
-		"sets larger than the items":  {offer.Draw{Kind: offer.DrawSets, Size: 6}, false},
-		"sets of no items":            {offer.Draw{Kind: offer.DrawPages}, false},
-		"an item that is not there":   {offer.Draw{Kind: offer.DrawSets, Size: 2, Page: []uint32{5}}, false},
-		"an item twice":               {offer.Draw{Kind: offer.DrawSets, Size: 2, Page: []uint32{1, 1}}, false},
-		"an unknown kind":             {offer.Draw{Kind: 4, Size: 2}, false},
-		"a share above 1":             {offer.Draw{Kind: offer.DrawSets, Size: 2, Epsilon: 1.5}, false},
-		"no share":                    {offer.Draw{Kind: offer.DrawSets, Size: 2, Epsilon: math.NaN()}, false},
-		"too few swaps":               {offer.Draw{Kind: offer.DrawSlots, Page: []uint32{0, 4}, Swaps: []byte{1}}, false},
-		"swaps of something else":     {offer.Draw{Kind: offer.DrawSets, Size: 2, Page: []uint32{0, 4}, Swaps: []byte{1, 2}}, false},
-		"a page that does not ascend": {offer.Draw{Kind: offer.DrawSlots, Page: []uint32{4, 0}}, false},
+		"sets":                        {offer.SamplingLaw{Kind: offer.DrawSets, Size: 5, Page: []uint32{0, 4}}, true},
+		"slots":                       {offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{0, 4}, Swaps: []byte{1, 2}}, true},
+		"sets larger than the items":  {offer.SamplingLaw{Kind: offer.DrawSets, Size: 6}, false},
+		"sets of no items":            {offer.SamplingLaw{Kind: offer.DrawPages}, false},
+		"an item that is not there":   {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{5}}, false},
+		"an item twice":               {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{1, 1}}, false},
+		"an unknown kind":             {offer.SamplingLaw{Kind: 4, Size: 2}, false},
+		"a share above 1":             {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Epsilon: 1.5}, false},
+		"no share":                    {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Epsilon: math.NaN()}, false},
+		"too few swaps":               {offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{0, 4}, Swaps: []byte{1}}, false},
+		"swaps of something else":     {offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{0, 4}, Swaps: []byte{1, 2}}, false},
+		"a page that does not ascend": {offer.SamplingLaw{Kind: offer.DrawSwaps, Page: []uint32{4, 0}}, false},
 	} {
 		if err := c.law.Check(5); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
@@ -237,17 +237,17 @@ func TestDrawCheck(t *testing.T) {
 func TestLawByHand(t *testing.T) {
 	page := []uint32{0, 2}
 	for name, c := range map[string]struct {
-		law  offer.Draw
+		law  offer.SamplingLaw
 		want map[string]float64
 	}{
 		// Ten sets of one or two items.
-		"sets": {offer.Draw{Kind: offer.DrawSets, Epsilon: 0.3, Size: 2, Page: page}, map[string]float64{"[0 2]": 0.7 + 0.03, "[0]": 0.03, "[1 3]": 0.03, "[0 1 2]": 0}},
+		"sets": {offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 0.3, Size: 2, Page: page}, map[string]float64{"[0 2]": 0.7 + 0.03, "[0]": 0.03, "[1 3]": 0.03, "[0 1 2]": 0}},
 		// Six pairs.
-		"pages": {offer.Draw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: page}, map[string]float64{"[0 2]": 0.7 + 0.05, "[0]": 0, "[1 3]": 0.05}},
+		"pages": {offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 0.3, Size: 2, Page: page}, map[string]float64{"[0 2]": 0.7 + 0.05, "[0]": 0, "[1 3]": 0.05}},
 		// Four swaps: 1 or 3 in the place of 0 or 2.
-		"slots": {offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.3, Page: page}, map[string]float64{"[0 2]": 0.7, "[1 2]": 0.075, "[0 3]": 0.075, "[1 3]": 0}},
+		"slots": {offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.3, Page: page}, map[string]float64{"[0 2]": 0.7, "[1 2]": 0.075, "[0 3]": 0.075, "[1 3]": 0}},
 		// Two of them: 1 in the place of 0, which is bit 1, and 3 in the place of 2, which is bit 7.
-		"some slots": {offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.3, Page: page, Swaps: []byte{0b1000_0010}}, map[string]float64{"[0 2]": 0.7, "[1 2]": 0.15, "[0 3]": 0.15, "[2 3]": 0}},
+		"some slots": {offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.3, Page: page, Swaps: []byte{0b1000_0010}}, map[string]float64{"[0 2]": 0.7, "[1 2]": 0.15, "[0 3]": 0.15, "[2 3]": 0}},
 	} {
 		law, total := c.law.Law(4), 0.0
 		for size := 1; size <= 3; size++ {
@@ -283,8 +283,8 @@ func setsOf(n, size int) (list []vitrine.Assortment) {
 
 // The log says how a set was drawn if it has all candidates; of a policy that was certain it says so without a law.
 func TestLawOf(t *testing.T) {
-	law := &offer.Draw{Kind: offer.DrawSlots, Epsilon: 0.5, Size: 2, Page: []uint32{0, 2}}
-	logged := func(law *offer.Draw, change func(*eventlog.Offered)) *eventlog.Offered {
+	law := &offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 0.5, Size: 2, Page: []uint32{0, 2}}
+	logged := func(law *offer.SamplingLaw, change func(*eventlog.Offered)) *eventlog.Offered {
 		o := &eventlog.Offered{Mode: offer.ByPolicy, Candidates: 4, ItemIDs: []string{"a", "b", "c", "d"}, Shown: []int32{2, 0}, Propensity: 0.5}
 		e := offer.Estimates{Number: 1, Law: law}
 		o.Answer = e.Append(nil)
@@ -303,7 +303,7 @@ func TestLawOf(t *testing.T) {
 		"a random policy":        logged(nil, func(*eventlog.Offered) {}),
 		"a certain baseline":     logged(nil, func(o *eventlog.Offered) { o.Propensity, o.Mode = 1, offer.ByBaseline }),
 		"an empty page":          logged(nil, func(o *eventlog.Offered) { o.Propensity, o.Shown = 1, nil }),
-		"a law of other items":   logged(&offer.Draw{Kind: offer.DrawSets, Size: 2, Page: []uint32{9}}, func(*eventlog.Offered) {}),
+		"a law of other items":   logged(&offer.SamplingLaw{Kind: offer.DrawSets, Size: 2, Page: []uint32{9}}, func(*eventlog.Offered) {}),
 		"bytes that are no law":  logged(law, func(o *eventlog.Offered) { o.Answer = o.Answer[1:] }),
 	} {
 		if l := offer.LawOf(o); l != nil {

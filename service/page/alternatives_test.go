@@ -38,18 +38,18 @@ func TestAlternatives(t *testing.T) {
 		case 1:
 			r.Include = []string{"sku1"}
 		case 2:
-			r.Exclude, r.Size = []string{"sku0", "sku2", "gone"}, 2
+			r.Exclude, r.MaxSize = []string{"sku0", "sku2", "gone"}, 2
 		case 3:
-			if len(c.AtMost) == 0 {
-				r.AtMost = []api.Limit{{Items: []string{"sku3", "sku4", "sku5"}, Most: 1}}
+			if len(c.Limits) == 0 {
+				r.Limits = []api.Limit{{Items: []string{"sku3", "sku4", "sku5"}, Max: 1}}
 			}
 		case 4:
-			if len(c.AtMost) == 0 {
+			if len(c.Limits) == 0 {
 				r.Slots = []api.Slot{{Exclude: []string{"sku0"}}, {}}
 			}
 		case 5:
-			if len(c.AtMost) == 0 {
-				r.AtMost = []api.Limit{{Feature: "brand", Most: 1}}
+			if len(c.Limits) == 0 {
+				r.Limits = []api.Limit{{Feature: "brand", Max: 1}}
 			}
 		}
 		u, revenue := make([]float64, 6), make([]float64, 6)
@@ -70,16 +70,16 @@ func TestAlternatives(t *testing.T) {
 			loose, config := *r, *c
 			switch rule.Rule {
 			case "size":
-				loose.Size = 0
+				loose.MaxSize = 0
 			case "include":
 				loose.Include = nil
 			case "exclude":
 				loose.Exclude = slices.DeleteFunc(slices.Clone(r.Exclude), func(id string) bool { return id == rule.Item })
 			case "at_most":
-				if len(r.AtMost) > 0 && (rule.On == "0" || len(c.AtMost) == 0) {
-					loose.AtMost = nil
+				if len(r.Limits) > 0 && (rule.On == "0" || len(c.Limits) == 0) {
+					loose.Limits = nil
 				} else {
-					config.AtMost = nil
+					config.Limits = nil
 				}
 			case "slot":
 				loose.Slots = []api.Slot{{}, {}}
@@ -88,7 +88,7 @@ func TestAlternatives(t *testing.T) {
 				t.Errorf("trial %d: %+v, an exhaustive search has %v", trial, rule, without-with)
 			}
 		}
-		if n := len(r.Include) + len(r.AtMost) + len(c.AtMost) + min(r.Size, 1) + len(r.Exclude)/3*2 + len(r.Slots)/2; len(rules) != n {
+		if n := len(r.Include) + len(r.Limits) + len(c.Limits) + min(r.MaxSize, 1) + len(r.Exclude)/3*2 + len(r.Slots)/2; len(rules) != n {
 			t.Errorf("trial %d: there are %d rules: %+v", trial, n, rules)
 		}
 	}

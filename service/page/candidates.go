@@ -148,8 +148,8 @@ func (r *Request) group(ctx context.Context, items *catalogue.Catalogue, c *setu
 	if r.capacity(c) != nil {
 		by[catalogue.GroupsBy{Space: true}] = nil
 	}
-	for i, l := range slices.Concat(c.AtMost, r.AtMost) {
-		if l.Items == nil && (i < len(c.AtMost) || setup.CheckLimit(r.AtMost[:i-len(c.AtMost)], l, "", c.Schema()) == nil) {
+	for i, l := range slices.Concat(c.Limits, r.Limits) {
+		if l.Items == nil && (i < len(c.Limits) || setup.CheckLimit(r.Limits[:i-len(c.Limits)], l, "", c.Schema()) == nil) {
 			by[setup.GroupsBy(l)] = nil
 		}
 	}
@@ -269,7 +269,7 @@ func (r *Request) addNames(index map[string]int) {
 	add(r.Include)
 	add(r.Exclude)
 	add(r.Baseline)
-	for _, l := range r.AtMost {
+	for _, l := range r.Limits {
 		add(l.Items)
 	}
 	for _, s := range r.Slots {
@@ -301,7 +301,7 @@ func (d *Decider) policyFor(v *View, schema *feature.Schema, r *Request, pi vitr
 	if clipped, err = split.User(d.user, r.user); err != nil {
 		return nil, 0, err
 	}
-	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.Config.Record != "all" {
+	if few, ok := pi.(conditional); ok && c.from == 0 && n >= minShort && split.Width() > 0 && v.Config.LogItems != "all" {
 		d.fromItem = split.Map(d.fromItem, d.user)
 		if asked := few.Given(mat.NewDense(width, split.Width(), d.fromItem), d.user); asked != nil {
 			d.short = c
@@ -377,8 +377,8 @@ const checkEvery = 4096
 func (d *Decider) releases(v *View, r *Request) bool {
 	c := &r.stock
 	ownRows := d.short == nil || !c.All
-	isSmall := d.short == nil && r.len()*(d.width+1) <= offer.MaxWhole
-	return c.items != nil && ownRows && !isSmall && !r.Holds && v.Config.Record != "all"
+	isSmall := d.short == nil && r.len()*(d.width+1) <= offer.MaxCandidates
+	return c.items != nil && ownRows && !isSmall && !r.Holds && v.Config.LogItems != "all"
 }
 
 var errCross = api.Fieldf("/user", "a cross with the features of an item is not finite or too large: scale the features")

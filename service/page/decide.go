@@ -189,7 +189,7 @@ func (d *Decider) pick() (err error) {
 	v, r := d.view, d.request
 	o := &eventlog.Offered{
 		Decision: r.Decision, Candidates: r.len(), Width: v.Config.Schema().Width(),
-		Propensity: d.own.Propensity, PolicyVersion: d.policy.Entry, Mode: offer.ByPolicy,
+		Propensity: d.own.Propensity, PolicyEntry: d.policy.Entry, Mode: offer.ByPolicy,
 	}
 	if o.Decision == "" {
 		o.Decision = v.Name + "~" + strconv.FormatUint(v.Born, 10) + "." + strconv.FormatUint(d.estimates.Number, 10)
@@ -207,7 +207,7 @@ func (d *Decider) pick() (err error) {
 	case v.Config.Mode == api.Explore:
 		share := *v.Config.ExploreShare
 		d.shown, err = d.explore(o, v.Config, func(rng *rand.Rand) offer.Explored {
-			if v.Config.Explore == api.BySlots {
+			if v.Config.Explore == api.BySwaps {
 				return offer.ExploreSlots(d.own, d.x, share, rng)
 			}
 			return offer.ExploreSets(d.asked, d.own, d.x, share, rng)
@@ -247,7 +247,7 @@ func (d *Decider) arrange() error {
 
 // log adds the rows and candidates that the log keeps.
 func (d *Decider) log() error {
-	all := d.view.Config.Record == "all"
+	all := d.view.Config.LogItems == "all"
 	d.fill(d.made.Offered, d.request, d.order, all)
 	d.keep(d.view, d.request, d.made.Offered, d.order)
 	if d.overflow {
@@ -298,7 +298,7 @@ func (d *Decider) explore(o *eventlog.Offered, c *setup.Config, draw func(*rand.
 	if o.Propensity = e.Propensity; e.ByChance {
 		o.Mode = offer.ByChance
 	}
-	if c.Record == "all" { // the law numbers positions among all candidates
+	if c.LogItems == "all" { // the law numbers positions among all candidates
 		d.estimates.Law = e.Law
 	}
 	return e.Shown, nil

@@ -13,8 +13,8 @@ import (
 
 // Decider makes decisions in memory that it reuses.
 type Decider struct {
-	Entry []byte      // scratch for the caller
-	Whole offer.Whole // candidates of the last decision, if the log does not keep them
+	Entry []byte           // scratch for the caller
+	Whole offer.Candidates // candidates of the last decision, if the log does not keep them
 
 	plan
 	index     map[string]int

@@ -95,7 +95,7 @@ func (d *Decider) inline(ctx context.Context, v *View, q *Request) error {
 	if n > maxTried {
 		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name fewer, or set a filter", n, maxTried)
 	}
-	for i, l := range q.AtMost {
+	for i, l := range q.Limits {
 		if err := q.checkAttribute(l, fmt.Sprintf("/at_most/%d", i)); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func Explain(v *View, l *Logged) *api.Explanation {
 		return e.explain()
 	}
 	e.request = requestOf(v.Config, o.Offered, l.OwnRows)
-	e.ruled = (l.Complete || v.Config.Record == "all") && e.request.rule(o.Rules)
+	e.ruled = (l.Complete || v.Config.LogItems == "all") && e.request.rule(o.Rules)
 	return e.explain()
 }
 
@@ -209,8 +209,8 @@ func requestOf(c *setup.Config, o *eventlog.Offered, hasRows bool) *Request {
 // explain builds the explanation.
 func (m *explanation) explain() *api.Explanation {
 	x := &api.Explanation{
-		Decision: m.offer.Decision, Placement: m.placement, By: offer.ByNames[m.offer.Mode],
-		Policy: m.policy.Name(), DecidedBy: m.offer.PolicyVersion, Version: m.policy.Entry, SamePolicy: m.policy.Entry == m.offer.PolicyVersion && m.policy.Policy != nil,
+		Decision: m.offer.Decision, Placement: m.placement, Source: offer.SourceNames[m.offer.Mode],
+		Policy: m.policy.Name(), PolicyEntry: m.offer.PolicyEntry, ExplainedByEntry: m.policy.Entry, SamePolicy: m.policy.Entry == m.offer.PolicyEntry && m.policy.Policy != nil,
 		Candidates: m.offer.Candidates, Known: m.x.NumItems(), Attribution: "none", Compared: "none", Items: []api.Explained{}, Unknown: m.unknown,
 	}
 	m.list(x)

@@ -14,13 +14,13 @@ import (
 
 // Imported is a decision from another program's log, and its outcome.
 type Imported struct {
-	Request    *api.Request // must have a decision id; its rules are not kept
-	Shown      []string     // in display order
-	Choice     string       // the item that was taken; "" for none
-	Rewards    []api.Reward // instead of Choice, which is drawn from them as for reported rewards
-	Time       int64        // Unix nanoseconds; not before the last entry of the log
-	Propensity float64      // of the set; 0 if unknown
-	Draw       *offer.Draw  // nil if unknown
+	Request    *api.Request       // must have a decision id; its rules are not kept
+	Shown      []string           // in display order
+	Choice     string             // the item that was taken; "" for none
+	Rewards    []api.Reward       // instead of Choice, which is drawn from them as for reported rewards
+	Time       int64              // Unix nanoseconds; not before the last entry of the log
+	Propensity float64            // of the set; 0 if unknown
+	Draw       *offer.SamplingLaw // nil if unknown
 }
 
 // Import returns the events of a decision and of its outcome, and their log entries.
@@ -84,17 +84,17 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
 		p := l.Law(n).Propensity(shown)
 		within := float64(1e-3 * p)    // logs hold rounded numbers
-		if l.Kind != offer.DrawSlots { // the law is conditional on the policy's own set, which may be random
+		if l.Kind != offer.DrawSwaps { // the law is conditional on the policy's own set, which may be random
 			within += 1 - l.Epsilon
 		}
 		if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
 			return events, entries, api.Fieldf("/law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p, m.Propensity)
 		}
-		if v.Config.Record == "all" {
+		if v.Config.LogItems == "all" {
 			d.estimates.Law = l
 		}
 	}
-	d.fill(o, q, order, v.Config.Record == "all")
+	d.fill(o, q, order, v.Config.LogItems == "all")
 	o.Answer = d.estimates.Append(nil)
 	events[0] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: o}
 	events[1] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: &eventlog.Chosen{Decision: o.Decision, Choice: choice}}

@@ -20,7 +20,7 @@ const (
 // logRules adds the candidates and rules that the log keeps.
 func (d *Decider) logRules() {
 	v, r, e := d.view, d.request, &d.estimates
-	all := v.Config.Record == "all"
+	all := v.Config.LogItems == "all"
 	e.Catalogue = r.stock.said(all)
 	switch c := e.Catalogue; {
 	case all:
@@ -86,12 +86,12 @@ func (d *Decider) keep(v *View, r *Request, o *eventlog.Offered, order []int32) 
 	n := r.len()
 	onlyRules := KnowsCandidates(&offer.Offer{Estimates: d.estimates})
 	switch {
-	case r.isTrial || v.Config.Record == "all":
+	case r.isTrial || v.Config.LogItems == "all":
 		return
 	case onlyRules && d.estimates.Rules == tooManyRules:
-		*w = offer.Whole{Placement: v.Name, Born: v.Born, Decision: o.Decision, Number: d.estimates.Number, Rules: r.logged(v.Config, len(r.Items), maxRulesText)}
+		*w = offer.Candidates{Placement: v.Name, Born: v.Born, Decision: o.Decision, Number: d.estimates.Number, Rules: r.logged(v.Config, len(r.Items), maxRulesText)}
 		return
-	case onlyRules || d.short != nil || n*(o.Width+1) > offer.MaxWhole:
+	case onlyRules || d.short != nil || n*(o.Width+1) > offer.MaxCandidates:
 		return
 	}
 	w.Placement, w.Born, w.Decision, w.Number, w.Rules = v.Name, v.Born, o.Decision, d.estimates.Number, r.logged(v.Config, n, maxRulesText)
@@ -144,11 +144,11 @@ const (
 // first n candidates, if they fit; the catalogue holds the spaces of the others.
 func (r *Request) logged(c *setup.Config, n, size int) string {
 	spaces := r.spacesOf(c, n)
-	if r.Size == 0 && !r.Fill && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
+	if r.MaxSize == 0 && !r.Fill && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && r.Slots == nil && r.Capacity == nil && spaces == nil {
 		return ""
 	}
 	for _, spaces := range [][]float64{spaces, nil} {
-		text, err := json.Marshal(rules{r.Size, r.Fill, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
+		text, err := json.Marshal(rules{r.MaxSize, r.Fill, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity, spaces}, json.Deterministic(true))
 		if err == nil && len(text) <= size {
 			return string(text)
 		}
@@ -165,7 +165,7 @@ func (r *Request) rule(text string) bool {
 	if err := json.Unmarshal([]byte(text), &logged); err != nil || logged == nil {
 		return false
 	}
-	r.Size, r.Fill, r.Include, r.Exclude, r.AtMost, r.Slots, r.Capacity = logged.Size, logged.Fill, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
+	r.MaxSize, r.Fill, r.Include, r.Exclude, r.Limits, r.Slots, r.Capacity = logged.Size, logged.Fill, logged.Include, logged.Exclude, logged.AtMost, logged.Slots, logged.Capacity
 	if r.spaced = len(logged.Spaces) == len(r.Items); r.spaced {
 		for i := range r.Items {
 			r.Items[i].Space = &logged.Spaces[i]

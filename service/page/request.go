@@ -45,7 +45,7 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 		field  string
 		length int
 	}{
-		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/at_most", len(r.AtMost)}, {"/baseline", len(r.Baseline)}, {"/candidates", len(r.Candidates)},
+		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/at_most", len(r.Limits)}, {"/baseline", len(r.Baseline)}, {"/candidates", len(r.Candidates)},
 	} {
 		if err := api.CheckLength(list.field, list.length, c.MaxItems); err != nil {
 			return err
@@ -56,8 +56,8 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 			return api.Fieldf(fmt.Sprintf("/items/%d/revenue", i), "%v: must be finite, not negative and at most %v", v, vitrine.MaxRevenue)
 		}
 	}
-	if len(r.Unit) > setup.MaxUnit || !utf8.ValidString(r.Unit) {
-		return api.Fieldf("/unit", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.Unit, 40), setup.MaxUnit)
+	if len(r.ShopperID) > setup.MaxUnit || !utf8.ValidString(r.ShopperID) {
+		return api.Fieldf("/unit", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.ShopperID, 40), setup.MaxUnit)
 	}
 	for i := range r.Items {
 		id := r.Items[i].ID
@@ -79,8 +79,8 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 			return err
 		}
 	}
-	if r.Size != 0 {
-		if err := api.InRange("/size", r.Size, 1, c.MaxSize); err != nil {
+	if r.MaxSize != 0 {
+		if err := api.InRange("/size", r.MaxSize, 1, c.MaxSize); err != nil {
 			return err
 		}
 	}
@@ -107,17 +107,17 @@ func (r *Request) Sum() [32]byte {
 	for _, v := range r.revenue {
 		b = appendFloat(b, v)
 	}
-	b = binary.AppendUvarint(b, uint64(r.Size))
+	b = binary.AppendUvarint(b, uint64(r.MaxSize))
 	b = appendFlag(b, r.Fill)
 	b = appendStrings(b, r.Include)
 	b = appendStrings(b, r.Exclude)
-	b = appendLength(b, len(r.AtMost), r.AtMost == nil)
-	for _, l := range r.AtMost {
+	b = appendLength(b, len(r.Limits), r.Limits == nil)
+	for _, l := range r.Limits {
 		b = appendStrings(b, l.Items)
 		b = appendString(b, l.Feature)
 		b = appendString(b, l.Attribute)
 		b = appendString(b, l.Group)
-		b = binary.AppendUvarint(b, uint64(l.Most))
+		b = binary.AppendUvarint(b, uint64(l.Max))
 	}
 	b = appendOptional(b, r.Capacity)
 	b = appendLength(b, len(r.Slots), r.Slots == nil)
@@ -126,7 +126,7 @@ func (r *Request) Sum() [32]byte {
 		b = appendStrings(b, s.Exclude)
 	}
 	b = appendStrings(b, r.Baseline)
-	b = appendString(b, r.Unit)
+	b = appendString(b, r.ShopperID)
 	b = appendFlag(b, r.Defer)
 	b = appendStrings(b, r.Candidates)
 	b = appendString(b, r.Filter)

@@ -65,7 +65,7 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	for _, other := range []struct {
 		field string
 		has   bool
-	}{{"/size", r.Size != 0}, {"/include", r.Include != nil}, {"/at_most", len(r.AtMost)+len(c.AtMost) > 0}, {"/capacity", r.capacity(c) != nil}} {
+	}{{"/size", r.MaxSize != 0}, {"/include", r.Include != nil}, {"/at_most", len(r.Limits)+len(c.Limits) > 0}, {"/capacity", r.capacity(c) != nil}} {
 		if other.has {
 			return nil, api.Fieldf(other.field, "does not go together with slots")
 		}
@@ -93,21 +93,21 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 	if r.Slots != nil {
 		return r.slots(c, index)
 	}
-	rules := assortment.Rules{Items: r.len(), Max: cmp.Or(r.Size, c.MaxSize), Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
+	rules := assortment.Rules{Items: r.len(), Max: cmp.Or(r.MaxSize, c.MaxSize), Name: func(i int) string { return fmt.Sprintf("item %q", r.id(i)) }}
 	capacity, fills := r.capacity(c), r.fills(c)
 	if fills && capacity != nil {
 		return nil, api.Fieldf("/fill", "cannot be combined with a capacity: leave out one of them")
 	}
-	free := !fills && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.AtMost) == 0 && len(c.AtMost) == 0
+	free := !fills && len(r.Include) == 0 && len(r.Exclude) == 0 && len(r.Limits) == 0 && len(c.Limits) == 0
 	if free && capacity == nil {
 		return assortment.AtMost(rules.Max), nil
 	}
-	for _, l := range c.AtMost {
+	for _, l := range c.Limits {
 		rules.Limits = append(rules.Limits, r.limit(c.Schema(), l, "", index))
 	}
-	for i, l := range r.AtMost {
+	for i, l := range r.Limits {
 		field := fmt.Sprintf("/at_most/%d", i)
-		if err := setup.CheckLimit(r.AtMost[:i], l, field, c.Schema()); err != nil {
+		if err := setup.CheckLimit(r.Limits[:i], l, field, c.Schema()); err != nil {
 			return nil, err
 		}
 		if err := r.checkAttribute(l, field); err != nil {
@@ -149,7 +149,7 @@ func (r *Request) checkAttribute(l api.Limit, field string) error {
 
 // byCatalogue returns the limits of a request and its placement by what only the catalogue says of an item.
 func (r *Request) byCatalogue(c *setup.Config) []api.Limit {
-	return slices.DeleteFunc(slices.Concat(c.AtMost, r.AtMost), func(l api.Limit) bool { return l.Attribute == "" && l.Group == "" })
+	return slices.DeleteFunc(slices.Concat(c.Limits, r.Limits), func(l api.Limit) bool { return l.Attribute == "" && l.Group == "" })
 }
 
 // keepGroups keeps the groups of the candidates for when the catalogue is no longer locked.
@@ -170,7 +170,7 @@ func (r *Request) keepGroups(c *setup.Config) {
 // limit returns a limit on the candidates, which is called name if it names its items.
 func (r *Request) limit(s *feature.Schema, l api.Limit, name string, index map[string]int) assortment.Limit {
 	n := r.len()
-	g := assortment.Limit{Max: l.Most}
+	g := assortment.Limit{Max: l.Max}
 	if l.Items != nil {
 		g.Name = func(int32) string { return name }
 		g.Group = slices.Repeat([]int32{-1}, n)
@@ -180,7 +180,7 @@ func (r *Request) limit(s *feature.Schema, l api.Limit, name string, index map[s
 		return g
 	}
 	if kept, ok := r.groups[setup.GroupsBy(l)]; ok {
-		kept.Max = l.Most
+		kept.Max = l.Max
 		return kept
 	}
 	var stored *catalogue.Groups

@@ -56,10 +56,10 @@ func TestFilledPages(t *testing.T) {
 		c := fatal.Or(setup.Parse([]byte(`{"max_size":4,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],"policy":{"name":"uniform"}}`)))(t)
 		r := stand(n)
 		if rng.IntN(2) == 0 {
-			c.AtMost = append(c.AtMost, api.Limit{Feature: "brand", Most: 1})
+			c.Limits = append(c.Limits, api.Limit{Feature: "brand", Max: 1})
 		}
 		if rng.IntN(2) == 0 {
-			r.AtMost = []api.Limit{{Feature: "kind", Most: 1}}
+			r.Limits = []api.Limit{{Feature: "kind", Max: 1}}
 		}
 		if rng.IntN(2) == 0 {
 			r.Exclude = []string{"sku1", "sku4"}
@@ -67,7 +67,7 @@ func TestFilledPages(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			r.Include = []string{"sku2"}
 		}
-		r.Size = rng.IntN(5)
+		r.MaxSize = rng.IntN(5)
 		sets := func() (all []vitrine.Assortment) {
 			_, _, _, _, family := page.Alternatives(c, r, nil, u, revenue)
 			for bits := range 1 << n {
@@ -95,7 +95,7 @@ func TestFilledPages(t *testing.T) {
 			c.Fill = true
 		}
 		if have := sets(); !slices.EqualFunc(have, want, slices.Equal) {
-			t.Fatalf("%+v of the rules %+v: %v, want %v", r, c.AtMost, have, want)
+			t.Fatalf("%+v of the rules %+v: %v, want %v", r, c.Limits, have, want)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestCrossingLimitsThatAreRefused(t *testing.T) {
 	for want, change := range map[string]func(r *api.Request){
 		"drop the capacity or one of these limits": func(r *api.Request) { r.Capacity = new(3.0) },
 		"drop one of these limits": func(r *api.Request) {
-			r.AtMost = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"}, Most: 1}}
+			r.Limits = []api.Limit{{Items: []string{"sku0", "sku1", "sku2", "sku3", "sku4", "sku5", "sku6"}, Max: 1}}
 		},
 		"does not go together with slots": func(r *api.Request) { r.Slots = []api.Slot{{}, {}} },
 		`brand "b`: func(r *api.Request) {

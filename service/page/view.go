@@ -78,13 +78,13 @@ func (v *View) route(r *Request) (to route, err error) {
 	if v.Config.Mode != api.Experimenting {
 		return to, nil
 	}
-	if r.Unit == "" && r.isTrial { // shows the placement's policy
+	if r.ShopperID == "" && r.isTrial { // shows the placement's policy
 		return to, nil
 	}
-	if r.Unit == "" {
+	if r.ShopperID == "" {
 		return to, api.Fieldf("/unit", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)
 	}
-	to.unit = variants.Unit(v.Name, r.Unit)
+	to.unit = variants.Unit(v.Name, r.ShopperID)
 	class := v.Routes.Class(to.unit)
 	to.variant, to.show = v.Routes.Name(class), v.Routes.Show(class)
 	if class < len(v.Variants) {
@@ -96,7 +96,7 @@ func (v *View) route(r *Request) (to route, err error) {
 // Items returns the placement's catalogue, or an error that names the placement that should share it.
 func (v *View) Items() (*catalogue.Catalogue, error) {
 	if v.Catalogue == nil {
-		return nil, api.Fieldf("", "placement %q has the catalogue of %q, which is not there or has other features", v.Name, v.Config.Catalogue)
+		return nil, api.Fieldf("", "placement %q has the catalogue of %q, which is not there or has other features", v.Name, v.Config.CatalogueOf)
 	}
 	return v.Catalogue, nil
 }

@@ -173,7 +173,7 @@ func (a *Adapter) modelProperties(c Call) (Answer, error) {
 	for _, t := range []struct {
 		to    **time.Time
 		entry uint64
-	}{{&model.CreationTime, changed}, {&model.LastModifiedTime, stats.PolicyVersion}} {
+	}{{&model.CreationTime, changed}, {&model.LastModifiedTime, stats.PolicyEntry}} {
 		if t.entry == 0 {
 			continue
 		}

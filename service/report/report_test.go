@@ -23,13 +23,13 @@ var write = flag.String("report.write", "", "a file for the page of the test, to
 func example() *api.ExperimentReport {
 	begun := time.Date(2026, 6, 1, 8, 0, 0, 0, time.UTC)
 	r := &api.ExperimentReport{
-		Name: "Summer <sale>", Number: 7, Begun: begun, Control: "shop", Learn: api.LearnOwn, Worth: 0.01, Holdout: 0.05, Decisions: 123456,
+		Name: "Summer <sale>", Number: 7, Begun: begun, Control: "shop", Learn: api.LearnOwn, MinGain: 0.01, Holdout: 0.05, Decisions: 123456,
 		Variants: []api.VariantReport{
-			{Name: "shop", Show: api.ShowBaseline, Share: 0.45, Asked: 55700, Units: 20100, Group: api.Group{Rounds: 55600, Purchases: 2780, Revenue: 55600 * 1.1}, Mean: api.Interval{Low: 1.04, Estimate: 1.1, High: 1.17}},
-			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Asked: 55500, Units: 19900, Group: api.Group{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25}, Mean: api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32}, Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
-			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Asked: 12400, Units: 4500, Group: api.Group{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
+			{Name: "shop", Show: api.ShowBaseline, Share: 0.45, Asked: 55700, Units: 20100, Group: api.Totals{Rounds: 55600, Purchases: 2780, Revenue: 55600 * 1.1}, Mean: api.Interval{Low: 1.04, Estimate: 1.1, High: 1.17}},
+			{Name: "ours", Show: api.ShowPolicy, Share: 0.45, Asked: 55500, Units: 19900, Group: api.Totals{Rounds: 55400, Purchases: 3100, Revenue: 55400 * 1.25}, Mean: api.Interval{Low: 1.18, Estimate: 1.25, High: 1.32}, Difference: &api.Interval{Low: 0.021, Estimate: 0.15, High: 0.28}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "auto"}, Learned: 55400}},
+			{Name: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Show: api.ShowPolicy, Share: 0.1, Asked: 12400, Units: 4500, Group: api.Totals{Rounds: 12456, Purchases: 600, Revenue: 12456 * 1.05}, Mean: api.Interval{Low: 0.91, Estimate: 1.05, High: 1.2}, Difference: &api.Interval{Low: -0.29, Estimate: -0.05, High: 0.19}, Learner: &api.LearnerReport{Policy: map[string]any{"name": "ts-mnl"}, Own: true, Learned: 12456}},
 		},
-		HeldOut: &api.VariantReport{Name: api.Holdout, Show: api.ShowBaseline, Share: 0.05, Units: 2340, Group: api.Group{Rounds: 6400, Purchases: 320, Revenue: 7000}, Mean: api.Interval{Low: 0.9, Estimate: 1.09, High: 1.3}},
+		HeldOut: &api.VariantReport{Name: api.Holdout, Show: api.ShowBaseline, Share: 0.05, Units: 2340, Group: api.Totals{Rounds: 6400, Purchases: 320, Revenue: 7000}, Mean: api.Interval{Low: 0.9, Estimate: 1.09, High: 1.3}},
 		Pairs:   []api.Pair{{Variant: "ours", Over: "a-rival-with-a-very-long-name-that-goes-on-and-on-and-on-and-on", Difference: api.Interval{Low: 0.004, Estimate: 0.2, High: 0.4}}},
 		Ratio:   api.Ratio{Units: 46840, P: 0.42},
 		Verdict: api.Verdict{Rule: api.Ship, Variant: "ours", Gain: 0.15, Reason: `"ours" earns at least 0.021 a decision more than "shop"`},

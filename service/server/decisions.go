@@ -157,7 +157,7 @@ func (s *Server) getDecision(c *call) error {
 		return err
 	}
 	reply := api.Decision{
-		Answer: *d.Offer.Reply(), Placement: d.Placement, By: offer.ByNames[d.Offer.Mode], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
+		Answer: *d.Offer.Reply(), Placement: d.Placement, Source: offer.SourceNames[d.Offer.Mode], Time: time.Unix(0, d.Time).UTC(), Status: d.Status,
 		Earned: d.Earned, Corrections: d.Corrections,
 	}
 	if d.Choice != "" {

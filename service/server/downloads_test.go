@@ -76,7 +76,7 @@ func TestModel(t *testing.T) {
 	a := s.want(200, "GET", "/v1/placements/home/model", "")
 	var m api.LearnerState
 	fatal.If(t, json.Unmarshal([]byte(a.body), &m))
-	if m.Placement != "home" || m.Learned != 1 || m.PolicyVersion != 3 || m.Config.Policy["name"] != "ucb-mnl" || len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
+	if m.Placement != "home" || m.Learned != 1 || m.PolicyEntry != 3 || m.Config.Policy["name"] != "ucb-mnl" || len(m.State) == 0 || !strings.Contains(a.header.Get("Content-Disposition"), "home.model.json") {
 		t.Errorf("%v %s", a.header, a.body)
 	}
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: s.store.(engine.Log), Build: setup.NewLearner}))(t)

@@ -140,7 +140,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind = "placement-deleted"
 	case *eventlog.Offered:
 		kind, t.Decision = "offered", body.Decision
-		t.Candidates, t.By, t.PolicyVersion, t.Shown = body.Candidates, offer.ByNames[body.Mode], body.PolicyVersion, make([]string, len(body.Shown))
+		t.Candidates, t.Source, t.PolicyEntry, t.Shown = body.Candidates, offer.SourceNames[body.Mode], body.PolicyEntry, make([]string, len(body.Shown))
 		for k, i := range body.Shown {
 			t.Shown[k] = body.ItemIDs[i]
 		}
@@ -159,11 +159,11 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind = "alarm-cleared"
 	case *eventlog.ClockMoved:
 		kind, t.Seconds = "clock-moved", time.Duration(body.By).Seconds()
-	case *eventlog.ValuesSeen:
+	case *eventlog.CategoryValuesAdded:
 		kind, t.Feature, t.Values = "values-seen", body.Feature, body.Values
 	case *eventlog.SnapshotTaken:
 		kind, t.Version = "version-kept", body.Version
-	case *eventlog.VersionKept:
+	case *eventlog.VersionSaved:
 		kind, t.Version, t.Note = "version-kept", body.Version, body.Note
 	case *eventlog.LearnerRolledBack:
 		kind, t.Version = "rolled-back", body.Version
@@ -174,7 +174,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Config = "learner-reset", configOf(body.Config)
 	case *eventlog.RelearningBegun:
 		kind, t.Config = "relearning-begun", configOf(body.Config)
-	case *eventlog.LearnerExchanged:
+	case *eventlog.LearnerSwapped:
 		kind, t.Config = "learner-exchanged", configOf(body.Config)
 	case *eventlog.LearnerAdopted:
 		kind, t.Config = "learner-adopted", configOf(body.Config)
@@ -184,7 +184,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 		kind, t.Decision = "activated", body.Decision
 	case *eventlog.ItemsChanged:
 		kind, t.Items = "items-changed", len(body.Put)+len(body.Deleted)
-	case *eventlog.Passed:
+	case *eventlog.ItemsDeclined:
 		kind, t.Decision = "passed", body.Decision
 		for _, i := range body.Items {
 			t.Positions = append(t.Positions, int(i))

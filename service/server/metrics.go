@@ -153,7 +153,7 @@ var ofPlacement = []struct {
 	{about("held_rounds", "Outcomes that the learner has not been given because of an alarm about sales.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Guard.Held) }},
 	{about("drift_fell", "1 if the policy certainly sells less than four fifths as often as before, over the last 1000 decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Drift != nil && s.Drift.Fell) }},
 	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Unsound) }},
-	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyVersion) }},
+	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyEntry) }},
 	{about("relearning_behind_entries", "Entries of the log that a second learner has not read yet, 0 if no relearning is under way.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Relearning == nil {
 			return 0
@@ -249,9 +249,9 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		for _, m := range ofPlacement {
 			send(m.desc, m.kind, m.of(&s), name)
 		}
-		for mode, group := range map[uint8]api.Group{offer.ByPolicy: s.ByPolicy, offer.ByChance: s.ByChance, offer.ByBaseline: s.ByBaseline} {
-			send(revenueDesc, prometheus.CounterValue, group.Revenue, name, offer.ByNames[mode])
-			send(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, offer.ByNames[mode])
+		for mode, group := range map[uint8]api.Totals{offer.ByPolicy: s.ByPolicy, offer.ByChance: s.ByChance, offer.ByBaseline: s.ByBaseline} {
+			send(revenueDesc, prometheus.CounterValue, group.Revenue, name, offer.SourceNames[mode])
+			send(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, offer.SourceNames[mode])
 		}
 		if s.Uplift != nil {
 			send(upliftDesc, prometheus.GaugeValue, s.Uplift.Estimate, name)

@@ -86,7 +86,7 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 	if err != nil {
 		return e, err
 	}
-	mean := func(g api.Group) *float64 {
+	mean := func(g api.Totals) *float64 {
 		if m, _ := g.Mean(); g.Rounds > 0 {
 			return &m
 		}

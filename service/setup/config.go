@@ -49,7 +49,7 @@ const (
 // errors that name the field. What is left out has its default, and so have the settings of the policy.
 // Errors of a policy are those of the builder of its learner.
 func Parse(text []byte) (*Config, error) {
-	c := &Config{Placement: api.Placement{MaxItems: 1000, Rounds: 100_000, AttributionWindow: "30m", Mode: api.Learn, Memory: 64 << 20, Keep: 8}}
+	c := &Config{Placement: api.Placement{MaxItems: 1000, Horizon: 100_000, AttributionWindow: "30m", Mode: api.Learn, MemoryBytes: 64 << 20, MaxVersions: 8}}
 	if err := json.Unmarshal(text, &c.Placement, json.RejectUnknownMembers(true)); err != nil {
 		err := api.JSONError(err)
 		if field := new(api.FieldError); errors.As(err, &field) && field.Field == "/policy" {
@@ -112,10 +112,10 @@ func (c *Config) Answer() api.Placement {
 	p.Policy = policy.Effective(p.Policy)
 	p.Warnings = policy.Warnings(c.Policy)
 	for _, k := range c.schema.Categories() {
-		if k.Names > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s: the first %d values have columns of their own (%d have), and all others share %d: give values, or more names and buckets, if there are more", k.Feature, k.Names, k.Learned, k.Buckets))
+		if k.OwnColumns > 0 {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: the first %d values have columns of their own (%d have), and all others share %d: give values, or more names and buckets, if there are more", k.Feature, k.OwnColumns, k.Learned, k.SharedColumns))
 		} else {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s: all values are hashed and share %d columns: give values or names, so that each has its own", k.Feature, k.Buckets))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: all values are hashed and share %d columns: give values or names, so that each has its own", k.Feature, k.SharedColumns))
 		}
 		if k.Collisions > 0 {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, so that the policy took them for the same: give values, or more names and buckets", k.Feature, k.Collisions))
@@ -123,7 +123,7 @@ func (c *Config) Answer() api.Placement {
 	}
 	decision, item := c.LogBytes()
 	note := fmt.Sprintf("a decision takes up to about %s of the log, for the rows of %d items shown", size(decision), c.MaxSize)
-	if c.Record == "all" {
+	if c.LogItems == "all" {
 		note += fmt.Sprintf(" and which items of the catalogue were candidates, and %s more for each item that a request brings", size(item))
 	}
 	p.Notes = append(p.Notes, note)
@@ -186,10 +186,10 @@ func (c *Config) check() error {
 	if err := api.InRange("/max_items", c.MaxItems, 1, maxItems); err != nil {
 		return err
 	}
-	if err := api.InRange("/rounds", c.Rounds, 1, maxRounds); err != nil {
+	if err := api.InRange("/rounds", c.Horizon, 1, maxRounds); err != nil {
 		return err
 	}
-	if err := api.InRange("/keep", c.Keep, 1, maxKeep); err != nil {
+	if err := api.InRange("/keep", c.MaxVersions, 1, maxKeep); err != nil {
 		return err
 	}
 	if c.Seed > 1<<53 {
@@ -209,12 +209,12 @@ func (c *Config) check() error {
 	if c.schema, err = feature.New(c.Features); err != nil {
 		return err
 	}
-	for i, l := range c.AtMost {
+	for i, l := range c.Limits {
 		field := fmt.Sprintf("/at_most/%d", i)
 		if l.Items != nil {
 			return api.Fieldf(field+"/items", "only requests have items: name a feature, an attribute or a group")
 		}
-		if err := CheckLimit(c.AtMost[:i], l, field, c.schema); err != nil {
+		if err := CheckLimit(c.Limits[:i], l, field, c.schema); err != nil {
 			return err
 		}
 	}
@@ -229,11 +229,11 @@ func (c *Config) check() error {
 	if maximum := maxRows / c.schema.Width(); c.MaxItems > maximum {
 		return api.Fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, maximum, c.schema.Width())
 	}
-	if c.Memory > maxMemory {
-		return api.Fieldf("/memory", "%d: must be at most %d bytes", c.Memory, int64(maxMemory))
+	if c.MemoryBytes > maxMemory {
+		return api.Fieldf("/memory", "%d: must be at most %d bytes", c.MemoryBytes, int64(maxMemory))
 	}
-	if minimum := minMemory * c.maxRecord(); c.Memory < minimum {
-		return api.Fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.Memory, minimum, minMemory)
+	if minimum := minMemory * c.maxRecord(); c.MemoryBytes < minimum {
+		return api.Fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.MemoryBytes, minimum, minMemory)
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (c *Config) checkMode() error {
 		if c.Mode != api.Explore {
 			return api.Fieldf("/explore", "%q: is for the mode %q", c.Explore, api.Explore)
 		}
-		if err := api.OneOf("/explore", c.Explore, api.BySets, api.BySlots); err != nil {
+		if err := api.OneOf("/explore", c.Explore, api.BySets, api.BySwaps); err != nil {
 			return err
 		}
 	}
@@ -269,12 +269,12 @@ func (c *Config) checkMode() error {
 		}
 	}
 	switch {
-	case c.Record != "":
-		return api.OneOf("/record", c.Record, "shown", "all")
+	case c.LogItems != "":
+		return api.OneOf("/record", c.LogItems, "shown", "all")
 	case c.Mode == api.Explore:
-		c.Record = "all"
+		c.LogItems = "all"
 	default:
-		c.Record = "shown"
+		c.LogItems = "shown"
 	}
 	return nil
 }
@@ -282,7 +282,7 @@ func (c *Config) checkMode() error {
 // SameLearner reports whether a learner of one configuration can continue under the other: it is built in the
 // same way and sees the same rows.
 func (c *Config) SameLearner(o *Config) bool {
-	return bytes.Equal(Canonical(c.Policy), Canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Rounds == o.Rounds && c.Seed == o.Seed &&
+	return bytes.Equal(Canonical(c.Policy), Canonical(o.Policy)) && c.MaxSize == o.MaxSize && c.Horizon == o.Horizon && c.Seed == o.Seed &&
 		slices.EqualFunc(c.Features, o.Features, feature.Equal)
 }
 
@@ -303,7 +303,7 @@ func (c *Config) LearnerFields(o *Config) (fields []string) {
 		name string
 		same bool
 	}{
-		{"max_size", c.MaxSize == o.MaxSize}, {"rounds", c.Rounds == o.Rounds}, {"seed", c.Seed == o.Seed},
+		{"max_size", c.MaxSize == o.MaxSize}, {"rounds", c.Horizon == o.Horizon}, {"seed", c.Seed == o.Seed},
 		{"features", slices.EqualFunc(c.Features, o.Features, feature.Equal)},
 	} {
 		if !f.same {
@@ -324,8 +324,8 @@ func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema
 	switch {
 	case given != 1:
 		return api.Fieldf(field, "must have one of items, feature, attribute and group")
-	case l.Most < 0:
-		return api.Fieldf(field+"/most", "%d: must not be negative", l.Most)
+	case l.Max < 0:
+		return api.Fieldf(field+"/most", "%d: must not be negative", l.Max)
 	case l.Feature != "" && !s.IsCategory(l.Feature):
 		return api.Fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
 	case l.Items != nil:
@@ -340,7 +340,7 @@ func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema
 }
 
 func (c *Config) Spec() Spec {
-	return Spec{Policy: Canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Size: c.MaxSize, Items: c.MaxItems, All: c.Record == "all", Rounds: c.Rounds, Seed: c.Seed}
+	return Spec{Policy: Canonical(c.Policy), Features: c.schema.Width(), Numeric: c.schema.Numeric(), Size: c.MaxSize, Items: c.MaxItems, All: c.LogItems == "all", Rounds: c.Horizon, Seed: c.Seed}
 }
 
 // IsLogged reports whether a configuration is the one that a log has.

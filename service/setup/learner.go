@@ -49,6 +49,6 @@ func LearnerSize(s Spec) (Size, error) {
 
 func (s Spec) problem() bandit.Problem {
 	return bandit.Problem{
-		Features: s.Features, Numeric: s.Numeric, Items: s.Items, Size: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
+		NumFeatures: s.Features, Numeric: s.Numeric, Items: s.Items, MaxShown: s.Size, Rounds: s.Rounds, Constraint: assortment.AtMost(s.Size),
 	}
 }

@@ -28,7 +28,7 @@ func TestNewLearner(t *testing.T) {
 	have := fatal.Or(setup.NewLearner(specOf(`{"name":"onl-mnl","lambda":3,"beta":1.5,"warmup":20,"utility":{"kind":"mlp","hidden":[4,2],"activation":"tanh"}}`)))(t)
 	o := bandit.DefaultONLOptions()
 	o.Lambda, o.Beta, o.Warmup, o.Update = 3, 1.5, 20, "online"
-	want := fatal.Or(bandit.NewONL(bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)},
+	want := fatal.Or(bandit.NewONL(bandit.Problem{NumFeatures: specFeatures, MaxShown: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)},
 		utility.NewMLP(specFeatures, []int{4, 2}, utility.Tanh), o, stream.New(4, 0, stream.Learner)))(t)
 	if diff := cmp.Diff(saved(t, want), saved(t, have)); diff != "" {
 		t.Errorf("the learner (-library +placement):\n%s", diff)
@@ -70,7 +70,7 @@ func TestPoliciesServe(t *testing.T) {
 
 // Learners of linear utilities take a basis, which brings its own constant term.
 func TestNewLearnerOnABasis(t *testing.T) {
-	p := bandit.Problem{Features: specFeatures, Size: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)}
+	p := bandit.Problem{NumFeatures: specFeatures, MaxShown: specSize, Rounds: 100, Constraint: assortment.AtMost(specSize)}
 	have := fatal.Or(setup.NewLearner(specOf(`{"name":"ucb-mnl","constants":"theory","radius":0,"lambda":3,"utility":{"kind":"quadratic"}}`)))(t)
 	o := bandit.DefaultUCBOptions()
 	o.Lambda = 3

@@ -16,7 +16,7 @@ const (
 
 // Share is the part of a placement's memory for the rounds in the learner's queue, and the same again for
 // those in its journal.
-func (c *Config) Share() int { return c.Memory / 4 }
+func (c *Config) Share() int { return c.MemoryBytes / 4 }
 
 // Bound returns the maximal bytes of a placement's decisions and rounds under any traffic: Memory for the
 // remembered decisions, a quarter of it for the rounds that wait for the learner, a quarter for the rounds
@@ -24,13 +24,13 @@ func (c *Config) Share() int { return c.Memory / 4 }
 // items. The learner and its kept states come on top; their size depends on the policy, and some policies keep all
 // rounds.
 func (c *Config) Bound() int {
-	return c.Memory + 2*c.Share() + c.Memory/EvictedShare + tally.ItemBytes*tally.MaxItems(c.Memory) + c.schema.NamesBytes()
+	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare + tally.ItemBytes*tally.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()
 }
 
 // maxRecord bounds the memory of a decision: its record and its round, whose rows come from the log.
 func (c *Config) maxRecord() int {
 	rows := c.MaxSize
-	if c.Record == "all" {
+	if c.LogItems == "all" {
 		rows = c.MaxItems
 	}
 	return RecordBytes + MaxDecision + 16 + RoundBytes(min(rows*(c.schema.Width()+1), eventlog.MaxBatch/8), c.MaxSize)
@@ -55,9 +55,9 @@ func (c *Config) LogBytes() (decision, item int) {
 	item = (d+7)/8 + float*d + id + float // with the revenue
 	decision = fixed + c.MaxSize*(item+float)
 	switch candidates := c.MaxItems / 8; {
-	case c.Record != "all":
+	case c.LogItems != "all":
 		decision += min(candidates, 2<<10)
-	case c.Explore == api.BySlots: // and which of them may be in which slot
+	case c.Explore == api.BySwaps: // and which of them may be in which slot
 		decision += candidates * (1 + c.MaxSize)
 	default:
 		decision += candidates

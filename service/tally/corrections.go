@@ -26,7 +26,7 @@ func (t *Tally) Corrected(c *eventlog.Corrected, lead Lead, maxItems int) {
 }
 
 // correct changes the group of a corrected decision.
-func correct(g *api.Group, c *eventlog.Corrected) {
+func correct(g *api.Totals, c *eventlog.Corrected) {
 	if c.Counts {
 		g.Rounds++
 	}

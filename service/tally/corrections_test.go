@@ -36,15 +36,15 @@ func TestCorrected(t *testing.T) {
 		c.Decision, c.Entry, c.Made, c.Mode, c.Shown, c.Choice = "d", entry, int64(entry-1)*second, mode, []string{"b", "a"}, choice
 		s.Corrected(&c, lead, 16)
 	}
-	check := func(what string, policy, chance api.Group, b Sold, place Sold, sum float64) {
+	check := func(what string, policy, chance api.Totals, b Sold, place Sold, sum float64) {
 		t.Helper()
-		if s.Counts.Arms != [3]api.Group{policy, chance} || s.Eras[0].groups != s.Counts.Arms {
+		if s.Counts.Arms != [3]api.Totals{policy, chance} || s.Eras[0].groups != s.Counts.Arms {
 			t.Errorf("%s: %+v, in the era %+v, want %+v and %+v", what, s.Counts.Arms, s.Eras[0].groups, policy, chance)
 		}
 		if have := *s.Items.sold["b"]; have != b || s.Items.Places[0] != place {
 			t.Errorf("%s: item b %+v, the first place %+v, want %+v and %+v", what, have, s.Items.Places[0], b, place)
 		}
-		all, total := [3]api.Group{}, 0.0
+		all, total := [3]api.Totals{}, 0.0
 		for i := range s.Series.buckets {
 			for k := range all {
 				all[k].Add(&s.Series.buckets[i].arms[k])
@@ -55,17 +55,17 @@ func TestCorrected(t *testing.T) {
 			t.Errorf("%s: %+v with the lead %v over time, want %v", what, all, total, sum)
 		}
 	}
-	check("no sale", api.Group{Rounds: 2}, api.Group{Rounds: 1}, Sold{Shown: 3, Last: 4}, Sold{Shown: 3, Last: 4}, 0)
+	check("no sale", api.Totals{Rounds: 2}, api.Totals{Rounds: 1}, Sold{Shown: 3, Last: 4}, Sold{Shown: 3, Last: 4}, 0)
 	corrected(2, offer.ByPolicy, 1, eventlog.Corrected{Value: 9}) // b, late
-	check("a late sale", api.Group{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81}, api.Group{Rounds: 1}, Sold{3, 1, 9, 4}, Sold{3, 1, 9, 4}, 12)
+	check("a late sale", api.Totals{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81}, api.Totals{Rounds: 1}, Sold{3, 1, 9, 4}, Sold{3, 1, 9, 4}, 12)
 	corrected(4, offer.ByChance, 1, eventlog.Corrected{Value: 9}) // the mean of the policy is 4.5, which is in both leads: 12 − 36
-	check("one of chance", api.Group{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81}, api.Group{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, 18, 4}, Sold{3, 2, 18, 4}, -24)
+	check("one of chance", api.Totals{Rounds: 2, Purchases: 1, Revenue: 9, Squares: 81}, api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, 18, 4}, Sold{3, 2, 18, 4}, -24)
 	corrected(2, offer.ByPolicy, 1, eventlog.Corrected{Correction: "return", Before: 9, Value: -3})
-	check("a return", api.Group{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36}, api.Group{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, 15, 4}, Sold{3, 2, 15, 4}, -28)
+	check("a return", api.Totals{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36}, api.Totals{Rounds: 1, Purchases: 1, Revenue: 9, Squares: 81}, Sold{3, 2, 15, 4}, Sold{3, 2, 15, 4}, -28)
 	corrected(4, offer.ByChance, 1, eventlog.Corrected{Correction: "mistake", Before: 9, Value: -9, Withdraws: true})
-	check("a mistake", api.Group{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36}, api.Group{Rounds: 1}, Sold{3, 1, 6, 4}, Sold{3, 1, 6, 4}, 8)
+	check("a mistake", api.Totals{Rounds: 2, Purchases: 1, Revenue: 6, Squares: 36}, api.Totals{Rounds: 1}, Sold{3, 1, 6, 4}, Sold{3, 1, 6, 4}, 8)
 	corrected(5, offer.ByPolicy, 1, eventlog.Corrected{Value: 9, Counts: true}) // the mean is 3 before it, and the lead (9 − 3)·4/3
-	check("a withdrawn one", api.Group{Rounds: 3, Purchases: 2, Revenue: 15, Squares: 117}, api.Group{Rounds: 1}, Sold{4, 2, 15, 5}, Sold{4, 2, 15, 5}, 16)
+	check("a withdrawn one", api.Totals{Rounds: 3, Purchases: 2, Revenue: 15, Squares: 117}, api.Totals{Rounds: 1}, Sold{4, 2, 15, 5}, Sold{4, 2, 15, 5}, 16)
 	if last := s.Series.buckets[3]; last.abandoned != 0 || last.leads != 1 || s.Counts.Late != 3 || s.Counts.Corrected != 2 {
 		t.Errorf("%+v, %+v", last, s.Counts)
 	}

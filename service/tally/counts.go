@@ -14,7 +14,7 @@ type Counts struct {
 	Withdrawn, Evicted, Unlearned   uint64
 	Late, Corrected                 uint64
 	Chance                          uint64
-	Arms                            [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	Arms                            [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 	Calibration                     api.Calibration
 	Shadow                          api.Comparison
 }

@@ -20,7 +20,7 @@ type era struct {
 	mode       string
 	experiment string // its name, in the mode "experiment"
 	decisions  uint64
-	groups     [3]api.Group // by policy, by chance, by baseline
+	groups     [3]api.Totals // by policy, by chance, by baseline
 	shadow     api.Comparison
 }
 

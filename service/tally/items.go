@@ -40,7 +40,7 @@ func (s *Sold) add(o Sold) {
 type span struct {
 	decisions, estimated uint64 // those with a prediction
 	earned, predicted    float64
-	arms                 [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	arms                 [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 }
 
 func (s *span) add(o *span) {
@@ -217,7 +217,7 @@ const (
 
 // fell reports whether the policy certainly sells less often than fellShare of before. There may be as many looks as there are
 // decisions: the one at n of them has the error fellError/(n(n+1)).
-func fell(recent, before *api.Group, looks uint64) bool {
+func fell(recent, before *api.Totals, looks uint64) bool {
 	alpha := fellError / 2 / (float64(looks) * float64(looks+1))
 	_, now := confseq.Share(float64(recent.Purchases), float64(recent.Rounds), alpha)
 	then, _ := confseq.Share(float64(before.Purchases), float64(before.Rounds), alpha)

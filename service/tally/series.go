@@ -29,11 +29,11 @@ type bucket struct {
 	level uint64
 
 	offered   uint64
-	abandoned uint64       // withdrawn and evicted ones
-	arms      [3]api.Group // offer.ByPolicy, offer.ByChance, offer.ByBaseline
-	leads     uint64       // rounds with a lead of the policy over chance
-	lead      float64      // Σ lead
-	squares   float64      // Σ lead²
+	abandoned uint64        // withdrawn and evicted ones
+	arms      [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	leads     uint64        // rounds with a lead of the policy over chance
+	lead      float64       // Σ lead
+	squares   float64       // Σ lead²
 }
 
 const (
@@ -255,7 +255,7 @@ func (b *bucket) overBaseline() (estimate, standardError float64) {
 
 // Recent returns what the decisions in a span of time before now have earned, by policy, by chance and by baseline. A span of 0
 // means all decisions. rate is the number of decisions a second in the last ten full seconds.
-func (s *Series) Recent(now int64, span time.Duration) (groups [3]api.Group, rate float64) {
+func (s *Series) Recent(now int64, span time.Duration) (groups [3]api.Totals, rate float64) {
 	var sum bucket
 	to := secondOf(now)
 	last := uint64(0)

@@ -63,7 +63,7 @@ func TestCountsByHand(t *testing.T) {
 	c.closed(false, nil)
 	want := Counts{
 		Offered: 7, Chance: 1, Chosen: 5, Expired: 2,
-		Arms: [3]api.Group{{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9}, {Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}, {}},
+		Arms: [3]api.Totals{{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9}, {Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}, {}},
 		// Without estimates a comparison counts the round, and no revenue.
 		Shadow:      api.Comparison{Rounds: 2, Agreements: 1, Estimated: 1, Policy: 2, Baseline: 1.25},
 		Calibration: api.Calibration{Revenue: 2, Predicted: 2.5},
@@ -155,8 +155,8 @@ func TestDriftByHand(t *testing.T) {
 	d := items.Drift()
 	d.Fell = false // see TestFell
 	want := &api.Drift{
-		Before: api.Span{Decisions: 100, Estimated: 100, Earned: 200, Predicted: 300, ByPolicy: api.Group{Rounds: 100, Purchases: 100, Revenue: 200, Squares: 400}},
-		Recent: api.Span{Decisions: 952, ByPolicy: api.Group{Rounds: 951}},
+		Before: api.Span{Decisions: 100, Estimated: 100, Earned: 200, Predicted: 300, ByPolicy: api.Totals{Rounds: 100, Purchases: 100, Revenue: 200, Squares: 400}},
+		Recent: api.Span{Decisions: 952, ByPolicy: api.Totals{Rounds: 951}},
 	}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Errorf("the drift (-want +got):\n%s", diff)
@@ -183,9 +183,9 @@ func TestErasByHand(t *testing.T) {
 		tally.Closed(4e9, o.Choice > 0, o, none, 10)
 	}
 	want := []api.Era{
-		{Entry: 10, Time: time.Unix(1, 0).UTC(), Began: api.BegunByCreation, Mode: api.Learn, Decisions: 1, ByPolicy: api.Group{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}},
+		{Entry: 10, Time: time.Unix(1, 0).UTC(), Began: api.BegunByCreation, Mode: api.Learn, Decisions: 1, ByPolicy: api.Totals{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}},
 		{Entry: 20, Time: time.Unix(3, 0).UTC(), Began: api.BegunByMode, Mode: api.Experimenting, Experiment: "summer", Decisions: 2,
-			ByChance: api.Group{Rounds: 1, Purchases: 1, Revenue: 3, Squares: 9}, ByBaseline: api.Group{Rounds: 1}, Shadow: &api.Comparison{Rounds: 1}},
+			ByChance: api.Totals{Rounds: 1, Purchases: 1, Revenue: 3, Squares: 9}, ByBaseline: api.Totals{Rounds: 1}, Shadow: &api.Comparison{Rounds: 1}},
 	}
 	if diff := cmp.Diff(want, tally.Eras.Report()); diff != "" {
 		t.Errorf("the eras (-want +got):\n%s", diff)

@@ -23,8 +23,8 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	if n, ok := Count(e.Holdout); !ok || n > Buckets/2 {
 		return api.Fieldf("/experiment/holdout", "%v: must be from 0 to 0.5, in steps of 0.0001", e.Holdout)
 	}
-	if !(e.Worth >= 0 && e.Worth <= math.MaxFloat64) {
-		return api.Fieldf("/experiment/worth", "%v: must not be negative", e.Worth)
+	if !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64) {
+		return api.Fieldf("/experiment/worth", "%v: must not be negative", e.MinGain)
 	}
 	total := 0
 	for i := range e.Variants {

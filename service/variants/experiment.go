@@ -17,14 +17,14 @@ type Experiment struct {
 	Ratio   Ratio
 
 	begun   int64
-	phases  []phase     // with the same shares, the oldest first
-	held    *Results    // of the holdout, a single variant
-	groups  []api.Group // by class: of the variants, and of the holdout
-	later   []float64   // revenue of late outcomes and of corrections, by class
-	asked   []uint64    // decisions, by class
-	units   []uint64    // units, by class
-	seen    []uint64    // a bit for each hash of a unit that has come, modulo seenUnits
-	samples []*sample   // the oldest first
+	phases  []phase      // with the same shares, the oldest first
+	held    *Results     // of the holdout, a single variant
+	groups  []api.Totals // by class: of the variants, and of the holdout
+	later   []float64    // revenue of late outcomes and of corrections, by class
+	asked   []uint64     // decisions, by class
+	units   []uint64     // units, by class
+	seen    []uint64     // a bit for each hash of a unit that has come, modulo seenUnits
+	samples []*sample    // the oldest first
 	points  []point
 	step    int64 // the least time between two points
 }
@@ -44,7 +44,7 @@ type sample struct {
 	open   uint64
 	block  *Block
 	held   *Block
-	groups []api.Group
+	groups []api.Totals
 	units  []uint64 // whose first decision it has, in the present phase
 }
 
@@ -79,7 +79,7 @@ func newExperiment(entry uint64, time int64, design *api.Experiment, step int64)
 	return &Experiment{
 		Routes: &Routes{Number: entry, Design: design}, begun: time, step: step,
 		Results: NewResults(n), held: NewResults(1),
-		groups: make([]api.Group, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1), units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
+		groups: make([]api.Totals, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1), units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
 	}
 }
 
@@ -123,7 +123,7 @@ func (e *Experiment) sampleOf(entry uint64, time, length int64) *sample {
 }
 
 func (e *Experiment) newSample(number int64) *sample {
-	return &sample{number: number, block: e.Results.Begin(), held: e.held.Begin(), groups: make([]api.Group, len(e.groups)), units: make([]uint64, len(e.units))}
+	return &sample{number: number, block: e.Results.Begin(), held: e.held.Begin(), groups: make([]api.Totals, len(e.groups)), units: make([]uint64, len(e.units))}
 }
 
 // Enter adds the open decision of an entry, in cohorts of a length. It reports whether it is the first of its unit.

@@ -48,7 +48,7 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 	d := e.Design
 	control := Of(d, d.Control)
 	r := &api.ExperimentReport{
-		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, Worth: d.Worth, Holdout: d.Holdout,
+		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain, Holdout: d.Holdout,
 		Decisions: e.Results.Mean.N, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
 		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
 	}

@@ -71,7 +71,7 @@ func TestVerdict(t *testing.T) {
 			`"linear" and "ours" both earn at least 4.71 a decision more than "shop", and cannot be told apart`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &api.ExperimentReport{Control: "shop", Worth: c.worth, Variants: []api.VariantReport{{Name: "shop"}}}
+			r := &api.ExperimentReport{Control: "shop", MinGain: c.worth, Variants: []api.VariantReport{{Name: "shop"}}}
 			for _, v := range c.variants {
 				r.Variants = append(r.Variants, api.VariantReport{Name: v.name, Difference: &api.Interval{Low: v.low, Estimate: v.estimate, High: v.high}})
 			}

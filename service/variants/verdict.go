@@ -37,14 +37,14 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	}
 	slices.SortStableFunc(list, func(a, b *api.VariantReport) int { return -cmp.Compare(a.Difference.Estimate, b.Difference.Estimate) })
 	top := slices.MaxFunc(list, func(a, b *api.VariantReport) int { return cmp.Compare(a.Difference.High, b.Difference.High) })
-	if top.Difference.High < r.Worth {
-		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("no variant can earn %.3g a decision more than %q: %q may gain the most, at best %.3g", r.Worth, r.Control, top.Name, top.Difference.High)}
+	if top.Difference.High < r.MinGain {
+		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("no variant can earn %.3g a decision more than %q: %q may gain the most, at best %.3g", r.MinGain, r.Control, top.Name, top.Difference.High)}
 	}
-	gains := func(v *api.VariantReport) bool { return v.Difference.Low > 0 && v.Difference.Low >= r.Worth }
+	gains := func(v *api.VariantReport) bool { return v.Difference.Low > 0 && v.Difference.Low >= r.MinGain }
 	first := slices.IndexFunc(list, gains)
 	if first < 0 {
 		v := list[0]
-		return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g a decision more than %q", ofWorth(r.Worth), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
+		return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g a decision more than %q", ofWorth(r.MinGain), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
 	}
 	best := list[first]
 	rivals := slices.DeleteFunc(slices.Clone(list), func(v *api.VariantReport) bool { // and best itself

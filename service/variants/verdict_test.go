@@ -28,7 +28,7 @@ const (
 
 // play serves shoppers, each of whom comes once, and looks at the verdict after every 100 decisions.
 func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport)) {
-	design := &api.Experiment{Name: "x", Control: "a", Worth: c.worth}
+	design := &api.Experiment{Name: "x", Control: "a", MinGain: c.worth}
 	for v := range c.rates {
 		of := api.Variant{Name: string(rune('a' + v)), Show: api.ShowUniform, Share: float64(variants.Buckets/len(c.rates)) / variants.Buckets}
 		if v == 0 {

@@ -15,7 +15,7 @@ import (
 
 func main() {
 	rng := rand.New(rand.NewPCG(1, 2))
-	problem := bandit.Problem{Features: 1, Size: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
+	problem := bandit.Problem{NumFeatures: 1, MaxShown: 3, Rounds: 1000, Constraint: assortment.AtMost(3)}
 	learner, err := bandit.NewAuto(problem, bandit.AutoOptions{}, rng)
 	if err != nil {
 		log.Fatal(err)

@@ -60,7 +60,7 @@ func (b bold) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 
 func main() {
 	family := assortment.AtMost(size)
-	problem := bandit.Problem{Features: features, Items: items, Size: size, Rounds: rounds, Constraint: family}
+	problem := bandit.Problem{NumFeatures: features, Items: items, MaxShown: size, Rounds: rounds, Constraint: family}
 	tuned := bandit.DefaultUCBOptions()
 	tuned.Constants, tuned.Radius, tuned.Intercept = "tuned", 0.5, true
 

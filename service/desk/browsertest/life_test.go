@@ -28,7 +28,7 @@ func (b *tab) reads(text string) {
 func (s *served) sell(t *testing.T, name, prefix string, n int, baseline ...string) {
 	t.Helper()
 	for k := range n {
-		r := &api.Request{Decision: fmt.Sprintf("%s-%d", prefix, k), Unit: fmt.Sprintf("shopper-%d", k), Baseline: baseline}
+		r := &api.Request{Decision: fmt.Sprintf("%s-%d", prefix, k), ShopperID: fmt.Sprintf("shopper-%d", k), Baseline: baseline}
 		for i, id := range []string{"a", "b", "c", "d"} {
 			r.Items = append(r.Items, api.Item{ID: id, Features: api.Values{api.Number("price", float64((i+k)%5))}})
 		}

@@ -122,7 +122,7 @@ var (
 func (s *served) harmful(t *testing.T, name string) {
 	t.Helper()
 	ctx := t.Context()
-	config := &api.Placement{MaxSize: 2, Record: "all", Policy: map[string]any{"name": "auto"}, Features: []api.Feature{
+	config := &api.Placement{MaxSize: 2, LogItems: "all", Policy: map[string]any{"name": "auto"}, Features: []api.Feature{
 		{Name: picture, Kind: "number"}, {Name: script, Kind: "category", Values: []string{picture, braces}}, {Name: braces, Kind: "number", From: "user"},
 	}}
 	fatal.Or(s.Put(ctx, name, config))(t)

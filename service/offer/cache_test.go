@@ -17,7 +17,7 @@ func TestRecentKnowsTwinsApart(t *testing.T) {
 		decision  string
 		number    uint64
 	}
-	r := offer.NewRecent()
+	r := offer.NewCandidateCache()
 	row := map[key]float64{}
 	for i := range 9 { // more than there are rings
 		for _, born := range []uint64{1, 7} {
@@ -25,7 +25,7 @@ func TestRecentKnowsTwinsApart(t *testing.T) {
 				for number := range uint64(2) {
 					k := key{fmt.Sprint("placement-", i), born, id, number}
 					row[k] = float64(len(row))
-					r.Add(&offer.Whole{
+					r.Add(&offer.Candidates{
 						Placement: k.placement, Born: born, Decision: id, Number: number,
 						IDs: []string{"a", "b"}, Features: []float64{row[k], -row[k]}, Shown: []int32{1},
 					})

@@ -11,7 +11,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Draw says how the set of an offer was drawn, given the policy's own one. In bytes:
+// SamplingLaw says how the set of an offer was drawn, given the policy's own one. In bytes:
 //
 //	kind     1 byte    1 sets, 2 slots, 3 pages, 4 items
 //	ε        8 bytes   a float, little endian, in [0, 1]
@@ -21,7 +21,7 @@ import (
 //	swaps    bytes     of slots: a bit for each item of the page and each item of the request, which
 //	                   may replace it; none if all may
 //	items    if the kind is 4: their number as a uvarint and a float for each; and again, and the slot of each as a uvarint
-type Draw struct {
+type SamplingLaw struct {
 	Kind    uint8
 	Epsilon float64  // the probability that the set is drawn, and is not the policy's own
 	Size    int      // K
@@ -32,27 +32,27 @@ type Draw struct {
 	Slot        []uint32  // of DrawItems: the slot of each item, below Size
 }
 
-// Kinds of a [Draw].
+// Kinds of a [SamplingLaw].
 const (
 	DrawSets  = 1 + iota // uniformly from the nonempty sets of at most Size items
-	DrawSlots            // the page with one item replaced
+	DrawSwaps            // the page with one item replaced
 	DrawPages            // uniformly from the sets of exactly Size items
 	DrawItems            // the item of each slot by itself, from items of its own
 )
 
 // DrawNames are the ways to draw a page, as exports and mappings have them.
-var DrawNames = map[uint8]string{DrawSets: "sets", DrawSlots: "slots", DrawPages: "pages", DrawItems: "items"}
+var DrawNames = map[uint8]string{DrawSets: "sets", DrawSwaps: "slots", DrawPages: "pages", DrawItems: "items"}
 
 // Tolerance bounds how much the probabilities of a slot's items may differ from the sum 1: other programs log them rounded.
 const Tolerance = 1e-3
 
 // Allows reports whether item j of n may replace the k-th item of the page.
-func (l *Draw) Allows(k, j, n int) bool {
+func (l *SamplingLaw) Allows(k, j, n int) bool {
 	at := k*n + j
 	return l.Swaps == nil || at/8 < len(l.Swaps) && l.Swaps[at/8]>>(at%8)&1 == 1
 }
 
-func (l *Draw) fields(f *fields.Fields) {
+func (l *SamplingLaw) fields(f *fields.Fields) {
 	f.Byte(&l.Kind)
 	f.Float(&l.Epsilon)
 	f.Count(&l.Size)
@@ -65,17 +65,17 @@ func (l *Draw) fields(f *fields.Fields) {
 }
 
 // valid reports whether the law is one of a request with enough items.
-func (l *Draw) valid() bool {
+func (l *SamplingLaw) valid() bool {
 	for k := range l.Page[min(1, len(l.Page)):] {
 		if l.Page[k+1] <= l.Page[k] {
 			return false
 		}
 	}
-	return l.Kind >= DrawSets && l.Kind <= DrawItems && l.Epsilon >= 0 && l.Epsilon <= 1 && (l.Swaps == nil || l.Kind == DrawSlots) && (l.Kind != DrawItems || l.checkItems(len(l.Slot)) == nil)
+	return l.Kind >= DrawSets && l.Kind <= DrawItems && l.Epsilon >= 0 && l.Epsilon <= 1 && (l.Swaps == nil || l.Kind == DrawSwaps) && (l.Kind != DrawItems || l.checkItems(len(l.Slot)) == nil)
 }
 
 // checkItems reports probabilities of n items that are not those of slots.
-func (l *Draw) checkItems(n int) error {
+func (l *SamplingLaw) checkItems(n int) error {
 	if len(l.Probability) != n || len(l.Slot) != n || l.Size < 1 || l.Size > n {
 		return fmt.Errorf("%d probabilities and %d slots of %d in all for %d items", len(l.Probability), len(l.Slot), l.Size, n)
 	}
@@ -94,9 +94,9 @@ func (l *Draw) checkItems(n int) error {
 	return nil
 }
 
-// DrawOf returns how the set of an offer was drawn. It returns nil if the log does not say it: for offers without
+// RecordedLawOf returns how the set of an offer was drawn. It returns nil if the log does not say it: for offers without
 // the rows of all candidates, and for uniform sets under rules.
-func DrawOf(o *eventlog.Offered) *Draw {
+func RecordedLawOf(o *eventlog.Offered) *SamplingLaw {
 	e, err := Decode(o.Answer, len(o.Shown))
 	if err != nil || e.Law == nil || e.Law.Check(len(o.ItemIDs)) != nil {
 		return nil
@@ -105,7 +105,7 @@ func DrawOf(o *eventlog.Offered) *Draw {
 }
 
 // Check reports what a law of a request of n items cannot have.
-func (l *Draw) Check(n int) error {
+func (l *SamplingLaw) Check(n int) error {
 	for k, i := range l.Page {
 		if int(i) >= n || k > 0 && i <= l.Page[k-1] {
 			return fmt.Errorf("the policy's own set %v is not one of %d items", l.Page, n)
@@ -118,16 +118,16 @@ func (l *Draw) Check(n int) error {
 		return fmt.Errorf("sets of kind %d are not known", l.Kind)
 	case !(l.Epsilon >= 0 && l.Epsilon <= 1):
 		return fmt.Errorf("the share of drawn sets is %v: must be in [0, 1]", l.Epsilon)
-	case l.Kind != DrawSlots && (l.Size < 1 || l.Size > n):
+	case l.Kind != DrawSwaps && (l.Size < 1 || l.Size > n):
 		return fmt.Errorf("sets of %d of %d items cannot be drawn", l.Size, n)
-	case l.Swaps != nil && (l.Kind != DrawSlots || len(l.Swaps) != (len(l.Page)*n+7)/8):
+	case l.Swaps != nil && (l.Kind != DrawSwaps || len(l.Swaps) != (len(l.Page)*n+7)/8):
 		return fmt.Errorf("%d bytes of swaps for %d items of %d", len(l.Swaps), len(l.Page), n)
 	}
 	return nil
 }
 
 // Law returns the law of the set that is shown, of n items.
-func (l *Draw) Law(n int) offpolicy.Law {
+func (l *SamplingLaw) Law(n int) offpolicy.SamplingLaw {
 	page := make(vitrine.Assortment, len(l.Page))
 	for k, i := range l.Page {
 		page[k] = int(i)
@@ -139,9 +139,9 @@ func (l *Draw) Law(n int) offpolicy.Law {
 			slots[i] = int(slot)
 		}
 		return offpolicy.Independent(slots, l.Probability)
-	case l.Kind == DrawSlots && l.Swaps == nil:
+	case l.Kind == DrawSwaps && l.Swaps == nil:
 		return offpolicy.Swaps(l.Epsilon, n, page, nil)
-	case l.Kind == DrawSlots:
+	case l.Kind == DrawSwaps:
 		may := make([][]bool, len(page))
 		for k := range may {
 			may[k] = make([]bool, n)
@@ -158,14 +158,14 @@ func (l *Draw) Law(n int) offpolicy.Law {
 
 // LawOf returns the law by which the set of an offer was drawn, or nil if the log does not say it. A policy in the
 // mode learn that showed its set with probability 1 has a law, too.
-func LawOf(o *eventlog.Offered) offpolicy.Law {
+func LawOf(o *eventlog.Offered) offpolicy.SamplingLaw {
 	n := len(o.ItemIDs)
 	if n < o.Candidates || n == 0 {
 		return nil
 	}
-	l := DrawOf(o)
+	l := RecordedLawOf(o)
 	if l == nil && o.Propensity == 1 && o.Mode == ByPolicy && len(o.Shown) > 0 {
-		l = &Draw{Kind: DrawPages, Size: len(o.Shown)}
+		l = &SamplingLaw{Kind: DrawPages, Size: len(o.Shown)}
 		for _, i := range o.Shown {
 			l.Page = append(l.Page, uint32(i))
 		}

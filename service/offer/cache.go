@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Recent has the candidates and the rules of the last decisions. Of these the log keeps only the items shown. It is for
+// CandidateCache holds the candidates and the rules of the last decisions. Of these the log keeps only the items shown. It is for
 // explanations, not part of the state, and begins with the process. A placement's decisions are in one ring, so that a
 // busy placement leaves most of the others theirs.
-type Recent struct {
+type CandidateCache struct {
 	seed  maphash.Seed
 	rings [8]recentRing
 }
@@ -17,12 +17,12 @@ type Recent struct {
 // recentRing has decisions, the oldest first.
 type recentRing struct {
 	mu      sync.Mutex
-	list    []*Whole
+	list    []*Candidates
 	numbers int
 }
 
-// Whole is a decision with all its candidates.
-type Whole struct {
+// Candidates is a decision with all its candidates.
+type Candidates struct {
 	Placement         string // "" if there is no decision
 	Born              uint64 // of the placement
 	Decision          string
@@ -37,21 +37,21 @@ const (
 	maxRecent        = 256
 	maxRecentNumbers = 1 << 18 // of a ring: 2 MiB
 
-	// MaxWhole is how many numbers the rows and the revenues of a decision may have.
-	MaxWhole = 1 << 13
+	// MaxCandidates is how many numbers the rows and the revenues of a decision may have.
+	MaxCandidates = 1 << 13
 )
 
-// NewRecent has no decisions.
-func NewRecent() *Recent { return &Recent{seed: maphash.MakeSeed()} }
+// NewCandidateCache has no decisions.
+func NewCandidateCache() *CandidateCache { return &CandidateCache{seed: maphash.MakeSeed()} }
 
-func (r *Recent) ring(name string) *recentRing {
+func (r *CandidateCache) ring(name string) *recentRing {
 	return &r.rings[maphash.String(r.seed, name)%uint64(len(r.rings))]
 }
 
-func (w *Whole) numbers() int { return len(w.Features) + len(w.Revenue) + len(w.Rules)/8 }
+func (w *Candidates) numbers() int { return len(w.Features) + len(w.Revenue) + len(w.Rules)/8 }
 
 // Add adds the decision that was kept. The memory of an older one takes its place.
-func (r *Recent) Add(w *Whole) {
+func (r *CandidateCache) Add(w *Candidates) {
 	if w.Placement == "" {
 		return
 	}
@@ -59,7 +59,7 @@ func (r *Recent) Add(w *Whole) {
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
 	added := *w
-	*w = Whole{}
+	*w = Candidates{}
 	ring.list = append(ring.list, &added)
 	ring.numbers += added.numbers()
 	for len(ring.list) > maxRecent || ring.numbers > maxRecentNumbers {
@@ -72,11 +72,11 @@ func (r *Recent) Add(w *Whole) {
 
 // Complete returns an offer with all its candidates and rules. Otherwise ok is false, and the offer is as it was but for rules that
 // were kept alone.
-func (r *Recent) Complete(placement string, born uint64, o *Offer) (all *Offer, ok bool) {
+func (r *CandidateCache) Complete(placement string, born uint64, o *Offer) (all *Offer, ok bool) {
 	ring := r.ring(placement)
 	ring.mu.Lock()
 	defer ring.mu.Unlock()
-	at := slices.IndexFunc(ring.list, func(w *Whole) bool {
+	at := slices.IndexFunc(ring.list, func(w *Candidates) bool {
 		return w.Placement == placement && w.Born == born && w.Decision == o.Decision && w.Number == o.Number && (len(w.IDs) == 0 || len(w.Shown) == len(o.Shown))
 	})
 	if at < 0 {
