@@ -272,7 +272,7 @@ func TestHowToLearnersInOtherLanguages(t *testing.T) {
 		t.Fatal(got)
 	}
 	summary := fatal.Or(os.ReadFile(filepath.Join(dir, "mine", "summary.csv")))(t)
-	said := regexp.MustCompile(`mean regret is (\d+), and that of chance is (\d+)`).FindSubmatch(page)
+	said := regexp.MustCompile(`mean regret is (\d+); a random policy's is (\d+)`).FindSubmatch(page)
 	for k, policy := range []string{"learner", "uniform"} {
 		var have, want float64
 		fmt.Sscan(string(regexp.MustCompile(policy + `,5,500,([^,]*),`).FindSubmatch(summary)[1]), &have)
