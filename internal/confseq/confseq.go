@@ -63,14 +63,17 @@ func (b *Block) Add(x, bound float64) {
 }
 
 // Add adds the observations of a block.
-func (m *Mean) Add(b *Block) {
-	m.N += b.N
-	m.Sum += b.Sum
-	m.Squares += b.Squares
+func (m *Mean) Add(b *Block) { m.Join(&Mean{b.N, b.Sum, b.Squares, b.First, b.Bound}) }
+
+// Join adds later observations.
+func (m *Mean) Join(o *Mean) {
+	m.N += o.N
+	m.Sum += o.Sum
+	m.Squares += o.Squares
 	if m.First == 0 {
-		m.First = b.First
+		m.First = o.First
 	}
-	m.Bound = max(m.Bound, b.Bound)
+	m.Bound = max(m.Bound, o.Bound)
 }
 
 // Average returns x̄_n, NaN without observations.

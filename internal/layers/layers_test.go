@@ -26,8 +26,9 @@ var table = [][]string{
 	{"assortment", "choice", "mle", "env", "service/eventlog/filelog", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"assortment/search", "offpolicy", "service/feature"},
 	{"bandit", "service/catalogue", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
-	{"experiment", "bandit/policy", "paper/tractability", "service/guard", "service/tally", "service/variants"},
-	{"tune", "paper/theory", "service/setup"},
+	{"experiment", "bandit/policy", "paper/tractability", "service/earnings"},
+	{"tune", "paper/theory", "service/earnings/abtest"},
+	{"service/setup"},
 	{"config", "figure", "service/learner", "service/page"},
 	{"service/engine"},
 	{"bench/fitted", "bench/rounds", "service/personalizer"},
@@ -95,7 +96,7 @@ func TestViolations(t *testing.T) {
 		{"up", "vitrine.go", []string{"vitrine/bandit"}, []string{"vitrine.go (layer 1) imports vitrine/bandit (layer 4)"}},
 		{"across", "mle/nll.go", []string{"vitrine/assortment"}, []string{"mle/nll.go (layer 2) imports vitrine/assortment (layer 2)"}},
 		{"a test may look up", "utility/mlp_test.go", []string{"vitrine/bandit", "vitrine/bandit/bandittest"}, nil},
-		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"}, []string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 14)"}},
+		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"}, []string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 15)"}},
 		{"a battery imports its package", "utility/utilitytest/t.go", []string{"vitrine/utility"}, nil},
 		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
 		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},
@@ -144,14 +145,15 @@ func (p place) String() string {
 	return fmt.Sprintf("layer %d%s", p.layer, p.kind)
 }
 
-// locate finds a directory in the table, a battery beside what it tests.
+// locate finds a directory in the table. One that ends in "test" and is not there is a battery, next to what it tests.
 func locate(dir string) place {
-	p := place{kind: code}
-	if dir != "." && strings.HasSuffix(dir, "test") {
-		p.kind, dir = battery, path.Dir(dir)
+	in := func(dir string) int {
+		return slices.IndexFunc(table, func(dirs []string) bool { return slices.Contains(dirs, dir) })
 	}
-	p.layer = slices.IndexFunc(table, func(dirs []string) bool { return slices.Contains(dirs, dir) })
-	return p
+	if layer := in(dir); layer >= 0 || !strings.HasSuffix(dir, "test") {
+		return place{layer: layer, kind: code}
+	}
+	return place{layer: in(path.Dir(dir)), kind: battery}
 }
 
 // mayImport is the rule.

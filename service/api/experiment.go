@@ -102,6 +102,11 @@ type Interval struct {
 	High     float64 `json:"high"`
 }
 
+// Times returns the interval of n times the estimate.
+func (i Interval) Times(n uint64) Interval {
+	return Interval{float64(n) * i.Low, float64(n) * i.Estimate, float64(n) * i.High}
+}
+
 // Pair compares two variants.
 type Pair struct {
 	Variant    string   `json:"variant" doc:"the variant with the larger estimate"`
@@ -123,6 +128,17 @@ type Ratio struct {
 	Units    uint64  `json:"units"`
 	P        float64 `json:"p" doc:"an anytime-valid p-value: that it is ever below x has a probability of at most x if the units are divided rightly"`
 	Mismatch bool    `json:"mismatch" doc:"whether it was below 0.001: do not trust the differences before the cause is known"`
+}
+
+// Gains are what the variants earn more than the control, of variants that can be compared with it.
+func (r *ExperimentReport) Gains() []Gain {
+	list := []Gain{}
+	for _, v := range r.Variants {
+		if v.Difference != nil {
+			list = append(list, Gain{v.Name, r.Control, true, r.Decisions, *v.Difference, v.Difference.Times(r.Decisions)})
+		}
+	}
+	return list
 }
 
 // ReportPoint is the state of an experiment at a time.

@@ -11,6 +11,7 @@ type Insight struct {
 	PolicyEntry uint64    `json:"policy_version"`
 	Time        time.Time `json:"time" doc:"when it was computed: it may be some seconds old"`
 
+	Gains   []Gain        `json:"gains" doc:"those of the statistics"`
 	Items   []ItemInsight `json:"items" doc:"those that were shown most, first; at most 1000"`
 	Others  *ItemInsight  `json:"others,omitempty" doc:"the items that are not counted any more, because there were too many, together"`
 	Dropped uint64        `json:"dropped,omitzero" doc:"their number"`

@@ -18,7 +18,7 @@ type Series struct {
 	Chance   *SeriesMeans `json:"chance,omitempty" doc:"decisions whose set was drawn uniformly"`
 	Baseline *SeriesMeans `json:"baseline,omitempty" doc:"decisions whose set was the caller's"`
 
-	OverChance   *SeriesSums `json:"over_chance,omitempty" doc:"how much more the policy has earned in all decisions until then than chance would have: an unbiased estimate, from decisions of the mode explore. Left out while an experiment runs, whose report compares its variants"`
+	OverChance   *SeriesSums `json:"over_chance,omitempty" doc:"how much more the policy has earned in all decisions until then than chance would have: the total of the gain over chance, by the time when decisions were made. Left out while an experiment runs, whose report compares its variants"`
 	OverBaseline *SeriesSums `json:"over_baseline,omitempty" doc:"the same over the caller's sets. These were shown at another time, whose difference counts too"`
 }
 
@@ -29,10 +29,11 @@ type SeriesMeans struct {
 	StandardError []*float64 `json:"standard_error" doc:"null for fewer than two rounds"`
 }
 
-// SeriesSums are sums since the beginning.
+// SeriesSums are sums since the beginning, with the intervals of [Gain].
 type SeriesSums struct {
-	Estimate      []float64 `json:"estimate"`
-	StandardError []float64 `json:"standard_error"`
+	Low      []float64 `json:"low"`
+	Estimate []float64 `json:"estimate"`
+	High     []float64 `json:"high"`
 }
 
 // Overview shows a page of placements at a glance.
@@ -56,10 +57,9 @@ type OverviewEntry struct {
 	Decisions uint64 `json:"decisions"`
 
 	Rate          float64  `json:"rate" doc:"decisions a second, over the last ten"`
-	Revenue       *float64 `json:"revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next ones"`
+	Revenue       *float64 `json:"revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next one"`
 	StandardError *float64 `json:"standard_error"`
-	Chance        *float64 `json:"chance" doc:"revenue a decision that was drawn by chance; null while an experiment runs, as the next one: the experiment has the comparison"`
-	Baseline      *float64 `json:"baseline" doc:"revenue a decision of the caller"`
+	Gains         []Gain   `json:"gains" doc:"what the placement earns more, over the time that was asked for; of an experiment, since it began"`
 
 	Experiment *OverviewExperiment `json:"experiment,omitempty" doc:"the running experiment, with the numbers of its report"`
 
@@ -67,18 +67,11 @@ type OverviewEntry struct {
 	Series Series   `json:"series"`
 }
 
-// OverviewExperiment summarises the report of an experiment: the verdict, and each variant's gain over the control.
+// OverviewExperiment summarises the report of an experiment. Its gains are those of the placement.
 type OverviewExperiment struct {
-	Name     string         `json:"name"`
-	Control  string         `json:"control"`
-	Verdict  Verdict        `json:"verdict"`
-	Variants []OverviewGain `json:"variants" doc:"variants compared with the control, in the order of the configuration"`
-}
-
-// OverviewGain is what a variant of an experiment earns.
-type OverviewGain struct {
-	Name       string    `json:"name"`
-	Difference *Interval `json:"difference,omitempty" doc:"revenue a decision above the control's; left out before there are decisions of both"`
+	Name    string  `json:"name"`
+	Control string  `json:"control"`
+	Verdict Verdict `json:"verdict"`
 }
 
 // Health is something that an operator should know.

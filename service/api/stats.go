@@ -54,7 +54,7 @@ type Stats struct {
 	ByPolicy         Totals  `json:"by_policy" doc:"decisions whose set the policy chose"`
 	ByChance         Totals  `json:"by_chance" doc:"decisions whose set was drawn uniformly"`
 	ByBaseline       Totals  `json:"by_baseline" doc:"decisions whose set was the caller's"`
-	Uplift           *Uplift `json:"uplift,omitempty" doc:"of the present era, once it has two rounds of the policy and two of chance, unless it is an experiment's"`
+	Gains            []Gain  `json:"gains" doc:"what the placement earns more than what it is compared with; empty without a comparison"`
 	Eras             []Era   `json:"eras" doc:"times in which the placement decided in one way, the oldest first: the last 20"`
 
 	Calibration Calibration `json:"calibration"`
@@ -166,10 +166,27 @@ func (g Totals) Mean() (mean, standardError float64) {
 	return mean, math.Sqrt(variance / n)
 }
 
-// Uplift estimates how much more the policy earns per decision than uniformly drawn sets, in the present era.
-type Uplift struct {
-	Estimate      float64 `json:"estimate"`
-	StandardError float64 `json:"standard_error"`
+// Gain is what a placement earns more than what it is compared with: the answer to whether it earns, the same wherever it is shown.
+// A decision counts once all decisions of its time have closed, at most an attribution window and a sixteenth of one later. The
+// intervals hold at all times at once with 95 %, so they may be read as often as one likes.
+type Gain struct {
+	Variant     string   `json:"variant,omitzero" doc:"variant of the running experiment that earns it; left out if it is the placement's policy"`
+	Over        string   `json:"over" doc:"what it is compared with: chance, for sets drawn uniformly; baseline, for the caller's own sets; in an experiment the name of the control"`
+	Randomized  bool     `json:"randomized" doc:"whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too"`
+	Decisions   uint64   `json:"decisions" doc:"decisions that count"`
+	PerDecision Interval `json:"per_decision" doc:"revenue a decision above what it is compared with"`
+	Total       Interval `json:"total" doc:"the same in all decisions that count"`
+}
+
+// Values of [Gain.Over] without an experiment.
+const (
+	OverChance   = "chance"
+	OverBaseline = "baseline"
+)
+
+// NewGain returns the gain of the policy over chance or the baseline.
+func NewGain(over string, decisions uint64, perDecision Interval) Gain {
+	return Gain{Over: over, Randomized: over == OverChance, Decisions: decisions, PerDecision: perDecision, Total: perDecision.Times(decisions)}
 }
 
 // Calibration compares predictions with outcomes, over the decisions that have both. A well

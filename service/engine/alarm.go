@@ -11,25 +11,25 @@ import (
 
 // restartGuard restarts the guard after an entry, and ends its alarm.
 func (p *placement) restartGuard(sequence uint64) {
-	p.guard.Restart(sequence)
+	p.earnings.Guard.Restart(sequence)
 	p.worker.ClearSubstitute()
 }
 
 // advance gives the guard the decisions that are due by a time.
 func (s *fold) advance(p *placement, now int64, sequence uint64) {
-	raised, over := p.guard.Advance(now, sequence)
+	raised, over := p.earnings.Advance(now, sequence)
 	switch {
 	case raised:
-		a := p.guard.Alarm()
+		a := p.earnings.Guard.Alarm()
 		a.Version = p.lastGood(a)
 		p.fallBack()
-		if p.guard.Sales != nil && !p.config.LearnInAlarm && p.held.After == 0 {
+		if p.earnings.Guard.Sales != nil && !p.config.LearnInAlarm && p.held.After == 0 {
 			// The learner does not learn from decisions made for an earlier learner: their rows may come from other features.
 			p.held = learner.Gap{After: sequence, From: max(p.open.oldest(sequence+1), p.learner+1)}
 		}
 	case over != nil:
 		s.resume(p, sequence, *over)
-		if p.worker.ClearSubstitute(); p.guard.Alarm() != nil {
+		if p.worker.ClearSubstitute(); p.earnings.Guard.Alarm() != nil {
 			p.fallBack()
 		}
 	}
@@ -38,7 +38,7 @@ func (s *fold) advance(p *placement, now int64, sequence uint64) {
 // lastGood returns the version that decides after an alarm: the last one of the learner from before the decisions in doubt,
 // or else its oldest one; 0 if it has none.
 func (p *placement) lastGood(a *api.Alarm) (number uint64) {
-	before := p.guard.Entry
+	before := p.earnings.Guard.Entry
 	if a.Since > 0 {
 		before = a.Since
 	}
@@ -52,7 +52,7 @@ func (p *placement) lastGood(a *api.Alarm) (number uint64) {
 
 // fallsBack returns what decides instead of the policy: "" unless there is an alarm and a fallback.
 func (p *placement) fallsBack() string {
-	if p.guard.Alarm() == nil {
+	if p.earnings.Guard.Alarm() == nil {
 		return ""
 	}
 	return p.config.Fallback
@@ -60,10 +60,10 @@ func (p *placement) fallsBack() string {
 
 // fallBack has the learner make the policy of the last good version, if it is needed.
 func (p *placement) fallBack() {
-	if p.fallsBack() != api.FallbackVersion || p.guard.Alarm().Version == 0 {
+	if p.fallsBack() != api.FallbackVersion || p.earnings.Guard.Alarm().Version == 0 {
 		return
 	}
-	p.worker.SetSubstitute(p.guard.Alarm().Version)
+	p.worker.SetSubstitute(p.earnings.Guard.Alarm().Version)
 }
 
 // ClearAlarm ends a placement's alarm: its policy decides again, and the guard begins again. The learner now learns the rounds
@@ -71,7 +71,7 @@ func (p *placement) fallBack() {
 // those, too. Without an alarm nothing changes. Errors are ErrNotFound, ErrStopped and that of ctx.
 func (e *Engine) ClearAlarm(ctx context.Context, name string, all bool, now int64) error {
 	return e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
-		if p.guard.Alarm() == nil {
+		if p.earnings.Guard.Alarm() == nil {
 			return nil, nil
 		}
 		return &eventlog.AlarmCleared{All: all}, nil

@@ -66,7 +66,7 @@ func (a *Audit) Tallies() []Tally {
 	var tallies []Tally
 	for _, name := range slices.Sorted(maps.Keys(a.state.placements)) {
 		p := a.state.placements[name]
-		c := &p.tally.Counts
+		c := &p.earnings.Counts
 		tallies = append(tallies, Tally{name, c.Offered, c.Chosen, c.Expired, c.Evicted, c.Withdrawn, len(p.open.heap)})
 	}
 	return tallies

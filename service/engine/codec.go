@@ -9,14 +9,14 @@ import (
 
 	"vitrine/internal/fields"
 	"vitrine/service/catalogue"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/setup"
-	"vitrine/service/variants"
 )
 
 // snapshotKind names the encoding of a snapshot. There is one; whoever changes it changes the name.
-const snapshotKind = "decision engine 1"
+const snapshotKind = "decision engine 2"
 
 // openSnapshot reads the head of a snapshot, and returns the fields of its placements.
 func openSnapshot(data []byte) (*frozenState, *fields.Fields, error) {
@@ -62,8 +62,7 @@ func (p *frozen) fields(f *fields.Fields) {
 		p.configuration = new(configuration)
 	}
 	p.configuration.fields(f)
-	p.tally.Fields(f)
-	p.guard.Fields(f)
+	p.earnings.Fields(f)
 	f.Uvarint(&p.held.After, &p.held.From, &p.held.Rounds)
 	fields.List(f, &p.moves, func(m *move, f *fields.Fields) {
 		f.Uvarint(&m.entry)
@@ -86,7 +85,7 @@ func (p *frozen) fields(f *fields.Fields) {
 	}
 	if hasExperiment && f.Err() == nil {
 		if f.Reads() {
-			p.experiment = variants.Empty(p.configuration.of.Experiment)
+			p.experiment = abtest.Empty(p.configuration.of.Experiment)
 		}
 		p.experiment.Fields(f)
 	}

@@ -8,10 +8,10 @@ import (
 
 	"vitrine"
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
-	"vitrine/service/tally"
 )
 
 // maxCorrections is the max number of corrections of a decision.
@@ -117,7 +117,7 @@ func (s *fold) correct(p *placement, c *eventlog.Corrected) error {
 			return err
 		}
 	}
-	p.tally.Corrected(c, p.guard.Lead, tally.MaxItems(p.config.MemoryBytes))
+	p.earnings.Corrected(c, earnings.MaxItems(p.config.MemoryBytes))
 	if p.experiment != nil {
 		p.experiment.Correct(c)
 	}

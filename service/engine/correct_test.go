@@ -47,30 +47,29 @@ func ended(t *testing.T, inTime bool) (e *engine.Engine, store *memlog.Store, sa
 	return e, store, sales
 }
 
-// earnings are the sums of what a placement has earned.
-type earnings struct {
+// earned are the sums of what a placement has earned.
+type earned struct {
 	ByPolicy, ByChance, Era [2]any
 	Items, Positions        any
 	Policy, Chance          any
 	Recent                  any
 }
 
-func earningsOf(t *testing.T, e *engine.Engine, now int64) earnings {
+func earningsOf(t *testing.T, e *engine.Engine, now int64) earned {
 	t.Helper()
 	s := fatal.Or(e.Stats("home"))(t)
 	x := fatal.Or(e.Insight(t.Context(), "home", now))(t)
 	series := fatal.Or(e.Series("home", now, 0, 1000))(t)
-	groups, _, err := e.Recent("home", now, 0)
-	fatal.If(t, err)
+	recent := fatal.Or(e.Recent("home", now, 0))(t)
 	items := slices.Clone(x.Items)
 	slices.SortFunc(items, func(a, b api.ItemInsight) int { return len(a.ID) - len(b.ID) })
 	byID := map[string][3]float64{}
 	for _, i := range items {
 		byID[i.ID] = [3]float64{float64(i.Shown), float64(i.Taken), i.Revenue}
 	}
-	return earnings{
+	return earned{
 		ByPolicy: [2]any{s.ByPolicy, s.Eras[0].ByPolicy}, ByChance: [2]any{s.ByChance, s.Eras[0].ByChance},
-		Items: byID, Positions: [2]uint64{x.Positions[0].Shown, x.Positions[0].Taken}, Policy: series.Policy, Chance: series.Chance, Recent: groups,
+		Items: byID, Positions: [2]uint64{x.Positions[0].Shown, x.Positions[0].Taken}, Policy: series.Policy, Chance: series.Chance, Recent: recent.Policy,
 	}
 }
 

@@ -17,7 +17,7 @@
 //	snapshot.go   state → bytes
 //	audit.go      compares a log with the rules, without learning
 //
-// What needs nothing of this is in packages below: setup (configurations), page (what a request is shown), learner (a learner on its goroutine), offer, tally, guard and variants.
+// What needs nothing of this is in packages below: setup (configurations), page (what a request is shown), learner (a learner on its goroutine), offer and earnings.
 //
 // The engine has no clock, socket or file: time is an argument, in Unix nanoseconds, the log is an [eventlog.Store], and
 // randomness is a stream at the address (seed of the placement, number of the decision, purpose). The state is a fold of

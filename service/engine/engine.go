@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"vitrine"
 	"vitrine/bandit"
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
@@ -207,7 +207,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	p, config := v.placement, v.Config()
-	c := &p.tally.Counts
+	c := &p.earnings.Counts
 	seen, current := v.worker.Progress(), v.worker.Current()
 	s := api.Stats{
 		Placement: name, Mode: config.Mode,
@@ -233,16 +233,12 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
 	}
 	s.Clipped, s.Outliers = p.sound.Clipped.Load(), outliersOf(current.Policy, config.Schema())
-	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.guard.Report(p.fallsBack()), p.tally.Eras.Report()
-	s.Guard.Held, s.Drift = p.held.Rounds, p.tally.Items.Drift()
+	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.earnings.Guard.Report(p.fallsBack()), p.earnings.Eras.Report()
+	s.Guard.Held, s.Drift = p.held.Rounds, p.earnings.Items.Drift()
 	if c.Offered > 0 {
 		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
 	}
-	if era := s.Eras[len(s.Eras)-1]; era.Mode != api.Experimenting && era.ByPolicy.Rounds > 1 && era.ByChance.Rounds > 1 {
-		mine, a := era.ByPolicy.Mean()
-		uniform, b := era.ByChance.Mean()
-		s.Uplift = &api.Uplift{Estimate: mine - uniform, StandardError: math.Hypot(a, b)}
-	}
+	s.Gains = p.gains(p.earnings.Series.Recent(0, 0))
 	return s, nil
 }
 
@@ -266,7 +262,7 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 		return api.Series{}, err
 	}
 	e.mu.RLock()
-	s := v.placement.tally.Series.Copy()
+	s := v.placement.earnings.Series.Copy()
 	e.mu.RUnlock()
 	r := s.Report(name, v.Config().Window(), now, span, points)
 	if v.Config().Mode == api.Experimenting {
@@ -275,16 +271,23 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 	return r, nil
 }
 
-// Recent returns what the decisions in a span of time before now have earned, by the way that found the assortment:
-// policy, chance and baseline. A span of 0 means all decisions. rate is the number of decisions a second in
-// the last ten full seconds.
-func (e *Engine) Recent(name string, now int64, span time.Duration) (groups [3]api.Totals, rate float64, err error) {
+// Recent returns what the decisions of a placement in a span of time before now have earned. A span of 0 means all decisions.
+func (e *Engine) Recent(name string, now int64, span time.Duration) (r earnings.Recent, err error) {
 	v, err := e.View(name)
 	if err != nil {
-		return groups, 0, err
+		return r, err
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	groups, rate = v.placement.tally.Series.Recent(now, span)
-	return groups, rate, nil
+	r = v.placement.earnings.Series.Recent(now, span)
+	r.Gains = v.placement.gains(r)
+	return r, nil
+}
+
+// gains are those of the running experiment, or else those of the policy.
+func (p *placement) gains(r earnings.Recent) []api.Gain {
+	if p.experiment != nil {
+		return p.report().Gains()
+	}
+	return r.Gains
 }

@@ -9,15 +9,15 @@ import (
 
 	"vitrine"
 	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
-	"vitrine/service/variants"
 )
 
 // experiment is a placement's experiment, and its learners.
 type experiment struct {
-	*variants.Experiment
+	*abtest.Experiment
 	owner   *worker   // the placement's learner
 	workers []*worker // by variant: those of its own, nil if it has none
 }
@@ -25,7 +25,7 @@ type experiment struct {
 const maxPast = 10 // experiments that have ended
 
 // routing returns the routes of the experiment that runs, nil if none does.
-func (p *placement) routing() *variants.Routes {
+func (p *placement) routing() *abtest.Routes {
 	if p.experiment == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (p *placement) taught(o *offer.Offer) (list []*worker) {
 		return []*worker{p.worker}
 	}
 	class := e.ClassOf(o.Variant)
-	isVariant := variants.IsShown(e.Design, api.ShowPolicy)
+	isVariant := abtest.IsShown(e.Design, api.ShowPolicy)
 	if e.Design.Learn == api.LearnAll || !isVariant || class < 0 || class < len(e.workers) && e.Show(class) == api.ShowPolicy && e.workers[class] == nil {
 		list = append(list, p.worker)
 	}
@@ -94,7 +94,7 @@ func (s *fold) conduct(p *placement, sequence uint64, time int64, workers []*wor
 	case c.Experiment == nil:
 		return
 	case p.experiment == nil:
-		p.experiment = &experiment{variants.New(sequence, time, c.Experiment, p.guard.Watch.Cohort()), p.worker, workers}
+		p.experiment = &experiment{abtest.New(sequence, time, c.Experiment, p.earnings.Guard.Watch.Cohort()), p.worker, workers}
 		for _, w := range workers {
 			if w != nil {
 				w.begin(sequence)
@@ -208,7 +208,7 @@ func (w *worker) rounds() uint64 {
 // report returns what the experiment has found. It leaves out what the learners have learned, which is not part of the
 // state.
 func (p *placement) report() *api.ExperimentReport {
-	e, w := p.experiment, &p.guard.Watch
+	e, w := p.experiment, &p.earnings.Guard.Watch
 	r := e.Report(w.Window, w.Cohort())
 	for class := range r.Variants {
 		if w := e.workers[class]; w != nil {

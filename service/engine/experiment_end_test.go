@@ -199,8 +199,8 @@ func TestEras(t *testing.T) {
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if stats.Uplift != nil {
-		t.Errorf("an era without exploration has the uplift %+v", stats.Uplift)
+	if len(stats.Gains) != 0 && stats.Gains[0].Over == api.OverChance {
+		t.Errorf("without exploration there is the gain %+v", stats.Gains)
 	}
 	replays(t, e, engine.Options{Store: store, Build: buildFixed})
 }

@@ -9,9 +9,9 @@ import (
 
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
-	"vitrine/service/variants"
 )
 
 // A variant whose pages are shown less often than they are asked for is a mismatch, and stops the experiment.
@@ -142,7 +142,7 @@ func (c *census) serve(n, phase int, units string) {
 		if c.rng.IntN(2) == 0 {
 			fatal.If(c.t, c.e.Outcome(c.t.Context(), "home", a.Decision, a.IDs()[0], c.now))
 		}
-		c.all = append(c.all, asked{id: a.Decision, unit: r.ShopperID, variant: a.Variant, bucket: variants.Bucket(variants.Unit("home", r.ShopperID), 1), phase: phase})
+		c.all = append(c.all, asked{id: a.Decision, unit: r.ShopperID, variant: a.Variant, bucket: abtest.Bucket(abtest.Unit("home", r.ShopperID), 1), phase: phase})
 		c.expire()
 	}
 }
@@ -250,7 +250,7 @@ func TestDifferencesHoldTogether(t *testing.T) {
 		if is.Difference == nil {
 			continue
 		}
-		lead := sums.Pairs[variants.PairCount(v)] // above variant 0, the control
+		lead := sums.Pairs[abtest.PairCount(v)] // above variant 0, the control
 		if is.Difference.Low > max(lead.Low(0.05/6/2), -2) || is.Difference.High < min(lead.High(0.05/6/2), 2) {
 			t.Errorf("%s has the difference %+v, want one that holds together with five others", is.Name, is.Difference)
 		}

@@ -14,11 +14,11 @@ import (
 	"vitrine"
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
-	"vitrine/service/variants"
 )
 
 // fixed is a learner whose policy always shows item K, with the utility K + 1/2 of all items; it counts its rounds.
@@ -294,7 +294,7 @@ func TestShares(t *testing.T) {
 			t.Errorf("%s has %v of %d units, want a share of %v", name, have[name], n, p)
 		}
 	}
-	if variants.Buckets != 10_000 {
+	if abtest.Buckets != 10_000 {
 		t.Error("the documentation says that there are 10,000 buckets")
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 	"vitrine/service/page"
 
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
-	"vitrine/service/variants"
 )
 
 // Fitting returns how many entries, from the first, one append takes.
@@ -72,7 +72,7 @@ func DecodeAnswer(data []byte) (moved bool, err error) {
 }
 
 // Evidence returns log M of the ratio of an experiment, its sums, and the variants of its buckets.
-func (e *Engine) Evidence(placement string) (log float64, sums *variants.Results, table []uint8) {
+func (e *Engine) Evidence(placement string) (log float64, sums *abtest.Results, table []uint8) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	x := e.state.placements[placement].experiment

@@ -16,13 +16,13 @@ import (
 	"vitrine/internal/panics"
 	"vitrine/service/api"
 	"vitrine/service/budget"
+	"vitrine/service/earnings"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/learner"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
-	"vitrine/service/tally"
-	"vitrine/service/variants"
 )
 
 // fold is the state: the fold of the log's entries. It has one writer.
@@ -84,7 +84,7 @@ func (s *fold) apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
 	if p := s.placements[e.Placement]; p != nil {
 		s.restock(p)
 		if p.experiment != nil {
-			p.experiment.Advance(e.Time, p.guard.Watch.Cohort())
+			p.experiment.Advance(e.Time, p.earnings.Guard.Watch.Cohort())
 		}
 		s.advance(p, e.Time, next.Sequence)
 	}
@@ -213,7 +213,7 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 		return r.pass(b)
 	case *eventlog.ClockMoved:
 		p.open.move(move{sequence, e.Time, b.By})
-		p.guard.MoveClock(b.By)
+		p.earnings.Guard.MoveClock(b.By)
 		return nil
 	case *eventlog.Corrected:
 		return s.correct(p, b)
@@ -224,10 +224,10 @@ func (s *fold) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) err
 	case *eventlog.VersionSaved:
 		return s.keepAt(p, b.Version, version{time: e.Time, note: b.Note})
 	case *eventlog.AlarmCleared:
-		if p.guard.Alarm() == nil && !s.isAudit() {
+		if p.earnings.Guard.Alarm() == nil && !s.isAudit() {
 			return fmt.Errorf("an alarm: %w", ErrNotFound)
 		}
-		doubtful := p.guard.Doubtful(sequence + 1)
+		doubtful := p.earnings.Guard.Doubtful(sequence + 1)
 		if b.All {
 			doubtful = [2]uint64{}
 		}
@@ -292,7 +292,7 @@ func (s *fold) put(sequence uint64, time int64, name string, config []byte) erro
 		}
 		switch {
 		case p.config.Watch() != c.Watch(): // which restarts the guard
-			s.resume(p, sequence, p.guard.Doubtful(sequence+1))
+			s.resume(p, sequence, p.earnings.Guard.Doubtful(sequence+1))
 		case c.LearnInAlarm:
 			s.resume(p, sequence, [2]uint64{})
 		}
@@ -412,13 +412,12 @@ func (s *fold) offer(p *placement, sequence uint64, time int64, offered *eventlo
 	}
 	s.decisions.add(r)
 	p.open.add(r)
-	p.guard.Enter(sequence, time, o, p.isOwn(o))
 	if o.Number>>replicaShift == 0 {
 		p.numbers = max(p.numbers, o.Number)
 	}
-	p.tally.Offered(sequence, time, o)
+	p.earnings.Offered(sequence, time, o, p.isOwn(o))
 	if p.experiment != nil {
-		r.first = p.experiment.Enter(sequence, time, p.guard.Watch.Cohort(), o)
+		r.first = p.experiment.Enter(sequence, time, p.earnings.Guard.Watch.Cohort(), o)
 	}
 	p.pace.Add(time, r.size())
 	isLarge := o.Payload != nil || o.Catalogue != nil && len(o.Catalogue.Slots) > maxKeptSlots
@@ -473,25 +472,17 @@ func (s *fold) close(sequence uint64, now int64, r *record, o *offer.Offer, to s
 	if o != nil {
 		c = &offer.Closed{Offer: o, Entry: r.entry, Time: r.time, Choice: choice, Predicted: own && o.Probability != nil}
 	}
-	p.tally.Closed(r.time, to == chosen, c, p.guard.Lead, tally.MaxItems(p.config.MemoryBytes))
+	p.earnings.Closed(earnings.Ended{Entry: r.entry, Time: r.time, Age: now - r.since(), Chosen: to == chosen, Own: own}, c, earnings.MaxItems(p.config.MemoryBytes))
 	if p.experiment != nil {
-		p.experiment.Leave(r.entry, r.time, p.guard.Watch.Cohort(), r.first, c)
-	}
-	if c != nil {
-		p.guard.Sold(c, now-r.since())
-	}
-	if own {
-		p.guard.Leave(r.entry, r.time, c)
-	} else {
-		p.guard.Leave(r.entry, r.time, nil)
+		p.experiment.Leave(r.entry, r.time, p.earnings.Guard.Watch.Cohort(), r.first, c)
 	}
 	switch {
 	case !r.isOf(p.learner):
-		p.tally.Counts.Stale++
+		p.earnings.Counts.Stale++
 	case p.held.After > 0:
 		p.held.Rounds++
 	case !learn:
-		p.tally.Counts.Unlearned++
+		p.earnings.Counts.Unlearned++
 	case o != nil:
 		p.sound.Closed(c)
 		for _, w := range p.taught(o) {
@@ -511,10 +502,9 @@ func (s *fold) close(sequence uint64, now int64, r *record, o *offer.Offer, to s
 func (s *fold) abandon(r *record, to status) {
 	r.placement.open.remove(r)
 	r.status = to
-	r.placement.tally.Abandoned(r.time, to == evicted)
-	r.placement.guard.Leave(r.entry, r.time, nil)
+	r.placement.earnings.Abandoned(r.entry, r.time, to == evicted)
 	if e := r.placement.experiment; e != nil {
-		e.Leave(r.entry, r.time, r.placement.guard.Watch.Cohort(), r.first, nil)
+		e.Leave(r.entry, r.time, r.placement.earnings.Guard.Watch.Cohort(), r.first, nil)
 	}
 	s.shelve(r)
 }
@@ -585,7 +575,7 @@ func (s *fold) charge(c *setup.Config, others ...*worker) (int64, error) {
 	}
 	all := size.Learner + int64(2+c.MaxVersions)*size.State + int64(c.Bound())
 	if c.Experiment != nil {
-		all += variants.Size
+		all += abtest.Size
 	}
 	err = c.OfVariants(func(_ int, own *setup.Config) error {
 		size, err := s.sizeOf(own)

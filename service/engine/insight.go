@@ -10,9 +10,9 @@ import (
 	"vitrine/bandit"
 	"vitrine/internal/panics"
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
-	"vitrine/service/tally"
 )
 
 const maxItemRows = 100 // items whose utility is computed
@@ -50,12 +50,13 @@ func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insi
 
 func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight, error) {
 	e.mu.RLock()
-	t, learner := v.placement.tally.Copy(), v.placement.learner
+	t, learner := v.placement.earnings.Copy(), v.placement.learner
+	gains := v.placement.gains(t.Series.Recent(0, 0))
 	e.mu.RUnlock()
 	current, config := *v.worker.Current(), v.Config()
 	x := &api.Insight{
 		Placement: v.page.Name, Mode: config.Mode, Policy: (&page.Policy{Config: config}).Name(), PolicyEntry: current.Entry, Time: time.Unix(0, now).UTC(),
-		Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
+		Gains: gains, Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
 		Lag: v.worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
 	}
 	if c := &t.Counts; c.Offered > 0 {
@@ -85,7 +86,7 @@ func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight,
 
 // lastRows reads the rows with which items were shown last. Rows that the log no longer has are left out, and those of
 // earlier features, before the entry that began the learner.
-func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []string, sold []tally.Sold) (rows []page.ItemRow, err error) {
+func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []string, sold []earnings.Sold) (rows []page.ItemRow, err error) {
 	offers := map[uint64]*eventlog.Offered{}
 	width := v.Config().Schema().Width()
 	for item, id := range ids {

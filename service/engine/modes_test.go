@@ -125,11 +125,11 @@ func TestUniformPropensity(t *testing.T) {
 	}
 }
 
-// With outcomes of both ways the uplift is a difference of means.
-func TestUplift(t *testing.T) {
+// The gain over chance is the mean of (x − m)(A/P − B/Q), in cohorts: here of one after the other, with m = 0 in the first.
+func TestGain(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
-	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.5}`)
-	var earned [2][]float64
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":"explore","explore_share":0.25}`)
+	sum := 0.0
 	for i := range 200 {
 		r := stock("", 3)
 		earning(r, 1, 2, 4)
@@ -140,24 +140,19 @@ func TestUplift(t *testing.T) {
 			revenue = *r.Items[item[len("sku")]-'0'].Revenue
 		}
 		fatal.If(t, e.Outcome(t.Context(), "", a.Decision, item, 1))
-		earned[a.Mode-offer.ByPolicy] = append(earned[a.Mode-offer.ByPolicy], revenue)
-	}
-	var mean, se [2]float64
-	for k, v := range earned {
-		for _, r := range v {
-			mean[k] += r / float64(len(v))
+		if a.Mode == offer.ByPolicy {
+			sum += revenue * 4 / 3
+		} else {
+			sum -= revenue * 4
 		}
-		for _, r := range v {
-			se[k] += (r - mean[k]) * (r - mean[k])
-		}
-		se[k] = math.Sqrt(se[k] / float64(len(v)-1) / float64(len(v)))
 	}
-	s, _ := e.Stats("home")
-	if math.Abs(s.Uplift.Estimate-(mean[0]-mean[1])) > 1e-12 || math.Abs(s.Uplift.StandardError-math.Hypot(se[0], se[1])) > 1e-12 {
-		t.Errorf("uplift %+v, want %v ± %v", s.Uplift, mean[0]-mean[1], math.Hypot(se[0], se[1]))
+	if s := fatal.Or(e.Stats("home"))(t); len(s.Gains) != 0 || s.ByPolicy.Rounds+s.ByChance.Rounds != 200 {
+		t.Errorf("before the cohort is over there are the gains %+v", s.Gains)
 	}
-	if rounds := s.ByPolicy.Rounds + s.ByChance.Rounds; rounds != 200 {
-		t.Errorf("%d rounds", rounds)
+	decide(t, e, "home", stock("", 3), 3600*second)
+	s := fatal.Or(e.Stats("home"))(t)
+	if len(s.Gains) != 1 || s.Gains[0].Decisions != 200 || math.Abs(s.Gains[0].Total.Estimate-sum) > 1e-9 || math.Abs(s.Gains[0].PerDecision.Estimate-sum/200) > 1e-12 {
+		t.Errorf("the gains are %+v, want %v", s.Gains, sum)
 	}
 }
 

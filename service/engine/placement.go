@@ -8,11 +8,10 @@ import (
 	"vitrine/service/page"
 
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/feature"
-	"vitrine/service/guard"
 	"vitrine/service/learner"
 	"vitrine/service/setup"
-	"vitrine/service/tally"
 )
 
 // facts are the part of a placement's state that a snapshot stores unchanged.
@@ -29,8 +28,7 @@ type facts struct {
 	versions []version // to roll back to, the oldest first
 	standing uint64    // the version that is the learner's state, 0 if none is
 	past     []string  // the reports of experiments that have ended, as canonical JSON
-	tally    tally.Tally
-	guard    guard.Guard
+	earnings earnings.Earnings
 	held     learner.Gap // rounds that the learners do not get while an alarm about sales is in force; After 0 holds none
 }
 
@@ -43,7 +41,7 @@ type placement struct {
 	closed     shelf
 	departed   departed
 	pace       pace
-	sound      guard.Soundness
+	sound      earnings.Soundness
 	worker     *worker     // the learner that decides
 	relearning *relearning // nil if none is under way
 	former     []*worker   // those that decided before and have versions, in the order in which they retired
@@ -65,8 +63,8 @@ func (p *placement) configure(c *setup.Config, sequence uint64) {
 	if before != nil {
 		c = c.Inherit(before)
 	}
-	if w := c.Watch(); before == nil || w != p.guard.Watch {
-		p.guard.Watch = w
+	if w := c.Watch(); before == nil || w != p.earnings.Guard.Watch {
+		p.earnings.Watch(w, sequence)
 		p.restartGuard(sequence)
 	}
 	p.config, p.canonical, p.changed, p.worker.config = c, c.Canonical(), sequence, c.Plain()
@@ -80,7 +78,7 @@ func (p *placement) turn(sequence uint64, time int64, began string) {
 	if p.config.Experiment != nil {
 		experiment = p.config.Experiment.Name
 	}
-	p.tally.Eras.Begin(sequence, time, began, p.config.Mode, experiment)
+	p.earnings.Eras.Begin(sequence, time, began, p.config.Mode, experiment)
 }
 
 // see gives values of a category columns of their own.
@@ -193,7 +191,7 @@ func tooSmall(p *placement, id string) error {
 
 // rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all decisions.
 func (p *placement) rememberedSince() *time.Time {
-	if p == nil || len(p.closed.records) == 0 || p.tally.Counts.Offered == uint64(len(p.open.heap)+len(p.closed.records)) {
+	if p == nil || len(p.closed.records) == 0 || p.earnings.Counts.Offered == uint64(len(p.open.heap)+len(p.closed.records)) {
 		return nil
 	}
 	return new(time.Unix(0, p.closed.records[0].time).UTC())

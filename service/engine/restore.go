@@ -56,7 +56,7 @@ func (s *fold) restore(data []byte) error {
 func (s *fold) thaw(f *frozen) (err error) {
 	p := &placement{facts: f.facts, config: f.configuration.of}
 	p.canonical = f.configuration.canonical
-	p.guard.Watch = p.config.Watch()
+	p.earnings.Guard.Watch = p.config.Watch()
 	for k, m := range f.moves {
 		if k > 0 && m.entry <= f.moves[k-1].entry || m.entry > s.position.Sequence {
 			return fmt.Errorf("a move of the clock at entry %d is out of place", m.entry)

@@ -5,8 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"vitrine/internal/fatal"
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
@@ -66,18 +69,21 @@ func TestSeriesIsTheLog(t *testing.T) {
 	}
 	s, _ := e.Series("home", w.now, 0, 10)
 	last := len(s.Times) - 1
-	estimate, standardError := s.OverChance.Estimate[last], s.OverChance.StandardError[last]
+	low, estimate, high := s.OverChance.Low[last], s.OverChance.Estimate[last], s.OverChance.High[last]
 	n := float64(len(all))
-	if want := n * price * 0.8 / 3; math.Abs(estimate-want) > 4*standardError || standardError > n*0.25 {
-		t.Errorf("the policy earned %v ± %v more than chance, want %v", estimate, standardError, want)
+	if want := n * price * 0.8 / 3; !(low < want && want < high) || low < 0 || high > n*price {
+		t.Errorf("the policy earned %v, from %v to %v, more than chance, want %v", estimate, low, high, want)
 	}
 	if s.OverBaseline != nil || s.Baseline != nil {
 		t.Error("the series has a baseline")
 	}
-	groups, rate, err := e.Recent("home", w.now+10*second, 0)
+	recent := fatal.Or(e.Recent("home", w.now+10*second, 0))(t)
 	stats, _ := e.Stats("home")
-	if err != nil || rate != 0.1 || groups != [3]api.Totals{stats.ByPolicy, stats.ByChance, stats.ByBaseline} {
-		t.Errorf("the rate is %v, the groups are %v, %v", rate, groups, err)
+	if diff := cmp.Diff(earnings.Recent{Policy: stats.ByPolicy, Gains: stats.Gains, Rate: 0.1}, recent); diff != "" {
+		t.Errorf("the statistics (-want +got): %s", diff)
+	}
+	if g := stats.Gains[0]; len(stats.Gains) != 1 || g.Over != api.OverChance || g.Total != (api.Interval{Low: s.OverChance.Low[last], Estimate: estimate, High: s.OverChance.High[last]}) {
+		t.Errorf("the series ends elsewhere than the gains %+v", stats.Gains)
 	}
 
 	again := opened(t, engine.Options{Store: store, Build: buildShowing(showing{utility: -800}), Snapshot: snapshot})
@@ -160,7 +166,10 @@ func TestSeriesOverBaseline(t *testing.T) {
 	if s.OverBaseline == nil || s.OverChance != nil || s.Chance != nil {
 		t.Fatalf("%+v", s)
 	}
-	if got, se, want := s.OverBaseline.Estimate[last], s.OverBaseline.StandardError[last], 600*2*0.4; math.Abs(got-want) > 4*se || se > 100 {
-		t.Errorf("the policy earned %v ± %v more than the baseline, want %v", got, se, want)
+	if low, high, want := s.OverBaseline.Low[last], s.OverBaseline.High[last], 600*2*0.4; !(low < want && want < high) || low < 0 {
+		t.Errorf("the policy earned between %v and %v more than the baseline, want %v", low, high, want)
+	}
+	if stats := fatal.Or(e.Stats("home"))(t); len(stats.Gains) != 1 || stats.Gains[0].Over != api.OverBaseline || stats.Gains[0].Randomized || stats.Gains[0].Total.Low != s.OverBaseline.Low[last] {
+		t.Errorf("the gains are %+v", stats.Gains)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"vitrine"
 	"vitrine/internal/fields"
 	"vitrine/service/catalogue"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
 	"vitrine/service/setup"
-	"vitrine/service/variants"
 )
 
 // Snapshot returns the state after some entry of the log, and the entry. An engine opened with it replays
@@ -125,7 +125,7 @@ type frozen struct {
 	keepers       []int            // the learner of each version
 	items         *catalogue.Frozen
 	catalogue     *catalogue.Catalogue // of a snapshot that is read
-	experiment    *variants.Experiment // nil if none runs
+	experiment    *abtest.Experiment   // nil if none runs
 	challengers   []*frozenLearner
 }
 
@@ -145,7 +145,7 @@ func (p *placement) freeze(patient bool) *frozen {
 		facts: p.facts, configuration: configurationOf(p.config), open: copies(p.open.sorted()), closed: copies(p.closed.records), items: p.items.of.Freeze(),
 	}
 	f.moves = slices.Clone(p.open.moves)
-	f.versions, f.guard, f.tally = slices.Clone(p.versions), p.guard.Copy(), p.tally.Copy()
+	f.versions, f.earnings = slices.Clone(p.versions), p.earnings.Copy()
 	if p.relearning != nil {
 		f.relearning = new(*p.relearning)
 	}

@@ -50,7 +50,7 @@ func (p *placement) hasLearned() bool { return p.learned > p.worker.began }
 // keep makes the learner that decides remember its state. The version spare is not dropped for it.
 func (s *fold) keep(p *placement, v version, spare uint64) {
 	v.number, v.learner = p.learned, p.worker
-	v.rounds, v.revenue = p.tally.Counts.Earned()
+	v.rounds, v.revenue = p.earnings.Counts.Earned()
 	p.versions, p.standing = append(p.versions, v), v.number
 	v.learner.Keep(v.number)
 	s.trim(p, spare)
@@ -97,7 +97,7 @@ func (p *placement) expendable(spare uint64) int {
 	oldest := -1
 	for i, v := range p.versions[:len(p.versions)-1] {
 		switch {
-		case v.number == spare, p.guard.Alarm() != nil && v.number == p.guard.Alarm().Version:
+		case v.number == spare, p.earnings.Guard.Alarm() != nil && v.number == p.earnings.Guard.Alarm().Version:
 		case v.routine:
 			return i
 		case oldest < 0:
@@ -175,7 +175,7 @@ func (e *Engine) Keep(ctx context.Context, name, note string, now int64) (number
 	err = e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
 		*kept = p.learned
 		switch {
-		case note == "" && p.guard.Alarm() != nil: // what is bad is not worth keeping, and the last good version stays
+		case note == "" && p.earnings.Guard.Alarm() != nil: // what is bad is not worth keeping, and the last good version stays
 			if n := len(p.versions); n > 0 {
 				*kept = p.versions[n-1].number
 			}
@@ -271,7 +271,7 @@ func (e *Engine) Versions(name string) ([]api.Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	rounds, revenue := p.tally.Counts.Earned()
+	rounds, revenue := p.earnings.Counts.Earned()
 	list := []api.Version{}
 	for _, v := range p.versions {
 		a := api.Version{Version: v.number, Time: time.Unix(0, v.time).UTC(), RoundsSince: rounds - v.rounds, Note: v.note, Automatic: v.routine, Policy: v.learner.config.Policy, OtherLearner: v.learner != p.worker}

@@ -6,8 +6,8 @@ import (
 	"vitrine"
 	"vitrine/bandit"
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/feature"
-	"vitrine/service/tally"
 )
 
 // ItemRow is a row under which an item was shown.
@@ -43,7 +43,7 @@ func Value(x *api.Insight, e bandit.Explainer, rows []ItemRow, s *feature.Schema
 }
 
 // Positions returns the sales of each page position, with the position effects that a policy has learned.
-func Positions(places []tally.Sold, pi vitrine.Policy) []api.Position {
+func Positions(places []earnings.Sold, pi vitrine.Policy) []api.Position {
 	learned := placeEffects(pi)
 	list := []api.Position{}
 	for k, s := range places {

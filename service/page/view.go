@@ -21,9 +21,9 @@ import (
 	"vitrine"
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
+	"vitrine/service/earnings/abtest"
 	"vitrine/service/feature"
 	"vitrine/service/setup"
-	"vitrine/service/variants"
 )
 
 // View is a placement as a decision sees it. A view never changes.
@@ -34,7 +34,7 @@ type View struct {
 	Catalogue  *catalogue.Catalogue // nil if another placement should share its catalogue but does not exist
 	Policy     Policy               // decides, unless a variant has a policy of its own
 	ByBaseline bool                 // show the caller's baseline instead of the policy's set, because of the guard's alarm
-	Routes     *variants.Routes     // of the experiment; nil without one
+	Routes     *abtest.Routes       // of the experiment; nil without one
 	Variants   []*Policy            // by variant; nil for a variant without a policy of its own
 }
 
@@ -84,7 +84,7 @@ func (v *View) route(r *Request) (to route, err error) {
 	if r.ShopperID == "" {
 		return to, api.Fieldf("/unit", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)
 	}
-	to.unit = variants.Unit(v.Name, r.ShopperID)
+	to.unit = abtest.Unit(v.Name, r.ShopperID)
 	class := v.Routes.Class(to.unit)
 	to.variant, to.show = v.Routes.Name(class), v.Routes.Show(class)
 	if class < len(v.Variants) {

@@ -88,8 +88,7 @@ func (v view) Made() (n uint64) {
 
 // Gain is what a variant would have earned above the control in all decisions of the experiment.
 func (v view) Gain(difference *api.Interval) api.Interval {
-	n := float64(v.Decisions)
-	return api.Interval{Low: n * difference.Low, Estimate: n * difference.Estimate, High: n * difference.High}
+	return difference.Times(v.Decisions)
 }
 
 // Expected is the share of the units that a class should have had, over all phases, as the present shares say.

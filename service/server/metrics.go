@@ -171,8 +171,7 @@ var ofPlacement = []struct {
 var (
 	revenueDesc = about("revenue_total", "Revenue earned, by how the set was found.", "placement", "by")
 	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement", "by")
-	upliftDesc  = about("uplift", "Revenue a decision of the policy minus that of uniformly drawn sets, estimated in the mode explore.", "placement")
-	upliftError = about("uplift_standard_error", "Standard error of vitrine_uplift.", "placement")
+	gainDesc    = about("gain", "Revenue a decision above what the placement, or a variant of its experiment, is compared with: the estimate, and bounds that hold at all times with 95 %.", "placement", "variant", "over", "bound")
 	memoryUsed  = about("memory_used_bytes", "Memory in use, by purpose.", "by")
 )
 
@@ -228,7 +227,7 @@ func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range ofProcess {
 		to <- m.desc
 	}
-	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, upliftDesc, upliftError, memoryUsed} {
+	for _, d := range []*prometheus.Desc{revenueDesc, roundsDesc, gainDesc, memoryUsed} {
 		to <- d
 	}
 }
@@ -253,9 +252,10 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			send(revenueDesc, prometheus.CounterValue, group.Revenue, name, offer.SourceNames[mode])
 			send(roundsDesc, prometheus.CounterValue, float64(group.Rounds), name, offer.SourceNames[mode])
 		}
-		if s.Uplift != nil {
-			send(upliftDesc, prometheus.GaugeValue, s.Uplift.Estimate, name)
-			send(upliftError, prometheus.GaugeValue, s.Uplift.StandardError, name)
+		for _, g := range s.Gains {
+			for bound, v := range map[string]float64{"low": g.PerDecision.Low, "estimate": g.PerDecision.Estimate, "high": g.PerDecision.High} {
+				send(gainDesc, prometheus.GaugeValue, v, name, g.Variant, g.Over, bound)
+			}
 		}
 	}
 	s := &scraped{Options: c.Options, applied: c.Engine.Sequence(), alerts: c.Alerts.Stats(), memory: c.Budget.Usage()}

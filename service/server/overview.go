@@ -82,24 +82,22 @@ func (s *Server) overviewOf(name string, now int64, span time.Duration, points i
 	if e.Series, err = s.engine.Series(name, now, span, points); err != nil {
 		return e, err
 	}
-	groups, rate, err := s.engine.Recent(name, now, span)
+	recent, err := s.engine.Recent(name, now, span)
 	if err != nil {
 		return e, err
 	}
-	mean := func(g api.Totals) *float64 {
-		if m, _ := g.Mean(); g.Rounds > 0 {
-			return &m
-		}
-		return nil
+	e.Rate, e.Gains = recent.Rate, recent.Gains
+	mean, standardError := recent.Policy.Mean()
+	if recent.Policy.Rounds > 0 {
+		e.Revenue = &mean
 	}
-	e.Rate, e.Revenue = rate, mean(groups[0])
-	if stats.Mode != api.Experimenting {
-		e.Chance, e.Baseline = mean(groups[1]), mean(groups[2])
-	} else if e.Experiment, err = s.experiment(name); err != nil {
-		return e, err
-	}
-	if _, standardError := groups[0].Mean(); groups[0].Rounds > 1 {
+	if recent.Policy.Rounds > 1 {
 		e.StandardError = &standardError
+	}
+	if stats.Mode == api.Experimenting {
+		if e.Experiment, err = s.experiment(name); err != nil {
+			return e, err
+		}
 	}
 	e.Health = health.Of(&stats, answer.Warnings)
 	return e, nil
@@ -112,11 +110,5 @@ func (s *Server) experiment(name string) (*api.OverviewExperiment, error) {
 		return nil, err
 	}
 	r := all.Experiment
-	x := &api.OverviewExperiment{Name: r.Name, Control: r.Control, Verdict: r.Verdict, Variants: []api.OverviewGain{}}
-	for i := range r.Variants {
-		if v := &r.Variants[i]; v.Name != r.Control {
-			x.Variants = append(x.Variants, api.OverviewGain{Name: v.Name, Difference: v.Difference})
-		}
-	}
-	return x, nil
+	return &api.OverviewExperiment{Name: r.Name, Control: r.Control, Verdict: r.Verdict}, nil
 }

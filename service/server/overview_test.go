@@ -65,7 +65,7 @@ func TestOverview(t *testing.T) {
 		t.Fatalf("a key that is limited sees %s", got)
 	}
 	p := v.Placements[1]
-	if p.Decisions != 4 || p.Rate != 0.4 || p.Revenue == nil || *p.Revenue != 4 || p.Chance != nil || p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 2 {
+	if p.Decisions != 4 || p.Rate != 0.4 || p.Revenue == nil || *p.Revenue != 4 || len(p.Gains) != 0 || p.Policy != "ucb-mnl" || p.Mode != "learn" || len(p.Series.Times) != 1 || p.Series.Open[0] != 2 {
 		t.Errorf("%+v", p)
 	}
 	if len(p.Health) != 0 {
@@ -99,18 +99,23 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	var all api.Experiments
 	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment", "").body), &all))
 	p, r := s.overview("").Placements[0], all.Experiment
-	if r.Decisions != 300 || p.Experiment == nil || p.Experiment.Name != "summer" || p.Experiment.Control != "shop" || len(p.Experiment.Variants) != 2 {
+	if r.Decisions != 300 || p.Experiment == nil || p.Experiment.Name != "summer" || p.Experiment.Control != "shop" {
 		t.Fatalf("%+v, of %+v", p.Experiment, r)
 	}
 	if diff := cmp.Diff(r.Verdict, p.Experiment.Verdict); diff != "" {
 		t.Error(diff)
 	}
-	for i, v := range p.Experiment.Variants {
-		if diff := cmp.Diff(r.Variants[i+1].Difference, v.Difference); diff != "" || v.Difference == nil || v.Name != r.Variants[i+1].Name {
-			t.Errorf("%s: %s", v.Name, diff)
+	stats := fatal.Or(s.engine.Stats("home"))(t)
+	if diff := cmp.Diff(stats.Gains, p.Gains); diff != "" || len(p.Gains) != 2 {
+		t.Errorf("the statistics have other gains: %s", diff)
+	}
+	for i, g := range p.Gains {
+		v := r.Variants[i+1]
+		if want := (api.Gain{Variant: v.Name, Over: "shop", Randomized: true, Decisions: 300, PerDecision: *v.Difference, Total: v.Difference.Times(300)}); g != want {
+			t.Errorf("the gain is %+v, want %+v", g, want)
 		}
 	}
-	if p.Revenue == nil || p.Chance != nil || p.Baseline != nil || p.Series.OverChance != nil || p.Series.OverBaseline != nil {
+	if p.Revenue == nil || p.Series.OverChance != nil || p.Series.OverBaseline != nil {
 		t.Errorf("the overview has other answers: %+v", p)
 	}
 }

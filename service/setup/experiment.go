@@ -8,8 +8,8 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
-	"vitrine/service/guard"
-	"vitrine/service/variants"
+	"vitrine/service/earnings"
+	"vitrine/service/earnings/abtest"
 )
 
 // checkExperiment checks what an experiment compares, and fills in its defaults.
@@ -22,13 +22,13 @@ func (c *Config) checkExperiment() error {
 	case e == nil:
 		return api.Fieldf("/experiment", "is missing: in the mode %q it says what is compared", api.Experimenting)
 	default:
-		return variants.Check(e, IsName)
+		return abtest.Check(e, IsName)
 	}
 }
 
 // NeedsBaseline reports whether each request must have the caller's baseline.
 func (c *Config) NeedsBaseline() bool {
-	return c.Mode == api.Shadow || variants.IsShown(c.Experiment, api.ShowBaseline) || c.Experiment != nil && c.Experiment.Holdout > 0
+	return c.Mode == api.Shadow || abtest.IsShown(c.Experiment, api.ShowBaseline) || c.Experiment != nil && c.Experiment.Holdout > 0
 }
 
 // Plain is the configuration without an experiment, in which the policy decides. A learner has it that has decided
@@ -72,8 +72,8 @@ func (c *Config) OfVariants(f func(i int, c *Config) error) error {
 func MayBecome(before, after *Config) error {
 	e, o := before.Experiment, after.Experiment
 	const end = "cannot change while the experiment %q runs: end it with another mode, or begin another one under another name"
-	if !slices.Equal(variants.Names(e), variants.Names(o)) {
-		return api.Fieldf("/experiment/variants", "the variants are %q, not %q, and "+end, variants.Names(e), variants.Names(o), e.Name)
+	if !slices.Equal(abtest.Names(e), abtest.Names(o)) {
+		return api.Fieldf("/experiment/variants", "the variants are %q, not %q, and "+end, abtest.Names(e), abtest.Names(o), e.Name)
 	}
 	for i := range e.Variants {
 		field := fmt.Sprintf("/experiment/variants/%d", i)
@@ -96,8 +96,8 @@ func MayBecome(before, after *Config) error {
 }
 
 // Watch says how a placement of this configuration is watched.
-func (c *Config) Watch() guard.Watch {
-	w := guard.Watch{Mode: c.Mode, Explore: c.Explore, Window: c.window}
+func (c *Config) Watch() earnings.Watch {
+	w := earnings.Watch{Mode: c.Mode, Explore: c.Explore, Window: c.window}
 	if c.ExploreShare != nil {
 		w.Share = *c.ExploreShare
 	}

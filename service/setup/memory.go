@@ -2,8 +2,8 @@ package setup
 
 import (
 	"vitrine/service/api"
+	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
-	"vitrine/service/tally"
 )
 
 const (
@@ -24,7 +24,7 @@ func (c *Config) Share() int { return c.MemoryBytes / 4 }
 // items. The learner and its kept states come on top; their size depends on the policy, and some policies keep all
 // rounds.
 func (c *Config) Bound() int {
-	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare + tally.ItemBytes*tally.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()
+	return c.MemoryBytes + 2*c.Share() + c.MemoryBytes/EvictedShare + earnings.ItemBytes*earnings.MaxItems(c.MemoryBytes) + c.schema.NamesBytes()
 }
 
 // maxRecord bounds the memory of a decision: its record and its round, whose rows come from the log.

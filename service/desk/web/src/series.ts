@@ -1,4 +1,5 @@
-import type { Interval, Verdict } from "./experiment-report";
+import type { Verdict } from "./experiment-report";
+import type { Gain } from "./gains";
 // The answers of v1/overview and v1/placements/NAME/series: see the schemas of the OpenAPI document.
 export interface Means {
   rounds: number[];
@@ -7,8 +8,9 @@ export interface Means {
 }
 
 export interface Sums {
+  low: number[];
   estimate: number[];
-  standard_error: number[];
+  high: number[];
 }
 
 export interface Series {
@@ -39,9 +41,8 @@ export interface Entry {
   rate: number;
   revenue: number | null;
   standard_error: number | null;
-  chance: number | null;
-  baseline: number | null;
-  experiment?: { name: string; control: string; verdict: Verdict; variants: { name: string; difference?: Interval }[] };
+  gains: Gain[];
+  experiment?: { name: string; control: string; verdict: Verdict };
   health: Health[];
   series: Series;
 }
@@ -81,7 +82,7 @@ export function spread(s: Series): Series {
   if (!gaps.includes(true)) return s;
   const put = <T>(list: T[], empty: (before: T) => T) => list.flatMap((v, i) => (gaps[i] ? [empty(list[i - 1]!), v] : [v]));
   const means = (m: Means | undefined) => m && { rounds: put(m.rounds, () => 0), mean: put(m.mean, () => null), standard_error: put(m.standard_error, () => null) };
-  const sums = (m: Sums | undefined) => m && { estimate: put(m.estimate, (v) => v), standard_error: put(m.standard_error, (v) => v) };
+  const sums = (m: Sums | undefined) => m && { low: put(m.low, (v) => v), estimate: put(m.estimate, (v) => v), high: put(m.high, (v) => v) };
   const all = { ...s, times: s.times.flatMap((t, i) => (gaps[i] ? [s.times[i - 1]! + s.seconds[i - 1]!, t] : [t])), seconds: s.seconds.flatMap((v, i) => (gaps[i] ? [s.times[i]! - s.times[i - 1]! - s.seconds[i - 1]!, v] : [v])), decisions: put(s.decisions, () => 0), open: put(s.open, () => 0) };
   const groups = { policy: means(s.policy), chance: means(s.chance), baseline: means(s.baseline), over_chance: sums(s.over_chance), over_baseline: sums(s.over_baseline) };
   return { ...all, ...(Object.fromEntries(Object.entries(groups).filter(([, v]) => v !== undefined)) as Partial<Series>) };

@@ -1,5 +1,5 @@
 import { Chart, type Line } from "../chart";
-import { edge, settled, z, type Means, type Series, type Sums } from "../series";
+import { edge, settled, type Means, type Series, type Sums } from "../series";
 import { count, Empty } from "../ui";
 
 // Charts are what a placement earns over time, and how much more than it would have.
@@ -15,7 +15,7 @@ export default function Charts(props: { series: Series; seconds: number; experim
   if (s.policy) lines.push(line("policy", s.policy));
   if (s.chance) lines.push(line("chance", s.chance));
   if (s.baseline) lines.push(line("baseline", s.baseline));
-  const sum = (label: string, v: Sums): Line => ({ label, values: v.estimate, low: v.estimate.map((e, i) => e - z * v.standard_error[i]!), high: v.estimate.map((e, i) => e + z * v.standard_error[i]!) });
+  const sum = (label: string, v: Sums): Line => ({ label, values: v.estimate, low: v.low, high: v.high });
   const more: Line[] = [];
   if (s.over_chance) more.push(sum("more than chance", s.over_chance));
   if (s.over_baseline) more.push(sum("more than the baseline", s.over_baseline));
@@ -33,7 +33,7 @@ export default function Charts(props: { series: Series; seconds: number; experim
           ? <Chart label={`What the policy of ${s.placement} has earned more, with 95 % bands`} times={s.times} lines={more} range={range} />
           : props.experiment
             ? <Empty>Charts are in the experiment's report.</Empty>
-            : <Empty>No comparison yet. Turn on explore to show random pages to a few shoppers and measure the difference.</Empty>}
+            : <Empty>There is no comparison yet.</Empty>}
       </div>
     </div>
   );

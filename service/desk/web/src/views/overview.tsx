@@ -1,14 +1,15 @@
 import { useState } from "preact/hooks";
 import { get } from "../api";
 import { Command } from "../command";
-import { Difference, VerdictLine } from "../experiment-report";
+import { VerdictLine } from "../experiment-report";
+import { Gains } from "../gains";
 import { lazy } from "../lazy";
 import { usePoll } from "../poll";
 import { address, tabAddress } from "../routes";
 import { edge, rates, settled, spread, z, type Entry, type OverviewAnswer } from "../series";
 import { useMay } from "../session";
 import { Spark } from "../spark";
-import { Card, count, Empty, Failure, Loading, number, percent } from "../ui";
+import { Card, count, Empty, Failure, Loading, number } from "../ui";
 
 const Charts = lazy(() => import("./overview-charts"));
 
@@ -57,9 +58,6 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
   const [charts, setCharts] = useState(props.open);
   const worst = p.health.find((h) => h.level !== "note")?.level;
   const revenue = s.policy ? settled(s, s.policy) : [];
-  const over = s.over_chance ?? s.over_baseline;
-  const than = s.over_chance ? "chance" : "the baseline";
-  const last = s.times.length - 1;
   return (
     <section class="card" aria-label={p.name}>
       <h2 class="row">
@@ -71,6 +69,7 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
         <ul class="health">{p.health.map((h) => <li class={h.level}>{h.level === "waiting" ? null : <strong>{words[h.level]}: </strong>}{h.text}</li>)}</ul>
       ) : null}
       {p.experiment ? <VerdictLine of={p.experiment.verdict} /> : null}
+      <Gains of={p.gains} />
       <div class="glance">
         <dl>
           <dt>Decisions a second</dt>
@@ -82,20 +81,8 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
         <dl>
           <dt>Revenue a decision</dt>
           <dd>{number(p.revenue)}{p.standard_error === null ? "" : ` ± ${number(z * p.standard_error)}`}</dd>
-          {p.chance === null ? null : <><dt>drawn by chance</dt><dd>{number(p.chance)}{change(p.revenue, p.chance)}</dd></>}
-          {p.baseline === null ? null : <><dt>of the baseline</dt><dd>{number(p.baseline)}{change(p.revenue, p.baseline)}</dd></>}
         </dl>
         <Spark label={`Revenue a decision of ${p.name} over time, with a 95 % band`} times={s.times} values={revenue} low={edge(revenue, s.policy?.standard_error ?? [], -1)} high={edge(revenue, s.policy?.standard_error ?? [], 1)} />
-        {p.experiment ? (
-          <dl>
-            {p.experiment.variants.map((v) => <><dt>{v.name} vs. {p.experiment!.control}, per decision</dt><dd><Difference of={v.difference} /></dd></>)}
-          </dl>
-        ) : null}
-        <p class="sum">
-          {over && last >= 0
-            ? <>Earned <strong>{number(over.estimate[last], { maximumSignificantDigits: 4, signDisplay: "exceptZero" })}</strong> ± {number(z * over.standard_error[last]!, { maximumSignificantDigits: 3 })} over {than}, since the beginning.</>
-            : null}
-        </p>
       </div>
       <details open={charts} onToggle={(e) => setCharts(e.currentTarget.open)}>
         <summary>Charts and address</summary>
@@ -105,13 +92,6 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
     </section>
   );
 }
-
-function change(mine: number | null, other: number): string {
-  if (mine === null || other === 0) return "";
-  return ` (${percentSigned(mine / other - 1)})`;
-}
-
-const percentSigned = (v: number) => (v > 0 ? "+" : "") + percent(v);
 
 // First says what to do with an empty service.
 function First() {

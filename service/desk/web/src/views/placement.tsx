@@ -3,12 +3,14 @@ import { get, placement } from "../api";
 import { Chart } from "../chart";
 import { Checks } from "../checks";
 import { spread } from "../explain";
+import { Gains, type Gain } from "../gains";
 import { usePoll } from "../poll";
 import { Card, count, Empty, Failure, Loading, moment, number, percent, Table } from "../ui";
 
 // Insight is what a placement has sold and what its policy has learned: see Insight of the OpenAPI document.
 interface Insight {
   mode: string;
+  gains: Gain[];
   policy: string;
   policy_version: number;
   time: string;
@@ -67,6 +69,7 @@ export default function Placement(props: { name: string }) {
   return (
     <>
       {failure ? <Failure of={failure} /> : null}
+      <Card title="Does it earn?"><Gains of={x.gains} /></Card>
       <Card title="State">
         <dl class="facts">
           <Fact name="Policy" value={x.policy} />

@@ -1,0 +1,97 @@
+package abtest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"vitrine/internal/hint"
+	"vitrine/service/api"
+)
+
+// Check checks what an experiment compares, and fills in its defaults. isLegal says which names variants may have.
+func Check(e *api.Experiment, isLegal func(name string) bool) error {
+	switch {
+	case e.Name == "" || len(e.Name) > 100 || !utf8.ValidString(e.Name) || strings.ContainsFunc(e.Name, func(r rune) bool { return r < ' ' }):
+		return api.Fieldf("/experiment/name", "%q: must have from 1 to 100 bytes of UTF-8 without control characters", api.Abbreviate(e.Name, 100))
+	case len(e.Variants) < 2 || len(e.Variants) > MaxVariants:
+		return api.Fieldf("/experiment/variants", "has %d variants: must have from 2 to %d", len(e.Variants), MaxVariants)
+	}
+	if n, ok := Count(e.Holdout); !ok || n > Buckets/2 {
+		return api.Fieldf("/experiment/holdout", "%v: must be from 0 to 0.5, in steps of 0.0001", e.Holdout)
+	}
+	if !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64) {
+		return api.Fieldf("/experiment/worth", "%v: must not be negative", e.MinGain)
+	}
+	total := 0
+	for i := range e.Variants {
+		if err := checkVariant(fmt.Sprintf("/experiment/variants/%d", i), e.Variants[:i+1], isLegal); err != nil {
+			return err
+		}
+		n, _ := Count(e.Variants[i].Share)
+		total += n
+	}
+	if total != Buckets {
+		return api.Fieldf("/experiment/variants", "the shares sum to %v: must sum to 1", float64(total)/Buckets)
+	}
+	e.Learn = cmp.Or(e.Learn, api.LearnOwn)
+	if err := api.OneOf("/experiment/learn", e.Learn, api.LearnOwn, api.LearnAll); err != nil {
+		return err
+	}
+	if e.Control == "" {
+		e.Control = e.Variants[max(slices.IndexFunc(e.Variants, func(v api.Variant) bool { return v.Show == api.ShowBaseline }), 0)].Name
+	}
+	if Of(e, e.Control) < 0 {
+		return api.Fieldf("/experiment/control", "%q: is no variant%s", e.Control, hint.Legal(e.Control, Names(e)))
+	}
+	return nil
+}
+
+// checkVariant checks the last variant of a list.
+func checkVariant(field string, list []api.Variant, isLegal func(string) bool) error {
+	v := &list[len(list)-1]
+	if v.Name == api.Holdout {
+		return api.Fieldf(field+"/name", "%q: is the name of the units that take no part", v.Name)
+	}
+	if !isLegal(v.Name) {
+		return api.Fieldf(field+"/name", "%q: must have from 1 to %d letters, digits, '.', '_', '-' and ':'", api.Abbreviate(v.Name, maxName), maxName)
+	}
+	for j, o := range list[:len(list)-1] {
+		if o.Name == v.Name {
+			return api.Fieldf(field+"/name", "%q is the name of variant %d too", v.Name, j)
+		}
+	}
+	if err := api.OneOf(field+"/show", v.Show, api.ShowPolicy, api.ShowBaseline, api.ShowUniform); err != nil {
+		return err
+	}
+	if _, ok := Count(v.Share); !ok {
+		return api.Fieldf(field+"/share", "%v: must be from 0 to 1, in steps of 0.0001", v.Share)
+	}
+	if v.Policy != nil && v.Show != api.ShowPolicy {
+		return api.Fieldf(field+"/policy", "is for variants that show %q, and this one shows %q", api.ShowPolicy, v.Show)
+	}
+	return nil
+}
+
+// Of returns which variant has a name, -1 if none has.
+func Of(e *api.Experiment, name string) int {
+	return slices.IndexFunc(e.Variants, func(v api.Variant) bool { return v.Name == name })
+}
+
+func Names(e *api.Experiment) []string {
+	list := make([]string, len(e.Variants))
+	for i := range list {
+		list[i] = e.Variants[i].Name
+	}
+	return list
+}
+
+// IsShown reports whether an experiment has a variant that shows something.
+func IsShown(e *api.Experiment, show string) bool {
+	return e != nil && slices.ContainsFunc(e.Variants, func(v api.Variant) bool { return v.Show == show && v.Policy == nil })
+}
+
+const maxName = 64 // bytes

@@ -1,0 +1,147 @@
+package abtest
+
+import (
+	"slices"
+
+	"vitrine/internal/confseq"
+	"vitrine/internal/fields"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Copy returns a copy that shares nothing with e that changes.
+func (e *Experiment) Copy() *Experiment {
+	c := *e
+	c.phases, c.points = slices.Clone(e.phases), slices.Clone(e.points)
+	c.Results, c.held = e.Results.Copy(), e.held.Copy()
+	c.groups, c.later, c.asked, c.units, c.seen = slices.Clone(e.groups), slices.Clone(e.later), slices.Clone(e.asked), slices.Clone(e.units), slices.Clone(e.seen)
+	c.Ratio.Counts = slices.Clone(e.Ratio.Counts)
+	c.cohorts = e.cohorts.Copy(func(s **sample) *sample {
+		return &sample{(*s).block.Copy(), (*s).held.Copy(), slices.Clone((*s).groups), slices.Clone((*s).units)}
+	})
+	return &c
+}
+
+// Fields passes over the results, of a number of variants that both sides know.
+func (r *Results) Fields(f *fields.Fields) {
+	r.Mean.Fields(f)
+	f.Float(&r.All)
+	for v := range r.Variants {
+		e := &r.Variants[v]
+		e.Mean.Fields(f)
+		for _, q := range []*Squares{&e.Sum, &e.Part} {
+			f.Float(&q.SS, &q.SN, &q.NN)
+		}
+	}
+	for k := range r.Pairs {
+		r.Pairs[k].Fields(f)
+	}
+	sparse(f, r.Clusters, func(c *Cluster, f *fields.Fields) { f.Float(&c.N, &c.Sum, &c.Part) })
+}
+
+// Fields passes over a block of results.
+func (b *Block) Fields(f *fields.Fields) {
+	f.Float(&b.Centre)
+	b.Mean.Fields(f)
+	for _, list := range [][]confseq.Block{b.Variants, b.Pairs} {
+		for k := range list {
+			list[k].Fields(f)
+		}
+	}
+}
+
+func (s *sample) fields(f *fields.Fields) {
+	s.block.Fields(f)
+	s.held.Fields(f)
+	offer.GroupFields(f, s.groups)
+	fields.Elements(f, s.units)
+}
+
+func (p *phase) fields(f *fields.Fields) {
+	f.Uvarint(&p.entry)
+	f.Int64(&p.time)
+	f.Count(&p.holdout, &p.moved)
+	f.Floats(&p.shares)
+}
+
+func (p *point) fields(f *fields.Fields) {
+	f.Int64(&p.time)
+	f.Uvarint(&p.decisions)
+	for _, list := range []*[]api.Interval{&p.means, &p.differences} {
+		fields.List(f, list, func(i *api.Interval, f *fields.Fields) { f.Float(&i.Low, &i.Estimate, &i.High) })
+	}
+}
+
+// Fields passes over the experiment. One that is read is that of its design.
+func (e *Experiment) Fields(f *fields.Fields) {
+	k := len(e.Design.Variants)
+	f.Uvarint(&e.Number)
+	f.Int64(&e.begun, &e.step)
+	f.Bytes(&e.Table)
+	fields.List(f, &e.phases, (*phase).fields)
+	e.Results.Fields(f)
+	e.held.Fields(f)
+	offer.GroupFields(f, e.groups)
+	f.Vector(&e.later)
+	fields.Elements(f, e.asked)
+	fields.Elements(f, e.units)
+	if f.Reads() {
+		e.Ratio.Begin(k + 1)
+	}
+	fields.Elements(f, e.Ratio.Counts)
+	f.Float(&e.Ratio.Log, &e.Ratio.Max)
+	sparse(f, e.seen, func(word *uint64, f *fields.Fields) { f.Fixed64(word) })
+	e.cohorts.Fields(f, e.newSample, func(s **sample, f *fields.Fields) { (*s).fields(f) })
+	if fields.List(f, &e.points, (*point).fields); f.Reads() && f.Err() == nil {
+		e.restored(f, k)
+	}
+}
+
+// restored checks what was read of an experiment of k variants, and makes its last phase the present one.
+func (e *Experiment) restored(f *fields.Fields, k int) {
+	f.Check(len(e.Table) == Buckets && !slices.ContainsFunc(e.Table, func(v uint8) bool { return int(v) >= k }), "the buckets of an experiment are not those of its variants")
+	f.Check(len(e.phases) > 0 && len(e.phases) <= maxPhases, "an experiment of %d phases", len(e.phases))
+	f.Check(len(e.points) <= maxPoints, "an experiment of %d points", len(e.points))
+	fields.Ascending(f, "the phases of an experiment", e.phases, func(p *phase) uint64 { return p.entry })
+	for _, p := range e.phases {
+		f.Check(len(p.shares) == k, "the shares of %d variants, want %d", len(p.shares), k)
+	}
+	for _, p := range e.points {
+		f.Check(len(p.means) == k && len(p.differences) == k, "a point of %d variants and %d differences, want %d", len(p.means), len(p.differences), k)
+	}
+	if f.Err() != nil {
+		return
+	}
+	last := &e.phases[len(e.phases)-1]
+	e.shares, e.holdout = last.shares, last.holdout
+	counts := make([]float64, k)
+	for _, v := range e.Table {
+		counts[v]++
+	}
+	for v, share := range e.shares {
+		f.Check(share == counts[v]/Buckets, "variant %q has %v of %d buckets, and the share %v", e.Design.Variants[v].Name, counts[v], Buckets, share)
+	}
+}
+
+// sparse passes over the elements of a list that are not zero, with their places.
+func sparse[T comparable](f *fields.Fields, list []T, element func(*T, *fields.Fields)) {
+	var zero T
+	var places []int
+	for i := range list {
+		if list[i] != zero {
+			places = append(places, i)
+		}
+	}
+	fields.Integers(f, &places)
+	fields.Ascending(f, "places", places, func(i *int) int { return *i })
+	for _, i := range places {
+		if f.Check(i < len(list), "element %d of %d", i, len(list)); f.Err() != nil {
+			return
+		}
+		element(&list[i], f)
+		f.Check(list[i] != zero, "element %d is empty", i)
+	}
+}
+
+// Empty returns an experiment of a design to read into.
+func Empty(design *api.Experiment) *Experiment { return newExperiment(0, 0, design, 0) }

@@ -1,0 +1,211 @@
+package abtest
+
+import (
+	"slices"
+
+	"vitrine/service/api"
+	"vitrine/service/earnings"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// Experiment is the state of an experiment, without its learners. Its decisions count by [earnings.Cohorts].
+type Experiment struct {
+	*Routes
+	Results *Results
+	Ratio   Ratio
+
+	begun   int64
+	phases  []phase      // with the same shares, the oldest first
+	held    *Results     // of the holdout, a single variant
+	groups  []api.Totals // by class: of the variants, and of the holdout
+	later   []float64    // revenue of late outcomes and of corrections, by class
+	asked   []uint64     // decisions, by class
+	units   []uint64     // units, by class
+	seen    []uint64     // a bit for each hash of a unit that has come, modulo seenUnits
+	cohorts earnings.Cohorts[*sample]
+	points  []point
+	step    int64 // the least time between two points
+}
+
+// phase is a time with the same shares.
+type phase struct {
+	entry   uint64
+	time    int64
+	shares  []float64
+	holdout int
+	moved   int // buckets
+}
+
+// sample are the sums of a cohort.
+type sample struct {
+	block  *Block
+	held   *Block
+	groups []api.Totals
+	units  []uint64 // whose first decision it has, in the present phase
+}
+
+// point is the state of an experiment at a time.
+type point struct {
+	time        int64
+	decisions   uint64
+	means       []api.Interval
+	differences []api.Interval
+}
+
+const (
+	seenUnits       = 1 << 20
+	maxPoints       = 256
+	maxPhases       = 100
+	experimentError = 0.05
+	ratioError      = 0.001
+
+	// Size is what an experiment takes in bytes besides its learners: its clusters, the units that have come, and its points.
+	Size = 1 << 20
+)
+
+// New returns the experiment that an entry begins at a time. Its points are a step apart, at first.
+func New(entry uint64, time int64, design *api.Experiment, step int64) *Experiment {
+	e := newExperiment(entry, time, design, step)
+	e.Divide(design, entry, time)
+	return e
+}
+
+func newExperiment(entry uint64, time int64, design *api.Experiment, step int64) *Experiment {
+	n := len(design.Variants)
+	return &Experiment{
+		Routes: &Routes{Number: entry, Design: design}, begun: time, step: step,
+		Results: NewResults(n), held: NewResults(1),
+		groups: make([]api.Totals, n+1), later: make([]float64, n+1), asked: make([]uint64, n+1), units: make([]uint64, n+1), seen: make([]uint64, seenUnits/64),
+	}
+}
+
+// Divide gives the variants their shares, and begins a phase if they are others.
+func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
+	next := &Routes{Number: e.Number, Design: design, Table: e.Table}
+	next.holdout, _ = Count(design.Holdout)
+	counts := make([]int, len(design.Variants))
+	for v := range counts {
+		counts[v], _ = Count(design.Variants[v].Share)
+		next.shares = append(next.shares, float64(counts[v])/Buckets)
+	}
+	if e.Table != nil && e.holdout == next.holdout && slices.Equal(e.shares, next.shares) {
+		e.Routes = next
+		return
+	}
+	table, moved := Allocate(e.Table, counts)
+	if e.Table != nil {
+		e.Results.Move(e.Table, table)
+	}
+	next.Table, e.Routes = table, next
+	e.phases = append(e.phases, phase{entry, time, next.shares, next.holdout, moved})
+	e.phases = e.phases[max(0, len(e.phases)-maxPhases):]
+	e.Ratio.Begin(len(counts) + 1)
+	for _, c := range e.cohorts {
+		clear(c.Sums.units)
+	}
+}
+
+func (e *Experiment) newSample() *sample {
+	return &sample{e.Results.Begin(), e.held.Begin(), make([]api.Totals, len(e.groups)), make([]uint64, len(e.units))}
+}
+
+// Enter adds the open decision of an entry, in cohorts of a length. It reports whether it is the first of its unit.
+func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (first bool) {
+	if entry <= e.Number || o.Variant == "" {
+		return false
+	}
+	e.cohorts.Enter(time/length, e.newSample)
+	e.asked[e.ClassOf(o.Variant)]++
+	if word, bit := o.Unit%seenUnits/64, uint64(1)<<(o.Unit%64); e.seen[word]&bit == 0 {
+		e.seen[word] |= bit
+		first = true
+	}
+	return first
+}
+
+// Leave takes a decision that has closed; o is nil if there is no round of it. first is what Enter has reported.
+func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offer.Closed) {
+	if entry <= e.Number || o != nil && o.Variant == "" { // imported
+		return
+	}
+	left := e.cohorts.Leave(time / length)
+	if left == nil || o == nil {
+		return
+	}
+	s := *left
+	class, x, bound := e.ClassOf(o.Variant), o.Earned(), o.Bound()
+	s.groups[class].Add(o.Group())
+	at, _ := slices.BinarySearchFunc(e.phases, entry, func(p phase, entry uint64) int {
+		if p.entry < entry {
+			return -1
+		}
+		return 1
+	})
+	made := &e.phases[max(at-1, 0)]
+	if first && made == &e.phases[len(e.phases)-1] {
+		s.units[class]++
+	}
+	switch {
+	case class == len(e.shares):
+		s.held.Add(0, x, bound, []float64{1})
+		e.held.Cluster(Bucket(o.Unit, 0), 0, x, s.held.Centre, []float64{1})
+	case made.shares[class] > 0:
+		s.block.Add(class, x, bound, made.shares)
+		bucket := Bucket(o.Unit, e.Number)
+		if int(e.Table[bucket]) != class {
+			bucket = -1
+		}
+		e.Results.Cluster(bucket, class, x, s.block.Centre, made.shares)
+	}
+}
+
+// Correct notes what a late outcome or a correction adds to the revenue of a decision. The sums do not change: their decisions
+// count as they were at the end of the attribution window, in all variants alike.
+func (e *Experiment) Correct(c *eventlog.Corrected) {
+	if class := e.ClassOf(c.Variant); c.Entry > e.Number && c.Variant != "" && class >= 0 {
+		e.later[class] += c.Value
+	}
+}
+
+// Advance adds the cohorts that are complete by a time.
+func (e *Experiment) Advance(now, length int64) {
+	for c := e.cohorts.Next(now / length); c != nil; c = e.cohorts.Next(now / length) {
+		e.take(c.Sums, (c.Number+1)*length)
+	}
+}
+
+// take adds a cohort that ended at a time.
+func (e *Experiment) take(s *sample, at int64) {
+	e.Results.Take(s.block)
+	e.held.Take(s.held)
+	out := float64(e.holdout) / Buckets
+	for class := range e.groups {
+		e.groups[class].Add(&s.groups[class])
+		e.units[class] += s.units[class]
+		p := out
+		if class < len(e.shares) {
+			p = (1 - out) * e.shares[class]
+		}
+		if p > 0 {
+			e.Ratio.Add(class, s.units[class], p)
+		}
+	}
+	e.Ratio.Look()
+	e.note(at)
+}
+
+// note adds a point, and drops every second one if they become too many.
+func (e *Experiment) note(at int64) {
+	if n := len(e.points); n > 0 && at-e.points[n-1].time < e.step {
+		return
+	}
+	if len(e.points) == maxPoints {
+		for i := range maxPoints / 2 {
+			e.points[i] = e.points[2*i+1]
+		}
+		e.points = e.points[:maxPoints/2]
+		e.step = max(2*e.step, (e.points[maxPoints/2-1].time-e.points[0].time)/(maxPoints/2-1))
+	}
+	e.points = append(e.points, e.point(at))
+}

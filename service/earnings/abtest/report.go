@@ -1,0 +1,98 @@
+package abtest
+
+import (
+	"slices"
+	"time"
+
+	"vitrine/service/api"
+)
+
+// mean returns the revenue a decision of a class, the zero interval without decisions.
+func (e *Experiment) mean(class int) (i api.Interval) {
+	r, v := e.Results, class
+	if class == len(e.shares) {
+		r, v = e.held, 0
+	}
+	m := &r.Variants[v].Mean
+	if m.N == 0 {
+		return i
+	}
+	low, high := r.Earns(v, experimentError)
+	return api.Interval{Low: max(low, 0), Estimate: m.Average(), High: min(high, m.Bound)}
+}
+
+// difference returns what variant v earns a decision above variant u. The differences of all pairs share the error.
+func (e *Experiment) difference(v, u int) (i api.Interval, ok bool) {
+	low, estimate, high, ok := e.Results.Difference(v, u, experimentError/float64(len(e.Results.Pairs)))
+	if !ok {
+		return i, false
+	}
+	most := e.Results.Mean.Bound
+	return api.Interval{Low: max(low, -most), Estimate: estimate, High: min(high, most)}, true
+}
+
+// point is the state at a time.
+func (e *Experiment) point(at int64) point {
+	p := point{time: at, decisions: e.Results.Mean.N}
+	control := Of(e.Design, e.Design.Control)
+	for v := range e.shares {
+		difference, _ := e.difference(v, control)
+		p.means, p.differences = append(p.means, e.mean(v)), append(p.differences, difference)
+	}
+	return p
+}
+
+// Report returns what the experiment has found, for decisions with an attribution window. It leaves out what the learners
+// are and have learned.
+func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentReport {
+	d := e.Design
+	control := Of(d, d.Control)
+	r := &api.ExperimentReport{
+		Name: d.Name, Number: e.Number, Begun: timeOf(e.begun), Control: d.Control, Learn: d.Learn, MinGain: d.MinGain, Holdout: d.Holdout,
+		Decisions: e.Results.Mean.N, Pairs: []api.Pair{}, Phases: []api.Phase{}, Points: []api.ReportPoint{},
+		Ratio: api.Ratio{P: e.Ratio.P(), Mismatch: e.Ratio.P() < ratioError},
+	}
+	if r.Decisions == 0 && len(e.cohorts) > 0 {
+		r.Counts = new(timeOf((e.cohorts[0].Number+1)*cohort + int64(window)))
+	}
+	for class := range e.groups {
+		v := api.VariantReport{Name: e.Name(class), Show: e.Show(class), Asked: e.asked[class], Units: e.units[class], Group: e.groups[class], Later: e.later[class], Share: d.Holdout}
+		v.Mean = e.mean(class)
+		r.Ratio.Units += e.units[class]
+		if class == len(e.shares) {
+			if d.Holdout > 0 || v.Asked > 0 {
+				r.HeldOut = &v
+			}
+			continue
+		}
+		v.Share = e.shares[class]
+		if difference, ok := e.difference(class, control); ok {
+			v.Difference = &difference
+		}
+		r.Variants = append(r.Variants, v)
+	}
+	for v := range e.shares {
+		for u := range v {
+			difference, ok := e.difference(v, u)
+			switch {
+			case !ok || v == control || u == control:
+			case difference.Estimate < 0:
+				difference, _ = e.difference(u, v)
+				r.Pairs = append(r.Pairs, api.Pair{Variant: e.Name(u), Over: e.Name(v), Difference: difference})
+			default:
+				r.Pairs = append(r.Pairs, api.Pair{Variant: e.Name(v), Over: e.Name(u), Difference: difference})
+			}
+		}
+	}
+	for _, p := range e.phases {
+		r.Phases = append(r.Phases, api.Phase{Entry: p.entry, Time: timeOf(p.time), Shares: p.shares, Holdout: float64(p.holdout) / Buckets, Moved: float64(p.moved) / Buckets})
+	}
+	for _, p := range e.points {
+		r.Points = append(r.Points, api.ReportPoint{Time: timeOf(p.time), Decisions: p.decisions, Means: p.means, Differences: p.differences})
+	}
+	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
+	r.Verdict = verdict(r, own)
+	return r
+}
+
+func timeOf(t int64) time.Time { return time.Unix(0, t).UTC() }

@@ -1,0 +1,108 @@
+package abtest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"vitrine/service/api"
+)
+
+// verdict applies the stop rule, in this order:
+//
+//	stop         the units are not divided as the shares say
+//	stop         no variant can gain what is worth a change
+//	ship         a variant surely gains as much, and surely earns more than every other variant
+//	keep either  several variants surely gain as much, and surely earn more than all others, but cannot be told apart
+//	keep going   otherwise
+//
+// In a tie the variant at own wins, which shows the placement's own policy: keeping that one changes nothing. All
+// intervals hold at all times at once, so the rule may be applied at any time, and as often as one likes. A variant that
+// does not gain, or is not the best, is ever shipped with a probability of at most the experiment's error.
+func verdict(r *api.ExperimentReport, own int) api.Verdict {
+	if r.Ratio.Mismatch {
+		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("the units are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
+	}
+	var list []*api.VariantReport // without the control, the largest estimate first
+	for i := range r.Variants {
+		v := &r.Variants[i]
+		switch {
+		case v.Name == r.Control:
+		case v.Difference == nil:
+			return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("%q and %q cannot be compared before both have decisions that count", v.Name, r.Control)}
+		default:
+			list = append(list, v)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *api.VariantReport) int { return -cmp.Compare(a.Difference.Estimate, b.Difference.Estimate) })
+	top := slices.MaxFunc(list, func(a, b *api.VariantReport) int { return cmp.Compare(a.Difference.High, b.Difference.High) })
+	if top.Difference.High < r.MinGain {
+		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("no variant can earn %.3g a decision more than %q: %q may gain the most, at best %.3g", r.MinGain, r.Control, top.Name, top.Difference.High)}
+	}
+	gains := func(v *api.VariantReport) bool { return v.Difference.Low > 0 && v.Difference.Low >= r.MinGain }
+	first := slices.IndexFunc(list, gains)
+	if first < 0 {
+		v := list[0]
+		return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g a decision more than %q", ofWorth(r.MinGain), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
+	}
+	best := list[first]
+	rivals := slices.DeleteFunc(slices.Clone(list), func(v *api.VariantReport) bool { // and best itself
+		return slices.ContainsFunc(list, func(w *api.VariantReport) bool { return gains(w) && beats(r, w.Name, v.Name) })
+	})
+	open := slices.IndexFunc(rivals, func(v *api.VariantReport) bool { return !gains(v) })
+	switch {
+	case open >= 0:
+		return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("%q earns at least %.3g a decision more than %q, but %q may earn still more", best.Name, best.Difference.Low, r.Control, rivals[open].Name)}
+	case len(rivals) == 1:
+		best = rivals[0]
+		reason := fmt.Sprintf("%q earns at least %.3g a decision more than %q", best.Name, best.Difference.Low, r.Control)
+		if len(list) > 1 {
+			reason += ", and more than every other variant"
+		}
+		return api.Verdict{Rule: api.Ship, Variant: best.Name, Gain: best.Difference.Estimate, Reason: reason}
+	}
+	return tie(r, rivals, own)
+}
+
+// tie is the verdict about variants that surely gain and cannot be told apart.
+func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int) api.Verdict {
+	v := api.Verdict{Rule: api.KeepEither}
+	least := tied[0].Difference.Low
+	for _, t := range tied {
+		v.Tied = append(v.Tied, t.Name)
+		least = min(least, t.Difference.Low)
+	}
+	quoted := make([]string, len(tied))
+	for i := range tied {
+		quoted[i] = fmt.Sprintf("%q", tied[i].Name)
+	}
+	last := len(quoted) - 1
+	each := "both earn"
+	if last > 1 {
+		each = "each earn"
+	}
+	v.Reason = fmt.Sprintf("%s and %s %s at least %.3g a decision more than %q, and cannot be told apart", strings.Join(quoted[:last], ", "), quoted[last], each, least, r.Control)
+	for _, t := range tied {
+		if own >= 0 && t.Name == r.Variants[own].Name {
+			v.Variant, v.Gain = t.Name, t.Difference.Estimate
+			v.Reason += fmt.Sprintf("; %q is the placement's own policy, so keeping it changes nothing", t.Name)
+		}
+	}
+	return v
+}
+
+// beats reports whether a variant surely earns more than another one.
+func beats(r *api.ExperimentReport, variant, over string) bool {
+	return slices.ContainsFunc(r.Pairs, func(p api.Pair) bool {
+		return p.Variant == variant && p.Over == over && p.Difference.Low > 0
+	})
+}
+
+// ofWorth names the gain that is worth a change.
+func ofWorth(worth float64) string {
+	if worth == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" of %.3g", worth)
+}

@@ -1,0 +1,111 @@
+package abtest_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// trial is a shop in an experiment whose first variant is the control. A variant sells with a rate of its own, at the price 1.
+type trial struct {
+	worth float64
+	rates []float64
+	own   int // the variant that shows the placement's policy; 0 if none does
+}
+
+const (
+	cohort = int64(time.Second)
+	window = 16 * time.Second
+)
+
+// play serves shoppers, each of whom comes once, and looks at the verdict after every 100 decisions.
+func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport)) {
+	design := &api.Experiment{Name: "x", Control: "a", MinGain: c.worth}
+	for v := range c.rates {
+		of := api.Variant{Name: string(rune('a' + v)), Show: api.ShowUniform, Share: float64(abtest.Buckets/len(c.rates)) / abtest.Buckets}
+		if v == 0 {
+			of.Share = 1 - float64(len(c.rates)-1)*of.Share
+		}
+		if v == c.own && v > 0 {
+			of.Show = api.ShowPolicy
+		}
+		design.Variants = append(design.Variants, of)
+	}
+	rng := rand.New(rand.NewPCG(seed, 11))
+	e := abtest.New(1, 0, design, cohort)
+	for n := range decisions {
+		const every = 100
+		entry, now := uint64(n+2), int64(n/every)*cohort
+		unit := abtest.Unit("home", fmt.Sprint(seed, n))
+		class := e.Class(unit)
+		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}}, Estimates: offer.Estimates{Variant: e.Name(class), Unit: unit}}
+		closed := &offer.Closed{Offer: o, Entry: entry, Time: now}
+		if rng.Float64() < c.rates[class] {
+			closed.Choice = 1
+		}
+		e.Leave(entry, now, cohort, e.Enter(entry, now, cohort, o), closed)
+		if n%every == every-1 {
+			e.Advance(now+cohort, cohort)
+			look(e.Report(window, cohort))
+		}
+	}
+}
+
+// ruled plays a trial, and returns how often each verdict was ever given, by the rule and its variant.
+func (c *trial) ruled(runs int) map[string]int {
+	count := map[string]int{}
+	for seed := range uint64(runs) {
+		seen := map[string]bool{}
+		c.play(seed, 10_000, func(r *api.ExperimentReport) {
+			seen[strings.TrimSpace(r.Verdict.Rule+" "+r.Verdict.Variant)] = true
+		})
+		for verdict := range seen {
+			count[verdict]++
+		}
+	}
+	return count
+}
+
+// However often one looks, variants that do not gain enough, or are not the best, are shipped in at most 5 % of the
+// experiments; and the right one is shipped in nearly all.
+func TestVerdictErrs(t *testing.T) {
+	runs := *runs / 2
+	n := float64(runs)
+	for name, c := range map[string]struct {
+		trial
+		right string
+	}{
+		"two equal variants gain":      {trial{rates: []float64{0.2, 0.5, 0.5}, own: 2}, "keep either c"},
+		"three equal variants gain":    {trial{rates: []float64{0.2, 0.6, 0.6, 0.6}}, "keep either"},
+		"a gain below worth":           {trial{rates: []float64{0.2, 0.3}, worth: 0.12, own: 1}, ""},
+		"all equal":                    {trial{rates: []float64{0.3, 0.3, 0.3}}, ""},
+		"the best of three":            {trial{rates: []float64{0.1, 0.4, 0.8}, own: 1}, "ship c"},
+		"the best, and a gain of half": {trial{rates: []float64{0.1, 0.3, 0.9}, worth: 0.5}, "ship c"},
+		"no gain is worth it":          {trial{rates: []float64{0.2, 0.3, 0.2}, worth: 0.4}, "stop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			count := c.ruled(runs)
+			t.Logf("verdicts that were given at any time, in %d experiments: %v", runs, count)
+			wrong := 0
+			for verdict, n := range count {
+				if strings.HasPrefix(verdict, api.Ship) && verdict != c.right {
+					wrong += n
+				}
+			}
+			if most := 0.05*n + 3*math.Sqrt(0.05*0.95*n); float64(wrong) > most {
+				t.Errorf("a wrong variant is shipped in %d of %d experiments, at most %.0f may be: %v", wrong, runs, most, count)
+			}
+			if c.right != "" && count[c.right] < runs*9/10 {
+				t.Errorf("%q in %d of %d experiments: %v", c.right, count[c.right], runs, count)
+			}
+		})
+	}
+}

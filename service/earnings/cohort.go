@@ -1,0 +1,76 @@
+package earnings
+
+import (
+	"cmp"
+	"slices"
+
+	"vitrine/internal/fields"
+)
+
+// Cohorts sum the decisions of a placement by the time when they were made, the oldest first. Sales are reported before other
+// decisions expire, so decisions do not close in their order, and those that have closed sell too much. A cohort therefore counts
+// as a whole, once its last decision has closed and all cohorts before it have counted. What its sums are compared with was known
+// when it began.
+type Cohorts[T any] []*Cohort[T]
+
+// Cohort sums the decisions of a part of the attribution window: see [Watch.Cohort].
+type Cohort[T any] struct {
+	Number int64 // time / length
+	Open   uint64
+	Sums   T
+}
+
+func (l Cohorts[T]) find(number int64) (at int, found bool) {
+	return slices.BinarySearchFunc(l, number, func(c *Cohort[T], n int64) int { return cmp.Compare(c.Number, n) })
+}
+
+// Enter adds an open decision to the cohort of a number. If that cohort is new, begin returns its sums.
+func (l *Cohorts[T]) Enter(number int64, begin func() T) {
+	at, found := l.find(number)
+	if !found {
+		*l = slices.Insert(*l, at, &Cohort[T]{Number: number, Sums: begin()})
+	}
+	(*l)[at].Open++
+}
+
+// Leave takes a decision that has closed, and returns the sums that it counts in: nil if its cohort has no open decision.
+func (l Cohorts[T]) Leave(number int64) *T {
+	at, found := l.find(number)
+	if !found || l[at].Open == 0 {
+		return nil
+	}
+	l[at].Open--
+	return &l[at].Sums
+}
+
+// Next takes the oldest cohort away if it is before the present one and all its decisions have closed, and returns nil otherwise.
+func (l *Cohorts[T]) Next(present int64) *Cohort[T] {
+	if len(*l) == 0 || (*l)[0].Open > 0 || (*l)[0].Number >= present {
+		return nil
+	}
+	c := (*l)[0]
+	*l = slices.Delete(*l, 0, 1)
+	return c
+}
+
+// Copy returns cohorts that share nothing with l, given a copy of sums.
+func (l Cohorts[T]) Copy(sums func(*T) T) Cohorts[T] {
+	own := slices.Clone(l)
+	for i, c := range own {
+		own[i] = &Cohort[T]{c.Number, c.Open, sums(&c.Sums)}
+	}
+	return own
+}
+
+// Fields passes over the cohorts. begin returns sums to read into.
+func (l *Cohorts[T]) Fields(f *fields.Fields, begin func() T, sums func(*T, *fields.Fields)) {
+	fields.List(f, (*[]*Cohort[T])(l), func(c **Cohort[T], f *fields.Fields) {
+		if f.Reads() {
+			*c = &Cohort[T]{Sums: begin()}
+		}
+		f.Int64(&(*c).Number)
+		f.Uvarint(&(*c).Open)
+		sums(&(*c).Sums, f)
+	})
+	fields.Ascending(f, "cohorts", *l, func(c **Cohort[T]) int64 { return (*c).Number })
+}

@@ -1,0 +1,111 @@
+package earnings
+
+import (
+	"vitrine/internal/confseq"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// Corrected changes the sums for a late outcome or a correction, where the decision has been counted: in its era, and at its
+// time. The calibration and the last decisions stay: they compare what was predicted and earned within the attribution window.
+func (t *Earnings) Corrected(c *eventlog.Corrected, maxItems int) {
+	if c.Correction == "" {
+		t.Counts.Late++
+	} else {
+		t.Counts.Corrected++
+	}
+	t.Items.corrected(c, maxItems)
+	t.Series.corrected(c, &t.Guard.Watch)
+	if c.Mode == offer.ByImport {
+		return
+	}
+	correct(&t.Counts.Arms[c.Mode-offer.ByPolicy], c)
+	if era := t.Eras.of(c.Entry); era != nil {
+		correct(&era.groups[c.Mode-offer.ByPolicy], c)
+	}
+}
+
+// correct changes the group of a corrected decision.
+func correct(g *api.Totals, c *eventlog.Corrected) {
+	if c.Counts {
+		g.Rounds++
+	}
+	g.Purchases = count(g.Purchases, c.Taken())
+	g.Revenue += c.Value
+	after := c.Before + c.Value
+	g.Squares = max(0, g.Squares+float64(after*after)-float64(c.Before*c.Before))
+}
+
+// count adds 1, 0 or -1 to a number, which does not fall below 0.
+func count(n uint64, by int) uint64 { return uint64(max(0, int64(n)+int64(by))) }
+
+// corrected changes the counts of the item and its place. A decision that counts from now on has shown its items.
+func (t *Items) corrected(c *eventlog.Corrected, maxItems int) {
+	if c.Counts {
+		t.show(c.Shown, c.Entry, int(c.Choice), c.Value, maxItems)
+		return
+	}
+	if c.Choice == 0 {
+		return
+	}
+	item := t.sold[c.Shown[c.Choice-1]]
+	if item == nil { // it was dropped
+		item = &t.Others
+	}
+	of := []*Sold{item}
+	if k := int(c.Choice) - 1; k < len(t.Places) {
+		of = append(of, &t.Places[k])
+	}
+	for _, s := range of {
+		s.Taken = count(s.Taken, c.Taken())
+		s.Revenue += c.Value
+	}
+}
+
+// corrected changes the sums at the time of the decision. Its lead is that of what it has earned now, around the present centre.
+func (s *Series) corrected(c *eventlog.Corrected, w *Watch) {
+	b := s.at(c.Made)
+	if b == nil || c.Mode == offer.ByImport {
+		return
+	}
+	if c.Counts {
+		b.abandoned = count(b.abandoned, -1)
+	}
+	correct(&b.arms[c.Mode-offer.ByPolicy], c)
+	after := c.Before + c.Value
+	b.bound = max(b.bound, after)
+	if way := wayOf(c.Mode); way != Neither && c.Entry > s.since && w.drawsSets() {
+		s.correctLead(c, way, after, w)
+	}
+	if c.Mode == offer.ByPolicy {
+		if c.Counts {
+			s.policy.rounds++
+		}
+		s.policy.revenue += c.Value
+	}
+}
+
+// correctLead changes the lead of a decision that has earned x by now, in its cohort or in the bucket that has taken it.
+func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch) {
+	number := c.Made / w.Cohort()
+	centre, m := s.centre(), &s.buckets[s.from(number*w.Cohort())].lead
+	if at, found := s.leads.find(number); found {
+		l := &s.leads[at].Sums
+		centre = l.centre
+		m = &confseq.Mean{N: l.block.N, Sum: l.block.Sum, Squares: l.block.Squares, First: l.block.First, Bound: l.block.Bound}
+		defer func() {
+			l.block = confseq.Block{N: m.N, Sum: m.Sum, Squares: m.Squares, First: m.First, Bound: m.Bound}
+		}()
+	}
+	one := confseq.Block{}
+	w.contrast().Add(&one, way, x, centre, x)
+	if c.Counts {
+		m.Add(&one)
+		return
+	}
+	before := w.contrast().Lead(way, c.Before, centre)
+	m.Sum += one.Sum - before
+	m.Squares = max(0, m.Squares+one.Squares-float64(before*before))
+	m.Bound = max(m.Bound, one.Bound)
+}

@@ -1,0 +1,128 @@
+package earnings
+
+import (
+	"math"
+
+	"vitrine/internal/fields"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Counts are the counters of a placement.
+type Counts struct {
+	Offered, Chosen, Expired, Stale uint64
+	Withdrawn, Evicted, Unlearned   uint64
+	Late, Corrected                 uint64
+	Chance                          uint64
+	Arms                            [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	Calibration                     api.Calibration
+	Shadow                          api.Comparison
+}
+
+func (c *Counts) offered(o *offer.Offer) {
+	c.Offered++
+	if o.Mode == offer.ByChance {
+		c.Chance++
+	}
+	compare(&c.Shadow, o)
+}
+
+// compare adds a decision that showed the caller's set to a comparison with the policy's own one.
+func compare(c *api.Comparison, o *offer.Offer) {
+	if !o.Shadowed {
+		return
+	}
+	c.Rounds++
+	if o.Agrees {
+		c.Agreements++
+	}
+	if o.Probability != nil {
+		c.Estimated++
+		c.Policy += o.Shadow
+		c.Baseline += o.Expected
+	}
+}
+
+// closed counts a decision with an outcome. The rest is counted only with its offer, unless that is nil.
+func (c *Counts) closed(isChosen bool, o *offer.Closed) {
+	if isChosen {
+		c.Chosen++
+	} else {
+		c.Expired++
+	}
+	if o == nil {
+		return
+	}
+	if o.Mode != offer.ByImport {
+		c.Arms[o.Mode-offer.ByPolicy].Add(o.Group())
+	}
+	if !o.Predicted {
+		return
+	}
+	c.Calibration.Revenue += o.Earned()
+	c.Calibration.Predicted += o.Expected
+	(*bins)(&c.Calibration.Bins).add(o)
+}
+
+// Earned returns the number of decisions that have ended, with an outcome or without, and what they have earned.
+func (c *Counts) Earned() (rounds uint64, revenue float64) {
+	for _, arm := range c.Arms {
+		rounds += arm.Rounds
+		revenue += arm.Revenue
+	}
+	return rounds, revenue
+}
+
+// Calibrated returns the bins of the calibration that have decisions.
+func (c *Counts) Calibrated() []api.Calibrated {
+	list := []api.Calibrated{}
+	for b, bin := range c.Calibration.Bins {
+		if bin.Rounds == 0 {
+			continue
+		}
+		list = append(list, calibrated(b, bin))
+	}
+	return list
+}
+
+// calibrated compares a bin that has decisions with its predictions.
+func calibrated(b int, bin api.Bin) api.Calibrated {
+	n := float64(bin.Rounds)
+	p := min(bin.Predicted/n, 1)
+	return api.Calibrated{
+		Low: float64(b) / 10, High: float64(b+1) / 10, Rounds: bin.Rounds, Predicted: p, Observed: float64(bin.Purchases) / n,
+		StandardError: math.Sqrt(float64(p*(1-p)) / n),
+	}
+}
+
+// bins are decisions with a prediction by the predicted probability of a sale, as [api.Calibration] has them.
+type bins [10]api.Bin
+
+// bin returns the bin of a prediction.
+func (b *bins) bin(outside float64) *api.Bin { return &b[min(max(int(10*(1-outside)), 0), len(b)-1)] }
+
+// add adds a decision with a prediction.
+func (b *bins) add(o *offer.Closed) {
+	to := b.bin(o.Outside)
+	to.Rounds++
+	if o.Choice > 0 {
+		to.Purchases++
+	}
+	to.Predicted += 1 - o.Outside
+}
+
+func (b *bins) fields(f *fields.Fields) {
+	for i := range b {
+		f.Uvarint(&b[i].Rounds, &b[i].Purchases)
+		f.Float(&b[i].Predicted)
+	}
+}
+
+func (c *Counts) fields(f *fields.Fields) {
+	f.Uvarint(&c.Unlearned, &c.Evicted, &c.Withdrawn, &c.Late, &c.Corrected)
+	f.Uvarint(&c.Offered, &c.Chosen, &c.Expired, &c.Stale, &c.Chance)
+	comparison(f, &c.Shadow)
+	f.Float(&c.Calibration.Revenue, &c.Calibration.Predicted)
+	offer.GroupFields(f, c.Arms[:])
+	(*bins)(&c.Calibration.Bins).fields(f)
+}

@@ -1,0 +1,114 @@
+// Package earnings sums up what the decisions of a placement have shown and earned, says whether the placement earns more than
+// what it is compared with, and raises an alarm if it does not. All of it is a function of the log, and bounded.
+//
+//	cohort.go      decisions that count together
+//	contrast.go    how much more one way to decide earns than another
+//	gain.go        the answer to whether a placement earns
+//	counts.go      sums in all, and against the policy's predictions
+//	items.go       by item, by place, and in the last decisions
+//	series.go      over time
+//	eras.go        by the ways in which the placement decided
+//	guard.go       what it earns in periods, tested at any time, and the alarm; guard_report.go, guard_codec.go
+//	sales.go       what it sells, in the last 50 to 5,000 decisions
+//	soundness.go   signs that its predictions are unsound, since the process began
+//
+// Experiments, which compare variants by the same cohorts and contrasts, are in abtest.
+package earnings
+
+import (
+	"vitrine/internal/fields"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Earnings are the sums of a placement, and its guard.
+type Earnings struct {
+	Counts Counts
+	Items  Items
+	Series Series
+	Eras   Eras
+	Guard  Guard
+}
+
+// Offered adds the decision of an entry. own says whether the placement's learner predicted its outcome.
+func (e *Earnings) Offered(entry uint64, time int64, o *offer.Offer, own bool) {
+	e.Guard.Enter(entry, time, o, own)
+	e.Counts.offered(o)
+	if o.Mode == offer.ByImport {
+		return
+	}
+	e.Series.offered(entry, time, &e.Guard.Watch)
+	if era := e.Eras.of(entry); era != nil {
+		era.decisions++
+		compare(&era.shadow, o)
+	}
+}
+
+// Ended is a decision that does not wait for its outcome any more.
+type Ended struct {
+	Entry  uint64 // of its offer
+	Time   int64  // of its offer
+	Age    int64  // the part of its attribution window that is over
+	Chosen bool   // whether an outcome was reported
+	Own    bool   // whether its round is one of the placement's learner
+}
+
+// Closed adds the outcome of a decision. Without a round, which is nil, decisions are only counted. At most twice
+// maxItems items have counts of their own.
+func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
+	e.Counts.closed(d.Chosen, c)
+	e.Series.closed(d.Entry, d.Time, c, &e.Guard.Watch)
+	if c != nil {
+		e.Items.closed(c, maxItems)
+		if era := e.Eras.of(c.Entry); era != nil && c.Mode != offer.ByImport {
+			era.groups[c.Mode-offer.ByPolicy].Add(c.Group())
+		}
+		e.Guard.Sold(c, d.Age)
+	}
+	if !d.Own {
+		c = nil
+	}
+	e.Guard.Leave(d.Entry, d.Time, c)
+}
+
+// Abandoned counts the decision of an entry that has ended without an outcome.
+func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
+	if isEvicted {
+		e.Counts.Evicted++
+	} else {
+		e.Counts.Withdrawn++
+	}
+	e.Series.closed(entry, time, nil, &e.Guard.Watch)
+	e.Guard.Leave(entry, time, nil)
+}
+
+// Watch says how the placement decides after an entry. Decisions before it are in no later comparison.
+func (e *Earnings) Watch(w Watch, entry uint64) {
+	e.Guard.Watch = w
+	e.Series.leads, e.Series.since = nil, entry
+}
+
+// Advance takes the decisions that are due by a time: see [Guard.Advance].
+func (e *Earnings) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) {
+	e.Series.advance(now, e.Guard.Watch.Cohort())
+	return e.Guard.Advance(now, entry)
+}
+
+// Copy returns a copy that shares nothing with e.
+func (e *Earnings) Copy() Earnings {
+	return Earnings{e.Counts, e.Items.Copy(), e.Series.Copy(), e.Eras.copy(), e.Guard.Copy()}
+}
+
+// Fields passes over the sums.
+func (e *Earnings) Fields(f *fields.Fields) {
+	e.Counts.fields(f)
+	e.Series.fields(f)
+	e.Items.fields(f)
+	e.Eras.fields(f)
+	e.Guard.Fields(f)
+}
+
+func comparison(f *fields.Fields, c *api.Comparison) {
+	f.Uvarint(&c.Rounds, &c.Agreements, &c.Estimated)
+	f.Float(&c.Policy, &c.Baseline)
+}

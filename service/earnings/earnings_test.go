@@ -1,0 +1,389 @@
+package earnings
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"vitrine/internal/confseq"
+	"vitrine/internal/fatal"
+	"vitrine/internal/fields"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// sale is a closed decision that shows items in their order. Their revenues are those of shelf, and choice is the place of the
+// one that was bought, from 1 on.
+func sale(entry uint64, mode uint8, choice int, items ...string) *offer.Closed {
+	shelf := map[string]float64{"a": 2, "b": 3, "c": 4}
+	o := &eventlog.Offered{Mode: mode, ItemIDs: items}
+	for i, id := range items {
+		o.Shown, o.Revenue = append(o.Shown, int32(i)), append(o.Revenue, shelf[id])
+	}
+	return &offer.Closed{Offer: &offer.Offer{Offered: o}, Entry: entry, Choice: choice}
+}
+
+// expecting gives a decision the policy's estimates: p(0|S), and R(S).
+func expecting(c *offer.Closed, outside, revenue float64) *offer.Closed {
+	c.Outside, c.Expected, c.Predicted = outside, revenue, true
+	c.Probability = make([]float64, len(c.Shown))
+	return c
+}
+
+// atEnd is the end of a decision at a time.
+func atEnd(o *offer.Closed, time int64) Ended {
+	return Ended{Entry: o.Entry, Time: time, Chosen: o.Choice > 0, Own: true}
+}
+
+// drawing draws one of four sets by chance, and has cohorts of a second.
+var drawing = Watch{Mode: api.Explore, Share: 0.25, Window: 16 * time.Second}
+
+func TestCountsByHand(t *testing.T) {
+	var c Counts
+	shadowed := expecting(sale(5, offer.ByBaseline, 0, "c"), 0.5, 1.25)
+	shadowed.Shadowed, shadowed.Agrees, shadowed.Shadow = true, true, 2
+	differs := sale(6, offer.ByBaseline, 0, "a")
+	differs.Shadowed = true
+	closed := []*offer.Closed{
+		expecting(sale(2, offer.ByPolicy, 1, "a", "b"), 0.375, 1.5), // 2 for a
+		expecting(sale(3, offer.ByPolicy, 0, "b"), 0, 1),
+		sale(4, offer.ByChance, 2, "b", "a"), // 2 for a
+		sale(5, offer.ByPolicy, 1, "b"),      // 3
+		sale(7, offer.ByImport, 1, "c"),      // 4, in no arm
+	}
+	for _, o := range append(closed, shadowed, differs) {
+		c.offered(o.Offer)
+	}
+	for _, o := range closed {
+		c.closed(o.Choice > 0, o)
+	}
+	c.closed(true, nil)
+	c.closed(false, nil)
+	want := Counts{
+		Offered: 7, Chance: 1, Chosen: 5, Expired: 2,
+		Arms: [3]api.Totals{{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9}, {Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}, {}},
+		// Without estimates a comparison counts the round, and no revenue.
+		Shadow:      api.Comparison{Rounds: 2, Agreements: 1, Estimated: 1, Policy: 2, Baseline: 1.25},
+		Calibration: api.Calibration{Revenue: 2, Predicted: 2.5},
+	}
+	want.Calibration.Bins[6] = api.Bin{Rounds: 1, Purchases: 1, Predicted: 0.625}
+	want.Calibration.Bins[9] = api.Bin{Rounds: 1, Predicted: 1} // a certain purchase is in the last bin
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("the counts (-want +got):\n%s", diff)
+	}
+	if rounds, revenue := c.Earned(); rounds != 4 || revenue != 7 {
+		t.Errorf("%d decisions earned %v, want 4 and 7", rounds, revenue)
+	}
+	calibrated := []api.Calibrated{
+		{Low: 0.6, High: 0.7, Rounds: 1, Predicted: 0.625, Observed: 1, StandardError: math.Sqrt(0.625 * 0.375)},
+		{Low: 0.9, High: 1, Rounds: 1, Predicted: 1, Observed: 0},
+	}
+	if diff := cmp.Diff(calibrated, c.Calibrated()); diff != "" {
+		t.Errorf("the calibration (-want +got):\n%s", diff)
+	}
+	if none := new(Counts).Calibrated(); none == nil || len(none) != 0 {
+		t.Errorf("without predictions the calibration is %v", none)
+	}
+}
+
+func TestItemsByHand(t *testing.T) {
+	var items Items
+	for _, o := range []*offer.Closed{
+		sale(10, offer.ByPolicy, 2, "a", "b"),
+		sale(11, offer.ByPolicy, 1, "b"),
+		sale(9, offer.ByChance, 0, "a", "b"), // closed late
+	} {
+		items.closed(o, 10)
+	}
+	ids, sold := items.Top()
+	if diff := cmp.Diff([]string{"b", "a"}, ids); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]Sold{{Shown: 3, Taken: 2, Revenue: 6, Last: 11}, {Shown: 2, Last: 10}}, sold); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Sold{{Shown: 3, Taken: 1, Revenue: 3, Last: 11}, {Shown: 2, Taken: 1, Revenue: 3, Last: 10}}, items.Places); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
+	}
+
+	// More than twice as many items as may be counted leave those that were shown most.
+	items.closed(sale(12, offer.ByPolicy, 1, "c", "b", "a"), 1) // b 4, a 3, c 1
+	if diff := cmp.Diff(Sold{Shown: 4, Taken: 1, Revenue: 4, Last: 12}, items.Others); diff != "" || items.Dropped != 2 {
+		t.Errorf("%d items are dropped (-want +got):\n%s", items.Dropped, diff)
+	}
+	if ids, _ := items.Top(); len(ids) != 1 || ids[0] != "b" {
+		t.Errorf("%v are left", ids)
+	}
+	items.closed(sale(13, offer.ByPolicy, 0, "a0"), 2)
+	items.closed(sale(14, offer.ByPolicy, 0, "c", "a", "a2"), 2)
+	if ids, _ := items.Top(); len(ids) != 2 || ids[0] != "b" || ids[1] != "a" { // of those shown as often, the last, and of these by their ids
+		t.Errorf("%v are left", ids)
+	}
+
+	many := make([]string, maxPlaces+1)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	if items.closed(sale(15, offer.ByPolicy, 0, many...), 100); len(items.Places) != maxPlaces {
+		t.Errorf("%d places, want %d", len(items.Places), maxPlaces)
+	}
+	for memory, want := range map[int]int{0: 16, 64 << 20: 1000, 64 * 700 * 20: 20} {
+		if n := MaxItems(memory); n != want {
+			t.Errorf("%d bytes have room for %d items, want %d", memory, n, want)
+		}
+	}
+}
+
+// The recent decisions are the last 951 of 1,051: nine spans of a hundred, and the one that has begun.
+func TestDriftByHand(t *testing.T) {
+	var items Items
+	for k := range 1051 {
+		switch o := sale(uint64(k), offer.ByPolicy, 1, "a"); { // 2
+		case k < 100:
+			items.closed(expecting(o, 0.5, 3), 10)
+		default:
+			o.Choice = 0
+			items.closed(o, 10)
+		}
+		if d := items.Drift(); (d == nil) != (k < 1000) {
+			t.Fatalf("after %d decisions the drift is %v", k+1, d)
+		}
+	}
+	items.closed(sale(2000, offer.ByImport, 1, "a"), 10)
+	d := items.Drift()
+	d.Fell = false // see TestFell
+	want := &api.Drift{
+		Before: api.Span{Decisions: 100, Estimated: 100, Earned: 200, Predicted: 300, ByPolicy: api.Totals{Rounds: 100, Purchases: 100, Revenue: 200, Squares: 400}},
+		Recent: api.Span{Decisions: 952, ByPolicy: api.Totals{Rounds: 951}},
+	}
+	if diff := cmp.Diff(want, d); diff != "" {
+		t.Errorf("the drift (-want +got):\n%s", diff)
+	}
+}
+
+// A decision belongs to the last era that began before its own entry, however late it closes.
+func TestErasByHand(t *testing.T) {
+	var tally Earnings
+	tally.Eras.Begin(10, 1e9, api.BegunByCreation, api.Learn, "")
+	tally.Eras.Begin(20, 3e9, api.BegunByMode, api.Experimenting, "summer")
+	var all []*offer.Closed
+	for _, o := range []*offer.Closed{
+		sale(5, offer.ByPolicy, 1, "a"), // before the eras that are remembered
+		sale(20, offer.ByPolicy, 1, "a"),
+		sale(21, offer.ByChance, 1, "b"), sale(22, offer.ByBaseline, 0, "b"),
+		sale(23, offer.ByImport, 1, "c"),
+	} {
+		o.Shadowed = o.Mode == offer.ByBaseline
+		tally.Offered(o.Entry, 4e9, o.Offer, true)
+		all = append(all, o)
+	}
+	for _, o := range all {
+		tally.Closed(atEnd(o, 4e9), o, 10)
+	}
+	want := []api.Era{
+		{Entry: 10, Time: time.Unix(1, 0).UTC(), Began: api.BegunByCreation, Mode: api.Learn, Decisions: 1, ByPolicy: api.Totals{Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}},
+		{Entry: 20, Time: time.Unix(3, 0).UTC(), Began: api.BegunByMode, Mode: api.Experimenting, Experiment: "summer", Decisions: 2,
+			ByChance: api.Totals{Rounds: 1, Purchases: 1, Revenue: 3, Squares: 9}, ByBaseline: api.Totals{Rounds: 1}, Shadow: &api.Comparison{Rounds: 1}},
+	}
+	if diff := cmp.Diff(want, tally.Eras.Report()); diff != "" {
+		t.Errorf("the eras (-want +got):\n%s", diff)
+	}
+	if tally.Counts.Offered != 5 || len(tally.Items.sold) != 3 {
+		t.Errorf("%d decisions of %d items, want all of them", tally.Counts.Offered, len(tally.Items.sold))
+	}
+	for k := range maxEras {
+		tally.Eras.Begin(uint64(100+k), 5e9, api.BegunByReset, api.Learn, "")
+	}
+	if list := tally.Eras.Report(); len(list) != maxEras || list[0].Entry != 100 {
+		t.Errorf("%d eras from entry %d on", len(list), list[0].Entry)
+	}
+}
+
+// second is the time of a decision in seconds.
+func second(s float64) int64 { return int64(s * 1e9) }
+
+func TestSeriesByHand(t *testing.T) {
+	s := Series{since: 1}
+	for k, at := range []float64{100.2, 100.9, 100.95, 103, 103.5, 103.6, 103.7} {
+		s.offered(uint64(k+2), second(at), &drawing)
+	}
+	for _, c := range []struct {
+		at float64
+		o  *offer.Closed
+	}{
+		{100.2, sale(2, offer.ByPolicy, 1, "a")},   // 2
+		{103, sale(5, offer.ByPolicy, 1, "c")},     // 4
+		{103.5, sale(6, offer.ByChance, 1, "b")},   // 3
+		{103.6, sale(7, offer.ByBaseline, 0, "b")}, // 0
+		{103.7, sale(8, offer.ByBaseline, 1, "a")}, // 2
+		{100.9, sale(3, offer.ByImport, 1, "c")},   // counts nowhere
+		{100.95, nil},                              // withdrawn
+		{102, sale(9, offer.ByPolicy, 1, "c")},     // of a second without decisions
+		{50, sale(9, offer.ByPolicy, 1, "c")},      // of before the first one
+		{104, sale(9, offer.ByPolicy, 1, "c")},     // of after the last one
+	} {
+		entry := uint64(4)
+		if c.o != nil {
+			entry = c.o.Entry
+		}
+		s.closed(entry, second(c.at), c.o, &drawing)
+	}
+	if s.advance(second(105), 1e9); len(s.leads) != 2 { // a decision of the first second is open
+		t.Errorf("%d cohorts wait", len(s.leads))
+	}
+	s.closed(3, second(100.9), nil, &drawing)
+	s.buckets[0].abandoned--
+	s.advance(second(105), 1e9)
+	now := second(105.5)
+	r := s.Report("home", time.Minute, now, 0, 100)
+	pointer := func(v float64) *float64 { return &v }
+	mean := &confseq.Mean{N: 2, Sum: 2, Squares: 2, First: 4, Bound: 4}
+	over := 1 - mean.Low(0.05/4)
+	want := api.Series{
+		Placement: "home", Now: time.Unix(105, 5e8).UTC(), Window: 60,
+		Times: []int64{100, 103}, Seconds: []int64{1, 1}, Decisions: []uint64{3, 4}, Open: []uint64{1, 0},
+		Policy:   &api.SeriesMeans{Rounds: []uint64{1, 1}, Mean: []*float64{pointer(2), pointer(4)}, StandardError: []*float64{nil, nil}},
+		Chance:   &api.SeriesMeans{Rounds: []uint64{0, 1}, Mean: []*float64{nil, pointer(3)}, StandardError: []*float64{nil, nil}},
+		Baseline: &api.SeriesMeans{Rounds: []uint64{0, 2}, Mean: []*float64{nil, pointer(1)}, StandardError: []*float64{nil, pointer(1)}},
+		// The leads are 2·4/3; then 4·4/3 and −3·4: no sale was known when their cohorts began. One of 2, 4 and 4 is at most 4 times as large.
+		OverChance: totals(&confseq.Mean{N: 1, Sum: 8. / 3, Squares: 64. / 9, First: 8, Bound: 8}, 2, &confseq.Mean{N: 3, Sum: -4, Squares: 64./9 + 256./9 + 144, First: 8, Bound: 16}, 4),
+		// Two decisions of 2 and 4 against two of 0 and 2: 2 (3 − 1), and both have the sum of squares 2 around their mean.
+		OverBaseline: &api.SeriesSums{Low: []float64{0, 2 * max(2-2*over, -4)}, Estimate: []float64{0, 4}, High: []float64{0, 2 * min(2+2*over, 4)}},
+	}
+	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Errorf("the report (-want +got):\n%s", diff)
+	}
+	if r := s.Report("home", time.Minute, now, 3*time.Second, 100); len(r.Times) != 1 || r.Times[0] != 103 || math.Abs(r.OverChance.Estimate[0]+4) > 1e-12 {
+		t.Errorf("the last three seconds begin at %v, and the sums at %v", r.Times, r.OverChance)
+	}
+	if r := s.Report("home", time.Minute, now, 5*time.Second, 100); len(r.Times) != 1 { // the first second ended as they begin
+		t.Errorf("the last five seconds have points at %v", r.Times)
+	}
+	// One point of six seconds, and one more, because they begin at multiples of their width.
+	if r := s.Report("home", time.Minute, now, 0, 1); !cmp.Equal(r.Times, []int64{100, 102}) || !cmp.Equal(r.Seconds, []int64{2, 6}) || !cmp.Equal(r.Decisions, []uint64{3, 4}) {
+		t.Errorf("in steps of six seconds: %+v", r)
+	}
+	if r := new(Series).Report("home", time.Minute, now, 0, 10); r.Policy != nil || r.OverChance != nil || len(r.Times) != 0 {
+		t.Errorf("without decisions: %+v", r)
+	}
+	for span, want := range map[time.Duration][2]float64{0: {6, -4}, 3 * time.Second: {4, -20. / 3}, time.Second: {}} {
+		recent, total := s.Recent(now, span), 0.0
+		if len(recent.Gains) > 0 {
+			total = recent.Gains[0].Total.Estimate
+		}
+		if recent.Rate != 0.7 || recent.Policy.Revenue != want[0] || math.Abs(total-want[1]) > 1e-12 { // 7 decisions in the last ten full seconds
+			t.Errorf("in %v: %+v, want %v", span, recent, want)
+		}
+	}
+	if recent := s.Recent(second(103.9), 0); recent.Rate != 0.3 { // the present second is not full
+		t.Errorf("%v decisions a second in the middle of one", recent.Rate)
+	}
+}
+
+// totals are those of two points, of differences of at most a bound.
+func totals(first *confseq.Mean, bound float64, last *confseq.Mean, next float64) *api.SeriesSums {
+	s := new(api.SeriesSums)
+	for k, m := range []*confseq.Mean{first, last} {
+		low, high := m.Interval(0.05)
+		n, most := float64(m.N), []float64{bound, next}[k]
+		s.Low, s.Estimate, s.High = append(s.Low, n*max(low, -max(most, -m.Average()))), append(s.Estimate, m.Sum), append(s.High, n*min(high, max(most, m.Average())))
+	}
+	return s
+}
+
+// Times before 1970 are in the seconds that begin before them.
+func TestSecondsBefore1970(t *testing.T) {
+	for at, want := range map[int64]int64{0: 0, 1: 0, -1: -1, -1e9: -1, -1e9 - 1: -2, 1e9 - 1: 0} {
+		if have := secondOf(at); have != want {
+			t.Errorf("%d ns are in second %d, want %d", at, have, want)
+		}
+	}
+}
+
+func full() *Earnings {
+	t := new(Earnings)
+	t.Watch(drawing, 1)
+	t.Eras.Begin(1, 1e9, api.BegunByCreation, api.Shadow, "")
+	for k := range 1300 {
+		o := sale(uint64(k+2), uint8(1+k%4), k%3, "a", "b", "c")
+		if k%2 == 0 {
+			expecting(o, float64(k%7)/7, 1.5)
+		}
+		o.Shadowed, o.Agrees, o.Shadow = k%4 == 2, k%8 == 2, 0.5
+		if k == 700 {
+			t.Eras.Begin(uint64(k+2), 2e9, api.BegunByMode, api.Experimenting, "x")
+		}
+		t.Offered(o.Entry, int64(k)*7e9, o.Offer, true)
+		t.Advance(int64(k)*7e9, o.Entry)
+		if k%5 == 4 {
+			t.Abandoned(o.Entry, int64(k)*7e9, k%2 == 0)
+			continue
+		}
+		t.Closed(atEnd(o, int64(k)*7e9), o, 1)
+	}
+	t.Counts.Stale, t.Counts.Unlearned = 3, 4
+	return t
+}
+
+func (t *Earnings) encoded(tb testing.TB) []byte {
+	f := fields.Writer(nil)
+	t.Fields(&f)
+	fatal.If(tb, f.Err())
+	return f.Rest()
+}
+
+// A tally of a snapshot is the one that was saved, bit for bit, and goes on like it.
+func TestSnapshot(t *testing.T) {
+	was := full()
+	data := was.encoded(t)
+	f, is := fields.Reader(data), &Earnings{Guard: Guard{Watch: drawing}}
+	is.Fields(&f)
+	fatal.If(t, f.Close())
+	if diff := cmp.Diff(was, is, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("it differs: %s", diff)
+	}
+	copied := is.Copy()
+	for _, tally := range []*Earnings{was, is} {
+		o := sale(5000, offer.ByPolicy, 1, "a", "d")
+		tally.Offered(5000, 1e13, o.Offer, true)
+		tally.Closed(atEnd(o, 1e13), o, 1)
+	}
+	if !bytes.Equal(was.encoded(t), is.encoded(t)) {
+		t.Error("it goes on differently")
+	}
+	if !bytes.Equal(copied.encoded(t), data) {
+		t.Error("a copy changes with the original")
+	}
+	if was.Counts.Evicted != 130 || was.Counts.Withdrawn != 130 {
+		t.Errorf("%d evicted and %d withdrawn decisions", was.Counts.Evicted, was.Counts.Withdrawn)
+	}
+}
+
+// Snapshots that no tally writes are refused.
+func TestRefusedSnapshots(t *testing.T) {
+	for name, change := range map[string]func(*Earnings){
+		"buckets out of order": func(t *Earnings) { t.Series.buckets[1].start = t.Series.buckets[0].start },
+		"a bucket between the multiples of its width": func(t *Earnings) {
+			t.Series.buckets[0].level, t.Series.buckets[0].start = 3, t.Series.buckets[0].start-4
+		},
+		"too wide a bucket": func(t *Earnings) { t.Series.buckets[0].level, t.Series.buckets[0].start = 41, -1<<41 },
+		"too many eras":     func(t *Earnings) { t.Eras = make(Eras, maxEras+1) },
+		"too many places":   func(t *Earnings) { t.Items.Places = make([]Sold, maxPlaces+1) },
+		"too many spans":    func(t *Earnings) { t.Items.recent = make([]span, maxRecent+1) },
+	} {
+		tally := full()
+		change(tally)
+		f := fields.Reader(tally.encoded(t))
+		new(Earnings).Fields(&f)
+		if f.Close() == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

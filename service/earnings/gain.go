@@ -1,0 +1,41 @@
+package earnings
+
+import (
+	"vitrine/internal/confseq"
+	"vitrine/service/api"
+)
+
+// gainError is the probability that an interval of a gain is ever wrong.
+const gainError = 0.05
+
+// gains are what the policy earns more in the decisions of a bucket: than chance, if the placement drew between both, and than the
+// caller's own sets, if these were shown. The interval over chance is that of [Contrast]. Sets of the caller are shown at
+// another time: that interval is of the difference of both means, by the same boundary with an estimated V.
+func (b *bucket) gains() []api.Gain {
+	list := []api.Gain{}
+	if m := &b.lead; m.N > 0 {
+		low, high := m.Interval(gainError)
+		list = append(list, api.NewGain(api.OverChance, m.N, b.within(low, m.Average(), high)))
+	}
+	if mine, other := b.mean(0), b.mean(2); mine.N > 0 && other.N > 0 {
+		difference := mine.Average() - other.Average()
+		low, high := mine.Low(gainError/4)-other.High(gainError/4), mine.High(gainError/4)-other.Low(gainError/4)
+		list = append(list, api.NewGain(api.OverBaseline, mine.N, b.within(low, difference, high)))
+	}
+	return list
+}
+
+// mean is the mean revenue of an arm.
+func (b *bucket) mean(arm int) *confseq.Mean {
+	g := &b.arms[arm]
+	m := &confseq.Mean{N: g.Rounds, Sum: g.Revenue, First: b.bound, Bound: b.bound}
+	if m.N > 0 {
+		m.Squares = max(g.Squares-float64(m.Average()*m.Sum), 0)
+	}
+	return m
+}
+
+// within returns the interval of a difference of two revenues.
+func (b *bucket) within(low, estimate, high float64) api.Interval {
+	return api.Interval{Low: max(low, min(-b.bound, estimate)), Estimate: estimate, High: min(high, max(b.bound, estimate))}
+}

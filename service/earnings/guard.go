@@ -1,0 +1,282 @@
+package earnings
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"vitrine/internal/confseq"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Guard watches what a placement earns a decision: against its uniformly drawn sets, the baselines that were shown in
+// the mode shadow, its own first week, and its predictions. The tests may be looked at any time: see [confseq.Mean].
+//
+// The sums begin again with each period, so that a late decline does not hide behind good months. The error of all
+// tests in all periods sums to guardError: each of these four tests spends a fifth of it, and 1/(j(j+1)) of that fifth in
+// period j. sales, which is faster, spends the last fifth. Period 0 is the learner's apprenticeship, and is not tested.
+//
+// An alarm about earnings stays until somebody clears it. An alarm about sales ends by itself once sales are back.
+type Guard struct {
+	Watch    Watch
+	Earnings *api.Alarm // without its fallback; nil if there is none
+	Sales    *api.Alarm // the same
+	Entry    uint64     // the last one before the period
+
+	since  uint64 // later entries are watched
+	period uint64
+	start  int64 // of the period, a time
+	begun  int64 // of period 1
+
+	sums                  // of the period
+	first    confseq.Mean // earned in the first week
+	baseline confseq.Mean // what the caller's sets earned, in all periods
+	cohorts  Cohorts[guarded]
+	sales    sales
+}
+
+// Doubtful returns the range of entries [first, second) of the decisions whose outcomes were probably not reported.
+// Under an alarm of no-sale, the range runs from the first decision without a sale to until; otherwise it is empty.
+func (g *Guard) Doubtful(until uint64) [2]uint64 {
+	if g.Sales == nil || g.Sales.Check != noSale {
+		return [2]uint64{}
+	}
+	return [2]uint64{g.Sales.Since, until}
+}
+
+// Alarm returns the alarm in force, nil if there is none. One about sales is more urgent.
+func (g *Guard) Alarm() *api.Alarm {
+	if g.Sales != nil {
+		return g.Sales
+	}
+	return g.Earnings
+}
+
+// sums are what the decisions of a period have earned.
+type sums struct {
+	earned    confseq.Mean // by sets of the policy
+	estimated confseq.Mean // by sets with a prediction
+	predicted float64      // by the policy, of the same sets
+	lead      confseq.Mean // of the policy over chance: see Contrast
+	bins      bins
+}
+
+// guarded are the sums of a cohort.
+type guarded struct {
+	earned    confseq.Block
+	estimated confseq.Block
+	predicted float64
+	lead      confseq.Block
+	baseline  confseq.Block
+	bins      bins
+}
+
+// Watch says how a placement decides while a guard watches.
+type Watch struct {
+	Mode    string  // api.Learn, …
+	Explore string  // api.BySets, …
+	Share   float64 // of sets drawn by chance, in the mode explore
+	Window  time.Duration
+}
+
+// Cohort is the length of a cohort in nanoseconds.
+func (w *Watch) Cohort() int64 { return max(int64(w.Window)/cohortShare, 1) }
+
+const (
+	guardError     = 0.01
+	apprenticeship = 500 // decisions
+	minPeriod      = 24 * time.Hour
+	minPeriodSize  = 5000 // decisions
+	firstWeek      = 7 * 24 * time.Hour
+	cohortShare    = 16 // of the attribution window
+	leastRatio     = 0.8
+	mostRatio      = 1.25
+)
+
+// Restart forgets the sums, and ends an alarm. What is watched comes after an entry.
+func (g *Guard) Restart(entry uint64) {
+	*g = Guard{Watch: g.Watch, since: entry, Entry: entry, baseline: g.baseline}
+}
+
+// watches reports whether the decision of an entry counts in a cohort.
+func (g *Guard) watches(entry uint64) bool { return entry > g.since && g.Alarm() == nil }
+
+// Enter adds an open decision. own says whether the placement's learner predicted its outcome.
+func (g *Guard) Enter(entry uint64, time int64, o *offer.Offer, own bool) {
+	if g.watches(entry) {
+		g.cohorts.Enter(time/g.Watch.Cohort(), func() guarded {
+			return guarded{earned: g.earned.Begin(), estimated: g.estimated.Begin(), baseline: g.baseline.Begin()}
+		})
+	}
+	g.sales.enter(entry, time, o, own)
+}
+
+// Leave takes a decision that has closed. o is its outcome, nil if there is no round of the placement's learner.
+func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
+	if !g.watches(entry) {
+		return
+	}
+	if c := g.cohorts.Leave(time / g.Watch.Cohort()); c != nil && o != nil {
+		c.add(o, &g.Watch)
+	}
+}
+
+// Sold notes the outcome of a decision, whichever learner made it. age is the part of its attribution window that is over.
+func (g *Guard) Sold(c *offer.Closed, age int64) { g.sales.leave(c, age, g.Watch.Window) }
+
+// MoveClock moves the attribution windows of the open decisions. Cohorts keep their times: they wait for their last outcome
+// however long that takes.
+func (g *Guard) MoveClock(by int64) { g.sales.move(by) }
+
+// add adds a round. A centre may be larger than all revenues of the round: a cohort that began before a period has the centre of
+// more expensive sets.
+func (c *guarded) add(o *offer.Closed, watch *Watch) {
+	x, bound := o.Earned(), o.Bound()
+	switch o.Mode {
+	case offer.ByPolicy:
+		c.earned.Add(x, max(bound, c.earned.Centre))
+	case offer.ByBaseline:
+		c.baseline.Add(x, max(bound, c.baseline.Centre))
+	}
+	if o.Predicted {
+		c.estimated.Add(x, max(bound, c.estimated.Centre))
+		c.predicted += o.Expected
+		c.bins.add(o)
+	}
+	if way := wayOf(o.Mode); way != Neither && watch.drawsSets() {
+		watch.contrast().Add(&c.lead, way, x, c.earned.Centre, bound)
+	}
+}
+
+// drawsSets reports whether some sets are drawn by chance, and others not.
+func (w *Watch) drawsSets() bool {
+	return w.Mode == api.Explore && w.Explore != api.BySwaps && w.Share < 1
+}
+
+// contrast compares the policy with chance.
+func (w *Watch) contrast() Contrast { return Contrast{1 - w.Share, w.Share} }
+
+func wayOf(mode uint8) int {
+	switch mode {
+	case offer.ByPolicy:
+		return First
+	case offer.ByChance:
+		return Second
+	}
+	return Neither
+}
+
+// Advance takes the decisions that are due by a time, and tests them. It reports whether an alarm was raised. If an alarm
+// about sales has ended, over is what Doubtful says of it.
+func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) {
+	switch what, alarm := g.sales.judge(now, g.Sales); what {
+	case rang:
+		g.Sales, g.cohorts = alarm, nil
+		g.Sales.Time, g.Sales.Entry = time.Unix(0, now).UTC(), entry
+		return true, nil
+	case ended:
+		over = new(g.Doubtful(g.sales.back))
+		g.Sales = nil
+		g.since = max(g.since, entry)
+		return false, over
+	}
+	length := g.Watch.Cohort()
+	for g.Alarm() == nil {
+		c := g.cohorts.Next(now / length)
+		if c == nil {
+			return false, nil
+		}
+		g.take(&c.Sums, c.Number*length, entry)
+		if check, detail := g.test(); check != "" {
+			g.Earnings = &api.Alarm{Check: check, Detail: detail, Time: time.Unix(0, now).UTC(), Entry: entry}
+			g.cohorts = nil
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// take adds a cohort that began at a time, and begins the next period if this one is over.
+func (g *Guard) take(c *guarded, at int64, entry uint64) {
+	g.baseline.Add(&c.baseline)
+	over := g.period == 0 && g.earned.N+c.earned.N > apprenticeship ||
+		g.period > 0 && g.earned.N >= minPeriodSize && at-g.start >= int64(minPeriod) ||
+		g.period > 0 && g.start-g.begun < int64(firstWeek) && at-g.begun >= int64(firstWeek)
+	if over {
+		g.period++
+		g.sums, g.start, g.Entry = sums{}, at, entry
+		if g.period == 1 {
+			g.begun = at
+		}
+	}
+	g.earned.Add(&c.earned)
+	g.estimated.Add(&c.estimated)
+	g.predicted += c.predicted
+	g.lead.Add(&c.lead)
+	for i := range g.bins {
+		to, from := &g.bins[i], &c.bins[i]
+		to.Rounds, to.Purchases = to.Rounds+from.Rounds, to.Purchases+from.Purchases
+		to.Predicted += from.Predicted
+	}
+	if g.period > 0 && at-g.begun < int64(firstWeek) {
+		g.first.Add(&c.earned)
+	}
+}
+
+// checks are the tests of what the policy earns in the present period.
+func (g *Guard) checks() (all []api.GuardCheck) {
+	if g.period == 0 {
+		return nil
+	}
+	one := guardError / 5
+	alpha := one / float64(g.period*(g.period+1))
+	add := func(name string, n uint64, low, high, limit, scale float64) {
+		low, high = finite(low), finite(high)
+		c := api.GuardCheck{Name: name, Decisions: n, Low: &low, High: &high}
+		if sees := (high - limit) / scale; sees > 0 && sees < 1 {
+			c.Sees = &sees
+		}
+		all = append(all, c)
+	}
+	earned := g.earned.Average()
+	if g.lead.N > 0 {
+		add("chance", g.lead.N, g.lead.Low(alpha), g.lead.High(alpha), 0, earned)
+	}
+	against := func(name string, m *confseq.Mean) {
+		if m.N > 0 && g.earned.N > 0 {
+			add(name, g.earned.N, g.earned.Low(alpha/2)-m.High(one/2), g.earned.High(alpha/2)-m.Low(one/2), 0, earned)
+		}
+	}
+	against("baseline", &g.baseline)
+	if g.start-g.begun >= int64(firstWeek) {
+		against("first-week", &g.first)
+	}
+	if g.predicted > 0 {
+		low, high := g.estimated.Interval(alpha)
+		mean := g.predicted / float64(g.estimated.N)
+		add("predictions", g.estimated.N, low/mean, high/mean, leastRatio, g.estimated.Average()/mean)
+	}
+	return all
+}
+
+// finite returns a number that JSON has.
+func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
+
+// test returns the first check that fails, and what is wrong.
+func (g *Guard) test() (check, detail string) {
+	for _, c := range g.checks() {
+		switch {
+		case c.Name == "predictions" && (*c.High < leastRatio || *c.Low > mostRatio):
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned between %.3g and %.3g times what it predicted", c.Decisions, max(*c.Low, 0), *c.High)
+		case c.Name == "predictions" || *c.High >= 0:
+		case c.Name == "chance":
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than sets drawn by chance", c.Decisions, -*c.High)
+		case c.Name == "baseline":
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than the baseline did", c.Decisions, -*c.High)
+		default:
+			return c.Name, fmt.Sprintf("in %d decisions the policy earned at least %.3g less a decision than in its first week", c.Decisions, -*c.High)
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,147 @@
+package earnings
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"vitrine/internal/confseq"
+	"vitrine/service/api"
+)
+
+// Report returns the guard for the statistics. fallback is what decides while there is an alarm, "" for the policy.
+func (g *Guard) Report(fallback string) *api.Guard {
+	r := &api.Guard{
+		Period: g.period, Decisions: g.earned.N, WithoutSale: g.sales.run.n, Overdue: time.Duration(g.sales.wait).Seconds(),
+		Checks: append(g.sales.checks(), g.checks()...),
+	}
+	for _, name := range g.policyChecks() {
+		if slices.ContainsFunc(r.Checks, func(c api.GuardCheck) bool { return c.Name == name }) {
+			continue
+		}
+		c := api.GuardCheck{Name: name, Decisions: g.earned.N}
+		switch {
+		case g.period == 0:
+			c.Needs = apprenticeship + 1 - min(g.earned.N, apprenticeship)
+		case name == "first-week":
+			c.From = new(time.Unix(0, g.begun+int64(firstWeek)).UTC())
+		default:
+			c.Needs = 1
+		}
+		r.Checks = append(r.Checks, c)
+	}
+	r.FarOff = g.farOff()
+	if a := g.Alarm(); a != nil {
+		r.Alarm = new(*a)
+		if r.Alarm.Fallback = fallback; fallback != api.FallbackVersion {
+			r.Alarm.Version = 0
+		}
+	}
+	return r
+}
+
+// farOff returns the bin with the most decisions whose predictions are certainly wrong by more than a fifth of the shoppers
+// that buy or of those that do not, whichever are fewer; nil if there is none. That it is ever wrong in a period has a
+// probability of at most guardError/(j(j+1)).
+func (g *Guard) farOff() (worst *api.Calibrated) {
+	if g.period == 0 {
+		return nil
+	}
+	for i, b := range g.bins {
+		n, k := float64(b.Rounds), float64(b.Purchases)
+		if b.Rounds == 0 || worst != nil && b.Rounds <= worst.Rounds {
+			continue
+		}
+		p := min(b.Predicted/n, 1)
+		low, high := confseq.Share(k, n, guardError/float64(2*len(g.bins))/float64(g.period*(g.period+1))/(n*(n+1)))
+		if off := min(p, 1-p) / 5; high < p-off || low > p+off {
+			worst = new(calibrated(i, b))
+		}
+	}
+	return worst
+}
+
+// policyChecks are the checks of what the policy earns that there will be, or may be.
+func (g *Guard) policyChecks() (names []string) {
+	if g.Watch.Mode == api.Shadow {
+		return nil // the policy's sets are not shown
+	}
+	if g.Watch.drawsSets() {
+		names = append(names, "chance")
+	}
+	if g.baseline.N > 0 {
+		names = append(names, "baseline")
+	}
+	names = append(names, "first-week")
+	if g.period == 0 || g.estimated.N > 0 {
+		names = append(names, "predictions")
+	}
+	return names
+}
+
+// checks are the tests of sales.
+func (s *sales) checks() []api.GuardCheck {
+	silent := api.GuardCheck{Name: noSale, Decisions: s.judged}
+	for _, rate := range s.run.rates {
+		if rate > 0 {
+			if n := silence(rate, max(s.runs, 1)); silent.Silence == 0 || n < silent.Silence {
+				silent.Silence = n
+			}
+		}
+	}
+	fallen := api.GuardCheck{Name: fall, Decisions: s.judged}
+	for k := range s.octaves {
+		o := &s.octaves[k]
+		for _, rate := range o.pair[0].rates {
+			if sees, ok := smallestFall(k, o.begun, rate); ok && (fallen.Sees == nil || sees < *fallen.Sees) {
+				fallen.Sees = &sees
+			}
+		}
+	}
+	if silent.Silence == 0 {
+		silent.Needs = s.needs(0)
+	}
+	if fallen.Sees == nil {
+		fallen.Needs = s.needs(lengths[0])
+	}
+	return []api.GuardCheck{silent, fallen}
+}
+
+// needs returns how many more decisions there must be, at least, before a rate is known and after it another length.
+func (s *sales) needs(length uint64) uint64 {
+	if s.wait > 0 {
+		return length + max(lengths[0], s.octaves[0].pair[0].n+1) - s.octaves[0].pair[0].n
+	}
+	sales := uint64(0)
+	for _, k := range s.delays {
+		sales += k
+	}
+	n := apprenticeship + 1 - min(s.watched, apprenticeship)
+	if sales > 0 && sales < minSales {
+		n = max(n, (minSales-sales)*s.watched/sales)
+	}
+	return n + lengths[0] + length
+}
+
+// smallestFall returns the smallest fall from a rate that a whole stretch of a length notices, as a share of the rate; ok is
+// false if it would not notice that nothing is sold.
+func smallestFall(k int, begun uint64, rate float64) (share float64, ok bool) {
+	if rate <= 0 {
+		return 0, false
+	}
+	n, level := float64(lengths[k]), min(rate, 1)
+	needed := nats(fallError / 2 / float64(len(lengths)) * spent(max(begun, 1)))
+	notices := func(fall float64) bool { return evidence(n, n*level*(1-fall), fallShare*level) >= needed }
+	if !notices(1) {
+		return 0, false
+	}
+	low, high := 0.0, 1.0
+	for high-low > 0.001 {
+		if middle := (low + high) / 2; notices(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return math.Ceil(high*1000) / 1000, true
+}

@@ -1,0 +1,225 @@
+package earnings
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"vitrine/internal/confseq"
+	"vitrine/internal/fields"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Items count what the closed decisions of a placement have shown and sold: by item, by place and in the last decisions. Of
+// too many items those that were shown least are summed up.
+type Items struct {
+	sold    map[string]*Sold
+	Others  Sold   // of the items that were dropped
+	Dropped uint64 // their number; an item that is dropped twice counts twice
+	Places  []Sold // from the first place on
+
+	all    span
+	recent []span // of recentLength decisions each, but the last
+}
+
+// Sold counts how often something was shown and taken.
+type Sold struct {
+	Shown, Taken uint64
+	Revenue      float64
+	Last         uint64 // the entry of the last offer
+}
+
+func (s *Sold) add(o Sold) {
+	s.Shown, s.Taken, s.Last = s.Shown+o.Shown, s.Taken+o.Taken, max(s.Last, o.Last)
+	s.Revenue += o.Revenue
+}
+
+// span sums up decisions that closed one after the other.
+type span struct {
+	decisions, estimated uint64 // those with a prediction
+	earned, predicted    float64
+	arms                 [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+}
+
+func (s *span) add(o *span) {
+	s.decisions, s.estimated = s.decisions+o.decisions, s.estimated+o.estimated
+	s.earned += o.earned
+	s.predicted += o.predicted
+	for i := range s.arms {
+		s.arms[i].Add(&o.arms[i])
+	}
+}
+
+const (
+	// ItemBytes are those of two items: twice as many as are counted may wait to be dropped.
+	ItemBytes = 700
+
+	maxSold      = 1000 // items
+	minSold      = 16
+	soldShare    = 64 // of the placement's memory
+	maxPlaces    = 50
+	recentLength = 100
+	maxRecent    = 10
+)
+
+// MaxItems returns how many items have counts of their own in a placement of the given memory.
+func MaxItems(memory int) int { return max(minSold, min(maxSold, memory/soldShare/ItemBytes)) }
+
+// closed counts a decision.
+func (t *Items) closed(o *offer.Closed, maxItems int) {
+	t.show(o.IDs(), o.Entry, o.Choice, o.Earned(), maxItems)
+	s := spanOf(o)
+	t.all.add(&s)
+	if n := len(t.recent); n == 0 || t.recent[n-1].decisions == recentLength {
+		if n == maxRecent {
+			t.recent = slices.Delete(t.recent, 0, 1)
+		}
+		t.recent = append(t.recent, span{})
+	}
+	t.recent[len(t.recent)-1].add(&s)
+}
+
+// show counts the items that the offer of an entry has shown. The item at the place choice, from 1 on, was taken and has earned
+// the revenue.
+func (t *Items) show(ids []string, entry uint64, choice int, earned float64, maxItems int) {
+	if t.sold == nil {
+		t.sold = map[string]*Sold{}
+	}
+	for k, id := range ids {
+		one := Sold{Shown: 1, Last: entry}
+		if choice == k+1 {
+			one.Taken, one.Revenue = 1, earned
+		}
+		if k < maxPlaces {
+			if k == len(t.Places) {
+				t.Places = append(t.Places, Sold{})
+			}
+			t.Places[k].add(one)
+		}
+		item := t.sold[id]
+		if item == nil {
+			item = new(Sold)
+			t.sold[strings.Clone(id)] = item
+		}
+		item.add(one)
+	}
+	if len(t.sold) > 2*maxItems {
+		t.drop(maxItems)
+	}
+}
+
+// spanOf returns the span of one decision.
+func spanOf(o *offer.Closed) span {
+	s := span{decisions: 1}
+	if o.Predicted {
+		s.estimated, s.earned, s.predicted = 1, o.Earned(), o.Expected
+	}
+	if o.Mode != offer.ByImport {
+		s.arms[o.Mode-offer.ByPolicy] = *o.Group()
+	}
+	return s
+}
+
+// drop keeps the items that were shown most, and of those shown as often the last ones.
+func (t *Items) drop(keep int) {
+	for _, id := range t.byShown()[keep:] {
+		t.Others.add(*t.sold[id])
+		t.Dropped++
+		delete(t.sold, id)
+	}
+}
+
+// byShown returns the items, those that were shown most first.
+func (t *Items) byShown() []string {
+	return slices.SortedFunc(maps.Keys(t.sold), func(a, b string) int {
+		x, y := t.sold[a], t.sold[b]
+		return cmp.Or(cmp.Compare(y.Shown, x.Shown), cmp.Compare(y.Last, x.Last), strings.Compare(a, b))
+	})
+}
+
+// Top returns the items that were shown most, and their counts.
+func (t *Items) Top() (ids []string, sold []Sold) {
+	ids = t.byShown()
+	ids = ids[:min(len(ids), maxSold)]
+	for _, id := range ids {
+		sold = append(sold, *t.sold[id])
+	}
+	return ids, sold
+}
+
+// Copy returns a copy that shares nothing with t.
+func (t *Items) Copy() Items {
+	c := *t
+	c.sold = make(map[string]*Sold, len(t.sold))
+	for id, s := range t.sold {
+		c.sold[id] = new(*s)
+	}
+	c.Places, c.recent = slices.Clone(t.Places), slices.Clone(t.recent)
+	return c
+}
+
+func (s *Sold) fields(f *fields.Fields) {
+	f.Uvarint(&s.Shown, &s.Taken, &s.Last)
+	f.Float(&s.Revenue)
+}
+
+func (s *span) fields(f *fields.Fields) {
+	f.Uvarint(&s.decisions, &s.estimated)
+	f.Float(&s.earned, &s.predicted)
+	offer.GroupFields(f, s.arms[:])
+}
+
+func (t *Items) fields(f *fields.Fields) {
+	fields.Map(f, &t.sold, (*Sold).fields)
+	t.Others.fields(f)
+	f.Uvarint(&t.Dropped)
+	fields.List(f, &t.Places, (*Sold).fields)
+	t.all.fields(f)
+	fields.List(f, &t.recent, (*span).fields)
+	f.Check(len(t.sold) <= 2*maxSold && len(t.Places) <= maxPlaces && len(t.recent) <= maxRecent, "the counts of %d items, %d places and %d spans", len(t.sold), len(t.Places), len(t.recent))
+}
+
+func (s *span) report() api.Span {
+	return api.Span{
+		Decisions: s.decisions, Estimated: s.estimated, Earned: s.earned, Predicted: s.predicted,
+		ByPolicy: s.arms[0], ByChance: s.arms[1], ByBaseline: s.arms[2],
+	}
+}
+
+// Drift compares the recent decisions with those before, nil if there are none.
+func (t *Items) Drift() *api.Drift {
+	var recent span
+	for i := range t.recent {
+		recent.add(&t.recent[i])
+	}
+	before := t.all
+	if before.decisions -= recent.decisions; before.decisions == 0 {
+		return nil
+	}
+	before.estimated -= recent.estimated
+	before.earned -= recent.earned
+	before.predicted -= recent.predicted
+	for i := range before.arms {
+		a, b := &before.arms[i], &recent.arms[i]
+		a.Rounds, a.Purchases = a.Rounds-b.Rounds, a.Purchases-b.Purchases
+		a.Revenue -= b.Revenue
+		a.Squares = max(0, a.Squares-b.Squares)
+	}
+	return &api.Drift{Recent: recent.report(), Before: before.report(), Fell: fell(&recent.arms[0], &before.arms[0], t.all.decisions)}
+}
+
+const (
+	fellError = 0.01
+	fellShare = 0.8
+)
+
+// fell reports whether the policy certainly sells less often than fellShare of before. There may be as many looks as there are
+// decisions: the one at n of them has the error fellError/(n(n+1)).
+func fell(recent, before *api.Totals, looks uint64) bool {
+	alpha := fellError / 2 / (float64(looks) * float64(looks+1))
+	_, now := confseq.Share(float64(recent.Purchases), float64(recent.Rounds), alpha)
+	then, _ := confseq.Share(float64(before.Purchases), float64(before.Rounds), alpha)
+	return now < fellShare*then
+}

@@ -1,0 +1,27 @@
+package earnings
+
+import (
+	"testing"
+
+	"vitrine/service/api"
+)
+
+// Sales have drifted once it is certain that they are below four fifths of before, and not at 20 decisions.
+func TestFell(t *testing.T) {
+	for _, c := range []struct {
+		recent, before [2]uint64 // pages, and those that sold
+		want           bool
+	}{
+		{[2]uint64{20, 0}, [2]uint64{4000, 1200}, false},
+		{[2]uint64{1000, 260}, [2]uint64{4000, 1200}, false},
+		{[2]uint64{1000, 100}, [2]uint64{4000, 1200}, true},
+		{[2]uint64{1000, 100}, [2]uint64{20, 6}, false},
+		{[2]uint64{1000, 500}, [2]uint64{4000, 1200}, false},
+		{[2]uint64{}, [2]uint64{}, false},
+	} {
+		recent, before := api.Totals{Rounds: c.recent[0], Purchases: c.recent[1]}, api.Totals{Rounds: c.before[0], Purchases: c.before[1]}
+		if got := fell(&recent, &before, c.recent[0]+c.before[0]); got != c.want {
+			t.Errorf("%v after %v: %v", c.recent, c.before, got)
+		}
+	}
+}

@@ -1,0 +1,427 @@
+package earnings
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"vitrine/internal/long"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// shop is a simulated placement that shows one item a decision.
+type shop struct {
+	rate     func(n int) float64 // probability of a sale of decision n
+	predicts func(n int) float64 // the policy's prediction; nil for none
+	price    func() float64
+	gap      time.Duration        // between decisions
+	delay    func() time.Duration // of a sale
+	nulls    bool                 // whether the shop reports at once that nothing was sold
+	window   time.Duration
+}
+
+// outcome is an outcome that will be reported.
+type outcome struct {
+	at int64
+	of *offer.Closed
+}
+
+// run plays decisions until an alarm, and returns the last decision.
+func (s *shop) run(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) int {
+	const begun = int64(1e18)
+	for n := from; n <= to; n++ {
+		now := begun + int64(n)*int64(s.gap)
+		for len(*queue) > 0 && (*queue)[0].at <= now {
+			g.Sold((*queue)[0].of, (*queue)[0].at-(*queue)[0].of.Time)
+			if raised, _ := g.Advance((*queue)[0].at, uint64(n)); raised {
+				return n
+			}
+			*queue = (*queue)[1:]
+		}
+		price := s.price()
+		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{price}, Mode: offer.ByPolicy}}
+		if s.predicts != nil {
+			p := s.predicts(n)
+			o.Probability, o.Outside, o.Expected = []float64{p}, 1-p, p*price
+		}
+		g.Enter(uint64(n), now, o, true)
+		c := &offer.Closed{Offer: o, Entry: uint64(n), Time: now, Predicted: s.predicts != nil}
+		wait := time.Duration(0)
+		if rng.Float64() < s.rate(n) {
+			c.Choice, wait = 1, s.delay()
+		} else if !s.nulls {
+			wait = s.window + 1
+		}
+		if c.Choice > 0 && wait > s.window {
+			c.Choice, wait = 0, s.window+1
+		}
+		at := outcome{now + int64(wait), c}
+		i, _ := slices.BinarySearchFunc(*queue, at.at, func(o outcome, at int64) int { return cmp.Compare(o.at, at) })
+		*queue = slices.Insert(*queue, i, at)
+		if raised, _ := g.Advance(now, uint64(n)); raised {
+			return n
+		}
+	}
+	return 0
+}
+
+func at[T any](v T) func() T { return func() T { return v } }
+
+func always(p float64) func(int) float64 { return func(int) float64 { return p } }
+
+// sellsNothing returns how many decisions after an outage its alarm rings, 0 for never.
+func sellsNothing(t *testing.T, seed uint64, rate float64, predicts bool) int {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
+	const good = 3000
+	s := &shop{price: func() float64 { return 1 + rng.Float64() }, gap: time.Minute, delay: at(time.Duration(0)), window: 30 * time.Minute, rate: always(rate)}
+	level := rate
+	if predicts {
+		s.predicts = func(int) float64 { return level }
+	}
+	var queue []outcome
+	if n := s.run(g, rng, 1, good, &queue); n > 0 {
+		t.Fatalf("a shop that sells %v has the alarm %+v at %d", rate, g.Alarm(), n)
+	}
+	s.rate = func(int) float64 { level *= 0.99; return 0 } // predictions fall, too
+	return max(s.run(g, rng, good+1, good+5000, &queue)-good, 0)
+}
+
+// Without sales there is an alarm, after about as many decisions as docs/operations.md says.
+func TestOutage(t *testing.T) {
+	for _, c := range []struct {
+		rate            float64
+		own, predicting int
+	}{{.8, 30, 30}, {.5, 60, 50}, {.3, 100, 80}, {.2, 170, 120}, {.1, 420, 240}, {.05, 1600, 460}, {.02, 0, 1100}} {
+		for seed := range uint64(4) {
+			for predicts, most := range map[bool]int{false: c.own, true: c.predicting} {
+				if n := sellsNothing(t, seed, c.rate, predicts); n > most || (n == 0) != (most == 0) {
+					t.Errorf("rate %v, predicted %v, seed %d: an alarm after %d decisions, want at most %d", c.rate, predicts, seed, n, most)
+				}
+			}
+		}
+	}
+}
+
+// Placements whose sales vary as they do in shops have no alarm: with a learner that begins with poor sets, days and nights,
+// tastes that move, biased predictions, prices that vary a hundredfold, and sales reported late.
+func TestHealthyShopsAreSilent(t *testing.T) {
+	shops, decisions := 200, 2000
+	if long.Wanted() {
+		shops = 800
+	}
+	for seed := range uint64(shops) {
+		if what := healthy(seed, decisions); what != "" {
+			t.Errorf("shop %d: %s", seed, what)
+		}
+	}
+}
+
+// healthy plays a shop, and says which alarm it has.
+func healthy(seed uint64, decisions int) string {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	base := math.Exp(math.Log(.01) + rng.Float64()*math.Log(60)) // 1 % to 60 %
+	learns := 300 + rng.Float64()*1500
+	amplitude := .3 * rng.Float64()
+	phase := 2 * math.Pi * rng.Float64()
+	gaps := []time.Duration{time.Minute, 20 * time.Second, 5 * time.Second, time.Second}
+	gap := gaps[rng.IntN(len(gaps))]
+	window := []time.Duration{10 * time.Minute, 30 * time.Minute, 2 * time.Hour}[rng.IntN(3)]
+	mean := float64(window) * math.Exp(-rng.Float64()*6)
+	biased := .85 + .3*rng.Float64()
+	walk, believed := 0.0, .5
+	rate := 0.0
+	s := &shop{
+		gap: gap, window: window, nulls: rng.IntN(3) == 0,
+		price: func() float64 { return math.Exp(.7 * rng.NormFloat64()) },
+		delay: func() time.Duration { return time.Duration(mean * rng.ExpFloat64()) },
+		rate: func(n int) float64 {
+			walk += .003 * rng.NormFloat64()
+			walk *= .9999
+			day := 1 + amplitude*math.Sin(phase+2*math.Pi*float64(n)*gap.Hours()/24)
+			rate = min(base*(1-.5*math.Exp(-float64(n)/learns))*day*math.Exp(walk), .95)
+			return rate
+		},
+		predicts: func(n int) float64 {
+			believed += (rate - believed) * max(1/float64(n+1), .002)
+			return min(believed*biased, .99)
+		},
+	}
+	g := &Guard{Watch: Watch{Window: window}}
+	var queue []outcome
+	if n := s.run(g, rng, 1, decisions, &queue); n > 0 {
+		return fmt.Sprintf("decision %d, with the rate %.3g: %+v", n, rate, g.Alarm())
+	}
+	return ""
+}
+
+// The shares of the tests' error are those of the doc comment, and sum to 1.
+func TestSpentError(t *testing.T) {
+	for j, want := range map[uint64]float64{1: 1. / 2, 2: 1. / 12, 3: 1. / 12, 4: 1. / 48, 7: 1. / 48, 8: 1. / 160} {
+		if got := spent(j); got != want {
+			t.Errorf("test %d spends %v, want %v", j, got, want)
+		}
+	}
+	sum := 0.0
+	for j := uint64(1); j < 1<<16; j++ {
+		sum += spent(j)
+	}
+	if math.Abs(sum-(1-1./17)) > 1e-9 { // Σ 1/((e+1)(e+2)) over e < 16
+		t.Errorf("all tests up to 2¹⁶ spend %v", sum)
+	}
+	if all := ratesError + noSaleError + fallError; math.Abs(all+4*guardError/5-0.01) > 1e-15 {
+		t.Errorf("the checks of sales spend %v", all)
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	// b = 1/4, 10 decisions that sold 0 or 1
+	want := map[float64]float64{
+		0: math.Log((math.Pow(.9375/.75, 10) + math.Pow(.875/.75, 10) + math.Pow(.8125/.75, 10)) / 3),
+		1: math.Log((math.Pow(.9375/.75, 9)/4 + math.Pow(.875/.75, 9)/2 + math.Pow(.8125/.75, 9)*3/4) / 3),
+	}
+	for sum, want := range want {
+		if got := evidence(10, sum, .25); math.Abs(got-want) > 1e-12 {
+			t.Errorf("10 decisions that sold %v are evidence %v, want %v", sum, got, want)
+		}
+	}
+	if got := evidence(10, 2.5, .25); !math.IsInf(got, -1) {
+		t.Errorf("as many sales as the boundary are evidence %v", got)
+	}
+	// 0.000375/2 is left of the error of the first stretch: log 5333.3 = 8.58, and −log(1 − 0.375) = 0.470
+	if n := silence(.5, 1); n != 19 {
+		t.Errorf("half of the decisions sell, and %d without a sale are an alarm", n)
+	}
+}
+
+// At its boundary, where a sound placement is just as bad as it may be, a check fails as seldom as its error says.
+func TestErrorOfSales(t *testing.T) {
+	const rate, shops = .6, 600
+	for check, share := range map[string]float64{noSale: noSaleShare, fall: fallShare} {
+		alarms := 0
+		for seed := range uint64(shops) {
+			rng := rand.New(rand.NewPCG(seed, 3))
+			g := &Guard{Watch: Watch{Window: time.Minute}}
+			s := &shop{price: at(1.), gap: time.Second, delay: at(time.Duration(0)), nulls: true, window: time.Minute, predicts: always(rate), rate: func(n int) float64 {
+				if n < 600 {
+					return rate
+				}
+				return share * rate
+			}}
+			var queue []outcome
+			if s.run(g, rng, 1, 1400, &queue); g.Sales != nil && g.Sales.Check == check {
+				alarms++
+			}
+		}
+		if most := noSaleError*shops + 3*math.Sqrt(noSaleError*shops); float64(alarms) > most {
+			t.Errorf("%s: %d of %d placements at the boundary have an alarm, want at most %.1f", check, alarms, shops, most)
+		}
+	}
+}
+
+// decided is a decision of an item with the price 2.
+func decided(entry uint64, time int64, choice int) *offer.Closed {
+	o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{2}, Mode: offer.ByPolicy}}
+	return &offer.Closed{Offer: o, Entry: entry, Time: time, Choice: choice}
+}
+
+// Nine tenths of the sales are reported within three seconds. Twice the next power of two is the age at which decisions count.
+func TestWait(t *testing.T) {
+	s := new(sales)
+	const second = int64(time.Second)
+	for n := range uint64(600) {
+		c := decided(n, int64(n), 1)
+		s.enter(n, c.Time, c.Offer, false)
+	}
+	for n := range 18 {
+		s.leave(decided(uint64(n), 0, 1), 3*second, time.Hour)
+	}
+	if want := 8 * second; s.wait != want || s.worth != 2 {
+		t.Errorf("it waits %v for sales of %v", time.Duration(s.wait), s.worth)
+	}
+	for range 32 - 18 {
+		s.leave(decided(0, 0, 1), 100*second, time.Hour)
+	}
+	if want := 256 * second; s.wait != want {
+		t.Errorf("with later sales it waits %v", time.Duration(s.wait))
+	}
+	for range 32 {
+		s.leave(decided(0, 0, 1), second, time.Hour)
+	}
+	if want := 256 * second; s.wait != want {
+		t.Errorf("with earlier sales it waits %v", time.Duration(s.wait))
+	}
+}
+
+// Decisions count in the order in which they were made, once all of a lot have closed or are overdue; sales after that do not.
+func TestLots(t *testing.T) {
+	const wait = int64(160 * time.Second) // a lot has ten seconds
+	const second = int64(time.Second)
+	s := &sales{wait: wait, worth: 4}
+	enter := func(entry uint64, at int64) { s.enter(entry, at, decided(entry, at, 0).Offer, false) }
+	leave := func(entry uint64, made, at int64, choice int) {
+		s.leave(decided(entry, made, choice), at-made, time.Hour)
+	}
+	judged := func(now int64, decisions uint64, taken, worth float64) {
+		t.Helper()
+		s.judge(now, nil)
+		if s.judged != decisions || s.today[0].Sum != taken || s.today[1].Sum != worth {
+			t.Errorf("at %d s %d decisions sold %v and %v, want %d, %v and %v", now/second, s.judged, s.today[0].Sum, s.today[1].Sum, decisions, taken, worth)
+		}
+	}
+	enter(1, 0)
+	enter(2, 9*second)
+	enter(3, 10*second) // the second lot
+	leave(3, 10*second, 11*second, 1)
+	judged(21*second, 0, 0, 0) // the first lot is open
+	leave(1, 0, 22*second, 1)
+	leave(2, 9*second, 23*second, 0)
+	judged(23*second, 3, 2, 1) // a sale of 2 is half of an average one
+	enter(4, 30*second)
+	enter(5, 50*second)
+	leave(5, 50*second, 60*second, 1)
+	judged(190*second, 3, 2, 1) // decision 4 is 160 s old
+	judged(191*second, 5, 3, 1.5)
+	leave(4, 30*second, 195*second, 1) // too late
+	judged(300*second, 5, 3, 1.5)
+	enter(6, 300*second)
+	leave(6, 300*second, 301*second, 1)
+	judged(309*second, 5, 3, 1.5) // the lot is the present one
+	judged(310*second, 6, 4, 2)
+	enter(7, 400*second)
+	leave(7, 400*second, 571*second, 1) // too late, although nobody has looked since
+	judged(571*second, 7, 4, 2)
+}
+
+// However long nothing sells, that does not become normal.
+func TestLongOutage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 5))
+	g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
+	s := &shop{price: at(1.), gap: time.Minute, delay: at(time.Minute), window: 30 * time.Minute, rate: always(.5)}
+	var queue []outcome
+	s.run(g, rng, 1, 3000, &queue)
+	s.rate = always(0)
+	rang := s.run(g, rng, 3001, 3200, &queue)
+	s.run(g, rng, rang+1, rang+8000, &queue)
+	if g.Sales == nil || g.Sales.Check != noSale || g.sales.run.n < 7900 {
+		t.Errorf("after %d decisions without a sale the alarm is %+v", g.sales.run.n, g.Sales)
+	}
+}
+
+// Predictions are compared with what was predicted: two thirds of the decisions are a variant's that sells nothing, and the placement's
+// own sell as predicted.
+func TestOnlyPredictedDecisionsAreCompared(t *testing.T) {
+	g := &Guard{Watch: Watch{Window: time.Minute}}
+	rng := rand.New(rand.NewPCG(1, 6))
+	for n := range uint64(6000) {
+		now := int64(n) * int64(time.Second)
+		c := decided(n, now, 0)
+		own := n%3 == 0
+		if own {
+			c.Probability, c.Outside = []float64{.8}, .2
+			if c.Predicted = true; rng.Float64() < .8 {
+				c.Choice = 1
+			}
+		}
+		g.Enter(n, now, c.Offer, own)
+		g.Sold(c, 0)
+		if raised, _ := g.Advance(now, n); raised {
+			t.Fatalf("decision %d: %+v", n, g.Sales)
+		}
+	}
+}
+
+// What was sold is frozen for a whole day of at least 5,000 decisions.
+func TestDays(t *testing.T) {
+	s := new(sales)
+	day := int64(minPeriod)
+	add := func(n uint64, sold float64, at int64) {
+		s.remember(&lot{n: n, sum: [amounts]float64{sold, sold}, begun: at})
+	}
+	add(6000, 3000, 0)
+	add(6000, 3000, day-1)
+	if s.day != 1 || s.before[taken].N != 0 {
+		t.Errorf("within a day it is day %d, after one of %d decisions", s.day, s.before[taken].N)
+	}
+	m := s.today[taken]
+	if got, want := s.sold(taken), m.Low(0.002/4/2/2); got != want || got < .45 || got > .5 {
+		t.Errorf("on the first day it sold %v, want %v", got, want)
+	}
+	add(4000, 400, day)
+	if s.day != 2 || s.before[taken] != m || s.today[taken].N != 4000 || s.sold(taken) != m.Low(0.002/4/2/2) {
+		t.Errorf("on day %d the day before had %d decisions, and this one has %d", s.day, s.before[taken].N, s.today[taken].N)
+	}
+	add(500, 50, 2*day)
+	if s.day != 2 {
+		t.Error("a day ends with 4,500 decisions")
+	}
+	add(500, 50, 2*day+1)
+	add(1, 1, 2*day+2)
+	if want := s.before[taken]; s.day != 3 || want.N != 5000 || s.sold(taken) != want.Low(0.002/4/2/6) {
+		t.Errorf("day %d is after one of %d decisions", s.day, want.N)
+	}
+}
+
+// Sales that fall to a fifth are an alarm. It ends when they are back, and after a day of at least 5,000 decisions: then they are
+// what the placement sells.
+func TestFall(t *testing.T) {
+	for seed := range uint64(3) {
+		for _, recovers := range []bool{true, false} {
+			rng := rand.New(rand.NewPCG(seed, 4))
+			g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
+			s := &shop{price: at(1.), gap: 30 * time.Second, delay: at(time.Minute), window: 30 * time.Minute, rate: always(.5)}
+			var queue []outcome
+			if n := s.run(g, rng, 1, 4000, &queue); n > 0 {
+				t.Fatalf("a healthy shop has the alarm %+v", g.Alarm())
+			}
+			s.rate = always(.1)
+			n := s.run(g, rng, 4001, 5000, &queue)
+			if n == 0 || n > 4700 || g.Alarm().Check != fall {
+				t.Fatalf("a shop that sells a fifth has the alarm %+v after %d decisions", g.Alarm(), n-4000)
+			}
+			most := n + 5200
+			if recovers {
+				s.rate, most = always(.5), n+100
+			}
+			over := n
+			for over < most && g.Sales != nil {
+				over++
+				s.run(g, rng, over, over, &queue)
+			}
+			if g.Sales != nil || !recovers && over < n+minPeriodSize {
+				t.Errorf("recovers %v: %d decisions after the alarm it is %+v", recovers, over-n, g.Sales)
+			}
+			if again := s.run(g, rng, over+1, over+3000, &queue); again > 0 {
+				t.Errorf("recovers %v: after the alarm there is %+v", recovers, g.Alarm())
+			}
+		}
+	}
+}
+
+// An outage is no time in which sales could be reported: no lot counts as overdue because of it, sales afterwards still count,
+// and their delay is the time that the service ran.
+func TestSalesMoveWithTheClock(t *testing.T) {
+	const second = int64(time.Second)
+	const wait = 160 * second
+	for _, by := range []int64{3 * int64(time.Hour), -3 * int64(time.Hour)} {
+		s := &sales{wait: wait, worth: 2, day: 1}
+		s.enter(1, 0, decided(1, 0, 0).Offer, false)
+		s.enter(2, 20*second, decided(2, 20*second, 0).Offer, false)
+		s.move(by)
+		now := 30*second + by
+		if s.judge(now, nil); s.judged != 0 {
+			t.Errorf("after a move by %v %d decisions are judged", time.Duration(by), s.judged)
+		}
+		s.leave(decided(1, 0, 1), 30*second, time.Hour)
+		s.leave(decided(2, 20*second, 1), 10*second, time.Hour)
+		if s.judge(now, nil); s.judged != 2 || s.today[taken].Sum != 2 || s.began != by || s.delays[5] != 1 || s.delays[4] != 1 {
+			t.Errorf("after a move by %v %d decisions sold %v, the day began at %v, and the delays are %v", time.Duration(by), s.judged, s.today[taken].Sum, time.Duration(s.began), s.delays)
+		}
+	}
+}

@@ -1,0 +1,312 @@
+package earnings
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"vitrine/internal/confseq"
+	"vitrine/internal/fields"
+	"vitrine/service/api"
+	"vitrine/service/offer"
+)
+
+// Series are a placement's sums over time, in buckets that double in width as they age: the width of a bucket is at
+// most a thirty-second of its age, and a second at least. Ten years are some 800 buckets.
+//
+// A decision counts in the bucket of its own time, also what it earns later. The series is part of the state: its
+// buckets depend on the times in the log only.
+type Series struct {
+	buckets []bucket // the oldest first; seconds without decisions have none
+	policy  struct { // of all closed decisions of the policy, for the centre of leads
+		rounds  uint64
+		revenue float64
+	}
+	since uint64         // later entries are in cohorts
+	leads Cohorts[leads] // of the policy over chance
+}
+
+// leads are those of a cohort, around what a decision of the policy earned before.
+type leads struct {
+	centre float64
+	block  confseq.Block // around 0
+}
+
+// bucket sums the decisions of 2^level seconds.
+type bucket struct {
+	start int64 // seconds since 1970, a multiple of the width
+	level uint64
+
+	offered   uint64
+	abandoned uint64        // withdrawn and evicted ones
+	arms      [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
+	bound     float64       // the largest revenue of what was shown
+	lead      confseq.Mean  // of the policy over chance, around 0: see Contrast. That of a cohort is in the bucket in which it began
+}
+
+const (
+	seriesShare = 32 // of its age is the width of a bucket, at most
+	seriesLevel = 40 // at most
+)
+
+func (b *bucket) end() int64 { return b.start + 1<<b.level }
+
+// add adds the sums of another bucket.
+func (b *bucket) add(o *bucket) {
+	b.offered += o.offered
+	b.abandoned += o.abandoned
+	for i := range b.arms {
+		b.arms[i].Add(&o.arms[i])
+	}
+	b.bound = max(b.bound, o.bound)
+	b.lead.Join(&o.lead)
+}
+
+// closed is the number of decisions that are not open any more.
+func (b *bucket) closed() uint64 {
+	n := b.abandoned
+	for i := range b.arms {
+		n += b.arms[i].Rounds
+	}
+	return n
+}
+
+// secondOf returns the second of a time in nanoseconds.
+func secondOf(t int64) int64 { return (t - mod(t, int64(time.Second))) / int64(time.Second) }
+
+// offered adds the decision of an entry at a time, which is not before the last one's.
+func (s *Series) offered(entry uint64, time int64, w *Watch) {
+	at := secondOf(time)
+	if n := len(s.buckets); n == 0 || s.buckets[n-1].end() <= at {
+		s.age(at)
+		s.buckets = append(s.buckets, bucket{start: at})
+	}
+	s.buckets[len(s.buckets)-1].offered++
+	if entry > s.since && w.drawsSets() {
+		s.leads.Enter(time/w.Cohort(), func() leads { return leads{centre: s.centre()} })
+	}
+}
+
+// from returns the number of the first bucket that does not end before a time.
+func (s *Series) from(time int64) int {
+	i, _ := slices.BinarySearchFunc(s.buckets, secondOf(time), func(b bucket, second int64) int {
+		if b.end() <= second {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// at returns the bucket of a time, nil if there is none.
+func (s *Series) at(time int64) *bucket {
+	i := s.from(time)
+	if i == len(s.buckets) || s.buckets[i].start > secondOf(time) {
+		return nil
+	}
+	return &s.buckets[i]
+}
+
+// age widens the buckets that are old enough at a second. Buckets of one parent have the same age, so they widen
+// together, and are one from then on.
+func (s *Series) age(now int64) {
+	kept := s.buckets[:0]
+	for _, b := range s.buckets {
+		for b.level < seriesLevel {
+			width := int64(2) << b.level // of the parent
+			start := b.start - mod(b.start, width)
+			if now-(start+width) < seriesShare*width {
+				break
+			}
+			b.start, b.level = start, b.level+1
+		}
+		if n := len(kept); n > 0 && kept[n-1].end() > b.start {
+			kept[n-1].add(&b)
+		} else {
+			kept = append(kept, b)
+		}
+	}
+	clear(s.buckets[len(kept):])
+	s.buckets = kept
+}
+
+// mod is a modulo b, from 0 on.
+func mod(a, b int64) int64 { return (a%b + b) % b }
+
+// closed adds the outcome of the decision of an entry at a time. o is nil if there is no round of it.
+func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
+	if o != nil && o.Mode == offer.ByImport {
+		return
+	}
+	var counts *leads
+	if entry > s.since && w.drawsSets() {
+		counts = s.leads.Leave(time / w.Cohort())
+	}
+	b := s.at(time)
+	switch {
+	case b == nil:
+		return
+	case o == nil:
+		b.abandoned++
+		return
+	}
+	b.arms[o.Mode-offer.ByPolicy].Add(o.Group())
+	b.bound = max(b.bound, o.Bound())
+	if way := wayOf(o.Mode); counts != nil && way != Neither {
+		w.contrast().Add(&counts.block, way, o.Earned(), counts.centre, o.Bound())
+	}
+	if o.Mode == offer.ByPolicy {
+		s.policy.rounds++
+		s.policy.revenue += o.Earned()
+	}
+}
+
+// advance adds the cohorts of a length that are complete by a time.
+func (s *Series) advance(now, length int64) {
+	for c := s.leads.Next(now / length); c != nil; c = s.leads.Next(now / length) {
+		s.buckets[s.from(c.Number*length)].lead.Add(&c.Sums.block)
+	}
+}
+
+// centre is what a decision of the policy has earned so far.
+func (s *Series) centre() float64 {
+	if s.policy.rounds == 0 {
+		return 0
+	}
+	return s.policy.revenue / float64(s.policy.rounds)
+}
+
+// Report returns what the placement did in some time before now, all of it if span is 0, in at most points points and one
+// more.
+func (s *Series) Report(name string, window time.Duration, now int64, span time.Duration, points int) api.Series {
+	r := api.Series{
+		Placement: name, Now: time.Unix(0, now).UTC(), Window: window.Seconds(),
+		Times: []int64{}, Seconds: []int64{}, Decisions: []uint64{}, Open: []uint64{},
+	}
+	to := secondOf(now) + 1
+	from := to - int64(span/time.Second)
+	if span == 0 && len(s.buckets) > 0 {
+		from = s.buckets[0].start
+	}
+	width := max((to-from+int64(points)-1)/int64(points), 1)
+	var before, shown bucket // the sums of what is before the first point, and of all until the present one
+	var all []bucket
+	ends := []int64{}
+	for i := range s.buckets {
+		b := &s.buckets[i]
+		if b.end() <= from {
+			before.add(b)
+			continue
+		}
+		start := b.start - mod(b.start, width)
+		if n := len(all); n > 0 && start < ends[n-1] {
+			all[n-1].add(b)
+			ends[n-1] = max(ends[n-1], b.end())
+			continue
+		}
+		own := *b
+		own.start = max(start, min(from, b.start))
+		if n := len(all); n > 0 {
+			own.start = max(own.start, ends[n-1])
+		}
+		all, ends = append(all, own), append(ends, max(b.end(), start+width))
+	}
+	shown.add(&before)
+	for i := range all {
+		shown.add(&all[i])
+	}
+	for k, group := range []**api.SeriesMeans{&r.Policy, &r.Chance, &r.Baseline} {
+		if shown.arms[k].Rounds > 0 {
+			*group = new(api.SeriesMeans)
+		}
+	}
+	gains := map[string]*api.SeriesSums{}
+	for _, g := range shown.gains() {
+		gains[g.Over] = new(api.SeriesSums)
+	}
+	r.OverChance, r.OverBaseline = gains[api.OverChance], gains[api.OverBaseline]
+	sum := before
+	for i := range all {
+		b := &all[i]
+		sum.add(b)
+		r.Times, r.Seconds = append(r.Times, b.start), append(r.Seconds, ends[i]-b.start)
+		r.Decisions, r.Open = append(r.Decisions, b.offered), append(r.Open, b.offered-min(b.closed(), b.offered))
+		for k, group := range []*api.SeriesMeans{r.Policy, r.Chance, r.Baseline} {
+			if group != nil {
+				mean, standardError := b.arms[k].Mean()
+				group.Rounds = append(group.Rounds, b.arms[k].Rounds)
+				group.Mean, group.StandardError = append(group.Mean, number(mean)), append(group.StandardError, number(standardError))
+			}
+		}
+		now := map[string]api.Interval{}
+		for _, g := range sum.gains() {
+			now[g.Over] = g.Total
+		}
+		for over, sums := range gains {
+			total := now[over]
+			sums.Low, sums.Estimate, sums.High = append(sums.Low, total.Low), append(sums.Estimate, total.Estimate), append(sums.High, total.High)
+		}
+	}
+	return r
+}
+
+// number is a value for JSON, nil if it is none.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// Recent is what a placement did in the last time.
+type Recent struct {
+	Policy api.Totals // decisions of the policy
+	Gains  []api.Gain
+	Rate   float64 // decisions a second in the last ten full seconds
+}
+
+// Recent returns what the decisions in a span of time before now have earned. A span of 0 means all decisions.
+func (s *Series) Recent(now int64, span time.Duration) Recent {
+	var sum bucket
+	to := secondOf(now)
+	last := uint64(0)
+	for i := range s.buckets {
+		b := &s.buckets[i]
+		if span == 0 || b.end() > to+1-int64(span/time.Second) {
+			sum.add(b)
+		}
+		if b.start >= to-10 && b.end() <= to {
+			last += b.offered
+		}
+	}
+	return Recent{sum.arms[0], sum.gains(), float64(last) / 10}
+}
+
+// Copy returns a copy that shares nothing with s.
+func (s *Series) Copy() Series {
+	c := *s
+	c.buckets, c.leads = slices.Clone(s.buckets), s.leads.Copy(func(l *leads) leads { return *l })
+	return c
+}
+
+func (b *bucket) fields(f *fields.Fields) {
+	f.Uvarint(&b.level, &b.offered, &b.abandoned)
+	f.Int64(&b.start)
+	f.Float(&b.bound)
+	b.lead.Fields(f)
+	offer.GroupFields(f, b.arms[:])
+	f.Check(b.level <= seriesLevel && mod(b.start, 1<<min(b.level, seriesLevel)) == 0, "a bucket of a series begins at %d and has the level %d", b.start, b.level)
+}
+
+func (s *Series) fields(f *fields.Fields) {
+	f.Uvarint(&s.policy.rounds, &s.since)
+	f.Float(&s.policy.revenue)
+	s.leads.Fields(f, func() (l leads) { return l }, func(l *leads, f *fields.Fields) {
+		f.Float(&l.centre)
+		l.block.Fields(f)
+	})
+	fields.List(f, &s.buckets, (*bucket).fields)
+	for i := range s.buckets {
+		f.Check(i == 0 || s.buckets[i-1].end() <= s.buckets[i].start, "the buckets of a series are not in order")
+	}
+}

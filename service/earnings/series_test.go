@@ -1,0 +1,53 @@
+package earnings
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// Buckets double in width as they age, and so their number grows like the logarithm of the time. They lose nothing.
+func TestSeriesDoubles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	s := new(Series)
+	now, n := int64(1e9), uint64(0)
+	largest := 0
+	for n < 100_000 {
+		now += int64(rng.ExpFloat64() * math.Exp2(float64(rng.IntN(14)))) // gaps of seconds, and of hours
+		s.offered(n, now*int64(time.Second), new(Watch))
+		n++
+		if n%997 != 0 {
+			continue
+		}
+		starts, widths, sum := s.list()
+		largest = max(largest, len(starts))
+		total := uint64(0)
+		for i := range starts {
+			total += sum[i]
+			switch end := starts[i] + widths[i]; {
+			case starts[i]%widths[i] != 0, i > 0 && starts[i] < starts[i-1]+widths[i-1], i > 0 && widths[i] > widths[i-1]:
+				t.Fatalf("bucket %d is of %d s from %d on, after one of %d s from %d on", i, widths[i], starts[i], widths[max(i-1, 0)], starts[max(i-1, 0)])
+			case widths[i] > 1 && now-end < 32*widths[i] || widths[i] > 1 && widths[i]*32 > now-starts[i]:
+				t.Fatalf("a bucket of %d s is %d s old", widths[i], now-end)
+			case now-end >= 200*widths[i]:
+				t.Fatalf("a bucket of only %d s is %d s old", widths[i], now-end)
+			}
+		}
+		if total != n {
+			t.Fatalf("the buckets have %d of %d decisions", total, n)
+		}
+	}
+	if years := float64(now-1e9) / 3e7; largest > 700 || years < 3 {
+		t.Errorf("%d buckets in %.1f years", largest, years)
+	}
+}
+
+// list returns when the buckets begin and how long they are, in seconds, and their decisions.
+func (s *Series) list() (starts, widths []int64, decisions []uint64) {
+	for i := range s.buckets {
+		b := &s.buckets[i]
+		starts, widths, decisions = append(starts, b.start), append(widths, b.end()-b.start), append(decisions, b.offered)
+	}
+	return starts, widths, decisions
+}
