@@ -1,0 +1,222 @@
+package earnings
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"vitrine/internal/confseq"
+	"vitrine/internal/long"
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+)
+
+// A cohort counts once it is over, all its decisions have closed, and all cohorts before it have counted.
+func TestCohorts(t *testing.T) {
+	var l Cohorts[int]
+	enter := func(number int64) { l.Enter(number, func() int { return int(100 * number) }) }
+	for _, number := range []int64{5, 3, 5} {
+		enter(number)
+	}
+	leave := func(number int64, by int) {
+		if sums := l.Leave(number); sums != nil {
+			*sums += by
+		} else {
+			t.Errorf("no decision of cohort %d is open", number)
+		}
+	}
+	leave(5, 1)
+	leave(5, 2)
+	if l.Leave(5) != nil || l.Leave(4) != nil {
+		t.Error("a decision leaves a cohort that it never entered")
+	}
+	copied := l.Copy(func(sums *int) int { return *sums })
+	if c := l.Next(9); c != nil {
+		t.Errorf("cohort %d counts before all decisions of an earlier one have closed", c.Number)
+	}
+	leave(3, 4)
+	if c := l.Next(3); c != nil {
+		t.Error("the present cohort counts")
+	}
+	var have []Cohort[int]
+	for c := l.Next(6); c != nil; c = l.Next(6) {
+		have = append(have, *c)
+	}
+	if diff := cmp.Diff([]Cohort[int]{{Number: 3, Sums: 304}, {Number: 5, Sums: 503}}, have); diff != "" {
+		t.Error(diff)
+	}
+	if len(copied) != 2 || copied[0].Open != 1 || copied[1].Sums != 503 {
+		t.Errorf("a copy changes with the original: %+v", copied)
+	}
+}
+
+// randomized is a placement that shows one item of the price 3, by the policy or by chance. Sales are reported early, and the rest
+// expires after the attribution window.
+type randomized struct {
+	of   Earnings
+	rng  *rand.Rand
+	open []open
+	now  int64
+	n    uint64
+	over float64 // Σ of what the policy earns more
+}
+
+type open struct {
+	at int64
+	c  *offer.Closed
+}
+
+func (r *randomized) decide(policy, chance float64) {
+	const price = 3
+	r.now += int64(time.Second) / 10
+	r.n++
+	o := &offer.Offer{Offered: &eventlog.Offered{ItemIDs: []string{"a"}, Shown: []int32{0}, Revenue: []float64{price}, Mode: offer.ByPolicy}}
+	rate := policy
+	if r.rng.Float64() < drawing.Share {
+		o.Mode, rate = offer.ByChance, chance
+	}
+	r.over += price * (policy - chance)
+	c := open{r.now + int64(drawing.Window), &offer.Closed{Offer: o, Entry: r.n + 1, Time: r.now}}
+	if r.rng.Float64() < rate {
+		c.c.Choice, c.at = 1, r.now+int64(r.rng.ExpFloat64()*2e9)
+	}
+	r.of.Offered(c.c.Entry, r.now, o, true)
+	at, _ := slices.BinarySearchFunc(r.open, c.at, func(o open, at int64) int { return int(o.at - at) })
+	r.open = slices.Insert(r.open, at, c)
+	r.expire()
+}
+
+func (r *randomized) expire() {
+	for len(r.open) > 0 && r.open[0].at <= r.now {
+		r.of.Closed(atEnd(r.open[0].c, r.open[0].c.Time), r.open[0].c, 16)
+		r.open = r.open[1:]
+	}
+	r.of.Advance(r.now, r.n+1)
+}
+
+// What the policy earns more is in the interval of its gain at all looks of at least 95 % of placements: if it earns no more, if it
+// does, and if the rates drift. The decisions of the last window do not count yet, so their sales do not count before the rest.
+func TestCoverageOfGains(t *testing.T) {
+	placements, decisions := 60, 2500
+	if long.Wanted() {
+		placements = 1000
+	}
+	for name, gain := range map[string]float64{"no gain": 0, "a gain": 0.08} {
+		held, won, sum, squares := 0.0, 0, 0.0, 0.0
+		for seed := range uint64(placements) {
+			r := &randomized{rng: rand.New(rand.NewPCG(seed, 9))}
+			r.of.Watch(drawing, 1)
+			isIn, isSure := true, false
+			var over []float64 // by decision
+			for n := range decisions {
+				base := 0.1 + 0.2*float64(n)/float64(decisions)
+				r.decide(base+gain, base)
+				over = append(over, r.over)
+				if n%50 > 0 {
+					continue
+				}
+				for _, g := range r.of.Series.Recent(r.now, 0).Gains {
+					truth := over[g.Decisions-1] / float64(g.Decisions)
+					isIn = isIn && g.PerDecision.Low <= truth && truth <= g.PerDecision.High
+					isSure = isSure || g.PerDecision.Low > 0
+				}
+			}
+			if isIn {
+				held++
+			}
+			if isSure {
+				won++
+			}
+			r.now += 2 * int64(drawing.Window)
+			r.expire()
+			all := r.of.Series.Recent(r.now, 0).Gains[0]
+			if all.Decisions != uint64(decisions) || all.Total.Estimate != float64(decisions)*all.PerDecision.Estimate {
+				t.Fatalf("%s: at the end %+v", name, all)
+			}
+			x := all.PerDecision.Estimate - 3*gain
+			sum += x
+			squares += x * x
+		}
+		n := float64(placements)
+		if least := 0.95*n - 3*math.Sqrt(0.95*0.05*n); held < least {
+			t.Errorf("%s: the intervals held in %.0f of %.0f placements, want at least %.0f", name, held, n, least)
+		}
+		if (gain == 0) != (won == 0) && (gain == 0 || won < placements/2) {
+			t.Errorf("%s: it is certain in %d of %d placements", name, won, placements)
+		}
+		if se := math.Sqrt(squares) / n; math.Abs(sum/n) > 4*se {
+			t.Errorf("%s: the estimate is off by %v, and its standard error is %v", name, sum/n, se)
+		}
+	}
+}
+
+// The lead of a decision is around what the policy earned before its cohort, also after a return. Decisions of before another way to
+// decide do not count, and neither does their return.
+func TestLeadsByHand(t *testing.T) {
+	var e Earnings
+	e.Watch(drawing, 1)
+	sell := func(entry uint64, at float64, mode uint8) {
+		o := sale(entry, mode, 1, "c") // 4
+		e.Offered(entry, second(at), o.Offer, true)
+		e.Closed(atEnd(o, second(at)), o, 16)
+	}
+	returned := func(entry uint64, at float64) {
+		e.Corrected(&eventlog.Corrected{Correction: "r", Entry: entry, Made: second(at), Mode: offer.ByPolicy, Shown: []string{"c"}, Choice: 1, Before: 4, Value: -3}, 16)
+	}
+	want := func(n uint64, sum, squares, bound float64) {
+		t.Helper()
+		all := new(bucket)
+		for i := range e.Series.buckets {
+			all.add(&e.Series.buckets[i])
+		}
+		if m := all.lead; m.N != n || math.Abs(m.Sum-sum) > 1e-12 || math.Abs(m.Squares-squares) > 1e-12 || m.Bound != bound {
+			t.Errorf("%+v, want %v, %v, %v and %v", m, n, sum, squares, bound)
+		}
+	}
+	sell(2, 10, offer.ByPolicy)   // 4/P, around 0
+	sell(3, 11, offer.ByPolicy)   // 0, around 4
+	sell(4, 11.5, offer.ByChance) // the same
+	returned(3, 11)               // (1 − 4)/P
+	e.Advance(second(12), 4)
+	want(3, 4/0.75-3/0.75, 16/0.75/0.75+9/0.75/0.75, 4/0.25)
+	sell(5, 12, offer.ByPolicy) // around 5/2
+	e.Watch(drawing, 5)
+	sell(6, 12.5, offer.ByPolicy) // around 9/3
+	returned(5, 12)
+	e.Advance(second(13), 6)
+	want(4, 1/0.75+1/0.75, 25/0.75/0.75+1/0.75/0.75, 4/0.25)
+
+	var b confseq.Block
+	if drawing.contrast().Add(&b, Second, 0, 5, 2); b.Sum != 20 || b.Bound != 20 {
+		t.Errorf("a lead around a centre above all revenues is %+v", b)
+	}
+}
+
+// Gains over the baseline, and what a gain is at most, by hand.
+func TestGainsByHand(t *testing.T) {
+	b := &bucket{bound: 2, arms: [3]api.Totals{{Rounds: 400, Revenue: 400, Squares: 800}, {}, {Rounds: 100, Revenue: 20, Squares: 40}}}
+	gains := b.gains()
+	if len(gains) != 1 || gains[0].Over != api.OverBaseline || gains[0].Randomized || gains[0].Decisions != 400 || gains[0].PerDecision.Estimate != 1-0.2 {
+		t.Fatalf("%+v", gains)
+	}
+	// Both sums of squares are around the mean: 800 − 400 and 40 − 4.
+	mine, other := mean(400, 400, 400), mean(100, 20, 36)
+	if i, low, high := gains[0].PerDecision, mine[0]-other[1], mine[1]-other[0]; math.Abs(i.Low-low) > 1e-12 || math.Abs(i.High-min(high, 2)) > 1e-12 || low < 0 {
+		t.Errorf("the interval is %+v, want %v to %v", i, low, high)
+	}
+}
+
+// mean returns bounds of a mean of numbers up to 2, each wrong with a probability of at most 0.0125: the boundary of package confseq
+// by its formula, with v/c² at least 1.
+func mean(n, sum, squares float64) [2]float64 {
+	const c, eta, s = 2, 2, 1.4
+	l := s*math.Log(math.Log(squares/(c*c))/math.Log(eta)+1) + math.Log(3.1055472779775810) + math.Log(2/0.0125)
+	k1, k2 := (math.Pow(eta, 0.25)+math.Pow(eta, -0.25))/math.Sqrt2, (math.Sqrt(eta)+1)/2
+	width := (math.Sqrt(k1*k1*squares*l+k2*k2*c*c*l*l) + k2*c*l) / n
+	return [2]float64{sum/n - width, sum/n + width}
+}
