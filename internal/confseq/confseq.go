@@ -100,6 +100,30 @@ func (m *Mean) Interval(alpha float64) (low, high float64) {
 	return m.Low(alpha / 2), m.High(alpha / 2)
 }
 
+// Until returns how many observations there must be before Interval(alpha) is at most half wide on each side, if V_n grows on as it
+// did: at least n, and +Inf if that takes more than 10¹² observations.
+func (m *Mean) Until(alpha, half float64) float64 {
+	narrow := func(n float64) bool {
+		later := *m
+		later.Squares *= n / float64(m.N)
+		return later.width(alpha/2)*float64(m.N) <= half*n
+	}
+	low, high := float64(m.N), float64(m.N)
+	for ; !narrow(high); high *= 2 {
+		if low = high; !(high <= 1e12) {
+			return math.Inf(1)
+		}
+	}
+	for high-low > 1 {
+		if middle := math.Floor((low + high) / 2); narrow(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
+
 const (
 	eta   = 2
 	power = 1.4                // s

@@ -194,3 +194,25 @@ func TestShare(t *testing.T) {
 		t.Errorf("of nothing: [%v, %v]", low, high)
 	}
 }
+
+// Until is the first number of observations whose interval is narrow enough, if V_n grows on as it did.
+func TestUntil(t *testing.T) {
+	m := Mean{N: 100, Sum: 30, Squares: 21, First: 1, Bound: 3}
+	for _, half := range []float64{0.5, 0.1, 0.02} {
+		n := m.Until(0.05, half)
+		width := func(n float64) float64 {
+			at := Mean{N: uint64(n), Sum: 0.3 * n, Squares: 0.21 * n, First: 1, Bound: 3}
+			low, high := at.Interval(0.05)
+			return (high - low) / 2
+		}
+		if n > 100 && width(n-1) <= half || width(n) > half || n != math.Floor(n) {
+			t.Errorf("with %v observations the half-width is %v, with one less %v, want %v", n, width(n), width(n-1), half)
+		}
+	}
+	if n := m.Until(0.05, 1e9); n != 100 {
+		t.Errorf("a wide interval needs %v observations", n)
+	}
+	if n := m.Until(0.05, 0); !math.IsInf(n, 1) {
+		t.Errorf("an interval without a width needs %v observations", n)
+	}
+}

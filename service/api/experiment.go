@@ -68,6 +68,14 @@ type ExperimentReport struct {
 	Ratio     Ratio           `json:"ratio"`
 	Points    []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
 	Verdict   Verdict         `json:"verdict"`
+	Left      *Left           `json:"left,omitempty" doc:"what the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has"`
+}
+
+// Left is what an experiment probably still needs before it is certain whether its best variant gains what is worth a change, if the
+// estimate, the variance and the rate of decisions stay what they are. The estimate is rough at first.
+type Left struct {
+	Decisions uint64  `json:"decisions"`
+	Seconds   float64 `json:"seconds"`
 }
 
 // VariantReport is what a variant has earned.

@@ -75,7 +75,11 @@ func (v view) Advice() string {
 	case v.Verdict.Rule == api.Stop:
 		return "Even at best no other variant gains as much as a change is worth."
 	}
-	return "The differences may still be chance. More decisions make the intervals narrower: four times as many halve them."
+	advice := "The differences may still be chance. More decisions make the intervals narrower: four times as many halve them."
+	if l := v.Left; l != nil {
+		advice += fmt.Sprintf(" If all goes on as it does, about %s more decisions will tell, by %s.", number(float64(l.Decisions)), day(v.Until().Add(time.Duration(l.Seconds*float64(time.Second)))))
+	}
+	return advice
 }
 
 // Made is the number of decisions of the variants, with those that do not count yet.

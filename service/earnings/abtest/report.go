@@ -1,9 +1,11 @@
 package abtest
 
 import (
+	"math"
 	"slices"
 	"time"
 
+	"vitrine/internal/confseq"
 	"vitrine/service/api"
 )
 
@@ -23,13 +25,40 @@ func (e *Experiment) mean(class int) (i api.Interval) {
 
 // difference returns what variant v earns a decision above variant u. The differences of all pairs share the error.
 func (e *Experiment) difference(v, u int) (i api.Interval, ok bool) {
-	low, estimate, high, ok := e.Results.Difference(v, u, experimentError/float64(len(e.Results.Pairs)))
+	low, estimate, high, ok := e.Results.Difference(v, u, e.pairError())
 	if !ok {
 		return i, false
 	}
 	most := e.Results.Mean.Bound
 	return api.Interval{Low: max(low, -most), Estimate: estimate, High: min(high, most)}, true
 }
+
+func (e *Experiment) pairError() float64 { return experimentError / float64(len(e.Results.Pairs)) }
+
+// left returns what the experiment still needs until the interval of the variant with the largest difference is on one side of the
+// least gain, nil if nobody knows.
+func (e *Experiment) left(control int) *api.Left {
+	best := -math.MaxFloat64
+	var lead confseq.Mean
+	for v := range e.shares {
+		if m, sign, ok := e.Results.lead(v, control); ok && sign*m.Average() > best {
+			best, lead = sign*m.Average(), m
+		}
+	}
+	if len(e.points) == 0 || lead.N == 0 {
+		return nil
+	}
+	more := lead.Until(e.pairError(), math.Abs(best-e.Design.MinGain)) - float64(lead.N)
+	last := &e.points[len(e.points)-1]
+	rate := float64(last.decisions) / time.Duration(last.time-e.begun).Seconds()
+	if !(rate > 0 && more <= maxLeft*float64(lead.N)) {
+		return nil
+	}
+	return &api.Left{Decisions: uint64(more), Seconds: more / rate}
+}
+
+// maxLeft is how many times as many decisions as there have been are foreseen, at most: the estimate is too rough beyond.
+const maxLeft = 20
 
 // point is the state at a time.
 func (e *Experiment) point(at int64) point {
@@ -91,7 +120,9 @@ func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentR
 		r.Points = append(r.Points, api.ReportPoint{Time: timeOf(p.time), Decisions: p.decisions, Means: p.means, Differences: p.differences})
 	}
 	own := slices.IndexFunc(d.Variants, func(v api.Variant) bool { return v.Show == api.ShowPolicy && v.Policy == nil })
-	r.Verdict = verdict(r, own)
+	if r.Verdict = verdict(r, own); r.Verdict.Rule == api.KeepGoing {
+		r.Left = e.left(control)
+	}
 	return r
 }
 

@@ -172,20 +172,32 @@ func (r *Results) Earns(v int, alpha float64) (low, high float64) {
 // Difference returns the estimate and bounds of what variant v earns a decision above variant u; ok is false before
 // there are decisions of both. The bounds are wrong at any time with a probability of at most alpha.
 func (r *Results) Difference(v, u int, alpha float64) (low, estimate, high float64, ok bool) {
+	m, sign, ok := r.lead(v, u)
+	if !ok {
+		return 0, 0, 0, false
+	}
+	low, high = m.Interval(alpha)
+	if sign < 0 {
+		low, high = -high, -low
+	}
+	return low, sign * m.Average(), high, true
+}
+
+// lead returns D of a pair with a V_n that allows for units that come back: that of v over u if sign is 1, of u over v if it is −1.
+func (r *Results) lead(v, u int) (m confseq.Mean, sign float64, ok bool) {
 	if v < u {
-		low, estimate, high, ok = r.Difference(u, v, alpha)
-		return -high, -estimate, -low, ok
+		m, _, ok = r.lead(u, v)
+		return m, -1, ok
 	}
 	if v == u || r.Variants[v].Mean.N == 0 || r.Variants[u].Mean.N == 0 {
-		return 0, 0, 0, false
+		return m, 1, false
 	}
-	m := r.Pairs[pairOf(u, v)]
+	m = r.Pairs[pairOf(u, v)]
 	if m.N == 0 {
-		return 0, 0, 0, false
+		return m, 1, false
 	}
-	estimate = m.Average()
+	estimate := m.Average()
 	one, other := &r.Variants[v].Part, &r.Variants[u].Part
 	m.Squares = max(m.Squares, one.SS+other.SS-float64(2*estimate*(one.SN-other.SN))+float64(float64(estimate*estimate)*r.All))
-	low, high = m.Interval(alpha)
-	return low, estimate, high, true
+	return m, 1, true
 }

@@ -109,3 +109,35 @@ func TestVerdictErrs(t *testing.T) {
 		})
 	}
 }
+
+// Half-way to its verdict an experiment knows about how long it still takes: within a factor of 2, in most experiments. Decisions come
+// at 100 a second.
+func TestLeft(t *testing.T) {
+	const runs = 20
+	for name, c := range map[string]trial{"a gain": {rates: []float64{0.3, 0.42}}, "no gain that is worth it": {rates: []float64{0.3, 0.3}, worth: 0.12}} {
+		right := 0
+		for seed := range uint64(runs) {
+			total := map[uint64]uint64{} // foreseen at a number of decisions
+			end := uint64(0)
+			c.play(seed, 20_000, func(r *api.ExperimentReport) {
+				if l := r.Left; l != nil && r.Verdict.Rule == api.KeepGoing && end == 0 {
+					total[r.Decisions] = r.Decisions + l.Decisions
+					if math.Abs(l.Seconds-float64(l.Decisions)/100) > 1 {
+						t.Errorf("%s: %d decisions take %v s", name, l.Decisions, l.Seconds)
+					}
+				} else if r.Verdict.Rule != api.KeepGoing && end == 0 {
+					end = r.Decisions
+					if l != nil {
+						t.Errorf("%s: after the verdict %+v is left", name, l)
+					}
+				}
+			})
+			if at := total[end/200*100]; end > 0 && at > end/2 && at < 2*end {
+				right++
+			}
+		}
+		if right < runs*3/4 {
+			t.Errorf("%s: %d of %d experiments foresee their verdict half-way", name, right, runs)
+		}
+	}
+}

@@ -47,6 +47,7 @@ export interface ExperimentReport {
   ratio: { units: number; p: number; mismatch: boolean };
   points: { time: string; decisions: number; means: Interval[]; differences: Interval[] }[];
   verdict: Verdict;
+  left?: { decisions: number; seconds: number };
 }
 
 const level = { ship: "good", "keep either": "good", stop: "bad", "keep going": "warning" };
@@ -82,7 +83,7 @@ export function Report(props: { of: ExperimentReport }) {
   return (
     <>
       <VerdictLine of={r.verdict} />
-      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} decisions count{r.counts ? `; the first ones by ${moment(r.counts)}` : ""}. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}</p>
+      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} decisions count{r.counts ? `; the first ones by ${moment(r.counts)}` : ""}. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}{r.left ? ` If all goes on as it does, about ${number(r.left.decisions, { maximumSignificantDigits: 2 })} more decisions will tell, by ${moment(new Date(Date.now() + 1000 * r.left.seconds).toISOString())}.` : ""}</p>
       <Table
         caption={`Variants of ${r.name}`}
         rows={rows}
