@@ -13,12 +13,16 @@ import (
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // Audit checks the entries of a log by the rules of the state: a decision is made once, with its placement's
 // features, and has one outcome, of an item that it showed. It is a replay that learns nothing and skips
 // unlawful entries. It is not safe for concurrent use.
-type Audit struct{ state *fold }
+type Audit struct {
+	state    *state.State
+	learners learners
+}
 
 // NewAudit starts before the first entry, or after the last entry of a snapshot. It builds policies only to
 // check that they can be built.
@@ -29,9 +33,10 @@ func NewAudit(build func(setup.Spec) (vitrine.Learner, error), snapshot []byte) 
 		}
 		return idle{}, nil
 	}
-	a := &Audit{newFold(onlyBuilt)}
+	a := new(Audit)
+	a.state = state.NewState(onlyBuilt, a.learners.Go)
 	if snapshot != nil {
-		if err := a.state.restore(snapshot); err != nil {
+		if err := a.state.Restore(snapshot); err != nil {
 			a.Close()
 			return nil, fmt.Errorf("snapshot: %w", err)
 		}
@@ -40,18 +45,18 @@ func NewAudit(build func(setup.Spec) (vitrine.Learner, error), snapshot []byte) 
 }
 
 // Sequence returns the sequence of the last entry.
-func (a *Audit) Sequence() uint64 { return a.state.position.Sequence }
+func (a *Audit) Sequence() uint64 { return a.state.Position.Sequence }
 
 // Entry takes the next entry of the log. It returns the event, or nil if the entry is not an event, and an error if
 // it breaks a rule.
 func (a *Audit) Entry(entry []byte) (*eventlog.Event, error) {
-	next := a.state.position.After(entry)
-	defer func() { a.state.position = next }()
+	next := a.state.Position.After(entry)
+	defer func() { a.state.Position = next }()
 	event, err := eventlog.Decode(entry)
 	if err != nil {
 		return nil, fmt.Errorf("entry %d: %w", next.Sequence, err)
 	}
-	return &event, a.state.apply(entry, &event, nil)
+	return &event, a.state.Apply(entry, &event, nil)
 }
 
 // Tally counts the decisions of a placement by their fate.
@@ -64,10 +69,10 @@ type Tally struct {
 // Tallies returns the tallies of all placements, sorted by name.
 func (a *Audit) Tallies() []Tally {
 	var tallies []Tally
-	for _, name := range slices.Sorted(maps.Keys(a.state.placements)) {
-		p := a.state.placements[name]
-		c := &p.earnings.Counts
-		tallies = append(tallies, Tally{name, c.Offered, c.Chosen, c.Expired, c.Evicted, c.Withdrawn, len(p.open.heap)})
+	for _, name := range slices.Sorted(maps.Keys(a.state.Placements)) {
+		p := a.state.Placements[name]
+		c := &p.Earnings.Counts
+		tallies = append(tallies, Tally{name, c.Offered, c.Chosen, c.Expired, c.Evicted, c.Withdrawn, len(p.Open.Heap)})
 	}
 	return tallies
 }
@@ -76,14 +81,14 @@ func (a *Audit) Tallies() []Tally {
 // placements had before it. A catalogue whose items have got other features since is missing.
 func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader, before uint64) (map[string]*setup.Config, map[string]*catalogue.Catalogue, error) {
 	configs, items := map[string]*setup.Config{}, map[string]*catalogue.Catalogue{}
-	for name, p := range a.state.placements {
-		if p.changed < before {
-			configs[name] = p.config
+	for name, p := range a.state.Placements {
+		if p.Changed < before {
+			configs[name] = p.Config
 		}
-		if p.rows >= before {
+		if p.Rows >= before {
 			continue
 		}
-		f := p.items.of.Freeze()
+		f := p.Items.Of.Freeze()
 		if err := Rewind(ctx, log, f, before-1, math.MaxInt); err != nil {
 			return nil, nil, err
 		}
@@ -98,7 +103,10 @@ func (a *Audit) Unchanged(ctx context.Context, log eventlog.Reader, before uint6
 }
 
 // Close ends the audit.
-func (a *Audit) Close() { a.state.end() }
+func (a *Audit) Close() {
+	a.state.Stop()
+	a.learners.rest()
+}
 
 // idle is a learner that does nothing.
 type idle struct{}

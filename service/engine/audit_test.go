@@ -12,6 +12,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
+	"vitrine/service/state"
 )
 
 // audited takes the entries of a log from one on, and returns what is unlawful.
@@ -72,7 +73,7 @@ func TestAuditOfAnEngine(t *testing.T) {
 			t.Errorf("it ends at entry %d of %d", a.Sequence(), e.Sequence())
 		}
 	}
-	at, err := engine.SnapshotPosition(middle)
+	at, err := state.SnapshotPosition(middle)
 	if err != nil || at.Sequence == 0 || at.Sequence >= e.Sequence() {
 		t.Errorf("the snapshot of the middle is of entry %d, %v", at.Sequence, err)
 	}
@@ -142,7 +143,7 @@ func TestAuditOfNoSnapshot(t *testing.T) {
 	if _, err := engine.NewAudit(buildToy, []byte("what")); err == nil {
 		t.Error("no error")
 	}
-	if _, err := engine.SnapshotPosition([]byte("what")); err == nil {
+	if _, err := state.SnapshotPosition([]byte("what")); err == nil {
 		t.Error("no error")
 	}
 }

@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
-	"vitrine/service/eventlog"
+	"vitrine/service/state"
 )
 
 // MoveClock moves the attribution windows of all open decisions along with the service's clock, which continues at the time to,
@@ -17,23 +15,9 @@ func (e *Engine) MoveClock(ctx context.Context, from, to int64) (open, late int,
 	if from == to {
 		return 0, 0, nil
 	}
-	err = e.submit(ctx, func(b *batch) error {
-		if len(b.events) > 0 {
-			return errLater
-		}
-		open, late = 0, 0
-		for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
-			p := b.state.placements[name]
-			open += len(p.open.heap)
-			for _, r := range p.open.heap {
-				if r.isLate(to) && !r.isLate(from) {
-					late++
-				}
-			}
-			b.encode(&eventlog.Event{Time: to, Placement: name, Body: &eventlog.ClockMoved{By: to - from}}, nil)
-		}
-		b.alone = true
-		return nil
+	err = e.submit(ctx, func(b *state.Batch) (err error) {
+		open, late, err = b.MoveClock(from, to)
+		return err
 	})
 	return open, late, err
 }
@@ -43,16 +27,5 @@ func (e *Engine) MoveClock(ctx context.Context, from, to int64) (open, late int,
 func (e *Engine) Jumped(now int64, span time.Duration) (by, at int64) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	for _, p := range e.state.placements {
-		sum, last := int64(0), int64(0)
-		for _, m := range p.open.moves {
-			if now-m.time < int64(span) {
-				sum, last = sum+m.by, max(last, m.time)
-			}
-		}
-		if sum > by {
-			by, at = sum, last
-		}
-	}
-	return by, at
+	return e.state.Jumped(now, span)
 }

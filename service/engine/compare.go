@@ -2,9 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 )
 
 // Compare returns the placements whose states differ between a and b, two engines at the same entry of the
@@ -18,31 +15,5 @@ func Compare(ctx context.Context, a, b *Engine) (different []string, err error) 
 	if err != nil {
 		return nil, err
 	}
-	if x.at != y.at {
-		return nil, fmt.Errorf("the states are of entries %d and %d, or of two logs", x.at.Sequence, y.at.Sequence)
-	}
-	mine, its := x.byName(), y.byName()
-	names := maps.Clone(mine)
-	maps.Copy(names, its)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		p, q := mine[name], its[name]
-		same := p != nil && q != nil
-		if same {
-			if same, err = p.equal(q); err != nil {
-				return nil, err
-			}
-		}
-		if !same {
-			different = append(different, name)
-		}
-	}
-	return different, nil
-}
-
-func (f *frozenState) byName() map[string]*frozen {
-	all := map[string]*frozen{}
-	for _, p := range f.placements {
-		all[p.name] = p
-	}
-	return all
+	return x.Different(y)
 }

@@ -12,6 +12,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/page"
+	"vitrine/service/state"
 )
 
 // maxReleases is how many times a decision retries because the items it chose have changed.
@@ -19,11 +20,11 @@ const maxReleases = 2
 
 // View returns a placement as decisions see it now. It takes no lock.
 func (e *Engine) View(name string) (*View, error) {
-	p := (*e.state.published.Load())[name]
+	p := (*e.state.Published.Load())[name]
 	if p == nil {
-		return nil, unknownPlacement(name)
+		return nil, state.UnknownPlacement(name)
 	}
-	return p.view.Load(), nil
+	return p.View.Load(), nil
 }
 
 // Decide is DecideFor with the placement as it is now.
@@ -47,14 +48,14 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 	start := time.Now()
 	for attempt := 1; ; attempt++ {
 		o, err := e.decide(ctx, d, v, r, now, attempt > maxReleases)
-		if errors.Is(err, errMoved) {
-			if v, err = e.View(v.page.Name); err != nil {
+		if errors.Is(err, page.ErrStale) {
+			if v, err = e.View(v.Page.Name); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		if err == nil && !o.Decoded {
-			v.placement.latency.Add(time.Since(start))
+			v.Placement.Latency.Add(time.Since(start))
 			e.recent.Add(&d.Whole)
 		}
 		if err == nil || ctx.Err() == nil { // otherwise the writer may still read what is in d
@@ -64,16 +65,16 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 	}
 }
 
-// decide decides once. It returns errMoved if the placement has changed, if its categories have just learned values from the
+// decide decides once. It returns page.ErrStale if the placement has changed, if its categories have just learned values from the
 // request, or if an identical request came first. With holds, the catalogue stays locked.
 func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Request, now int64, holds bool) (*offer.Offer, error) {
-	follows, seen := e.follows.Load(), v.current()
+	follows, seen := e.isFollower.Load(), v.Current()
 	q, err := d.Read(seen, r)
 	if err != nil {
 		return nil, err
 	}
 	q.Now, q.Holds = now, holds
-	q.Number = func() uint64 { return e.number(v.placement, follows) }
+	q.Number = func() uint64 { return e.number(v.Placement, follows) }
 	sum := q.Sum()
 	before, forgotten, err := e.earlier(ctx, seen.Name, r.Decision, sum)
 	if before != nil || err != nil {
@@ -81,12 +82,12 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 	}
 	made, err := d.Decide(ctx, seen, q)
 	if unseen := new(page.UnseenError); errors.As(err, &unseen) {
-		err = cmp.Or(e.see(ctx, seen.Name, v.changed, unseen.Values, now), errMoved)
+		err = cmp.Or(e.logValues(ctx, seen.Name, v.Changed, unseen.Values, now), page.ErrStale)
 	}
 	if err != nil {
 		return nil, err
 	}
-	v.placement.note(made)
+	v.Placement.Note(made)
 	made.Request = sum
 	event := &eventlog.Event{Time: now, Placement: seen.Name, Body: made.Offered}
 	if d.Entry, err = offer.Encode(d.Entry[:0], event); err != nil {
@@ -104,21 +105,21 @@ func (e *Engine) decide(ctx context.Context, d *page.Decider, v *View, r *api.Re
 }
 
 // number returns the number of a new decision of a placement.
-func (e *Engine) number(p *placement, follows bool) uint64 {
+func (e *Engine) number(p *state.Placement, follows bool) uint64 {
 	if follows {
-		return e.replica<<replicaShift | p.proposed.Add(1)
+		return e.replica<<state.ReplicaShift | p.Proposed.Add(1)
 	}
-	return p.upcoming.Add(1)
+	return p.LastIssued.Add(1)
 }
 
-// commitOffer writes an offer. It returns errMoved if the placement has changed or an identical request came first.
-func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer, forgotten *record, entry []byte, now int64) error {
+// commitOffer writes an offer. It returns page.ErrStale if the placement has changed or an identical request came first.
+func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event, o *offer.Offer, forgotten *state.Record, entry []byte, now int64) error {
 	for urgent := false; ; {
-		err := e.submit(ctx, func(b *batch) error { return b.offer(v, event, o, forgotten, entry) })
-		if !errors.Is(err, errFull) {
+		err := e.submit(ctx, func(b *state.Batch) error { return b.Offer(v, event, o, forgotten, entry) })
+		if !errors.Is(err, state.ErrExpireFirst) {
 			return err
 		}
-		n, err := e.expire(ctx, v.placement.name, now, urgent)
+		n, err := e.expire(ctx, v.Placement.Name, now, urgent)
 		if err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (e *Engine) commitOffer(ctx context.Context, v *View, event *eventlog.Event
 
 // earlier returns the offer of a decision id that was given to the same request before. One whose entry was removed from the
 // log counts as forgotten.
-func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byte) (o *offer.Offer, forgotten *record, err error) {
+func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byte) (o *offer.Offer, forgotten *state.Record, err error) {
 	if decision == "" {
 		return nil, nil, nil
 	}
@@ -136,40 +137,23 @@ func (e *Engine) earlier(ctx context.Context, name, decision string, sum [32]byt
 	switch {
 	case f == nil || err != nil:
 		return nil, nil, err
-	case f.offer == nil:
-		return nil, f.record, nil
-	case f.offer.Request != sum:
+	case f.Offer == nil:
+		return nil, f.Record, nil
+	case f.Offer.Request != sum:
 		return nil, nil, fmt.Errorf("decision id %q: %w: it was given to another request", decision, ErrConflict)
 	}
-	noteEntry(ctx, f.was.entry)
-	return f.offer, nil, nil
+	noteEntry(ctx, f.Was.Entry)
+	return f.Offer, nil, nil
 }
 
-// see logs new category values, unless another request has already logged them.
-func (e *Engine) see(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
-	if e.follows.Load() {
-		a, err := e.call(ctx, &remoteCall{what: callSee, placement: name, changed: changed, seen: values})
+// logValues logs new category values, unless another request has already logged them.
+func (e *Engine) logValues(ctx context.Context, name string, changed uint64, values []feature.Seen, now int64) error {
+	if e.isFollower.Load() {
+		a, err := e.callLeader(ctx, &remoteCall{what: callLogValues, placement: name, changed: changed, values: values})
 		if err != nil {
 			return err
 		}
-		return e.Reach(ctx, a.entry)
+		return e.WaitFor(ctx, a.entry)
 	}
-	return e.submit(ctx, func(b *batch) error {
-		p := b.state.placements[name]
-		switch {
-		case len(b.events) > 0:
-			return errLater
-		case p == nil || p.changed != changed:
-			return errMoved
-		}
-		owner := b.state.owner(p)
-		schema := owner.config.Schema()
-		for _, seen := range values {
-			if seen = schema.Fresh(seen); seen.Values != nil {
-				b.alone = true
-				b.encode(&eventlog.Event{Time: now, Placement: owner.name, Body: &eventlog.CategoryValuesAdded{Feature: seen.Feature, Values: seen.Values}}, nil)
-			}
-		}
-		return nil
-	})
+	return e.submit(ctx, func(b *state.Batch) error { return b.LogValues(name, changed, values, now) })
 }

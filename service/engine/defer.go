@@ -2,9 +2,8 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
-	"vitrine/service/eventlog"
+	"vitrine/service/state"
 )
 
 // Activate records that the items of a deferred decision were shown, so that its outcome can come. An empty
@@ -15,33 +14,11 @@ import (
 //
 // An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
-	return e.ask(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, func() error {
+	return e.forward(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, func() error {
 		placement, err := e.placementOf(ctx, placement, decision)
 		if err != nil {
 			return err
 		}
-		return e.submit(ctx, func(b *batch) error { return b.activate(placement, decision, now) })
+		return e.submit(ctx, func(b *state.Batch) error { return b.Activate(placement, decision, now) })
 	})
-}
-
-func (b *batch) activate(placement, decision string, now int64) error {
-	r, err := b.decision(placement, decision)
-	if err != nil {
-		return err
-	}
-	if r.status == deferred && !r.isLate(now) {
-		b.touched[r.key()] = true
-		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: &eventlog.Activated{Decision: decision}}, nil)
-		return nil
-	}
-	switch r.status {
-	case deferred:
-		b.expire(r, nil, now)
-	case withdrawn:
-	case evicted:
-		return tooSmall(r.placement, decision)
-	default:
-		return nil
-	}
-	return fmt.Errorf("decision %q: %w", decision, ErrWithdrawn)
 }

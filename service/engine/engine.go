@@ -6,39 +6,26 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"vitrine"
-	"vitrine/bandit"
 	"vitrine/service/api"
 	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
-	"vitrine/service/feature"
-	"vitrine/service/offer"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
-// stop stops the workers.
-func (s *fold) stop() {
-	for _, p := range s.placements {
-		for _, w := range p.all() {
-			w.Stop()
-		}
-	}
-}
+// learners are the goroutines on which learners learn.
+type learners struct{ sync.WaitGroup }
 
-// end stops the workers and waits for them a little.
-func (s *fold) end() {
-	s.stop()
-	s.rest()
-}
-
-// maxRest bounds the wait for stopped workers: each finishes its task, whose result nobody needs.
+// maxRest bounds the wait for stopped learners: each finishes its task, whose result nobody needs.
 const maxRest = time.Second
 
-func (s *fold) rest() {
+// rest waits a little for stopped learners.
+func (l *learners) rest() {
 	ended := make(chan struct{})
-	go func() { s.workers.Wait(); close(ended) }()
+	go func() { l.Wait(); close(ended) }()
 	select {
 	case <-ended:
 	case <-time.After(maxRest):
@@ -50,25 +37,19 @@ func (s *fold) rest() {
 func (e *Engine) Close() {
 	e.closing.Do(func() { close(e.quit) })
 	<-e.stopped
-	e.state.rest()
+	e.learners.rest()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, p := range e.state.placements {
-		e.state.release(p) // the budget may outlive the engine
-	}
+	e.state.ReleaseAll() // the budget may outlive the engine
 }
 
-const (
-	maxPlacements = 1000 // each has a learner, a goroutine and memory of its own
-)
-
 // about proposes an event about a placement, or none if body returns nil.
-func (e *Engine) about(ctx context.Context, name string, now int64, body func(p *placement) (eventlog.Body, error)) error {
-	return e.submit(ctx, func(b *batch) error {
-		if len(b.events) > 0 {
-			return errLater
+func (e *Engine) about(ctx context.Context, name string, now int64, body func(p *state.Placement) (eventlog.Body, error)) error {
+	return e.submit(ctx, func(b *state.Batch) error {
+		if len(b.Events) > 0 {
+			return state.ErrRetryBatch
 		}
-		p, err := b.state.named(name)
+		p, err := b.State.Named(name)
 		if err != nil {
 			return err
 		}
@@ -76,30 +57,26 @@ func (e *Engine) about(ctx context.Context, name string, now int64, body func(p 
 		if what == nil || err != nil {
 			return err
 		}
-		return b.only(&eventlog.Event{Time: now, Placement: name, Body: what})
+		return b.Only(&eventlog.Event{Time: now, Placement: name, Body: what})
 	})
 }
 
 // Delete removes a placement and forgets its decisions. Errors are ErrNotFound, those of match, ErrStopped
 // and that of ctx.
 func (e *Engine) Delete(ctx context.Context, name string, match Match, now int64) error {
-	return e.about(ctx, name, now, func(p *placement) (eventlog.Body, error) {
-		if sharers := e.state.sharers(name); len(sharers) > 0 {
+	return e.about(ctx, name, now, func(p *state.Placement) (eventlog.Body, error) {
+		if sharers := e.state.Sharers(name); len(sharers) > 0 {
 			return nil, api.Fieldf("", "placement %q has the catalogue of %s: change or delete these first", name, strings.Join(sharers, ", "))
 		}
-		return new(eventlog.PlacementDeleted), match.check(p)
+		return new(eventlog.PlacementDeleted), match.Check(p)
 	})
 }
 
 // Wait waits until the learners have learned all entries now in the log and published their policies.
 func (e *Engine) Wait(ctx context.Context) error {
 	var all []<-chan struct{}
-	err := e.inspect(ctx, func(s *fold) {
-		for _, p := range s.placements {
-			for _, w := range p.all() {
-				all = append(all, w.Reached())
-			}
-		}
+	err := e.inspect(ctx, func(s *state.State) {
+		all = s.Reached(func(*state.Placement, *state.Worker) bool { return true })
 	})
 	for _, reached := range all {
 		err = cmp.Or(err, wait(ctx, reached))
@@ -121,7 +98,7 @@ func wait(ctx context.Context, closed <-chan struct{}) error {
 func (e *Engine) Placements() []string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return slices.Sorted(maps.Keys(e.state.placements))
+	return slices.Sorted(maps.Keys(e.state.Placements))
 }
 
 // Config returns the configuration of a placement. The caller must not change it.
@@ -141,19 +118,7 @@ func (e *Engine) Revision(name string) (*setup.Config, uint64, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return v.Config(), v.placement.revision(), nil
-}
-
-// Decision is the state of a decision.
-type Decision struct {
-	Placement string
-	Offer     *offer.Offer // shared: do not change it
-	Time      int64
-	Status    string // "open", "chosen", "expired", "deferred", "withdrawn", "evicted" or "late"
-	Choice    string // the item that was taken, "" for none
-
-	Earned      float64 // by the choice, with its corrections
-	Corrections []api.Correction
+	return v.Config(), v.Placement.Revision(), nil
 }
 
 // Decision returns a remembered decision of a placement, or ErrNotFound. An empty name means the placement
@@ -167,35 +132,24 @@ func (e *Engine) Decision(ctx context.Context, placement, id string) (Decision, 
 	if err != nil {
 		return Decision{}, err
 	}
-	if f == nil || f.offer == nil {
-		return Decision{}, unknownDecision(id)
+	if f == nil || f.Offer == nil {
+		return Decision{}, state.UnknownDecision(id)
 	}
-	d := Decision{Placement: placement, Offer: f.offer, Time: f.was.time, Status: f.was.status.String()}
-	if f.was.choice > 0 {
-		d.Choice, d.Earned = f.offer.IDs()[f.was.choice-1], f.was.earned(priceOf(f.offer, f.was.choice))
-	}
-	for _, c := range f.was.corrections() {
-		given := api.Correction{ID: c.id, Item: d.Choice}
-		if !c.withdraws {
-			given.Value = &c.value
-		}
-		d.Corrections = append(d.Corrections, given)
-	}
-	return d, nil
+	return f.Decision(), nil
 }
 
 // Log returns the identity of the log, which the services on it share; it is zero before the first entry.
 func (e *Engine) Log() eventlog.Identity {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.state.position.Log
+	return e.state.Position.Log
 }
 
 // Sequence returns the last entry that is part of the state.
 func (e *Engine) Sequence() uint64 {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.state.position.Sequence
+	return e.state.Position.Sequence
 }
 
 // Stats returns the counters of a placement.
@@ -206,53 +160,7 @@ func (e *Engine) Stats(name string) (api.Stats, error) {
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	p, config := v.placement, v.Config()
-	c := &p.earnings.Counts
-	seen, current := v.worker.Progress(), v.worker.Current()
-	s := api.Stats{
-		Placement: name, Mode: config.Mode,
-		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(p.open.heap), Memory: p.open.bytes + p.closed.bytes,
-		Charged:      p.charged + p.items.charged + p.items.of.ListBytes(),
-		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.MemoryBytes),
-		PolicyEntry: current.Entry, Lag: seen.Lag,
-		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.Broken, Problem: seen.Problem,
-		Versions: p.numbersOf(nil),
-		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
-		Calibration: c.Calibration, Shadow: c.Shadow,
-	}
-	s.RememberedSince = p.rememberedSince()
-	if v.page.Catalogue != nil {
-		head := v.page.Catalogue.Head()
-		s.Items, s.CatalogueEntry = head.Items, head.Version
-	}
-	if p.relearning != nil {
-		s.Relearning = p.relearning.progress()
-	}
-	s.Held = p.open.report()
-	if text := p.sound.Problem(); text != "" {
-		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
-	}
-	s.Clipped, s.Outliers = p.sound.Clipped.Load(), outliersOf(current.Policy, config.Schema())
-	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.earnings.Guard.Report(p.fallsBack()), p.earnings.Eras.Report()
-	s.Guard.Held, s.Drift = p.held.Rounds, p.earnings.Items.Drift()
-	if c.Offered > 0 {
-		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
-	}
-	s.Gains = p.gains(p.earnings.Series.Recent(0, 0))
-	return s, nil
-}
-
-// outliersOf returns the values that the learner of a policy left out, nil if there are none.
-func outliersOf(pi vitrine.Policy, schema *feature.Schema) *api.Outliers {
-	p, ok := pi.(interface{ Outliers() bandit.Outliers })
-	if !ok {
-		return nil
-	}
-	o := p.Outliers()
-	if o.Values == 0 {
-		return nil
-	}
-	return &api.Outliers{Values: uint64(o.Values), Feature: schema.At(o.Column), Since: uint64(o.Since), Rounds: uint64(o.Rounds)}
+	return v.Stats(), nil
 }
 
 // Series returns what a placement did in some time before now, all of it if span is 0, in at most points points and one more.
@@ -262,7 +170,7 @@ func (e *Engine) Series(name string, now int64, span time.Duration, points int) 
 		return api.Series{}, err
 	}
 	e.mu.RLock()
-	s := v.placement.earnings.Series.Copy()
+	s := v.Placement.Earnings.Series.Copy()
 	e.mu.RUnlock()
 	r := s.Report(name, v.Config().Window(), now, span, points)
 	if v.Config().Mode == api.Experimenting {
@@ -279,15 +187,7 @@ func (e *Engine) Recent(name string, now int64, span time.Duration) (r earnings.
 	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	r = v.placement.earnings.Series.Recent(now, span)
-	r.Gains = v.placement.gains(r)
+	r = v.Placement.Earnings.Series.Recent(now, span)
+	r.Gains = v.Placement.Gains(r)
 	return r, nil
-}
-
-// gains are those of the running experiment, or else those of the policy.
-func (p *placement) gains(r earnings.Recent) []api.Gain {
-	if p.experiment != nil {
-		return p.report().Gains()
-	}
-	return r.Gains
 }

@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"maps"
-	"slices"
 
-	"vitrine/service/eventlog"
+	"vitrine/service/state"
 )
 
 // EvictBefore evicts the open decisions whose offers come before an entry, and whose attribution windows began before
@@ -13,24 +11,9 @@ import (
 func (e *Engine) EvictBefore(ctx context.Context, entry uint64, since, now int64) (total int, err error) {
 	for {
 		n := 0 // owned by the writer until submit returns
-		err := e.submit(ctx, func(b *batch) error { n = b.evictBefore(entry, since, now); return nil })
-		if total += n; err != nil || n < maxExpiry {
+		err := e.submit(ctx, func(b *state.Batch) error { n = b.EvictBefore(entry, since, now); return nil })
+		if total += n; err != nil || n < state.MaxExpiry {
 			return total, err
 		}
 	}
-}
-
-func (b *batch) evictBefore(entry uint64, since, now int64) (n int) {
-	for _, name := range slices.Sorted(maps.Keys(b.state.placements)) {
-		for r := range b.state.placements[name].open.all() {
-			if n == maxExpiry {
-				return n
-			}
-			if r.entry < entry && r.since() < since && !b.touched[r.key()] {
-				b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
-				n++
-			}
-		}
-	}
-	return n
 }

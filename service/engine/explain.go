@@ -9,12 +9,6 @@ import (
 	"vitrine/service/page"
 )
 
-// Try returns the offer that a request would get now, and its explanation. It records nothing and changes nothing. Errors are
-// those of [page.Try].
-func (v *View) Try(ctx context.Context, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
-	return page.Try(ctx, v.current(), r, now, func() uint64 { return v.placement.upcoming.Load() + 1 })
-}
-
 // Explain explains a remembered decision, as far as the log and the policies that are still there allow it. Errors are those
 // of [Engine.Decision].
 func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explanation, error) {
@@ -26,19 +20,19 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 	if err != nil {
 		return nil, err
 	}
-	if f == nil || f.offer == nil {
+	if f == nil || f.Offer == nil {
 		return nil, e.missing(placement, id)
 	}
 	view, err := e.View(placement)
 	if err != nil {
 		return nil, err
 	}
-	v, l := view.current(), new(page.Logged)
-	l.Offer, l.Complete = e.recent.Complete(v.Name, v.Born, f.offer)
+	v, l := view.Current(), new(page.Logged)
+	l.Offer, l.Complete = e.recent.Complete(v.Name, v.Born, f.Offer)
 	e.mu.RLock()
-	sameRows := f.was.entry > view.placement.rows
-	l.OwnRows = f.was.isOf(view.placement.learner)
+	sameRows, ownRows := view.Placement.RowsOf(f)
 	e.mu.RUnlock()
+	l.OwnRows = ownRows
 	if page.KnowsCandidates(l.Offer) && sameRows && v.Catalogue != nil {
 		request, whole, err := e.rebuild(ctx, v, l.Offer)
 		switch {
@@ -50,11 +44,11 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 			l.Offer, l.Request = whole, request
 		}
 	}
-	w := view.worker
+	w := view.Worker
 	l.Policy = v.Policy
 	if v.Routes != nil {
-		if class := v.Routes.ClassOf(l.Variant); class >= 0 && class < len(view.challengers) && view.challengers[class] != nil {
-			w, l.Policy = view.challengers[class], *v.Variants[class]
+		if class := v.Routes.ClassOf(l.Variant); class >= 0 && class < len(view.Challengers) && view.Challengers[class] != nil {
+			w, l.Policy = view.Challengers[class], *v.Variants[class]
 		}
 	}
 	then := w.PolicyOf(l.PolicyEntry)
@@ -63,7 +57,7 @@ func (e *Engine) Explain(ctx context.Context, placement, id string) (*api.Explan
 		l.Policy.Policy = nil
 		l.Unknown = append(l.Unknown, "the utilities: the features or the learner of the placement have changed since")
 	}
-	if l.Variant != "" && (v.Routes == nil || f.was.entry <= v.Routes.Number) {
+	if l.Variant != "" && (v.Routes == nil || f.Was.Entry <= v.Routes.Number) {
 		l.Policy.Policy = nil
 		l.Unknown = append(l.Unknown, fmt.Sprintf("the utilities: the experiment of the variant %q has ended", l.Variant))
 	}

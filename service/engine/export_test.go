@@ -4,11 +4,11 @@ import (
 	"math"
 	"testing"
 	"time"
-	"vitrine/service/page"
 
 	"vitrine/service/earnings/abtest"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 
@@ -22,7 +22,7 @@ func RoundBytes(numbers, shown int) int { return setup.RoundBytes(numbers, shown
 func (e *Engine) Whole(t testing.TB, name string, o *eventlog.Offered) *eventlog.Offered {
 	decoded, err := offer.Of(o)
 	if err == nil && page.KnowsCandidates(decoded) && decoded.Catalogue.All {
-		items := e.state.itemsOf(e.state.placements[name]).Freeze()
+		items := e.state.ItemsOf(e.state.Placements[name]).Freeze()
 		if err = Rewind(t.Context(), e.store, items, decoded.Catalogue.Version, math.MaxInt); err == nil {
 			o, err = page.Whole(decoded, items)
 		}
@@ -41,7 +41,7 @@ func SetMaxUndone(n int) (was int) {
 
 // SetNumber sets the number after which the next decision of a placement is numbered.
 func (e *Engine) SetNumber(placement string, number uint64) {
-	e.state.placements[placement].upcoming.Store(number)
+	e.state.Placements[placement].LastIssued.Store(number)
 }
 
 // SetLeaderPatience changes how long a follower waits for one answer of the leader, and for a leader, and returns what undoes it.
@@ -75,6 +75,6 @@ func DecodeAnswer(data []byte) (moved bool, err error) {
 func (e *Engine) Evidence(placement string) (log float64, sums *abtest.Results, table []uint8) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	x := e.state.placements[placement].experiment
+	x := e.state.Placements[placement].Experiment
 	return x.Ratio.Log, x.Results.Copy(), x.Table
 }

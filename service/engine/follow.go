@@ -8,29 +8,28 @@ import (
 	"sync/atomic"
 	"time"
 
-	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
-	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // Role is what an engine does with its log.
 type Role string
 
-// The roles. A follower applies what the leader writes, by the same fold, and becomes the leader by Lead.
+// The roles. A follower applies what the leader writes, in the same way, and becomes the leader by Lead.
 const (
 	Leader   Role = "leader"
 	Follower Role = "follower"
 )
 
-// following is the part of an engine that follows a log which another process writes.
-type following struct {
-	leader  func() string
-	lead    chan leading
-	follows atomic.Bool
-	fresh   atomic.Int64 // when the state had all entries of the log, Unix nanoseconds
-	awaited awaited      // the follower's
-	reaching
+// follower is the part of an engine that follows a log which another process writes.
+type follower struct {
+	leader     func() string
+	lead       chan leading
+	isFollower atomic.Bool
+	fresh      atomic.Int64 // when the state had all entries of the log, Unix nanoseconds
+	awaited    awaited      // the follower's
+	waiters
 }
 
 // leading is a call of Lead.
@@ -39,22 +38,22 @@ type leading struct {
 	done chan error
 }
 
-// reaching are the calls of Reach that wait.
-type reaching struct {
+// waiters are the calls of WaitFor that wait.
+type waiters struct {
 	waiting atomic.Int64
-	waiters sync.Map // of chan struct{} to the entry
+	byEntry sync.Map // of chan struct{} to the entry
 }
 
-// Reach waits until an entry is part of the state.
-func (e *Engine) Reach(ctx context.Context, entry uint64) error {
+// WaitFor waits until an entry is part of the state.
+func (e *Engine) WaitFor(ctx context.Context, entry uint64) error {
 	if e.Sequence() >= entry {
 		return nil
 	}
 	reached := make(chan struct{})
 	e.waiting.Add(1)
-	e.waiters.Store(reached, entry)
+	e.byEntry.Store(reached, entry)
 	defer func() {
-		e.waiters.Delete(reached)
+		e.byEntry.Delete(reached)
 		e.waiting.Add(-1)
 	}()
 	if e.Sequence() >= entry {
@@ -70,14 +69,14 @@ func (e *Engine) Reach(ctx context.Context, entry uint64) error {
 	}
 }
 
-// reached wakes those who wait for an entry up to the last one that was applied.
-func (e *Engine) reached() {
+// wakeWaiters wakes those who wait for an entry up to the last one that was applied.
+func (e *Engine) wakeWaiters() {
 	if e.waiting.Load() == 0 {
 		return
 	}
-	e.waiters.Range(func(reached, entry any) bool {
-		if entry.(uint64) <= e.state.position.Sequence {
-			if _, waits := e.waiters.LoadAndDelete(reached); waits {
+	e.byEntry.Range(func(reached, entry any) bool {
+		if entry.(uint64) <= e.state.Position.Sequence {
+			if _, waits := e.byEntry.LoadAndDelete(reached); waits {
 				close(reached.(chan struct{}))
 			}
 		}
@@ -93,7 +92,7 @@ type awaited struct {
 
 // Role returns what the engine does. Only Lead changes it.
 func (e *Engine) Role() Role {
-	if e.follows.Load() {
+	if e.isFollower.Load() {
 		return Follower
 	}
 	return Leader
@@ -118,7 +117,7 @@ func (e *Engine) refusal() error {
 // Lag returns how long ago the state had all entries of the log: 0 of a leader. While nothing is written it is at most
 // as long as the store needs to see that.
 func (e *Engine) Lag() time.Duration {
-	if !e.follows.Load() {
+	if !e.isFollower.Load() {
 		return 0
 	}
 	return max(0, time.Since(time.Unix(0, e.fresh.Load())))
@@ -152,8 +151,8 @@ func (e *Engine) Lead(ctx context.Context) error {
 // run runs the writer, after the follower. It ends at Close, or when the log cannot be followed or written.
 func (e *Engine) run(ctx context.Context) {
 	defer close(e.stopped)
-	defer e.state.stop()
-	if !e.follows.Load() || e.follow(ctx) {
+	defer e.state.Stop()
+	if !e.isFollower.Load() || e.follow(ctx) {
 		e.write(ctx)
 	}
 }
@@ -174,7 +173,7 @@ const (
 func (e *Engine) follow(ctx context.Context) bool {
 	reading, stop := context.WithCancel(ctx)
 	incoming := make(chan []followed, maxRead)
-	go e.read(reading, e.state.position.Sequence+1, incoming)
+	go e.read(reading, e.state.Position.Sequence+1, incoming)
 	go func() {
 		select {
 		case <-e.quit: // even while an entry is taken
@@ -189,7 +188,7 @@ func (e *Engine) follow(ctx context.Context) bool {
 	}()
 	ticker := time.NewTicker(lookAround)
 	defer ticker.Stop()
-	b := &batch{state: e.state}
+	b := &state.Batch{State: e.state}
 	for {
 		select {
 		case <-e.quit:
@@ -201,7 +200,7 @@ func (e *Engine) follow(ctx context.Context) bool {
 				p.done <- ErrFollower
 				continue
 			}
-			b.reset()
+			b.Reset()
 			p.done <- p.propose(b)
 		case some := <-incoming:
 			if e.failure = e.takeAll(reading, some, incoming); e.failure != nil || reading.Err() != nil {
@@ -212,7 +211,7 @@ func (e *Engine) follow(ctx context.Context) bool {
 			stop()
 			err := e.catchUp(l.ctx, incoming)
 			if e.failure = err; err == nil {
-				e.follows.Store(false)
+				e.isFollower.Store(false)
 			}
 			l.done <- err
 			return err == nil
@@ -258,7 +257,7 @@ func (e *Engine) takeAll(ctx context.Context, some []followed, incoming <-chan [
 				return nil
 			}
 		}
-		e.state.wake()
+		e.state.Wake()
 		if more == 0 {
 			return nil
 		}
@@ -268,79 +267,40 @@ func (e *Engine) takeAll(ctx context.Context, some []followed, incoming <-chan [
 
 // take applies an entry that another process has written.
 func (e *Engine) take(ctx context.Context, f *followed) error {
-	sequence := e.state.position.Sequence + 1
+	sequence := e.state.Position.Sequence + 1
 	switch {
 	case errors.Is(f.err, eventlog.ErrRemoved): // it was too far behind; a later snapshot has the entries
 		return fmt.Errorf("%w: %w", eventlog.ErrReopen, f.err)
 	case f.err != nil:
 		return fmt.Errorf("entry %d: %w", sequence, f.err)
 	}
-	offer, err := e.closed(ctx, &f.event)
+	offer, err := e.state.Closed(ctx, e.store, &f.event)
 	if errors.Is(err, ErrUnread) {
 		err = fmt.Errorf("%w: %w", eventlog.ErrReopen, err)
 	}
 	if err != nil {
 		return err
 	}
-	if offer != nil { // the fold would wait for slow learners too, but then callers would wait for the state
-		for _, w := range e.state.placements[f.event.Placement].taught(offer) {
+	if offer != nil { // Apply would wait for slow learners too, but then callers would wait for the state
+		for _, w := range e.state.Placements[f.event.Placement].Taught(offer) {
 			w.AwaitRoom(learner.RoundBytes(offer))
 		}
 	}
-	staged, moved := e.stage(sequence, &f.event), e.move(&f.event)
+	staged, moved := e.state.PrepareItems(sequence, &f.event), e.state.PrepareRefit(&f.event)
 	e.mu.Lock()
-	e.state.staged, e.state.moved = staged, moved
-	if err = e.state.apply(f.entry, &f.event, offer); err == nil {
-		e.state.publishAfter(&f.event)
+	e.state.Staged, e.state.Refit = staged, moved
+	if err = e.state.Apply(f.entry, &f.event, offer); err == nil {
+		e.state.PublishAfter(&f.event)
 	}
 	e.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	e.announce(sequence, &f.event)
-	if e.state.position.Log.IsZero() {
+	if e.state.Position.Log.IsZero() {
 		return e.compare(ctx)
 	}
 	return nil
-}
-
-// stage applies a change of a catalogue, so that decisions wait for the catalogue and not for the whole state. What is
-// wrong with it is left to the fold.
-func (e *Engine) stage(sequence uint64, event *eventlog.Event) *staged {
-	b, ok := event.Body.(*eventlog.ItemsChanged)
-	if !ok {
-		return nil
-	}
-	p := e.state.placements[event.Placement]
-	if p == nil {
-		return nil
-	}
-	change, err := p.items.of.NewChange(b.Put, b.Deleted)
-	if err != nil || p.items.of.LenAfter(change) > catalogue.MaxItems {
-		return nil
-	}
-	p.items.of.Apply(sequence, change)
-	return &staged{items: p.items.of, change: change}
-}
-
-// move makes the catalogue for a change of features.
-func (e *Engine) move(event *eventlog.Event) *moved {
-	var config []byte
-	switch b := event.Body.(type) {
-	case *eventlog.PlacementPut:
-		config = b.Config
-	case *eventlog.LearnerReset:
-		config = b.Config
-	default:
-		return nil
-	}
-	p := e.state.placements[event.Placement]
-	c, err := setup.Parse(config)
-	if p == nil || err != nil || c.Schema().Equal(p.config.Schema()) || p.items.of == nil {
-		return nil
-	}
-	m, _, _ := newMoved(context.Background(), p.items.of, c.Inherit(p.config).Schema())
-	return m
 }
 
 // catchUp applies the entries that were read, and then the rest of the log, whose writer this process is by now.
@@ -355,7 +315,7 @@ func (e *Engine) catchUp(ctx context.Context, incoming <-chan []followed) error 
 			}
 		}
 	}
-	for entry, err := range e.store.Entries(ctx, e.state.position.Sequence+1) {
+	for entry, err := range e.store.Entries(ctx, e.state.Position.Sequence+1) {
 		f := &followed{entry: entry, err: err}
 		if err == nil {
 			f.event, f.err = eventlog.Decode(entry)
@@ -364,13 +324,11 @@ func (e *Engine) catchUp(ctx context.Context, incoming <-chan []followed) error 
 			return err
 		}
 	}
-	e.state.wake()
+	e.state.Wake()
 	if err := e.compare(ctx); err != nil {
 		return err
 	}
-	for _, p := range e.state.placements {
-		p.upcoming.Store(p.numbers)
-	}
+	e.state.ContinueNumbers()
 	return nil
 }
 
@@ -383,7 +341,7 @@ func (e *Engine) look() {
 	if e.awaited.at.IsZero() {
 		e.awaited.sequence, e.awaited.at = store.Synced()
 	}
-	if !e.awaited.at.IsZero() && e.state.position.Sequence >= e.awaited.sequence {
+	if !e.awaited.at.IsZero() && e.state.Position.Sequence >= e.awaited.sequence {
 		e.fresh.Store(max(e.fresh.Load(), e.awaited.at.UnixNano()))
 		e.awaited.sequence, e.awaited.at = store.Synced()
 	}

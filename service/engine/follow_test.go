@@ -30,7 +30,7 @@ func follower(t testing.TB, o engine.Options) *engine.Engine {
 
 func reach(t testing.TB, e *engine.Engine, entry uint64) {
 	t.Helper()
-	fatal.If(t, e.Reach(t.Context(), entry))
+	fatal.If(t, e.WaitFor(t.Context(), entry))
 }
 
 // upTo copies the first entries of a log.
@@ -231,11 +231,11 @@ func TestFollowerStops(t *testing.T) {
 	reach(t, first, 3)
 	store.is.Store(true)
 	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 2), nil)
-	if err := first.Reach(t.Context(), 5); !errors.Is(err, engine.ErrStopped) || !errors.Is(err, eventlog.ErrReopen) || !errors.Is(first.Failure(), eventlog.ErrRemoved) {
+	if err := first.WaitFor(t.Context(), 5); !errors.Is(err, engine.ErrStopped) || !errors.Is(err, eventlog.ErrReopen) || !errors.Is(first.Failure(), eventlog.ErrRemoved) {
 		t.Errorf("%v, %v", err, first.Failure())
 	}
 	fatal.Or(store.Append(t.Context(), []byte("rubbish")))(t)
-	if err := second.Reach(t.Context(), 5); !errors.Is(err, engine.ErrStopped) || errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "entry 5") {
+	if err := second.WaitFor(t.Context(), 5); !errors.Is(err, engine.ErrStopped) || errors.Is(err, eventlog.ErrReopen) || !strings.Contains(err.Error(), "entry 5") {
 		t.Errorf("%v, want that entry 5 cannot be applied", err)
 	}
 	if err := second.Lead(t.Context()); !errors.Is(err, engine.ErrStopped) {
@@ -289,7 +289,7 @@ func TestFollowerEndsWithoutItsLog(t *testing.T) {
 	if err := <-led; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that it was canceled", err)
 	}
-	if err := first.Reach(t.Context(), 99); !errors.Is(err, engine.ErrStopped) || !errors.Is(first.Failure(), context.Canceled) {
+	if err := first.WaitFor(t.Context(), 99); !errors.Is(err, engine.ErrStopped) || !errors.Is(first.Failure(), context.Canceled) {
 		t.Errorf("%v, and it stopped with %v", err, first.Failure())
 	}
 	is(t, "an outcome", e.Outcome(t.Context(), "home", "a", "", 2), nil)

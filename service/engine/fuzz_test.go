@@ -15,6 +15,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 func FuzzConfig(f *testing.F) {
@@ -138,7 +139,7 @@ func restoreAny(t *testing.T, body []byte) (taken bool) {
 		return false
 	}
 	defer e.Close()
-	if machines, err := engine.SnapshotMachines(data); err != nil || !slices.Equal(machines, []string{runtime.GOARCH}) {
+	if machines, err := state.SnapshotMachines(data); err != nil || !slices.Equal(machines, []string{runtime.GOARCH}) {
 		return false // it is written with the name of this one, too
 	}
 	if again := snapshot(t, e); string(again) != string(data) {

@@ -3,13 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"vitrine/service/page"
 
 	"vitrine/service/eventlog"
 	"vitrine/service/learner"
-	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // CheckImport reports why [Engine.Import] would not import a decision into a placement of a
@@ -56,9 +55,9 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imp
 		if err != nil {
 			return err
 		}
-		list, err := importedTogether(d, &v.page, decisions)
+		list, err := importedTogether(d, &v.Page, decisions)
 		if unseen := new(page.UnseenError); errors.As(err, &unseen) && len(list) == 0 {
-			if err := e.see(ctx, name, v.changed, unseen.Values, decisions[0].Time); err != nil && !errors.Is(err, errMoved) {
+			if err := e.logValues(ctx, name, v.Changed, unseen.Values, decisions[0].Time); err != nil && !errors.Is(err, page.ErrStale) {
 				return err
 			}
 			continue
@@ -66,13 +65,13 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imp
 		if len(list) == 0 {
 			return err
 		}
-		err = e.submit(ctx, func(b *batch) error { return b.imported(v, list) })
+		err = e.submit(ctx, func(b *state.Batch) error { return b.Imported(v, list) })
 		switch {
-		case errors.Is(err, errBehind):
+		case errors.Is(err, state.ErrBehind):
 			if err := e.Wait(ctx); err != nil {
 				return err
 			}
-		case errors.Is(err, errMoved):
+		case errors.Is(err, page.ErrStale):
 		case err != nil:
 			return err
 		default:
@@ -82,28 +81,21 @@ func (e *Engine) Import(ctx context.Context, name string, decisions ...*page.Imp
 	return nil
 }
 
-// importedEvents are a decision and its outcome, and their entries.
-type importedEvents struct {
-	offer   *offer.Offer
-	events  [2]*eventlog.Event
-	entries [2][]byte
-}
-
 // importedTogether returns the first decisions, as many as fit into a commit and into half of the learner's
 // queue, but one at least. The error is that of the decision after them.
-func importedTogether(d *page.Decider, v *page.View, decisions []*page.Imported) (list []importedEvents, err error) {
+func importedTogether(d *page.Decider, v *page.View, decisions []*page.Imported) (list []state.ImportedEvents, err error) {
 	bytes, rounds := 0, 0
 	ids := map[string]bool{}
 	for _, m := range decisions {
-		var i importedEvents
-		if i.events, i.entries, err = d.Import(v, m); err != nil {
+		var i state.ImportedEvents
+		if i.Events, i.Entries, err = d.Import(v, m); err != nil {
 			return list, err
 		}
-		if i.offer, err = offerOf(v.Config, i.events[0].Body.(*eventlog.Offered)); err != nil {
+		if i.Offer, err = state.OfferOf(v.Config, i.Events[0].Body.(*eventlog.Offered)); err != nil {
 			return list, err
 		}
-		bytes += eventlog.EntrySize(i.entries[0]) + eventlog.EntrySize(i.entries[1])
-		rounds += learner.RoundBytes(i.offer)
+		bytes += eventlog.EntrySize(i.Entries[0]) + eventlog.EntrySize(i.Entries[1])
+		rounds += learner.RoundBytes(i.Offer)
 		if len(list) > 0 && (bytes > eventlog.MaxBatch/2 || rounds > v.Config.Share()/2 || ids[m.Request.Decision]) {
 			return list, nil
 		}
@@ -111,35 +103,4 @@ func importedTogether(d *page.Decider, v *page.View, decisions []*page.Imported)
 		list = append(list, i)
 	}
 	return list, nil
-}
-
-// errBehind is returned if the queue of a learner has no room for a round. An import waits for the learner.
-var errBehind = errors.New("the learner is behind")
-
-// imported adds decisions and their outcomes, all or none.
-func (b *batch) imported(v *View, list []importedEvents) error {
-	p := v.placement
-	if b.state.placements[p.name] != p || p.changed != v.changed {
-		return errMoved
-	}
-	rounds := 0
-	for _, i := range list {
-		switch id := i.offer.Decision; {
-		case b.touched[decisionKey{p, id}]:
-			return errLater
-		case b.state.decisions.find(p, id) != nil:
-			return fmt.Errorf("decision id %q: %w: the placement has a decision of this id", id, ErrConflict)
-		}
-		rounds += learner.RoundBytes(i.offer)
-	}
-	if !p.worker.HasRoom(b.rounds[p], rounds) {
-		return errBehind
-	}
-	b.rounds[p] += rounds
-	for _, i := range list {
-		b.touched[decisionKey{p, i.offer.Decision}] = true
-		b.add(i.events[0], i.entries[0], nil)
-		b.add(i.events[1], i.entries[1], i.offer)
-	}
-	return nil
 }

@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
-	"vitrine/service/page"
 
 	"vitrine/bandit"
 	"vitrine/internal/panics"
@@ -13,19 +11,10 @@ import (
 	"vitrine/service/earnings"
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
+	"vitrine/service/page"
 )
 
 const maxItemRows = 100 // items whose utility is computed
-
-// insightAge is how long an insight is given out again, in nanoseconds.
-const insightAge = int64(3 * time.Second)
-
-// lastInsight is the last insight of a placement. Callers who come while one is computed wait for it.
-type lastInsight struct {
-	mu   sync.Mutex
-	time int64
-	made *api.Insight
-}
 
 // Insight returns what a placement has sold and what its policy has learned. It is computed at most once in three seconds, and
 // outside the writer. Errors are ErrNotFound and that of ctx.
@@ -34,30 +23,19 @@ func (e *Engine) Insight(ctx context.Context, name string, now int64) (*api.Insi
 	if err != nil {
 		return nil, err
 	}
-	last := &v.placement.insight
-	last.mu.Lock()
-	defer last.mu.Unlock()
-	if last.made != nil && now >= last.time && now-last.time < insightAge {
-		return last.made, ctx.Err()
-	}
-	if last.made, err = e.insight(ctx, v, now); err != nil {
-		last.made = nil
-		return nil, err
-	}
-	last.time = now
-	return last.made, nil
+	return v.Placement.Insight.At(ctx, now, func() (*api.Insight, error) { return e.insight(ctx, v, now) })
 }
 
 func (e *Engine) insight(ctx context.Context, v *View, now int64) (*api.Insight, error) {
 	e.mu.RLock()
-	t, learner := v.placement.earnings.Copy(), v.placement.learner
-	gains := v.placement.gains(t.Series.Recent(0, 0))
+	t, learner := v.Placement.Earnings.Copy(), v.Placement.Learner
+	gains := v.Placement.Gains(t.Series.Recent(0, 0))
 	e.mu.RUnlock()
-	current, config := *v.worker.Current(), v.Config()
+	current, config := *v.Worker.Current(), v.Config()
 	x := &api.Insight{
-		Placement: v.page.Name, Mode: config.Mode, Policy: (&page.Policy{Config: config}).Name(), PolicyEntry: current.Entry, Time: time.Unix(0, now).UTC(),
-		Gains: gains, Items: []api.ItemInsight{}, Families: v.worker.Families(), Calibration: t.Counts.Calibrated(),
-		Lag: v.worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.placement.latency.Report(),
+		Placement: v.Page.Name, Mode: config.Mode, Policy: (&page.Policy{Config: config}).Name(), PolicyEntry: current.Entry, Time: time.Unix(0, now).UTC(),
+		Gains: gains, Items: []api.ItemInsight{}, Families: v.Worker.Families(), Calibration: t.Counts.Calibrated(),
+		Lag: v.Worker.Progress().Lag, Waiting: len(e.proposals), Latency: v.Placement.Latency.Report(),
 	}
 	if c := &t.Counts; c.Offered > 0 {
 		x.ExplorationShare = float64(c.Chance) / float64(c.Offered)
@@ -96,7 +74,7 @@ func (e *Engine) lastRows(ctx context.Context, v *View, learner uint64, ids []st
 		}
 		o, read := offers[at]
 		if !read {
-			if o, err = e.offered(ctx, v.page.Name, at); err != nil {
+			if o, err = e.offered(ctx, v.Page.Name, at); err != nil {
 				return nil, err
 			}
 			offers[at] = o

@@ -4,155 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"sync/atomic"
 
 	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
+	"vitrine/service/page"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
-
-// stock is the catalogue of a placement.
-type stock struct {
-	of      *catalogue.Catalogue // nil before the first configuration
-	schema  *feature.Schema      // of the configuration that it was last compared with
-	charged int64                // bytes, to the budget
-}
-
-// restock gives the items of a placement the features of its configuration.
-func (s *fold) restock(p *placement) {
-	if owner := s.owner(p); owner != p {
-		c := p.config.Inherit(owner.config)
-		if !c.Schema().Same(p.config.Schema()) {
-			p.config, p.worker.config = c, c
-		}
-	}
-	schema := p.config.Schema()
-	switch {
-	case p.items.schema == schema:
-		return
-	case p.items.of == nil:
-		p.items.of = catalogue.New(schema)
-	case !p.items.of.Split().Schema().Same(schema):
-		if learned, ok := schema.Since(p.items.of.Split().Schema()); ok {
-			p.items.of.Learn(schema, learned)
-		} else {
-			s.move(p, schema)
-		}
-	}
-	p.items.schema = p.config.Schema()
-	s.chargeItems(p, 0)
-}
-
-// moved is a catalogue that was made for the features of a change, so that the writer does not have to make it.
-type moved struct {
-	before  *catalogue.Catalogue
-	version uint64 // of before
-	schema  *feature.Schema
-	after   *catalogue.Catalogue
-}
-
-func newMoved(ctx context.Context, before *catalogue.Catalogue, schema *feature.Schema) (m *moved, misfit, err error) {
-	m = &moved{before: before, version: before.Head().Version, schema: schema}
-	m.after, misfit, err = before.WithSchema(ctx, schema)
-	return m, misfit, err
-}
-
-// fits reports whether the catalogue is still the one to make for a placement with the features of a schema.
-func (m *moved) fits(before *catalogue.Catalogue, schema *feature.Schema) bool {
-	return m != nil && m.before == before && m.version == before.Head().Version && m.schema.Same(schema)
-}
-
-// move gives a placement its items with other features, whose categories learn the values of the items.
-func (s *fold) move(p *placement, schema *feature.Schema) {
-	before, m := p.items.of, s.moved
-	s.moved = nil
-	if !m.fits(before, schema) { // in a replay
-		m, _, _ = newMoved(context.Background(), before, schema) // a misfit is an item that is no longer available
-	}
-	p.items.of = m.after
-	before.ChargeTo(nil)
-	learned, _ := p.items.of.Split().Schema().Since(schema)
-	for _, seen := range learned {
-		_ = p.see(seen) // for which the catalogue has found room
-	}
-}
-
-// owner returns the placement whose catalogue a placement uses, and itself if that is its own or of no use. The
-// categories of both learn together, because the catalogue has the rows of both.
-func (s *fold) owner(p *placement) *placement {
-	owner := s.placements[p.config.CatalogueOf]
-	if owner == nil || owner.config.CatalogueOf != "" || !owner.config.Schema().Equal(p.config.Schema()) {
-		return p
-	}
-	return owner
-}
-
-// chargeItems charges the budget with the items of a placement. The budget has set aside held bytes of them. Lists of their
-// groups take their memory when decisions make them.
-func (s *fold) chargeItems(p *placement, held int64) {
-	p.items.of.ChargeTo(s.budget)
-	bytes := p.items.of.Bytes()
-	s.budget.Charge(bytes - p.items.charged - held)
-	p.items.charged = bytes
-}
-
-// release gives back the memory of a placement.
-func (s *fold) release(p *placement) {
-	s.recharge(p, 0, 0)
-	s.budget.Charge(-p.items.charged)
-	p.items.charged = 0
-	if p.items.of != nil {
-		p.items.of.ChargeTo(nil) // requests may still use it
-	}
-}
-
-// itemsOf returns the catalogue that a placement uses, nil if it is another placement's that is not there or
-// has other features.
-func (s *fold) itemsOf(p *placement) *catalogue.Catalogue {
-	if p.config.CatalogueOf == "" {
-		return p.items.of
-	}
-	owner := s.placements[p.config.CatalogueOf]
-	if owner == nil || owner.config.CatalogueOf != "" || !owner.config.Schema().Equal(p.config.Schema()) {
-		return nil
-	}
-	return owner.items.of
-}
-
-// sharers returns the other placements that use the catalogue of a placement, sorted.
-func (s *fold) sharers(name string) (names []string) {
-	for _, other := range slices.Sorted(maps.Keys(s.placements)) {
-		if s.placements[other].config.CatalogueOf == name {
-			names = append(names, other)
-		}
-	}
-	return names
-}
 
 // checkItems reports why a placement must not have a configuration because of its catalogue, or that of another one. If the
 // features of the placement's items change, it returns the catalogue for them, and the bytes that the budget has set aside for it.
-func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, how *Change) (m *moved, held int64, err error) {
+func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, how *Change) (m *state.Refit, held int64, err error) {
 	e.mu.RLock()
-	sharers := e.state.sharers(name)
+	sharers := e.state.Sharers(name)
 	var items *catalogue.Catalogue
 	var before, owner *setup.Config // nil if there is no such placement
-	if p := e.state.placements[name]; p != nil {
-		items, before = p.items.of, p.config
+	if p := e.state.Placements[name]; p != nil {
+		items, before = p.Items.Of, p.Config
 	}
-	if p := e.state.placements[c.CatalogueOf]; p != nil {
-		owner = p.config
+	if p := e.state.Placements[c.CatalogueOf]; p != nil {
+		owner = p.Config
 	}
 	e.mu.RUnlock()
 	if c.CatalogueOf != "" {
 		switch {
 		case c.CatalogueOf == name:
 			return nil, 0, api.Fieldf("/catalogue", "%q is this placement: leave it out", name)
-		case owner == nil || !how.mayUse(c, before):
+		case owner == nil || !how.MayUse(c, before):
 			return nil, 0, api.Fieldf("/catalogue", "there is no placement %q", c.CatalogueOf)
 		case owner.CatalogueOf != "":
 			return nil, 0, api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.CatalogueOf, owner.CatalogueOf)
@@ -177,10 +58,10 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, h
 		return nil, 0, nil
 	}
 	held = items.Bytes()
-	if err := e.state.budget.Hold(held); err != nil {
+	if err := e.state.Budget.Hold(held); err != nil {
 		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue needs its memory twice while its features change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
 	}
-	m, misfit, err := newMoved(ctx, items, c.Inherit(before).Schema())
+	m, misfit, err := state.NewRefit(ctx, items, c.Inherit(before).Schema())
 	switch {
 	case err != nil:
 	case misfit != nil:
@@ -188,43 +69,9 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, h
 	default:
 		return m, held, nil
 	}
-	e.state.budget.Charge(-held)
+	e.state.Budget.Charge(-held)
 	return nil, 0, err
 }
-
-// changeItems makes a change of the catalogue part of the state. The engine has prepared and applied one that it
-// has written itself: the catalogue has a lock of its own.
-func (s *fold) changeItems(p *placement, sequence uint64, b *eventlog.ItemsChanged) error {
-	held := int64(0)
-	if staged := s.staged; staged != nil {
-		held = staged.held
-	} else {
-		change, err := p.items.of.NewChange(b.Put, b.Deleted)
-		if err != nil {
-			return err
-		}
-		if n := p.items.of.LenAfter(change); n > catalogue.MaxItems {
-			return fmt.Errorf("the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
-		}
-		if b.Before != p.items.of.Head().Version || !slices.Equal(b.Undo, p.items.of.UndoOf(b.Put, b.Deleted)) {
-			return errors.New("the change was made to another version of the catalogue")
-		}
-		p.items.of.Apply(sequence, change)
-	}
-	s.chargeItems(p, held)
-	return nil
-}
-
-// staged is a change of a catalogue whose rows are computed, so that the writer does not have to.
-type staged struct {
-	items   *catalogue.Catalogue
-	change  *catalogue.Change
-	held    int64 // bytes that the budget has set aside
-	claimed atomic.Bool
-}
-
-// claim gives the change to its first caller, which is the writer, or submitItems if the writer has not taken it.
-func (s *staged) claim() bool { return s.claimed.CompareAndSwap(false, true) }
 
 // chunkBytes limits the records of an entry of the log. A chunk is durable as a whole or not at all; smaller ones
 // keep other entries waiting for a shorter time.
@@ -308,7 +155,7 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 		}
 		if len(k.places) > 0 {
 			isLeft, err := e.submitItems(ctx, v, k, d.field, now)
-			if errors.Is(err, errMoved) {
+			if errors.Is(err, page.ErrStale) {
 				if v, err = e.ownItems(name); err == nil {
 					continue
 				}
@@ -324,9 +171,9 @@ func (e *Engine) writeItems(ctx context.Context, name string, now int64, d edits
 		answer.Unknown = append(answer.Unknown, k.unknown[:min(len(k.unknown), maxUnknown-len(answer.Unknown))]...)
 		from = k.to
 	}
-	v.page.Catalogue.RLock()
-	defer v.page.Catalogue.RUnlock()
-	answer.CatalogueEntry, answer.Items = v.page.Catalogue.Version(), v.page.Catalogue.Len()
+	v.Page.Catalogue.RLock()
+	defer v.Page.Catalogue.RUnlock()
+	answer.CatalogueEntry, answer.Items = v.Page.Catalogue.Version(), v.Page.Catalogue.Len()
 	return answer, nil
 }
 
@@ -337,7 +184,7 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 		if err != nil || d.features == nil {
 			return err
 		}
-		schema, unseen := v.page.Config.Schema(), []feature.Seen(nil)
+		schema, unseen := v.Page.Config.Schema(), []feature.Seen(nil)
 		one := make([]api.Item, 1)
 		for i := range d.n {
 			values := make(api.Values, schema.NumItem())
@@ -356,7 +203,7 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 		if unseen == nil {
 			return nil
 		}
-		if err := e.see(ctx, name, v.changed, unseen, now); !errors.Is(err, errMoved) {
+		if err := e.logValues(ctx, name, v.Changed, unseen, now); !errors.Is(err, page.ErrStale) {
 			return err
 		}
 	}
@@ -365,8 +212,8 @@ func (e *Engine) learnItems(ctx context.Context, name string, d edits, now int64
 // ownItems returns a placement with its own catalogue.
 func (e *Engine) ownItems(name string) (*View, error) {
 	v, err := e.View(name)
-	if err == nil && v.page.Config.CatalogueOf != "" {
-		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.page.Config.CatalogueOf)
+	if err == nil && v.Page.Config.CatalogueOf != "" {
+		err = api.Fieldf("", "placement %q has the catalogue of %q: change it there", name, v.Page.Config.CatalogueOf)
 	}
 	return v, err
 }
@@ -375,8 +222,8 @@ func (e *Engine) ownItems(name string) (*View, error) {
 func (d *edits) twins(v *View) (map[int]bool, error) {
 	twins := map[int]bool{}
 	first := make(map[string]int, d.n)
-	v.page.Catalogue.RLock()
-	defer v.page.Catalogue.RUnlock()
+	v.Page.Catalogue.RLock()
+	defer v.Page.Catalogue.RUnlock()
 	for i := range d.n {
 		j, ok := first[d.id(i)]
 		if !ok {
@@ -386,7 +233,7 @@ func (d *edits) twins(v *View) (map[int]bool, error) {
 		records := [2]string{}
 		for k, of := range []int{j, i} {
 			var err error
-			if records[k], _, err = d.record(v.page.Catalogue, of, fmt.Sprintf(d.field, of)); err != nil {
+			if records[k], _, err = d.record(v.Page.Catalogue, of, fmt.Sprintf(d.field, of)); err != nil {
 				return nil, err
 			}
 		}
@@ -409,21 +256,21 @@ type chunk struct {
 
 // chunk makes a chunk of the items from a number on.
 func (d *edits) chunk(v *View, from int, twins map[int]bool) (*chunk, error) {
-	v.page.Catalogue.RLock()
-	defer v.page.Catalogue.RUnlock()
-	k := &chunk{to: from, version: v.page.Catalogue.Version()}
+	v.Page.Catalogue.RLock()
+	defer v.Page.Catalogue.RUnlock()
+	k := &chunk{to: from, version: v.Page.Catalogue.Version()}
 	for size := 0; k.to < d.n && size < chunkBytes; k.to++ {
 		if twins[k.to] {
 			continue
 		}
-		record, ok, err := d.record(v.page.Catalogue, k.to, fmt.Sprintf(d.field, k.to))
+		record, ok, err := d.record(v.Page.Catalogue, k.to, fmt.Sprintf(d.field, k.to))
 		switch {
 		case err != nil:
 			return nil, err
 		case !ok:
 			k.unknown = append(k.unknown, d.id(k.to))
 			continue
-		case record != "" && v.page.Catalogue.Has(record):
+		case record != "" && v.Page.Catalogue.Has(record):
 			continue // as after an interrupted push
 		case record == "":
 			k.body.Deleted = append(k.body.Deleted, d.id(k.to))
@@ -434,14 +281,14 @@ func (d *edits) chunk(v *View, from int, twins map[int]bool) (*chunk, error) {
 		}
 		k.places = append(k.places, k.to)
 	}
-	k.body.Before, k.body.Undo = k.version, v.page.Catalogue.UndoOf(k.body.Put, k.body.Deleted)
+	k.body.Before, k.body.Undo = k.version, v.Page.Catalogue.UndoOf(k.body.Put, k.body.Deleted)
 	return k, nil
 }
 
-// submitItems writes a chunk. The error is errMoved if the placement or its catalogue has changed since the chunk was made. isLeft
+// submitItems writes a chunk. The error is page.ErrStale if the placement or its catalogue has changed since the chunk was made. isLeft
 // reports that the chunk was not written and will not be.
 func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, now int64) (isLeft bool, err error) {
-	change, err := v.page.Catalogue.NewChange(k.body.Put, k.body.Deleted)
+	change, err := v.Page.Catalogue.NewChange(k.body.Put, k.body.Deleted)
 	var misfit *catalogue.ItemError
 	var field *api.FieldError
 	if errors.As(err, &misfit) && errors.As(err, &field) {
@@ -450,33 +297,20 @@ func (e *Engine) submitItems(ctx context.Context, v *View, k *chunk, at string, 
 	if err != nil {
 		return true, api.Fieldf("/items", "%v", err)
 	}
-	g := &staged{items: v.page.Catalogue, change: change, held: v.page.Catalogue.MaxBytes(change)}
-	err = e.state.budget.Hold(g.held)
+	g := &state.Staged{Items: v.Page.Catalogue, Change: change, Held: v.Page.Catalogue.MaxBytes(change)}
+	err = e.state.Budget.Hold(g.Held)
 	if err != nil {
-		v.page.Catalogue.DropLists() // decisions make them again if there is room
-		err = e.state.budget.Hold(g.held)
+		v.Page.Catalogue.DropLists() // decisions make them again if there is room
+		err = e.state.Budget.Hold(g.Held)
 	}
 	if err != nil {
-		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.page.Name, ErrMemory, err, g.held)
+		return true, fmt.Errorf("placement %q: %w: %w: the items need %d bytes: delete some, or give the service more, in [limits] memory", v.Page.Name, ErrMemory, err, g.Held)
 	}
-	err = e.submit(ctx, func(b *batch) error {
-		if len(b.events) > 0 {
-			return errLater
-		}
-		if b.state.placements[v.page.Name] != v.placement || v.changed != v.placement.changed || v.placement.items.of != v.page.Catalogue || v.page.Catalogue.Split() != change.Split || v.page.Catalogue.Version() != k.version {
-			return errMoved
-		}
-		if n := v.page.Catalogue.LenAfter(change); n > catalogue.MaxItems {
-			return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
-		}
-		if !g.claim() {
-			return errMoved // the caller has left
-		}
-		b.staged = g
-		return b.only(&eventlog.Event{Time: now, Placement: v.page.Name, Body: &k.body})
+	err = e.submit(ctx, func(b *state.Batch) error {
+		return b.ChangeItems(v, g, k.version, &eventlog.Event{Time: now, Placement: v.Page.Name, Body: &k.body})
 	})
-	if isLeft = g.claim(); isLeft { // the writer has not, and will not
-		e.state.budget.Charge(-g.held)
+	if isLeft = g.Claim(); isLeft { // the writer has not, and will not
+		e.state.Budget.Charge(-g.Held)
 	}
 	return isLeft, err
 }
@@ -524,5 +358,5 @@ func (e *Engine) itemsFor(name string) (*catalogue.Catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.page.Items()
+	return v.Page.Items()
 }

@@ -54,13 +54,13 @@ func (m *machine) some(t *rapid.T) *engine.Engine {
 	if rapid.Bool().Draw(t, "at the leader") {
 		return m.engine
 	}
-	want(t, "reaching an entry", m.follower.Reach(t.Context(), m.engine.Sequence()), nil)
+	want(t, "reaching an entry", m.follower.WaitFor(t.Context(), m.engine.Sequence()), nil)
 	return m.follower
 }
 
 // Follower compares the engine that follows with the one that writes.
 func (m *machine) Follower(t *rapid.T) {
-	want(t, "reaching an entry", m.follower.Reach(t.Context(), m.engine.Sequence()), nil)
+	want(t, "reaching an entry", m.follower.WaitFor(t.Context(), m.engine.Sequence()), nil)
 	have, at, err := m.follower.Snapshot(t.Context())
 	want(t, "snapshot", err, nil)
 	data, upTo, err := m.engine.Snapshot(t.Context())

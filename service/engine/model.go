@@ -7,6 +7,7 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/learner"
+	"vitrine/service/state"
 )
 
 // Model returns what the learner of a placement has learned from all outcomes so far. Errors are ErrNotFound, ErrStopped and
@@ -14,10 +15,10 @@ import (
 func (e *Engine) Model(ctx context.Context, name string) (api.LearnerState, error) {
 	m := api.LearnerState{Placement: name}
 	var saved <-chan learner.State
-	err := e.inspect(ctx, func(s *fold) {
-		if p := s.placements[name]; p != nil {
-			m.Config = p.config.Placement
-			saved = p.worker.Freeze(false)
+	err := e.inspect(ctx, func(s *state.State) {
+		if p := s.Placements[name]; p != nil {
+			m.Config = p.Config.Placement
+			saved = p.Worker.Freeze(false)
 		}
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/memlog"
+	"vitrine/service/state"
 )
 
 // unreadable is a log whose entries cannot be read one by one while away is set.
@@ -100,7 +101,7 @@ func TestEvictBefore(t *testing.T) {
 	is(t, "outcome", e.Outcome(ctx, "home", "d1", "", 5), nil)
 	oldest := func(want uint64) {
 		t.Helper()
-		if have, err := engine.SnapshotOldest(snapshot(t, e)); err != nil || have != want {
+		if have, err := state.SnapshotOldest(snapshot(t, e)); err != nil || have != want {
 			t.Errorf("the snapshot needs entries from %d on, %v, want %d", have, err, want)
 		}
 	}

@@ -10,13 +10,8 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
-
-// Log is an event log that also reads single entries.
-type Log interface {
-	eventlog.Store
-	eventlog.Reader
-}
 
 // Options configure an engine.
 type Options struct {
@@ -62,72 +57,70 @@ type Options struct {
 
 // Open restores the state from a snapshot and the entries of the log after it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
-	s := newFold(o.Build)
-	s.log = o.Store
-	s.beginAgain, s.size, s.budget = o.BeginAgain, o.Size, o.Budget
 	e := &Engine{
-		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather, state: s,
+		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
-		following: following{leader: o.Leader, lead: make(chan leading)},
+		follower:  follower{leader: o.Leader, lead: make(chan leading)},
 		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},
 	}
-	e.follows.Store(o.Follow)
+	s := state.NewState(o.Build, e.learners.Go)
+	s.Log, e.state = o.Store, s
+	s.BeginAgain, s.Size, s.Budget = o.BeginAgain, o.Size, o.Budget
+	e.isFollower.Store(o.Follow)
 	err := e.replay(ctx, o)
 	if err != nil {
-		s.end()
-		for _, p := range s.placements {
-			s.release(p)
-		}
+		s.Stop()
+		e.learners.rest()
+		s.ReleaseAll()
 		return nil, err
 	}
-	for _, p := range s.placements {
-		p.upcoming.Store(p.numbers)
-		if p.worker.Current().Policy == nil || p.worker.Replaying().From > 0 { // it had retired, or learns from the log
-			if err := wait(ctx, p.worker.Reached()); err != nil {
-				s.end()
-				return nil, err
-			}
+	s.ContinueNumbers()
+	for _, reached := range s.Reached(state.Unready) {
+		if err := wait(ctx, reached); err != nil {
+			s.Stop()
+			e.learners.rest()
+			return nil, err
 		}
 	}
-	s.publishAll()
+	s.PublishAll()
 	go e.run(context.WithoutCancel(ctx))
 	return e, nil
 }
 
 func (e *Engine) replay(ctx context.Context, options Options) error {
 	if options.Snapshot != nil {
-		if err := e.state.restore(options.Snapshot); err != nil {
+		if err := e.state.Restore(options.Snapshot); err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 	}
 	var err error
-	if e.state.position, err = eventlog.Locate(ctx, options.Store, e.state.position); err != nil {
+	if e.state.Position, err = eventlog.Locate(ctx, options.Store, e.state.Position); err != nil {
 		return err
 	}
 	n := 0
-	for entry, err := range options.Store.Entries(ctx, e.state.position.Sequence+1) {
+	for entry, err := range options.Store.Entries(ctx, e.state.Position.Sequence+1) {
 		if err != nil {
 			return err
 		}
 		event, err := eventlog.Decode(entry)
 		if err != nil {
-			return fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
+			return fmt.Errorf("entry %d: %w", e.state.Position.Sequence+1, err)
 		}
-		o, err := e.closed(ctx, &event)
+		o, err := e.state.Closed(ctx, e.store, &event)
 		if err != nil {
 			return err
 		}
-		if err := e.state.apply(entry, &event, o); err != nil {
+		if err := e.state.Apply(entry, &event, o); err != nil {
 			return err
 		}
 		if n%learnEntries == 0 {
-			e.state.wake()
+			e.state.Wake()
 		}
 		if n++; n%progressEntries == 0 && options.Progress != nil {
 			options.Progress(n)
 		}
 	}
-	e.state.wake()
+	e.state.Wake()
 	if options.Progress != nil {
 		options.Progress(n)
 	}
@@ -136,32 +129,16 @@ func (e *Engine) replay(ctx context.Context, options Options) error {
 
 // compare compares the state's position with that of the log, which may have got its identity since.
 func (e *Engine) compare(ctx context.Context) error {
-	end, err := e.store.Position(ctx, e.state.position.Sequence)
-	if at := e.state.position; err == nil && at != end && !at.Log.IsZero() {
+	end, err := e.store.Position(ctx, e.state.Position.Sequence)
+	if at := e.state.Position; err == nil && at != end && !at.Log.IsZero() {
 		err = fmt.Errorf("entries up to %d are not those that the log's running hash is of", at.Sequence)
 	}
 	if err == nil {
 		e.mu.Lock()
-		e.state.position = end
+		e.state.Position = end
 		e.mu.Unlock()
 	}
 	return err
-}
-
-// closed reads back the offer that the next event closes, nil if it closes none.
-func (e *Engine) closed(ctx context.Context, event *eventlog.Event) (*offer.Offer, error) {
-	r := e.state.closes(event)
-	if r == nil {
-		return nil, nil
-	}
-	if o := e.state.offers.of(r.entry); o != nil {
-		return o, nil
-	}
-	o, err := r.read(ctx, e.store)
-	if err != nil {
-		err = fmt.Errorf("entry %d: %w", e.state.position.Sequence+1, err)
-	}
-	return o, err
 }
 
 // progressEntries is the number of replayed entries between two calls of Progress.

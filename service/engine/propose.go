@@ -7,14 +7,15 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
-	"vitrine/service/page"
 
 	"vitrine/internal/fields"
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
 	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // A follower decides with its own policy and sends calls to the leader. The leader checks each call against the state, writes the
@@ -30,10 +31,6 @@ type proposing struct {
 	known   atomic.Uint64 // the last entry that the leader has named
 }
 
-// replicaShift is the place of the replica in the number of a decision. The leader's own decisions have replica 0, and go on
-// from the numbers in the log; a follower begins with 1, so that no replica may follow twice.
-const replicaShift = 40
-
 // remoteCall is a follower's call to the leader.
 type remoteCall struct {
 	what                      whatCall
@@ -42,7 +39,7 @@ type remoteCall struct {
 	changed                   uint64 // the entry of the configuration that the offer or the values are for
 	rewards                   []api.Reward
 	correction                api.Correction
-	seen                      []feature.Seen
+	values                    []feature.Seen
 }
 
 type whatCall byte
@@ -53,8 +50,8 @@ const (
 	callCorrect
 	callReward
 	callActivate
-	callSee      // values of categories
-	callPosition // of what another follower may have seen in the log, and answered with
+	callLogValues // values of categories
+	callPosition  // of what another follower may have seen in the log, and answered with
 )
 
 func (c *remoteCall) fields(f *fields.Fields) {
@@ -67,7 +64,7 @@ func (c *remoteCall) fields(f *fields.Fields) {
 		f.Float(&r.Value)
 	})
 	fields.Optional(f, &c.correction.Value, func(v *float64, f *fields.Fields) { f.Float(v) })
-	fields.List(f, &c.seen, func(s *feature.Seen, f *fields.Fields) {
+	fields.List(f, &c.values, func(s *feature.Seen, f *fields.Fields) {
 		f.String(&s.Feature)
 		f.Strings(&s.Values)
 	})
@@ -175,18 +172,18 @@ var leaderAttempt, leaderPatience = time.Second, 5 * time.Second
 
 const leaderPause = 50 * time.Millisecond
 
-// call sends a call to the leader until the leader answers. It returns errMoved if the placement has changed or this engine now
+// callLeader sends a call to the leader until the leader answers. It returns page.ErrStale if the placement has changed or this engine now
 // leads; by then the engine has caught up with the leader's state.
-func (e *Engine) call(ctx context.Context, c *remoteCall) (*answer, error) {
+func (e *Engine) callLeader(ctx context.Context, c *remoteCall) (*answer, error) {
 	if e.propose == nil {
 		return nil, e.refusal()
 	}
 	request := c.encode()
 	for begin := time.Now(); ; {
-		if !e.follows.Load() {
-			return nil, errMoved
+		if !e.isFollower.Load() {
+			return nil, page.ErrStale
 		}
-		a, err := e.callOnce(ctx, request)
+		a, err := e.callLeaderOnce(ctx, request)
 		switch {
 		case err == nil && a.err != nil && !errors.Is(a.err, ErrStopped) && !errors.Is(a.err, ErrFollower) && !errors.Is(a.err, ErrNoLeader):
 			return a, a.err
@@ -194,10 +191,10 @@ func (e *Engine) call(ctx context.Context, c *remoteCall) (*answer, error) {
 			for known := e.known.Load(); a.entry > known && !e.known.CompareAndSwap(known, a.entry); known = e.known.Load() {
 			}
 			if a.moved {
-				if err := e.Reach(ctx, a.entry); err != nil {
+				if err := e.WaitFor(ctx, a.entry); err != nil {
 					return nil, err
 				}
-				return nil, errMoved
+				return nil, page.ErrStale
 			}
 			return a, nil
 		case errors.Is(err, errAnswer):
@@ -221,7 +218,7 @@ func (e *Engine) call(ctx context.Context, c *remoteCall) (*answer, error) {
 	}
 }
 
-func (e *Engine) callOnce(ctx context.Context, proposal []byte) (*answer, error) {
+func (e *Engine) callLeaderOnce(ctx context.Context, proposal []byte) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaderAttempt)
 	defer cancel()
 	data, err := e.propose(ctx, proposal)
@@ -231,14 +228,14 @@ func (e *Engine) callOnce(ctx context.Context, proposal []byte) (*answer, error)
 	return decodeAnswer(data)
 }
 
-// ask makes a change: by a call to the leader, or by local if this engine leads.
-func (e *Engine) ask(ctx context.Context, c *remoteCall, local func() error) error {
-	for e.follows.Load() {
-		a, err := e.call(ctx, c)
+// forward makes a change: by a call to the leader, or by local if this engine leads.
+func (e *Engine) forward(ctx context.Context, c *remoteCall, local func() error) error {
+	for e.isFollower.Load() {
+		a, err := e.callLeader(ctx, c)
 		if a != nil {
 			noteEntry(ctx, a.entry)
 		}
-		if err != errMoved {
+		if err != page.ErrStale {
 			return err
 		}
 	}
@@ -248,7 +245,7 @@ func (e *Engine) ask(ctx context.Context, c *remoteCall, local func() error) err
 // proposeOffer proposes an offer. It returns the offer of an earlier request of this id that the leader has, nil if it has
 // written this one.
 func (e *Engine) proposeOffer(ctx context.Context, v *View, entry []byte, own *eventlog.Offered) (*offer.Offer, error) {
-	a, err := e.call(ctx, &remoteCall{what: callOffer, offer: entry, changed: v.changed})
+	a, err := e.callLeader(ctx, &remoteCall{what: callOffer, offer: entry, changed: v.Changed})
 	if err == nil {
 		noteEntry(ctx, a.entry)
 	}
@@ -277,7 +274,7 @@ func (e *Engine) Entry() uint64 { return max(e.Sequence(), e.known.Load()) }
 // Confirm returns ErrNoLeader if this engine believes it leads but may have been superseded. Such an engine must not report a
 // decision as unknown. Call Confirm before a change. On a follower, Confirm returns nil.
 func (e *Engine) Confirm(ctx context.Context) error {
-	if e.confirm == nil || e.follows.Load() {
+	if e.confirm == nil || e.isFollower.Load() {
 		return nil
 	}
 	if err := e.confirm(ctx); err != nil {
@@ -290,27 +287,27 @@ func (e *Engine) Confirm(ctx context.Context) error {
 // the state includes every log entry, because a follower may have applied the last ones first. It returns Confirm's error if
 // another process may have written entries since.
 func (e *Engine) CatchUp(ctx context.Context) error {
-	if !e.follows.Load() {
+	if !e.isFollower.Load() {
 		if err := e.Confirm(ctx); err != nil {
 			return err
 		}
-		return e.inspect(ctx, func(*fold) {})
+		return e.inspect(ctx, func(*state.State) {})
 	}
-	a, err := e.call(ctx, &remoteCall{what: callPosition})
+	a, err := e.callLeader(ctx, &remoteCall{what: callPosition})
 	switch {
-	case errors.Is(err, errMoved):
+	case errors.Is(err, page.ErrStale):
 		return nil
 	case err != nil:
 		return err
 	}
-	return e.Reach(ctx, a.entry)
+	return e.WaitFor(ctx, a.entry)
 }
 
 // Accept makes the change that a follower proposes, at the leader's time, and returns the answer for the follower.
 func (e *Engine) Accept(ctx context.Context, proposal []byte, now int64) []byte {
 	a := new(answer)
 	a.recorded, a.err = e.accept(WithEntry(ctx, &a.entry), proposal, now)
-	if a.moved = errors.Is(a.err, errMoved); a.moved {
+	if a.moved = errors.Is(a.err, page.ErrStale); a.moved {
 		a.err = nil
 	}
 	if a.entry == 0 || a.moved {
@@ -322,7 +319,7 @@ func (e *Engine) Accept(ctx context.Context, proposal []byte, now int64) []byte 
 var errProposal = errors.New("the proposal is not one that this program knows: use one release for all")
 
 func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (recorded []byte, err error) {
-	if e.follows.Load() {
+	if e.isFollower.Load() {
 		return nil, ErrFollower
 	}
 	if err := e.Confirm(ctx); err != nil {
@@ -344,8 +341,8 @@ func (e *Engine) accept(ctx context.Context, proposal []byte, now int64) (record
 		return nil, e.Reward(ctx, c.placement, c.decision, c.rewards, now)
 	case callActivate:
 		return nil, e.Activate(ctx, c.placement, c.decision, now)
-	case callSee:
-		return nil, e.see(ctx, c.placement, c.changed, c.seen, now)
+	case callLogValues:
+		return nil, e.logValues(ctx, c.placement, c.changed, c.values, now)
 	case callPosition:
 		return nil, e.CatchUp(ctx)
 	}
@@ -369,12 +366,12 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 	}
 	for {
 		v, err := e.View(event.Placement)
-		if err != nil || v.changed != changed {
-			return nil, errMoved
+		if err != nil || v.Changed != changed {
+			return nil, page.ErrStale
 		}
-		o, err := offerOf(v.page.Config, offered)
+		o, err := state.OfferOf(v.Page.Config, offered)
 		if err == nil {
-			err = v.page.Routes.Check(o)
+			err = v.Page.Routes.Check(o)
 		}
 		if err != nil { // the log would have an entry that no process can apply
 			return nil, fmt.Errorf("%w: %w", errProposal, err)
@@ -389,7 +386,7 @@ func (e *Engine) acceptOffer(ctx context.Context, changed uint64, entry []byte, 
 			recorded := &eventlog.Event{Time: now, Placement: event.Placement, Body: before.Offered}
 			return recorded.Encode(nil)
 		}
-		if err := e.commitOffer(ctx, v, &event, o, forgotten, entry, now); !errors.Is(err, errMoved) {
+		if err := e.commitOffer(ctx, v, &event, o, forgotten, entry, now); !errors.Is(err, page.ErrStale) {
 			return nil, err
 		}
 	}

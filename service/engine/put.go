@@ -1,40 +1,16 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
+	"vitrine/service/page"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
-
-// Match reports why a placement of a revision must not be changed; the revision of one that is not there is 0. A nil
-// Match lets every change through.
-type Match func(revision uint64) error
-
-func (m Match) check(p *placement) error {
-	switch {
-	case m == nil:
-		return nil
-	case p == nil:
-		return m(0)
-	}
-	return m(p.revision())
-}
-
-// Change says what a put may do.
-type Change struct {
-	Reset   bool  // begin the learner again
-	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
-	Match   Match // of the placement as it is
-
-	// Uses reports whether the placement may begin to use the catalogue of another one; nil lets it use every one.
-	Uses func(owner string) bool
-}
 
 // Put is Change of a placement whose learner must not begin again.
 func (e *Engine) Put(ctx context.Context, name string, config []byte, now int64) (created bool, err error) {
@@ -71,10 +47,9 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 	if err != nil {
 		return false, err
 	}
-	canonical := c.Canonical()
 	for {
 		switch err := e.mayChange(name, c, how); {
-		case err == errSame:
+		case err == state.ErrSame:
 			return false, nil
 		case err != nil:
 			return false, err
@@ -88,34 +63,19 @@ func (e *Engine) put(ctx context.Context, name string, config []byte, now int64,
 			return false, unfinished(err, unchanged)
 		}
 		isNew := false // the writer's until submit has its answer
-		err = e.submit(ctx, func(b *batch) error {
-			if len(b.events) > 0 {
-				return errLater
-			}
-			p := b.state.placements[name]
-			isNew = p == nil
-			switch err := how.check(p, c); {
-			case how == nil && p != nil || err == errSame:
-				return nil
-			case err != nil:
-				return err
-			case p == nil && len(b.state.placements) >= maxPlacements:
-				return errPlacements(name)
-			case !r.fits(p, c), !r.claim():
-				return errMoved
-			}
-			b.ready = r
-			return b.only(&eventlog.Event{Time: now, Placement: name, Body: p.change(c, canonical, how, from)})
+		err = e.submit(ctx, func(b *state.Batch) (err error) {
+			isNew, err = b.Put(name, c, how, from, r, now)
+			return err
 		})
-		unused := r.claim() // by the writer, which will not use it either
+		unused := r.Claim() // by the writer, which will not use it either
 		if unused {
-			e.state.budget.Charge(-r.held)
+			e.state.Budget.Charge(-r.Held)
 		}
-		e.state.budget.Charge(-r.spare)
+		e.state.Budget.Charge(-r.Spare)
 		switch {
 		case err == nil:
 			return isNew, nil
-		case errors.Is(err, errMoved):
+		case errors.Is(err, page.ErrStale):
 		case unused:
 			return false, unfinished(err, unchanged)
 		default:
@@ -139,79 +99,24 @@ func (e *Engine) parsePut(name string, config []byte) (*setup.Config, error) {
 	return c, nil
 }
 
-func errPlacements(name string) error {
-	return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, maxPlacements)
-}
-
 // mayChange refuses a change before its learner is built. What is wrong with a policy is said before what the change
 // would lose.
 func (e *Engine) mayChange(name string, c *setup.Config, how *Change) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	err := how.check(e.state.placements[name], c)
+	err := how.Check(e.state.Placements[name], c)
 	if errors.Is(err, ErrLoss) {
-		if _, wrong := e.state.sizeOf(c); wrong != nil {
+		if _, wrong := e.state.SizeOf(c); wrong != nil {
 			return wrong
 		}
 	}
 	return err
 }
 
-// check reports why a placement, nil for a new one, must not have a configuration, errSame if it has it. A change that
-// has happened is not refused.
-func (how *Change) check(p *placement, c *setup.Config) error {
-	switch {
-	case how == nil:
-		return nil
-	case p != nil && p.has(c):
-		return errSame
-	}
-	if err := how.Match.check(p); err != nil {
-		return err
-	}
-	switch {
-	case p == nil || string(p.canonical) == string(c.Canonical()):
-		return nil
-	case p.relearning != nil && !how.Reset, p.relearning != nil && p.config.SameLearner(c): // which the exchange would undo
-		return fmt.Errorf("placement %q: %w", p.name, ErrRelearning)
-	}
-	if done, err := p.ends(c, how); done || err != nil {
-		return err
-	}
-	switch {
-	case how.Reset || p.config.SameLearner(c):
-		return nil
-	case how.relearns() && !p.config.Schema().Equal(c.Schema()):
-		return api.Fieldf("/features", "are not those of the decisions in the log, from which a learner could learn them")
-	case how.Relearn || !p.hasLearned():
-		return nil
-	}
-	return p.loss(c)
-}
-
-// mayUse reports whether a placement may have a configuration with the catalogue of another one. before is its present
-// configuration, nil for a new one.
-func (how *Change) mayUse(c, before *setup.Config) bool {
-	return how == nil || how.Uses == nil || before != nil && before.CatalogueOf == c.CatalogueOf || how.Uses(c.CatalogueOf)
-}
-
-func (how *Change) isReset() bool { return how != nil && how.Reset }
-
-// relearns reports whether a second learner is to learn from the log.
-func (how *Change) relearns() bool { return how != nil && how.Relearn && !how.Reset }
-
-// has reports whether the placement has a configuration already, or will have it after its relearning.
-func (p *placement) has(c *setup.Config) bool {
-	if p.relearning != nil {
-		return bytes.Equal(p.relearning.worker.config.Canonical(), c.Canonical())
-	}
-	return bytes.Equal(p.canonical, c.Canonical())
-}
-
 // first returns the first entry of the log, if a learner is to learn from it.
 func (e *Engine) first(ctx context.Context, how *Change) (uint64, error) {
 	bounded, ok := e.store.(eventlog.Bounded)
-	if !how.relearns() || !ok {
+	if !how.Relearns() || !ok {
 		return 1, nil
 	}
 	x, err := bounded.Extent(ctx)
@@ -221,85 +126,48 @@ func (e *Engine) first(ctx context.Context, how *Change) (uint64, error) {
 	return x.First, nil
 }
 
-// loss is the error of a change that would begin the learner again.
-func (p *placement) loss(c *setup.Config) error {
-	smaller := 0
-	if c.MaxSize < p.config.MaxSize {
-		smaller = c.MaxSize
-	}
-	return &LossError{
-		Placement: p.name, Fields: p.config.LearnerFields(c), MaxSize: smaller, OtherRows: !p.config.Schema().Equal(c.Schema()),
-		Loss: api.Loss{Rounds: p.worker.rounds(), Versions: len(p.numbersOf(p.worker))},
-	}
-}
-
-// change is the event of a change. The log has entries from one on.
-func (p *placement) change(c *setup.Config, canonical []byte, how *Change, from uint64) eventlog.Body {
-	switch {
-	case p == nil:
-		return &eventlog.PlacementPut{Config: canonical}
-	case p.relearning != nil && bytes.Equal(p.canonical, canonical):
-		return &eventlog.RelearningEnded{Reason: "the configuration of before was put"}
-	case p.config.SameLearner(c):
-		return &eventlog.PlacementPut{Config: canonical}
-	case !how.Reset && p.adoptable(c) >= 0:
-		variant := p.experiment.Name(p.adoptable(c))
-		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q of the experiment %q", variant, p.config.Experiment.Name)}
-	}
-	note := "before a change of " + abbreviated(p.config.LearnerFields(c))
-	if how.relearns() {
-		return &eventlog.RelearningBegun{Config: canonical, From: max(p.rows, from), Note: note}
-	}
-	return &eventlog.LearnerReset{Config: canonical, Note: note}
-}
-
-// abbreviated lists fields for a note.
-func abbreviated(fields []string) string {
-	return api.Abbreviate(strings.Join(fields, ", "), maxVersionNote-100)
-}
-
 // prepare reserves memory for a placement and builds its learner, if it needs a new one. A placement whose
 // learner cannot be built must not enter the log.
-func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how *Change) (*prepared, error) {
+func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how *Change) (*state.Prepared, error) {
 	s := e.state
-	r := new(prepared)
+	r := new(state.Prepared)
 	var err error
-	if r.moved, r.spare, err = e.checkItems(ctx, name, c, how); err != nil {
+	if r.Refit, r.Spare, err = e.checkItems(ctx, name, c, how); err != nil {
 		return nil, err
 	}
 	goesOn, charged := false, int64(0)
-	var others []*worker
+	var others []*state.Worker
 	e.mu.RLock()
-	if p := s.placements[name]; p != nil {
-		r.placement, r.changed = p, p.changed
-		if goesOn = p.config.SameLearner(c) || !how.isReset() && p.adoptable(c) >= 0; goesOn {
-			charged = p.charged
+	if p := s.Placements[name]; p != nil {
+		r.Placement, r.Changed = p, p.Changed
+		if goesOn = p.Config.SameLearner(c) || !how.IsReset() && p.Adoptable(c) >= 0; goesOn {
+			charged = p.Charged
 		}
-		others = p.learners()
+		others = p.Learners()
 	}
-	charge, err := s.charge(c, others...)
-	if how.relearns() && r.placement != nil && !goesOn {
-		charge = s.chargeOfSecond(c)
+	charge, err := s.Charge(c, others...)
+	if how.Relearns() && r.Placement != nil && !goesOn {
+		charge = s.ChargeOfSecond(c)
 	}
 	e.mu.RUnlock()
 	if err != nil {
-		s.budget.Charge(-r.spare)
+		s.Budget.Charge(-r.Spare)
 		return nil, err
 	}
-	r.held = max(charge-charged, 0)
-	if err := s.budget.Hold(r.held); err != nil {
-		s.budget.Charge(-r.spare)
+	r.Held = max(charge-charged, 0)
+	if err := s.Budget.Hold(r.Held); err != nil {
+		s.Budget.Charge(-r.Spare)
 		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, keep is %d and memory %d: lower the buckets of its features, keep or memory, "+
 			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.Schema().Width(), c.MaxVersions, c.MemoryBytes)
 	}
 	if !goesOn {
-		r.worker, err = newWorker(s.build, c)
+		r.Worker, err = state.NewWorker(s.Build, c)
 	}
 	if err == nil {
-		r.variants, err = e.variants(r.placement, c)
+		r.Variants, err = e.variants(r.Placement, c)
 	}
 	if err != nil {
-		s.budget.Charge(-r.held - r.spare)
+		s.Budget.Charge(-r.Held - r.Spare)
 		return nil, err
 	}
 	return r, nil
@@ -307,12 +175,12 @@ func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how 
 
 // variants builds the learners of the variants that need one, without holding the writer up. If the placement changes
 // meanwhile, they are not used.
-func (e *Engine) variants(p *placement, c *setup.Config) ([]*worker, error) {
+func (e *Engine) variants(p *state.Placement, c *setup.Config) ([]*state.Worker, error) {
 	e.mu.RLock()
-	begins := p.newVariants(c)
+	begins := p.NewVariants(c)
 	e.mu.RUnlock()
 	if !begins {
 		return nil, nil
 	}
-	return buildVariants(e.state.build, nil, c)
+	return state.BuildVariants(e.state.Build, nil, c)
 }

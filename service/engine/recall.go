@@ -4,45 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
-// found is a decision at the time of its lookup.
-type found struct {
-	record *record // its mutable fields belong to the writer
-	was    record
-	offer  *offer.Offer // nil if it was not read, or the log no longer has it
-}
-
-// read reads the offer, unless it is known.
-func (f *found) read(ctx context.Context, log eventlog.Reader) (err error) {
-	if f.offer == nil {
-		f.offer, err = f.was.read(ctx, log)
-	}
-	return err
-}
-
 // lookUp returns a remembered decision, or nil.
-func (e *Engine) lookUp(placement, id string) *found {
+func (e *Engine) lookUp(placement, id string) *state.Lookup {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	r := e.state.decisions.find(e.state.placements[placement], id)
-	if r == nil {
-		return nil
-	}
-	return &found{record: r, was: *r, offer: e.state.offers.of(r.entry)}
+	return e.state.LookUp(placement, id)
 }
 
 // recallNow is recall with all decisions that the log has now: one that is not there is looked for again when the state has
 // caught up. An error of that is returned, because the decision may be in the log.
-func (e *Engine) recallNow(ctx context.Context, placement, id string) (*found, error) {
+func (e *Engine) recallNow(ctx context.Context, placement, id string) (*state.Lookup, error) {
 	if f, err := e.recall(ctx, placement, id); f != nil || err != nil {
 		return f, err
 	}
@@ -54,20 +35,20 @@ func (e *Engine) recallNow(ctx context.Context, placement, id string) (*found, e
 
 // recall looks up a decision, and reads its offer. A closed decision whose entry was removed from the log has
 // no offer: it counts as forgotten. Errors are ErrUnread and that of ctx.
-func (e *Engine) recall(ctx context.Context, placement, id string) (*found, error) {
+func (e *Engine) recall(ctx context.Context, placement, id string) (*state.Lookup, error) {
 	for {
 		f := e.lookUp(placement, id)
 		if f == nil {
 			return nil, nil
 		}
-		err := f.read(ctx, e.store)
+		err := f.Read(ctx, e.store)
 		if !errors.Is(err, eventlog.ErrRemoved) {
 			return f, err
 		}
-		if !f.was.status.waits() {
+		if !f.Was.Status.Waits() {
 			return f, nil
 		}
-		if now := e.lookUp(placement, id); now != nil && now.record == f.record && now.was.status.waits() {
+		if now := e.lookUp(placement, id); now != nil && now.Record == f.Record && now.Was.Status.Waits() {
 			return nil, err
 		}
 	}
@@ -75,7 +56,7 @@ func (e *Engine) recall(ctx context.Context, placement, id string) (*found, erro
 
 // concerning submits a proposal about a remembered decision, and repeats it if the decision was replaced
 // meanwhile. An empty placement means the one that Find returns, with its errors.
-func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *batch, f *found) error) error {
+func (e *Engine) concerning(ctx context.Context, placement, id string, propose func(b *state.Batch, f *state.Lookup) error) error {
 	placement, err := e.placementOf(ctx, placement, id)
 	if err != nil {
 		return err
@@ -87,19 +68,16 @@ func (e *Engine) concerning(ctx context.Context, placement, id string, propose f
 			return err
 		case f == nil:
 			return e.missing(placement, id)
-		case f.offer == nil:
-			return unknownDecision(id)
+		case f.Offer == nil:
+			return state.UnknownDecision(id)
 		}
-		err = e.submit(ctx, func(b *batch) error {
-			switch p := f.record.placement; {
-			case b.touched[f.record.key()]:
-				return errLater
-			case b.state.decisions.find(p, id) != f.record:
-				return errMoved
+		err = e.submit(ctx, func(b *state.Batch) error {
+			if err := b.Still(f); err != nil {
+				return err
 			}
 			return propose(b, f)
 		})
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, page.ErrStale) {
 			return err
 		}
 	}
@@ -109,7 +87,7 @@ func (e *Engine) concerning(ctx context.Context, placement, id string, propose f
 func (e *Engine) missing(placement, id string) error {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.state.missing(e.state.placements[placement], id)
+	return e.state.Missing(e.state.Placements[placement], id)
 }
 
 // placementOf returns the named placement, or the one that Find returns.
@@ -138,29 +116,13 @@ func (e *Engine) Find(ctx context.Context, id string, may func(placement string)
 func (e *Engine) find(id string, may func(placement string) bool) (placement string, err error) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	var names []string
-	add := func(name string) {
-		if may == nil || may(name) {
-			names = append(names, name)
-		}
-	}
-	for r := e.state.decisions[id]; r != nil; r = r.twin {
-		add(r.placement.name)
-	}
-	if names == nil {
-		for name, p := range e.state.placements {
-			if p.departed.knows(id) {
-				add(name)
-			}
-		}
-	}
+	names := e.state.Find(id, may)
 	switch len(names) {
 	case 0:
-		return "", unknownDecision(id)
+		return "", state.UnknownDecision(id)
 	case 1:
 		return names[0], nil
 	}
-	slices.Sort(names)
 	return "", fmt.Errorf("decision %q: %w: name one of %s", api.Abbreviate(id, setup.MaxDecision), ErrAmbiguous, strings.Join(names, ", "))
 }
 

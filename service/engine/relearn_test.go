@@ -22,6 +22,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // another is toys with another learner.
@@ -186,7 +187,7 @@ func TestRelearningGoesOn(t *testing.T) {
 	if _, behind, err := e.WriteSnapshot(t.Context(), &w, time.Minute); behind != nil || err == nil && w.Len() == 0 {
 		t.Fatalf("behind %q, %v", behind, err)
 	}
-	oldest, err := engine.SnapshotOldest(w.Bytes())
+	oldest, err := state.SnapshotOldest(w.Bytes())
 	if err != nil || oldest != 1 || e.Needs(e.Sequence()) != 1 {
 		t.Errorf("the snapshot needs entry %d, and the engine %d, %v", oldest, e.Needs(e.Sequence()), err)
 	}

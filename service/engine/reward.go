@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"vitrine/service/api"
-	"vitrine/service/eventlog"
-	"vitrine/service/offer"
-	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // Reward reports the outcome of a decision of a placement as rewards of some or all items shown, for callers
@@ -37,43 +34,7 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 			return api.Fieldf(field, "%v: must be in [0, 1]", r.Value)
 		}
 	}
-	return e.ask(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards}, func() error {
-		return e.concerning(ctx, placement, decision, func(b *batch, f *found) error { return b.reward(f.record, f.offer, rewards, now) })
+	return e.forward(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards}, func() error {
+		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Reward(f.Record, f.Offer, rewards, now) })
 	})
-}
-
-func (b *batch) reward(r *record, o *offer.Offer, rewards []api.Reward, now int64) error {
-	value := make([]float64, r.shown) // by place
-	reported := &eventlog.ItemsDeclined{Decision: r.id}
-	for _, w := range rewards {
-		place := o.Place(w.Item)
-		if place == 0 {
-			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, setup.MaxID), ErrNotShown, r.id)
-		}
-		if !r.hasPassed(place) && !slices.Contains(reported.Items, int32(place)) {
-			value[place-1] = w.Value
-			reported.Reward += w.Value
-			reported.Items = append(reported.Items, int32(place))
-		}
-	}
-	switch {
-	case r.status == evicted:
-		return tooSmall(r.placement, r.id)
-	case !r.status.waits(), len(reported.Items) == 0:
-		return nil
-	case r.isLate(now):
-		b.expire(r, o, now)
-		return nil
-	}
-	before := r.countPassed()
-	place := offer.DrawReward(r.placement.config.Seed, r.id, before, value, r.reported())
-	if place == 0 && before+len(reported.Items) < int(r.shown) {
-		slices.Sort(reported.Items)
-		reported.Reward = min(reported.Reward, 1-r.reported())
-		b.touched[r.key()] = true
-		b.encode(&eventlog.Event{Time: now, Placement: r.placement.name, Body: reported}, nil)
-		return nil
-	}
-	b.choose(r, o, place, now)
-	return nil
 }

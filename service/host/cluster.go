@@ -15,6 +15,7 @@ import (
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/server"
+	"vitrine/service/state"
 )
 
 // What a follower asks of the leader.
@@ -113,7 +114,7 @@ func (l *session) fetchSnapshot(ctx context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if have, err := engine.SnapshotPosition(own); err == nil && have.Sequence >= at.Sequence {
+	if have, err := state.SnapshotPosition(own); err == nil && have.Sequence >= at.Sequence {
 		if _, err := eventlog.Locate(ctx, l.store, have); err == nil {
 			return nil
 		}

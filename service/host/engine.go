@@ -13,6 +13,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // gather is how long a commit waits for more callers. docs/adr/0041 measures what that saves.
@@ -90,7 +91,7 @@ func beginAgain(ctx context.Context, o engine.Options, paths []string, logger *s
 // compareMachines logs if the state was learned on other machines, so that a replay here may differ in
 // the last digits.
 func compareMachines(path string, snapshot []byte, logger *slog.Logger) {
-	machines, err := engine.SnapshotMachines(snapshot)
+	machines, err := state.SnapshotMachines(snapshot)
 	if err == nil && machines != nil && !slices.Equal(machines, []string{runtime.GOARCH}) {
 		logger.Info("the state was learned on other machines: a replay of the log may differ in the last digits", "snapshot", path, "machines", machines, "here", runtime.GOARCH)
 	}

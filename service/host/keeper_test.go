@@ -16,6 +16,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // stuck is a learner that learns nothing before the gate is open.
@@ -60,7 +61,7 @@ func TestSnapshotOfAStuckLearner(t *testing.T) {
 		now = now.Add(time.Hour)
 		k.write(ctx)
 		snapshot := fatal.Or(os.ReadFile(k.path))(t)
-		if p, err := engine.SnapshotPosition(snapshot); err != nil || p.Sequence != e.Sequence() || k.age() != 0 {
+		if p, err := state.SnapshotPosition(snapshot); err != nil || p.Sequence != e.Sequence() || k.age() != 0 {
 			t.Errorf("the snapshot ends with entry %d, the engine with %d, %v old, %v", p.Sequence, e.Sequence(), k.age(), err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // Shrinkable is a log whose oldest entries can be removed.
@@ -77,7 +78,7 @@ func (r *Retention) checkBase(ctx context.Context, path string, upTo uint64) err
 	if err != nil {
 		return err
 	}
-	at, err := engine.SnapshotPosition(data)
+	at, err := state.SnapshotPosition(data)
 	if err == nil && at.Sequence != upTo {
 		err = fmt.Errorf("its last entry is %d", at.Sequence)
 	}
@@ -188,7 +189,7 @@ func oldestOf(path string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	oldest, err := engine.SnapshotOldest(data)
+	oldest, err := state.SnapshotOldest(data)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}

@@ -12,11 +12,11 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
-	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
+	"vitrine/service/state"
 )
 
 // Copy copies a log, with the newest snapshot, to a data directory or to NATS servers, and returns the position after the last
@@ -116,7 +116,7 @@ func (r *Log) copyToServers(ctx context.Context, o natslog.Options) (at eventlog
 	}
 	last, newest := (*snapshot)(nil), eventlog.Position{}
 	for _, s := range r.snapshots {
-		p, err := engine.SnapshotPosition(s.data)
+		p, err := state.SnapshotPosition(s.data)
 		if err == nil {
 			_, err = eventlog.Locate(ctx, to, p)
 		}

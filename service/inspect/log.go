@@ -14,11 +14,11 @@ import (
 
 	"vitrine/internal/hint"
 	"vitrine/internal/replace"
-	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/eventlog/filelog"
 	"vitrine/service/eventlog/natslog"
 	"vitrine/service/host"
+	"vitrine/service/state"
 )
 
 // Options say how to open a log. Only Log is required.
@@ -193,9 +193,9 @@ func (r *Log) base(ctx context.Context, snapshots []*snapshot, isReplay bool) (b
 		n, err := s.entry(ctx, r)
 		needs := n + 1
 		if err == nil && isReplay {
-			needs, err = engine.SnapshotOldest(s.data)
+			needs, err = state.SnapshotOldest(s.data)
 			for _, later := range snapshots {
-				relearned, failed := engine.SnapshotNeeds(later.data, n)
+				relearned, failed := state.SnapshotNeeds(later.data, n)
 				needs, err = min(needs, relearned), cmp.Or(err, failed)
 			}
 		}
@@ -252,7 +252,7 @@ func (s *snapshot) writeTo(data string) error {
 // entry returns the last entry of the snapshot. It returns an error if the log ends before that entry or
 // has a different history. A snapshot whose last entry was removed is not compared.
 func (s *snapshot) entry(ctx context.Context, log *Log) (uint64, error) {
-	at, err := engine.SnapshotPosition(s.data)
+	at, err := state.SnapshotPosition(s.data)
 	if err != nil {
 		return 0, err
 	}

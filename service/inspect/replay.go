@@ -15,6 +15,7 @@ import (
 	"vitrine/service/engine"
 	"vitrine/service/eventlog"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // Comparison is the result of comparing a snapshot with a replay.
@@ -117,7 +118,7 @@ func (r *replay) run(ctx context.Context) (*engine.Engine, error) {
 // otherMachines explains a difference by machines other than this one, which changes the last digits.
 // It returns "" if that is not the reason.
 func otherMachines(snapshot []byte) string {
-	machines, err := engine.SnapshotMachines(snapshot)
+	machines, err := state.SnapshotMachines(snapshot)
 	if err != nil || slices.Equal(machines, []string{runtime.GOARCH}) {
 		return ""
 	}

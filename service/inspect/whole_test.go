@@ -23,6 +23,7 @@ import (
 	"vitrine/service/feature"
 	"vitrine/service/offer"
 	"vitrine/service/setup"
+	"vitrine/service/state"
 )
 
 // twins are two engines with the same placement and the same catalogue. One decides by its items, and the other one by the same items
@@ -270,7 +271,7 @@ func (w *twins) compare(seed uint64) (data [2][]byte, upTo uint64) {
 		if data[k], upTo, err = e.Snapshot(w.Context()); err != nil {
 			w.Fatal(err)
 		}
-		at := fatal.Or(engine.SnapshotPosition(data[k]))(w)
+		at := fatal.Or(state.SnapshotPosition(data[k]))(w)
 		_, rest[k], _ = bytes.Cut(data[k][:len(data[k])-4], at.Hash[:])
 	}
 	if !bytes.Equal(rest[0], rest[1]) {

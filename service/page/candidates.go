@@ -98,7 +98,7 @@ func (c *candidates) unlock() {
 // inPlace reports whether a list by catalogue slot can serve as a list by candidate without a copy.
 func (c *candidates) inPlace() bool { return c.from == 0 && c.All && !c.early }
 
-// relock locks the catalogue again. It returns ErrMoved if one of the given candidates changed while the rows were copied, or left
+// relock locks the catalogue again. It returns ErrStale if one of the given candidates changed while the rows were copied, or left
 // its slot since.
 func (c *candidates) relock(some ...[]int32) error {
 	c.items.RLock()
@@ -112,7 +112,7 @@ func (c *candidates) relock(some ...[]int32) error {
 		}
 	}
 	if !c.items.Untouched(c.since, c.copied, slots) {
-		return ErrMoved
+		return ErrStale
 	}
 	return nil
 }

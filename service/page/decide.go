@@ -54,7 +54,7 @@ type plan struct {
 	made     Decision
 }
 
-// Decide finds the items to show for a request that d has read. It returns *api.FieldError, *UnseenError, ErrMoved, ErrPolicy or
+// Decide finds the items to show for a request that d has read. It returns *api.FieldError, *UnseenError, ErrStale, ErrPolicy or
 // the error of ctx. The decision shares memory with d.
 func (d *Decider) Decide(ctx context.Context, v *View, r *Request) (*Decision, error) {
 	d.plan = plan{view: v, request: r}
@@ -110,7 +110,7 @@ func (d *Decider) findCandidates(ctx context.Context) (err error) {
 		d.policy = *d.to.policy
 	}
 	if d.policy.Policy == nil { // its learner has just retired
-		return ErrMoved
+		return ErrStale
 	}
 	if !r.AsksCatalogue() {
 		return nil

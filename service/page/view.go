@@ -54,8 +54,8 @@ func (p *Policy) Name() string {
 var (
 	// ErrPolicy is returned if a policy panics or violates the constraints.
 	ErrPolicy = errors.New("the policy failed")
-	// ErrMoved is returned if the placement or an item has changed since the view was taken. Decide again with a new view.
-	ErrMoved = errors.New("the state has moved")
+	// ErrStale is returned if the placement or an item has changed since the view was taken. Decide again with a new view.
+	ErrStale = errors.New("the state has moved")
 )
 
 // UnseenError lists category values that must be logged before the decision.

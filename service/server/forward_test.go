@@ -64,7 +64,7 @@ func TestConversationsWithAFollower(t *testing.T) {
 			c.Server, c.feed = f.Server, f.feed
 			learn := func() {
 				t.Helper()
-				fatal.If(t, errors.Join(leader.Wait(t.Context()), f.engine.Reach(t.Context(), leader.Sequence()), f.engine.Wait(t.Context())))
+				fatal.If(t, errors.Join(leader.Wait(t.Context()), f.engine.WaitFor(t.Context(), leader.Sequence()), f.engine.Wait(t.Context())))
 			}
 			var listening *step
 			for i := range c.steps {

@@ -148,7 +148,7 @@ func (s *Server) awaitEntry(ctx context.Context, query url.Values) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxEntryWait)
 	defer cancel()
-	err = s.engine.Reach(ctx, entry)
+	err = s.engine.WaitFor(ctx, entry)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return problemf(http.StatusServiceUnavailable, "lag", "entry %d is not part of the state of this process, which is at entry %d: try again, or ask the process that wrote it", entry, s.engine.Sequence())
 	}

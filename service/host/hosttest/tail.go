@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"vitrine/service/engine"
 	"vitrine/service/host"
+	"vitrine/service/state"
 )
 
 // DamagedTail damages the log of a killed service near its end. The service must name the first entry that it refuses to read and the
@@ -102,7 +102,7 @@ func (v *victim) recovers(ctx context.Context, before map[string]*inLog) {
 	if err != nil {
 		v.Fatal(err)
 	}
-	at, err := engine.SnapshotPosition(snapshot)
+	at, err := state.SnapshotPosition(snapshot)
 	if err != nil {
 		v.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package engine
+package state
 
 import (
 	"cmp"
@@ -11,31 +11,31 @@ import (
 	"vitrine/service/api"
 )
 
-// due are the open decisions of a placement, the one whose attribution window ends first at the top. They are
+// expiryQueue holds the open decisions of a placement, the one whose attribution window ends first at the top. They are
 // ordered by time, not by the log: a decision made while the clock was ahead must not delay the others.
-type due struct {
-	heap  dueHeap
+type expiryQueue struct {
+	Heap  expiryHeap
 	bytes int
-	moves []move // of the clock, that windows of open decisions moved with
-	held  int    // open decisions from before the last move
+	moves []clockMove // of the clock, that windows of open decisions moved with
+	held  int         // open decisions from before the last move
 }
 
 // move is a move of the clock. The windows of earlier decisions move with it.
-type move struct {
+type clockMove struct {
 	entry    uint64 // of the ClockMoved
 	time, by int64
 }
 
-func (d *due) add(r *record) {
-	heap.Push(&d.heap, r)
+func (d *expiryQueue) add(r *Record) {
+	heap.Push(&d.Heap, r)
 	d.bytes += r.size()
 	if d.isHeld(r) {
 		d.held++
 	}
 }
 
-func (d *due) remove(r *record) {
-	heap.Remove(&d.heap, r.at)
+func (d *expiryQueue) remove(r *Record) {
+	heap.Remove(&d.Heap, r.at)
 	d.bytes -= r.size()
 	if d.isHeld(r) {
 		d.held--
@@ -43,19 +43,19 @@ func (d *due) remove(r *record) {
 }
 
 // isHeld reports whether a decision was open when the clock moved last.
-func (d *due) isHeld(r *record) bool {
-	return len(d.moves) > 0 && r.entry < d.moves[len(d.moves)-1].entry
+func (d *expiryQueue) isHeld(r *Record) bool {
+	return len(d.moves) > 0 && r.Entry < d.moves[len(d.moves)-1].entry
 }
 
 // move moves the windows of all open decisions, which keeps their order. Moves from before the oldest one are forgotten after a day.
-func (d *due) move(m move) {
+func (d *expiryQueue) move(m clockMove) {
 	oldest := d.oldest(m.entry)
-	d.moves = append(slices.DeleteFunc(d.moves, func(o move) bool { return o.entry < oldest && time.Duration(m.time-o.time).Abs() > 24*time.Hour }), m)
-	d.held = len(d.heap)
+	d.moves = append(slices.DeleteFunc(d.moves, func(o clockMove) bool { return o.entry < oldest && time.Duration(m.time-o.time).Abs() > 24*time.Hour }), m)
+	d.held = len(d.Heap)
 }
 
 // report tells of the decisions that were open when the clock moved last, nil if none is open any more.
-func (d *due) report() *api.Held {
+func (d *expiryQueue) report() *api.Held {
 	if d.held == 0 {
 		return nil
 	}
@@ -64,10 +64,10 @@ func (d *due) report() *api.Held {
 }
 
 // since returns when the window of a decision began, by the present clock.
-func (d *due) since(r *record) int64 {
+func (d *expiryQueue) since(r *Record) int64 {
 	t := r.time
 	for _, m := range d.moves {
-		if r.entry < m.entry {
+		if r.Entry < m.entry {
 			t += m.by
 		}
 	}
@@ -75,13 +75,13 @@ func (d *due) since(r *record) int64 {
 }
 
 // all yields the decisions in their order. They must not change meanwhile.
-func (d *due) all() iter.Seq[*record] {
-	return func(yield func(*record) bool) {
-		next := frontier{of: d.heap}
+func (d *expiryQueue) all() iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		next := frontier{of: d.Heap}
 		next.add(0)
 		for len(next.at) > 0 {
 			i := heap.Pop(&next).(int)
-			if !yield(d.heap[i]) {
+			if !yield(d.Heap[i]) {
 				return
 			}
 			next.add(2*i + 1)
@@ -91,48 +91,49 @@ func (d *due) all() iter.Seq[*record] {
 }
 
 // oldest returns the smaller of an entry and the first entry of an open decision.
-func (d *due) oldest(later uint64) uint64 {
-	for _, r := range d.heap {
-		if r.entry > 0 {
-			later = min(later, r.entry)
+func (d *expiryQueue) oldest(later uint64) uint64 {
+	for _, r := range d.Heap {
+		if r.Entry > 0 {
+			later = min(later, r.Entry)
 		}
 	}
 	return later
 }
 
 // sorted returns the decisions in their order.
-func (d *due) sorted() []*record {
-	s := slices.Clone(d.heap)
-	slices.SortFunc(s, compareDue)
+func (d *expiryQueue) sorted() []*Record {
+	s := slices.Clone(d.Heap)
+	slices.SortFunc(s, compareExpiry)
 	return s
 }
 
 // compareDue orders by time, and decisions of one time by their order.
-func compareDue(a, b *record) int {
+func compareExpiry(a, b *Record) int {
 	if a, b := a.since(), b.since(); a != b { // cmp.Or would compare the ids, which are elsewhere in memory
 		return cmp.Compare(a, b)
 	}
-	return cmp.Or(cmp.Compare(a.entry, b.entry), strings.Compare(a.id, b.id))
+	return cmp.Or(cmp.Compare(a.Entry, b.Entry), strings.Compare(a.id, b.id))
 }
 
 // dueHeap is a heap.Interface.
-type dueHeap []*record
+type expiryHeap []*Record
 
-func (d dueHeap) Len() int           { return len(d) }
-func (d dueHeap) Less(i, j int) bool { return compareDue(d[i], d[j]) < 0 }
+func (d expiryHeap) Len() int { return len(d) }
 
-func (d dueHeap) Swap(i, j int) {
+func (d expiryHeap) Less(i, j int) bool { return compareExpiry(d[i], d[j]) < 0 }
+
+func (d expiryHeap) Swap(i, j int) {
 	d[i], d[j] = d[j], d[i]
 	d[i].at, d[j].at = i, j
 }
 
-func (d *dueHeap) Push(x any) {
-	r := x.(*record)
+func (d *expiryHeap) Push(x any) {
+	r := x.(*Record)
 	r.at = len(*d)
 	*d = append(*d, r)
 }
 
-func (d *dueHeap) Pop() any {
+func (d *expiryHeap) Pop() any {
 	last := len(*d) - 1
 	r := (*d)[last]
 	(*d)[last] = nil
@@ -142,7 +143,7 @@ func (d *dueHeap) Pop() any {
 
 // frontier is a heap.Interface of the places in a heap that can be next in its order.
 type frontier struct {
-	of dueHeap
+	of expiryHeap
 	at []int
 }
 
@@ -152,10 +153,13 @@ func (f *frontier) add(i int) {
 	}
 }
 
-func (f *frontier) Len() int           { return len(f.at) }
+func (f *frontier) Len() int { return len(f.at) }
+
 func (f *frontier) Less(i, j int) bool { return f.of.Less(f.at[i], f.at[j]) }
-func (f *frontier) Swap(i, j int)      { f.at[i], f.at[j] = f.at[j], f.at[i] }
-func (f *frontier) Push(x any)         { f.at = append(f.at, x.(int)) }
+
+func (f *frontier) Swap(i, j int) { f.at[i], f.at[j] = f.at[j], f.at[i] }
+
+func (f *frontier) Push(x any) { f.at = append(f.at, x.(int)) }
 
 func (f *frontier) Pop() any {
 	last := len(f.at) - 1

@@ -1,21 +1,23 @@
-package engine
+package state
 
 import (
+	"context"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"vitrine/service/api"
 )
 
-// latency counts how long decisions take. Bucket b has those of at most firstTook·growth^b.
-type latency [numTook]atomic.Uint64
-
 const (
 	firstTook  = 10e-6 // seconds
 	growthTook = 1.2
 	numTook    = 90 // up to two minutes
 )
+
+// latency counts how long decisions take. Bucket b has those of at most firstTook·growth^b.
+type latency [numTook]atomic.Uint64
 
 // Add adds a decision.
 func (l *latency) Add(took time.Duration) {
@@ -44,4 +46,29 @@ func (l *latency) Report() *api.Latency {
 		return firstTook * math.Pow(growthTook, numTook-1)
 	}
 	return &api.Latency{Decisions: total, P50: quantile(0.5), P95: quantile(0.95), P99: quantile(0.99)}
+}
+
+// insightAge is how long an insight is given out again, in nanoseconds.
+const insightAge = int64(3 * time.Second)
+
+// lastInsight is the last insight of a placement. Callers who come while one is computed wait for it.
+type lastInsight struct {
+	mu   sync.Mutex
+	time int64
+	made *api.Insight
+}
+
+// At returns the last insight, or makes another one if that is too old.
+func (l *lastInsight) At(ctx context.Context, now int64, create func() (*api.Insight, error)) (_ *api.Insight, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.made != nil && now >= l.time && now-l.time < insightAge {
+		return l.made, ctx.Err()
+	}
+	if l.made, err = create(); err != nil {
+		l.made = nil
+		return nil, err
+	}
+	l.time = now
+	return l.made, nil
 }

@@ -1,6 +1,8 @@
-package engine
+package state
 
-import "math"
+import (
+	"math"
+)
 
 // pace is the rate of new decisions in bytes a second,
 //

@@ -1,4 +1,4 @@
-package engine
+package state
 
 import (
 	"vitrine/service/learner"
@@ -7,9 +7,9 @@ import (
 
 // offers are those of the last open decisions that were decoded from the log, so that an outcome that comes soon neither reads nor
 // decodes its offer again. They are not part of the state. Who has one must not change it.
-type offers struct {
+type recentOffers struct {
 	slots  []keptOffer // by the entry modulo their number; nil before the first
-	bytes  int
+	Bytes  int
 	oldest uint64 // no earlier entry is there
 }
 
@@ -25,21 +25,21 @@ const (
 )
 
 // add keeps the offer of an entry, which is later than all before. The oldest ones leave room for it.
-func (s *offers) add(entry uint64, o *offer.Offer) {
+func (s *recentOffers) add(entry uint64, o *offer.Offer) {
 	if s.slots == nil {
 		s.slots, s.oldest = make([]keptOffer, maxOffers), entry
 	}
 	size := learner.RoundBytes(o)
-	for s.oldest < entry && (entry-s.oldest >= maxOffers || s.bytes+size > maxOfferBytes) {
+	for s.oldest < entry && (entry-s.oldest >= maxOffers || s.Bytes+size > maxOfferBytes) {
 		s.drop(s.oldest)
 		s.oldest++
 	}
 	s.slots[entry%maxOffers] = keptOffer{entry, o}
-	s.bytes += size
+	s.Bytes += size
 }
 
 // of returns the offer of an entry, nil if it is not there.
-func (s *offers) of(entry uint64) *offer.Offer {
+func (s *recentOffers) of(entry uint64) *offer.Offer {
 	if s.slots == nil {
 		return nil
 	}
@@ -50,9 +50,9 @@ func (s *offers) of(entry uint64) *offer.Offer {
 }
 
 // drop frees the offer of an entry, if it is there.
-func (s *offers) drop(entry uint64) {
+func (s *recentOffers) drop(entry uint64) {
 	if o := s.of(entry); o != nil {
-		s.bytes -= learner.RoundBytes(o)
+		s.Bytes -= learner.RoundBytes(o)
 		s.slots[entry%maxOffers] = keptOffer{}
 	}
 }

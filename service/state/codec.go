@@ -1,4 +1,4 @@
-package engine
+package state
 
 import (
 	"bytes"
@@ -15,61 +15,61 @@ import (
 	"vitrine/service/setup"
 )
 
-// snapshotKind names the encoding of a snapshot. There is one; whoever changes it changes the name.
-const snapshotKind = "decision engine 2"
+// SnapshotKind names the encoding of a snapshot. There is one; whoever changes it changes the name.
+const SnapshotKind = "decision engine 2"
 
 // openSnapshot reads the head of a snapshot, and returns the fields of its placements.
-func openSnapshot(data []byte) (*frozenState, *fields.Fields, error) {
-	s := new(frozenState)
+func openSnapshot(data []byte) (*Frozen, *fields.Fields, error) {
+	s := new(Frozen)
 	kind, f, err := fields.Open(data)
 	if err != nil {
 		return s, nil, err
 	}
-	if kind != snapshotKind {
-		return s, nil, fields.UnknownFormat("snapshot", strconv.Quote(kind), strconv.Quote(snapshotKind))
+	if kind != SnapshotKind {
+		return s, nil, fields.UnknownFormat("snapshot", strconv.Quote(kind), strconv.Quote(SnapshotKind))
 	}
 	s.head(f)
 	return s, f, f.Err()
 }
 
 // head passes over what a snapshot says of itself.
-func (s *frozenState) head(f *fields.Fields) {
-	f.Uvarint(&s.at.Sequence)
-	f.Raw(s.at.Log[:])
-	f.Raw(s.at.Hash[:])
+func (s *Frozen) head(f *fields.Fields) {
+	f.Uvarint(&s.At.Sequence)
+	f.Raw(s.At.Log[:])
+	f.Raw(s.At.Hash[:])
 	f.Strings(&s.machines)
 	f.Uvarint(&s.oldest)
 	fields.List(f, &s.relearned, func(r *relearned, f *fields.Fields) { f.Uvarint(&r.begun, &r.from) })
-	f.Check(!s.at.Log.IsZero() || s.at.Hash == [16]byte{}, "it names no log, and has a hash of its entries")
+	f.Check(!s.At.Log.IsZero() || s.At.Hash == [16]byte{}, "it names no log, and has a hash of its entries")
 	fields.Ascending(f, "the machines", s.machines, func(name *string) string { return *name })
-	f.Check(s.oldest > 0 && s.oldest <= s.at.Sequence+1, "a snapshot of entry %d with an open decision of entry %d", s.at.Sequence, s.oldest)
+	f.Check(s.oldest > 0 && s.oldest <= s.At.Sequence+1, "a snapshot of entry %d with an open decision of entry %d", s.At.Sequence, s.oldest)
 	for _, r := range s.relearned {
-		f.Check(r.from <= r.begun && r.begun <= s.at.Sequence, "a learner that entry %d began learned from entry %d on", r.begun, r.from)
+		f.Check(r.from <= r.begun && r.begun <= s.At.Sequence, "a learner that entry %d began learned from entry %d on", r.begun, r.from)
 	}
 	fields.Ascending(f, "second learners", s.relearned, func(r *relearned) uint64 { return r.begun })
 	fields.Ascending(f, "second learners", s.relearned, func(r *relearned) uint64 { return r.from })
 }
 
-func (s *frozenState) fields(f *fields.Fields) {
+func (s *Frozen) fields(f *fields.Fields) {
 	s.head(f)
-	fields.Pointers(f, &s.placements, (*frozen).fields)
+	fields.Pointers(f, &s.placements, (*frozenPlacement).fields)
 }
 
-func (p *frozen) fields(f *fields.Fields) {
-	f.String(&p.name)
-	f.Uvarint(&p.born, &p.changed, &p.learner, &p.numbers, &p.learned, &p.rows, &p.standing)
+func (p *frozenPlacement) fields(f *fields.Fields) {
+	f.String(&p.Name)
+	f.Uvarint(&p.born, &p.Changed, &p.Learner, &p.lastLogged, &p.learnedThrough, &p.Rows, &p.currentVersion)
 	if f.Reads() {
 		p.configuration = new(configuration)
 	}
 	p.configuration.fields(f)
-	p.earnings.Fields(f)
+	p.Earnings.Fields(f)
 	f.Uvarint(&p.held.After, &p.held.From, &p.held.Rounds)
-	fields.List(f, &p.moves, func(m *move, f *fields.Fields) {
+	fields.List(f, &p.moves, func(m *clockMove, f *fields.Fields) {
 		f.Uvarint(&m.entry)
 		f.Int64(&m.time, &m.by)
 	})
-	fields.List(f, &p.open, (*record).fields)
-	fields.List(f, &p.closed, (*record).fields)
+	fields.List(f, &p.open, (*Record).fields)
+	fields.List(f, &p.closed, (*Record).fields)
 	fields.Pointers(f, &p.learners, (*frozenLearner).fields)
 	fields.Optional(f, &p.relearning, func(r *relearning, f *fields.Fields) {
 		f.String(&r.note)
@@ -137,7 +137,7 @@ func (v *version) fields(f *fields.Fields) {
 }
 
 // itemFields passes over the catalogue.
-func (p *frozen) itemFields(f *fields.Fields) {
+func (p *frozenPlacement) itemFields(f *fields.Fields) {
 	version, n := uint64(0), 0
 	if !f.Reads() {
 		version, n = p.items.Version, p.items.Len()
@@ -168,19 +168,19 @@ func (p *frozen) itemFields(f *fields.Fields) {
 	p.catalogue = c
 }
 
-func (r *record) fields(f *fields.Fields) {
+func (r *Record) fields(f *fields.Fields) {
 	f.String(&r.id)
-	f.Uvarint(&r.entry)
+	f.Uvarint(&r.Entry)
 	f.Int64(&r.time)
 	shown := f.Bounded(int(r.shown), setup.MaxSize)
 	choice := f.Bounded(int(r.choice), shown)
-	status := byte(r.status)
+	status := byte(r.Status)
 	if f.Byte(&status); f.Reads() {
-		r.shown, r.choice, r.status = uint16(shown), int16(choice), statusOf(f, status)
+		r.shown, r.choice, r.Status = uint16(shown), int16(choice), statusOf(f, status)
 	}
-	f.Check(r.entry > 0, "decision %q has no entry", r.id)
-	f.Check(choice == 0 || r.status == chosen || r.status == late, "decision %q has status %d and choice %d", r.id, r.status, choice)
-	if r.status.waits() {
+	f.Check(r.Entry > 0, "decision %q has no entry", r.id)
+	f.Check(choice == 0 || r.Status == chosen || r.Status == late, "decision %q has status %d and choice %d", r.id, r.Status, choice)
+	if r.Status.Waits() {
 		f.Flag(&r.first)
 		r.passedFields(f)
 		return
@@ -196,7 +196,7 @@ func (r *record) fields(f *fields.Fields) {
 		for k, c := range list {
 			f.Check(c.id != "" && (k == 0 || !list[k-1].withdraws), "decision %q has the correction %q after %d others", r.id, c.id, k)
 		}
-		r.rare = &rare{corrections: slices.Clip(list)}
+		r.extras = &recordExtras{corrections: slices.Clip(list)}
 	}
 }
 
@@ -206,10 +206,10 @@ func statusOf(f *fields.Fields, b byte) status {
 }
 
 // passedFields passes over which of the items shown are reported as not taken, and their rewards.
-func (r *record) passedFields(f *fields.Fields) {
+func (r *Record) passedFields(f *fields.Fields) {
 	var places []int
-	if r.rare != nil {
-		for k, passed := range r.rare.passed {
+	if r.extras != nil {
+		for k, passed := range r.extras.passed {
 			if passed {
 				places = append(places, k)
 			}
@@ -225,17 +225,17 @@ func (r *record) passedFields(f *fields.Fields) {
 	}
 	fields.Ascending(f, "passed items", places, func(k *int) int { return *k })
 	f.Check(len(places) < int(r.shown) && places[len(places)-1] < int(r.shown), "decision %q has items %v of %d passed", r.id, places, r.shown)
-	f.Check(reported >= 0 && reported <= 1 && r.status == open, "decision %q has %d items passed with a reward of %v", r.id, len(places), reported)
+	f.Check(reported >= 0 && reported <= 1 && r.Status == open, "decision %q has %d items passed with a reward of %v", r.id, len(places), reported)
 	if f.Err() == nil {
-		r.rare = &rare{passed: make([]bool, r.shown), reported: reported}
+		r.extras = &recordExtras{passed: make([]bool, r.shown), reported: reported}
 		for _, k := range places {
-			r.rare.passed[k] = true
+			r.extras.passed[k] = true
 		}
 	}
 }
 
 // equal reports whether two placements have the same bytes in a snapshot.
-func (p *frozen) equal(other *frozen) (bool, error) {
+func (p *frozenPlacement) equal(other *frozenPlacement) (bool, error) {
 	x, y := fields.Snapshot(""), fields.Snapshot("")
 	p.fields(x)
 	other.fields(y)
@@ -245,7 +245,7 @@ func (p *frozen) equal(other *frozen) (bool, error) {
 // SnapshotPosition returns the position of a snapshot in its log.
 func SnapshotPosition(data []byte) (eventlog.Position, error) {
 	s, _, err := openSnapshot(data)
-	return s.at, err
+	return s.At, err
 }
 
 // SnapshotMachines returns the kinds of machines that have learned the state of a snapshot, as
@@ -268,5 +268,5 @@ func SnapshotOldest(data []byte) (uint64, error) {
 // [Engine.Needs].
 func SnapshotNeeds(data []byte, upTo uint64) (uint64, error) {
 	s, _, err := openSnapshot(data)
-	return (&fold{position: s.at, relearned: s.relearned}).needs(upTo), err
+	return (&State{Position: s.At, relearned: s.relearned}).Needs(upTo), err
 }

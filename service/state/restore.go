@@ -1,4 +1,4 @@
-package engine
+package state
 
 import (
 	"cmp"
@@ -12,28 +12,28 @@ import (
 	"vitrine/service/setup"
 )
 
-// restore restores the state from a snapshot.
-func (s *fold) restore(data []byte) error {
+// Restore restores the state from a snapshot.
+func (s *State) Restore(data []byte) error {
 	head, f, err := openSnapshot(data)
 	if err != nil {
 		return err
 	}
-	s.position, s.relearned = head.at, head.relearned
+	s.Position, s.relearned = head.At, head.relearned
 	s.machines = slices.Compact(slices.Sorted(slices.Values(append(head.machines, s.machines...))))
 	last := ""
 	for n := f.Length(0, 1); n > 0 && f.Err() == nil; n-- { // one at a time, because they are large
-		p := new(frozen)
+		p := new(frozenPlacement)
 		p.fields(f)
-		if f.Check(p.name > last, "placement %q comes after placement %q", p.name, last); f.Err() == nil {
+		if f.Check(p.Name > last, "placement %q comes after placement %q", p.Name, last); f.Err() == nil {
 			if err := s.thaw(p); err != nil {
-				f.Fail(fmt.Errorf("placement %q: %w", p.name, err))
+				f.Fail(fmt.Errorf("placement %q: %w", p.Name, err))
 			}
 		}
-		last = p.name
+		last = p.Name
 	}
-	first := s.position.Sequence + 1
-	for _, p := range s.placements {
-		if first = p.open.oldest(first); p.held.After > 0 {
+	first := s.Position.Sequence + 1
+	for _, p := range s.Placements {
+		if first = p.Open.oldest(first); p.held.After > 0 {
 			first = min(first, p.held.From)
 		}
 		for _, w := range p.all() {
@@ -44,7 +44,7 @@ func (s *fold) restore(data []byte) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	for _, p := range s.placements { // only now: a learner that has caught up no longer needs the entries counted above
+	for _, p := range s.Placements { // only now: a learner that has caught up no longer needs the entries counted above
 		for _, w := range p.all() {
 			s.start(p, w)
 		}
@@ -53,21 +53,21 @@ func (s *fold) restore(data []byte) error {
 }
 
 // thaw makes a placement of a snapshot part of the state.
-func (s *fold) thaw(f *frozen) (err error) {
-	p := &placement{facts: f.facts, config: f.configuration.of}
+func (s *State) thaw(f *frozenPlacement) (err error) {
+	p := &Placement{persisted: f.persisted, Config: f.configuration.of}
 	p.canonical = f.configuration.canonical
-	p.earnings.Guard.Watch = p.config.Watch()
+	p.Earnings.Guard.Watch = p.Config.Watch()
 	for k, m := range f.moves {
-		if k > 0 && m.entry <= f.moves[k-1].entry || m.entry > s.position.Sequence {
+		if k > 0 && m.entry <= f.moves[k-1].entry || m.entry > s.Position.Sequence {
 			return fmt.Errorf("a move of the clock at entry %d is out of place", m.entry)
 		}
 	}
-	p.open.moves = f.moves
+	p.Open.moves = f.moves
 	if err := cmp.Or(s.thawRecords(p, f.open, true), s.thawRecords(p, f.closed, false)); err != nil {
 		return err
 	}
 	defer func() {
-		if err != nil && p.worker != nil { // nobody else ends them
+		if err != nil && p.Worker != nil { // nobody else ends them
 			for _, w := range p.all() {
 				w.Stop()
 			}
@@ -76,27 +76,27 @@ func (s *fold) thaw(f *frozen) (err error) {
 	if err := s.thawLearners(p, f); err != nil {
 		return err
 	}
-	p.items = stock{of: f.catalogue, schema: p.config.Schema()}
-	if v := f.catalogue.Version(); v > s.position.Sequence {
-		return fmt.Errorf("the catalogue has the version %d in a snapshot of entry %d", v, s.position.Sequence)
+	p.Items = stock{Of: f.catalogue, schema: p.Config.Schema()}
+	if v := f.catalogue.Version(); v > s.Position.Sequence {
+		return fmt.Errorf("the catalogue has the version %d in a snapshot of entry %d", v, s.Position.Sequence)
 	}
 	s.chargeItems(p, 0)
 	if err := s.thawExperiment(p, f); err != nil {
 		return err
 	}
-	s.placements[p.name] = p
+	s.Placements[p.Name] = p
 	p.fallBack()
 	s.recharge(p, s.chargeOf(p), 0)
 	return nil
 }
 
 // thawRecords adds the remembered decisions of a placement that wait for an outcome, or those that do not.
-func (s *fold) thawRecords(p *placement, list []record, waits bool) error {
-	var before *record
+func (s *State) thawRecords(p *Placement, list []Record, waits bool) error {
+	var before *Record
 	for i := range list {
 		r := new(list[i])
 		r.placement = p
-		if r.status.waits() != waits || s.decisions.find(p, r.id) != nil || r.entry > s.position.Sequence {
+		if r.Status.Waits() != waits || s.decisions.find(p, r.id) != nil || r.Entry > s.Position.Sequence {
 			return fmt.Errorf("decision %q is out of place", r.id)
 		}
 		s.decisions.add(r)
@@ -104,20 +104,20 @@ func (s *fold) thawRecords(p *placement, list []record, waits bool) error {
 			p.closed.push(r)
 			continue
 		}
-		if before != nil && compareDue(before, r) >= 0 {
+		if before != nil && compareExpiry(before, r) >= 0 {
 			return fmt.Errorf("decision %q comes after decision %q", r.id, before.id)
 		}
 		before = r
-		p.open.add(r)
+		p.Open.add(r)
 	}
 	return nil
 }
 
 // thawLearners builds the learners of a placement, and gives them their versions.
-func (s *fold) thawLearners(p *placement, f *frozen) error {
+func (s *State) thawLearners(p *Placement, f *frozenPlacement) error {
 	has := [][]uint64{} // the versions whose states each learner keeps
 	for i, l := range f.learners {
-		c := p.config
+		c := p.Config
 		switch {
 		case (l.own != nil) != (i > 0):
 			return errors.New("only former learners have a configuration of their own")
@@ -130,12 +130,12 @@ func (s *fold) thawLearners(p *placement, f *frozen) error {
 		}
 		has = append(has, l.Versions())
 		if i == 0 {
-			p.worker = w
+			p.Worker = w
 		} else {
 			p.former = append(p.former, w)
 		}
 	}
-	if p.worker == nil {
+	if p.Worker == nil {
 		return errors.New("there is no learner")
 	}
 	if r := f.relearning; r != nil { // the last one is the second learner
@@ -143,10 +143,10 @@ func (s *fold) thawLearners(p *placement, f *frozen) error {
 		if last < 0 || len(has[last+1]) > 0 || p.former[last].Replaying().From == 0 {
 			return errors.New("there is no second learner")
 		}
-		r.worker, p.former, has = p.former[last], p.former[:last], has[:last+1]
-		p.relearning = r
+		r.Worker, p.former, has = p.former[last], p.former[:last], has[:last+1]
+		p.Relearning = r
 	}
-	learners := p.learners()
+	learners := p.Learners()
 	if len(f.keepers) != len(p.versions) {
 		return fmt.Errorf("%d versions of %d learners", len(p.versions), len(f.keepers))
 	}
@@ -156,8 +156,8 @@ func (s *fold) thawLearners(p *placement, f *frozen) error {
 		}
 		p.versions[i].learner = learners[at]
 	}
-	if p.standing > 0 && p.version(p.standing) == nil {
-		return fmt.Errorf("the learner is at version %d, which does not exist", p.standing)
+	if p.currentVersion > 0 && p.version(p.currentVersion) == nil {
+		return fmt.Errorf("the learner is at version %d, which does not exist", p.currentVersion)
 	}
 	if !slices.IsSortedFunc(p.versions, func(a, b version) int { return cmp.Compare(a.number, b.number) }) {
 		return fmt.Errorf("the versions are %v, which are not in order", p.numbersOf(nil))
@@ -171,22 +171,22 @@ func (s *fold) thawLearners(p *placement, f *frozen) error {
 }
 
 // thawWorker builds a learner, and checks that the log still holds what it reads.
-func (s *fold) thawWorker(f *frozenLearner, c *setup.Config) (*worker, error) {
-	l, err := learner.Restore(&f.State, s.build, c, s.beginAgain)
+func (s *State) thawWorker(f *frozenLearner, c *setup.Config) (*Worker, error) {
+	l, err := learner.Restore(&f.State, s.Build, c, s.BeginAgain)
 	if err != nil {
 		return nil, err
 	}
-	if from := l.Replaying().From; from > s.position.Sequence {
+	if from := l.Replaying().From; from > s.Position.Sequence {
 		return nil, fmt.Errorf("a learner follows the log from entry %d on, after the last one", from)
 	}
 	if from := l.Needs(); from < math.MaxUint64 && s.lacks(from) {
 		return nil, fmt.Errorf("a learner learns from entry %d on: %w", from, eventlog.ErrRemoved)
 	}
-	return &worker{l, c, f.began}, nil
+	return &Worker{l, c, f.began}, nil
 }
 
 // thawExperiment builds the learners of the variants.
-func (s *fold) thawExperiment(p *placement, f *frozen) error {
+func (s *State) thawExperiment(p *Placement, f *frozenPlacement) error {
 	if len(p.past) > maxPast {
 		return fmt.Errorf("there are the reports of %d experiments", len(p.past))
 	}
@@ -196,10 +196,10 @@ func (s *fold) thawExperiment(p *placement, f *frozen) error {
 		}
 		return nil
 	}
-	e := &experiment{f.experiment, p.worker, make([]*worker, len(p.config.Experiment.Variants))}
-	p.experiment = e
+	e := &experiment{f.experiment, p.Worker, make([]*Worker, len(p.Config.Experiment.Variants))}
+	p.Experiment = e
 	left := f.challengers
-	err := p.config.OfVariants(func(i int, c *setup.Config) (err error) {
+	err := p.Config.OfVariants(func(i int, c *setup.Config) (err error) {
 		if len(left) == 0 || left[0].own != nil {
 			return errors.New("the learners of an experiment are not those of its variants")
 		}

@@ -1,4 +1,4 @@
-package engine
+package state
 
 import (
 	"context"
@@ -10,23 +10,23 @@ import (
 	"vitrine/service/setup"
 )
 
-// record is a remembered decision. Its offer is in the log, and is read when it is needed.
-type record struct {
-	placement *placement
+// Record is a remembered decision. Its offer is in the log, and is read when it is needed.
+type Record struct {
+	placement *Placement
 	id        string
-	entry     uint64 // of the offer
+	Entry     uint64 // of the offer
 	time      int64
-	twin      *record // in the index
-	rare      *rare   // fields of few decisions, usually nil; it does not change
-	at        int     // in due
-	shown     uint16  // K
-	choice    int16   // 0 or a position in what is shown, from 1 on
-	status    status
+	twin      *Record       // in the index
+	extras    *recordExtras // fields of few decisions, usually nil; it does not change
+	at        int           // in the expiry queue
+	shown     uint16        // K
+	choice    int16         // 0 or a position in what is shown, from 1 on
+	Status    status
 	first     bool // whether it is the first decision of its unit, in an experiment
 }
 
 // rare holds the fields that few decisions have.
-type rare struct {
+type recordExtras struct {
 	passed   []bool  // which of the items shown are reported as not taken; nil for none
 	reported float64 // the sum of their rewards
 
@@ -46,14 +46,14 @@ const (
 	open status = iota
 	chosen
 	expired
-	deferred  // waits to be activated
+	Deferred  // waits to be activated
 	withdrawn // not activated in time: nothing is learned from it
 	evicted   // the memory was full: nothing is learned from it
 	late      // its outcome came after it had ended: nothing more is learned from it
 )
 
-// waits reports whether an outcome can come.
-func (s status) waits() bool { return s == open || s == deferred }
+// Waits reports whether an outcome can come.
+func (s status) Waits() bool { return s == open || s == Deferred }
 
 func (s status) String() string {
 	return [...]string{"open", "chosen", "expired", "deferred", "withdrawn", "evicted", "late"}[s]
@@ -66,38 +66,38 @@ const (
 
 // size returns the bytes that the record counts for in the placement's memory: at least its real size, and a
 // function of the state only.
-func (r *record) size() int {
+func (r *Record) size() int {
 	size := setup.RecordBytes + idBytes(r.id)
-	if r.rare != nil {
-		size += rareBytes + len(r.rare.passed)
-		for i := range r.rare.corrections {
-			size += correctionBytes + idBytes(r.rare.corrections[i].id)
+	if r.extras != nil {
+		size += rareBytes + len(r.extras.passed)
+		for i := range r.extras.corrections {
+			size += correctionBytes + idBytes(r.extras.corrections[i].id)
 		}
 	}
 	return size
 }
 
 // isOf reports whether the decision was made with the learner that began at an entry.
-func (r *record) isOf(learner uint64) bool {
-	return r.entry > learner
+func (r *Record) isOf(learner uint64) bool {
+	return r.Entry > learner
 }
 
 // since returns when the attribution window began: when the decision was made, moved with the clock.
-func (r *record) since() int64 { return r.placement.open.since(r) }
+func (r *Record) since() int64 { return r.placement.Open.since(r) }
 
 // isLate reports whether the attribution window is over.
-func (r *record) isLate(now int64) bool { return now-r.since() > int64(r.placement.config.Window()) }
+func (r *Record) isLate(now int64) bool { return now-r.since() > int64(r.placement.Config.Window()) }
 
 // hasPassed reports whether the item at a place, from 1 on, is reported as not taken.
-func (r *record) hasPassed(place int) bool {
-	return r.rare != nil && r.rare.passed != nil && r.rare.passed[place-1]
+func (r *Record) hasPassed(place int) bool {
+	return r.extras != nil && r.extras.passed != nil && r.extras.passed[place-1]
 }
 
-func (r *record) countPassed() (n int) {
-	if r.rare == nil {
+func (r *Record) countPassed() (n int) {
+	if r.extras == nil {
 		return 0
 	}
-	for _, p := range r.rare.passed {
+	for _, p := range r.extras.passed {
 		if p {
 			n++
 		}
@@ -106,23 +106,23 @@ func (r *record) countPassed() (n int) {
 }
 
 // reported returns the sum of the rewards reported for items that were not taken.
-func (r *record) reported() float64 {
-	if r.rare == nil {
+func (r *Record) reported() float64 {
+	if r.extras == nil {
 		return 0
 	}
-	return r.rare.reported
+	return r.extras.reported
 }
 
 // corrections returns those of the outcome.
-func (r *record) corrections() []correction {
-	if r.rare == nil {
+func (r *Record) corrections() []correction {
+	if r.extras == nil {
 		return nil
 	}
-	return r.rare.corrections
+	return r.extras.corrections
 }
 
 // earned returns what the decision has earned, in the order in which it did; price is the revenue of its choice.
-func (r *record) earned(price float64) float64 {
+func (r *Record) earned(price float64) float64 {
 	if r.choice == 0 {
 		return 0
 	}
@@ -133,7 +133,7 @@ func (r *record) earned(price float64) float64 {
 }
 
 // pass notes items that were not taken. At least one item must remain.
-func (r *record) pass(p *eventlog.ItemsDeclined) error {
+func (r *Record) pass(p *eventlog.ItemsDeclined) error {
 	reported := r.reported() + p.Reward
 	if reported > 1 || r.countPassed()+len(p.Items) >= int(r.shown) {
 		return fmt.Errorf("of the %d items of decision %q %v are passed with a reward of %v, after %d with %v", r.shown, r.id, p.Items, p.Reward, r.countPassed(), r.reported())
@@ -143,9 +143,9 @@ func (r *record) pass(p *eventlog.ItemsDeclined) error {
 			return fmt.Errorf("item %d of the %d of decision %q is not there to be passed", place, r.shown, r.id)
 		}
 	}
-	var next rare
-	if r.rare != nil {
-		next = *r.rare
+	var next recordExtras
+	if r.extras != nil {
+		next = *r.extras
 	}
 	next.reported = reported
 	if next.passed = slices.Clone(next.passed); next.passed == nil {
@@ -154,16 +154,16 @@ func (r *record) pass(p *eventlog.ItemsDeclined) error {
 	for _, place := range p.Items {
 		next.passed[place-1] = true
 	}
-	r.placement.open.bytes -= r.size()
-	r.rare, r.status = &next, open
-	r.placement.open.bytes += r.size()
+	r.placement.Open.bytes -= r.size()
+	r.extras, r.Status = &next, open
+	r.placement.Open.bytes += r.size()
 	return nil
 }
 
 // read reads the offer of a decision from the log. The error wraps eventlog.ErrRemoved if the entry was
 // removed, and is that of ctx or ErrUnread otherwise.
-func (r *record) read(ctx context.Context, log eventlog.Reader) (*offer.Offer, error) {
-	o, err := offer.Read(ctx, log, r.entry, r.placement.name, r.id)
+func (r *Record) read(ctx context.Context, log eventlog.Reader) (*offer.Offer, error) {
+	o, err := offer.Read(ctx, log, r.Entry, r.placement.Name, r.id)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -173,18 +173,18 @@ func (r *record) read(ctx context.Context, log eventlog.Reader) (*offer.Offer, e
 	return o, nil
 }
 
-// shelf holds the closed decisions of a placement, the one that closed first at its front.
-type shelf struct {
-	records []*record
+// closedRecords are the closed decisions of a placement, the one that closed first at its front.
+type closedRecords struct {
+	records []*Record
 	bytes   int
 }
 
-func (s *shelf) push(r *record) {
+func (s *closedRecords) push(r *Record) {
 	s.records = append(s.records, r)
 	s.bytes += r.size()
 }
 
-func (s *shelf) pop() *record {
+func (s *closedRecords) pop() *Record {
 	r := s.records[0]
 	s.records[0] = nil
 	s.records = s.records[1:]
@@ -192,33 +192,25 @@ func (s *shelf) pop() *record {
 	return r
 }
 
-func (s *shelf) remove(r *record) {
-	s.records = slices.DeleteFunc(s.records, func(o *record) bool { return o == r })
+func (s *closedRecords) remove(r *Record) {
+	s.records = slices.DeleteFunc(s.records, func(o *Record) bool { return o == r })
 	s.bytes -= r.size()
 }
 
 // decisionKey names a decision.
 type decisionKey struct {
-	placement *placement
+	placement *Placement
 	id        string
 }
 
-func (r *record) key() decisionKey { return decisionKey{r.placement, r.id} }
-
-func (r *record) activate() error {
-	if r.status != deferred {
-		return fmt.Errorf("decision %q is activated, and does not wait to be", r.id)
-	}
-	r.status = open
-	return nil
-}
+func (r *Record) key() decisionKey { return decisionKey{r.placement, r.id} }
 
 // index finds remembered decisions. Ids belong to placements: several placements may each have a decision of
 // one id.
-type index map[string]*record // by id: the first of a chain of decisions with one id
+type index map[string]*Record // by id: the first of a chain of decisions with one id
 
 // find returns the decision that a placement calls id, or nil.
-func (x index) find(p *placement, id string) *record {
+func (x index) find(p *Placement, id string) *Record {
 	r := x[id]
 	for r != nil && r.placement != p {
 		r = r.twin
@@ -226,12 +218,12 @@ func (x index) find(p *placement, id string) *record {
 	return r
 }
 
-func (x index) add(r *record) {
+func (x index) add(r *Record) {
 	r.twin = x[r.id]
 	x[r.id] = r
 }
 
-func (x index) remove(r *record) {
+func (x index) remove(r *Record) {
 	first := x[r.id]
 	switch {
 	case first != r:

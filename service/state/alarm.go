@@ -1,0 +1,117 @@
+package state
+
+import (
+	"fmt"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/learner"
+	"vitrine/service/offer"
+)
+
+// restartGuard restarts the guard after an entry, and ends its alarm.
+func (p *Placement) restartGuard(sequence uint64) {
+	p.Earnings.Guard.Restart(sequence)
+	p.Worker.ClearSubstitute()
+}
+
+// advance gives the guard the decisions that are due by a time.
+func (s *State) advance(p *Placement, now int64, sequence uint64) {
+	raised, over := p.Earnings.Advance(now, sequence)
+	switch {
+	case raised:
+		a := p.Earnings.Guard.Alarm()
+		a.Version = p.lastGood(a)
+		p.fallBack()
+		if p.Earnings.Guard.Sales != nil && !p.Config.LearnInAlarm && p.held.After == 0 {
+			// The learner does not learn from decisions made for an earlier learner: their rows may come from other features.
+			p.held = learner.Gap{After: sequence, From: max(p.Open.oldest(sequence+1), p.Learner+1)}
+		}
+	case over != nil:
+		s.resume(p, sequence, *over)
+		if p.Worker.ClearSubstitute(); p.Earnings.Guard.Alarm() != nil {
+			p.fallBack()
+		}
+	}
+}
+
+// lastGood returns the version that decides after an alarm: the last one of the learner from before the decisions in doubt,
+// or else its oldest one; 0 if it has none.
+func (p *Placement) lastGood(a *api.Alarm) (number uint64) {
+	before := p.Earnings.Guard.Entry
+	if a.Since > 0 {
+		before = a.Since
+	}
+	for _, v := range p.versions {
+		if v.learner == p.Worker && (number == 0 || v.number <= before) {
+			number = v.number
+		}
+	}
+	return number
+}
+
+// fallsBack returns what decides instead of the policy: "" unless there is an alarm and a fallback.
+func (p *Placement) fallsBack() string {
+	if p.Earnings.Guard.Alarm() == nil {
+		return ""
+	}
+	return p.Config.Fallback
+}
+
+// fallBack has the learner make the policy of the last good version, if it is needed.
+func (p *Placement) fallBack() {
+	if p.fallsBack() != api.FallbackVersion || p.Earnings.Guard.Alarm().Version == 0 {
+		return
+	}
+	p.Worker.SetSubstitute(p.Earnings.Guard.Alarm().Version)
+}
+
+// resume gives the learners of a placement the rounds that are held, except those of the decisions in doubt.
+func (s *State) resume(p *Placement, sequence uint64, doubtful [2]uint64) {
+	held := p.held
+	if p.held = (learner.Gap{}); held.Rounds == 0 {
+		return
+	}
+	held.Doubtful = doubtful
+	for _, w := range append([]*Worker{p.Worker}, p.challengers()...) {
+		held.Only = p.lessons(w)
+		w.CatchUp(sequence, held)
+	}
+	p.learnedThrough, p.currentVersion = sequence, 0
+	s.relearned = remember(s.relearned, relearned{sequence, held.From})
+}
+
+// lessons returns the variants from whose decisions a learner learns, nil for all decisions.
+func (p *Placement) lessons(w *Worker) (only []string) {
+	if p.Experiment == nil || p.Experiment.Design.Learn == api.LearnAll {
+		return nil
+	}
+	names := []string{""}
+	for _, v := range p.Experiment.Design.Variants {
+		names = append(names, v.Name)
+	}
+	only = []string{}
+	for _, name := range names {
+		o := &offer.Offer{Estimates: offer.Estimates{Variant: name}}
+		for _, taught := range p.Taught(o) {
+			if taught == w {
+				only = append(only, name)
+			}
+		}
+	}
+	return only
+}
+
+// alarmCleared ends an alarm.
+func (s *State) alarmCleared(p *Placement, sequence uint64, b *eventlog.AlarmCleared) error {
+	if p.Earnings.Guard.Alarm() == nil && !s.isAudit() {
+		return fmt.Errorf("an alarm: %w", ErrNotFound)
+	}
+	doubtful := p.Earnings.Guard.Doubtful(sequence + 1)
+	if b.All {
+		doubtful = [2]uint64{}
+	}
+	p.restartGuard(sequence)
+	s.resume(p, sequence, doubtful)
+	return nil
+}

@@ -1,0 +1,146 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+	"vitrine/service/learner"
+	"vitrine/service/offer"
+	"vitrine/service/page"
+	"vitrine/service/setup"
+)
+
+// Batch is a commit group under construction. Its maps hold the changes that it will make; a decision is in a
+// batch once.
+type Batch struct {
+	State   *State
+	Events  []*eventlog.Event
+	Entries [][]byte
+	Offers  []*offer.Offer // of the decisions that they close
+	Bytes   int
+	Alone   bool      // no other event may be in it
+	Ready   *Prepared // prepared for its PlacementPut
+	Staged  *Staged   // its ItemsChanged
+
+	touched map[decisionKey]bool
+	open    map[*Placement]int // additional bytes of open decisions
+	rounds  map[*Placement]int // bytes of rounds for the learner
+}
+
+// Reset begins the next batch.
+func (b *Batch) Reset() {
+	*b = Batch{
+		State: b.State, Events: b.Events[:0], Entries: b.Entries[:0], Offers: b.Offers[:0],
+		touched: map[decisionKey]bool{}, open: map[*Placement]int{}, rounds: map[*Placement]int{},
+	}
+}
+
+func (b *Batch) add(e *eventlog.Event, entry []byte, o *offer.Offer) {
+	b.Events = append(b.Events, e)
+	b.Entries = append(b.Entries, entry)
+	b.Offers = append(b.Offers, o)
+	b.Bytes += eventlog.EntrySize(entry)
+}
+
+// encode adds a lawful event.
+func (b *Batch) encode(e *eventlog.Event, o *offer.Offer) {
+	entry, err := e.Encode(nil)
+	if err != nil {
+		panic(fmt.Sprintf("decision: an unlawful event: %v", err))
+	}
+	b.add(e, entry, o)
+}
+
+// Only adds an event to a batch of its own.
+func (b *Batch) Only(e *eventlog.Event) error {
+	b.Alone = true
+	b.encode(e, nil)
+	return nil
+}
+
+// Offer adds a decision. If open decisions exceed the placement's memory, others are evicted. An earlier
+// decision of this id, whose entry was removed, may still be remembered.
+func (b *Batch) Offer(v *View, e *eventlog.Event, o *offer.Offer, forgotten *Record, entry []byte) error {
+	p := v.Placement
+	key := decisionKey{p, o.Decision}
+	if b.touched[key] {
+		return ErrRetryBatch
+	}
+	before := b.State.decisions.find(p, o.Decision)
+	if b.State.Placements[p.Name] != p || p.Changed != v.Changed || before != nil && before != forgotten {
+		return page.ErrStale
+	}
+	size := setup.RecordBytes + idBytes(o.Decision)
+	if _, err := b.makeRoom(p, p.Open.bytes+b.open[p]+size-p.Config.MemoryBytes, e.Time, math.MaxInt); err != nil {
+		return err
+	}
+	b.touched[key] = true
+	b.open[p] += size
+	b.add(e, entry, o)
+	return nil
+}
+
+// room reports whether the learner can take the round of a decision.
+func (b *Batch) room(r *Record, o *offer.Offer) bool {
+	p := r.placement
+	return !r.isOf(p.Learner) || !slices.ContainsFunc(p.Taught(o), func(w *Worker) bool { return !w.HasRoom(b.rounds[p], learner.RoundBytes(o)) })
+}
+
+// canExpire reports the same for a decision that expires. A deferred one has no round.
+func (b *Batch) canExpire(r *Record, o *offer.Offer) bool {
+	return r.Status == Deferred || b.room(r, o)
+}
+
+// close ends the wait for a decision's outcome. Without an offer there is no round.
+func (b *Batch) close(r *Record, o *offer.Offer, now int64, body eventlog.Body) {
+	p := r.placement
+	b.touched[r.key()] = true
+	b.open[p] -= r.size()
+	if o != nil && b.canExpire(r, o) {
+		b.rounds[p] += learner.RoundBytes(o)
+	}
+	b.encode(&eventlog.Event{Time: now, Placement: p.Name, Body: body}, o)
+}
+
+// LogValues adds the values that no other request has logged.
+func (b *Batch) LogValues(name string, changed uint64, values []feature.Seen, now int64) error {
+	p := b.State.Placements[name]
+	switch {
+	case len(b.Events) > 0:
+		return ErrRetryBatch
+	case p == nil || p.Changed != changed:
+		return page.ErrStale
+	}
+	owner := b.State.owner(p)
+	schema := owner.Config.Schema()
+	for _, seen := range values {
+		if seen = schema.Fresh(seen); seen.Values != nil {
+			b.Alone = true
+			b.encode(&eventlog.Event{Time: now, Placement: owner.Name, Body: &eventlog.CategoryValuesAdded{Feature: seen.Feature, Values: seen.Values}}, nil)
+		}
+	}
+	return nil
+}
+
+// MoveClock moves the windows of all open decisions. It returns their number, and how many would be late now.
+func (b *Batch) MoveClock(from, to int64) (open, late int, err error) {
+	if len(b.Events) > 0 {
+		return 0, 0, ErrRetryBatch
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.State.Placements)) {
+		p := b.State.Placements[name]
+		open += len(p.Open.Heap)
+		for _, r := range p.Open.Heap {
+			if r.isLate(to) && !r.isLate(from) {
+				late++
+			}
+		}
+		b.encode(&eventlog.Event{Time: to, Placement: name, Body: &eventlog.ClockMoved{By: to - from}}, nil)
+	}
+	b.Alone = true
+	return open, late, nil
+}

@@ -1,0 +1,190 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/page"
+	"vitrine/service/setup"
+)
+
+// Match reports why a placement of a revision must not be changed; the revision of one that is not there is 0. A nil
+// Match lets every change through.
+type Match func(revision uint64) error
+
+// Check reports why a placement must not be changed; p is nil for one that is not there.
+func (m Match) Check(p *Placement) error {
+	switch {
+	case m == nil:
+		return nil
+	case p == nil:
+		return m(0)
+	}
+	return m(p.Revision())
+}
+
+// Change says what a put may do.
+type Change struct {
+	Reset   bool  // begin the learner again
+	Relearn bool  // let another learner learn from the log, which then takes its place; not with Reset
+	Match   Match // of the placement as it is
+
+	// Uses reports whether the placement may begin to use the catalogue of another one; nil lets it use every one.
+	Uses func(owner string) bool
+}
+
+// Put changes a placement, or creates it, with what was prepared. The log has entries from one on.
+func (b *Batch) Put(name string, c *setup.Config, how *Change, from uint64, r *Prepared, now int64) (isNew bool, err error) {
+	if len(b.Events) > 0 {
+		return false, ErrRetryBatch
+	}
+	p := b.State.Placements[name]
+	switch err := how.Check(p, c); {
+	case how == nil && p != nil || err == ErrSame:
+		return false, nil
+	case err != nil:
+		return false, err
+	case p == nil && len(b.State.Placements) >= maxPlacements:
+		return false, errPlacements(name)
+	case !r.fits(p, c), !r.Claim():
+		return false, page.ErrStale
+	}
+	b.Ready = r
+	return p == nil, b.Only(&eventlog.Event{Time: now, Placement: name, Body: p.change(c, c.Canonical(), how, from)})
+}
+
+const maxPlacements = 1000 // each has a learner, a goroutine and memory of its own
+
+func errPlacements(name string) error {
+	return api.Fieldf("/name", "%q would be one more than %d placements: delete one", name, maxPlacements)
+}
+
+// Check reports why a placement, nil for a new one, must not have a configuration, ErrSame if it has it. A change that
+// has happened is not refused.
+func (how *Change) Check(p *Placement, c *setup.Config) error {
+	switch {
+	case how == nil:
+		return nil
+	case p != nil && p.has(c):
+		return ErrSame
+	}
+	if err := how.Match.Check(p); err != nil {
+		return err
+	}
+	switch {
+	case p == nil || string(p.canonical) == string(c.Canonical()):
+		return nil
+	case p.Relearning != nil && !how.Reset, p.Relearning != nil && p.Config.SameLearner(c): // which the exchange would undo
+		return fmt.Errorf("placement %q: %w", p.Name, ErrRelearning)
+	}
+	if done, err := p.ends(c, how); done || err != nil {
+		return err
+	}
+	switch {
+	case how.Reset || p.Config.SameLearner(c):
+		return nil
+	case how.Relearns() && !p.Config.Schema().Equal(c.Schema()):
+		return api.Fieldf("/features", "are not those of the decisions in the log, from which a learner could learn them")
+	case how.Relearn || !p.hasLearned():
+		return nil
+	}
+	return p.loss(c)
+}
+
+// MayUse reports whether a placement may have a configuration with the catalogue of another one. before is its present
+// configuration, nil for a new one.
+func (how *Change) MayUse(c, before *setup.Config) bool {
+	return how == nil || how.Uses == nil || before != nil && before.CatalogueOf == c.CatalogueOf || how.Uses(c.CatalogueOf)
+}
+
+// IsReset reports whether the learner may begin again.
+func (how *Change) IsReset() bool { return how != nil && how.Reset }
+
+// Relearns reports whether a second learner is to learn from the log.
+func (how *Change) Relearns() bool { return how != nil && how.Relearn && !how.Reset }
+
+// has reports whether the placement has a configuration already, or will have it after its relearning.
+func (p *Placement) has(c *setup.Config) bool {
+	if p.Relearning != nil {
+		return bytes.Equal(p.Relearning.Worker.Config.Canonical(), c.Canonical())
+	}
+	return bytes.Equal(p.canonical, c.Canonical())
+}
+
+// loss is the error of a change that would begin the learner again.
+func (p *Placement) loss(c *setup.Config) error {
+	smaller := 0
+	if c.MaxSize < p.Config.MaxSize {
+		smaller = c.MaxSize
+	}
+	return &LossError{
+		Placement: p.Name, Fields: p.Config.LearnerFields(c), MaxSize: smaller, OtherRows: !p.Config.Schema().Equal(c.Schema()),
+		Loss: api.Loss{Rounds: p.Worker.rounds(), Versions: len(p.numbersOf(p.Worker))},
+	}
+}
+
+// change is the event of a change. The log has entries from one on.
+func (p *Placement) change(c *setup.Config, canonical []byte, how *Change, from uint64) eventlog.Body {
+	switch {
+	case p == nil:
+		return &eventlog.PlacementPut{Config: canonical}
+	case p.Relearning != nil && bytes.Equal(p.canonical, canonical):
+		return &eventlog.RelearningEnded{Reason: "the configuration of before was put"}
+	case p.Config.SameLearner(c):
+		return &eventlog.PlacementPut{Config: canonical}
+	case !how.Reset && p.Adoptable(c) >= 0:
+		variant := p.Experiment.Name(p.Adoptable(c))
+		return &eventlog.LearnerAdopted{Config: canonical, Variant: variant, Note: fmt.Sprintf("before variant %q of the experiment %q", variant, p.Config.Experiment.Name)}
+	}
+	note := "before a change of " + abbreviated(p.Config.LearnerFields(c))
+	if how.Relearns() {
+		return &eventlog.RelearningBegun{Config: canonical, From: max(p.Rows, from), Note: note}
+	}
+	return &eventlog.LearnerReset{Config: canonical, Note: note}
+}
+
+// abbreviated lists fields for a note.
+func abbreviated(fields []string) string {
+	return api.Abbreviate(strings.Join(fields, ", "), MaxVersionNote-100)
+}
+
+// Preview says what becomes of the learner.
+func (s *State) Preview(v *api.Preview, name string, c *setup.Config, how Change) error {
+	p := s.Placements[name]
+	err := how.Check(p, c)
+	var loss *LossError
+	switch {
+	case err == ErrSame:
+		v.Change = api.PreviewNone
+		return nil
+	case err != nil && !errors.As(err, &loss):
+		return err
+	case p == nil:
+		v.Change = api.PreviewCreate
+		if len(s.Placements) >= maxPlacements {
+			return errPlacements(name)
+		}
+		return nil
+	case loss != nil && loss.Experiment != "":
+		v.Change, v.Fields, v.Lost = api.PreviewEnd, loss.Fields, &loss.Loss
+		return nil
+	case p.Config.SameLearner(c):
+		v.Change = api.PreviewKeep
+		return nil
+	case p.Adoptable(c) >= 0:
+		v.Change = api.PreviewAdopt
+		return nil
+	}
+	v.Change, v.Fields = api.PreviewRestart, p.Config.LearnerFields(c)
+	if loss != nil {
+		v.Lost = &loss.Loss
+		if err := (&Change{Relearn: true}).Check(p, c); err == nil {
+			v.CanRelearn, v.MaxSize = true, loss.MaxSize
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+
+	"vitrine/service/api"
+	"vitrine/service/earnings"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// maxCorrections is the max number of corrections of a decision.
+const maxCorrections = 100
+
+// Correct corrects what a decision has earned.
+func (b *Batch) Correct(r *Record, o *offer.Offer, c *api.Correction, now int64) error {
+	place := o.Place(c.Item)
+	conflict := func(format string, args ...any) error {
+		return fmt.Errorf("correction %q of decision %q: %w: %s", c.ID, r.id, ErrConflict, fmt.Sprintf(format, args...))
+	}
+	before := r.corrections()
+	at := slices.IndexFunc(before, func(other correction) bool { return other.id == c.ID })
+	switch {
+	case place == 0:
+		return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(c.Item, setup.MaxID), ErrNotShown, r.id)
+	case at >= 0 && int(r.choice) == place && before[at].is(c):
+		return nil
+	case at >= 0:
+		return conflict("another correction has this id")
+	case r.Status.Waits() || r.Status != chosen && r.Status != late:
+		return conflict("no outcome was reported: report it first")
+	case int(r.choice) != place:
+		return conflict("item %q was not taken", c.Item)
+	case len(before) > 0 && before[len(before)-1].withdraws:
+		return conflict("correction %q has withdrawn the sale", before[len(before)-1].id)
+	case len(before) == maxCorrections:
+		return conflict("the decision has %d corrections, which is the limit", maxCorrections)
+	}
+	body := r.corrected(o, r.choice, r.earned(priceOf(o, r.choice)))
+	if body.Correction, body.Withdraws = c.ID, c.Value == nil; body.Withdraws {
+		body.Value = -body.Before
+	} else {
+		body.Value = *c.Value
+	}
+	b.touched[r.key()] = true
+	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
+	return nil
+}
+
+// is reports whether the caller's correction of this id is this one.
+func (c *correction) is(other *api.Correction) bool {
+	return c.withdraws == (other.Value == nil) && (c.withdraws || c.value == *other.Value)
+}
+
+// settle applies a late outcome to a decision that has ended.
+func (b *Batch) settle(r *Record, o *offer.Offer, choice int16, counts bool, now int64) {
+	body := r.corrected(o, choice, 0)
+	body.Value, body.Counts = priceOf(o, choice), counts
+	b.touched[r.key()] = true
+	b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: body}, nil)
+}
+
+// corrected returns a correction of a decision that has earned the given revenue, by nothing yet.
+func (r *Record) corrected(o *offer.Offer, choice int16, earned float64) *eventlog.Corrected {
+	return &eventlog.Corrected{
+		Decision: r.id, Entry: r.Entry, Made: r.time, Mode: o.Mode, Variant: o.Variant, Shown: o.IDs(), Choice: int32(choice), Before: earned,
+	}
+}
+
+// priceOf returns the revenue of a choice.
+func priceOf(o *offer.Offer, choice int16) float64 {
+	return (&offer.Closed{Offer: o, Choice: int(choice)}).Earned()
+}
+
+// correct applies a late outcome or a correction. The decision may have been forgotten by entries that were written at once with it:
+// then only the sums change.
+func (s *State) correct(p *Placement, c *eventlog.Corrected) error {
+	if c.Entry > s.Position.Sequence || c.Mode < offer.ByPolicy || c.Mode > offer.ByImport {
+		return fmt.Errorf("a correction of decision %q, which entry %d has offered in mode %d", c.Decision, c.Entry, c.Mode)
+	}
+	r := s.decisions.find(p, c.Decision)
+	if r != nil {
+		if err := r.checkCorrected(c); err != nil {
+			return err
+		}
+	}
+	p.Earnings.Corrected(c, earnings.MaxItems(p.Config.MemoryBytes))
+	if p.Experiment != nil {
+		p.Experiment.Correct(c)
+	}
+	if r == nil {
+		return nil
+	}
+	p.closed.bytes -= r.size()
+	if c.Correction == "" {
+		r.Status, r.choice = late, int16(c.Choice)
+	} else {
+		more := []correction{{id: c.Correction, value: c.Value, withdraws: c.Withdraws}}
+		r.extras = &recordExtras{corrections: slices.Concat(r.corrections(), more)}
+	}
+	p.closed.bytes += r.size()
+	s.forget(p)
+	return nil
+}
+
+// checkCorrected reports a correction that is impossible in this state.
+func (r *Record) checkCorrected(c *eventlog.Corrected) error {
+	ended := r.Status == withdrawn || r.Status == evicted
+	switch isLate := c.Correction == ""; {
+	case r.Entry != c.Entry || len(c.Shown) != int(r.shown):
+		return fmt.Errorf("a correction of decision %q of entry %d, which entry %d has offered", c.Decision, c.Entry, r.Entry)
+	case isLate && (r.Status != expired && !ended || ended != c.Counts):
+		return fmt.Errorf("decision %q is %s, and its outcome comes late", r.id, r.Status)
+	case !isLate && (r.Status != chosen && r.Status != late || int32(r.choice) != c.Choice || len(r.corrections()) >= maxCorrections):
+		return fmt.Errorf("decision %q is %s with item %d, and item %d is corrected", r.id, r.Status, r.choice, c.Choice)
+	}
+	return nil
+}

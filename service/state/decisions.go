@@ -1,0 +1,278 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/earnings"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// closes returns the decision that an event closes with a round, or nil.
+func (s *State) closes(e *eventlog.Event) *Record {
+	var id string
+	switch b := e.Body.(type) {
+	case *eventlog.Chosen:
+		id = b.Decision
+	case *eventlog.Expired:
+		id = b.Decision
+	default:
+		return nil
+	}
+	r := s.decisions.find(s.Placements[e.Placement], id)
+	if _, isExpired := e.Body.(*eventlog.Expired); r == nil || isExpired && r.Status == Deferred {
+		return nil
+	}
+	return r
+}
+
+// offer adds a decision. o is its offer with its estimates, nil to decode them.
+func (s *State) offer(p *Placement, sequence uint64, time int64, offered *eventlog.Offered, o *offer.Offer) (err error) {
+	before := s.decisions.find(p, offered.Decision)
+	if before != nil && before.Status.Waits() {
+		return fmt.Errorf("decision %q is open already", offered.Decision)
+	}
+	if o == nil {
+		o, err = OfferOf(p.Config, offered)
+	} else {
+		err = o.Check(p.Config.Schema().Width(), p.Config.MaxSize)
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.routing().Check(o); err != nil {
+		return err
+	}
+	if before != nil { // whoever wrote this had forgotten it
+		p.closed.remove(before)
+		s.decisions.remove(before)
+	}
+	r := &Record{placement: p, id: strings.Clone(offered.Decision), Entry: sequence, time: time, shown: uint16(len(offered.Shown))}
+	if o.Deferred {
+		r.Status = Deferred
+	}
+	s.decisions.add(r)
+	p.Open.add(r)
+	if o.Number>>ReplicaShift == 0 {
+		p.lastLogged = max(p.lastLogged, o.Number)
+	}
+	p.Earnings.Offered(sequence, time, o, p.isOwn(o))
+	if p.Experiment != nil {
+		r.first = p.Experiment.Enter(sequence, time, p.Earnings.Guard.Watch.Cohort(), o)
+	}
+	p.pace.Add(time, r.size())
+	isLarge := o.Payload != nil || o.Catalogue != nil && len(o.Catalogue.Slots) > maxKeptSlots
+	if o.Decoded && !isLarge && !s.isAudit() {
+		s.Offers.add(sequence, o)
+	}
+	s.forget(p)
+	return nil
+}
+
+// OfferOf decodes an offer that was made under a configuration.
+func OfferOf(c *setup.Config, o *eventlog.Offered) (*offer.Offer, error) {
+	decoded, err := offer.Of(o)
+	if err != nil {
+		return nil, err
+	}
+	return decoded, decoded.Check(c.Schema().Width(), c.MaxSize)
+}
+
+// forget drops the oldest closed decisions until the rest fits into memory.
+func (s *State) forget(p *Placement) {
+	for len(p.closed.records) > 0 && p.Open.bytes+p.closed.bytes > p.Config.MemoryBytes {
+		r := p.closed.pop()
+		s.decisions.remove(r)
+		if r.Status == evicted {
+			p.evictedIDs.add(r.id, p.Config.MemoryBytes)
+		}
+	}
+}
+
+func (s *State) openRecord(p *Placement, decision string) (*Record, error) {
+	r := s.decisions.find(p, decision)
+	if r == nil {
+		return nil, fmt.Errorf("decision %q: %w", decision, ErrNotFound)
+	}
+	if !r.Status.Waits() {
+		return nil, fmt.Errorf("decision %q has its outcome already", decision)
+	}
+	return r, nil
+}
+
+// chosen gives a decision the outcome that was reported.
+func (s *State) chosen(p *Placement, sequence uint64, time int64, b *eventlog.Chosen, o *offer.Offer) error {
+	r, err := s.openRecord(p, b.Decision)
+	if err != nil {
+		return err
+	}
+	if int(b.Choice) > int(r.shown) {
+		return fmt.Errorf("decision %q showed %d items, and item %d was chosen", r.id, r.shown, b.Choice)
+	}
+	if b.Choice > 0 && r.hasPassed(int(b.Choice)) {
+		return fmt.Errorf("item %d of decision %q was chosen after it was passed", b.Choice, r.id)
+	}
+	s.close(sequence, time, r, o, chosen, int(b.Choice), !b.Unlearned)
+	return nil
+}
+
+// expired ends the wait for the outcome of a decision. A deferred one was not shown.
+func (s *State) expired(p *Placement, sequence uint64, time int64, b *eventlog.Expired, o *offer.Offer) error {
+	r, err := s.openRecord(p, b.Decision)
+	if err != nil {
+		return err
+	}
+	if r.Status == Deferred {
+		s.abandon(r, withdrawn)
+		return nil
+	}
+	s.close(sequence, time, r, o, expired, 0, !b.Unlearned)
+	return nil
+}
+
+func (s *State) evicted(p *Placement, b *eventlog.Evicted) error {
+	r, err := s.openRecord(p, b.Decision)
+	if err != nil {
+		return err
+	}
+	s.abandon(r, evicted)
+	return nil
+}
+
+func (s *State) activated(p *Placement, b *eventlog.Activated) error {
+	r, err := s.openRecord(p, b.Decision)
+	if err != nil {
+		return err
+	}
+	if r.Status != Deferred {
+		return fmt.Errorf("decision %q is activated, and does not wait to be", r.id)
+	}
+	r.Status = open
+	return nil
+}
+
+func (s *State) passed(p *Placement, b *eventlog.ItemsDeclined) error {
+	r, err := s.openRecord(p, b.Decision)
+	if err != nil {
+		return err
+	}
+	return r.pass(b)
+}
+
+// close gives a decision its outcome, which its learner may learn from.
+func (s *State) close(sequence uint64, now int64, r *Record, o *offer.Offer, to status, choice int, learn bool) {
+	p := r.placement
+	p.Open.remove(r)
+	if p.Relearning != nil {
+		p.Relearning.Worker.Follow(sequence)
+	}
+	r.Status, r.choice = to, int16(choice)
+	var c *offer.Closed
+	own := o != nil && p.isOwn(o)
+	if o != nil {
+		c = &offer.Closed{Offer: o, Entry: r.Entry, Time: r.time, Choice: choice, Predicted: own && o.Probability != nil}
+	}
+	p.Earnings.Closed(earnings.Ended{Entry: r.Entry, Time: r.time, Age: now - r.since(), Chosen: to == chosen, Own: own}, c, earnings.MaxItems(p.Config.MemoryBytes))
+	if p.Experiment != nil {
+		p.Experiment.Leave(r.Entry, r.time, p.Earnings.Guard.Watch.Cohort(), r.first, c)
+	}
+	switch {
+	case !r.isOf(p.Learner):
+		p.Earnings.Counts.Stale++
+	case p.held.After > 0:
+		p.held.Rounds++
+	case !learn:
+		p.Earnings.Counts.Unlearned++
+	case o != nil:
+		p.sound.Closed(c)
+		for _, w := range p.Taught(o) {
+			w.Observe(sequence, o, choice)
+			if !slices.Contains(s.pendingWake, w) {
+				s.pendingWake = append(s.pendingWake, w)
+			}
+		}
+		fallthrough
+	default:
+		p.learnedThrough, p.currentVersion = sequence, 0
+	}
+	s.shelve(r)
+}
+
+// abandon ends the wait for the outcome of a decision from which nothing is learned.
+func (s *State) abandon(r *Record, to status) {
+	r.placement.Open.remove(r)
+	r.Status = to
+	r.placement.Earnings.Abandoned(r.Entry, r.time, to == evicted)
+	if e := r.placement.Experiment; e != nil {
+		e.Leave(r.Entry, r.time, r.placement.Earnings.Guard.Watch.Cohort(), r.first, nil)
+	}
+	s.shelve(r)
+}
+
+// shelve keeps the part of a closed decision that a repeated request needs.
+func (s *State) shelve(r *Record) {
+	r.extras = nil
+	s.Offers.drop(r.Entry)
+	r.placement.closed.push(r)
+	s.forget(r.placement)
+}
+
+// Missing returns the error for a decision that is not remembered. p is nil for an unknown placement.
+func (s *State) Missing(p *Placement, id string) error {
+	if p != nil && p.evictedIDs.knows(id) {
+		return tooSmall(p, id)
+	}
+	if since := p.rememberedSince(); since != nil {
+		return fmt.Errorf("%w: the placement has forgotten decisions of before %s: give it more memory to remember them longer", UnknownDecision(id), since.Format(time.RFC3339))
+	}
+	return UnknownDecision(id)
+}
+
+// Closed reads back the offer that the next event closes, nil if it closes none.
+func (s *State) Closed(ctx context.Context, log eventlog.Reader, event *eventlog.Event) (*offer.Offer, error) {
+	r := s.closes(event)
+	if r == nil {
+		return nil, nil
+	}
+	if o := s.Offers.of(r.Entry); o != nil {
+		return o, nil
+	}
+	o, err := r.read(ctx, log)
+	if err != nil {
+		err = fmt.Errorf("entry %d: %w", s.Position.Sequence+1, err)
+	}
+	return o, err
+}
+
+// tooSmall returns the error of an evicted decision.
+func tooSmall(p *Placement, id string) error {
+	holds := ""
+	if s := p.pace.Seconds(p.Config.MemoryBytes); s > 0 {
+		holds = fmt.Sprintf(" hold %.3g seconds of decisions at the present rate, and", s)
+	}
+	return fmt.Errorf("decision %q: %w: the %d bytes of %q%s must hold the attribution window of %s: make its memory larger",
+		api.Abbreviate(id, setup.MaxDecision), ErrEvicted, p.Config.MemoryBytes, p.Name, holds, p.Config.AttributionWindow)
+}
+
+// rememberedSince returns the time of the oldest ended decision in memory, or nil if the placement remembers all decisions.
+func (p *Placement) rememberedSince() *time.Time {
+	if p == nil || len(p.closed.records) == 0 || p.Earnings.Counts.Offered == uint64(len(p.Open.Heap)+len(p.closed.records)) {
+		return nil
+	}
+	return new(time.Unix(0, p.closed.records[0].time).UTC())
+}
+
+// UnknownDecision returns the error of a decision that is not remembered.
+func UnknownDecision(id string) error {
+	return fmt.Errorf("decision %q: %w", api.Abbreviate(id, setup.MaxDecision), ErrNotFound)
+}
+
+// ReplicaShift is the place of the replica in the number of a decision. The leader's own decisions have replica 0, and go on
+// from the numbers in the log; a follower begins with 1, so that no replica may follow twice.
+const ReplicaShift = 40

@@ -1,0 +1,20 @@
+// Package state is the state of the decision service: a fold of its log. State.Apply changes it by one event, for live traffic and for
+// a replay alike, and a Batch checks proposals against it and turns them into the next events. Nothing here has a clock, a socket or a
+// goroutine: time is an argument, in Unix nanoseconds, the log is an [eventlog.Reader], and whoever makes a State runs its learners.
+// From the bottom up:
+//
+//	errors.go      the errors of what is asked
+//	pace.go        the rate of decisions; live.go what a process measures; evicted.go the ids of evicted decisions; offers.go the last offers
+//	worker.go      a learner of a placement
+//	record.go      a decision that is remembered; expiry.go the open ones by the time of their expiry
+//	placement.go   a placement; view.go as decisions see it, stats.go its counters
+//	prepare.go     a learner and memory that were made before the writer runs; items.go catalogues
+//	experiment.go  the learners of an experiment; versions.go states to roll back to; alarm.go the guard's fallback; relearn.go a second learner
+//	put.go         a configuration → a placement; decisions.go a decision and its end; correct.go late outcomes and corrections
+//	state.go       the state, and the one function that applies an event to it
+//	lookup.go      a decision that a call concerns
+//	batch.go       proposals → the next events: outcome.go, expire.go, change.go, import.go, clock.go
+//	codec.go       the bytes of a snapshot; snapshot.go state → bytes, restore.go bytes → state, compare.go two states
+//
+// docs/adr/0041-decision-engine.md says why the state is a fold.
+package state

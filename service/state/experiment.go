@@ -1,0 +1,241 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"vitrine"
+	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// experiment is a placement's experiment, and its learners.
+type experiment struct {
+	*abtest.Experiment
+	owner   *Worker   // the placement's learner
+	workers []*Worker // by variant: those of its own, nil if it has none
+}
+
+const maxPast = 10 // experiments that have ended
+
+// routing returns the routes of the experiment that runs, nil if none does.
+func (p *Placement) routing() *abtest.Routes {
+	if p.Experiment == nil {
+		return nil
+	}
+	return p.Experiment.Routes
+}
+
+// isOwn reports whether an offer has the estimates of the placement's learner.
+func (p *Placement) isOwn(o *offer.Offer) bool {
+	if o.Variant == "" {
+		return true
+	}
+	if p.Experiment == nil {
+		return false
+	}
+	class := p.Experiment.ClassOf(o.Variant)
+	return class >= len(p.Experiment.workers) || class >= 0 && p.Experiment.workers[class] == nil
+}
+
+// Taught returns the learners that learn from a decision. During an experiment with learn "own" the learner of a
+// variant learns from it only, so that what it earns does not depend on the others. The placement's learner learns
+// from everything if it is that of no variant.
+func (p *Placement) Taught(o *offer.Offer) (list []*Worker) {
+	e := p.Experiment
+	if e == nil {
+		return []*Worker{p.Worker}
+	}
+	class := e.ClassOf(o.Variant)
+	isVariant := abtest.IsShown(e.Design, api.ShowPolicy)
+	if e.Design.Learn == api.LearnAll || !isVariant || class < 0 || class < len(e.workers) && e.Show(class) == api.ShowPolicy && e.workers[class] == nil {
+		list = append(list, p.Worker)
+	}
+	for i, w := range e.workers {
+		if w != nil && (e.Design.Learn == api.LearnAll || i == class) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// NewVariants reports whether an experiment begins with a configuration.
+func (p *Placement) NewVariants(c *setup.Config) bool {
+	return c.Experiment != nil && (p == nil || p.Experiment == nil || p.Config.Experiment.Name != c.Experiment.Name || !p.Config.SameLearner(c))
+}
+
+// BuildVariants builds the learners of the variants that have their own, for an experiment that begins with a
+// configuration; nil if none does.
+func BuildVariants(build func(setup.Spec) (vitrine.Learner, error), p *Placement, c *setup.Config) ([]*Worker, error) {
+	if !p.NewVariants(c) {
+		return nil, nil
+	}
+	workers := make([]*Worker, len(c.Experiment.Variants))
+	err := c.OfVariants(func(i int, own *setup.Config) (err error) {
+		workers[i], err = NewWorker(build, own)
+		return err
+	})
+	return workers, err
+}
+
+// conduct begins, changes or ends the experiment of a placement after its configuration has changed.
+func (s *State) conduct(p *Placement, sequence uint64, time int64, workers []*Worker) {
+	c := p.Config
+	if e := p.Experiment; e != nil && (c.Experiment == nil || c.Experiment.Name != e.Design.Name || e.owner != p.Worker) {
+		p.endExperiment(time)
+	}
+	switch {
+	case c.Experiment == nil:
+		return
+	case p.Experiment == nil:
+		p.Experiment = &experiment{abtest.New(sequence, time, c.Experiment, p.Earnings.Guard.Watch.Cohort()), p.Worker, workers}
+		for _, w := range workers {
+			if w != nil {
+				w.begin(sequence)
+				s.start(p, w)
+			}
+		}
+	default:
+		p.Experiment.Divide(c.Experiment, sequence, time)
+	}
+	for _, w := range p.Experiment.workers {
+		if w != nil {
+			w.SetBound(c.Share())
+		}
+	}
+}
+
+// endExperiment ends the experiment and keeps its report. Its learners end, except the one that decides now.
+func (p *Placement) endExperiment(now int64) {
+	report := p.report()
+	report.Ended, report.Counts = new(time.Unix(0, now).UTC()), nil
+	p.past = append(slices.Clone(p.past), string(setup.Canonical(report)))
+	p.past = p.past[max(0, len(p.past)-maxPast):]
+	for _, w := range p.Experiment.workers {
+		if w != nil && w != p.Worker {
+			w.Stop()
+		}
+	}
+	p.Experiment = nil
+}
+
+// challengers are the learners that variants have of their own.
+func (p *Placement) challengers() (list []*Worker) {
+	if p.Experiment == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(p.Experiment.workers), func(w *Worker) bool { return w == nil })
+}
+
+// Adoptable returns the variant whose learner goes on under a configuration without an experiment, -1 if there is none.
+func (p *Placement) Adoptable(c *setup.Config) int {
+	if p.Experiment == nil || c.Experiment != nil {
+		return -1
+	}
+	return slices.IndexFunc(p.Experiment.workers, func(w *Worker) bool { return w != nil && w.Config.SameLearner(c) })
+}
+
+// adopt makes the learner of a variant the one that decides, and ends the experiment.
+func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.LearnerAdopted) error {
+	c, err := setup.Parse(b.Config)
+	if err != nil {
+		return err
+	}
+	at := p.Adoptable(c)
+	if at < 0 || p.Experiment.Name(at) != b.Variant {
+		return fmt.Errorf("no learner of a variant %q can decide", b.Variant)
+	}
+	r, err := s.prepared(p, c, false)
+	if err != nil {
+		return err
+	}
+	s.keepBefore(p, time, b.Note, 0)
+	s.retire(p)
+	p.Worker = p.Experiment.workers[at]
+	p.learnedThrough, p.currentVersion = sequence, 0
+	p.configure(c, sequence)
+	s.conduct(p, sequence, time, nil)
+	s.replaced(p, sequence, time, api.BegunByAdoption, 0, r.Held)
+	return nil
+}
+
+// ends reports what a change of a placement with an experiment would lose. done says that nothing else is to be checked.
+func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
+	same := p.Config.SameLearner(c)
+	switch {
+	case p.Experiment == nil:
+		if how.Relearns() && c.Experiment != nil && !same {
+			return true, api.Fieldf("/mode", "%q cannot begin with a relearning: begin it when that has ended", api.Experimenting)
+		}
+		return false, nil
+	case same && c.Experiment != nil && c.Experiment.Name == p.Config.Experiment.Name:
+		return true, setup.MayBecome(p.Config, c)
+	case p.Adoptable(c) >= 0 && !same:
+		return true, nil
+	case how.Relearns():
+		return true, fmt.Errorf("placement %q: %w", p.Name, ErrExperiment)
+	case how.Reset:
+		return false, nil
+	}
+	loss := &LossError{Placement: p.Name, Fields: []string{"experiment"}, Experiment: p.Config.Experiment.Name}
+	for i, w := range p.Experiment.workers {
+		if w == nil {
+			continue
+		}
+		if n := w.rounds(); n > 0 {
+			loss.Rounds += n
+			loss.Variants = append(loss.Variants, p.Experiment.Name(i))
+		}
+	}
+	if loss.Rounds > 0 {
+		return true, loss
+	}
+	return false, nil
+}
+
+// report returns what the experiment has found. It leaves out what the learners have learned, which is not part of the
+// state.
+func (p *Placement) report() *api.ExperimentReport {
+	e, w := p.Experiment, &p.Earnings.Guard.Watch
+	r := e.Report(w.Window, w.Cohort())
+	for class := range r.Variants {
+		if w := e.workers[class]; w != nil {
+			r.Variants[class].Learner = &api.LearnerReport{Policy: w.Config.Policy, Own: true}
+		} else if r.Variants[class].Show == api.ShowPolicy {
+			r.Variants[class].Learner = &api.LearnerReport{Policy: e.owner.Config.Policy}
+		}
+	}
+	return r
+}
+
+// Experiments returns the experiment that runs, and those that have ended.
+func (p *Placement) Experiments() (*api.Experiments, error) {
+	all := &api.Experiments{Placement: p.Name, Past: make([]api.ExperimentReport, len(p.past))}
+	for i, text := range p.past {
+		if err := json.Unmarshal([]byte(text), &all.Past[i]); err != nil {
+			return nil, fmt.Errorf("placement %q: the report of an experiment: %w", p.Name, err)
+		}
+	}
+	if p.Experiment == nil {
+		return all, nil
+	}
+	all.Experiment = p.report()
+	for i := range all.Experiment.Variants {
+		v, w := &all.Experiment.Variants[i], p.Experiment.workers[i]
+		if v.Learner == nil {
+			continue
+		}
+		if w == nil {
+			w = p.Worker
+		}
+		seen := w.Progress()
+		v.Learner.Learned, v.Learner.Skipped, v.Learner.Broken, v.Learner.Problem, v.Learner.Lag = seen.Learned, seen.Skipped, seen.Broken, seen.Problem, seen.Lag
+	}
+	return all, nil
+}

@@ -1,0 +1,96 @@
+package state
+
+import (
+	"maps"
+	"slices"
+
+	"vitrine/service/eventlog"
+)
+
+// EvictBefore evicts open decisions of entries before one whose attribution windows began before the time since. It returns their
+// number, which is at most MaxExpiry.
+func (b *Batch) EvictBefore(entry uint64, since, now int64) (n int) {
+	for _, name := range slices.Sorted(maps.Keys(b.State.Placements)) {
+		for r := range b.State.Placements[name].Open.all() {
+			if n == MaxExpiry {
+				return n
+			}
+			if r.Entry < entry && r.since() < since && !b.touched[r.key()] {
+				b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// MaxExpiry is the maximal number of decisions that expire in one proposal.
+const MaxExpiry = 1000
+
+// Late returns decisions of a placement whose window is over, in order, and whether its memory is exceeded.
+func (s *State) Late(name string, now int64) (late []*Lookup, over bool) {
+	p := s.Placements[name]
+	if p == nil {
+		return nil, false
+	}
+	for r := range p.Open.all() {
+		if !r.isLate(now) || len(late) == MaxExpiry {
+			break
+		}
+		late = append(late, &Lookup{Record: r, Was: *r, Offer: s.Offers.of(r.Entry)})
+	}
+	return late, p.Open.bytes > p.Config.MemoryBytes
+}
+
+// ExpireDue expires late decisions, and evicts decisions that exceed the placement's memory, in the order of
+// their expiry.
+func (b *Batch) ExpireDue(name string, late []*Lookup, now int64, urgent bool) int {
+	p := b.State.Placements[name]
+	if p == nil {
+		return 0
+	}
+	n := 0
+	for _, f := range late {
+		r := f.Record
+		switch {
+		case b.touched[r.key()] || b.State.decisions.find(p, r.id) != r || !r.Status.Waits() || !r.isLate(now):
+		case f.Offer == nil && r.Status != Deferred: // the items shown are unknown
+			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
+			n++
+		case urgent || b.canExpire(r, f.Offer):
+			b.expire(r, f.Offer, now)
+			n++
+		}
+	}
+	made, _ := b.makeRoom(p, p.Open.bytes+b.open[p]-p.Config.MemoryBytes, now, MaxExpiry)
+	return n + made
+}
+
+// makeRoom evicts at most the given number of open decisions, in the order of their expiry, until their
+// placement has enough bytes, and returns their number. Nothing is learned from evicted decisions. A decision
+// whose window is over must expire instead, and its offer must be read first: the error is then ErrExpireFirst.
+func (b *Batch) makeRoom(p *Placement, bytes int, now int64, maximum int) (n int, err error) {
+	if bytes <= 0 {
+		return 0, nil
+	}
+	for r := range p.Open.all() {
+		switch {
+		case bytes <= 0 || n == maximum:
+			return n, nil
+		case b.touched[r.key()]:
+			continue
+		case r.isLate(now) && r.Status != Deferred:
+			return n, ErrExpireFirst
+		case r.isLate(now):
+			b.expire(r, nil, now)
+		default:
+			b.close(r, nil, now, &eventlog.Evicted{Decision: r.id})
+		}
+		bytes -= r.size()
+		n++
+	}
+	if bytes > 0 { // the batch itself fills the memory
+		return n, ErrRetryBatch
+	}
+	return n, nil
+}

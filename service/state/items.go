@@ -1,0 +1,248 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"vitrine/service/api"
+	"vitrine/service/catalogue"
+	"vitrine/service/eventlog"
+	"vitrine/service/feature"
+	"vitrine/service/page"
+	"vitrine/service/setup"
+)
+
+// stock is the catalogue of a placement.
+type stock struct {
+	Of      *catalogue.Catalogue // nil before the first configuration
+	schema  *feature.Schema      // of the configuration that it was last compared with
+	charged int64                // bytes, to the budget
+}
+
+// restock gives the items of a placement the features of its configuration.
+func (s *State) restock(p *Placement) {
+	if owner := s.owner(p); owner != p {
+		c := p.Config.Inherit(owner.Config)
+		if !c.Schema().Same(p.Config.Schema()) {
+			p.Config, p.Worker.Config = c, c
+		}
+	}
+	schema := p.Config.Schema()
+	switch {
+	case p.Items.schema == schema:
+		return
+	case p.Items.Of == nil:
+		p.Items.Of = catalogue.New(schema)
+	case !p.Items.Of.Split().Schema().Same(schema):
+		if learned, ok := schema.Since(p.Items.Of.Split().Schema()); ok {
+			p.Items.Of.Learn(schema, learned)
+		} else {
+			s.refitItems(p, schema)
+		}
+	}
+	p.Items.schema = p.Config.Schema()
+	s.chargeItems(p, 0)
+}
+
+// Refit is a catalogue that was made for the features of a change, so that the writer does not have to make it.
+type Refit struct {
+	before  *catalogue.Catalogue
+	version uint64 // of before
+	schema  *feature.Schema
+	after   *catalogue.Catalogue
+}
+
+// NewRefit makes the catalogue for the features of a schema. misfit is the reason why an item does not have them.
+func NewRefit(ctx context.Context, before *catalogue.Catalogue, schema *feature.Schema) (m *Refit, misfit, err error) {
+	m = &Refit{before: before, version: before.Head().Version, schema: schema}
+	m.after, misfit, err = before.WithSchema(ctx, schema)
+	return m, misfit, err
+}
+
+// fits reports whether the catalogue is still the one to make for a placement with the features of a schema.
+func (m *Refit) fits(before *catalogue.Catalogue, schema *feature.Schema) bool {
+	return m != nil && m.before == before && m.version == before.Head().Version && m.schema.Same(schema)
+}
+
+// move gives a placement its items with other features, whose categories learn the values of the items.
+func (s *State) refitItems(p *Placement, schema *feature.Schema) {
+	before, m := p.Items.Of, s.Refit
+	s.Refit = nil
+	if !m.fits(before, schema) { // in a replay
+		m, _, _ = NewRefit(context.Background(), before, schema) // a misfit is an item that is no longer available
+	}
+	p.Items.Of = m.after
+	before.ChargeTo(nil)
+	learned, _ := p.Items.Of.Split().Schema().Since(schema)
+	for _, seen := range learned {
+		_ = p.addValues(seen) // for which the catalogue has found room
+	}
+}
+
+// owner returns the placement whose catalogue a placement uses, and itself if that is its own or of no use. The
+// categories of both learn together, because the catalogue has the rows of both.
+func (s *State) owner(p *Placement) *Placement {
+	owner := s.Placements[p.Config.CatalogueOf]
+	if owner == nil || owner.Config.CatalogueOf != "" || !owner.Config.Schema().Equal(p.Config.Schema()) {
+		return p
+	}
+	return owner
+}
+
+// chargeItems charges the budget with the items of a placement. The budget has set aside held bytes of them. Lists of their
+// groups take their memory when decisions make them.
+func (s *State) chargeItems(p *Placement, held int64) {
+	p.Items.Of.ChargeTo(s.Budget)
+	bytes := p.Items.Of.Bytes()
+	s.Budget.Charge(bytes - p.Items.charged - held)
+	p.Items.charged = bytes
+}
+
+// release gives back the memory of a placement.
+func (s *State) release(p *Placement) {
+	s.recharge(p, 0, 0)
+	s.Budget.Charge(-p.Items.charged)
+	p.Items.charged = 0
+	if p.Items.Of != nil {
+		p.Items.Of.ChargeTo(nil) // requests may still use it
+	}
+}
+
+// ReleaseAll gives back the memory of all placements.
+func (s *State) ReleaseAll() {
+	for _, p := range s.Placements {
+		s.release(p)
+	}
+}
+
+// ItemsOf returns the catalogue that a placement uses, nil if it is another placement's that is not there or
+// has other features.
+func (s *State) ItemsOf(p *Placement) *catalogue.Catalogue {
+	if p.Config.CatalogueOf == "" {
+		return p.Items.Of
+	}
+	owner := s.Placements[p.Config.CatalogueOf]
+	if owner == nil || owner.Config.CatalogueOf != "" || !owner.Config.Schema().Equal(p.Config.Schema()) {
+		return nil
+	}
+	return owner.Items.Of
+}
+
+// Sharers returns the other placements that use the catalogue of a placement, sorted.
+func (s *State) Sharers(name string) (names []string) {
+	for _, other := range slices.Sorted(maps.Keys(s.Placements)) {
+		if s.Placements[other].Config.CatalogueOf == name {
+			names = append(names, other)
+		}
+	}
+	return names
+}
+
+// changeItems makes a change of the catalogue part of the state. The engine has prepared and applied one that it
+// has written itself: the catalogue has a lock of its own.
+func (s *State) changeItems(p *Placement, sequence uint64, b *eventlog.ItemsChanged) error {
+	held := int64(0)
+	if staged := s.Staged; staged != nil {
+		held = staged.Held
+	} else {
+		change, err := p.Items.Of.NewChange(b.Put, b.Deleted)
+		if err != nil {
+			return err
+		}
+		if n := p.Items.Of.LenAfter(change); n > catalogue.MaxItems {
+			return fmt.Errorf("the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
+		}
+		if b.Before != p.Items.Of.Head().Version || !slices.Equal(b.Undo, p.Items.Of.UndoOf(b.Put, b.Deleted)) {
+			return errors.New("the change was made to another version of the catalogue")
+		}
+		p.Items.Of.Apply(sequence, change)
+	}
+	s.chargeItems(p, held)
+	return nil
+}
+
+// Staged is a change of a catalogue whose rows are computed, so that the writer does not have to.
+type Staged struct {
+	Items   *catalogue.Catalogue
+	Change  *catalogue.Change
+	Held    int64 // bytes that the budget has set aside
+	claimed atomic.Bool
+}
+
+// Claim gives the change to its first caller, which is the writer, or submitItems if the writer has not taken it.
+func (s *Staged) Claim() bool { return s.claimed.CompareAndSwap(false, true) }
+
+// PrepareItems applies a change of a catalogue, so that decisions wait for the catalogue and not for the whole state. What is
+// wrong with it is left to Apply.
+func (s *State) PrepareItems(sequence uint64, event *eventlog.Event) *Staged {
+	b, ok := event.Body.(*eventlog.ItemsChanged)
+	if !ok {
+		return nil
+	}
+	p := s.Placements[event.Placement]
+	if p == nil {
+		return nil
+	}
+	change, err := p.Items.Of.NewChange(b.Put, b.Deleted)
+	if err != nil || p.Items.Of.LenAfter(change) > catalogue.MaxItems {
+		return nil
+	}
+	p.Items.Of.Apply(sequence, change)
+	return &Staged{Items: p.Items.Of, Change: change}
+}
+
+// PrepareRefit makes the catalogue for a change of features.
+func (s *State) PrepareRefit(event *eventlog.Event) *Refit {
+	var config []byte
+	switch b := event.Body.(type) {
+	case *eventlog.PlacementPut:
+		config = b.Config
+	case *eventlog.LearnerReset:
+		config = b.Config
+	default:
+		return nil
+	}
+	p := s.Placements[event.Placement]
+	c, err := setup.Parse(config)
+	if p == nil || err != nil || c.Schema().Equal(p.Config.Schema()) || p.Items.Of == nil {
+		return nil
+	}
+	m, _, _ := NewRefit(context.Background(), p.Items.Of, c.Inherit(p.Config).Schema())
+	return m
+}
+
+// ChangeItems changes the items of a placement, which were at a version when the change was made.
+func (b *Batch) ChangeItems(v *View, g *Staged, version uint64, e *eventlog.Event) error {
+	if len(b.Events) > 0 {
+		return ErrRetryBatch
+	}
+	p, items := v.Placement, g.Items
+	if b.State.Placements[p.Name] != p || v.Changed != p.Changed || p.Items.Of != items || items.Split() != g.Change.Split || items.Version() != version {
+		return page.ErrStale
+	}
+	if n := items.LenAfter(g.Change); n > catalogue.MaxItems {
+		return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
+	}
+	if !g.Claim() {
+		return page.ErrStale // the caller has left
+	}
+	b.Staged = g
+	return b.Only(e)
+}
+
+// valuesSeen gives values of a category columns of their own, in all placements that share the catalogue.
+func (s *State) valuesSeen(p *Placement, b *eventlog.CategoryValuesAdded) error {
+	if err := p.addValues(feature.Seen{Feature: b.Feature, Values: b.Values}); err != nil {
+		return err
+	}
+	for _, q := range s.Placements {
+		if q != p && s.owner(q) == p {
+			s.restock(q)
+		}
+	}
+	return nil
+}

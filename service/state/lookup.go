@@ -1,0 +1,101 @@
+package state
+
+import (
+	"context"
+	"slices"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/page"
+)
+
+// Lookup is a decision at the time of its lookup.
+type Lookup struct {
+	Record *Record // its mutable fields belong to the writer
+	Was    Record
+	Offer  *offer.Offer // nil if it was not read, or the log no longer has it
+}
+
+// Read reads the offer, unless it is known.
+func (f *Lookup) Read(ctx context.Context, log eventlog.Reader) (err error) {
+	if f.Offer == nil {
+		f.Offer, err = f.Was.read(ctx, log)
+	}
+	return err
+}
+
+// LookUp returns a remembered decision, or nil.
+func (s *State) LookUp(placement, id string) *Lookup {
+	r := s.decisions.find(s.Placements[placement], id)
+	if r == nil {
+		return nil
+	}
+	return &Lookup{Record: r, Was: *r, Offer: s.Offers.of(r.Entry)}
+}
+
+// Find returns the placements that remember a decision with an id, among those for which may returns true, or else the ones that
+// have evicted it.
+func (s *State) Find(id string, may func(placement string) bool) (names []string) {
+	add := func(name string) {
+		if may == nil || may(name) {
+			names = append(names, name)
+		}
+	}
+	for r := s.decisions[id]; r != nil; r = r.twin {
+		add(r.placement.Name)
+	}
+	if names == nil {
+		for name, p := range s.Placements {
+			if p.evictedIDs.knows(id) {
+				add(name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Decision is the state of a decision.
+type Decision struct {
+	Placement string
+	Offer     *offer.Offer // shared: do not change it
+	Time      int64
+	Status    string // "open", "chosen", "expired", "deferred", "withdrawn", "evicted" or "late"
+	Choice    string // the item that was taken, "" for none
+
+	Earned      float64 // by the choice, with its corrections
+	Corrections []api.Correction
+}
+
+// Decision returns the state of a decision with an offer.
+func (f *Lookup) Decision() Decision {
+	d := Decision{Placement: f.Was.placement.Name, Offer: f.Offer, Time: f.Was.time, Status: f.Was.Status.String()}
+	if f.Was.choice > 0 {
+		d.Choice, d.Earned = f.Offer.IDs()[f.Was.choice-1], f.Was.earned(priceOf(f.Offer, f.Was.choice))
+	}
+	for _, c := range f.Was.corrections() {
+		given := api.Correction{ID: c.id, Item: d.Choice}
+		if !c.withdraws {
+			given.Value = &c.value
+		}
+		d.Corrections = append(d.Corrections, given)
+	}
+	return d
+}
+
+// RowsOf reports whether the rows of a decision have the placement's present features, and whether they are of its learner.
+func (p *Placement) RowsOf(f *Lookup) (present, own bool) {
+	return f.Was.Entry > p.Rows, f.Was.isOf(p.Learner)
+}
+
+// Still reports a decision that is no longer the one that was looked up, or that the batch changes already.
+func (b *Batch) Still(f *Lookup) error {
+	switch r := f.Record; {
+	case b.touched[r.key()]:
+		return ErrRetryBatch
+	case b.State.decisions.find(r.placement, r.id) != r:
+		return page.ErrStale
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// Outcome gives a decision its outcome: the item that was taken, "" for none.
+func (b *Batch) Outcome(r *Record, o *offer.Offer, item string, now int64) error {
+	choice := 0
+	if item != "" {
+		if choice = o.Place(item); choice == 0 {
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(item, setup.MaxID), ErrNotShown, r.id)
+		}
+	}
+	counts := r.Status == Deferred || r.Status == withdrawn || r.Status == evicted // from now on
+	switch {
+	case (r.Status == chosen || r.Status == late) && int(r.choice) != choice:
+		return fmt.Errorf("decision %q: %w: it has another outcome already", r.id, ErrConflict)
+	case r.Status == chosen:
+		return nil
+	case r.Status == late:
+		return lateOutcome(r)
+	case r.Status.Waits() && choice > 0 && r.hasPassed(choice):
+		return fmt.Errorf("decision %q: %w: a reward has reported that item %q was not taken", r.id, ErrConflict, item)
+	case r.Status.Waits() && !r.isLate(now):
+		b.choose(r, o, int32(choice), now)
+		return nil
+	case r.Status.Waits():
+		b.expire(r, o, now)
+	}
+	b.settle(r, o, int16(choice), counts, now)
+	return lateOutcome(r)
+}
+
+func lateOutcome(r *Record) error { return fmt.Errorf("decision %q: %w", r.id, ErrLate) }
+
+// Reward draws the outcome of a decision from rewards, or notes the items that were not taken.
+func (b *Batch) Reward(r *Record, o *offer.Offer, rewards []api.Reward, now int64) error {
+	value := make([]float64, r.shown) // by place
+	reported := &eventlog.ItemsDeclined{Decision: r.id}
+	for _, w := range rewards {
+		place := o.Place(w.Item)
+		if place == 0 {
+			return fmt.Errorf("item %q: %w in decision %q", api.Abbreviate(w.Item, setup.MaxID), ErrNotShown, r.id)
+		}
+		if !r.hasPassed(place) && !slices.Contains(reported.Items, int32(place)) {
+			value[place-1] = w.Value
+			reported.Reward += w.Value
+			reported.Items = append(reported.Items, int32(place))
+		}
+	}
+	switch {
+	case r.Status == evicted:
+		return tooSmall(r.placement, r.id)
+	case !r.Status.Waits(), len(reported.Items) == 0:
+		return nil
+	case r.isLate(now):
+		b.expire(r, o, now)
+		return nil
+	}
+	before := r.countPassed()
+	place := offer.DrawReward(r.placement.Config.Seed, r.id, before, value, r.reported())
+	if place == 0 && before+len(reported.Items) < int(r.shown) {
+		slices.Sort(reported.Items)
+		reported.Reward = min(reported.Reward, 1-r.reported())
+		b.touched[r.key()] = true
+		b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: reported}, nil)
+		return nil
+	}
+	b.choose(r, o, place, now)
+	return nil
+}
+
+// Activate lets the outcome of a deferred decision come.
+func (b *Batch) Activate(placement, decision string, now int64) error {
+	r, err := b.decision(placement, decision)
+	if err != nil {
+		return err
+	}
+	if r.Status == Deferred && !r.isLate(now) {
+		b.touched[r.key()] = true
+		b.encode(&eventlog.Event{Time: now, Placement: r.placement.Name, Body: &eventlog.Activated{Decision: decision}}, nil)
+		return nil
+	}
+	switch r.Status {
+	case Deferred:
+		b.expire(r, nil, now)
+	case withdrawn:
+	case evicted:
+		return tooSmall(r.placement, decision)
+	default:
+		return nil
+	}
+	return fmt.Errorf("decision %q: %w", decision, ErrWithdrawn)
+}
+
+// decision returns a remembered decision that the batch does not change.
+func (b *Batch) decision(placement, id string) (*Record, error) {
+	p := b.State.Placements[placement]
+	if b.touched[decisionKey{p, id}] {
+		return nil, ErrRetryBatch
+	}
+	if r := b.State.decisions.find(p, id); r != nil {
+		return r, nil
+	}
+	return nil, b.State.Missing(p, id)
+}
+
+// choose gives a decision its outcome. A learner without room for the round does not learn from it: its
+// slowness is no reason to refuse an outcome.
+func (b *Batch) choose(r *Record, o *offer.Offer, choice int32, now int64) {
+	b.close(r, o, now, &eventlog.Chosen{Decision: r.id, Choice: choice, Unlearned: !b.room(r, o)})
+}
+
+func (b *Batch) expire(r *Record, o *offer.Offer, now int64) {
+	b.close(r, o, now, &eventlog.Expired{Decision: r.id, Unlearned: !b.canExpire(r, o)})
+}

@@ -1,0 +1,76 @@
+package state
+
+import (
+	"sync/atomic"
+
+	"vitrine/service/earnings"
+	"vitrine/service/feature"
+	"vitrine/service/learner"
+	"vitrine/service/setup"
+)
+
+// facts are the part of a placement's state that a snapshot stores unchanged.
+type persisted struct {
+	Name      string
+	born      uint64 // the entry that created it
+	Changed   uint64 // the last entry that changed its configuration
+	Learner   uint64 // the entry since which decisions have the rows of its learner
+	canonical []byte // the configuration
+
+	lastLogged     uint64    // the largest number of a decision
+	learnedThrough uint64    // the last entry passed to the learner
+	Rows           uint64    // the entry since which decisions have the present features
+	versions       []version // to roll back to, the oldest first
+	currentVersion uint64    // the version that is the learner's state, 0 if none is
+	past           []string  // the reports of experiments that have ended, as canonical JSON
+	Earnings       earnings.Earnings
+	held           learner.Gap // rounds that the learners do not get while an alarm about sales is in force; After 0 holds none
+}
+
+// Placement is the state of a placement.
+type Placement struct {
+	persisted
+	Charged    int64 // bytes, to the budget
+	Config     *setup.Config
+	Open       expiryQueue
+	closed     closedRecords
+	evictedIDs evictedIDs
+	pace       pace
+	sound      earnings.Soundness
+	Worker     *Worker     // the learner that decides
+	Relearning *relearning // nil if none is under way
+	former     []*Worker   // those that decided before and have versions, in the order in which they retired
+	Experiment *experiment // nil if none runs
+	Items      stock
+	LastIssued atomic.Uint64 // of live decisions: the largest number given out
+	Proposed   atomic.Uint64 // the same while the engine follows, in the numbers of its replica
+	Latency    latency
+	Insight    lastInsight
+	View       atomic.Pointer[View] // for callers without the engine's lock, who add the current policies
+}
+
+// turn begins an era.
+func (p *Placement) turn(sequence uint64, time int64, began string) {
+	experiment := ""
+	if p.Config.Experiment != nil {
+		experiment = p.Config.Experiment.Name
+	}
+	p.Earnings.Eras.Begin(sequence, time, began, p.Config.Mode, experiment)
+}
+
+// see gives values of a category columns of their own.
+func (p *Placement) addValues(seen feature.Seen) error {
+	c, err := p.Config.Learn(seen)
+	if err == nil {
+		p.Config, p.Worker.Config = c, c.Plain()
+	}
+	return err
+}
+
+// Revision is the entry that changed the configuration last, or is changing it.
+func (p *Placement) Revision() uint64 {
+	if p.Relearning != nil {
+		return p.Relearning.Worker.began
+	}
+	return p.Changed
+}

@@ -1,0 +1,103 @@
+package state
+
+import (
+	"sync/atomic"
+
+	"vitrine/internal/panics"
+	"vitrine/service/api"
+	"vitrine/service/earnings/abtest"
+	"vitrine/service/setup"
+)
+
+// Prepared is the learner and the memory of a PlacementPut, made before the writer runs.
+type Prepared struct {
+	Placement *Placement // the changed placement, nil for a new one
+	Changed   uint64     // the entry of its last change
+	Worker    *Worker    // nil if the placement's learner goes on
+	Variants  []*Worker  // of an experiment that begins: see buildVariants
+	Held      int64      // bytes that the budget has set aside
+	Refit     *Refit     // nil if the features of the items stay
+	Spare     int64      // bytes that the budget has set aside for the catalogue before Refit
+	claimed   atomic.Bool
+}
+
+// fits reports whether the placement and its items are still the same.
+func (r *Prepared) fits(p *Placement, c *setup.Config) bool {
+	return p == r.Placement && (p == nil || p.Changed == r.Changed) && (r.Refit == nil || r.Refit.fits(p.Items.Of, c.Inherit(p.Config).Schema()))
+}
+
+// Claim returns true to its first caller: the writer, or Put if the writer did not use the learner.
+func (r *Prepared) Claim() bool { return r.claimed.CompareAndSwap(false, true) }
+
+// prepared returns the learner that a caller has prepared, or prepares one: a placement in the log is not refused for its
+// size.
+func (s *State) prepared(p *Placement, c *setup.Config, needsLearner bool) (r *Prepared, err error) {
+	if r, s.Ready = s.Ready, nil; r != nil {
+		return r, nil
+	}
+	r = new(Prepared)
+	if needsLearner {
+		if r.Worker, err = NewWorker(s.Build, c); err != nil {
+			return nil, err
+		}
+	}
+	r.Variants, err = BuildVariants(s.Build, p, c)
+	return r, err
+}
+
+// Charge returns the bytes that a placement is charged with under a configuration: its learner, the states that it has saved, which are the last
+// checkpoint, the one that is being made and those to roll back to, and what [Config.Bound] says. The states of other learners
+// of the placement may be larger.
+func (s *State) Charge(c *setup.Config, others ...*Worker) (int64, error) {
+	size, err := s.SizeOf(c)
+	if err != nil {
+		return int64(c.Bound()), err
+	}
+	for _, w := range others {
+		if other, err := s.SizeOf(w.Config); err == nil {
+			size.State = max(size.State, other.State)
+		}
+	}
+	all := size.Learner + int64(2+c.MaxVersions)*size.State + int64(c.Bound())
+	if c.Experiment != nil {
+		all += abtest.Size
+	}
+	err = c.OfVariants(func(_ int, own *setup.Config) error {
+		size, err := s.SizeOf(own)
+		all += size.Learner + 2*size.State + int64(2*own.Share())
+		return err
+	})
+	return all, err
+}
+
+// SizeOf returns the size of a learner. The error is a *api.FieldError of its policy.
+func (s *State) SizeOf(c *setup.Config) (size setup.Size, err error) {
+	if s.Size == nil {
+		return setup.Size{}, nil
+	}
+	if err, _ = panics.Safely(func() (err error) { size, err = s.Size(c.Spec()); return err }); err != nil {
+		return setup.Size{}, api.Fieldf("/policy", "%v", err)
+	}
+	return size, nil
+}
+
+// chargeOf returns the charge of a placement in its present state, whatever its size.
+func (s *State) chargeOf(p *Placement) int64 {
+	charge, _ := s.Charge(p.Config, p.former...)
+	if p.Relearning != nil {
+		charge += s.ChargeOfSecond(p.Relearning.Worker.Config)
+	}
+	return charge
+}
+
+// ChargeOfSecond returns the additional charge of a placement's second learner.
+func (s *State) ChargeOfSecond(c *setup.Config) int64 {
+	size, _ := s.SizeOf(c)
+	return size.Learner + 2*size.State + int64(c.Bound())
+}
+
+// recharge changes the bytes that a placement is charged. The budget has already reserved held of them.
+func (s *State) recharge(p *Placement, charge, held int64) {
+	s.Budget.Charge(charge - p.Charged - held)
+	p.Charged = charge
+}

@@ -1,0 +1,133 @@
+package state
+
+import (
+	"errors"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/learner"
+	"vitrine/service/setup"
+)
+
+// put creates a placement, or changes it in a way that lets its learner continue: the learner sees the same rows under the same
+// settings. A change after which another learner decides is an event of its own.
+func (s *State) put(sequence uint64, time int64, name string, config []byte) error {
+	c, err := setup.Parse(config)
+	if err != nil {
+		return err
+	}
+	p := s.Placements[name]
+	if p != nil && !p.Config.SameLearner(c) {
+		return errors.New("a put of a placement changes what its learner sees")
+	}
+	r, err := s.prepared(p, c, p == nil)
+	if err != nil {
+		return err
+	}
+	began := ""
+	switch {
+	case p == nil:
+		p = &Placement{persisted: persisted{Name: name, born: sequence}}
+		s.Placements[name] = p
+		s.begin(p, r.Worker, c, sequence)
+		began = api.BegunByCreation
+	default:
+		if p.Config.Watch() != c.Watch() || r.Variants != nil {
+			began = api.BegunByMode
+		}
+		switch {
+		case p.Config.Watch() != c.Watch(): // which restarts the guard
+			s.resume(p, sequence, p.Earnings.Guard.Doubtful(sequence+1))
+		case c.LearnInAlarm:
+			s.resume(p, sequence, [2]uint64{})
+		}
+		p.configure(c, sequence)
+	}
+	s.conduct(p, sequence, time, r.Variants)
+	if began != "" {
+		p.turn(sequence, time, began)
+	}
+	s.recharge(p, s.chargeOf(p), r.Held)
+	s.forget(p)
+	return nil
+}
+
+// reset changes a placement, whose learner begins again.
+func (s *State) reset(p *Placement, sequence uint64, time int64, b *eventlog.LearnerReset) error {
+	c, err := setup.Parse(b.Config)
+	if err != nil {
+		return err
+	}
+	r, err := s.prepared(p, c, true)
+	if err != nil {
+		return err
+	}
+	s.endRelearning(p)
+	s.keepBefore(p, time, b.Note, 0)
+	s.retire(p)
+	s.begin(p, r.Worker, c, sequence)
+	s.conduct(p, sequence, time, r.Variants)
+	s.replaced(p, sequence, time, api.BegunByReset, 0, r.Held)
+	return nil
+}
+
+// replaced ends a change after which another learner decides, or an earlier state of it. The version spare is not forgotten. The
+// budget has reserved held bytes.
+func (s *State) replaced(p *Placement, sequence uint64, time int64, began string, spare uint64, held int64) {
+	p.sound.Forget()
+	p.restartGuard(sequence)
+	p.held = learner.Gap{}
+	p.turn(sequence, time, began)
+	s.trim(p, spare)
+	s.recharge(p, s.chargeOf(p), held)
+	s.forget(p)
+}
+
+// begin gives a placement a new learner.
+func (s *State) begin(p *Placement, w *Worker, c *setup.Config, sequence uint64) {
+	w.begin(sequence)
+	p.Worker = w
+	p.Learner, p.learnedThrough, p.currentVersion = sequence, sequence, 0
+	p.configure(c, sequence)
+	p.sound.Forget()
+	p.restartGuard(sequence)
+	p.held = learner.Gap{}
+	s.start(p, w)
+}
+
+// start runs a learner of a placement.
+func (s *State) start(p *Placement, w *Worker) {
+	log, name := s.Log, p.Name
+	s.run(func() { w.Run(log, name) })
+}
+
+func (s *State) delete(p *Placement) {
+	for _, w := range p.all() {
+		w.Stop()
+	}
+	for _, records := range [][]*Record{p.Open.Heap, p.closed.records} {
+		for _, r := range records {
+			s.decisions.remove(r)
+		}
+	}
+	delete(s.Placements, p.Name)
+	s.release(p)
+}
+
+// configure gives the placement a configuration, with what its categories have learned.
+func (p *Placement) configure(c *setup.Config, sequence uint64) {
+	before := p.Config
+	if before == nil || !before.Schema().Equal(c.Schema()) {
+		p.Rows = sequence
+	}
+	if before != nil {
+		c = c.Inherit(before)
+	}
+	if w := c.Watch(); before == nil || w != p.Earnings.Guard.Watch {
+		p.Earnings.Watch(w, sequence)
+		p.restartGuard(sequence)
+	}
+	p.Config, p.canonical, p.Changed, p.Worker.Config = c, c.Canonical(), sequence, c.Plain()
+	p.Worker.SetBound(c.Share())
+	p.fallBack()
+}

@@ -1,0 +1,145 @@
+package state
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"vitrine/internal/fields"
+	"vitrine/service/catalogue"
+	"vitrine/service/earnings/abtest"
+	"vitrine/service/eventlog"
+	"vitrine/service/learner"
+)
+
+// Frozen is the state at an entry.
+type Frozen struct {
+	At         eventlog.Position
+	oldest     uint64 // the first entry that an open decision or a second learner needs, that after at if none
+	machines   []string
+	relearned  []relearned
+	placements []*frozenPlacement
+}
+
+// Freeze returns the state at its last entry. Its learners save themselves.
+func (s *State) Freeze(patient bool) *Frozen {
+	f := &Frozen{At: s.Position, oldest: s.Position.Sequence + 1, machines: s.machines, relearned: s.relearned}
+	for _, name := range slices.Sorted(maps.Keys(s.Placements)) {
+		p := s.Placements[name]
+		f.oldest = p.Open.oldest(f.oldest)
+		f.placements = append(f.placements, p.freeze(patient))
+	}
+	return f
+}
+
+// Await waits for the learners until over ends. The error is that of ctx.
+func (f *Frozen) Await(ctx, over context.Context) error {
+	for _, p := range f.placements {
+		if p.held.After > 0 {
+			f.oldest = min(f.oldest, p.held.From)
+		}
+		for _, l := range p.all() {
+			if l.saved != nil {
+				select {
+				case w, ok := <-l.saved:
+					if ok {
+						l.State = w
+					}
+				case <-over.Done():
+					if ctx.Err() != nil {
+						return ctx.Err()
+					}
+				}
+			}
+			f.oldest = min(f.oldest, l.Needs())
+		}
+	}
+	return nil
+}
+
+// Behind returns the placements with learners that have not reached the entry.
+func (f *Frozen) Behind() (names []string) {
+	for _, p := range f.placements {
+		if slices.ContainsFunc(p.all(), func(l *frozenLearner) bool { return l.saved != nil && l.IsBehind() }) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// Write encodes the state.
+func (f *Frozen) Write(out *fields.Fields) ([]byte, error) {
+	f.fields(out)
+	return out.Seal()
+}
+
+// frozen is a placement at an entry.
+type frozenPlacement struct {
+	persisted
+	configuration *configuration
+	moves         []clockMove // of the clock
+	open, closed  []Record
+	learners      []*frozenLearner // the one that decides, the former ones, and the second one
+	relearning    *relearning      // nil if there is no second one
+	keepers       []int            // the learner of each version
+	items         *catalogue.Frozen
+	catalogue     *catalogue.Catalogue // of a snapshot that is read
+	experiment    *abtest.Experiment   // nil if none runs
+	challengers   []*frozenLearner
+}
+
+// frozenLearner is a learner of a placement at an entry.
+type frozenLearner struct {
+	learner.State
+	saved <-chan learner.State // a better one; nil if nobody expects that the learner keeps up
+	of    *Worker
+	began uint64
+	own   *configuration // nil for the learner that decides, and those of variants: theirs follows from the placement's
+}
+
+// freeze asks the learners to save themselves. If the caller is patient, it does not wait for a second learner, of which the last
+// checkpoint will do.
+func (p *Placement) freeze(patient bool) *frozenPlacement {
+	f := &frozenPlacement{
+		persisted: p.persisted, configuration: configurationOf(p.Config), open: copies(p.Open.sorted()), closed: copies(p.closed.records), items: p.Items.Of.Freeze(),
+	}
+	f.moves = slices.Clone(p.Open.moves)
+	f.versions, f.Earnings = slices.Clone(p.versions), p.Earnings.Copy()
+	if p.Relearning != nil {
+		f.relearning = new(*p.Relearning)
+	}
+	if p.Experiment != nil {
+		f.experiment = p.Experiment.Copy()
+	}
+	frozen := func(w *Worker) *frozenLearner {
+		l := &frozenLearner{State: w.View(), of: w, began: w.began}
+		if p.Relearning == nil || p.Relearning.Worker != w || !patient {
+			l.saved = w.Freeze(patient)
+		}
+		return l
+	}
+	for _, w := range p.challengers() {
+		f.challengers = append(f.challengers, frozen(w))
+	}
+	for i, w := range p.lasting() {
+		f.learners = append(f.learners, frozen(w))
+		if i > 0 {
+			f.learners[i].own = configurationOf(w.Config)
+		}
+	}
+	for _, v := range f.versions {
+		f.keepers = append(f.keepers, slices.IndexFunc(f.learners, func(l *frozenLearner) bool { return l.of == v.learner }))
+	}
+	return f
+}
+
+// all are the learners and the challengers.
+func (f *frozenPlacement) all() []*frozenLearner { return slices.Concat(f.learners, f.challengers) }
+
+func copies(records []*Record) []Record {
+	all := make([]Record, len(records))
+	for i, r := range records {
+		all[i] = *r
+	}
+	return all
+}

@@ -1,0 +1,70 @@
+package state
+
+import (
+	"cmp"
+
+	"vitrine"
+	"vitrine/bandit"
+	"vitrine/service/api"
+	"vitrine/service/earnings"
+	"vitrine/service/feature"
+)
+
+// Stats returns the counters of a placement.
+func (v *View) Stats() api.Stats {
+	p, config := v.Placement, v.Config()
+	c := &p.Earnings.Counts
+	seen, current := v.Worker.Progress(), v.Worker.Current()
+	s := api.Stats{
+		Placement: p.Name, Mode: config.Mode,
+		Decisions: c.Offered, Outcomes: c.Chosen, Expired: c.Expired, Withdrawn: c.Withdrawn, Late: c.Late, Corrected: c.Corrected, Pending: len(p.Open.Heap), Memory: p.Open.bytes + p.closed.bytes,
+		Charged:      p.Charged + p.Items.charged + p.Items.Of.ListBytes(),
+		ExpiredEarly: c.Evicted, MemorySeconds: p.pace.Seconds(config.MemoryBytes),
+		PolicyEntry: current.Entry, Lag: seen.Lag,
+		Learned: seen.Learned, Skipped: seen.Skipped, Forgotten: seen.Forgotten, Unlearned: c.Unlearned, Stale: c.Stale, Broken: seen.Broken, Problem: seen.Problem,
+		Versions: p.numbersOf(nil),
+		ByPolicy: c.Arms[0], ByChance: c.Arms[1], ByBaseline: c.Arms[2],
+		Calibration: c.Calibration, Shadow: c.Shadow,
+	}
+	s.RememberedSince = p.rememberedSince()
+	if v.Page.Catalogue != nil {
+		head := v.Page.Catalogue.Head()
+		s.Items, s.CatalogueEntry = head.Items, head.Version
+	}
+	if p.Relearning != nil {
+		s.Relearning = p.Relearning.progress()
+	}
+	s.Held = p.Open.report()
+	if text := p.sound.Problem(); text != "" {
+		s.Unsound, s.Problem = true, cmp.Or(s.Problem, text)
+	}
+	s.Clipped, s.Outliers = p.sound.Clipped.Load(), outliersOf(current.Policy, config.Schema())
+	s.Categories, s.Guard, s.Eras = config.Schema().Categories(), p.Earnings.Guard.Report(p.fallsBack()), p.Earnings.Eras.Report()
+	s.Guard.Held, s.Drift = p.held.Rounds, p.Earnings.Items.Drift()
+	if c.Offered > 0 {
+		s.ExplorationShare = float64(c.Chance) / float64(c.Offered)
+	}
+	s.Gains = p.Gains(p.Earnings.Series.Recent(0, 0))
+	return s
+}
+
+// Gains are those of the running experiment, or else those of the policy.
+func (p *Placement) Gains(r earnings.Recent) []api.Gain {
+	if p.Experiment != nil {
+		return p.report().Gains()
+	}
+	return r.Gains
+}
+
+// outliersOf returns the values that the learner of a policy left out, nil if there are none.
+func outliersOf(pi vitrine.Policy, schema *feature.Schema) *api.Outliers {
+	p, ok := pi.(interface{ Outliers() bandit.Outliers })
+	if !ok {
+		return nil
+	}
+	o := p.Outliers()
+	if o.Values == 0 {
+		return nil
+	}
+	return &api.Outliers{Values: uint64(o.Values), Feature: schema.At(o.Column), Since: uint64(o.Since), Rounds: uint64(o.Rounds)}
+}

@@ -1,0 +1,245 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/page"
+)
+
+// version is a state of a learner to roll back to. The learner keeps the state itself.
+type version struct {
+	number  uint64 // the last entry that the learner was given
+	learner *Worker
+	routine bool // whether it was kept by the clock: such versions are dropped first
+	note    string
+
+	time    int64   // when it was kept
+	rounds  uint64  // decisions of the placement that had ended until then
+	revenue float64 // what they had earned
+}
+
+// version returns a version by its number, nil if there is none.
+func (p *Placement) version(number uint64) *version {
+	for i := range p.versions {
+		if p.versions[i].number == number {
+			return &p.versions[i]
+		}
+	}
+	return nil
+}
+
+// numbersOf returns the numbers of the versions that a learner keeps, nil for all of them.
+func (p *Placement) numbersOf(w *Worker) []uint64 {
+	numbers := []uint64{}
+	for _, v := range p.versions {
+		if w == nil || v.learner == w {
+			numbers = append(numbers, v.number)
+		}
+	}
+	return numbers
+}
+
+// hasLearned reports whether the learner that decides has been given anything since it began.
+func (p *Placement) hasLearned() bool { return p.learnedThrough > p.Worker.began }
+
+// keep makes the learner that decides remember its state. The version spare is not dropped for it.
+func (s *State) keep(p *Placement, v version, spare uint64) {
+	v.number, v.learner = p.learnedThrough, p.Worker
+	v.rounds, v.revenue = p.Earnings.Counts.Earned()
+	p.versions, p.currentVersion = append(p.versions, v), v.number
+	v.learner.Keep(v.number)
+	s.trim(p, spare)
+}
+
+// keepBefore keeps the state of the learner that decides before a change, if it has learned anything. If that state is
+// already a version, the version stays, with the note.
+func (s *State) keepBefore(p *Placement, time int64, note string, spare uint64) {
+	switch v := p.version(p.currentVersion); {
+	case v != nil:
+		v.annotate(note)
+	case p.hasLearned():
+		s.keep(p, version{time: time, note: note}, spare)
+	}
+}
+
+// keepAt makes the learner remember its state, as the version that the log says.
+func (s *State) keepAt(p *Placement, number uint64, v version) error {
+	if had := p.version(number); had != nil && number == p.currentVersion && !v.routine {
+		had.annotate(v.note)
+		return nil
+	}
+	if number != p.learnedThrough {
+		return fmt.Errorf("version %d is kept while the learner is at %d", number, p.learnedThrough)
+	}
+	s.keep(p, v, 0)
+	return nil
+}
+
+// annotate turns a version of the timer into one that is kept for the reason in the note. A version with a note keeps it.
+func (v *version) annotate(note string) {
+	if v.routine {
+		v.routine, v.note = false, note
+	}
+}
+
+// trim drops versions until there are as many as the placement keeps: the oldest that was kept by the clock, if there
+// is one, and the oldest otherwise. The last one stays, and spare, and the one that decides while there is an alarm.
+// An audit, which does not know of alarms, drops none.
+func (s *State) trim(p *Placement, spare uint64) {
+	for len(p.versions) > p.Config.MaxVersions && !s.isAudit() {
+		at := p.expendable(spare)
+		if at < 0 {
+			return
+		}
+		v := p.versions[at]
+		p.versions = slices.Delete(p.versions, at, at+1)
+		v.learner.Forget(v.number)
+		if p.currentVersion == v.number {
+			p.currentVersion = 0
+		}
+		s.dismiss(p, v.learner)
+	}
+}
+
+func (p *Placement) expendable(spare uint64) int {
+	oldest := -1
+	for i, v := range p.versions[:len(p.versions)-1] {
+		switch {
+		case v.number == spare, p.Earnings.Guard.Alarm() != nil && v.number == p.Earnings.Guard.Alarm().Version:
+		case v.routine:
+			return i
+		case oldest < 0:
+			oldest = i
+		}
+	}
+	return oldest
+}
+
+// retire makes the learner that decides a former one, which only has versions.
+func (s *State) retire(p *Placement) {
+	w := p.Worker
+	w.Retire()
+	p.former = append(p.former, w)
+	s.dismiss(p, w)
+}
+
+// dismiss ends a former learner that has no versions.
+func (s *State) dismiss(p *Placement, w *Worker) {
+	at := slices.Index(p.former, w)
+	if at >= 0 && len(p.numbersOf(w)) == 0 {
+		w.Stop()
+		p.former = slices.Delete(p.former, at, at+1)
+	}
+}
+
+// rollBack returns to a version. One of a former learner brings its configuration back.
+func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.LearnerRolledBack) error {
+	v := p.version(b.Version)
+	if v == nil {
+		return fmt.Errorf("version %d: %w", b.Version, ErrNotFound)
+	}
+	w := v.learner
+	if same := w == p.Worker; same != (len(b.Config) == 0) || !same && !w.Config.IsLogged(b.Config) {
+		return fmt.Errorf("version %d is not of the configuration %s", b.Version, b.Config)
+	}
+	s.endRelearning(p)
+	s.keepBefore(p, time, b.Note, b.Version)
+	if w != p.Worker {
+		before := p.Config
+		s.retire(p)
+		p.former = slices.DeleteFunc(p.former, func(f *Worker) bool { return f == w })
+		p.Worker = w
+		p.configure(w.Config, sequence)
+		s.conduct(p, sequence, time, nil)
+		if !before.SameRows(w.Config) {
+			p.Learner = sequence
+		}
+	}
+	p.learnedThrough, p.currentVersion = sequence, b.Version
+	w.ReturnTo(sequence, b.Version)
+	s.replaced(p, sequence, time, api.BegunByRollback, b.Version, 0)
+	return nil
+}
+
+// MaxVersionNote is the maximal length of the note of a version.
+const MaxVersionNote = 500 // bytes
+
+// KeepEvent returns the version that the learner's state is or becomes, and the event that keeps it: nil if it is kept already.
+func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keeps eventlog.Body) {
+	switch v := p.version(p.currentVersion); {
+	case note == "" && p.Earnings.Guard.Alarm() != nil: // what is bad is not worth keeping, and the last good version stays
+		if n := len(p.versions); n > 0 {
+			return p.versions[n-1].number, nil
+		}
+		return p.learnedThrough, nil
+	case v != nil && note != "" && v.routine:
+		return v.number, &eventlog.VersionSaved{Version: v.number, Note: note}
+	case v != nil:
+		return v.number, nil
+	case note != "":
+		return p.learnedThrough, &eventlog.VersionSaved{Version: p.learnedThrough, Note: note}
+	}
+	return p.learnedThrough, &eventlog.SnapshotTaken{Version: p.learnedThrough, UpTo: sequence, Name: fmt.Sprintf("%s@%d", p.Name, p.learnedThrough)}
+}
+
+// RollBackEvent returns the event that returns the placement to a version, nil if its learner is there. The former learner ready can
+// decide at once.
+func (p *Placement) RollBackEvent(number uint64, ready *Worker, match Match) (eventlog.Body, error) {
+	if err := match.Check(p); err != nil {
+		return nil, err
+	}
+	v := p.version(number)
+	switch {
+	case v == nil:
+		return nil, noVersion(p, number)
+	case v.learner != p.Worker && v.learner != ready:
+		return nil, page.ErrStale
+	case v.learner != p.Worker && p.Experiment != nil:
+		return nil, fmt.Errorf("placement %q, version %d, which is of another learner: %w", p.Name, number, ErrExperiment)
+	case p.currentVersion == number:
+		return nil, nil
+	}
+	b := &eventlog.LearnerRolledBack{Version: number, Note: fmt.Sprintf("before the roll back to version %d", number)}
+	if v.learner != p.Worker {
+		b.Config = v.learner.Config.Canonical()
+	}
+	return b, nil
+}
+
+func noVersion(p *Placement, number uint64) error {
+	return fmt.Errorf("placement %q, version %d: %w: there are %v", p.Name, number, ErrNotFound, p.numbersOf(nil))
+}
+
+// LearnerOf returns the learner that has a version of a placement, and whether it is a former one.
+func (s *State) LearnerOf(name string, number uint64) (w *Worker, isFormer bool, err error) {
+	p, err := s.Named(name)
+	if err != nil {
+		return nil, false, err
+	}
+	v := p.version(number)
+	if v == nil {
+		return nil, false, noVersion(p, number)
+	}
+	return v.learner, v.learner != p.Worker, nil
+}
+
+// List returns the versions, the oldest first.
+func (p *Placement) List() []api.Version {
+	rounds, revenue := p.Earnings.Counts.Earned()
+	list := []api.Version{}
+	for _, v := range p.versions {
+		a := api.Version{Version: v.number, Time: time.Unix(0, v.time).UTC(), RoundsSince: rounds - v.rounds, Note: v.note, Automatic: v.routine, Policy: v.learner.Config.Policy, OtherLearner: v.learner != p.Worker}
+		if learned, ok := v.learner.Learned(v.number); ok {
+			a.Learned = &learned
+		}
+		if rounds > v.rounds {
+			a.RevenueSince = new((revenue - v.revenue) / float64(rounds-v.rounds))
+		}
+		list = append(list, a)
+	}
+	return list
+}

@@ -1,0 +1,99 @@
+package state
+
+import (
+	"context"
+	"maps"
+
+	"vitrine/service/api"
+	"vitrine/service/eventlog"
+	"vitrine/service/offer"
+	"vitrine/service/page"
+	"vitrine/service/setup"
+)
+
+// View is a placement as it was after some log entry. A view never changes.
+type View struct {
+	Page        page.View // without the policies, which are newer than the entry
+	Placement   *Placement
+	Changed     uint64
+	Worker      *Worker
+	Challengers []*Worker // by variant; their configurations never change
+	fallback    string    // decides instead of the policy; "" if nothing does
+}
+
+// Config returns the placement's configuration. The caller must not change it.
+func (v *View) Config() *setup.Config { return v.Page.Config }
+
+// CatalogueSize bounds the memory that a request's catalogue candidates take while it is decided: see [page.View.CatalogueSize].
+func (v *View) CatalogueSize(r *api.Request) int64 { return v.Page.CatalogueSize(r) }
+
+// Current returns what a decision sees now: the view with the current policies.
+func (v *View) Current() *page.View {
+	seen := v.Page
+	decides := v.Worker.Current()
+	if s := v.Worker.Substitute(); s != nil && v.fallback == api.FallbackVersion {
+		decides = s
+	}
+	seen.Policy.Policy, seen.Policy.Entry = decides.Policy, decides.Entry
+	if v.Challengers != nil {
+		seen.Variants = make([]*page.Policy, len(v.Challengers))
+		for i, w := range v.Challengers {
+			if w != nil {
+				decides := w.Current()
+				seen.Variants[i] = &page.Policy{Policy: decides.Policy, Entry: decides.Entry, Config: w.Config}
+			}
+		}
+	}
+	return &seen
+}
+
+// Try returns the offer that a request would get now, and its explanation. It records nothing and changes nothing. Errors are
+// those of [page.Try].
+func (v *View) Try(ctx context.Context, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
+	return page.Try(ctx, v.Current(), r, now, func() uint64 { return v.Placement.LastIssued.Load() + 1 })
+}
+
+// publish makes the placement's state the view of later decisions. An alarm can change the view after any event.
+func (s *State) publish(p *Placement) {
+	v := View{
+		Placement: p, Changed: p.Changed, Worker: p.Worker, fallback: p.fallsBack(),
+		Page: page.View{Name: p.Name, Born: p.born, Config: p.Config, Catalogue: s.ItemsOf(p), Policy: page.Policy{Config: p.Worker.Config}},
+	}
+	v.Page.ByBaseline = v.fallback == api.FallbackBaseline
+	if x := p.Experiment; x != nil {
+		v.Page.Routes, v.Challengers = x.Routes, x.workers
+	}
+	before := p.View.Load()
+	if before == nil || before.Changed != v.Changed || before.Worker != v.Worker || before.fallback != v.fallback ||
+		before.Page.Config != v.Page.Config || before.Page.Catalogue != v.Page.Catalogue || before.Page.Routes != v.Page.Routes {
+		p.View.Store(new(v))
+	}
+}
+
+// PublishAll publishes all placements, and the list of placements.
+func (s *State) PublishAll() {
+	for _, p := range s.Placements {
+		s.publish(p)
+	}
+	s.Published.Store(new(maps.Clone(s.Placements)))
+}
+
+// PublishAfter publishes the placements that an event may have changed. A replay publishes once, at its end.
+func (s *State) PublishAfter(e *eventlog.Event) {
+	switch e.Body.(type) {
+	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.ItemsDeclined, *eventlog.Corrected, *eventlog.ItemsChanged:
+		s.publish(s.Placements[e.Placement])
+	default:
+		s.PublishAll()
+	}
+}
+
+// Note records signs of an unsound policy in a decision.
+func (p *Placement) Note(made *page.Decision) {
+	if made.Clipped > 0 {
+		p.sound.Clipped.Add(uint64(made.Clipped))
+	}
+	if made.Estimated {
+		p.sound.Predicted(made.Usable)
+	}
+}
