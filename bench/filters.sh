@@ -23,8 +23,8 @@ start
 
 json() { curl -s -o "${out:-/dev/null}" -w '%{http_code} %{time_total}\n' -X "$1" -H 'Content-Type: application/json' -d "$3" "http://$address/v1/$2"; }
 placement() {
-	json PUT "placements/$1" '{"max_size":5,"max_items":1000000,"policy":{"name":"'"${POLICY:-ucb-mnl}"'"},
-		"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"},{"name":"brand","kind":"category","names":6,"buckets":8,"default":"none"}]}'
+	json PUT "placements/$1" '{"max_size":5,"max_request_items":1000000,"policy":{"name":"'"${POLICY:-ucb-mnl}"'"},
+		"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"},{"name":"brand","kind":"category","own_columns":6,"columns":8,"default":"none"}]}'
 }
 lines() { # FROM TO: items
 	awk -v from="$1" -v to="$2" 'BEGIN { for (i = from; i < to; i++)

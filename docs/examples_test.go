@@ -46,7 +46,7 @@ func (w window) request(id string, rng *rand.Rand) (r *api.Request, utilities ma
 		level := rng.IntN(4)
 		item := api.Item{ID: fmt.Sprint("sku", i)}
 		for _, f := range w.features {
-			if f.Kind == "cross" || f.From == "user" {
+			if f.Kind == "cross" || f.From == "shopper" {
 				continue
 			}
 			item.Features = append(item.Features, valueOf(f, level))
@@ -55,7 +55,7 @@ func (w window) request(id string, rng *rand.Rand) (r *api.Request, utilities ma
 		utilities[item.ID] = 1.5*float64(level) - 3 - math.Log(float64(w.size))
 	}
 	for _, f := range w.features {
-		if f.From == "user" {
+		if f.From == "shopper" {
 			r.User = append(r.User, valueOf(f, rng.IntN(4)))
 		}
 	}

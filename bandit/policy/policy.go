@@ -161,7 +161,7 @@ func Read(text []byte, problem bandit.Problem, allRows bool) (p Policy, m Made, 
 	case p.Unfit != "":
 		return p, m, s.Errorf("", "%s", p.Unfit)
 	case p.AllRows && !allRows:
-		return p, m, s.Errorf("", `learns from the items that were not shown, too: the placement must have "record": "all"`)
+		return p, m, s.Errorf("", `learns from the items that were not shown, too: the placement must have "log_items": "all"`)
 	}
 	m, err = p.Build(s, problem)
 	return p, m, err

@@ -39,10 +39,10 @@ import (
 
 // Decisions are made for these placements in turn.
 var placements = []struct{ name, config string }{
-	{"linear", `{"max_size":5,"max_items":20,"memory":1000000,"attribution_window":"10s","policy":{"name":"onl-mnl"},"features":` + features + `}`},
-	{"network", `{"max_size":5,"max_items":20,"memory":1000000,"attribution_window":"10s","policy":{"name":"onl-mnl","pilot":"map","update":"online","utility":{"kind":"mlp","hidden":[3]}},"features":` + features + `}`},
-	{"explore", `{"max_size":5,"max_items":20,"memory":2000000,"attribution_window":"10s","mode":"explore","policy":{"name":"eps-greedy-mnl"},"features":` + features + `}`},
-	{"full", `{"max_size":5,"max_items":20,"memory":1000000,"attribution_window":"1h","policy":{"name":"ofu-mnl-plus"},"features":` + features + `}`},
+	{"linear", `{"max_size":5,"max_request_items":20,"memory_bytes":1000000,"attribution_window":"10s","policy":{"name":"onl-mnl"},"features":` + features + `}`},
+	{"network", `{"max_size":5,"max_request_items":20,"memory_bytes":1000000,"attribution_window":"10s","policy":{"name":"onl-mnl","pilot":"map","update":"online","utility":{"kind":"mlp","hidden":[3]}},"features":` + features + `}`},
+	{"explore", `{"max_size":5,"max_request_items":20,"memory_bytes":2000000,"attribution_window":"10s","mode":"explore","policy":{"name":"eps-greedy-mnl"},"features":` + features + `}`},
+	{"full", `{"max_size":5,"max_request_items":20,"memory_bytes":1000000,"attribution_window":"1h","policy":{"name":"ofu-mnl-plus"},"features":` + features + `}`},
 }
 
 const (

@@ -29,7 +29,7 @@ type evaluateCmd struct {
 
 // Help is the tail of the command's help.
 func (evaluateCmd) Help() string {
-	return `It prints the limits of the log first, then the earnings of a page of each policy, by each method, and last the difference of each other policy from the first. Decisions without an outcome are left out; the others are held in memory, 8 bytes a number. The log must have the features of all candidates ("record": "all", as in the mode explore), and should explore.
+	return `It prints the limits of the log first, then the earnings of a page of each policy, by each method, and last the difference of each other policy from the first. Decisions without an outcome are left out; the others are held in memory, 8 bytes a number. The log must have the features of all candidates ("log_items": "all", as in the mode explore), and should explore.
 
     direct    the revenue that a fitted choice model predicts: precise, and wrong if the family is
     dr-pi     direct, corrected by what the log earned, with pseudo-inverse weights of items

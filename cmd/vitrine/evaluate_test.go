@@ -93,7 +93,7 @@ func write(t *testing.T, name, text string) {
 // A better policy is found to be better, in all formats, and what the log cannot tell comes first.
 func TestEvaluate(t *testing.T) {
 	t.Chdir(t.TempDir())
-	exploredLog(t, "data", "slots", 0.5, 1000)
+	exploredLog(t, "data", "swaps", 0.5, 1000)
 	write(t, "best.toml", `show = "best"`)
 	write(t, "top.toml", "name = \"dearest\"\nshow = \"revenue\"")
 	write(t, "same.toml", "show = \"items\"\nitems = [\"sku3\", \"none\"]\nsize = 1")
@@ -208,7 +208,7 @@ func uniformLog(t *testing.T, rounds int, byFeature bool, u func(x float64) floa
 func TestEvaluateChecksImportedLogs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "home.json", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore":"sets","explore_share":0.1}`)
-	write(t, "law.toml", "[law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
+	write(t, "law.toml", "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
 	write(t, "best.toml", `show = "best"`)
 	write(t, "fixed.toml", "show = \"items\"\nitems = [\"i0\"]")
 	linear := func(x float64) float64 { return x - 0.5 }

@@ -43,7 +43,7 @@ func stocked(t *testing.T, rounds int, cut bool) (data string) {
 			features[j] = fmt.Sprintf(`{"name":"f%d","kind":"number"}`, j)
 		}
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
-		put := fmt.Sprintf(`{"max_size":3,"record":"all","policy":{"name":"uniform"},"memory":7000000,"features":[%s]}`, strings.Join(features, ","))
+		put := fmt.Sprintf(`{"max_size":3,"log_items":"all","policy":{"name":"uniform"},"memory_bytes":7000000,"features":[%s]}`, strings.Join(features, ","))
 		if _, err := e.Put(ctx, "home", []byte(put), now); err != nil {
 			return err
 		}

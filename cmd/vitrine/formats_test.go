@@ -61,7 +61,7 @@ var formatPlacements = map[string]string{
 // formatTrade is the work of a service. It calls half and late on the way.
 func formatTrade(ctx context.Context, e *engine.Engine, half, late func() error) error {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
-	const features = `"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category","values":["x","y"],"other":true},{"name":"u","kind":"number","from":"user"}]`
+	const features = `"features":[{"name":"a","kind":"number"},{"name":"b","kind":"category","values":["x","y"],"allow_other":true},{"name":"u","kind":"number","from":"shopper"}]`
 	names := []string{"gone"}
 	for name := range formatPlacements {
 		names = append(names, name)
@@ -74,13 +74,13 @@ func formatTrade(ctx context.Context, e *engine.Engine, half, late func() error)
 		}
 		features := features
 		if name == "auto" { // b learns its values
-			features = strings.Replace(features, `,"values":["x","y"],"other":true`, "", 1)
+			features = strings.Replace(features, `,"values":["x","y"],"allow_other":true`, "", 1)
 		}
-		size := `"max_size":2,"record":"all"`
+		size := `"max_size":2,"log_items":"all"`
 		if name == "small" { // its memory holds some seventy decisions
-			size = `"max_size":1,"memory":12500`
+			size = `"max_size":1,"memory_bytes":12500`
 		}
-		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{%s,"max_items":4,"rounds":1000,"seed":%d,%s,%s}`, size, i, features, policy), now); err != nil {
+		if _, err := e.Put(ctx, name, fmt.Appendf(nil, `{%s,"max_request_items":4,"horizon":1000,"seed":%d,%s,%s}`, size, i, features, policy), now); err != nil {
 			return err
 		}
 	}

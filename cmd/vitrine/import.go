@@ -69,8 +69,8 @@ A table contains a row for each item of a decision, with the columns decision_id
     [features]
     price = "price_eur"            the column of a feature; in dsjson a path such as "item.price"
     action = "*"                   in dsjson: the whole action or context, of a feature of kind object
-    [law]                          how pages were drawn, for vitrine evaluate
-    draw = "pages"                 uniformly from pages of exactly size items; "sets": of at most size; "slots": the
+    [sampling_law]                 how pages were drawn, for vitrine evaluate
+    draw = "pages"                 uniformly from pages of exactly size items; "sets": of at most size; "swaps": the
                                    policy's own page with one item replaced
     size = 3
     share = 0.1                    of decisions whose page was drawn; the others show the policy's own page
@@ -133,8 +133,8 @@ func (c importCmd) configuration() ([]byte, error) {
 	if err := json.Unmarshal(text, &own); err != nil {
 		return nil, err
 	}
-	if _, says := own["record"]; !says {
-		own["record"] = jsontext.Value(`"all"`)
+	if _, says := own["log_items"]; !says {
+		own["log_items"] = jsontext.Value(`"all"`)
 	}
 	return json.Marshal(own)
 }

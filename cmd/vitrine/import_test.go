@@ -37,7 +37,7 @@ b,2026-01-01T10:01:00Z,sku1,1,0,1.5,0.3,0.5,acme,41
 b,2026-01-01T10:01:00Z,sku3,0,0,1,0.3,2.5,acme,41
 `
 
-const clicksPlacement = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"user","scale":10},{"name":"x","kind":"cross","of":["price","age"]}],"policy":{"name":"ucb-mnl"}}`
+const clicksPlacement = `{"max_size":2,"log_items":"all","features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"shopper","scale":10},{"name":"x","kind":"cross","of":["price","age"]}],"policy":{"name":"ucb-mnl"}}`
 
 // A table becomes a placement's log, marked as imported; the learner learns from it; the same import
 // again adds nothing.
@@ -60,7 +60,7 @@ func TestImport(t *testing.T) {
 		}
 	}
 	exported := run1(t, "export", "data")
-	for _, want := range []string{`"time":"2026-01-01T10:00:00Z"`, `"shown":["sku2","sku1"],"propensity":0.2,`, `"by":"import","status":"chosen","choice":"sku2"`, `"brand":"zeta"`, `"user":{"age":41}`, `"choice":null`} {
+	for _, want := range []string{`"time":"2026-01-01T10:00:00Z"`, `"shown":["sku2","sku1"],"propensity":0.2,`, `"source":"import","status":"chosen","choice":"sku2"`, `"brand":"zeta"`, `"shopper":{"age":41}`, `"choice":null`} {
 		if !strings.Contains(exported, want) {
 			t.Errorf("no %q in\n%s", want, exported)
 		}
@@ -111,8 +111,8 @@ func decisionsOf(t *testing.T, data string) map[string]string {
 			continue
 		}
 		id := regexp.MustCompile(`"decision_id":"([^"]*)"`).FindStringSubmatch(line)[1]
-		line = regexp.MustCompile(`"(entry|outcome_entry|policy_version)":\d+,?`).ReplaceAllString(line, "")
-		line = regexp.MustCompile(`"(outcome_time|by|time)":"[^"]*",?`).ReplaceAllString(line, "")
+		line = regexp.MustCompile(`"(entry|outcome_entry|policy_entry)":\d+,?`).ReplaceAllString(line, "")
+		line = regexp.MustCompile(`"(outcome_time|source|time)":"[^"]*",?`).ReplaceAllString(line, "")
 		lines[id] = strings.Replace(line, `"status":"expired"`, `"status":"chosen"`, 1)
 	}
 	return lines
@@ -122,8 +122,8 @@ func decisionsOf(t *testing.T, data string) map[string]string {
 // are judged alike.
 func TestExportsAreImports(t *testing.T) {
 	t.Chdir(t.TempDir())
-	exploredLog(t, "data", "slots", 0.5, 60)
-	write(t, "home.json", fmt.Sprintf(shelf, "slots", 0.5))
+	exploredLog(t, "data", "swaps", 0.5, 60)
+	write(t, "home.json", fmt.Sprintf(shelf, "swaps", 0.5))
 	want := decisionsOf(t, "data")
 	write(t, "top.toml", `show = "revenue"`)
 	verdict := run1(t, "evaluate", "data", "--policy", "top.toml", "--format", "csv")
@@ -159,7 +159,7 @@ func TestExportsAreImports(t *testing.T) {
 		t.Error(report)
 	}
 	shown := regexp.MustCompile(`"shown":.*?\].*"choice":[^,]*`)
-	law := regexp.MustCompile(`"(propensity|law)":([^{,]*|\{.*?\}),`)
+	law := regexp.MustCompile(`"(propensity|sampling_law)":([^{,]*|\{.*?\}),`)
 	for id, line := range decisionsOf(t, "obp") {
 		strip := func(s string) string { return law.ReplaceAllString(shown.FindString(s), "") }
 		if strip(line) != strip(want[id]) {
@@ -178,7 +178,7 @@ func TestExportsOfRandomPolicies(t *testing.T) {
 		"eps-greedy-mnl": {"all", "", ""},
 		"auto":           {"all", "60 of 60 decisions (100 %) have no propensity", ""},
 	} {
-		config := strings.Replace(strings.Replace(fmt.Sprintf(shelf, "sets", 0.5), "ucb-mnl", policy, 1), `"mode"`, `"record":"`+c.record+`","mode"`, 1)
+		config := strings.Replace(strings.Replace(fmt.Sprintf(shelf, "sets", 0.5), "ucb-mnl", policy, 1), `"mode"`, `"log_items":"`+c.record+`","mode"`, 1)
 		playedLog(t, policy, config, rounds)
 		exported, errs, code := vitrineRun(t, "export", policy)
 		if code != 0 || c.jsonl == "" && errs != "" || !strings.Contains(errs, c.jsonl) {
@@ -214,7 +214,7 @@ func TestForeignLogs(t *testing.T) {
 {"_label_cost":0,"EventId":"e2","Timestamp":"2026-01-02T03:05:05Z","a":[1,2],"p":[0.6,0.4],"c":{"FromUrl":[{"hour":9}],"_multi":[{"_tag":"pizza","j":[{"spicy":1,"diet":"none"}]},{"_tag":"salad","j":[{"spicy":0,"diet":"low"}]}]}}
 {"RewardValue":1,"EventId":"e2"}
 `)
-	write(t, "food.json", `{"max_size":1,"record":"all","features":[{"name":"heat","kind":"number"},{"name":"diet","kind":"category","values":["none","low"]},{"name":"all","kind":"object","buckets":8},{"name":"hour","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"}}`)
+	write(t, "food.json", `{"max_size":1,"log_items":"all","features":[{"name":"heat","kind":"number"},{"name":"diet","kind":"category","values":["none","low"]},{"name":"all","kind":"object","columns":8},{"name":"hour","kind":"number","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
 	write(t, "food.toml", "[features]\nheat = \"spicy\"\nall = \"*\"\n")
 	report := run1(t, "import", "cb.dsjson", "--placement", "food", "--create", "food.json", "--to", "food", "--mapping", "food.toml")
 	for _, want := range []string{"3 decisions, 2 imported", "1 decisions are left out: they have no context", "heat     spicy   4", "not used: FromUrl.hour, i.constant, j.diet, j.spicy"} {
@@ -223,13 +223,13 @@ func TestForeignLogs(t *testing.T) {
 		}
 	}
 	exported := run1(t, "export", "food")
-	for _, want := range []string{`"decision_id":"import-`, `"shown":["salad"],"propensity":0.8`, `"choice":"salad"`, `"decision_id":"e2"`, `"choice":null`, `"user":{"hour":9}`, `"diet":"low"`} {
+	for _, want := range []string{`"decision_id":"import-`, `"shown":["salad"],"propensity":0.8`, `"choice":"salad"`, `"decision_id":"e2"`, `"choice":null`, `"shopper":{"hour":9}`, `"diet":"low"`} {
 		if !strings.Contains(exported, want) {
 			t.Errorf("no %q in\n%s", want, exported)
 		}
 	}
 	write(t, "ccb.dsjson", `{"Timestamp":"2026-01-02T03:04:05Z","EventId":"p","c":{"user":{"hour":3},"_multi":[{"_tag":"a","f":{"heat":1}},{"_tag":"b","f":{"heat":2}},{"_tag":"c","f":{"heat":3}}],"_slots":[{},{}]},"_outcomes":[{"_label_cost":0,"_a":[2,0,1],"_p":[0.5,0.3,0.2]},{"_label_cost":-1,"_a":[0,1],"_p":[0.6,0.4]}]}`)
-	write(t, "slots.json", `{"max_size":2,"record":"all","features":[{"name":"heat","kind":"number"},{"name":"hour","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"}}`)
+	write(t, "slots.json", `{"max_size":2,"log_items":"all","features":[{"name":"heat","kind":"number"},{"name":"hour","kind":"number","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
 	run1(t, "import", "ccb.dsjson", "--placement", "page", "--create", "slots.json", "--to", "page")
 	if exported := run1(t, "export", "page"); !strings.Contains(exported, `"shown":["c","a"],"propensity":null`) || !strings.Contains(exported, `"choice":"a"`) {
 		t.Error(exported)
@@ -240,10 +240,10 @@ func TestForeignLogs(t *testing.T) {
 1,2019-11-24 00:00:23.715857+00:00,0,1,1,0.5,4ae3,1,0
 `)
 	write(t, "item_context.csv", ",item_id,item_feature_0\n0,0,-0.7\n1,1,0.3\n")
-	write(t, "random.toml", "format = \"obp\"\nitems = \"item_context.csv\"\n[features]\naffinity = \"user-item_affinity\"\n[law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
-	write(t, "obp.json", `{"max_size":1,"record":"all","features":[{"name":"item_feature_0","kind":"number"},{"name":"affinity","kind":"number"},{"name":"user_feature_0","kind":"category","from":"user"}],"policy":{"name":"ucb-mnl"}}`)
+	write(t, "random.toml", "format = \"obp\"\nitems = \"item_context.csv\"\n[features]\naffinity = \"user-item_affinity\"\n[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 1\n")
+	write(t, "obp.json", `{"max_size":1,"log_items":"all","features":[{"name":"item_feature_0","kind":"number"},{"name":"affinity","kind":"number"},{"name":"user_feature_0","kind":"category","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
 	report = run1(t, "import", "random.csv", "--placement", "zozo", "--create", "obp.json", "--to", "zozo", "--mapping", "random.toml")
-	if exported := run1(t, "export", "zozo"); !strings.Contains(report, "2 with how the page was drawn") || !strings.Contains(exported, `"affinity":2}`) || !strings.Contains(exported, `"law":{"draw":"pages","share":1,"size":1`) {
+	if exported := run1(t, "export", "zozo"); !strings.Contains(report, "2 with how the page was drawn") || !strings.Contains(exported, `"affinity":2}`) || !strings.Contains(exported, `"sampling_law":{"draw":"pages","share":1,"size":1`) {
 		t.Errorf("%s%s", report, exported)
 	}
 }
@@ -289,8 +289,8 @@ func TestBadImports(t *testing.T) {
 		`there is no column "click": the columns are`:                          {"map.csv", fresh, "[columns]\nchosen = \"click\""},
 		`features.price: there is no column "cost"`:                            {"feature.csv", fresh, "[features]\nprice = \"cost\""},
 		`weight.csv.toml: features.weight: the placement has no such feature`:  {"weight.csv", fresh, "[features]\nweight = \"price\""},
-		`/law: gives the set ["sku2" "sku1"], which was shown, the propensity`: {"law.csv", fresh, "[law]\ndraw = \"pages\"\nshare = 1\nsize = 2"},
-		`law.csv.toml: law.page is missing`:                                    {"law.csv", fresh, "[law]\ndraw = \"pages\"\nshare = 0.5\nsize = 2"},
+		`/law: gives the set ["sku2" "sku1"], which was shown, the propensity`: {"law.csv", fresh, "[sampling_law]\ndraw = \"pages\"\nshare = 1\nsize = 2"},
+		`law.csv.toml: sampling_law.page is missing`:                           {"law.csv", fresh, "[sampling_law]\ndraw = \"pages\"\nshare = 0.5\nsize = 2"},
 		`key.csv.toml:1: unknown key "column"`:                                 {"key.csv", fresh, "column = 1"},
 		`format = "xml": want one of csv, tsv, parquet`:                        {"xml.csv", fresh, "format = \"xml\""},
 		`its name does not say its format`:                                     {"clicks.txt", fresh, ""},
@@ -305,7 +305,7 @@ func TestBadImports(t *testing.T) {
 		`line 1: `:                                   {"cut.jsonl", `{"decision_id":"x","items":[{"id":`, ""},
 		`the propensity is 2: must be in (0, 1]`:     {"two.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"propensity":2,"status":"chosen"}`, ""},
 		`the format obp needs the items`:             {"obp.csv", fresh, "format = \"obp\""},
-		`page has "b", which is not among the items`: {"law.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"law":{"draw":"sets","share":0.1,"size":1,"page":["b"]},"status":"chosen"}`, ""},
+		`page has "b", which is not among the items`: {"law.jsonl", `{"decision_id":"x","items":[{"id":"a"}],"shown":["a"],"sampling_law":{"draw":"sets","share":0.1,"size":1,"page":["b"]},"status":"chosen"}`, ""},
 	} {
 		write(t, c.name, c.text)
 		args := []string{"import", c.name, "--placement", "home", "--to", "data"}
@@ -392,13 +392,13 @@ func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 		}
 	}
 	// The page's placement records what was shown. A placement that does not say so keeps all candidates, which evaluate needs.
-	write(t, "personalizer.json", strings.Replace(string(config), `"record": "shown", `, "", 1))
+	write(t, "personalizer.json", strings.Replace(string(config), `"log_items": "shown", `, "", 1))
 	report = run1(t, "import", "log.json", "--format", "personalizer", "--placement", "personalizer", "--create", "personalizer.json", "--to", "data")
 	taken := regexp.MustCompile(`(\d+) decisions with an item taken`).FindStringSubmatch(report)
 	if taken == nil || len(taken[1]) != 2 || taken[1] < "33" || taken[1] > "42" || strings.Contains(report, "left out") { // 33 rewards of 1, and 33 of 0.05
 		t.Errorf("%v\n%s", taken, report)
 	}
-	if exported := run1(t, "export", "data"); !strings.Contains(exported, `"decision_id":"personalizer:event-7"`) || !strings.Contains(exported, `"law":{"draw":"items","share":1,"size":1,"page":[],"probability":[0.1,0.9],"slot":[0,0]}`) && !strings.Contains(exported, `"probability":[0.9,0.1`) {
+	if exported := run1(t, "export", "data"); !strings.Contains(exported, `"decision_id":"personalizer:event-7"`) || !strings.Contains(exported, `"sampling_law":{"draw":"items","share":1,"size":1,"page":[],"probability":[0.1,0.9],"slot":[0,0]}`) && !strings.Contains(exported, `"probability":[0.9,0.1`) {
 		t.Errorf("%.1500s", exported)
 	}
 	write(t, "cold.toml", `show = "revenue"`)
@@ -411,11 +411,11 @@ func TestPersonalizerLogBecomesItsPlacement(t *testing.T) {
 // that records what is shown says what is lost.
 func TestImportCreatesWithAllCandidates(t *testing.T) {
 	t.Chdir(t.TempDir())
-	const home = `{"max_size":2,%s"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"user","scale":10}],"policy":{"name":"ucb-mnl"}}`
+	const home = `{"max_size":2,%s"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"shopper","scale":10}],"policy":{"name":"ucb-mnl"}}`
 	write(t, "clicks.csv", clicks)
 	write(t, "top.toml", `show = "revenue"`)
 	write(t, "all.json", fmt.Sprintf(home, ""))
-	write(t, "shown.json", fmt.Sprintf(home, `"record":"shown",`))
+	write(t, "shown.json", fmt.Sprintf(home, `"log_items":"shown",`))
 	if report := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "all.json", "--to", "all"); strings.Contains(report, "left out") {
 		t.Error(report)
 	}
@@ -425,7 +425,7 @@ func TestImportCreatesWithAllCandidates(t *testing.T) {
 	if _, errs, code := vitrineRun(t, "evaluate", "all", "--policy", "top.toml"); strings.Contains(errs, "candidates") {
 		t.Errorf("%d %s", code, errs)
 	}
-	const lost = `2 candidates that were not shown are left out, which vitrine evaluate needs: the placement has "record": "shown"`
+	const lost = `2 candidates that were not shown are left out, which vitrine evaluate needs: the placement has "log_items": "shown"`
 	if report := run1(t, "import", "clicks.csv", "--placement", "home", "--create", "shown.json", "--to", "shown"); !strings.Contains(report, lost) {
 		t.Error(report)
 	}

@@ -28,7 +28,7 @@ type itemShop struct {
 
 func openItemShop(t *testing.T) *itemShop {
 	e := fatal.Or(engine.Open(t.Context(), engine.Options{Store: new(memlog.Store), Build: setup.NewLearner}))(t)
-	config := `{"max_size":2,"policy":{"name":"greedy"},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":"none"},{"name":"age","kind":"number","from":"user"}]}`
+	config := `{"max_size":2,"policy":{"name":"greedy"},"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":"none"},{"name":"age","kind":"number","from":"shopper"}]}`
 	fatal.Or(e.Put(t.Context(), "home", []byte(config), 0))(t)
 	s := httptest.NewServer(server.New(server.Options{Engine: e}))
 	t.Cleanup(func() { s.Close(); e.Close() })

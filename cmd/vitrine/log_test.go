@@ -28,11 +28,11 @@ import (
 )
 
 // shop is the placement of the logs of the tests.
-const shop = `{"max_size":2,"record":"all","policy":{"name":"onl-mnl","warmup":2},"features":[
+const shop = `{"max_size":2,"log_items":"all","policy":{"name":"onl-mnl","warmup":2},"features":[
 	{"name":"price","kind":"number","center":2,"scale":4},
-	{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},
-	{"name":"title","kind":"text","buckets":3},
-	{"name":"age","kind":"number","from":"user","default":30,"scale":10},
+	{"name":"brand","kind":"category","values":["acme","zeta"],"allow_other":true},
+	{"name":"title","kind":"text","columns":3},
+	{"name":"age","kind":"number","from":"shopper","default":30,"scale":10},
 	{"name":"price by age","kind":"cross","of":["price","age"]}]}`
 
 // serviceLog DIR ROUNDS makes the data directory of a service after the given number of decisions: a log, and
@@ -121,7 +121,7 @@ func trade(ctx context.Context, e *engine.Engine, snapshot string, rounds int) e
 // item, one with a chosen item, one that was not activated in time, and one that still can be.
 func deferred(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(withEngine(ts.MkAbs(args[0]), func(ctx context.Context, e *engine.Engine, _ *filelog.Store) error {
-		_, err := e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","buckets":2}],"policy":{"name":"ucb-mnl"}}`), 0)
+		_, err := e.Put(ctx, "home", []byte(`{"max_size":2,"features":[{"name":"o","kind":"object","columns":2}],"policy":{"name":"ucb-mnl"}}`), 0)
 		decide := func(id string, now time.Duration) {
 			r := &api.Request{Decision: id, Defer: true, Slots: []api.Slot{{ID: "left", Exclude: []string{"b"}}, {ID: "right"}}}
 			for _, item := range []string{"a", "b"} {

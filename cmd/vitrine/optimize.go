@@ -41,9 +41,9 @@ func (optimizeCmd) Help() string {
 The request is a JSON object, in the words of the service. Only items is required, and in an item id and utility:
 
     {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "groups": ["shoes/boots", "acme"], "space": 2}, …],
-     "min_size": 1, "size": 5,               how many items
+     "min_size": 1, "max_size": 5,               how many items
      "at_least": [{"group": "shoes", "least": 1}],                how many items of a group
-     "at_most": [{"group": "shoes/boots", "most": 1}, {"items": ["a", "b"], "most": 1}],
+     "limits": [{"group": "shoes/boots", "max": 1}, {"items": ["a", "b"], "max": 1}],
      "include": ["a"], "exclude": ["b"],     items that must and must not be shown
      "capacity": 10,                         the largest sum of spaces, such as places on a shelf
      "min_revenue": 0.5}                     the smallest revenue of an item that is shown
@@ -58,7 +58,7 @@ The answer is a JSON object: assortment (ids in the order of the items), expecte
 
 ` + examples(
 		"vitrine optimize request.json",
-		`echo '{"items":[{"id":"a","utility":1.2,"revenue":3},{"id":"b","utility":2}],"size":1}' | vitrine optimize`,
+		`echo '{"items":[{"id":"a","utility":1.2,"revenue":3},{"id":"b","utility":2}],"max_size":1}' | vitrine optimize`,
 		"vitrine optimize items.csv --size 5 --at-most shoes=2,shoes/boots=1 --include a",
 		"vitrine optimize items.csv --model model.json --size 5",
 	)

@@ -24,11 +24,11 @@ import (
 // request is the input of vitrine optimize: items, and rules in the words of the service.
 type request struct {
 	Items      []item      `json:"items"`
-	Size       *int        `json:"size"`
+	Size       *int        `json:"max_size"`
 	MinSize    int         `json:"min_size"`
 	Include    []string    `json:"include"`
 	Exclude    []string    `json:"exclude"`
-	AtMost     []api.Limit `json:"at_most"`
+	AtMost     []api.Limit `json:"limits"`
 	AtLeast    []demanded  `json:"at_least"`
 	Capacity   *int        `json:"capacity"`
 	MinRevenue *float64    `json:"min_revenue"`
@@ -318,7 +318,7 @@ func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.
 		return &list[k], nil
 	}
 	for k, l := range r.AtMost {
-		field := fmt.Sprintf("at_most/%d", k)
+		field := fmt.Sprintf("limits/%d", k)
 		if l.Feature != "" || l.Attribute != "" {
 			return nil, refused("%s: items have groups only: a feature or an attribute is of a placement's items", field)
 		}
@@ -342,7 +342,7 @@ func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.
 		case g.Min > 0:
 			return nil, refused("at_least: no item is in the %s%s", g.Name, r.knownGroups())
 		case g.Max != assortment.NoLimit:
-			warn(fmt.Sprintf("at_most: no item is in the %s%s", g.Name, r.knownGroups()))
+			warn(fmt.Sprintf("limits: no item is in the %s%s", g.Name, r.knownGroups()))
 		}
 	}
 	return list, nil

@@ -22,34 +22,34 @@ import (
 func TestRequestsThatAreRefused(t *testing.T) {
 	items := func(members string) string { return `{"items":[{"id":"z","utility":0},{` + members + `}]}` }
 	for text, want := range map[string]string{
-		"":                                    `empty: want a JSON object with items`,
-		" \n":                                 `empty: want a JSON object with items`,
-		"[]":                                  `wrong type: have a list, want an object`,
-		"{}":                                  `items is missing`,
-		`{"items":null}`:                      `items is missing`,
-		`{"items":[]} {}`:                     `not JSON: `,
-		`{"items":[]`:                         `the JSON ends early`,
-		`{"item":[]}`:                         `/item: unknown key "item": did you mean "items"?`,
-		`{"items":{}}`:                        `/items: wrong type: have an object, want a list`,
-		`{"items":[],"items":[]}`:             `/items: duplicate key`,
-		`{"items":[],"size":1.5}`:             `/size: `,
-		`{"items":[],"at_most":{"g":1}}`:      `/at_most: wrong type: have an object, want a list`,
-		`{"items":[],"at_most":[{"most":1}]}`: `at_most/0: must have either a group or items`,
-		`{"items":[],"at_least":[{"group":"g","items":[]}]}`:    `at_least/0: must have either a group or items`,
-		`{"items":[],"at_most":[{"feature":"brand","most":1}]}`: `at_most/0: items have groups only`,
-		`{"items":[],"include":["a",1]}`:                        `/include/1: wrong type`,
-		`{"items":[],"min_revenue":-1}`:                         `min_revenue = -1: must be from 0 to`,
-		items(`"id":"a"`):                                       `item "a": utility is missing`,
-		items(`"utility":1`):                                    `item 2: id is missing`,
-		items(`"id":"a","utility":null`):                        `item "a": utility is missing`,
-		items(`"id":7`):                                         `/items/1/id: wrong type: have a number, want a string`,
-		items(`"utility":NaN,"id":"a"`):                         `/items/1/utility: not JSON: `,
-		items(`"utility":1e999,"id":"a"`):                       `/items/1/utility: must be a number, and not that large`,
-		items(`"utility":-700.1,"id":"a"`):                      `item "a": utility = -700.1: must be from -700 to 700`,
-		items(`"id":"a","utility":1,"revenue":-1`):              `item "a": revenue = -1: must be 0 or from 1e-100 to 1e+100`,
-		items(`"id":"a","utility":1,"space":-1`):                `item "a": space = -1: must not be negative`,
-		items(`"id":"a","utility":1,"price":3`):                 `/items/1/price: unknown key "price": must be one of id, utility, revenue, groups, space`,
-		items(`"id":"z","utility":1`):                           `items 1 and 2 both have the id "z": every item needs its own`,
+		"":                                  `empty: want a JSON object with items`,
+		" \n":                               `empty: want a JSON object with items`,
+		"[]":                                `wrong type: have a list, want an object`,
+		"{}":                                `items is missing`,
+		`{"items":null}`:                    `items is missing`,
+		`{"items":[]} {}`:                   `not JSON: `,
+		`{"items":[]`:                       `the JSON ends early`,
+		`{"item":[]}`:                       `/item: unknown key "item": did you mean "items"?`,
+		`{"items":{}}`:                      `/items: wrong type: have an object, want a list`,
+		`{"items":[],"items":[]}`:           `/items: duplicate key`,
+		`{"items":[],"max_size":1.5}`:       `/max_size: `,
+		`{"items":[],"limits":{"g":1}}`:     `/limits: wrong type: have an object, want a list`,
+		`{"items":[],"limits":[{"max":1}]}`: `limits/0: must have either a group or items`,
+		`{"items":[],"at_least":[{"group":"g","items":[]}]}`:  `at_least/0: must have either a group or items`,
+		`{"items":[],"limits":[{"feature":"brand","max":1}]}`: `limits/0: items have groups only`,
+		`{"items":[],"include":["a",1]}`:                      `/include/1: wrong type`,
+		`{"items":[],"min_revenue":-1}`:                       `min_revenue = -1: must be from 0 to`,
+		items(`"id":"a"`):                                     `item "a": utility is missing`,
+		items(`"utility":1`):                                  `item 2: id is missing`,
+		items(`"id":"a","utility":null`):                      `item "a": utility is missing`,
+		items(`"id":7`):                                       `/items/1/id: wrong type: have a number, want a string`,
+		items(`"utility":NaN,"id":"a"`):                       `/items/1/utility: not JSON: `,
+		items(`"utility":1e999,"id":"a"`):                     `/items/1/utility: must be a number, and not that large`,
+		items(`"utility":-700.1,"id":"a"`):                    `item "a": utility = -700.1: must be from -700 to 700`,
+		items(`"id":"a","utility":1,"revenue":-1`):            `item "a": revenue = -1: must be 0 or from 1e-100 to 1e+100`,
+		items(`"id":"a","utility":1,"space":-1`):              `item "a": space = -1: must not be negative`,
+		items(`"id":"a","utility":1,"price":3`):               `/items/1/price: unknown key "price": must be one of id, utility, revenue, groups, space`,
+		items(`"id":"z","utility":1`):                         `items 1 and 2 both have the id "z": every item needs its own`,
 	} {
 		r, err := decodeJSON([]byte(text))
 		if err == nil {
@@ -104,8 +104,8 @@ func TestForms(t *testing.T) {
 // the best of all.
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
-		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"groups":["shoes"],"space":2}],"size":5,"min_size":0,"at_most":[{"group":"shoes","most":2}],"at_least":[],"include":["a"],"exclude":["b"],"capacity":10}`,
-		`{"items":[{"id":"a","utility":1},{"id":"b","utility":-2,"groups":["x/y","z"]},{"id":"c","utility":3,"groups":["x"]}],"at_least":[{"group":"x","least":1}],"at_most":[{"group":"x/y","most":0},{"items":["a"],"most":1}],"min_revenue":0.5}`,
+		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"groups":["shoes"],"space":2}],"max_size":5,"min_size":0,"limits":[{"group":"shoes","max":2}],"at_least":[],"include":["a"],"exclude":["b"],"capacity":10}`,
+		`{"items":[{"id":"a","utility":1},{"id":"b","utility":-2,"groups":["x/y","z"]},{"id":"c","utility":3,"groups":["x"]}],"at_least":[{"group":"x","least":1}],"limits":[{"group":"x/y","max":0},{"items":["a"],"max":1}],"min_revenue":0.5}`,
 		`{"items":[{"id":"a","utility":NaN}]}`, `{"items":[{"id":"\ud800","utility":1}]}`, "{\"items\":[{\"id\":\"a\"", "[[[", "",
 	} {
 		f.Add([]byte(text), false)
@@ -157,11 +157,11 @@ func FuzzRequest(f *testing.F) {
 func TestGroupsWithinGroups(t *testing.T) {
 	const depth = 200_000
 	name := "g" + strings.Repeat("/g", depth)
-	rules := `{"group":"g","most":0},{"group":"gg","most":1}`
+	rules := `{"group":"g","max":0},{"group":"gg","max":1}`
 	for n := range 20 {
-		rules += fmt.Sprintf(`,{"group":"g%s","most":1}`, strings.Repeat("/g", n+1))
+		rules += fmt.Sprintf(`,{"group":"g%s","max":1}`, strings.Repeat("/g", n+1))
 	}
-	r := fatal.Or(decodeJSON([]byte(`{"items":[{"id":"a","utility":1,"groups":["` + name + `","g/x"]},{"id":"b","utility":1,"groups":["gg"]}],"at_most":[` + rules + `]}`)))(t)
+	r := fatal.Or(decodeJSON([]byte(`{"items":[{"id":"a","utility":1,"groups":["` + name + `","g/x"]},{"id":"b","utility":1,"groups":["gg"]}],"limits":[` + rules + `]}`)))(t)
 	groups := fatal.Or(r.groups(map[string]int{}, func(string) {}))(t)
 	for _, g := range groups {
 		want := []int{0}

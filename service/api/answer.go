@@ -16,10 +16,10 @@ type Answer struct {
 	OutsideProbability *float64 `json:"outside_probability" doc:"p(0|S), that nothing is taken; null if the policy has no estimate"`
 	ExpectedRevenue    *float64 `json:"expected_revenue" doc:"R(S); null if the policy has no estimate"`
 	Propensity         *float64 `json:"propensity" doc:"π(S), the probability with which the set was chosen; null if it has no closed form"`
-	PolicyEntry        uint64   `json:"policy_version" doc:"the last entry of the log that the policy had learned from"`
+	PolicyEntry        uint64   `json:"policy_entry" doc:"the last entry of the log that the policy had learned from"`
 	Variant            string   `json:"variant,omitzero" doc:"of the experiment, which the unit is shown; holdout is the part of the units that take no part in it"`
 
-	CatalogueEntry uint64   `json:"catalogue_version,omitzero" doc:"the last entry of the log that had changed the catalogue; left out if no candidate was from it"`
+	CatalogueEntry uint64   `json:"catalogue_entry,omitzero" doc:"the last entry of the log that had changed the catalogue; left out if no candidate was from it"`
 	Unknown        []string `json:"unknown,omitzero" doc:"candidates that the catalogue does not have, the first 100"`
 	Unavailable    []string `json:"unavailable,omitzero" doc:"candidates that may not be shown now, the first 100"`
 	Missing        int      `json:"missing,omitzero" doc:"the number of unknown and unavailable candidates"`
@@ -71,12 +71,12 @@ func (a *Answer) AppendJSON(b []byte) ([]byte, error) {
 	number(`],"outside_probability":`, a.OutsideProbability)
 	number(`,"expected_revenue":`, a.ExpectedRevenue)
 	number(`,"propensity":`, a.Propensity)
-	b = strconv.AppendUint(append(b, `,"policy_version":`...), a.PolicyEntry, 10)
+	b = strconv.AppendUint(append(b, `,"policy_entry":`...), a.PolicyEntry, 10)
 	if a.Variant != "" {
 		text(`,"variant":`, a.Variant)
 	}
 	if a.CatalogueEntry != 0 {
-		b = strconv.AppendUint(append(b, `,"catalogue_version":`...), a.CatalogueEntry, 10)
+		b = strconv.AppendUint(append(b, `,"catalogue_entry":`...), a.CatalogueEntry, 10)
 	}
 	if rare || bad != nil {
 		all, err := json.Marshal(a, json.Deterministic(true))
@@ -98,7 +98,7 @@ func (a *Answer) Items() []string {
 type Decision struct {
 	Answer
 	Placement string    `json:"placement"`
-	Source    string    `json:"by" enum:"policy,chance,baseline,import" doc:"how the set was found"`
+	Source    string    `json:"source" enum:"policy,chance,baseline,import" doc:"how the set was found"`
 	Time      time.Time `json:"time"`
 	Status    string    `json:"status" enum:"open,chosen,expired,deferred,withdrawn,evicted,late" doc:"late: the outcome came after the decision had expired, or had been withdrawn or evicted. It counts, and the policy does not learn from it"`
 	Choice    *string   `json:"choice" doc:"the item that was taken; null for none"`

@@ -65,7 +65,7 @@ func (o *orDefault[T]) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 
 // ItemsChanged is the answer to a change of a catalogue.
 type ItemsChanged struct {
-	CatalogueEntry uint64   `json:"catalogue_version" doc:"the last entry of the log that changed the catalogue"`
+	CatalogueEntry uint64   `json:"catalogue_entry" doc:"the last entry of the log that changed the catalogue"`
 	Items          int      `json:"items" doc:"the number of items in the catalogue"`
 	Changed        int      `json:"changed" doc:"the number of items that this request put, patched or deleted"`
 	Unknown        []string `json:"unknown,omitzero" doc:"ids that the catalogue does not have: of a patch or a deletion, the first 100"`
@@ -78,8 +78,8 @@ type ItemIDs struct {
 
 // ItemPage is a page of a catalogue.
 type ItemPage struct {
-	CatalogueEntry uint64          `json:"catalogue_version" doc:"if it differs between pages, items may be missing from them or be on two of them"`
+	CatalogueEntry uint64          `json:"catalogue_entry" doc:"if it differs between pages, items may be missing from them or be on two of them"`
 	Count          int             `json:"count" doc:"the number of items in the catalogue"`
 	Items          []CatalogueItem `json:"items"`
-	Next           int             `json:"next,omitzero" doc:"from, of the next page; left out on the last one"`
+	Next           int             `json:"next_from,omitzero" doc:"from, of the next page; left out on the last one"`
 }

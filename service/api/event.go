@@ -7,18 +7,18 @@ import "time"
 //
 //	placement-put       config
 //	placement-deleted, alarm-cleared
-//	offered             decision_id, candidates, by, policy_version, shown
+//	offered             decision_id, candidates, source, policy_entry, shown
 //	chosen              decision_id, position
-//	passed              decision_id, positions
+//	items-declined      decision_id, positions
 //	late-outcome        decision_id, position, value
 //	corrected           decision_id, correction, position, value
 //	activated, expired, evicted  decision_id
-//	version-kept        version, note
+//	version-saved       version, note
 //	rolled-back         version, config if it is another one
-//	learner-reset, relearning-begun, learner-exchanged, learner-adopted  config
+//	learner-reset, relearning-begun, learner-swapped, learner-adopted  config
 //	relearning-ended    note
 //	items-changed       items
-//	values-seen         feature, values
+//	category-values-added  feature, values
 //	clock-moved         seconds
 type Event struct {
 	Time        time.Time  `json:"time"`
@@ -26,8 +26,8 @@ type Event struct {
 	Config      *Placement `json:"config,omitempty"`
 	Decision    string     `json:"decision_id,omitzero"`
 	Candidates  int        `json:"candidates,omitzero" doc:"items of the request"`
-	Source      string     `json:"by,omitzero" enum:"policy,chance,baseline"`
-	PolicyEntry uint64     `json:"policy_version,omitzero"`
+	Source      string     `json:"source,omitzero" enum:"policy,chance,baseline"`
+	PolicyEntry uint64     `json:"policy_entry,omitzero"`
 	Shown       []string   `json:"shown,omitzero" doc:"ids in display order"`
 	Position    *int       `json:"position,omitempty" doc:"of the item that was taken; 0 for none"`
 	Correction  string     `json:"correction,omitzero" doc:"the caller's id of a correction"`

@@ -21,6 +21,6 @@ func Example() {
 		fmt.Println(string(text))
 	}
 	// Output:
-	// {"items":[{"id":"tea","features":{"price":4.5}}],"user":{"city":"Bern"}}
+	// {"items":[{"id":"tea","features":{"price":4.5}}],"shopper":{"city":"Bern"}}
 	// {"choice":null}
 }

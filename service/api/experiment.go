@@ -8,9 +8,9 @@ type Experiment struct {
 	Name     string    `json:"name" minLength:"1" maxLength:"100" doc:"of the experiment: another name begins another one"`
 	Variants []Variant `json:"variants" minItems:"2" maxItems:"20" doc:"what is compared. Their shares sum to 1"`
 	Control  string    `json:"control,omitzero" doc:"the variant that the others are compared with; if left out, the first baseline, or else the first variant"`
-	Holdout  float64   `json:"holdout,omitzero" minimum:"0" maximum:"0.5" doc:"the share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001"`
-	Learn    string    `json:"learn,omitzero" enum:"own,all" doc:"what the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out"`
-	MinGain  float64   `json:"worth,omitzero" minimum:"0" doc:"the least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much"`
+	Holdout  float64   `json:"holdout_share,omitzero" minimum:"0" maximum:"0.5" doc:"the share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001"`
+	Learn    string    `json:"learn_from,omitzero" enum:"own,all" doc:"what the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out"`
+	MinGain  float64   `json:"min_gain,omitzero" minimum:"0" doc:"the least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much"`
 }
 
 // Variant is a part of an experiment.
@@ -52,23 +52,23 @@ type Experiments struct {
 // reported early has no advantage.
 type ExperimentReport struct {
 	Name      string          `json:"name"`
-	Number    uint64          `json:"number" doc:"the entry of the log that began it"`
+	Number    uint64          `json:"entry" doc:"the entry of the log that began it"`
 	Begun     time.Time       `json:"begun"`
 	Ended     *time.Time      `json:"ended,omitempty" doc:"left out while it runs"`
 	Control   string          `json:"control"`
-	Learn     string          `json:"learn" enum:"own,all"`
-	MinGain   float64         `json:"worth"`
-	Holdout   float64         `json:"holdout" doc:"share of all units"`
+	Learn     string          `json:"learn_from" enum:"own,all"`
+	MinGain   float64         `json:"min_gain"`
+	Holdout   float64         `json:"holdout_share" doc:"share of all units"`
 	Decisions uint64          `json:"decisions" doc:"decisions that count so far, without the holdout's"`
-	Counts    *time.Time      `json:"counts,omitempty" doc:"latest time at which the first decisions will count; left out once some count, and before the first decision"`
+	Counts    *time.Time      `json:"counts_from,omitempty" doc:"latest time at which the first decisions will count; left out once some count, and before the first decision"`
 	Variants  []VariantReport `json:"variants" doc:"in the order of the configuration"`
 	Pairs     []Pair          `json:"pairs" doc:"differences between variants other than the control; a pair is left out until both variants have decisions"`
-	HeldOut   *VariantReport  `json:"held_out,omitempty" doc:"what the holdout earned; left out if there is none"`
+	HeldOut   *VariantReport  `json:"holdout,omitempty" doc:"what the holdout earned; left out if there is none"`
 	Phases    []Phase         `json:"phases" doc:"times with the same shares, the oldest first"`
-	Ratio     Ratio           `json:"ratio"`
+	Ratio     Ratio           `json:"sample_ratio"`
 	Points    []ReportPoint   `json:"points" doc:"the results over time, at most 256"`
 	Verdict   Verdict         `json:"verdict"`
-	Left      *Left           `json:"left,omitempty" doc:"what the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has"`
+	Left      *Left           `json:"remaining,omitempty" doc:"what the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has"`
 }
 
 // Left is what an experiment probably still needs before it is certain whether its best variant gains what is worth a change, if the
@@ -84,9 +84,9 @@ type VariantReport struct {
 	Show       string         `json:"show" enum:"policy,baseline,uniform"`
 	Share      float64        `json:"share" doc:"of the units in the experiment; of the holdout, of all units"`
 	Asked      uint64         `json:"asked" doc:"decisions, with those that wait for an outcome"`
-	Units      uint64         `json:"units" doc:"units, by their first decision; some are missed once there are a million"`
-	Group      Totals         `json:"group" doc:"the decisions that count"`
-	Later      float64        `json:"later" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
+	Units      uint64         `json:"shoppers" doc:"units, by their first decision; some are missed once there are a million"`
+	Group      Totals         `json:"totals" doc:"the decisions that count"`
+	Later      float64        `json:"late_revenue" doc:"revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it"`
 	Mean       Interval       `json:"mean" doc:"revenue a decision; each interval by itself holds at all times with 95 %"`
 	Difference *Interval      `json:"difference,omitempty" doc:"revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both"`
 	Learner    *LearnerReport `json:"learner,omitempty" doc:"of the policy"`
@@ -98,7 +98,7 @@ type LearnerReport struct {
 	Own     bool           `json:"own" doc:"whether it is the variant's own; otherwise it is the placement's"`
 	Learned uint64         `json:"learned" doc:"rounds"`
 	Skipped uint64         `json:"skipped" doc:"rounds that it refused, or on which it panicked"`
-	Lag     uint64         `json:"lag" doc:"rounds that it has not processed yet"`
+	Lag     uint64         `json:"lag_rounds" doc:"rounds that it has not processed yet"`
 	Broken  bool           `json:"broken"`
 	Problem string         `json:"problem,omitzero"`
 }
@@ -127,14 +127,14 @@ type Phase struct {
 	Entry   uint64    `json:"entry" doc:"of the log, which began it"`
 	Time    time.Time `json:"time"`
 	Shares  []float64 `json:"shares" doc:"of the variants, in their order"`
-	Holdout float64   `json:"holdout"`
-	Moved   float64   `json:"moved" doc:"share of the units in the experiment that got another variant; the least that is possible"`
+	Holdout float64   `json:"holdout_share"`
+	Moved   float64   `json:"moved_share" doc:"share of the units in the experiment that got another variant; the least that is possible"`
 }
 
 // Ratio is the check whether the units are divided as the shares say.
 type Ratio struct {
-	Units    uint64  `json:"units"`
-	P        float64 `json:"p" doc:"an anytime-valid p-value: that it is ever below x has a probability of at most x if the units are divided rightly"`
+	Units    uint64  `json:"shoppers"`
+	P        float64 `json:"p_value" doc:"an anytime-valid p-value: that it is ever below x has a probability of at most x if the units are divided rightly"`
 	Mismatch bool    `json:"mismatch" doc:"whether it was below 0.001: do not trust the differences before the cause is known"`
 }
 

@@ -5,21 +5,21 @@ package api
 type Explanation struct {
 	Decision         string `json:"decision_id,omitzero" doc:"left out for a decision that was only tried"`
 	Placement        string `json:"placement"`
-	Source           string `json:"by" enum:"policy,chance,baseline,import" doc:"how the set was found"`
+	Source           string `json:"source" enum:"policy,chance,baseline,import" doc:"how the set was found"`
 	Policy           string `json:"policy" doc:"the name of the policy"`
-	PolicyEntry      uint64 `json:"decided_by" doc:"the version of the policy that decided"`
-	ExplainedByEntry uint64 `json:"policy_version" doc:"the version of the policy that explains"`
+	PolicyEntry      uint64 `json:"policy_entry" doc:"the version of the policy that decided"`
+	ExplainedByEntry uint64 `json:"explained_by_entry" doc:"the version of the policy that explains"`
 	SamePolicy       bool   `json:"same_policy" doc:"whether these are the same; otherwise the utilities are those of the present policy"`
 	Cause            string `json:"cause,omitzero" enum:"bonus,estimate,draw,slots,weights,chance" doc:"how the policy chooses: the best set under utilities with a bonus, as estimated or as drawn; for each slot the best item left under utilities drawn for it; a set drawn from a distribution that prefers good ones; or a set drawn by chance"`
 
 	Candidates int `json:"candidates" doc:"among which was decided"`
-	Known      int `json:"known" doc:"of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has record: all"`
+	Known      int `json:"known_candidates" doc:"of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has record: all"`
 
 	Attribution string        `json:"attribution" enum:"linear,shapley,none" doc:"how contributions are found: linear, weight times value, and base is the intercept; shapley, the mean change of the utility when the feature takes its value after the base, over 16 fixed random orders of the features and their reverses, and base is the utility of the mean row of the known candidates"`
 	Items       []Explained   `json:"items" doc:"what is shown, in display order; at most the first 50"`
-	Compared    string        `json:"compared" enum:"index,utility,none" doc:"by which utilities sets are compared in revenue, next and rules: those with the bonus or as drawn, if the policy maximised them, or else the means"`
+	Compared    string        `json:"compared_by" enum:"index,utility,none" doc:"by which utilities sets are compared in revenue, next and rules: those with the bonus or as drawn, if the policy maximised them, or else the means"`
 	Revenue     *float64      `json:"revenue,omitempty" doc:"R(S) of the set shown, by these utilities"`
-	Next        *OtherSet     `json:"next,omitempty" doc:"the best other set that the rules allow"`
+	Next        *OtherSet     `json:"next_best,omitempty" doc:"the best other set that the rules allow"`
 	Rules       []RuleCost    `json:"rules,omitempty" doc:"what each rule cost; at most the first 32"`
 	Unknown     []string      `json:"unknown,omitempty" doc:"what is not known, and why"`
 	Families    []FamilyShare `json:"families,omitempty" doc:"of a policy that averages utility families: their weights"`
@@ -56,7 +56,7 @@ type OtherSet struct {
 
 // RuleCost is what a rule cost.
 type RuleCost struct {
-	Rule string  `json:"rule" enum:"size,fill,include,exclude,at_most,capacity,slot" doc:"of the request or of the placement"`
+	Rule string  `json:"rule" enum:"max_size,fill,include,exclude,limit,capacity,slot" doc:"of the request or of the placement"`
 	Item string  `json:"item,omitzero" doc:"the id that it names"`
 	On   string  `json:"on,omitzero" doc:"the feature, the capacity, or the number of the limit or of the slot"`
 	Cost float64 `json:"cost" doc:"the expected revenue of the best set without this rule, minus that of the best set with it"`

@@ -8,24 +8,24 @@ type Insight struct {
 	Placement   string    `json:"placement"`
 	Mode        string    `json:"mode"`
 	Policy      string    `json:"policy" doc:"its name"`
-	PolicyEntry uint64    `json:"policy_version"`
+	PolicyEntry uint64    `json:"policy_entry"`
 	Time        time.Time `json:"time" doc:"when it was computed: it may be some seconds old"`
 
 	Gains   []Gain        `json:"gains" doc:"those of the statistics"`
 	Items   []ItemInsight `json:"items" doc:"those that were shown most, first; at most 1000"`
 	Others  *ItemInsight  `json:"others,omitempty" doc:"the items that are not counted any more, because there were too many, together"`
-	Dropped uint64        `json:"dropped,omitzero" doc:"their number"`
+	Dropped uint64        `json:"others_count,omitzero" doc:"their number"`
 
 	Effects     []Effect        `json:"effects,omitempty" doc:"of numbers and categories on the utility; at most 30 features"`
-	Background  int             `json:"background,omitzero" doc:"over how many rows, of items that were shown, the effects are averaged"`
+	Background  int             `json:"background_rows,omitzero" doc:"over how many rows, of items that were shown, the effects are averaged"`
 	Families    []FamilyHistory `json:"families,omitempty" doc:"of a policy that averages utility families: their weights, since the service started"`
 	Positions   []Position      `json:"positions" doc:"places of the display, from the first one on; at most 50"`
 	Calibration []Calibrated    `json:"calibration" doc:"by the predicted probability of a purchase; without bins that have no decisions"`
 	Drift       *Drift          `json:"drift,omitempty" doc:"once there are decisions before the recent ones"`
 
 	ExplorationShare float64  `json:"exploration_share" doc:"share of the decisions whose set was drawn uniformly"`
-	Lag              uint64   `json:"lag" doc:"outcomes that the learner has not processed yet"`
-	Waiting          int      `json:"waiting" doc:"requests to the whole service that wait for the log"`
+	Lag              uint64   `json:"lag_rounds" doc:"outcomes that the learner has not processed yet"`
+	Waiting          int      `json:"waiting_requests" doc:"requests to the whole service that wait for the log"`
 	Latency          *Latency `json:"latency,omitempty" doc:"of decisions of the placement since the service started"`
 }
 
@@ -37,7 +37,7 @@ type ItemInsight struct {
 	Revenue   float64  `json:"revenue" doc:"earned"`
 	Utility   *float64 `json:"utility" doc:"the mean, with the features with which it was shown last; null if the policy has none, of an item beyond the first 100, and if the log no longer has them"`
 	SD        *float64 `json:"sd" doc:"the standard deviation of the utility under what the policy believes"`
-	SlotWorth *float64 `json:"slot_worth" doc:"the expected revenue of showing only this item"`
+	SlotWorth *float64 `json:"solo_revenue" doc:"the expected revenue of showing only this item"`
 }
 
 // Effect is the partial dependence of the utility on a feature.
@@ -105,7 +105,7 @@ type Drift struct {
 // Latency is how long decisions take, from the request to the log.
 type Latency struct {
 	Decisions uint64  `json:"decisions"`
-	P50       float64 `json:"p50" doc:"seconds, as the next ones: an upper bound that is at most a fifth too large"`
-	P95       float64 `json:"p95"`
-	P99       float64 `json:"p99"`
+	P50       float64 `json:"p50_seconds" doc:"seconds, as the next ones: an upper bound that is at most a fifth too large"`
+	P95       float64 `json:"p95_seconds"`
+	P99       float64 `json:"p99_seconds"`
 }

@@ -7,24 +7,24 @@ import "time"
 type Placement struct {
 	MaxSize           int            `json:"max_size" minimum:"1" maximum:"1000" doc:"K, the max number of items that are shown"`
 	Fill              bool           `json:"fill,omitzero" doc:"whether a page must be full: it shows as many items as size and the rules allow, also if fewer would earn more. It cannot be combined with a capacity"`
-	MaxItems          int            `json:"max_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items of a request; 1000 if left out"`
+	MaxItems          int            `json:"max_request_items,omitzero" minimum:"1" maximum:"1000000" doc:"the max number of items of a request; 1000 if left out"`
 	Features          []Feature      `json:"features" minItems:"1" doc:"what is known about items and users"`
-	Limits            []Limit        `json:"at_most,omitempty" doc:"limits on how many items of each value of a category or an attribute, or of a named group, are shown"`
+	Limits            []Limit        `json:"limits,omitempty" doc:"limits on how many items of each value of a category or an attribute, or of a named group, are shown"`
 	Capacity          *float64       `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown"`
 	Policy            map[string]any `json:"policy,omitzero" doc:"name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy"`
-	Horizon           int            `json:"rounds,omitzero" minimum:"1" doc:"T, the horizon in decisions, for policies that have one; 100000 if left out"`
+	Horizon           int            `json:"horizon,omitzero" minimum:"1" doc:"T, the horizon in decisions, for policies that have one; 100000 if left out"`
 	Seed              uint64         `json:"seed" required:"false" doc:"the seed of all random draws"`
 	AttributionWindow string         `json:"attribution_window,omitzero" doc:"how long a decision waits for its outcome; 30m if left out"`
 	Mode              string         `json:"mode,omitzero" enum:"learn,shadow,explore,experiment" doc:"learn, the default: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared"`
 	Experiment        *Experiment    `json:"experiment,omitempty" doc:"of the mode experiment: what is compared"`
-	Explore           string         `json:"explore,omitzero" enum:"sets,slots" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly, or one item as by slots under a capacity or limits whose groups cross; slots, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
+	Explore           string         `json:"explore,omitzero" enum:"sets,swaps" doc:"in the mode explore, what is drawn: sets, a whole set drawn uniformly, or one item as by swaps under a capacity or limits whose groups cross; swaps, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out"`
 	ExploreShare      *float64       `json:"explore_share,omitempty" minimum:"0" maximum:"1" doc:"in the mode explore, the share of requests that explore; 0.05 if left out"`
 	Fallback          string         `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues"`
 	LearnInAlarm      bool           `json:"learn_in_alarm,omitzero" doc:"whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends"`
-	LogItems          string         `json:"record,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others"`
-	MemoryBytes       int            `json:"memory,omitzero" doc:"the max number of bytes of remembered decisions; 67108864 if left out"`
-	CatalogueOf       string         `json:"catalogue,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
-	MaxVersions       int            `json:"keep,omitzero" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to; 8 if left out"`
+	LogItems          string         `json:"log_items,omitzero" enum:"shown,all" doc:"which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others"`
+	MemoryBytes       int            `json:"memory_bytes,omitzero" doc:"the max number of bytes of remembered decisions; 67108864 if left out"`
+	CatalogueOf       string         `json:"catalogue_of,omitzero" doc:"another placement, with the same features, whose catalogue this one uses; its own if left out"`
+	MaxVersions       int            `json:"max_versions,omitzero" minimum:"1" maximum:"1000" doc:"how many versions are kept to roll back to; 8 if left out"`
 	Notes             []string       `json:"notes,omitempty" readOnly:"true" doc:"what follows from the settings; ignored in a request"`
 	Warnings          []string       `json:"warnings,omitempty" readOnly:"true" doc:"why these settings may do harm; ignored in a request"`
 }
@@ -47,28 +47,28 @@ const (
 // Values of [Placement.Explore]: what is drawn in the mode Explore.
 const (
 	BySets  = "sets"  // a set, drawn uniformly
-	BySwaps = "slots" // an item, in the place of one of the policy's set
+	BySwaps = "swaps" // an item, in the place of one of the policy's set
 )
 
 // Feature is a feature of items or of users. Which fields it has depends on its kind:
 //
 //	number    from, center, scale, min, max, default
-//	category  from, values and other or buckets and names, default
-//	text      from, buckets, default
-//	object    from, buckets
+//	category  from, values and allow_other, or columns and own_columns, default
+//	text      from, columns, default
+//	object    from, columns
 //	cross     of
 type Feature struct {
 	Name       string   `json:"name" maxLength:"100"`
 	Kind       string   `json:"kind" enum:"number,category,text,object,cross"`
-	From       string   `json:"from,omitzero" enum:"item,user" doc:"whose feature it is, except of a cross; item if left out"`
+	From       string   `json:"from,omitzero" enum:"item,shopper" doc:"whose feature it is, except of a cross; item if left out"`
 	Center     float64  `json:"center,omitzero" doc:"of a number: what is subtracted from it; 0 if left out"`
 	Scale      float64  `json:"scale,omitzero" doc:"of a number: what it is divided by after that; 1 if left out"`
 	Min        *float64 `json:"min,omitempty" doc:"of a number: smaller values count as this one; if left out, center − 10 scale if a center or a scale is given, and no bound otherwise"`
 	Max        *float64 `json:"max,omitempty" doc:"of a number: larger values count as this one; if left out, center + 10 scale if a center or a scale is given, and no bound otherwise"`
 	Values     []string `json:"values,omitempty" doc:"of a category: its values; without them it learns the first ones and hashes the others"`
-	OwnColumns *int     `json:"names,omitempty" minimum:"0" doc:"of a category without values: how many of its buckets belong to one value each, the first ones that requests have; other values are hashed into the remaining buckets. Three quarters of the buckets if left out; 0 hashes all"`
-	AllowOther bool     `json:"other,omitzero" doc:"of a category with values: whether other values are accepted"`
-	Columns    int      `json:"buckets,omitzero" doc:"of a hashed category, a text or an object: its number of columns; if left out, 16 for a category and 64 for the others"`
+	OwnColumns *int     `json:"own_columns,omitempty" minimum:"0" doc:"of a category without values: how many of its columns belong to one value each, the first ones that requests have; other values are hashed into the remaining columns. Three quarters of the columns if left out; 0 hashes all"`
+	AllowOther bool     `json:"allow_other,omitzero" doc:"of a category with values: whether other values are accepted"`
+	Columns    int      `json:"columns,omitzero" doc:"of a hashed category, a text or an object: its number of columns; if left out, 16 for a category and 64 for the others"`
 	Of         []string `json:"of,omitempty" doc:"of a cross: the names of two earlier features"`
 	Default    any      `json:"default,omitzero" doc:"of a number, a category or a text: the value if none is given; without it a missing value is an error"`
 }
@@ -80,7 +80,7 @@ type Limit struct {
 	Feature   string   `json:"feature,omitzero" doc:"a category of items: each of its values is a group"`
 	Attribute string   `json:"attribute,omitzero" doc:"an attribute of the catalogue's items: each of its values is a group. Items without it are not limited"`
 	Group     string   `json:"group,omitzero" doc:"a name in the groups of the catalogue's items"`
-	Max       int      `json:"most" minimum:"0"`
+	Max       int      `json:"max" minimum:"0"`
 }
 
 // By returns the name of what groups the items, "" if their ids are given.
@@ -114,7 +114,7 @@ type Version struct {
 	Time         time.Time      `json:"time" doc:"when it was kept"`
 	Learned      *uint64        `json:"learned,omitempty" doc:"rounds that the learner had learned; left out while it is behind"`
 	RoundsSince  uint64         `json:"rounds_since" doc:"decisions of the placement that have ended since"`
-	RevenueSince *float64       `json:"revenue_since,omitempty" doc:"what they have earned, per decision"`
+	RevenueSince *float64       `json:"mean_revenue_since,omitempty" doc:"what they have earned, per decision"`
 	Note         string         `json:"note,omitzero" doc:"why it was kept"`
 	Automatic    bool           `json:"automatic" doc:"whether the clock kept it; such versions are dropped before others"`
 	OtherLearner bool           `json:"other_learner" doc:"whether it is of a learner that decided before, whose configuration a roll back brings back"`

@@ -10,9 +10,9 @@ type PolicyList struct {
 type PolicyEntry struct {
 	Name    string         `json:"name" doc:"of a family of utilities, its kind"`
 	Doc     string         `json:"doc"`
-	Choose  string         `json:"choose,omitzero" doc:"when to choose it"`
-	Offer   string         `json:"offer,omitzero" doc:"what an offer costs: O of it"`
-	Round   string         `json:"round,omitzero" doc:"what an observed round costs: O of it"`
+	Choose  string         `json:"choose_when,omitzero" doc:"when to choose it"`
+	Offer   string         `json:"offer_cost,omitzero" doc:"what an offer costs: O of it"`
+	Round   string         `json:"round_cost,omitzero" doc:"what an observed round costs: O of it"`
 	Options []PolicyOption `json:"options"`
 	Default bool           `json:"default,omitzero" doc:"whether placements have it that name none"`
 }

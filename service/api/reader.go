@@ -35,8 +35,8 @@ type RequestReader struct {
 // Read reads the JSON of a request with at most maxItems elements in each list:
 //
 //	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5, "space": 2}, …],
-//	 "user": {…}, "size": 2, "include": ["sku1"], "exclude": ["sku2"],
-//	 "at_most": [{"items": ["sku3", "sku4"], "most": 1}, {"feature": "brand", "most": 2}], "capacity": 2.5, "baseline": ["sku1"], "unit": "shopper-7", "defer": true,
+//	 "shopper": {…}, "max_size": 2, "include": ["sku1"], "exclude": ["sku2"],
+//	 "limits": [{"items": ["sku3", "sku4"], "max": 1}, {"feature": "brand", "max": 2}], "capacity": 2.5, "baseline": ["sku1"], "shopper_id": "shopper-7", "defer": true,
 //	 "candidates": ["sku7"], "filter": "price < 3", "strict": true, "payload": true}
 //
 // Unknown keys, duplicate keys, wrong types and longer lists are errors, of type *[FieldError]. The
@@ -56,9 +56,9 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 
 func (p *RequestReader) begin(text []byte, maxItems int) {
 	if p.request.names == nil {
-		p.request = keysOf("decision_id", "items", "user", "size", "include", "exclude", "at_most", "capacity", "slots", "baseline", "unit", "defer", "candidates", "filter", "strict", "payload")
+		p.request = keysOf("decision_id", "items", "shopper", "max_size", "include", "exclude", "limits", "capacity", "slots", "baseline", "shopper_id", "defer", "candidates", "filter", "strict", "payload")
 		p.item = keysOf("id", "features", "revenue", "space")
-		p.limit = keysOf("items", "feature", "attribute", "group", "most")
+		p.limit = keysOf("items", "feature", "attribute", "group", "max")
 		p.slot = keysOf("id", "exclude")
 		p.features, p.user = anyKeys(maxNames), anyKeys(maxNames)
 	}
@@ -84,9 +84,9 @@ func (p *RequestReader) read() {
 				r.Items = append(r.Items, p.readItem())
 			}
 			p.items = r.Items
-		case "user":
+		case "shopper":
 			r.User = p.readValues(&p.user)
-		case "size":
+		case "max_size":
 			r.MaxSize = p.whole()
 		case "fill":
 			r.Fill = p.truth()
@@ -94,7 +94,7 @@ func (p *RequestReader) read() {
 			r.Include = p.texts(nil)
 		case "exclude":
 			r.Exclude = p.texts(nil)
-		case "at_most":
+		case "limits":
 			for p.list(); p.another(); {
 				r.Limits = append(r.Limits, p.readLimit())
 			}
@@ -107,7 +107,7 @@ func (p *RequestReader) read() {
 			}
 		case "baseline":
 			r.Baseline = p.texts([]string{}) // an empty page is one, too
-		case "unit":
+		case "shopper_id":
 			r.ShopperID = p.text()
 		case "defer":
 			r.Defer = p.truth()
@@ -257,7 +257,7 @@ func (p *RequestReader) readLimit() (l Limit) {
 			l.Attribute = p.text()
 		case "group":
 			l.Group = p.text()
-		case "most":
+		case "max":
 			l.Max = p.whole()
 		}
 	}

@@ -43,12 +43,12 @@ func agree(t *testing.T, p *RequestReader, text []byte) {
 }
 
 var requests = []string{
-	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"space":0.5,"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00","o":{"x":[1,{"y": null}]}}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"user":{"age":3,"place":"Trier"},"size":1,"capacity":1.5,"include":["i"],"exclude":["j"],"at_most":[{"feature":"a/b~ü","most":1},{"items":["i"],"most":1},{"attribute":"shop","most":2},{"most":0,"group":"sale"}],"decision_id":"x","baseline":[],"defer":true}`,
+	`{"items":[{"id":"i","features":{"price":1,"a/b~ü":"a","t":"x y"},"space":0.5,"revenue":2},{"id":"j","features":{"price":-3.25e-2,"a\/b~\u00fc":"\ud83d\ude00","o":{"x":[1,{"y": null}]}}}, {"revenue":3, "features":{ "t" :"\n", "price":null } , "id":"k"}],"shopper":{"age":3,"place":"Trier"},"max_size":1,"capacity":1.5,"include":["i"],"exclude":["j"],"limits":[{"feature":"a/b~ü","max":1},{"items":["i"],"max":1},{"attribute":"shop","max":2},{"max":0,"group":"sale"}],"decision_id":"x","baseline":[],"defer":true}`,
 	`{"items":[]}`, `{"items":[{}]}`, `{"items":[{"features":{"price":[{"a":{"b":[1,"x",true,false,null,1e9,{}]}}]}}]}`,
-	`{"items":[{"features":{"price":[{"a":1,"\u0061":2}]}}]}`, `{"user":{"age":true}}`, `{"size":-0}`, `{"size":1e0}`, `{"size":2147483648}`,
+	`{"items":[{"features":{"price":[{"a":1,"\u0061":2}]}}]}`, `{"shopper":{"age":true}}`, `{"max_size":-0}`, `{"max_size":1e0}`, `{"max_size":2147483648}`,
 	`{"items":[{"features":{"price":1e999}}]}`, ` [1]`, `"x"`, "\ufeff{}", `{} x`, `{"items":[{"id":"\ud800"}]}`, `{"a":1}`, `{"items":[{"features":{"age":1}}]}`,
-	`{"include":["a", 1]}`, `{"include":{"a":1}}`, `{"at_most":[{"most":1},{"most":-1}]}`, `{"at_most":[3]}`, `{"user":[]}`, `{"decision_id":null}`,
-	`{"items":[{"id":"a"},[}]}`, `{"items":[{"id":"a"} {"id":"b"}]}`, `{"items":[{"id":"a",}]}`, `{"items":[,]}`, `{"size":01}`, `{"size":1.}`, `{"size":-}`, `{"size":.5}`, `{"size":1e}`,
+	`{"include":["a", 1]}`, `{"include":{"a":1}}`, `{"limits":[{"max":1},{"max":-1}]}`, `{"limits":[3]}`, `{"shopper":[]}`, `{"decision_id":null}`,
+	`{"items":[{"id":"a"},[}]}`, `{"items":[{"id":"a"} {"id":"b"}]}`, `{"items":[{"id":"a",}]}`, `{"items":[,]}`, `{"max_size":01}`, `{"max_size":1.}`, `{"max_size":-}`, `{"max_size":.5}`, `{"max_size":1e}`,
 }
 
 // Numbers of the second item, whose keys are predicted, are read as those of the first, whatever their form.
@@ -66,7 +66,7 @@ func TestNumbersUnderPredictedKeys(t *testing.T) {
 		texts = append(texts, string(text), strconv.FormatFloat(rng.NormFloat64(), 'f', rng.IntN(9), 64))
 	}
 	for _, text := range texts {
-		for _, tail := range []string{`}}]}`, `,"b":2}}],"size":1,"include":["x","y"]}`, `, "b" : 2 } }],"size":1}                         `} {
+		for _, tail := range []string{`}}]}`, `,"b":2}}],"max_size":1,"include":["x","y"]}`, `, "b" : 2 } }],"max_size":1}                         `} {
 			agree(t, p, fmt.Appendf(nil, `{"items":[{"features":{"a":1,"b":2}},{"features":{"a":%s%s`, text, tail))
 		}
 	}
@@ -99,7 +99,7 @@ func TestReaderKeepsStrings(t *testing.T) {
 	text := []byte(`{"items":[{"id":"first","features":{"a/b~ü":"one","t":"tw\u006f"}}]}`)
 	r := fatal.Or(p.Read(text, maxItems))(t)
 	id, brand, words := r.Items[0].ID, r.Items[0].Features[0].Text, r.Items[0].Features[1].Text
-	other := []byte(`{"items":[{"id":"other"},{"id":"","features":{"t":"xxx"}},{}],"user":{"age":1}}`)
+	other := []byte(`{"items":[{"id":"other"},{"id":"","features":{"t":"xxx"}},{}],"shopper":{"age":1}}`)
 	copy(text, other)
 	r = fatal.Or(p.Read(other, maxItems))(t)
 	if id != "first" || brand != "one" || words != "two" {

@@ -4,16 +4,16 @@ package api
 type Request struct {
 	Decision  string   `json:"decision_id,omitzero" maxLength:"128" doc:"the caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. If left out, the service makes one"`
 	Items     []Item   `json:"items,omitzero" doc:"candidates with their features"`
-	User      Values   `json:"user,omitzero" doc:"features of the user, by name"`
-	MaxSize   int      `json:"size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
+	User      Values   `json:"shopper,omitzero" doc:"features of the user, by name"`
+	MaxSize   int      `json:"max_size,omitzero" minimum:"1" doc:"the max number of items to show; the placement's max_size if left out"`
 	Fill      bool     `json:"fill,omitzero" doc:"whether the page must be full, as the placement's fill"`
 	Include   []string `json:"include,omitzero" doc:"ids of items that must be shown"`
 	Exclude   []string `json:"exclude,omitzero" doc:"ids of items that must not be shown"`
-	Limits    []Limit  `json:"at_most,omitzero" doc:"limits in addition to the placement's"`
+	Limits    []Limit  `json:"limits,omitzero" doc:"limits in addition to the placement's"`
 	Capacity  *float64 `json:"capacity,omitempty" minimum:"0" maximum:"1e9" doc:"the spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals"`
 	Slots     []Slot   `json:"slots,omitzero" doc:"places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include, at_most and capacity"`
 	Baseline  []string `json:"baseline,omitzero" doc:"the ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; without effect otherwise"`
-	ShopperID string   `json:"unit,omitzero" maxLength:"200" doc:"at most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it"`
+	ShopperID string   `json:"shopper_id,omitzero" maxLength:"200" doc:"at most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it"`
 	Defer     bool     `json:"defer,omitzero" doc:"whether the decision waits for its outcome only after it is activated"`
 
 	Candidates []string `json:"candidates,omitzero" doc:"ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates"`

@@ -7,10 +7,10 @@ import "time"
 type Series struct {
 	Placement string    `json:"placement"`
 	Now       time.Time `json:"now"`
-	Window    float64   `json:"window" doc:"the attribution window in seconds"`
+	Window    float64   `json:"attribution_window_seconds" doc:"the attribution window in seconds"`
 
-	Times     []int64  `json:"times" doc:"when the points begin, in seconds since 1970"`
-	Seconds   []int64  `json:"seconds" doc:"how long the points are"`
+	Times     []int64  `json:"start_unix_seconds" doc:"when the points begin, in seconds since 1970"`
+	Seconds   []int64  `json:"length_seconds" doc:"how long the points are"`
 	Decisions []uint64 `json:"decisions"`
 	Open      []uint64 `json:"open" doc:"decisions whose outcomes are awaited"`
 
@@ -56,8 +56,8 @@ type OverviewEntry struct {
 	Policy    string `json:"policy"`
 	Decisions uint64 `json:"decisions"`
 
-	Rate          float64  `json:"rate" doc:"decisions a second, over the last ten"`
-	Revenue       *float64 `json:"revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next one"`
+	Rate          float64  `json:"decisions_per_second" doc:"decisions a second, over the last ten"`
+	Revenue       *float64 `json:"mean_revenue" doc:"a decision of the policy, over the time that was asked for; null if there is none, as the next one"`
 	StandardError *float64 `json:"standard_error"`
 	Gains         []Gain   `json:"gains" doc:"what the placement earns more, over the time that was asked for; of an experiment, since it began"`
 

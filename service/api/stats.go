@@ -17,16 +17,16 @@ type Stats struct {
 	Withdrawn uint64 `json:"withdrawn" doc:"deferred decisions that were not activated in time"`
 	Late      uint64 `json:"late" doc:"outcomes reported too late to be learned: after the attribution window, or after the decision had left memory. Their revenue counts"`
 	Corrected uint64 `json:"corrected" doc:"corrections of outcomes, such as returns"`
-	Pending   int    `json:"pending" doc:"decisions that wait for an outcome"`
-	Memory    int    `json:"memory" doc:"bytes of remembered decisions"`
-	Charged   int64  `json:"charged" doc:"bytes that the service reserves for the placement and its learner"`
+	Pending   int    `json:"open" doc:"decisions that wait for an outcome"`
+	Memory    int    `json:"memory_bytes" doc:"bytes of remembered decisions"`
+	Charged   int64  `json:"reserved_bytes" doc:"bytes that the service reserves for the placement and its learner"`
 
 	RememberedSince *time.Time `json:"remembered_since,omitempty" doc:"when the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision is forgotten"`
 
 	Items          int    `json:"items,omitzero" doc:"items of the catalogue that the placement uses"`
-	CatalogueEntry uint64 `json:"catalogue_version,omitzero" doc:"the last entry of the log that changed the catalogue"`
+	CatalogueEntry uint64 `json:"catalogue_entry,omitzero" doc:"the last entry of the log that changed the catalogue"`
 
-	Held *Held `json:"held,omitempty" doc:"while decisions wait longer than their attribution window, because the clock moved"`
+	Held *Held `json:"clock_moved,omitempty" doc:"while decisions wait longer than their attribution window, because the clock moved"`
 
 	ExpiredEarly  uint64  `json:"expired_early" doc:"decisions that left memory before the end of their attribution window; the policy learns nothing from them"`
 	MemorySeconds float64 `json:"memory_seconds,omitzero" doc:"how long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known"`
@@ -39,8 +39,8 @@ type Stats struct {
 	Outliers *Outliers `json:"outliers,omitempty" doc:"feature values that the learner ignored as outliers; left out if there are none, and for learners that take any value"`
 	Unsound  bool      `json:"unsound" doc:"whether the policy predicted NaN or an infinity, or was certain of something that did not happen"`
 
-	PolicyEntry uint64   `json:"policy_version" doc:"the last entry of the log that the policy has learned from"`
-	Lag         uint64   `json:"lag" doc:"outcomes that the learner has not processed yet"`
+	PolicyEntry uint64   `json:"policy_entry" doc:"the last entry of the log that the policy has learned from"`
+	Lag         uint64   `json:"lag_rounds" doc:"outcomes that the learner has not processed yet"`
 	Learned     uint64   `json:"learned" doc:"rounds that the learner has learned from"`
 	Skipped     uint64   `json:"skipped" doc:"rounds that the learner refused, on which it panicked, or that came after it broke"`
 	Forgotten   uint64   `json:"forgotten" doc:"rounds that were lost because the learner's saved state could not be read"`
@@ -77,16 +77,16 @@ type Held struct {
 type Outliers struct {
 	Values  uint64 `json:"values" doc:"values beyond 50 standard deviations and 4 times the largest distance from the mean so far"`
 	Feature string `json:"feature" doc:"feature of the last outlier"`
-	Since   uint64 `json:"since" doc:"rounds learned since the last outlier"`
+	Since   uint64 `json:"rounds_since" doc:"rounds learned since the last outlier"`
 	Rounds  uint64 `json:"rounds" doc:"rounds in which most items had an outlier, less the rounds since in which most items had none"`
 }
 
 // Relearning is how far a second learner of a placement is, which learns from the log while the first one decides.
 type Relearning struct {
 	Since   time.Time      `json:"since"`
-	From    uint64         `json:"from" doc:"the first entry of the log that it learns from"`
+	From    uint64         `json:"from_entry" doc:"the first entry of the log that it learns from"`
 	Entry   uint64         `json:"entry" doc:"the last entry that it has learned from; 0 before the first"`
-	To      uint64         `json:"to" doc:"the last entry that it has to learn from, for now"`
+	To      uint64         `json:"to_entry" doc:"the last entry that it has to learn from, for now"`
 	Learned uint64         `json:"learned" doc:"rounds that it has learned"`
 	Skipped uint64         `json:"skipped" doc:"rounds that it refused, or on which it panicked"`
 	Problem string         `json:"problem,omitzero" doc:"its last problem"`
@@ -104,7 +104,7 @@ type Guard struct {
 	WithoutSale uint64      `json:"without_sale" doc:"decisions in a row without a sale, up to the last decision with a known or overdue outcome"`
 	Overdue     float64     `json:"overdue_seconds,omitzero" doc:"age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out until enough sales show the delay"`
 	FarOff      *Calibrated `json:"far_off,omitempty" doc:"the bin of predictions that is certainly wrong in this period, by more than a fifth of the shoppers who buy, or of the shoppers who do not, whichever are fewer. If several bins are wrong, the bin with the most decisions"`
-	Held        uint64      `json:"held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
+	Held        uint64      `json:"outcomes_held,omitzero" doc:"outcomes that the learner has not been given because of an alarm about sales"`
 }
 
 // GuardCheck is a test of what a placement sells or earns. The last four are confidence sequences, whose intervals hold at all
@@ -112,10 +112,10 @@ type Guard struct {
 type GuardCheck struct {
 	Name      string     `json:"name" enum:"no-sale,sales,chance,baseline,first-week,predictions" doc:"no-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions"`
 	Decisions uint64     `json:"decisions" doc:"decisions that the check has seen so far"`
-	Needs     uint64     `json:"needs,omitzero" doc:"the least number of further decisions before the check can fail"`
+	Needs     uint64     `json:"needs_decisions,omitzero" doc:"the least number of further decisions before the check can fail"`
 	From      *time.Time `json:"from,omitempty" doc:"when the check begins; left out if it does not wait for a time"`
-	Silence   uint64     `json:"silence,omitzero" doc:"number of decisions in a row without a sale that raises the alarm; check no-sale only"`
-	Sees      *float64   `json:"sees,omitempty" doc:"the smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30 %. Left out while it would notice none"`
+	Silence   uint64     `json:"max_silence,omitzero" doc:"number of decisions in a row without a sale that raises the alarm; check no-sale only"`
+	Sees      *float64   `json:"detectable_fall,omitempty" doc:"the smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30 %. Left out while it would notice none"`
 	Low       *float64   `json:"low,omitempty" doc:"the policy earns at least this much more a decision; of predictions, at least this multiple"`
 	High      *float64   `json:"high,omitempty" doc:"the policy earns at most this much more a decision; of predictions, at most this multiple. The check fails below 0; predictions fails outside 0.8 to 1.25"`
 }
@@ -126,7 +126,7 @@ type Alarm struct {
 	Detail   string    `json:"detail"`
 	Time     time.Time `json:"time"`
 	Entry    uint64    `json:"entry" doc:"of the log, at which the check failed"`
-	Since    uint64    `json:"since,omitzero" doc:"of no-sale and sales: the entry of the first decision in doubt"`
+	Since    uint64    `json:"since_entry,omitzero" doc:"of no-sale and sales: the entry of the first decision in doubt"`
 	Fallback string    `json:"fallback,omitzero" enum:"baseline,version" doc:"what is shown until the alarm is cleared; the policy's sets if left out"`
 	Version  uint64    `json:"version,omitzero" doc:"of the fallback version; the present one if left out, because none was kept"`
 }
@@ -135,8 +135,8 @@ type Alarm struct {
 type Category struct {
 	Feature       string `json:"feature"`
 	Learned       int    `json:"learned" doc:"values that have a column of their own"`
-	OwnColumns    int    `json:"names" doc:"how many values may have one"`
-	SharedColumns int    `json:"buckets" doc:"columns that all other values share"`
+	OwnColumns    int    `json:"own_columns" doc:"how many values may have one"`
+	SharedColumns int    `json:"shared_columns" doc:"columns that all other values share"`
 	Collisions    uint64 `json:"collisions" doc:"values in requests that shared a column with another value, since the service started or the placement was put"`
 }
 
@@ -146,7 +146,7 @@ type Totals struct {
 	Rounds    uint64  `json:"rounds"`
 	Purchases uint64  `json:"purchases"`
 	Revenue   float64 `json:"revenue"`
-	Squares   float64 `json:"squares" doc:"Σ revenue²"`
+	Squares   float64 `json:"revenue_squares" doc:"Σ revenue²"`
 }
 
 // Add adds the decisions of another group.
@@ -218,7 +218,7 @@ type Comparison struct {
 type Era struct {
 	Entry      uint64      `json:"entry" doc:"of the log, which began it"`
 	Time       time.Time   `json:"time"`
-	Began      string      `json:"began" enum:"created,mode,reset,rollback,relearned,adopted" doc:"what began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, or the learner of a variant"`
+	Began      string      `json:"began_by" enum:"created,mode,reset,rollback,relearned,adopted" doc:"what began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, or the learner of a variant"`
 	Mode       string      `json:"mode" enum:"learn,shadow,explore,experiment"`
 	Experiment string      `json:"experiment,omitzero" doc:"its name"`
 	Decisions  uint64      `json:"decisions"`

@@ -15,7 +15,7 @@ import (
 // BenchmarkLearn has the schema of a catalogue of 100,000 items learn a value that items may have, or users; and makes
 // the catalogue again, as other features do.
 func BenchmarkLearn(b *testing.B) {
-	s := schemaOf(b, `[{"name":"brand","kind":"category","names":12,"buckets":16},{"name":"x","kind":"number"},{"name":"place","kind":"category","from":"user","names":2,"buckets":4}]`)
+	s := schemaOf(b, `[{"name":"brand","kind":"category","own_columns":12,"columns":16},{"name":"x","kind":"number"},{"name":"place","kind":"category","from":"shopper","own_columns":2,"columns":4}]`)
 	c := New(s)
 	for from := 0; from < 100_000; from += 1000 {
 		var put []string

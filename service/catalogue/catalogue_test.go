@@ -32,7 +32,7 @@ func schemaOf(t testing.TB, text string) *feature.Schema {
 	return s
 }
 
-const shop = `[{"name":"price","kind":"number"},{"name":"brand","kind":"category","buckets":4,"default":"none"},{"name":"age","kind":"number","from":"user"}]`
+const shop = `[{"name":"price","kind":"number"},{"name":"brand","kind":"category","columns":4,"default":"none"},{"name":"age","kind":"number","from":"shopper"}]`
 
 // draw returns an item with some of all fields.
 func draw(rng *rand.Rand, id string) *api.CatalogueItem {
@@ -354,7 +354,7 @@ func TestOtherFeatures(t *testing.T) {
 
 // A catalogue whose schema learns values has the rows of one that was made with them.
 func TestLearn(t *testing.T) {
-	s := schemaOf(t, `[{"name":"brand","kind":"category","default":"none","names":4,"buckets":9},{"name":"x","kind":"number"},{"name":"place","kind":"category","from":"user","names":2,"buckets":4},
+	s := schemaOf(t, `[{"name":"brand","kind":"category","default":"none","own_columns":4,"columns":9},{"name":"x","kind":"number"},{"name":"place","kind":"category","from":"shopper","own_columns":2,"columns":4},
 		{"name":"c","kind":"cross","of":["brand","x"]}]`)
 	c, rng := New(s), rand.New(rand.NewPCG(1, 1))
 	var put []string

@@ -388,7 +388,7 @@ func TestWork(t *testing.T) {
 
 // An item whose value was not learned yet gets its column when it is, also after it has moved to another slot.
 func TestMovedItemsLearn(t *testing.T) {
-	s := schemaOf(t, `[{"name":"brand","kind":"category","names":4,"buckets":9}]`)
+	s := schemaOf(t, `[{"name":"brand","kind":"category","own_columns":4,"columns":9}]`)
 	c := New(s)
 	var put []string
 	for i := range 3 {

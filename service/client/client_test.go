@@ -128,7 +128,7 @@ var home = &api.Placement{
 	MaxSize: 2,
 	Features: []api.Feature{
 		{Name: "price", Kind: "number"}, {Name: "brand", Kind: "category", Values: []string{"acme", "zenith"}},
-		{Name: "age", Kind: "number", From: "user", Scale: 10}, {Name: "place", Kind: "category", From: "user"},
+		{Name: "age", Kind: "number", From: "shopper", Scale: 10}, {Name: "place", Kind: "category", From: "shopper"},
 	},
 	Policy: map[string]any{"name": "ucb-mnl"},
 }

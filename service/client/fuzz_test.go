@@ -17,7 +17,7 @@ func FuzzAnswers(f *testing.F) {
 		mediaType, tag string
 		body           string
 	}{
-		{201, "application/json", `"1"`, `{"decision_id":"a","assortment":[{"id":"x","position":1}],"policy_version":2}`},
+		{201, "application/json", `"1"`, `{"decision_id":"a","assortment":[{"id":"x","position":1}],"policy_entry":2}`},
 		{200, "application/json", "", `null`}, {200, "text/html", "", "<p>"}, {204, "", "", ""}, {404, "application/problem+json", "", `{"type":"urn:vitrine:problem:not-found","errors":[{"pointer":"#/x"}]}`},
 		{503, "application/problem+json", "", `{"type":3}`}, {200, "application/json", "", `{"role":"leader","lag_seconds":1e999}`}, {302, "", "", ""},
 	} {

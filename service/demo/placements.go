@@ -33,7 +33,7 @@ func Placements(seed uint64) map[string]*api.Placement {
 		p.Features = []api.Feature{
 			{Name: "round", Kind: "number"}, {Name: "warm", Kind: "number"}, {Name: "busy", Kind: "number"},
 			{Name: "price", Kind: "number", Center: priceCenter, Scale: priceScale},
-			{Name: "kind", Kind: "category", From: "user", Values: kinds},
+			{Name: "kind", Kind: "category", From: "shopper", Values: kinds},
 		}
 	}
 	return all

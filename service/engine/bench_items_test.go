@@ -77,9 +77,9 @@ func decideByIDs(b *testing.B, n int, policy string, equal bool, request *api.Re
 	e := opened(b, engine.Options{Store: new(memlog.Store)})
 	features := numbers(10)[1:]
 	for j := range 5 {
-		features = fmt.Sprintf(`{"name":"u%d","kind":"number","from":"user"},`, j) + features
+		features = fmt.Sprintf(`{"name":"u%d","kind":"number","from":"shopper"},`, j) + features
 	}
-	put(b, e, "home", fmt.Sprintf(`{"max_size":%d,"max_items":%d,"policy":{"name":%q%s},"features":[%s}`, max(request.MaxSize, 5), n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
+	put(b, e, "home", fmt.Sprintf(`{"max_size":%d,"max_request_items":%d,"policy":{"name":%q%s},"features":[%s}`, max(request.MaxSize, 5), n, policy, map[string]string{"greedy": `,"warmup":0`}[policy], features))
 	sim := newSimulator(1, n, 10)
 	r, _ := sim.request(1)
 	var items []api.CatalogueItem

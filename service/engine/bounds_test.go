@@ -59,7 +59,7 @@ func TestMemoryCanBeFilled(t *testing.T) {
 		e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
 		place := func(memory int) {
 			t.Helper()
-			put(t, e, "home", fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":%d}`, memory))
+			put(t, e, "home", fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":%d}`, memory))
 		}
 		decide := func(i int) {
 			t.Helper()

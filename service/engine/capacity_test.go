@@ -285,7 +285,7 @@ func TestCapacityInEveryMode(t *testing.T) {
 	items := cupboard(8, true)
 	uniform := `,"mode":"experiment","experiment":{"name":"x","variants":[{"name":"a","show":"policy","share":0.5},{"name":"b","show":"uniform","share":0.5}]}`
 	for name, more := range map[string]string{
-		"sets": `,"mode":"explore","explore_share":1`, "slots": `,"mode":"explore","explore":"slots","explore_share":1`, "experiment": uniform, "learn": "",
+		"sets": `,"mode":"explore","explore_share":1`, "slots": `,"mode":"explore","explore":"swaps","explore_share":1`, "experiment": uniform, "learn_from": "",
 	} {
 		for _, policy := range []string{"uniform", "ucb-mnl", "onl-mnl", "ts-mnl", "eps-greedy-mnl", "auto"} {
 			store := new(memlog.Store)
@@ -416,7 +416,7 @@ func TestCapacityIsExplained(t *testing.T) {
 	items := cupboard(30, false)
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, e, "home", window+`,"capacity":4}`)
-	put(t, e, "all", window+`,"record":"all"}`)
+	put(t, e, "all", window+`,"log_items":"all"}`)
 	for _, name := range []string{"home", "all"} {
 		q := &api.Request{Decision: "d", User: aged(0.3), Items: inline(items), Capacity: new(2.25)}
 		_, want, err := try(t.Context(), e, name, q, 0)
@@ -447,7 +447,7 @@ func TestCapacityIsExplained(t *testing.T) {
 	for i := range 4000 { // whose spaces are too long for the log
 		many.Items = append(many.Items, api.Item{ID: fmt.Sprint(i), Features: items[i%30].Features, Space: new(1.125 + float64(i%2)/16)})
 	}
-	put(t, e, "all", window+`,"record":"all","memory":1000000000}`)
+	put(t, e, "all", window+`,"log_items":"all","memory_bytes":1000000000}`)
 	decide(t, e, "all", many, 0)
 	x := fatal.Or(e.Explain(t.Context(), "all", "many"))(t)
 	if x.Next != nil || !strings.Contains(strings.Join(x.Unknown, "\n"), "a capacity bounds the spaces") {

@@ -37,12 +37,12 @@ func value(r *api.Request, id, name string) string {
 }
 
 const stalls = `{"max_size":6,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],
-	"at_most":[{"feature":"brand","most":1},{"feature":"kind","most":2}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":0.5}`
+	"limits":[{"feature":"brand","max":1},{"feature":"kind","max":2}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":0.5}`
 
 // Limits by brand and by category hold together: in what the policy shows, in what is drawn, and with other rules.
 func TestBrandAndCategory(t *testing.T) {
 	for _, policy := range []string{"ucb-mnl", "ts-mnl", "auto", "eps-greedy-mnl", "uniform"} {
-		for _, mode := range []string{"sets", "slots"} {
+		for _, mode := range []string{"sets", "swaps"} {
 			e := opened(t, engine.Options{Store: new(memlog.Store)})
 			put(t, e, "home", fmt.Sprintf(stalls, policy, mode))
 			for k := range 60 {
@@ -83,7 +83,7 @@ func TestBrandAndCategory(t *testing.T) {
 // In the mode explore, pages have propensities under limits that cross. By sets none could be drawn uniformly, so one item is
 // replaced.
 func TestPropensitiesUnderCrossingLimits(t *testing.T) {
-	for _, mode := range []string{"sets", "slots"} {
+	for _, mode := range []string{"sets", "swaps"} {
 		e := opened(t, engine.Options{Store: new(memlog.Store)})
 		put(t, e, "home", fmt.Sprintf(stalls, "ucb-mnl", mode))
 		drawn := map[bool]int{}

@@ -215,7 +215,7 @@ func TestRegretIsTheExperiments(t *testing.T) {
 			want := played(t, &e)
 
 			engine := opened(t, engine.Options{Store: new(memlog.Store)})
-			put(t, engine, "home", fmt.Sprintf(`{"max_size":%d,"max_items":%d,"features":%s,"policy":%s,"rounds":%d,"seed":%d,"record":%q}`, size, items, numbers(d), policy, rounds, seed, record))
+			put(t, engine, "home", fmt.Sprintf(`{"max_size":%d,"max_request_items":%d,"features":%s,"policy":%s,"horizon":%d,"seed":%d,"log_items":%q}`, size, items, numbers(d), policy, rounds, seed, record))
 			s, total := newSimulator(seed, items, d), 0.0
 			for round := 1; round <= rounds; round++ {
 				r, x := s.request(round)
@@ -250,7 +250,7 @@ func played(t *testing.T, e *experiment.Experiment) []float64 {
 	return unit.Regret
 }
 
-const shop = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory":200000}`
+const shop = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory_bytes":200000}`
 
 // stock is a request of n items.
 func stock(id string, n int) *api.Request {
@@ -338,7 +338,7 @@ func TestMostPlacements(t *testing.T) {
 	}
 	_, err := e.Put(t.Context(), "more", []byte(toys), 0)
 	is(t, "one more", err, api.ErrInvalid)
-	put(t, e, "7", strings.Replace(toys, `"max_size"`, `"keep":3,"max_size"`, 1))
+	put(t, e, "7", strings.Replace(toys, `"max_size"`, `"max_versions":3,"max_size"`, 1))
 	fatal.If(t, e.Delete(t.Context(), "7", nil, 0))
 	put(t, e, "more", toys)
 }

@@ -21,7 +21,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	place := func(rng *rand.Rand) []byte {
 		mode := []string{api.Learn, api.Explore, api.Shadow}[rng.IntN(3)]
-		return fmt.Appendf(nil, `{"max_size":%d,"max_items":8,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":%q,"memory":%d,"keep":%d,"seed":%d,"attribution_window":"%dns"}`,
+		return fmt.Appendf(nil, `{"max_size":%d,"max_request_items":8,"features":[{"name":"x","kind":"number"}],"policy":{},"mode":%q,"memory_bytes":%d,"max_versions":%d,"seed":%d,"attribution_window":"%dns"}`,
 			1+rng.IntN(3), mode, 60_000+rng.IntN(50_000), 1+rng.IntN(3), rng.IntN(2), 10+rng.IntN(1000))
 	}
 	var mu sync.Mutex

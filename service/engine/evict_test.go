@@ -14,7 +14,7 @@ import (
 const second = minute / 60
 
 // small is a placement with memory for a few dozen decisions.
-const small = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":12000}`
+const small = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":12000}`
 
 // A decision that memory has no room for teaches nothing. One whose window is over is learned from, whoever ends it.
 func TestMemoryEndsWhatTheWindowDidNot(t *testing.T) {

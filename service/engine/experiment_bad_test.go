@@ -72,9 +72,9 @@ func TestBadExperiments(t *testing.T) {
 		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":0.50001}]`):         `/experiment/variants/1/share: 0.50001: must be from 0 to 1, in steps of 0.0001`,
 		of(`"variants":[` + a + `,{"name":"b","show":"uniform","share":0.5,"policy":{}}]`): `/experiment/variants/1/policy: is for variants that show "policy", and this one shows "uniform"`,
 		of(`"variants":[` + a + `,` + b + `],"control":"c"`):                               `/experiment/control: "c": is no variant: must be one of a, b`,
-		of(`"variants":[` + a + `,` + b + `],"learn":"none"`):                              `/experiment/learn: "none": unknown: must be one of own, all`,
-		of(`"variants":[` + a + `,` + b + `],"holdout":0.6`):                               `/experiment/holdout: 0.6: must be from 0 to 0.5, in steps of 0.0001`,
-		of(`"variants":[` + a + `,` + b + `],"worth":-1`):                                  `/experiment/worth: -1: must not be negative`,
+		of(`"variants":[` + a + `,` + b + `],"learn_from":"none"`):                         `/experiment/learn_from: "none": unknown: must be one of own, all`,
+		of(`"variants":[` + a + `,` + b + `],"holdout_share":0.6`):                         `/experiment/holdout_share: 0.6: must be from 0 to 0.5, in steps of 0.0001`,
+		of(`"variants":[` + a + `,` + b + `],"min_gain":-1`):                               `/experiment/min_gain: -1: must not be negative`,
 		of(`"variants":[` + a + `,` + b + `],"arms":2`):                                    `/experiment/arms: unknown key`,
 	} {
 		_, err := setup.Parse([]byte(text))
@@ -106,7 +106,7 @@ func TestExperimentMustNotChange(t *testing.T) {
 		`"show":"uniform"`:                {`"show":"policy"`, `/experiment/variants/3/show: is "uniform", not "policy", and` + end},
 		`"policy":{"name":"ts-mnl"}`:      {`"policy":{"name":"onl-mnl"}`, `/experiment/variants/2/policy: of variant "rival"` + end},
 		`"name":"summer"`:                 {`"name":"summer","control":"own"`, `/experiment/control: is "shop", not "own", and` + end},
-		`"name":"summer",`:                {`"name":"summer","learn":"all",`, `/experiment/learn: is "own", not "all", and` + end},
+		`"name":"summer",`:                {`"name":"summer","learn_from":"all",`, `/experiment/learn_from: is "own", not "all", and` + end},
 		`"attribution_window":"30m"`:      {`"attribution_window":"20m"`, `/attribution_window: is 30m0s, not 20m0s, and` + end},
 		`{"name":"chance","show":"unifor`: {`{"name":"more","show":"baseline","share":0},{"name":"chance","show":"unifor`, `/experiment/variants: the variants are`},
 	} {
@@ -122,9 +122,9 @@ func TestBadRequestsInAnExperiment(t *testing.T) {
 		change func(*api.Request)
 		want   string
 	}{
-		"no unit":     {func(r *api.Request) { r.ShopperID = "" }, `/unit: is missing: in the mode "experiment" it says who is shown the same variant each time`},
-		"a long unit": {func(r *api.Request) { r.ShopperID = strings.Repeat("u", 201) }, `/unit: "uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu…": must have at most 200 bytes of UTF-8`},
-		"no UTF-8":    {func(r *api.Request) { r.ShopperID = "\xff" }, `/unit: "\xff": must have at most 200 bytes of UTF-8`},
+		"no unit":     {func(r *api.Request) { r.ShopperID = "" }, `/shopper_id: is missing: in the mode "experiment" it says who is shown the same variant each time`},
+		"a long unit": {func(r *api.Request) { r.ShopperID = strings.Repeat("u", 201) }, `/shopper_id: "uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu…": must have at most 200 bytes of UTF-8`},
+		"no UTF-8":    {func(r *api.Request) { r.ShopperID = "\xff" }, `/shopper_id: "\xff": must have at most 200 bytes of UTF-8`},
 		"no baseline": {func(r *api.Request) { r.Baseline = nil }, `/baseline: is missing: the experiment shows it to some units`},
 	} {
 		r := stock("", 3)

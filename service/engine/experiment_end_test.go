@@ -25,7 +25,7 @@ func TestChangeOfShares(t *testing.T) {
 	s := newBoutique(t, e, 0.1, 0.5, 0.1)
 	s.serve(300, 200)
 	before := maps.Clone(s.variants)
-	changed := strings.NewReplacer(`"holdout":0.1`, `"holdout":0.15`, `"share":0.4`, `"share":0.2`, `"share":0.3`, `"share":0.5`).Replace(fourVariants)
+	changed := strings.NewReplacer(`"holdout_share":0.1`, `"holdout_share":0.15`, `"share":0.4`, `"share":0.2`, `"share":0.3`, `"share":0.5`).Replace(fourVariants)
 	fatal.Or(e.Put(t.Context(), "home", []byte(onTrial(changed)), s.now))(t)
 	clear(s.variants)
 	s.serve(400, 200)

@@ -28,7 +28,7 @@ type trials struct {
 	snapshot []byte
 }
 
-const trialPlacement = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"%d"},"attribution_window":"5m","memory":6000000,"keep":2%s}`
+const trialPlacement = `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"%d"},"attribution_window":"5m","memory_bytes":6000000,"max_versions":2%s}`
 
 func (m *trials) start(t *rapid.T, from []byte) {
 	e, err := engine.Open(t.Context(), engine.Options{Store: m.store, Build: buildFixed, Snapshot: from})
@@ -42,7 +42,7 @@ func (m *trials) Put(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "experiment") > 0 {
 		first := rapid.IntRange(0, 100).Draw(t, "first")
 		second := rapid.IntRange(0, 100-first).Draw(t, "second")
-		mode = fmt.Sprintf(`,"mode":"experiment","experiment":{"name":"%s","learn":"%s","holdout":%v,"variants":[{"name":"shop","show":"baseline","share":%v},{"name":"own","show":"policy","share":%v},{"name":"rival","show":"policy","policy":{"name":"%d"},"share":%v}]}`,
+		mode = fmt.Sprintf(`,"mode":"experiment","experiment":{"name":"%s","learn_from":"%s","holdout_share":%v,"variants":[{"name":"shop","show":"baseline","share":%v},{"name":"own","show":"policy","share":%v},{"name":"rival","show":"policy","policy":{"name":"%d"},"share":%v}]}`,
 			rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), rapid.SampledFrom([]string{"own", "all"}).Draw(t, "learn"), rapid.SampledFrom([]float64{0, 0.25, 0.5}).Draw(t, "holdout"),
 			float64(first)/100, float64(second)/100, rapid.IntRange(0, 2).Draw(t, "rival"), float64(100-first-second)/100)
 	}

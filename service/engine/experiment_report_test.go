@@ -57,7 +57,7 @@ func TestStopRule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed})
-			put(t, e, "home", onTrial(fmt.Sprintf(`{"name":"x","worth":%v,"variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`, c.worth)))
+			put(t, e, "home", onTrial(fmt.Sprintf(`{"name":"x","min_gain":%v,"variants":[{"name":"own","show":"policy","share":0.5},{"name":"shop","show":"baseline","share":0.5}]}`, c.worth)))
 			s := newBoutique(t, e, c.sells...)
 			if r := s.report(); r.Verdict.Rule != api.KeepGoing || r.Counts != nil {
 				t.Errorf("before the first decision the verdict is %+v, counted from %v on", r.Verdict, r.Counts)
@@ -157,7 +157,7 @@ func changed(t *testing.T, before func(*census)) *census {
 	for i := range c.all {
 		c.all[i].waits = fatal.Or(e.Decision(t.Context(), "home", c.all[i].id))(t).Status == "open"
 	}
-	config := strings.NewReplacer(`"holdout":0.1`, `"holdout":0.2`, `"share":0.4`, `"share":0.1`, `"share":0.3`, `"share":0.6`).Replace(fourVariants)
+	config := strings.NewReplacer(`"holdout_share":0.1`, `"holdout_share":0.2`, `"share":0.4`, `"share":0.1`, `"share":0.3`, `"share":0.6`).Replace(fourVariants)
 	fatal.Or(e.Put(t.Context(), "home", []byte(onTrial(config)), c.now))(t)
 	c.serve(200, 1, "u")
 	c.serve(200, 1, "new")

@@ -45,7 +45,7 @@ func onTrial(experiment string) string {
 	return `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"mode":"experiment","attribution_window":"30m","experiment":` + experiment + `}`
 }
 
-const fourVariants = `{"name":"summer","holdout":0.1,"variants":[
+const fourVariants = `{"name":"summer","holdout_share":0.1,"variants":[
 	{"name":"shop","show":"baseline","share":0.4},{"name":"own","show":"policy","share":0.3},
 	{"name":"rival","show":"policy","policy":{"name":"1"},"share":0.2},{"name":"chance","show":"uniform","share":0.1}]}`
 
@@ -244,7 +244,7 @@ func TestWhatVariantsLearnFrom(t *testing.T) {
 		experiment string
 		want       func(groups map[string]*api.Totals) (own, rival uint64)
 	}{
-		"all": {strings.Replace(fourVariants, `"name":"summer"`, `"name":"summer","learn":"all"`, 1), func(g map[string]*api.Totals) (own, rival uint64) {
+		"all": {strings.Replace(fourVariants, `"name":"summer"`, `"name":"summer","learn_from":"all"`, 1), func(g map[string]*api.Totals) (own, rival uint64) {
 			for _, v := range g {
 				own += v.Rounds
 			}
@@ -323,9 +323,9 @@ func TestChargeOfAnExperiment(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildFixed, Size: func(setup.Spec) (setup.Size, error) {
 		return setup.Size{Learner: 1000, State: 10}, nil
 	}})
-	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m","memory":8000000}`)
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"0"},"attribution_window":"30m","memory_bytes":8000000}`)
 	before := fatal.Or(e.Stats("home"))(t)
-	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"memory":8000000,"mode"`, 1))
+	put(t, e, "home", strings.Replace(onTrial(fourVariants), `"mode"`, `"memory_bytes":8000000,"mode"`, 1))
 	after, err := e.Stats("home")
 	if want := int64(1<<20 + 1000 + 2*10 + 8000000/2); err != nil || after.Charged-before.Charged != want {
 		t.Errorf("the experiment is charged %d bytes, want %d; %v", after.Charged-before.Charged, want, err)

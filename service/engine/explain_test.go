@@ -28,8 +28,8 @@ import (
 
 // reasoned is a placement of a policy, whose log has the rows of all candidates.
 func reasoned(policy, more string) string {
-	return `{"max_size":2,"max_items":20,"record":"all","rounds":2000,"policy":` + policy + `,"features":[{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"number"},
-	{"name":"both","kind":"cross","of":["age","x"]},{"name":"brand","kind":"category","values":["a","b"]},{"name":"words","kind":"text","buckets":4}]` + more + `}`
+	return `{"max_size":2,"max_request_items":20,"log_items":"all","horizon":2000,"policy":` + policy + `,"features":[{"name":"age","kind":"number","from":"shopper"},{"name":"x","kind":"number"},
+	{"name":"both","kind":"cross","of":["age","x"]},{"name":"brand","kind":"category","values":["a","b"]},{"name":"words","kind":"text","columns":4}]` + more + `}`
 }
 
 // asking is a request of a reasoned placement.
@@ -92,7 +92,7 @@ func TestTry(t *testing.T) {
 			e := opened(t, engine.Options{Store: store})
 			text := reasoned(fmt.Sprintf(`{"name":%q}`, p.Name), "")
 			if p.Name != "feel-good-ts" && p.Name != "log-barrier-mnl" { // which need all candidates
-				text = strings.Replace(text, `"record":"all"`, `"record":"shown"`, 1)
+				text = strings.Replace(text, `"log_items":"all"`, `"log_items":"shown"`, 1)
 			}
 			put(t, e, "home", text)
 			rng := rand.New(rand.NewPCG(9, 9))
@@ -223,7 +223,7 @@ func (product) Reasons(*vitrine.Context, *rand.Rand) bandit.Reasons {
 func TestExplainLater(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
-	text := strings.Replace(reasoned(`{"name":"auto"}`, ""), `"record":"all",`, "", 1)
+	text := strings.Replace(reasoned(`{"name":"auto"}`, ""), `"log_items":"all",`, "", 1)
 	put(t, e, "home", text)
 	teach(t, e, "home", 20)
 	version := fatal.Or(e.Keep(t.Context(), "home", "a good one", 0))(t)
@@ -257,7 +257,7 @@ func TestExplainLater(t *testing.T) {
 	if x.SamePolicy || x.PolicyEntry != b.PolicyEntry || x.ExplainedByEntry <= x.PolicyEntry || x.Items[0].Utility == nil {
 		t.Errorf("of a version that has gone: %+v", x)
 	}
-	put(t, e, "home", strings.Replace(text, `"buckets":4`, `"buckets":5`, 1))
+	put(t, e, "home", strings.Replace(text, `"columns":4`, `"columns":5`, 1))
 	if x := explain(); x.Items[0].Utility != nil || len(x.Unknown) == 0 || x.Items[0].ID != a.IDs()[0] {
 		t.Errorf("of other features: %+v", x)
 	}
@@ -269,7 +269,7 @@ func TestExplainLater(t *testing.T) {
 // Trials of the catalogue's items are trials of these items; rules and filters hold.
 func TestTryCatalogue(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
-	put(t, e, "home", window+`,"record":"all"}`)
+	put(t, e, "home", window+`,"log_items":"all"}`)
 	putItems(t, e, "home", goods(1, 40))
 	for _, r := range []*api.Request{
 		{User: aged(1)}, {User: aged(-1), Candidates: []string{"sku3", "sku7", "gone"}, Payload: true}, {User: aged(1), Filter: "half == 1", Exclude: []string{"sku1"}},
@@ -289,7 +289,7 @@ func TestTryCatalogue(t *testing.T) {
 		}
 	}
 	for field, r := range map[string]*api.Request{
-		"/filter": {Filter: "half ="}, "/include/0": {User: aged(1), Include: []string{"gone"}}, "/user/age": {},
+		"/filter": {Filter: "half ="}, "/include/0": {User: aged(1), Include: []string{"gone"}}, "/shopper/age": {},
 		"/items": {User: aged(1), Items: make([]api.Item, 10_001)},
 	} {
 		_, _, err := try(t.Context(), e, "home", r, 0)

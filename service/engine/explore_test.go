@@ -68,10 +68,10 @@ func TestLogHasTheLaw(t *testing.T) {
 		sets    int // that are shown
 	}{
 		"sets":              {"sets", func(*api.Request) {}, 5 + 10},
-		"slots":             {"slots", func(*api.Request) {}, 1 + 2*3},
-		"slots under rules": {"slots", func(r *api.Request) { r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: 1}} }, 1 + 2 + 3},
-		"pinned items":      {"slots", func(r *api.Request) { r.Include = []string{"sku0"} }, 1 + 3},
-		"slots of a page":   {"slots", func(r *api.Request) { r.Slots = []api.Slot{{Exclude: []string{"sku3"}}, {Exclude: []string{"sku4"}}} }, 0},
+		"slots":             {"swaps", func(*api.Request) {}, 1 + 2*3},
+		"slots under rules": {"swaps", func(r *api.Request) { r.Limits = []api.Limit{{Items: []string{"sku0", "sku2"}, Max: 1}} }, 1 + 2 + 3},
+		"pinned items":      {"swaps", func(r *api.Request) { r.Include = []string{"sku0"} }, 1 + 3},
+		"slots of a page":   {"swaps", func(r *api.Request) { r.Slots = []api.Slot{{Exclude: []string{"sku3"}}, {Exclude: []string{"sku4"}}} }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := new(memlog.Store)
@@ -103,7 +103,7 @@ func TestLogHasTheLaw(t *testing.T) {
 				if math.Abs(p-o.Propensity) > 1e-12 || p == 0 {
 					t.Fatalf("%v has the propensity %v, and %v by its law", s, o.Propensity, p)
 				}
-				if by := o.Mode == offer.ByChance; c.explore == "slots" && by != !slices.Equal(s, vitrine.Assortment{0, 1}) {
+				if by := o.Mode == offer.ByChance; c.explore == "swaps" && by != !slices.Equal(s, vitrine.Assortment{0, 1}) {
 					t.Fatalf("%v was found in way %d", s, o.Mode)
 				}
 				shown[fmt.Sprint(s)]++
@@ -139,10 +139,10 @@ func TestExploreWeights(t *testing.T) {
 		if p, _ := policy.Named(name); p.Learner.Unfit != "" {
 			continue
 		}
-		for _, explore := range []string{"sets", "slots"} {
+		for _, explore := range []string{"sets", "swaps"} {
 			store := new(memlog.Store)
 			e := opened(t, engine.Options{Store: store})
-			put(t, e, "home", fmt.Sprintf(`{"max_size":2,"max_items":10,"features":[{"name":"x","kind":"number"}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":%v}`,
+			put(t, e, "home", fmt.Sprintf(`{"max_size":2,"max_request_items":10,"features":[{"name":"x","kind":"number"}],"policy":{"name":%q},"mode":"explore","explore":%q,"explore_share":%v}`,
 				name, explore, share))
 			for _, phase := range []string{"first", "later"} {
 				var weights []float64
@@ -186,7 +186,7 @@ func TestExploreWeights(t *testing.T) {
 			t.Errorf("%s has a law in closed form, and its decisions have no propensity", random)
 		}
 	}
-	if !known["ucb-mnl slots"] {
+	if !known["ucb-mnl swaps"] {
 		t.Error("a certain policy that explores by slots has no propensities")
 	}
 }
@@ -194,7 +194,7 @@ func TestExploreWeights(t *testing.T) {
 // A random policy that cannot swap an item of its page has no propensity either: then only such pages would have one.
 func TestSlotsWithoutSwaps(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
-	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"},"mode":"explore","explore":"slots"}`)
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"uniform"},"mode":"explore","explore":"swaps"}`)
 	for range 50 {
 		if a, err := e.Decide(t.Context(), "home", stock("", 2), 0); err != nil || a.Propensity != 0 {
 			t.Fatalf("%v has the propensity %v, %v", a.IDs(), a.Propensity, err)
@@ -205,9 +205,9 @@ func TestSlotsWithoutSwaps(t *testing.T) {
 // Without the rows of all items a law says nothing; a certain policy in the mode learn has one.
 func TestLawsThatAreNotLogged(t *testing.T) {
 	for config, want := range map[string]bool{
-		`"mode":"explore","record":"shown"`: false,
-		`"mode":"learn","record":"all"`:     true,
-		`"mode":"learn"`:                    false,
+		`"mode":"explore","log_items":"shown"`: false,
+		`"mode":"learn","log_items":"all"`:     true,
+		`"mode":"learn"`:                       false,
 	} {
 		store := new(memlog.Store)
 		e := opened(t, engine.Options{Store: store, Build: buildToy})

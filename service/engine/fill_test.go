@@ -13,7 +13,7 @@ import (
 // Every policy fills its pages, also those that are drawn, and a page that cannot be full has what there is.
 func TestPoliciesFillPages(t *testing.T) {
 	for _, policy := range []string{"ucb-mnl", "ts-mnl", "auto", "eps-greedy-mnl", "uniform"} {
-		for _, mode := range []string{"sets", "slots"} {
+		for _, mode := range []string{"sets", "swaps"} {
 			e := opened(t, engine.Options{Store: new(memlog.Store)})
 			put(t, e, "home", strings.Replace(fmt.Sprintf(stalls, policy, mode), `"max_size":6`, `"max_size":6,"fill":true`, 1))
 			for k := range 40 {

@@ -382,10 +382,10 @@ func TestFollowerEndsBeforeWhatItHasRead(t *testing.T) {
 // A follower whose learner is slow waits for it without holding up those who read, also if it is that of a variant.
 func TestSlowFollower(t *testing.T) {
 	t.Run("placement", func(t *testing.T) {
-		slowFollower(t, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"slow"},"memory":65536}`)
+		slowFollower(t, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"slow"},"memory_bytes":65536}`)
 	})
 	t.Run("variant", func(t *testing.T) {
-		slowFollower(t, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"own"},"memory":65536,"mode":"experiment","experiment":
+		slowFollower(t, `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"own"},"memory_bytes":65536,"mode":"experiment","experiment":
 			{"name":"summer","variants":[{"name":"own","show":"policy","share":0.5},{"name":"rival","show":"policy","policy":{"name":"slow"},"share":0.5}]}}`)
 	})
 }

@@ -21,7 +21,7 @@ import (
 func FuzzConfig(f *testing.F) {
 	for _, text := range []string{
 		shop, toys, clothes, `{}`, `null`, `[`,
-		`{"max_size":3,"features":[{"name":"price","kind":"number","center":1,"scale":2},{"name":"brand","kind":"category","values":["a"],"other":true},{"name":"t","kind":"text","default":""},{"name":"x","kind":"cross","of":["price","t"]}],"policy":{"name":"onl-mnl"},"mode":"explore","at_most":[{"feature":"brand","most":1}],"capacity":2.5,"seed":9}`,
+		`{"max_size":3,"features":[{"name":"price","kind":"number","center":1,"scale":2},{"name":"brand","kind":"category","values":["a"],"allow_other":true},{"name":"t","kind":"text","default":""},{"name":"x","kind":"cross","of":["price","t"]}],"policy":{"name":"onl-mnl"},"mode":"explore","limits":[{"feature":"brand","max":1}],"capacity":2.5,"seed":9}`,
 	} {
 		f.Add([]byte(text))
 	}
@@ -43,8 +43,8 @@ func FuzzConfig(f *testing.F) {
 
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
-		`{"items":[{"id":"i","features":{"price":1,"brand":"a"},"revenue":2},{"id":"j","features":{"price":3,"brand":"b"}}],"user":{"age":3},"size":1,"include":["i"],"exclude":["j"],"at_most":[{"feature":"brand","most":1},{"items":["i"],"most":1}],"decision_id":"x"}`,
-		`{"items":[{"id":"i","features":{"price":1,"brand":"a"},"space":0.75},{"id":"j","features":{"price":3,"brand":"b"},"space":2},{"id":"k","features":{"price":3,"brand":"b"}}],"user":{"age":3},"size":2,"capacity":1.75}`,
+		`{"items":[{"id":"i","features":{"price":1,"brand":"a"},"revenue":2},{"id":"j","features":{"price":3,"brand":"b"}}],"shopper":{"age":3},"max_size":1,"include":["i"],"exclude":["j"],"limits":[{"feature":"brand","max":1},{"items":["i"],"max":1}],"decision_id":"x"}`,
+		`{"items":[{"id":"i","features":{"price":1,"brand":"a"},"space":0.75},{"id":"j","features":{"price":3,"brand":"b"},"space":2},{"id":"k","features":{"price":3,"brand":"b"}}],"shopper":{"age":3},"max_size":2,"capacity":1.75}`,
 		`{"items":[{"id":"i","features":{"price":1e5,"brand":null}}],"baseline":["i"]}`,
 		`{"items":[{"id":"i","features":{"price":1,"brand":"a","more":{"a":[1,{"b":null}]}}}],"defer":true}`,
 		`{`, `[]`, `{"items":[[]]}`, `{"items":[{"features":{"price":"a"}}]}`,

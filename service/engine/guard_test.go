@@ -230,7 +230,7 @@ func TestFallbackToAVersion(t *testing.T) {
 		if kept, err := e.Keep(t.Context(), "home", "", w.now); err != nil || len(mustStats(t, e).Versions) != 2 {
 			t.Errorf("with an alarm version %d is kept by the clock, %v", kept, err)
 		}
-		put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"version","keep":2`))
+		put(t, e, "home", fmt.Sprintf(guardedShop, `,"mode":"explore","explore_share":0.5,"fallback":"version","max_versions":2`))
 		for _, note := range []string{"one", "two"} { // drop others, and not the one that decides
 			w.goOn2(20)
 			fatal.Or(e.Keep(t.Context(), "home", fmt.Sprint(note, restart), w.now))(t)
@@ -311,7 +311,7 @@ func TestGuardIsSilent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const items, d = 12, 3
 			e := opened(t, engine.Options{Store: new(memlog.Store)})
-			put(t, e, "home", fmt.Sprintf(`{"max_size":3,"max_items":%d,"features":%s,"policy":{"name":%q},"mode":"explore"}`, items, numbers(d), name))
+			put(t, e, "home", fmt.Sprintf(`{"max_size":3,"max_request_items":%d,"features":%s,"policy":{"name":%q},"mode":"explore"}`, items, numbers(d), name))
 			s, now := newSimulator(7, items, d), int64(1e18)
 			for round := 1; round <= rounds; round++ {
 				now += minute

@@ -25,7 +25,7 @@ func past(id, choice string) *page.Imported {
 // An imported decision teaches the learner what the placement's own decision with the same rows
 // teaches, and a replay of the log gives the same state.
 func TestImportTeachesAsDecisionsDo(t *testing.T) {
-	const home = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"record":"all","seed":3}`
+	const home = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"log_items":"all","seed":3}`
 	store, own := new(memlog.Store), new(memlog.Store)
 	imported, lived := opened(t, engine.Options{Store: store}), opened(t, engine.Options{Store: own})
 	put(t, imported, "home", home)
@@ -68,7 +68,7 @@ func TestImportTeachesAsDecisionsDo(t *testing.T) {
 // An import waits for a learner that is behind.
 func TestImportWaits(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
-	put(t, e, "home", `{"max_size":2,"max_items":3,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":20000,"record":"all"}`)
+	put(t, e, "home", `{"max_size":2,"max_request_items":3,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":20000,"log_items":"all"}`)
 	var all []*page.Imported
 	for k := range 500 {
 		all = append(all, past(fmt.Sprint("d", k), "sku0"))
@@ -96,7 +96,7 @@ func TestImportedLawsInAnyOrder(t *testing.T) {
 		for _, shown := range [][]string{{"sku0", "sku2"}, {"sku2", "sku0"}} {
 			store := new(memlog.Store)
 			e := opened(t, engine.Options{Store: store, Build: buildToy})
-			put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"record":"all"}`)
+			put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"log_items":"all"}`)
 			m := past("d", "sku0")
 			m.Shown, m.Draw, m.Propensity = shown, &c.draw, c.propensity
 			if err := e.Import(t.Context(), "home", m); err != nil {
@@ -117,7 +117,7 @@ func TestImportedLawsInAnyOrder(t *testing.T) {
 
 func TestBadImports(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
-	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"record":"all"}`)
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"log_items":"all"}`)
 	c := fatal.Or(e.Config("home"))(t)
 	for want, change := range map[string]func(m *page.Imported){
 		"/decision_id: is missing":                  func(m *page.Imported) { m.Request.Decision = "" },
@@ -129,13 +129,13 @@ func TestBadImports(t *testing.T) {
 		"/propensity: 1.5: must be in (0, 1]":       func(m *page.Imported) { m.Propensity = 1.5 },
 		"/items: must have at least one item":       func(m *page.Imported) { m.Request.Items = nil },
 		"/items/1/features/y: unknown key":          func(m *page.Imported) { m.Request.Items[1].Features[0].Name = "y" },
-		"/law: the policy's own set [7] is not one": func(m *page.Imported) {
+		"/sampling_law: the policy's own set [7] is not one": func(m *page.Imported) {
 			m.Draw = &offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 1, Size: 2, Page: []uint32{7}}
 		},
-		"/law: sets of kind 9 are not known":         func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: 9, Epsilon: 1, Size: 2} },
-		"/law: the share of drawn sets is 2":         func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 2, Size: 2} },
-		"/law: sets of 4 of 3 items cannot be drawn": func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 4} },
-		"/law: 9 bytes of swaps for 0 items of 3": func(m *page.Imported) {
+		"/sampling_law: sets of kind 9 are not known":         func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: 9, Epsilon: 1, Size: 2} },
+		"/sampling_law: the share of drawn sets is 2":         func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawSets, Epsilon: 2, Size: 2} },
+		"/sampling_law: sets of 4 of 3 items cannot be drawn": func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 4} },
+		"/sampling_law: 9 bytes of swaps for 0 items of 3": func(m *page.Imported) {
 			m.Draw = &offer.SamplingLaw{Kind: offer.DrawSwaps, Epsilon: 1, Swaps: make([]byte, 9)}
 		},
 		"the propensity 0.333333": func(m *page.Imported) { m.Draw = &offer.SamplingLaw{Kind: offer.DrawPages, Epsilon: 1, Size: 2} },

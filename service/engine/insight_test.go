@@ -231,7 +231,7 @@ func revenueIn(r *api.Request, id string) float64 {
 func TestInsightManyItems(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
-	put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`,"policy":{"name":"uniform"},"memory":8000000}`)
+	put(t, e, "home", `{"max_size":2,"features":`+numbers(1)+`,"policy":{"name":"uniform"},"memory_bytes":8000000}`)
 	long := strings.Repeat("ü", 90)
 	const n = 1500
 	for round := range n {

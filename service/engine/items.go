@@ -32,19 +32,19 @@ func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, h
 	if c.CatalogueOf != "" {
 		switch {
 		case c.CatalogueOf == name:
-			return nil, 0, api.Fieldf("/catalogue", "%q is this placement: leave it out", name)
+			return nil, 0, api.Fieldf("/catalogue_of", "%q is this placement: leave it out", name)
 		case owner == nil || !how.MayUse(c, before):
-			return nil, 0, api.Fieldf("/catalogue", "there is no placement %q", c.CatalogueOf)
+			return nil, 0, api.Fieldf("/catalogue_of", "there is no placement %q", c.CatalogueOf)
 		case owner.CatalogueOf != "":
-			return nil, 0, api.Fieldf("/catalogue", "%q has the catalogue of %q: name that one", c.CatalogueOf, owner.CatalogueOf)
+			return nil, 0, api.Fieldf("/catalogue_of", "%q has the catalogue of %q: name that one", c.CatalogueOf, owner.CatalogueOf)
 		case !owner.Schema().Equal(c.Schema()):
-			return nil, 0, api.Fieldf("/catalogue", "placement %q has other features: they must be the same", c.CatalogueOf)
+			return nil, 0, api.Fieldf("/catalogue_of", "placement %q has other features: they must be the same", c.CatalogueOf)
 		case len(sharers) > 0:
-			return nil, 0, api.Fieldf("/catalogue", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
+			return nil, 0, api.Fieldf("/catalogue_of", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
 		case items != nil && items.Bytes() > 0:
-			return nil, 0, api.Fieldf("/catalogue", "this placement has items of its own: delete them first")
+			return nil, 0, api.Fieldf("/catalogue_of", "this placement has items of its own: delete them first")
 		case before != nil && !c.Inherit(before).Inherit(owner).Schema().Same(owner.Schema()):
-			return nil, 0, api.Fieldf("/catalogue", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
+			return nil, 0, api.Fieldf("/catalogue_of", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
 				"let %q have the catalogue of this placement, or put a new placement", c.CatalogueOf, c.CatalogueOf)
 		}
 	}

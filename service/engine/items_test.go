@@ -21,8 +21,8 @@ import (
 )
 
 // window is a placement whose rows have columns of the item, of the user and of both.
-const window = `{"max_size":3,"max_items":9000,"policy":{"name":"ucb-mnl"},"features":[{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"number"},
-	{"name":"both","kind":"cross","of":["age","x"]},{"name":"x1","kind":"number"},{"name":"brand","kind":"category","buckets":3,"default":""}]`
+const window = `{"max_size":3,"max_request_items":9000,"policy":{"name":"ucb-mnl"},"features":[{"name":"age","kind":"number","from":"shopper"},{"name":"x","kind":"number"},
+	{"name":"both","kind":"cross","of":["age","x"]},{"name":"x1","kind":"number"},{"name":"brand","kind":"category","columns":3,"default":""}]`
 
 // goods are n items of a window.
 func goods(seed uint64, n int) []api.CatalogueItem {
@@ -48,7 +48,7 @@ func aged(age float64) api.Values { return api.Values{api.Number("age", age)} }
 // A decision by ids is the decision on the same items with their features: what is shown, its
 // probabilities and what the learner observes. The rules mean the same.
 func TestIDsAreItems(t *testing.T) {
-	for _, more := range []string{"", `,"seed":1`, `,"record":"all"`, `,"mode":"explore","explore_share":0.5`, `,"at_most":[{"feature":"brand","most":1}]`} {
+	for _, more := range []string{"", `,"seed":1`, `,"log_items":"all"`, `,"mode":"explore","explore_share":0.5`, `,"limits":[{"feature":"brand","max":1}]`} {
 		n := 60
 		if more == `,"seed":1` {
 			n = 700 // as many rows as this are not written out
@@ -79,7 +79,7 @@ func TestIDsAreItems(t *testing.T) {
 				full.Include, full.Exclude = []string{some[0].ID}, []string{some[1].ID, some[3].ID}
 			case 2:
 				full.Limits = []api.Limit{{Items: []string{some[0].ID, some[1].ID, some[2].ID}, Max: 1}}
-				if strings.Contains(more, "at_most") {
+				if strings.Contains(more, "limits") {
 					full.Limits = nil
 				}
 			case 3:
@@ -118,7 +118,7 @@ func TestIDsAreItems(t *testing.T) {
 // Items of a request come before those of the catalogue, and take the place of one with their id.
 func TestItemsAndIDs(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
-	put(t, e, "home", window+`,"at_most":[{"feature":"brand","most":1}]}`)
+	put(t, e, "home", window+`,"limits":[{"feature":"brand","max":1}]}`)
 	putItems(t, e, "home", goods(1, 20))
 	own := func(id string) api.Item {
 		return api.Item{ID: id, Features: api.Values{api.Number("x", 1), api.Number("x1", 1), api.Text("brand", "c")}, Revenue: new(9.0)}
@@ -205,7 +205,7 @@ func TestCatalogueIsReplayed(t *testing.T) {
 func TestPricesChangeBetweenDecisions(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
-	put(t, e, "home", window+`,"record":"all"}`)
+	put(t, e, "home", window+`,"log_items":"all"}`)
 	items := goods(2, 50)
 	for i := range items {
 		items[i].Revenue = new(100.0)
@@ -285,15 +285,15 @@ func TestBadCatalogues(t *testing.T) {
 		t.Errorf("an empty catalogue: %v", err)
 	}
 	putItems(t, e, "home", goods(1, 20))
-	put(t, e, "small", strings.Replace(window, "9000", "10", 1)+`,"catalogue":"home"}`)
+	put(t, e, "small", strings.Replace(window, "9000", "10", 1)+`,"catalogue_of":"home"}`)
 	if _, err := e.Decide(t.Context(), "small", &api.Request{User: aged(1)}, 0); err == nil || !strings.HasPrefix(err.Error(), "/candidates: 20 items are candidates, the placement decides among at most 10") {
 		t.Errorf("too many candidates: %v", err)
 	}
 	for name, config := range map[string]string{
-		`/catalogue: there is no placement "nowhere"`:        window + `,"catalogue":"nowhere"}`,
-		`/catalogue: "self" is this placement: leave it out`: window + `,"catalogue":"self"}`,
-		`/catalogue: "small" has the catalogue of "home"`:    window + `,"catalogue":"small"}`,
-		`/catalogue: placement "home" has other features`:    strings.Replace(window, `"buckets":3`, `"buckets":4`, 1) + `,"catalogue":"home"}`,
+		`/catalogue_of: there is no placement "nowhere"`:        window + `,"catalogue_of":"nowhere"}`,
+		`/catalogue_of: "self" is this placement: leave it out`: window + `,"catalogue_of":"self"}`,
+		`/catalogue_of: "small" has the catalogue of "home"`:    window + `,"catalogue_of":"small"}`,
+		`/catalogue_of: placement "home" has other features`:    strings.Replace(window, `"columns":3`, `"columns":4`, 1) + `,"catalogue_of":"home"}`,
 	} {
 		if _, err := e.Put(t.Context(), "self", []byte(config), 0); err == nil || !strings.HasPrefix(err.Error(), name) {
 			t.Errorf("%v, want %s", err, name)
@@ -318,7 +318,7 @@ func TestBadCatalogues(t *testing.T) {
 func TestItemsAreCharged(t *testing.T) {
 	b := budget.New(400 << 20)
 	e := opened(t, engine.Options{Store: new(memlog.Store), Budget: b})
-	put(t, e, "home", window+`,"memory":1000000}`)
+	put(t, e, "home", window+`,"memory_bytes":1000000}`)
 	before := b.Usage().Placements
 	putItems(t, e, "home", goods(1, 1000))
 	if grown := b.Usage().Placements - before; grown < 80_000 || grown > 150_000 || charged(t, e, "home") != before+grown {
@@ -332,7 +332,7 @@ func TestItemsAreCharged(t *testing.T) {
 		t.Errorf("%d bytes are charged, %d before: %v", b.Usage().Placements, before, err)
 	}
 	full := opened(t, engine.Options{Store: new(memlog.Store), Budget: budget.New(before + before/3 + 1000)})
-	put(t, full, "home", window+`,"memory":1000000}`)
+	put(t, full, "home", window+`,"memory_bytes":1000000}`)
 	if _, err := full.PutItems(t.Context(), "home", goods(1, 1000), 0); !errors.Is(err, engine.ErrMemory) {
 		t.Errorf("items without room: %v", err)
 	}
@@ -357,7 +357,7 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	half, brand := api.Limit{Attribute: "half", Max: 1}, api.Limit{Feature: "brand", Max: 2}
 	plenty := budget.New(400 << 20)
 	e := opened(t, engine.Options{Store: new(memlog.Store), Budget: plenty})
-	put(t, e, "home", window+`,"memory":1000000}`)
+	put(t, e, "home", window+`,"memory_bytes":1000000}`)
 	putItems(t, e, "home", goods(1, n))
 	items := plenty.Usage().Placements
 	is := func(what string, lists int) {
@@ -373,7 +373,7 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	decide(e, half)
 	decide(e, brand)
 	is("two limits", 2)
-	put(t, e, "home", strings.Replace(window, `{"name":"x1"`, `{"name":"other","kind":"number","default":0},{"name":"x1"`, 1)+`,"memory":1000000}`)
+	put(t, e, "home", strings.Replace(window, `{"name":"x1"`, `{"name":"other","kind":"number","default":0},{"name":"x1"`, 1)+`,"memory_bytes":1000000}`)
 	items = charged(t, e, "home")
 	is("another schema", 0)
 	decide(e, half)
@@ -383,11 +383,11 @@ func TestListsOfGroupsAreCharged(t *testing.T) {
 	}
 	// A list fits beside these items, and not beside more of them.
 	e = opened(t, engine.Options{Store: new(memlog.Store), Budget: budget.New(1 << 30)})
-	put(t, e, "home", window+`,"memory":1000000}`)
+	put(t, e, "home", window+`,"memory_bytes":1000000}`)
 	putItems(t, e, "home", goods(1, n))
 	tight := budget.New((charged(t, e, "home") + room) / 3 * 4)
 	e = opened(t, engine.Options{Store: new(memlog.Store), Budget: tight})
-	put(t, e, "home", window+`,"memory":1000000}`)
+	put(t, e, "home", window+`,"memory_bytes":1000000}`)
 	for some := range slices.Chunk(goods(1, n), 20) { // because a change sets aside more than it takes in the end
 		putItems(t, e, "home", some)
 	}

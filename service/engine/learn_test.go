@@ -64,7 +64,7 @@ func TestSlowLearner(t *testing.T) {
 		}
 		return buildToy(s)
 	}})
-	put(t, e, "slow", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"seed":1,"memory":100000}`)
+	put(t, e, "slow", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"seed":1,"memory_bytes":100000}`)
 	put(t, e, "fast", toys)
 	const rounds = 300
 	for i := range rounds {

@@ -64,7 +64,7 @@ func TestLimitsOfACatalogue(t *testing.T) {
 				items := shelf(n, equal)
 				config := strings.Replace(strings.Replace(window, `{"name":"ucb-mnl"}`, policy, 1), "9000", "12000", 1)
 				engines := map[string]*engine.Engine{}
-				for name, more := range map[string]string{"items": "", "ids": "", "placement": `,"at_most":[{"attribute":"shop","most":1}]`} {
+				for name, more := range map[string]string{"items": "", "ids": "", "placement": `,"limits":[{"attribute":"shop","max":1}]`} {
 					engines[name] = opened(t, engine.Options{Store: new(memlog.Store)})
 					put(t, engines[name], "home", config+more+"}")
 					if name != "items" {
@@ -145,10 +145,10 @@ func TestLimitsOfARequest(t *testing.T) {
 		}
 	}
 	for want, limit := range map[string]api.Limit{
-		`/at_most/0/attribute: no item of the catalogue has the attribute "colour"`: {Attribute: "colour", Max: 1},
-		"/at_most/0: must have one of items, feature, attribute and group":          {Attribute: "shop", Group: "sale", Max: 1},
-		"/at_most/0/most: -1: must not be negative":                                 {Group: "sale", Max: -1},
-		`/at_most/0/feature: "x": must be a category of items`:                      {Feature: "x", Max: 1},
+		`/limits/0/attribute: no item of the catalogue has the attribute "colour"`: {Attribute: "colour", Max: 1},
+		"/limits/0: must have one of items, feature, attribute and group":          {Attribute: "shop", Group: "sale", Max: 1},
+		"/limits/0/max: -1: must not be negative":                                  {Group: "sale", Max: -1},
+		`/limits/0/feature: "x": must be a category of items`:                      {Feature: "x", Max: 1},
 	} {
 		if err := ask("", limit); err == nil || err.Error() != want {
 			t.Errorf("%+v: %v, want %s", limit, err, want)
@@ -164,7 +164,7 @@ func TestLimitsOfARequest(t *testing.T) {
 func TestLimitsAreExplained(t *testing.T) {
 	items := shelf(40, false)
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
-	put(t, e, "home", window+`,"at_most":[{"attribute":"shop","most":0}]}`)
+	put(t, e, "home", window+`,"limits":[{"attribute":"shop","max":0}]}`)
 	free := opened(t, engine.Options{Store: new(memlog.Store)})
 	put(t, free, "home", window+"}")
 	for _, e := range []*engine.Engine{e, free} {
@@ -192,7 +192,7 @@ func TestLimitsAreExplained(t *testing.T) {
 			t.Errorf("the rules cost %+v, want one rule that costs something", c.Rules)
 		}
 	}
-	if _, _, err := try(t.Context(), free, "home", &api.Request{Limits: []api.Limit{{Attribute: "colour", Max: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/at_most/0/attribute") {
+	if _, _, err := try(t.Context(), free, "home", &api.Request{Limits: []api.Limit{{Attribute: "colour", Max: 1}}}, 0); err == nil || !strings.Contains(err.Error(), "/limits/0/attribute") {
 		t.Errorf("%v, want that no item has the attribute", err)
 	}
 	decide(t, e, "home", &api.Request{Decision: "d", User: aged(0.3)}, 0)

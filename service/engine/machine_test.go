@@ -93,7 +93,7 @@ var (
 func (m *machine) Put(t *rapid.T) {
 	name := rapid.SampledFrom(placeNames).Draw(t, "placement")
 	c := modelConfig{rapid.IntRange(0, 1).Draw(t, "seed"), rapid.IntRange(1, 3).Draw(t, "window"), rapid.IntRange(1, 3).Draw(t, "keep")}
-	config := fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"%dm","seed":%d,"keep":%d}`, c.minutes, c.seed, c.keep)
+	config := fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"attribution_window":"%dm","seed":%d,"max_versions":%d}`, c.minutes, c.seed, c.keep)
 	how := engine.Change{Reset: rapid.Bool().Draw(t, "reset"), Relearn: rapid.Bool().Draw(t, "relearn")}
 	how.Relearn = how.Relearn && !how.Reset
 	created, err := m.engine.Change(t.Context(), name, []byte(config), how, m.now)

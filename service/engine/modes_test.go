@@ -212,7 +212,7 @@ func TestShadow(t *testing.T) {
 
 // A request's rules hold for what the policy shows, and for what is drawn.
 func TestConstraints(t *testing.T) {
-	const place = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","warmup":5},"mode":"explore","explore_share":0.3,"at_most":[{"feature":"brand","most":2}]}`
+	const place = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","warmup":5},"mode":"explore","explore_share":0.3,"limits":[{"feature":"brand","max":2}]}`
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner})
 	put(t, e, "home", place)
 	brand := []string{"a", "a", "a", "b", "b", "c"}
@@ -259,7 +259,7 @@ func TestChanges(t *testing.T) {
 	}
 	one(t, e, "home", "a", 1)
 	decide(t, e, "home", stock("b", 3), 0)
-	put(t, e, "home", strings.Replace(shop, `"memory":200000`, `"memory":300000,"attribution_window":"1h"`, 1))
+	put(t, e, "home", strings.Replace(shop, `"memory_bytes":200000`, `"memory_bytes":300000,"attribution_window":"1h"`, 1))
 	wait(t, e)
 	if s, _ := e.Stats("home"); s.Learned != 1 {
 		t.Errorf("another window: %+v", s)

@@ -206,14 +206,14 @@ func TestOtherFeaturesLearn(t *testing.T) {
 	store := new(memlog.Store)
 	o := engine.Options{Store: store}
 	e, f := opened(t, o), follower(t, o)
-	put(t, e, "home", `{"max_size":1,"max_items":100,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
+	put(t, e, "home", `{"max_size":1,"max_request_items":100,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`)
 	put(t, e, "home", brands)
 	var items []api.CatalogueItem
 	for i := range 20 {
 		items = append(items, api.CatalogueItem{ID: itemID(i), Features: api.Values{api.Number("x", float64(i)), api.Text("brand", fmt.Sprint("b", i%15))}})
 	}
 	putItems(t, e, "home", items)
-	put(t, e, "home", strings.Replace(brands, `"kind":"category"`, `"kind":"category","names":20,"buckets":24`, 1))
+	put(t, e, "home", strings.Replace(brands, `"kind":"category"`, `"kind":"category","own_columns":20,"columns":24`, 1))
 	s, err := e.Stats("home")
 	if want := (api.Category{Feature: "brand", Learned: 15, OwnColumns: 20, SharedColumns: 4}); err != nil || len(s.Categories) != 1 || s.Categories[0] != want {
 		t.Errorf("categories %+v, want %+v: %v", s.Categories, want, err)

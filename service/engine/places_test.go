@@ -75,7 +75,7 @@ func TestOrdersOfPolicies(t *testing.T) {
 func TestPlacementWithPositionEffects(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
-	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"record":"shown",
+	put(t, e, "home", `{"max_size":2,"features":[{"name":"x","kind":"number"}],"log_items":"shown",
 		"policy":{"name":"ucb-mnl","constants":"tuned","radius":0.1,"position_effects":true}}`)
 	rng := rand.New(rand.NewPCG(1, 1))
 	gamma := []float64{0, -2}

@@ -45,7 +45,7 @@ func TestPreview(t *testing.T) {
 	changes(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{}}`, api.Preview{Change: api.PreviewRestart}, "max_size")
 	newTrade(t, e, 0.5, 0.5).goOn(5, 1)
 	wait(t, e)
-	changes(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"keep":3}`, api.Preview{Change: api.PreviewKeep}, "")
+	changes(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"max_versions":3}`, api.Preview{Change: api.PreviewKeep}, "")
 	changes(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{}}`, api.Preview{Change: api.PreviewRestart, Lost: lost, CanRelearn: true, MaxSize: 1}, "max_size")
 	changes(`{"max_size":2,"features":[{"name":"y","kind":"number"}],"policy":{}}`, api.Preview{Change: api.PreviewRestart, Lost: lost}, "features")
 	if _, err := e.Preview(t.Context(), "..", []byte(shop), engine.Change{}); !isAt(err, "/name") {

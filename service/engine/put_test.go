@@ -17,7 +17,7 @@ import (
 )
 
 // broad is a PUT of about 128 bytes whose learner takes 0.8 GB.
-const broad = `{"max_size":3,"features":[{"name":"sku","kind":"category","buckets":4095}],"policy":{"name":"onl-mnl"},"keep":2}`
+const broad = `{"max_size":3,"features":[{"name":"sku","kind":"category","columns":4095}],"policy":{"name":"onl-mnl"},"max_versions":2}`
 
 func charged(t testing.TB, e *engine.Engine, name string) int64 {
 	t.Helper()
@@ -49,7 +49,7 @@ func TestPutHoldsNobodyUp(t *testing.T) {
 	if err != nil || s.Learned != 1 {
 		t.Errorf("learned %+v, %v", s, err)
 	}
-	put(t, e, "slow", strings.Replace(toys, "{}", `{"name":"slow"},"keep":3`, 1))
+	put(t, e, "slow", strings.Replace(toys, "{}", `{"name":"slow"},"max_versions":3`, 1))
 	if built[`{"name":"slow"}`] != 1 {
 		t.Error("a learner that goes on is built again")
 	}
@@ -99,7 +99,7 @@ func TestPlacementsAreCharged(t *testing.T) {
 	}{
 		{"as it is", shop, home},
 		{"more memory", strings.Replace(shop, "200000", "400000", 1), home + 200000 + 2*50000 + 200000/16},
-		{"fewer states", strings.Replace(shop, `"memory"`, `"keep":1,"memory"`, 1), home - 7*size.State},
+		{"fewer states", strings.Replace(shop, `"memory_bytes"`, `"max_versions":1,"memory_bytes"`, 1), home - 7*size.State},
 		{"a bad policy", strings.Replace(shop, "ucb-mnl", "ucb-mln", 1), home - 7*size.State},
 		{"another learner", strings.Replace(shop, `"max_size":2`, `"max_size":1`, 1), home},
 	} {

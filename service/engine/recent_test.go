@@ -15,7 +15,7 @@ import (
 // A repeated request changes nothing, and another placement of the same name has others.
 func TestRecent(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
-	const shop = `{"max_size":1,"max_items":9000,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
+	const shop = `{"max_size":1,"max_request_items":9000,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"}}`
 	put(t, e, "home", shop)
 	ask := func(id string, items int, exclude ...string) {
 		t.Helper()

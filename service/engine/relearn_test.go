@@ -246,7 +246,7 @@ func TestRelearningEnds(t *testing.T) {
 		_, err := e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"seed":9`, 1)), engine.Change{Relearn: true}, 0)
 		is(t, "another change", err, engine.ErrRelearning)
 		for _, reset := range []bool{false, true} { // it would be lost with the exchange
-			_, err = e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"keep":3`, 1)), engine.Change{Reset: reset}, 0)
+			_, err = e.Change(t.Context(), "home", []byte(strings.Replace(toys, `{}`, `{},"max_versions":3`, 1)), engine.Change{Reset: reset}, 0)
 			is(t, "a change that no learner sees", err, engine.ErrRelearning)
 		}
 		is(t, what, f(), nil)

@@ -31,32 +31,32 @@ func TestBadRequests(t *testing.T) {
 		`{"items":[{"id":""}]}`:                 `/items/0/id: must have from 1 to 200 bytes`,
 		`{"items":[{"id":3}]}`:                  `/items/0/id: have a number, want a string`,
 		`{"items":[{"id":"i","id":"j"}]}`:       `/items/0/id: duplicate key`,
-		`{"items":[{"id":"i","features":{"price":1,"colour":2}}]}`:                                       `/items/0/features/colour: unknown key "colour": must be one of price, brand`,
-		`{"items":[{"id":"i","features":{"price":"1"}}]}`:                                                `/items/0/features/price: "1": want a number`,
-		`{"items":[{"id":"i","features":{"price":[1]}}]}`:                                                `/items/0/features/price: want a number or a string`,
-		`{"items":[{"id":"i","features":{"price":1e999}}]}`:                                              `/items/0/features/price: 1e999: out of range`,
-		`{"items":[{"id":"i","features":{"price":1e9,"brand":"a"}}]}`:                                    `/items/0/features/price: 1e+09: is 1e+09 after scaling`,
-		`{"items":[{"id":"i","features":{"price":null,"brand":"a"}}]}`:                                   `/items/0/features/price: is missing, and the feature has no default`,
-		`{"items":[{"id":"i","features":{"brand":"a"}}]}`:                                                `/items/0/features/price: is missing`,
-		`{"items":[{"id":"i","features":{"price":1,"brand":"z"}}]}`:                                      `/items/0/features/brand: "z": is not one of the feature's values`,
-		`{"items":[{"id":"i","revenue":-1}]}`:                                                            `/items/0/revenue: -1: must be finite`,
-		`{"items":[` + item + `],"user":{"price":1}}`:                                                    `/user/price: unknown key "price": must be one of age`,
-		`{"items":[` + item + `],"user":{"age":"old"}}`:                                                  `/user/age: "old": want a number`,
-		`{"items":[` + item + `],"size":3}`:                                                              `/size: 3: must be from 1 to 2`,
-		`{"items":[` + item + `],"size":-3}`:                                                             `/size: -3: want a whole number`,
-		`{"items":[` + item + `],"size":1.5}`:                                                            `/size: 1.5: want a whole number`,
-		`{"items":[` + item + `],"include":["j"]}`:                                                       `/include/0: "j" is not among the items`,
-		`{"items":[` + item + `],"include":["i"],"exclude":["i"]}`:                                       `item "i"`,
-		`{"items":[` + item + `],"at_most":[{"feature":"price","most":1}]}`:                              `/at_most/0/feature: "price": must be a category of items`,
-		`{"items":[` + item + `],"at_most":[{"feature":"brand","items":[]}]}`:                            `/at_most/0: must have one of items, feature, attribute and group`,
-		`{"items":[` + item + `],"at_most":[{"feature":"brand","most":1},{"feature":"brand","most":1}]}`: `/at_most/1: "brand" has a limit already`,
-		`{"items":[` + item + `],"at_most":[{"brand":1}]}`:                                               `/at_most/0/brand: unknown key`,
-		`{"items":[` + item + `],"baseline":["j"]}`:                                                      `/baseline/0: "j" is not among the items`,
-		`{"items":[` + item + `],"decision_id":".."}`:                                                    `/decision_id: "..": is no name in a URL`,
-		`{"items":[` + item + `],"decision_id":"a b"}`:                                                   `/decision_id: "a b": must be of letters`,
-		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                      `/decision_id: must have at most 128 bytes`,
-		`{"items":` + strings.Repeat("[", 20000):                                                         `/items/0/0`,
-		`{"items":[` + item + `],"defer":"yes"}`:                                                         `/defer: have a string, want true or false`,
+		`{"items":[{"id":"i","features":{"price":1,"colour":2}}]}`:                                    `/items/0/features/colour: unknown key "colour": must be one of price, brand`,
+		`{"items":[{"id":"i","features":{"price":"1"}}]}`:                                             `/items/0/features/price: "1": want a number`,
+		`{"items":[{"id":"i","features":{"price":[1]}}]}`:                                             `/items/0/features/price: want a number or a string`,
+		`{"items":[{"id":"i","features":{"price":1e999}}]}`:                                           `/items/0/features/price: 1e999: out of range`,
+		`{"items":[{"id":"i","features":{"price":1e9,"brand":"a"}}]}`:                                 `/items/0/features/price: 1e+09: is 1e+09 after scaling`,
+		`{"items":[{"id":"i","features":{"price":null,"brand":"a"}}]}`:                                `/items/0/features/price: is missing, and the feature has no default`,
+		`{"items":[{"id":"i","features":{"brand":"a"}}]}`:                                             `/items/0/features/price: is missing`,
+		`{"items":[{"id":"i","features":{"price":1,"brand":"z"}}]}`:                                   `/items/0/features/brand: "z": is not one of the feature's values`,
+		`{"items":[{"id":"i","revenue":-1}]}`:                                                         `/items/0/revenue: -1: must be finite`,
+		`{"items":[` + item + `],"shopper":{"price":1}}`:                                              `/shopper/price: unknown key "price": must be one of age`,
+		`{"items":[` + item + `],"shopper":{"age":"old"}}`:                                            `/shopper/age: "old": want a number`,
+		`{"items":[` + item + `],"max_size":3}`:                                                       `/max_size: 3: must be from 1 to 2`,
+		`{"items":[` + item + `],"max_size":-3}`:                                                      `/max_size: -3: want a whole number`,
+		`{"items":[` + item + `],"max_size":1.5}`:                                                     `/max_size: 1.5: want a whole number`,
+		`{"items":[` + item + `],"include":["j"]}`:                                                    `/include/0: "j" is not among the items`,
+		`{"items":[` + item + `],"include":["i"],"exclude":["i"]}`:                                    `item "i"`,
+		`{"items":[` + item + `],"limits":[{"feature":"price","max":1}]}`:                             `/limits/0/feature: "price": must be a category of items`,
+		`{"items":[` + item + `],"limits":[{"feature":"brand","items":[]}]}`:                          `/limits/0: must have one of items, feature, attribute and group`,
+		`{"items":[` + item + `],"limits":[{"feature":"brand","max":1},{"feature":"brand","max":1}]}`: `/limits/1: "brand" has a limit already`,
+		`{"items":[` + item + `],"limits":[{"brand":1}]}`:                                             `/limits/0/brand: unknown key`,
+		`{"items":[` + item + `],"baseline":["j"]}`:                                                   `/baseline/0: "j" is not among the items`,
+		`{"items":[` + item + `],"decision_id":".."}`:                                                 `/decision_id: "..": is no name in a URL`,
+		`{"items":[` + item + `],"decision_id":"a b"}`:                                                `/decision_id: "a b": must be of letters`,
+		`{"items":[` + item + `],"decision_id":"` + strings.Repeat("a", 129) + `"}`:                   `/decision_id: must have at most 128 bytes`,
+		`{"items":` + strings.Repeat("[", 20000):                                                      `/items/0/0`,
+		`{"items":[` + item + `],"defer":"yes"}`:                                                      `/defer: have a string, want true or false`,
 	} {
 		r, err := new(api.RequestReader).Read([]byte(text), c.MaxItems)
 		if err == nil {
@@ -99,7 +99,7 @@ func TestBadPolicyOfAPlacement(t *testing.T) {
 	fatal.If(t, err)
 	defer e.Close()
 	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"feel-good-ts"}}`), 0)
-	if want := `/policy: feel-good-ts: learns from the items that were not shown, too: the placement must have "record": "all"`; err == nil || err.Error() != want {
+	if want := `/policy: feel-good-ts: learns from the items that were not shown, too: the placement must have "log_items": "all"`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	_, err = e.Put(t.Context(), "home", []byte(`{"max_size":3,"features":[{"name":"price","kind":"number"}],"policy":{"name":"onl-mnl","lamda":3}}`), 0)
@@ -111,4 +111,4 @@ func TestBadPolicyOfAPlacement(t *testing.T) {
 	}
 }
 
-const clothes = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["a","b"]},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"uniform"}}`
+const clothes = `{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","values":["a","b"]},{"name":"age","kind":"number","from":"shopper","default":0}],"policy":{"name":"uniform"}}`

@@ -14,12 +14,12 @@ import (
 // Rules that say what not to show also hold on a day without the items and categories that they name.
 func TestStandingRules(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store)})
-	put(t, e, "home", `{"max_size":3,"features":[{"name":"kind","kind":"category"}],"at_most":[{"feature":"kind","most":2}],"policy":{"name":"ucb-mnl"}}`)
+	put(t, e, "home", `{"max_size":3,"features":[{"name":"kind","kind":"category"}],"limits":[{"feature":"kind","max":2}],"policy":{"name":"ucb-mnl"}}`)
 	for name, rules := range map[string]string{
 		"no rule":            `{`,
 		"exclude":            `{"exclude":["gone","b"],`,
-		"at most of items":   `{"at_most":[{"items":["gone","b"],"most":0}],`,
-		"at most of nothing": `{"exclude":["b"],"at_most":[{"items":["gone"],"most":0}],`,
+		"at most of items":   `{"limits":[{"items":["gone","b"],"max":0}],`,
+		"at most of nothing": `{"exclude":["b"],"limits":[{"items":["gone"],"max":0}],`,
 	} {
 		text := rules + `"items":[{"id":"a","features":{"kind":"hat"}},{"id":"b","features":{"kind":"sock"}},{"id":"c","features":{"kind":"hat"}},{"id":"d","features":{"kind":"hat"}}]}`
 		r := fatal.Or(new(api.RequestReader).Read([]byte(text), 10))(t)

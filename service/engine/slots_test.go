@@ -74,9 +74,9 @@ func TestSlotsThatAreRefused(t *testing.T) {
 		"/slots: slot 1, slot 2 and slot 3: together they take 2 items": func(r *api.Request) {
 			r.Slots = without(nil, nil, nil)
 		},
-		"/size: does not go together":    func(r *api.Request) { r.Slots, r.MaxSize = without(nil), 1 },
-		"/include: does not go together": func(r *api.Request) { r.Slots, r.Include = without(nil), []string{"sku0"} },
-		"/at_most: does not go together": func(r *api.Request) {
+		"/max_size: does not go together": func(r *api.Request) { r.Slots, r.MaxSize = without(nil), 1 },
+		"/include: does not go together":  func(r *api.Request) { r.Slots, r.Include = without(nil), []string{"sku0"} },
+		"/limits: does not go together": func(r *api.Request) {
 			r.Slots, r.Limits = without(nil), []api.Limit{{Items: []string{"sku0"}}}
 		},
 		"/slots/1/id: all slots have an id":     func(r *api.Request) { r.Slots = []api.Slot{{ID: "hero"}, {}} },

@@ -75,7 +75,7 @@ func TestExtremeRounds(t *testing.T) {
 func TestOutliers(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
-	put(t, e, "home", `{"max_size":1,"features":[{"name":"size","kind":"number"},{"name":"price","kind":"number"}],"policy":{"name":"auto"},"record":"all"}`)
+	put(t, e, "home", `{"max_size":1,"features":[{"name":"size","kind":"number"},{"name":"price","kind":"number"}],"policy":{"name":"auto"},"log_items":"all"}`)
 	for i := range 135 {
 		factor := 1.0
 		if i >= 120 && i < 130 {
@@ -129,7 +129,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 	}{
 		{`"number","min":-1,"max":2`, 1e300, 2}, {`"number","min":-1,"max":2`, -5, -1}, {`"number","min":-1`, 5, 5},
 		{`"number","scale":2,"center":10`, 1000, 10}, {`"number","scale":2,"center":10`, -1e6, -10}, {`"number","scale":2,"center":10`, 28, 9}, {`"number"`, 9999, 9999},
-		{`"number","from":"user","max":1`, 3, 1}, {`"number","max":1,"default":7`, math.NaN(), 1},
+		{`"number","from":"shopper","max":1`, 3, 1}, {`"number","max":1,"default":7`, math.NaN(), 1},
 	} {
 		config := fatal.Or(setup.Parse([]byte(place(c.text))))(t)
 		row, value := make([]float64, 1), api.Number("", c.v)
@@ -138,7 +138,7 @@ func TestBoundsOfFeatures(t *testing.T) {
 		}
 		item := api.Item{ID: "a", Features: []api.Value{value}}
 		var user []api.Value
-		if strings.Contains(c.text, "user") {
+		if strings.Contains(c.text, "shopper") {
 			item.Features, user = nil, []api.Value{value}
 		}
 		if _, err := config.Schema().Rows(row, user, []api.Item{item}); err != nil || row[0] != c.want {

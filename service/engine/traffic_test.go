@@ -186,7 +186,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
 	const memory = 13_000
-	put(t, e, "home", fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":%d}`, memory))
+	put(t, e, "home", fmt.Sprintf(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":%d}`, memory))
 	for i := range 400 {
 		id := fmt.Sprintf("d%03d", i)
 		decide(t, e, "home", stock(id, 3), int64(i))
@@ -279,7 +279,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 	}
 	const decisions = 10_000
 	e := opened(t, engine.Options{Store: onDisk(t), Build: buildToy})
-	put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"record":"all","features":%s,"policy":{},"memory":200000000}`, numbers(5)))
+	put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_request_items":8,"log_items":"all","features":%s,"policy":{},"memory_bytes":200000000}`, numbers(5)))
 	x := make(api.Values, 5)
 	for j := range x {
 		x[j] = api.Number(featureName(j), 0.1)
@@ -312,7 +312,7 @@ func TestMemoryIsWhatItCounts(t *testing.T) {
 		fatal.Or(e.Keep(t.Context(), "home", "", 1))(t)
 		check("closed")
 		fatal.If(t, e.Delete(t.Context(), "home", nil, 1))
-		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_items":8,"record":"all","features":%s,"policy":{},"memory":200000000}`, numbers(5)))
+		put(t, e, "home", fmt.Sprintf(`{"max_size":4,"max_request_items":8,"log_items":"all","features":%s,"policy":{},"memory_bytes":200000000}`, numbers(5)))
 	}
 }
 
@@ -351,7 +351,7 @@ func TestMemoryShrinks(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
 	place := func(memory int) string {
-		return fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory":%d}`, memory)
+		return fmt.Sprintf(`{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{},"memory_bytes":%d}`, memory)
 	}
 	const small = 40_000
 	for _, closed := range []bool{true, false} {

@@ -25,7 +25,7 @@ import (
 func TestChangeKeepsAVersion(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
-	first := strings.Replace(shop, `"memory"`, `"attribution_window":"45s","memory"`, 1)
+	first := strings.Replace(shop, `"memory_bytes"`, `"attribution_window":"45s","memory_bytes"`, 1)
 	second := strings.Replace(first, `{"name":"ucb-mnl"}`, `{"name":"ucb-mnl","lambda":7}`, 1)
 	put(t, e, "home", first)
 	for i := range 20 {
@@ -113,7 +113,7 @@ func TestNothingIsLostBeforeTheFirstOutcome(t *testing.T) {
 // Versions of the clock go before those of people and of changes.
 func TestOldestVersionsGo(t *testing.T) {
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy})
-	put(t, e, "home", strings.Replace(toys, `{}`, `{},"keep":3`, 1))
+	put(t, e, "home", strings.Replace(toys, `{}`, `{},"max_versions":3`, 1))
 	for i, note := range []string{"", "first", "", "second", "", "third", "fourth", ""} {
 		one(t, e, "home", fmt.Sprint(i), 1)
 		fatal.Or(e.Keep(t.Context(), "home", note, 0))(t)
@@ -135,7 +135,7 @@ func TestOldestVersionsGo(t *testing.T) {
 func TestNoteKeepsAVersion(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store, Build: buildToy})
-	put(t, e, "home", strings.Replace(toys, `{}`, `{},"keep":3`, 1))
+	put(t, e, "home", strings.Replace(toys, `{}`, `{},"max_versions":3`, 1))
 	keep := func(note string) uint64 {
 		t.Helper()
 		version := fatal.Or(e.Keep(t.Context(), "home", note, 0))(t)
@@ -259,7 +259,9 @@ func TestFormerLearnersAreCharged(t *testing.T) {
 	}
 	b := budget.New(1 << 30)
 	e := opened(t, engine.Options{Store: new(memlog.Store), Build: buildToy, Size: size, Budget: b})
-	config := func(policy string) string { return strings.Replace(toys, `{}`, `{"name":"`+policy+`"},"keep":1`, 1) }
+	config := func(policy string) string {
+		return strings.Replace(toys, `{}`, `{"name":"`+policy+`"},"max_versions":1`, 1)
+	}
 	put(t, e, "home", config("large"))
 	bound := charged(t, e, "home") - 1000 - 3*500
 	one(t, e, "home", "a", 1)

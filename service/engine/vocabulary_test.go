@@ -127,7 +127,7 @@ func TestCataloguesLearn(t *testing.T) {
 	store := new(memlog.Store)
 	e := opened(t, engine.Options{Store: store})
 	put(t, e, "shelf", brands)
-	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue":"shelf","max_size"`, 1))
+	put(t, e, "home", strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1))
 	var items []api.CatalogueItem
 	for i, b := range []string{"a", "b", "c", "a"} {
 		items = append(items, api.CatalogueItem{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", 0.1), api.Text("brand", b)}})
@@ -166,10 +166,10 @@ func TestCatalogueOfOtherValues(t *testing.T) {
 		if c.shelf != nil {
 			fatal.Or(e.Decide(t.Context(), "shelf", branded("2", c.shelf...), 2))(t)
 		}
-		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(brands, `"max_size"`, `"catalogue":"shelf","max_size"`, 1)), 3)
+		_, err := e.Put(t.Context(), "home", []byte(strings.Replace(brands, `"max_size"`, `"catalogue_of":"shelf","max_size"`, 1)), 3)
 		switch {
 		case !c.fits:
-			if err == nil || !strings.HasPrefix(err.Error(), "/catalogue: the categories of this placement have learned other values than those of \"shelf\"") {
+			if err == nil || !strings.HasPrefix(err.Error(), "/catalogue_of: the categories of this placement have learned other values than those of \"shelf\"") {
 				t.Errorf("after %q: %v", c.shelf, err)
 			}
 			continue

@@ -32,10 +32,10 @@ func TestSizeOfDecisions(t *testing.T) {
 			some = append(some, items[i].ID)
 		}
 	}
-	for _, mode := range []string{`"mode":"explore","explore":"slots"`, `"mode":"learn"`} {
+	for _, mode := range []string{`"mode":"explore","explore":"swaps"`, `"mode":"learn"`} {
 		store := new(memlog.Store)
 		e := opened(t, engine.Options{Store: store})
-		put(t, e, "home", `{"max_size":4,"max_items":300,"policy":{"name":"ucb-mnl"},`+mode+`,"features":[`+strings.Join(features, ",")+`]}`)
+		put(t, e, "home", `{"max_size":4,"max_request_items":300,"policy":{"name":"ucb-mnl"},`+mode+`,"features":[`+strings.Join(features, ",")+`]}`)
 		putItems(t, e, "home", items)
 		for name, r := range map[string]*api.Request{"all": {}, "some": {Candidates: some}, "filter": {Filter: "f1 > 0.5", Exclude: some[:5]}} {
 			r.Decision = name

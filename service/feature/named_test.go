@@ -16,9 +16,9 @@ import (
 const exported = `[
 	{"name":"plain","kind":"number"},
 	{"name":"scaled","kind":"number","center":3,"scale":7},
-	{"name":"brand","kind":"category","values":["a\"b","é"],"other":true},
-	{"name":"colour","kind":"category","buckets":2},
-	{"name":"age","kind":"number","from":"user"},
+	{"name":"brand","kind":"category","values":["a\"b","é"],"allow_other":true},
+	{"name":"colour","kind":"category","columns":2},
+	{"name":"age","kind":"number","from":"shopper"},
 	{"name":"plain by age","kind":"cross","of":["plain","age"]}]`
 
 // What Named says is what the row was made of, as far as a row has it.

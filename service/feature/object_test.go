@@ -41,7 +41,7 @@ func summed(buckets int, tokens map[string]float64) []float64 {
 
 // The columns of an object, by the definition.
 func TestObject(t *testing.T) {
-	s := schema(t, `[{"name":"o","kind":"object","buckets":13}]`)
+	s := schema(t, `[{"name":"o","kind":"object","columns":13}]`)
 	for _, c := range []struct {
 		text   string
 		tokens map[string]float64
@@ -117,7 +117,7 @@ func FuzzObject(f *testing.F) {
 	for _, text := range []string{`{}`, `[{"a":[1,"x",{"b":true}]}]`, `{"a":1e308,"b":-1e308}`, `[`, `{"a":{"a":{"a":null}}}`} {
 		f.Add(text)
 	}
-	s := schema(f, `[{"name":"o","kind":"object","buckets":7}]`)
+	s := schema(f, `[{"name":"o","kind":"object","columns":7}]`)
 	f.Fuzz(func(t *testing.T, text string) {
 		x := make([]float64, 7)
 		items := []api.Item{{ID: "i", Features: []api.Value{api.Object("", text)}}}

@@ -33,7 +33,7 @@ func (p *Placer) Item(values api.Values, s *Schema, field func() string) (api.Va
 // User does the same with the values of the user.
 func (p *Placer) User(values api.Values, s *Schema) (api.Values, error) {
 	p.slots = p.slots[:0]
-	return p.place(values, s.NumUser(), s.User, func() string { return "/user/" }, s.UserNames)
+	return p.place(values, s.NumUser(), s.User, func() string { return "/shopper/" }, s.UserNames)
 }
 
 func (p *Placer) place(values api.Values, width int, find func(name string) (slot int, ok bool), field, names func() string) (api.Values, error) {

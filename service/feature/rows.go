@@ -18,7 +18,7 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 	}
 	clear(dst)
 	if len(user) != 0 && len(user) != len(s.user) {
-		return 0, api.Fieldf("/user", "has %d values, want %d", len(user), len(s.user))
+		return 0, api.Fieldf("/shopper", "has %d values, want %d", len(user), len(s.user))
 	}
 	for i := range items {
 		row := dst[i*d : (i+1)*d]
@@ -39,9 +39,9 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 			switch {
 			case c.Kind == "cross":
 				s.outer(to, row, c)
-			case c.From == "user" && i > 0:
+			case c.From == "shopper" && i > 0:
 				copy(to, dst[c.from:c.from+c.size])
-			case c.From == "user":
+			case c.From == "shopper":
 				if err := c.encodeUser(to, user, &clipped); err != nil {
 					return 0, err
 				}
@@ -134,7 +134,7 @@ func (c *column) encodeUser(to []float64, user api.Values, clipped *int) error {
 	}
 	c.count(&v, clipped)
 	if message := c.encode(to, v); message != "" {
-		return api.Fieldf("/user/"+api.Pointer(c.Name), "%s", message)
+		return api.Fieldf("/shopper/"+api.Pointer(c.Name), "%s", message)
 	}
 	return nil
 }

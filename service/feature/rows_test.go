@@ -59,14 +59,14 @@ func TestRows(t *testing.T) {
 		{"plain number", `[{"name":"price","kind":"number"}]`, nil, []api.Value{num(-4)}, []float64{-4}},
 		{"default", `[{"name":"price","kind":"number","default":3}]`, nil, []api.Value{{}}, []float64{3}},
 		{"one of values", `[{"name":"brand","kind":"category","values":["a","b"]}]`, nil, []api.Value{text("b")}, []float64{0, 1}},
-		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"other":true}]`, nil, []api.Value{text("z")}, []float64{0, 0, 1}},
+		{"another value", `[{"name":"brand","kind":"category","values":["a","b"],"allow_other":true}]`, nil, []api.Value{text("z")}, []float64{0, 0, 1}},
 		{"default value", `[{"name":"brand","kind":"category","values":["a","b"],"default":"a"}]`, nil, []api.Value{{}}, []float64{1, 0}},
-		{"hashed", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []api.Value{text("acme")}, hashed},
-		{"hashed empty", `[{"name":"brand","kind":"category","buckets":11}]`, nil, []api.Value{text("")}, empty},
-		{"text", `[{"name":"title","kind":"text","buckets":6}]`, nil, []api.Value{text("Red shoes, red!")}, words},
-		{"no words", `[{"name":"title","kind":"text","buckets":2}]`, nil, []api.Value{text("!")}, []float64{0, 0}},
+		{"hashed", `[{"name":"brand","kind":"category","columns":11}]`, nil, []api.Value{text("acme")}, hashed},
+		{"hashed empty", `[{"name":"brand","kind":"category","columns":11}]`, nil, []api.Value{text("")}, empty},
+		{"text", `[{"name":"title","kind":"text","columns":6}]`, nil, []api.Value{text("Red shoes, red!")}, words},
+		{"no words", `[{"name":"title","kind":"text","columns":2}]`, nil, []api.Value{text("!")}, []float64{0, 0}},
 		{
-			"cross", `[{"name":"age","kind":"category","from":"user","values":["young","old"]},{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["age","price"]}]`,
+			"cross", `[{"name":"age","kind":"category","from":"shopper","values":["young","old"]},{"name":"price","kind":"number"},{"name":"x","kind":"cross","of":["age","price"]}]`,
 			[]api.Value{text("old")}, []api.Value{num(3)}, []float64{0, 1, 3, 0, 3},
 		},
 		{
@@ -95,7 +95,7 @@ func oneHot(n, k int) []float64 {
 
 // What is known of the user is in every row.
 func TestRowsOfManyItems(t *testing.T) {
-	s := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"user"},{"name":"x","kind":"cross","of":["age","price"]}]`)
+	s := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"shopper"},{"name":"x","kind":"cross","of":["age","price"]}]`)
 	x := make([]float64, 2*s.Width())
 	items := []api.Item{{ID: "a", Features: []api.Value{api.Number("", 2)}}, {ID: "b", Features: []api.Value{api.Number("", 5)}}}
 	fatal.Or(s.Rows(x, []api.Value{api.Number("", 3)}, items))(t)
@@ -106,26 +106,26 @@ func TestRowsOfManyItems(t *testing.T) {
 
 func TestBadFeatures(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"kind":"number"}`:                                                `/name: must have from 1 to 100 bytes`,
-		`{"name":"first","kind":"number"}`:                                 `/name: "first" is a duplicate`,
-		`{"name":"x","kind":"numbr"}`:                                      `/kind: "numbr": unknown: did you mean "number"?`,
-		`{"name":"x","kind":"number","buckets":3}`:                         `/buckets: is not a field of kind "number"`,
-		`{"name":"x","kind":"number","scale":-1}`:                          `/scale: -1: must be positive`,
-		`{"name":"x","kind":"number","from":"shop"}`:                       `/from: "shop": unknown: must be one of item, user`,
-		`{"name":"x","kind":"number","default":"a"}`:                       `/default: "a": want a number`,
-		`{"name":"x","kind":"number","default":[]}`:                        `/default: must be a number or a string`,
-		`{"name":"x","kind":"number","default":1e9}`:                       `/default: 1e+09: is 1e+09 after scaling`,
-		`{"name":"x","kind":"category","default":3}`:                       `/default: 3: want a string`,
-		`{"name":"x","kind":"category","values":[]}`:                       `/values: a category has either at least one value or buckets`,
-		`{"name":"x","kind":"category","values":["a","a"]}`:                `/values/1: "a" is a duplicate`,
-		`{"name":"x","kind":"category","values":["a"],"buckets":2}`:        `/values: a category has either at least one value or buckets`,
-		`{"name":"x","kind":"category","other":true}`:                      `/other: is only for a category with values`,
-		`{"name":"x","kind":"category","values":["a"],"default":"b"}`:      `/default: "b": is not one of the feature's values`,
-		`{"name":"x","kind":"text","buckets":-2}`:                          `/buckets: -2: must be from 1 to 4096`,
-		`{"name":"x","kind":"text","buckets":4096}`:                        `: the row has more than 4096 columns`,
-		`{"name":"x","kind":"cross","of":["first"]}`:                       `/of: must name two features`,
-		`{"name":"x","kind":"cross","of":["first","later"]}`:               `/of/1: "later" is not an earlier feature`,
-		`{"name":"x","kind":"cross","of":["first","first"],"from":"user"}`: `/from: is not a field of kind "cross"`,
+		`{"kind":"number"}`:                                                   `/name: must have from 1 to 100 bytes`,
+		`{"name":"first","kind":"number"}`:                                    `/name: "first" is a duplicate`,
+		`{"name":"x","kind":"numbr"}`:                                         `/kind: "numbr": unknown: did you mean "number"?`,
+		`{"name":"x","kind":"number","columns":3}`:                            `/columns: is not a field of kind "number"`,
+		`{"name":"x","kind":"number","scale":-1}`:                             `/scale: -1: must be positive`,
+		`{"name":"x","kind":"number","from":"shop"}`:                          `/from: "shop": unknown: must be one of item, shopper`,
+		`{"name":"x","kind":"number","default":"a"}`:                          `/default: "a": want a number`,
+		`{"name":"x","kind":"number","default":[]}`:                           `/default: must be a number or a string`,
+		`{"name":"x","kind":"number","default":1e9}`:                          `/default: 1e+09: is 1e+09 after scaling`,
+		`{"name":"x","kind":"category","default":3}`:                          `/default: 3: want a string`,
+		`{"name":"x","kind":"category","values":[]}`:                          `/values: a category has either at least one value or buckets`,
+		`{"name":"x","kind":"category","values":["a","a"]}`:                   `/values/1: "a" is a duplicate`,
+		`{"name":"x","kind":"category","values":["a"],"columns":2}`:           `/values: a category has either at least one value or buckets`,
+		`{"name":"x","kind":"category","allow_other":true}`:                   `/allow_other: is only for a category with values`,
+		`{"name":"x","kind":"category","values":["a"],"default":"b"}`:         `/default: "b": is not one of the feature's values`,
+		`{"name":"x","kind":"text","columns":-2}`:                             `/columns: -2: must be from 1 to 4096`,
+		`{"name":"x","kind":"text","columns":4096}`:                           `: the row has more than 4096 columns`,
+		`{"name":"x","kind":"cross","of":["first"]}`:                          `/of: must name two features`,
+		`{"name":"x","kind":"cross","of":["first","later"]}`:                  `/of/1: "later" is not an earlier feature`,
+		`{"name":"x","kind":"cross","of":["first","first"],"from":"shopper"}`: `/from: is not a field of kind "cross"`,
 	} {
 		_, err := read(`[{"name":"first","kind":"number"},` + text + `]`)
 		if want = "/features/1" + want; err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -139,7 +139,7 @@ func TestBadFeatures(t *testing.T) {
 
 // A category is that of the item, or the default.
 func TestCategory(t *testing.T) {
-	s := schema(t, `[{"name":"age","kind":"category","from":"user"},{"name":"brand","kind":"category","default":"zen"},{"name":"price","kind":"number"}]`)
+	s := schema(t, `[{"name":"age","kind":"category","from":"shopper"},{"name":"brand","kind":"category","default":"zen"},{"name":"price","kind":"number"}]`)
 	for _, c := range []struct {
 		v    api.Value
 		want string

@@ -117,9 +117,9 @@ func (s *Schema) add(i int, f *api.Feature) error {
 	if f.Kind != "cross" {
 		f.From = cmp.Or(f.From, "item")
 		slots := &s.item
-		if f.From == "user" {
+		if f.From == "shopper" {
 			slots = &s.user
-		} else if err := api.OneOf(field+"/from", f.From, "item", "user"); err != nil {
+		} else if err := api.OneOf(field+"/from", f.From, "item", "shopper"); err != nil {
 			return err
 		}
 		c.slot = len(*slots)
@@ -145,9 +145,9 @@ func (s *Schema) add(i int, f *api.Feature) error {
 func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 	legal := map[string][]string{
 		"number":   {"from", "center", "scale", "min", "max", "default"},
-		"category": {"from", "values", "other", "buckets", "names", "default"},
-		"text":     {"from", "buckets", "default"},
-		"object":   {"from", "buckets"},
+		"category": {"from", "values", "allow_other", "columns", "own_columns", "default"},
+		"text":     {"from", "columns", "default"},
+		"object":   {"from", "columns"},
 		"cross":    {"of"},
 	}
 	keys, ok := legal[f.Kind]
@@ -158,8 +158,8 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 		key string
 		set bool
 	}{
-		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil}, {"max", f.Max != nil}, {"values", f.Values != nil}, {"other", f.AllowOther},
-		{"buckets", f.Columns != 0}, {"names", f.OwnColumns != nil}, {"of", f.Of != nil}, {"default", f.Default != nil},
+		{"from", f.From != ""}, {"center", f.Center != 0}, {"scale", f.Scale != 0}, {"min", f.Min != nil}, {"max", f.Max != nil}, {"values", f.Values != nil}, {"allow_other", f.AllowOther},
+		{"columns", f.Columns != 0}, {"own_columns", f.OwnColumns != nil}, {"of", f.Of != nil}, {"default", f.Default != nil},
 	} {
 		if has.set && !slices.Contains(keys, has.key) {
 			return api.Fieldf(field+"/"+has.key, "is not a field of kind %q", f.Kind)
@@ -170,20 +170,20 @@ func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 		return c.number(field, f)
 	case "category":
 		if f.Values != nil && f.OwnColumns != nil {
-			return api.Fieldf(field+"/names", "is only for a category without values")
+			return api.Fieldf(field+"/own_columns", "is only for a category without values")
 		}
 		if f.Values != nil {
 			return c.values(field, f)
 		}
 		if f.AllowOther {
-			return api.Fieldf(field+"/other", "is only for a category with values")
+			return api.Fieldf(field+"/allow_other", "is only for a category with values")
 		}
 		if err := c.buckets(field, f, categoryBuckets); err != nil {
 			return err
 		}
 		c.names = numNames(*f)
 		if c.names < 0 || c.names >= f.Columns {
-			return api.Fieldf(field+"/names", "%d: must be from 0 to %d, less than buckets", c.names, f.Columns-1)
+			return api.Fieldf(field+"/own_columns", "%d: must be from 0 to %d, less than columns", c.names, f.Columns-1)
 		}
 		return nil
 	case "text", "object":
@@ -251,7 +251,7 @@ func (c *column) values(field string, f *api.Feature) error {
 func (c *column) buckets(field string, f *api.Feature, byDefault int) error {
 	f.Columns = cmp.Or(f.Columns, byDefault)
 	c.size = f.Columns
-	return api.InRange(field+"/buckets", f.Columns, 1, maxWidth)
+	return api.InRange(field+"/columns", f.Columns, 1, maxWidth)
 }
 
 func (c *column) cross(s *Schema, field string, f *api.Feature) error {
@@ -316,7 +316,7 @@ func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf(name, "
 
 // User returns the index of a feature's value in the user's values. ok is false if name is not a
 // feature of the user.
-func (s *Schema) User(name string) (slot int, ok bool) { return s.slotOf(name, "user") }
+func (s *Schema) User(name string) (slot int, ok bool) { return s.slotOf(name, "shopper") }
 
 func (s *Schema) slotOf(name, from string) (int, bool) {
 	i, ok := s.index[name]
@@ -330,7 +330,7 @@ func (s *Schema) slotOf(name, from string) (int, bool) {
 func (s *Schema) ItemNames() string { return s.names("item") }
 
 // UserNames lists the features of the user for an error message.
-func (s *Schema) UserNames() string { return s.names("user") }
+func (s *Schema) UserNames() string { return s.names("shopper") }
 
 func (s *Schema) names(from string) string {
 	var list []string

@@ -124,16 +124,16 @@ func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
 	s := p.schema
 	clear(row)
 	if len(user) != 0 && len(user) != len(s.user) {
-		return 0, api.Fieldf("/user", "has %d values, want %d", len(user), len(s.user))
+		return 0, api.Fieldf("/shopper", "has %d values, want %d", len(user), len(s.user))
 	}
 	for _, k := range p.rest {
 		c := &s.columns[k]
 		to := row[c.from : c.from+c.size]
 		if c.Kind == "cross" {
-			if s.columns[c.left].From == "user" && s.columns[c.right].From == "user" {
+			if s.columns[c.left].From == "shopper" && s.columns[c.right].From == "shopper" {
 				s.outer(to, row, c)
 				if v, ok := large(to); ok {
-					return 0, api.Fieldf("/user", "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
+					return 0, api.Fieldf("/shopper", "feature %q has the column %v: it must be finite and small: scale it", c.Name, v)
 				}
 			}
 			continue
@@ -150,7 +150,7 @@ func (p *Split) UserOf(row []float64) []float64 {
 	s, user := p.schema, make([]float64, len(row))
 	for _, k := range p.rest {
 		c := &s.columns[k]
-		if c.Kind != "cross" || s.columns[c.left].From == "user" && s.columns[c.right].From == "user" {
+		if c.Kind != "cross" || s.columns[c.left].From == "shopper" && s.columns[c.right].From == "shopper" {
 			copy(user[c.from:c.from+c.size], row[c.from:])
 		}
 	}
@@ -167,7 +167,7 @@ func (p *Split) Complete(dst, user, item []float64) bool {
 	}
 	for _, k := range p.rest {
 		c := &s.columns[k]
-		if c.Kind != "cross" || s.columns[c.left].From == "user" && s.columns[c.right].From == "user" {
+		if c.Kind != "cross" || s.columns[c.left].From == "shopper" && s.columns[c.right].From == "shopper" {
 			continue
 		}
 		to := dst[c.from : c.from+c.size]

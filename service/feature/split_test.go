@@ -13,11 +13,11 @@ import (
 // features. The linear map of a user gives the same rows up to rounding.
 func TestSplitGivesTheRows(t *testing.T) {
 	for _, text := range []string{
-		`[{"name":"price","kind":"number","center":2,"scale":3},{"name":"brand","kind":"category","values":["a","b"],"other":true}]`,
-		`[{"name":"age","kind":"number","from":"user","scale":10},{"name":"price","kind":"number"},{"name":"both","kind":"cross","of":["price","age"]}]`,
-		`[{"name":"price","kind":"number"},{"name":"where","kind":"category","from":"user","buckets":3},{"name":"brand","kind":"category","buckets":4},
+		`[{"name":"price","kind":"number","center":2,"scale":3},{"name":"brand","kind":"category","values":["a","b"],"allow_other":true}]`,
+		`[{"name":"age","kind":"number","from":"shopper","scale":10},{"name":"price","kind":"number"},{"name":"both","kind":"cross","of":["price","age"]}]`,
+		`[{"name":"price","kind":"number"},{"name":"where","kind":"category","from":"shopper","columns":3},{"name":"brand","kind":"category","columns":4},
 		  {"name":"item","kind":"cross","of":["price","brand"]},{"name":"left","kind":"cross","of":["where","brand"]},{"name":"right","kind":"cross","of":["brand","where"]},
-		  {"name":"age","kind":"number","from":"user"},{"name":"user","kind":"cross","of":["where","age"]},{"name":"words","kind":"text","buckets":5}]`,
+		  {"name":"age","kind":"number","from":"shopper"},{"name":"user","kind":"cross","of":["where","age"]},{"name":"words","kind":"text","columns":5}]`,
 	} {
 		s := schema(t, text)
 		p, d := s.Split(), s.Width()
@@ -78,7 +78,7 @@ func TestSplitGivesTheRows(t *testing.T) {
 
 // Values that do not fit are named like those of a request.
 func TestSplitNamesWhatDoesNotFit(t *testing.T) {
-	p := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"user"},{"name":"both","kind":"cross","of":["price","age"]}]`).Split()
+	p := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"shopper"},{"name":"both","kind":"cross","of":["price","age"]}]`).Split()
 	for _, c := range []struct {
 		item api.Value
 		want string
@@ -96,7 +96,7 @@ func TestSplitNamesWhatDoesNotFit(t *testing.T) {
 		t.Errorf("the square of 9000: %v", err)
 	}
 	row := make([]float64, 3)
-	if _, err := p.User(row, nil); err == nil || err.Error() != "/user/age: is missing, and the feature has no default" {
+	if _, err := p.User(row, nil); err == nil || err.Error() != "/shopper/age: is missing, and the feature has no default" {
 		t.Errorf("a missing feature of the user: %v", err)
 	}
 	if _, err := p.User(row, api.Values{api.Number("age", 9e3)}); err != nil {

@@ -104,7 +104,7 @@ func (s *Schema) Unseen(user api.Values, items []api.Item) []Seen {
 			seen.Values = append(seen.Values, v.Text)
 		}
 		switch {
-		case c.From != "user":
+		case c.From != "shopper":
 			for i := range items {
 				if c.slot < len(items[i].Features) {
 					note(items[i].Features[c.slot])
@@ -124,7 +124,7 @@ func (s *Schema) Unseen(user api.Values, items []api.Item) []Seen {
 
 // LearnsItems reports whether a category of items has room for more values.
 func (s *Schema) LearnsItems() bool {
-	return slices.ContainsFunc(s.columns, func(c column) bool { return c.From != "user" && len(c.known) < c.names })
+	return slices.ContainsFunc(s.columns, func(c column) bool { return c.From != "shopper" && len(c.known) < c.names })
 }
 
 // Fresh returns the values among seen that the schema does not know and has room for.

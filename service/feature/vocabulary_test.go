@@ -19,7 +19,7 @@ import (
 func learning(t testing.TB, fields string) *feature.Schema {
 	t.Helper()
 	var features []api.Feature
-	fatal.If(t, json.Unmarshal([]byte(`[{"name":"brand","kind":"category"`+fields+`},{"name":"place","kind":"category","from":"user","default":"home","buckets":8}]`), &features))
+	fatal.If(t, json.Unmarshal([]byte(`[{"name":"brand","kind":"category"`+fields+`},{"name":"place","kind":"category","from":"shopper","default":"home","columns":8}]`), &features))
 	feature.Complete(features)
 	s := fatal.Or(feature.New(features))(t)
 	return s
@@ -109,13 +109,13 @@ func TestSchemasDoNotChange(t *testing.T) {
 func TestNamesAreFewerThanBuckets(t *testing.T) {
 	eight := 8
 	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Columns: 8, OwnColumns: &eight}})
-	if err == nil || !strings.Contains(err.Error(), "8: must be from 0 to 7, less than buckets") {
+	if err == nil || !strings.Contains(err.Error(), "8: must be from 0 to 7, less than columns") {
 		t.Error(err)
 	}
 }
 
 func TestLearnRefuses(t *testing.T) {
-	s := learning(t, `,"buckets":4,"names":2`)
+	s := learning(t, `,"columns":4,"own_columns":2`)
 	for want, seen := range map[string]feature.Seen{
 		`feature "colour" has values`:    {Feature: "colour", Values: []string{"a"}},
 		`has the value "c", and has lea`: {Feature: "brand", Values: []string{"a", "b", "c"}},
@@ -139,7 +139,7 @@ func TestLearnRefuses(t *testing.T) {
 
 // Values that share a column are counted; those with their own, and the same value again, are not.
 func TestCollisionsAreCounted(t *testing.T) {
-	s := met(t, learning(t, `,"buckets":3,"names":2`), "a", "b")
+	s := met(t, learning(t, `,"columns":3,"own_columns":2`), "a", "b")
 	for range 3 {
 		columns(t, s, "a", "b", "c")
 	}
@@ -150,7 +150,7 @@ func TestCollisionsAreCounted(t *testing.T) {
 	if c := s.Categories()[0]; c.Collisions != 3 {
 		t.Errorf("%d collisions, want 3", c.Collisions)
 	}
-	if c := learning(t, `,"names":0`).Categories()[0]; c.OwnColumns != 0 || c.SharedColumns != 16 {
+	if c := learning(t, `,"own_columns":0`).Categories()[0]; c.OwnColumns != 0 || c.SharedColumns != 16 {
 		t.Errorf("without names: %+v", c)
 	}
 }
@@ -161,7 +161,7 @@ func TestInherit(t *testing.T) {
 	if same := learning(t, "").Inherit(s); len(same.Learned()) != 2 || !slices.Equal(columns(t, same, "b"), []int{1}) {
 		t.Errorf("inherited %v", same.Learned())
 	}
-	for _, fields := range []string{`,"names":3`, `,"buckets":17`, `,"values":["x"]`} {
+	for _, fields := range []string{`,"own_columns":3`, `,"columns":17`, `,"values":["x"]`} {
 		if other := learning(t, fields).Inherit(s); len(other.Learned()) != 1 {
 			t.Errorf("%s: inherited %v", fields, other.Learned())
 		}
@@ -170,7 +170,7 @@ func TestInherit(t *testing.T) {
 
 // A row says which known value it has.
 func TestNamedOfLearnedValues(t *testing.T) {
-	s := met(t, learning(t, `,"buckets":4,"names":2`), "a", `q"`)
+	s := met(t, learning(t, `,"columns":4,"own_columns":2`), "a", `q"`)
 	for brand, want := range map[string]string{"a": `"a"`, `q"`: `"q\""`, "z": "[0,0,"} {
 		row := make([]float64, s.Width())
 		fatal.Or(s.Rows(row, nil, branded(brand)))(t)

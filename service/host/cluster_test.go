@@ -122,7 +122,7 @@ func TestServicesShareALog(t *testing.T) {
 	first := runs(t, log, t.TempDir(), small)
 	second := runs(t, log, t.TempDir(), small)
 	second.until("following", func() bool { return second.said("following the log") })
-	second.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory":100000}`)
+	second.ask(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"memory_bytes":100000}`)
 	for i := range 200 {
 		to, and := first, second
 		if i%2 == 0 {

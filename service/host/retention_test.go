@@ -41,7 +41,7 @@ func newShrinking(t *testing.T, log Shrinkable) *shrinking {
 		return e.EvictBefore(ctx, before, since, s.now.UnixNano())
 	}
 	s = &shrinking{T: t, engine: e, Retention: Retention{Log: log, Data: t.TempDir(), Evict: evict}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	fatal.Or(e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2},"memory":100000}`), s.now.UnixNano()))(t)
+	fatal.Or(e.Put(t.Context(), "home", []byte(`{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2},"memory_bytes":100000}`), s.now.UnixNano()))(t)
 	return s
 }
 
@@ -296,7 +296,7 @@ func TestRetentionWhileLearningAgain(t *testing.T) {
 		_, first = apply()
 	}
 	config := func(lambda int) []byte {
-		return fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2,"lambda":%d},"memory":100000}`, lambda)
+		return fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"onl-mnl","warmup":2,"lambda":%d},"memory_bytes":100000}`, lambda)
 	}
 	for i := range 2 {
 		fatal.Or(s.engine.Change(t.Context(), "home", config(20+i), engine.Change{Relearn: true}, s.now.UnixNano()))(t)

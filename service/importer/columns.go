@@ -485,9 +485,9 @@ func (k *recognizer) propensities(p pages, names []string) {
 	switch {
 	case one:
 		k.Mapping.Law = &Law{Draw: "items", Propensity: name}
-		k.note("%s is the probability of each item, and adds up to 1 on every page ([law]).", name)
+		k.note("%s is the probability of each item, and adds up to 1 on every page ([sampling_law]).", name)
 	case !ofPage:
-		k.note("%s varies inside a page, so it is not the probability of the page, and it is not used. Name it as propensity in [law] with draw = \"items\" if each slot's item was drawn by itself.", name)
+		k.note("%s varies inside a page, so it is not the probability of the page, and it is not used. Name it as propensity in [sampling_law] with draw = \"items\" if each slot's item was drawn by itself.", name)
 	case !p.isFull(name):
 		k.note("%s is missing on some pages, and it is not used.", name)
 	default:

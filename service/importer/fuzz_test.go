@@ -15,7 +15,7 @@ import (
 	"vitrine/service/setup"
 )
 
-const placement = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number","default":1},{"name":"brand","kind":"category","buckets":4,"default":"none"},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"ucb-mnl"}}`
+const placement = `{"max_size":2,"log_items":"all","features":[{"name":"price","kind":"number","default":1},{"name":"brand","kind":"category","columns":4,"default":"none"},{"name":"age","kind":"number","from":"shopper","default":0}],"policy":{"name":"ucb-mnl"}}`
 
 // Whatever the bytes, a log is read or an error names it, and what is read can be imported or is refused.
 func FuzzRead(f *testing.F) {
@@ -24,7 +24,7 @@ func FuzzRead(f *testing.F) {
 		"obp": {"decision_id,item_id,click,propensity_score\na,x,1,.5\nb,y,1,.5\na,y,0,.5\n"},
 		"personalizer": {`{"_label_cost":-0.25,"_label_probability":1,"_label_probability":1,"EventId":"x y","DeferredAction":true,"o":[{"v":0.25,"ActionTaken":true}],"a":[2,1],"p":[0.5,0.5],"c":{"FromUrl":[{"age":4},{"u":{"v":[1,"w"]}}],"_multi":[{"_tag":"a","i":{"constant":1,"id":"a"},"j":[{"price":1},{}]},{"T":{"x":1}}]}}`,
 			`{"_label_cost":-1,"_outcomes":[{"_a":0,"_p":1}],"c":{"_multi":[{"_slot_id":0}]}}`},
-		"jsonl": {`{"decision_id":"x","time":"2026-01-01T00:00:00Z","items":[{"id":"a","features":{"price":1},"revenue":2},{"id":"b"}],"user":{"age":3},"shown":["a"],"propensity":0.55,"law":{"draw":"slots","share":0.9,"size":1,"page":["b"],"swaps":"AQ=="},"status":"chosen","choice":"a"}`, `{"items":[{"id":"a","row":[1]}]}`},
+		"jsonl": {`{"decision_id":"x","time":"2026-01-01T00:00:00Z","items":[{"id":"a","features":{"price":1},"revenue":2},{"id":"b"}],"shopper":{"age":3},"shown":["a"],"propensity":0.55,"sampling_law":{"draw":"swaps","share":0.9,"size":1,"page":["b"],"swaps":"AQ=="},"status":"chosen","choice":"a"}`, `{"items":[{"id":"a","row":[1]}]}`},
 		"dsjson": {`{"EventId":"x","Timestamp":"2026-01-02T03:04:05Z","_label_cost":-1,"a":[2,1],"p":[0.5,0.5],"c":{"u":[{"age":4}],"_multi":[{"_tag":"a","j":{"price":1}},{"_tag":"b","_revenue":3}]}}`,
 			`{"EventId":"x","c":{"_multi":[{},{}]},"_outcomes":[{"_label_cost":-1,"_a":[0],"_p":[0.3]},{"_label_cost":0,"_a":[1],"_p":[0.6]}],"_vitrine":{"choice":"1","propensity":0.2}}`, `{"RewardValue":1}`},
 	} {

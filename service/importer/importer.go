@@ -58,7 +58,7 @@ type Mapping struct {
 	Columns   Columns           `toml:"columns,omitempty"`
 	Events    *Events           `toml:"events,omitempty"`   // tables of events: which rows show and take items, in place of the column chosen
 	Features  map[string]string `toml:"features,omitempty"` // the column of a feature; without it the column of its name
-	Law       *Law              `toml:"law,omitempty"`
+	Law       *Law              `toml:"sampling_law,omitempty"`
 
 	path string // of the file that it was read from
 }
@@ -83,7 +83,7 @@ type Events struct {
 
 // Law says how the pages of the log were drawn.
 type Law struct {
-	Draw       string  `toml:"draw,omitempty"`       // "sets": of at most size items; "pages": of exactly size items; "slots": the policy's page with one item replaced; "items": the item of each slot by itself
+	Draw       string  `toml:"draw,omitempty"`       // "sets": of at most size items; "pages": of exactly size items; "swaps": the policy's page with one item replaced; "items": the item of each slot by itself
 	Share      float64 `toml:"share,omitempty"`      // the share of decisions with a drawn page; the others show the policy's own page
 	Size       int     `toml:"size,omitempty"`       // of sets and pages
 	Page       string  `toml:"page,omitempty"`       // the column of the policy's own page, as Shown; in jsonl, a list of items. Needed by slots, and if share < 1
@@ -134,12 +134,12 @@ func oneOf(field, value string, names ...string) error {
 
 func (l *Law) check() error {
 	if l.Draw == "" {
-		return errors.New("law.draw is missing: want sets, pages, slots or items")
+		return errors.New("sampling_law.draw is missing: want sets, pages, swaps or items")
 	}
-	if err := oneOf("law.draw", l.Draw, "sets", "pages", "slots", "items"); err != nil {
+	if err := oneOf("sampling_law.draw", l.Draw, "sets", "pages", "swaps", "items"); err != nil {
 		return err
 	}
-	drawn := []string{"sets", "pages", "slots"}
+	drawn := []string{"sets", "pages", "swaps"}
 	for _, o := range []struct {
 		field string
 		value any
@@ -150,17 +150,17 @@ func (l *Law) check() error {
 		{"propensity", l.Propensity, l.Propensity != "", []string{"items"}}, {"slot", l.Slot, l.Slot != "", []string{"items"}},
 	} {
 		if o.isSet && !slices.Contains(o.draws, l.Draw) {
-			return fmt.Errorf("law.%s = %v: belongs to draw = %q", o.field, o.value, o.draws)
+			return fmt.Errorf("sampling_law.%s = %v: belongs to draw = %q", o.field, o.value, o.draws)
 		}
 	}
 	switch {
 	case l.Draw == "items":
 	case !(l.Share > 0 && l.Share <= 1):
-		return fmt.Errorf("law.share = %v: must be in (0, 1]", l.Share)
-	case l.Draw != "slots" && l.Size < 1:
-		return fmt.Errorf("law.size = %d: must be at least 1", l.Size)
-	case l.Page == "" && (l.Share < 1 || l.Draw == "slots"):
-		return fmt.Errorf("law.page is missing: name the column of the policy's own page, which was shown where no page was drawn")
+		return fmt.Errorf("sampling_law.share = %v: must be in (0, 1]", l.Share)
+	case l.Draw != "swaps" && l.Size < 1:
+		return fmt.Errorf("sampling_law.size = %d: must be at least 1", l.Size)
+	case l.Page == "" && (l.Share < 1 || l.Draw == "swaps"):
+		return fmt.Errorf("sampling_law.page is missing: name the column of the policy's own page, which was shown where no page was drawn")
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func Open(ctx context.Context, path string, m *Mapping) (l *Log, err error) {
 		l.format, l.mapping = "csv", &tabs
 	}
 	if w := m.Law; w != nil && (w.Page != "" || w.Draw == "items") && !slices.Contains([]string{"csv", "parquet", "jsonl"}, l.format) {
-		return nil, fmt.Errorf("%s: law.draw = %q with columns is of tables and jsonl, and the format is %s", m.path, w.Draw, l.format)
+		return nil, fmt.Errorf("%s: sampling_law.draw = %q with columns is of tables and jsonl, and the format is %s", m.path, w.Draw, l.format)
 	}
 	if path == "-" {
 		l.name, l.file = "standard input", os.Stdin
@@ -468,7 +468,7 @@ func (s *source) imported(f *found) (d *page.Imported, err error) {
 		}
 		d.Request.Items = append(d.Request.Items, api.Item{ID: item.id, Features: values, Revenue: item.revenue})
 	}
-	if d.Request.User, err = s.match("user", f.user); err != nil {
+	if d.Request.User, err = s.match("shopper", f.user); err != nil {
 		return nil, fmt.Errorf("the user: %w", err)
 	}
 	return d, nil
@@ -561,7 +561,7 @@ func (s *source) match(from string, f fields) (api.Values, error) {
 			continue
 		}
 		v, ok := f[m.Column]
-		if !ok && from == "user" {
+		if !ok && from == "shopper" {
 			v, ok = f["user."+m.Column]
 		}
 		if !ok || v.Kind == api.Missing {

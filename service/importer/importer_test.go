@@ -35,7 +35,7 @@ func TestFileThatIsNotUTF8(t *testing.T) {
 // An export has columns in the place of hashed values. They are no values, in a table of an export either.
 func TestColumnsOfAnExport(t *testing.T) {
 	for kind, buckets := range map[string]int{"text": 3, "object": 3, "category": 3} {
-		c, err := setup.Parse(fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"t","kind":%q,"buckets":%d}]}`, kind, buckets))
+		c, err := setup.Parse(fmt.Appendf(nil, `{"max_size":2,"features":[{"name":"t","kind":%q,"columns":%d}]}`, kind, buckets))
 		if err != nil {
 			t.Fatal(err)
 		}

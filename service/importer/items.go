@@ -49,7 +49,7 @@ type ItemColumns struct {
 func ReadItemMapping(path string, features []api.Feature) (*ItemMapping, error) {
 	m := &ItemMapping{kinds: map[string]string{}, given: path != ""}
 	for _, f := range features {
-		if f.Kind != "cross" && f.From != "user" {
+		if f.Kind != "cross" && f.From != "shopper" {
 			m.kinds[f.Name] = f.Kind
 		}
 	}

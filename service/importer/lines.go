@@ -33,10 +33,10 @@ type exported struct {
 		Propensity float64 `json:"propensity"` // of the law of items
 		Slot       string  `json:"slot"`
 	} `json:"items"`
-	User       api.Values                `json:"user"`
+	User       api.Values                `json:"shopper"`
 	Shown      []string                  `json:"shown"`
 	Propensity *float64                  `json:"propensity"`
-	Law        *offer.NamedLaw           `json:"law"`
+	Law        *offer.NamedLaw           `json:"sampling_law"`
 	Status     string                    `json:"status"`
 	Choice     jsontext.Value            `json:"choice"` // an item, null or a list of items
 	Others     map[string]jsontext.Value `json:",embed"`
@@ -99,7 +99,7 @@ func (s *source) lawOfLine(l *exported, items []foundItem) (*offer.SamplingLaw, 
 	case l.Law != nil:
 		d, err := l.Law.Of(idsOf(items))
 		if err != nil {
-			err = fmt.Errorf("law: %w", err)
+			err = fmt.Errorf("sampling_law: %w", err)
 		}
 		return d, err
 	case m != nil && m.Page != "":
@@ -189,7 +189,7 @@ func (o *vwOutcome) reward() float64 {
 type vwVitrine struct {
 	Choice     string          `json:"choice"`
 	Propensity *float64        `json:"propensity"`
-	Law        *offer.NamedLaw `json:"law"`
+	Law        *offer.NamedLaw `json:"sampling_law"`
 }
 
 // readDecisions reads lines of dsjson.
@@ -220,7 +220,7 @@ func readDecisions(s *source) error {
 			return err
 		}
 		if err := l.Vitrine.apply(f); err != nil {
-			return fmt.Errorf("_vitrine.law: %w", err)
+			return fmt.Errorf("_vitrine.sampling_law: %w", err)
 		}
 		return s.add(f)
 	})

@@ -201,7 +201,7 @@ func (s *source) resolve(header []string) (key string, err error) {
 		others = append(others, named{"events.column", m.Events.Column})
 	}
 	if l := m.Law; l != nil {
-		others = append(others, named{"law.page", l.Page}, named{"law.propensity", l.itemPropensity()}, named{"law.slot", l.Slot})
+		others = append(others, named{"sampling_law.page", l.Page}, named{"sampling_law.propensity", l.itemPropensity()}, named{"sampling_law.slot", l.Slot})
 	}
 	for _, f := range slices.Sorted(maps.Keys(m.Features)) {
 		others = append(others, named{"features." + f, m.Features[f]})
@@ -212,7 +212,7 @@ func (s *source) resolve(header []string) (key string, err error) {
 		}
 		s.used[o.name] = s.used[o.name] || !strings.HasPrefix(o.field, "features.")
 	}
-	for _, name := range []string{"law", "status", "outcome_time", "earned"} {
+	for _, name := range []string{"sampling_law", "status", "outcome_time", "earned"} {
 		s.used[name] = true
 	}
 	return c.Decision, nil
@@ -447,7 +447,7 @@ func (p *pageRows) propensity(column string) (propensity float64, err error) {
 
 // lawOf returns the law of a page: the page's own law in our tables, or the law of the mapping's columns.
 func (s *source) lawOf(p *pageRows, f *found, ids []string) (*offer.SamplingLaw, error) {
-	if v, ok := p.fields["law"]; ok && p.rows != nil {
+	if v, ok := p.fields["sampling_law"]; ok && p.rows != nil {
 		var l offer.NamedLaw
 		if err := json.Unmarshal([]byte(v.Text), &l, json.RejectUnknownMembers(true)); err != nil {
 			return nil, p.at(0, fmt.Errorf("column law: %w", err))

@@ -123,7 +123,7 @@ func TestPersonalizerLogsTeachAsTheirCalls(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	one, several := newLive(t), newLive(t)
 	for _, l := range []*live{one, several} { // that of docs/personalizer.md, with fewer buckets and a policy that learns online
-		l.send("PUT", "/v1/placements/personalizer", `{"max_size":2,"mode":"explore","explore_share":0.2,"record":"shown","attribution_window":"10m","features":[{"name":"id","kind":"category","buckets":8},{"name":"price","kind":"number"},{"name":"action","kind":"object","buckets":8},{"name":"context","kind":"object","from":"user","buckets":4},{"name":"action in context","kind":"cross","of":["action","context"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
+		l.send("PUT", "/v1/placements/personalizer", `{"max_size":2,"mode":"explore","explore_share":0.2,"log_items":"shown","attribution_window":"10m","features":[{"name":"id","kind":"category","columns":8},{"name":"price","kind":"number"},{"name":"action","kind":"object","columns":8},{"name":"context","kind":"object","from":"shopper","columns":4},{"name":"action in context","kind":"cross","of":["action","context"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
 	}
 	var cb, ccb bytes.Buffer
 	for k := range events() {
@@ -195,7 +195,7 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 	t.Parallel()
 	const n = 8
 	l := newLive(t)
-	l.send("PUT", "/v1/placements/home", `{"max_size":3,"record":"all","seed":5,"features":[{"name":"price","kind":"number","center":10,"scale":3},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"user","scale":10},{"name":"x","kind":"cross","of":["brand","age"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
+	l.send("PUT", "/v1/placements/home", `{"max_size":3,"log_items":"all","seed":5,"features":[{"name":"price","kind":"number","center":10,"scale":3},{"name":"brand","kind":"category","values":["acme","zeta"]},{"name":"age","kind":"number","from":"shopper","scale":10},{"name":"x","kind":"cross","of":["brand","age"]}],"policy":{"name":"ofu-mnl-plus"}}`, nil)
 	rng := rand.New(rand.NewPCG(3, 4))
 	price, revenue, brand := make([]float64, n), make([]float64, n), make([]string, n)
 	var items []string
@@ -228,7 +228,7 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 				ID string `json:"id"`
 			} `json:"assortment"`
 		}
-		l.send("POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[%s],"user":{"age":%d}}`, id, strings.Join(items, ","), age), &a)
+		l.send("POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":%q,"items":[%s],"shopper":{"age":%d}}`, id, strings.Join(items, ","), age), &a)
 		var page []string
 		for _, x := range a.Assortment {
 			page = append(page, x.ID)
@@ -261,11 +261,11 @@ func TestFilesTeachAsTheirCalls(t *testing.T) {
 		}
 		fatal.Or(rows.Write(batch))(t)
 		for i := range n {
-			objects = append(objects, fmt.Sprintf(`{"sku":"sku%d","price":%v,"brand":%q,"worth":%v}`, i, price[i], brand[i], revenue[i]))
+			objects = append(objects, fmt.Sprintf(`{"sku":"sku%d","price":%v,"brand":%q,"min_gain":%v}`, i, price[i], brand[i], revenue[i]))
 		}
 		shown, _ := json.Marshal(page)
 		fmt.Fprintf(&sessions, `{"id":%q,"at":%q,"age":%d,"items":[%s],"page":%s,"bought":%s}`+"\n", id, stamp, age, strings.Join(objects, ","), shown, choice)
-		fmt.Fprintf(&jsonl, `{"decision_id":%q,"time":%q,"user":{"age":%d},"items":[%s],"shown":%s,"choice":%s}`+"\n", id, stamp, age, strings.Join(items, ","), shown, choice)
+		fmt.Fprintf(&jsonl, `{"decision_id":%q,"time":%q,"shopper":{"age":%d},"items":[%s],"shown":%s,"choice":%s}`+"\n", id, stamp, age, strings.Join(items, ","), shown, choice)
 		fmt.Fprintf(&dsjson, `{"EventId":%q,"Timestamp":%q,"c":{"User":{"age":%d},"_multi":[%s],"_slots":[{},{},{}]},"_outcomes":[%s]}`+"\n", id, stamp, age, strings.Join(actions, ","), strings.Join(outcomes, ","))
 		l.now = l.now.Add(time.Millisecond)
 	}

@@ -22,7 +22,7 @@ import (
 	"vitrine/service/setup"
 )
 
-const shop = `{"max_size":2,"record":"all","features":[{"name":"price","kind":"number","default":0},{"name":"age","kind":"number","from":"user","default":0}],"policy":{"name":"ucb-mnl"}}`
+const shop = `{"max_size":2,"log_items":"all","features":[{"name":"price","kind":"number","default":0},{"name":"age","kind":"number","from":"shopper","default":0}],"policy":{"name":"ucb-mnl"}}`
 
 // read returns the decisions of a file.
 func read(t *testing.T, name, text string, m *importer.Mapping) (list []*page.Imported, r *importer.Report, err error) {
@@ -85,7 +85,7 @@ func TestFormats(t *testing.T) {
 		{name: "log.parquet", text: table.String()},
 		{
 			name: "log.jsonl",
-			text: `{"decision_id":"a","time":"` + at + `","items":[{"id":"x","features":{"price":10},"revenue":1.5},{"id":"y","features":{"price":20},"revenue":2},{"id":"z","features":{"price":30},"revenue":3}],"user":{"age":30},"shown":["z","x"],"propensity":0.25,"status":"chosen","choice":"z"}`,
+			text: `{"decision_id":"a","time":"` + at + `","items":[{"id":"x","features":{"price":10},"revenue":1.5},{"id":"y","features":{"price":20},"revenue":2},{"id":"z","features":{"price":30},"revenue":3}],"shopper":{"age":30},"shown":["z","x"],"propensity":0.25,"status":"chosen","choice":"z"}`,
 		},
 		{ // slots count from 0
 			name: "log.dsjson",
@@ -133,7 +133,7 @@ func TestFormats(t *testing.T) {
 // A law says the same in any order of its page. With two of three items drawn in 0.4 of the decisions, of six sets, the policy's page
 // has 0.4/6 + 0.6, and an item that is not on it 0.4 · 3/6.
 func TestLawsInAnyOrder(t *testing.T) {
-	const line = `{"decision_id":"a","items":[{"id":"x","features":{"price":1}},{"id":"y","features":{"price":2}},{"id":"z","features":{"price":3}}],"user":{"age":3},"shown":[%s],%s"law":%s,"status":"chosen"}`
+	const line = `{"decision_id":"a","items":[{"id":"x","features":{"price":1}},{"id":"y","features":{"price":2}},{"id":"z","features":{"price":3}}],"shopper":{"age":3},"shown":[%s],%s"sampling_law":%s,"status":"chosen"}`
 	for _, c := range []struct {
 		law        string
 		kind       uint8
@@ -142,7 +142,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 	}{
 		{`{"draw":"sets","share":0.4,"size":2,"page":[%s]}`, offer.DrawSets, 0.4/6 + 0.6, [3]float64{0.8, 0.2, 0.8}},
 		{`{"draw":"pages","share":0.3,"size":2,"page":[%s]}`, offer.DrawPages, 0.3/3 + 0.7, [3]float64{0.9, 0.2, 0.9}},
-		{`{"draw":"slots","share":0.4,"size":2,"page":[%s]}`, offer.DrawSwaps, 0.6, [3]float64{0.8, 0.4, 0.8}},
+		{`{"draw":"swaps","share":0.4,"size":2,"page":[%s]}`, offer.DrawSwaps, 0.6, [3]float64{0.8, 0.4, 0.8}},
 	} {
 		for _, page := range []string{`"x","z"`, `"z","x"`} {
 			for _, shown := range []string{`"x","z"`, `"z","x"`} {
@@ -165,7 +165,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 	}
 	// A bit for each item of the page and each item: only x may be replaced, by y.
 	swaps := base64.StdEncoding.EncodeToString([]byte{0b000010})
-	law := `{"draw":"slots","share":0.4,"size":2,"page":[%s],"swaps":"` + swaps + `"}`
+	law := `{"draw":"swaps","share":0.4,"size":2,"page":[%s],"swaps":"` + swaps + `"}`
 	list, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"y","z"`, `"propensity":0.4,`, fmt.Sprintf(law, `"x","z"`)), &importer.Mapping{})
 	if err != nil {
 		t.Fatal(err)
@@ -178,9 +178,9 @@ func TestLawsInAnyOrder(t *testing.T) {
 	for want, text := range map[string]string{
 		"swaps belong to a page in the order of the items": fmt.Sprintf(law, `"z","x"`),
 		`page has "w", which is not among the items`:       `{"draw":"sets","share":1,"size":2,"page":["w"]}`,
-		`draw is "any": want sets, slots, pages or items`:  `{"draw":"any"}`,
-		"swaps: illegal base64":                            `{"draw":"slots","page":["x"],"swaps":"?"}`,
-		"the propensity 0.6, not 0.5":                      `{"draw":"slots","share":0.4,"size":2,"page":["x","z"]}`,
+		`draw is "any": want sets, swaps, pages or items`:  `{"draw":"any"}`,
+		"swaps: illegal base64":                            `{"draw":"swaps","page":["x"],"swaps":"?"}`,
+		"the propensity 0.6, not 0.5":                      `{"draw":"swaps","share":0.4,"size":2,"page":["x","z"]}`,
 	} {
 		if _, _, err := read(t, "log.jsonl", fmt.Sprintf(line, `"x","z"`, `"propensity":0.5,`, text), &importer.Mapping{}); err == nil || !strings.Contains(err.Error(), "line 1: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -188,7 +188,7 @@ func TestLawsInAnyOrder(t *testing.T) {
 	}
 	// The law of a mapping is that of all decisions. A page of 5 of 3 items has them all, and only two were shown.
 	list, _, err = read(t, "log.csv", "decision_id,item,chosen,shown,price\na,x,1,2,1\na,y,0,1,1\na,z,0,0,1\n", &importer.Mapping{Law: &importer.Law{Draw: "pages", Share: 1, Size: 5}})
-	if err == nil || !strings.Contains(err.Error(), "/law") {
+	if err == nil || !strings.Contains(err.Error(), "/sampling_law") {
 		t.Errorf("%v", err)
 	}
 	if d := list[0].Draw; d.Size != 3 { // no more than there are items

@@ -213,7 +213,7 @@ func TestLawsOfColumns(t *testing.T) {
 	}{ // sets of one or two of four items: 10
 		{importer.Law{Draw: "sets", Share: 0.5, Size: 2, Page: "greedy"}, 0.5 + 0.5/10, [4]float64{0.7, 0.2, 0.7, 0.2}},
 		{importer.Law{Draw: "pages", Share: 0.3, Size: 2, Page: "greedy"}, 0.7 + 0.3/6, [4]float64{0.85, 0.15, 0.85, 0.15}},
-		{importer.Law{Draw: "slots", Share: 0.4, Page: "greedy"}, 0.6, [4]float64{0.8, 0.2, 0.8, 0.2}},
+		{importer.Law{Draw: "swaps", Share: 0.4, Page: "greedy"}, 0.6, [4]float64{0.8, 0.2, 0.8, 0.2}},
 		{importer.Law{Draw: "items", Slot: "slot"}, 0.2 * 0.7, [4]float64{0.2, 0.8, 0.7, 0.3}},
 	} {
 		for name, text := range map[string]string{"log.csv": table, "log.jsonl": line} {
@@ -240,9 +240,9 @@ func TestLawsOfColumns(t *testing.T) {
 	}
 	for want, law := range map[string]importer.Law{
 		`line 2: the probabilities of the items of slot "" have the sum 2: must be 1`: {Draw: "items"},
-		`law.page: there is no column "none"`:                                         {Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
-		`law.slot: there is no column "none"`:                                         {Draw: "items", Slot: "none"},
-		`/law: gives the set ["x" "z"], which was shown, the propensity 0`:            {Draw: "slots", Share: 1, Page: "other"},
+		`sampling_law.page: there is no column "none"`:                                {Draw: "pages", Size: 2, Share: 0.5, Page: "none"},
+		`sampling_law.slot: there is no column "none"`:                                {Draw: "items", Slot: "none"},
+		`/sampling_law: gives the set ["x" "z"], which was shown, the propensity 0`:   {Draw: "swaps", Share: 1, Page: "other"},
 	} {
 		text := strings.NewReplacer("slot\n", "slot,other\n", ".2,left\n", ".2,left,\n", ".8,left\n", ".8,left,true\n", ".7,right\n", ".7,right,0\n", ".3,right\n", ".3,right,1\n").Replace(table)
 		if _, _, err := read(t, "log.csv", text, &importer.Mapping{Law: &law}); err == nil || !strings.Contains(err.Error(), want) {
@@ -254,16 +254,16 @@ func TestLawsOfColumns(t *testing.T) {
 // Mappings that contradict themselves are refused, with the name of what is wrong.
 func TestBadMappings(t *testing.T) {
 	for text, want := range map[string]string{
-		"several = \"last\"":                 `several = "last": want one of first, skip, each`,
-		"rewards = \"sum\"":                  `rewards = "sum": want one of share, choice`,
-		"[law]\nshare = 1":                   `law.draw is missing`,
-		"[law]\ndraw = \"slots\"\nshare = 1": `law.page is missing: name the column`,
-		"[law]\ndraw = \"slots\"\nshare = 1\nsize = 2\npage = \"g\"":   `law.size = 2: belongs to draw = ["sets" "pages"]`,
-		"[law]\ndraw = \"sets\"\nsize = 2":                             `law.share = 0: must be in (0, 1]`,
-		"[law]\ndraw = \"sets\"\nsize = 2\nshare = 1\nslot = \"s\"":    `law.slot = s: belongs to draw = ["items"]`,
-		"[law]\ndraw = \"items\"\nshare = 0.5":                         `law.share = 0.5: belongs to draw`,
-		"[law]\ndraw = \"pages\"\nshare = 0.2\nsize = 0\npage = \"g\"": `law.size = 0: must be at least 1`,
-		"[law]\ndraw = \"any\"":                                        `law.draw = "any": want one of sets, pages, slots, items`,
+		"several = \"last\"":                          `several = "last": want one of first, skip, each`,
+		"rewards = \"sum\"":                           `rewards = "sum": want one of share, choice`,
+		"[sampling_law]\nshare = 1":                   `sampling_law.draw is missing`,
+		"[sampling_law]\ndraw = \"swaps\"\nshare = 1": `sampling_law.page is missing: name the column`,
+		"[sampling_law]\ndraw = \"swaps\"\nshare = 1\nsize = 2\npage = \"g\"":   `sampling_law.size = 2: belongs to draw = ["sets" "pages"]`,
+		"[sampling_law]\ndraw = \"sets\"\nsize = 2":                             `sampling_law.share = 0: must be in (0, 1]`,
+		"[sampling_law]\ndraw = \"sets\"\nsize = 2\nshare = 1\nslot = \"s\"":    `sampling_law.slot = s: belongs to draw = ["items"]`,
+		"[sampling_law]\ndraw = \"items\"\nshare = 0.5":                         `sampling_law.share = 0.5: belongs to draw`,
+		"[sampling_law]\ndraw = \"pages\"\nshare = 0.2\nsize = 0\npage = \"g\"": `sampling_law.size = 0: must be at least 1`,
+		"[sampling_law]\ndraw = \"any\"":                                        `sampling_law.draw = "any": want one of sets, pages, swaps, items`,
 	} {
 		_, err := importer.ReadMapping(file(t, "map.toml", []byte(text)))
 		if err == nil || !strings.Contains(err.Error(), "map.toml: "+want) {
@@ -271,7 +271,7 @@ func TestBadMappings(t *testing.T) {
 		}
 	}
 	_, _, err := read(t, "log.dsjson", "{}", &importer.Mapping{Law: &importer.Law{Draw: "items"}})
-	if err == nil || !strings.Contains(err.Error(), `law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`) {
+	if err == nil || !strings.Contains(err.Error(), `sampling_law.draw = "items" with columns is of tables and jsonl, and the format is dsjson`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -205,10 +205,10 @@ func (v *Survey) values(f fields, user, taken bool) {
 func (s *source) isTable() bool { return s.format == "csv" || s.format == "parquet" }
 
 // personalizerPlacement is the placement of docs/personalizer.md, which also logs the rows of all candidates.
-const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_share": 0.2, "record": "all", "features": [
-    {"name": "id", "kind": "category", "buckets": 32},
-    {"name": "action", "kind": "object", "buckets": 16},
-    {"name": "context", "kind": "object", "from": "user", "buckets": 16},
+const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_share": 0.2, "log_items": "all", "features": [
+    {"name": "id", "kind": "category", "columns": 32},
+    {"name": "action", "kind": "object", "columns": 16},
+    {"name": "context", "kind": "object", "from": "shopper", "columns": 16},
     {"name": "action in context", "kind": "cross", "of": ["action", "context"]}
   ]}`
 
@@ -216,9 +216,9 @@ const personalizerPlacement = `{"max_size": 10, "mode": "explore", "explore_shar
 // say what was left out. It returns an error if nothing describes the items.
 func (r *Recognized) Propose(v *Survey) (text []byte, notes []string, err error) {
 	notes = r.uniform(v)
-	p := map[string]any{"max_size": max(1, v.Shown.Most), "record": "all", "mode": "explore", "explore": "slots", "explore_share": 0.1}
+	p := map[string]any{"max_size": max(1, v.Shown.Most), "log_items": "all", "mode": "explore", "explore": "swaps", "explore_share": 0.1}
 	if v.Items.Most > 1000 {
-		p["max_items"] = v.Items.Most
+		p["max_request_items"] = v.Items.Most
 	}
 	var features []any
 	if r.Mapping.Format == "personalizer" {
@@ -265,13 +265,13 @@ func (r *Recognized) uniform(v *Survey) (notes []string) {
 	}
 	r.Mapping.Law = &Law{Draw: "pages", Share: 1, Size: k}
 	v.Laws = v.Decisions
-	return []string{fmt.Sprintf("Every propensity is 1/%.0f, and there are as many pages of %d of %d items: every page was drawn uniformly ([law]).", all, k, n)}
+	return []string{fmt.Sprintf("Every propensity is 1/%.0f, and there are as many pages of %d of %d items: every page was drawn uniformly ([sampling_law]).", all, k, n)}
 }
 
 // roles are the columns that are no features.
 func (m *Mapping) roles() []string {
 	c := m.Columns
-	list := []string{c.Decision, c.Time, c.Shown, c.Chosen, c.Revenue, c.Propensity, "law", "status", "outcome_time", "earned", "decision_id", "_revenue"}
+	list := []string{c.Decision, c.Time, c.Shown, c.Chosen, c.Revenue, c.Propensity, "sampling_law", "status", "outcome_time", "earned", "decision_id", "_revenue"}
 	if m.Events != nil {
 		list = append(list, m.Events.Column)
 	}
@@ -392,9 +392,9 @@ func (r *Recognized) isItem(name string) bool {
 func (v *Survey) itemFeature(c *column) map[string]any {
 	switch distinct := len(c.values); {
 	case distinct <= 64 && v.Decisions >= 5*distinct:
-		return map[string]any{"kind": "category", "values": slices.Sorted(maps.Keys(c.values)), "other": true}
+		return map[string]any{"kind": "category", "values": slices.Sorted(maps.Keys(c.values)), "allow_other": true}
 	case len(v.names) == 1 || v.Different <= maxDistinct && v.Decisions > v.Different:
-		return map[string]any{"kind": "category", "buckets": 64}
+		return map[string]any{"kind": "category", "columns": 64}
 	}
 	return nil
 }
@@ -416,7 +416,7 @@ func (c *column) numberFeature() map[string]any {
 // categoryFeature returns the feature of a category with few values.
 func (c *column) categoryFeature(mayMiss bool) map[string]any {
 	values := slices.Sorted(maps.Keys(c.values))
-	f := map[string]any{"kind": "category", "other": true}
+	f := map[string]any{"kind": "category", "allow_other": true}
 	if mayMiss {
 		if f["default"] = "none"; !slices.Contains(values, "none") {
 			values = append([]string{"none"}, values...)
@@ -450,12 +450,12 @@ func (r *Recognized) feature(v *Survey, name string) (f map[string]any, why stri
 	case distinct <= 30:
 		f = c.categoryFeature(c.missing > 0 || !r.isTable())
 	case distinct <= maxDistinct && distinct*3 < c.n && c.names*2 < c.n:
-		f = map[string]any{"kind": "category", "buckets": 32, "default": "none"}
+		f = map[string]any{"kind": "category", "columns": 32, "default": "none"}
 	default:
 		return nil, idLike
 	}
 	if user {
-		f["from"] = "user"
+		f["from"] = "shopper"
 	}
 	return f, ""
 }

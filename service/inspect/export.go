@@ -82,13 +82,13 @@ type line struct {
 	Entry       uint64          `json:"entry"`
 	Time        string          `json:"time"`
 	Candidates  int             `json:"candidates"`
-	User        jsontext.Value  `json:"user,omitzero"`
+	User        jsontext.Value  `json:"shopper,omitzero"`
 	Items       []lineItem      `json:"items"`
 	Shown       []string        `json:"shown"`
 	Propensity  *float64        `json:"propensity"`
-	Law         *offer.NamedLaw `json:"law,omitzero"`
-	PolicyEntry uint64          `json:"policy_version"`
-	Source      string          `json:"by"`
+	Law         *offer.NamedLaw `json:"sampling_law,omitzero"`
+	PolicyEntry uint64          `json:"policy_entry"`
+	Source      string          `json:"source"`
 	Status      string          `json:"status"`
 	Outcome     *lineOutcome    `json:",embed"`
 }

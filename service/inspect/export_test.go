@@ -39,7 +39,7 @@ func TestExportOfOneIDInTwoPlacements(t *testing.T) {
 // An export names the values that a category had learned by then, also after its placement has changed and its
 // learner has come back.
 func TestExportNamesLearnedValues(t *testing.T) {
-	const brands = `{"max_size":1,"features":[{"name":"brand","kind":"category","buckets":4}],"policy":{"name":"POLICY"}}`
+	const brands = `{"max_size":1,"features":[{"name":"brand","kind":"category","columns":4}],"policy":{"name":"POLICY"}}`
 	config := func(policy string) []byte {
 		c := fatal.Or(setup.Parse([]byte(strings.Replace(brands, "POLICY", policy, 1))))(t)
 		return c.Canonical()

@@ -33,7 +33,7 @@ func (log *Log) ExportParquet(ctx context.Context, w io.Writer, which Decisions)
 		"decision_id": parquet.String(), "entry": parquet.Leaf(parquet.Int64Type), "time": parquet.String(), "item": parquet.String(),
 		"shown": parquet.Leaf(parquet.Int64Type), "chosen": parquet.Leaf(parquet.Int64Type), "revenue": parquet.Leaf(parquet.DoubleType),
 		"propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)), "item_propensity": parquet.Optional(parquet.Leaf(parquet.DoubleType)),
-		"law": parquet.Optional(parquet.String()), "by": parquet.String(), "status": parquet.String(), "earned": parquet.Leaf(parquet.DoubleType),
+		"sampling_law": parquet.Optional(parquet.String()), "source": parquet.String(), "status": parquet.String(), "earned": parquet.Leaf(parquet.DoubleType),
 	}
 	for _, f := range c.Features {
 		if f.Kind == "cross" {
@@ -102,13 +102,13 @@ func tableRows(o *offered, end outcome) []map[string]any {
 		}
 		row := map[string]any{
 			"decision_id": o.Decision, "entry": int64(o.sequence), "time": stamp(o.time), "item": id, "shown": place, "chosen": chosen,
-			"revenue": o.revenue(i), "by": offer.SourceNames[o.Mode], "status": end.status, "earned": earned,
+			"revenue": o.revenue(i), "source": offer.SourceNames[o.Mode], "status": end.status, "earned": earned,
 		}
 		if o.Propensity > 0 {
 			row["propensity"] = o.Propensity
 		}
 		if law != nil {
-			row["item_propensity"], row["law"] = law.Inclusion(i), text
+			row["item_propensity"], row["sampling_law"] = law.Inclusion(i), text
 		}
 		for _, user := range []bool{false, true} {
 			o.config.Schema().Named(o.Features[i*o.Width:(i+1)*o.Width], user, func(name string, v jsontext.Value) {
@@ -201,7 +201,7 @@ type vwLine struct {
 	Vitrine  struct {
 		Choice     *string         `json:"choice,omitzero"`
 		Propensity float64         `json:"propensity,omitzero"`
-		Law        *offer.NamedLaw `json:"law,omitzero"`
+		Law        *offer.NamedLaw `json:"sampling_law,omitzero"`
 	} `json:"_vitrine"`
 }
 

@@ -87,7 +87,7 @@ func (log *Log) Rounds(ctx context.Context, which Decisions) (*Rounds, error) {
 	switch {
 	case k > 0:
 	case left["have only the items shown"] > 0:
-		return nil, fmt.Errorf(`%s, placement %q: the log has the features of the items shown and not of the others, so nothing can be said about other pages: set "record": "all", or the mode explore, which has it`, log.Name, r.Placement)
+		return nil, fmt.Errorf(`%s, placement %q: the log has the features of the items shown and not of the others, so nothing can be said about other pages: set "log_items": "all", or the mode explore, which has it`, log.Name, r.Placement)
 	default:
 		return nil, fmt.Errorf("%s, placement %q: no decision has an outcome", log.Name, r.Placement)
 	}

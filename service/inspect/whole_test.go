@@ -41,9 +41,9 @@ type twins struct {
 }
 
 // shopWindow has a column for each brand: rows do not tell values apart that share one.
-const shopWindow = `{"max_size":3,"seed":4,"record":"all","policy":{"name":"ucb-mnl"},%s"features":[{"name":"age","kind":"number","from":"user"},
-	{"name":"city","kind":"category","from":"user","buckets":4,"names":2,"default":""},{"name":"x","kind":"number"%s},{"name":"both","kind":"cross","of":["age","x"]},
-	{"name":"brand","kind":"category","buckets":10,"names":9,"default":""}]}`
+const shopWindow = `{"max_size":3,"seed":4,"log_items":"all","policy":{"name":"ucb-mnl"},%s"features":[{"name":"age","kind":"number","from":"shopper"},
+	{"name":"city","kind":"category","from":"shopper","columns":4,"own_columns":2,"default":""},{"name":"x","kind":"number"%s},{"name":"both","kind":"cross","of":["age","x"]},
+	{"name":"brand","kind":"category","columns":10,"own_columns":9,"default":""}]}`
 
 func newTwins(t *testing.T, seed uint64) *twins {
 	w := &twins{T: t, rng: rand.New(rand.NewPCG(seed, 7)), shown: map[string][]string{}}
@@ -224,7 +224,7 @@ func TestIDsInTheLogAreRows(t *testing.T) {
 				w.outcome()
 			}
 			if i == 100 {
-				w.put(`"mode":"explore","explore_share":0.5,"explore":"slots",`, map[bool]string{true: `,"scale":2`}[seed%2 == 0], engine.Change{Reset: true})
+				w.put(`"mode":"explore","explore_share":0.5,"explore":"swaps",`, map[bool]string{true: `,"scale":2`}[seed%2 == 0], engine.Change{Reset: true})
 			}
 		}
 		ids, ofIDs := exported(t, w.stores[0], 1, nil)
@@ -326,7 +326,7 @@ func TestFewVersionsInMemory(t *testing.T) {
 // Placements that share a catalogue get the values that its owner learns from items, whichever name comes first.
 func TestSharersInheritFromTheOwner(t *testing.T) {
 	own := []byte(fmt.Sprintf(shopWindow, "", ""))
-	shared := fmt.Sprintf(shopWindow, `"catalogue":"home",`, "")
+	shared := fmt.Sprintf(shopWindow, `"catalogue_of":"home",`, "")
 	for range 20 {
 		x := newDecisions(new(memlog.Store), 1, "", nil)
 		for _, name := range []string{"home", "a", "z"} {

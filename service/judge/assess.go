@@ -342,7 +342,7 @@ func (a *Assessment) advise(v *importer.Survey) {
 		say("all candidates with their features, not only the items that were shown")
 	}
 	if v.Laws == 0 {
-		say("how each page was drawn: the probability of the page, and for pages of one item that of every item. Show random pages, or a random item in a slot, in a share of requests. If every page was drawn uniformly already, say so in the mapping: [law] draw = \"pages\", share = 1, size = %d", v.Shown.Most)
+		say("how each page was drawn: the probability of the page, and for pages of one item that of every item. Show random pages, or a random item in a slot, in a share of requests. If every page was drawn uniformly already, say so in the mapping: [sampling_law] draw = \"pages\", share = 1, size = %d", v.Shown.Most)
 	}
 	if v.Revenue.N == 0 {
 		say("the revenue of each item, if items differ in it")

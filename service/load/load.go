@@ -101,7 +101,7 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 		want.Features = append(want.Features, api.Feature{Name: featureName(j), Kind: "number"})
 	}
 	for j := range o.User {
-		want.Features = append(want.Features, api.Feature{Name: userName(j), Kind: "number", From: "user"})
+		want.Features = append(want.Features, api.Feature{Name: userName(j), Kind: "number", From: "shopper"})
 	}
 	there, err := c.Placement(ctx, o.Placement)
 	var p *api.Problem
@@ -119,7 +119,7 @@ func open(ctx context.Context, c *client.Client, o *Options) error {
 	}
 	same := len(there.Features) == len(want.Features) && there.MaxItems >= o.Items && there.MaxSize >= o.Size && there.Mode != "shadow"
 	for j := range want.Features {
-		same = same && there.Features[j].Name == want.Features[j].Name && there.Features[j].Kind == "number" && (there.Features[j].From == "user") == (want.Features[j].From == "user")
+		same = same && there.Features[j].Name == want.Features[j].Name && there.Features[j].Kind == "number" && (there.Features[j].From == "shopper") == (want.Features[j].From == "shopper")
 	}
 	if !same {
 		return fmt.Errorf("placement %q: %w: these have %d items with %d numbers x0, x1, …, and show %d", o.Placement, ErrPlacement, o.Items, o.Features, o.Size)

@@ -41,7 +41,7 @@ const (
 )
 
 // DrawNames are the ways to draw a page, as exports and mappings have them.
-var DrawNames = map[uint8]string{DrawSets: "sets", DrawSwaps: "slots", DrawPages: "pages", DrawItems: "items"}
+var DrawNames = map[uint8]string{DrawSets: "sets", DrawSwaps: "swaps", DrawPages: "pages", DrawItems: "items"}
 
 // Tolerance bounds how much the probabilities of a slot's items may differ from the sum 1: other programs log them rounded.
 const Tolerance = 1e-3

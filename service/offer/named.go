@@ -26,11 +26,11 @@ func (l *SamplingLaw) Named(ids []string) *NamedLaw {
 	return n
 }
 
-// Of returns the draw that n names for a decision with these items. [Draw.Check] says whether the decision can have it.
+// Of returns the draw that n names for a decision with these items. [SamplingLaw.Check] says whether the decision can have it.
 func (n *NamedLaw) Of(ids []string) (*SamplingLaw, error) {
 	kind, ok := DrawKind(n.Draw)
 	if !ok {
-		return nil, fmt.Errorf("draw is %q: want sets, slots, pages or items", n.Draw)
+		return nil, fmt.Errorf("draw is %q: want sets, swaps, pages or items", n.Draw)
 	}
 	page, err := Places(n.Page, ids)
 	if err != nil {

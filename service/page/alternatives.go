@@ -93,7 +93,7 @@ func (v *alternatives) rules() []api.RuleCost {
 	}
 	q := v.request
 	if q.MaxSize != 0 && q.MaxSize < v.config.MaxSize {
-		without(api.RuleCost{Rule: "size", On: strconv.Itoa(q.MaxSize)}, func(q *Request, _ *setup.Config) { q.MaxSize = 0 })
+		without(api.RuleCost{Rule: "max_size", On: strconv.Itoa(q.MaxSize)}, func(q *Request, _ *setup.Config) { q.MaxSize = 0 })
 	}
 	if q.fills(v.config) {
 		without(api.RuleCost{Rule: "fill"}, func(q *Request, c *setup.Config) { q.Fill, c.Fill = false, false })
@@ -109,10 +109,10 @@ func (v *alternatives) rules() []api.RuleCost {
 	}
 	for k, l := range q.Limits {
 		on := cmp.Or(l.By(), fmt.Sprint(k))
-		without(api.RuleCost{Rule: "at_most", On: on}, func(q *Request, _ *setup.Config) { q.Limits = slices.Delete(slices.Clone(q.Limits), k, k+1) })
+		without(api.RuleCost{Rule: "limit", On: on}, func(q *Request, _ *setup.Config) { q.Limits = slices.Delete(slices.Clone(q.Limits), k, k+1) })
 	}
 	for k, l := range v.config.Limits {
-		without(api.RuleCost{Rule: "at_most", On: l.By()}, func(_ *Request, c *setup.Config) { c.Limits = slices.Delete(slices.Clone(c.Limits), k, k+1) })
+		without(api.RuleCost{Rule: "limit", On: l.By()}, func(_ *Request, c *setup.Config) { c.Limits = slices.Delete(slices.Clone(c.Limits), k, k+1) })
 	}
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	if q.Capacity != nil {

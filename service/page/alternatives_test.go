@@ -32,7 +32,7 @@ func asking(rng *rand.Rand) *api.Request {
 func TestAlternatives(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 8))
 	for trial := range 300 {
-		c := fatal.Or(setup.Parse([]byte(reasoned([]string{"", `,"at_most":[{"feature":"brand","most":1}]`}[trial%2]))))(t)
+		c := fatal.Or(setup.Parse([]byte(reasoned([]string{"", `,"limits":[{"feature":"brand","max":1}]`}[trial%2]))))(t)
 		r := asking(rng)
 		switch trial / 2 % 6 {
 		case 1:
@@ -69,13 +69,13 @@ func TestAlternatives(t *testing.T) {
 		for _, rule := range rules {
 			loose, config := *r, *c
 			switch rule.Rule {
-			case "size":
+			case "max_size":
 				loose.MaxSize = 0
 			case "include":
 				loose.Include = nil
 			case "exclude":
 				loose.Exclude = slices.DeleteFunc(slices.Clone(r.Exclude), func(id string) bool { return id == rule.Item })
-			case "at_most":
+			case "limit":
 				if len(r.Limits) > 0 && (rule.On == "0" || len(c.Limits) == 0) {
 					loose.Limits = nil
 				} else {

@@ -381,7 +381,7 @@ func (d *Decider) releases(v *View, r *Request) bool {
 	return c.items != nil && ownRows && !isSmall && !r.Holds && v.Config.LogItems != "all"
 }
 
-var errCross = api.Fieldf("/user", "a cross with the features of an item is not finite or too large: scale the features")
+var errCross = api.Fieldf("/shopper", "a cross with the features of an item is not finite or too large: scale the features")
 
 // row stores a candidate's row.
 func (d *Decider) row(dst []float64, i int) {

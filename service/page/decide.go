@@ -278,7 +278,7 @@ func (d *Decider) ask(pi vitrine.Policy, x *vitrine.Context, seed uint64) (vitri
 
 // errSteps is returned for n candidates whose limits cross in too many ways to search.
 func errSteps(n int) error {
-	return api.Fieldf("/at_most", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
+	return api.Fieldf("/limits", "the groups of the limits cross, and the search for the best set of %d candidates takes too many steps: set a filter, name fewer candidates, or drop one of the limits", n)
 }
 
 // explore returns a set from draw, and stores its propensity in o and its sampling law in d.estimates.

@@ -96,7 +96,7 @@ func (d *Decider) inline(ctx context.Context, v *View, q *Request) error {
 		return api.Fieldf("/candidates", "%d items of the catalogue are candidates: at most %d can be tried: name fewer, or set a filter", n, maxTried)
 	}
 	for i, l := range q.Limits {
-		if err := q.checkAttribute(l, fmt.Sprintf("/at_most/%d", i)); err != nil {
+		if err := q.checkAttribute(l, fmt.Sprintf("/limits/%d", i)); err != nil {
 			return err
 		}
 	}

@@ -79,7 +79,7 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.Sum(), Candidates: n, Width: width, Propensity: m.Propensity, Mode: offer.ByImport}
 	if l := m.Draw; l != nil {
 		if err := l.Check(n); err != nil {
-			return events, entries, api.Fieldf("/law", "%v", err)
+			return events, entries, api.Fieldf("/sampling_law", "%v", err)
 		}
 		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
 		p := l.Law(n).Propensity(shown)
@@ -88,7 +88,7 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 			within += 1 - l.Epsilon
 		}
 		if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
-			return events, entries, api.Fieldf("/law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p, m.Propensity)
+			return events, entries, api.Fieldf("/sampling_law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p, m.Propensity)
 		}
 		if v.Config.LogItems == "all" {
 			d.estimates.Law = l

@@ -124,11 +124,11 @@ func (c *candidates) said(all bool) *offer.FromCatalogue {
 
 // rules are a request's rules in the log.
 type rules struct {
-	Size    int         `json:"size,omitzero"`
+	Size    int         `json:"max_size,omitzero"`
 	Fill    bool        `json:"fill,omitzero"`
 	Include []string    `json:"include,omitzero"`
 	Exclude []string    `json:"exclude,omitzero"`
-	AtMost  []api.Limit `json:"at_most,omitzero"`
+	AtMost  []api.Limit `json:"limits,omitzero"`
 	Slots   []api.Slot  `json:"slots,omitzero"`
 
 	Capacity *float64  `json:"capacity,omitempty"`

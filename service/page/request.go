@@ -45,7 +45,7 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 		field  string
 		length int
 	}{
-		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/at_most", len(r.Limits)}, {"/baseline", len(r.Baseline)}, {"/candidates", len(r.Candidates)},
+		{"/items", len(r.Items)}, {"/include", len(r.Include)}, {"/exclude", len(r.Exclude)}, {"/limits", len(r.Limits)}, {"/baseline", len(r.Baseline)}, {"/candidates", len(r.Candidates)},
 	} {
 		if err := api.CheckLength(list.field, list.length, c.MaxItems); err != nil {
 			return err
@@ -57,7 +57,7 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 		}
 	}
 	if len(r.ShopperID) > setup.MaxUnit || !utf8.ValidString(r.ShopperID) {
-		return api.Fieldf("/unit", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.ShopperID, 40), setup.MaxUnit)
+		return api.Fieldf("/shopper_id", "%q: must have at most %d bytes of UTF-8", api.Abbreviate(r.ShopperID, 40), setup.MaxUnit)
 	}
 	for i := range r.Items {
 		id := r.Items[i].ID
@@ -80,7 +80,7 @@ func (r *Request) check(c *setup.Config, index map[string]int) error {
 		}
 	}
 	if r.MaxSize != 0 {
-		if err := api.InRange("/size", r.MaxSize, 1, c.MaxSize); err != nil {
+		if err := api.InRange("/max_size", r.MaxSize, 1, c.MaxSize); err != nil {
 			return err
 		}
 	}

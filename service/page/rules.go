@@ -65,7 +65,7 @@ func (r *Request) slots(c *setup.Config, index map[string]int) (vitrine.Constrai
 	for _, other := range []struct {
 		field string
 		has   bool
-	}{{"/size", r.MaxSize != 0}, {"/include", r.Include != nil}, {"/at_most", len(r.Limits)+len(c.Limits) > 0}, {"/capacity", r.capacity(c) != nil}} {
+	}{{"/max_size", r.MaxSize != 0}, {"/include", r.Include != nil}, {"/limits", len(r.Limits)+len(c.Limits) > 0}, {"/capacity", r.capacity(c) != nil}} {
 		if other.has {
 			return nil, api.Fieldf(other.field, "does not go together with slots")
 		}
@@ -106,14 +106,14 @@ func (r *Request) family(c *setup.Config, index map[string]int) (vitrine.Constra
 		rules.Limits = append(rules.Limits, r.limit(c.Schema(), l, "", index))
 	}
 	for i, l := range r.Limits {
-		field := fmt.Sprintf("/at_most/%d", i)
+		field := fmt.Sprintf("/limits/%d", i)
 		if err := setup.CheckLimit(r.Limits[:i], l, field, c.Schema()); err != nil {
 			return nil, err
 		}
 		if err := r.checkAttribute(l, field); err != nil {
 			return nil, err
 		}
-		rules.Limits = append(rules.Limits, r.limit(c.Schema(), l, fmt.Sprintf("at_most %d", i), index))
+		rules.Limits = append(rules.Limits, r.limit(c.Schema(), l, fmt.Sprintf("limit %d", i), index))
 	}
 	var err error
 	if rules.Include, err = find("/include", r.Include, index); err != nil {

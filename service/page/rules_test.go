@@ -32,7 +32,7 @@ func try(ctx context.Context, v *page.View, r *api.Request) (*offer.Offer, error
 
 // stalls are limited by brand and by category, whose groups cross.
 const stalls = `{"max_size":6,"features":[{"name":"x","kind":"number"},{"name":"brand","kind":"category"},{"name":"kind","kind":"category"}],
-	"at_most":[{"feature":"brand","most":1},{"feature":"kind","most":2}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore":"sets","explore_share":0.5}`
+	"limits":[{"feature":"brand","max":1},{"feature":"kind","max":2}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore":"sets","explore_share":0.5}`
 
 // stand is a request with n items.
 func stand(n int) *api.Request {

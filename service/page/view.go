@@ -82,7 +82,7 @@ func (v *View) route(r *Request) (to route, err error) {
 		return to, nil
 	}
 	if r.ShopperID == "" {
-		return to, api.Fieldf("/unit", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)
+		return to, api.Fieldf("/shopper_id", "is missing: in the mode %q it says who is shown the same variant each time, such as a shopper's id", api.Experimenting)
 	}
 	to.unit = abtest.Unit(v.Name, r.ShopperID)
 	class := v.Routes.Class(to.unit)

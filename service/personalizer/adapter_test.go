@@ -154,7 +154,7 @@ func TestProbabilities(t *testing.T) {
 	const share, n = 0.6, 3
 	e := opened(t)
 	fatal.Or(e.Put(t.Context(), personalizer.Placement, fmt.Appendf(nil,
-		`{"max_size":1,"features":[{"name":"action","kind":"object","buckets":4}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore_share":%v}`, share), 0))(t)
+		`{"max_size":1,"features":[{"name":"action","kind":"object","columns":4}],"policy":{"name":"ucb-mnl"},"mode":"explore","explore_share":%v}`, share), 0))(t)
 	rank := routeOf(t, &personalizer.Adapter{Engine: e}, "rank")
 	var first map[string]float64
 	shown := map[string]int{}
@@ -337,7 +337,7 @@ func TestErrors(t *testing.T) {
 		code, target         string
 	}{
 		{"rank", "invalid", "#/items/3/id", 422, 400, "InvalidRankRequest", "/actions/3/id"},
-		{"rank", "invalid", "#/user/age", 422, 400, "InvalidRankRequest", "/contextFeatures/age"},
+		{"rank", "invalid", "#/shopper/age", 422, 400, "InvalidRankRequest", "/contextFeatures/age"},
 		{"multislot/rank", "invalid", "#/baseline/1", 422, 400, "InvalidRankRequest", "/slots/1"},
 		{"rank", "conflict", "", 409, 400, "InvalidRankRequest", ""},
 		{"events/{event}/reward", "late", "", 409, 400, "InvalidRewardRequest", ""},

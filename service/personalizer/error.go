@@ -68,7 +68,7 @@ func (rt *Route) Error(p *api.Problem) (status int, body ErrorDocument) {
 
 // inRank translates a field of the engine's request into its name in a Rank.
 func inRank(pointer string) string {
-	for _, c := range [][2]string{{"/items", "/actions"}, {"/user", "/contextFeatures"}, {"/baseline", "/slots"}} {
+	for _, c := range [][2]string{{"/items", "/actions"}, {"/shopper", "/contextFeatures"}, {"/baseline", "/slots"}} {
 		if rest, ok := strings.CutPrefix(pointer, c[0]); ok {
 			return c[1] + rest
 		}

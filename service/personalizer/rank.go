@@ -250,7 +250,7 @@ const (
 
 // FeaturesOf returns the features of a placement's items, or of its users.
 func FeaturesOf(c *setup.Config, item bool) Features {
-	from, rest := "user", restOfContext
+	from, rest := "shopper", restOfContext
 	if item {
 		from, rest = "item", restOfActions
 	}

@@ -134,7 +134,7 @@ func TestCheckSlots(t *testing.T) {
 // A request has the actions' features by name, what else they have as an object, and excluded actions that it has.
 func TestRequest(t *testing.T) {
 	config := func(mode string) *setup.Config {
-		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","buckets":4},{"name":"age","kind":"number","from":"user"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`)))(t)
+		c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"price","kind":"number"},{"name":"id","kind":"category"},{"name":"action","kind":"object","columns":4},{"name":"age","kind":"number","from":"shopper"}],"policy":{"name":"ucb-mnl"},"mode":"` + mode + `"}`)))(t)
 		return c
 	}
 	q := &rankQuery{
@@ -165,14 +165,14 @@ func TestRequest(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for want, features := range map[string]string{
-		"/actions/0/features: must be a list":                           `{"price":2}`,
-		"/actions/0/features/1: must be an object":                      `[{},2]`,
-		"/actions/0/features/0/price: is of another type":               `[{"price":"2"}]`,
-		"/actions/0/features/1/price: is in an earlier object too":      `[{"price":2},{"price":3}]`,
-		"/contextFeatures/0/size: the placement has no such feature, a": "",
+		"/actions/0/features: must be a list":                               `{"price":2}`,
+		"/actions/0/features/1: must be an object":                          `[{},2]`,
+		"/actions/0/features/0/price: is of another type":                   `[{"price":"2"}]`,
+		"/actions/0/features/1/price: is in an earlier object too":          `[{"price":2},{"price":3}]`,
+		"/contextFeatures/0/max_size: the placement has no such feature, a": "",
 	} {
 		if q.Actions[0].Features = jsontext.Value(features); features == "" {
-			q.Actions[0].Features, q.ContextFeatures = nil, jsontext.Value(`[{"size":1}]`)
+			q.Actions[0].Features, q.ContextFeatures = nil, jsontext.Value(`[{"max_size":1}]`)
 		}
 		if _, err := q.request(config("learn")); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -33,7 +33,7 @@ func crowd() (placement, text string) {
 		inJSON = append(inJSON, fmt.Sprintf(`{"id":"item-%d","features":{%s},"revenue":%.2f}`, i, strings.Join(row, ","), rng.Float64()))
 	}
 	list := func(v []string) string { return "[" + strings.Join(v, ",") + "]" }
-	placement = `{"max_size":5,"features":` + list(features) + `,"policy":{"name":"onl-mnl","warmup":0},"memory":4000000}`
+	placement = `{"max_size":5,"features":` + list(features) + `,"policy":{"name":"onl-mnl","warmup":0},"memory_bytes":4000000}`
 	return placement, `{"items":` + list(inJSON) + `}`
 }
 

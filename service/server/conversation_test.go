@@ -205,8 +205,8 @@ func (f *flushed) Flush() {
 
 var (
 	drawn      = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-	memory     = regexp.MustCompile(`("pending":\d+,\s*"memory":|must be at least )\d{3,}`)
-	latency    = regexp.MustCompile(`("p\d\d":)[^,}]+`)
+	memory     = regexp.MustCompile(`("open":\d+,\s*"memory_bytes":|must be at least )\d{3,}`)
+	latency    = regexp.MustCompile(`("p\d\d_seconds":)[^,}]+`)
 	notWritten = regexp.MustCompile(`^/($|docs$|metrics$|openapi\.json$|v1/policies$|desk/)`) // the desk changes with every build of it
 )
 

@@ -139,7 +139,7 @@ func TestWindowIsCharged(t *testing.T) {
 	for size, status := range map[int64]int{16 << 20: 413, 64 << 20: 201} { // requests have a quarter of it
 		b := budget.New(size)
 		s := started(t, func(o *server.Options, e *engine.Options) { o.Limits.Body, o.Budget, e.Budget = 1<<16, b, b })
-		s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `{`, `{"memory":100000,"keep":1,`, 1))
+		s.want(201, "PUT", "/v1/placements/home", strings.Replace(plain, `{`, `{"memory_bytes":100000,"max_versions":1,`, 1))
 		body := `{"items":[{"id":"a","features":{"x":1}}]}`
 		s.want(201, "POST", "/v1/placements/home/decisions", gzipped(t, body), "Content-Encoding", "gzip")
 		s.want(status, "POST", "/v1/placements/home/decisions", zstandard(t, body), "Content-Encoding", "zstd")

@@ -20,7 +20,7 @@ func TestErrorsAreReadable(t *testing.T) {
 	)
 	for _, c := range []struct{ method, path, body, says string }{
 		{"PUT", put, `{"max_sise":1}`, `did you mean \"max_size\"?`},
-		{"PUT", put, `{"colour":1}`, `must be one of max_size, fill, max_items, `},
+		{"PUT", put, `{"colour":1}`, `must be one of max_size, fill, max_request_items, `},
 		{"PUT", put, `{"max_size":"1"}`, `wrong type: have a string, want a whole number`},
 		{"PUT", put, `{"max_size":1.5}`, `must be a whole number`},
 		{"PUT", put, `{"max_size":1e30}`, `must be a whole number`},
@@ -39,7 +39,7 @@ func TestErrorsAreReadable(t *testing.T) {
 		{"PUT", put, put1 + `,"attribution_window":30}`, `have a number, want a string`},
 		{"PUT", put, put1 + `,"seed":-1}`, `must be a whole number`},
 		{"PUT", put, put1 + `,"explore_share":"half"}`, `have a string, want a number`},
-		{"PUT", put, put1 + `,"mode":"experiment","experiment":{"name":"e","unit":"u","variants":[{"name":"a","share":1}],"control":"b"}}`, ``},
+		{"PUT", put, put1 + `,"mode":"experiment","experiment":{"name":"e","shopper_id":"u","variants":[{"name":"a","share":1}],"control":"b"}}`, ``},
 		{"PUT", put, `[]`, `have a list, want an object`},
 		{"PUT", put, `null`, ``},
 		{"PUT", put, `{"max_size":1,`, `the JSON ends early`},
@@ -51,8 +51,8 @@ func TestErrorsAreReadable(t *testing.T) {
 		{"POST", decide, `{"items":[{"id":"a","features":{"price":1,"brand":"acmee"}}]}`, ``},
 		{"POST", decide, `{"items":[{"id":7}]}`, ``},
 		{"POST", decide, `{"items":{}}`, ``},
-		{"POST", decide, `{"items":[{"id":"a"}],"size":1.5}`, ``},
-		{"POST", decide, `{"items":[{"id":"a"}],"size":"x"}`, ``},
+		{"POST", decide, `{"items":[{"id":"a"}],"max_size":1.5}`, ``},
+		{"POST", decide, `{"items":[{"id":"a"}],"max_size":"x"}`, ``},
 		{"POST", decide, `{"filter":"prise < 3"}`, ``},
 		{"POST", "/v1/placements/home/decisions/x/outcome", `{"choise":"a"}`, `did you mean \"choice\"?`},
 		{"POST", "/v1/placements/home/decisions/x/outcome", `{"choice":3}`, ``},

@@ -160,11 +160,11 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 	case *eventlog.ClockMoved:
 		kind, t.Seconds = "clock-moved", time.Duration(body.By).Seconds()
 	case *eventlog.CategoryValuesAdded:
-		kind, t.Feature, t.Values = "values-seen", body.Feature, body.Values
+		kind, t.Feature, t.Values = "category-values-added", body.Feature, body.Values
 	case *eventlog.SnapshotTaken:
-		kind, t.Version = "version-kept", body.Version
+		kind, t.Version = "version-saved", body.Version
 	case *eventlog.VersionSaved:
-		kind, t.Version, t.Note = "version-kept", body.Version, body.Note
+		kind, t.Version, t.Note = "version-saved", body.Version, body.Note
 	case *eventlog.LearnerRolledBack:
 		kind, t.Version = "rolled-back", body.Version
 		if len(body.Config) > 0 {
@@ -175,7 +175,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 	case *eventlog.RelearningBegun:
 		kind, t.Config = "relearning-begun", configOf(body.Config)
 	case *eventlog.LearnerSwapped:
-		kind, t.Config = "learner-exchanged", configOf(body.Config)
+		kind, t.Config = "learner-swapped", configOf(body.Config)
 	case *eventlog.LearnerAdopted:
 		kind, t.Config = "learner-adopted", configOf(body.Config)
 	case *eventlog.RelearningEnded:
@@ -185,7 +185,7 @@ func eventOf(e *eventlog.Event) (kind string, t api.Event) {
 	case *eventlog.ItemsChanged:
 		kind, t.Items = "items-changed", len(body.Put)+len(body.Deleted)
 	case *eventlog.ItemsDeclined:
-		kind, t.Decision = "passed", body.Decision
+		kind, t.Decision = "items-declined", body.Decision
 		for _, i := range body.Items {
 			t.Positions = append(t.Positions, int(i))
 		}

@@ -67,7 +67,7 @@ func TestEvents(t *testing.T) {
 	all, one := open(""), open("?placement=home")
 	s.want(201, "PUT", "/v1/placements/home", strings.Replace(home, `,"values":["acme","zenith"]`, "", 1))
 	s.want(201, "PUT", "/v1/placements/other", plain)
-	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","include":["sku2"],"size":1,`+items+`}`)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a","include":["sku2"],"max_size":1,`+items+`}`)
 	s.want(204, "POST", "/v1/decisions/a/outcome", `{"choice":"sku2"}`)
 	version := fatal.Or(s.engine.Keep(t.Context(), "home", "", 0))(t)
 	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"a2",`+items+`}`)
@@ -81,8 +81,8 @@ func TestEvents(t *testing.T) {
 	fatal.If(t, s.engine.Reward(t.Context(), "", "c", []api.Reward{{Item: "sku1"}}, s.clock.now().UnixNano()))
 	s.want(204, "DELETE", "/v1/placements/home", "")
 	want := []string{
-		"2 placement-put home", "3 placement-put other", "4 values-seen home", "5 offered home", "6 chosen home", "7 version-kept home", "8 offered home", "9 chosen home", "10 rolled-back home",
-		"11 offered home", "12 expired home", "13 offered home", "14 activated home", "15 passed home", "16 placement-deleted home",
+		"2 placement-put home", "3 placement-put other", "4 category-values-added home", "5 offered home", "6 chosen home", "7 version-saved home", "8 offered home", "9 chosen home", "10 rolled-back home",
+		"11 offered home", "12 expired home", "13 offered home", "14 activated home", "15 items-declined home", "16 placement-deleted home",
 	}
 	for _, w := range want {
 		e := nextEvent(t, all)

@@ -11,7 +11,7 @@ import (
 )
 
 const mixed = `{"max_size":2,"features":[{"name":"kind","kind":"category","values":["new","old"]},{"name":"a","kind":"number"},
- {"name":"u","kind":"number","from":"user"},{"name":"title","kind":"text","buckets":8},{"name":"b","kind":"number"},{"name":"place","kind":"category","from":"user"},
+ {"name":"u","kind":"number","from":"shopper"},{"name":"title","kind":"text","columns":8},{"name":"b","kind":"number"},{"name":"place","kind":"category","from":"shopper"},
  {"name":"c","kind":"cross","of":["a","u"]}],"policy":{"name":"ucb-mnl"}}`
 
 // fuzzed are the routes with a body.
@@ -28,8 +28,8 @@ var fuzzed = []struct{ method, path, mediaType string }{
 func FuzzBodies(f *testing.F) {
 	for route, body := range []string{
 		home, `{"decision_id":"a",` + items + `}`,
-		`{"user":{"u":0.5,"place":"Trier"},"items":[{"id":"p","features":{"a":1,"b":2,"kind":"new","title":"red shoes"}}],"at_most":[{"feature":"kind","most":1}]}`,
-		`{"user":{"u":0.5,"place":"Trier"},"items":[{"id":"p","features":{"a":1,"b":2,"kind":"new","title":"red shoes"},"space":0.5},{"id":"q","features":{"a":1,"b":2,"kind":"new","title":"hat"}}],"capacity":1}`,
+		`{"shopper":{"u":0.5,"place":"Trier"},"items":[{"id":"p","features":{"a":1,"b":2,"kind":"new","title":"red shoes"}}],"limits":[{"feature":"kind","max":1}]}`,
+		`{"shopper":{"u":0.5,"place":"Trier"},"items":[{"id":"p","features":{"a":1,"b":2,"kind":"new","title":"red shoes"},"space":0.5},{"id":"q","features":{"a":1,"b":2,"kind":"new","title":"hat"}}],"capacity":1}`,
 		`{"choice":"sku1"}`, `{"version":17}`,
 	} {
 		f.Add(uint8(route), []byte(body))

@@ -116,7 +116,7 @@ func TestLimitedKeys(t *testing.T) {
 // learn of them. Without the placement's name it is that of the key's own placements, and of a key to all it is ambiguous.
 func TestTakenIDs(t *testing.T) {
 	s, _, _ := vaulted(t)
-	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"vault:gem-1","size":1,%s}`, items))
+	s.want(201, "POST", "/v1/placements/home/decisions", fmt.Sprintf(`{"decision_id":"vault:gem-1","max_size":1,%s}`, items))
 	s.want(200, "GET", "/v1/decisions/vault:gem-1", "")
 	s.want(200, "GET", "/v1/placements/home/decisions/vault:gem-1", "")
 	s.problem(404, "not-found", "", "GET", "/v1/placements/vault/decisions/vault:gem-1", "")
@@ -187,7 +187,7 @@ func TestLimitedSlowOutcome(t *testing.T) {
 func TestLimitedCatalogue(t *testing.T) {
 	s, _, _ := vaulted(t)
 	carat := strings.Replace(plain, `"x"`, `"carat"`, 1)
-	with := func(catalogue, config string) string { return `{"catalogue":"` + catalogue + `",` + config[1:] }
+	with := func(catalogue, config string) string { return `{"catalogue_of":"` + catalogue + `",` + config[1:] }
 	for _, config := range []string{carat, plain} { // of the vault's features, and of others
 		s.problem(422, "invalid", "#/catalogue", "PUT", "/v1/placements/nowhere", with("vault", config))
 		if got, want := s.ask("PUT", "/v1/placements/nowhere", with("vault", config)).without("vault"), s.ask("PUT", "/v1/placements/nowhere", with("other", config)).without("other"); got != want {
@@ -195,7 +195,7 @@ func TestLimitedCatalogue(t *testing.T) {
 		}
 	}
 	fatal.Or(s.engine.Put(t.Context(), "nowhere", []byte(with("vault", carat)), 0))(t)
-	s.want(200, "PUT", "/v1/placements/nowhere", with("vault", strings.Replace(carat, `{"max_size"`, `{"keep":3,"max_size"`, 1)))
+	s.want(200, "PUT", "/v1/placements/nowhere", with("vault", strings.Replace(carat, `{"max_size"`, `{"max_versions":3,"max_size"`, 1)))
 	s.want(200, "PUT", "/v1/placements/nowhere", carat)
 }
 

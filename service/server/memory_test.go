@@ -32,8 +32,8 @@ func TestPlacementsTakeMemory(t *testing.T) {
 	metrics := s.want(http.StatusOK, "GET", "/metrics", "").body
 	for _, want := range []string{
 		fmt.Sprintf("vitrine_memory_limit_bytes %v\n", float64(1<<30)),
-		fmt.Sprintf("vitrine_memory_used_bytes{by=\"placements\"} %v\n", float64(u.Placements)),
-		"vitrine_memory_used_bytes{by=\"requests\"} 0\n",
+		fmt.Sprintf("vitrine_memory_used_bytes{purpose=\"placements\"} %v\n", float64(u.Placements)),
+		"vitrine_memory_used_bytes{purpose=\"requests\"} 0\n",
 		"vitrine_memory_waiting_requests 0\n",
 		fmt.Sprintf("vitrine_charged_bytes{placement=\"home\"} %v\n", float64(u.Placements)),
 	} {
@@ -44,7 +44,7 @@ func TestPlacementsTakeMemory(t *testing.T) {
 	if stats := s.want(http.StatusOK, "GET", "/v1/placements/home/stats", "").body; !strings.Contains(stats, fmt.Sprintf(`"charged":%d`, u.Placements)) {
 		t.Errorf("the statistics do not have the %d bytes that are charged: %s", u.Placements, stats)
 	}
-	const wide = `{"max_size":3,"features":[{"name":"sku","kind":"category","buckets":4095}],"policy":{"name":"onl-mnl"}}`
+	const wide = `{"max_size":3,"features":[{"name":"sku","kind":"category","columns":4095}],"policy":{"name":"onl-mnl"}}`
 	s.problem(http.StatusConflict, "memory", "", "PUT", "/v1/placements/wide", wide)
 	if b.Usage() != u {
 		t.Errorf("%+v was taken before, and %+v after", u, b.Usage())
@@ -75,7 +75,7 @@ func TestRequestsTakeMemory(t *testing.T) {
 		so.Budget, eo.Budget, eo.Build = b, b, c.build
 	})
 	s.want(http.StatusCreated, "PUT", "/v1/placements/wide",
-		fmt.Sprintf(`{"max_size":1,"max_items":%d,"features":[{"name":"sku","kind":"category","buckets":%d}],"policy":{"name":"uniform"},"memory":1000000}`, n, width))
+		fmt.Sprintf(`{"max_size":1,"max_request_items":%d,"features":[{"name":"sku","kind":"category","columns":%d}],"policy":{"name":"uniform"},"memory_bytes":1000000}`, n, width))
 	placements := b.Usage().Placements
 	c.offered = func() {
 		together := now.Add(1)
@@ -114,7 +114,7 @@ func TestRequestsTakeMemory(t *testing.T) {
 func TestRequestsWaitForMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := within(t, 400<<20)
-		s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"max_items":16384,"features":[{"name":"sku","kind":"category","buckets":4096}],"policy":{"name":"uniform"},"memory":1000000}`)
+		s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"max_request_items":16384,"features":[{"name":"sku","kind":"category","columns":4096}],"policy":{"name":"uniform"},"memory_bytes":1000000}`)
 		free := b.Usage().Size - b.Usage().Placements
 		work, body := free-free/4, free/4
 		const path = "/v1/placements/home/decisions"
@@ -149,7 +149,7 @@ func TestRequestsReturnMemory(t *testing.T) {
 	var taken int64
 	c := &offers{offered: func() { taken = b.Usage().Requests }}
 	s := started(t, func(so *server.Options, eo *engine.Options) { so.Budget, eo.Build = b, c.build })
-	s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"sku","kind":"category","buckets":1000}],"policy":{"name":"uniform"}}`)
+	s.want(http.StatusCreated, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"sku","kind":"category","columns":1000}],"policy":{"name":"uniform"}}`)
 	config := fatal.Or(s.engine.Config("home"))(t)
 	const items = 30
 	s.want(http.StatusCreated, "POST", "/v1/placements/home/decisions", rows(items))

@@ -153,7 +153,7 @@ var ofPlacement = []struct {
 	{about("held_rounds", "Outcomes that the learner has not been given because of an alarm about sales.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.Guard.Held) }},
 	{about("drift_fell", "1 if the policy certainly sells less than four fifths as often as before, over the last 1000 decisions.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Drift != nil && s.Drift.Fell) }},
 	{about("policy_unsound", "1 if the policy predicted NaN or an infinity, or was certain of something that did not happen.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return indicator(s.Unsound) }},
-	{about("policy_version", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyEntry) }},
+	{about("policy_entry", "The last entry of the log that the policy has learned from.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 { return float64(s.PolicyEntry) }},
 	{about("relearning_behind_entries", "Entries of the log that a second learner has not read yet, 0 if no relearning is under way.", "placement"), prometheus.GaugeValue, func(s *api.Stats) float64 {
 		if s.Relearning == nil {
 			return 0
@@ -169,10 +169,10 @@ var ofPlacement = []struct {
 }
 
 var (
-	revenueDesc = about("revenue_total", "Revenue earned, by how the set was found.", "placement", "by")
-	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement", "by")
+	revenueDesc = about("revenue_total", "Revenue earned, by how the set was found.", "placement", "source")
+	roundsDesc  = about("rounds_total", "Decisions with an outcome, or expired, by how the set was found.", "placement", "source")
 	gainDesc    = about("gain", "Revenue a decision above what the placement, or a variant of its experiment, is compared with: the estimate, and bounds that hold at all times with 95 %.", "placement", "variant", "over", "bound")
-	memoryUsed  = about("memory_used_bytes", "Memory in use, by purpose.", "by")
+	memoryUsed  = about("memory_used_bytes", "Memory in use, by purpose.", "purpose")
 )
 
 // scraped is what a scrape has read of the process. Extent is nil if the log did not say.

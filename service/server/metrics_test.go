@@ -27,7 +27,7 @@ func TestMetrics(t *testing.T) {
 	for _, line := range []string{
 		`vitrine_decisions_total{placement="home"} 20`, `vitrine_outcomes_total{placement="home"} 1`, `vitrine_pending{placement="home"} 19`,
 		`vitrine_learner_lag_rounds{placement="home"} 0`, `vitrine_log_lag_entries 0`, `vitrine_log_entries 22`, `vitrine_exploration_share{placement="home"} `,
-		`vitrine_calibration_predicted_total{placement="home"} `, `vitrine_revenue_total{by="policy",placement="home"} 0`,
+		`vitrine_calibration_predicted_total{placement="home"} `, `vitrine_revenue_total{placement="home",source="policy"} 0`,
 		`vitrine_request_seconds_count{method="POST",route="/v1/placements/{name}/decisions"} 20`,
 		`vitrine_requests_total{method="POST",route="/v1/placements/{name}/decisions",status="2xx"} 20`,
 		`vitrine_requests_total{method="POST",route="/v1/decisions/{id}/outcome",status="2xx"} 1`,
@@ -127,7 +127,7 @@ func TestShadowMetrics(t *testing.T) {
 // A memory that is too small is one warning when it begins, a metric and a figure of the statistics.
 func TestMemoryIsTooSmall(t *testing.T) {
 	s := started(t, nil)
-	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"uniform"},"memory":16000}`)
+	s.want(201, "PUT", "/v1/placements/home", `{"max_size":1,"features":[{"name":"price","kind":"number"}],"policy":{"name":"uniform"},"memory_bytes":16000}`)
 	n := 0
 	more := func(count int) {
 		for range count {

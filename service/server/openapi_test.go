@@ -174,8 +174,8 @@ func TestDocumentForGenerators(t *testing.T) {
 	slices.Sort(nullable)
 	want := []string{
 		"Answer.expected_revenue [number null]", "Answer.outside_probability [number null]", "Answer.propensity [number null]",
-		"Decision.choice [string null]", "Decision.expected_revenue [number null]", "Decision.outside_probability [number null]", "Decision.propensity [number null]", "EffectPoint.sd [number null]", "Explained.choice_probability [number null]", "Explained.index [number null]", "Explained.sd [number null]", "Explained.utility [number null]", "ItemInsight.sd [number null]", "ItemInsight.slot_worth [number null]", "ItemInsight.utility [number null]",
-		"Outcome.choice [string null]", "OverviewEntry.revenue [number null]", "OverviewEntry.standard_error [number null]", "PageSlot.excludedActions [array null]", "Position.effect [number null]",
+		"Decision.choice [string null]", "Decision.expected_revenue [number null]", "Decision.outside_probability [number null]", "Decision.propensity [number null]", "EffectPoint.sd [number null]", "Explained.choice_probability [number null]", "Explained.index [number null]", "Explained.sd [number null]", "Explained.utility [number null]", "ItemInsight.sd [number null]", "ItemInsight.solo_revenue [number null]", "ItemInsight.utility [number null]",
+		"Outcome.choice [string null]", "OverviewEntry.mean_revenue [number null]", "OverviewEntry.standard_error [number null]", "PageSlot.excludedActions [array null]", "Position.effect [number null]",
 		"Rank.contextFeatures [array null]", "Rank.deferActivation [boolean null]", "Rank.eventId [string null]", "Rank.excludedActions [array null]",
 		"Shown.choice_probability [number null]", "SlotsRank.contextFeatures [array null]", "SlotsRank.deferActivation [boolean null]", "SlotsRank.eventId [string null]",
 	}

@@ -86,7 +86,7 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 		"experiment":{"name":"summer","variants":[{"name":"shop","show":"baseline","share":0.4},{"name":"ours","show":"policy","share":0.3},{"name":"rival","show":"policy","policy":{"name":"ucb-mnl"},"share":0.3}]}}`)
 	for i := range 300 {
 		id := fmt.Sprint("d", i)
-		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","unit":"`+id+`","baseline":["a"],"items":[{"id":"a","features":{"x":1},"revenue":2},{"id":"b","features":{"x":0}}]}`)
+		s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"`+id+`","shopper_id":"`+id+`","baseline":["a"],"items":[{"id":"a","features":{"x":1},"revenue":2},{"id":"b","features":{"x":0}}]}`)
 		if i%3 == 0 {
 			var d api.Decision
 			fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/decisions/"+id, "").body), &d))
@@ -95,7 +95,7 @@ func TestOverviewOfAnExperiment(t *testing.T) {
 	}
 	s.clock.advance(time.Hour)
 	fatal.Or(s.engine.Expire(t.Context(), s.clock.now().UnixNano()))(t)
-	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"last","unit":"last","baseline":["a"],"items":[{"id":"a","features":{"x":1}}]}`)
+	s.want(201, "POST", "/v1/placements/home/decisions", `{"decision_id":"last","shopper_id":"last","baseline":["a"],"items":[{"id":"a","features":{"x":1}}]}`)
 	var all api.Experiments
 	fatal.If(t, json.Unmarshal([]byte(s.want(200, "GET", "/v1/placements/home/experiment", "").body), &all))
 	p, r := s.overview("").Placements[0], all.Experiment

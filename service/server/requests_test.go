@@ -61,7 +61,7 @@ func TestGarbageOnEveryRoute(t *testing.T) {
 	bodies := []string{
 		"", "null", "true", "0", `""`, "[]", "{", "}", `{"a"`, "{}{}", "\x00", "\xff\xfe", `{"a":NaN}`, `{"\xff":1}`, `{"items":1e999}`, `{"a":1,"a":1}`, "\xef\xbb\xbf{}",
 		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `{"items":[` + strings.Repeat("{},", 1_000_000) + `{}]}`, strings.Repeat("\x0a", 10_000),
-		`{"` + strings.Repeat("a", 100_000) + `":1}`, `{"choice":{},"version":"1","items":{},"max_size":[],"user":1}`, strings.Repeat(" ", 5<<20),
+		`{"` + strings.Repeat("a", 100_000) + `":1}`, `{"choice":{},"version":"1","items":{},"max_size":[],"shopper":1}`, strings.Repeat(" ", 5<<20),
 	}
 	names := []string{
 		"home", "%2e%2e", "a%2Fb", "%2F", "a%00b", "%ff", "%C3%A9", "%20", "a%0d%0ab", strings.Repeat("a", 15_000), "%25", "-", "*",
@@ -121,15 +121,15 @@ func TestLongLists(t *testing.T) {
 		features = append(features, fmt.Sprintf(`{"name":"x%d","kind":"number","default":0}`, i))
 	}
 	features = append(features, `{"name":"brand","kind":"category","default":"none"}`)
-	s.want(201, "PUT", "/v1/placements/wide", `{"max_size":2,"max_items":100,"policy":{"name":"uniform"},"features":[`+strings.Join(features, ",")+`]}`)
+	s.want(201, "PUT", "/v1/placements/wide", `{"max_size":2,"max_request_items":100,"policy":{"name":"uniform"},"features":[`+strings.Join(features, ",")+`]}`)
 	many := func(element string) string { return "[" + strings.Repeat(element+",", 1_000_000) + element + "]" }
 	for _, c := range []struct{ field, body string }{
 		{"#/items", `{"items":` + many(`{}`) + `}`},
 		{"#/include", `{"items":[{"id":"a"}],"include":` + many(`""`) + `}`},
 		{"#/exclude", `{"items":[{"id":"a"}],"exclude":` + many(`""`) + `}`},
 		{"#/baseline", `{"items":[{"id":"a"}],"baseline":` + many(`""`) + `}`},
-		{"#/at_most", `{"items":[{"id":"a"}],"at_most":` + many(`{}`) + `}`},
-		{"#/at_most/0/items", `{"items":[{"id":"a"}],"at_most":[{"items":` + many(`""`) + `}]}`},
+		{"#/limits", `{"items":[{"id":"a"}],"limits":` + many(`{}`) + `}`},
+		{"#/limits/0/items", `{"items":[{"id":"a"}],"limits":[{"items":` + many(`""`) + `}]}`},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -201,7 +201,9 @@ func TestLengthsAreBytes(t *testing.T) {
 				s.want(204, "POST", fmt.Sprintf("/v1/decisions/d%d/outcome", n), fmt.Sprintf(`{"choice":%q}`, text))
 			}
 		}},
-		{"#/unit", 200, func(status int, field, text string) { decides(status, field, fmt.Sprintf(`%s,"unit":%q`, one, text)) }},
+		{"#/shopper_id", 200, func(status int, field, text string) {
+			decides(status, field, fmt.Sprintf(`%s,"shopper_id":%q`, one, text))
+		}},
 		{"#/slots/0/id", 1024, func(status int, field, text string) {
 			decides(status, field, fmt.Sprintf(`%s,"slots":[{"id":%q}]`, one, text))
 		}},

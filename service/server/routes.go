@@ -44,7 +44,7 @@ var (
 const (
 	examplePlacement = `{"max_size":3,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category"}],"policy":{"name":"onl-mnl","lambda":3,"beta":1,"warmup":20},"attribution_window":"30m","mode":"learn"}`
 	exampleRequest   = `{"decision_id":"abc","items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5},{"id":"sku2","features":{"price":0.7,"brand":"zenith"},"revenue":1.5}]}`
-	exampleAnswer    = `{"decision_id":"abc","assortment":[{"id":"sku1","position":1,"choice_probability":0.2}],"outside_probability":0.8,"expected_revenue":0.5,"propensity":null,"policy_version":17}`
+	exampleAnswer    = `{"decision_id":"abc","assortment":[{"id":"sku1","position":1,"choice_probability":0.2}],"outside_probability":0.8,"expected_revenue":0.5,"propensity":null,"policy_entry":17}`
 	exampleItems     = `{"items":[{"id":"sku1","features":{"price":1.2,"brand":"acme"},"revenue":2.5,"attributes":{"season":"winter"},"payload":{"title":"Boots"}}]}`
 	examplePatches   = `{"items":[{"id":"sku1","features":{"price":0.9},"revenue":1.9}]}`
 )

@@ -169,7 +169,7 @@ type reply struct {
 	Outside    *float64 `json:"outside_probability"`
 	Revenue    *float64 `json:"expected_revenue"`
 	Propensity *float64 `json:"propensity"`
-	Version    uint64   `json:"policy_version"`
+	Version    uint64   `json:"policy_entry"`
 }
 
 func parsed(t testing.TB, body string) (a reply) {

@@ -170,7 +170,7 @@ func (c *Config) FeatureNames() (items, users []string) {
 	for _, f := range c.Features {
 		switch {
 		case f.Kind == "cross":
-		case f.From == "user":
+		case f.From == "shopper":
 			users = append(users, f.Name)
 		default:
 			items = append(items, f.Name)
@@ -183,13 +183,13 @@ func (c *Config) check() error {
 	if err := api.InRange("/max_size", c.MaxSize, 1, MaxSize); err != nil {
 		return err
 	}
-	if err := api.InRange("/max_items", c.MaxItems, 1, maxItems); err != nil {
+	if err := api.InRange("/max_request_items", c.MaxItems, 1, maxItems); err != nil {
 		return err
 	}
-	if err := api.InRange("/rounds", c.Horizon, 1, maxRounds); err != nil {
+	if err := api.InRange("/horizon", c.Horizon, 1, maxRounds); err != nil {
 		return err
 	}
-	if err := api.InRange("/keep", c.MaxVersions, 1, maxKeep); err != nil {
+	if err := api.InRange("/max_versions", c.MaxVersions, 1, maxKeep); err != nil {
 		return err
 	}
 	if c.Seed > 1<<53 {
@@ -210,7 +210,7 @@ func (c *Config) check() error {
 		return err
 	}
 	for i, l := range c.Limits {
-		field := fmt.Sprintf("/at_most/%d", i)
+		field := fmt.Sprintf("/limits/%d", i)
 		if l.Items != nil {
 			return api.Fieldf(field+"/items", "only requests have items: name a feature, an attribute or a group")
 		}
@@ -227,13 +227,13 @@ func (c *Config) check() error {
 		}
 	}
 	if maximum := maxRows / c.schema.Width(); c.MaxItems > maximum {
-		return api.Fieldf("/max_items", "%d: must be at most %d of %d columns each", c.MaxItems, maximum, c.schema.Width())
+		return api.Fieldf("/max_request_items", "%d: must be at most %d of %d columns each", c.MaxItems, maximum, c.schema.Width())
 	}
 	if c.MemoryBytes > maxMemory {
-		return api.Fieldf("/memory", "%d: must be at most %d bytes", c.MemoryBytes, int64(maxMemory))
+		return api.Fieldf("/memory_bytes", "%d: must be at most %d bytes", c.MemoryBytes, int64(maxMemory))
 	}
 	if minimum := minMemory * c.maxRecord(); c.MemoryBytes < minimum {
-		return api.Fieldf("/memory", "%d: must be at least %d bytes, %d decisions of the largest size", c.MemoryBytes, minimum, minMemory)
+		return api.Fieldf("/memory_bytes", "%d: must be at least %d bytes, %d decisions of the largest size", c.MemoryBytes, minimum, minMemory)
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (c *Config) checkMode() error {
 	}
 	switch {
 	case c.LogItems != "":
-		return api.OneOf("/record", c.LogItems, "shown", "all")
+		return api.OneOf("/log_items", c.LogItems, "shown", "all")
 	case c.Mode == api.Explore:
 		c.LogItems = "all"
 	default:
@@ -303,7 +303,7 @@ func (c *Config) LearnerFields(o *Config) (fields []string) {
 		name string
 		same bool
 	}{
-		{"max_size", c.MaxSize == o.MaxSize}, {"rounds", c.Horizon == o.Horizon}, {"seed", c.Seed == o.Seed},
+		{"max_size", c.MaxSize == o.MaxSize}, {"horizon", c.Horizon == o.Horizon}, {"seed", c.Seed == o.Seed},
 		{"features", slices.EqualFunc(c.Features, o.Features, feature.Equal)},
 	} {
 		if !f.same {
@@ -325,7 +325,7 @@ func CheckLimit(before []api.Limit, l api.Limit, field string, s *feature.Schema
 	case given != 1:
 		return api.Fieldf(field, "must have one of items, feature, attribute and group")
 	case l.Max < 0:
-		return api.Fieldf(field+"/most", "%d: must not be negative", l.Max)
+		return api.Fieldf(field+"/max", "%d: must not be negative", l.Max)
 	case l.Feature != "" && !s.IsCategory(l.Feature):
 		return api.Fieldf(field+"/feature", "%q: must be a category of items", l.Feature)
 	case l.Items != nil:

@@ -88,7 +88,7 @@ func MayBecome(before, after *Config) error {
 	case e.Control != o.Control:
 		return api.Fieldf("/experiment/control", "is %q, not %q, and "+end, e.Control, o.Control, e.Name)
 	case e.Learn != o.Learn:
-		return api.Fieldf("/experiment/learn", "is %q, not %q, and "+end, e.Learn, o.Learn, e.Name)
+		return api.Fieldf("/experiment/learn_from", "is %q, not %q, and "+end, e.Learn, o.Learn, e.Name)
 	case before.window != after.window:
 		return api.Fieldf("/attribution_window", "is %s, not %s, and "+end, before.AttributionWindow, after.AttributionWindow, e.Name)
 	}

@@ -17,7 +17,7 @@ import (
 
 // The utility of a placement's row under the weights is that of the model for the request's values.
 func TestModelWeights(t *testing.T) {
-	c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"user","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","buckets":3,"default":""}]}`)))(t)
+	c := fatal.Or(setup.Parse([]byte(`{"max_size":2,"features":[{"name":"age","kind":"number","from":"shopper","center":40,"scale":20},{"name":"brand","kind":"category","values":["acme","zeta"],"allow_other":true},{"name":"price","kind":"number","center":10,"scale":5},{"name":"word","kind":"text","columns":3,"default":""}]}`)))(t)
 	names := []string{"price", `brand == "zeta"`, "age", "constant"}
 	r := &choice.Result{Outside: true, Names: names, Coefficients: []float64{-0.3, 0.7, 0.02, 1.5}, Covariance: mat.NewSymDense(4, []float64{0.04, 0, 0, 0.01, 0, 0.09, 0, 0, 0, 0, 0.0001, 0, 0.01, 0, 0, 0.25}),
 		Spec: &choice.Spec{Utility: choice.Utility{Generic: names[:3], Terms: []choice.Term{{Name: "constant", Variable: "1"}}}}}

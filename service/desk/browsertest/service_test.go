@@ -123,7 +123,7 @@ func (s *served) harmful(t *testing.T, name string) {
 	t.Helper()
 	ctx := t.Context()
 	config := &api.Placement{MaxSize: 2, LogItems: "all", Policy: map[string]any{"name": "auto"}, Features: []api.Feature{
-		{Name: picture, Kind: "number"}, {Name: script, Kind: "category", Values: []string{picture, braces}}, {Name: braces, Kind: "number", From: "user"},
+		{Name: picture, Kind: "number"}, {Name: script, Kind: "category", Values: []string{picture, braces}}, {Name: braces, Kind: "number", From: "shopper"},
 	}}
 	fatal.Or(s.Put(ctx, name, config))(t)
 	for round := range 12 {

@@ -21,10 +21,10 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 		return api.Fieldf("/experiment/variants", "has %d variants: must have from 2 to %d", len(e.Variants), MaxVariants)
 	}
 	if n, ok := Count(e.Holdout); !ok || n > Buckets/2 {
-		return api.Fieldf("/experiment/holdout", "%v: must be from 0 to 0.5, in steps of 0.0001", e.Holdout)
+		return api.Fieldf("/experiment/holdout_share", "%v: must be from 0 to 0.5, in steps of 0.0001", e.Holdout)
 	}
 	if !(e.MinGain >= 0 && e.MinGain <= math.MaxFloat64) {
-		return api.Fieldf("/experiment/worth", "%v: must not be negative", e.MinGain)
+		return api.Fieldf("/experiment/min_gain", "%v: must not be negative", e.MinGain)
 	}
 	total := 0
 	for i := range e.Variants {
@@ -38,7 +38,7 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 		return api.Fieldf("/experiment/variants", "the shares sum to %v: must sum to 1", float64(total)/Buckets)
 	}
 	e.Learn = cmp.Or(e.Learn, api.LearnOwn)
-	if err := api.OneOf("/experiment/learn", e.Learn, api.LearnOwn, api.LearnAll); err != nil {
+	if err := api.OneOf("/experiment/learn_from", e.Learn, api.LearnOwn, api.LearnAll); err != nil {
 		return err
 	}
 	if e.Control == "" {

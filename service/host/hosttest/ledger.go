@@ -23,9 +23,9 @@ import (
 
 // placements are what shoppers ask for. The placement brief runs an experiment, and its outcomes come late, or never.
 var placements = map[string]string{
-	"home": `{"max_size":3,"policy":{"name":"onl-mnl","warmup":20},"attribution_window":"8h","memory":200000000,"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"}]}`,
-	"brief": `{"max_size":2,"policy":{"name":"ucb-mnl"},"mode":"experiment","attribution_window":"300ms","memory":200000000,"features":[{"name":"x","kind":"number"}],
-		"experiment":{"name":"killed","learn":"all","variants":[{"name":"own","show":"policy","share":0.4},{"name":"rival","show":"policy","policy":{"name":"ts-mnl"},"share":0.4},{"name":"chance","show":"uniform","share":0.2}]}}`,
+	"home": `{"max_size":3,"policy":{"name":"onl-mnl","warmup":20},"attribution_window":"8h","memory_bytes":200000000,"features":[{"name":"x","kind":"number"},{"name":"y","kind":"number"}]}`,
+	"brief": `{"max_size":2,"policy":{"name":"ucb-mnl"},"mode":"experiment","attribution_window":"300ms","memory_bytes":200000000,"features":[{"name":"x","kind":"number"}],
+		"experiment":{"name":"killed","learn_from":"all","variants":[{"name":"own","show":"policy","share":0.4},{"name":"rival","show":"policy","policy":{"name":"ts-mnl"},"share":0.4},{"name":"chance","show":"uniform","share":0.2}]}}`,
 }
 
 const briefWindow = 300 * time.Millisecond
@@ -153,7 +153,7 @@ func (l *Ledger) round(ctx context.Context, id string, rng *rand.Rand) {
 	if rng.IntN(4) == 0 {
 		a.placement = "brief"
 	}
-	a.body = fmt.Sprintf(`{"decision_id":%q,"unit":"shopper-%d","items":[`, id, rng.IntN(50))
+	a.body = fmt.Sprintf(`{"decision_id":%q,"shopper_id":"shopper-%d","items":[`, id, rng.IntN(50))
 	for i := range 4 {
 		if i > 0 {
 			a.body += ","

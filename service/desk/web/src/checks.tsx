@@ -8,16 +8,16 @@ interface Guard {
   alarm?: { check: string };
   without_sale: number;
   overdue_seconds?: number;
-  held?: number;
+  outcomes_held?: number;
 }
 
 interface Check {
   name: keyof typeof names;
   decisions: number;
-  needs?: number;
+  needs_decisions?: number;
   from?: string;
-  silence?: number;
-  sees?: number;
+  max_silence?: number;
+  detectable_fall?: number;
 }
 
 const names = {
@@ -52,7 +52,7 @@ export function Checks(props: { name: string }) {
           <p class="note">
             {count(guard.without_sale)} decisions in a row without a sale so far.
             {guard.overdue_seconds ? ` A decision counts as one without a sale when it is ${age(guard.overdue_seconds)} old.` : ""}
-            {guard.held ? ` The policy has not learned from ${count(guard.held)} outcomes, because of the alarm.` : ""}
+            {guard.outcomes_held ? ` The policy has not learned from ${count(guard.outcomes_held)} outcomes, because of the alarm.` : ""}
           </p>
         </>
       ) : null}
@@ -61,14 +61,14 @@ export function Checks(props: { name: string }) {
 }
 
 function state(c: Check): string {
-  if (c.needs) return `needs at least ${count(c.needs)} more decisions`;
+  if (c.needs_decisions) return `needs at least ${count(c.needs_decisions)} more decisions`;
   if (c.from) return `begins after ${moment(c.from)}`;
   return "watching";
 }
 
 function notices(c: Check): string {
-  if (c.silence) return `${count(c.silence)} decisions in a row without a sale`;
-  return c.sees ? `a fall of ${percent(c.sees)}` : "nothing yet";
+  if (c.max_silence) return `${count(c.max_silence)} decisions in a row without a sale`;
+  return c.detectable_fall ? `a fall of ${percent(c.detectable_fall)}` : "nothing yet";
 }
 
 function age(seconds: number): string {

@@ -70,9 +70,9 @@ export function Begin(props: Done) {
     const experiment = {
       name: String(data.get("name")),
       control: rows.some((r) => r.name === control) ? control : undefined,
-      holdout: share(Number(data.get("holdout"))) || undefined,
-      worth: Number(data.get("worth")) || undefined,
-      learn: data.get("learn"),
+      holdout_share: share(Number(data.get("holdout"))) || undefined,
+      min_gain: Number(data.get("worth")) || undefined,
+      learn_from: data.get("learn"),
       variants: rows.map((r) => ({ name: r.name, show: r.show, share: share(r.share), policy: r.show === "policy" && r.policy ? { name: r.policy } : undefined })),
     };
     const begun = await change(({ explore, explore_share, ...config }) => ({ ...config, mode: "experiment", experiment }));
@@ -81,7 +81,7 @@ export function Begin(props: Done) {
   return (
     <Card title="Begin an experiment">
       <form class="wide" onSubmit={submit}>
-        <p>Each request must then say who the shopper is, in <code>unit</code>{rows.some((r) => r.show === "baseline") ? <>, and what the shop would show by itself, in <code>baseline</code></> : null}. Other requests are refused. Your shop can send this before the experiment begins.</p>
+        <p>Each request must then say who the shopper is, in <code>shopper_id</code>{rows.some((r) => r.show === "baseline") ? <>, and what the shop would show by itself, in <code>baseline</code></> : null}. Other requests are refused. Your shop can send this before the experiment begins.</p>
         <div class="fields">
           <Labelled name="Name" help="Another name begins another experiment.">{(id, help) => <input id={id} name="name" aria-describedby={help} type="text" required maxLength={100} placeholder="summer" />}</Labelled>
         </div>
@@ -106,7 +106,7 @@ export function Begin(props: Done) {
         <div class="fields">
           <Labelled name="Compared with" help="By default the first variant that shows what the shop shows by itself, or else the first one.">{(id, help) => <select id={id} aria-describedby={help} value={control} onChange={(e) => setControl(e.currentTarget.value)}><option value="">the default</option>{rows.map((r) => <option value={r.name}>{r.name}</option>)}</select>}</Labelled>
           <Labelled name="Held out, in percent" help="Shoppers who take no part in any experiment of the placement, and see what the shop shows by itself.">{(id, help) => <input id={id} name="holdout" aria-describedby={help} type="number" min={0} max={50} step={0.01} placeholder="0" />}</Labelled>
-          <Labelled name="Worth a change" help="The least gain in revenue a decision. The experiment should stop if no variant can gain as much.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>
+          <Labelled name="Least gain worth a change" help="The least gain in revenue a decision. The experiment should stop if no variant can gain as much.">{(id, help) => <input id={id} name="worth" aria-describedby={help} type="number" min={0} step="any" placeholder="0" />}</Labelled>
           <Labelled name="Learners learn from" help="From their own shoppers only, no variant profits from another.">{(id, help) => <select id={id} name="learn" aria-describedby={help}><option value="own">their own shoppers</option><option value="all">all shoppers</option></select>}</Labelled>
         </div>
         {failure ? <Failure of={failure} /> : null}
@@ -120,14 +120,14 @@ export function Begin(props: Done) {
 export function ChangeShares(props: Done & { of: ExperimentReport }) {
   const { of: r } = props;
   const [shares, setShares] = useState(r.variants.map((v) => Math.round(v.share * 10_000) / 100));
-  const [holdout, setHoldout] = useState(Math.round(r.holdout * 10_000) / 100);
+  const [holdout, setHoldout] = useState(Math.round(r.holdout_share * 10_000) / 100);
   const { failure, busy, change } = useChange(props.name);
   const sum = total(shares);
   const submit = async (e: Event) => {
     e.preventDefault();
     const changed = await change((config) => ({
       ...config,
-      experiment: { ...config["experiment"], holdout: share(holdout || 0), variants: config["experiment"].variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) },
+      experiment: { ...config["experiment"], holdout_share: share(holdout || 0), variants: config["experiment"].variants.map((v: Config, k: number) => ({ ...v, share: share(shares[k]!) })) },
     }));
     if (changed) props.done("The shares are changed.");
   };

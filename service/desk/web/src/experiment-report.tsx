@@ -15,12 +15,12 @@ export interface Variant {
   show: "policy" | "baseline" | "uniform";
   share: number;
   asked: number;
-  units: number;
-  group: { rounds: number; purchases: number; revenue: number };
-  later: number;
+  shoppers: number;
+  totals: { rounds: number; purchases: number; revenue: number };
+  late_revenue: number;
   mean: Interval;
   difference?: Interval;
-  learner?: { policy: Record<string, unknown>; own: boolean; learned?: number; lag?: number; broken?: boolean; problem?: string };
+  learner?: { policy: Record<string, unknown>; own: boolean; learned?: number; lag_rounds?: number; broken?: boolean; problem?: string };
 }
 
 export interface Verdict {
@@ -31,23 +31,23 @@ export interface Verdict {
 
 export interface ExperimentReport {
   name: string;
-  number: number;
+  entry: number;
   begun: string;
   ended?: string;
   control: string;
-  learn: string;
-  worth: number;
-  holdout: number;
+  learn_from: string;
+  min_gain: number;
+  holdout_share: number;
   decisions: number;
-  counts?: string;
+  counts_from?: string;
   variants: Variant[];
   pairs: { variant: string; over: string; difference: Interval }[];
-  held_out?: Variant;
-  phases: { time: string; shares: number[]; holdout: number; moved: number }[];
-  ratio: { units: number; p: number; mismatch: boolean };
+  holdout?: Variant;
+  phases: { time: string; shares: number[]; holdout_share: number; moved_share: number }[];
+  sample_ratio: { shoppers: number; p_value: number; mismatch: boolean };
   points: { time: string; decisions: number; means: Interval[]; differences: Interval[] }[];
   verdict: Verdict;
-  left?: { decisions: number; seconds: number };
+  remaining?: { decisions: number; seconds: number };
 }
 
 const level = { ship: "good", "keep either": "good", stop: "bad", "keep going": "warning" };
@@ -78,24 +78,24 @@ const range = (i: Interval, format: Intl.NumberFormatOptions) => `${number(i.low
 // Report shows what an experiment has found.
 export function Report(props: { of: ExperimentReport }) {
   const { of: r } = props;
-  const rows = r.held_out ? [...r.variants, r.held_out] : r.variants;
-  const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : v.learner?.learned === undefined ? "–" : count(v.learner.learned) + (v.learner.lag ? `, ${count(v.learner.lag)} behind` : ""));
+  const rows = r.holdout ? [...r.variants, r.holdout] : r.variants;
+  const learner = (v: Variant) => (v.learner?.broken ? "broken: " + v.learner.problem : v.learner?.learned === undefined ? "–" : count(v.learner.learned) + (v.learner.lag_rounds ? `, ${count(v.learner.lag_rounds)} behind` : ""));
   return (
     <>
       <VerdictLine of={r.verdict} />
-      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} decisions count{r.counts ? `; the first ones by ${moment(r.counts)}` : ""}. The learners of variants learn from {r.learn === "own" ? "their own shoppers only" : "all shoppers"}.{r.worth > 0 ? ` A change is worth making if it gains ${number(r.worth)} a decision.` : ""}{r.left ? ` If all goes on as it does, about ${number(r.left.decisions, { maximumSignificantDigits: 2 })} more decisions will tell, by ${moment(new Date(Date.now() + 1000 * r.left.seconds).toISOString())}.` : ""}</p>
+      <p class="quiet">Since {moment(r.begun)}{r.ended ? `, until ${moment(r.ended)}` : ""}. {count(r.decisions)} of {count(r.variants.reduce((n, v) => n + v.asked, 0))} decisions count{r.counts_from ? `; the first ones by ${moment(r.counts_from)}` : ""}. The learners of variants learn from {r.learn_from === "own" ? "their own shoppers only" : "all shoppers"}.{r.min_gain > 0 ? ` A change is worth making if it gains ${number(r.min_gain)} a decision.` : ""}{r.remaining ? ` If all goes on as it does, about ${number(r.remaining.decisions, { maximumSignificantDigits: 2 })} more decisions will tell, by ${moment(new Date(Date.now() + 1000 * r.remaining.seconds).toISOString())}.` : ""}</p>
       <Table
         caption={`Variants of ${r.name}`}
         rows={rows}
         empty="There are no variants."
         columns={[
-          { title: "Variant", cell: (v) => <>{v.name}{v.name === r.control ? " (control)" : ""}<br /><small class="quiet">{v === r.held_out ? "what the shop shows by itself, in no experiment" : shows(v)}</small></>, text: true },
+          { title: "Variant", cell: (v) => <>{v.name}{v.name === r.control ? " (control)" : ""}<br /><small class="quiet">{v === r.holdout ? "what the shop shows by itself, in no experiment" : shows(v)}</small></>, text: true },
           { title: "Share", cell: (v) => percent(v.share) },
-          { title: "Decisions", cell: (v) => count(v.group.rounds) },
-          { title: "Sales", cell: (v) => count(v.group.purchases) },
-          { title: "Revenue a decision", cell: (v) => (v.group.rounds === 0 ? "–" : <>{number(v.mean.estimate, digits)}<br /><small class="nowrap">{range(v.mean, digits)}</small></>) },
+          { title: "Decisions", cell: (v) => count(v.totals.rounds) },
+          { title: "Sales", cell: (v) => count(v.totals.purchases) },
+          { title: "Revenue a decision", cell: (v) => (v.totals.rounds === 0 ? "–" : <>{number(v.mean.estimate, digits)}<br /><small class="nowrap">{range(v.mean, digits)}</small></>) },
           { title: `More than ${r.control}`, cell: (v) => <Difference of={v.difference} /> },
-          ...(rows.some((v) => v.later !== 0) ? [{ title: "Revenue that came later", cell: (v: Variant) => number(v.later, digits) }] : []),
+          ...(rows.some((v) => v.late_revenue !== 0) ? [{ title: "Revenue that came later", cell: (v: Variant) => number(v.late_revenue, digits) }] : []),
           { title: "Rounds learned", cell: learner },
         ]}
       />
@@ -113,11 +113,11 @@ export function Report(props: { of: ExperimentReport }) {
       ) : null}
       {r.points.length > 1 ? <Charts of={r} /> : <p class="empty">The charts begin with the second point in time: the first decisions count once their attribution window is over.</p>}
       <h3>Are the shoppers divided as planned?</h3>
-      <p><span class={r.ratio.mismatch ? "bad" : "good"}>{r.ratio.mismatch ? "No: do not trust the differences, and find the cause first." : "Nothing speaks against it."}</span> p = {number(r.ratio.p, { maximumSignificantDigits: 2 })}, from {count(r.ratio.units)} shoppers: {rows.map((v) => `${v.name} ${count(v.units)}`).join(", ")}.</p>
+      <p><span class={r.sample_ratio.mismatch ? "bad" : "good"}>{r.sample_ratio.mismatch ? "No: do not trust the differences, and find the cause first." : "Nothing speaks against it."}</span> p = {number(r.sample_ratio.p_value, { maximumSignificantDigits: 2 })}, from {count(r.sample_ratio.shoppers)} shoppers: {rows.map((v) => `${v.name} ${count(v.shoppers)}`).join(", ")}.</p>
       {r.phases.length > 1 ? (
         <>
           <h3>Shares</h3>
-          <ul>{r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${percent(s)}`).join(", ")}{p.holdout ? `; ${percent(p.holdout)} held out` : ""}{k > 0 ? `; ${percent(p.moved)} of the shoppers moved` : ""}</li>)}</ul>
+          <ul>{r.phases.map((p, k) => <li key={p.time}>{moment(p.time)}: {p.shares.map((s, v) => `${r.variants[v]?.name} ${percent(s)}`).join(", ")}{p.holdout_share ? `; ${percent(p.holdout_share)} held out` : ""}{k > 0 ? `; ${percent(p.moved_share)} of the shoppers moved` : ""}</li>)}</ul>
         </>
       ) : null}
     </>

@@ -4,19 +4,19 @@ import { Card, count, Empty, number, percent, Table } from "./ui";
 export interface Explanation {
   decision_id?: string;
   placement: string;
-  by: "policy" | "chance" | "baseline" | "import";
+  source: "policy" | "chance" | "baseline" | "import";
   policy: string;
-  decided_by: number;
-  policy_version: number;
+  policy_entry: number;
+  explained_by_entry: number;
   same_policy: boolean;
   cause?: keyof typeof causes;
   candidates: number;
-  known: number;
+  known_candidates: number;
   attribution: "linear" | "shapley" | "none";
   items: Explained[];
-  compared: "index" | "utility" | "none";
+  compared_by: "index" | "utility" | "none";
   revenue?: number;
-  next?: { items: string[]; revenue: number; missed_by: number };
+  next_best?: { items: string[]; revenue: number; missed_by: number };
   rules?: { rule: string; item?: string; on?: string; cost: number }[];
   unknown?: string[];
   families?: { family: string; weight: number }[];
@@ -41,7 +41,7 @@ export interface Answer {
   outside_probability: number | null;
   expected_revenue: number | null;
   propensity: number | null;
-  policy_version: number;
+  policy_entry: number;
   missing?: number;
 }
 
@@ -57,10 +57,10 @@ const causes = {
 const found = { policy: "by the policy", chance: "by chance", baseline: "by the caller", import: "in another program" };
 
 const rules: Record<string, (r: { item?: string; on?: string }) => string> = {
-  size: (r) => `At most ${r.on} items`,
+  max_size: (r) => `At most ${r.on} items`,
   include: (r) => `Must show ${r.item}`,
   exclude: (r) => `Must not show ${r.item}`,
-  at_most: (r) => `Limit ${r.on}`,
+  limit: (r) => `Limit ${r.on}`,
   capacity: (r) => `Capacity of ${r.on}`,
   slot: (r) => `${r.item} not in slot ${r.on}`,
 };
@@ -111,13 +111,13 @@ export function Why(props: { of: Explanation; answer?: Answer }) {
   const most = Math.max(0, ...split.flatMap((i) => i.contributions!.map((c) => Math.abs(c.utility))));
   const has = (f: (i: Explained) => unknown) => x.items.some((i) => f(i) !== null && f(i) !== undefined);
   const shown = new Set(x.items.map((i) => i.id));
-  const other = x.next && { more: x.next.items.filter((i) => !shown.has(i)), less: x.items.filter((i) => !x.next!.items.includes(i.id)).map((i) => i.id) };
+  const other = x.next_best && { more: x.next_best.items.filter((i) => !shown.has(i)), less: x.items.filter((i) => !x.next_best!.items.includes(i.id)).map((i) => i.id) };
   return (
     <>
       <Card title="What is shown">
         <p>
-          Found {found[x.by]}, among {number(x.candidates)} candidates. {x.by === "policy" && x.cause ? causes[x.cause] : null}{" "}
-          {x.same_policy ? `Policy ${x.policy}, version ${count(x.decided_by)}.` : `Version ${count(x.decided_by)} of the policy decided; the utilities are those of version ${count(x.policy_version)} of ${x.policy}.`}
+          Found {found[x.source]}, among {number(x.candidates)} candidates. {x.source === "policy" && x.cause ? causes[x.cause] : null}{" "}
+          {x.same_policy ? `Policy ${x.policy}, version ${count(x.policy_entry)}.` : `Version ${count(x.policy_entry)} of the policy decided; the utilities are those of version ${count(x.explained_by_entry)} of ${x.policy}.`}
         </p>
         <Table
           caption="Items shown"
@@ -156,14 +156,14 @@ export function Why(props: { of: Explanation; answer?: Answer }) {
         </Card>
       ) : null}
       <Card title="What else could be shown">
-        {x.next && other ? (
+        {x.next_best && other ? (
           <p>
             The best other set{" "}
-            {x.next.items.length === 0 ? "is empty" : other.more.length === 0 ? <>lacks <strong class="id">{other.less.join(", ")}</strong></> : <>has <strong class="id">{other.more.join(", ")}</strong>{other.less.length > 0 ? <> in the place of <strong class="id">{other.less.join(", ")}</strong></> : " too"}</>}.
-            {" "}By the {x.compared === "index" ? "utilities by which the policy chose" : "mean utilities"} it would earn {number(x.next.revenue)}, and the set shown {number(x.revenue)}
-            {x.next.missed_by >= 0 ? "." : ", because that was drawn."}
+            {x.next_best.items.length === 0 ? "is empty" : other.more.length === 0 ? <>lacks <strong class="id">{other.less.join(", ")}</strong></> : <>has <strong class="id">{other.more.join(", ")}</strong>{other.less.length > 0 ? <> in the place of <strong class="id">{other.less.join(", ")}</strong></> : " too"}</>}.
+            {" "}By the {x.compared_by === "index" ? "utilities by which the policy chose" : "mean utilities"} it would earn {number(x.next_best.revenue)}, and the set shown {number(x.revenue)}
+            {x.next_best.missed_by >= 0 ? "." : ", because that was drawn."}
           </p>
-        ) : x.compared !== "none" && x.known === x.candidates ? <Empty>There is no other set.</Empty> : null}
+        ) : x.compared_by !== "none" && x.known_candidates === x.candidates ? <Empty>There is no other set.</Empty> : null}
         {x.rules && x.rules.length > 0 ? (
           <Table
             caption="What rules cost"
@@ -174,7 +174,7 @@ export function Why(props: { of: Explanation; answer?: Answer }) {
               { title: "Costs a decision", cell: (r) => number(r.cost) },
             ]}
           />
-        ) : x.compared !== "none" && x.known === x.candidates ? <Empty>No rule restricts the set.</Empty> : null}
+        ) : x.compared_by !== "none" && x.known_candidates === x.candidates ? <Empty>No rule restricts the set.</Empty> : null}
         {x.unknown && x.unknown.length > 0 ? (
           <>
             <h3>Not known</h3>

@@ -7,7 +7,7 @@ export interface LogEvent {
   time: string;
   placement: string;
   decision_id?: string;
-  by?: string;
+  source?: string;
   shown?: string[];
   position?: number;
 }

@@ -16,9 +16,9 @@ export interface Sums {
 export interface Series {
   placement: string;
   now: string;
-  window: number;
-  times: number[];
-  seconds: number[];
+  attribution_window_seconds: number;
+  start_unix_seconds: number[];
+  length_seconds: number[];
   decisions: number[];
   open: number[];
   policy?: Means;
@@ -38,8 +38,8 @@ export interface Entry {
   mode: string;
   policy: string;
   decisions: number;
-  rate: number;
-  revenue: number | null;
+  decisions_per_second: number;
+  mean_revenue: number | null;
   standard_error: number | null;
   gains: Gain[];
   experiment?: { name: string; control: string; verdict: Verdict };
@@ -70,20 +70,20 @@ export function edge(values: (number | null)[], errors: (number | null)[], sign:
 export function rates(s: Series): (number | null)[] {
   const now = Date.parse(s.now) / 1000;
   return s.decisions.map((n, i) => {
-    const left = s.times[i]! + s.seconds[i]! - now;
-    const lasted = s.seconds[i]! - Math.max(left, 0);
+    const left = s.start_unix_seconds[i]! + s.length_seconds[i]! - now;
+    const lasted = s.length_seconds[i]! - Math.max(left, 0);
     return left > 0 && lasted < 2 ? null : n / lasted;
   });
 }
 
 // spread puts an empty point where nothing happened for longer than a point lasts, so that no curve leads across.
 export function spread(s: Series): Series {
-  const gaps = s.times.map((t, i) => i > 0 && t > s.times[i - 1]! + 2 * s.seconds[i - 1]!);
+  const gaps = s.start_unix_seconds.map((t, i) => i > 0 && t > s.start_unix_seconds[i - 1]! + 2 * s.length_seconds[i - 1]!);
   if (!gaps.includes(true)) return s;
   const put = <T>(list: T[], empty: (before: T) => T) => list.flatMap((v, i) => (gaps[i] ? [empty(list[i - 1]!), v] : [v]));
   const means = (m: Means | undefined) => m && { rounds: put(m.rounds, () => 0), mean: put(m.mean, () => null), standard_error: put(m.standard_error, () => null) };
   const sums = (m: Sums | undefined) => m && { low: put(m.low, (v) => v), estimate: put(m.estimate, (v) => v), high: put(m.high, (v) => v) };
-  const all = { ...s, times: s.times.flatMap((t, i) => (gaps[i] ? [s.times[i - 1]! + s.seconds[i - 1]!, t] : [t])), seconds: s.seconds.flatMap((v, i) => (gaps[i] ? [s.times[i]! - s.times[i - 1]! - s.seconds[i - 1]!, v] : [v])), decisions: put(s.decisions, () => 0), open: put(s.open, () => 0) };
+  const all = { ...s, start_unix_seconds: s.start_unix_seconds.flatMap((t, i) => (gaps[i] ? [s.start_unix_seconds[i - 1]! + s.length_seconds[i - 1]!, t] : [t])), length_seconds: s.length_seconds.flatMap((v, i) => (gaps[i] ? [s.start_unix_seconds[i]! - s.start_unix_seconds[i - 1]! - s.length_seconds[i - 1]!, v] : [v])), decisions: put(s.decisions, () => 0), open: put(s.open, () => 0) };
   const groups = { policy: means(s.policy), chance: means(s.chance), baseline: means(s.baseline), over_chance: sums(s.over_chance), over_baseline: sums(s.over_baseline) };
   return { ...all, ...(Object.fromEntries(Object.entries(groups).filter(([, v]) => v !== undefined)) as Partial<Series>) };
 }

@@ -87,7 +87,7 @@ function useFeed(name: string) {
           const d = made.current.get(e.decision_id);
           if (e.kind === "offered") {
             if (e.entry > now) fresh++;
-            made.current.set(e.decision_id, { id: e.decision_id, time: e.time, by: e.by ?? "", shown: e.shown ?? [], outcome: "awaited" });
+            made.current.set(e.decision_id, { id: e.decision_id, time: e.time, by: e.source ?? "", shown: e.shown ?? [], outcome: "awaited" });
             if (made.current.size > most) made.current.delete(made.current.keys().next().value!);
           } else if (d && e.kind === "chosen") d.outcome = e.position ? `took ${d.shown[e.position - 1] ?? "an item"}` : "took nothing";
           else if (d && (e.kind === "expired" || e.kind === "evicted")) d.outcome = e.kind;

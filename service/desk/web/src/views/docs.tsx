@@ -97,7 +97,7 @@ function Modes(props: { doc: Document }) {
   return (
     <Card title="Modes">
       <p>The mode says who decides. A new placement can begin with shadow, which shows what the shop showed before; explore then compares the policy with chance while it sells.</p>
-      <Members doc={props.doc} of="Placement" only={["mode", "explore", "explore_share", "fallback", "record", "experiment"]} />
+      <Members doc={props.doc} of="Placement" only={["mode", "explore", "explore_share", "fallback", "log_items", "experiment"]} />
     </Card>
   );
 }
@@ -107,10 +107,10 @@ function Rules(props: { doc: Document }) {
     <>
       <Card title="Rules of a request">
         <p>Rules hold whatever the policy predicts. They may name items that a request does not have.</p>
-        <Members doc={props.doc} of="DecideRequest" only={["size", "include", "exclude", "at_most", "capacity", "slots", "pinned", "filter", "candidates", "baseline"]} />
+        <Members doc={props.doc} of="DecideRequest" only={["max_size", "include", "exclude", "limits", "capacity", "slots", "pinned", "filter", "candidates", "baseline"]} />
       </Card>
       <Card title="Limits">
-        <p>A placement's <code>at_most</code> and <code>capacity</code> hold for each request, and a request may have more.</p>
+        <p>A placement's <code>limits</code> and <code>capacity</code> hold for each request, and a request may have more.</p>
         <Members doc={props.doc} of="Limit" />
       </Card>
       {props.doc.components.schemas["Slot"] ? <Card title="Slots"><Members doc={props.doc} of="Slot" /></Card> : null}

@@ -32,12 +32,12 @@ export default function Experiments(props: { name: string }) {
           <Empty>An experiment shows some shoppers what the shop shows by itself, others what a policy chooses, and compares what they earn.{may ? "" : " A key with the scope admin may begin one."}</Empty>
         </Card>
       )}
-      {now && may ? <ChangeShares key={`shares ${now.number}`} name={name} of={now} done={done} /> : null}
-      {now && may ? <End key={`end ${now.number}`} name={name} of={now} done={done} /> : null}
+      {now && may ? <ChangeShares key={`shares ${now.entry}`} name={name} of={now} done={done} /> : null}
+      {now && may ? <End key={`end ${now.entry}`} name={name} of={now} done={done} /> : null}
       {!now && may ? <Begin name={name} done={done} /> : null}
       <Card title="Experiments that have ended">
         {value.past.length === 0 ? <Empty>None has ended yet.</Empty> : value.past.toReversed().map((r) => (
-          <details key={r.number}>
+          <details key={r.entry}>
             <summary>{r.name}: {r.verdict.rule}. {moment(r.begun)} to {moment(r.ended)}</summary>
             <Report of={r} />
           </details>

@@ -73,16 +73,16 @@ function Placement(props: { of: Entry; open: boolean; seconds: number }) {
       <div class="glance">
         <dl>
           <dt>Decisions a second</dt>
-          <dd>{number(p.rate, { maximumSignificantDigits: 3 })}</dd>
+          <dd>{number(p.decisions_per_second, { maximumSignificantDigits: 3 })}</dd>
           <dt>Decisions in all</dt>
           <dd>{count(p.decisions)}</dd>
         </dl>
-        <Spark label={`Decisions a second of ${p.name} over time`} times={s.times} values={rates(s)} />
+        <Spark label={`Decisions a second of ${p.name} over time`} times={s.start_unix_seconds} values={rates(s)} />
         <dl>
           <dt>Revenue a decision</dt>
-          <dd>{number(p.revenue)}{p.standard_error === null ? "" : ` ± ${number(z * p.standard_error)}`}</dd>
+          <dd>{number(p.mean_revenue)}{p.standard_error === null ? "" : ` ± ${number(z * p.standard_error)}`}</dd>
         </dl>
-        <Spark label={`Revenue a decision of ${p.name} over time, with a 95 % band`} times={s.times} values={revenue} low={edge(revenue, s.policy?.standard_error ?? [], -1)} high={edge(revenue, s.policy?.standard_error ?? [], 1)} />
+        <Spark label={`Revenue a decision of ${p.name} over time, with a 95 % band`} times={s.start_unix_seconds} values={revenue} low={edge(revenue, s.policy?.standard_error ?? [], -1)} high={edge(revenue, s.policy?.standard_error ?? [], 1)} />
       </div>
       <details open={charts} onToggle={(e) => setCharts(e.currentTarget.open)}>
         <summary>Charts and address</summary>

@@ -12,21 +12,21 @@ interface Insight {
   mode: string;
   gains: Gain[];
   policy: string;
-  policy_version: number;
+  policy_entry: number;
   time: string;
   items: Item[];
   others?: { shown: number; taken: number; revenue: number };
-  dropped?: number;
+  others_count?: number;
   effects?: Effect[];
-  background?: number;
+  background_rows?: number;
   families?: { family: string; points: { learned: number; weight: number }[] }[];
   positions: { position: number; shown: number; taken: number; effect: number | null }[];
   calibration: { low: number; high: number; rounds: number; predicted: number; observed: number; standard_error: number }[];
   drift?: { recent: Span; before: Span; fell: boolean };
   exploration_share: number;
-  lag: number;
-  waiting: number;
-  latency?: { decisions: number; p50: number; p95: number; p99: number };
+  lag_rounds: number;
+  waiting_requests: number;
+  latency?: { decisions: number; p50_seconds: number; p95_seconds: number; p99_seconds: number };
 }
 
 interface Item {
@@ -36,7 +36,7 @@ interface Item {
   revenue: number;
   utility: number | null;
   sd: number | null;
-  slot_worth: number | null;
+  solo_revenue: number | null;
 }
 
 interface Effect {
@@ -45,20 +45,20 @@ interface Effect {
   points: { value: number | string; utility: number; sd: number | null }[];
 }
 
-interface Group {
+interface Totals {
   rounds: number;
   purchases: number;
   revenue: number;
-  squares: number;
+  revenue_squares: number;
 }
 
 interface Span {
   decisions: number;
   earned: number;
   predicted: number;
-  by_policy: Group;
-  by_chance: Group;
-  by_baseline: Group;
+  by_policy: Totals;
+  by_chance: Totals;
+  by_baseline: Totals;
 }
 
 const few = 25;
@@ -74,13 +74,13 @@ export default function Placement(props: { name: string }) {
         <dl class="facts">
           <Fact name="Policy" value={x.policy} />
           <Fact name="Mode" value={x.mode} />
-          <Fact name="Version" value={count(x.policy_version)} />
+          <Fact name="Policy entry" value={count(x.policy_entry)} />
           <Fact name="Drawn by chance" value={percent(x.exploration_share)} />
-          <Fact name="Learner is behind by" value={`${count(x.lag)} outcomes`} />
-          <Fact name="Waiting for the log" value={`${count(x.waiting)} requests`} />
-          <Fact name="Latency, median" value={duration(x.latency?.p50)} />
-          <Fact name="Latency, 95%" value={duration(x.latency?.p95)} />
-          <Fact name="Latency, 99%" value={duration(x.latency?.p99)} />
+          <Fact name="Learner is behind by" value={`${count(x.lag_rounds)} outcomes`} />
+          <Fact name="Waiting for the log" value={`${count(x.waiting_requests)} requests`} />
+          <Fact name="Latency, median" value={duration(x.latency?.p50_seconds)} />
+          <Fact name="Latency, 95%" value={duration(x.latency?.p95_seconds)} />
+          <Fact name="Latency, 99%" value={duration(x.latency?.p99_seconds)} />
         </dl>
       </Card>
       <Checks name={props.name} />
@@ -88,19 +88,19 @@ export default function Placement(props: { name: string }) {
       <Card title="Effects of features">
         {x.effects && x.effects.length > 0 ? (
           <>
-            <p class="note">The mean utility of {count(x.background)} items as they were shown last, each with the same value of the feature. Bands are one standard deviation.</p>
+            <p class="note">The mean utility of {count(x.background_rows)} items as they were shown last, each with the same value of the feature. Bands are one standard deviation.</p>
             <div class="charts">{x.effects.map((e) => <EffectOf key={e.feature} of={e} />)}</div>
           </>
         ) : <Empty>The policy has no effects yet: they begin with the first outcome, and only numbers and categories have them.</Empty>}
       </Card>
       {x.families && x.families.length > 0 ? <Families of={x.families} /> : null}
-      <Card title="Places of the display">
+      <Card title="Page positions">
         <Table
-          caption="Places of the display"
+          caption="Page positions"
           rows={x.positions}
           empty="No decision has an outcome yet."
           columns={[
-            { title: "Place", cell: (p) => count(p.position) },
+            { title: "Position", cell: (p) => count(p.position) },
             { title: "Shown", cell: (p) => count(p.shown) },
             { title: "Taken", cell: (p) => count(p.taken) },
             { title: "Share", cell: (p) => percent(p.taken / p.shown) },
@@ -166,11 +166,11 @@ function Items(props: { of: Insight }) {
           { title: "Share", cell: (i) => percent(i.taken / i.shown) },
           { title: "Earned", cell: (i) => number(i.revenue, { maximumFractionDigits: 2 }) },
           { title: "Utility", cell: (i) => spread(i.utility, i.sd) },
-          { title: "A slot is worth", cell: (i) => number(i.slot_worth) },
+          { title: "Earns alone", cell: (i) => number(i.solo_revenue) },
         ]}
       />
-      {others ? <p class="note">{count(props.of.dropped)} more items, which are not counted one by one any more, were shown {count(others.shown)} times, taken {count(others.taken)} times, and earned {number(others.revenue, { maximumFractionDigits: 2 })}.</p> : null}
-      {items.length > 100 ? <p class="note">The 100 items that were shown most have a utility. A slot is worth the expected revenue of showing only the item.</p> : null}
+      {others ? <p class="note">{count(props.of.others_count)} more items, which are not counted one by one any more, were shown {count(others.shown)} times, taken {count(others.taken)} times, and earned {number(others.revenue, { maximumFractionDigits: 2 })}.</p> : null}
+      {items.length > 100 ? <p class="note">The 100 items that were shown most have a utility. “Earns alone” is the expected revenue of showing only that item.</p> : null}
     </Card>
   );
 }
@@ -239,17 +239,17 @@ function Families(props: { of: NonNullable<Insight["families"]> }) {
 }
 
 // mean writes the mean revenue of a group with its standard error.
-function mean(g: Group): string {
+function mean(g: Totals): string {
   if (g.rounds === 0) return "–";
   const m = g.revenue / g.rounds;
-  return g.rounds < 2 ? number(m) : `${number(m)} ± ${number(Math.sqrt(Math.max(g.squares - g.rounds * m * m, 0) / (g.rounds - 1) / g.rounds))}`;
+  return g.rounds < 2 ? number(m) : `${number(m)} ± ${number(Math.sqrt(Math.max(g.revenue_squares - g.rounds * m * m, 0) / (g.rounds - 1) / g.rounds))}`;
 }
 
 function Drift(props: { of: Insight["drift"] }) {
   const drift = props.of;
   if (!drift) return <Card title="Drift"><Empty>There are no more than the last 1000 decisions to compare.</Empty></Card>;
   const rows = [{ when: `The last ${count(drift.recent.decisions)} decisions`, of: drift.recent }, { when: `${count(drift.before.decisions)} decisions before`, of: drift.before }];
-  const some = (g: (s: Span) => Group) => rows.some((r) => g(r.of).rounds > 0);
+  const some = (g: (s: Span) => Totals) => rows.some((r) => g(r.of).rounds > 0);
   type Row = (typeof rows)[number];
   return (
     <Card title="Drift">

@@ -8,9 +8,9 @@ import { Card, Empty, Failure, Loading } from "../ui";
 interface Feature {
   name: string;
   kind: "number" | "category" | "text" | "object" | "cross";
-  from?: "item" | "user";
+  from?: "item" | "shopper";
   values?: string[];
-  other?: boolean;
+  allow_other?: boolean;
   default?: number | string;
 }
 
@@ -44,8 +44,8 @@ export default function Try(props: { name: string }) {
 
 function Form(props: { name: string; config: Config; stored: number }) {
   const { features } = props.config;
-  const ofItems = features.filter((f) => f.kind !== "cross" && f.from !== "user");
-  const ofUser = features.filter((f) => f.from === "user");
+  const ofItems = features.filter((f) => f.kind !== "cross" && f.from !== "shopper");
+  const ofUser = features.filter((f) => f.from === "shopper");
   const next = useRef(0);
   const blank = (): Row => ({ key: next.current, id: `item-${++next.current}`, revenue: "", features: {} });
   const [inline, setInline] = useState(props.stored === 0);
@@ -64,13 +64,13 @@ function Form(props: { name: string; config: Config; stored: number }) {
     setBusy(true);
     try {
       const body: Record<string, unknown> = {};
-      if (ofUser.length > 0) body["user"] = valuesOf(ofUser, user);
+      if (ofUser.length > 0) body["shopper"] = valuesOf(ofUser, user);
       if (inline) body["items"] = rows.map((r) => ({ id: r.id, features: valuesOf(ofItems, r.features), ...(r.revenue === "" ? {} : { revenue: Number(r.revenue) }) }));
       else {
         if (listOf(more["candidates"])) body["candidates"] = listOf(more["candidates"]);
         if (more["filter"]) body["filter"] = more["filter"];
       }
-      if (more["size"]) body["size"] = Number(more["size"]);
+      if (more["size"]) body["max_size"] = Number(more["size"]);
       for (const rule of ["include", "exclude"]) if (listOf(more[rule])) body[rule] = listOf(more[rule]);
       set({ trial: await request<Trial>("POST", placement(props.name, "try"), { body }) });
     } catch (failure) {
@@ -156,7 +156,7 @@ function Value(props: { of: Feature; value: string; change: (value: string) => v
       {(id) => {
         if (f.kind === "number") return <input id={id} type="number" step="any" required={required} placeholder={hint} value={value} onInput={input} />;
         if (f.kind === "object") return <textarea id={id} rows={2} placeholder="{} in JSON" spellcheck={false} value={value} onInput={input} />;
-        if (f.kind === "category" && f.values && !f.other) {
+        if (f.kind === "category" && f.values && !f.allow_other) {
           return (
             <select id={id} required={required} value={value} onChange={input}>
               <option value="">{hint || "choose"}</option>

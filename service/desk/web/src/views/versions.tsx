@@ -10,7 +10,7 @@ interface Version {
   time?: string;
   learned?: number;
   rounds_since?: number;
-  revenue_since?: number;
+  mean_revenue_since?: number;
   note?: string;
   automatic: boolean;
   other_learner: boolean;
@@ -72,7 +72,7 @@ export default function Versions(props: { name: string }) {
             { title: "Why", cell: (v) => v.note || (v.automatic ? "by the clock" : "–"), text: true },
             { title: "Rounds learned", cell: (v) => count(v.learned) },
             { title: "Decisions since", cell: (v) => count(v.rounds_since) },
-            { title: "Revenue a decision since", cell: (v) => number(v.revenue_since) },
+            { title: "Revenue a decision since", cell: (v) => number(v.mean_revenue_since) },
             { title: "Policy", cell: (v) => String(v.policy["name"] ?? "–") + (v.other_learner ? ", of an earlier learner" : ""), text: true },
             { title: "", cell: (v) => (may ? <button type="button" onClick={() => setBack(v)}>Roll back to {v.version}</button> : null), text: true },
           ]}
@@ -87,7 +87,7 @@ export default function Versions(props: { name: string }) {
       {back ? (
         <Card title={`Roll back to version ${back.version}?`}>
           <p>
-            The learner forgets what it has learned since {moment(back.time)}: {count(back.rounds_since)} decisions have ended since then, with a revenue of {number(back.revenue_since)} each.
+            The learner forgets what it has learned since {moment(back.time)}: {count(back.rounds_since)} decisions have ended since then, with a revenue of {number(back.mean_revenue_since)} each.
             {back.other_learner ? " The configuration of that learner comes back too." : ""} The present state is kept as a version.
           </p>
           <div class="controls">
@@ -109,7 +109,7 @@ export default function Versions(props: { name: string }) {
 
 // Compare shows what differs between two versions.
 function Compare(props: { a: Version; b: Version }) {
-  const of = (v: Version): Config => ({ kept: moment(v.time), note: v.note ?? "–", "rounds learned": v.learned, "decisions since": v.rounds_since, "revenue a decision since": v.revenue_since, ...Object.fromEntries(Object.entries(v.policy).map(([k, x]) => ["policy " + k, x])) });
+  const of = (v: Version): Config => ({ kept: moment(v.time), note: v.note ?? "–", "rounds learned": v.learned, "decisions since": v.rounds_since, "revenue a decision since": v.mean_revenue_since, ...Object.fromEntries(Object.entries(v.policy).map(([k, x]) => ["policy " + k, x])) });
   const a = of(props.a), b = of(props.b);
   const names = Object.keys({ ...a, ...b }).filter((n) => JSON.stringify(a[n]) !== JSON.stringify(b[n]));
   return (
