@@ -65,7 +65,7 @@ func TestEndOfAnExperiment(t *testing.T) {
 	}
 	ended := func(t *testing.T, e *engine.Engine, store *memlog.Store) api.ExperimentReport {
 		all, err := e.Experiments("home")
-		if err != nil || all.Experiment != nil || len(all.Past) != 1 || all.Past[0].Ended == nil || all.Past[0].Name != "summer" {
+		if err != nil || all.Experiment != nil || len(all.Past) != 1 || all.Past[0].Ended == nil || all.Past[0].Left != nil || all.Past[0].Name != "summer" {
 			t.Fatalf("%+v, %v", all, err)
 		}
 		replays(t, e, engine.Options{Store: store, Build: buildFixed})

@@ -113,6 +113,9 @@ func TestSentences(t *testing.T) {
 		"Keep going. Verdict: keep going. Because it is early.": func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Rule: api.KeepGoing, Reason: "it is early"}
 		},
+		"about 12,000 more decisions will tell, by 17 June 2026.": func(r *api.ExperimentReport) {
+			r.Verdict, r.Left = api.Verdict{Rule: api.KeepGoing}, &api.Left{Decisions: 12_000, Seconds: 86_400}
+		},
 		`A tie, so keep “ours”. Verdict: keep either. Because "ours" and "b" both earn more. You may stop now.`: func(r *api.ExperimentReport) {
 			r.Verdict = api.Verdict{Rule: api.KeepEither, Variant: "ours", Tied: []string{"b", "ours"}, Reason: `"ours" and "b" both earn more`}
 		},

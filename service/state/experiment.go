@@ -114,7 +114,7 @@ func (s *State) conduct(p *Placement, sequence uint64, time int64, workers []*Wo
 // endExperiment ends the experiment and keeps its report. Its learners end, except the one that decides now.
 func (p *Placement) endExperiment(now int64) {
 	report := p.report()
-	report.Ended, report.Counts = new(time.Unix(0, now).UTC()), nil
+	report.Ended, report.Counts, report.Left = new(time.Unix(0, now).UTC()), nil, nil
 	p.past = append(slices.Clone(p.past), string(setup.Canonical(report)))
 	p.past = p.past[max(0, len(p.past)-maxPast):]
 	for _, w := range p.Experiment.workers {
