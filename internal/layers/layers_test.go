@@ -35,7 +35,7 @@ var table = [][]string{
 	{"bench/fitted", "bench/rounds", "service/personalizer"},
 	{"service/importer", "service/server"},
 	{"service/host"},
-	{"service/inspect"},
+	{"service/inspect", "service/sim"},
 	{"service/judge"},
 	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy", "bench/pessimism", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},
 }

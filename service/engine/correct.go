@@ -21,7 +21,7 @@ func (e *Engine) Correct(ctx context.Context, placement, decision string, c api.
 	if err := checkCorrection(&c); err != nil {
 		return err
 	}
-	return e.forward(ctx, &remoteCall{what: callCorrect, placement: placement, decision: decision, correction: c}, func() error {
+	return e.forward(ctx, &remoteCall{what: callCorrect, placement: placement, decision: decision, correction: c}, now, func(now int64) error {
 		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Correct(f.Record, f.Offer, &c, now) })
 	})
 }

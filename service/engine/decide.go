@@ -47,10 +47,14 @@ func (e *Engine) DecideFor(ctx context.Context, v *View, r *api.Request, now int
 	d := page.NewDecider()
 	start := time.Now()
 	for attempt := 1; ; attempt++ {
+		followed := e.isFollower.Load()
 		o, err := e.decide(ctx, d, v, r, now, attempt > maxReleases)
 		if errors.Is(err, page.ErrStale) {
 			if v, err = e.View(v.Page.Name); err != nil {
 				return nil, err
+			}
+			if followed {
+				now = e.later(now)
 			}
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 //
 // An outcome also activates a deferred decision.
 func (e *Engine) Activate(ctx context.Context, placement, decision string, now int64) error {
-	return e.forward(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, func() error {
+	return e.forward(ctx, &remoteCall{what: callActivate, placement: placement, decision: decision}, now, func(now int64) error {
 		placement, err := e.placementOf(ctx, placement, decision)
 		if err != nil {
 			return err

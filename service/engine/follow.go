@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,10 +40,16 @@ type leading struct {
 	done chan error
 }
 
-// waiters are the calls of WaitFor that wait.
+// waiters are the calls of WaitFor that wait, in their order.
 type waiters struct {
-	waiting atomic.Int64
-	byEntry sync.Map // of chan struct{} to the entry
+	waiting atomic.Int64 // how many
+	queue   sync.Mutex
+	waiter  []waiter
+}
+
+type waiter struct {
+	entry   uint64
+	reached chan struct{}
 }
 
 // WaitFor waits until an entry is part of the state.
@@ -51,22 +59,21 @@ func (e *Engine) WaitFor(ctx context.Context, entry uint64) error {
 	}
 	reached := make(chan struct{})
 	e.waiting.Add(1)
-	e.byEntry.Store(reached, entry)
-	defer func() {
-		e.byEntry.Delete(reached)
-		e.waiting.Add(-1)
-	}()
-	if e.Sequence() >= entry {
-		return nil
-	}
+	defer e.waiting.Add(-1)
+	e.queue.Lock()
+	e.waiter = append(e.waiter, waiter{entry, reached})
+	e.queue.Unlock()
+	e.wake(e.Sequence()) // the entry may have come meanwhile
 	select {
 	case <-reached:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
 	case <-e.stopped:
-		return e.stop()
 	}
+	e.queue.Lock()
+	e.waiter = slices.DeleteFunc(e.waiter, func(w waiter) bool { return w.reached == reached })
+	e.queue.Unlock()
+	return cmp.Or(ctx.Err(), e.Failure())
 }
 
 // wakeWaiters wakes those who wait for an entry up to the last one that was applied.
@@ -74,12 +81,17 @@ func (e *Engine) wakeWaiters() {
 	if e.waiting.Load() == 0 {
 		return
 	}
-	e.byEntry.Range(func(reached, entry any) bool {
-		if entry.(uint64) <= e.state.Position.Sequence {
-			if _, waits := e.byEntry.LoadAndDelete(reached); waits {
-				close(reached.(chan struct{}))
-			}
+	e.wake(e.state.Position.Sequence)
+}
+
+func (e *Engine) wake(upTo uint64) {
+	e.queue.Lock()
+	defer e.queue.Unlock()
+	e.waiter = slices.DeleteFunc(e.waiter, func(w waiter) bool {
+		if w.entry > upTo {
+			return false
 		}
+		close(w.reached)
 		return true
 	})
 }

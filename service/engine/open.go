@@ -37,6 +37,9 @@ type Options struct {
 	Confirm func(ctx context.Context) error
 	// Propose asks the process that writes the log, whose Accept answers, once. Nil lets a follower decide nothing.
 	Propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
+	// Clock is the time in Unix nanoseconds, for calls that have waited for a leader and go on after this engine has begun to lead. Nil
+	// keeps the time of the call.
+	Clock func() int64
 	// Replica is from 1 on and of this engine only, also among those that followed the log earlier: it keeps the
 	// numbers of decisions apart, and so their draws.
 	Replica uint64
@@ -61,7 +64,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		store: o.Store, recent: offer.NewCandidateCache(), applied: o.Applied, gather: o.Gather,
 		proposals: make(chan *proposal, 256), quit: make(chan struct{}), stopped: make(chan struct{}),
 		follower:  follower{leader: o.Leader, lead: make(chan leading)},
-		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm},
+		proposing: proposing{propose: o.Propose, replica: o.Replica, confirm: o.Confirm, clock: o.Clock},
 	}
 	s := state.NewState(o.Build, e.learners.Go)
 	s.Log, e.state = o.Store, s

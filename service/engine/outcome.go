@@ -19,7 +19,7 @@ import (
 // for an evicted decision that is forgotten. Other errors are ErrNotFound, ErrNotShown, ErrStopped or that of ctx; after the last
 // two report the outcome again.
 func (e *Engine) Outcome(ctx context.Context, placement, decision, item string, now int64) error {
-	return e.forward(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, item: item}, func() error {
+	return e.forward(ctx, &remoteCall{what: callOutcome, placement: placement, decision: decision, item: item}, now, func(now int64) error {
 		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Outcome(f.Record, f.Offer, item, now) })
 	})
 }

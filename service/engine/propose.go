@@ -27,6 +27,7 @@ import (
 type proposing struct {
 	propose func(ctx context.Context, proposal []byte) (answer []byte, err error)
 	confirm func(ctx context.Context) error
+	clock   func() int64
 	replica uint64        // of the engine, in the numbers of decisions that it proposes
 	known   atomic.Uint64 // the last entry that the leader has named
 }
@@ -229,7 +230,7 @@ func (e *Engine) callLeaderOnce(ctx context.Context, proposal []byte) (*answer, 
 }
 
 // forward makes a change: by a call to the leader, or by local if this engine leads.
-func (e *Engine) forward(ctx context.Context, c *remoteCall, local func() error) error {
+func (e *Engine) forward(ctx context.Context, c *remoteCall, now int64, local func(now int64) error) error {
 	for e.isFollower.Load() {
 		a, err := e.callLeader(ctx, c)
 		if a != nil {
@@ -238,8 +239,18 @@ func (e *Engine) forward(ctx context.Context, c *remoteCall, local func() error)
 		if err != page.ErrStale {
 			return err
 		}
+		now = e.later(now)
 	}
-	return local()
+	return local(now)
+}
+
+// later returns the time of a call that began at now, and goes on after this engine has begun to lead. The clock may have been set
+// meanwhile: with the earlier time a decision could end at once.
+func (e *Engine) later(now int64) int64 {
+	if e.clock == nil {
+		return now
+	}
+	return e.clock()
 }
 
 // proposeOffer proposes an offer. It returns the offer of an earlier request of this id that the leader has, nil if it has

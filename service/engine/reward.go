@@ -34,7 +34,7 @@ func (e *Engine) Reward(ctx context.Context, placement, decision string, rewards
 			return api.Fieldf(field, "%v: must be in [0, 1]", r.Value)
 		}
 	}
-	return e.forward(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards}, func() error {
+	return e.forward(ctx, &remoteCall{what: callReward, placement: placement, decision: decision, rewards: rewards}, now, func(now int64) error {
 		return e.concerning(ctx, placement, decision, func(b *state.Batch, f *state.Lookup) error { return b.Reward(f.Record, f.Offer, rewards, now) })
 	})
 }

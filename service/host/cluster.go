@@ -36,6 +36,9 @@ func (l *session) answerFollowers(ctx context.Context, s *server.Server) (stop f
 		cancel()
 		return nil, err
 	}
+	if s == nil {
+		return func() { cancel(); first() }, nil
+	}
 	second, err := l.shared.Answer(toForward, s.Forwarded)
 	if err != nil {
 		cancel()

@@ -52,6 +52,12 @@ type Options struct {
 
 	Wall     func() time.Time // the time of day; nil is time.Now
 	Patience time.Duration    // how long a write to the log may take; 0 is natslog's default
+
+	// Serve, if set, answers requests instead of the server over HTTP, until ctx ends. It does what the server does now and then, too:
+	// Engine.Expire and Engine.Exchange.
+	Serve func(ctx context.Context, e *engine.Engine, clock func() time.Time) error
+	// Connecting, if set, may change how a log on NATS servers is opened.
+	Connecting func(*natslog.Options)
 }
 
 // service is a running service.
@@ -227,6 +233,9 @@ func (s *service) session(ctx context.Context, known uint64) (*session, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	l, options := &session{service: s}, s.serverOptions()
+	if s.Serve != nil {
+		return l, l.work(ctx, known, options, nil)
+	}
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	socket, err := s.bind(ctx, options, func(address string) {
@@ -296,7 +305,10 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 			return s.Export(ctx, l.store, s.Data, placement, w)
 		}
 	}
-	serving := server.New(o)
+	var serving *server.Server
+	if s.Serve == nil {
+		serving = server.New(o)
+	}
 	var failure error // of becoming the leader
 	beside.Go(func() {
 		err := l.lead(ctx)
@@ -323,7 +335,12 @@ func (l *session) work(ctx context.Context, known uint64, o server.Options, sock
 		case <-ctx.Done():
 		}
 	})
-	err = serving.Serve(ctx, socket)
+	if s.Serve != nil {
+		l.served = true
+		err = s.Serve(ctx, l.engine, l.clock.now)
+	} else {
+		err = serving.Serve(ctx, socket)
+	}
 	stop()
 	beside.Wait()
 	if l.last = l.engine.Sequence(); l.store.Loss() != nil {
@@ -401,6 +418,7 @@ func (l *session) openEngine(ctx context.Context, o engine.Options) (*engine.Eng
 			return nil, err
 		}
 		o.Follow, o.Leader, o.Propose = true, l.leader, l.propose
+		o.Clock = func() int64 { return l.clock.now().UnixNano() }
 		applied := o.Applied
 		o.Applied = func(entry uint64, e *eventlog.Event) {
 			if f := follower.Load(); f != nil && f.Role() == engine.Follower {
@@ -560,6 +578,9 @@ func (l *session) openLog(ctx context.Context) error {
 		return err
 	}
 	o.Patience, o.Logger, o.Process, o.TakeOver, o.Standby = l.Patience, l.Logger, l.process, l.TakeOver, true
+	if l.Connecting != nil {
+		l.Connecting(&o)
+	}
 	s, err := natslog.Open(ctx, o)
 	if err == nil {
 		l.store, l.shared = s, s

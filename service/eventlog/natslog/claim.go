@@ -33,9 +33,9 @@ func (s *Store) claim(ctx context.Context) (uint64, error) {
 	defer cancel()
 	begin := time.Now()
 	for wait := shortAttempt; ; wait = longer(wait) {
-		message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: []byte(claimText)}
+		message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}, jetstream.MsgIDHeader: {s.writer}, jetstream.ExpectedStreamHeader: {s.options.Stream}}, Data: []byte(claimText)}
 		ack, err := within(ctx, wait, func(ctx context.Context) (*jetstream.PubAck, error) {
-			return s.js.PublishMsg(ctx, message, jetstream.WithMsgID(s.writer), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))
+			return s.js.PublishMsg(ctx, message, jetstream.WithRetryAttempts(0))
 		})
 		if err == nil {
 			return ack.Sequence, nil

@@ -75,10 +75,10 @@ func SetAbandoned(age time.Duration) (undo func()) {
 }
 
 // Sent returns how many messages a store has sent to its server.
-func Sent(s *Store) uint64 { return s.conn.Stats().OutMsgs }
+func Sent(s *Store) uint64 { return s.conn.(netConn).Stats().OutMsgs }
 
 // Age makes a store's last renewal of its lease older, by the monotonic clock and by the time of day.
 func Age(s *Store, steady, day time.Duration) {
-	i := now()
+	i := s.now()
 	s.lease.renewed.Store(&instant{i.steady.Add(-steady), i.day.Add(-day)})
 }

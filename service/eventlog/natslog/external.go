@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 // SplitURL splits comma separated addresses of servers, such as nats://user:password@host:4222 or
@@ -56,8 +57,35 @@ const (
 // writeTime is how long a server may take nothing of what is written to it. Meanwhile nothing else is written, not even a ping.
 const writeTime = 5 * time.Second
 
+// Conn is what a store uses of its connection to the servers, besides JetStream.
+type Conn interface {
+	RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Msg, error)
+	PublishMsg(m *nats.Msg) error
+	Listen(subject string, handle nats.MsgHandler) (stop func(), err error)
+	FlushTimeout(time.Duration) error
+	ForceReconnect() error
+	IsConnected() bool
+	MaxPayload() int64
+	Servers() []string
+	ConnectedClusterName() string
+	ConnectedUrlRedacted() string
+	Close()
+}
+
+// netConn is a Conn to real servers.
+type netConn struct{ *nats.Conn }
+
+func (c netConn) Listen(subject string, handle nats.MsgHandler) (stop func(), err error) {
+	sub, err := c.Subscribe(subject, handle)
+	return func() { _ = sub.Unsubscribe() }, err // a closed connection has no subscriptions
+}
+
 // dial connects to the servers, and reconnects without limit.
-func (s *Store) dial() (*nats.Conn, error) {
+func (s *Store) dial() (Conn, jetstream.JetStream, error) {
+	if s.options.Servers != nil {
+		conn, js := s.options.Servers()
+		return conn, js, nil
+	}
 	options := append([]nats.Option{
 		nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), login(s.user),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(writeTime),
@@ -75,13 +103,14 @@ func (s *Store) dial() (*nats.Conn, error) {
 	}, s.options.Connect...)
 	conn, err := nats.Connect(s.options.URL, options...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if v := conn.ConnectedServerVersion(); !syncsAlways(v) {
 		conn.Close()
-		return nil, fmt.Errorf("it has version %s, which cannot sync each write before it acknowledges it: use 2.10 or later", v)
+		return nil, nil, fmt.Errorf("it has version %s, which cannot sync each write before it acknowledges it: use 2.10 or later", v)
 	}
-	return conn, nil
+	js, err := jetstream.New(conn)
+	return netConn{conn}, js, err
 }
 
 // syncsAlways reports whether a server of a version has the option sync: always.

@@ -81,7 +81,7 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	if err != nil {
 		host = "an unknown host"
 	}
-	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: silence.Milliseconds()}
+	mine := Holder{Process: s.options.Process, Host: host, PID: os.Getpid(), Since: time.Now().UTC(), Address: s.options.Address, Lasts: s.options.Lease.Milliseconds()}
 	value, err := json.Marshal(mine)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			return fmt.Errorf("%w: %s writes %s", eventlog.ErrAlive, held, s.where())
 		case revision == 0 || held.Process == s.options.Process || s.options.TakeOver || seen.lasted > held.silence():
 			l.value = value
-			err := l.put(ctx, revision, answer)
+			err := l.put(ctx, s, revision, answer)
 			if err == nil {
 				s.holder.Store(&mine)
 				if s.options.Standby && revision != 0 && held.Process != s.options.Process && seen.lasted <= held.silence() {
@@ -179,8 +179,8 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holde
 
 // put writes the lease after a revision, 0 for none, and waits for the answer. It does not retry: a copy
 // would be refused because of the first message.
-func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error {
-	sent := now()
+func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Duration) error {
+	sent := s.now()
 	revision, err := within(ctx, wait, func(ctx context.Context) (uint64, error) {
 		if after == 0 {
 			return l.bucket.Create(ctx, leaseKey, l.value)
@@ -199,7 +199,7 @@ func (l *lease) put(ctx context.Context, after uint64, wait time.Duration) error
 // anything. Afterwards, as in a process that was frozen, the log itself is asked.
 func (s *Store) Confirm(ctx context.Context) error {
 	if since := s.lease.renewed.Load(); since != nil && s.Leads() {
-		if now().since(*since) < silence {
+		if s.now().since(*since) < s.options.Lease {
 			return nil
 		}
 	}
@@ -209,9 +209,15 @@ func (s *Store) Confirm(ctx context.Context) error {
 // instant is a time by two clocks: the monotonic clock stands still while a machine sleeps, and the time of day may be set.
 type instant struct{ steady, day time.Time }
 
-func now() instant {
+func (s *Store) now() instant {
+	steady, day := s.options.Now()
+	return instant{steady, day}
+}
+
+// clocks returns both times of the system.
+func clocks() (steady, day time.Time) {
 	t := time.Now()
-	return instant{t, t.Round(0)}
+	return t, t.Round(0)
 }
 
 // since returns the time since another instant, by the clock that shows more.
@@ -233,7 +239,7 @@ func (s *Store) lacks(ctx context.Context, bucket string) bool {
 
 // renew writes the lease again. It reports false if another process has it. A bucket that was removed is made again.
 func (l *lease) renew(ctx context.Context, s *Store) bool {
-	err := l.put(ctx, l.revision, shortAttempt)
+	err := l.put(ctx, s, l.revision, shortAttempt)
 	if err == nil {
 		return true
 	}

@@ -40,6 +40,10 @@ type Options struct {
 	ReadOnly bool              // do not take over the log; Append is refused
 	Patience time.Duration     // for an answer of the server, over several attempts; 30 s if 0
 	Logger   *slog.Logger      // of the server's warnings; nil discards them
+
+	Lease   time.Duration                      // how long this process's lease holds without a renewal; 0 is a second
+	Now     func() (steady, day time.Time)     // the monotonic clock and the time of day; nil is time.Now
+	Servers func() (Conn, jetstream.JetStream) // a connection to simulated servers; nil connects to URL
 }
 
 // Store is an eventlog.Store in a JetStream stream.
@@ -47,7 +51,7 @@ type Store struct {
 	options  Options       // URL without its user
 	user     *url.Userinfo // of URL; nil if it has none
 	writer   string        // names this store among all that open the log
-	conn     *nats.Conn
+	conn     Conn
 	js       jetstream.JetStream
 	stream   jetstream.Stream
 	replicas int                    // of the stream
@@ -138,6 +142,12 @@ func newStore(o Options) (_ *Store, err error) {
 	if o.Patience == 0 {
 		o.Patience = 30 * time.Second
 	}
+	if o.Lease == 0 {
+		o.Lease = silence
+	}
+	if o.Now == nil {
+		o.Now = clocks
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -160,11 +170,8 @@ func reopens(ctx context.Context, err error) error {
 
 func (s *Store) connect(ctx context.Context) (err error) {
 	o := s.options
-	if s.conn, err = s.dial(); err != nil {
+	if s.conn, s.js, err = s.dial(); err != nil {
 		return fmt.Errorf("natslog: connecting to %s: %w", s.where(), err)
-	}
-	if s.js, err = jetstream.New(s.conn); err != nil {
-		return fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
 	if err := s.findStream(ctx); err != nil {
 		return fmt.Errorf("natslog: stream %q of %s: %w", o.Stream, s.where(), err)

@@ -80,7 +80,7 @@ const maxHeaders = 1000
 func (s *Store) Answer(service string, handle func(request []byte) []byte) (stop func(), err error) {
 	var running sync.WaitGroup
 	parts := assembly{of: map[string]*partial{}}
-	sub, err := s.conn.Subscribe(s.subjectOf(service), func(m *nats.Msg) {
+	unsubscribe, err := s.conn.Listen(s.subjectOf(service), func(m *nats.Msg) {
 		request, complete, err := parts.add(m)
 		switch {
 		case err != nil:
@@ -96,14 +96,14 @@ func (s *Store) Answer(service string, handle func(request []byte) []byte) (stop
 	}
 	_ = s.conn.FlushTimeout(attempt) // so that who asks from now on reaches it
 	return func() {
-		_ = sub.Unsubscribe() // a closed connection has no subscriptions
+		unsubscribe()
 		running.Wait()
 	}, nil
 }
 
 // respond answers a request. Who asked is not left without an answer if it is too large for a message.
 func (s *Store) respond(m *nats.Msg, answer []byte) {
-	switch err := m.Respond(answer); {
+	switch err := s.conn.PublishMsg(&nats.Msg{Subject: m.Reply, Data: answer}); {
 	case errors.Is(err, nats.ErrMaxPayload):
 		s.refuse(m, fmt.Errorf("it is done, but the answer of %d bytes is larger than a message of the log's server: raise its max_payload of %d", len(answer), s.conn.MaxPayload()))
 	case err != nil && !s.isClosed(): // who asked asks again
@@ -115,7 +115,7 @@ func (s *Store) respond(m *nats.Msg, answer []byte) {
 func (s *Store) refuse(m *nats.Msg, why error) {
 	refusal := nats.NewMsg(m.Reply)
 	refusal.Header.Set(refusalHeader, why.Error())
-	if err := m.RespondMsg(refusal); err != nil && !s.isClosed() {
+	if err := s.conn.PublishMsg(refusal); err != nil && !s.isClosed() {
 		s.options.Logger.Warn("a request of a follower is not answered", "cause", err.Error())
 	}
 }

@@ -47,7 +47,7 @@ func (s *Store) look() error {
 	if !s.Leads() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), silence)
+	ctx, cancel := context.WithTimeout(context.Background(), s.options.Lease)
 	defer cancel()
 	if s.lease.renew(ctx, s) {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -161,10 +162,11 @@ func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 }
 
 func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream.PubAck, error) {
-	message := &nats.Msg{Subject: s.subject(), Header: nats.Header{writerHeader: {s.writer}}, Data: data}
+	message := &nats.Msg{Subject: s.subject(), Header: nats.Header{
+		writerHeader: {s.writer}, jetstream.ExpectedLastSeqHeader: {strconv.FormatUint(place-1, 10)}, jetstream.ExpectedStreamHeader: {s.options.Stream},
+	}, Data: data}
 	return within(ctx, attempt, func(ctx context.Context) (*jetstream.PubAck, error) {
-		return s.js.PublishMsg(ctx, message,
-			jetstream.WithExpectLastSequence(place-1), jetstream.WithExpectStream(s.options.Stream), jetstream.WithRetryAttempts(0))
+		return s.js.PublishMsg(ctx, message, jetstream.WithRetryAttempts(0))
 	})
 }
 

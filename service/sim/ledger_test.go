@@ -1,0 +1,411 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/nats-io/nats.go"
+
+	"vitrine/service/engine"
+	"vitrine/service/eventlog"
+	"vitrine/service/eventlog/memlog"
+)
+
+// ledger is what is true: all entries that the servers have stored, and what they say of each decision. It checks every entry when it is
+// stored, and every answer when it comes.
+type ledger struct {
+	w         *world
+	mu        sync.Mutex
+	entries   [][]byte
+	positions []eventlog.Position // after each entry, and before the first
+	decisions map[string]*decision
+	claims    map[string]bool
+	writers   map[uint64]string // of each epoch
+	conn      *conn             // that wrote the last entry
+	skew      time.Duration     // of the last entry's time
+	kept      map[string]map[uint64]bool
+	ops       []porcupine.Operation
+	decided   int
+}
+
+type decision struct {
+	entry    uint64
+	asked    time.Time     // first
+	ahead    time.Duration // of that, its time in the log
+	shown    []string
+	status   string // open, deferred, chosen, expired, evicted, late
+	choice   int32
+	shut     time.Time
+	attempts int  // to decide it
+	failed   int  // of them that have surely failed
+	acked    bool // and when
+	ackedAt  time.Time
+	outcome  time.Time // when an outcome was acknowledged
+}
+
+func newLedger(w *world) *ledger {
+	return &ledger{w: w, positions: make([]eventlog.Position, 1), decisions: map[string]*decision{}, claims: map[string]bool{}, writers: map[uint64]string{}, kept: map[string]map[uint64]bool{}}
+}
+
+// tolerance is how much earlier than its window a decision may end: clocks that differ by less than a second are right. One that is asked for
+// while a process takes over has the time of the last entry before, at most a minute earlier.
+const tolerance = 3 * time.Second
+
+// message checks a message that the servers store.
+func (l *ledger) message(sequence uint64, m *nats.Msg, c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	writer := m.Header.Get("Vitrine-Writer")
+	if string(m.Data) == "VLOGCLAIM" {
+		if l.claims[writer] {
+			l.w.finding("a writer has claimed the log twice, and fenced itself or its successor")
+		}
+		l.claims[writer] = true
+		return
+	}
+	f, err := eventlog.DecodeFrame(m.Data)
+	if err != nil {
+		l.w.finding("message %d: %v", sequence, err)
+		return
+	}
+	end := l.positions[len(l.positions)-1]
+	if end.Log.IsZero() {
+		l.positions[0].Log, end.Log = f.Log, f.Log
+	}
+	if f.Start() != end {
+		l.w.finding("message %d is of a frame that begins after entry %d, the log ends with %d", sequence, f.First-1, end.Sequence)
+	}
+	if before := l.writers[f.Epoch]; before != "" && before != writer {
+		l.w.finding("two writers write in epoch %d", f.Epoch)
+	}
+	l.writers[f.Epoch] = writer
+	l.conn = c
+	for _, e := range f.Entries {
+		l.entries = append(l.entries, e)
+		end = end.After(e)
+		l.positions = append(l.positions, end)
+		l.entry(end.Sequence, e)
+	}
+}
+
+func (l *ledger) entry(sequence uint64, e []byte) {
+	event, err := eventlog.Decode(e)
+	if err != nil {
+		l.w.finding("entry %d: %v", sequence, err)
+		return
+	}
+	now := time.Now()
+	l.clock(sequence, event.Time)
+	find := func(id string) *decision {
+		d := l.decisions[event.Placement+"/"+id]
+		if d == nil || d.entry == 0 {
+			l.w.finding("entry %d is of decision %s, which was not offered", sequence, id)
+			return &decision{}
+		}
+		return d
+	}
+	switch b := event.Body.(type) {
+	case *eventlog.Offered:
+		d := l.decision(event.Placement, b.Decision)
+		if d.entry > 0 {
+			l.w.finding("decision %s was offered twice, by entries %d and %d", b.Decision, d.entry, sequence)
+		}
+		d.entry, d.status, d.ahead = sequence, "open", time.Unix(0, event.Time).Sub(d.asked)
+		for _, at := range b.Shown {
+			d.shown = append(d.shown, b.ItemIDs[at])
+		}
+		if l.w.deferred(b.Decision) {
+			d.status = "deferred"
+		}
+		l.decided++
+	case *eventlog.Activated:
+		d := find(b.Decision)
+		if d.status != "deferred" {
+			l.w.finding("entry %d activates decision %s, which is %s", sequence, b.Decision, d.status)
+		}
+		d.status = "open"
+	case *eventlog.Chosen:
+		d := find(b.Decision)
+		if d.status != "open" && d.status != "deferred" {
+			l.w.finding("entry %d is an outcome of decision %s, which is %s", sequence, b.Decision, d.status)
+		}
+		d.status, d.choice, d.shut = "chosen", b.Choice, now
+	case *eventlog.Expired:
+		d := find(b.Decision)
+		if d.status != "open" && d.status != "deferred" {
+			l.w.finding("entry %d ends decision %s, which is %s", sequence, b.Decision, d.status)
+		}
+		if age := now.Sub(d.asked); age < window-tolerance+min(0, max(d.ahead, -time.Minute)) {
+			l.w.finding("entry %d ends decision %s after %v of %v: its entry %d was %v ahead of the first call, and the log is %v ahead", sequence, b.Decision, age, window, d.entry, d.ahead, l.skew)
+		}
+		if d.status == "deferred" {
+			d.status = "withdrawn"
+		} else {
+			d.status = "expired"
+		}
+		d.shut = now
+	case *eventlog.ClockMoved:
+		l.w.trace("log", "entry %d moves the clock of %s by %v", sequence, event.Placement, time.Duration(b.By))
+	case *eventlog.Evicted:
+		d := find(b.Decision)
+		d.status, d.shut = "evicted", now
+	case *eventlog.Corrected:
+		d := find(b.Decision)
+		if d.status == "chosen" || d.status == "late" {
+			l.w.finding("entry %d is a late outcome of decision %s, which is %s", sequence, b.Decision, d.status)
+		}
+		d.status, d.choice = "late", b.Choice
+	}
+}
+
+// clock checks that the log's time goes on as it did, unless no process that has heard it is left.
+func (l *ledger) clock(sequence uint64, at int64) {
+	skew := time.Unix(0, at).Sub(time.Now())
+	before := l.skew
+	l.skew = skew
+	if d := (skew - before).Abs(); sequence > 1 && l.conn.hasHeard() && d > time.Minute {
+		l.w.finding("entry %d moves the log's clock by %v, though its writer had followed the log", sequence, skew-before)
+	}
+}
+
+func (l *ledger) decision(placement, id string) *decision {
+	key := placement + "/" + id
+	d := l.decisions[key]
+	if d == nil {
+		d = new(decision)
+		l.decisions[key] = d
+	}
+	return d
+}
+
+// ask notes that a decision is asked for.
+func (l *ledger) ask(placement, id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if d := l.decision(placement, id); d.asked.IsZero() {
+		d.asked = time.Now()
+	}
+}
+
+// surely reports whether an error says that nothing was written.
+func surely(err error) bool {
+	return errors.Is(err, eventlog.ErrFenced) && !errors.Is(err, eventlog.ErrUnknown) && !errors.Is(err, eventlog.ErrReopen)
+}
+
+// answer is a call, its answer, and when.
+type answer struct {
+	kind, placement, id, item string
+	shown                     []string
+	err                       error
+	begin, end                time.Time
+	status, choice            string // that a reading has
+	value                     int    // of a configuration
+	client                    int
+}
+
+// check checks an answer against what is stored by now.
+func (l *ledger) check(a *answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.decision(a.placement, a.id)
+	known := d.acked && d.ackedAt.Before(a.begin)
+	fail := func(format string, args ...any) {
+		l.w.finding("%s %s of client %d: %s", a.kind, a.id, a.client, fmt.Sprintf(format, args...))
+	}
+	if errors.Is(a.err, engine.ErrNotFound) && a.kind != "decide" && known && d.status != "evicted" {
+		fail("is not found, but was acknowledged %v before, and is %s by entry %d", a.begin.Sub(d.ackedAt), d.status, d.entry)
+	}
+	switch a.kind {
+	case "decide":
+		d.attempts++
+		if surely(a.err) {
+			d.failed++
+		}
+		if d.entry > 0 && d.failed == d.attempts {
+			fail("has failed, surely, and is entry %d: %v", d.entry, a.err)
+		}
+		if a.err != nil {
+			break
+		}
+		if d.entry == 0 {
+			fail("is acknowledged, and not in the log")
+		} else if !slices.Equal(d.shown, a.shown) {
+			fail("shows %q, entry %d %q", a.shown, d.entry, d.shown)
+		}
+		if !d.acked {
+			d.acked, d.ackedAt = true, time.Now()
+		}
+	case "outcome":
+		place := int32(slices.Index(d.shown, a.item) + 1)
+		switch {
+		case a.err == nil && (d.status != "chosen" || d.choice != place):
+			fail("%q is acknowledged, and the decision is %s with %d", a.item, d.status, d.choice)
+		case errors.Is(a.err, engine.ErrLate) && (d.status != "late" || d.choice != place):
+			fail("%q is said to be late, and the decision is %s with %d", a.item, d.status, d.choice)
+		}
+		if a.err == nil || errors.Is(a.err, engine.ErrLate) {
+			d.outcome = time.Now()
+		}
+	case "activate":
+		switch {
+		case a.err == nil && d.status == "deferred":
+			fail("is acknowledged, and not in the log")
+		case errors.Is(a.err, engine.ErrWithdrawn) && d.status != "withdrawn" && d.status != "late":
+			fail("is said to be withdrawn, and is %s", d.status)
+		}
+	case "read":
+		if a.err == nil && !d.outcome.IsZero() && d.outcome.Before(a.begin) && a.status != d.status {
+			fail("reads %s, but is %s since %v before", a.status, d.status, a.begin.Sub(d.outcome))
+		}
+	}
+	end := a.end.UnixNano()
+	if unknown(a.err) {
+		end = 1<<62 + int64(len(l.ops))
+	}
+	l.ops = append(l.ops, porcupine.Operation{ClientId: a.client, Input: a, Output: a, Call: a.begin.UnixNano(), Return: end})
+}
+
+// unknown reports whether a call with the error may have been carried out, or may be yet.
+func unknown(err error) bool {
+	return err != nil && !surely(err) && !errors.Is(err, engine.ErrNotFound) && !errors.Is(err, engine.ErrLate) && !errors.Is(err, engine.ErrConflict) && !errors.Is(err, engine.ErrWithdrawn) &&
+		!errors.Is(err, engine.ErrNotShown) && !errors.Is(err, engine.ErrFollower)
+}
+
+// step is the model of what callers see of one decision, or of one configuration: it knows nothing of how the service works. A decision's
+// window may end at any time, which ledger.entry checks.
+// state of a decision or a configuration in the model.
+type state struct {
+	offered bool
+	ended   string // by an outcome: the item, or "\x00" of none
+	isLate  bool
+	value   int
+}
+
+func step(s state, a *answer) (next []state) {
+	after := s
+	maybe := func(t state) []state { // of a call that may have been carried out
+		if t == s {
+			return []state{s}
+		}
+		return []state{s, t}
+	}
+	switch a.kind {
+	case "put":
+		after.value = a.value
+		switch {
+		case a.err == nil:
+			return []state{after}
+		case unknown(a.err):
+			return maybe(after)
+		}
+		return []state{s}
+	case "config":
+		if a.err == nil && a.value != s.value {
+			return nil
+		}
+		return []state{s}
+	case "decide":
+		after.offered = true
+		switch {
+		case a.err == nil:
+			return []state{after}
+		case unknown(a.err):
+			return maybe(after)
+		}
+		return []state{s}
+	case "outcome":
+		item := a.item
+		if item == "" {
+			item = "\x00"
+		}
+		after.ended = item
+		switch {
+		case a.err == nil:
+			if !s.offered || s.ended != "" && (s.ended != item || s.isLate) {
+				return nil
+			}
+			return []state{after}
+		case errors.Is(a.err, engine.ErrLate):
+			if !s.offered || s.ended != "" && (s.ended != item || !s.isLate) {
+				return nil
+			}
+			after.isLate = true
+			return []state{after}
+		case errors.Is(a.err, engine.ErrConflict):
+			if s.ended == "" || s.ended == item {
+				return nil
+			}
+		case errors.Is(a.err, engine.ErrNotFound):
+			if s.offered {
+				return nil
+			}
+		case unknown(a.err) && s.offered && s.ended == "":
+			late := after
+			late.isLate = true
+			return []state{s, after, late}
+		}
+		return []state{s}
+	case "read":
+		switch {
+		case errors.Is(a.err, engine.ErrNotFound) && s.offered:
+			return nil
+		case a.err != nil:
+		case !s.offered, (a.status == "chosen" || a.status == "late") != (s.ended != ""), s.ended != "" && (a.status == "late") != s.isLate:
+			return nil
+		}
+	case "activate":
+		if errors.Is(a.err, engine.ErrNotFound) && s.offered {
+			return nil
+		}
+	}
+	return []state{s}
+}
+
+// linearize checks that the calls about each decision and each configuration have an order.
+func (l *ledger) linearize() {
+	by := map[string][]porcupine.Operation{}
+	for _, o := range l.ops {
+		a := o.Input.(*answer)
+		key := a.placement + "/" + a.id
+		by[key] = append(by[key], o)
+	}
+	for _, key := range slices.Sorted(maps.Keys(by)) {
+		if !porcupine.CheckOperations(model, by[key]) {
+			text := ""
+			for _, o := range by[key] {
+				a := o.Input.(*answer)
+				text += fmt.Sprintf("\n  %s–%s client %d: %s %s%s%s %v", l.w.at(a.begin), l.w.at(a.end), a.client, a.kind, a.item, a.status, a.choice, a.err)
+			}
+			l.w.finding("calls about %s have no order:%s", key, text)
+		}
+	}
+}
+
+var model = (&porcupine.NondeterministicModel{
+	Init: func() []any { return []any{state{}} },
+	Step: func(s, in, _ any) (next []any) {
+		for _, n := range step(s.(state), in.(*answer)) {
+			next = append(next, n)
+		}
+		return next
+	},
+}).ToModel()
+
+// truth is the log as it was stored, with nothing removed.
+type truth struct {
+	*memlog.Store
+	l *ledger
+}
+
+func (t truth) Position(_ context.Context, sequence uint64) (eventlog.Position, error) {
+	if sequence >= uint64(len(t.l.positions)) {
+		return eventlog.Position{}, eventlog.ErrBeyond
+	}
+	return t.l.positions[sequence], nil
+}

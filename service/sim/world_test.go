@@ -1,0 +1,826 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"vitrine/service/api"
+	"vitrine/service/engine"
+	"vitrine/service/eventlog/memlog"
+	"vitrine/service/eventlog/natslog"
+	"vitrine/service/host"
+	"vitrine/service/offer"
+	"vitrine/service/setup"
+)
+
+// The sizes of a world.
+const (
+	processes = 3
+	clients   = 96
+	window    = 20 * time.Second // of the attribution
+	retained  = 2_000_000        // bytes of the log
+)
+
+// world is a cluster and all around it.
+type world struct {
+	seed    uint64
+	dir     string
+	begin   time.Time
+	servers *servers
+	ledger  *ledger
+	procs   []*proc
+	calm    bool // nothing fails
+	made    atomic.Bool
+	replies atomic.Uint64
+	inboxes sync.Map
+	foreign []byte // a snapshot of another log
+	logger  *slog.Logger
+
+	mu       sync.Mutex
+	lines    []line
+	findings []string
+	end      time.Duration // when the first was found
+}
+
+type line struct {
+	at    time.Duration
+	actor string
+	text  string
+}
+
+// rand returns draws at an address.
+func (w *world) rand(address ...any) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprint(h, address...)
+	return rand.New(rand.NewPCG(w.seed, h.Sum64()))
+}
+
+func (w *world) at(t time.Time) string { return t.Sub(w.begin).Round(time.Microsecond).String() }
+
+func (w *world) trace(actor, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines = append(w.lines, line{time.Since(w.begin), actor, fmt.Sprintf(format, args...)})
+}
+
+// finding notes that something is wrong. The world stops soon.
+func (w *world) finding(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.trace("finding", "%s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.findings = append(w.findings, text); len(w.findings) == 1 {
+		w.end = time.Since(w.begin)
+	}
+}
+
+func (w *world) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.findings) > 0
+}
+
+func (w *world) deferred(id string) bool { return strings.HasSuffix(id, "d") }
+
+// proc is a process of the service, over all its starts.
+type proc struct {
+	w     *world
+	name  string
+	lease time.Duration
+
+	mu     sync.Mutex
+	life   int
+	dir    string
+	conn   *conn
+	engine *engine.Engine // nil while it answers nothing
+	clock  func() time.Time
+	out    time.Time     // until when nothing gets out
+	in     time.Time     // and in
+	wrong  time.Duration // its time of day
+	slept  time.Duration // by its monotonic clock
+	slow   time.Time     // until when what it reads lags
+	stop   context.CancelFunc
+	ended  chan struct{}
+}
+
+func (p *proc) id() string { return fmt.Sprint(p.name, "-", p.life) }
+
+func (p *proc) cutUntil(outward bool) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if outward {
+		return p.out
+	}
+	return p.in
+}
+
+// lag is how long after it was stored a message comes.
+func (p *proc) lag(message uint64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := (message*0x9e3779b97f4a7c15 + p.w.seed*0xbf58476d1ce4e5b9 + uint64(p.name[1])) >> 20
+	d := 50*time.Microsecond + time.Duration(h%2_000_000)
+	if time.Now().Before(p.slow) {
+		d += time.Duration(h % 1_500_000_000)
+	}
+	return d
+}
+
+func (p *proc) wall() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Now().Add(p.wrong)
+}
+
+func (p *proc) clocks() (steady, day time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	return now.Add(-p.slept), now.Round(0)
+}
+
+// at returns the engine and the clock of a process that answers.
+func (p *proc) at() (*engine.Engine, func() time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.engine, p.clock
+}
+
+// start begins a life of a process, in a directory of its own.
+func (p *proc) start() {
+	w := p.w
+	ctx, stop := context.WithCancel(context.Background())
+	p.mu.Lock()
+	p.life++
+	life := p.life
+	before := p.dir
+	p.dir = filepath.Join(w.dir, p.id())
+	p.stop, p.ended = stop, make(chan struct{})
+	ended := p.ended
+	c := host.Default()
+	c.Data = p.dir
+	p.mu.Unlock()
+	if before == "" {
+		_ = os.MkdirAll(p.dir, 0o700)
+	}
+	c.Log.URL, c.Log.Stream = "nats://sim", "sim"
+	c.Limits.Memory = 1 << 30
+	c.Snapshots.Every.Duration, c.Snapshots.KeepEvery.Duration = 7_000_000_123, 11_000_000_457
+	c.Retention.Size = retained
+	o := host.Options{
+		Wall: p.wall, Patience: 6 * time.Second, Logger: w.logger.With("process", p.id()),
+		Connecting: func(o *natslog.Options) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			o.Process, o.Lease, o.Now = fmt.Sprint(p.name, "-", life), p.lease, p.clocks
+			o.Servers = func() (natslog.Conn, jetstream.JetStream) {
+				n := &conn{servers: w.servers, p: p, life: life, base: w.rand(p.name, life).Uint64(), drawn: map[address]uint64{}, dead: make(chan struct{})}
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if p.life != life {
+					n.kill()
+				} else {
+					p.conn = n
+				}
+				return peer{n}, n
+			}
+		},
+		Serve: func(ctx context.Context, e *engine.Engine, clock func() time.Time) error {
+			return p.serve(ctx, life, e, clock)
+		},
+	}
+	go func() {
+		defer close(ended)
+		err := host.Run(ctx, c, o)
+		p.mu.Lock()
+		crashed := p.life != life || p.conn != nil && p.conn.isDead() && ctx.Err() != nil
+		p.mu.Unlock()
+		if err != nil && !crashed && ctx.Err() == nil {
+			w.finding("process %s-%d has ended: %v", p.name, life, err)
+		}
+	}()
+}
+
+// serve is a process while it answers.
+func (p *proc) serve(ctx context.Context, life int, e *engine.Engine, clock func() time.Time) error {
+	p.mu.Lock()
+	if p.life == life {
+		p.engine, p.clock = e, clock
+	}
+	n := p.conn
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.engine == e {
+			p.engine, p.clock = nil, nil
+		}
+	}()
+	p.w.trace(p.name, "answers as the %s at entry %d", e.Role(), e.Sequence())
+	if e.Role() == engine.Follower {
+		n.follows(time.Now())
+	}
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if e.Role() == engine.Follower {
+			if err := e.Failure(); err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := e.Expire(ctx, clock().UnixNano()); err != nil && ctx.Err() == nil {
+			return err
+		}
+		if _, _, err := e.Exchange(ctx, clock().UnixNano()); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+// crash ends a process at once. What it has on its disk is there for its next life.
+func (p *proc) crash(r *rand.Rand) {
+	p.mu.Lock()
+	stop, ended, before, life := p.stop, p.ended, p.dir, p.life
+	if p.conn != nil {
+		p.conn.kill()
+	}
+	p.engine, p.clock = nil, nil
+	p.mu.Unlock()
+	after := filepath.Join(p.w.dir, fmt.Sprint(p.name, "-", life+1))
+	switch n := r.IntN(8); {
+	case n == 0:
+		p.w.trace(p.name, "crashes, and loses its disk")
+		_ = os.MkdirAll(after, 0o700)
+	case n == 1:
+		p.w.trace(p.name, "crashes, and has a snapshot of another log")
+		_ = os.MkdirAll(after, 0o700)
+		_ = os.WriteFile(filepath.Join(after, host.SnapshotFile), p.w.foreign, 0o600)
+	case n == 2:
+		p.w.trace(p.name, "crashes, and has an old snapshot")
+		_ = os.MkdirAll(after, 0o700)
+		if bases, _ := filepath.Glob(filepath.Join(before, host.BasesDir, "*.snapshot")); len(bases) > 0 {
+			if data, err := os.ReadFile(bases[0]); err == nil {
+				_ = os.WriteFile(filepath.Join(after, host.SnapshotFile), data, 0o600)
+			}
+		}
+	default:
+		p.w.trace(p.name, "crashes")
+		_ = os.CopyFS(after, os.DirFS(before))
+	}
+	stop()
+	<-ended
+	_ = os.RemoveAll(before)
+}
+
+// end ends a process as an operator does.
+func (p *proc) end() {
+	p.mu.Lock()
+	stop, ended, before, life := p.stop, p.ended, p.dir, p.life
+	p.mu.Unlock()
+	p.w.trace(p.name, "is stopped")
+	stop()
+	<-ended
+	p.mu.Lock()
+	if p.conn != nil {
+		p.conn.kill()
+	}
+	p.mu.Unlock()
+	_ = os.Rename(before, filepath.Join(p.w.dir, fmt.Sprint(p.name, "-", life+1)))
+}
+
+// cut cuts a process off for a time, both ways or one.
+func (p *proc) cut(out, in time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	p.out, p.in = now.Add(out), now.Add(in)
+	if p.conn != nil {
+		p.conn.follows(time.Time{})
+	}
+}
+
+// trouble makes what may go wrong go wrong, until ctx ends.
+func (w *world) trouble(ctx context.Context) {
+	r := w.rand("trouble")
+	for sleep(ctx, time.Duration(300_000_000+r.Int64N(2_500_000_000))) {
+		p := w.procs[r.IntN(len(w.procs))]
+		long := time.Duration(r.Int64N(5_000_000_000))
+		switch n := r.IntN(20); {
+		case n < 4:
+			p.crash(r)
+			p.mu.Lock()
+			p.wrong = w.error(r)
+			p.mu.Unlock()
+			sleep(ctx, long/4)
+			p.start()
+		case n < 6:
+			p.end()
+			sleep(ctx, long/8)
+			p.start()
+		case n < 9:
+			w.trace(p.name, "is cut off for %v", long)
+			p.cut(long, long)
+		case n < 11:
+			w.trace(p.name, "cannot be heard for %v", long)
+			p.cut(long, 0)
+		case n < 13:
+			w.trace(p.name, "hears nothing for %v", long)
+			p.cut(0, long)
+		case n < 15:
+			w.trace(p.name, "sleeps for %v, and its steady clock does, too", long)
+			p.cut(long, long)
+			p.mu.Lock()
+			p.slept += long
+			p.mu.Unlock()
+		case n < 16:
+			p.mu.Lock()
+			p.wrong = w.error(r)
+			w.trace(p.name, "has its clock stepped to %v", p.wrong)
+			p.mu.Unlock()
+		case n < 17:
+			w.trace("servers", "have a full disk for %v", long/4)
+			w.servers.mu.Lock()
+			w.servers.full = time.Now().Add(long / 4)
+			w.servers.mu.Unlock()
+		case n < 18:
+			w.trace("servers", "are away for %v", long)
+			for _, p := range w.procs {
+				p.cut(long, long)
+			}
+		default:
+			w.trace(p.name, "reads late for %v", long)
+			p.mu.Lock()
+			p.slow = time.Now().Add(long)
+			p.mu.Unlock()
+			p.conn.follows(time.Time{})
+		}
+	}
+}
+
+// error is how wrong a time of day is: not at all, by less than a second, or by much.
+func (w *world) error(r *rand.Rand) time.Duration {
+	sign := time.Duration(2*r.IntN(2) - 1)
+	small, large := time.Duration(r.Int64N(400_000_000)), 2*time.Minute+time.Duration(r.Int64N(int64(time.Hour)))
+	switch n := r.IntN(4); n {
+	case 0:
+		return sign * large
+	case 1:
+		return sign * small
+	}
+	return 0
+}
+
+// sleep reports whether ctx goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+const (
+	homeConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"},{"name":"kind","kind":"category"}],"policy":{"name":"greedy"},"attribution_window":"20s","keep":3,"memory":%d}`
+	shopConfig = `{"max_size":2,"features":[{"name":"x","kind":"number"}],"policy":{"name":"ucb-mnl"},"attribution_window":"20s","keep":2,"memory":20000000,"seed":%d%s}`
+)
+
+// client decides, reports, reads and repeats, until ctx ends.
+type client struct {
+	w       *world
+	number  int
+	r       *rand.Rand
+	mu      sync.Mutex
+	recent  []*asked
+	partner *client
+	at      *proc
+	n       int
+}
+
+// asked is a decision that a client has asked for.
+type asked struct {
+	placement string
+	request   *api.Request
+	shown     []string
+	item      string // the outcome that will be reported
+	hasItem   bool
+}
+
+func (c *client) run(ctx context.Context) {
+	for sleep(ctx, time.Duration(1+c.r.ExpFloat64()*float64(20*time.Millisecond))) {
+		if c.at == nil || c.r.IntN(20) == 0 {
+			c.at = c.w.procs[c.r.IntN(len(c.w.procs))]
+		}
+		e, clock := c.at.at()
+		if e == nil {
+			c.at = nil
+			continue
+		}
+		c.act(ctx, e, clock)
+	}
+}
+
+func (c *client) act(ctx context.Context, e *engine.Engine, clock func() time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(2_000_000_000+c.r.Int64N(8_000_000_000)))
+	defer cancel()
+	a := &answer{client: c.number, begin: time.Now()}
+	now := clock().UnixNano()
+	n := c.r.IntN(100)
+	d := c.pick(n)
+	if d == nil || n < 50 {
+		d = c.ask()
+		n = 0
+	}
+	a.placement, a.id = d.placement, d.request.Decision
+	switch {
+	case n < 56: // a new one, or once more
+		a.kind = "decide"
+		c.w.ledger.ask(d.placement, a.id)
+		var got *offer.Offer
+		if got, a.err = e.Decide(ctx, d.placement, d.request, now); a.err == nil {
+			a.shown = got.IDs()
+			c.mu.Lock()
+			d.shown = a.shown
+			c.mu.Unlock()
+		}
+	case n < 90:
+		a.kind = "outcome"
+		c.mu.Lock()
+		if !d.hasItem || c.r.IntN(30) == 0 {
+			d.item, d.hasItem = "", true
+			if c.r.IntN(3) > 0 && len(d.shown) > 0 {
+				d.item = d.shown[c.r.IntN(len(d.shown))]
+			}
+		}
+		a.item = d.item
+		c.mu.Unlock()
+		a.err = e.Outcome(ctx, d.placement, a.id, a.item, now)
+	case n < 94 && c.w.deferred(a.id):
+		a.kind = "activate"
+		a.err = e.Activate(ctx, d.placement, a.id, now)
+	default:
+		a.kind = "read"
+		if a.err = e.CatchUp(ctx); a.err == nil {
+			var read engine.Decision
+			if read, a.err = e.Decision(ctx, d.placement, a.id); a.err == nil {
+				a.status, a.choice = read.Status, read.Choice
+			}
+		}
+	}
+	a.end = time.Now()
+	if a.err != nil && !errors.Is(a.err, engine.ErrLate) && !errors.Is(a.err, engine.ErrConflict) {
+		c.w.trace(fmt.Sprint("client ", c.number), "%s %s at %s: %v", a.kind, a.id, c.at.name, plain(a.err))
+	}
+	c.w.ledger.check(a)
+}
+
+// plain is an error without what is drawn in each run.
+func plain(err error) string {
+	text := err.Error()
+	if i := strings.IndexByte(text, '\n'); i >= 0 {
+		text = text[:i]
+	}
+	text, _, _ = strings.Cut(text, ": process ") // its number
+	return text[:min(len(text), 90)]
+}
+
+// pick returns a decision of this client or its partner.
+func (c *client) pick(n int) *asked {
+	of := c
+	if n%4 == 0 {
+		of = c.partner
+	}
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if len(of.recent) == 0 {
+		return nil
+	}
+	return of.recent[c.r.IntN(len(of.recent))]
+}
+
+// ask makes a new decision.
+func (c *client) ask() *asked {
+	c.n++
+	d := &asked{placement: "home", request: &api.Request{Decision: fmt.Sprintf("c%d-%d", c.number, c.n)}}
+	switch c.r.IntN(6) {
+	case 0:
+		d.placement = "shop"
+		d.request.MaxSize, d.request.ShopperID = 1, fmt.Sprint("u", c.r.IntN(50))
+	default:
+		for i := range 3 {
+			d.request.Items = append(d.request.Items, api.Item{ID: fmt.Sprint("i", i), Features: api.Values{api.Number("x", float64(c.r.IntN(8))/8), api.Text("kind", fmt.Sprint("k", c.r.IntN(4)))}})
+		}
+	}
+	if c.r.IntN(12) == 0 {
+		d.request.Decision += "d"
+		d.request.Defer = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.recent = append(c.recent, d); len(c.recent) > 12 {
+		c.recent = c.recent[1:]
+	}
+	return d
+}
+
+// operate changes placements, catalogues and learners, until ctx ends.
+func (w *world) operate(ctx context.Context, number int) {
+	r := w.rand("operator", number)
+	for n := 0; sleep(ctx, time.Duration(50_000_000+r.Int64N(700_000_000))); n++ {
+		p := w.procs[r.IntN(len(w.procs))]
+		e, clock := p.at()
+		if e == nil {
+			continue
+		}
+		w.operation(ctx, r, number, n, e, clock().UnixNano())
+	}
+}
+
+func (w *world) operation(ctx context.Context, r *rand.Rand, number, n int, e *engine.Engine, now int64) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	a := &answer{placement: "config", client: clients + number, begin: time.Now()}
+	var err error
+	kind := r.IntN(12)
+	pick, item, price := r.IntN(10), fmt.Sprint("s", r.IntN(30)), float64(1+r.IntN(20))
+	switch kind {
+	case 0, 1, 2:
+		a.kind, a.value = "put", 6_000_000+2*n+number
+		_, err = e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, a.value), now)
+	case 3, 4, 5:
+		a.kind = "config"
+		if err = e.CatchUp(ctx); err == nil {
+			var c *setup.Config
+			if c, err = e.Config("home"); err == nil {
+				a.value = c.MemoryBytes
+			}
+		}
+	case 6, 7:
+		_, err = e.PutItems(ctx, "shop", []api.CatalogueItem{{ID: item, Features: api.Values{api.Number("x", price/20)}, Revenue: &price}}, now)
+	case 8:
+		_, err = e.DeleteItems(ctx, "shop", []string{item}, now)
+	case 9:
+		var number uint64
+		if number, err = e.Keep(ctx, "home", fmt.Sprint("note ", n), now); err == nil {
+			w.hasNote(e, number)
+		}
+	case 10:
+		if versions, _ := e.Versions("home"); len(versions) > 0 {
+			err = e.RollBack(ctx, "home", versions[pick%len(versions)].Version, nil, now)
+		}
+	case 11:
+		mode := ""
+		if pick < 5 {
+			mode = `,"mode":"experiment","experiment":{"name":"e","variants":[{"name":"own","show":"policy","share":0.5},{"name":"rival","show":"policy","policy":{"name":"greedy"},"share":0.5}]}`
+		}
+		how := engine.Change{Reset: pick%3 == 0, Relearn: pick%3 == 1}
+		_, err = e.Change(ctx, "shop", fmt.Appendf(nil, shopConfig, pick%2, mode), how, now)
+	}
+	a.end, a.err = time.Now(), err
+	w.trace(fmt.Sprint("operator ", number), "%d: %v", kind, plain(cmpErr(err)))
+	if a.kind != "" {
+		w.ledger.check(a)
+	}
+}
+
+var errNone = errors.New("done")
+
+func cmpErr(err error) error {
+	if err == nil {
+		return errNone
+	}
+	return err
+}
+
+// hasNote checks that a version which an operator keeps is not one of the timer.
+func (w *world) hasNote(e *engine.Engine, number uint64) {
+	versions, err := e.Versions("home")
+	for _, v := range versions {
+		if err == nil && v.Version == number && v.Automatic {
+			w.finding("version %d was kept by an operator, and counts as kept by the timer", number)
+		}
+	}
+}
+
+// run plays a world for some virtual time, and then until it is at rest. It returns the decisions made.
+func (w *world) run(t *testing.T, lasts time.Duration) {
+	time.Sleep(26 * 365 * 24 * time.Hour) // to after the beginning of numbers of replicas
+	w.begin = time.Now()
+	w.servers, w.ledger = newServers(w), newLedger(w)
+	w.calm = true
+	leases := w.rand("leases")
+	for i := range processes {
+		p := &proc{w: w, name: fmt.Sprint("p", i), lease: time.Second + time.Duration(leases.IntN(3))*time.Second}
+		w.procs = append(w.procs, p)
+		p.start()
+		time.Sleep(1_234_567)
+	}
+	w.prepare(t)
+	w.calm = false
+	ctx, stop := context.WithCancel(context.Background())
+	var going sync.WaitGroup
+	all := make([]*client, clients)
+	for i := range all {
+		all[i] = &client{w: w, number: i, r: w.rand("client", i)}
+	}
+	for i, c := range all {
+		c.partner = all[i^1]
+		going.Go(func() { c.run(ctx) })
+	}
+	for i := range 2 {
+		going.Go(func() { w.operate(ctx, i) })
+	}
+	troubles, end := context.WithCancel(ctx)
+	going.Go(func() { w.trouble(troubles) })
+	for time.Since(w.begin) < lasts && !w.failed() {
+		time.Sleep(time.Second)
+	}
+	end()
+	w.calm = true
+	time.Sleep(8 * time.Second) // of partitions
+	stop()
+	going.Wait()
+	if !w.failed() {
+		w.rest(t)
+	}
+	for _, p := range w.procs {
+		p.end()
+	}
+	time.Sleep(time.Minute) // for what is still under way
+}
+
+// leader returns the process that writes the log, nil if none does.
+func (w *world) leader() *engine.Engine {
+	for _, p := range w.procs {
+		if e, _ := p.at(); e != nil && e.Role() == engine.Leader && e.Confirm(context.Background()) == nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// prepare makes the placements.
+func (w *world) prepare(t *testing.T) {
+	ctx := context.Background()
+	var e *engine.Engine
+	for range 100 {
+		if e = w.leader(); e != nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if e == nil {
+		t.Fatal("no process leads")
+	}
+	now := time.Now().UnixNano()
+	_, err := e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, 6_000_000), now)
+	_, err2 := e.Put(ctx, "shop", fmt.Appendf(nil, shopConfig, 0, ""), now)
+	a := &answer{kind: "put", placement: "config", value: 6_000_000, begin: w.begin, end: time.Now(), client: clients}
+	w.ledger.check(a)
+	var items []api.CatalogueItem
+	for i := range 10 {
+		items = append(items, api.CatalogueItem{ID: fmt.Sprint("s", i), Features: api.Values{api.Number("x", float64(i)/10)}})
+	}
+	_, err3 := e.PutItems(ctx, "shop", items, now)
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	w.foreign = otherLog(t, w, items)
+}
+
+// otherLog returns the snapshot of another log, which has the same placements and some decisions of the same ids.
+func otherLog(t *testing.T, w *world, items []api.CatalogueItem) []byte {
+	ctx, now := context.Background(), time.Now().UnixNano()
+	e, err := engine.Open(ctx, engine.Options{Store: new(memlog.Store), Build: setup.NewLearner, Size: setup.LearnerSize})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	_, err = e.Put(ctx, "home", fmt.Appendf(nil, homeConfig, 6_000_000), now)
+	_, err2 := e.Put(ctx, "shop", fmt.Appendf(nil, shopConfig, 0, ""), now)
+	_, err3 := e.PutItems(ctx, "shop", items, now)
+	c := &client{w: w, number: 1, r: w.rand("other log")}
+	for range 40 {
+		d := c.ask()
+		o, failed := e.Decide(ctx, d.placement, d.request, now)
+		if err = errors.Join(err, failed); failed == nil {
+			err = errors.Join(err, e.Outcome(ctx, d.placement, d.request.Decision, o.IDs()[0], now))
+		}
+	}
+	data, _, err4 := e.Snapshot(ctx)
+	if err := errors.Join(err, err2, err3, err4); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// rest checks that all processes have the state that a replay from nothing has, and that nothing is lost.
+func (w *world) rest(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	for w.leader() == nil {
+		if !sleep(ctx, 100*time.Millisecond) {
+			w.finding("no process leads the log, two minutes after all is well")
+			return
+		}
+	}
+	w.trace("world", "is at rest after entry %d", len(w.ledger.entries))
+	log := truth{new(memlog.Store), w.ledger}
+	for chunk := range slices.Chunk(w.ledger.entries, 1000) {
+		if _, err := log.Append(ctx, chunk...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replayed, err := engine.Open(ctx, engine.Options{Store: log, Build: setup.NewLearner, Size: setup.LearnerSize})
+	if err != nil {
+		w.finding("the log cannot be replayed: %v", err)
+		return
+	}
+	defer replayed.Close()
+	want, at, err := replayed.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.trace("world", "has the state %s", short(want))
+	for _, p := range w.procs {
+		e, _ := p.at()
+		for ; e == nil; e, _ = p.at() {
+			if !sleep(ctx, time.Second) {
+				w.finding("process %s does not answer, two minutes after all is well", p.name)
+				return
+			}
+		}
+		if err := e.WaitFor(ctx, at); err != nil {
+			w.finding("process %s does not reach entry %d: %v", p.name, at, err)
+			continue
+		}
+		have, upTo, err := e.Snapshot(ctx)
+		switch {
+		case err != nil:
+			w.finding("process %s: %v", p.name, err)
+		case upTo != at: // the timer has kept a version since
+			w.trace(p.name, "is at entry %d", upTo)
+		case !bytes.Equal(have, want):
+			w.finding("process %s has another state at entry %d than a replay: %s, %s", p.name, at, short(have), short(want))
+		}
+	}
+}
+
+func short(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:4])
+}
+
+// text is the trace: the last lines, or all if there are fewer.
+func (w *world) text(last int) string {
+	slices.SortStableFunc(w.lines, func(a, b line) int {
+		if a.at != b.at {
+			return int(a.at - b.at)
+		}
+		return strings.Compare(a.actor+a.text, b.actor+b.text)
+	})
+	var b strings.Builder
+	for _, l := range w.lines[max(0, len(w.lines)-last):] {
+		fmt.Fprintf(&b, "%12s %-10s %s\n", l.at.Round(time.Microsecond), l.actor, l.text)
+	}
+	return b.String()
+}
+
+// play plays a seed.
+func play(t *testing.T, seed uint64, lasts time.Duration) *world {
+	w := &world{seed: seed, dir: t.TempDir(), logger: slog.New(slog.DiscardHandler)}
+	if *logs {
+		w.logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	synctest.Test(t, func(t *testing.T) { w.run(t, lasts) })
+	if !w.failed() {
+		w.ledger.linearize()
+	}
+	return w
+}
