@@ -33,7 +33,7 @@ run() {
 	cut -c 1-100 "$dir/answer"
 }
 run items.json
-run items.csv --size 10
+run items.csv --max-size 10
 run items.csv --capacity 1000
-run items.csv --capacity 1000 --at-most g1=1,g2=1,g3=1 --size 30
+run items.csv --capacity 1000 --at-most g1=1,g2=1,g3=1 --max-size 30
 run items.csv

@@ -238,7 +238,7 @@ func FuzzLoad(f *testing.F) {
 		text := fatal.Or(experiments.Read(name))(f)
 		f.Add(text)
 	}
-	f.Add([]byte("name = \"x\"\n[constraint]\nkind = \"rules\"\nat_most = [{items = [0, 1], most = 1}]\n"))
+	f.Add([]byte("name = \"x\"\n[constraint]\nkind = \"rules\"\nlimits = [{items = [0, 1], max = 1}]\n"))
 	f.Add([]byte("name = \"x\"\npolicy = 3\n[contexts]\nkind = []\n"))
 	f.Add([]byte("contexts = [1]\n[[policy]]\nutility = 3\n[policy.utility.deep]\nx = {a = {b = 1}}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {

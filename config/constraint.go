@@ -13,7 +13,7 @@ func atMost(_ struct{}, d settings.Dims) (vitrine.Constraint, error) {
 	return assortment.AtMost(d.Size), nil
 }
 
-// ruleOptions are the rules of the service, with items by number. at_most and at_least are arrays of tables.
+// ruleOptions are the rules of the service, with items by number. limits is an array of tables.
 type ruleOptions struct {
 	MinSize  int   `toml:"min_size" range:"[0, inf)" doc:"the fewest items; the most is the file's size"`
 	Include  []int `toml:"include" range:"[0, inf)" doc:"items, numbered from 0, that every assortment has"`
@@ -25,34 +25,28 @@ type ruleOptions struct {
 // limit bounds how many of some items are shown.
 type limit struct {
 	Items []int `toml:"items"`
-	Most  int   `toml:"most"`
+	Min   int   `toml:"min" range:"[0, inf)"`
+	Max   int   `toml:"max" range:"[0, inf)"`
 }
 
-// demand is a number of some items that must be shown.
-type demand struct {
-	Items []int `toml:"items"`
-	Least int   `toml:"least"`
-}
-
-// boundList is the bounds in run.json.
-type boundList struct {
-	AtMost  []limit  `toml:"at_most,omitempty"`
-	AtLeast []demand `toml:"at_least,omitempty"`
+// limitList is the limits in run.json.
+type limitList struct {
+	Limits []limit `toml:"limits,omitempty"`
 }
 
 // ruled is the kind of family that obeys rules.
 var ruled = settings.Kind[vitrine.Constraint]{
-	Name: "rules", Doc: "rules in the words of the service: at_most = [{ items = [0, 1], most = 1 }] and at_least = [{ items = [2, 3], least = 1 }] bound groups, which may cross in two ways if there is no at_least and no capacity",
+	Name: "rules", Doc: "rules in the words of the service: limits = [{ items = [0, 1], max = 1 }, { items = [2, 3], min = 1 }] bound groups, which may cross in two ways if no limit has a min and there is no capacity",
 	Options: option.List(ruleOptions{}), Make: func(s settings.Section, d settings.Dims) (vitrine.Constraint, map[string]any, error) {
 		var o ruleOptions
-		if err := s.Bind(&o, "kind", "at_most", "at_least"); err != nil {
+		if err := s.Bind(&o, "kind", "limits"); err != nil {
 			return nil, nil, err
 		}
 		if _, given := s.Values["capacity"]; given != (o.Spaces != nil) {
 			return nil, nil, s.Errorf("capacity", "capacity and spaces go together")
 		}
 		rules := assortment.Rules{Items: d.Items, Min: o.MinSize, Max: d.Size, Include: o.Include, Exclude: o.Exclude}
-		bounds, err := readBounds(s, &rules)
+		bounds, err := readLimits(s, &rules)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -71,31 +65,19 @@ func (o ruleOptions) family(r assortment.Rules) (vitrine.Constraint, error) {
 	return assortment.NewQuota(r)
 }
 
-// readBounds reads the bounds of a table into rules.
-func readBounds(s settings.Section, rules *assortment.Rules) (all boundList, err error) {
-	most, err := s.Tables("at_most")
+// readLimits reads the limits of a table into rules.
+func readLimits(s settings.Section, rules *assortment.Rules) (all limitList, err error) {
+	tables, err := s.Tables("limits")
 	if err != nil {
 		return all, err
 	}
-	for i, t := range most {
-		l := limit{Most: rules.Max}
+	for i, t := range tables {
+		l := limit{Max: rules.Max}
 		if err := t.Bind(&l); err != nil {
 			return all, err
 		}
-		all.AtMost = append(all.AtMost, l)
-		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("at_most[%d]", i), Items: l.Items, Max: l.Most})
-	}
-	least, err := s.Tables("at_least")
-	if err != nil {
-		return all, err
-	}
-	for i, t := range least {
-		l := demand{}
-		if err := t.Bind(&l); err != nil {
-			return all, err
-		}
-		all.AtLeast = append(all.AtLeast, l)
-		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("at_least[%d]", i), Items: l.Items, Min: l.Least, Max: assortment.NoLimit})
+		all.Limits = append(all.Limits, l)
+		rules.Groups = append(rules.Groups, assortment.Group{Name: fmt.Sprintf("limits[%d]", i), Items: l.Items, Min: l.Min, Max: l.Max})
 	}
 	return all, nil
 }

@@ -221,7 +221,7 @@ generic = ["cost", "time / 60"]
 	}
 	for _, kind := range []string{"latent", "mixed", "nested"} {
 		shell(t, "vitrine fit trips.csv "+kind+".toml --out model.json")
-		rules := " --size 2"
+		rules := " --max-size 2"
 		if kind == "nested" {
 			if got := shell(t, "vitrine optimize modes.csv --model model.json"+rules); !strings.Contains(got, "modes.csv: the best assortment under nested logit is known without rules only") {
 				t.Errorf("nested logit with rules: %s", got)

@@ -13,8 +13,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
-
-	"vitrine/service/api"
 )
 
 type optimizeCmd struct {
@@ -25,7 +23,7 @@ type optimizeCmd struct {
 	Outside *float64 `help:"The utility of taking nothing, for a model of data without an outside option." placeholder:"U"`
 
 	MinSize    *int           `help:"Show at least N items." placeholder:"N"`
-	Size       *int           `help:"Show at most N items." placeholder:"N"`
+	MaxSize    *int           `help:"Show at most N items." placeholder:"N"`
 	AtLeast    map[string]int `help:"Show at least N items of a group." placeholder:"GROUP=N" mapsep:","`
 	AtMost     map[string]int `help:"Show at most N items of a group." placeholder:"GROUP=N" mapsep:","`
 	Include    []string       `help:"Show these items, by id." placeholder:"A,B"`
@@ -41,14 +39,13 @@ func (optimizeCmd) Help() string {
 The request is a JSON object, in the words of the service. Only items is required, and in an item id and utility:
 
     {"items": [{"id": "a", "utility": 1.2, "revenue": 3.0, "groups": ["shoes/boots", "acme"], "space": 2}, …],
-     "min_size": 1, "max_size": 5,               how many items
-     "at_least": [{"group": "shoes", "least": 1}],                how many items of a group
-     "limits": [{"group": "shoes/boots", "max": 1}, {"items": ["a", "b"], "max": 1}],
+     "min_size": 1, "max_size": 5,           how many items
+     "limits": [{"group": "shoes", "min": 1, "max": 3}, {"items": ["a", "b"], "max": 1}],    how many items of a group
      "include": ["a"], "exclude": ["b"],     items that must and must not be shown
      "capacity": 10,                         the largest sum of spaces, such as places on a shelf
      "min_revenue": 0.5}                     the smallest revenue of an item that is shown
 
-utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. space is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Groups may cross, such as brands and kinds, if there is no capacity and no at_least.
+utility is from -700 to 700; if the rules demand items by number and not only by id, all utilities must lie within 400 of each other. revenue is not negative, and 1 if it is not given. space is a whole number, and every item needs one if the request has a capacity. The group "shoes/boots" is within the group "shoes": the bounds of both hold. Groups may cross, such as brands and kinds, if there is no capacity and no limit has a min.
 
 A table of items is CSV, Parquet or JSON Lines with the columns id, utility and optionally revenue, groups and space. Several groups of an item have | between them. Flags give the rules. Flags override the request.
 
@@ -59,8 +56,8 @@ The answer is a JSON object: assortment (ids in the order of the items), expecte
 ` + examples(
 		"vitrine optimize request.json",
 		`echo '{"items":[{"id":"a","utility":1.2,"revenue":3},{"id":"b","utility":2}],"max_size":1}' | vitrine optimize`,
-		"vitrine optimize items.csv --size 5 --at-most shoes=2,shoes/boots=1 --include a",
-		"vitrine optimize items.csv --model model.json --size 5",
+		"vitrine optimize items.csv --max-size 5 --at-most shoes=2,shoes/boots=1 --include a",
+		"vitrine optimize items.csv --model model.json --max-size 5",
 	)
 }
 
@@ -128,15 +125,29 @@ func (c optimizeCmd) override(r *request) {
 	if c.MinSize != nil {
 		r.MinSize = *c.MinSize
 	}
-	r.Size, r.Capacity, r.MinRevenue = cmp.Or(c.Size, r.Size), cmp.Or(c.Capacity, r.Capacity), cmp.Or(c.MinRevenue, r.MinRevenue)
-	given := func(bounds map[string]int, group string) bool { _, ok := bounds[group]; return ok }
-	r.AtMost = slices.DeleteFunc(r.AtMost, func(l api.Limit) bool { return given(c.AtMost, l.Group) })
-	for _, group := range slices.Sorted(maps.Keys(c.AtMost)) {
-		r.AtMost = append(r.AtMost, api.Limit{Group: group, Max: c.AtMost[group]})
+	r.MaxSize, r.Capacity, r.MinRevenue = cmp.Or(c.MaxSize, r.MaxSize), cmp.Or(c.Capacity, r.Capacity), cmp.Or(c.MinRevenue, r.MinRevenue)
+	for k := range r.Limits {
+		l := &r.Limits[k]
+		if _, given := c.AtMost[l.Group]; given {
+			l.Max = nil
+		}
+		if _, given := c.AtLeast[l.Group]; given {
+			l.Min = 0
+		}
 	}
-	r.AtLeast = slices.DeleteFunc(r.AtLeast, func(l demanded) bool { return given(c.AtLeast, l.Group) })
+	overridden := func(l limit) bool {
+		_, most := c.AtMost[l.Group]
+		_, least := c.AtLeast[l.Group]
+		return (most || least) && l.Min == 0 && l.Max == nil
+	}
+	r.Limits = slices.DeleteFunc(r.Limits, overridden)
+	for _, group := range slices.Sorted(maps.Keys(c.AtMost)) {
+		r.Limits = append(r.Limits, limit{Group: group, Max: new(c.AtMost[group])})
+	}
 	for _, group := range slices.Sorted(maps.Keys(c.AtLeast)) {
-		r.AtLeast = append(r.AtLeast, demanded{Group: group, Least: c.AtLeast[group]})
+		if n := c.AtLeast[group]; n != 0 {
+			r.Limits = append(r.Limits, limit{Group: group, Min: n})
+		}
 	}
 	if c.Include != nil {
 		r.Include = c.Include

@@ -11,7 +11,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"vitrine/internal/fatal"
-	"vitrine/service/api"
 )
 
 // asked is a request and its rules by name, from which the JSON is made.
@@ -23,10 +22,10 @@ type asked struct {
 // json returns the request.
 func (r *asked) json(t *testing.T) []byte {
 	for name, n := range r.atLeast {
-		r.AtLeast = append(r.AtLeast, demanded{Group: name, Least: n})
+		r.Limits = append(r.Limits, limit{Group: name, Min: n})
 	}
 	for name, n := range r.atMost {
-		r.AtMost = append(r.AtMost, api.Limit{Group: name, Max: n})
+		r.Limits = append(r.Limits, limit{Group: name, Max: new(n)})
 	}
 	return fatal.Or(json.Marshal(r.request, json.Deterministic(true), json.OmitZeroStructFields(true)))(t)
 }
@@ -77,7 +76,7 @@ func drawRequest(rng *rand.Rand) *asked {
 	if m := some(0.3, 4); m != nil {
 		r.MinSize = *m
 	}
-	r.Size = some(0.5, 6)
+	r.MaxSize = some(0.5, 6)
 	for _, name := range groups[1:] {
 		if !bound[name] {
 			continue
@@ -148,7 +147,7 @@ func (r *asked) earns(set int) (revenue float64, obeys bool) {
 			}
 		}
 	}
-	obeys = obeys && size >= r.MinSize && (r.Size == nil || size <= *r.Size) && (r.Capacity == nil || space <= *r.Capacity)
+	obeys = obeys && size >= r.MinSize && (r.MaxSize == nil || size <= *r.MaxSize) && (r.Capacity == nil || space <= *r.Capacity)
 	for group, n := range r.atLeast {
 		obeys = obeys && in[group] >= n
 	}

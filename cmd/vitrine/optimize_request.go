@@ -23,15 +23,14 @@ import (
 
 // request is the input of vitrine optimize: items, and rules in the words of the service.
 type request struct {
-	Items      []item      `json:"items"`
-	Size       *int        `json:"max_size"`
-	MinSize    int         `json:"min_size"`
-	Include    []string    `json:"include"`
-	Exclude    []string    `json:"exclude"`
-	AtMost     []api.Limit `json:"limits"`
-	AtLeast    []demanded  `json:"at_least"`
-	Capacity   *int        `json:"capacity"`
-	MinRevenue *float64    `json:"min_revenue"`
+	Items      []item   `json:"items"`
+	MaxSize    *int     `json:"max_size"`
+	MinSize    int      `json:"min_size"`
+	Include    []string `json:"include"`
+	Exclude    []string `json:"exclude"`
+	Limits     []limit  `json:"limits"`
+	Capacity   *int     `json:"capacity"`
+	MinRevenue *float64 `json:"min_revenue"`
 
 	numbered         bool // whether the ids are the numbers of the rows of a table without any
 	utility, revenue []float64
@@ -48,11 +47,16 @@ type item struct {
 	at string // the place in a table
 }
 
-// demanded is a number of items that must be shown of a group, or of those with the ids.
-type demanded struct {
+// limit bounds how many items are shown of a group, or of those with the ids, as in the service.
+type limit struct {
 	Group string   `json:"group"`
 	Items []string `json:"items"`
-	Least int      `json:"least"`
+	Min   int      `json:"min"`
+	Max   *int     `json:"max"` // nil is no limit
+
+	// A placement's limits name these, too.
+	Feature   string `json:"feature"`
+	Attribute string `json:"attribute"`
 }
 
 // refused is an error in a request.
@@ -217,7 +221,7 @@ func (r *request) itemName(i int) string {
 
 // hasRules reports whether a rule keeps a set of items from being shown.
 func (r *request) hasRules() bool {
-	return r.MinSize > 0 || r.Size != nil && *r.Size < len(r.Items) || len(r.AtLeast)+len(r.AtMost)+len(r.Include)+len(r.Exclude) > 0 || r.Capacity != nil || r.MinRevenue != nil
+	return r.MinSize > 0 || r.MaxSize != nil && *r.MaxSize < len(r.Items) || len(r.Limits)+len(r.Include)+len(r.Exclude) > 0 || r.Capacity != nil || r.MinRevenue != nil
 }
 
 // family returns the assortments that obey the rules.
@@ -230,8 +234,8 @@ func (r *request) family(warn func(string)) (vitrine.Constraint, error) {
 		index[r.Items[i].ID] = i
 	}
 	rules := assortment.Rules{Items: len(r.Items), Min: r.MinSize, Max: assortment.NoLimit, Name: r.itemName}
-	if r.Size != nil {
-		rules.Max = *r.Size
+	if r.MaxSize != nil {
+		rules.Max = *r.MaxSize
 	}
 	for _, id := range r.Include {
 		i, ok := index[id]
@@ -317,30 +321,29 @@ func (r *request) groups(index map[string]int, warn func(string)) ([]assortment.
 		}
 		return &list[k], nil
 	}
-	for k, l := range r.AtMost {
+	for k, l := range r.Limits {
 		field := fmt.Sprintf("limits/%d", k)
-		if l.Feature != "" || l.Attribute != "" {
+		switch {
+		case l.Feature != "" || l.Attribute != "":
 			return nil, refused("%s: items have groups only: a feature or an attribute is of a placement's items", field)
+		case l.Min < 0:
+			return nil, refused("%s: min = %d: must not be negative", field, l.Min)
 		}
 		g, err := bounded(field, l.Group, l.Items)
 		if err != nil {
 			return nil, err
 		}
-		g.Max = min(g.Max, l.Max)
-	}
-	for k, l := range r.AtLeast {
-		g, err := bounded(fmt.Sprintf("at_least/%d", k), l.Group, l.Items)
-		if err != nil {
-			return nil, err
+		g.Min = max(g.Min, l.Min)
+		if l.Max != nil {
+			g.Max = min(g.Max, *l.Max)
 		}
-		g.Min = max(g.Min, l.Least)
 	}
 	r.fill(list, place)
 	for _, g := range list {
 		switch {
 		case len(g.Items) > 0:
 		case g.Min > 0:
-			return nil, refused("at_least: no item is in the %s%s", g.Name, r.knownGroups())
+			return nil, refused("limits: no item is in the %s%s", g.Name, r.knownGroups())
 		case g.Max != assortment.NoLimit:
 			warn(fmt.Sprintf("limits: no item is in the %s%s", g.Name, r.knownGroups()))
 		}

@@ -35,7 +35,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		`{"items":[],"max_size":1.5}`:       `/max_size: `,
 		`{"items":[],"limits":{"g":1}}`:     `/limits: wrong type: have an object, want a list`,
 		`{"items":[],"limits":[{"max":1}]}`: `limits/0: must have either a group or items`,
-		`{"items":[],"at_least":[{"group":"g","items":[]}]}`:  `at_least/0: must have either a group or items`,
+		`{"items":[],"limits":[{"group":"g","items":[]}]}`:    `limits/0: must have either a group or items`,
+		`{"items":[],"limits":[{"group":"g","min":-1}]}`:      `limits/0: min = -1: must not be negative`,
 		`{"items":[],"limits":[{"feature":"brand","max":1}]}`: `limits/0: items have groups only`,
 		`{"items":[],"include":["a",1]}`:                      `/include/1: wrong type`,
 		`{"items":[],"min_revenue":-1}`:                       `min_revenue = -1: must be from 0 to`,
@@ -104,8 +105,8 @@ func TestForms(t *testing.T) {
 // the best of all.
 func FuzzRequest(f *testing.F) {
 	for _, text := range []string{
-		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"groups":["shoes"],"space":2}],"max_size":5,"min_size":0,"limits":[{"group":"shoes","max":2}],"at_least":[],"include":["a"],"exclude":["b"],"capacity":10}`,
-		`{"items":[{"id":"a","utility":1},{"id":"b","utility":-2,"groups":["x/y","z"]},{"id":"c","utility":3,"groups":["x"]}],"at_least":[{"group":"x","least":1}],"limits":[{"group":"x/y","max":0},{"items":["a"],"max":1}],"min_revenue":0.5}`,
+		`{"items":[{"id":"a","utility":1.2,"revenue":3.0,"groups":["shoes"],"space":2}],"max_size":5,"min_size":0,"limits":[{"group":"shoes","max":2}],"include":["a"],"exclude":["b"],"capacity":10}`,
+		`{"items":[{"id":"a","utility":1},{"id":"b","utility":-2,"groups":["x/y","z"]},{"id":"c","utility":3,"groups":["x"]}],"limits":[{"group":"x","min":1},{"group":"x/y","max":0},{"items":["a"],"max":1}],"min_revenue":0.5}`,
 		`{"items":[{"id":"a","utility":NaN}]}`, `{"items":[{"id":"\ud800","utility":1}]}`, "{\"items\":[{\"id\":\"a\"", "[[[", "",
 	} {
 		f.Add([]byte(text), false)

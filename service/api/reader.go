@@ -35,7 +35,7 @@ type RequestReader struct {
 // Read reads the JSON of a request with at most maxItems elements in each list:
 //
 //	{"decision_id": "abc", "items": [{"id": "sku1", "features": {"price": 1.2, "brand": "acme"}, "revenue": 2.5, "space": 2}, …],
-//	 "shopper": {…}, "max_size": 2, "include": ["sku1"], "exclude": ["sku2"],
+//	 "shopper": {…}, "max_size": 2, "fill": true, "include": ["sku1"], "exclude": ["sku2"],
 //	 "limits": [{"items": ["sku3", "sku4"], "max": 1}, {"feature": "brand", "max": 2}], "capacity": 2.5, "baseline": ["sku1"], "shopper_id": "shopper-7", "defer": true,
 //	 "candidates": ["sku7"], "filter": "price < 3", "strict": true, "payload": true}
 //
@@ -56,7 +56,7 @@ func (p *RequestReader) Read(text []byte, maxItems int) (*Request, error) {
 
 func (p *RequestReader) begin(text []byte, maxItems int) {
 	if p.request.names == nil {
-		p.request = keysOf("decision_id", "items", "shopper", "max_size", "include", "exclude", "limits", "capacity", "slots", "baseline", "shopper_id", "defer", "candidates", "filter", "strict", "payload")
+		p.request = keysOf("decision_id", "items", "shopper", "max_size", "fill", "include", "exclude", "limits", "capacity", "slots", "baseline", "shopper_id", "defer", "candidates", "filter", "strict", "payload")
 		p.item = keysOf("id", "features", "revenue", "space")
 		p.limit = keysOf("items", "feature", "attribute", "group", "max")
 		p.slot = keysOf("id", "exclude")

@@ -58,7 +58,7 @@ func offers(t *testing.T, store engine.Log) (list []*eventlog.Offered) {
 }
 
 // The log has the law by which a set was drawn: sets and items are shown as often as it says, and
-// it gives the propensity of the log. Exploration by slots shows the policy's set, or one with
+// it gives the propensity of the log. Exploration by swaps shows the policy's set, or one with
 // another item, that the request's rules allow.
 func TestLogHasTheLaw(t *testing.T) {
 	const n, rounds, share = 5, 1500, 0.4
@@ -187,7 +187,7 @@ func TestExploreWeights(t *testing.T) {
 		}
 	}
 	if !known["ucb-mnl swaps"] {
-		t.Error("a certain policy that explores by slots has no propensities")
+		t.Error("a certain policy that explores by swaps has no propensities")
 	}
 }
 

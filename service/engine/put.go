@@ -157,7 +157,7 @@ func (e *Engine) prepare(ctx context.Context, name string, c *setup.Config, how 
 	r.Held = max(charge-charged, 0)
 	if err := s.Budget.Hold(r.Held); err != nil {
 		s.Budget.Charge(-r.Spare)
-		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, keep is %d and memory %d: lower the buckets of its features, keep or memory, "+
+		return nil, fmt.Errorf("placement %q: %w: %w: its rows have %d columns, max_versions is %d and memory_bytes %d: lower the columns of its features, max_versions or memory_bytes, "+
 			"delete another placement, or give the service more, in [limits] memory", name, ErrMemory, err, c.Schema().Width(), c.MaxVersions, c.MemoryBytes)
 	}
 	if !goesOn {

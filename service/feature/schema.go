@@ -232,7 +232,7 @@ func (c *column) clipped(v float64) float64 { return min(max(v, c.low), c.high) 
 
 func (c *column) values(field string, f *api.Feature) error {
 	if len(f.Values) == 0 || f.Columns != 0 {
-		return api.Fieldf(field+"/values", "a category has either at least one value or buckets")
+		return api.Fieldf(field+"/values", "a category has either at least one value or columns")
 	}
 	c.byValue = map[string]int{}
 	for k, v := range f.Values {

@@ -97,7 +97,7 @@ func (l *list) outcomes(s *api.Stats) {
 			time.Duration(h.Seconds*float64(time.Second)).Round(time.Second), h.Decisions)
 	}
 	if s.ExpiredEarly > 0 {
-		l.say("warning", "%d decisions left memory before their outcome: make the placement's memory larger.", s.ExpiredEarly)
+		l.say("warning", "%d decisions left memory before their outcome: make the placement's memory_bytes larger.", s.ExpiredEarly)
 	}
 }
 

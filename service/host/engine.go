@@ -29,7 +29,7 @@ func OpenEngine(ctx context.Context, data string, o engine.Options, logger *slog
 	o.Progress = func(entries int) { logger.Info("replaying", "entries", entries) }
 	e, err := openEngine(ctx, data, o, logger)
 	if u := o.Budget.Usage(); err == nil && u.Over() > 0 {
-		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: delete placements, lower their memory, keep or buckets, or raise memory in [limits]",
+		logger.Warn("the placements need more memory than they may have, and the process may run out of memory: delete placements, lower their memory_bytes, max_versions or columns, or raise memory in [limits]",
 			"bytes", u.Placements, "over", u.Over(), "memory", u.Size)
 	}
 	return e, err

@@ -86,7 +86,7 @@ type Law struct {
 	Draw       string  `toml:"draw,omitempty"`       // "sets": of at most size items; "pages": of exactly size items; "swaps": the policy's page with one item replaced; "items": the item of each slot by itself
 	Share      float64 `toml:"share,omitempty"`      // the share of decisions with a drawn page; the others show the policy's own page
 	Size       int     `toml:"size,omitempty"`       // of sets and pages
-	Page       string  `toml:"page,omitempty"`       // the column of the policy's own page, as Shown; in jsonl, a list of items. Needed by slots, and if share < 1
+	Page       string  `toml:"page,omitempty"`       // the column of the policy's own page, as Shown; in jsonl, a list of items. Needed by swaps, and if share < 1
 	Propensity string  `toml:"propensity,omitempty"` // items: the column of the probability that the row's item is in its slot (item_propensity)
 	Slot       string  `toml:"slot,omitempty"`       // items: the column of the slot that the row's item was drawn for; "" is one slot
 }

@@ -229,7 +229,7 @@ func (c *call) take(p budget.Purpose, bytes int64) error {
 	case err == nil:
 		c.taken[p] += bytes
 	case errors.Is(err, budget.ErrNever):
-		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or a shorter body, lower the columns or the memory of placements, or give the service more, in [limits] memory", err)
+		return problemf(http.StatusRequestEntityTooLarge, "memory", "the request may need %s: send fewer items or a shorter body, lower the columns or the memory_bytes of placements, or give the service more, in [limits] memory", err)
 	case errors.Is(err, budget.ErrBusy):
 		return problemf(http.StatusServiceUnavailable, "busy", "%s", err)
 	}

@@ -189,7 +189,7 @@ func TestLimitedCatalogue(t *testing.T) {
 	carat := strings.Replace(plain, `"x"`, `"carat"`, 1)
 	with := func(catalogue, config string) string { return `{"catalogue_of":"` + catalogue + `",` + config[1:] }
 	for _, config := range []string{carat, plain} { // of the vault's features, and of others
-		s.problem(422, "invalid", "#/catalogue", "PUT", "/v1/placements/nowhere", with("vault", config))
+		s.problem(422, "invalid", "#/catalogue_of", "PUT", "/v1/placements/nowhere", with("vault", config))
 		if got, want := s.ask("PUT", "/v1/placements/nowhere", with("vault", config)).without("vault"), s.ask("PUT", "/v1/placements/nowhere", with("other", config)).without("other"); got != want {
 			t.Errorf("%s, and of what does not exist %s", got, want)
 		}

@@ -41,7 +41,7 @@ func TestPlacementsTakeMemory(t *testing.T) {
 			t.Errorf("/metrics has no %s", want)
 		}
 	}
-	if stats := s.want(http.StatusOK, "GET", "/v1/placements/home/stats", "").body; !strings.Contains(stats, fmt.Sprintf(`"charged":%d`, u.Placements)) {
+	if stats := s.want(http.StatusOK, "GET", "/v1/placements/home/stats", "").body; !strings.Contains(stats, fmt.Sprintf(`"reserved_bytes":%d`, u.Placements)) {
 		t.Errorf("the statistics do not have the %d bytes that are charged: %s", u.Placements, stats)
 	}
 	const wide = `{"max_size":3,"features":[{"name":"sku","kind":"category","columns":4095}],"policy":{"name":"onl-mnl"}}`

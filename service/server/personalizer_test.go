@@ -183,7 +183,7 @@ func TestSlotsOfBaselines(t *testing.T) {
 // and what is left is the object's.
 func TestRankWithSchema(t *testing.T) {
 	s := started(t, nil)
-	s.want(201, "PUT", "/v1/placements/strict", `{"max_size":1,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":""},{"name":"sale","kind":"category","default":"false"},{"name":"more","kind":"object"},{"name":"age","kind":"number","from":"user","default":30}],"policy":{"name":"ucb-mnl"}}`)
+	s.want(201, "PUT", "/v1/placements/strict", `{"max_size":1,"features":[{"name":"price","kind":"number"},{"name":"brand","kind":"category","default":""},{"name":"sale","kind":"category","default":"false"},{"name":"more","kind":"object"},{"name":"age","kind":"number","from":"shopper","default":30}],"policy":{"name":"ucb-mnl"}}`)
 	strict := "/v1/placements/strict" + at + "/rank"
 	s.want(201, "POST", strict, `{"contextFeatures":[{"age":3}],"actions":[{"id":"a","features":[{"price":1,"brand":"x"},{"sale":true,"more":{"b":[1]}}]},{"id":"b","features":[{"price":2,"brand":null}]}]}`)
 	for body, target := range map[string]string{
@@ -199,7 +199,7 @@ func TestRankWithSchema(t *testing.T) {
 	} {
 		s.refused(400, "InvalidRankRequest", target, strict, body)
 	}
-	s.want(201, "PUT", "/v1/placements/loose", `{"max_size":1,"features":[{"name":"id","kind":"text"},{"name":"price","kind":"number","default":0},{"name":"action","kind":"object"},{"name":"context","kind":"object","from":"user"}],"policy":{"name":"ucb-mnl"}}`)
+	s.want(201, "PUT", "/v1/placements/loose", `{"max_size":1,"features":[{"name":"id","kind":"text"},{"name":"price","kind":"number","default":0},{"name":"action","kind":"object"},{"name":"context","kind":"object","from":"shopper"}],"policy":{"name":"ucb-mnl"}}`)
 	s.want(201, "POST", "/v1/placements/loose"+at+"/rank", `{"contextFeatures":[{"any":[1,2]}],"actions":[{"id":"a","features":[{"id":"b","price":1,"co\u006cour":"red"},{"action":3,"more":{"x":1}}]}]}`)
 }
 
@@ -332,7 +332,7 @@ func TestRootOfAKey(t *testing.T) {
 	s, _ := locked(t, shop.Table()+both.Table())
 	s.token = one
 	s.want(404, "POST", at+"/rank", `{`+pair+`}`) // which no Rank makes
-	s.want(201, "PUT", "/v1/placements/shop", `{"max_size":1,"features":[{"name":"action","kind":"object","buckets":4}]}`)
+	s.want(201, "PUT", "/v1/placements/shop", `{"max_size":1,"features":[{"name":"action","kind":"object","columns":4}]}`)
 	a := s.want(201, "POST", at+"/rank", `{`+pair+`,"eventId":"e"}`)
 	if got := a.header.Get("Location"); got != "/v1/placements/shop/decisions/shop:e" {
 		t.Errorf("Location: %q", got)

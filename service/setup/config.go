@@ -113,12 +113,12 @@ func (c *Config) Answer() api.Placement {
 	p.Warnings = policy.Warnings(c.Policy)
 	for _, k := range c.schema.Categories() {
 		if k.OwnColumns > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s: the first %d values have columns of their own (%d have), and all others share %d: give values, or more names and buckets, if there are more", k.Feature, k.OwnColumns, k.Learned, k.SharedColumns))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: the first %d values have columns of their own (%d have), and all others share %d: give values, or raise own_columns and columns, if there are more", k.Feature, k.OwnColumns, k.Learned, k.SharedColumns))
 		} else {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s: all values are hashed and share %d columns: give values or names, so that each has its own", k.Feature, k.SharedColumns))
+			p.Notes = append(p.Notes, fmt.Sprintf("%s: all values are hashed and share %d columns: give values or own_columns, so that each has its own", k.Feature, k.SharedColumns))
 		}
 		if k.Collisions > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, so that the policy took them for the same: give values, or more names and buckets", k.Feature, k.Collisions))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %d times a value shared a column with another one, so that the policy took them for the same: give values, or raise own_columns and columns", k.Feature, k.Collisions))
 		}
 	}
 	decision, item := c.LogBytes()
