@@ -6,12 +6,11 @@ import (
 	"vitrine/internal/portable"
 )
 
-// LogSumExp1 returns log(1 + Σ_i exp(u_i)), the log of the MNL denominator,
-// without overflow or underflow:
+// LogSumExp1 returns log(1 + Σ_i exp(u_i)), the log of the MNL denominator, without overflow or underflow:
 //
 //	m + log(exp(-m) + Σ_i exp(u_i - m)),  m = max(0, max_i u_i)
 //
-// It is 0 for no items.
+// It returns 0 for an empty u.
 func LogSumExp1(u []float64) float64 {
 	m := 0.0
 	for _, v := range u {
@@ -27,8 +26,7 @@ func LogSumExp1(u []float64) float64 {
 	return m + portable.Log(portable.Exp(-m)+sum)
 }
 
-// Probabilities stores in dst the MNL choice probabilities of an assortment
-// whose items have the utilities u:
+// Probabilities stores in dst the MNL choice probabilities of an assortment of items with utilities u:
 //
 //	dst[0] = 1        / (1 + Σ_j exp(u_j))   the outside option
 //	dst[k] = exp(u_k) / (1 + Σ_j exp(u_j))   the k-th item, k = 1, …, len(u)
@@ -54,13 +52,12 @@ func Probabilities(dst, u []float64) {
 	}
 }
 
-// ExpectedRevenue returns the expected revenue of offering s to a customer
-// with the utilities u, where r are the revenues and nil means 1 for every
-// item (u and r have one entry per item, N):
+// ExpectedRevenue returns the expected revenue of offering s to a customer with utilities u. The revenues r default to
+// 1 for every item if r is nil; otherwise u and r both contain one entry for each of the N items:
 //
 //	R(S) = Σ_{i∈S} p(i | S) r_i = Σ_{i∈S} exp(u_i) r_i / (1 + Σ_{j∈S} exp(u_j))
 //
-// It is 0 for the empty assortment.
+// The empty assortment earns 0.
 func ExpectedRevenue(s Assortment, u, r []float64) float64 {
 	m := 0.0
 	for _, i := range s {
@@ -79,9 +76,9 @@ func ExpectedRevenue(s Assortment, u, r []float64) float64 {
 	return num / sum
 }
 
-// PlaceEffect returns the effect of a place of a display, such as a line of a list, on the utility of
-// the item in it. Places count from 0. The effect of place p is γ_p; a place beyond γ has its last
-// effect, and 0 if γ is empty.
+// PlaceEffect returns how much a place in a display, such as a line of a list, adds to the utility of the item shown
+// there. Places count from 0, and place p adds γ_p. Places beyond the end of γ use its last entry. If γ is empty, every
+// place adds 0.
 func PlaceEffect(gamma []float64, place int) float64 {
 	if len(gamma) == 0 {
 		return 0
@@ -89,9 +86,8 @@ func PlaceEffect(gamma []float64, place int) float64 {
 	return gamma[min(place, len(gamma)-1)]
 }
 
-// OrderedRevenue returns the expected revenue, as [ExpectedRevenue], of a display whose places sell
-// differently: the items of order are shown from the first place on, and the item in place p has the
-// utility u_i + γ_p ([PlaceEffect]).
+// OrderedRevenue is [ExpectedRevenue] for a display with place effects. order lists the shown items from the first
+// place on; the item in place p is worth u_i + γ_p to the customer (see [PlaceEffect]).
 func OrderedRevenue(order []int, u, gamma, r []float64) float64 {
 	shown, placed := make(Assortment, len(order)), make([]float64, len(order))
 	var earned []float64
@@ -107,23 +103,20 @@ func OrderedRevenue(order []int, u, gamma, r []float64) float64 {
 	return ExpectedRevenue(shown, placed, earned)
 }
 
-// DrawShocks fills dst with independent standard Gumbel shocks, −log E for
-// exponential E.
+// DrawShocks fills dst with independent standard Gumbel shocks, computed as −log E for exponential E.
 func DrawShocks(dst []float64, rng *rand.Rand) {
 	for i := range dst {
 		dst[i] = -portable.Log(rng.ExpFloat64())
 	}
 }
 
-// Choose returns what a customer with random utilities takes from s (McFadden
-// 1974). With independent standard Gumbel shocks ([DrawShocks]), shock[0] for the
-// outside option and shock[i+1] for item i, the choice
+// Choose returns the choice from s of a customer with random utilities (McFadden 1974). With independent standard
+// Gumbel shocks ([DrawShocks]), shock[0] for the outside option and shock[i+1] for item i, the choice
 //
 //	argmax over {0}∪S of shock[0] and u_i + shock[i+1], i ∈ S
 //
-// follows the MNL probabilities. The shocks belong to the items, not to their
-// positions in s, so all policies can meet the same customer. It panics unless
-// len(shock) = len(u) + 1.
+// follows the MNL probabilities. Each shock belongs to an item rather than to a position in s, so several policies can
+// be compared on the same customer. Choose panics unless len(shock) = len(u) + 1.
 func Choose(s Assortment, u, shock []float64) Choice {
 	if len(shock) != len(u)+1 {
 		panic("vitrine: Choose needs len(shock) = len(u) + 1")

@@ -14,8 +14,7 @@ import (
 	_ "vitrine/internal/rapidseed"
 )
 
-// precision is enough bits for 1 + exp(−700), 1010 bits below 1, and the
-// rounding of exact's squarings.
+// precision in bits: 1 + exp(−700) needs 1010, and the squarings in exact lose some to rounding.
 const precision = 1280
 
 func number(v float64) *big.Float { return new(big.Float).SetPrec(precision).SetFloat64(v) }
@@ -50,15 +49,14 @@ func quotient(a, b *big.Float) float64 {
 	return q
 }
 
-// within reports whether got is want but for rounding: a relative error of so
-// many units of 2⁻⁵², or of two steps among the subnormal numbers.
+// within reports whether got equals want up to rounding: a relative error of the given number of units of 2⁻⁵², or two
+// steps among the subnormal numbers.
 func within(got, want, units float64) bool {
 	return math.Abs(got-want) <= units*0x1p-52*math.Abs(want)+2*math.SmallestNonzeroFloat64
 }
 
-// probabilityUnits is the error allowed to a probability: that of the sums,
-// and that of differences between utilities, which only have the digits that
-// utilities of that size have.
+// probabilityUnits returns the error allowed for a probability. It grows with the number of terms summed, and with the
+// size of the utilities, because a difference of large utilities keeps fewer digits.
 func probabilityUnits(u []float64) float64 {
 	units := 4 + float64(len(u))
 	for _, v := range u {
@@ -67,7 +65,7 @@ func probabilityUnits(u []float64) float64 {
 	return units
 }
 
-// instances are utilities of all sizes that the kernel promises to bear.
+// instances returns utilities of every size that the kernel promises to handle.
 func instances() map[string][]float64 {
 	all := map[string][]float64{
 		"no items":                nil,
@@ -153,7 +151,7 @@ func TestExpectedRevenueIsExact(t *testing.T) {
 	}
 }
 
-// By hand, with exp(u) = (1, 2) and r = (3, 1): the denominator is 4.
+// By hand: with exp(u) = (1, 2) and r = (3, 1), the denominator is 4.
 func TestKernelByHand(t *testing.T) {
 	u, r := []float64{0, math.Ln2}, []float64{3, 1}
 	if got := vitrine.LogSumExp1(u); !within(got, math.Log(4), 1) {
@@ -200,13 +198,13 @@ func TestEmptyAssortment(t *testing.T) {
 	}
 }
 
-// utilities draws those of up to 12 items, of all sizes up to 700.
+// utilities draws the utilities of up to 12 items, with magnitudes up to 700.
 func utilities(t *rapid.T) []float64 {
 	size := rapid.SampledFrom([]float64{1, 30, 700}).Draw(t, "size")
 	return rapid.SliceOfN(rapid.Float64Range(-size, size), 0, 12).Draw(t, "u")
 }
 
-// assortment draws a set of some of n items.
+// assortment draws a subset of n items.
 func assortment(t *rapid.T, n int) (s vitrine.Assortment) {
 	for i, in := range rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "in") {
 		if in {
@@ -263,8 +261,7 @@ func TestProbabilitiesAreExpOfLogSumExp1(t *testing.T) {
 	})
 }
 
-// Showing more items after others is showing them to customers whose outside
-// option is worth L = LogSumExp1(u):
+// Adding items v to a display of items u is like showing v to customers with an outside option worth L = LogSumExp1(u):
 //
 //	LogSumExp1(u, v) = L + LogSumExp1(v − L)
 func TestLogSumExp1Shifts(t *testing.T) {
@@ -282,8 +279,7 @@ func TestLogSumExp1Shifts(t *testing.T) {
 	})
 }
 
-// The gradient of LogSumExp1 is the choice probabilities, by central
-// differences.
+// The gradient of LogSumExp1 equals the choice probabilities. Checked by central differences.
 func TestLogSumExp1HasProbabilitiesAsGradient(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := rapid.SliceOfN(rapid.Float64Range(-5, 5), 1, 8).Draw(t, "u")
@@ -301,8 +297,8 @@ func TestLogSumExp1HasProbabilitiesAsGradient(t *testing.T) {
 	})
 }
 
-// Independence of irrelevant alternatives: what else is shown does not change
-// how an item compares with the outside option.
+// Independence of irrelevant alternatives: showing more items leaves the odds between an item and the outside option
+// unchanged.
 func TestIndependenceOfIrrelevantAlternatives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := rapid.SliceOfN(rapid.Float64Range(-30, 30), 1, 12).Draw(t, "u")
@@ -317,7 +313,7 @@ func TestIndependenceOfIrrelevantAlternatives(t *testing.T) {
 	})
 }
 
-// R(S) = Σ_{i∈S} p(i | S) r_i, and 1 − p(0 | S) where all revenues are 1.
+// R(S) = Σ_{i∈S} p(i | S) r_i, which is 1 − p(0 | S) if all revenues are 1.
 func TestExpectedRevenueIsAnExpectation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := utilities(t)
@@ -341,8 +337,7 @@ func TestExpectedRevenueIsAnExpectation(t *testing.T) {
 	})
 }
 
-// Frequencies of 200 000 choices against the probabilities, within 5 standard
-// errors.
+// Compares the frequencies of 200,000 choices with the probabilities, within 5 standard errors.
 func TestChoicesFollowTheProbabilities(t *testing.T) {
 	const n = 200_000
 	u := []float64{0.3, -2, 1.5, 0, -0.7, 4}
@@ -361,10 +356,9 @@ func TestChoicesFollowTheProbabilities(t *testing.T) {
 	}
 }
 
-// Shocks belong to items. One customer who meets two assortments holds to one
-// order of preference: of a smaller set she takes what she took of the larger
-// one, if it is there, and walks away again if she walked away. This is what
-// pairs the policies that meet her.
+// Shocks belong to items, so a customer who meets two assortments follows one order of preference. Offered a subset,
+// she makes the same choice as before if it is still available, and she walks away again if she walked away. This is
+// how policies are compared on the same customers.
 func TestOneCustomerHasOnePreference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := utilities(t)
@@ -387,8 +381,7 @@ func TestOneCustomerHasOnePreference(t *testing.T) {
 	})
 }
 
-// By hand: item 3 is at position 1 of {3} and 2 of {1, 3}, and its shock is
-// shock[4] in both.
+// By hand: item 3 is at position 1 of {3} and at position 2 of {1, 3}, and uses shock[4] in both.
 func TestChoiceIsAPosition(t *testing.T) {
 	u := []float64{0, 0, 0, 0}
 	for _, c := range []struct {
@@ -440,7 +433,7 @@ func TestKernelDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// By hand, with exp(u) = (2, 3), effects log ½ in the second place and beyond, and revenues (5, 7).
+// By hand: exp(u) = (2, 3), revenues (5, 7), and an effect of log ½ from the second place on.
 func TestOrderedRevenue(t *testing.T) {
 	u := []float64{math.Log(2), math.Log(3)}
 	half := []float64{0, math.Log(0.5)}

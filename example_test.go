@@ -10,11 +10,10 @@ import (
 	"vitrine"
 )
 
-// bestsellers learns how often each item is taken when it is shown, and looks
-// at no features.
+// bestsellers learns how often shoppers take each item they are shown. It ignores features.
 type bestsellers struct{ shown, taken []float64 }
 
-// Observe counts what was shown and what was taken.
+// Observe counts the items shown and the item taken.
 func (l *bestsellers) Observe(r vitrine.Round) error {
 	if err := r.Check(1); err != nil {
 		return err
@@ -28,7 +27,7 @@ func (l *bestsellers) Observe(r vitrine.Round) error {
 	return nil
 }
 
-// Policy freezes the shares of today.
+// Policy freezes the current shares.
 func (l *bestsellers) Policy() vitrine.Policy {
 	share := make(favourite, len(l.shown))
 	for i := range share {
@@ -37,7 +36,7 @@ func (l *bestsellers) Policy() vitrine.Policy {
 	return share
 }
 
-// favourite offers the one item that has the largest share.
+// favourite offers only the item with the largest share.
 type favourite []float64
 
 // Offer implements vitrine.Policy.
@@ -51,8 +50,8 @@ func (share favourite) Offer(*vitrine.Context, *rand.Rand) vitrine.Offer {
 	return vitrine.Offer{Assortment: vitrine.Assortment{best}, Propensity: 1}
 }
 
-// A learner offers, a customer chooses, the learner observes. The item that
-// customers like best has the utility 2, so that 88 in 100 take it.
+// A learner offers, a customer chooses, and the learner observes. The most popular item is worth 2, so 88 in 100
+// customers take it.
 func Example() {
 	x := &vitrine.Context{Features: mat.NewDense(3, 1, nil)}
 	utilities := []float64{-1, 2, 0}
@@ -72,7 +71,7 @@ func Example() {
 	// Output: [1]
 }
 
-// An item as good as walking away, and one twice as good.
+// One item is as good as walking away, the other twice as good.
 func ExampleProbabilities() {
 	u := []float64{0, math.Log(2)}
 	p := make([]float64, 3)
@@ -81,7 +80,7 @@ func ExampleProbabilities() {
 	// Output: [0.25 0.25 0.50]
 }
 
-// The surplus of an assortment, in units of utility: 0 for an empty one.
+// The surplus of an assortment, in units of utility. An empty assortment is worth 0.
 func ExampleLogSumExp1() {
 	fmt.Println(vitrine.LogSumExp1(nil))
 	fmt.Printf("%.4f\n", vitrine.LogSumExp1([]float64{0}))
@@ -92,7 +91,7 @@ func ExampleLogSumExp1() {
 	// 700
 }
 
-// Showing more can earn less: the cheap item takes customers from the expensive one.
+// Showing more can earn less: the cheap item takes customers away from the expensive one.
 func ExampleExpectedRevenue() {
 	u, r := []float64{0, math.Log(2)}, []float64{3, 1}
 	fmt.Printf("%.2f\n", vitrine.ExpectedRevenue(vitrine.Assortment{0}, u, r))
@@ -106,7 +105,7 @@ func ExampleExpectedRevenue() {
 func ExampleChoose() {
 	s := vitrine.Assortment{0, 2}
 	u := []float64{0.5, 0.1, 0.2}
-	shock := []float64{0.3, 0, 0, 1.5} // the outside option's, then one an item
+	shock := []float64{0.3, 0, 0, 1.5} // the outside option's, then one per item
 	choice := vitrine.Choose(s, u, shock)
 	fmt.Println(choice, s[choice-1])
 	// Output: 2 2

@@ -8,7 +8,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// Whoever asked for vector code by name can see what the process computes with.
+// A user who asks for vector code by name can check that the process uses it.
 func TestKernelPath(t *testing.T) {
 	name := fatal.Or(vitrine.KernelPath())(t)
 	if want := os.Getenv("VITRINE_KERNEL"); name == "" || want != "" && name != want {

@@ -1,23 +1,20 @@
-// Package vitrine states the problem that the rest of the module solves: the
-// multinomial-logit (MNL) contextual bandit of Section 2 of the ONL-MNL paper
-// (Hwang, Kim and Oh, NeurIPS 2025).
+// Package vitrine states the problem that the rest of the module solves: the multinomial-logit (MNL) contextual bandit
+// of Section 2 of the ONL-MNL paper (Hwang, Kim and Oh, NeurIPS 2025).
 //
-// In round t a customer arrives with a [Context]: N items with features x_ti
-// and revenues r_ti. A [Policy] offers an [Assortment] S_t of some of them.
-// The customer takes one item of S_t or walks away, which is the outside
-// option; that is the [Choice]. A [Learner] learns from the [Round], and its next
-// Policy offers better. Customers choose by the MNL model with utilities u_i = f_w*(x_ti),
+// In round t a customer arrives with a [Context]: N items with features x_ti and revenues r_ti. A [Policy] offers an
+// [Assortment] S_t of these items. The customer takes one item of S_t or walks away, which counts as taking the outside
+// option; this is the [Choice]. A [Learner] learns from the [Round], and its next Policy offers better assortments.
+// Customers choose by the MNL model with utilities u_i = f_w*(x_ti),
 //
 //	p(i | S) = exp(u_i) / (1 + Σ_{j∈S} exp(u_j))   i in S
 //	p(0 | S) = 1        / (1 + Σ_{j∈S} exp(u_j))   the outside option
 //
-// There are only a few types here: Context, Constraint, Assortment, Choice,
-// Offer, Round, Policy and Learner. The functions compute probabilities, revenues and
-// draws of the MNL model. The example plays a learner of a few lines. Package bandit has
-// the learners, package assortment the constraints, and package env simulated customers.
+// There are only a few types here: Context, Constraint, Assortment, Choice, Offer, Round, Policy and Learner. The
+// functions compute probabilities and revenues under the MNL model, and draw choices from it. The example runs a
+// learner of a few lines. Learners are in package bandit, constraints in package assortment, and simulated customers in
+// package env.
 //
-// Functions take utilities u, never their exponentials, and stay finite for |u| up to
-// 700.
+// Functions take utilities u, never their exponentials, and stay finite for |u| up to 700.
 package vitrine
 
 import (
@@ -29,14 +26,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Context is what is known before an assortment is offered: X_t and r_t.
+// Context is everything known before an assortment is offered: X_t and r_t.
 type Context struct {
 	Features *mat.Dense // N×d, row i is x_ti
 	Revenue  []float64  // N, r_ti ≥ 0; nil means 1 for every item; the outside option earns 0
-	Feasible Constraint // the feasible family of this request; nil means the learner's own
+	Feasible Constraint // restricts this request's assortments; nil means the learner's own constraint
 }
 
-// NumItems returns N. A context without features has no items.
+// NumItems returns N, or 0 if the context contains no features.
 func (x *Context) NumItems() int {
 	if x.Features == nil {
 		return 0
@@ -45,19 +42,18 @@ func (x *Context) NumItems() int {
 	return n
 }
 
-// MaxFeature bounds the absolute value of a feature. Learners add sums of squares of
-// features to a λ near 1. Over a million items of features of 10⁴ such a sum is 10¹⁴, and
-// a float64 has 16 digits, so with larger features λ would be lost. Features near 1 are
-// best.
+// MaxFeature bounds the absolute value of a feature. Learners add sums of squared features to a λ near 1. Over a
+// million items with features of 10⁴, such a sum reaches 10¹⁴, close to the 16 digits of a float64; larger features
+// would swamp λ. Features near 1 work best.
 const MaxFeature = 1e4
 
-// MaxRevenue bounds a revenue.
+// MaxRevenue is the largest revenue that [Context.Check] accepts.
 const MaxRevenue = 1e100
 
-// Check returns an error that names the first feature whose absolute value is not at most
-// [MaxFeature], or the first revenue outside [0, MaxRevenue]. It also returns an error if
-// items do not have d features, or if the feasible family has a method Items() int that
-// does not return N. Policies and learners assume a context that passes.
+// Check returns an error that names the first feature larger than [MaxFeature] in absolute value or not a number, or
+// the first revenue outside [0, MaxRevenue]. It also returns an error if the items do not have d features, or if the
+// feasible family defines a method Items() int that does not return N. Policies and learners assume that contexts pass
+// this check.
 func (x *Context) Check(d int) error {
 	n := x.NumItems()
 	if n > 0 {
@@ -86,26 +82,22 @@ func (x *Context) Check(d int) error {
 	return nil
 }
 
-// Constraint is a feasible family 𝒮 of assortments. It is a linear oracle: for given gains
-// of the items it finds the set with the largest sum, which is all that the optimiser of
-// package assortment asks. The empty assortment belongs to a family unless its
-// documentation says otherwise.
+// Constraint is a feasible family 𝒮 of assortments. It acts as a linear oracle: given a gain for each item, it finds
+// the feasible set with the largest total gain. The optimiser in package assortment needs no more than this. The empty
+// assortment is feasible unless a constraint documents otherwise.
 type Constraint interface {
 	// Contains reports whether s belongs to the family.
 	Contains(s Assortment) bool
 
-	// MaxGain returns argmax over S in the family of Σ_{i∈S} gain_i, where
-	// gain has one entry per item, using dst's storage if it suffices. No
-	// item of gain 0 or less is in the answer unless the family demands it.
+	// MaxGain returns argmax over S in the family of Σ_{i∈S} gain_i, with one gain per item. The result uses
+	// dst's storage if it suffices. It includes items with a gain of 0 or less only where the family requires them.
 	MaxGain(dst Assortment, gain []float64) Assortment
 }
 
-// Assortment lists the items that are shown, strictly increasing in [0, N).
-// The empty assortment is legal.
+// Assortment lists the items shown, strictly increasing in [0, N). The empty assortment is legal.
 type Assortment []int
 
-// Check returns an error for the first entry that is outside [0, n) or not larger than the
-// one before it.
+// Check returns an error for the first entry that is outside [0, n) or does not exceed the entry before it.
 func (s Assortment) Check(n int) error {
 	last := -1
 	for k, i := range s {
@@ -120,30 +112,29 @@ func (s Assortment) Check(n int) error {
 	return nil
 }
 
-// Choice is a position in S∪{0}: 0 is the outside option, k is the k-th item
-// of S, so that S[k-1] was taken.
+// Choice is a position in S∪{0}: 0 means the outside option, and k means the k-th item, S[k-1].
 type Choice int
 
-// Outside is the choice of the outside option: nothing was taken.
+// Outside is the choice of the outside option: the customer bought nothing.
 const Outside Choice = 0
 
-// Offer is an assortment and the probability with which the policy drew it.
+// Offer is an assortment together with the probability that the policy drew it.
 type Offer struct {
 	Assortment Assortment
-	Order      []int   // the items of the assortment from the first place on; nil for a display without places
-	Propensity float64 // π_t(S_t | X_t) in (0, 1]; 0 if it has no closed form or underflows
+	// Order lists the items of the assortment from the first place on. It is nil for a display without places.
+	Order      []int
+	Propensity float64 // π_t(S_t | X_t) in (0, 1]; 0 if there is no closed form or it underflows
 }
 
-// Round is what happened: a context, what was offered and what was chosen.
+// Round records a context, the assortment offered and the customer's choice.
 type Round struct {
 	Context *Context
 	Offer   Offer
 	Choice  Choice
 }
 
-// Check returns an error if a learner of d features cannot use the round: because of
-// its context ([Context.Check]), an assortment with other items than the context's, or
-// a choice that is not a position in S∪{0}.
+// Check returns an error if a learner of d features cannot use the round: the context fails [Context.Check], the
+// assortment contains items outside the context, or the choice is not a position in S∪{0}.
 func (r Round) Check(d int) error {
 	if r.Context == nil {
 		return fmt.Errorf("round has no context")
@@ -161,8 +152,8 @@ func (r Round) Check(d int) error {
 	return nil
 }
 
-// Check returns the error of [Assortment.Check] for n items, or an error if the order does not have each
-// item of the assortment once.
+// Check returns an error if the assortment fails [Assortment.Check] for n items, or if the order is not a permutation
+// of the assortment.
 func (o Offer) Check(n int) error {
 	if err := o.Assortment.Check(n); err != nil {
 		return err
@@ -187,20 +178,17 @@ func (o Offer) Check(n int) error {
 	return nil
 }
 
-// Policy is a frozen rule π_t. It is safe for concurrent use, and all its
-// randomness comes from rng.
+// Policy is a frozen rule π_t. It is safe for concurrent use and takes all its randomness from rng.
 type Policy interface {
 	Offer(x *Context, rng *rand.Rand) Offer
 }
 
-// Learner turns rounds into policies. It has one writer: Observe and Policy
-// are not safe for concurrent use, the policies returned are.
+// Learner turns rounds into policies. Observe and Policy are not safe for concurrent use; the policies returned are.
 type Learner interface {
 	// Policy returns π_{t+1}. Later calls of Observe do not change it.
 	Policy() Policy
 
-	// Observe learns from one round. It is the only method that changes state. If it
-	// returns an error, the state is unchanged. Rounds may come late, in any order, or
-	// never.
+	// Observe learns from one round. No other method changes the learner. If Observe returns an error, the learner's
+	// state is unchanged. Rounds may arrive late, in any order, or never.
 	Observe(Round) error
 }

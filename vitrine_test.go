@@ -13,7 +13,7 @@ import (
 
 var nan, inf = math.NaN(), math.Inf(1)
 
-// complaint returns what err says, "" if there is no error.
+// complaint returns err's message, or "" if err is nil.
 func complaint(err error) string {
 	if err == nil {
 		return ""
@@ -30,7 +30,7 @@ func TestNumItems(t *testing.T) {
 	}
 }
 
-// Contexts of items with two features.
+// Every case contains items with two features.
 func TestContextCheck(t *testing.T) {
 	items := func(features ...float64) *mat.Dense { return mat.NewDense(len(features)/2, 2, features) }
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestContextCheck(t *testing.T) {
 	}
 }
 
-// sized is a feasible family of a number of items.
+// sized is a feasible family over a fixed number of items.
 type sized struct {
 	vitrine.Constraint
 	items int
@@ -76,8 +76,7 @@ func (f sized) Items() int { return f.items }
 
 func familyOf(items int) vitrine.Constraint { return sized{items: items} }
 
-// Only the items of the context are judged, where its features are a part of
-// a wider matrix.
+// If the features are a view into a wider matrix, Check must look only at the context's own entries.
 func TestContextCheckOfAView(t *testing.T) {
 	whole := mat.NewDense(4, 5, nil)
 	whole.Apply(func(_, _ int, _ float64) float64 { return nan }, whole)
@@ -93,7 +92,7 @@ func TestContextCheckOfAView(t *testing.T) {
 	}
 }
 
-// Assortments of four items.
+// Every case draws from four items.
 func TestAssortmentCheck(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -119,8 +118,7 @@ func TestAssortmentCheck(t *testing.T) {
 	}
 }
 
-// Check accepts exactly the sets: the strictly increasing lists are as many as
-// the subsets.
+// Check accepts exactly the sets: there are as many valid lists as subsets.
 func TestAssortmentCheckAcceptsSets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 5
@@ -135,7 +133,7 @@ func TestAssortmentCheckAcceptsSets(t *testing.T) {
 	})
 }
 
-// Rounds of three items with one feature.
+// Every case offers some of three items with one feature.
 func TestRoundCheck(t *testing.T) {
 	x := &vitrine.Context{Features: mat.NewDense(3, 1, nil)}
 	round := func(x *vitrine.Context, choice vitrine.Choice, s ...int) vitrine.Round {
@@ -166,7 +164,7 @@ func TestRoundCheck(t *testing.T) {
 	}
 }
 
-// A choice that nobody made bought nothing.
+// The zero value of a Choice means that the customer bought nothing.
 func TestZeroChoiceIsOutside(t *testing.T) {
 	var r vitrine.Round
 	if r.Choice != vitrine.Outside {
@@ -174,7 +172,7 @@ func TestZeroChoiceIsOutside(t *testing.T) {
 	}
 }
 
-// Learners check every round.
+// Learners call Check on every round, so it must not allocate.
 func TestCheckDoesNotAllocate(t *testing.T) {
 	r := vitrine.Round{
 		Context: &vitrine.Context{Features: mat.NewDense(100, 3, nil), Revenue: make([]float64, 100)},

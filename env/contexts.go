@@ -17,22 +17,21 @@ func (Gaussian) Draw(x *mat.Dense, rng *rand.Rand) { fill(x, rng.NormFloat64) }
 // Normal draws each feature from N(Mean, Deviation²).
 type Normal struct{ Mean, Deviation float64 }
 
-// Draw implements [Contexts]. Under the same rng its features are those of [Gaussian],
-// scaled and moved.
+// Draw implements [Contexts]. Under the same rng its features are the scaled and shifted features of [Gaussian].
 func (c Normal) Draw(x *mat.Dense, rng *rand.Rand) {
 	fill(x, func() float64 { return c.Mean + float64(c.Deviation*rng.NormFloat64()) })
 }
 
-// Shifts draws standard normal features until the distribution changes abruptly: it is
-// laws[k] after k+1 of the rounds have begun.
+// Shifts draws standard normal features until the distribution changes abruptly: it is laws[k] after k+1 of the rounds
+// have begun.
 type Shifts struct {
 	Gaussian // before the first of the rounds
 	rounds   []int
 	laws     []Normal
 }
 
-// NewShifts returns contexts of the distribution laws[0] from round rounds[0] on, laws[1]
-// from rounds[1] on, and so on. It panics unless the rounds increase and each has a law.
+// NewShifts returns contexts drawn from laws[0] from round rounds[0] on, from laws[1] from rounds[1] on, and so on. It
+// panics unless the rounds increase and there are as many laws as rounds.
 func NewShifts(rounds []int, laws []Normal) *Shifts {
 	if len(laws) != len(rounds) || !slices.IsSorted(rounds) {
 		panic("env: shifts need increasing rounds, and a law for each")
@@ -48,7 +47,7 @@ func (s *Shifts) At(t int) Contexts {
 	return s.Gaussian
 }
 
-// begun returns how many of the increasing rounds are t or earlier.
+// begun returns the number of rounds, out of an increasing list, that are t or earlier.
 func begun(rounds []int, t int) (k int) {
 	for k < len(rounds) && rounds[k] <= t {
 		k++
@@ -56,19 +55,16 @@ func begun(rounds []int, t int) (k int) {
 	return k
 }
 
-// ClippedGaussian draws x ~ N(0, I_d) and clips each feature at ±Bound > 0. With 1/√d,
-// so that ‖x‖ ≤ 1, it is the distribution of the experiments of Lee and Oh (2024) and
-// of their published code.
+// ClippedGaussian draws x ~ N(0, I_d) and clips each feature at ±Bound > 0. With Bound = 1/√d, so that ‖x‖ ≤ 1, it is
+// the distribution used by the experiments of Lee and Oh (2024) and by their published code.
 type ClippedGaussian struct{ Bound float64 }
 
-// Draw implements [Contexts]. Under the same rng its features are those of [Gaussian],
-// clipped.
+// Draw implements [Contexts]. Under the same rng its features are the clipped features of [Gaussian].
 func (c ClippedGaussian) Draw(x *mat.Dense, rng *rand.Rand) {
 	fill(x, func() float64 { return max(-c.Bound, min(c.Bound, rng.NormFloat64())) })
 }
 
-// Uniform draws each feature from U[Low, High]; the paper has [−3, 3]. The
-// bounds must pass [CheckInterval].
+// Uniform draws each feature from U[Low, High]; the paper uses [−3, 3]. The bounds must pass [CheckInterval].
 type Uniform struct{ Low, High float64 }
 
 // Draw implements [Contexts].
@@ -76,8 +72,8 @@ func (c Uniform) Draw(x *mat.Dense, rng *rand.Rand) {
 	fill(x, func() float64 { return uniform(c.Low, c.High, rng) })
 }
 
-// StudentT draws each feature from Student's distribution with the given degrees of
-// freedom, at least 1, cut off at ±1000: features of shops have tails like these.
+// StudentT draws each feature from Student's distribution with the given degrees of freedom, at least 1, cut off at
+// ±1000. Features in real shops show similar tails.
 type StudentT struct{ Degrees int }
 
 // Draw implements [Contexts].
@@ -92,8 +88,7 @@ func (c StudentT) Draw(x *mat.Dense, rng *rand.Rand) {
 	})
 }
 
-// Visits draws standard normal features of which the last is the customer's: it is the
-// same for all items of a context.
+// Visits draws standard normal features. The last feature belongs to the customer: all items of a context share it.
 type Visits struct{}
 
 // Draw implements [Contexts].

@@ -15,7 +15,7 @@ import (
 	"vitrine/utility"
 )
 
-// direction returns w of a linear truth, from its utilities of the axes.
+// direction recovers w of a linear truth from its utilities at the axes.
 func direction(truth env.Truth) []float64 {
 	d := truth.NumFeatures()
 	axes := mat.NewDense(d, d, nil)
@@ -25,8 +25,8 @@ func direction(truth env.Truth) []float64 {
 	return utilities(truth, axes)
 }
 
-// With an even number of features w* keeps its length and turns by the pace in
-// each round, back to itself after a whole turn.
+// With an even number of features w* keeps its length and turns by the pace in each round. After a whole turn it is
+// back where it started.
 func TestRotationTurnsEveryDirection(t *testing.T) {
 	const pace = 2 * math.Pi / 12
 	for _, d := range []int{2, 4, 6} {
@@ -49,8 +49,8 @@ func TestRotationTurnsEveryDirection(t *testing.T) {
 	}
 }
 
-// With three features one axis stays: the turned truth agrees with the first on
-// it, and w* never turns by more than the angle.
+// With three features one axis stays fixed: the turned truth agrees with the original on it, and w* never turns by more
+// than the angle.
 func TestRotationKeepsTheOddAxis(t *testing.T) {
 	r := env.NewRotation(env.NewFamily(utility.NewLinear(3, false), -1, 1, newRand(3)), 0.1, newRand(4))
 	w := direction(r)
@@ -68,7 +68,7 @@ func TestRotationKeepsTheOddAxis(t *testing.T) {
 	}
 }
 
-// f_t(R_t x) = f(x), whatever f: the truth of a round is the first, seen turned.
+// f_t(R_t x) = f(x) for any f: the truth of a round is the first truth, seen from turned axes.
 func TestRotationIsOfTheFeatures(t *testing.T) {
 	cosine := env.NewCosine(4, 0, newRand(3))
 	line := env.NewFamily(utility.NewLinear(4, false), 0, 0, newRand(3))
@@ -102,8 +102,8 @@ func TestSwitchesHappenAtTheirRounds(t *testing.T) {
 	}
 }
 
-// Contexts shift at their rounds, with the draws of the Gaussian world: a shopper of the shifted world stands
-// before the same items, scaled and moved.
+// Contexts shift at the given rounds and use the draws of the Gaussian world: a shopper sees the same items in both
+// worlds, scaled and moved after the shift.
 func TestShiftsHappenAtTheirRounds(t *testing.T) {
 	still := &env.World{Items: 5, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
 	shifted := *still
@@ -128,7 +128,7 @@ func TestShiftsHappenAtTheirRounds(t *testing.T) {
 	}
 }
 
-// A world moves as its truth does, and one that does not is itself in every round.
+// A world moves as its truth does. A world with a fixed truth is the same in every round.
 func TestAtIsTheWorldOfARound(t *testing.T) {
 	still := &env.World{Items: 5, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
 	if env.At(still, 7) != env.Environment(still) {

@@ -1,5 +1,5 @@
-// Package env holds simulated worlds: the distribution of contexts, the true utilities
-// of customers, and the revenues of items.
+// Package env simulates worlds: the distribution of contexts, the true utilities of customers, and the revenues of
+// items.
 package env
 
 import (
@@ -11,20 +11,18 @@ import (
 	"vitrine"
 )
 
-// Environment is a world in which learners are played. It is safe for
-// concurrent use.
+// Environment is a world in which learners play. It is safe for concurrent use.
 type Environment interface {
-	// Context draws X_t and r_t. The context is the caller's to keep.
+	// Context draws X_t and r_t. The caller owns the result.
 	Context(rng *rand.Rand) *vitrine.Context
 
-	// Utilities stores the true utilities of the items of x in dst. Learners
-	// never see them. It panics unless len(dst) = N and x has d features an
-	// item; x may have no items. It does not allocate in steady state.
+	// Utilities stores the true utilities of the items of x in dst. Learners never see them. It panics unless len(dst)
+	// = N and each item consists of d features; a context without items is fine. It does not allocate in steady state.
 	Utilities(dst []float64, x *vitrine.Context)
 }
 
-// Moving is an environment that changes from round to round: its utilities, or the
-// distribution of its contexts. It is itself the environment before the first round.
+// Moving is an environment with utilities or contexts that change from round to round. Used directly, it is the
+// environment before the first round.
 type Moving interface {
 	Environment
 
@@ -32,16 +30,16 @@ type Moving interface {
 	At(t int) Environment
 }
 
-// Displayed is an environment whose places sell differently.
+// Displayed is an environment in which an item's place in the display affects its sales.
 type Displayed interface {
 	Environment
 
-	// PlaceEffects returns the effects γ of the places of a display from the first on, see
-	// [vitrine.PlaceEffect]; nil if places are alike.
+	// PlaceEffects returns the effects γ of the places of a display from the first on (see [vitrine.PlaceEffect]), or
+	// nil if places do not matter.
 	PlaceEffects() []float64
 }
 
-// PlaceEffects returns the effects of the places in an environment, nil unless e is [Displayed].
+// PlaceEffects returns the effects of the places in e, or nil unless e is [Displayed].
 func PlaceEffects(e Environment) []float64 {
 	if d, ok := e.(Displayed); ok {
 		return d.PlaceEffects()
@@ -49,7 +47,7 @@ func PlaceEffects(e Environment) []float64 {
 	return nil
 }
 
-// At returns the environment of round t ≥ 1, which is e unless e is [Moving].
+// At returns the environment of round t ≥ 1. This is e itself unless e is [Moving].
 func At(e Environment, t int) Environment {
 	if m, ok := e.(Moving); ok {
 		return m.At(t)
@@ -57,14 +55,14 @@ func At(e Environment, t int) Environment {
 	return e
 }
 
-// World is an environment made of independent parts. It implements [Moving]: it moves
-// if its contexts or its truth do, and [Displayed].
+// World is an environment made of independent parts. It implements [Displayed], and also [Moving]: a world moves if its
+// contexts or its truth do.
 type World struct {
 	Items    int // N, at least 1
 	Contexts Contexts
 	Truth    Truth
 	Revenues Revenues
-	Places   []float64 // the effects of the places of a display; nil if they are alike
+	Places   []float64 // effects of the places of a display; nil if places do not matter
 }
 
 // Contexts is a distribution of features. It is safe for concurrent use.
@@ -73,8 +71,8 @@ type Contexts interface {
 	Draw(x *mat.Dense, rng *rand.Rand)
 }
 
-// MovingContexts is a distribution that changes from round to round. Its own Draw is
-// that before the first round.
+// MovingContexts is a distribution that changes from round to round. Its own Draw uses the distribution before the
+// first round.
 type MovingContexts interface {
 	Contexts
 
@@ -82,23 +80,20 @@ type MovingContexts interface {
 	At(t int) Contexts
 }
 
-// Truth is a true utility function, with its parameters. It is safe for
-// concurrent use.
+// Truth is a true utility function together with its parameters. It is safe for concurrent use.
 type Truth interface {
 	// NumFeatures returns d.
 	NumFeatures() int
 
-	// Utilities stores the utility of row i of the N×d matrix x in dst[i]. It
-	// panics unless len(dst) = N and x has d columns. It does not allocate in
-	// steady state.
+	// Utilities stores the utility of row i of the N×d matrix x in dst[i]. It panics unless len(dst) = N and x has d
+	// columns. It does not allocate in steady state.
 	Utilities(dst []float64, x *mat.Dense)
 
-	// Params returns the parameters w*. The slice is the truth's own.
+	// Params returns the parameters w*. The slice belongs to the truth.
 	Params() []float64
 }
 
-// MovingTruth is a truth that changes from round to round. Its own utilities
-// are those before the first round.
+// MovingTruth is a truth that changes from round to round. Its own Utilities apply before the first round.
 type MovingTruth interface {
 	Truth
 
@@ -112,8 +107,8 @@ type Revenues interface {
 	Draw(n int, rng *rand.Rand) []float64
 }
 
-// Context implements [Environment]. Features are drawn before revenues, so that worlds
-// that differ only in revenues have the same features under the same rng.
+// Context implements [Environment]. It draws features before revenues, so worlds that differ only in revenues draw the
+// same features under the same rng.
 func (w *World) Context(rng *rand.Rand) *vitrine.Context {
 	x := mat.NewDense(w.Items, w.Truth.NumFeatures(), nil)
 	w.Contexts.Draw(x, rng)
@@ -131,7 +126,7 @@ func (w *World) Utilities(dst []float64, x *vitrine.Context) {
 // PlaceEffects implements [Displayed].
 func (w *World) PlaceEffects() []float64 { return w.Places }
 
-// At implements [Moving]. A world of which nothing moves is the same in every round.
+// At implements [Moving]. If neither contexts nor truth move, the world is the same in every round.
 func (w *World) At(t int) Environment {
 	truth, moves := w.Truth.(MovingTruth)
 	contexts, shifts := w.Contexts.(MovingContexts)

@@ -59,7 +59,7 @@ func TestWorldsKeepTheContract(t *testing.T) {
 	}
 }
 
-// Worlds that differ only in their revenues can be compared in pairs.
+// Worlds that differ only in their revenues draw the same features, so they can be compared in pairs.
 func TestRevenuesLeaveTheFeaturesAlone(t *testing.T) {
 	one := &env.World{Items: 10, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
 	unequal := *one
@@ -69,8 +69,7 @@ func TestRevenuesLeaveTheFeaturesAlone(t *testing.T) {
 	}
 }
 
-// A round of the paper's size: a context is its matrix and nothing else of
-// any size.
+// At the paper's size, a context allocates little more than its matrix.
 func TestContextAllocatesItsMatrix(t *testing.T) {
 	w := &env.World{Items: 100, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
 	rng := newRand(6)
@@ -79,7 +78,7 @@ func TestContextAllocatesItsMatrix(t *testing.T) {
 	}
 }
 
-// A round of the paper's panels.
+// One round at the size of the paper's panels.
 func BenchmarkWorld(b *testing.B) {
 	w := &env.World{Items: 100, Contexts: env.Gaussian{}, Truth: realizable(1), Revenues: env.One{}}
 	rng, u := newRand(7), make([]float64, 100)

@@ -9,7 +9,7 @@ import (
 	"vitrine/utility"
 )
 
-// A hundred shoppers of a world are shown the first three of ten items.
+// A hundred shoppers see the first three of ten items.
 func Example() {
 	rng := rand.New(rand.NewPCG(1, 1))
 	world := &env.World{

@@ -9,15 +9,15 @@ import (
 	"vitrine/utility"
 )
 
-// Family is a truth that is a member f_w* of a utility family. With the
-// learner's own family it is the realizable setting.
+// Family is a truth f_w* taken from a utility family. If the learner uses the same family, this is the realizable
+// setting.
 type Family struct {
 	model utility.Model
 	w     []float64
 }
 
-// NewFamily draws each entry of w* from U[low, high]; the paper has [−1, 1]. The
-// bounds must pass [CheckInterval]. It panics if m is nil.
+// NewFamily draws each entry of w* from U[low, high]; the paper uses [−1, 1]. The bounds must pass [CheckInterval].
+// NewFamily panics if m is nil.
 func NewFamily(m utility.Model, low, high float64, rng *rand.Rand) *Family {
 	if m == nil {
 		panic("env: NewFamily: the utility model is nil")
@@ -29,9 +29,8 @@ func NewFamily(m utility.Model, low, high float64, rng *rand.Rand) *Family {
 	return f
 }
 
-// Within scales w* back to the ball ‖w*‖ ≤ radius if it is outside, and returns the
-// truth. Call it before the truth is used. Assumption 2 of the paper has radius 1,
-// which its experiments do not keep.
+// Within scales w* back to the ball ‖w*‖ ≤ radius if it lies outside, and returns the truth. Call it before using the
+// truth. Assumption 2 of the paper sets the radius to 1, which the paper's experiments do not respect.
 func (f *Family) Within(radius float64) *Family {
 	if norm := floats.Norm(f.w, 2); norm > radius {
 		floats.Scale(radius/norm, f.w)

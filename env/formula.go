@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Formula is a truth u_i = f(x_i, w*) that is no utility family: learners cannot have it.
+// Formula is a truth u_i = f(x_i, w*) outside every utility family, so no learner's model contains it.
 type Formula struct {
 	name string
 	d    int       // the number of features
@@ -52,8 +52,8 @@ func direction(d int, rng *rand.Rand) []float64 {
 //
 //	f(x) = cos(2π xᵀw*) − ½ xᵀw*
 //
-// with w* from U[−1, 1]^d. A positive norm then multiplies w* by norm/√d, so that ‖w*‖ ≤ norm: with norm = 1 it keeps
-// Assumption 2 of the paper, which its experiments do not.
+// with w* from U[−1, 1]^d. If norm is positive, w* is then multiplied by norm/√d, so that ‖w*‖ ≤ norm. With norm = 1
+// the truth satisfies Assumption 2 of the paper, which the paper's experiments do not respect.
 func NewCosine(d int, norm float64, rng *rand.Rand) *Formula {
 	t := newFormula("cosine", d, 1, rng, func(x, w []float64) float64 {
 		v := 0.0
@@ -75,7 +75,7 @@ func NewAbs(d int, rng *rand.Rand) *Formula {
 	})
 }
 
-// NewThreshold returns a truth with one interval that customers like, and no difference outside it,
+// NewThreshold returns a truth with one interval that customers like. Outside it all items are equal:
 //
 //	f(x) = 2·1{0.5 < xᵀw* < 1.2} − ½
 func NewThreshold(d int, rng *rand.Rand) *Formula {
@@ -87,7 +87,7 @@ func NewThreshold(d int, rng *rand.Rand) *Formula {
 	})
 }
 
-// NewSawtooth returns a truth that climbs and falls off again and again along one direction,
+// NewSawtooth returns a truth that repeatedly climbs and drops along one direction,
 //
 //	f(x) = 3 (xᵀw* − ⌊xᵀw*⌋) − 2
 func NewSawtooth(d int, rng *rand.Rand) *Formula {
@@ -124,8 +124,8 @@ func squaredDistance(x, w []float64) (sum float64) {
 //
 //	f(x) = (xᵀq_1)(xᵀq_2) − ½ xᵀq_3
 //
-// with orthonormal q_1, q_2, q_3, drawn uniformly: x_1 x_2 − ½ x_3 in other coordinates. No function of one direction of x
-// approximates it. Its parameters are q_1, q_2 and q_3, one after the other. It panics unless d ≥ 3.
+// with orthonormal q_1, q_2, q_3, drawn uniformly: x_1 x_2 − ½ x_3 in other coordinates. No function of one direction
+// of x approximates it. Its parameters are q_1, q_2 and q_3, one after the other. NewProduct panics unless d ≥ 3.
 func NewProduct(d int, rng *rand.Rand) *Formula {
 	if d < 3 {
 		panic("env: a product needs at least 3 features")
@@ -135,13 +135,13 @@ func NewProduct(d int, rng *rand.Rand) *Formula {
 	}}
 }
 
-// NewSegments returns a truth of two segments of customers with different tastes. The last feature c is the customer's, and the
-// segment is its sign:
+// NewSegments returns a truth of two customer segments with different tastes. The last feature c is the customer's, and
+// its sign determines the segment:
 //
 //	f(x) = 2 xᵀw_1 − ½ if c < 0,   2 xᵀw_2 − ½ otherwise
 //
-// where w_1 and w_2 are drawn from U[−1, 1]^{d−1}, or w_2 = −w_1 if the segments are opposed, and their last entries are 0. Its
-// parameters are w_1 and w_2. It panics unless d ≥ 2.
+// where w_1 and w_2 are drawn from U[−1, 1]^{d−1}, or w_2 = −w_1 if the segments are opposed, and their last entries
+// are 0. Its parameters are w_1 and w_2. NewSegments panics unless d ≥ 2.
 func NewSegments(d int, opposed bool, rng *rand.Rand) *Formula {
 	t := newFormula("segments", d, 2, rng, func(x, w []float64) float64 {
 		own := w[d:]

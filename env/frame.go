@@ -6,9 +6,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// frame draws k orthonormal vectors of d ≥ k entries, uniformly: Gaussian
-// vectors, each made orthogonal to those before it (twice, for rounding) and
-// of length 1.
+// frame draws k orthonormal vectors of d ≥ k entries, uniformly: it draws Gaussian vectors, makes each orthogonal to
+// the ones before it (twice, because of rounding), and scales each to length 1.
 func frame(k, d int, rng *rand.Rand) [][]float64 {
 	q := make([][]float64, k)
 	for i := range q {

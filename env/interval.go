@@ -11,8 +11,8 @@ func uniform(low, high float64, rng *rand.Rand) float64 {
 	return low + float64((high-low)*rng.Float64())
 }
 
-// CheckInterval returns an error if the bounds of a uniform distribution are not
-// finite, not in order, or further apart than the largest float64.
+// CheckInterval returns an error if the bounds of a uniform distribution are not finite, not in order, or further apart
+// than the largest float64.
 func CheckInterval(low, high float64) error {
 	switch {
 	case math.IsNaN(low) || math.IsInf(low, 0):

@@ -11,16 +11,14 @@ import (
 	"vitrine/utility"
 )
 
-// law is a distribution by its first two moments, and its fourth for the
-// standard error of the second.
+// law describes a distribution by its first two moments, plus the fourth for the standard error of the second.
 type law struct{ mean, variance, kurtosis float64 }
 
 func uniformLaw(low, high float64) law {
 	return law{(low + high) / 2, (high - low) * (high - low) / 12, 1.8}
 }
 
-// clippedLaw is that of max(−b, min(b, Z)) for a standard normal Z, by
-// integration of its moments.
+// clippedLaw returns the law of max(−b, min(b, Z)) for a standard normal Z, by numerical integration.
 func clippedLaw(b float64) law {
 	moment := func(power float64) float64 {
 		const steps = 100_000
@@ -35,8 +33,7 @@ func clippedLaw(b float64) law {
 	return law{0, variance, moment(4) / (variance * variance)}
 }
 
-// check compares the moments of independent draws with the law, within five
-// standard errors.
+// check compares the moments of independent draws with the law, within five standard errors.
 func (l law) check(t *testing.T, draws []float64) {
 	t.Helper()
 	n := float64(len(draws))
@@ -95,8 +92,8 @@ func TestContextsFollowTheirLaw(t *testing.T) {
 	}
 }
 
-// Student's distribution with n degrees of freedom has P(|x| > q) = 0.1 at the quantiles of
-// tables, and no feature is beyond the cut.
+// P(|x| > q) = 0.1 at the tabulated quantiles of Student's distribution with n degrees of freedom, and no feature
+// exceeds the cut-off.
 func TestStudentTFollowsItsTables(t *testing.T) {
 	const n = 40_000
 	for degrees, q := range map[int]float64{1: 6.3138, 2: 2.9200, 3: 2.3534, 30: 1.6973} {
@@ -117,7 +114,7 @@ func TestStudentTFollowsItsTables(t *testing.T) {
 	}
 }
 
-// The customer's feature is that of all items of a context, and another in the next one.
+// All items of a context share the customer's feature. It differs from context to context.
 func TestVisitsShareTheCustomer(t *testing.T) {
 	x, rng := mat.NewDense(5, 3, nil), newRand(4)
 	var customers []float64
@@ -133,16 +130,16 @@ func TestVisitsShareTheCustomer(t *testing.T) {
 	law{0, 1, 3}.check(t, customers)
 }
 
-// Contexts are as drawn, so that a Gaussian feature may be large.
+// Contexts are not clipped, so a Gaussian feature may be large.
 func TestGaussianIsNotClipped(t *testing.T) {
 	x := mat.NewDense(40_000, 1, nil)
 	env.Gaussian{}.Draw(x, newRand(4))
-	if largest := mat.Max(x); largest < 3.5 { // missed with probability 10⁻⁴ under the law
+	if largest := mat.Max(x); largest < 3.5 { // the law gives a smaller maximum a probability of 10⁻⁴
 		t.Errorf("the largest of 40 000 features is %v", largest)
 	}
 }
 
-// A matrix may be a part of a wider one: the rest of it is not touched.
+// The matrix may be a view into a wider one. The rest must stay untouched.
 func TestContextsFillViews(t *testing.T) {
 	for name, contexts := range map[string]env.Contexts{"Gaussian": env.Gaussian{}, "clipped": env.ClippedGaussian{Bound: 1}, "normal": env.Normal{Mean: 1, Deviation: 2}, "uniform": env.Uniform{Low: 1, High: 2}, "student": env.StudentT{Degrees: 3}, "visits": env.Visits{}} {
 		whole, want := mat.NewDense(6, 5, nil), mat.NewDense(4, 2, nil)

@@ -13,17 +13,18 @@ import (
 	"vitrine/utility"
 )
 
-// Pool is a set of real items and a utility fitted to real choices, for a
-// semi-synthetic world. As [Contexts] it draws N distinct items.
+// Pool is a set of real items, with a utility fitted to real choices, for a semi-synthetic world. As [Contexts] it
+// draws N distinct items.
 type Pool struct {
 	Features *mat.Dense    // M×d
 	Model    utility.Model // of d features
 	Params   []float64     // d_w
-	Sets     [][]int32     // the choices that it was fitted to, if there are any: their alternatives, as rows of Features
+	// Sets optionally lists the choices used for the fit: their alternatives, as rows of Features.
+	Sets [][]int32
 }
 
-// Draw implements [Contexts]: the rows of x are distinct rows of the pool, drawn
-// uniformly. It panics if x has more rows than the pool, or other features.
+// Draw implements [Contexts]: the rows of x are distinct rows of the pool, drawn uniformly. It panics if x has more
+// rows than the pool or a different number of features.
 func (p *Pool) Draw(x *mat.Dense, rng *rand.Rand) {
 	n, _ := x.Dims()
 	m, _ := p.Features.Dims()
@@ -37,8 +38,7 @@ func (p *Pool) Draw(x *mat.Dense, rng *rand.Rand) {
 // Truth returns the fitted utility f_w.
 func (p *Pool) Truth() *Family { return &Family{model: p.Model, w: p.Params} }
 
-// Checksum identifies the pool: 16 hexadecimal digits of the SHA-256 of the features,
-// the parameters and the sets.
+// Checksum identifies the pool by 16 hexadecimal digits of the SHA-256 of the features, the parameters and the sets.
 func (p *Pool) Checksum() string {
 	h := sha256.New()
 	var b [8]byte
@@ -64,11 +64,11 @@ func (p *Pool) Checksum() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// Probability is a truth whose utilities are the probabilities
+// Probability turns the utilities f_i of another truth into probabilities and uses these as utilities,
 //
 //	u_i = 1 / (1 + exp(−f_i))
 //
-// of another truth. They lie in (0, 1), so no assortment sells with certainty.
+// These utilities lie in (0, 1), so no assortment sells with certainty.
 type Probability struct{ Truth }
 
 // Utilities implements [Truth].

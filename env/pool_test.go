@@ -11,7 +11,7 @@ import (
 	"vitrine/utility"
 )
 
-// numbered is a pool of m items whose first feature is their number.
+// numbered is a pool of m items with their number as the first feature.
 func numbered(m int) *env.Pool {
 	x := mat.NewDense(m, 2, nil)
 	for i := range m {
@@ -29,8 +29,7 @@ func TestPoolIsAWorld(t *testing.T) {
 	}
 }
 
-// Items of a context are distinct, whole rows of the pool, and every item is
-// drawn as often as every other.
+// A context's items are distinct, whole rows of the pool, and every item is equally likely.
 func TestPoolDrawsItemsWithoutReplacement(t *testing.T) {
 	const m, n, draws = 12, 5, 20_000
 	p, rng := numbered(m), newRand(3)

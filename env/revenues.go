@@ -2,15 +2,14 @@ package env
 
 import "math/rand/v2"
 
-// One is a revenue of 1 for every item, as in the paper's experiments: policies
-// maximise the probability of a sale.
+// One gives every item a revenue of 1, as in the paper's experiments: policies maximise the probability of a sale.
 type One struct{}
 
 // Draw implements [Revenues].
 func (One) Draw(int, *rand.Rand) []float64 { return nil }
 
-// UniformRevenue draws each item's revenue from U[Low, High], 0 ≤ Low, in every round.
-// The bounds must pass [CheckInterval].
+// UniformRevenue draws each item's revenue from U[Low, High], 0 ≤ Low, in every round. The bounds must pass
+// [CheckInterval].
 type UniformRevenue struct{ Low, High float64 }
 
 // Draw implements [Revenues].

@@ -8,23 +8,22 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Rotation is a truth whose tastes turn at a constant pace,
+// Rotation is a truth with tastes that turn at a constant pace,
 //
 //	f_t(x) = f(R_tᵀx),
 //
-// where R_t turns by the angle t·pace in each of ⌊d/2⌋ orthogonal planes: for even d
-// every direction w* turns by that angle. With odd d one axis stays. If the
-// distribution of contexts is rotation-invariant, all rounds are equally hard.
+// where R_t turns by the angle t·pace in each of ⌊d/2⌋ orthogonal planes. If d is even, every direction w* turns by
+// that angle; if d is odd, one axis stays fixed. Under a rotation-invariant distribution of contexts, all rounds are
+// equally hard.
 type Rotation struct {
-	Truth // f: before the first round
+	Truth // f, before the first round
 
-	pace    float64     // radians a round
-	planes  [][]float64 // orthonormal; each two in a row span a plane
+	pace    float64     // in radians per round
+	planes  [][]float64 // orthonormal; each consecutive pair spans a plane
 	scratch sync.Pool   // of *mat.Dense
 }
 
-// NewRotation draws the planes uniformly. pace is in radians a round. It panics
-// unless truth has at least 2 features.
+// NewRotation draws the planes uniformly. pace is in radians per round. It panics unless truth has at least 2 features.
 func NewRotation(truth Truth, pace float64, rng *rand.Rand) *Rotation {
 	d := truth.NumFeatures()
 	if d < 2 {
@@ -51,7 +50,7 @@ func (r *Rotation) At(t int) Truth {
 	return &rotated{r, turn}
 }
 
-// rotated is the truth of a round.
+// rotated is the truth of one round.
 type rotated struct {
 	of   *Rotation
 	turn *mat.Dense // R_t
@@ -60,7 +59,7 @@ type rotated struct {
 // NumFeatures implements [Truth].
 func (r *rotated) NumFeatures() int { return r.of.NumFeatures() }
 
-// Params implements [Truth]: those of f.
+// Params implements [Truth] and returns the parameters of f.
 func (r *rotated) Params() []float64 { return r.of.Params() }
 
 // Utilities implements [Truth].

@@ -8,21 +8,21 @@ import (
 	"vitrine/internal/stream"
 )
 
-// Shopper is a customer in front of the items of a context. Their choice from any
-// assortment is settled: all policies that meet a shopper meet the same one.
+// Shopper is a customer facing the items of a context. A shopper's preferences are fixed, so all policies that meet a
+// shopper get consistent choices.
 type Shopper struct {
 	Context   *vitrine.Context
-	Utilities []float64 // N, the true ones
-	Shocks    []float64 // N+1, Gumbel: of the outside option, then of the items
+	Utilities []float64 // N, the true utilities
+	Shocks    []float64 // N+1 Gumbel shocks: the outside option's, then the items'
 }
 
-// Choose returns what the shopper takes from s.
+// Choose returns the shopper's choice from s.
 func (p *Shopper) Choose(s vitrine.Assortment) vitrine.Choice {
 	return vitrine.Choose(s, p.Utilities, p.Shocks)
 }
 
-// ChooseDisplayed returns what the shopper takes from s if its items are shown in an order, from the
-// first place on, and places have effects.
+// ChooseDisplayed returns the shopper's choice from s if its items are shown in the given order, from the first place
+// on, and places add the given effects.
 func (p *Shopper) ChooseDisplayed(s vitrine.Assortment, order []int, effects []float64) vitrine.Choice {
 	choice, best := vitrine.Outside, p.Shocks[0]
 	for place, i := range order {
@@ -34,9 +34,8 @@ func (p *Shopper) ChooseDisplayed(s vitrine.Assortment, order []int, effects []f
 	return choice
 }
 
-// Shoppers are the customers of a world under a seed, one in each round. Their draws
-// are addressed by (seed, round), so shoppers may be met in any order. Concurrent
-// callers need Shoppers of their own.
+// Shoppers are the customers of a world under a seed, one per round. Draws are addressed by (seed, round), so you can
+// meet shoppers in any order. Concurrent callers each need their own Shoppers.
 type Shoppers struct {
 	World Environment
 	Seed  uint64
@@ -44,9 +43,8 @@ type Shoppers struct {
 	draws stream.Stream
 }
 
-// Meet makes p the shopper of round t ≥ 1. The context is a new one, the slices of p
-// are overwritten. The error is that of [vitrine.Context.Check]; p then has only the
-// context.
+// Meet makes p the shopper of round t ≥ 1. It allocates a new context and overwrites the slices of p. If the context
+// fails [vitrine.Context.Check], Meet returns that error and sets only p.Context.
 func (s *Shoppers) Meet(p *Shopper, t int) error {
 	world := At(s.World, t)
 	p.Context = world.Context(s.draws.At(s.Seed, t, stream.Contexts))

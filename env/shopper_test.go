@@ -15,8 +15,8 @@ import (
 	"vitrine/utility"
 )
 
-// The shopper of a round has the context, the utilities and the shocks of that
-// round's addresses, in whatever order shoppers are met, and chooses by them.
+// The context, utilities and shocks of a round's shopper come from the round's addresses, in whatever order shoppers
+// are met, and determine the choices.
 func TestShoppersHaveAddresses(t *testing.T) {
 	world := &env.World{
 		Items: 6, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{Low: 1, High: 2},
@@ -54,7 +54,7 @@ func TestShoppersHaveAddresses(t *testing.T) {
 	}
 }
 
-// Utilities are those of the round where tastes drift.
+// If tastes drift, utilities belong to the round.
 func TestShoppersDriftWithTheWorld(t *testing.T) {
 	truth := env.NewRotation(env.NewFamily(utility.NewLinear(2, false), -1, 1, newRand(3)), 0.5, newRand(4))
 	world := &env.World{Items: 4, Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: truth}

@@ -6,8 +6,8 @@ import (
 	"vitrine/utility"
 )
 
-// NewSparse returns a linear truth xᵀw* with w* = ±1 in the given number of features
-// drawn at random, and 0 in the others. It panics unless 1 ≤ relevant ≤ d.
+// NewSparse returns a linear truth xᵀw*. w* is ±1 for the given number of features, drawn at random, and 0 for the
+// others. It panics unless 1 ≤ relevant ≤ d.
 func NewSparse(d, relevant int, rng *rand.Rand) *Family {
 	if relevant < 1 || relevant > d {
 		panic("env: NewSparse: relevant must be between 1 and the number of features")

@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Table draws the choices of a [Pool]: the items of a context are the alternatives of one of the
-// choices that have as many, each equally likely.
+// Table draws the choices of a [Pool]: a context's items are the alternatives of a choice with the right number of
+// alternatives. All such choices are equally likely.
 type Table struct {
 	pool *Pool
 	sets map[int][][]int32 // by size
 }
 
-// NewTable returns the contexts of a pool with Sets.
+// NewTable returns the contexts of a pool, which must define Sets.
 func NewTable(p *Pool) *Table {
 	t := &Table{pool: p, sets: map[int][][]int32{}}
 	for _, set := range p.Sets {
@@ -25,11 +25,11 @@ func NewTable(p *Pool) *Table {
 	return t
 }
 
-// Sizes returns the numbers of alternatives that choices have, increasing.
+// Sizes returns the numbers of alternatives that occur in the choices, in increasing order.
 func (t *Table) Sizes() []int { return slices.Sorted(maps.Keys(t.sets)) }
 
-// Draw implements [Contexts]. It panics if no choice has as many alternatives as x has rows, or if x
-// has other features.
+// Draw implements [Contexts]. It panics if no choice offers as many alternatives as x has rows, or if the number of
+// features differs.
 func (t *Table) Draw(x *mat.Dense, rng *rand.Rand) {
 	n, _ := x.Dims()
 	sets := t.sets[n]
@@ -41,8 +41,7 @@ func (t *Table) Draw(x *mat.Dense, rng *rand.Rand) {
 	}
 }
 
-// Relative is a truth of customers whose walking away has the utility Outside: what counts in MNL is
-// the difference,
+// Relative is a truth for customers to whom walking away is worth Outside. Only the difference counts in MNL:
 //
 //	u_i = f_i − Outside
 type Relative struct {

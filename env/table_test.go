@@ -21,7 +21,7 @@ func TestTableIsAWorld(t *testing.T) {
 	envtest.TestEnvironment(t, &env.World{Items: 3, Contexts: env.NewTable(p), Truth: truth, Revenues: env.One{}}, 3, 2)
 }
 
-// A context is a choice with as many alternatives, in their order, and each is as likely.
+// A context shows the alternatives of a choice of the same size, in their order. All such choices are equally likely.
 func TestTableDrawsChoices(t *testing.T) {
 	p, rng := numbered(12), newRand(3)
 	p.Sets = [][]int32{{3, 1}, {0, 2, 4}, {1, 3}, {7, 7, 5}, {11, 0}}
@@ -49,8 +49,8 @@ func TestTableDrawsChoices(t *testing.T) {
 	table.Draw(mat.NewDense(4, 2, nil), rng)
 }
 
-// Probabilities depend on differences only: subtracting the outside option's utility gives those of
-// a customer who has it.
+// Probabilities depend only on differences: subtracting the outside option's utility gives the same probabilities as a
+// customer with that outside option.
 func TestRelativeIsTheDifference(t *testing.T) {
 	p := numbered(4)
 	u, v := make([]float64, 4), make([]float64, 4)

@@ -27,8 +27,8 @@ func items(n int, seed uint64) *mat.Dense {
 	return x
 }
 
-// Section "Numerical Experiments": f(x) = linear2(sigmoid(linear1(x))) with
-// three hidden neurons, written out with w* = [W_1, b_1, W_2, b_2].
+// Section "Numerical Experiments": f(x) = linear2(sigmoid(linear1(x))) with three hidden neurons, written out with w* =
+// [W_1, b_1, W_2, b_2].
 func TestRealizableTruthIsThePapersNetwork(t *testing.T) {
 	truth, x := realizable(1), items(20, 2)
 	w := truth.Params()
@@ -61,8 +61,7 @@ func TestLinearTruthIsLinear(t *testing.T) {
 	}
 }
 
-// Section "Numerical Experiments": f(x) = cos(2π xᵀw*) − ½ xᵀw*, at the
-// quarters of its first period, on the ray of w*.
+// Section "Numerical Experiments": f(x) = cos(2π xᵀw*) − ½ xᵀw*, at the quarters of its first period, along w*.
 func TestCosineByHand(t *testing.T) {
 	truth := env.NewCosine(3, 0, newRand(5))
 	w := mat.NewVecDense(3, truth.Params())
@@ -77,7 +76,7 @@ func TestCosineByHand(t *testing.T) {
 	}
 }
 
-// Assumption 2 has ‖w*‖ ≤ 1. The same draw w* becomes w*/√3 at d = 3.
+// Assumption 2 requires ‖w*‖ ≤ 1. At d = 3 the same draw w* becomes w*/√3.
 func TestCosineNormBoundsItsParameters(t *testing.T) {
 	for seed := range uint64(200) {
 		drawn, bounded := env.NewCosine(3, 0, newRand(seed)).Params(), env.NewCosine(3, 1, newRand(seed)).Params()
@@ -96,8 +95,7 @@ func TestCosineNormBoundsItsParameters(t *testing.T) {
 	}
 }
 
-// Assumption 2, of a family: a draw outside the ball goes to its sphere in its
-// direction, one inside stays.
+// Assumption 2 for a family: a draw outside the ball is scaled back to its sphere; a draw inside stays.
 func TestFamilyWithinABall(t *testing.T) {
 	m := utility.NewMLP(3, []int{3}, utility.Sigmoid)
 	outside := 0
@@ -119,8 +117,7 @@ func TestFamilyWithinABall(t *testing.T) {
 	}
 }
 
-// The frame of a product is orthonormal, and on its axes the truth is
-// x_1 x_2 − ½ x_3 of the coordinates.
+// The frame of a product is orthonormal, and along its axes the truth is x_1 x_2 − ½ x_3 of the coordinates.
 func TestProductByHand(t *testing.T) {
 	const d = 5
 	truth := env.NewProduct(d, newRand(5))
@@ -141,7 +138,7 @@ func TestProductByHand(t *testing.T) {
 	}
 }
 
-// f = 3/2 strictly inside (0.5, 1.2), on the ray of w*, and −½ elsewhere.
+// f = 3/2 strictly inside (0.5, 1.2), along w*, and −½ elsewhere.
 func TestThresholdByHand(t *testing.T) {
 	truth := env.NewThreshold(3, newRand(5))
 	w := mat.NewVecDense(3, truth.Params())
@@ -171,7 +168,7 @@ func TestRadialByHand(t *testing.T) {
 	}
 }
 
-// A truth is drawn once: the same seed is the same world, another is another.
+// A truth is drawn once: the same seed gives the same world, and another seed a different one.
 func TestTruthsComeFromRng(t *testing.T) {
 	for name, draw := range map[string]func(seed uint64) env.Truth{
 		"mlp":       func(seed uint64) env.Truth { return realizable(seed) },
@@ -194,7 +191,7 @@ func TestTruthsComeFromRng(t *testing.T) {
 	}
 }
 
-// Truths outside the paper, written out at given items.
+// Truths outside the paper, written out for given items.
 func TestHeldOutTruthsByHand(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -236,7 +233,7 @@ func TestHeldOutTruthsByHand(t *testing.T) {
 	}
 }
 
-// Of a sparse truth as many features matter as it says, each by 1.
+// In a sparse truth exactly the given number of features matter, each by 1.
 func TestSparseTruth(t *testing.T) {
 	for seed := range uint64(20) {
 		count := 0.0

@@ -2,23 +2,22 @@ package mle
 
 import "math"
 
-// Adam takes a fixed number of full-batch steps of Kingma and Ba (2015,
-// Algorithm 1), with the customary β_1 = 0.9, β_2 = 0.999 and ε = 1e-8:
+// Adam takes a fixed number of full-batch steps of Kingma and Ba (2015, Algorithm 1), with the customary β_1 = 0.9, β_2
+// = 0.999 and ε = 1e-8:
 //
 //	m ← β_1 m + (1−β_1)∇      v ← β_2 v + (1−β_2)∇²
 //	w ← w − α (m/(1−β_1ᵏ)) / (√(v/(1−β_2ᵏ)) + ε)
 //
-// With the paper's α = 1e-4 and 2000 steps no coordinate moves by more than about 0.2,
-// so this is early stopping, not minimisation.
+// With the paper's α = 1e-4 and 2000 steps no coordinate moves by more than about 0.2, so this amounts to early
+// stopping rather than minimisation.
 //
-// It stops before a point at which the gradient is not finite.
+// If the gradient is not finite at some point, Adam stops before that point.
 type Adam struct {
 	Rate  float64 // α
 	Steps int
 }
 
-// Minimize moves w, the starting point, in place. It returns [ErrNotFinite] if the gradient is not
-// finite there.
+// Minimize moves w, the starting point, in place. It returns [ErrNotFinite] if the gradient is not finite there.
 func (a Adam) Minimize(f Objective, w []float64) (Minimum, error) {
 	const beta1, beta2, epsilon = 0.9, 0.999, 1e-8
 	d := f.Dim()

@@ -23,16 +23,14 @@ func (q quadratic) Gradient(dst, w []float64) float64 {
 }
 
 func TestAdam(t *testing.T) {
-	// By hand: whatever the gradient, the first step is α in each coordinate,
-	// since m/(1−β_1) = ∇ and v/(1−β_2) = ∇².
+	// By hand: for any gradient the first step is α in each coordinate, since m/(1−β_1) = ∇ and v/(1−β_2) = ∇².
 	w := []float64{3, -2, 0}
 	if r, err := (mle.Adam{Rate: 0.1, Steps: 1}).Minimize(quadratic{1, 100, 1}, w); err != nil || r.Steps != 1 || r.Converged || r.Value != (quadratic{1, 100, 1}).Gradient(make([]float64, 3), w) {
 		t.Errorf("after one step: %+v, error %v", r, err)
 	}
 	nearAll(t, "w after one step", w, []float64{2.9, -1.9, 0}, 1e-7)
 
-	// PyTorch's torch.optim.Adam([w], lr=0.1) from (1, −2) on (w_1² + 10 w_2²)/2,
-	// in float64.
+	// The iterates of PyTorch's torch.optim.Adam([w], lr=0.1) from (1, −2) on (w_1² + 10 w_2²)/2, in float64.
 	for k, want := range [][]float64{
 		{0.900000001, -1.90000000005},
 		{0.8004122297123382, -1.8001664857113877},
@@ -49,7 +47,7 @@ func TestAdam(t *testing.T) {
 	nearAll(t, "the minimiser", w, []float64{0, 0}, 1e-6)
 }
 
-// burst is ½ w², without a number beyond 1.
+// The gradient of burst is w − 3 up to w = 1, and not a number beyond.
 type burst struct{}
 
 func (burst) Dim() int { return 1 }
@@ -61,7 +59,7 @@ func (burst) Gradient(dst, w []float64) float64 {
 	return 0
 }
 
-// Adam stops at the last point that has a gradient.
+// Adam stops at the last point with a finite gradient.
 func TestAdamStopsBeforeWhatIsNotFinite(t *testing.T) {
 	for _, steps := range []int{9, 10, 11, 100} {
 		w := []float64{0}

@@ -14,21 +14,19 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Affine is the regularised negative log-likelihood of utilities that are
-// affine in the parameters, u_si(w) = a_si + g_siᵀ w, around a centre c:
+// Affine is the regularised negative log-likelihood of utilities that are affine in the parameters, u_si(w) = a_si +
+// g_siᵀ w, around a centre c:
 //
 //	ℓ(w) = − Σ_s log p̂(i_s | S_s, w) + (λ/2) ‖w − c‖²
 //	p̂(i | S_s, w) = exp(u_si(w)) / (1 + Σ_{j∈S_s} exp(u_sj(w)))
 //
-// i_s ranges over S_s ∪ {0}: the rounds in which nobody buys are in the sum.
-// (The paper prints ℓ_t as a sum over i ∈ S_s, but the stationarity condition
-// in its proof of the confidence set holds only with the outside option.)
+// i_s ranges over S_s ∪ {0}: the sum includes the rounds in which nobody buys. (The paper prints ℓ_t as a sum over i ∈
+// S_s, but the stationarity condition in its proof of the confidence set holds only with the outside option.)
 //
-// It is Equation (2) of the paper with a_si = f_ŵs(x_si) − ∇f_ŵs(x_si)ᵀŵ_s,
-// g_si = ∇f_ŵs(x_si) and c = ŵ_0, and linear MNL regression with a_si = 0,
-// g_si = x_si and c = 0. It is convex, and strongly so for λ > 0.
+// With a_si = f_ŵs(x_si) − ∇f_ŵs(x_si)ᵀŵ_s, g_si = ∇f_ŵs(x_si) and c = ŵ_0, this is Equation (2) of the paper; with
+// a_si = 0, g_si = x_si and c = 0, it is linear MNL regression. The loss is convex, and strongly convex for λ > 0.
 //
-// An Affine is not safe for concurrent use: evaluations share scratch.
+// An Affine is not safe for concurrent use, because evaluations share scratch memory.
 type Affine struct {
 	lambda float64
 	center []float64 // d
@@ -38,8 +36,7 @@ type Affine struct {
 	u, out, mean []float64
 }
 
-// NewAffine returns the loss of no rounds, of dimension len(center). It panics
-// unless λ > 0.
+// NewAffine returns a loss without rounds, of dimension len(center). It panics unless λ > 0.
 func NewAffine(lambda float64, center []float64) *Affine {
 	if !(lambda > 0) {
 		panic(fmt.Sprintf("mle: NewAffine needs λ > 0, not %v", lambda))
@@ -50,8 +47,8 @@ func NewAffine(lambda float64, center []float64) *Affine {
 // Dim returns the number of parameters d.
 func (l *Affine) Dim() int { return len(l.center) }
 
-// Append adds a round: items with the utilities a_k + g_kᵀw were offered, g is
-// len(a)×d, and y was chosen. It panics unless y is a position in S∪{0}.
+// Append adds a round with choice y among items with utilities a_k + g_kᵀw; g is len(a)×d. It panics unless y is a
+// position in S∪{0}.
 func (l *Affine) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	checkChoice(len(a), y)
 	l.offset = append(l.offset, a...)
@@ -61,7 +58,7 @@ func (l *Affine) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	l.append(len(a), y)
 }
 
-// Reach returns max ‖g_si‖ over all items, 0 if there are none.
+// Reach returns max ‖g_si‖ over all items, or 0 without items.
 func (l *Affine) Reach() float64 {
 	square := 0.0
 	for g := range slices.Chunk(l.g, l.Dim()) {
@@ -87,12 +84,12 @@ func (l *Affine) Value(w []float64) float64 {
 // and returns ℓ(w).
 func (l *Affine) Gradient(dst, w []float64) float64 { return l.gradient(dst, w, nil) }
 
-// observer sees the utilities of the rows from one on.
+// observer watches the utilities computed during an evaluation.
 type observer interface {
 	see(row int, u []float64)
 }
 
-// gradient is Gradient, which shows the utilities to o unless it is nil.
+// gradient is Gradient. Unless o is nil, it also passes the utilities to o.
 func (l *Affine) gradient(dst, w []float64, o observer) float64 {
 	loss := l.ridge(dst, w)
 	l.blocks(func(from, to int, a, g, u, out []float64) {
@@ -106,11 +103,11 @@ func (l *Affine) gradient(dst, w []float64, o observer) float64 {
 	return loss
 }
 
-// Hessian stores in dst, nil allocates, the d×d matrix
+// Hessian stores in dst and returns the d×d matrix
 //
 //	∇²ℓ(w) = Σ_s (Σ_{i∈S_s} p̂_si g_si g_siᵀ − ḡ_s ḡ_sᵀ) + λI,  ḡ_s = Σ_{i∈S_s} p̂_si g_si
 //
-// and returns it.
+// It allocates if dst is nil.
 func (l *Affine) Hessian(dst *mat.SymDense, w []float64) *mat.SymDense {
 	p := make([]float64, kernel.PackedLen(l.Dim()))
 	l.hessian(p, w)
@@ -131,8 +128,7 @@ func (l *Affine) hessian(p, w []float64) {
 	})
 }
 
-// ridge returns (λ/2)‖w − c‖² and stores its gradient in dst, if that is not
-// nil.
+// ridge returns (λ/2)‖w − c‖². It stores the gradient in dst unless dst is nil.
 func (l *Affine) ridge(dst, w []float64) float64 {
 	sum := 0.0
 	for j, c := range l.center {
@@ -145,12 +141,12 @@ func (l *Affine) ridge(dst, w []float64) float64 {
 	return 0.5 * l.lambda * sum
 }
 
-// blockRows is the number of rows after which a block of rounds ends: a block
-// of gradients is read twice, and should stay in the nearest cache.
+// blockRows ends a block of rounds once it covers this many rows. Each block of gradients is read twice and should stay
+// in the L1 cache.
 const blockRows = 192
 
-// blocks calls f for consecutive blocks of rounds [from, to), with their rows
-// of a and g and with scratch for their utilities and outside probabilities.
+// blocks calls f for consecutive blocks of rounds [from, to), with their rows of a and g, and scratch for their
+// utilities and outside probabilities.
 func (l *Affine) blocks(f func(from, to int, a, g, u, out []float64)) {
 	d := l.Dim()
 	for from := 0; from < l.Rounds(); {
@@ -165,14 +161,14 @@ func (l *Affine) blocks(f func(from, to int, a, g, u, out []float64)) {
 	}
 }
 
-// round calls f for round s only.
+// round calls f for the single round s.
 func (l *Affine) round(s int, f func(from, to int, a, g, u, out []float64)) {
 	d, lo, hi := l.Dim(), l.start(s), l.end[s]
 	l.u, l.out = scratch.Grow(l.u, hi-lo), scratch.Grow(l.out, 1)
 	f(s, s+1, l.offset[lo:hi], l.g[lo*d:hi*d], l.u, l.out)
 }
 
-// Fields passes over the rounds. A loss that is read has the same dimension.
+// Fields encodes or decodes the rounds. When decoding, l must already be of the same dimension.
 func (l *Affine) Fields(f *fields.Fields) {
 	f.Vector(&l.center)
 	f.Floats(&l.offset)

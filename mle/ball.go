@@ -15,22 +15,19 @@ import (
 //
 //	v = argmin_{‖v‖≤B} ‖v − w‖²_H = (H + μI)⁻¹ H w
 //
-// with μ = 0 if w is inside and else the μ > 0 for which ‖v‖ = B. The
-// projection of the Newton point w − H⁻¹∇ is the minimiser over the ball of the
-// quadratic model that has the gradient ∇ and the Hessian H at w. Scaling w is
-// the projection only where H is a multiple of I.
+// with μ = 0 if w is inside, and otherwise the μ > 0 for which ‖v‖ = B. Take the quadratic model with gradient ∇ and
+// Hessian H at w: projecting the Newton point w − H⁻¹∇ gives the model's minimiser over the ball. Scaling w down is a
+// projection only if H is a multiple of I.
 //
-// 1/‖v‖ is concave and increasing in μ, so that Newton's method for 1/‖v‖ = 1/B
-// comes from μ = 0 without overshooting (Moré and Sorensen 1983). The zero value
-// is ready to use, and holds scratch.
+// 1/‖v‖ is concave and increasing in μ, so Newton's method for 1/‖v‖ = 1/B, started at μ = 0, does not overshoot (Moré
+// and Sorensen 1983). A ball only holds scratch; its zero value is ready to use.
 type ball struct {
 	h            *mat.SymDense
-	l            []float64 // d×d, the lower triangular factor of H + μI
+	l            []float64 // d×d, lower triangular factor of H + μI
 	hw, v, along []float64 // d
 }
 
-// project moves w into the ball of the radius, in the norm of h, and reports
-// whether it was outside.
+// project moves w into the ball of the given radius in the norm of h, and reports whether w was outside.
 func (b *ball) project(w []float64, radius float64, h *gram.Matrix) bool {
 	if floats.Norm(w, 2) <= radius {
 		return false
@@ -65,7 +62,7 @@ func (b *ball) project(w []float64, radius float64, h *gram.Matrix) bool {
 	return true
 }
 
-// factor stores the Cholesky factor of H + μI, and reports whether there is one.
+// factor computes the Cholesky factor of H + μI, and reports whether H + μI is positive definite.
 func (b *ball) factor(mu float64) bool {
 	raw := b.h.RawSymmetric()
 	d := raw.N
@@ -87,7 +84,7 @@ func (b *ball) factor(mu float64) bool {
 	return true
 }
 
-// forward makes x L⁻¹x, and backward L⁻ᵀx.
+// forward replaces x by L⁻¹x, and backward by L⁻ᵀx.
 func (b *ball) forward(x []float64) {
 	d := len(x)
 	for i := range x {

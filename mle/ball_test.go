@@ -15,8 +15,7 @@ import (
 
 func ballRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 8)) }
 
-// definite draws a matrix λI + Σ g gᵀ whose gradients have sizes that differ by
-// powers of ten.
+// definite draws a matrix λI + Σ g gᵀ with gradients that differ in size by powers of ten.
 func definite(d int, rng *rand.Rand) *gram.Matrix {
 	h := gram.New(d, 0.1)
 	for range 3 * d {
@@ -29,7 +28,7 @@ func definite(d int, rng *rand.Rand) *gram.Matrix {
 	return h
 }
 
-// bisected is the projection by the eigenvectors of H and a bisection for μ.
+// bisected computes the projection from the eigenvectors of H, with a bisection for μ.
 func bisected(w []float64, radius float64, h *gram.Matrix) []float64 {
 	d := len(w)
 	var e mat.EigenSym
@@ -89,8 +88,7 @@ func TestProjectionAgainstBisection(t *testing.T) {
 	}
 }
 
-// In the plane no point of the circle, and none of its interior, is nearer in the
-// norm of H; scaling is far from it.
+// In the plane, no point on or inside the circle is nearer in the norm of H, and scaling ends up far away.
 func TestProjectionIsTheNearestInItsNorm(t *testing.T) {
 	h := gram.New(2, 1)
 	h.Add(1, []float64{30, 3})
@@ -141,9 +139,8 @@ func draws(rounds, d int, rng *rand.Rand, add func(a []float64, g *mat.Dense, y 
 	}
 }
 
-// projectedGradient minimises a convex function over a ball by steps that are
-// short enough for its curvature, each followed by scaling: another algorithm, and
-// the Euclidean projection.
+// projectedGradient minimises a convex function over a ball. It takes steps short enough for the curvature, each
+// followed by scaling. This is another algorithm than the one under test, and uses the Euclidean projection.
 func projectedGradient(gradient func(dst, w []float64), w []float64, radius, curvature float64, steps int) []float64 {
 	w = slices.Clone(w)
 	g := make([]float64, len(w))
@@ -157,15 +154,15 @@ func projectedGradient(gradient func(dst, w []float64), w []float64, radius, cur
 	return w
 }
 
-// maxEigenvalue returns that of a symmetric matrix.
+// maxEigenvalue returns the largest eigenvalue of a symmetric matrix.
 func maxEigenvalue(s mat.Symmetric) float64 {
 	var e mat.EigenSym
 	e.Factorize(s, false)
 	return slices.Max(e.Values(nil))
 }
 
-// Newton over a ball finds what projected gradient descent does, and the
-// conditions of Karush, Kuhn and Tucker hold: ∇ℓ(ŵ) + μŵ = 0 with μ ≥ 0.
+// Newton over a ball agrees with projected gradient descent, and satisfies the conditions of Karush, Kuhn and Tucker:
+// ∇ℓ(ŵ) + μŵ = 0 with μ ≥ 0.
 func TestNewtonInABallAgainstProjectedGradient(t *testing.T) {
 	const d, lambda = 4, 0.5
 	for _, radius := range []float64{0.05, 0.2} {
@@ -185,7 +182,7 @@ func TestNewtonInABallAgainstProjectedGradient(t *testing.T) {
 		if !touched {
 			t.Errorf("radius %v: the ball never mattered", radius)
 		}
-		// The curvature of log-sum-exp is at most ½ that of the squares.
+		// The curvature of log-sum-exp is at most half the curvature of the squares.
 		bound := gram.New(d, lambda)
 		for s := 0; s < len(n.loss.g); s += d {
 			bound.Add(0.5, n.loss.g[s:s+d])
@@ -225,8 +222,7 @@ func TestOnlineInABallAgainstProjectedGradient(t *testing.T) {
 		tilde.ScaleSym(eta, tilde)
 		tilde.AddSym(tilde, h)
 
-		// The step without the ball is the estimator's own, whose length other tests
-		// judge; the ball is what is judged here.
+		// Other tests check the step without the ball. Here the estimator's own step length is taken as given.
 		free := *NewOnline(1, before, eta, sigma)
 		free.h.CopyFrom(o.h)
 		free.Update(a, g, y)
@@ -249,7 +245,7 @@ func TestOnlineInABallAgainstProjectedGradient(t *testing.T) {
 	}
 }
 
-// A ball that is never left changes no bit.
+// A ball that w never leaves changes no bit of the result.
 func TestALargeBallIsNone(t *testing.T) {
 	const d = 4
 	free, wide := NewNewton(2, make([]float64, d), 1e-6), NewNewton(2, make([]float64, d), 1e-6)

@@ -1,15 +1,13 @@
-// Package mle holds the likelihoods of observed choices under the MNL model
-// and their minimisers.
+// Package mle holds the likelihoods of observed choices under the MNL model and their minimisers.
 //
-// There are two likelihoods: [NLL], of any utility family f_w, and [Affine], of
-// utilities that are affine in w, as those of a linear model and of a linearised
-// network are. Both include the outside option: a round in which nobody buys counts.
-// [Adam] and [LevenbergMarquardt] minimise the first, [Newton] and [Online] the second.
-// Around a minimum of the first, [Laplace] is the posterior and its evidence, and a
-// [ScoreTest] searches for units that would increase the evidence.
+// There are two likelihoods: [NLL] for any utility family f_w, and [Affine] for utilities that are affine in w, such as
+// linear models and linearised networks. Both include the outside option: a round in which nobody buys counts. [Adam]
+// and [LevenbergMarquardt] minimise the first, [Newton] and [Online] the second. Around a minimum of the first,
+// [Laplace] approximates the posterior and its evidence, and a [ScoreTest] searches for units that would increase the
+// evidence.
 //
-// The methods Encode and Decode are for the snapshots of package bandit: their arguments
-// have types of an internal package, so other modules cannot call them.
+// The Fields methods serve the snapshots of package bandit. Their argument is of an internal package's type, so other
+// modules cannot call them.
 package mle
 
 import (
@@ -26,8 +24,7 @@ import (
 	"vitrine/internal/portable"
 )
 
-// Choices are observed choices among items of d features: the feature rows of the items
-// offered, round after round.
+// Choices holds observed choices among items of d features: the feature rows of the offered items, round after round.
 type Choices struct {
 	d        int
 	features []float64 // n×d
@@ -37,8 +34,8 @@ type Choices struct {
 // NewChoices returns an empty set of choices among items of d features.
 func NewChoices(d int) *Choices { return &Choices{d: d} }
 
-// Append adds a round in which the rows s of x were offered and y was chosen. It panics
-// unless the rows have d features and y is a position in S∪{0}.
+// Append adds a round with choice y among the rows s of x. It panics unless the rows consist of d features and y is a
+// position in S∪{0}.
 func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
 	if len(s) > 0 {
 		c.checkWidth(x)
@@ -50,8 +47,7 @@ func (c *Choices) Append(x *mat.Dense, s vitrine.Assortment, y vitrine.Choice) {
 	c.append(len(s), y)
 }
 
-// AppendRows adds a round in which all rows of x were offered, none if x is
-// nil. It panics as Append does.
+// AppendRows adds a round that offered all rows of x, or no item if x is nil. It panics as Append does.
 func (c *Choices) AppendRows(x *mat.Dense, y vitrine.Choice) {
 	n := 0
 	if x != nil {
@@ -65,31 +61,31 @@ func (c *Choices) AppendRows(x *mat.Dense, y vitrine.Choice) {
 	c.append(n, y)
 }
 
-// checkWidth panics unless the rows of x have d features.
+// checkWidth panics unless x is d columns wide.
 func (c *Choices) checkWidth(x *mat.Dense) {
 	if _, d := x.Dims(); d != c.d {
 		panic(fmt.Sprintf("mle: a round of %d features an item for choices of %d", d, c.d))
 	}
 }
 
-// checkChoice panics unless y is a position in S∪{0} of a set of the given size.
+// checkChoice panics unless y is a position in S∪{0} for an assortment of the given size.
 func checkChoice(size int, y vitrine.Choice) {
 	if y < vitrine.Outside || int(y) > size {
 		panic(fmt.Sprintf("mle: choice %d is not a position in an assortment of %d items (0 is the outside option)", y, size))
 	}
 }
 
-// Round returns round s only. It shares the memory of c and must not be changed.
+// Round returns only round s. It shares memory with c and must not be changed.
 func (c *Choices) Round(s int) *Choices {
 	from, to := c.start(s), c.end[s]
 	return &Choices{d: c.d, features: c.features[from*c.d : to*c.d], outcomes: outcomes{end: []int{to - from}, choice: c.choice[s : s+1]}}
 }
 
-// Choice returns what was chosen in round s.
+// Choice returns the choice made in round s.
 func (c *Choices) Choice(s int) vitrine.Choice { return c.choice[s] }
 
-// Features returns the n×d matrix of all rows, nil if there are none. It shares the
-// memory of c and must not be changed.
+// Features returns the n×d matrix of all rows, or nil if there are no rows. It shares memory with c and must not be
+// changed.
 func (c *Choices) Features() *mat.Dense {
 	if c.Rows() == 0 {
 		return nil
@@ -97,11 +93,10 @@ func (c *Choices) Features() *mat.Dense {
 	return mat.NewDense(c.Rows(), c.d, c.features)
 }
 
-// blockRounds is the number of rounds that a likelihood holds the gradients of at a time.
+// blockRounds is the number of rounds for which a likelihood holds gradients at a time.
 const blockRounds = 1024
 
-// blocks returns the rounds in blocks [from, to) of at most blockRounds, without those blocks
-// in which nothing was offered.
+// blocks returns the rounds in blocks [from, to) of at most blockRounds, skipping blocks in which no item was offered.
 func (c *Choices) blocks() iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		for from := 0; from < c.Rounds(); from += blockRounds {
@@ -113,15 +108,14 @@ func (c *Choices) blocks() iter.Seq2[int, int] {
 	}
 }
 
-// rows returns the rows of the rounds [from, to), of which there must be some. They share the
-// memory of c.
+// rows returns the rows of the rounds [from, to), which must offer at least one item. They share memory with c.
 func (c *Choices) rows(from, to int) *mat.Dense {
 	lo, hi := c.start(from), c.end[to-1]
 	return mat.NewDense(hi-lo, c.d, c.features[lo*c.d:hi*c.d])
 }
 
-// Slice returns the rounds [from, to). They share the features of c and must not be changed.
-// Rounds that are appended to c later do not appear in them.
+// Slice returns the rounds [from, to). They share their features with c and must not be changed. Rounds appended to c
+// later do not appear in the slice.
 func (c *Choices) Slice(from, to int) *Choices {
 	lo, hi := c.start(from), c.start(to)
 	s := &Choices{d: c.d, features: c.features[lo*c.d : hi*c.d : hi*c.d]}
@@ -131,7 +125,8 @@ func (c *Choices) Slice(from, to int) *Choices {
 	return s
 }
 
-// Sample returns n rounds, evenly spaced from the offset on and round to it, in memory of their own; c itself if it has no more than n.
+// Sample copies n rounds, evenly spaced, starting at offset and wrapping around. If c contains at most n rounds, Sample
+// returns c itself.
 func (c *Choices) Sample(n, offset int) *Choices {
 	rounds := c.Rounds()
 	if rounds <= n {
@@ -146,7 +141,8 @@ func (c *Choices) Sample(n, offset int) *Choices {
 	return sample
 }
 
-// Drop forgets the first n rounds. It moves the others to their place, so what shares memory with c must not be used any more.
+// Drop forgets the first n rounds and moves the others to their place. Anything that shares memory with c becomes
+// invalid.
 func (c *Choices) Drop(n int) {
 	rows := c.start(n)
 	c.features = append(c.features[:0], c.features[rows*c.d:]...)
@@ -157,15 +153,15 @@ func (c *Choices) Drop(n int) {
 	}
 }
 
-// HasRoom reports whether the memory of c has room for the given number of rounds of the mean size so far.
+// HasRoom reports whether the memory of c could hold the given number of rounds of the average size so far.
 func (c *Choices) HasRoom(rounds int) bool { return cap(c.features) >= c.size(rounds) }
 
-// Room returns an empty set with room for the given number of rounds of the mean size of those of c. It shares no memory with c.
+// Room returns an empty set with room for the given number of rounds of c's average size. It shares no memory with c.
 func (c *Choices) Room(rounds int) *Choices {
 	return &Choices{d: c.d, features: slices.Grow([]float64(nil), c.size(rounds))}
 }
 
-// size returns how many features the given number of rounds have, if they have the mean size so far.
+// size returns the expected number of features in the given number of rounds, from the average so far.
 func (c *Choices) size(rounds int) int {
 	if c.Rounds() == 0 {
 		return 0
@@ -173,7 +169,7 @@ func (c *Choices) size(rounds int) int {
 	return int(math.Ceil(float64(len(c.features)) / float64(c.Rounds()) * float64(rounds)))
 }
 
-// AppendAll adds all rounds of o, whose items must have as many features as those of c.
+// AppendAll adds all rounds of o. Items in o and c must be equally wide.
 func (c *Choices) AppendAll(o *Choices) {
 	c.features = append(c.features, o.features...)
 	for s, y := range o.choice {
@@ -181,8 +177,8 @@ func (c *Choices) AppendAll(o *Choices) {
 	}
 }
 
-// Standardised returns the choices with the features (x_j − shift_j) / scale_j. They
-// share the outcomes of c and must not be changed.
+// Standardised returns the choices with the features (x_j − shift_j) / scale_j. They share the outcomes of c and must
+// not be changed.
 func (c *Choices) Standardised(shift, scale []float64) *Choices {
 	z := &Choices{d: c.d, features: make([]float64, len(c.features)), outcomes: c.outcomes}
 	for i, v := range c.features {
@@ -197,13 +193,13 @@ func (c *Choices) Reset() {
 	c.outcomes.reset()
 }
 
-// Fields passes over the choices.
+// Fields encodes or decodes the choices.
 func (c *Choices) Fields(f *fields.Fields) {
 	f.Floats(&c.features)
 	c.outcomes.fields(f, len(c.features), c.d)
 }
 
-// outcomes say how stacked rows fall into rounds and what was chosen.
+// outcomes records how stacked rows divide into rounds, and the choice of each round.
 type outcomes struct {
 	end    []int // end[s] is one past the last row of round s
 	choice []vitrine.Choice
@@ -212,7 +208,7 @@ type outcomes struct {
 // Rounds returns the number of rounds.
 func (o *outcomes) Rounds() int { return len(o.end) }
 
-// Rows returns the number n of items offered in all rounds together.
+// Rows returns the number n of items offered, summed over all rounds.
 func (o *outcomes) Rows() int {
 	if len(o.end) == 0 {
 		return 0
@@ -235,8 +231,7 @@ func (o *outcomes) start(s int) int {
 	return o.end[s-1]
 }
 
-// loss returns −Σ_s log p(i_s | S_s) of the rounds [from, to), for the
-// utilities u of their rows.
+// loss returns −Σ_s log p(i_s | S_s) of the rounds [from, to), given the utilities u of their rows.
 func (o *outcomes) loss(u []float64, from, to int) float64 {
 	loss := 0.0
 	base := o.start(from)
@@ -250,9 +245,8 @@ func (o *outcomes) loss(u []float64, from, to int) float64 {
 	return loss
 }
 
-// probabilities turns the utilities u of the rows of the rounds [from, to)
-// into the choice probabilities p(i | S_s), in place, stores p(0 | S_s) in
-// out, of length to − from, and returns −Σ_s log p(i_s | S_s).
+// probabilities replaces the utilities u of the rounds [from, to) by the choice probabilities p(i | S_s). It stores p(0
+// | S_s) in out, of length to − from, and returns −Σ_s log p(i_s | S_s).
 func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 	base := o.start(from)
 	loss := 0.0
@@ -277,8 +271,7 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 	}
 	kernel.Exp(u[:lo], u[:lo])
 	kernel.Exp(out, out)
-	// A logarithm of a product of sums, each between 1 and 1 + |S_s|, costs less
-	// than one of each.
+	// The sums lie between 1 and 1 + |S_s|. Taking one logarithm of their product is cheaper than taking one of each.
 	product := 1.0
 	lo = 0
 	for s := from; s < to; s++ {
@@ -301,15 +294,15 @@ func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 	return loss + portable.Log(product)
 }
 
-// residuals does as probabilities, and then takes the indicator of the choice
-// from them: u becomes p − y, the gradient of the loss in the utilities.
+// residuals calls probabilities and then subtracts the indicator of the choice: u becomes p − y, the gradient of the
+// loss in the utilities.
 func (o *outcomes) residuals(u, out []float64, from, to int) float64 {
 	loss := o.probabilities(u, out, from, to)
 	o.subtractChoices(u, from, to)
 	return loss
 }
 
-// subtractChoices takes the indicators of the choices from the probabilities of the rows.
+// subtractChoices subtracts the indicators of the choices from the rows' probabilities.
 func (o *outcomes) subtractChoices(p []float64, from, to int) {
 	base := o.start(from)
 	for s := from; s < to; s++ {
@@ -319,9 +312,8 @@ func (o *outcomes) subtractChoices(p []float64, from, to int) {
 	}
 }
 
-// addFisher adds the information of the rounds [from, to) to the packed d×d
-// matrix h, where g holds the gradients of the rows' utilities and p their
-// choice probabilities:
+// addFisher adds the information of the rounds [from, to) to the packed d×d matrix h. g holds the gradients of the
+// rows' utilities and p their choice probabilities:
 //
 //	Σ_s (Σ_{i∈S_s} p_i g_i g_iᵀ − ḡ_s ḡ_sᵀ),  ḡ_s = Σ_{i∈S_s} p_i g_i
 //
@@ -338,7 +330,7 @@ func (o *outcomes) addFisher(h, p, g, mean []float64, from, to int) {
 	}
 }
 
-// fields passes over the outcomes of the rows of data of the given length, each of the given width.
+// fields encodes or decodes the outcomes for stacked data of the given length, with rows of the given width.
 func (o *outcomes) fields(f *fields.Fields, length, width int) {
 	fields.Integers(f, &o.end)
 	if f.Reads() {

@@ -13,9 +13,8 @@ import (
 	"vitrine/mle"
 )
 
-// Rounds that cannot be are a programmer's mistake, and say so: of a wrong width
-// they would shift the rows of all later rounds, and a choice beyond the set
-// would be one of the next round's items.
+// Malformed rounds are a programmer's mistake and must panic: a wrong width would shift the rows of all later rounds,
+// and a choice beyond the set would refer to an item of the next round.
 func TestChoicesRefuseRoundsThatCannotBe(t *testing.T) {
 	x := mat.NewDense(2, 3, nil)
 	for want, call := range map[string]func(c *mle.Choices){
@@ -49,16 +48,16 @@ func TestChoicesRefuseRoundsThatCannotBe(t *testing.T) {
 	}
 }
 
-// A snapshot with a choice beyond its set is refused where the checksum is right.
+// A snapshot with a choice beyond its set is rejected even if the checksum is right.
 func TestSnapshotWithAChoiceOfNothingIsRefused(t *testing.T) {
-	f := fields.Reader([]byte{0, 1, 0, 100}) // no features, and a round, that ends at row 0, with choice 100
+	f := fields.Reader([]byte{0, 1, 0, 100}) // no features; one round that ends at row 0, with choice 100
 	mle.NewChoices(3).Fields(&f)
 	if err := f.Close(); err == nil || !strings.Contains(err.Error(), "with choice 100") {
 		t.Errorf("error %v, want one that names the choice", err)
 	}
 }
 
-// A history that is moved to a set with room for it is not copied while it grows there, also after its first rounds are
+// A history moved to a set with enough room grows there without further copies, even after its first rounds are
 // dropped. Its rounds stay the same.
 func TestHistoryStaysWhereItIs(t *testing.T) {
 	const rounds = 40
@@ -81,7 +80,7 @@ func TestHistoryStaysWhereItIs(t *testing.T) {
 	if c.HasRoom(1000) {
 		t.Error("a set of 10 rounds has room for 1000")
 	}
-	seldom := mle.NewChoices(3) // items in one round of four
+	seldom := mle.NewChoices(3) // items in one of four rounds
 	for s := range 40 {
 		if seldom.AppendRows(nil, vitrine.Outside); s%4 == 0 {
 			seldom.AppendRows(x(s), 1)
@@ -116,7 +115,7 @@ func TestHistoryStaysWhereItIs(t *testing.T) {
 		t.Errorf("rounds after the first 31 are %v, want %v", got, want)
 	}
 	grow(rounds-31, rounds)
-	if mle.NewChoices(3).Room(rounds).Rounds() != 0 { // of unknown width
+	if mle.NewChoices(3).Room(rounds).Rounds() != 0 { // width unknown
 		t.Error("room is not empty")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"vitrine/utility"
 )
 
-// Three of four customers take the only item, whose feature is 1. So exp(w)/(1 + exp(w)) = 3/4, and w = log 3.
+// Three of four customers take the only item, with feature 1. So exp(w)/(1 + exp(w)) = 3/4, and w = log 3.
 func Example() {
 	choices := mle.NewChoices(1)
 	item := mat.NewDense(1, 1, []float64{1})

@@ -9,18 +9,16 @@ import (
 	"vitrine/internal/portable"
 )
 
-// Langevin draws from the density π(w) ∝ exp(−U(w)) by the Metropolis-adjusted
-// Langevin algorithm (Roberts and Tweedie 1996; Roberts and Rosenthal 1998). With
-// a root L of a guess LLᵀ of the covariance, and ξ ~ N(0, I), it proposes
+// Langevin draws from the density π(w) ∝ exp(−U(w)) by the Metropolis-adjusted Langevin algorithm (Roberts and Tweedie
+// 1996; Roberts and Rosenthal 1998). With ξ ~ N(0, I) and a root L of a guess LLᵀ of the covariance, it proposes
 //
 //	w' = w − (h²/2) LLᵀ∇U(w) + h Lξ
 //
-// and moves there with the probability that leaves π invariant,
+// and accepts with the probability that leaves π invariant,
 //
 //	min(1, exp(U(w) − U(w') + (‖ξ‖² − ‖ξ'‖²)/2)),   ξ' = (h/2) Lᵀ(∇U(w) + ∇U(w')) − ξ
 //
-// where ξ' is the noise that would lead back. It never moves to a w' at which U is not
-// a number.
+// where ξ' is the noise that would lead back. A w' at which U is not a number is always rejected.
 type Langevin struct {
 	Root *mat.TriDense // L, lower triangular, d×d
 	Step float64       // h > 0
@@ -34,13 +32,11 @@ type Target interface {
 	Gradient(dst, w []float64) float64
 }
 
-// TargetAcceptance is the rate of acceptance at which the chain is most
-// efficient as d grows (Roberts and Rosenthal 1998).
+// TargetAcceptance is the acceptance rate at which the chain is most efficient as d grows (Roberts and Rosenthal 1998).
 const TargetAcceptance = 0.574
 
-// Run makes the given number of moves from w, in place, and returns their mean
-// probability of acceptance, 0 for no moves. After each move it calls visit, if not
-// nil, with w and U(w). U(w) must be a number at the start.
+// Run makes the given number of moves from w, in place, and returns their mean acceptance probability, or 0 if moves is
+// 0. After each move it calls visit, unless visit is nil, with w and U(w). U(w) must be a number at the start.
 func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, visit func(w []float64, u float64)) float64 {
 	d := len(w)
 	for _, v := range []**mat.VecDense{&l.grad, &l.next, &l.nextGrad, &l.drift, &l.nextDrift, &l.noise, &l.move} {
@@ -55,7 +51,7 @@ func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, vi
 		for j := range d {
 			l.noise.SetVec(j, rng.NormFloat64())
 		}
-		// In the coordinates in which LLᵀ is the identity.
+		// Work in the coordinates in which LLᵀ is the identity.
 		l.move.AddScaledVec(l.noise, -l.Step/2, l.drift)
 		l.next.MulVec(l.Root, l.move)
 		next := l.next.RawVector().Data
@@ -88,14 +84,13 @@ func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, vi
 	return accepted / float64(max(moves, 1))
 }
 
-// EffectiveSize returns the number of independent draws that determine the mean as well
-// as the draws x of a chain do,
+// EffectiveSize returns the number of independent draws that would determine the mean as well as the chain's draws x
+// do,
 //
 //	n / (1 + 2 Σ_k ρ_k)
 //
-// with the autocorrelations ρ_k until the sum of two neighbours is no longer positive
-// (Geyer 1992, the initial positive sequence). It is at most n, and 1 if all draws are
-// equal.
+// summing the autocorrelations ρ_k until the sum of two neighbours is no longer positive (Geyer 1992, the initial
+// positive sequence). The result is at most n, and 1 if all draws are equal.
 func EffectiveSize(x []float64) float64 {
 	n := len(x)
 	mean := 0.0

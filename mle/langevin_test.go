@@ -11,7 +11,7 @@ import (
 )
 
 // normal is the potential of N(mean, Σ) in two dimensions.
-type normal struct{ mean, precision [2]float64 } // and correlation 0
+type normal struct{ mean, precision [2]float64 } // correlation 0
 
 func (n normal) Gradient(dst, w []float64) float64 {
 	u := 0.0
@@ -30,8 +30,7 @@ func identity(d int) *mat.TriDense {
 	return l
 }
 
-// moments runs a chain and returns means and variances, with their standard
-// errors from the effective size.
+// moments runs a chain and returns means and variances, with standard errors based on the effective size.
 func moments(l *mle.Langevin, target mle.Target, w []float64, moves int) (mean, variance, se []float64) {
 	draws := make([][]float64, len(w))
 	l.Run(target, w, moves, rand.New(rand.NewPCG(3, 1)), func(w []float64, _ float64) {
@@ -52,8 +51,7 @@ func moments(l *mle.Langevin, target mle.Target, w []float64, moves int) (mean, 
 	return mean, variance, se
 }
 
-// The chain has the moments of its target, with the right root and with a wrong
-// one, which only costs effective size.
+// The chain reproduces the moments of its target, even with a wrong root, which only lowers the effective size.
 func TestLangevinDrawsFromItsTarget(t *testing.T) {
 	target := normal{[2]float64{1, -2}, [2]float64{4, 0.25}}
 	skewed := mat.NewTriDense(2, mat.Lower, []float64{0.8, 0, 0.4, 1.5})
@@ -68,7 +66,7 @@ func TestLangevinDrawsFromItsTarget(t *testing.T) {
 	}
 }
 
-// A density that is not defined everywhere is not left.
+// half is the exponential density exp(−w), defined only for w ≥ 0. The chain must stay there.
 type half struct{}
 
 func (half) Gradient(dst, w []float64) float64 {
@@ -88,7 +86,7 @@ func TestLangevinStaysWhereTheDensityIs(t *testing.T) {
 	near(t, "variance", variance[0], 1, 0.1)
 }
 
-// An autoregression of coefficient φ has the effective size n(1−φ)/(1+φ).
+// An autoregression with coefficient φ has the effective size n(1−φ)/(1+φ).
 func TestEffectiveSizeOfAnAutoregression(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for _, phi := range []float64{0, 0.5, 0.9} {
@@ -105,7 +103,7 @@ func TestEffectiveSizeOfAnAutoregression(t *testing.T) {
 	}
 }
 
-// Of no moves there is no mean, and nothing moves.
+// Without moves, the mean acceptance is 0 and w stays put.
 func TestNoMoves(t *testing.T) {
 	w := []float64{1, 2}
 	l := &mle.Langevin{Root: identity(2), Step: 1}

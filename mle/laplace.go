@@ -19,13 +19,13 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Laplace is Laplace's approximation of the posterior of a utility family's parameters,
-// with the penalties of an [NLL] as the prior:
+// Laplace is Laplace's approximation of the posterior of a utility family's parameters. The penalties of an [NLL] act
+// as the prior:
 //
 //	w ~ N(ŵ, H⁻¹),  H the Fisher information at ŵ, penalty included
 //	log ∫ exp(−NLL(w)) dN(w; 0, P⁻¹) ≈ −L(ŵ) + ½ log det P − ½ log det H
 //
-// No method changes it.
+// A Laplace is immutable.
 type Laplace struct {
 	Mode        []float64 // ŵ
 	LogEvidence float64
@@ -34,14 +34,12 @@ type Laplace struct {
 	root *mat.TriDense // U with UᵀU = H
 }
 
-// ErrSingular reports an information matrix that is not positive definite to
-// the precision of a float64.
+// ErrSingular reports an information matrix that is not positive definite to the precision of a float64.
 var ErrSingular = errors.New("mle: the Fisher information is singular: scale the features")
 
-// NewLaplace returns the approximation at ŵ = w, which should minimise l and is copied.
-// With an anchor the evidence is that of the anchor's rounds and of these. Otherwise
-// every parameter needs a positive penalty; the error names the first that has none.
-// Other errors are ErrSingular and ErrNotFinite.
+// NewLaplace returns the approximation at ŵ = w, which should minimise l. It copies w. If l has an anchor, the evidence
+// covers the anchor's rounds as well. Otherwise every parameter needs a positive penalty, and the error names the first
+// parameter without one. Other errors are ErrSingular and ErrNotFinite.
 func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 	if err := l.checkPrior(); err != nil {
 		return nil, err
@@ -53,7 +51,7 @@ func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 	return l.laplace(w, value, l.Fisher(nil, w))
 }
 
-// checkPrior returns an error unless l has an anchor or every parameter a penalty.
+// checkPrior returns an error unless l uses an anchor or penalises every parameter.
 func (l *NLL) checkPrior() error {
 	for j := range l.Dim() {
 		if p := l.precision(j); l.Anchor == nil && !(p > 0) {
@@ -63,7 +61,7 @@ func (l *NLL) checkPrior() error {
 	return nil
 }
 
-// laplace is NewLaplace with the value and the Fisher information at w, which are finite, after checkPrior.
+// laplace is NewLaplace given the finite value and Fisher information at w. Call checkPrior first.
 func (l *NLL) laplace(w []float64, value float64, fisher *mat.SymDense) (*Laplace, error) {
 	p, err := newLaplace(append([]float64(nil), w...), fisher)
 	if err != nil {
@@ -83,7 +81,8 @@ func (l *NLL) laplace(w []float64, value float64, fisher *mat.SymDense) (*Laplac
 	return p, nil
 }
 
-// NewGaussian returns N(mean, H⁻¹) as the posterior of no rounds: its evidence is 1. mean is copied. The error is ErrSingular.
+// NewGaussian returns N(mean, H⁻¹) as a posterior without rounds, and evidence 1. It copies mean. The error is
+// ErrSingular.
 func NewGaussian(mean []float64, h *mat.SymDense) (*Laplace, error) {
 	return newLaplace(slices.Clone(mean), h)
 }
@@ -96,8 +95,8 @@ func newLaplace(w []float64, h *mat.SymDense) (*Laplace, error) {
 	return &Laplace{Mode: w, h: h, root: root}, nil
 }
 
-// factorize stores in root the U with UᵀU = H + μI; ok is false if that is not positive definite. mat.Cholesky would also
-// estimate the condition, which takes longer.
+// factorize stores in root the U with UᵀU = H + μI. ok is false if H + μI is not positive definite. mat.Cholesky would
+// also estimate the condition number, which takes longer.
 func factorize(root *mat.TriDense, h *mat.SymDense, mu float64) (u blas64.Triangular, ok bool) {
 	to, from := root.RawTriangular(), h.RawSymmetric()
 	for i := range to.N {
@@ -117,7 +116,7 @@ func (p *Laplace) logDetRoot() float64 {
 	return sum
 }
 
-// Deviation stores in dst a draw of scale · N(0, H⁻¹).
+// Deviation stores in dst a draw from scale · N(0, H⁻¹).
 func (p *Laplace) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	for j := range dst {
 		dst[j] = scale * rng.NormFloat64()
@@ -125,17 +124,17 @@ func (p *Laplace) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	p.Colour(dst)
 }
 
-// Colour replaces v by U⁻¹v, which has the covariance H⁻¹ if that of v is the identity.
+// Colour replaces v by U⁻¹v. If v's covariance is the identity, the result's is H⁻¹.
 func (p *Laplace) Colour(v []float64) {
 	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), blas64.Vector{N: len(v), Data: v, Inc: 1})
 }
 
-// deviationTile is the number of items whose coordinates stay in the first cache.
+// deviationTile is the number of items with coordinates that fit in the L1 cache.
 const deviationTile = 128
 
-// Deviations stores in dst the standard deviations of the g_iᵀw, √(g_iᵀH⁻¹g_i) = ‖U⁻ᵀg_i‖. g has the coordinates of the g_i, column
-// after column, each of len(dst) numbers. Coordinates that it lacks are 0. It returns buffer, grown if that is too small, which must
-// not overlap dst and g.
+// Deviations stores in dst the standard deviations of g_iᵀw, √(g_iᵀH⁻¹g_i) = ‖U⁻ᵀg_i‖. g holds the coordinates of the
+// g_i column by column, len(dst) numbers each. Missing trailing coordinates count as 0. Deviations uses buffer as
+// scratch and returns it, grown if it was too small; buffer must not overlap dst or g.
 func (p *Laplace) Deviations(dst, buffer, g []float64) []float64 {
 	n, d := len(dst), len(p.Mode)
 	buffer = scratch.Grow(buffer, d*(deviationTile+d))
@@ -171,16 +170,15 @@ func (p *Laplace) Variance(g []float64) float64 {
 	return floats.Dot(v, v)
 }
 
-// Step returns the approximation after one more round, by one step of the extended
-// Kalman filter. Its cost does not grow with the number of earlier rounds.
+// Step returns the approximation after one more round, by one step of the extended Kalman filter. Its cost does not
+// grow with the number of earlier rounds.
 //
 //	H' = H + G(ŵ),  ŵ' = ŵ − H'⁻¹ ∇ℓ(ŵ)
 //	log evidence' = log evidence − ℓ(ŵ') − ½ ‖ŵ' − ŵ‖²_H − ½ log det H' + ½ log det H
 //
-// where ℓ is the loss of the round, without penalties, and G its information. As long
-// as ℓ(ŵ') + ½ ‖ŵ' − ŵ‖²_H is more than 1 above ℓ(ŵ), the step is halved: if choice
-// probabilities are near 0 or 1, G does not determine how far to go. round is the loss
-// of the round only. Errors are those of NewLaplace.
+// where ℓ is the loss of the round, without penalties, and G its information. If choice probabilities are near 0 or 1,
+// G does not determine how far to go, so the step is halved as long as ℓ(ŵ') + ½ ‖ŵ' − ŵ‖²_H exceeds ℓ(ŵ) by more than
+// 1. round is the loss of that round only. Errors are the same as for NewLaplace.
 func (p *Laplace) Step(round *NLL) (*Laplace, error) {
 	w := append([]float64(nil), p.Mode...)
 	step := make([]float64, len(w))
@@ -212,13 +210,12 @@ func (p *Laplace) Step(round *NLL) (*Laplace, error) {
 	return next, nil
 }
 
-// Forget returns the approximation with the fraction 1−λ of its information replaced by
-// that of the prior, N(0, P⁻¹) with P = diag(prior):
+// Forget replaces the fraction 1−λ of the information by the information of the prior, N(0, P⁻¹) with P = diag(prior):
 //
 //	H' = λH + (1−λ)P,  ŵ' = H'⁻¹ λHŵ
 //
-// which is the posterior to the power λ times the prior to the power 1−λ. The evidence
-// does not change. It returns ErrSingular if H' is singular.
+// This is the posterior to the power λ times the prior to the power 1−λ. The evidence does not change. If H' is
+// singular, Forget returns ErrSingular.
 func (p *Laplace) Forget(lambda float64, prior []float64) (*Laplace, error) {
 	d := len(p.Mode)
 	w := make([]float64, d)
@@ -239,8 +236,8 @@ func (p *Laplace) Forget(lambda float64, prior []float64) (*Laplace, error) {
 	return next, nil
 }
 
-// Extended returns the approximation for w and more parameters, from the index at on, which have the prior
-// N(0, P⁻¹) with P = diag(prior), and are independent of w. The evidence does not change.
+// Extended returns the approximation for w with more parameters inserted at index at. Their prior is N(0, P⁻¹) with P =
+// diag(prior), independent of w. The evidence does not change.
 func (p *Laplace) Extended(at int, prior []float64) (*Laplace, error) {
 	w := slices.Insert(slices.Clone(p.Mode), at, make([]float64, len(prior))...)
 	h := mat.NewSymDense(len(w), nil)
@@ -266,7 +263,7 @@ func (p *Laplace) Extended(at int, prior []float64) (*Laplace, error) {
 	return next, nil
 }
 
-// strain returns ½ (w − ŵ)ᵀH(w − ŵ) and stores its gradient in dst, if that is not nil.
+// strain returns ½ (w − ŵ)ᵀH(w − ŵ). It stores the gradient in dst unless dst is nil.
 func (p *Laplace) strain(dst, w []float64) float64 {
 	d := len(w)
 	step, pull := mat.NewVecDense(d, nil), mat.NewVecDense(d, nil)
@@ -285,7 +282,7 @@ func (p *Laplace) solve(v []float64) {
 	blas64.Trsv(blas.NoTrans, p.root.RawTriangular(), x)
 }
 
-// LaplaceFields passes over an approximation whose mode has d parameters.
+// LaplaceFields encodes or decodes an approximation for d parameters.
 func LaplaceFields(f *fields.Fields, p **Laplace, d int) {
 	mode, h, evidence := make([]float64, d), make([]float64, d*d), 0.0
 	if !f.Reads() {

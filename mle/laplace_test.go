@@ -19,8 +19,7 @@ import (
 	"vitrine/utility"
 )
 
-// manyChoices draws rounds of three items whose utilities are w, in a linear
-// family of d features without intercept.
+// manyChoices draws rounds of three items under the linear utility with parameters w and no intercept.
 func manyChoices(rng *rand.Rand, rounds int, w []float64) *mle.Choices {
 	c := mle.NewChoices(len(w))
 	m := utility.NewLinear(len(w), false)
@@ -41,9 +40,8 @@ func fitted(t *testing.T, l *mle.NLL, w []float64) *mle.Laplace {
 	return p
 }
 
-// The evidence is log ∫ p(y | w) N(w; 0, P⁻¹) dw, by the rule of the trapezium
-// on a fine grid, in one dimension and in two. Laplace's error falls with the
-// rounds, and is small at these.
+// The evidence is log ∫ p(y | w) N(w; 0, P⁻¹) dw, here by the trapezium rule on a fine grid in one and two dimensions.
+// Laplace's error shrinks with the number of rounds, and is small for this many.
 func TestEvidenceByNumericalIntegration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, truth := range [][]float64{{0.7}, {-0.4, 0.9}} {
@@ -86,7 +84,7 @@ func TestEvidenceByNumericalIntegration(t *testing.T) {
 	}
 }
 
-// The mode under a prior, found by another minimiser.
+// Another minimiser finds the same mode under a prior.
 func TestModeAgreesWithBFGS(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	for _, m := range []utility.Model{utility.NewLinear(2, true), utility.NewQuadratic(2), utility.NewWide(2, 2)} {
@@ -104,7 +102,7 @@ func TestModeAgreesWithBFGS(t *testing.T) {
 	}
 }
 
-// A prior of precision ρ for all is a ridge.
+// A prior with the same precision ρ for every parameter is a ridge.
 func TestEqualPrecisionsAreARidge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	m := utility.NewLinear(3, true)
@@ -120,8 +118,7 @@ func TestEqualPrecisionsAreARidge(t *testing.T) {
 	}
 }
 
-// Steps of the filter add up to what a fit to all rounds has, where the family
-// is linear and the rounds are many.
+// If the family is linear and the rounds are many, filter steps add up to a fit to all rounds.
 func TestStepsFollowTheFit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	truth := []float64{0.6, -0.3}
@@ -144,9 +141,9 @@ func TestStepsFollowTheFit(t *testing.T) {
 	near(t, "the log evidence", p.LogEvidence, all.LogEvidence, 0.005)
 }
 
-// A round that a belief held to be all but impossible has next to no information
-// there, and a whole step would leave for utilities of 10⁶. It is cut short where
-// the round and the belief together would be no likelier after it.
+// A round that the belief considered all but impossible carries next to no information at the belief's mode, so a whole
+// step would head for utilities of 10⁶. The step is cut short before the round and the belief together become less
+// likely.
 func TestStepsIntoTheUnlikelyAreCutShort(t *testing.T) {
 	m, prior := utility.NewLinear(1, false), []float64{4}
 	p := fatal.Or(mle.NewLaplace(&mle.NLL{Model: m, Choices: mle.NewChoices(1), Prior: prior}, []float64{0.5}))(t)
@@ -164,8 +161,7 @@ func TestStepsIntoTheUnlikelyAreCutShort(t *testing.T) {
 	}
 }
 
-// H' = λH + (1−λ)P and H'ŵ' = λHŵ, by the draws of the deviation and by hand in
-// one dimension.
+// H' = λH + (1−λ)P and H'ŵ' = λHŵ, checked in one dimension by hand and by draws of the deviation.
 func TestForgetByHand(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	l := &mle.NLL{Model: utility.NewLinear(1, false), Choices: manyChoices(rng, 30, []float64{1}), Prior: []float64{2}}
@@ -180,8 +176,7 @@ func TestForgetByHand(t *testing.T) {
 	near(t, "the mode with λ = 1", same.Mode[0], p.Mode[0], 1e-12)
 }
 
-// precisionOf returns H of an approximation in one dimension, from a deviation
-// and the draw that makes it.
+// precisionOf recovers H of a one-dimensional approximation from a deviation and the draw behind it.
 func precisionOf(p *mle.Laplace) float64 {
 	dst := make([]float64, 1)
 	p.Deviation(dst, 1, rand.New(rand.NewPCG(1, 1)))
@@ -189,7 +184,7 @@ func precisionOf(p *mle.Laplace) float64 {
 	return xi * xi / (dst[0] * dst[0])
 }
 
-// Deviations have the covariance scale² H⁻¹, within four standard errors.
+// The covariance of the deviations is scale² H⁻¹, within four standard errors.
 func TestDeviationsHaveTheCovariance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	l := &mle.NLL{Model: utility.NewLinear(2, false), Choices: manyChoices(rng, 40, []float64{1, 0}), Prior: []float64{1, 3}}
@@ -218,8 +213,7 @@ func TestDeviationsHaveTheCovariance(t *testing.T) {
 	}
 }
 
-// A family with two parameters for one thing, and no prior, has no
-// approximation; with a prior it has.
+// A family with two interchangeable parameters admits an approximation only under a prior.
 func TestSingularInformationIsNamed(t *testing.T) {
 	twice := utility.NewLinear(2, false)
 	c := mle.NewChoices(2)
@@ -271,8 +265,8 @@ func TestLaplaceSurvivesASnapshot(t *testing.T) {
 	}
 }
 
-// A posterior of some rounds as the anchor of others is the posterior of all, as far as the
-// first is Gaussian: with a quadratic loss by construction, here up to what many rounds leave.
+// Using the posterior of some rounds as the anchor of others gives the posterior of all rounds, as far as the first is
+// Gaussian: exactly for a quadratic loss, and here up to the remainder that many rounds leave.
 func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 2))
 	c := manyChoices(rng, 1200, []float64{0.5, -0.3})
@@ -284,7 +278,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	nearAll(t, "the mode", both.Mode, whole.Mode, 2e-3)
 	near(t, "the log evidence", both.LogEvidence, whole.LogEvidence, 1e-4)
 
-	// The gradient by central differences.
+	// Compare the gradient with central differences.
 	w, grad := []float64{0.2, 0.7}, make([]float64, 2)
 	l.Gradient(grad, w)
 	for j := range w {
@@ -294,7 +288,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 		near(t, "the gradient", grad[j], (l.Value(up)-l.Value(down))/(2*h), 1e-5)
 	}
 
-	// New parameters have the prior that they are given.
+	// New parameters start with the given prior.
 	wide := fatal.Or(first.Extended(len(first.Mode), []float64{3}))(t)
 	empty := &mle.NLL{Model: utility.NewLinear(2, true), Choices: mle.NewChoices(2), Anchor: wide}
 	v := []float64{first.Mode[0], first.Mode[1], 2}
@@ -303,7 +297,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	near(t, "the strain of an old one", empty.Value(v), (&mle.NLL{Model: m, Choices: mle.NewChoices(2), Anchor: first}).Value(v[:2]), 1e-12)
 	near(t, "the log evidence", fitted(t, empty, v).LogEvidence, first.LogEvidence, 1e-9)
 
-	// Also between the old ones.
+	// They can also be inserted between the old ones.
 	between := fatal.Or(first.Extended(1, []float64{5, 3}))(t)
 	nearAll(t, "the mode", between.Mode, []float64{first.Mode[0], 0, 0, first.Mode[1]}, 0)
 	empty = &mle.NLL{Model: utility.NewLinear(4, false), Choices: mle.NewChoices(4), Anchor: between}
@@ -312,8 +306,7 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	near(t, "the strain of all", empty.Value([]float64{old[0], 0.5, 2, old[1]}), want, 1e-12)
 }
 
-// The likelihood of more rounds than a block has is the sum of those of parts, empty rounds
-// and all.
+// If the rounds exceed a block, their likelihood is the sum over parts, including empty rounds.
 func TestBlocksAddUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 2))
 	c := mle.NewChoices(2)
@@ -352,7 +345,7 @@ func TestBlocksAddUp(t *testing.T) {
 	}
 }
 
-// Deviations are the roots of the variances, for gradients that lack the last coordinates, too.
+// Deviations are the square roots of the variances, also if gradients omit trailing coordinates.
 func TestDeviationsOfManyGradients(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	l := &mle.NLL{Model: utility.NewLinear(3, true), Choices: mle.NewChoices(3), Prior: []float64{1, 3, 2, 0.5}}
@@ -380,8 +373,8 @@ func TestDeviationsOfManyGradients(t *testing.T) {
 	}
 }
 
-// The approximation that the minimiser returns is the one at its minimum, with rounds in one block and in several, and names a parameter
-// without a prior as that does.
+// The minimiser returns the approximation at its minimum, with rounds in one block and in several. Like NewLaplace, it
+// names a parameter without a prior.
 func TestLaplaceOfTheMinimiser(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 1))
 	m := utility.NewRadial(2, 1)

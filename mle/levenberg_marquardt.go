@@ -10,38 +10,37 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// LevenbergMarquardt minimises a [Curved] objective, such as an [NLL], by damped Fisher scoring: with the
-// Fisher information F(w), penalty included, and a damping μ,
+// LevenbergMarquardt minimises a [Curved] objective, such as an [NLL], by damped Fisher scoring: with the Fisher
+// information F(w), penalty included, and a damping μ,
 //
 //	(F(w) + μI) δ = −∇L(w),   w ← w + δ if that decreases L.
 //
-// After an accepted step μ shrinks with the gain ratio, the decrease of L over that of
-// its quadratic model. After a rejected one μ doubles, then quadruples, and so on
-// (Nielsen 1999). It has converged when the quadratic model without damping predicts a
-// decrease below Tolerance,
+// After an accepted step μ shrinks with the gain ratio, the actual decrease of L over the decrease predicted by its
+// quadratic model. After a rejected step μ doubles, then quadruples, and so on (Nielsen 1999). The iteration has
+// converged when the quadratic model without damping predicts a decrease below Tolerance,
 //
 //	½ ∇Lᵀ F⁻¹ ∇L < Tolerance
 //
-// The model with damping would stop too early: with features in units of 1e4 and 1e-3 a
-// damped step moves only the coefficient of the former until μ has shrunk.
+// The model with damping would stop too early. With features in units of 1e4 and 1e-3, for example, a damped step moves
+// only the coefficient of the former until μ has shrunk.
 //
-// Damping by μ diag(F) instead (Marquardt 1963) takes half as many steps in that case.
-// But parameters with little information, such as those of a unit with a small
-// amplitude, are then not damped, and BMA-MNL's regret was equal or higher.
+// Damping by μ diag(F) instead (Marquardt 1963) halves the number of steps in that example. But it does not damp
+// parameters with little information, such as the ones of a unit with a small amplitude, and BMA-MNL's regret was equal
+// or higher.
 type LevenbergMarquardt struct {
-	Steps     int     // at most, rejected ones included
+	Steps     int     // at most, including rejected ones
 	Tolerance float64 // in units of the log-likelihood
 }
 
-// Minimize moves w, the starting point, in place. The objective should be
-// penalised (Ridge or Prior): the unpenalised minimiser may lie at infinity.
+// Minimize moves w, the starting point, in place. The objective should be penalised (Ridge or Prior), because the
+// unpenalised minimiser may lie at infinity.
 func (o LevenbergMarquardt) Minimize(l Curved, w []float64) (Minimum, error) {
 	m, _, err := o.minimize(l, w)
 	return m, err
 }
 
-// Laplace is Minimize, and returns [NewLaplace] at the minimum, with its errors too. It computes the information there
-// once.
+// Laplace minimises l and returns [NewLaplace] at the minimum, with the errors of both. It computes the information
+// there only once.
 func (o LevenbergMarquardt) Laplace(l *NLL, w []float64) (*Laplace, error) {
 	if err := l.checkPrior(); err != nil {
 		return nil, err
@@ -55,7 +54,7 @@ func (o LevenbergMarquardt) Laplace(l *NLL, w []float64) (*Laplace, error) {
 	return l.laplace(w, m.Value, fisher)
 }
 
-// minimize also returns the Fisher information at w afterwards.
+// minimize also returns the Fisher information at the final w.
 func (o LevenbergMarquardt) minimize(l Curved, w []float64) (Minimum, *mat.SymDense, error) {
 	d := l.Dim()
 	grad, next, nextGrad := make([]float64, d), make([]float64, d), make([]float64, d)
@@ -80,8 +79,8 @@ func (o LevenbergMarquardt) minimize(l Curved, w []float64) (Minimum, *mat.SymDe
 				return Minimum{value, step, decrement, true}, fisher, nil
 			}
 			if !(model > 1e-14*(1+math.Abs(value))) {
-				// Too little for the difference of two values to show: it is
-				// the damping that holds the steps.
+				// The decrease is too small to show in the difference of two values, so the damping must be limiting
+				// the steps.
 				mu, grow = mu/10, 2
 				continue
 			}
@@ -120,8 +119,8 @@ func newDampedSystem(d int) *dampedSystem {
 	return &dampedSystem{root: mat.NewTriDense(d, mat.Upper, nil), delta: make([]float64, d)}
 }
 
-// solve returns δ, its own until the next call, and whether F + μI is positive
-// definite. If that is nearly singular, δ still is a usable descent direction.
+// solve returns δ, valid until the next call, and whether F + μI is positive definite. Even if F + μI is nearly
+// singular, δ is a usable descent direction.
 func (s *dampedSystem) solve(f *mat.SymDense, mu float64, g []float64) ([]float64, bool) {
 	root, ok := factorize(s.root, f, mu)
 	if !ok {

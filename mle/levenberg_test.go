@@ -34,7 +34,7 @@ func TestLevenbergMarquardtFindsAStationaryPoint(t *testing.T) {
 	}
 }
 
-// A linear family has one minimum, which Newton finds too.
+// A linear family's loss attains its minimum at one point, and Newton finds it too.
 func TestLevenbergMarquardtAgreesWithNewton(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	const d = 3
@@ -51,7 +51,7 @@ func TestLevenbergMarquardtAgreesWithNewton(t *testing.T) {
 	fatal.Or((mle.LevenbergMarquardt{Steps: 200, Tolerance: 1e-14}).Minimize(l, w))(t)
 	nearAll(t, "w", w, n.Params(), 1e-6)
 
-	// And so does gonum's, for either likelihood.
+	// So does gonum's Newton, for either likelihood.
 	for _, p := range []optimize.Problem{l.Problem(), n.Loss().Problem()} {
 		found := fatal.Or(optimize.Minimize(p, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-8}, &optimize.Newton{}))(t)
 		nearAll(t, "gonum's w", found.X, n.Params(), 1e-6)
@@ -67,9 +67,8 @@ func TestLevenbergMarquardtRefusesAnInfiniteStart(t *testing.T) {
 	}
 }
 
-// In whatever units the features are, the minimum is found: that of features in
-// units of 1e4 and 1e-3 is, rescaled, what BFGS finds for features near 1. And the
-// minimiser says whether it has converged.
+// The units of the features do not matter: with units of 1e4 and 1e-3, the minimum is the rescaled one that BFGS finds
+// for features near 1. The minimiser also reports whether it has converged.
 func TestLevenbergMarquardtInAnyUnits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 1))
 	units := []float64{1e4, 1e-3}

@@ -7,39 +7,38 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// Objective is a function to minimise that computes its gradient.
+// Objective is a function to minimise that can compute its gradient.
 type Objective interface {
 	Dim() int
 	// Gradient stores the gradient at w in dst and returns the value.
 	Gradient(dst, w []float64) float64
 }
 
-// Curved is an objective with a positive semi-definite matrix that stands for its Hessian.
+// Curved is an objective with a positive semi-definite stand-in for its Hessian.
 type Curved interface {
 	Objective
-	// Fisher stores the matrix at w in dst, nil allocates, and returns it.
+	// Fisher stores the matrix at w in dst and returns it. It allocates if dst is nil.
 	Fisher(dst *mat.SymDense, w []float64) *mat.SymDense
 }
 
-// Minimum is the result of the minimisers. [Adam] and [LevenbergMarquardt] are called
+// Minimum is the result of the minimisers. [Adam] and [LevenbergMarquardt] provide
 //
 //	Minimize(f, w) (Minimum, error)
 //
-// and move w, the starting point, in place. [Newton] is the minimiser of a loss of its own, to
-// which rounds are added.
+// and move w, the starting point, in place. [Newton] minimises a loss of its own, to which you append rounds.
 type Minimum struct {
-	Value     float64 // f(w)
-	Steps     int     // taken, rejected ones included
-	Decrement float64 // ∇fᵀH⁻¹∇f at w, about twice what f may still fall; NaN if it is not known
-	Converged bool    // whether the tolerance was met; Adam has none
+	Value float64 // f(w)
+	Steps int     // taken, including rejected ones
+	// Decrement is ∇fᵀH⁻¹∇f at w, about twice the decrease still possible, or NaN if unknown.
+	Decrement float64
+	Converged bool // whether the tolerance was met; always false for Adam
 }
 
-// ErrNotFinite reports a likelihood that is not a finite number at the
-// starting point.
+// ErrNotFinite reports a likelihood that is not finite at the starting point.
 var ErrNotFinite = errors.New("mle: the likelihood is not finite at the starting point: scale the features")
 
-// Problem returns L, ∇L and, as the Hessian, the Fisher information for the methods of gonum's
-// package optimize. The functions share the scratch of l.
+// Problem returns L, ∇L and, as the Hessian, the Fisher information, for the methods of gonum's package optimize. The
+// functions share the scratch of l.
 func (l *NLL) Problem() optimize.Problem {
 	return optimize.Problem{
 		Func: l.Value,
@@ -48,8 +47,7 @@ func (l *NLL) Problem() optimize.Problem {
 	}
 }
 
-// Problem returns ℓ, ∇ℓ and ∇²ℓ for the methods of gonum's package optimize. The functions share
-// the scratch of l.
+// Problem returns ℓ, ∇ℓ and ∇²ℓ for the methods of gonum's package optimize. The functions share the scratch of l.
 func (l *Affine) Problem() optimize.Problem {
 	return optimize.Problem{
 		Func: l.Value,

@@ -13,15 +13,14 @@ import (
 	"vitrine/utility"
 )
 
-// A round of affine utilities, and what was chosen.
+// round is a round of affine utilities with its choice.
 type round struct {
 	a []float64
 	g *mat.Dense
 	y vitrine.Choice
 }
 
-// randomRounds draws rounds of 0 to 5 items; about one in six choices is the
-// outside option.
+// randomRounds draws rounds of 0 to 5 items. About one in six choices is the outside option.
 func randomRounds(rng *rand.Rand, n, d int) []round {
 	rounds := make([]round, n)
 	for s := range rounds {
@@ -41,7 +40,7 @@ func randomRounds(rng *rand.Rand, n, d int) []round {
 	return rounds
 }
 
-// naiveLoss is ℓ(w) straight from its definition.
+// naiveLoss computes ℓ(w) straight from its definition.
 func naiveLoss(rounds []round, lambda float64, center, w []float64) float64 {
 	loss := 0.0
 	for _, r := range rounds {
@@ -88,7 +87,7 @@ func nearAll(t *testing.T, what string, got, want []float64, tol float64) {
 
 func TestAffineAgreesWithItsDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	// 3 rounds are one block; 400 rounds are several.
+	// 3 rounds fit in one block; 400 rounds need several.
 	for _, n := range []int{0, 1, 3, 400} {
 		const d, lambda = 5, 0.7
 		rounds, center, w := randomRounds(rng, n, d), normals(rng, d), normals(rng, d)
@@ -159,8 +158,7 @@ func TestNLLGradientByFiniteDifferences(t *testing.T) {
 	}
 }
 
-// For a linear family the NLL is an affine loss, and Fisher's information is
-// its Hessian.
+// For a linear family the NLL is an affine loss, and the Fisher information is its Hessian.
 func TestNLLOfALinearFamilyIsAffine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	const d, ridge = 3, 0.5

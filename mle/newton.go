@@ -12,34 +12,31 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Newton tracks the minimiser ŵ of an [Affine] loss to which rounds are added, by
-// warm-started Newton steps with a lagged Hessian H:
+// Newton tracks the minimiser ŵ of an [Affine] loss that gains rounds, by warm-started Newton steps with a lagged
+// Hessian H:
 //
 //	w ← w − H⁻¹∇ℓ(w)   until  ∇ℓ(w)ᵀ H⁻¹ ∇ℓ(w) < Tolerance
 //
-// The left side of the stopping rule is the decrement²; half of it estimates ℓ(w) − min
-// ℓ. The gradient of the earlier rounds at ŵ is kept, so a new round costs its own rows
-// and one pass over the data for each step.
+// The left side of the stopping rule is the decrement²; half of it estimates ℓ(w) − min ℓ. Newton keeps the gradient of
+// the earlier rounds at ŵ, so a new round costs only its own rows plus one pass over the data per step.
 //
-// H is the sum of the rounds' Hessians, each at some earlier estimate, and its inverse
-// is updated with each round. If no utility of a round has moved by more than Δ since,
-// its Hessian is right within a factor exp(2Δ), because the probabilities are and it is
-// a covariance. H is recomputed at the current w when some utility has moved by more
-// than drift, after every third step, and when a step does not decrease ℓ. A step that
-// does not decrease ℓ with the new H is halved.
+// H is the sum of the rounds' Hessians, each computed at some earlier estimate, and its inverse is updated with each
+// round. If no utility of a round has since moved by more than Δ, the round's Hessian is right within a factor exp(2Δ),
+// because the probabilities are and it is a covariance. Newton recomputes H at the current w when some utility has
+// moved by more than drift, after every third step, and when a step does not decrease ℓ. If a step fails even with the
+// new H, Newton halves it.
 //
-// Within a ball, ‖w‖ ≤ Radius, the minimiser is that over the ball: a step goes to the
-// projection v of w − H⁻¹∇ℓ(w) in the norm of H, which minimises the quadratic model in
-// the ball. The decrement² is ∇ℓ(w)ᵀ(w − v), which is 0 only at the minimiser.
+// With a Radius, Newton finds the minimiser over the ball ‖w‖ ≤ Radius: each step goes to the projection v of w −
+// H⁻¹∇ℓ(w) in the norm of H, which minimises the quadratic model over the ball. The decrement² is then ∇ℓ(w)ᵀ(w − v),
+// which is 0 only at the minimiser.
 //
-// In the worst case, gradients of very different sizes, Minimize stops after a thousand
-// steps, rejected ones included, at the best estimate so far.
+// In the worst case, if gradients differ a lot in size, Minimize gives up after a thousand steps, including rejected
+// ones, and keeps the best estimate so far.
 type Newton struct {
 	// Tolerance is the decrement² at which Minimize stops.
 	Tolerance float64
 
-	// Radius is the radius B of a ball that w stays in; 0 means no ball. The centre
-	// must be inside.
+	// Radius is the radius B of a ball that w stays in; 0 means no ball. The centre must lie inside.
 	Radius float64
 
 	loss  *Affine
@@ -48,23 +45,23 @@ type Newton struct {
 	grad  []float64 // ∇ℓ(w)
 	h     *gram.Matrix
 	at    []float64 // n, the utilities at which H was computed
-	moved float64   // how far the utilities at w are from them at most
+	// moved bounds how far the utilities at w are from at.
+	moved float64
 
 	step, next, nextGrad, centered, packed []float64 // scratch
 	nextMoved                              float64
 	ball                                   ball
 }
 
-// lagged is the number of steps that Minimize takes before it computes the
-// Hessian again, drift how far utilities may move before it does; maxSteps
-// bounds what it takes in all.
+// lagged is the number of steps after which Minimize recomputes the Hessian, and drift the move of a utility that makes
+// it do so earlier. maxSteps bounds the total number of steps.
 const (
 	lagged   = 3
 	drift    = 2
 	maxSteps = 1000
 )
 
-// NewNewton starts at the minimiser of the loss of no rounds, which is its centre.
+// NewNewton starts with a loss without rounds. Its minimiser is the centre.
 func NewNewton(lambda float64, center []float64, tolerance float64) *Newton {
 	d := len(center)
 	return &Newton{
@@ -81,29 +78,28 @@ func NewNewton(lambda float64, center []float64, tolerance float64) *Newton {
 	}
 }
 
-// Params returns the current estimate. The slice is Newton's own and changes: copy it
-// to keep it.
+// Params returns the current estimate. The slice belongs to Newton and changes; copy it to keep it.
 func (n *Newton) Params() []float64 { return n.w }
 
-// Loss returns the loss. Add rounds only by Append.
+// Loss returns the loss. Add rounds only through [Newton.Append].
 func (n *Newton) Loss() *Affine { return n.loss }
 
-// Tighten computes H again if some utility has moved by more than within since.
+// Tighten recomputes H if some utility has since moved by more than within.
 func (n *Newton) Tighten(within float64) {
 	if n.moved > within {
 		n.refresh()
 	}
 }
 
-// Hessian returns H, and the farthest Δ that a utility has moved since, with which
+// Hessian returns H, and the largest move Δ of a utility since H was computed:
 //
 //	exp(−2Δ) H ≤ ∇²ℓ(w) ≤ exp(2Δ) H
 //
-// H is Newton's own and changes.
+// H belongs to Newton and changes.
 func (n *Newton) Hessian() (h *gram.Matrix, moved float64) { return n.h, n.moved }
 
-// Append adds a round to the loss as [Affine.Append] does, and updates the gradient and
-// the Hessian at the current estimate.
+// Append adds a round to the loss as [Affine.Append] does, and updates the gradient and the Hessian at the current
+// estimate.
 func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	n.loss.Append(a, g, y)
 	l := n.loss
@@ -119,8 +115,8 @@ func (n *Newton) Append(a []float64, g *mat.Dense, y vitrine.Choice) {
 	})
 }
 
-// Minimize steps to the minimiser of the loss of all rounds so far. Each step is a pass over the
-// data. The decrement of the result is that of the lagged Hessian.
+// Minimize steps to the minimiser of the loss of all rounds so far. Each step is a pass over the data. The decrement in
+// the result uses the lagged Hessian.
 func (n *Newton) Minimize() Minimum {
 	fresh, scale := false, 1.0
 	r := Minimum{Decrement: math.NaN()}
@@ -158,15 +154,14 @@ func (n *Newton) Minimize() Minimum {
 		case decrement >= 0:
 			scale /= 2
 		default:
-			return r // H⁻¹ is beyond the precision of a float64
+			return r // H⁻¹ exceeds the precision of a float64
 		}
 	}
 	r.Value, r.Steps = n.value, maxSteps
 	return r
 }
 
-// constrain shortens the step so that it stays in the ball, and returns the
-// decrement².
+// constrain shortens the step so that it stays in the ball, and returns the decrement².
 func (n *Newton) constrain() float64 {
 	if n.Radius > 0 {
 		floats.SubTo(n.next, n.w, n.step)
@@ -175,13 +170,13 @@ func (n *Newton) constrain() float64 {
 			if d := kernel.Dot(n.grad, n.step); d > 0 || d <= -n.Tolerance {
 				return d
 			}
-			return 0 // at the minimiser, where rounding decides on the sign
+			return 0 // at the minimiser, where rounding decides the sign
 		}
 	}
 	return kernel.Dot(n.grad, n.step)
 }
 
-// see implements observer: it measures how far the utilities have moved.
+// see implements observer. It measures how far the utilities have moved.
 func (n *Newton) see(row int, u []float64) {
 	moved := n.nextMoved
 	for k, at := range n.at[row : row+len(u)] {
@@ -192,10 +187,9 @@ func (n *Newton) see(row int, u []float64) {
 	n.nextMoved = moved
 }
 
-// refresh computes the Hessian again at the current estimate. The fast sum
-// over blocks of rounds takes differences, and where gradients are so large
-// beside λ that rounding leaves it indefinite, the sum of positive terms is
-// taken.
+// refresh recomputes the Hessian at the current estimate. The fast sum over blocks of rounds takes differences. If the
+// gradients are so large compared with λ that rounding makes the result indefinite, refresh falls back to a sum of
+// positive terms.
 func (n *Newton) refresh() {
 	l := n.loss
 	l.hessian(n.packed, n.w)
@@ -216,13 +210,11 @@ func (n *Newton) refresh() {
 	}
 }
 
-// addRound adds c times the Hessian of one round to h, as a sum of positive
-// rank-one terms: with ḡ = Σ_k p_k g_k,
+// addRound adds c times the Hessian of one round to h. With ḡ = Σ_k p_k g_k, it is a sum of positive rank-one terms:
 //
 //	Σ_k p_k g_k g_kᵀ − ḡ ḡᵀ = Σ_k p_k (g_k − ḡ)(g_k − ḡ)ᵀ + p_0 ḡ ḡᵀ
 //
-// g is row-major with a row for each entry of p; mean and centered are scratch
-// of length d.
+// g is row-major with a row for each entry of p; mean and centered are scratch of length d.
 func addRound(h *gram.Matrix, c float64, p []float64, p0 float64, g, mean, centered []float64) {
 	d := len(mean)
 	clear(mean)
@@ -236,7 +228,7 @@ func addRound(h *gram.Matrix, c float64, p []float64, p0 float64, g, mean, cente
 	h.Add(c*p0, mean)
 }
 
-// Fields passes over the estimate and its loss. A Newton that is read has the same dimension.
+// Fields encodes or decodes the estimate and its loss. When decoding, n must already be of the same dimension.
 func (n *Newton) Fields(f *fields.Fields) {
 	n.loss.Fields(f)
 	f.Vector(&n.w, &n.grad)

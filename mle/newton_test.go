@@ -16,7 +16,7 @@ import (
 	"vitrine/mle"
 )
 
-// A second minimiser, BFGS on the naive loss, finds the same minimum.
+// BFGS on the naive loss finds the same minimum.
 func TestNewtonFollowsTheMinimiser(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	const d = 4
@@ -43,8 +43,8 @@ func TestNewtonFollowsTheMinimiser(t *testing.T) {
 	}
 }
 
-// The stopping rule is what it says: the true decrement² at the point that
-// Minimize leaves is about the tolerance or less, though H is lagged.
+// The stopping rule is accurate: the true decrement² at the final point is about the tolerance or less, although H is
+// lagged.
 func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	const d, tol = 6, 1e-6
@@ -64,8 +64,8 @@ func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
 	}
 }
 
-// H is the Hessian at ŵ within the factor that is stated, and not without it; Tighten makes it that at ŵ. All directions are tried
-// by the eigenvalues of exp(2Δ)H − ∇²ℓ and ∇²ℓ − exp(−2Δ)H.
+// H approximates the Hessian at ŵ within the stated factor, but not without it. Tighten recomputes it at ŵ. The
+// eigenvalues of exp(2Δ)H − ∇²ℓ and ∇²ℓ − exp(−2Δ)H cover all directions.
 func TestNewtonStatesHowFarItsHessianIs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 2))
 	const d = 4
@@ -110,9 +110,8 @@ func scaled(c float64, a mat.Symmetric) *mat.SymDense {
 	return &s
 }
 
-// A decrease that is below the rounding of ℓ cannot be seen, and does not keep
-// the iteration from its minimum: where ℓ is large it takes as few steps as where
-// it is small, whatever the tolerance.
+// A decrease smaller than the rounding error of ℓ is invisible, but does not stop the iteration early: a large ℓ takes
+// as few steps as a small ℓ, at any tolerance.
 func TestNewtonGoesOnBelowTheRoundingOfTheLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	const d = 4
@@ -131,8 +130,7 @@ func TestNewtonGoesOnBelowTheRoundingOfTheLoss(t *testing.T) {
 	}
 }
 
-// Far from the minimiser full Newton steps overshoot; the safeguards bring
-// the iteration back.
+// Far from the minimiser full Newton steps overshoot. The safeguards bring the iteration back.
 func TestNewtonConvergesFromAfar(t *testing.T) {
 	n := mle.NewNewton(1e-3, []float64{40}, 1e-9)
 	for i := range 20 {
@@ -142,9 +140,8 @@ func TestNewtonConvergesFromAfar(t *testing.T) {
 	near(t, "ŵ", n.Params()[0], 0, 0.01)
 }
 
-// Rounds whose items differ by orders of magnitude saturate each other, so that
-// a Hessian of their time is wrong by more than the loss is. The minima are from
-// a Newton iteration in 400 bits.
+// Rounds with items of very different magnitude saturate each other, so an outdated Hessian is off by more than the
+// loss is. The minima come from a Newton iteration in 400 bits.
 func TestNewtonDoesNotTrustAHessianThatIsOutOfDate(t *testing.T) {
 	for _, c := range []struct {
 		min float64
@@ -166,9 +163,8 @@ func TestNewtonDoesNotTrustAHessianThatIsOutOfDate(t *testing.T) {
 	}
 }
 
-// A feature that is large and almost constant, as a time in seconds is, leaves
-// the fast sum of the Hessian indefinite by rounding: then it is summed without
-// differences, and the iteration goes on in few steps.
+// A feature that is large and almost constant, such as a time in seconds, makes the fast sum of the Hessian indefinite
+// by rounding. Newton then sums without differences, and still takes few steps.
 func TestNewtonSurvivesRoundingInTheHessian(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 1))
 	const d, time = 3, 1.7e9
@@ -194,7 +190,7 @@ func TestNewtonSurvivesRoundingInTheHessian(t *testing.T) {
 	}
 }
 
-// A step that overflows gives no number, and is not taken.
+// A step that overflows is not a number, and must not be taken.
 func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
 	for _, lambda := range []float64{1e-100, 1e-200} {
 		n := mle.NewNewton(lambda, []float64{0}, 1e-6)
@@ -206,7 +202,7 @@ func TestNewtonRefusesAStepThatOverflows(t *testing.T) {
 	}
 }
 
-// A row count that overflows when it is multiplied by the width is refused.
+// A row count that overflows when multiplied by the width is rejected.
 func TestSnapshotWithTooManyRowsIsRefused(t *testing.T) {
 	f := fields.Reader(append(binary.AppendUvarint([]byte{0, 1}, uint64(min(1<<47, math.MaxInt/4+1))), 0))
 	mle.NewChoices(1 << 17).Fields(&f)

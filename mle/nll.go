@@ -9,26 +9,24 @@ import (
 	"vitrine/utility"
 )
 
-// NLL is the negative log-likelihood of choices under a utility family, with two
-// penalties: a ridge with precision ρ ≥ 0, and a Gaussian prior with precision ρ_j ≥ 0
-// for each parameter.
+// NLL is the negative log-likelihood of choices under a utility family, with two penalties: a ridge with precision ρ ≥
+// 0, and a Gaussian prior with precision ρ_j ≥ 0 for each parameter.
 //
 //	L(w) = − Σ_s log p(i_s | S_s, w) + ½ Σ_j (ρ + ρ_j) w_j²
 //	p(i | S_s, w) = exp(f_w(x_si)) / (1 + Σ_{j∈S_s} exp(f_w(x_sj)))
 //
-// With ρ = 0 it is the loss of line 5 of Algorithm 1. It is not convex unless f is
-// affine in w, and its unpenalised minimiser is a poor pilot: networks then give
-// utilities of 10² to 10⁴ on new contexts.
+// With ρ = 0 it is the loss of line 5 of Algorithm 1. L is not convex unless f is affine in w. Its unpenalised
+// minimiser is a poor pilot: networks then give utilities of 10² to 10⁴ on new contexts.
 //
-// The choices may grow between evaluations. An NLL is not safe for concurrent
-// use: evaluations share scratch.
+// The choices may grow between evaluations. An NLL is not safe for concurrent use, because evaluations share scratch
+// memory.
 type NLL struct {
 	Model   utility.Model
 	Choices *Choices
 	Ridge   float64   // ρ
-	Prior   []float64 // ρ_j; nil is 0 for all
-	// Anchor takes the place of the penalties, if it is not nil: the posterior N(m, P⁻¹) of rounds
-	// that are not among the choices adds ½ (w − m)ᵀP(w − m).
+	Prior   []float64 // ρ_j; nil means 0 for all
+	// Anchor, unless nil, replaces the penalties by the posterior N(m, P⁻¹) of rounds outside Choices: it adds ½ (w −
+	// m)ᵀP(w − m).
 	Anchor *Laplace
 
 	u, r, out, mean, packed []float64
@@ -36,7 +34,7 @@ type NLL struct {
 	gradients               scratch.Matrix
 
 	keeps bool // see keep
-	ready bool // u has the probabilities and g the gradients that Fisher needs
+	ready bool // whether u holds the probabilities and g the gradients for Fisher
 }
 
 // Dim returns the number of parameters d_w.
@@ -99,13 +97,11 @@ func (l *NLL) addGradient(dst, w []float64, from, to int) float64 {
 	return loss
 }
 
-// Fisher stores in dst, nil allocates, the Fisher information of the choices
-// at w plus that of the penalty,
+// Fisher stores in dst and returns the Fisher information of the choices at w plus the penalty's,
 //
 //	Σ_s (Σ_{i∈S_s} p_si ∇f_si ∇f_siᵀ − ḡ_s ḡ_sᵀ) + P,  ḡ_s = Σ_{i∈S_s} p_si ∇f_si
 //
-// and returns it. It is the Hessian of L without the curvature of f, and positive
-// semi-definite.
+// It allocates if dst is nil. The matrix is the Hessian of L without the curvature of f, and positive semi-definite.
 func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	d := l.Dim()
 	l.packed = scratch.Grow(l.packed, kernel.PackedLen(d))
@@ -128,19 +124,19 @@ func (l *NLL) Fisher(dst *mat.SymDense, w []float64) *mat.SymDense {
 	return dst
 }
 
-// keep makes Gradient keep what Fisher needs of the utilities, if all rounds are in one block. While it is on, call only Gradient
+// keep makes Gradient keep its results for Fisher, if all rounds fit in one block. While it is on, call only Gradient
 // and Fisher, and Fisher only with the w of the last Gradient.
 func (l *NLL) keep(on bool) { l.keeps, l.ready = on, false }
 
-// probabilities leaves the choice probabilities of the rounds [from, to) in l.u and l.out, and ∇f_w in l.g. It returns
-// their loss.
+// probabilities computes the choice probabilities of the rounds [from, to) in l.u and l.out, and ∇f_w in l.g. It
+// returns the rounds' loss.
 func (l *NLL) probabilities(w []float64, from, to int) float64 {
 	l.linearize(w, l.Choices.rows(from, to))
 	l.out = scratch.Grow(l.out, to-from)
 	return l.Choices.probabilities(l.u, l.out, from, to)
 }
 
-// linearize leaves f_w and ∇f_w of the rows x in l.u and l.g.
+// linearize computes f_w and ∇f_w of the rows x in l.u and l.g.
 func (l *NLL) linearize(w []float64, x *mat.Dense) {
 	n, _ := x.Dims()
 	l.u = scratch.Grow(l.u, n)
@@ -156,8 +152,7 @@ func (l *NLL) precision(j int) float64 {
 	return l.Ridge + l.Prior[j]
 }
 
-// penalty returns ½ wᵀPw, or that of the anchor, and stores its gradient in dst, if that is not
-// nil.
+// penalty returns ½ wᵀPw, or the anchor's strain. It stores the gradient in dst unless dst is nil.
 func (l *NLL) penalty(dst, w []float64) float64 {
 	if l.Anchor != nil {
 		return l.Anchor.strain(dst, w)

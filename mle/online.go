@@ -12,26 +12,25 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Online estimates the parameters of affine utilities u_k(w) = a_k + g_kᵀw with one
-// step a round, by the online mirror descent of OFU-MNL+ (Lee and Oh 2024, Algorithm
-// 1). With the loss ℓ_t of round t, G_t(w) = ∇²ℓ_t(w) and H_1 = λI,
+// Online estimates the parameters of affine utilities u_k(w) = a_k + g_kᵀw with one step per round, by the online
+// mirror descent of OFU-MNL+ (Lee and Oh 2024, Algorithm 1). With the loss ℓ_t of round t, G_t(w) = ∇²ℓ_t(w) and H_1 =
+// λI,
 //
 //	H̃_t     = H_t + η G_t(w_t)
 //	w_{t+1} = argmin_w ⟨∇ℓ_t(w_t), w⟩ + ‖w − w_t‖²_{H̃_t} / (2σ)
 //	        = w_t − σ H̃_t⁻¹ ∇ℓ_t(w_t)
 //	H_{t+1} = H_t + G_t(w_{t+1})
 //
-// The paper has σ = η. Its cost does not grow with t: O(K d²) a round.
+// The paper sets σ = η. A round costs O(K d²), independent of t.
 //
-// A step that would move some utility of the round by more than 3 is shortened: if
-// choice probabilities are near 0 or 1, G_t does not determine how far to go, and a
-// full step overshoots by far.
+// If choice probabilities are near 0 or 1, G_t does not determine how far to go, and a full step overshoots by far.
+// Online therefore shortens any step that would move some utility of the round by more than 3.
 type Online struct {
 	// Eta is η > 0, Sigma is σ > 0.
 	Eta, Sigma float64
 
-	// Radius is the radius B of a ball ‖w‖ ≤ B that w stays in, w_1 included: each step
-	// is projected on it in the norm of H̃_t. 0 means no ball.
+	// Radius is the radius B of a ball ‖w‖ ≤ B that w stays in, w_1 included: each step is projected on it in the norm
+	// of H̃_t. 0 means no ball.
 	Radius float64
 
 	w        []float64
@@ -53,15 +52,13 @@ func NewOnline(lambda float64, w1 []float64, eta, sigma float64) *Online {
 	}
 }
 
-// Params returns the current estimate. The slice is Online's own and changes: copy it
-// to keep it.
+// Params returns the current estimate. The slice belongs to Online and changes; copy it to keep it.
 func (o *Online) Params() []float64 { return o.w }
 
-// Hessian returns H_t. It is Online's own and must not be changed.
+// Hessian returns H_t. It belongs to Online and must not be changed.
 func (o *Online) Hessian() *gram.Matrix { return o.h }
 
-// Update makes the step of one round, in which items with the utilities a_k + g_kᵀw
-// were offered and y was chosen; g is len(a)×d.
+// Update makes the step for a round with choice y among items with utilities a_k + g_kᵀw; g is len(a)×d.
 func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 	if len(a) == 0 {
 		return
@@ -89,13 +86,11 @@ func (o *Online) Update(a []float64, g *mat.Dense, y vitrine.Choice) {
 	o.addHessian(o.h, 1, a)
 }
 
-// maxMove is the largest move of a utility in a step: from even odds to 20 to
-// 1.
+// maxMove is the largest move of a utility in one step: from even odds to 20 to 1.
 const maxMove = 3
 
-// shortening returns the factor in [0, 1] of a step of n items: 1, or what leaves
-// the largest move of their utilities at maxMove. It is 0 for a step that is
-// not finite, or uphill by rounding.
+// shortening returns the factor in [0, 1] for a step over n items: 1, or less if needed to keep the largest move of
+// their utilities at maxMove. It is 0 for a step that is not finite, or uphill by rounding.
 func (o *Online) shortening(n int) float64 {
 	d, maximum := len(o.w), 0.0
 	for k := range n {
@@ -118,7 +113,7 @@ func (o *Online) addHessian(h *gram.Matrix, c float64, a []float64) {
 	addRound(h, c, o.p[1:], o.p[0], o.flat, o.mean, o.centered)
 }
 
-// Fields passes over the estimate. An Online that is read has the same dimension.
+// Fields encodes or decodes the estimate. When decoding, o must already be of the same dimension.
 func (o *Online) Fields(f *fields.Fields) {
 	f.Vector(&o.w)
 	o.h.Fields(f)

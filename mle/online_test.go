@@ -22,7 +22,7 @@ func TestOnlineIsTheStatedStep(t *testing.T) {
 	for i := range d {
 		h.Set(i, i, lambda)
 	}
-	// The gradient and Hessian of one round from their definitions.
+	// The gradient and Hessian of one round, from their definitions.
 	oneRound := func(r round, w *mat.VecDense) (*mat.VecDense, *mat.Dense) {
 		k := len(r.a)
 		u, p := make([]float64, k), make([]float64, k+1)
@@ -64,9 +64,8 @@ func TestOnlineIsTheStatedStep(t *testing.T) {
 	}
 }
 
-// A step that would move a utility of the round by more than 3 goes in the stated
-// direction, just so far that the largest move is 3; and the Hessian stays
-// definite.
+// A step that would move a utility of the round by more than 3 keeps its direction but stops when the largest move is
+// 3. The Hessian stays definite.
 func TestOnlineShortensWhatOvershoots(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 1))
 	const d, lambda = 3, 1e-3

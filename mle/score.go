@@ -17,34 +17,32 @@ import (
 	"vitrine/utility"
 )
 
-// ScoreTest estimates the evidence that a unit of a [utility.Additive] would add to a
-// linear fit, without fitting the unit: from the quadratic model of the loss in the
-// unit's amplitudes γ at γ = 0, minimised over the linear parameters (Rao's score test,
-// with priors),
+// ScoreTest estimates the evidence that a unit of a [utility.Additive] would add to a linear fit, without fitting the
+// unit. It minimises the quadratic model of the loss in the unit's amplitudes γ at γ = 0 over the linear parameters
+// (Rao's score test, with priors):
 //
 //	gain(θ) = ½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ − ½ Σ_j ρ_j θ_j²
 //	s = Σ_i (y_i − p_i) h_i,   J = Cov(h, h) − Cov(h, z) A⁻¹ Cov(z, h) + P_γ
 //
-// where h = h(θᵀψ(x)) are the unit's outputs, z = (x, 1), Cov sums the rounds'
-// covariances under their choice probabilities, and A is the precision of the
-// linear fit. Rounds may be a sample: sums are scaled to all of them. Not safe
-// for concurrent use.
+// where h = h(θᵀψ(x)) are the unit's outputs, z = (x, 1), Cov sums the rounds' covariances under their choice
+// probabilities, and A is the precision of the linear fit. The test may use a sample of the rounds, and then scales
+// sums to all of them. A ScoreTest is not safe for concurrent use.
 type ScoreTest struct {
 	m      *utility.Additive
 	linear *Laplace
-	family utility.Model // of linear
+	family utility.Model // of the linear fit
 	c      *Choices
 	scale  float64
-	theta  []float64 // precisions of a unit
+	theta  []float64 // precisions of a unit's θ
 	gamma  []float64 // and of its amplitudes
 
 	tile scoreTile
 }
 
-// NewScoreTest returns the test of units of m in addition to the linear fit with the
-// parameters (a, b) to all rounds of c. Features of c beyond those of m have parameters after b in the linear
-// fit, and units do not have them. It uses at most the given number of rounds,
-// evenly spaced from the offset on. It returns nil if these have no items.
+// NewScoreTest returns the test for adding units of m to the linear fit with parameters (a, b) to all rounds of c. If c
+// contains more features than m, the linear fit holds their parameters after b, and units ignore them. The test uses at
+// most the given number of rounds, evenly spaced from the offset on. NewScoreTest returns nil if these rounds contain
+// no items.
 func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, offset int) *ScoreTest {
 	t := &ScoreTest{m: m, linear: linear, family: utility.NewLinear(c.d, true), c: c.Sample(maximum, offset)}
 	t.scale = float64(c.Rounds()) / float64(t.c.Rounds())
@@ -60,22 +58,24 @@ func NewScoreTest(m *utility.Additive, c *Choices, linear *Laplace, maximum, off
 	return t
 }
 
-// scoreTile is what a test computes of some rounds with n items. All units look at one tile while it is in the cache.
+// scoreTile holds the intermediate results for rounds with n items. All units are evaluated on one tile while it is in
+// the cache.
 type scoreTile struct {
-	end       []int     // one past the last row of each round
-	p, r, out []float64 // probabilities and y − p of the items, and probabilities of the outside option
+	end []int // one past the last row of each round
+	// Probabilities and y − p of the items, and probabilities of the outside option.
+	p, r, out []float64
 	g         scratch.Matrix
 	mean      []float64
 	z         []float64 // (d+1)×n: rows of U⁻ᵀ p (z − z̄), UᵀU = A
-	rows, psi []float64 // the inputs of units, in rows
-	h, ph     []float64 // the outputs of a unit, and p h
+	rows, psi []float64 // the units' inputs, in rows
+	h, ph     []float64 // a unit's outputs, and p h
 	means     []float64 // Σ p h of each round
 }
 
-// tileRows is the least number of items of a tile, if there are as many.
+// tileRows is the minimum number of items in a tile, except the last.
 const tileRows = 256
 
-// tiles returns the rounds in tiles [from, to), without those in which nothing was offered.
+// tiles returns the rounds in tiles [from, to), skipping tiles in which no item was offered.
 func (t *ScoreTest) tiles() iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		for from, to := 0, 0; from < t.c.Rounds(); from = to {
@@ -89,7 +89,7 @@ func (t *ScoreTest) tiles() iter.Seq2[int, int] {
 	}
 }
 
-// look computes what all units need of the rounds [from, to).
+// look computes the intermediate results for the rounds [from, to).
 func (t *ScoreTest) look(from, to int) {
 	v, d, x, base := &t.tile, t.c.d+1, t.c.rows(from, to), t.c.start(from)
 	n, _ := x.Dims()
@@ -120,24 +120,24 @@ func (t *ScoreTest) look(from, to int) {
 	v.psi = t.m.Psi(v.rows, x)
 }
 
-// Amplitudes are the posterior of the amplitudes of a unit θ beside a linear fit with the
-// precision A = UᵀU, from the quadratic model of a [ScoreTest]:
+// Amplitudes is the posterior of the amplitudes of a unit θ added to a linear fit with the precision A = UᵀU, from the
+// quadratic model of a [ScoreTest]:
 //
 //	γ ~ N(γ̂, J⁻¹),  γ̂ = J⁻¹s
 //	the linear parameters given γ ~ N(ŵ − U⁻¹c̃γ, A⁻¹),  c̃ = U⁻ᵀ Cov(z, h)
 type Amplitudes struct {
 	Mode []float64 // γ̂, of length o
-	// Gain is what the unit adds to the log evidence at this θ,
+	// Gain is the increase of the log evidence due to the unit at this θ,
 	//
 	//	½ sᵀJ⁻¹s − ½ log det J + ½ log det P_γ
 	Gain float64
 	// Cross is c̃, a row of d+1 numbers for each of the o outputs.
 	Cross []float64
-	// Root is the upper triangular R with RᵀR = J, row after row.
+	// Root is the upper triangular R with RᵀR = J, in row-major order.
 	Root []float64
 }
 
-// Deviation stores in dst a draw of scale · N(0, J⁻¹).
+// Deviation stores in dst a draw from scale · N(0, J⁻¹).
 func (a *Amplitudes) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	for k := range dst {
 		dst[k] = scale * rng.NormFloat64()
@@ -147,7 +147,7 @@ func (a *Amplitudes) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 	blas64.Trsv(blas.NoTrans, root, blas64.Vector{N: o, Data: dst, Inc: 1})
 }
 
-// Fields passes over the posterior of o outputs beside d+1 linear parameters.
+// Fields encodes or decodes the posterior for the given numbers of outputs and linear parameters.
 func (a *Amplitudes) Fields(f *fields.Fields, outputs, linear int) {
 	if f.Reads() {
 		*a = Amplitudes{Mode: make([]float64, outputs), Cross: make([]float64, outputs*linear), Root: make([]float64, outputs*outputs)}
@@ -164,7 +164,7 @@ func (a *Amplitudes) Fields(f *fields.Fields, outputs, linear int) {
 	}
 }
 
-// Amplitudes returns the posteriors of the amplitudes of units θ. It is nil for a unit whose J is not positive
+// Amplitudes returns the posterior of the amplitudes for each unit θ. An entry is nil if the unit's J is not positive
 // definite to the precision of a float64.
 func (t *ScoreTest) Amplitudes(theta ...[]float64) []*Amplitudes {
 	o, linear := len(t.gamma), t.c.d+1
@@ -186,7 +186,8 @@ func (t *ScoreTest) Amplitudes(theta ...[]float64) []*Amplitudes {
 	return all
 }
 
-// add adds the rounds of the tile to three sums: s is in a.Mode, Cov(z, h) in a.Cross, and the lower triangle of Cov(h, h) in a.Root.
+// add adds the tile's rounds to three sums: s in a.Mode, Cov(z, h) in a.Cross, and the lower triangle of Cov(h, h) in
+// a.Root.
 func (v *scoreTile) add(a *Amplitudes, m *utility.Additive, theta []float64) {
 	n, o, rounds := len(v.p), len(a.Mode), len(v.end)
 	linear := len(a.Cross) / o
@@ -212,7 +213,7 @@ func (v *scoreTile) add(a *Amplitudes, m *utility.Additive, theta []float64) {
 	}
 }
 
-// solve turns the sums over all rounds into the posterior. It returns false if there is none.
+// solve turns the sums over all rounds into the posterior. It returns false if J is not positive definite.
 func (t *ScoreTest) solve(a *Amplitudes) bool {
 	o := len(a.Mode)
 	linear := len(a.Cross) / o
@@ -240,7 +241,7 @@ func (t *ScoreTest) solve(a *Amplitudes) bool {
 	return finite(a.Gain)
 }
 
-// Gain returns the gain of a unit θ with the amplitudes a, −Inf if that is nil.
+// Gain returns the gain of a unit θ with the amplitudes a, or −Inf if a is nil.
 func (t *ScoreTest) Gain(a *Amplitudes, theta []float64) float64 {
 	if a == nil {
 		return math.Inf(-1)

@@ -17,7 +17,7 @@ import (
 	"vitrine/utility"
 )
 
-// pinned is a family of one unit whose θ stands: linear in a, b and γ.
+// pinned is a family with one unit and a fixed θ, so it is linear in a, b and γ.
 type pinned struct {
 	*utility.Additive
 	theta []float64
@@ -50,9 +50,8 @@ func (p pinned) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotangen
 	return l
 }
 
-// The gain of a unit is that of one Newton step from the linear fit in a, b and
-// γ at once, up to the information at the end of which it has none; and it ranks
-// units as fits to all of them do.
+// A unit's gain equals the gain of one Newton step from the linear fit in a, b and γ at once, except that the gain does
+// not use the information at the end of the step. It ranks units as full fits do.
 func TestGainIsALaplaceEvidence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	for _, m := range []*utility.Additive{utility.NewSpectral(2, 1), utility.NewRadial(2, 1)} {
@@ -116,8 +115,7 @@ func TestGainIsALaplaceEvidence(t *testing.T) {
 
 func gainOf(t *mle.ScoreTest, theta []float64) float64 { return t.Gain(t.Amplitudes(theta)[0], theta) }
 
-// A sample of the rounds stands for all of them, within its noise; no rounds
-// make no test.
+// A sample of the rounds stands for all of them, within its noise. Without rounds there is no test.
 func TestScoreTestOnASample(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	m := utility.NewSpectral(1, 1)
@@ -134,8 +132,8 @@ func TestScoreTestOnASample(t *testing.T) {
 	}
 }
 
-// The offset says which rounds the sample has: of one round, the one at the
-// offset, which counts as often as there are rounds.
+// The offset determines the sampled rounds: a sample of one is the round at the offset, weighted by the number of
+// rounds.
 func TestScoreTestSamplesFromTheOffset(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 1))
 	const n = 5
@@ -165,8 +163,8 @@ func TestScoreTestSamplesFromTheOffset(t *testing.T) {
 	}
 }
 
-// The posterior of a unit's amplitudes and of the linear parameters is the Gaussian of the
-// dense quadratic model in all of them at once: its information is inverted by hand.
+// The posterior of a unit's amplitudes and of the linear parameters matches the Gaussian of the dense quadratic model
+// in all of them at once. The test inverts the dense information by hand.
 func TestAmplitudesAreTheDensePosterior(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 1))
 	for _, m := range []*utility.Additive{utility.NewSpectral(2, 1), utility.NewRadial(2, 1)} {
@@ -215,7 +213,7 @@ func TestAmplitudesAreTheDensePosterior(t *testing.T) {
 				near(t, m.String()+": −U⁻¹c̃", -v, slope.At(j, k), 1e-9)
 			}
 		}
-		// Draws have the covariance scale² J⁻¹, within five standard errors.
+		// The covariance of the draws is scale² J⁻¹, within five standard errors.
 		const draws, scale = 20000, 0.5
 		sum, v := make([]float64, o), make([]float64, o)
 		for range draws {
@@ -247,8 +245,8 @@ func TestAmplitudesSurviveASnapshot(t *testing.T) {
 	}
 }
 
-// Features that units do not have are in the linear fit: a unit beside it gains what a Newton step from it does in
-// all parameters at once, γ, a, b and theirs.
+// The linear fit also covers features that units ignore: adding a unit gains as much as a Newton step in all parameters
+// at once, meaning γ, a, b and the other features' parameters.
 func TestFeaturesWithoutUnits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 4))
 	c := manyChoices(rng, 200, []float64{1, -0.5, 0.8})
@@ -277,7 +275,8 @@ func TestFeaturesWithoutUnits(t *testing.T) {
 	}
 }
 
-// A test goes over the rounds in tiles. Their order and rounds without items change no gain, and a unit without amplitudes has none.
+// A test processes the rounds in tiles. Their order does not change the gain, nor do rounds without items. The gain of
+// a unit without amplitudes is −Inf.
 func TestScoreTestInTiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 1))
 	const rounds = 180 // two tiles of 86 rounds, and one of 8

@@ -31,8 +31,7 @@ func (a Activation) String() string {
 	return activations[a]
 }
 
-// ParseActivation returns the activation with the given name. The error for an unknown
-// one lists the names.
+// ParseActivation returns the activation with the given name. For an unknown name, the error lists the valid ones.
 func ParseActivation(name string) (Activation, error) {
 	i := slices.Index(activations, name)
 	if i < 0 {

@@ -10,34 +10,33 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Additive is a linear utility plus units, each a function of one projection,
+// Additive is a linear utility plus units, each a function of one projection:
 //
 //	f_w(x) = aᵀx + b + Σ_k γ_kᵀ h(θ_kᵀψ(x))
 //
-// so that it contains the linear family, at γ = 0. ψ(x) are the inputs of a unit and h are
-// its outputs; [NewWide], [NewSpectral] and [NewRadial] say what they are. The parameters are
+// At γ = 0 it reduces to the linear family. A unit reads the inputs ψ(x) and returns the outputs h; [NewWide],
+// [NewSpectral] and [NewRadial] define both. The parameters are
 //
 //	w = [a, b, γ_1, …, γ_m, θ_1, …, θ_m]
 type Additive struct {
 	d, units int
 	unit     unit
-	pairs    []int32 // of the gradients
+	pairs    []int32 // row pairs as computed by gradient
 	scratch  scratch
 }
 
-// unit is what the units of an [Additive] are.
+// unit defines the units of an [Additive].
 type unit interface {
 	name() string
 	// outputs returns the length of h and γ_k.
 	outputs() int
-	// inputs says which of the rows ‖x‖², x_1, …, x_d, 1 ψ has.
+	// inputs returns the range of rows of ‖x‖², x_1, …, x_d, 1 that form ψ.
 	inputs(d int) (first, count int)
-	// apply turns z = θᵀψ, in the first row of h, into the outputs, each a row
-	// of n.
+	// apply replaces z = θᵀψ, in the first row of h, by the outputs, one row of n numbers each.
 	apply(h []float64, n int)
 	// slope stores ∂f/∂z = γᵀh'(z) in dst, given h.
 	slope(dst, h, gamma []float64)
-	// precisions stores those of γ_k and θ_k, for m units.
+	// precisions stores the prior precisions of γ_k and θ_k for a family of m units.
 	precisions(gamma, theta []float64, m int)
 }
 
@@ -50,7 +49,7 @@ func newAdditive(d, units int, u unit) *Additive {
 	return m
 }
 
-// String returns the unit's name, d and the number of units, "wide 3-4".
+// String returns the unit's name, d and the number of units, for example "wide 3-4".
 func (m *Additive) String() string { return fmt.Sprintf("%s %d-%d", m.unit.name(), m.d, m.units) }
 
 // NumFeatures returns d.
@@ -65,36 +64,35 @@ func (m *Additive) Linear() int { return m.d + 1 }
 // Units returns m, the number of units.
 func (m *Additive) Units() int { return m.units }
 
-// Outputs returns the length of h, and of the γ of a unit.
+// Outputs returns the length of h, which is also the length of a unit's γ.
 func (m *Additive) Outputs() int { return m.unit.outputs() }
 
-// Inputs returns the length of ψ, and of the θ of a unit.
+// Inputs returns the length of ψ, which is also the length of a unit's θ.
 func (m *Additive) Inputs() int {
 	_, count := m.unit.inputs(m.d)
 	return count
 }
 
-// Gamma returns γ_k, a part of w.
+// Gamma returns γ_k as a slice of w.
 func (m *Additive) Gamma(w []float64, k int) []float64 {
 	o := m.Outputs()
 	return w[m.Linear()+k*o:][:o:o]
 }
 
-// Theta returns θ_k, a part of w.
+// Theta returns θ_k as a slice of w.
 func (m *Additive) Theta(w []float64, k int) []float64 {
 	i := m.Inputs()
 	return w[m.Linear()+m.units*m.Outputs()+k*i:][:i:i]
 }
 
-// Direction returns the coefficients of the features in the unit θ, a part of theta.
+// Direction returns the feature coefficients of unit θ as a slice of theta.
 func (m *Additive) Direction(theta []float64) []float64 {
 	first, _ := m.unit.inputs(m.d)
 	return theta[1-first:][:m.d:m.d]
 }
 
-// CopyLinear copies the parameters of a linear fit to w. from has a, b and the parameters of features that m does not
-// have; w has the parameters of m, of which a and b are set, and then those of the other features. from may share
-// storage with w.
+// CopyLinear copies a linear fit into w. The fit, from, holds a, b and then the parameters of features outside m.
+// CopyLinear sets a and b in w, and stores the other features' parameters after m's own. from may share storage with w.
 func (m *Additive) CopyLinear(w, from []float64) {
 	copy(w[m.NumParams():], from[m.Linear():])
 	copy(w, from[:m.Linear()])
@@ -109,8 +107,8 @@ func (m *Additive) Precisions(dst []float64) {
 	}
 }
 
-// Init draws the parameters of the units at 0.7 standard deviations of the
-// prior, and sets a and b to 0. It panics unless len(w) = d_w.
+// Init draws the units' parameters with 0.7 of the prior's standard deviation, and sets a and b to 0. It panics unless
+// len(w) = d_w.
 func (m *Additive) Init(w []float64, rng *rand.Rand) {
 	m.Precisions(w)
 	for j, p := range w {
@@ -121,15 +119,13 @@ func (m *Additive) Init(w []float64, rng *rand.Rand) {
 	}
 }
 
-// The rows of a tile: ‖x‖², the features, ones, the outputs of the units and
-// their slopes. That of ones follows the features, so that aᵀx + b + γᵀh is one
-// combination of rows.
+// A tile's rows are ‖x‖², the features, ones, the units' outputs and then their slopes. The ones follow the features so
+// that aᵀx + b + γᵀh is a combination of consecutive rows.
 func (m *Additive) rowOutput(k int) int { return 2 + m.d + k*m.Outputs() }
 func (m *Additive) rowSlope(k int) int  { return m.rowOutput(m.units) + k }
 func (m *Additive) numRows() int        { return m.rowSlope(m.units) }
 
-// gradient returns, for each parameter, the two rows whose product is the
-// derivative of f.
+// gradient returns two rows for each parameter. Their product is the derivative of f in that parameter.
 func (m *Additive) gradient() (pairs []int32) {
 	ones := int32(1 + m.d)
 	for j := range m.Linear() {
@@ -147,8 +143,7 @@ func (m *Additive) gradient() (pairs []int32) {
 	return pairs
 }
 
-// inputs stores ‖x‖², x and 1 of the n items from row from of x on, in the first
-// rows.
+// inputs stores ‖x‖², x and 1 in the first rows, for the n items starting at row from of x.
 func (m *Additive) inputs(rows []float64, n int, x *mat.Dense, from int) {
 	radius := rows[:n]
 	raw := x.RawMatrix()
@@ -167,14 +162,13 @@ func (m *Additive) inputs(rows []float64, n int, x *mat.Dense, from int) {
 	}
 }
 
-// forward stores the outputs of the units of n items in their rows, after
-// inputs, and the utilities in u.
+// forward stores the units' outputs for n items in their rows, and the utilities in u. Call inputs first.
 func (m *Additive) forward(u, rows []float64, n int, w []float64) {
 	m.outputs(rows, n, w)
 	kernel.Combine(u[:n], 0, w, 1, rows[n:], m.Linear()+m.units*m.Outputs())
 }
 
-// outputs stores the outputs of the units of n items in their rows, after inputs.
+// outputs stores the units' outputs for n items in their rows. Call inputs first.
 func (m *Additive) outputs(rows []float64, n int, w []float64) {
 	first, count := m.unit.inputs(m.d)
 	for k := range m.units {
@@ -184,7 +178,7 @@ func (m *Additive) outputs(rows []float64, n int, w []float64) {
 	}
 }
 
-// slopes stores the slopes of the units in their rows, after forward.
+// slopes stores the units' slopes in their rows. Call forward first.
 func (m *Additive) slopes(rows []float64, n int, w []float64) {
 	for k := range m.units {
 		m.unit.slope(rows[m.rowSlope(k)*n:][:n], rows[m.rowOutput(k)*n:], m.Gamma(w, k))
@@ -227,7 +221,7 @@ func (m *Additive) ColumnLinearize(u, g, w []float64, c *Columns) {
 	}
 }
 
-// rows returns the rows of a tile of all items of c, with ‖x‖², if the units need it, the features and ones.
+// rows returns a tile that covers all items of c, including ‖x‖² if the units need it.
 func (m *Additive) rows(c *Columns) []float64 {
 	first, _ := m.unit.inputs(m.d)
 	return c.with(m.numRows()-m.rowOutput(0), first == 0)
@@ -244,7 +238,7 @@ func (m *Additive) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dens
 	m.linearize(u, g, w, x)
 }
 
-// linearize is Linearize where u may be nil.
+// linearize implements Linearize and also accepts a nil u.
 func (m *Additive) linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	n := checkGradients(m, g, w, x)
 	buf := m.scratch.get((m.numRows() + 1) * min(n, tileRows))
@@ -298,8 +292,8 @@ func (m *Additive) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotan
 	return l
 }
 
-// Psi returns the inputs ψ(x_i) of a unit at the items x, an Inputs()×n matrix
-// row after row. It aliases buffer, which must have (2+d) n elements.
+// Psi returns a unit's inputs ψ(x_i) for the items x, as an Inputs()×n matrix in row-major order. It aliases buffer,
+// which must hold (2+d) n elements.
 func (m *Additive) Psi(buffer []float64, x *mat.Dense) []float64 {
 	n, _ := x.Dims()
 	m.inputs(buffer, n, x, 0)
@@ -307,8 +301,8 @@ func (m *Additive) Psi(buffer []float64, x *mat.Dense) []float64 {
 	return buffer[first*n:][:count*n]
 }
 
-// Unit stores in dst, an Outputs()×n matrix row after row, the outputs h(θᵀψ) of
-// one unit at the n items whose inputs are psi.
+// Unit stores a unit's outputs h(θᵀψ) in dst, an Outputs()×n matrix in row-major order, for the n items with inputs
+// psi.
 func (m *Additive) Unit(dst, theta, psi []float64) {
 	n := len(psi) / len(theta)
 	kernel.Combine(dst[:n], 0, theta, 1, psi, len(theta))

@@ -10,8 +10,7 @@ import (
 	"vitrine/utility"
 )
 
-// The networks and batches of the paper's panels: N = 100 items a round, and
-// the 250 to 2500 rows of the pilot's data.
+// The networks and batch sizes of the paper's panels: N = 100 items a round, and 250 to 2500 rows for the pilot.
 func BenchmarkMLP(b *testing.B) {
 	for _, hidden := range []int{3, 15} {
 		for _, rows := range []int{100, 250, 2500} {

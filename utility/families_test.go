@@ -31,7 +31,7 @@ func TestNestedFamiliesKeepTheContract(t *testing.T) {
 	}
 }
 
-// Utilities by columns need no gradients.
+// Column-wise utilities are available without gradients.
 func TestUnitsByColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, create := range additive {
@@ -62,8 +62,8 @@ func TestSumKeepsTheContract(t *testing.T) {
 	}
 }
 
-// At x = (1, 2) with a = (3, 4), b = 5 and one unit of amplitude 2 (and 7, of a
-// cosine): the linear part is 16.
+// At x = (1, 2) with a = (3, 4) and b = 5, the linear part is 16. The one unit has amplitude 2, and its cosine, if any,
+// 7.
 func TestUnitsByHand(t *testing.T) {
 	x := mat.NewDense(1, 2, []float64{1, 2})
 	odd := func(z float64) float64 { return 2/(1+math.Exp(-z)) - 1 }
@@ -91,7 +91,7 @@ func TestUnitsByHand(t *testing.T) {
 	}
 }
 
-// At amplitude 0 every one of them is linear.
+// At amplitude 0, every additive family is linear.
 func TestTheLinearFamilyIsNested(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	x := mat.NewDense(20, 3, nil)
@@ -118,7 +118,7 @@ func TestTheLinearFamilyIsNested(t *testing.T) {
 	}
 }
 
-// Unit and Psi are what the utilities are made of.
+// Utilities are built from the outputs of Unit and Psi.
 func TestUnitsAreOutputs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	x := mat.NewDense(300, 2, nil)
@@ -145,8 +145,7 @@ func TestUnitsAreOutputs(t *testing.T) {
 	}
 }
 
-// Slopes have the standard deviation ½, the intercept 1; a family without a
-// prior has 1 everywhere.
+// Slopes have the standard deviation ½ and the intercept 1. A family without a prior uses 1 everywhere.
 func TestPriors(t *testing.T) {
 	for _, c := range []struct {
 		m    utility.Model
@@ -162,7 +161,7 @@ func TestPriors(t *testing.T) {
 		{utility.NewProducts(3, []int{1, 2}, false), []float64{4, 4, 4, 1, 4, 4, 4}},
 		{utility.NewProducts(3, []int{1}, true), []float64{4, 4, 4, 1, 4, 4, 4}},
 		{utility.NewSquares(10, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), append(append(slices.Repeat([]float64{4}, 10), 1), slices.Repeat([]float64{8}, 10)...)},
-		{utility.NewSquares(4, []int{1, 3}), []float64{4, 4, 4, 4, 1, 1.6, 1.6}}, // whatever d is
+		{utility.NewSquares(4, []int{1, 3}), []float64{4, 4, 4, 4, 1, 1.6, 1.6}}, // independent of d
 		{utility.NewMLP(1, []int{1}, utility.Sigmoid), []float64{1, 1, 1, 1}},
 	} {
 		got := make([]float64, c.m.NumParams())

@@ -11,16 +11,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Identity returns the text by which a snapshot recognises a family: families with
-// equal identities compute the same utilities. For a family of this package it is
-// String, and for a sum the identities of its parts. For any other it is the type, String if there is one, the dimensions and a
-// fingerprint:
+// Identity returns the text by which a snapshot recognises a family: families with equal identities compute the same
+// utilities. For a family of this package, the identity is its String; for a sum, it combines the identities of both
+// parts. For any other family, it consists of the type, the String if there is one, the dimensions and a fingerprint:
 //
 //	main.Cubic d_w=7 fingerprint=5a0e…
 //
-// The fingerprint covers the prior's precisions, and the utilities and gradients of
-// fixed items at fixed parameters, to four digits, so that it is the same on all
-// machines. Two families that differ only elsewhere need different Strings.
+// The fingerprint covers the prior's precisions, and the utilities and gradients of fixed items at fixed parameters. It
+// uses four digits of each, so it is the same on all machines. Two families that differ only elsewhere need different
+// Strings.
 func Identity(m Model) string {
 	switch m := m.(type) {
 	case *Sum:
@@ -39,7 +38,7 @@ func Identity(m Model) string {
 	return fmt.Sprintf("%s d_w=%d fingerprint=%x", name, m.NumParams(), fingerprint(m)[:8])
 }
 
-// fingerprint returns a checksum of what a family computes.
+// fingerprint returns a checksum of a family's precisions, utilities and gradients at fixed items and parameters.
 func fingerprint(m Model) []byte {
 	const items = 6
 	sum := sha256.New()
@@ -62,8 +61,8 @@ func fingerprint(m Model) []byte {
 	return sum.Sum(nil)
 }
 
-// digest adds numbers to four digits, and as 0 what is left of larger ones that
-// cancel.
+// digest adds numbers to four digits. It adds a number as 0 if it looks like the rounding left over from larger numbers
+// that cancelled.
 func digest(sum hash.Hash, v []float64) {
 	size := 0.0
 	for _, e := range v {

@@ -11,7 +11,7 @@ import (
 	"vitrine/utility"
 )
 
-// own is a family of a user: a linear one, changed at will.
+// own stands for a user's family: a linear one that tests can modify.
 type own struct {
 	*utility.Linear
 	scale, slope float64
@@ -29,7 +29,7 @@ func (m own) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
 	dst.Scale(m.slope, dst)
 }
 
-// named is own with a String that says too little.
+// named is own with a String that does not distinguish its members.
 type named struct{ own }
 
 func (named) String() string { return "mine" }
@@ -46,7 +46,7 @@ func (m believed) Precisions(dst []float64) {
 	}
 }
 
-// bent is own with other features and parameters.
+// bent is own with transformed features and parameters.
 type bent struct {
 	own
 	feature, param func(float64) float64
@@ -62,8 +62,8 @@ func (m bent) Utilities(dst, w []float64, x *mat.Dense) {
 	m.own.Utilities(dst, params, &features)
 }
 
-// Families that compute different things have different identities, whatever
-// their types and their Strings say; a family has the same in every process.
+// Families that compute different utilities get different identities, even with equal types and Strings. A family's
+// identity is the same in every process.
 func TestIdentityTellsFamiliesApart(t *testing.T) {
 	linear := func(d int) own { return own{utility.NewLinear(d, true), 1, 1} }
 	scaled := func(scale, slope float64) own { return own{utility.NewLinear(2, true), scale, slope} }
@@ -112,7 +112,7 @@ func TestIdentityTellsFamiliesApart(t *testing.T) {
 	}
 }
 
-// The families of the package keep the names that snapshots have of them.
+// Snapshots rely on these names of the package's families.
 func TestIdentityOfThePackagesFamilies(t *testing.T) {
 	for want, m := range map[string]utility.Model{
 		"linear":                    utility.NewLinear(3, false),
@@ -133,8 +133,7 @@ func TestIdentityOfThePackagesFamilies(t *testing.T) {
 	}
 }
 
-// A fingerprint has four digits of each number: those in which machines differ are no part of it,
-// with much to spare.
+// A fingerprint uses four digits of each number, so the last digits, in which machines differ, have no influence.
 func TestIdentityIgnoresRounding(t *testing.T) {
 	m := utility.NewMLP(5, []int{20, 20}, utility.ReLU)
 	want := utility.Identity(rounded{m, 0})
@@ -145,7 +144,7 @@ func TestIdentityIgnoresRounding(t *testing.T) {
 	}
 }
 
-// rounded is a family with other last digits for every seed but 0.
+// rounded perturbs the last digits of an MLP. Seed 0 leaves them alone.
 type rounded struct {
 	*utility.MLP
 	seed uint64

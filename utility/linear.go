@@ -10,12 +10,12 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Linear is the family of linear utilities, with or without an intercept,
+// Linear is the family of linear utilities, with or without an intercept:
 //
 //	f_w(x) = θᵀx      w = [θ_1, …, θ_d]
 //	f_w(x) = θᵀx + b  w = [θ_1, …, θ_d, b]
 //
-// which the linear MNL bandits use.
+// The linear MNL bandits use it.
 type Linear struct {
 	d         int
 	intercept bool
@@ -30,7 +30,7 @@ func NewLinear(d int, intercept bool) *Linear {
 	return &Linear{d: d, intercept: intercept}
 }
 
-// String returns "linear" and whether there is an intercept.
+// String returns "linear" or "linear with intercept".
 func (m *Linear) String() string {
 	if m.intercept {
 		return "linear with intercept"
@@ -78,8 +78,7 @@ func (m *Linear) Utilities(dst, w []float64, x *mat.Dense) {
 	}
 }
 
-// combine stores qᵀ∇_w f in dst for the items with the columns t, which for q = w
-// is f_w.
+// combine stores qᵀ∇_w f in dst for the items with the columns t. For q = w this is f_w.
 func (m *Linear) combine(dst, q, t []float64) {
 	c := 0.0
 	if m.intercept {
@@ -95,8 +94,7 @@ func (m *Linear) ColumnLinearize(u, g, w []float64, c *Columns) {
 	m.combine(u, w, c.features())
 }
 
-// columns stores the rows from ≤ i < to of x as columns of the matrix with as
-// many columns, in t, which has room, and returns it.
+// columns stores the rows from ≤ i < to of x as columns in t and returns that slice of t.
 func columns(t []float64, x *mat.Dense, from, to int) []float64 {
 	raw := x.RawMatrix()
 	t = t[:(to-from)*raw.Cols]
@@ -104,7 +102,7 @@ func columns(t []float64, x *mat.Dense, from, to int) []float64 {
 	return t
 }
 
-// Gradients implements [Model]. They do not depend on w.
+// Gradients implements [Model]. The gradients do not depend on w.
 func (m *Linear) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
 	n := checkGradients(m, dst, w, x)
 	for i := range n {
@@ -134,8 +132,7 @@ func (m *Linear) Backpropagate(dst, w []float64, x *mat.Dense, loss func(cotange
 	return l
 }
 
-// initUniform draws U(-1/√in, 1/√in) into w, the initial parameters of a
-// linear map of in inputs.
+// initUniform draws U(-1/√in, 1/√in) into w, the initial parameters of a linear map with in inputs.
 func initUniform(w []float64, in int, rng *rand.Rand) {
 	bound := 1 / math.Sqrt(float64(in))
 	for i := range w {

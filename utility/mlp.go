@@ -13,24 +13,23 @@ import (
 //
 //	f_w(x) = linear_{L+1}(a(linear_L(… a(linear_1(x)) …))),  linear_l(v) = W_l v + b_l
 //
-// where a is an [Activation] and L the number of hidden layers. With hidden
-// widths h_1, …, h_L, h_0 = d and h_{L+1} = 1, the parameters are one flat
-// vector in the order of PyTorch's linear1, linear2, …:
+// where a is an [Activation] and L the number of hidden layers. With hidden widths h_1, …, h_L, h_0 = d and h_{L+1} =
+// 1, the parameters form one flat vector in the order of PyTorch's linear1, linear2, …:
 //
 //	w = [W_1, b_1, W_2, b_2, …, W_{L+1}, b_{L+1}]
 //
-// with W_l the h_l×h_{l-1} matrix row after row and b_l of length h_l. The
-// paper's networks have one hidden layer of sigmoids.
+// W_l is an h_l×h_{l-1} matrix in row-major order, and b_l is a vector of length h_l. The paper's networks use one
+// hidden layer of sigmoids.
 type MLP struct {
 	activation Activation
 	layers     []layer
 	units      int     // d + h_1 + … + h_L
 	params     int     // d_w
-	pairs      []int32 // of the gradients of all layers
+	pairs      []int32 // row pairs of all layers as computed by gradient
 	scratch    scratch
 }
 
-// layer is one linear_l and the places of its input and parameters.
+// layer is one linear_l and the positions of its input and parameters.
 type layer struct {
 	in, out int // h_{l-1} and h_l
 	input   int // the first of its input units among all units
@@ -42,9 +41,8 @@ type layer struct {
 // output returns the first of the layer's output units among all units.
 func (l layer) output() int { return l.input + l.in }
 
-// NewMLP returns the perceptrons of d features with the given hidden widths,
-// first to last, and activation. Without widths it is affine in x. It panics
-// if d or a width is below 1, or if a is not one of the activations.
+// NewMLP returns the perceptrons of d features with the given hidden widths, first to last, and activation. Without
+// hidden layers, f is affine in x. NewMLP panics if d or a width is below 1, or if a is not one of the activations.
 func NewMLP(d int, hidden []int, a Activation) *MLP {
 	if d < 1 {
 		panic(fmt.Sprintf("utility: MLP of %d features, want at least 1", d))
@@ -76,7 +74,7 @@ func NewMLP(d int, hidden []int, a Activation) *MLP {
 	return m
 }
 
-// String returns the activation and the widths from d to 1, "sigmoid 3-15-1".
+// String returns the activation and the widths from d to 1, for example "sigmoid 3-15-1".
 func (m *MLP) String() string {
 	s := m.activation.String() + " "
 	for _, l := range m.layers {
@@ -125,7 +123,7 @@ func (m *MLP) Linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	m.linearize(u, g, w, x)
 }
 
-// linearize is Linearize where u may be nil.
+// linearize implements Linearize and also accepts a nil u.
 func (m *MLP) linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	n := checkGradients(m, g, w, x)
 	block := (2*m.units + 1) * min(n, tileRows)
@@ -135,7 +133,7 @@ func (m *MLP) linearize(u []float64, g *mat.Dense, w []float64, x *mat.Dense) {
 	raw := g.RawMatrix()
 	for i := 0; i < n; i += tileRows {
 		k := min(tileRows, n-i)
-		// The rows of a tile as m.pairs counts them.
+		// The row order is the one that m.pairs expects.
 		rows := (*buf)[:(2*m.units+1)*k]
 		t := tile{n: k, value: rows[:m.units*k], slope: rows[m.units*k : 2*m.units*k]}
 		ones := rows[2*m.units*k:]

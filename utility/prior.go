@@ -1,15 +1,14 @@
 package utility
 
-// Prior is implemented by families whose parameters have a Gaussian prior, independent
-// and with mean 0, for features with mean 0 and standard deviation 1.
+// Prior is implemented by families with an independent Gaussian prior, mean 0, on each parameter. It assumes features
+// with mean 0 and standard deviation 1.
 type Prior interface {
-	// Precisions stores the inverse variances ρ_j > 0 of the parameters in dst,
-	// of length d_w.
+	// Precisions stores the inverse variances ρ_j > 0 of the parameters in dst, of length d_w.
 	Precisions(dst []float64)
 }
 
-// Precisions stores the precisions of the model's [Prior] in dst, or 1 for every
-// parameter if it has none.
+// Precisions stores the precisions of the model's [Prior] in dst, or 1 for every parameter if the model defines no
+// prior.
 func Precisions(m Model, dst []float64) {
 	if p, ok := m.(Prior); ok {
 		p.Precisions(dst)
@@ -20,8 +19,8 @@ func Precisions(m Model, dst []float64) {
 	}
 }
 
-// Standard deviations of the parameters of a linear part aᵀx + b. The intercept
-// is wider than a slope, so that a level is not taken for one.
+// Prior standard deviations of the parameters of a linear part aᵀx + b. The intercept's is wider, so that slopes do not
+// have to make up for a level.
 const (
 	slopeSD     = 0.5
 	interceptSD = 1

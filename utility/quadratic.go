@@ -13,19 +13,19 @@ import (
 //
 //	f_w(x) = aᵀx + b + Σ_{j≤k} q_jk x_j x_k
 //
-// with w = [a, b, q_11, q_12, …, q_1d, q_22, …, q_dd], or with some of the products only, in this order. Its prior has
-// q ~ N(0, d/(4P)) for P products, so that they have the variance of aᵀx: 1/(2(d+1)) if it has all. Of squares only it has
-// q ~ N(0, 5/(4P)): some five features may bend.
+// with w = [a, b, q_11, q_12, …, q_1d, q_22, …, q_dd], or with a subset of the products in the same order. With P
+// products the prior is q ~ N(0, d/(4P)), which gives them the variance of aᵀx; with all products that is 1/(2(d+1))
+// each. With squares only the prior is q ~ N(0, 5/(4P)): some five features may bend.
 type Quadratic struct {
 	d       int
 	pairs   [][2]int // j ≤ k
-	share   float64  // the prior variance of a product's parameter over that of a slope
+	share   float64  // prior variance of a product's parameter, relative to a slope's
 	kind    Products
 	name    string
 	scratch scratch
 }
 
-// Products says which products a [Quadratic] has.
+// Products tells which products a [Quadratic] includes.
 type Products int
 
 const (
@@ -34,8 +34,7 @@ const (
 	SquaresOnly                  // [NewSquares]
 )
 
-// NewQuadratic returns the quadratic family of d features. It panics if
-// d < 1.
+// NewQuadratic returns the quadratic family of d features. It panics if d < 1.
 func NewQuadratic(d int) *Quadratic {
 	if d < 1 {
 		panic(fmt.Sprintf("utility: quadratic utility of %d features, want at least 1", d))
@@ -46,8 +45,8 @@ func NewQuadratic(d int) *Quadratic {
 	return m
 }
 
-// NewProducts returns the quadratic family of d features with the products of some of them only, with each other, and with all
-// features if all is true. It panics if d < 1, or unless the features are distinct, in order, and at least one.
+// NewProducts returns the quadratic family of d features with only the products among the features in of, or, if all is
+// true, between those and every feature. It panics if d < 1, or if of is empty or not strictly increasing.
 func NewProducts(d int, of []int, all bool) *Quadratic {
 	has := chosen(d, of)
 	m := &Quadratic{d: d, kind: SomeProducts, name: fmt.Sprintf("quadratic in %v", of)}
@@ -59,7 +58,8 @@ func NewProducts(d int, of []int, all bool) *Quadratic {
 	return m
 }
 
-// NewSquares returns the quadratic family of d features with the squares of some of them only. It panics as [NewProducts] does.
+// NewSquares returns the quadratic family of d features with only the squares of the features in of. It panics as
+// [NewProducts] does.
 func NewSquares(d int, of []int) *Quadratic {
 	has := chosen(d, of)
 	m := &Quadratic{d: d, kind: SquaresOnly, share: 5 / float64(len(of)), name: fmt.Sprintf("squares of %v", of)}
@@ -70,7 +70,7 @@ func NewSquares(d int, of []int) *Quadratic {
 	return m
 }
 
-// chosen reports for each of d features whether it is in of.
+// chosen reports, for each of d features, whether it is in of.
 func chosen(d int, of []int) []bool {
 	has := make([]bool, max(d, 1))
 	for i, j := range of {
@@ -85,7 +85,7 @@ func chosen(d int, of []int) []bool {
 	return has
 }
 
-// choose makes the pairs those of which has is true.
+// choose sets the pairs to the products accepted by has.
 func (m *Quadratic) choose(has func(j, k int) bool) {
 	for j := range m.d {
 		for k := j; k < m.d; k++ {
@@ -96,19 +96,19 @@ func (m *Quadratic) choose(has func(j, k int) bool) {
 	}
 }
 
-// Products returns which products the family has.
+// Products returns which products the family includes.
 func (m *Quadratic) Products() Products { return m.kind }
 
-// String returns "quadratic", and the features of the products if not all have them.
+// String returns "quadratic", followed by the features in products or squares unless the family includes all products.
 func (m *Quadratic) String() string { return m.name }
 
 // NumFeatures returns d.
 func (m *Quadratic) NumFeatures() int { return m.d }
 
-// NumParams returns d_w = d + 1 + P, (d+1)(d+2)/2 with all products.
+// NumParams returns d_w = d + 1 + P, which is (d+1)(d+2)/2 with all products.
 func (m *Quadratic) NumParams() int { return m.d + 1 + len(m.pairs) }
 
-// LinearInParams implements [LinearInParams]: φ(x) are the features, 1 and the products.
+// LinearInParams implements [LinearInParams]. φ(x) consists of the features, 1 and the products.
 func (m *Quadratic) LinearInParams() {}
 
 // Precisions implements [Prior].
@@ -120,14 +120,13 @@ func (m *Quadratic) Precisions(dst []float64) {
 	}
 }
 
-// Init draws the initial parameters as [Linear] does. It panics unless
-// len(w) = d_w.
+// Init draws the initial parameters as [Linear] does. It panics unless len(w) = d_w.
 func (m *Quadratic) Init(w []float64, rng *rand.Rand) {
 	checkParams(m, w)
 	initUniform(w, m.d, rng)
 }
 
-// monomials stores ∇f_w(x), which does not depend on w, in g.
+// monomials stores ∇f_w(x) in g. It does not depend on w.
 func (m *Quadratic) monomials(g, x []float64) {
 	copy(g, x)
 	g[m.d] = 1

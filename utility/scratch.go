@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// scratch lends slices to concurrent calls and keeps them for later ones.
+// scratch lends slices to concurrent calls and keeps them for reuse.
 type scratch struct{ pool sync.Pool }
 
 // get returns a slice of length n with arbitrary entries.

@@ -13,8 +13,7 @@ func checkParams(m Model, w []float64) {
 	}
 }
 
-// checkItems panics unless w has the length d_w and x has d columns, and
-// returns the number of rows of x.
+// checkItems panics unless w has the length d_w and x has d columns. It returns the number of rows of x.
 func checkItems(m Model, w []float64, x *mat.Dense) int {
 	checkParams(m, w)
 	n, d := x.Dims()
@@ -24,7 +23,7 @@ func checkItems(m Model, w []float64, x *mat.Dense) int {
 	return n
 }
 
-// checkUtilities is checkItems with one utility in u for each item.
+// checkUtilities is checkItems plus a check that u holds one utility per item.
 func checkUtilities(m Model, u, w []float64, x *mat.Dense) int {
 	n := checkItems(m, w, x)
 	if len(u) != n {
@@ -33,7 +32,7 @@ func checkUtilities(m Model, u, w []float64, x *mat.Dense) int {
 	return n
 }
 
-// checkGradients is checkItems with one row of d_w entries in g for each item.
+// checkGradients is checkItems plus a check that g holds a row of d_w entries per item.
 func checkGradients(m Model, g *mat.Dense, w []float64, x *mat.Dense) int {
 	n := checkItems(m, w, x)
 	if r, c := g.Dims(); r != n || c != len(w) {
@@ -42,7 +41,7 @@ func checkGradients(m Model, g *mat.Dense, w []float64, x *mat.Dense) int {
 	return n
 }
 
-// checkBackpropagate is checkItems with one entry in dst for each parameter.
+// checkBackpropagate is checkItems plus a check that dst holds one entry per parameter.
 func checkBackpropagate(m Model, dst, w []float64, x *mat.Dense) int {
 	n := checkItems(m, w, x)
 	if len(dst) != len(w) {

@@ -8,24 +8,21 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Sketcher is implemented by models that compute the norm of a gradient, and its
-// components along a few directions, without the gradient. Bounds of ‖∇f‖_{V⁻¹} use it.
+// Sketcher is implemented by models that compute the norm of a gradient, and its components along a few directions,
+// without forming the gradient. Bounds on ‖∇f‖_{V⁻¹} use it.
 type Sketcher interface {
-	// Sketch stores, for the rows x_i of the N×d matrix x and the m directions
-	// q_k, the rows of length d_w of q,
+	// Sketch takes the N×d matrix x of items and, in the rows of q, m directions q_k of length d_w. It stores
 	//
 	//	u[i]         = f_w(x_i), as Utilities and Linearize store it, bit for bit
 	//	square[i]    = ‖∇_w f_w(x_i)‖²
 	//	along[k·N+i] = q_kᵀ ∇_w f_w(x_i)
 	//
-	// The errors of square and along are those of summation, O(d_w 2⁻⁵³) ‖∇f‖² and
-	// O(d_w 2⁻⁵³) ‖q_k‖ ‖∇f‖. Without directions q and along are empty. It panics if a
-	// length is wrong, and does not allocate in steady state.
+	// The errors of square and along are those of summation, O(d_w 2⁻⁵³) ‖∇f‖² and O(d_w 2⁻⁵³) ‖q_k‖ ‖∇f‖. Pass empty q
+	// and along to skip directions. Sketch panics if a length is wrong, and does not allocate in steady state.
 	Sketch(u, square, along, w, q []float64, x *mat.Dense)
 }
 
-// Sketch implements [Sketcher]. With δ_l = ∂f/∂z_l, z_l = W_l v_{l-1} + b_l, and
-// the weights Q_l, c_l of a direction,
+// Sketch implements [Sketcher]. With δ_l = ∂f/∂z_l, z_l = W_l v_{l-1} + b_l, and a direction's weights Q_l, c_l:
 //
 //	‖∇f‖² = Σ_l ‖δ_l‖² (1 + ‖v_{l-1}‖²)      qᵀ∇f = Σ_l δ_lᵀ (Q_l v_{l-1} + c_l)
 func (m *MLP) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
@@ -56,8 +53,8 @@ func (m *MLP) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
 	}
 }
 
-// squares stores ‖∇_w f‖² of each item of t in dst, after backward with a
-// cotangent of ones. in and out have room for a row.
+// squares stores ‖∇_w f‖² in dst for each item of t. Call backward with a cotangent of ones first. in and out each hold
+// a row of scratch.
 func (m *MLP) squares(dst []float64, t tile, ones, in, out []float64) {
 	clear(dst)
 	for _, l := range m.layers {
@@ -70,8 +67,7 @@ func (m *MLP) squares(dst []float64, t tile, ones, in, out []float64) {
 	}
 }
 
-// along stores qᵀ∇_w f of the items of t in the rows of dst, one for each
-// direction of q, after backward.
+// along stores qᵀ∇_w f for the items of t in dst, one row per direction of q. Call backward first.
 func (m *MLP) along(dst []float64, t tile, cotangent, q []float64) {
 	clear(dst)
 	for _, l := range m.layers {
@@ -82,7 +78,7 @@ func (m *MLP) along(dst []float64, t tile, cotangent, q []float64) {
 	}
 }
 
-// Sketch implements [Sketcher], of the gradients x, or [x, 1] with an intercept.
+// Sketch implements [Sketcher]. The gradients are x, or [x, 1] with an intercept.
 func (m *Linear) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
 	n := checkSketch(m, u, square, along, w, q, x)
 	one := 0.0
@@ -105,7 +101,7 @@ func (m *Linear) Sketch(u, square, along, w, q []float64, x *mat.Dense) {
 	}
 }
 
-// checkSketch panics unless the lengths are those of Sketch, and returns N.
+// checkSketch panics unless the lengths are as Sketch requires. It returns N.
 func checkSketch(m Model, u, square, along, w, q []float64, x *mat.Dense) int {
 	n := checkUtilities(m, u, w, x)
 	if len(square) != n {

@@ -12,8 +12,7 @@ import (
 	"vitrine/utility"
 )
 
-// A sketch says of the gradients what the gradients say of themselves, and of
-// the utilities what Utilities and Linearize say, to the bit.
+// A sketch agrees with the gradients themselves, and its utilities match those of Utilities and Linearize bit for bit.
 func TestSketch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -56,8 +55,8 @@ func TestSketch(t *testing.T) {
 	})
 }
 
-// What is said of an item does not depend on the others: searches look at an
-// item among others than the full computation does.
+// An item's results do not depend on its neighbours: a search evaluates an item in a different batch from the full
+// computation.
 func TestLinearizePosition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, m := range []utility.Model{utility.NewMLP(3, []int{5}, utility.Sigmoid), utility.NewMLP(3, []int{4, 3}, utility.Tanh), utility.NewLinear(3, true)} {

@@ -2,12 +2,12 @@ package utility
 
 import "vitrine/internal/kernel"
 
-// NewSpectral returns the family of a linear utility plus waves,
+// NewSpectral returns the family of linear utilities plus waves,
 //
 //	f_w(x) = aᵀx + b + Σ_k α_k sin(θ_kᵀx) + β_k cos(θ_kᵀx),  γ_k = (α_k, β_k)
 //
-// Its prior has frequencies θ ~ N(0, 9) and amplitudes γ ~ N(0, 1/m), for m
-// units. It panics if d or the number of units is below 1.
+// The prior is θ ~ N(0, 9) for frequencies and γ ~ N(0, 1/m) for amplitudes, for m units. NewSpectral panics if d or
+// units is below 1.
 func NewSpectral(d, units int) *Additive { return newAdditive(d, units, waveUnit{}) }
 
 type waveUnit struct{}

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Sum is the family of sums of two functions of different features,
+// Sum is the family of sums of two functions of separate features,
 //
 //	f_w(x) = g_v(x_1, …, x_c) + h_u(x_{c+1}, …, x_d),   w = [v, u]
 type Sum struct {
@@ -17,16 +17,16 @@ type Sum struct {
 	views sync.Pool // of *views
 }
 
-// views are parts of matrices, and utilities of h.
+// views is scratch: matrix views, and utilities of h.
 type views struct {
 	x, slopes mat.Dense
 	u         []float64
 }
 
-// NewSum returns the family of g of the first features plus h of the others.
+// NewSum returns g on the first features plus h on the remaining ones.
 func NewSum(g, h Model) *Sum { return &Sum{g: g, h: h} }
 
-// Base returns g, the family of the first features.
+// Base returns g, the family on the first features.
 func (m *Sum) Base() Model { return m.g }
 
 // String returns both families.
@@ -38,7 +38,7 @@ func (m *Sum) NumFeatures() int { return m.g.NumFeatures() + m.h.NumFeatures() }
 // NumParams returns d_w.
 func (m *Sum) NumParams() int { return m.g.NumParams() + m.h.NumParams() }
 
-// Init draws the parameters of g, and then those of h.
+// Init draws the parameters of g, then the parameters of h.
 func (m *Sum) Init(w []float64, rng *rand.Rand) {
 	checkParams(m, w)
 	m.g.Init(w[:m.g.NumParams()], rng)
@@ -87,7 +87,7 @@ func (m *Sum) Gradients(dst *mat.Dense, w []float64, x *mat.Dense) {
 	m.h.Gradients(&v.slopes, w[p:], &v.x)
 }
 
-// get returns views that put takes back.
+// get returns scratch that the caller puts back into m.views.
 func (m *Sum) get() *views {
 	if v, ok := m.views.Get().(*views); ok {
 		return v
@@ -95,7 +95,7 @@ func (m *Sum) get() *views {
 	return new(views)
 }
 
-// view makes dst the columns [from, to) of x, which has rows.
+// view makes dst a view of the columns [from, to) of x, which must not be empty.
 func view(dst, x *mat.Dense, from, to int) {
 	raw := x.RawMatrix()
 	raw.Data, raw.Cols = raw.Data[from:], to-from
@@ -105,7 +105,7 @@ func view(dst, x *mat.Dense, from, to int) {
 // LinearSum is a [Sum] of families that are linear in their parameters.
 type LinearSum struct{ *Sum }
 
-// NewLinearSum returns the family of g of the first features plus h of the others.
+// NewLinearSum returns g on the first features plus h on the remaining ones.
 func NewLinearSum(g, h LinearInParams) LinearSum { return LinearSum{NewSum(g, h)} }
 
 // LinearInParams implements [LinearInParams].

@@ -6,18 +6,17 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// tileRows is the number of items that go through a network together: enough
-// to amortise the loops over units, few enough to stay in the first cache.
+// tileRows is the number of items that pass through a network together: enough to amortise the loops over units, but
+// few enough to fit in the L1 cache.
 const tileRows = 128
 
-// tile is a block of n items on its way through the layers of an [MLP]. Its
-// matrices have a row for each unit (the d features, then the hidden units)
-// and a column for each item, so that the inner loops run over items, however
-// narrow the layers are.
+// tile is a block of n items on its way through the layers of an [MLP]. Its matrices use one row per unit (the d
+// features, then the hidden units) and one column per item. The inner loops run over items, so narrow layers are fast,
+// too.
 type tile struct {
 	n     int
 	value []float64 // x, then a(z)
-	slope []float64 // a'(z), after backward ∂L/∂z; nil if not wanted
+	slope []float64 // a'(z), and ∂L/∂z after backward; nil if not needed
 }
 
 // rows returns count consecutive rows of a matrix of the tile.
@@ -25,8 +24,7 @@ func (t tile) rows(of []float64, first, count int) []float64 {
 	return of[first*t.n : (first+count)*t.n]
 }
 
-// forward stores the values and slopes of the items from row first of x on in
-// t, and their utilities in u.
+// forward stores the values and slopes of t's items, starting at row first of x, in t, and their utilities in u.
 func (m *MLP) forward(t tile, u, w []float64, x *mat.Dense, first int) {
 	columns(t.value, x, first, first+t.n)
 	for _, l := range m.layers {
@@ -47,8 +45,7 @@ func (m *MLP) forward(t tile, u, w []float64, x *mat.Dense, first int) {
 	}
 }
 
-// backward turns the slopes of t into ∂L/∂z, from the cotangent ∂L/∂u. work
-// has room for a row.
+// backward turns the slopes of t into ∂L/∂z, given the cotangent ∂L/∂u. work holds a row of scratch.
 func (m *MLP) backward(t tile, cotangent, w, work []float64) {
 	delta := cotangent
 	for i := len(m.layers) - 1; i > 0; i-- {
@@ -61,7 +58,7 @@ func (m *MLP) backward(t tile, cotangent, w, work []float64) {
 	}
 }
 
-// delta returns ∂L/∂z of the output units of l, after backward.
+// delta returns ∂L/∂z of l's output units. Call backward first.
 func (t tile) delta(l layer, cotangent []float64) []float64 {
 	if l.last {
 		return cotangent
@@ -69,7 +66,7 @@ func (t tile) delta(l layer, cotangent []float64) []float64 {
 	return t.rows(t.slope, l.output(), l.out)
 }
 
-// accumulate adds ∇_w L over the items of t to dst, after backward.
+// accumulate adds ∇_w L over the items of t to dst. Call backward first.
 func (m *MLP) accumulate(dst []float64, t tile, cotangent []float64) {
 	for _, l := range m.layers {
 		delta := t.delta(l, cotangent)
@@ -83,14 +80,12 @@ func (m *MLP) accumulate(dst []float64, t tile, cotangent []float64) {
 	}
 }
 
-// gradient returns, for each parameter of l, two rows of a tile whose product
-// is the derivative of f, after backward with a cotangent of ones: with z the
-// output of l and v its input,
+// gradient returns two rows of a tile for each parameter of l. After backward with a cotangent of ones, their product
+// is the derivative of f: with z the output of l and v its input,
 //
 //	∂f/∂W_jk = (∂f/∂z_j) v_k,  ∂f/∂b_j = (∂f/∂z_j) 1
 //
-// Rows count from 0 for the values, then for the slopes, then there is a row of
-// ones.
+// Rows count through the values first, then the slopes, then a row of ones.
 func (m *MLP) gradient(l layer) (pairs []int32) {
 	ones := 2 * m.units
 	delta := func(j int) int32 {

@@ -62,8 +62,7 @@ func TestLinearByHand(t *testing.T) {
 //
 //	W_2 = ( 10 20 )  b_2 = 7  f = 10·6 + 20·0 + 7 = 67
 //
-// so that w = [1 3, 2 -4, -1, 1, 10 20, 7], and only the first unit passes a
-// derivative on: ∂f/∂z = (10, 0).
+// So w = [1 3, 2 -4, -1, 1, 10 20, 7], and only the first unit passes on a derivative: ∂f/∂z = (10, 0).
 func TestMLPByHand(t *testing.T) {
 	w := []float64{1, 3, 2, -4, -1, 1, 10, 20, 7}
 	x := mat.NewDense(1, 2, []float64{1, 2})
@@ -77,7 +76,7 @@ func TestMLPByHand(t *testing.T) {
 	}
 }
 
-// Networks of any shape agree with nested loops over their definition.
+// Networks of any shape agree with nested loops that follow the definition.
 func TestMLPIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 6).Draw(t, "d")
@@ -128,7 +127,7 @@ func definition(w, x []float64, hidden []int, a utility.Activation) float64 {
 	return x[0]
 }
 
-// No hidden layer makes a perceptron the linear family with an intercept.
+// A perceptron without hidden layers is the linear family with an intercept.
 func TestMLPWithoutHiddenLayerIsLinear(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	w, x := gaussian(rng, 5), mat.NewDense(7, 4, gaussian(rng, 28))
@@ -142,7 +141,7 @@ func TestMLPWithoutHiddenLayerIsLinear(t *testing.T) {
 	}
 }
 
-// The saturated ends of every activation are finite, as are the gradients.
+// Every activation saturates at finite utilities and gradients.
 func TestMLPSaturates(t *testing.T) {
 	x := mat.NewDense(2, 1, []float64{1e6, -1e6})
 	for _, a := range activations {
@@ -158,8 +157,7 @@ func TestMLPSaturates(t *testing.T) {
 	}
 }
 
-// PyTorch's default: every layer's weights and biases are U(±1/√fan_in),
-// which the larger sets of them fill.
+// PyTorch's default: each layer's weights and biases are U(±1/√fan_in). The larger layers fill their range.
 func TestInitFillsItsRange(t *testing.T) {
 	fill := func(m utility.Model) []float64 {
 		w := make([]float64, m.NumParams())

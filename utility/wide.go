@@ -2,13 +2,12 @@ package utility
 
 import "vitrine/internal/kernel"
 
-// NewWide returns the family of a linear utility plus a network with one hidden layer
-// of odd sigmoids ("wide and deep", Cheng and others 2016):
+// NewWide returns the family of linear utilities plus a network with one hidden layer of odd sigmoids ("wide and deep",
+// Cheng and others 2016):
 //
 //	f_w(x) = aᵀx + b + Σ_k γ_k (2 sigmoid(θ_kᵀ(x, 1)) − 1)
 //
-// Its prior has θ ~ N(0, 1) and γ ~ N(0, 1/m), for m units. It panics if d or
-// the number of units is below 1.
+// The prior is θ ~ N(0, 1) and γ ~ N(0, 1/m), for m units. NewWide panics if d or units is below 1.
 func NewWide(d, units int) *Additive { return newAdditive(d, units, sigmoidUnit{}) }
 
 type sigmoidUnit struct{}

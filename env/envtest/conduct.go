@@ -14,10 +14,10 @@ import (
 	"vitrine/env"
 )
 
-// contexts is how many contexts a check looks at.
+// contexts is the number of contexts that each check draws.
 const contexts = 50
 
-// world is the environment that is judged, and the shape of its contexts.
+// world is the environment under test, and the shape of its contexts.
 type world struct {
 	env.Environment
 	n, d int
@@ -40,13 +40,12 @@ func clone(x *vitrine.Context) *vitrine.Context {
 	return &vitrine.Context{Features: mat.DenseCopyOf(x.Features), Revenue: slices.Clone(x.Revenue), Feasible: x.Feasible}
 }
 
-// equal reports whether x and y have the same features and revenues.
+// equal reports whether x and y hold the same features and revenues.
 func equal(x, y *vitrine.Context) bool {
 	return mat.Equal(x.Features, y.Features) && slices.Equal(x.Revenue, y.Revenue) && (x.Revenue == nil) == (y.Revenue == nil)
 }
 
-// checkLawful requires contexts of n items with d features that learners may
-// be given.
+// checkLawful requires contexts of n items with d features that are valid input to learners.
 func checkLawful(w world) error {
 	for seed := range uint64(contexts) {
 		x := w.draw(seed)
@@ -60,8 +59,7 @@ func checkLawful(w world) error {
 	return nil
 }
 
-// checkSource requires that contexts are a function of rng, and that rng moves
-// on.
+// checkSource requires that contexts depend only on rng, and that drawing one advances rng.
 func checkSource(w world) error {
 	rng := newRand(1)
 	previous := w.Context(rng)
@@ -78,7 +76,7 @@ func checkSource(w world) error {
 	return nil
 }
 
-// checkOwnership keeps a context, as learners do, and writes over another.
+// checkOwnership keeps one context, as learners do, and overwrites another.
 func checkOwnership(w world) error {
 	x, other := w.draw(1), w.draw(2)
 	kept, otherKept := clone(x), clone(other)
@@ -106,7 +104,7 @@ func checkFinite(w world) error {
 	return nil
 }
 
-// checkRepeatable requires utilities that are a function of the context.
+// checkRepeatable requires utilities that depend only on the context.
 func checkRepeatable(w world) error {
 	x := w.draw(1)
 	want := w.utilities(x)
@@ -119,7 +117,7 @@ func checkRepeatable(w world) error {
 	return nil
 }
 
-// checkBatch requires of every item the same utility alone and in a batch.
+// checkBatch requires an item's utility to be the same on its own and in a batch.
 func checkBatch(w world) error {
 	x := w.draw(1)
 	for i, want := range w.utilities(x) {
@@ -134,7 +132,7 @@ func checkBatch(w world) error {
 	return nil
 }
 
-// checkNoItems requires that contexts without items have no utilities.
+// checkNoItems requires Utilities to accept contexts without items.
 func checkNoItems(w world) error {
 	if panics(func() { w.Utilities(nil, &vitrine.Context{}) }) {
 		return fmt.Errorf("a call of Utilities without items panics")
@@ -142,7 +140,7 @@ func checkNoItems(w world) error {
 	return nil
 }
 
-// checkArguments requires that Utilities does not change the context.
+// checkArguments requires Utilities to leave the context unchanged.
 func checkArguments(w world) error {
 	x := w.draw(1)
 	before := clone(x)
@@ -153,7 +151,7 @@ func checkArguments(w world) error {
 	return nil
 }
 
-// checkPanics requires a panic for every argument of a wrong shape.
+// checkPanics requires a panic for every argument with a wrong shape.
 func checkPanics(w world) error {
 	x := w.draw(1)
 	type misuse struct {
@@ -180,9 +178,8 @@ func checkPanics(w world) error {
 	return nil
 }
 
-// checkAllocations requires a call of Utilities that allocates nothing. One in
-// two thousand will do, for the garbage collector and the race detector may empty a
-// pool of scratch at any time.
+// checkAllocations requires a call of Utilities that does not allocate. One such call in two thousand is enough,
+// because the garbage collector and the race detector may empty a scratch pool at any time.
 func checkAllocations(w world) error {
 	x, u := w.draw(1), make([]float64, w.n)
 	minimum := math.Inf(1)
@@ -195,8 +192,8 @@ func checkAllocations(w world) error {
 	return nil
 }
 
-// checkConcurrency compares worlds seen side by side with the same world seen
-// alone. The race detector sees more.
+// checkConcurrency compares concurrent use of a world with the same calls made one at a time. The race detector sees
+// more.
 func checkConcurrency(w world) error {
 	const workers, seeds = 8, 4
 	var wantContext [seeds]*vitrine.Context
@@ -237,8 +234,8 @@ func panics(f func()) (yes bool) {
 	return
 }
 
-// checkRounds looks at rounds of an environment that moves, there and back: each
-// is the same whenever it is asked for, and keeps the rest of the contract.
+// checkRounds visits rounds of a moving environment forwards and backwards. Each round must be the same on every visit,
+// and keep the rest of the contract.
 func checkRounds(w world) error {
 	if _, ok := w.Environment.(env.Moving); !ok {
 		return nil

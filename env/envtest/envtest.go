@@ -1,5 +1,4 @@
-// Package envtest is the contract of [env.Environment] as a battery of tests,
-// which every simulated world must pass.
+// Package envtest tests the contract of [env.Environment]. Every simulated world must pass.
 package envtest
 
 import (
@@ -8,7 +7,7 @@ import (
 	"vitrine/env"
 )
 
-// clause is a part of the contract. Its check returns what is wrong.
+// clause is one part of the contract. Its check returns an error that describes the violation.
 type clause struct {
 	name  string
 	check func(world) error
@@ -29,25 +28,20 @@ var contract = []clause{
 	{"RoundsAreRepeatable", checkRounds},
 }
 
-// TestEnvironment tests that e keeps the contract of [env.Environment], with n
-// items of d features:
+// TestEnvironment tests that e keeps the contract of [env.Environment], with n items of d features:
 //
-//   - contexts have that shape, finite features and lawful revenues;
-//   - they come from rng and nothing else: the same state gives the same
-//     context, and draws in a row give different ones;
-//   - they are the caller's: neither changes when the other is drawn or
-//     written over;
-//   - utilities are finite, repeatable, whatever was in their destination, and
-//     leave the context as it was;
-//   - an item's utility is the same alone and in a batch, bit for bit,
-//     and a context may have no items;
-//   - a wrong length or number of features panics;
-//   - Utilities allocates nothing in steady state;
-//   - concurrent calls return what a single one does;
-//   - the environment of a round, where e moves, is a function of the round and
-//     keeps the contract.
+//   - Contexts have that shape, finite features and valid revenues.
+//   - Contexts depend only on rng: the same state gives the same context, and consecutive draws give different ones.
+//   - Contexts belong to the caller: drawing or overwriting one does not change another.
+//   - Utilities are finite and repeatable, ignore the old content of their destination, and leave the context
+//     unchanged.
+//   - An item's utility is the same on its own and in a batch, bit for bit. A context without items is accepted.
+//   - A wrong length or number of features panics.
+//   - Utilities does not allocate in steady state.
+//   - Concurrent calls return the same results as single ones.
+//   - If e moves, the environment of a round depends only on the round and keeps the contract.
 //
-// It may not run beside parallel tests, because it counts allocations.
+// Do not run it alongside parallel tests, because it counts allocations.
 func TestEnvironment(t *testing.T, e env.Environment, n, d int) {
 	t.Helper()
 	for _, c := range contract {

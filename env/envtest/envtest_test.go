@@ -17,7 +17,7 @@ import (
 
 const items, features = 8, 3
 
-// sound returns a world without a flaw.
+// sound returns a world that keeps the contract.
 func sound() *env.World {
 	return &env.World{
 		Items: items, Contexts: env.Gaussian{}, Revenues: env.UniformRevenue{High: 1},
@@ -49,7 +49,7 @@ func (w flawed) Utilities(dst []float64, x *vitrine.Context) {
 
 func TestBatteryAcceptsASoundWorld(t *testing.T) { TestEnvironment(t, sound(), items, features) }
 
-// A flawed world breaks one clause of the contract, and the battery says so.
+// Each flawed world breaks one clause of the contract, and the battery reports it.
 func TestBatteryFindsFlaws(t *testing.T) {
 	s := sound()
 	var (
@@ -70,7 +70,7 @@ func TestBatteryFindsFlaws(t *testing.T) {
 	for _, c := range []struct {
 		flaw  string
 		world env.Environment
-		want  string // the clause, and the complaint or its beginning
+		want  string // the clause and the beginning of the complaint
 	}{
 		{"an item is missing", change(func(x *vitrine.Context) {
 			x.Features, x.Revenue = x.Features.Slice(0, items-1, 0, features).(*mat.Dense), nil
@@ -142,8 +142,7 @@ func TestBatteryFindsFlaws(t *testing.T) {
 			s.Utilities(sink, x)
 			copy(dst, sink)
 		}}, "NothingIsAllocated: a call of Utilities allocates 1 times"},
-		// Stands for scratch that two calls share, without a data race that
-		// the race detector would stop at.
+		// Simulates scratch shared between two calls, but without a data race, which would stop the race detector.
 		{"calls disturb each other", flawed{World: s, utilities: func(dst []float64, x *vitrine.Context) {
 			s.Utilities(dst, x)
 			if concurrent.Add(1) > 4 {
@@ -165,7 +164,7 @@ func TestBatteryFindsFlaws(t *testing.T) {
 	}
 }
 
-// unsteady moves by itself, not with the round.
+// unsteady moves with each call rather than with the round.
 type unsteady struct {
 	*env.World
 	calls *atomic.Int64

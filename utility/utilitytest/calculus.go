@@ -81,7 +81,7 @@ func checkLinearize(m utility.Model) error {
 	return nil
 }
 
-// checkBackpropagate compares Backpropagate with Gᵀc, if there is one.
+// checkBackpropagate compares Backpropagate, if implemented, with Gᵀc.
 func checkBackpropagate(m utility.Model) error {
 	b, ok := m.(utility.Backpropagator)
 	if !ok {
@@ -124,8 +124,8 @@ func checkBackpropagate(m utility.Model) error {
 	return nil
 }
 
-// checkLinearInParams requires of a model that says it is linear in its
-// parameters that ∇f is the same at every w, and f = wᵀ∇f.
+// checkLinearInParams tests models that claim to be linear in their parameters: ∇f must be the same at every w, and f
+// must equal wᵀ∇f.
 func checkLinearInParams(m utility.Model) error {
 	if _, ok := m.(utility.LinearInParams); !ok {
 		return nil
@@ -156,8 +156,8 @@ func checkLinearInParams(m utility.Model) error {
 	return nil
 }
 
-// checkColumns compares utilities and gradients by columns with those by rows, if there are any, and with those of an
-// item without the others, bit for bit.
+// checkColumns compares utilities and gradients read from columns, if supported, with the results from rows, and bit
+// for bit with the results for each item on its own.
 func checkColumns(m utility.Model) error {
 	by, ok := m.(utility.Columnar)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"vitrine/utility"
 )
 
-// checkInit requires finite parameters that are a function of rng.
+// checkInit requires finite parameters that depend only on rng.
 func checkInit(m utility.Model) error {
 	initial := func(seed uint64) []float64 {
 		w := slices.Repeat([]float64{math.NaN()}, m.NumParams())
@@ -35,7 +35,7 @@ func checkInit(m utility.Model) error {
 	return nil
 }
 
-// checkBatch requires of every item the same results alone and in a batch.
+// checkBatch requires an item's results to be the same on its own and in a batch.
 func checkBatch(m utility.Model) error {
 	const items = 300
 	w, x := draw(m, items)
@@ -52,7 +52,7 @@ func checkBatch(m utility.Model) error {
 	return nil
 }
 
-// checkViews passes features and gradients that are parts of wider matrices.
+// checkViews passes features and gradients that are views of wider matrices.
 func checkViews(m utility.Model) error {
 	const items = 9
 	w, x := draw(m, items)
@@ -85,13 +85,13 @@ func checkViews(m utility.Model) error {
 	return nil
 }
 
-// frame returns an r×c view in the midst of a matrix of zeros.
+// frame returns an r×c view in the middle of a matrix of zeros.
 func frame(r, c int) (whole, view *mat.Dense) {
 	whole = mat.NewDense(r+2, c+3, nil)
 	return whole, whole.Slice(1, r+1, 2, c+2).(*mat.Dense)
 }
 
-// checkArguments requires that no call changes w or x.
+// checkArguments requires every call to leave w and x unchanged.
 func checkArguments(m utility.Model) error {
 	w, x := draw(m, 9)
 	wantW, wantX := slices.Clone(w), mat.DenseCopyOf(x)
@@ -104,7 +104,7 @@ func checkArguments(m utility.Model) error {
 	return nil
 }
 
-// checkPanics requires a panic for every argument of a wrong shape.
+// checkPanics requires a panic for every argument with a wrong shape.
 func checkPanics(m utility.Model) error {
 	const items = 4
 	w, x := draw(m, items)
@@ -156,9 +156,8 @@ func checkPanics(m utility.Model) error {
 	return nil
 }
 
-// checkAllocations requires calls that allocate nothing. One such call in two
-// thousand will do, for the garbage collector and the race detector may empty a
-// model's pools of scratch at any time.
+// checkAllocations requires calls that do not allocate. One allocation-free call in two thousand is enough, because the
+// garbage collector and the race detector may empty a model's scratch pools at any time.
 func checkAllocations(m utility.Model) error {
 	w, x := draw(m, 300)
 	for _, c := range calls(m, w, x) {
@@ -173,8 +172,8 @@ func checkAllocations(m utility.Model) error {
 	return nil
 }
 
-// checkConcurrency compares calls of several sizes side by side with the same
-// calls alone. The race detector sees more.
+// checkConcurrency compares concurrent calls of several sizes with the same calls made one at a time. The race detector
+// sees more.
 func checkConcurrency(m utility.Model) error {
 	const workers = 8
 	results := func(n int) [][]float64 {
@@ -214,7 +213,7 @@ func checkConcurrency(m utility.Model) error {
 	return nil
 }
 
-// call is one use of a model, and where it stores its result.
+// call is one use of a model, and the destination of its result.
 type call struct {
 	name   string
 	call   func()

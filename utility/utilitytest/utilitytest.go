@@ -1,5 +1,4 @@
-// Package utilitytest is the contract of [utility.Model] as a battery of
-// tests, which every family of utilities must pass.
+// Package utilitytest tests the contract of [utility.Model]. Every family of utilities must pass.
 package utilitytest
 
 import (
@@ -11,7 +10,7 @@ import (
 	"vitrine/utility"
 )
 
-// checks are the clauses of the contract. A check returns what is wrong.
+// checks are the clauses of the contract. A check returns an error that describes the violation.
 var checks = []struct {
 	name  string
 	check func(utility.Model) error
@@ -30,26 +29,23 @@ var checks = []struct {
 	{"ConcurrentCallsAgree", checkConcurrency},
 }
 
-// TestModel tests that m keeps the contract of [utility.Model], and those of
-// [utility.Linearizer], [utility.Backpropagator], [utility.Columnar] and
-// [utility.LinearInParams] where it implements them:
+// TestModel tests that m keeps the contract of [utility.Model], and, as far as m implements them, the contracts of
+// [utility.Linearizer], [utility.Backpropagator], [utility.Columnar] and [utility.LinearInParams]:
 //
-//   - Init fills w, repeatably, with finite numbers from rng;
-//   - Gradients agree with central differences of Utilities, to 1e-7 of the
-//     largest derivative of the item (or of 1); entries at a kink, where two
-//     step sizes disagree, are left out, and may not be more than a tenth;
-//   - Linearize agrees with Utilities and Gradients exactly, Backpropagate
-//     with Gᵀc to 1e-12 of Σ_i |g_ij c_i|, and columns with rows to 1e-12 of
-//     |u_i| + Σ_j |g_ij w_j| + |g_ij δ_j|;
-//   - a model that says it is linear in its parameters has gradients that do not
-//     depend on w, and Utilities that are wᵀ∇f, to 1e-12 of Σ_j |w_j g_ij|;
-//   - an item's results are the same alone and in a batch, bit for bit;
-//   - views with a stride are accepted, and the arguments left as they were;
-//   - wrong lengths and shapes panic;
-//   - nothing is allocated in steady state;
-//   - concurrent calls return what a single one does.
+//   - Init fills w repeatably with finite numbers from rng.
+//   - Gradients agree with central differences of Utilities, to 1e-7 of the item's largest derivative (or of 1).
+//     Entries at a kink, where two step sizes disagree, are skipped, but at most a tenth of all entries.
+//   - Linearize agrees with Utilities and Gradients exactly, Backpropagate with Gᵀc to 1e-12 of Σ_i |g_ij c_i|, and
+//     columns with rows to 1e-12 of |u_i| + Σ_j |g_ij w_j| + |g_ij δ_j|.
+//   - If a model claims to be linear in its parameters, its gradients do not depend on w and its Utilities equal wᵀ∇f,
+//     to 1e-12 of Σ_j |w_j g_ij|.
+//   - An item's results are the same on its own and in a batch, bit for bit.
+//   - Views with a stride are accepted, and arguments stay unchanged.
+//   - Wrong lengths and shapes panic.
+//   - Calls do not allocate in steady state.
+//   - Concurrent calls return the same results as single ones.
 //
-// It may not run beside parallel tests, because it counts allocations.
+// Do not run it alongside parallel tests, because it counts allocations.
 func TestModel(t *testing.T, m utility.Model) {
 	t.Helper()
 	for _, c := range checks {
@@ -61,8 +57,7 @@ func TestModel(t *testing.T, m utility.Model) {
 	}
 }
 
-// draw returns initial parameters of m and n items with standard Gaussian
-// features.
+// draw returns initial parameters of m, and n items with standard Gaussian features.
 func draw(m utility.Model, n int) (w []float64, x *mat.Dense) {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	w = make([]float64, m.NumParams())

@@ -12,14 +12,14 @@ import (
 	"vitrine/utility"
 )
 
-// A flawed model breaks one clause of the contract, and the battery says so.
+// Each flawed model breaks one clause of the contract, and the battery reports it.
 func TestBatteryFindsFlaws(t *testing.T) {
 	sound := utility.NewMLP(3, []int{4}, utility.Sigmoid)
 	var sink []float64
 	for _, test := range []struct {
 		flaw  string
 		model utility.Model
-		want  string // the clause, and the complaint or its beginning
+		want  string // the clause and the beginning of the complaint
 	}{
 		{"Init ignores rng", flawed{MLP: sound,
 			init: func(w []float64, _ *rand.Rand) { clear(w) }},
@@ -127,7 +127,7 @@ type flawed struct {
 	backpropagate func(dst, w []float64, x *mat.Dense, loss func(cotangent, u []float64) float64) float64
 }
 
-// byColumns is the linear family with changed results by columns.
+// byColumns is the linear family with tampered column results.
 type byColumns struct {
 	*utility.Linear
 	change func(u, g []float64)
@@ -138,7 +138,7 @@ func (m byColumns) ColumnLinearize(u, g, w []float64, c *utility.Columns) {
 	m.change(u, g)
 }
 
-// claims is a model that says it is linear in its parameters.
+// claims is a model that claims to be linear in its parameters.
 type claims struct{ flawed }
 
 func (claims) LinearInParams() {}
