@@ -17,7 +17,7 @@ import (
 	_ "vitrine/internal/rapidseed"
 )
 
-// A mistake in what a family declares may show in one of hundreds of random families.
+// If a family declares something wrong, the mistake may show in only one of hundreds of random families.
 func init() {
 	if err := flag.Set("rapid.checks", "1000"); err != nil {
 		panic(err)
@@ -30,15 +30,15 @@ func TestAtMost(t *testing.T) {
 	}
 }
 
-// plain hides that AtMost can rank, so that the general way is judged too.
+// plain hides AtMost's ability to rank, so that tests also cover the general method.
 type plain struct{ vitrine.Constraint }
 
 func TestAtMostAsAPlainOracle(t *testing.T) {
 	assortmenttest.TestConstraint(t, plain{assortment.AtMost(3)})
 }
 
-// exactly demands sets of n items where there are so many: a family without
-// the empty set, in which items of negative gain are taken.
+// exactly allows only sets of n items, as long as there are n. It excludes the empty set, so items with negative gain
+// may have to be shown.
 type exactly int
 
 func (k exactly) Contains(s vitrine.Assortment) bool { return len(s) == int(k) }
@@ -53,9 +53,8 @@ func (k exactly) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortm
 	return dst
 }
 
-// Davis, Gallego and Topaloglu (2013): the iteration does not need the empty
-// set, only the oracle. Utilities further apart than 400 are left out: see
-// Maximize.
+// Davis, Gallego and Topaloglu (2013): the iteration needs only the oracle, not the empty set. Utilities further apart
+// than 400 are left out; see Maximize.
 func TestMaximizeWithDemandedItems(t *testing.T) {
 	const n, k = 6, 3
 	sets := assortmenttest.Sets(exactly(k), n)
@@ -74,7 +73,8 @@ func TestMaximizeWithDemandedItems(t *testing.T) {
 }
 
 // By hand, with exp(u) = (1, 2) and r = (3, 1):
-// R{0} = 3/2, R{1} = 2/3, R{0,1} = (3+2)/4 = 5/4.
+//
+//	R{0} = 3/2, R{1} = 2/3, R{0,1} = (3+2)/4 = 5/4
 func TestMaximizeByHand(t *testing.T) {
 	u, r := []float64{0, math.Ln2}, []float64{3, 1}
 	s, value := assortment.Maximize(nil, assortment.AtMost(2), u, r)
@@ -83,8 +83,8 @@ func TestMaximizeByHand(t *testing.T) {
 	}
 }
 
-// Talluri and van Ryzin (2004): without a limit on size an optimal assortment
-// holds the items of the largest revenues.
+// Talluri and van Ryzin (2004): without a limit on size, an optimal assortment consists of the items with the largest
+// revenues.
 func TestUnconstrainedOptimumIsRevenueOrdered(t *testing.T) {
 	assortmenttest.Instances(8, 10, func(name string, u, r []float64) {
 		if r == nil {
@@ -104,7 +104,7 @@ func TestUnconstrainedOptimumIsRevenueOrdered(t *testing.T) {
 	})
 }
 
-// No swap, addition or removal improves, at sizes that cannot be enumerated.
+// At sizes too large to enumerate, no swap, addition or removal improves the set.
 func TestNoPerturbationImproves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, k := rapid.IntRange(1, 60).Draw(t, "N"), rapid.IntRange(1, 12).Draw(t, "K")
@@ -136,8 +136,7 @@ func TestNoPerturbationImproves(t *testing.T) {
 	})
 }
 
-// An item that is worth nothing must not push the others out of the range of
-// floating point by its utility.
+// A worthless item with a high utility must not push the others out of floating-point range.
 func TestWorthlessItemsDoNotCauseUnderflow(t *testing.T) {
 	u, r := []float64{700, -700, -650}, []float64{0, 4, 3}
 	s, value := assortment.Maximize(nil, assortment.AtMost(1), u, r)
@@ -146,8 +145,8 @@ func TestWorthlessItemsDoNotCauseUnderflow(t *testing.T) {
 	}
 }
 
-// Where r_i equals the optimum up to rounding the item is no gain; with a large
-// exp(u_i) its rounding error would outweigh the item that is one.
+// If r_i equals the optimum up to rounding, the item gains nothing. With a large exp(u_i), its rounding error would
+// outweigh the item that does gain.
 func TestRoundingDoesNotDisplaceAGain(t *testing.T) {
 	u := []float64{30, 30, 30, -4}
 	r := []float64{0.1, 0.1, 0.1 * (1 + 1e-16), 0.7}
@@ -158,9 +157,8 @@ func TestRoundingDoesNotDisplaceAGain(t *testing.T) {
 	}
 }
 
-// One item at a time earns r_i/(1+exp(−u_i)), so the best is known. The heavy
-// item's gain near the optimum is the difference of two numbers that agree to
-// 15 digits; if the optimiser believed it, it would miss up to 1 %.
+// A single item earns r_i/(1+exp(−u_i)), so the best is known. Near the optimum the heavy item's gain is the difference
+// of two numbers that agree to 15 digits; an optimiser that believed it would miss up to 1 %.
 func TestHeavyItemsDoNotMaskBetterOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 20_000 {
@@ -182,7 +180,7 @@ func TestMaximizeRefusesOtherLengths(t *testing.T) {
 	assortment.Maximize(nil, assortment.AtMost(1), []float64{1, 2}, []float64{1})
 }
 
-// NaN utilities are the caller's mistake, but they end.
+// NaN utilities are the caller's mistake, but the search still terminates.
 func TestMaximizeEndsOnNaN(t *testing.T) {
 	nan := math.NaN()
 	assortment.Maximize(nil, assortment.AtMost(2), []float64{nan, 1, 2}, []float64{1, 2, 3})
@@ -197,7 +195,7 @@ func TestSampleOfManyItems(t *testing.T) {
 			t.Errorf("N = %d, K = %d: %d items, %v", c.n, c.k, len(s), err)
 		}
 	}
-	// C(100,1) + … + C(100,5) = 79 375 495, 95 % of them of 5 items.
+	// C(100,1) + … + C(100,5) = 79 375 495, and 95 % of these sets consist of 5 items.
 	if got := assortment.AtMost(5).Propensity(100); math.Abs(got*79375495-1) > 1e-12 {
 		t.Errorf("propensity %v, want 1/79375495", got)
 	}
@@ -207,8 +205,8 @@ func TestSampleOfManyItems(t *testing.T) {
 	}
 }
 
-// Large sets are drawn by another algorithm than small ones. Every item is in a
-// set of l of n with probability l/n; here half of them, nearly, for K = N.
+// Large sets are drawn by a different algorithm from small ones. Every item must appear in a set of l of n with
+// probability l/n, which is close to one half for K = N.
 func TestLargeSamplesHoldEveryItemAlike(t *testing.T) {
 	const n, draws = 400, 4000
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -218,8 +216,8 @@ func TestLargeSamplesHoldEveryItemAlike(t *testing.T) {
 			count[i]++
 		}
 	}
-	// A count is binomial with standard deviation √(draws/4); 4.5 of those are
-	// exceeded by one of 400 items once in 370 seeds.
+	// A count is binomial with standard deviation √(draws/4). One of 400 items exceeds 4.5 standard deviations once in
+	// 370 seeds.
 	for i, v := range count {
 		if math.Abs(v-draws/2) > 4.5*math.Sqrt(draws/4) {
 			t.Errorf("item %d is in %v of %d sets", i, v, draws)
@@ -267,7 +265,7 @@ func BenchmarkMaximize(b *testing.B) {
 	}
 }
 
-// menu is a family of given sets, which answers with the sets themselves.
+// menu is a family given as a list of sets. It returns the listed sets themselves rather than copies.
 type menu []vitrine.Assortment
 
 func (m menu) Contains(s vitrine.Assortment) bool {
@@ -285,7 +283,7 @@ func (m menu) MaxGain(_ vitrine.Assortment, gain []float64) vitrine.Assortment {
 	return slices.MaxFunc(m, func(a, b vitrine.Assortment) int { return cmp.Compare(total(a), total(b)) })
 }
 
-// What a family answers may be its own: it is not written to, now or later.
+// The set that a family returns may be the family's own. Maximize must not write to it, now or later.
 func TestMaximizeLeavesTheFamilysAnswerAlone(t *testing.T) {
 	family := menu{{}, {0, 1, 2}, {3, 4, 5}}
 	u := []float64{1, 1, 1, 0, 0, 0}

@@ -8,15 +8,15 @@ import (
 	"vitrine/internal/portable"
 )
 
-// AtMost is the family of the sets of at most K items, {S : |S| ≤ K}, the 𝒮 of the
-// paper. With K ≤ 0 it has only the empty set.
+// AtMost is the family of all sets of at most K items, {S : |S| ≤ K}, the 𝒮 of the paper. If K ≤ 0, it contains only
+// the empty set.
 type AtMost int
 
 // Contains implements vitrine.Constraint.
 func (k AtMost) Contains(s vitrine.Assortment) bool { return len(s) <= max(int(k), 0) }
 
-// MaxGain implements vitrine.Constraint: it returns the items of the K largest positive
-// gains, in O(N log K). Of equal gains it takes the lower item.
+// MaxGain implements vitrine.Constraint. It returns the items with the K largest positive gains, in O(N log K), and
+// prefers lower items among equal gains.
 func (k AtMost) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 	return k.best(dst, gain, 0)
 }
@@ -35,9 +35,8 @@ func (k AtMost) best(dst vitrine.Assortment, value []float64, minimum float64) v
 
 var negInf = math.Inf(-1)
 
-// Sample implements [Sampler]: it draws a size l in proportion to C(n, l), then a set
-// of that size. After the size it costs O(l log l), or O(n) if l is much larger than
-// √n.
+// Sample implements [Sampler]. It draws a size l in proportion to C(n, l), then a set of that size. The second step
+// costs O(l log l), or O(n) if l is much larger than √n.
 func (k AtMost) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 	return subset(dst, k.sampleSize(n, rng), n, rng)
 }
@@ -64,8 +63,7 @@ func (k AtMost) sampleSize(n int, rng *rand.Rand) int {
 //	1 / Σ_{l=1}^{min(K, n)} C(n, l)
 func (k AtMost) Propensity(n int) float64 { return portable.Exp(-k.logCount(n)) }
 
-// logCount returns the log of the number of nonempty sets, 0 if there are
-// none.
+// logCount returns the log of the number of nonempty sets, or 0 if there are none.
 func (k AtMost) logCount(n int) float64 {
 	maximum := min(int(k), n)
 	if maximum < 1 {

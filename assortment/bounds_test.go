@@ -12,13 +12,13 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// The families of this file promise to be stable.
+// The families in this file declare themselves stable.
 
 type stable struct{ vitrine.Constraint }
 
 func (stable) Stable() bool { return true }
 
-// byGroup allows k[j] items of the items that are j modulo len(k).
+// byGroup allows k[j] items from the items equal to j modulo len(k).
 type byGroup []int
 
 func (byGroup) Stable() bool { return true }
@@ -52,9 +52,8 @@ func (k byGroup) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortm
 	return dst
 }
 
-// shelf allows items that fit into a shelf, where item i takes 1 + i%4, by
-// dynamic programming over the shelf: sums are compared, the first of equals
-// is kept.
+// shelf allows items that fit on a shelf, where item i takes 1 + i%4. It solves a dynamic program over the shelf, which
+// compares sums and keeps the first of equal ones.
 type shelf int
 
 func (shelf) Stable() bool { return true }
@@ -97,8 +96,7 @@ func TestStableFamilies(t *testing.T) {
 	t.Run("exactly 3", func(t *testing.T) { within(t, stable{exactly(3)}) })
 }
 
-// within compares MaximizeBounds with Maximize over a family, for few and for
-// many items.
+// within compares MaximizeBounds with Maximize over a family, with few and with many items.
 func within(t *testing.T, c vitrine.Constraint) {
 	for trial := range uint64(12) {
 		rng := rand.New(rand.NewPCG(trial, 1))
@@ -122,7 +120,7 @@ func TestAtMostWithinBounds(t *testing.T) {
 	}
 }
 
-// Few utilities are asked for where bounds tell most items apart.
+// If the bounds separate most items, only few utilities are needed.
 func TestBoundsSpareUtilities(t *testing.T) {
 	const n = 20000
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -148,7 +146,7 @@ func TestBoundsSpareUtilities(t *testing.T) {
 	}
 }
 
-// wavering takes back the promise of the family that it embeds.
+// wavering embeds a stable family without declaring itself stable.
 type wavering struct{ assortment.AtMost }
 
 func (wavering) Stable() bool { return false }
@@ -178,9 +176,8 @@ func TestMaximizeBoundsPanics(t *testing.T) {
 	}
 }
 
-// The exponential of a larger utility may be the smaller one, by a rounding: the
-// upper bound of an item must then be above its own weight all the same, and the
-// lower one below.
+// A larger utility may get a smaller exponential, by a rounding. An item's upper bound must still exceed its own
+// weight, and its lower bound must stay below.
 func TestBoundsWhereTheExponentialFalls(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	found, told := 0, map[string]int{}
@@ -192,11 +189,10 @@ func TestBoundsWhereTheExponentialFalls(t *testing.T) {
 			continue
 		}
 		found++
-		// Item 2 has the utility of which all exponentials are taken relative, and of
-		// the others one is shown. Where gains grow with the utility, item 1 has the
-		// largest gain, and its upper bound is the utility of item 0. Where they fall,
-		// as they do once item 2 earns more than the others, its lower bound is: item 3
-		// is the answer before.
+		// Exponentials are taken relative to the utility of item 2. One of the other items is shown. While gains grow
+		// with the utility, item 1 gains most, and its upper bound equals the utility of item 0. Once item 2 earns more
+		// than the others, gains fall with the utility, and its lower bound equals that utility; before, the answer was
+		// item 3.
 		for name, c := range map[string]struct{ u, lower, upper, r []float64 }{
 			"upper": {[]float64{high, low, 0, -5}, []float64{high, low - 1, 0, -5}, []float64{high, high, 0, -5}, nil},
 			"lower": {[]float64{low, high, 0, -0.01}, []float64{low, low, 0, -0.01}, []float64{low, high, 0, -0.01}, []float64{0.1, 0.1, 5, 0.1}},
@@ -208,7 +204,8 @@ func TestBoundsWhereTheExponentialFalls(t *testing.T) {
 				}
 			}
 			want, value := assortment.Maximize(nil, pairs{}, c.u, c.r)
-			if slices.Equal(want, vitrine.Assortment{1, 2}) { // unless the product with the revenue rounds the difference away
+			// unless the product with the revenue rounds the difference away
+			if slices.Equal(want, vitrine.Assortment{1, 2}) {
 				told[name]++
 			}
 			if got, bounded := assortment.MaximizeBounds(nil, pairs{}, b, c.r); !slices.Equal(got, want) || bounded != value {
@@ -224,7 +221,7 @@ func TestBoundsWhereTheExponentialFalls(t *testing.T) {
 	}
 }
 
-// pairs has one of the items 0, 1 and 3, and allows item 2 beside it.
+// pairs requires one of the items 0, 1 and 3, and allows item 2 in addition.
 type pairs struct{}
 
 func (pairs) Stable() bool { return true }

@@ -84,8 +84,8 @@ func TestCapacitiesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Tables that would not fit in memory are refused, but not where the space
-// bounds nothing, or where units or the number of items make them small.
+// Tables that would not fit in memory are rejected, unless the capacity does not bind, or a common unit or few items
+// make them small.
 func TestLargeTablesAreRefused(t *testing.T) {
 	const n = 1500
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -112,8 +112,8 @@ func TestLargeTablesAreRefused(t *testing.T) {
 	quota(t, weighed(all, weight, total/20))
 }
 
-// One unit of space more or less changes nothing but what fits; a large shelf
-// of many items is compared with its neighbours.
+// One unit of capacity more or less only changes which items fit: compare a large shelf of many items with its
+// neighbours.
 func TestCapacityOfManyItems(t *testing.T) {
 	const n, capacity = 100_000, 500
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -186,7 +186,7 @@ func TestCapacityOfNumberedGroups(t *testing.T) {
 	}
 }
 
-// Many items of many weights: the best set is that of the knapsack of all items.
+// With many items of many weights, the best set is the knapsack solution over all items.
 func TestCapacityOfNumberedItems(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -222,7 +222,7 @@ func TestCapacityOfNumberedItems(t *testing.T) {
 	}
 }
 
-// The best set of a few items earns what the best set of all does, or is not called the best.
+// The best set among a few items either earns as much as the best of all or is reported as uncertain.
 func TestFewItemsSufficeUnderACapacity(t *testing.T) {
 	found, missed := [2]int{}, 0
 	var f assortment.Pruned
@@ -293,7 +293,7 @@ func TestTablesOfManyItemsAreRefused(t *testing.T) {
 	}
 }
 
-// The largest capacity leaves room for an item that every set includes.
+// The largest possible capacity leaves room for a pinned item.
 func TestLargestCapacity(t *testing.T) {
 	s := quota(t, weighed(assortment.Rules{Max: 2, Include: []int{0}}, []int{3, 5}, math.MaxInt))
 	if got := s.MaxGain(nil, []float64{1, 1}); !slices.Equal(got, vitrine.Assortment{0, 1}) {
@@ -301,7 +301,7 @@ func TestLargestCapacity(t *testing.T) {
 	}
 }
 
-// Weights whose sum is no int make a table that is too large, as others do.
+// Weights that overflow int when summed are rejected as too large a table, like others.
 func TestLargeWeights(t *testing.T) {
 	const large = math.MaxInt / 2
 	r := assortment.Rules{Max: 3, Limits: []assortment.Limit{{Group: make([]int32, 4), Max: 3}}}
@@ -342,8 +342,8 @@ func TestCapacityOfSeveralLimits(t *testing.T) {
 	}
 }
 
-// The candidates under a capacity have the best set of all items, also among many items, and when the family is limited or lacks
-// items.
+// Under a capacity, the screened candidates contain the best set, also among many items and for families that are
+// limited or lack items.
 func TestScreeningIsExact(t *testing.T) {
 	judged := 0
 	for seed := range uint64(1200) {
@@ -408,7 +408,7 @@ func TestScreeningIsExact(t *testing.T) {
 	}
 }
 
-// An included item counts in its group, also if the groups' other items have different weights.
+// A pinned item counts towards its group, even if the group's other items differ in weight.
 func TestScreeningCountsIncludedItems(t *testing.T) {
 	q := assortment.Rules{Max: 3, Include: []int{0}, Limits: []assortment.Limit{{Group: []int32{0, 0, 0, -1, -1}, Max: 2}}}
 	defer assortment.SetPlainItems(0)()

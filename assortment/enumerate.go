@@ -20,7 +20,7 @@ type Sets struct {
 // Len returns the number of sets.
 func (s *Sets) Len() int { return len(s.end) }
 
-// At returns set m. It is not a copy.
+// At returns set m. It shares memory with s.
 func (s *Sets) At(m int) vitrine.Assortment {
 	start := 0
 	if m > 0 {
@@ -29,9 +29,9 @@ func (s *Sets) At(m int) vitrine.Assortment {
 	return s.items[start:s.end[m]:s.end[m]]
 }
 
-// Enumerate stores in dst, nil allocates, the nonempty sets of the family c with at
-// most k of n items, small sets first. It searches all sets of at most k items, so
-// limit bounds their number; the error is that of [AtMost.CheckCount].
+// Enumerate stores in dst the nonempty sets of family c with at most k of n items, smallest sets first. It allocates if
+// dst is nil. It goes through all sets of at most k items, so limit bounds their number; the error is that of
+// [AtMost.CheckCount].
 func Enumerate(dst *Sets, c vitrine.Constraint, k, n, limit int) (*Sets, error) {
 	if err := AtMost(k).CheckCount(n, limit); err != nil {
 		return dst, err
@@ -56,8 +56,7 @@ func Enumerate(dst *Sets, c vitrine.Constraint, k, n, limit int) (*Sets, error) 
 	return dst, nil
 }
 
-// next makes s the set of as many of n items that follows it in lexicographic
-// order, and reports whether there is one.
+// next advances s to the next set of the same size in lexicographic order, and reports whether there is one.
 func next(s vitrine.Assortment, n int) bool {
 	for j := len(s) - 1; j >= 0; j-- {
 		if s[j] == n-len(s)+j {
@@ -72,10 +71,9 @@ func next(s vitrine.Assortment, n int) bool {
 	return false
 }
 
-// CheckCount returns a [*TooManyError] if the family has more than limit nonempty sets
-// of n items.
+// CheckCount returns a [*TooManyError] if the family contains more than limit nonempty sets of n items.
 func (k AtMost) CheckCount(n, limit int) error {
-	const doubt = 1e-6 // of a sum of rounded logarithms
+	const doubt = 1e-6 // error of a sum of rounded logarithms
 	if log := k.logCount(n); log < portable.Log(float64(limit))-doubt {
 		return nil
 	} else if log <= maxExact && k.count(n).Cmp(big.NewInt(int64(limit))) <= 0 {
@@ -84,10 +82,11 @@ func (k AtMost) CheckCount(n, limit int) error {
 	return &TooManyError{Count: k.Count(n), Size: int(k), Items: n, Limit: limit}
 }
 
-// TooManyError reports more sets than can be enumerated.
+// TooManyError reports a family with too many sets to enumerate.
 type TooManyError struct {
-	Count       string // as [AtMost.Count] returns it
-	Size, Items int    // of sets of at most Size of Items items
+	Count string // as returned by [AtMost.Count]
+	// The sets consist of at most Size of Items items.
+	Size, Items int
 	Limit       int
 }
 
@@ -99,8 +98,7 @@ func (e *TooManyError) Error() string {
 // maxExact is the logarithm up to which sets are counted exactly.
 const maxExact = 60
 
-// Count returns the number of nonempty sets of n items in decimal: exactly, or to four
-// digits if it is more than e⁶⁰.
+// Count returns the number of nonempty sets of n items in decimal: exact up to e⁶⁰, and to four digits above.
 func (k AtMost) Count(n int) string {
 	if log := k.logCount(n); log > maxExact {
 		return "about " + power(log)
@@ -117,7 +115,7 @@ func (k AtMost) count(n int) *big.Int {
 	return sum
 }
 
-// power writes exp(log) to four digits, however large it is.
+// power formats exp(log) to four digits, however large it is.
 func power(log float64) string {
 	exponent := math.Floor(log / math.Ln2)
 	mantissa := big.NewFloat(portable.Exp(log - float64(exponent*math.Ln2)))

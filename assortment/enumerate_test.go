@@ -10,8 +10,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// The sets are those of all 2ⁿ that the family contains and that are neither
-// empty nor larger than k, each of them once.
+// Enumerate lists each set of the family exactly once, out of all 2ⁿ sets, except the empty set and sets larger than k.
 func TestEnumerateIsExhaustive(t *testing.T) {
 	laminar := fatal.Or(NewQuota(Rules{Items: 7, Min: 1, Max: 3, Groups: []Group{{Items: []int{1, 2, 4}, Max: 1}}}))(t)
 	var sets *Sets
@@ -61,7 +60,7 @@ func TestEnumerateCountsWhatItRefuses(t *testing.T) {
 		{3, 10, 175, ""},
 		{3, 10, 174, "there are 175 assortments of at most 3 of 10 items, more than limit = 174"},
 		{5, 100, 100_000, "there are 79375495 assortments of at most 5 of 100 items, more than limit = 100000"},
-		// Σ_{l≤15} C(100, l) in integers, by another program.
+		// Σ_{l≤15} C(100, l) in integers, computed by another program.
 		{15, 100, 1, "there are 305847423291009575 assortments of"},
 		{40, 40, 1, "there are 1099511627775 assortments of at most 40 of 40 items"},
 		{500, 1000, 1, "there are about 5.493e+300 assortments of at most 500 of 1000 items"},
@@ -90,7 +89,7 @@ func TestEnumerateReusesItsDestination(t *testing.T) {
 	sets := fatal.Or(Enumerate(nil, AtMost(3), 3, 12, 1000))(t)
 	first := slices.Clone(sets.At(200))
 	if n := testing.AllocsPerRun(10, func() { _, _ = Enumerate(sets, AtMost(3), 3, 12, 1000) }); n > 20 {
-		t.Errorf("%v allocations", n) // of the exact count, and of one set
+		t.Errorf("%v allocations", n) // for the exact count and one set
 	}
 	if !slices.Equal(first, sets.At(200)) {
 		t.Error("the second enumeration differs")

@@ -13,10 +13,9 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// At the ends of the range that Maximize promises, utilities of ±700 and
-// revenues from 1e-100 to 1e100, no set earns more than its answer, with bounds
-// and without: an item that hardly anybody takes is not lost beside one that is
-// worth nothing.
+// At the ends of the range that Maximize promises, utilities of ±700 and revenues from 1e-100 to 1e100, no set earns
+// more than the answer, with or without bounds. An item that hardly anybody takes must not get lost next to a worthless
+// one.
 func TestMaximizeAtTheEndsOfItsRange(t *testing.T) {
 	check := func(t interface {
 		Fatalf(format string, args ...any)
@@ -54,8 +53,8 @@ func TestMaximizeAtTheEndsOfItsRange(t *testing.T) {
 	})
 }
 
-// Of equal gains the lower items are taken, by every family and however they are
-// found: so families that have the same sets give the same answer.
+// Among equal gains, every family prefers lower items, whatever its algorithm. So families with the same sets give the
+// same answer.
 func TestTiesGoToTheLowerItem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 60).Draw(t, "N")
@@ -73,7 +72,7 @@ func TestTiesGoToTheLowerItem(t *testing.T) {
 	})
 }
 
-// byHand returns the k largest positive gains, the first of equal ones.
+// byHand returns the items with the k largest positive gains, the first among equals.
 func byHand(gain []float64, k int) vitrine.Assortment {
 	s := vitrine.Assortment{}
 	for range k {

@@ -6,8 +6,7 @@ import (
 	"vitrine/assortment"
 )
 
-// Items 0 to 3 with their utilities and revenues. Item 2 sells best, and would take customers from the
-// items that earn more.
+// Item 2 sells best, but would take customers away from the items that earn more.
 func ExampleMaximize() {
 	utility := []float64{0, 0.5, 2, 1}
 	revenue := []float64{9, 8, 2, 7}
@@ -16,7 +15,7 @@ func ExampleMaximize() {
 	// Output: show [0 1 3], which earns 6.47 a customer
 }
 
-// At most one of the items 1 and 3, and always item 2.
+// Show at most one of the items 1 and 3, and always item 2.
 func ExampleNewQuota() {
 	family, err := assortment.NewQuota(assortment.Rules{
 		Items:   4,

@@ -1,6 +1,7 @@
 package assortment
 
-// SetPlainItems changes from how many items on candidates under a capacity are found anew for each call, and returns what undoes it.
+// SetPlainItems changes the number of items beyond which candidates under a capacity are found separately for each
+// call. The returned function restores the old value.
 func SetPlainItems(n int) (undo func()) {
 	before := plainItems
 	plainItems = n

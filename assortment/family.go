@@ -9,24 +9,22 @@ import (
 	"vitrine"
 )
 
-// Sampler is implemented by families that can be sampled uniformly, S ~ Unif(𝒮 \ {∅}),
-// as Phase I of Algorithm 1 does. Ask [SamplerOf] whether a family can.
+// Sampler is implemented by families that support uniform sampling, S ~ Unif(𝒮 \ {∅}), as Phase I of Algorithm 1
+// requires. Use [SamplerOf] to find out whether a family supports it.
 type Sampler interface {
 	vitrine.Constraint
 
-	// Sample returns a set drawn uniformly from the nonempty sets of the family over n
-	// items, in dst's storage if it suffices. It returns the empty set if there are no
-	// others.
+	// Sample draws uniformly from the family's nonempty sets over n items, using dst's storage if it suffices. If the
+	// family contains only the empty set, Sample returns that.
 	Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment
 
-	// Propensity returns the probability of each nonempty set, one over their number,
-	// or 1 if there are none. It is 0 if their number is unknown, and underflows to 0 for
-	// more than about 1e323 sets.
+	// Propensity returns the probability of each nonempty set, one over their number, or 1 if there are none. It is 0
+	// if their number is unknown, and underflows to 0 beyond about 1e323 sets.
 	Propensity(n int) float64
 }
 
-// SamplerOf returns the family if it can be sampled uniformly. A [Quota] cannot if it has a capacity that keeps sets out, or groups
-// that cross.
+// SamplerOf returns c as a Sampler if it supports uniform sampling. A [Quota] does not if a capacity excludes sets or
+// if groups cross.
 func SamplerOf(c vitrine.Constraint) (s Sampler, ok bool) {
 	if q, is := c.(*Quota); is && !q.byOrder() {
 		return nil, false
@@ -35,32 +33,29 @@ func SamplerOf(c vitrine.Constraint) (s Sampler, ok bool) {
 	return s, ok
 }
 
-// Limiter is implemented by families that can be limited to their smaller sets.
+// Limiter is implemented by families that can be restricted to smaller sets.
 type Limiter interface {
 	vitrine.Constraint
 
-	// Limit returns the family of the sets of at most the given number of items; a
-	// negative number is 0. It returns this family if it has no larger sets, and an
-	// error if every set has more items.
+	// Limit returns the family of the sets with at most maximum items; a negative number counts as 0. If no set is
+	// larger, Limit returns the family itself. If every set is larger, it returns an error.
 	Limit(maximum int) (vitrine.Constraint, error)
 }
 
-// Stabler is implemented by families that can promise to be stable: the answer of
-// MaxGain does not change if the gains of items outside it fall. For gains g' ≤ g that
-// equal g on S = MaxGain(g),
+// Stabler is implemented by families that may be stable: MaxGain's answer does not change if the gains of other items
+// fall. For gains g' ≤ g that equal g on S = MaxGain(g),
 //
 //	MaxGain(g') = S
 //
-// also among sets of equal gain. Oracles that compare single gains in a fixed order,
-// such as greedy algorithms, are stable. So are those that build sums and keep the
-// larger of two, the first of equals, such as dynamic programs: rounded addition is
-// increasing, so a set that lost loses again.
+// even among sets of equal gain. Oracles that compare single gains in a fixed order, such as greedy algorithms, are
+// stable. So are oracles that build sums and keep the larger of two, or the first of equals, such as dynamic programs:
+// rounded addition is monotone, so a set that lost loses again.
 type Stabler interface {
 	vitrine.Constraint
 	Stable() bool
 }
 
-// Stable reports whether a family promises to be stable.
+// Stable reports whether a family declares itself stable.
 func Stable(c vitrine.Constraint) bool {
 	s, ok := c.(Stabler)
 	return ok && s.Stable()
@@ -69,7 +64,8 @@ func Stable(c vitrine.Constraint) bool {
 // Stable implements [Stabler].
 func (AtMost) Stable() bool { return true }
 
-// Hereditary reports whether a family says that each part of one of its sets is a set, too: nothing is demanded.
+// Hereditary reports whether a family declares that every subset of a feasible set is feasible, so that no item is
+// required.
 func Hereditary(c vitrine.Constraint) bool {
 	h, ok := c.(interface{ hereditary() bool })
 	return ok && h.hereditary()
@@ -81,10 +77,9 @@ func (AtMost) hereditary() bool { return true }
 //
 //	{S in c : r_i ≥ minimum for all i in S}
 //
-// Revenues belong to a request, so the family returned is for one request: set Feasible
-// of its [vitrine.Context] to it. It is exact for [AtMost] and [Quota], and returns an error for others. It also
-// returns an error if the floor leaves no set, because a demanded item is below it or
-// too few items are above.
+// Revenues belong to a request, so use the result for that request only, as Feasible in its [vitrine.Context]. Floor
+// supports [AtMost] and [Quota], and returns an error for other families. It also returns an error if no set remains
+// because a required item falls below the floor or too few items reach it.
 func Floor(c vitrine.Constraint, revenue []float64, minimum float64) (vitrine.Constraint, error) {
 	var r Rules
 	switch c := c.(type) {
@@ -111,10 +106,9 @@ func Floor(c vitrine.Constraint, revenue []float64, minimum float64) (vitrine.Co
 	return q, nil
 }
 
-// Smallest returns the smallest set of the family c over n items that contains item i:
-// {i} if the family has it, and otherwise i with the fewest others. Of several sets of
-// that size it is the one that c.MaxGain prefers among equal gains, the same in every
-// call. It is empty if item i is in no set.
+// Smallest returns the smallest set of family c over n items that contains item i: {i} if possible, and otherwise i
+// with as few companions as possible. Among sets of equal size it picks the one that c.MaxGain prefers, so every call
+// gives the same answer. If no set contains item i, the result is empty.
 func Smallest(dst vitrine.Assortment, c vitrine.Constraint, i, n int) vitrine.Assortment {
 	dst = append(dst[:0], i)
 	if c.Contains(dst) {
@@ -123,7 +117,7 @@ func Smallest(dst vitrine.Assortment, c vitrine.Constraint, i, n int) vitrine.As
 	gain := gains.Get().(*[]float64)
 	defer gains.Put(gain)
 	*gain = slices.Grow((*gain)[:0], n)[:n]
-	// Each companion costs 1, and all of them together less than item i brings.
+	// Each companion costs 1, and all together cost less than item i gains.
 	for j := range *gain {
 		(*gain)[j] = -1
 	}
@@ -137,9 +131,9 @@ func Smallest(dst vitrine.Assortment, c vitrine.Constraint, i, n int) vitrine.As
 
 var gains = sync.Pool{New: func() any { return new([]float64) }}
 
-// NeverShown returns which of n items are in no set of the family c; nil if none is.
-// Families that declare their hidden items answer at once. Others are asked for the
-// [Smallest] set of each item.
+// NeverShown reports, for each of n items, whether it appears in no set of family c. It returns nil if every item
+// appears in one. Families that declare their hidden items answer at once; for others, NeverShown finds the [Smallest]
+// set of each item.
 func NeverShown(c vitrine.Constraint, n int) []bool {
 	if s, ok := c.(selective); ok {
 		return s.hides()

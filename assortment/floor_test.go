@@ -14,7 +14,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// above is the definition: the sets of a family without items of less revenue.
+// above implements the definition: the sets of a family without items below the minimum revenue.
 func above(c vitrine.Constraint, revenue []float64, minimum float64) []vitrine.Assortment {
 	return slices.DeleteFunc(assortmenttest.Sets(c, len(revenue)), func(s vitrine.Assortment) bool {
 		return slices.ContainsFunc(s, func(i int) bool { return !(revenue[i] >= minimum) })
@@ -64,8 +64,8 @@ func TestFloorsThatAreRefused(t *testing.T) {
 	}
 }
 
-// No swap, addition or removal that the family has improves, at 200 items under
-// all rules at once. It is what the optimum means, without its enumeration.
+// With 200 items under all rules at once, no feasible swap, addition or removal improves the set. This tests optimality
+// without enumeration.
 func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 	const n = 200
 	rapid.Check(t, func(t *rapid.T) {
@@ -107,7 +107,7 @@ func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 	})
 }
 
-// The number of iterations is that of the questions to the oracle.
+// The number of iterations equals the number of oracle calls.
 func TestIterationsAreCounted(t *testing.T) {
 	u, r := []float64{0, math.Ln2, 1, -1}, []float64{3, 1, 2, 2.5}
 	asked := &questions{Constraint: assortment.AtMost(2)}
@@ -121,7 +121,7 @@ func TestIterationsAreCounted(t *testing.T) {
 	}
 }
 
-// questions counts what a family is asked.
+// questions counts the oracle calls of a family.
 type questions struct {
 	vitrine.Constraint
 	number int

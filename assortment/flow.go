@@ -11,57 +11,58 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// crossing finds the best sets where groups form two hierarchies, and groups of different hierarchies may share any items, such as
-// at most h of each brand and at most k of each category. A set is a flow: each of its items sends a unit down one hierarchy to its
-// smallest group there, through the cell of all items with the same two smallest groups, and up the other hierarchy. Augmenting
-// paths of the largest gain make the flow of the largest gain. Each flow on the way is the best of its size, and gains are concave
-// in the size, so the search stops at the first path that gains nothing. Source: Ahuja, Magnanti and Orlin, Network Flows (1993),
-// Section 9.7.
+// crossing finds the best sets if groups form two hierarchies, and groups of different hierarchies may share any items,
+// such as at most h of each brand and at most k of each category. A set corresponds to a flow: each item sends a unit
+// down one hierarchy to its smallest group there, through the cell of all items with the same two smallest groups, and
+// up the other hierarchy. Augmenting along the path of the largest gain leads to the flow of the largest gain. Each
+// intermediate flow is the best of its size, and gains are concave in the size, so the search stops at the first path
+// that gains nothing. Source: Ahuja, Magnanti and Orlin, Network Flows (1993), Section 9.7.
 //
-// A call looks at the items of the largest gains first. No path gains more than an item that it adds: of a flow that is the best
-// of its size, the rest of the path would otherwise be a gain by itself. So an item joins the search only when the best path
-// gains less than it. Usually a call costs two passes over the gains, and for each item of the answer a few passes over the cells
-// of a thousand items.
+// A call starts with the items of the largest gains. A path cannot gain more than an item that it adds, because the
+// rest of the path would otherwise be a gain by itself, although the flow is already the best of its size. So an item
+// needs to join the search only once the best path gains less than the item. Usually a call costs two passes over the
+// gains, plus a few passes over the cells of a thousand items for each item of the answer.
 type crossing struct {
-	minimum, maximum int // of all items
+	minimum, maximum int // for the whole set
 	sides            [2]side
-	cell             []int32 // N: −1 for an item that is in every set, or in none
+	cell             []int32 // N: −1 for an item that is in every set, or in no set
 	cells            []cell
-	start            []int32 // by cell: where its best items begin in flow.top; one more at the end
+	start            []int32 // by cell: start of its best items in flow.top; plus the total
 	include          []int
 	work             *Work
 	pool             sync.Pool
 }
 
-// side is a hierarchy from the set of all items, node 0, down: parents come before their parts.
+// side is a hierarchy, listed from node 0, the set of all items, downwards: parents come before their parts.
 type side struct {
 	parent []int32
-	room   []int32 // how many items a set may show in addition to the pinned ones
+	room   []int32 // how many items a set may show besides the pinned ones
 }
 
-// cell is the items with the same smallest groups: a node of each side.
+// cell identifies the items with the same smallest groups: a node of each side.
 type cell [2]int32
 
-// Work bounds the steps of all searches that share it. A nil *Work bounds nothing.
+// Work limits the total number of steps of all searches that share it. A nil *Work sets no limit.
 type Work struct{ left atomic.Int64 }
 
-// NewWork allows a number of steps.
+// NewWork allows the given number of steps.
 func NewWork(steps int) *Work {
 	w := new(Work)
 	w.left.Store(int64(steps))
 	return w
 }
 
-// Exceeded reports whether a search has stopped early, so that its answer may not be the best set.
+// Exceeded reports whether a search stopped early, in which case its answer may not be the best set.
 func (w *Work) Exceeded() bool { return w != nil && w.left.Load() < 0 }
 
-// Stop leaves no steps.
+// Stop uses up all steps.
 func (w *Work) Stop() { w.left.Store(math.MinInt64 / 2) }
 
-// spend takes steps, and reports whether they were left.
+// spend uses up steps, and reports whether there were enough.
 func (w *Work) spend(steps int) bool { return w == nil || w.left.Add(-int64(steps)) >= 0 }
 
-// newCrossing prepares the search among the sets of two hierarchies. It marks items that the smallest size keeps out of all sets.
+// newCrossing prepares the search among the sets of two hierarchies. In never, it marks items that the minimum size
+// keeps out of all sets.
 func newCrossing(r *Rules, hierarchies []*hierarchy, states []state, never []bool) (*crossing, error) {
 	c := &crossing{minimum: r.Min, maximum: r.Max, include: r.Include, work: r.Work, cell: make([]int32, r.Items)}
 	c.pool.New = func() any { return &flow{crossing: c} }
@@ -105,9 +106,9 @@ func newCrossing(r *Rules, hierarchies []*hierarchy, states []state, never []boo
 	return c, nil
 }
 
-// fill returns the size of a set of the minimum, or of the largest set if that is smaller, and finds the items that the minimum
-// keeps out of all sets. A cell without items in a flow has some in another flow of the same size if and only if it is on a
-// cycle of paths that augment and take back.
+// fill returns the minimum size, or the size of the largest set if that is smaller, and marks the items that the
+// minimum keeps out of all sets. A cell that is empty in one flow is used by another flow of the same size if and only
+// if it lies on a cycle of paths that augment and take back.
 func (c *crossing) fill(never []bool) int {
 	size := len(c.include)
 	if size >= c.minimum {
@@ -134,8 +135,8 @@ func (c *crossing) fill(never []bool) int {
 	return size
 }
 
-// components returns the strong component of each node of the nets, those of side 1 after those of side 0, among the steps that
-// keep the size of the flow. Source: Tarjan, Depth-First Search and Linear Graph Algorithms (1972).
+// components returns the strong component of each node of the nets, side 0 before side 1. The edges are the steps that
+// keep the flow's size. Source: Tarjan, Depth-First Search and Linear Graph Algorithms (1972).
 func (f *flow) components() []int32 {
 	first := int32(len(f.nets[0].nodes)) // of side 1
 	steps := make([][]int32, int(first)+len(f.nets[1].nodes))
@@ -159,7 +160,7 @@ func (f *flow) components() []int32 {
 	for j, k := range f.active {
 		add(f.ends[j][0], first+f.ends[j][1], f.taken[k] < f.found[k], f.taken[k] > 0)
 	}
-	component, found := make([]int32, len(steps)), make([]int32, len(steps)) // found: in which order, from 1 on
+	component, found := make([]int32, len(steps)), make([]int32, len(steps)) // found: order of discovery, from 1 on
 	var open []int32
 	var visit func(node int32) (low int32)
 	order := int32(0)
@@ -191,7 +192,7 @@ func (f *flow) components() []int32 {
 	return component
 }
 
-// best returns the set of the largest gain.
+// best returns the set with the largest gain.
 func (c *crossing) best(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 	f := c.pool.Get().(*flow)
 	defer c.pool.Put(f)
@@ -207,58 +208,60 @@ func (c *crossing) best(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 		}
 	}
 	slices.Sort(dst)
-	f.gain = nil // the pool must not keep the caller's
+	f.gain = nil // the pool must not retain the caller's slice
 	return dst
 }
 
-// flow is the state of one call. The items of a cell that are in the flow are those of its largest gains: a path adds the best
+// flow is the state of one call. From each cell the flow takes the items with the largest gains: a path adds the best
 // of the others, and takes back the worst.
 type flow struct {
 	*crossing
 
 	gain  []float64
-	floor float64            // items of this gain, and of less, are of no use
-	least float64            // the items of larger gains have joined the search; −∞ if all have
+	floor float64            // items that gain no more than this are useless
+	least float64            // items with larger gains have joined the search; −∞ if all have
 	size  int                // how many items join next
-	best  vitrine.Assortment // the items of the largest gains
+	best  vitrine.Assortment // the items with the largest gains
 
-	top    []int32   // the best items of each cell that have joined, cell by cell, the best first
+	top    []int32   // the best items of each cell that have joined, cell by cell, best first
 	value  []float64 // their gains
-	found  []int32   // by cell: how many there are
-	taken  []int32   // by cell: how many of them are in the flow
-	next   []float64 // by cell: the gain of the best item outside the flow; −∞ if there is none
-	active []int32   // the cells of items that have joined, in increasing order
-	ends   []cell    // of these: their nodes in nets
+	found  []int32   // by cell: number of entries in top
+	taken  []int32   // by cell: how many of these are in the flow
+	next   []float64 // by cell: gain of the best item outside the flow, or −∞
+	active []int32   // cells of items that have joined, in increasing order
+	ends   []cell    // nodes of the active cells in nets
 
 	nets   [2]net
 	labels [2]labels
-	nodes  []int32 // a walk from its last node back; the nodes of side 1 come after those of side 0
-	edges  []int32 // between the nodes: a place in active, or −1 minus the lower node of a step within a hierarchy
+	// A walk, from its last node back. The nodes of side 1 are numbered after side 0. An edge between two nodes is a
+	// place in active, or −1 minus the lower node of a step within a hierarchy.
+	nodes []int32
+	edges []int32
 }
 
-// net is the part of a hierarchy that has active cells. Its nodes have numbers of their own, in the same order.
+// net is the part of a hierarchy above the active cells. It numbers its nodes in the hierarchy's order.
 type net struct {
-	place        []int32 // by node of the hierarchy, from 1 on; 0 if it is not of the net
+	place        []int32 // by node of the hierarchy, from 1 on; 0 outside the net
 	nodes        []int32 // of the hierarchy
 	parent, room []int32
 	count        []int32 // of items in the flow
 }
 
-// labels are those of all rounds, one round after the other. In round t they have the largest gain of a walk to each node
-// that takes back up to t items, and where it comes from.
+// labels holds the labels of all rounds, one round after the other. Round t stores, for each node, the largest gain of
+// a walk to it that takes back up to t items, and the walk's previous step.
 type labels struct {
 	gain []float64
 	via  []int32
 }
 
-// A label comes from a cell, or from a node of the same side, which is stored as stepped minus the node, or
+// via is a cell, or stepped minus a node of the same side, or one of these:
 const (
-	carried = -1 // it is that of the round before
-	source  = -2 // the walk begins here
+	carried = -1 // same as in the round before
+	source  = -2 // start of the walk
 	stepped = -3
 )
 
-// round returns the labels of round t of n nodes: those of the round before, or −∞.
+// round returns the labels of round t for n nodes. They start as a copy of the round before, or as −∞.
 func (l *labels) round(t, n int) (gain []float64, via []int32) {
 	l.gain, l.via = scratch.Grow(l.gain, (t+1)*n), scratch.Grow(l.via, (t+1)*n)
 	gain, via = l.gain[t*n:], l.via[t*n:]
@@ -275,12 +278,12 @@ func (l *labels) round(t, n int) (gain []float64, via []int32) {
 }
 
 const (
-	joining        = 1024 // how many items join the search first, or joiningPerSlot for each item shown
+	joining        = 1024 // number of items that join first, or joiningPerSlot per slot
 	joiningPerSlot = 32
-	joiningGrowth  = 8 // by which factor the number grows
+	joiningGrowth  = 8 // growth factor
 )
 
-// begin empties the flow, and has some items of the largest gains join the search.
+// begin empties the flow and lets the items of the largest gains join the search.
 func (f *flow) begin(gain []float64, some int) {
 	f.found, f.taken, f.next = scratch.Grow(f.found, len(f.cells)), scratch.Grow(f.taken, len(f.cells)), scratch.Grow(f.next, len(f.cells))
 	clear(f.found)
@@ -295,7 +298,7 @@ func (f *flow) begin(gain []float64, some int) {
 	f.join()
 }
 
-// join has more items join the search. Of equal gains in a cell the lower item is better.
+// join lets more items join the search. Among equal gains in a cell, lower items are better.
 func (f *flow) join() {
 	f.work.spend(2 * len(f.gain))
 	before := f.least
@@ -334,7 +337,7 @@ func (f *flow) join() {
 	f.connect()
 }
 
-// connect makes the nets of the active cells.
+// connect builds the nets of the active cells.
 func (f *flow) connect() {
 	for s := range f.nets {
 		h, n := &f.sides[s], &f.nets[s]
@@ -376,7 +379,8 @@ func (f *flow) look(k int32) {
 	}
 }
 
-// augment adds the best path to the flow, and reports whether it gains something, or at least is there if it must be.
+// augment adds the best path to the flow and reports whether it did. Unless must is true, the path also has to gain
+// something.
 func (f *flow) augment(must bool) bool {
 	for {
 		t, steps := f.label()
@@ -395,7 +399,7 @@ func (f *flow) augment(must bool) bool {
 	}
 }
 
-// label finds the labels of all rounds, and returns the last round and how many steps that took.
+// label computes the labels of all rounds. It returns the last round and the number of steps taken.
 func (f *flow) label() (t, steps int) {
 	one, two := &f.nets[0], &f.nets[1]
 	sending, via := f.labels[0].round(0, len(one.nodes))
@@ -427,7 +431,7 @@ func (f *flow) label() (t, steps int) {
 		improved = false
 		for j, k := range f.active {
 			a, b := f.ends[j][0], f.ends[j][1]
-			if f.taken[k] == 0 || a == 0 || b == 0 { // a walk does not come back to its beginning, or go on after its end
+			if f.taken[k] == 0 || a == 0 || b == 0 { // a walk must not return to its start or continue past its end
 				continue
 			}
 			if g := taking[b] - f.value[f.start[k]+f.taken[k]-1]; g > sending[a] {
@@ -447,7 +451,7 @@ func (f *flow) label() (t, steps int) {
 func (n *net) hasRoom(node int32) bool { return n.count[node] < n.room[node] }
 func (n *net) hasFlow(node int32) bool { return n.count[node] > 0 }
 
-// up passes labels from groups to those that contain them, the first of which may get one.
+// up passes labels from groups to their parents, from the node first on.
 func (n *net) up(first int32, gain []float64, via []int32, may func(node int32) bool) {
 	for node := int32(len(n.nodes)) - 1; node > 0; node-- {
 		if p := n.parent[node]; p >= first && gain[node] > gain[p] && may(node) {
@@ -456,7 +460,7 @@ func (n *net) up(first int32, gain []float64, via []int32, may func(node int32) 
 	}
 }
 
-// down passes labels from groups to their parts, from the first group on.
+// down passes labels from groups to their parts, from the node first on.
 func (n *net) down(first int32, gain []float64, via []int32, may func(node int32) bool) {
 	for node := int32(1); node < int32(len(n.nodes)); node++ {
 		if p := n.parent[node]; p >= first && gain[p] > gain[node] && may(node) {
@@ -465,7 +469,7 @@ func (n *net) down(first int32, gain []float64, via []int32, may func(node int32
 	}
 }
 
-// trace stores the walk to the end of side 1 with the labels of round t.
+// trace stores the walk that the labels of round t describe, to the end of side 1.
 func (f *flow) trace(t int) {
 	sizes := [2]int{len(f.nets[0].nodes), len(f.nets[1].nodes)}
 	f.nodes, f.edges = f.nodes[:0], f.edges[:0]
@@ -492,8 +496,8 @@ func (f *flow) trace(t int) {
 	}
 }
 
-// follow adds the walk to the flow. It leaves out what lies between two visits of a node, which gains nothing but what rounding
-// makes of it.
+// follow adds the walk to the flow. It cuts out any detour between two visits of the same node, which could gain only
+// by rounding.
 func (f *flow) follow() {
 	size := int32(len(f.nets[0].nodes)) // of side 0
 	for at := 0; at < len(f.edges); at++ {
@@ -517,7 +521,7 @@ func (f *flow) follow() {
 			f.look(k)
 			continue
 		}
-		// A step down side 0, or up side 1, sends a unit through the lower node; the other one takes it back.
+		// A step down side 0, or up side 1, sends a unit through the lower node. A step the other way takes it back.
 		lower, side := -1-f.edges[at], 0
 		if to >= size {
 			to, side = to-size, 1

@@ -59,8 +59,8 @@ func TestCrossing(t *testing.T) {
 	t.Run("no items", func(t *testing.T) { assortmenttest.TestConstraint(t, crossing(t, nil, nil, nil, nil, 3), 0) })
 }
 
-// A path goes back and forth: of a chain of items whose neighbours share a brand or a category, the
-// best set is every other one, and one more item changes all of them.
+// Augmenting paths go back and forth: in a chain of items, where neighbours share a brand or a category, the best set
+// is every other item, and one more item changes all of them.
 func TestCrossingChain(t *testing.T) {
 	const n = 60
 	brand, category := make([]int, 2*n+1), make([]int, 2*n+1)
@@ -110,7 +110,7 @@ func TestCrossingErrors(t *testing.T) {
 	c.MaxGain(nil, []float64{1})
 }
 
-// nestedGroups draws groups of n items of which each two are nested or disjoint.
+// nestedGroups draws groups of n items, any two of them nested or disjoint.
 func nestedGroups(t *rapid.T, n int, name string) (groups []assortment.Group) {
 	var divide func(items []int, depth int)
 	divide = func(items []int, depth int) {
@@ -134,13 +134,13 @@ func nestedGroups(t *rapid.T, n int, name string) (groups []assortment.Group) {
 	return groups
 }
 
-// Of rules with two hierarchies, pinned and excluded items and a smallest size, the family has the sets that obey them, and the
-// best one has the gain that exhaustive search finds. If no set obeys the rules, there is no family.
+// With two hierarchies, pinned and excluded items and a minimum size, the family contains exactly the sets that obey
+// the rules, and its best set gains as much as exhaustive search finds. If no set obeys the rules, NewQuota fails.
 func TestCrossedRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "N")
 		r := drawCrossing(t, n)
-		// Gains of a few bits, so that sums are exact and ties occur.
+		// Use gains of a few bits, so that sums are exact and ties occur.
 		gain := rapid.SliceOfN(rapid.Map(rapid.IntRange(-8, 16), func(v int) float64 { return float64(v) / 4 }), n, n).Draw(t, "gain")
 		best := math.Inf(-1)
 		var sets []vitrine.Assortment
@@ -170,7 +170,8 @@ func TestCrossedRules(t *testing.T) {
 	})
 }
 
-// Groups that cross in three ways are refused, and the error names one of each way. Groups that bound nothing are no groups.
+// Groups that cross in three ways are rejected, and the error names one group of each way. Groups without effect do not
+// count.
 func TestThreeWaysCross(t *testing.T) {
 	group := func(name string, most int, items ...int) assortment.Group {
 		return assortment.Group{Name: name, Max: most, Items: items}
@@ -203,7 +204,7 @@ func TestThreeWaysCross(t *testing.T) {
 	}
 }
 
-// A search that has no steps left stops, and the work says so.
+// A search without steps left stops, and its Work reports so.
 func TestCrossingWork(t *testing.T) {
 	rules := assortment.Rules{Items: 6, Max: 6}
 	for k := range 3 {
@@ -220,8 +221,8 @@ func TestCrossingWork(t *testing.T) {
 	}
 }
 
-// Among many items the search begins with a few. However the gains lie, it finds what a search among the best two items of each
-// cell finds, which are so few that it looks at all of them.
+// Among many items the search begins with a few. For any distribution of gains it must find the same set as a search
+// among the best two items of each cell, which are few enough to be searched in full.
 func TestCrossingBeginsWithFewItems(t *testing.T) {
 	const items, brands, categories, size = 20_000, 40, 30, 30
 	for seed := range uint64(15) {
@@ -231,7 +232,8 @@ func TestCrossingBeginsWithFewItems(t *testing.T) {
 		for i := range gain {
 			brand[i], category[i] = rng.IntN(brands), rng.IntN(categories)
 			gain[i] = rng.NormFloat64()
-			if seed%3 == 0 && brand[i] < 3 || seed%3 == 1 && category[i] < 2 { // most of the best items have few brands, or few categories
+			// most of the best items share few brands or few categories
+			if seed%3 == 0 && brand[i] < 3 || seed%3 == 1 && category[i] < 2 {
 				gain[i] += 2 + float64(seed%5)/2
 			}
 			at := [2]int{brand[i], category[i]}
@@ -270,7 +272,8 @@ func TestCrossingBeginsWithFewItems(t *testing.T) {
 
 var crossingTimes = flag.Bool("crossing.times", false, "print how long Maximize takes among many items with limits by brand and by category")
 
-// Among many items a decision stays within few steps: a pass over the items, and for each item shown a few over the cells.
+// Among many items a decision takes few steps: one pass over the items, plus a few passes over the cells per item
+// shown.
 func TestCrossingAmongManyItems(t *testing.T) {
 	for _, c := range []struct{ items, brands, categories, size int }{{10_000, 300, 40, 10}, {10_000, 2000, 300, 20}, {100_000, 2000, 60, 20}, {100_000, 20_000, 500, 20}, {100_000, 5000, 200, 100}} {
 		if c.items > 10_000 && !*crossingTimes {
@@ -280,7 +283,8 @@ func TestCrossingAmongManyItems(t *testing.T) {
 		brand, category, most := make([]int32, c.items), make([]int32, c.items), [2]int{2, 3}
 		u, r := make([]float64, c.items), make([]float64, c.items)
 		for i := range u {
-			brand[i], category[i] = int32(float64(c.brands)*math.Pow(rng.Float64(), 2)), int32(float64(c.categories)*math.Pow(rng.Float64(), 2)) // a few are large
+			// a few are large
+			brand[i], category[i] = int32(float64(c.brands)*math.Pow(rng.Float64(), 2)), int32(float64(c.categories)*math.Pow(rng.Float64(), 2))
 			u[i], r[i] = rng.NormFloat64()-3+math.Sin(float64(brand[i]))+math.Sin(float64(category[i])), math.Exp(rng.NormFloat64())
 		}
 		rules := assortment.Rules{Items: c.items, Max: c.size}

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// hierarchy is groups of which any two are nested or disjoint, as a tree. Its root is the set of all items.
+// hierarchy is a tree of groups, any two of them nested or disjoint. Its root is the set of all items.
 type hierarchy struct {
 	nodes []node // parts before the whole: the last one is the root
-	at    []int  // N: the smallest group of an item
+	at    []int  // N: an item's smallest group
 }
 
-// node is a group. Its parts are the groups in it, and its items that are in none of them.
+// node is a group. Its parts are the groups inside it, and the items in none of those.
 type node struct {
 	Group
 	parent           int  // -1 for the root
-	first            int  // the nodes of the group and of the groups in it are those from first to the group itself
-	pins, free       int  // how many pinned and other items are in no part
-	base             int  // how many items the parts demand
-	minimum, maximum int  // how many items the group can have
-	demanding        bool // the group, or one around it, may take items of no gain
+	first            int  // the subtree consists of the nodes from first to this one
+	pins, free       int  // number of pinned and other items that are in no part
+	base             int  // how many items the parts require
+	minimum, maximum int  // how many items the group can contribute
+	demanding        bool // the group, or one around it, may need items without gain
 }
 
-// state says what the rules demand of an item itself.
+// state tells whether the rules pin or exclude an item.
 type state byte
 
 const (
@@ -59,7 +59,7 @@ func (r *Rules) hierarchies(states []state) ([]*hierarchy, error) {
 			return nil, err
 		}
 	}
-	// What bounds nothing crosses nothing.
+	// A group without effect cannot cross another.
 	groups := slices.DeleteFunc(slices.Clone(r.Groups), func(g Group) bool { return g.Min == 0 && g.Max >= min(len(g.Items), r.Max) })
 	slices.SortStableFunc(groups, func(a, b Group) int { return len(b.Items) - len(a.Items) })
 	h, err := r.plant(groups)
@@ -99,8 +99,8 @@ func (r *Rules) check(g Group) error {
 	return nil
 }
 
-// plant makes the hierarchy of groups, which come from the largest to the smallest. So the smallest group of an item so far is
-// the only one that can contain the next. The error is a [*CrossingError] of two groups if they cross.
+// plant builds the hierarchy of groups, given from the largest to the smallest. The order implies that only an item's
+// smallest group so far can contain the next group. If two groups cross, the error is a [*CrossingError].
 func (r *Rules) plant(groups []Group) (*hierarchy, error) {
 	h := &hierarchy{at: make([]int, r.Items)}
 	tree := []node{{Group: r.root(), parent: -1}}
@@ -146,8 +146,8 @@ func (r *Rules) plant(groups []Group) (*hierarchy, error) {
 	return h, nil
 }
 
-// CrossingError reports groups that cross, each of them the next one. If there are three or more, the last one crosses the first:
-// they do not form two hierarchies, and no efficient search of the best set is known.
+// CrossingError reports groups that cross, each the next one in the list. With three or more, the last also crosses the
+// first: the groups do not form two hierarchies, and no efficient search for the best set is known.
 type CrossingError struct{ Groups []string }
 
 // Error implements error.
@@ -159,7 +159,7 @@ func (e *CrossingError) Error() string {
 	return fmt.Sprintf("%s and %s cross each other: items may be grouped in two ways that cross, not in three; drop one of these limits", strings.Join(e.Groups[:last], ", "), e.Groups[last])
 }
 
-// divide arranges groups in two hierarchies: groups that cross are in different ones.
+// divide arranges groups in two hierarchies, so that groups that cross end up in different ones.
 func (r *Rules) divide(groups []Group, crossing *CrossingError) (all []*hierarchy, err error) {
 	if r.Weights != nil {
 		return nil, fmt.Errorf("a capacity cannot be combined with groups that cross: %w", crossing)
@@ -206,9 +206,9 @@ func (r *Rules) divide(groups []Group, crossing *CrossingError) (all []*hierarch
 	return all, nil
 }
 
-// crossings returns, for each group, the others that share some of its items but neither contain it nor are in it.
+// crossings returns, for each group, the groups that share items with it without one containing the other.
 func crossings(groups []Group, items int) [][]int {
-	start := make([]int32, items+2) // where the groups of an item begin in of, two items later
+	start := make([]int32, items+2) // start of an item's groups in of, stored two places later
 	for _, g := range groups {
 		for _, i := range g.Items {
 			start[i+2]++
@@ -247,7 +247,7 @@ func crossings(groups []Group, items int) [][]int {
 	return crosses
 }
 
-// cycle returns the names of the groups on the way from one group to another, through those where they were found.
+// cycle returns the names of the groups on the path from a to b, along the edges by which the search discovered them.
 func cycle(groups []Group, before []int, a, b int) (names []string) {
 	var up []int
 	for k := a; ; k = before[k] {
@@ -266,7 +266,8 @@ func cycle(groups []Group, before []int, a, b int) (names []string) {
 	}
 }
 
-// bound finds how many items every group can have, and reports where the rules leave no number.
+// bound computes how many items every group can contribute. If there is no such number for some group, it returns an
+// error.
 func (h *hierarchy) bound(r *Rules, states []state) error {
 	for i, k := range h.at {
 		switch states[i] {
@@ -305,7 +306,7 @@ func (h *hierarchy) bound(r *Rules, states []state) error {
 	return nil
 }
 
-// demands lists what the parts of a group demand.
+// demands lists the requirements of a group's parts.
 func (h *hierarchy) demands(r *Rules, states []state, k int) string {
 	var list []string
 	for i, at := range h.at {
@@ -323,7 +324,7 @@ func (h *hierarchy) demands(r *Rules, states []state, k int) string {
 	return few(list)
 }
 
-// supplies says what keeps the parts of a group from having more items.
+// supplies explains why the parts of a group cannot supply more items.
 func (h *hierarchy) supplies(states []state, k int) string {
 	size, out := 0, 0
 	for i, at := range h.at {
@@ -346,7 +347,7 @@ func (h *hierarchy) supplies(states []state, k int) string {
 	return few(list)
 }
 
-// parts returns the largest groups in a group.
+// parts returns the largest groups inside a group.
 func (h *hierarchy) parts(k int) (parts []node) {
 	for _, b := range h.nodes[h.nodes[k].first:k] {
 		if b.parent == k {
@@ -356,8 +357,8 @@ func (h *hierarchy) parts(k int) (parts []node) {
 	return parts
 }
 
-// hide marks the free items that are in no set. A free item can be shown where its group has a place for it: a place that must
-// be filled anyway, or one more here and in the groups around it.
+// hide marks the free items that no set contains. A group can show a free item if it has a place for it: either a place
+// that must be filled anyway, or room for one more both here and in the groups around it.
 func (h *hierarchy) hide(never []bool, states []state) {
 	room := make([]bool, len(h.nodes))
 	for k := len(h.nodes) - 1; k >= 0; k-- {

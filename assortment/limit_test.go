@@ -12,8 +12,8 @@ import (
 	"vitrine/assortment/assortmenttest"
 )
 
-// limited checks Limit against its definition: the sets of the family that have
-// at most the given number of items, or an error if there are none.
+// limited checks Limit against its definition: the family's sets of at most the given number of items, or an error if
+// there are none.
 func limited(t interface {
 	Fatalf(format string, args ...any)
 }, c assortment.Limiter, n, maximum int) vitrine.Constraint {
@@ -81,13 +81,13 @@ func TestLimitOfAnyRules(t *testing.T) {
 	})
 }
 
-// A family is what it was made of: the caller's slices are the caller's.
+// Families copy their arguments, so callers may change their slices.
 func TestFamiliesKeepNoSlices(t *testing.T) {
 	const n = 6
 	revenue := []float64{1, 1, 1, 1, 1, 1}
-	// number returns how many sets a family has, and how many a family made from it.
+	// number returns the number of sets in a family, and in a family derived from it.
 	number := func(c vitrine.Constraint) [2]int {
-		floored, err := assortment.Floor(c, revenue, 1) // above which all items are
+		floored, err := assortment.Floor(c, revenue, 1) // all items reach this floor
 		if err != nil {
 			return [2]int{-1, -1}
 		}

@@ -1,15 +1,12 @@
-// Package assortment finds the assortment with the largest expected revenue
-// under the MNL model, exactly, over a feasible family. It also has the families.
+// Package assortment finds the assortment with the largest expected revenue under the MNL model, exactly, over a
+// feasible family. It also provides the families.
 //
-// A family is a [vitrine.Constraint], a linear oracle: for given gains it returns
-// the set with the largest sum. [Maximize] turns the fractional problem into a few
-// calls of the oracle, so a new family needs no change of the optimiser.
+// A family is a [vitrine.Constraint], a linear oracle: given gains, it returns the set with the largest sum. [Maximize]
+// solves the fractional problem with a few calls of the oracle, so a new family needs no change to the optimiser.
 //
-// [AtMost] bounds the number of items, a [Quota] also the numbers from groups and a
-// sum of weights, and [NewSlots] puts items into slots. [MaximizeOrdered],
-// [MaximizeNested] and [MaximizeMixture] are for displays with places and for other
-// models of choice.
-// Items are numbers from 0 on; constructors return errors that name them.
+// [AtMost] bounds the number of items. A [Quota] also bounds the numbers from groups and a sum of weights. [NewSlots]
+// assigns items to slots. [MaximizeOrdered], [MaximizeNested] and [MaximizeMixture] serve displays with places and
+// other choice models. Items are numbered from 0; constructors return errors that name them.
 package assortment
 
 import (
@@ -23,46 +20,41 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Maximize returns the assortment S of the family c with the largest expected
-// revenue under the utilities u and the revenues r ≥ 0 (nil means 1 for all),
+// Maximize returns the assortment S of family c with the largest expected revenue under utilities u and revenues r ≥ 0
+// (nil means 1 for all),
 //
 //	R(S) = Σ_{i∈S} exp(u_i) r_i / (1 + Σ_{j∈S} exp(u_j)),
 //
-// and R(S), which is [vitrine.ExpectedRevenue] of S bit for bit. S is stored in
-// dst if it suffices; nil allocates S and nothing else. Where all revenues
-// are zero S earns 0, and is empty unless the family demands items.
+// and R(S), equal bit for bit to [vitrine.ExpectedRevenue] of S. It stores S in dst if it fits; with a nil dst, S is
+// the only allocation. If all revenues are zero, S earns 0, and is empty unless the family requires items.
 //
-// It is Dinkelbach's iteration (1967) for fractional programs. R(S) > z holds
-// for some S exactly if Σ_{i∈S} v_i (r_i − z) > v_0 z does, with v ∝ exp(u), so
-// from z = 0 on
+// The algorithm is Dinkelbach's iteration (1967) for fractional programs. R(S) > z holds for some S exactly if Σ_{i∈S}
+// v_i (r_i − z) > v_0 z does, with v ∝ exp(u). Starting from z = 0, it repeats
 //
 //	S ← argmax over the family of Σ_{i∈S} v_i (r_i − z),   z ← R(S)
 //
-// until z does not grow, which takes a handful of calls of the oracle. The oracle
-// is called at z(1+ε), where ε = (|S|+8)2⁻⁵² bounds the rounding error of R(S). So
-// no set of the family earns more than R(S)(1+ε), for utilities in [-700, 700] and
-// revenues that are 0 or in [1e-100, 1e100].
+// until z does not grow, which takes a handful of calls of the oracle. The oracle is called at z(1+ε), where ε =
+// (|S|+8)2⁻⁵² bounds the rounding error of R(S). So no set of the family earns more than R(S)(1+ε), for utilities in
+// [-700, 700] and revenues that are 0 or in [1e-100, 1e100].
 //
-// For sets of at most K items it is the problem of Rusmevichientong, Shen and
-// Shmoys (2010). If revenues are equal, R grows with Σ v_i and one call suffices.
+// For sets of at most K items, this is the problem of Rusmevichientong, Shen and Shmoys (2010). If revenues are equal,
+// R grows with Σ v_i and one call suffices.
 //
-// Two limits apply to families that demand items:
-//   - If the family leaves open which, the utilities of the items that are not
-//     [Hidden] should lie within 400 of each other, because their exponentials
-//     are compared at one scale.
-//   - If a demanded item outweighs all others by more than the precision of a
-//     float64, R(S) is the largest, but S may leave out an item that adds less
-//     than that precision.
+// Two limits apply to families that require items:
 //
-// Maximize panics unless r is nil or as long as u. A utility may be −∞, for an item
-// that nobody takes. If one is NaN or +∞, S is some set of the family, not the best.
+//   - If the family leaves open which items, the utilities of the items that are not [Hidden] should lie within 400 of
+//     each other, because their exponentials are compared on one scale.
+//   - If a required item outweighs all others by more than the precision of a float64, R(S) is the largest, but S may
+//     leave out an item that adds less than that precision.
+//
+// Maximize panics unless r is nil or as long as u. A utility of −∞ marks an item that nobody takes. If a utility is NaN
+// or +∞, S is some set of the family, not necessarily the best.
 func Maximize(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (vitrine.Assortment, float64) {
 	s, revenue, _ := MaximizeIterations(dst, c, u, r)
 	return s, revenue
 }
 
-// MaximizeIterations is [Maximize] and also returns the number of calls of the
-// family's oracle.
+// MaximizeIterations is [Maximize] and also returns the number of oracle calls.
 func MaximizeIterations(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (s vitrine.Assortment, revenue float64, iterations int) {
 	if r != nil && len(r) != len(u) {
 		panic(fmt.Sprintf("assortment: Maximize has %d revenues for %d utilities", len(r), len(u)))
@@ -73,32 +65,27 @@ func MaximizeIterations(dst vitrine.Assortment, c vitrine.Constraint, u, r []flo
 	return w.maximize(dst, c, &w.exact, r)
 }
 
-// Bounds are utilities u that are known up to an interval, and can be known
-// better. The slices have one entry for each item.
+// Bounds describes utilities u by intervals that can be narrowed on request. Each slice contains one entry per item.
 type Bounds struct {
 	Lower, Upper []float64 // Lower[i] ≤ u_i ≤ Upper[i]
-	Known        []bool    // whether both are u_i
+	Known        []bool    // whether both bounds equal u_i
 
-	// Tighten narrows the bounds of the given items, none of which is known.
-	// After a few calls an item must be known.
+	// Tighten narrows the bounds of the given items, all of them still unknown. Within a few calls an item must become
+	// known.
 	Tighten func(items []int)
 }
 
-// MaximizeBounds returns what [Maximize] would return for the utilities within
-// the bounds, the same set and the same revenue, bit for bit. It tightens only
-// the bounds that the answer depends on. r ≥ 0 are the revenues; nil means 1 for
-// all. It panics unless the family is [Stable] and the lengths agree.
+// MaximizeBounds returns the same set and the same revenue, bit for bit, as [Maximize] would for the utilities inside
+// the bounds. It tightens only the bounds that influence the answer. r ≥ 0 are the revenues; nil means 1 for all. It
+// panics unless the family is [Stable] and the lengths agree.
 //
-// The iteration is Maximize's, with the largest gain that each item may have:
-// v_i (r_i − z) of the upper bound if r_i > z, and otherwise of the lower bound,
-// because the gain then falls with the utility. Once all items of the oracle's
-// answer are known it is the answer for the utilities too, because the gains of
-// all other items can only fall. Until then the items in the answer are made
-// known, those that might replace them are tightened, and the oracle is called
-// again. The largest utility, to which exponentials are relative, is made known in
-// the same way.
+// The iteration is Maximize's, with the largest gain possible for each item: v_i (r_i − z) at the upper bound if r_i >
+// z, and otherwise at the lower bound, because the gain then falls with the utility. Once all items of the oracle's
+// answer are known, it is also the answer for the utilities, because all other gains can only fall. Until then,
+// MaximizeBounds makes the items in the answer known, tightens those that might replace them, and calls the oracle
+// again. It finds the largest utility, the reference for exponentials, in the same way.
 //
-// Like Maximize it needs u ∈ [-700, 700] or −∞.
+// Like Maximize it requires u ∈ [-700, 700] or −∞.
 func MaximizeBounds(dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64) (vitrine.Assortment, float64) {
 	n := len(b.Upper)
 	if !Stable(c) {
@@ -113,8 +100,8 @@ func MaximizeBounds(dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r [
 	return s, revenue
 }
 
-// EqualRevenues reports whether all revenues are equal and positive, so that R(S)
-// grows with Σ_{i∈S} exp(u_i). nil means 1 for all.
+// EqualRevenues reports whether all revenues are equal and positive, so that R(S) grows with Σ_{i∈S} exp(u_i). nil
+// means 1 for all.
 func EqualRevenues(r []float64) bool {
 	for _, v := range r {
 		if v != r[0] || v == 0 {
@@ -124,19 +111,18 @@ func EqualRevenues(r []float64) bool {
 	return true
 }
 
-// ranker is a family that finds its set with the largest Σ exp(u_i) from the order
-// of the utilities; ok is false if it cannot.
+// ranker is a family that can find the set with the largest Σ exp(u_i) from the order of the utilities. ok is false if
+// it cannot.
 type ranker interface {
 	top(dst vitrine.Assortment, u []float64) (s vitrine.Assortment, ok bool)
 }
 
-// selective is a family in which some items are in no set. They must not set
-// the scale of the others' gains. hides has an entry per item, or is nil if
-// there are none.
+// selective is a family in which some items never appear. Such items must not set the scale of the others' gains. hides
+// returns an entry per item, or nil if every item appears in some set.
 type selective interface{ hides() []bool }
 
-// Hidden returns which items the family declares to be in none of its sets; nil
-// if it declares nothing. [NeverShown] also asks families that do not declare it.
+// Hidden returns which items the family declares to appear in none of its sets, or nil if it declares no such items.
+// [NeverShown] also covers families that do not declare them.
 func Hidden(c vitrine.Constraint) []bool {
 	if s, ok := c.(selective); ok {
 		return s.hides()
@@ -147,18 +133,18 @@ func Hidden(c vitrine.Constraint) []bool {
 // workspace is one problem and its scratch.
 type workspace struct {
 	c      vitrine.Constraint
-	b      *Bounds // Known is nil if all utilities are known; then Lower is Upper
+	b      *Bounds // if all utilities are known, Known is nil and Lower equals Upper
 	r      []float64
 	hidden []bool
 
 	shift      float64
-	v, low     []float64          // N: exp(u − shift) of the upper and the lower bounds; the same slice if all are known
+	v, low     []float64          // N: exp(u − shift) of the upper and lower bounds; one slice if all are known
 	lows       []float64          // N: storage of low
-	gain       []float64          // N: the oracle's question
+	gain       []float64          // N: argument of the oracle
 	best, next vitrine.Assortment // the answers
-	lower      vitrine.Assortment // the answer to the smallest gains
-	items      []int              // to be tightened
-	exact      Bounds             // of known utilities
+	lower      vitrine.Assortment // answer to the smallest gains
+	items      []int              // to tighten
+	exact      Bounds             // holds known utilities
 	pruned     Pruned
 	some       []float64 // utilities of a few items
 	iterations int
@@ -179,12 +165,12 @@ func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bo
 	}
 	dst = append(dst[:0], s...)
 	revenue = vitrine.ExpectedRevenue(dst, b.Upper, r)
-	w.c, w.b, w.r, w.hidden, w.exact = nil, nil, nil, nil, Bounds{} // the pool must not keep the caller's
+	w.c, w.b, w.r, w.hidden, w.exact = nil, nil, nil, nil, Bounds{} // the pool must not retain the caller's slices
 	return dst, revenue, w.iterations
 }
 
-// prune solves for many items of known utilities by a few of them. It returns nil if these do not suffice, or if one pass over all
-// items would.
+// prune solves a problem with many items of known utilities by looking at a few of them. It returns nil if these do not
+// suffice, or if a single pass over all items would do.
 func (w *workspace) prune() vitrine.Assortment {
 	rules, size, ok := Prunable(w.c, len(w.b.Upper))
 	if !ok || w.b.Known != nil || rules.Weights == nil && EqualRevenues(w.r) {
@@ -199,7 +185,7 @@ func (w *workspace) prune() vitrine.Assortment {
 	return best
 }
 
-// pick returns the utilities of some items.
+// pick returns the utilities of the given items.
 func (w *workspace) pick(items []int) []float64 {
 	w.some = scratch.Grow(w.some, len(items))
 	for j, i := range items {
@@ -210,10 +196,9 @@ func (w *workspace) pick(items []int) []float64 {
 
 // maximizeRevenue is Dinkelbach's iteration.
 //
-// Called at z itself, the oracle may see an item with revenue within rounding of z
-// and a large v. Its gain has the wrong size, it takes the place of an item that
-// improves, and z does not grow though it could. Just above z every gain is
-// accurate, and if then z does not grow, no set exceeds z(1+ε).
+// At exactly z, rounding may give an item with a revenue close to z and a large v a gain of the wrong size. The item
+// would displace one that improves, and z would stop growing too early. Just above z every gain is accurate. If z does
+// not grow there, no set exceeds z(1+ε).
 func (w *workspace) maximizeRevenue() vitrine.Assortment {
 	w.resize(len(w.b.Upper))
 	w.best = w.maxGain(w.best, 0)
@@ -229,22 +214,21 @@ func (w *workspace) maximizeRevenue() vitrine.Assortment {
 	}
 }
 
-// rounding bounds the relative error of an expected revenue of n items: of two
-// sums of n terms, and of what comes before and after.
+// rounding bounds the relative error of an expected revenue of n items: two sums of n terms, and the steps before and
+// after.
 func rounding(n int) float64 { return float64(float64(n+8) * 0x1p-52) }
 
 const (
-	vanishing   = -750 // exp of less is 0
-	near        = 100  // shifts so close can share v
-	maxExponent = 600  // of v, which only an item that cannot gain would exceed
+	vanishing   = -750 // exp of anything smaller is 0
+	near        = 100  // shifts this close can share v
+	maxExponent = 600  // of v; only an item that cannot gain would exceed it
 )
 
 // maxGain calls the oracle at z.
 //
-// The gains may be scaled by any factor, so v is taken relative to a utility
-// close to the largest among the items that still can gain: an item of low
-// utility and high revenue must not underflow because of one of high utility
-// that is worth nothing.
+// The gains may be scaled by any factor. maxGain takes v relative to a utility close to the largest among the items
+// that can still gain, so that a worthless item of high utility does not make an item of low utility and high revenue
+// underflow.
 func (w *workspace) maxGain(dst vitrine.Assortment, z float64) vitrine.Assortment {
 	shift := w.maxUtility(z, vanishing)
 	if !(math.Abs(shift-w.shift) <= near) {
@@ -253,7 +237,8 @@ func (w *workspace) maxGain(dst vitrine.Assortment, z float64) vitrine.Assortmen
 	return w.ask(dst, z)
 }
 
-// maximizeSales solves for equal revenues: by the order of the utilities if the family can, and otherwise with the gains v.
+// maximizeSales solves the case of equal revenues, by the order of the utilities if the family supports it, and
+// otherwise with the gains v.
 func (w *workspace) maximizeSales() vitrine.Assortment {
 	if k, ok := w.c.(ranker); ok {
 		if w.best, ok = k.top(w.best, w.b.Upper); ok {
@@ -266,7 +251,7 @@ func (w *workspace) maximizeSales() vitrine.Assortment {
 	return w.best
 }
 
-// rank finds the best set by the order of the utilities. w.best is the answer to their upper bounds.
+// rank finds the best set by the order of the utilities. On entry, w.best is the answer for the upper bounds.
 func (w *workspace) rank(k ranker) vitrine.Assortment {
 	for some := minBatch; ; some *= 2 {
 		w.iterations++
@@ -281,12 +266,11 @@ func (w *workspace) rank(k ranker) vitrine.Assortment {
 	}
 }
 
-// minBatch is the number of items that may be tightened before the next call of
-// the oracle, in addition to those in its answer. It doubles from call to call.
+// minBatch is the number of items that may be tightened before the next oracle call, besides the items of the last
+// answer. It doubles from call to call.
 const minBatch = 1024
 
-// maxUtility returns the largest utility of the items with r_i > z that are not
-// hidden, or minimum if that is larger.
+// maxUtility returns the largest utility among the items with r_i > z that are not hidden, but at least minimum.
 func (w *workspace) maxUtility(z, minimum float64) float64 {
 	counts := func(i int) bool { return (w.r == nil || w.r[i] > z) && (w.hidden == nil || !w.hidden[i]) }
 	for some := minBatch; ; some *= 2 {
@@ -312,10 +296,9 @@ func (w *workspace) maxUtility(z, minimum float64) float64 {
 	}
 }
 
-// ask returns the oracle's answer at z once it holds for the utilities; at −∞ the
-// gains are v. An item may belong in it if its largest gain is at least the
-// smallest gain in the answer to the smallest gains, once that answer is known.
-// For sets of at most K items these are all such items.
+// ask returns the oracle's answer at z once it is certain to hold for the utilities. At −∞ the gains are v. Once the
+// answer to the smallest gains is known, only an item with a largest gain of at least the smallest gain in that answer
+// may belong to the result. For sets of at most K items this test is exact.
 func (w *workspace) ask(dst vitrine.Assortment, z float64) vitrine.Assortment {
 	for some := minBatch; ; some *= 2 {
 		dst = w.answer(dst, z, w.v, w.low)
@@ -332,10 +315,9 @@ func (w *workspace) ask(dst vitrine.Assortment, z float64) vitrine.Assortment {
 	}
 }
 
-// answer returns the oracle's answer to the gains at z. It is in dst's storage or
-// in new storage, never in the family's: an answer that the family keeps must not
-// enter the pool. The storage gets the answer's capacity, which is what the family
-// will need next time.
+// answer returns the oracle's answer for the gains at z, in dst's storage or in new storage. It copies the family's
+// slice, because a slice that the family keeps must not enter the pool. The copy gets the same capacity, which is the
+// storage that the family will need next time.
 func (w *workspace) answer(dst vitrine.Assortment, z float64, up, down []float64) vitrine.Assortment {
 	w.iterations++
 	if math.IsInf(z, -1) {
@@ -356,8 +338,8 @@ func (w *workspace) answer(dst vitrine.Assortment, z float64, up, down []float64
 	return append(slices.Grow(dst[:0], cap(s)), s...)
 }
 
-// gainOf returns the gain of item i at z: of the weight in up if the gain grows
-// with the weight, and of that in down if it falls.
+// gainOf returns the gain of item i at z. It uses the weight in up if the gain grows with the weight, and the weight in
+// down if it falls.
 func (w *workspace) gainOf(i int, z float64, up, down []float64) float64 {
 	if math.IsInf(z, -1) {
 		return up[i]
@@ -369,7 +351,7 @@ func (w *workspace) gainOf(i int, z float64, up, down []float64) float64 {
 	return down[i] * (r - z)
 }
 
-// minOf returns the smallest value of the items, +Inf if there are none.
+// minOf returns the smallest value of the items, or +Inf without items.
 func minOf(value []float64, items []int) float64 {
 	minimum := math.Inf(1)
 	for _, i := range items {
@@ -378,7 +360,7 @@ func minOf(value []float64, items []int) float64 {
 	return minimum
 }
 
-// know makes the items known and reports whether any was not.
+// know makes the items known and reports whether any of them was not.
 func (w *workspace) know(items []int) bool {
 	need := false
 	for w.b.Known != nil {
@@ -398,7 +380,7 @@ func (w *workspace) know(items []int) bool {
 	return need
 }
 
-// tighten narrows the bounds of up to some of the items that matter.
+// tighten narrows the bounds of up to the given number of items that matter.
 func (w *workspace) tighten(some int, matters func(i int) bool) {
 	w.items = w.items[:0]
 	for i, known := range w.b.Known {
@@ -431,7 +413,7 @@ func (w *workspace) weigh(shift float64) {
 	kernel.Exp(w.low, w.low)
 }
 
-// reweigh updates the weights of some items, if there are weights.
+// reweigh updates the weights of the given items, once there are weights.
 func (w *workspace) reweigh(items []int) {
 	if math.IsInf(w.shift, 1) {
 		return
@@ -443,8 +425,8 @@ func (w *workspace) reweigh(items []int) {
 	}
 }
 
-// apart is added between bounds before their exponentials are taken: rounding may
-// put the exponentials of close numbers in the wrong order.
+// apart is added between bounds before taking their exponentials, because rounding may reverse the order of the
+// exponentials of close numbers.
 const apart = 1e-13
 
 func (w *workspace) exponents(i int) (upper, lower float64) {

@@ -8,14 +8,14 @@ import (
 	"vitrine"
 )
 
-// Mixture is a population of several kinds of customers, each of whom chooses by the MNL model: the
-// classes of a latent class model, or the draws of a mixed logit.
+// Mixture is a population of several classes of customers, each choosing by the MNL model: the classes of a latent
+// class model, or the draws of a mixed logit.
 type Mixture struct {
 	Utility [][]float64 // by class: the utilities of the N items
-	Weight  []float64   // by class: its share; the shares sum to 1
+	Weight  []float64   // by class: its share; shares sum to 1
 }
 
-// Revenue returns the expected revenue of S, Σ_c w_c R_c(S); r nil means 1 for all.
+// Revenue returns the expected revenue of S, Σ_c w_c R_c(S). A nil r means 1 for all.
 func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
 	sum := 0.0
 	u := make([]float64, len(s))
@@ -36,17 +36,17 @@ func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
 	return sum
 }
 
-// MaximizeMixture searches the family for a set of large expected revenue under a mixture, and returns
-// the set, its revenue, and a bound that the revenue of no set of the family exceeds. The best set is
-// NP-hard to find with two classes already (Rusmevichientong, Shmoys, Tong and Topaloglu 2014).
+// MaximizeMixture searches the family for a set of large expected revenue under a mixture. It returns the set, its
+// revenue, and an upper bound on the revenue of every set in the family. Finding the best set is NP-hard even with two
+// classes (Rusmevichientong, Shmoys, Tong and Topaloglu 2014).
 //
-// The search begins with the best set of each class, and with the best of a customer with the mean
-// utilities. From the best of these it adds, drops and exchanges single items, always the change that
-// earns the most, until none earns more. The bound is Σ_c w_c max_S R_c(S): what the shop would earn
-// if it knew each customer's class. A round costs O(|S| N) revenues of O(C) each.
+// The search starts from the best of these sets: the optimum of each class, and the optimum for a customer with the
+// average utilities. It then adds, drops or exchanges single items, always making the change that earns the most, until
+// no change improves. The bound is Σ_c w_c max_S R_c(S): the shop's earnings if it knew each customer's class. A round
+// costs O(|S| N) revenues of O(C) each.
 //
-// r ≥ 0; nil means 1 for all. It panics unless there is a utility of each item for each class, and
-// returns an error if the weights are not shares.
+// r ≥ 0; nil means 1 for all. MaximizeMixture panics unless each class contains a utility for each item, and returns an
+// error if the weights are not shares.
 func MaximizeMixture(dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r []float64) (s vitrine.Assortment, revenue, bound float64, err error) {
 	total := 0.0
 	for _, w := range m.Weight {
@@ -83,8 +83,7 @@ func MaximizeMixture(dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r 
 	return append(dst[:0], s...), revenue, max(bound, revenue), nil
 }
 
-// neighbour returns the set of the family that earns the most among those that differ from s by one
-// item added, dropped or exchanged.
+// neighbour returns the best set of the family that differs from s by one item added, dropped or exchanged.
 func (m Mixture) neighbour(c vitrine.Constraint, s vitrine.Assortment, r []float64) (best vitrine.Assortment, revenue float64) {
 	revenue = math.Inf(-1)
 	sums := m.sums(s, r)
@@ -112,7 +111,7 @@ func (m Mixture) neighbour(c vitrine.Constraint, s vitrine.Assortment, r []float
 	return best, revenue
 }
 
-// exchanged returns s without one item and with another; -1 is none.
+// exchanged returns s without the item drop and with the item add. −1 stands for no item.
 func exchanged(s vitrine.Assortment, drop, add int) vitrine.Assortment {
 	t := make(vitrine.Assortment, 0, len(s)+1)
 	for _, i := range s {
@@ -127,8 +126,8 @@ func exchanged(s vitrine.Assortment, drop, add int) vitrine.Assortment {
 	return t
 }
 
-// mixtureSums are, for each class, Σ exp(u) and Σ r exp(u) of a set, the former with the outside
-// option, relative to the largest utility of the class.
+// mixtureSums holds Σ exp(u) and Σ r exp(u) of a set for each class, relative to the class's largest utility. The first
+// sum includes the outside option.
 type mixtureSums struct {
 	m      Mixture
 	r      []float64
@@ -152,7 +151,7 @@ func (m Mixture) sums(s vitrine.Assortment, r []float64) *mixtureSums {
 	return q
 }
 
-// changed returns about the revenue of the set without one item and with another.
+// changed estimates the revenue of the set without the item drop and with the item add.
 func (q *mixtureSums) changed(drop, add int) float64 {
 	revenue := 0.0
 	for c, u := range q.m.Utility {

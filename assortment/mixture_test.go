@@ -11,8 +11,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// Against exhaustive search: no set exceeds the bound, the set found is the best in almost all
-// instances, and never far from it. A single class is solved exactly.
+// Compared with exhaustive search, no set exceeds the bound, and the set found is the best in almost all instances and
+// never far from it. A single class is solved exactly.
 func TestMaximizeMixture(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const n, trials = 8, 300
@@ -83,7 +83,7 @@ func TestMixtureRevenue(t *testing.T) {
 	if got := m.Revenue([]int{0, 1}, nil); math.Abs(got-0.8) > 1e-15 {
 		t.Errorf("revenue %v", got)
 	}
-	// The search goes on from the best set of a class, which is one item, to the best of all, which is two.
+	// The search moves on from the best set of a class, one item, to the best set of the mixture, two items.
 	s, revenue, bound, err := assortment.MaximizeMixture(nil, assortment.AtMost(2), assortment.Mixture{
 		Utility: [][]float64{{5, -5, -5}, {-5, 5, -5}}, Weight: []float64{0.5, 0.5}}, []float64{1, 1.01, 0.1})
 	if err != nil || fmt.Sprint(s) != "[0 1]" || !(revenue > 0.98 && bound >= revenue && bound < 1.01) {

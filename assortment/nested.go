@@ -9,26 +9,26 @@ import (
 	"vitrine"
 )
 
-// Nests group items whose unobserved utilities are alike, as the nested logit model has them. An
-// item without a nest is a nest of its own, and so is the outside option.
+// Nests groups items with correlated unobserved utilities, as in the nested logit model. An item outside every nest
+// forms a nest of its own, and so does the outside option.
 type Nests struct {
-	Of            []int     // N: the nest of an item; negative for none
+	Of            []int     // N: an item's nest, or negative
 	Dissimilarity []float64 // by nest: λ in (0, 1]
 }
 
-// Revenue returns the expected revenue of S under the nested logit model with the utilities u and the
-// revenues r (nil means 1 for all),
+// Revenue returns the expected revenue of S under the nested logit model with utilities u and revenues r (nil means 1
+// for all),
 //
 //	R(S) = Σ_k P_k R_k,  P_k = exp(A_k) / (1 + Σ_l exp(A_l)),  A_k = λ_k log Σ_{i∈S∩k} exp(u_i/λ_k)
 //
-// with R_k the mean revenue of the items of nest k in S, weighted with exp(u_i/λ_k).
+// where R_k is the mean revenue of nest k's items in S, weighted by exp(u_i/λ_k).
 func (n Nests) Revenue(s vitrine.Assortment, u, r []float64) float64 {
 	members := make(map[int][]int)
 	for _, i := range s {
 		members[n.group(i)] = append(members[n.group(i)], i)
 	}
 	var parts []part
-	for _, i := range s { // in the order of the items, so that the sum is
+	for _, i := range s { // in the order of the items, so that the sum is deterministic
 		if g := n.group(i); members[g] != nil {
 			parts = append(parts, n.part(g, members[g], u, r))
 			members[g] = nil
@@ -37,7 +37,7 @@ func (n Nests) Revenue(s vitrine.Assortment, u, r []float64) float64 {
 	return total(parts)
 }
 
-// group returns the number of an item's nest, and a unique number for an item in no nest.
+// group returns the number of an item's nest, or a unique number for an item outside every nest.
 func (n Nests) group(i int) int {
 	if n.Of[i] < 0 {
 		return len(n.Dissimilarity) + i
@@ -53,13 +53,13 @@ func (n Nests) lambda(group int) float64 {
 	return n.Dissimilarity[group]
 }
 
-// part is what the shown items of a nest come to.
+// part summarises the shown items of a nest.
 type part struct {
 	utility float64 // A
-	revenue float64 // their mean revenue
+	revenue float64 // the items' mean revenue
 }
 
-// part returns that of the given items of a group.
+// part returns the summary of the given items of a group.
 func (n Nests) part(group int, items []int, u, r []float64) part {
 	lambda, top := n.lambda(group), math.Inf(-1)
 	for _, i := range items {
@@ -84,7 +84,7 @@ func revenueOf(r []float64, i int) float64 {
 	return r[i]
 }
 
-// total returns the expected revenue of the parts.
+// total returns the expected revenue of the parts together.
 func total(parts []part) float64 {
 	top := 0.0
 	for _, p := range parts {
@@ -99,22 +99,22 @@ func total(parts []part) float64 {
 	return earned / sum
 }
 
-// MaximizeNested returns the assortment S of the largest expected revenue under the nested logit model,
-// among all sets of items, and that revenue; see [Nests.Revenue]. r ≥ 0; nil means 1 for all.
+// MaximizeNested returns the assortment S with the largest expected revenue under the nested logit model, among all
+// sets of items, and its revenue (see [Nests.Revenue]). r ≥ 0; nil means 1 for all.
 //
-// R(S) > z holds exactly if Σ_k exp(A_k) (R_k − z) > z, in which each nest is a problem of its own.
-// With dissimilarities of at most 1 the best set of a nest has its items of the largest revenues,
-// some number of them (Davis, Gallego and Topaloglu 2014, Theorem 4). From z = 0 on, the best sets at
-// z make the next z = R(S), until it does not grow. That takes O(N log N) and a few passes.
+// R(S) > z holds exactly if Σ_k exp(A_k) (R_k − z) > z, which splits into a problem for each nest. With dissimilarities
+// of at most 1, the best set of a nest consists of its items with the largest revenues, some number of them (Davis,
+// Gallego and Topaloglu 2014, Theorem 4). Starting from z = 0, the best sets at z give the next z = R(S), until it does
+// not grow. This takes O(N log N) and a few passes.
 //
-// It returns an error that names an item or a nest that is not lawful. A dissimilarity above 1 is one:
-// the problem is then NP-hard.
+// MaximizeNested returns an error that names the first invalid item or nest. It rejects dissimilarities above 1,
+// because the problem is then NP-hard.
 func MaximizeNested(dst vitrine.Assortment, n Nests, u, r []float64) (vitrine.Assortment, float64, error) {
 	if err := n.check(u, r); err != nil {
 		return nil, 0, err
 	}
 	groups := n.prefixes(u, r)
-	best := make([]int, len(groups)) // by group: how many items are shown
+	best := make([]int, len(groups)) // by group: number of items shown
 	z := 0.0
 	for {
 		next := make([]int, len(groups))
@@ -139,7 +139,7 @@ func MaximizeNested(dst vitrine.Assortment, n Nests, u, r []float64) (vitrine.As
 	return dst, n.Revenue(dst, u, r), nil
 }
 
-// check returns an error that names what is not lawful.
+// check returns an error that names the first invalid item or nest.
 func (n Nests) check(u, r []float64) error {
 	if len(n.Of) != len(u) || r != nil && len(r) != len(u) {
 		return fmt.Errorf("%d items have a nest, %d a utility and %d a revenue", len(n.Of), len(u), len(r))
@@ -162,13 +162,13 @@ func (n Nests) check(u, r []float64) error {
 	return nil
 }
 
-// prefix is a nest with its items in the order of their revenues, and what the first of them come to.
+// prefix is a nest with its items in the order of their revenues, and a summary for each number of leading items.
 type prefix struct {
 	items []int
-	parts []part // parts[j−1] is that of the first j items
+	parts []part // parts[j−1] summarises the first j items
 }
 
-// prefixes returns the nests that have items.
+// prefixes returns the nests that contain items.
 func (n Nests) prefixes(u, r []float64) (groups []prefix) {
 	order := make([]int, 0, len(u))
 	for i, v := range u {
@@ -190,7 +190,7 @@ func (n Nests) prefixes(u, r []float64) (groups []prefix) {
 	return groups
 }
 
-// grow computes the parts of the first items of a nest, adding one after the other.
+// grow computes the parts of the leading items of a nest, adding one item at a time.
 func (n Nests) grow(items []int, u, r []float64) prefix {
 	p := prefix{items: items}
 	lambda := n.lambda(n.group(items[0]))
@@ -206,7 +206,7 @@ func (n Nests) grow(items []int, u, r []float64) prefix {
 	return p
 }
 
-// best returns the number of items whose set has the largest exp(A)(R − z), 0 for none.
+// best returns the number of leading items with the largest exp(A)(R − z). It may be 0.
 func (p prefix) best(z float64) (count int) {
 	largest := math.Inf(-1)
 	for j, s := range p.parts {

@@ -11,7 +11,7 @@ import (
 	"vitrine/assortment/assortmenttest"
 )
 
-// No set earns more, by exhaustive search, and the revenue is that of the nested logit's definition.
+// By exhaustive search, no set earns more, and the revenue follows the definition of the nested logit.
 func TestMaximizeNested(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 9 {
@@ -45,7 +45,7 @@ func TestMaximizeNested(t *testing.T) {
 	}
 }
 
-// By hand: u = (log 4, log 1, 0) with λ = ½ in a nest of the first two, whose squares are 16 and 1.
+// By hand: u = (log 4, log 1, 0) with λ = ½. The first two form a nest; the squares of their exponentials are 16 and 1.
 func TestNestsRevenue(t *testing.T) {
 	n := assortment.Nests{Of: []int{0, 0, -1}, Dissimilarity: []float64{0.5}}
 	u, r := []float64{math.Log(4), 0, 0}, []float64{1, 3, 2}
@@ -59,7 +59,7 @@ func TestNestsRevenue(t *testing.T) {
 	}
 }
 
-// With λ = 1 the model is MNL, and the optimum that of Maximize.
+// With λ = 1 the model is MNL, and Maximize finds the same optimum.
 func TestMaximizeNestedIsMNL(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

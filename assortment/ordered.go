@@ -9,32 +9,31 @@ import (
 	"vitrine"
 )
 
-// MaximizeOrdered returns the assortment S of the family c, and the order in which to show it, with
-// the largest expected revenue if places differ: an item in place p has the utility u_i + γ_p,
+// MaximizeOrdered returns the assortment S of family c, and the order in which to show it, with the largest expected
+// revenue if places differ: an item in place p has the utility u_i + γ_p,
 //
 //	R(S, p) = Σ_{i∈S} exp(u_i + γ_p(i)) r_i / (1 + Σ_{j∈S} exp(u_j + γ_p(j)))
 //
-// order lists the items from the first place on; |S| items take the first |S| places, and a place
-// beyond γ has the effect of its last one. revenue is [vitrine.OrderedRevenue] of the order. bound is
-// a revenue that no set of the family exceeds in any order. It is the revenue itself, up to rounding,
-// if the family is a matroid: [AtMost], [Quota] without lower bounds on groups, pinned items, a capacity
-// and groups that cross, [Slots].
+// order lists the items from the first place on. |S| items take the first |S| places, and places beyond γ use its last
+// entry. revenue is [vitrine.OrderedRevenue] of the order, and bound an upper bound for every set of the family in any
+// order. If the family is a matroid, bound equals revenue up to rounding. Matroids are [AtMost], [Slots], and a [Quota]
+// without lower bounds on groups, pinned items, a capacity or groups that cross.
 //
-// It is Dinkelbach's iteration, as [Maximize]. With v ∝ exp(u), w ∝ exp(γ) and the gains
-// g_i = (r_i − z) v_i, a set of k items is worth Σ_j g_(j) w_(j) − z v_0: by the rearrangement
-// inequality its largest gains take the places of the largest w. As
+// The algorithm is Dinkelbach's iteration, as in [Maximize]. With v ∝ exp(u), w ∝ exp(γ) and the gains g_i = (r_i − z)
+// v_i, a set of k items is worth Σ_j g_(j) w_(j) − z v_0: by the rearrangement inequality, its largest gains go with
+// the largest w. Since
 //
 //	Σ_j g_(j) w_(j) = Σ_j (w_(j) − w_(j+1)) (g_(1) + … + g_(j))
 //
-// and the greedy set of a matroid has the largest g_(1) + … + g_(j) for every j at once (Edmonds
-// 1971), the first k items of the greedy order are the best set of k, for every k.
+// and the greedy set of a matroid attains the largest g_(1) + … + g_(j) for every j at once (Edmonds 1971), the first k
+// items in greedy order are the best set of k, for every k.
 //
-// For other families the sets are those of [vitrine.Constraint.MaxGain] for the gains g. The bound
-// has in the place of g_(1) + … + g_(j) the lesser of the j largest gains of all items and the
-// largest sum of positive gains of a set.
+// For other families, MaximizeOrdered considers the sets that [vitrine.Constraint.MaxGain] returns for the gains g. To
+// compute the bound, it replaces g_(1) + … + g_(j) by the sum of the j largest gains of all items, or by the largest
+// sum of positive gains of a set if that is less.
 //
-// r ≥ 0; nil means 1 for all. It panics unless r is nil or as long as u, and if a utility or an
-// effect is not a number, or +∞.
+// r ≥ 0; nil means 1 for all. MaximizeOrdered panics unless r is nil or as long as u, and if a utility or an effect is
+// NaN or +∞.
 func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (order []int, revenue, bound float64) {
 	if r != nil && len(r) != len(u) {
 		panic(fmt.Sprintf("assortment: MaximizeOrdered has %d revenues for %d utilities", len(r), len(u)))
@@ -65,8 +64,8 @@ func MaximizeOrdered(dst []int, c vitrine.Constraint, u, gamma, r []float64) (or
 	return order, revenue, o.bound(revenue)
 }
 
-// matroid is a family whose sets of at least some number of items are those of a matroid, with at
-// least as many; ok is false if they are not.
+// matroid is a family that, from a minimum size on, contains exactly the independent sets of a matroid. ok is false if
+// it does not.
 type matroid interface {
 	matroid() (minimum int, ok bool)
 }
@@ -86,10 +85,10 @@ type ordered struct {
 
 	gain, positive []float64
 	set            vitrine.Assortment
-	byWeight       []float64 // the w of the first places, decreasing
+	byWeight       []float64 // w of the first places, decreasing
 }
 
-// scale computes v, w and v_0 such that all are at most 1.
+// scale computes v, w and v_0, scaled so that all are at most 1.
 func (o *ordered) scale() {
 	top, highest := 0.0, 0.0
 	for _, u := range o.u {
@@ -121,7 +120,7 @@ func (o *ordered) scale() {
 // place returns the weight of place p.
 func (o *ordered) place(p int) float64 { return o.w[min(p, len(o.w)-1)] }
 
-// best returns the order of a set that is worth most at z, for the sets that the search considers.
+// best returns the most valuable order at z among the sets that the search considers.
 func (o *ordered) best(z float64) []int {
 	for i, v := range o.v {
 		o.gain[i] = v * (revenueOf(o.r, i) - z)
@@ -131,7 +130,7 @@ func (o *ordered) best(z float64) []int {
 		items := o.sorted()
 		return o.arrange(items)
 	}
-	// The gains matter by their order only, so that ranks are as good, and take the items of no gain.
+	// Only the order of the gains matters, so ranks do as well, and they include items without gain.
 	items := make([]int, len(o.gain))
 	for i := range items {
 		items[i] = i
@@ -176,7 +175,7 @@ func (o *ordered) sorted() []int {
 	return items
 }
 
-// arrange puts items of decreasing gain into the places of decreasing weight.
+// arrange assigns items of decreasing gain to places of decreasing weight.
 func (o *ordered) arrange(items []int) []int {
 	places := make([]int, len(items))
 	for p := range places {
@@ -190,8 +189,8 @@ func (o *ordered) arrange(items []int) []int {
 	return order
 }
 
-// bound returns a revenue that no set exceeds: the z at which the worth of all sets is at most 0, by
-// bisection between a revenue that is earned and the largest revenue of an item.
+// bound returns a revenue that no set exceeds: the z at which every set is worth at most 0. It bisects between a
+// revenue that some set earns and the largest revenue of an item.
 func (o *ordered) bound(revenue float64) float64 {
 	high := revenue
 	for i := range o.u {
@@ -212,7 +211,7 @@ func (o *ordered) bound(revenue float64) float64 {
 	return low
 }
 
-// exceeds reports whether the bound of the worth of a set at z is above 0.
+// exceeds reports whether the bound on the worth of a set at z is above 0.
 func (o *ordered) exceeds(z float64) bool {
 	for i, v := range o.v {
 		o.gain[i] = v * (revenueOf(o.r, i) - z)
@@ -254,8 +253,8 @@ func (o *ordered) exceeds(z float64) bool {
 	return false
 }
 
-// enough returns a number of items from which on further ones add nothing: all of positive gain can
-// be in places at least as good as the last one that differs.
+// enough returns a number of items beyond which more items add nothing, because all items with positive gain already
+// fit in places at least as good as the last distinct place.
 func (o *ordered) enough() int {
 	n := len(o.w)
 	for _, g := range o.gain {

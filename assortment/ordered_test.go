@@ -25,7 +25,7 @@ func permutations(s []int, k int, f func([]int)) {
 	}
 }
 
-// bestOrder returns the largest revenue of all orders of all sets, by the formula.
+// bestOrder returns the largest revenue over all orders of all sets, by the formula.
 func bestOrder(c vitrine.Constraint, u, gamma, r []float64) float64 {
 	best := math.Inf(-1)
 	for _, s := range assortmenttest.Sets(c, len(u)) {
@@ -56,7 +56,7 @@ func mustLaminar(t *testing.T, r assortment.Rules) *assortment.Quota {
 	return l
 }
 
-// instance draws utilities, effects of places and revenues; effects fall, or are anything.
+// instance draws utilities, place effects and revenues. The effects decrease or are arbitrary.
 func instance(rng *rand.Rand, n int) (u, gamma, r []float64) {
 	for range n {
 		u = append(u, 2*rng.NormFloat64())
@@ -75,7 +75,7 @@ func instance(rng *rand.Rand, n int) (u, gamma, r []float64) {
 	return u, gamma, r
 }
 
-// For matroids no order of any set earns more, by exhaustive search.
+// For matroids, no order of any set earns more, by exhaustive search.
 func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
 	slots := fatal.Or(assortment.NewSlots(6, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2}}, {Name: "b", Exclude: []int{3}}, {Name: "c", Exclude: []int{0, 4, 5}}}, 0))(t)
 	demanding := fatal.Or(assortment.NewSlots(5, []assortment.Slot{{Name: "a"}, {Name: "b", Exclude: []int{0, 1}}, {Name: "c", Exclude: []int{2, 3, 4}}}, 2))(t)
@@ -112,7 +112,7 @@ func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
 	}
 }
 
-// For other families the revenue of the answer and the bound enclose the largest.
+// For other families, the largest revenue lies between the answer's revenue and the bound.
 func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
 	pinned := mustLaminar(t, assortment.Rules{Items: 6, Max: 3, Include: []int{2}})
 	demanded := mustLaminar(t, assortment.Rules{Items: 6, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Min: 1, Max: 2}}})
@@ -144,7 +144,7 @@ func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
 	}
 }
 
-// Without effects it is Maximize.
+// Without place effects the result equals Maximize's.
 func TestMaximizeOrderedWithoutEffects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 50 {

@@ -15,7 +15,7 @@ import (
 	"vitrine/assortment/assortmenttest"
 )
 
-// groupsOf returns groups of n items: every third item has none.
+// groupsOf assigns n items to groups. Every third item stays outside.
 func groupsOf(n, groups int) []int32 {
 	of := make([]int32, n)
 	for i := range of {
@@ -26,7 +26,7 @@ func groupsOf(n, groups int) []int32 {
 	return of
 }
 
-// halved returns groups that are each two of the given ones.
+// halved merges the given groups in pairs.
 func halved(groups []int32) []int32 {
 	of := make([]int32, len(groups))
 	for i, g := range groups {
@@ -63,8 +63,8 @@ func TestNumberedGroups(t *testing.T) {
 	}
 }
 
-// A partition and the same rules as a tree have the same best sets, also among many items and when it is limited or
-// lacks some of its items.
+// Numbered groups and the same groups as a tree give the same best sets, also among many items and for families that
+// are limited or lack items.
 func TestNumberedGroupsAreListedGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -124,7 +124,7 @@ func TestNumberedGroupsAreListedGroups(t *testing.T) {
 	})
 }
 
-// nestedRules draws a quota among n items, with up to three limits whose groups are nested, and the same rules of a tree.
+// nestedRules draws a quota over n items, with up to three limits on nested groups, and the same rules as a tree.
 func nestedRules(rng *rand.Rand, n int) (numbered, listed assortment.Rules) {
 	q, rules := assortment.Rules{Items: n}, assortment.Rules{}
 	q.Max = 1 + rng.IntN(12)
@@ -137,7 +137,7 @@ func nestedRules(rng *rand.Rand, n int) (numbered, listed assortment.Rules) {
 		l := assortment.Limit{Group: make([]int32, n), Max: rng.IntN(4) + inner/4}
 		at := map[int32]int{}
 		for i, g := range of {
-			if l.Group[i] = g / int32(inner); g < 0 || g%5 == 0 { // some inner groups are in no outer one
+			if l.Group[i] = g / int32(inner); g < 0 || g%5 == 0 { // some inner groups lie outside all outer ones
 				l.Group[i] = -1
 				continue
 			}
@@ -165,8 +165,8 @@ func nestedRules(rng *rand.Rand, n int) (numbered, listed assortment.Rules) {
 	return q, rules
 }
 
-// No item of a group may be shown. There are enough items for the search to begin with a few of them, and items with large
-// revenues join these.
+// Items of one group may not be shown. There are enough items for the search to begin with a few, which items with
+// large revenues then join.
 func TestManyItemsAreHidden(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 0))
 	n := 12000

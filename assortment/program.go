@@ -10,43 +10,45 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// program finds the best sets under a capacity. The problem is NP-hard; for moderate capacities the exact dynamic program of the
-// knapsack solves it, over items, numbers of items and weight. Désir, Goyal and Zhang (Capacitated assortment optimization:
-// hardness and approximation, Operations Research 2022) show the hardness, and approximate for large capacities.
+// program finds the best sets under a capacity. The problem is NP-hard. For moderate capacities it is solved by the
+// exact dynamic program of the knapsack, over items, numbers of items and weight. Désir, Goyal and Zhang (Capacitated
+// assortment optimization: hardness and approximation, Operations Research 2022) show the hardness, and approximate for
+// large capacities.
 //
-// The program visits group after group, so that its table has only the numbers of the groups around an item. Of a group's items
-// of weight a only the best ⌊C/a⌋ are candidates, and at most h of them if the group is bounded by h; a selection finds them.
-// M of N items remain, at most C(1 + log C) for each group if no weight is 0. A call takes O(N + MCk) time and MCk bits, where k
-// is the product over the groups around an item, all items being one of them, of
+// The program visits group after group, so its table covers only the item numbers of the groups around an item. Of a
+// group's items of weight a, only the best ⌊C/a⌋ are candidates, and at most h of them if the group is bounded by h; a
+// selection finds them. M of N items remain, at most C(1 + log C) for each group if no weight is 0. A call takes O(N +
+// MCk) time and MCk bits, where k is the product over the groups around an item, all items counting as one of them, of
 //
 //	h + 1 if h keeps out items that fit, l + 1 if at least l are demanded, otherwise 1
 //
-// C counts in units of the greatest common divisor of the weights. Sums are of floats, so a set is the best up to a relative
-// rounding error of the sum of |gain_i| over it.
+// C counts in units of the greatest common divisor of the weights. Sums are floating-point, so a set is the best up to
+// a relative rounding error of the sum of |gain_i| over it.
 type program struct {
 	pinned []int
-	room   int      // units that the pinned items leave
-	groups []bundle // in the order of the nodes of the tree
+	room   int      // units left by the pinned items
+	groups []bundle // in the order of the tree's nodes
 }
 
-// bundle is a group without the pinned items.
+// bundle is a group without its pinned items.
 type bundle struct {
 	parent, first    int
 	minimum, maximum int
-	capped           bool    // maximum keeps out items that fit and that the groups around it allow
-	classes          []class // of the items that are in no inner group
+	// capped means that maximum keeps out items that would fit and that the groups around allow.
+	capped  bool
+	classes []class // of the items that are in no inner group
 }
 
-// class has the items of one weight.
+// class groups the items of one weight.
 type class struct {
 	items []int
-	units int  // the weight of each
-	cap   int  // how many of them a set can have
-	free  bool // they cost nothing: no weight, and no place that is counted
+	units int  // weight of each item
+	cap   int  // how many of them a set can contain
+	free  bool // the items use neither capacity nor a counted place
 }
 
-// newProgram plans the program of the sets of a tree within a capacity. ascending has all items by weight. The error wraps
-// [ErrTable] if the table is too large.
+// newProgram plans the program for the sets of a tree within a capacity. ascending lists all items by weight. If the
+// table is too large, the error wraps [ErrTable].
 func newProgram(h *hierarchy, t *tree, states []state, r *Rules, ascending []int) (*program, error) {
 	s := &program{groups: make([]bundle, len(h.nodes)), room: r.Weights.left(r.Include)}
 	included := make([]int, len(h.nodes))
@@ -133,12 +135,14 @@ func gcd(a, b int) int {
 	return a
 }
 
-// width is the number of capacities in a row of the table, words the number of words that hold a bit for each.
+// width is the number of capacities in a row of the table, and words the number of machine words for one bit per
+// capacity.
 func (s *program) width() int { return s.room + 1 }
 func (s *program) words() int { return (s.width() + 63) / 64 }
 
-// size returns the bits that the table needs at worst: one for each candidate, vector of numbers of items and capacity, and 64
-// for the values. Every group counts as a candidate, for the time to visit it. It also returns how many such vectors there are.
+// size returns the worst-case table size in bits: one bit for each combination of candidate, vector of item numbers and
+// capacity, plus 64 for each value. Every group counts as a candidate, to account for the time of visiting it. size
+// also returns the number of vectors.
 func (s *program) size() (bits, numbers float64) {
 	rows, demand := make([]float64, len(s.groups)), make([]int, len(s.groups))
 	candidates := 0.0
@@ -165,36 +169,34 @@ func (s *program) size() (bits, numbers float64) {
 	return (candidates + float64(64*numbers)) * (float64(s.room) + 64), numbers
 }
 
-// table is the table of one call. It visits the candidates from the
-// last to the first, with
+// table is the table of one call. It visits the candidates from the last to the first. With
 //
 //	V_i(k, c) = max(V_{i+1}(k, c), gain_i + V_{i+1}(k + 1, c + a_i))
 //
-// the largest gain of the candidates from i on if c units of capacity are taken, and
-// k_A places of each group A around i; and a bit for each, whether i is taken. At the
-// end of a group V is −∞ if k_A is below the group's minimum, and at its
-// beginning k_A is 0. So groups side by side share the table, and nested groups
-// multiply it. If only the minimum of a group matters, k_A stops there and
-// stands for that number or more. Then the bits are followed from the first candidate
-// on.
+// V_i(k, c) is the largest gain of the candidates from i on if c units of capacity are used, and k_A places of each
+// group A around i. A bit for each entry records whether i is taken. At the end of a group, V is −∞ if k_A is below the
+// group's minimum; at its beginning, k_A is 0. So adjacent groups share the table, and nested groups multiply it. If
+// only the minimum of a group matters, k_A stops there and stands for that number or more. Finally the bits are
+// followed from the first candidate on.
 type table struct {
 	ranking Ranking
 	losing  []int // of a class
 	groups  []stage
-	items   []int // the candidates, by group
+	items   []int // candidates, by group
 	units   []int
-	best    []float64 // V, by row and c; a row is the numbers k, that of the innermost group last
-	taken   []uint64  // by candidate, row and c
+	// best stores V by row and c. A row encodes the numbers k, with the innermost group's last.
+	best  []float64
+	taken []uint64 // by candidate, row and c
 }
 
-// stage is what a call knows of a group.
+// stage is a call's view of a group.
 type stage struct {
-	minimum int // how many items it needs beside those that every best set has
-	demand  int // the largest minimum of it and of the groups around it
-	extent  int // how many k_A there are
-	rows    int // how many rows there are within it
-	first   int // its candidates are those from here to the next group's
-	bits    int // where theirs begin
+	minimum int // number of items required besides those in every best set
+	demand  int // largest minimum of this group and the ones around it
+	extent  int // number of values of k_A
+	rows    int // number of rows within it
+	first   int // its candidates run from here to the next group's first
+	bits    int // start of their bits
 }
 
 var tables = sync.Pool{New: func() any { return new(table) }}
@@ -211,8 +213,8 @@ func (s *program) best(dst vitrine.Assortment, gain []float64) vitrine.Assortmen
 	return dst
 }
 
-// choose appends to dst the items that cost nothing and gain, and makes the best
-// of each class the candidates.
+// choose appends to dst the items that cost nothing and gain something. From every other class, the best become
+// candidates.
 func (p *table) choose(dst vitrine.Assortment, s *program, gain []float64) vitrine.Assortment {
 	p.groups = scratch.Grow(p.groups, len(s.groups)+1)
 	for k := range s.groups {
@@ -268,7 +270,7 @@ func (p *table) choose(dst vitrine.Assortment, s *program, gain []float64) vitri
 	return dst
 }
 
-// layOut finds the rows of every group, and the places of its bits.
+// layOut assigns each group its rows and bits.
 func (p *table) layOut(s *program) {
 	largest := 1
 	for k := len(s.groups) - 1; k >= 0; k-- {
@@ -299,14 +301,14 @@ func (p *table) bitsOf(s *program, k, at int) []uint64 {
 	return p.taken[g.bits+(at-g.first)*size:][:size]
 }
 
-// evaluate finds V and the bits, from the last candidate to the first.
+// evaluate fills in V and the bits, from the last candidate to the first.
 func (p *table) evaluate(s *program, gain []float64) {
 	clear(p.best[:s.width()])
 	for k := len(s.groups) - 1; k >= 0; k-- {
 		p.end(s, k)
 		for at := p.groups[k+1].first - 1; at >= p.groups[k].first; at-- {
 			g := gain[p.items[at]]
-			if !(g > -1e300) { // or NaN
+			if !(g > -1e300) { // also excludes NaN
 				g = -1e300
 			}
 			p.try(s, k, p.units[at], g, p.bitsOf(s, k, at))
@@ -317,8 +319,8 @@ func (p *table) evaluate(s *program, gain []float64) {
 	}
 }
 
-// try finds where an item of group k is taken. A row is followed by rows that
-// are larger, or itself, so that their V is still that of the items after it.
+// try decides where to take an item of group k. Each row refers to a larger row or to itself, so the V it reads still
+// describes the items that follow.
 func (p *table) try(s *program, k, units int, gain float64, taken []uint64) {
 	width, words := s.width(), s.words()
 	for row := range p.groups[k].rows {
@@ -336,8 +338,8 @@ func (p *table) try(s *program, k, units int, gain float64, taken []uint64) {
 	}
 }
 
-// next returns the row after an item of group k is taken, or -1 if a group is
-// full, or has fewer items than one within it.
+// next returns the row after taking an item of group k. It returns −1 if a group is full, or contains fewer items than
+// a group inside it.
 func (p *table) next(s *program, k, row int) int {
 	next, stride, within := row, 1, 0
 	for ; k >= 0; k = s.groups[k].parent {
@@ -358,8 +360,7 @@ func (p *table) next(s *program, k, row int) int {
 	return next
 }
 
-// end splits every row by the number of items of group k, all of which are
-// before.
+// end splits every row by the number of items of group k, all of which come earlier.
 func (p *table) end(s *program, k int) {
 	g, width := &p.groups[k], s.width()
 	if g.extent == 1 {
@@ -377,7 +378,7 @@ func (p *table) end(s *program, k int) {
 	}
 }
 
-// begin joins what end has split: at first there is no item of group k.
+// begin undoes the split of end: at the start of group k, it contributes no items.
 func (p *table) begin(s *program, k int) {
 	g, width := &p.groups[k], s.width()
 	if g.extent == 1 {
@@ -388,7 +389,7 @@ func (p *table) begin(s *program, k int) {
 	}
 }
 
-// follow appends the items that the bits tell, from the first candidate on.
+// follow appends the items marked by the bits, from the first candidate on.
 func (p *table) follow(dst vitrine.Assortment, s *program) vitrine.Assortment {
 	row, c := 0, 0
 	for k := range s.groups {

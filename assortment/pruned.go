@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	fewItems   = 512 // the number of items of the largest utilities to begin with, or fewPerItem for each item shown
+	fewItems   = 512 // initial number of items with the largest utilities, or fewPerItem per item shown
 	fewPerItem = 32
-	fewGrowth  = 16 // by which factor their number may grow
+	fewGrowth  = 16 // limit on the growth of their number
 )
 
-// Prunable returns the rules of a family over n items whose best set [Pruned] can find, and the number of items with which it should
-// begin. ok is false if n is too small.
+// Prunable returns the rules of a family over n items to which [Pruned] applies, and the number of items with which it
+// should start. ok is false if n is too small.
 func Prunable(c vitrine.Constraint, n int) (r Rules, size int, ok bool) {
 	r, ok = Ranked(c)
 	if q, is := c.(*Quota); is && q.most != nil {
@@ -26,8 +26,8 @@ func Prunable(c vitrine.Constraint, n int) (r Rules, size int, ok bool) {
 	return r, size, ok && n >= fewGrowth*size
 }
 
-// Ranked returns the rules of a family whose best set is found by a [Ranking]: [AtMost], and a [Quota] that bounds numbers of items
-// but demands only single items.
+// Ranked returns the rules of a family for which a [Ranking] finds the best set: [AtMost], and a [Quota] that bounds
+// numbers of items but requires only single items.
 func Ranked(c vitrine.Constraint) (r Rules, ok bool) {
 	switch c := c.(type) {
 	case AtMost:
@@ -38,8 +38,8 @@ func Ranked(c vitrine.Constraint) (r Rules, ok bool) {
 	return Rules{}, false
 }
 
-// Pruned searches for the best set for unequal revenues, or under a capacity, among many items of which it looks only at a few. The
-// zero value is ready; it keeps its memory for the next call.
+// Pruned searches for the best set among many items while looking at only a few of them. It serves unequal revenues and
+// capacities. The zero value is ready to use and keeps its memory for the next call.
 type Pruned struct {
 	items   []int
 	revenue []float64
@@ -50,15 +50,15 @@ type Pruned struct {
 	set     vitrine.Assortment
 }
 
-// Maximize finds the best set that obeys rules of k items. largest are the size items of the largest utilities that
-// [Rules.Ungrouped] leaves, or all with a utility above −∞ if they are fewer; r are the revenues of all items, nil means 1 for all,
-// and utilities returns the utilities of the given items.
+// Maximize finds the best set that obeys rules of k items. largest lists the size items with the largest utilities that
+// [Rules.Ungrouped] admits, or all items with a utility above −∞ if there are fewer. r holds the revenues of all items;
+// nil means 1 for all. utilities returns the utilities of the given items.
 //
-// The search begins with C = largest. Let S be the best set within C, R = R(S), and v the largest exp(u_i) outside C. The gain
-// v_i (r_i − R) of an item outside is at most g = v (ρ − R) if its revenue is at most ρ. S is the best set of all if all revenues
-// outside C are at most a ρ such that others of gain g improve no sum of gains. Items with larger revenues join C, until there are
-// none outside. ok is false if C becomes 16 times as large. If several sets have the same expected revenue, up to rounding,
-// [Maximize] may find another one of them.
+// The search begins with C = largest. Let S be the best set within C, R = R(S), and v the largest exp(u_i) outside C.
+// The gain v_i (r_i − R) of an outside item is at most g = v (ρ − R) if its revenue is at most ρ. S is the best set of
+// all if all revenues outside C are at most some ρ for which additional items of gain g improve no sum of gains. Items
+// with larger revenues join C until there are none outside. ok is false if C grows to 16 times its size. If several
+// sets tie for the best expected revenue, up to rounding, [Maximize] may find a different one.
 func (f *Pruned) Maximize(rules Rules, r []float64, largest []int, size int, utilities func(items []int) []float64) (best vitrine.Assortment, ok bool) {
 	f.hold(&rules, largest)
 	full, least := len(largest) == size, math.Inf(-1)
@@ -94,9 +94,10 @@ func (f *Pruned) Maximize(rules Rules, r []float64, largest []int, size int, uti
 	}
 }
 
-// Among finds the best set that obeys rules without a capacity, of the given items, which increase, and of the pinned ones. utilities
-// returns those of items, and r are the revenues of all items. It returns the set, its utilities, its expected revenue R, and the
-// smallest gain v_i (r_i − R) of an item in it that is not pinned. That is 0 if the rules allow more items.
+// Among finds the best set that obeys rules without a capacity, from the given items, in increasing order, and the
+// pinned ones. utilities returns the utilities of given items, and r holds the revenues of all items. Among returns the
+// set, its utilities, its expected revenue R, and the smallest gain v_i (r_i − R) among its items that are not pinned.
+// The gain is 0 if the rules allow more items.
 func (f *Pruned) Among(dst vitrine.Assortment, rules Rules, items []int, utilities func(items []int) []float64, r []float64) (best vitrine.Assortment, u []float64, revenue, gain float64) {
 	f.hold(&rules, items)
 	all := utilities(f.items)
@@ -109,7 +110,7 @@ func (f *Pruned) Among(dst vitrine.Assortment, rules Rules, items []int, utiliti
 	return best, u, revenue, gain
 }
 
-// hold makes C the given items, which increase, without those that the rules hide and with the pinned ones.
+// hold sets C to the given items, in increasing order, without the items that the rules hide and with the pinned ones.
 func (f *Pruned) hold(r *Rules, items []int) {
 	f.items = append(f.items[:0], items...)
 	if r.HidesAny() {
@@ -122,7 +123,7 @@ func (f *Pruned) hold(r *Rules, items []int) {
 	}
 }
 
-// among finds the best set of C, whose utilities are u.
+// among finds the best set of C, given the utilities u of C.
 func (f *Pruned) among(dst vitrine.Assortment, rules *Rules, r, u []float64) (best vitrine.Assortment, revenue float64) {
 	f.revenue = scratch.Grow(f.revenue, len(f.items))
 	for j, i := range f.items {
@@ -131,7 +132,7 @@ func (f *Pruned) among(dst vitrine.Assortment, rules *Rules, r, u []float64) (be
 	return Maximize(dst, f.family(rules), u, f.revenue)
 }
 
-// family returns the sets of C, of which the rules hide no item.
+// family returns the sets within C. The rules must hide no item of C.
 func (f *Pruned) family(r *Rules) vitrine.Constraint {
 	if r.Weights != nil {
 		return r.grown(f.items, nil)
@@ -139,7 +140,7 @@ func (f *Pruned) family(r *Rules) vitrine.Constraint {
 	f.group = scratch.Grow(f.group, len(r.Limits)*len(f.items))
 	f.limits, f.include = f.limits[:0], f.include[:0]
 	for k, l := range r.Limits {
-		if l.Max <= 0 { // the items of C are in no such group
+		if l.Max <= 0 { // C contains no items of such a group
 			continue
 		}
 		group := f.group[k*len(f.items):][:len(f.items)]
@@ -158,7 +159,8 @@ func (f *Pruned) family(r *Rules) vitrine.Constraint {
 	return &Quota{rules: Rules{Items: len(f.items), Max: r.Max, Limits: f.limits, Include: f.include}, size: r.Max, plain: true}
 }
 
-// leastGain returns τ/v for the best set of C and log v, where τ is its smallest gain. It is 0 if there may be more items.
+// leastGain returns τ/v for the best set of C and log v, where τ is its smallest gain. If there may be more items, it
+// returns 0.
 func (f *Pruned) leastGain(r *Rules, best vitrine.Assortment, u []float64, revenue, logV float64) float64 {
 	if len(best) < r.Max {
 		return 0
@@ -172,10 +174,10 @@ func (f *Pruned) leastGain(r *Rules, best vitrine.Assortment, u []float64, reven
 	return tau
 }
 
-// bound returns ρ, less what rounding may add to it, for the best set of C and the largest log v.
+// bound returns ρ, less an allowance for rounding, for the best set of C and the largest log v.
 //
-// Without a capacity an item from outside could only take the place of one of S, so ρ = R + τ/v, where τ is the smallest gain in S,
-// and 0 if S has fewer than k items.
+// Without a capacity, an outside item could only replace an item of S. So ρ = R + τ/v, where τ is the smallest gain in
+// S, or 0 if S contains fewer than k items.
 func (f *Pruned) bound(r *Rules, best vitrine.Assortment, u []float64, revenue, least float64, equal bool) (rho float64, ok bool) {
 	const margin = 1e-9
 	if r.Weights == nil {
@@ -185,10 +187,11 @@ func (f *Pruned) bound(r *Rules, best vitrine.Assortment, u []float64, revenue, 
 	return revenue + float64(gain*(1-margin)), ok
 }
 
-// harmless returns g/v for the largest gain g that some trials find such that others of the gain g, of every weight and in no group,
-// improve no sum of gains in C. For equal revenues it is +∞, and ok says whether others of the gain v R improve none.
+// harmless returns g/v, where g is the largest gain, out of some trials, for which additional items of gain g, of every
+// weight and in no group, improve no sum of gains in C. For equal revenues it returns +∞, and ok says whether
+// additional items of gain v R improve none.
 func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal bool) (gain float64, ok bool) {
-	const spread = 300 // of utilities whose exponentials are compared
+	const spread = 300 // of the utilities compared by their exponentials
 	top, others, total := slices.Max(u), make([]int, len(r.Weights.Of)), 0
 	for k, a := range r.Weights.Of {
 		if left := r.Weights.left(r.Include); a <= left {
@@ -239,8 +242,7 @@ func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal b
 	return 0, true
 }
 
-// join adds the other items that the rules do not hide and whose revenue is above rho, or is not comparable with it, until there are
-// most of them.
+// join adds other items, up to most, that the rules do not hide and that earn more than rho or an incomparable revenue.
 func (f *Pruned) join(rules *Rules, r []float64, rho float64, most int) {
 	had := f.items
 	for i, v := range r {

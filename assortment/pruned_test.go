@@ -9,7 +9,7 @@ import (
 	"vitrine"
 )
 
-// Among many items a few suffice: the set earns what Dinkelbach's iteration over all of them finds.
+// Among many items a few suffice: the set earns as much as Dinkelbach's iteration over all of them finds.
 func TestFewOfMany(t *testing.T) {
 	found := 0
 	for seed := range uint64(60) {
@@ -24,7 +24,7 @@ func TestFewOfMany(t *testing.T) {
 			}
 		}
 		c := vitrine.Constraint(k)
-		if seed%3 == 0 { // every set has an item whose utility is low
+		if seed%3 == 0 { // every set contains an item of low utility
 			i := rng.IntN(n)
 			u[i] = -30
 			var err error
@@ -47,15 +47,15 @@ func TestFewOfMany(t *testing.T) {
 	}
 }
 
-// The best set of given items is that of these items and of those that every set has, and its smallest gain is one of the
-// others; 0 if the quota allows more.
+// Among restricts the search to the given items and the pinned ones. The smallest gain ignores pinned items, and is 0
+// if the quota allows more.
 func TestFewAmong(t *testing.T) {
 	r, u := []float64{9, 2, 9, 1, 3, 0}, []float64{0, 0.5, 0, 0, -1, 0.25}
 	for _, c := range []struct {
 		q     Rules
 		items []int
 		want  vitrine.Assortment
-		least int // the item of the smallest gain, -1 for 0
+		least int // item with the smallest gain, or -1 for 0
 	}{
 		{Rules{Max: 1}, []int{1, 3, 4}, vitrine.Assortment{1}, 1},
 		{Rules{Max: 3}, []int{1, 3, 4}, vitrine.Assortment{1, 4}, -1},

@@ -17,43 +17,47 @@ import (
 //
 //	𝒮 = {S : P ⊆ S, X ∩ S = ∅, Min ≤ |S| ≤ Max, Min_G ≤ |S ∩ G| ≤ Max_G for every group G, Σ_{i∈S} a_i ≤ C}
 //
-// with the pinned items P, the excluded items X, and optional weights a ≥ 0 with a capacity C. Groups may be nested, and may cross
-// if they form two hierarchies, such as brands and categories. Every combination that [NewQuota] accepts is exact. It picks the
-// algorithm:
+// with pinned items P, excluded items X, and optional weights a ≥ 0 with a capacity C. Groups may be nested, and may
+// cross if they form two hierarchies, such as brands and categories. Every combination that [NewQuota] accepts is
+// solved exactly. It picks the algorithm:
 //
-//   - If rules demand only single items and groups are numbered, a [Ranking] passes over the gains once. It needs no memory per
-//     item, so it works among millions of items.
-//   - Without a capacity, groups of one hierarchy take a greedy choice from the smallest to the largest group: see tree.
+//   - If rules require only single items and groups are numbered, a [Ranking] passes over the gains once. It needs no
+//     memory per item, so it works with millions of items.
+//   - Groups in one hierarchy, without a capacity, take a greedy choice from the smallest to the largest group: see
+//     tree.
 //   - Groups that cross take a flow: see flow.
 //   - A capacity takes a dynamic program, unless the best set regardless of weight fits: see program.
 //
-// The empty set is in the family unless a rule demands items.
+// The family includes the empty set unless a rule requires items.
 type Quota struct {
 	rules Rules
-	size  int // the most items of a set
+	size  int // size of the largest sets
 
-	// Where a ranking serves:
+	// Used if a ranking applies:
 	plain   bool
-	most    []int // by kind of weight: how many of its items are candidates; nil if every set fits
+	most    []int // by kind of weight: number of candidates; nil if every set fits
 	hiding  sync.Once
 	growing sync.Once
 	whole   *Quota // the same family as a tree
 
-	// Otherwise:
+	// Used otherwise:
 	sides   []*hierarchy
 	states  []state
-	demands [][2]int // the groups that demand items: hierarchy and node
+	demands [][2]int // the groups that require items: hierarchy and node
 	tree    *tree
 	flow    *crossing
 	program *program // nil if every set fits
 
-	never []bool // N: whether an item is in no set at all; nil if there are none
+	never []bool // N: whether no set contains the item; nil if there are no such items
 }
 
-// NewQuota returns the family of the sets that obey the rules. It keeps the numbers of r.Limits and r.Weights, and no other slice
-// of r. It returns an error if no set obeys the rules, if they combine groups that cross with a capacity or with lower bounds of
-// groups, if groups cross in three ways, which is a [*CrossingError], or if the program for a capacity would be too large, which
-// is an [ErrTable].
+// NewQuota returns the family of the sets that obey the rules. It keeps references to the numbers in r.Limits and
+// r.Weights, and copies the other slices of r. It returns an error if
+//
+//   - no set obeys the rules;
+//   - they combine groups that cross with a capacity or with lower bounds of groups;
+//   - groups cross in three ways: a [*CrossingError];
+//   - the program for a capacity would be too large: an [ErrTable].
 func NewQuota(r Rules) (*Quota, error) {
 	r.Include, r.Exclude, r.Groups = slices.Compact(sorted(r.Include)), sorted(r.Exclude), slices.Clone(r.Groups)
 	for k := range r.Groups {
@@ -71,7 +75,8 @@ func sorted(items []int) []int {
 	return items
 }
 
-// newPlain returns the family if a ranking can search it. ok is also false for rules that no set obeys: other code reports those.
+// newPlain returns the family if a ranking can search it. ok is also false for rules that no set obeys, which other
+// code reports.
 func newPlain(r Rules) (q *Quota, ok bool) {
 	if len(r.Groups) > 0 || r.Min != 0 || r.Max < len(r.Include) {
 		return nil, false
@@ -97,9 +102,9 @@ func newPlain(r Rules) (q *Quota, ok bool) {
 	return q, r.Weights == nil || q.weighPlain()
 }
 
-// cross reports whether two groups share an item but neither contains the other.
+// cross reports whether two groups share items without one containing the other.
 func cross(a, b []int32) bool {
-	partners := [2][]int32{} // of each group: the group of the other limit that has all of its items
+	partners := [2][]int32{} // by group: the group of the other limit that contains all of its items
 	const unknown, several = math.MinInt32, math.MinInt32 + 1
 	note := func(k int, group, other int32) {
 		p := partners[k]
@@ -167,11 +172,12 @@ func (q *Quota) rank() int {
 	return rank
 }
 
-// plainItems is the number of items beyond which the candidates under a capacity are found anew for each call. It is a variable for tests.
+// plainItems is the number of items beyond which the candidates under a capacity are found separately for each call.
+// Tests change it.
 var plainItems = 200
 
-// weighPlain prepares a plain family for its capacity. It reports false if a tree of all items serves better: there are few items,
-// or the bound on the table is too large.
+// weighPlain prepares a plain family for its capacity. It returns false if a tree of all items works better, because
+// there are few items or the bound on the table is too large.
 func (q *Quota) weighPlain() bool {
 	r, w := &q.rules, q.rules.Weights
 	if len(w.Kind) != r.Items || w.Capacity < 0 || len(w.Of) > 0 && slices.Min(w.Of) < 0 || w.left(r.Include) < 0 {
@@ -201,7 +207,7 @@ func (q *Quota) weighPlain() bool {
 	return r.Items > plainItems && q.tableBound() <= cmp.Or(r.MaxTable, defaultTable)
 }
 
-// ascending returns the numbers of the weights in increasing order of these.
+// ascending returns the indices of the weights in increasing order of weight.
 func (w *Weights) ascending() []int {
 	kinds := numbers(len(w.Of))
 	slices.SortStableFunc(kinds, func(a, b int) int { return cmp.Compare(w.Of[a], w.Of[b]) })
@@ -217,7 +223,7 @@ func numbers(n int) []int {
 	return list
 }
 
-// tableBound bounds the bits of the table of the program for any candidates.
+// tableBound bounds the table bits of the program for any candidates.
 func (q *Quota) tableBound() float64 {
 	r, w := &q.rules, q.rules.Weights
 	candidates, unit, room, lightest := 0, 0, 0, w.Capacity
@@ -229,7 +235,7 @@ func (q *Quota) tableBound() float64 {
 			lightest = min(lightest, w.Of[k])
 		}
 	}
-	rows := 1.0 // of numbers of items
+	rows := 1.0 // of item numbers
 	if size := r.Max - len(r.Include); lightest == 0 || w.left(r.Include)/lightest > size {
 		rows += float64(min(size, candidates))
 	}
@@ -242,7 +248,7 @@ func (q *Quota) tableBound() float64 {
 	return float64(rows*float64(candidates+64)) * (float64(room/max(unit, 1)) + 64)
 }
 
-// plus returns a + n·weight, or the largest number if that is larger.
+// plus returns a + n·weight, or math.MaxInt on overflow.
 func plus(a, n, weight int) int {
 	if weight > 0 && n > (math.MaxInt-a)/weight {
 		return math.MaxInt
@@ -250,7 +256,7 @@ func plus(a, n, weight int) int {
 	return a + n*weight
 }
 
-// grow returns the family with its groups in hierarchies. fit says that some set has room for each item.
+// grow returns the family with its groups in hierarchies. fit promises that every item fits in some set.
 func grow(r Rules, fit bool) (*Quota, error) {
 	q := &Quota{rules: r}
 	for _, l := range r.Limits {
@@ -301,12 +307,12 @@ func grow(r Rules, fit bool) (*Quota, error) {
 
 func (q *Quota) root() *node { return &q.sides[0].nodes[len(q.sides[0].nodes)-1] }
 
-// unfitError lists items that no set has room for.
+// unfitError lists items that are too heavy for every set.
 type unfitError []int
 
 func (unfitError) Error() string { return "items that no set has room for" }
 
-// weigh makes the program, unless every set fits.
+// weigh creates the program, unless every set fits.
 func (q *Quota) weigh() error {
 	r, w := &q.rules, q.rules.Weights
 	switch {
@@ -319,7 +325,7 @@ func (q *Quota) weigh() error {
 	for rank, k := range w.ascending() {
 		order[k] = float64(rank)
 	}
-	// For a greedy oracle the order of the weights has the effect of their sum.
+	// To a greedy oracle, the order of the weights works like their sum.
 	value := make([]float64, r.Items)
 	for i, k := range w.Kind {
 		if w.Of[k] < 0 {
@@ -348,7 +354,7 @@ func (q *Quota) weigh() error {
 	return q.plan()
 }
 
-// plan makes the program.
+// plan creates the program.
 func (q *Quota) plan() (err error) {
 	w := q.rules.Weights
 	byKind := make([]int, len(w.Of)+1)
@@ -375,15 +381,16 @@ func (q *Quota) plan() (err error) {
 	return err
 }
 
-// unfit returns the items that no set has room for. The lightest set with item i is the lightest of all sets with i added, or with
-// i for another item: that is the exchange property of M♮-convex sets, such as a laminar family (Murota, Discrete Convex Analysis,
-// 2003).
+// unfit returns the items that are too heavy for every set. The lightest set with item i is the lightest set of all,
+// either with i added or with i exchanged for another item: this is the exchange property of M♮-convex sets, such as a
+// laminar family (Murota, Discrete Convex Analysis, 2003).
 func (q *Quota) unfit(lightest vitrine.Assortment) (items []int) {
 	const none = -1
 	w, h := q.rules.Weights, q.sides[0]
 	left := w.left(lightest)
 	number := make([]int, len(h.nodes))
-	spare := slices.Repeat([]int{none}, len(h.nodes)) // the largest weight that can go if another item of the group comes
+	// the largest weight that may leave if another item of the group enters
+	spare := slices.Repeat([]int{none}, len(h.nodes))
 	for _, i := range lightest {
 		k := h.at[i]
 		number[k]++
@@ -401,7 +408,7 @@ func (q *Quota) unfit(lightest vitrine.Assortment) (items []int) {
 	}
 	for k := len(h.nodes) - 1; k >= 0; k-- {
 		if a := &h.nodes[k]; number[k] < a.Max {
-			around := 0 // it is added
+			around := 0 // add the item
 			if a.parent >= 0 {
 				around = spare[a.parent]
 			}
@@ -419,7 +426,7 @@ func (q *Quota) unfit(lightest vitrine.Assortment) (items []int) {
 // Items returns N.
 func (q *Quota) Items() int { return q.rules.Items }
 
-// byOrder reports whether the best set depends on the order of the gains only.
+// byOrder reports whether the best set depends only on the order of the gains.
 func (q *Quota) byOrder() bool { return q.flow == nil && q.program == nil && q.most == nil }
 
 // hides implements selective.
@@ -512,7 +519,7 @@ func (q *Quota) Contains(s vitrine.Assortment) bool {
 	return ok
 }
 
-// counting counts the items of a set by hierarchy and node. It is 0 between calls.
+// counting counts a set's items by hierarchy and node. All counts are 0 between calls.
 type counting [2][]int
 
 var countings = sync.Pool{New: func() any { return new(counting) }}
@@ -522,7 +529,7 @@ func (q *Quota) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 	return q.best(dst, gain, 0)
 }
 
-// top implements ranker: exp(u_i) is positive if u_i is above −∞.
+// top implements ranker. exp(u_i) is positive if u_i is above −∞.
 func (q *Quota) top(dst vitrine.Assortment, u []float64) (vitrine.Assortment, bool) {
 	if !q.byOrder() {
 		return dst, false
@@ -530,8 +537,8 @@ func (q *Quota) top(dst vitrine.Assortment, u []float64) (vitrine.Assortment, bo
 	return q.best(dst, u, negInf), true
 }
 
-// best returns the set with the largest values. Values of items that no rule demands must be above minimum, which is 0 unless the
-// order of the values is enough.
+// best returns the set with the largest values. Items that no rule requires need a value above minimum, which is 0
+// unless only the order of the values matters.
 func (q *Quota) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
 	if len(value) != q.rules.Items {
 		panic(fmt.Sprintf("assortment: %d gains for a family of %d items", len(value), q.rules.Items))
@@ -550,10 +557,11 @@ func (q *Quota) best(dst vitrine.Assortment, value []float64, minimum float64) v
 	return dst
 }
 
-// screen finds the best set under a capacity among a few items: of each weight the best set that the rules allow together with the
-// pinned items P. Let S be a best set, with an item i of weight a that is not in the best set B of this weight. The sets that the
-// rules allow are, without P, those of a matroid, so the items of B with larger gains span i. As S is independent, they do not all
-// lie in the span of S∖{i}, and one of them can take the place of i (Edmonds 1971).
+// screen finds the best set under a capacity among a few items: for each weight, the best set of items of this weight
+// that the rules allow together with the pinned items P. To see why these suffice, let S be a best set, with an item i
+// of weight a that is not in the best set B of this weight. Without P, the sets that the rules allow are the
+// independent sets of a matroid, so the items of B with larger gains span i. As S is independent, they do not all lie
+// in the span of S∖{i}, and one of them can replace i (Edmonds 1971).
 func (q *Quota) screen(dst vitrine.Assortment, gain []float64) vitrine.Assortment {
 	w := screenings.Get().(*screening)
 	defer screenings.Put(w)
@@ -577,7 +585,7 @@ func (q *Quota) screen(dst vitrine.Assortment, gain []float64) vitrine.Assortmen
 	w.items = append(w.items[:0], r.Include...)
 	for k := range w.best {
 		w.items = append(w.items, w.best[k].Items...)
-		w.best[k].rules = Rules{} // the pool must not keep the caller's
+		w.best[k].rules = Rules{} // the pool must not retain the caller's slices
 	}
 	slices.Sort(w.items)
 	w.gain = scratch.Grow(w.gain, len(w.items))
@@ -591,7 +599,7 @@ func (q *Quota) screen(dst vitrine.Assortment, gain []float64) vitrine.Assortmen
 	return dst
 }
 
-// grown returns the family of [Rules.among], which has sets.
+// grown returns the family of [Rules.among], which is never empty.
 func (r Rules) grown(items, others []int) *Quota {
 	r.MaxTable = math.Inf(1)
 	q, err := grow(r.among(items, others), true)
@@ -604,7 +612,7 @@ func (r Rules) grown(items, others []int) *Quota {
 // screening is the scratch of one call.
 type screening struct {
 	best      []Ranking // by kind
-	threshold []float64 // by kind, that of best
+	threshold []float64 // by kind: the threshold of best
 	items     []int
 	gain      []float64
 }

@@ -21,7 +21,7 @@ func quota(t fatal.TB, r assortment.Rules) *assortment.Quota {
 	return q
 }
 
-// within returns rules with a capacity for the weights of the items.
+// weighed returns r with weights and a capacity.
 func weighed(r assortment.Rules, weights []int, capacity int) assortment.Rules {
 	r.Items, r.Weights = len(weights), assortment.WeightsOf(weights, capacity)
 	return r
@@ -33,7 +33,7 @@ func group(name string, minimum, maximum int, items ...int) assortment.Group {
 
 const noLimit = assortment.NoLimit
 
-// families are of 8 items.
+// Every family covers 8 items.
 var families = []struct {
 	name  string
 	rules assortment.Rules
@@ -77,8 +77,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// drawRules draws rules of n items: a tree of groups by cutting intervals of a
-// permutation, and bounds, many of which cannot be obeyed.
+// drawRules draws rules for n items: a tree of groups, made by cutting intervals of a permutation, and bounds, many of
+// them infeasible.
 func drawRules(t *rapid.T, n int) assortment.Rules {
 	r := assortment.Rules{Items: n, Max: noLimit}
 	items := rapid.Permutation(numbers(n)).Draw(t, "items")
@@ -120,7 +120,7 @@ func numbers(n int) []int {
 	return list
 }
 
-// obeys is the definition of the family.
+// obeys implements the definition of the family.
 func obeys(r assortment.Rules, s vitrine.Assortment) bool {
 	in := func(items []int) (n int) {
 		for _, i := range items {
@@ -158,8 +158,8 @@ func obeys(r assortment.Rules, s vitrine.Assortment) bool {
 // subsets returns all sets of n items.
 func subsets(n int) []vitrine.Assortment { return assortmenttest.Sets(assortment.AtMost(n), n) }
 
-// A family is made exactly where some set obeys the rules, has these sets, and none other; its best is the best of them, and its draws
-// are uniform. So are those that are limited, or lack items.
+// NewQuota succeeds exactly if some set obeys the rules. The family then contains exactly these sets, its best set is
+// the best of them, and its draws are uniform. The same holds for families that are limited or lack items.
 func TestQuotaIsItsRules(t *testing.T) {
 	for name, draw := range map[string]func(t *rapid.T, n int) assortment.Rules{"groups": drawRules, "numbered": drawLimits, "crossing": drawCrossing} {
 		for _, weighted := range []bool{false, true} {
@@ -202,7 +202,7 @@ func TestQuotaIsItsRules(t *testing.T) {
 	}
 }
 
-// judgeFamily compares the family of rules with exhaustive search. It returns nil if there is none.
+// judgeFamily compares the family of the rules with exhaustive search. It returns nil if no set obeys them.
 func judgeFamily(t *rapid.T, r assortment.Rules) *assortment.Quota {
 	q, err := assortment.NewQuota(r)
 	sets := judgeSets(t, r, q, err)
@@ -228,7 +228,7 @@ func judgeFamily(t *rapid.T, r assortment.Rules) *assortment.Quota {
 	return q
 }
 
-// judgeSets compares the sets of a family with those that obey the rules, and returns these.
+// judgeSets compares a family with the sets that obey the rules, and returns these sets.
 func judgeSets(t *rapid.T, r assortment.Rules, c vitrine.Constraint, err error) []vitrine.Assortment {
 	sets := slices.DeleteFunc(subsets(r.Items), func(s vitrine.Assortment) bool { return !obeys(r, s) })
 	switch {
@@ -247,7 +247,7 @@ func judgeSets(t *rapid.T, r assortment.Rules, c vitrine.Constraint, err error) 
 	return sets
 }
 
-// drawLimits draws rules whose groups are numbered and nested.
+// drawLimits draws rules with numbered, nested groups.
 func drawLimits(t *rapid.T, n int) assortment.Rules {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	r, _ := nestedRules(rng, max(n, 1))
@@ -261,7 +261,7 @@ func drawLimits(t *rapid.T, n int) assortment.Rules {
 	return r
 }
 
-// drawCrossing draws rules with two hierarchies, pinned and excluded items and a smallest size.
+// drawCrossing draws rules with two hierarchies, pinned and excluded items and a minimum size.
 func drawCrossing(t *rapid.T, n int) assortment.Rules {
 	pick := func(name string) []int {
 		if n == 0 {
@@ -285,7 +285,7 @@ func drawCrossing(t *rapid.T, n int) assortment.Rules {
 	return r
 }
 
-// weigh gives rules weights and a capacity, which is tight.
+// weigh adds weights and a tight capacity to the rules.
 func weigh(t *rapid.T, r *assortment.Rules) {
 	weights := rapid.SliceOfN(rapid.IntRange(0, 6), r.Items, r.Items).Draw(t, "weights")
 	unit := rapid.SampledFrom([]int{1, 3}).Draw(t, "unit")
@@ -320,12 +320,12 @@ func judgeOptimum(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n
 	}
 }
 
-// A bound that the size implies crosses nothing.
+// A bound already implied by the size crosses no group.
 func TestBoundsThatTheSizeImplies(t *testing.T) {
 	quota(t, assortment.Rules{Items: 5, Max: 2, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 2), group("b", 0, 2, 2, 3, 4)}})
 }
 
-// judgeHidden compares the items that are in no set with the sets.
+// judgeHidden checks the hidden items against the sets.
 func judgeHidden(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n int) {
 	hidden := assortment.NeverShown(c, n)
 	for i := range n {
@@ -375,8 +375,8 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 	}
 }
 
-// A million items in a thousand groups within ten departments: every group
-// keeps its bounds, and the answer does not depend on how much is asked at once.
+// With many items in groups within ten departments, every group keeps its bounds, and the answer does not depend on the
+// batch size of the search.
 func TestQuotaOfManyItems(t *testing.T) {
 	const n = 100_000
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -429,8 +429,7 @@ func TestFamiliesRefuseOtherNumbersOfItems(t *testing.T) {
 	}
 }
 
-// An item that no set has does not push the others out of the range of floating
-// point.
+// An item that no set contains must not push the others out of floating-point range.
 func TestHiddenItemsDoNotCauseUnderflow(t *testing.T) {
 	u := []float64{700, -650, -690, 690}
 	size := []int{1, 1, 1, 9}
@@ -446,8 +445,7 @@ func TestHiddenItemsDoNotCauseUnderflow(t *testing.T) {
 	}
 }
 
-// Included items are demanded without a choice, so that utilities may be as far
-// apart as they are.
+// Pinned items leave no choice, so utilities may lie any distance apart.
 func TestIncludedItemsOfAnyUtility(t *testing.T) {
 	for _, rules := range []assortment.Rules{
 		{Max: 4, Include: []int{2, 6}},

@@ -8,28 +8,28 @@ import (
 	"vitrine"
 )
 
-// Ranking holds, of the items added so far, the set with the largest values, compared from the largest down; of equal values
-// the lower items. The sets are those within Max and the Limits of some rules, together with the pinned items, which it does
-// not hold. They are the independent sets of a matroid, so the order of adding does not matter: an item that is not in the
-// best set of some items is not in the best set of more of them (Edmonds 1971). It is a heap with the item to be replaced
-// first at its root.
+// Ranking keeps the set with the largest values among the items added so far, comparing values from the largest down
+// and preferring lower items among equals. The sets obey Max and the Limits of some rules, together with the pinned
+// items, which the Ranking does not store. They are the independent sets of a matroid, so the order of adding does not
+// matter: an item outside the best set of some items is also outside the best set of more items (Edmonds 1971). The
+// items form a heap, with the next item to be replaced at the root.
 type Ranking struct {
 	Items  []int
 	Values []float64
 
 	rules   Rules
-	size    int // how many items it may hold
+	size    int // maximum number of items
 	minimum float64
 }
 
-// Reset makes the ranking empty. Only values above the minimum will enter.
+// Reset empties the ranking. It will admit only values above the minimum.
 func (r *Ranking) Reset(rules Rules, minimum float64) {
 	r.rules, r.size, r.minimum = rules, max(0, rules.Max-len(rules.Include)), minimum
 	r.Items, r.Values = slices.Grow(r.Items[:0], r.size), slices.Grow(r.Values[:0], r.size)
 }
 
-// Threshold returns the value that the items to come must reach, and that they must exceed if they are higher
-// than those before.
+// Threshold returns the smallest value that a further item may need to enter. An item numbered above all earlier ones
+// must exceed it.
 func (r *Ranking) Threshold() float64 {
 	if r.Full() && len(r.Values) > 0 {
 		return r.Values[0]
@@ -37,10 +37,10 @@ func (r *Ranking) Threshold() float64 {
 	return r.minimum
 }
 
-// Full reports whether the set has as many items as the rules allow.
+// Full reports whether the set contains as many items as the rules allow.
 func (r *Ranking) Full() bool { return len(r.Items) == r.size }
 
-// AddAll adds the items from one on. No item before was higher.
+// AddAll adds consecutive items, starting at from. Every item added earlier must be numbered below from.
 func (r *Ranking) AddAll(from int, values []float64) {
 	threshold := r.Threshold()
 	for j, v := range values {
@@ -59,7 +59,7 @@ func (r *Ranking) Add(i int, value float64) {
 	if r.Full() && r.before(i, value, 0) || r.rules.hides(i) || r.rules.includes(i) {
 		return
 	}
-	at := 0 // the item that it replaces
+	at := 0 // the item to be replaced
 	if l := r.tight(i); l != nil {
 		at = r.last(l, i)
 		if r.before(i, value, at) {
@@ -72,8 +72,8 @@ func (r *Ranking) Add(i int, value float64) {
 	r.sift(at)
 }
 
-// tight returns the limit of the innermost group of an item that can have no more items, nil if there is none. Of two such
-// groups the outer one has more of the set, or the same items of it.
+// tight returns the limit of item i's innermost group that is full, or nil if there is none. Among full groups the
+// innermost contains the fewest items of the set; if two contain equally many, they contain the same.
 func (r *Ranking) tight(i int) (tight *Limit) {
 	least := 0
 	for k := range r.rules.Limits {
@@ -88,7 +88,7 @@ func (r *Ranking) tight(i int) (tight *Limit) {
 	return tight
 }
 
-// last returns where the item in the group of item i is that is replaced first. There is one.
+// last returns the position of the item in item i's group that is replaced first. There must be one.
 func (r *Ranking) last(l *Limit, i int) int {
 	last := -1
 	for j, other := range r.Items {
@@ -99,12 +99,12 @@ func (r *Ranking) last(l *Limit, i int) int {
 	return last
 }
 
-// before reports whether item i is replaced before the one at j.
+// before reports whether item i is replaced before the item at j.
 func (r *Ranking) before(i int, value float64, j int) bool {
 	return value < r.Values[j] || value == r.Values[j] && i > r.Items[j]
 }
 
-// sift restores the heap around j.
+// sift restores the heap around position j.
 func (r *Ranking) sift(j int) {
 	for ; j > 0; j = (j - 1) / 2 {
 		if parent := (j - 1) / 2; r.before(r.Items[j], r.Values[j], parent) {
@@ -144,11 +144,11 @@ func (r Rules) best(dst vitrine.Assortment, values []float64, minimum float64) v
 	k.AddAll(0, values)
 	dst = append(append(slices.Grow(dst[:0], len(k.Items)+len(r.Include)), k.Items...), r.Include...)
 	slices.Sort(dst)
-	k.rules = Rules{} // the pool must not keep the caller's
+	k.rules = Rules{} // the pool must not retain the caller's slices
 	return dst
 }
 
-// appendLargest appends the k items of the largest values above the minimum, or of the largest values if all will do.
+// appendLargest appends the k items with the largest values. Unless all is true, values must exceed the minimum.
 func (r *Ranking) appendLargest(dst, items []int, k int, value []float64, minimum float64, all bool) []int {
 	if k >= len(items) {
 		for _, i := range items {
@@ -165,7 +165,7 @@ func (r *Ranking) appendLargest(dst, items []int, k int, value []float64, minimu
 	threshold := minimum
 	for _, i := range items {
 		v := value[i]
-		if all && !(v > -math.MaxFloat64) { // or NaN
+		if all && !(v > -math.MaxFloat64) { // also excludes NaN
 			v = -math.MaxFloat64
 		}
 		if v > threshold {

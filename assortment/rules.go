@@ -8,48 +8,49 @@ import (
 	"strings"
 )
 
-// Rules bound how many items are shown, in all and of each group, and may bound a sum of weights. [NewQuota] makes a family
-// of them.
+// Rules bound the number of items shown, in total and per group, and optionally a sum of weights. [NewQuota] turns them
+// into a family.
 type Rules struct {
 	Items    int                // N
 	Min, Max int                // Min ≤ |S| ≤ Max
-	Groups   []Group            // groups that list their items
-	Limits   []Limit            // groups that are numbered, for catalogues with millions of items
-	Include  []int              // pinned items, which every set contains
-	Exclude  []int              // items that no set contains
-	Weights  *Weights           // nil without a capacity
-	Name     func(i int) string // what errors call item i; nil means "item 3"
+	Groups   []Group            // groups as lists of items
+	Limits   []Limit            // numbered groups, for catalogues with millions of items
+	Include  []int              // pinned items, contained in every set
+	Exclude  []int              // items that no set may contain
+	Weights  *Weights           // nil for no capacity
+	Name     func(i int) string // name of item i in errors; nil means "item 3"
 
-	Work     *Work   // bounds the steps of the searches among groups that cross; nil bounds nothing
-	MaxTable float64 // bounds the table of the program for a capacity, in bits; 0 means 2³², which is 537 MB
+	Work *Work // limits the steps of searches among groups that cross; nil means no limit
+	// MaxTable bounds the table of the program for a capacity, in bits. 0 means 2³², which is 537 MB.
+	MaxTable float64
 }
 
 // Group bounds the number of items shown from a group,
 //
 //	Min ≤ |S ∩ Items| ≤ Max
 type Group struct {
-	Name     string // what errors call it, such as "group shoes"
+	Name     string // name in errors, such as "group shoes"
 	Items    []int
 	Min, Max int
 }
 
-// Limit bounds the number of items shown from each of some disjoint groups.
+// Limit bounds the number of items shown from each of several disjoint groups.
 type Limit struct {
-	Group []int32 // of each item: the number of its group, from 0 on, negative for none
-	Max   int     // of the items of a group
+	Group []int32 // by item: the number of its group, from 0 on, or negative
+	Max   int     // bound for each group
 	Name  func(group int32) string
 }
 
-// Weights bound the sum of the weights of a set, Σ_{i∈S} a_i ≤ Capacity. A weight may be the space that an item takes on a
-// shelf.
+// Weights bounds the sum of the weights of a set, Σ_{i∈S} a_i ≤ Capacity. A weight may be the space that an item takes
+// on a shelf.
 type Weights struct {
-	Kind     []int32 // of each item: the number of its weight
-	Of       []int   // by number, whole and at least 0
-	Count    []int   // by number: how many items, at most, have the weight
+	Kind     []int32 // by item: the index of its weight
+	Of       []int   // by index: whole numbers, at least 0
+	Count    []int   // by index: maximum number of items with the weight
 	Capacity int
 }
 
-// WeightsOf returns the weights of items, one for each.
+// WeightsOf builds Weights from one weight per item.
 func WeightsOf(weights []int, capacity int) *Weights {
 	w := &Weights{Kind: make([]int32, len(weights)), Capacity: capacity}
 	number := map[int]int32{}
@@ -67,7 +68,7 @@ func WeightsOf(weights []int, capacity int) *Weights {
 
 func (w *Weights) of(i int) int { return w.Of[w.Kind[i]] }
 
-// left returns what some items leave of the capacity, a negative number if they weigh more.
+// left returns the capacity left over by the given items, or a negative number if they weigh too much.
 func (w *Weights) left(items []int) int {
 	left := w.Capacity
 	for _, i := range items {
@@ -78,10 +79,10 @@ func (w *Weights) left(items []int) int {
 	return left
 }
 
-// NoLimit as a Max means that there is no upper bound.
+// NoLimit, as a Max, means no upper bound.
 const NoLimit = math.MaxInt
 
-// ErrTable is wrapped by the errors of families whose dynamic program would take too much memory and time.
+// ErrTable is wrapped by errors about families that need too large a dynamic program.
 var ErrTable = errors.New("too large for the exact program")
 
 func (r *Rules) name(i int) string {
@@ -91,7 +92,7 @@ func (r *Rules) name(i int) string {
 	return r.Name(i)
 }
 
-// Allows reports whether a set may be shown, together with the pinned items. It looks only at Max, Limits and pins.
+// Allows reports whether s may be shown together with the pinned items. It checks only Max, Limits and pins.
 func (r *Rules) Allows(s []int) bool {
 	size := len(r.Include)
 	for k, i := range s {
@@ -110,7 +111,8 @@ func (r *Rules) Allows(s []int) bool {
 	return size <= r.Max
 }
 
-// Ungrouped returns rules for sets of some size from the items that these rules do not hide, whatever their groups.
+// Ungrouped returns rules for sets of the given size, in any combination of groups, from the items that r does not
+// hide.
 func (r Rules) Ungrouped(size int) Rules {
 	if w := r.Weights; w != nil && len(r.Include) > 0 {
 		r.Weights = &Weights{w.Kind, w.Of, w.Count, w.left(r.Include)}
@@ -120,10 +122,10 @@ func (r Rules) Ungrouped(size int) Rules {
 	return r
 }
 
-// includes reports whether every set contains an item.
+// includes reports whether every set contains item i.
 func (r *Rules) includes(i int) bool { return among(r.Include, i) }
 
-// hides reports whether Max, Limits, pins or the capacity keep an item out of every set.
+// hides reports whether Max, Limits, pins or the capacity keep item i out of every set.
 func (r *Rules) hides(i int) bool {
 	if among(r.Exclude, i) {
 		return true
@@ -142,7 +144,7 @@ func (r *Rules) hides(i int) bool {
 	return false
 }
 
-// among reports whether an item is among some in increasing order.
+// among reports whether items, in increasing order, contains i.
 func among(items []int, i int) bool {
 	if len(items) == 0 {
 		return false
@@ -151,12 +153,12 @@ func among(items []int, i int) bool {
 	return ok
 }
 
-// HidesAny reports whether hides may hold for an item.
+// HidesAny reports whether r may hide any item.
 func (r *Rules) HidesAny() bool {
 	return r.Max <= 0 || len(r.Exclude) > 0 || len(r.Include) > 0 || r.Weights != nil || slices.ContainsFunc(r.Limits, func(l Limit) bool { return l.Max <= 0 })
 }
 
-// count returns how many items are in the group of item i, of the pinned ones and the others of s.
+// count returns the number of items in item i's group, among the pinned items and the other items of s.
 func (r *Rules) count(l *Limit, i int, s []int) (n int) {
 	g := l.Group[i]
 	for _, j := range r.Include {
@@ -172,8 +174,8 @@ func (r *Rules) count(l *Limit, i int, s []int) (n int) {
 	return n
 }
 
-// among returns the rules of a capacity for some items, which are numbered from 0 on, and as many others as asked for of each kind
-// of weight, in no group. The pinned items must be among the items, and the excluded ones must not.
+// among returns the rules of a capacity for the given items, renumbered from 0 on, plus others[k] further items of each
+// kind of weight k, in no group. items must include the pinned items, and no excluded ones.
 func (r Rules) among(items []int, others []int) Rules {
 	r.Limits = slices.Clone(r.Limits)
 	for k, l := range r.Limits {
@@ -206,7 +208,7 @@ func (r Rules) among(items []int, others []int) Rules {
 	return r
 }
 
-// grouped returns the rules with groups that list their items in the place of numbered ones. Those that bound nothing are left out.
+// grouped returns the rules with numbered groups turned into lists of items. It drops groups without effect.
 func (r Rules) grouped() Rules {
 	r.Groups = slices.Clip(r.Groups)
 	for _, l := range r.Limits {
@@ -214,7 +216,7 @@ func (r Rules) grouped() Rules {
 		for _, g := range l.Group {
 			size = max(size, int(g)+1)
 		}
-		count, at := make([]int, size), make([]int, size) // at: one more than the place of a group
+		count, at := make([]int, size), make([]int, size) // at: one more than the group's index
 		for _, g := range l.Group {
 			if g >= 0 {
 				count[g]++

@@ -30,8 +30,8 @@ func (l listed) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 	return append(dst[:0], l[at]...)
 }
 
-// In a family of bundles the smallest set with an item has the fewest others, however many these
-// are, and an item that is in no set has none.
+// In a family of bundles, Smallest finds the set with the fewest companions, however many these are. For an item in no
+// set, the result is empty.
 func TestSmallestSetOfABundle(t *testing.T) {
 	family := listed{{}, {0}, {1, 2, 3}, {0, 1, 2, 3}}
 	for i, want := range []vitrine.Assortment{{0}, {1, 2, 3}, {1, 2, 3}, {1, 2, 3}, {}} {

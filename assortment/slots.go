@@ -12,29 +12,27 @@ import (
 
 // Slot is a place that shows one item.
 type Slot struct {
-	Name    string // what errors call it
-	Exclude []int  // items that cannot be shown in it
+	Name    string // name in errors
+	Exclude []int  // items that the slot cannot show
 }
 
-// Slots is the family of the sets with at least a given number of items that can
-// be put into slots, each item into a slot that accepts it and at most one item into
-// each slot:
+// Slots is the family of all sets of at least a minimum size that can be assigned to slots, at most one item per slot
+// and each item to a slot that accepts it:
 //
 //	𝒮 = {S : |S| ≥ minimum, there is an injection σ: S → slots with i ∉ Exclude_σ(i)}
 //
-// These are the larger independent sets of a transversal matroid (Edmonds and Fulkerson
-// 1965), so the greedy algorithm is exact (Edmonds 1971): in the order of their gains
-// it takes each item that can be placed together with those before it, which an
-// augmenting path decides. The set after each step is the best of its size, and gains
-// are concave in the size, so it goes on below 0 until there are enough items. It takes
-// O(N log K) to find the candidates of each kind, and O(K) augmenting paths of O(K²).
+// These are the larger independent sets of a transversal matroid (Edmonds and Fulkerson 1965), so the greedy algorithm
+// is exact (Edmonds 1971): in the order of gains, it takes each item that can be placed along with the earlier ones, as
+// decided by an augmenting path. The set after each step is the best of its size, and gains are concave in the size, so
+// the algorithm continues below 0 until there are enough items. It takes O(N log K) to find the candidates of each
+// kind, and O(K) augmenting paths of O(K²).
 //
-// Items that fit the same slots are of one kind. The family distinguishes only kinds.
+// Items that fit the same slots form a kind. The family distinguishes only kinds.
 type Slots struct {
 	slots   int
 	minimum int
-	rank    int     // the maximal number of items of a set
-	kind    []int   // N; none for items that fit no slot
+	rank    int     // size of the largest sets
+	kind    []int   // N; the constant none for items that fit no slot
 	kinds   []kinds // by kind
 	never   []bool  // N; nil if every item fits a slot
 
@@ -42,7 +40,7 @@ type Slots struct {
 	counts   *slotCounts
 }
 
-// kinds are the items that fit the same slots.
+// kinds describes the items that fit the same slots.
 type kinds struct {
 	slots []int
 	items []int
@@ -50,8 +48,8 @@ type kinds struct {
 
 const none = -1
 
-// NewSlots returns the family over the given number of items. It returns an error
-// if so few items fit the slots that there is no set.
+// NewSlots returns the family over the given number of items. If too few items fit the slots for any set to exist, it
+// returns an error.
 func NewSlots(items int, slots []Slot, minimum int) (*Slots, error) {
 	t := &Slots{slots: len(slots), minimum: max(minimum, 0), kind: make([]int, items)}
 	taken := make([][]byte, items) // whether the slot excludes the item
@@ -107,8 +105,9 @@ func zeros(b []byte) (at []int) {
 	return at
 }
 
-// fill finds the rank by a largest matching of kinds with slots, and returns slots that have more members than items fit them,
-// where the matching leaves one empty: that slot, and those to which the kinds that fit are bound, and so on.
+// fill computes the rank by a maximum matching of kinds with slots. If the matching leaves a slot empty, fill returns a
+// collection of slots with fewer fitting items than slots: the empty slot, the slots bound to kinds that fit it, and so
+// on.
 func (t *Slots) fill() (short []int) {
 	var m matching
 	m.reset(t.slots)
@@ -160,9 +159,9 @@ func (t *Slots) shortage(slots []Slot, short []int) error {
 	return fmt.Errorf("%s and %s: together they take %s, and each needs one", strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
 }
 
-// matching puts kinds into slots.
+// matching assigns kinds to slots.
 type matching struct {
-	at    []int  // by slot: what is in it, or none
+	at    []int  // by slot: the kind in it, or none
 	seen  []bool // by slot
 	order []int
 
@@ -182,8 +181,7 @@ func (m *matching) reset(slots int) {
 	}
 }
 
-// place puts one more item of kind k into the slots, and reports whether there
-// is room.
+// place assigns one more item of kind k to the slots, and reports whether there was room.
 func (m *matching) place(t *Slots, k int) bool {
 	if k == none {
 		return false
@@ -216,8 +214,8 @@ func (m *matching) augment(t *Slots, k int) bool {
 // Items returns N.
 func (t *Slots) Items() int { return len(t.kind) }
 
-// Limit implements [Limiter]. The smaller sets of a matroid are a matroid, its
-// truncation, so the greedy algorithm stays exact.
+// Limit implements [Limiter]. The smaller sets of a matroid form another matroid, its truncation, so the greedy
+// algorithm stays exact.
 func (t *Slots) Limit(maximum int) (vitrine.Constraint, error) {
 	maximum = max(maximum, 0)
 	if t.rank <= maximum {
@@ -229,9 +227,9 @@ func (t *Slots) Limit(maximum int) (vitrine.Constraint, error) {
 	return &Slots{slots: t.slots, minimum: t.minimum, rank: maximum, kind: t.kind, kinds: t.kinds, never: t.never}, nil
 }
 
-// Stable implements [Stabler]: the greedy algorithm is stable. With demanded items it
-// is not promised: one may outweigh others by more than the precision of a float64, and
-// then differences between bounds are not those between utilities.
+// Stable implements [Stabler]. The greedy algorithm is stable, but with required items Stable promises nothing: one
+// item may outweigh others by more than the precision of a float64, and then differences between bounds do not reflect
+// differences between utilities.
 func (t *Slots) Stable() bool { return t.minimum == 0 }
 
 // hides implements selective.
@@ -263,7 +261,7 @@ func (t *Slots) top(dst vitrine.Assortment, u []float64) (vitrine.Assortment, bo
 	return t.best(dst, u, negInf), true
 }
 
-// best returns the set of the largest values. Those beyond the demanded number are above minimum.
+// best returns the set with the largest values. Beyond the required number, values must exceed minimum.
 func (t *Slots) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
 	if len(value) != len(t.kind) {
 		panic(fmt.Sprintf("assortment: %d gains for a family of %d items", len(value), len(t.kind)))
@@ -295,10 +293,9 @@ func (t *Slots) best(dst vitrine.Assortment, value []float64, minimum float64) v
 	return dst
 }
 
-// Assign puts the items of a set of the family into slots, and stores the item of each
-// slot in dst, −1 for an empty slot. For slot after slot it takes the first item, in
-// the given order, such that the others can still be placed. It panics if the items
-// cannot be placed.
+// Assign distributes the items of a feasible set to slots, and stores the item of each slot in dst, or −1 for an empty
+// slot. Each slot in turn gets the first item, in the given order, that leaves a place for all others. Assign panics if
+// the items do not fit.
 func (t *Slots) Assign(dst []int, items []int) []int {
 	dst = slices.Grow(dst[:0], t.slots)[:t.slots]
 	for j := range dst {
@@ -332,7 +329,7 @@ func (t *Slots) Assign(dst []int, items []int) []int {
 	return dst
 }
 
-// assignment puts items into slots.
+// assignment assigns items to slots.
 type assignment struct {
 	*Slots
 	at   []int
@@ -348,7 +345,7 @@ func (a *assignment) fits(i, j int) bool {
 	return ok
 }
 
-// augment places item i into a slot with at least the given number, moving others there.
+// augment places item i into a slot numbered at least from, moving others within that range.
 func (a *assignment) augment(i, from int) bool {
 	if a.kind[i] == none {
 		return false

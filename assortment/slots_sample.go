@@ -9,15 +9,14 @@ import (
 	"vitrine/internal/portable"
 )
 
-// Uniform reports whether [Slots.Sample] draws uniformly. It does if there are at
-// most 2¹² vectors of numbers of items of each kind; to count the sets of a transversal
-// matroid in general is #P-complete (Colbourn, Provan and Vertigan 1995).
+// Uniform reports whether [Slots.Sample] draws uniformly. It does if there are at most 2¹² ways to choose the number of
+// items of each kind. Counting the sets of a transversal matroid in general is #P-complete (Colbourn, Provan and
+// Vertigan 1995).
 func (t *Slots) Uniform() bool { return !t.counted(len(t.kind)).unknown }
 
-// Sample implements [Sampler]: it draws the number of items of each kind in proportion
-// to the number of sets with them, and then the items. If the family is not
-// [Slots.Uniform], it adds random items that can be placed until none is left. It
-// panics unless n is N.
+// Sample implements [Sampler]. It draws the number of items of each kind in proportion to the number of such sets, and
+// then the items. If the family is not [Slots.Uniform], Sample keeps adding random items as long as any can be placed.
+// It panics unless n is N.
 func (t *Slots) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
 	c := t.counted(n)
 	dst = dst[:0]
@@ -53,8 +52,7 @@ func (t *Slots) sampleAny(dst vitrine.Assortment, rng *rand.Rand) vitrine.Assort
 	return dst
 }
 
-// Propensity implements [Sampler]. It is 0 if the family is not [Slots.Uniform].
-// It panics unless n is N.
+// Propensity implements [Sampler]. It is 0 if the family is not [Slots.Uniform]. It panics unless n is N.
 func (t *Slots) Propensity(n int) float64 {
 	c := t.counted(n)
 	if c.unknown {
@@ -63,15 +61,15 @@ func (t *Slots) Propensity(n int) float64 {
 	return portable.Exp(-c.log)
 }
 
-// maxCount bounds in how many ways a set can be made of kinds, for there to be counts.
+// maxCount is the largest number of ways to choose the numbers of items by kind for which sets are counted.
 const maxCount = 1 << 12
 
-// slotCounts are the numbers of sets by how many items of each kind they have.
+// slotCounts counts the sets by their number of items of each kind.
 type slotCounts struct {
-	of      []int32   // ways by kinds
-	until   []float64 // until[m] is the share of the sets of the ways up to m
-	log     float64   // of the number of nonempty sets
-	unknown bool      // there are too many ways
+	of      []int32   // ways, by kind
+	until   []float64 // until[m] is the share of the sets in the ways up to m
+	log     float64   // log of the number of nonempty sets
+	unknown bool      // too many ways
 }
 
 // logChoose returns log C(n, k).
@@ -83,8 +81,8 @@ func logChoose(n, k int) float64 {
 	return logC
 }
 
-// counted counts the sets on the first call. Those of n_k items of kind k are
-// Π_k C(N_k, n_k), and there are such sets if n can be matched.
+// counted counts the sets on the first call. Π_k C(N_k, n_k) sets contain n_k items of each kind k, provided that n can
+// be matched.
 func (t *Slots) counted(n int) *slotCounts {
 	if n != len(t.kind) {
 		panic(fmt.Sprintf("assortment: a draw from %d items of a family of %d", n, len(t.kind)))
@@ -98,7 +96,8 @@ func (t *Slots) counted(n int) *slotCounts {
 		}
 		var logs []float64
 		vector, steps := make([]int32, len(t.kinds)), 0
-		at, seen := make([]int, (len(t.kinds)+1)*t.slots), make([]bool, t.slots) // after each kind, what is in the slots
+		// at: contents of the slots after each kind
+		at, seen := make([]int, (len(t.kinds)+1)*t.slots), make([]bool, t.slots)
 		for j := range t.slots {
 			at[j] = none
 		}

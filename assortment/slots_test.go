@@ -59,7 +59,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// placed reports whether items have places, by trying all.
+// placed reports whether items can be placed, by trying all ways.
 func placed(s []assortment.Slot, items []int, taken int) bool {
 	if len(items) == 0 {
 		return true
@@ -72,7 +72,7 @@ func placed(s []assortment.Slot, items []int, taken int) bool {
 	return false
 }
 
-// drawSlots draws slots of n items that exclude some of them.
+// drawSlots draws slots for n items that exclude some of them.
 func drawSlots(t *rapid.T, n int) []assortment.Slot {
 	list := make([][]int, rapid.IntRange(0, 4).Draw(t, "slots"))
 	for j := range list {
@@ -85,8 +85,8 @@ func drawSlots(t *rapid.T, n int) []assortment.Slot {
 	return slots(list...)
 }
 
-// The family is what its definition says, by trying every way to place every
-// set, and no family where the slots cannot be filled. Its optimum is that of all sets.
+// The family matches its definition, checked by trying every way to place every set. If the slots cannot be filled,
+// NewSlots fails. The optimum is the best of all sets.
 func TestSlotsIsItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 6).Draw(t, "items")
@@ -129,8 +129,8 @@ func TestSlotsIsItsDefinition(t *testing.T) {
 	})
 }
 
-// Every item is in a slot that takes it, and each slot has the first item of the
-// order with which the others can be placed, by trying all.
+// Every item ends up in a slot that accepts it, and each slot shows the first item that leaves a place for the others,
+// checked by trying all.
 func TestAssign(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "items")
@@ -180,8 +180,7 @@ func TestSlotsErrors(t *testing.T) {
 	}
 }
 
-// If there are too many ways to count, draws still belong to the family, and the
-// propensity is not known.
+// If there are too many ways to count, draws still belong to the family, and the propensity is unknown.
 func TestSlotsThatIsNotCounted(t *testing.T) {
 	const n, k = 64, 8
 	exclude := make([][]int, k)
@@ -202,7 +201,7 @@ func TestSlotsThatIsNotCounted(t *testing.T) {
 			t.Fatalf("drew %v", s)
 		}
 	}
-	// A request pays for a family that cannot be counted, too.
+	// Finding out that a family cannot be counted happens while serving a request, so it must be cheap.
 	allocs := testing.AllocsPerRun(1, func() {
 		if transversal(t, n, slots(exclude...), k).Uniform() {
 			t.Error("it is counted")
@@ -211,7 +210,7 @@ func TestSlotsThatIsNotCounted(t *testing.T) {
 	if allocs > 1000 {
 		t.Errorf("to find that there are too many ways takes %v allocations", allocs)
 	}
-	// Eight slots, each of which leaves out one item of its own, are counted.
+	// Eight slots that each exclude one item of their own can be counted.
 	maximum := make([][]int, 8)
 	for j := range maximum {
 		maximum[j] = []int{j}

@@ -9,7 +9,7 @@ import (
 
 // subset draws a set of l of n items uniformly.
 func subset(dst vitrine.Assortment, l, n int, rng *rand.Rand) vitrine.Assortment {
-	const crossover = 64 // the l²/n from which moving items costs more than passing them all
+	const crossover = 64 // value of l²/n above which moving items costs more than one pass over all items
 	dst = slices.Grow(dst[:0], l)
 	if l == 0 || l <= crossover*n/l {
 		return floyd(dst, l, n, rng)
@@ -31,8 +31,7 @@ func floyd(dst vitrine.Assortment, l, n int, rng *rand.Rand) vitrine.Assortment 
 	return dst
 }
 
-// selection is Algorithm S of Knuth (The Art of Computer Programming, Section
-// 3.4.2): it passes the items once.
+// selection is Algorithm S of Knuth (The Art of Computer Programming, Section 3.4.2), a single pass over the items.
 func selection(dst vitrine.Assortment, l, n int, rng *rand.Rand) vitrine.Assortment {
 	for i := 0; l > 0; i++ {
 		if rng.IntN(n-i) < l {

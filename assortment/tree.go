@@ -9,15 +9,16 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// tree finds the best sets of a hierarchy, which may demand items.
+// tree finds the best sets of a hierarchy, which may require items.
 //
-// The best sum of gains with exactly k items of a group is concave in k, and the sets that attain it are nested, so a greedy
-// choice from the leaves up is exact: each group first commits the items that it demands, the best that its parts have left,
-// and then passes the best of the others, as many as it may show, to its parent. Only the order of the gains matters. It takes
-// O(N·depth) for selections and O(|S| log |S|) to sort the answer, for any K.
+// The best sum of gains with exactly k items of a group is concave in k, and the sets that attain it are nested, so a
+// greedy choice from the leaves up is exact: each group first commits the items that it requires, the best that its
+// parts left over. It then passes the best of the remaining items, as many as it may show, to its parent. Only the
+// order of the gains matters. This takes O(N·depth) for selections and O(|S| log |S|) to sort the answer, for any K.
 //
-// The assortment problem under such rules, which are totally unimodular, is solved exactly in Davis, Gallego and Topaloglu
-// (Assortment planning under the multinomial logit model with totally unimodular constraint structures, 2013).
+// The assortment problem under such rules, which are totally unimodular, is solved exactly in Davis, Gallego and
+// Topaloglu (Assortment planning under the multinomial logit model with totally unimodular constraint structures,
+// 2013).
 type tree struct {
 	nodes        []node
 	free, pinned [][]int // by node: the items that are in no part
@@ -42,12 +43,12 @@ func newTree(h *hierarchy, states []state) *tree {
 	return t
 }
 
-// best returns the set with the largest values. Values of items that no rule demands must be above minimum.
+// best returns the set with the largest values. Items that no rule requires need a value above minimum.
 func (t *tree) best(dst vitrine.Assortment, value []float64, minimum float64) vitrine.Assortment {
 	w := treeScratches.Get().(*treeScratch)
 	defer treeScratches.Put(w)
 	w.count, w.start = scratch.Grow(w.count, len(t.nodes)), scratch.Grow(w.start, len(t.nodes))
-	dst, open := dst[:0], w.open[:0] // committed, and not decided
+	dst, open := dst[:0], w.open[:0] // dst holds committed items, open undecided ones
 	for k := range t.nodes {
 		a := &t.nodes[k]
 		w.count[k], w.start[k] = len(dst), len(open)
@@ -74,9 +75,9 @@ func (t *tree) best(dst vitrine.Assortment, value []float64, minimum float64) vi
 	return dst
 }
 
-// selectLargest moves the k items of the largest values to the front, in any
-// order; of equal values the lower items. It is Hoare's selection (1961) by
-// medians of three, in O(len(items)), which sorts where pivots are bad.
+// selectLargest moves the k items with the largest values to the front, in any order, preferring lower items among
+// equals. It is Hoare's selection (1961) with the median of three, in O(len(items)). If pivots turn out badly, it sorts
+// instead.
 func selectLargest(items []int, k int, value []float64) {
 	before := func(a, b int) bool { return value[a] > value[b] || value[a] == value[b] && a < b }
 	for bad := 2 * bits.Len(uint(len(items))); 0 < k && k < len(items); bad-- {
@@ -89,7 +90,7 @@ func selectLargest(items []int, k int, value []float64) {
 			})
 			return
 		}
-		// The pivot goes to the front, and then to its place at.
+		// The pivot goes to the front, and then to its final position at.
 		mid, last := len(items)/2, len(items)-1
 		if before(items[mid], items[0]) {
 			items[mid], items[0] = items[0], items[mid]

@@ -8,9 +8,9 @@ import (
 	"vitrine/internal/portable"
 )
 
-// sample appends a set drawn uniformly from the nonempty sets: it draws the number of items of each group from the root down,
-// in proportion to the number of sets with it, and then the items. The sets are counted once per family, in O(N·h) for h the
-// largest |S|; one number is kept for each group and size.
+// sample appends a set drawn uniformly from the nonempty sets. It draws the number of items of each group from the root
+// down, in proportion to the number of such sets, and then the items. The sets are counted once per family, in O(N·h)
+// for h the largest |S|, storing one number for each group and size.
 func (t *tree) sample(dst vitrine.Assortment, rng *rand.Rand) vitrine.Assortment {
 	c := t.counted()
 	root := len(t.nodes) - 1
@@ -24,18 +24,16 @@ func (t *tree) sample(dst vitrine.Assortment, rng *rand.Rand) vitrine.Assortment
 	return dst
 }
 
-// counts are the logs of numbers of sets, by group and number of items.
+// counts holds logs of numbers of sets, by group and number of items.
 type counts struct {
 	parts [][]int // the groups within a group
 	sets  [][]float64
-	// before[a][j][k] counts the sets of k items of those directly in A and in
-	// its first j groups.
+	// before[a][j][k] counts the sets of k items taken from A itself and from its first j groups.
 	before   [][][]float64
-	nonempty float64 // log of the number of nonempty sets; 0 if there is none
+	nonempty float64 // log of the number of nonempty sets; 0 if there are none
 }
 
-// counted counts the sets of the family on the first call, part by part of each
-// group:
+// counted counts the sets of the family on the first call, part by part of each group:
 //
 //	n_{A∪B}(k) = Σ_x n_A(k − x) n_B(x)
 func (t *tree) counted() *counts {
@@ -87,7 +85,7 @@ func choices(forced, n, maximum int) []float64 {
 	return sets
 }
 
-// convolve multiplies two polynomials of log coefficients up to a degree.
+// convolve multiplies two polynomials, given by log coefficients, up to a degree.
 func convolve(a, b []float64, maximum int) []float64 {
 	product := make([]float64, min(len(a)+len(b)-2, maximum)+1)
 	for k := range product {
@@ -116,7 +114,7 @@ func logAdd(a, b float64) float64 {
 	return a + portable.Log1p(portable.Exp(b-a))
 }
 
-// sampleGroup appends k items of the group a.
+// sampleGroup appends k items of group a.
 func (t *tree) sampleGroup(dst vitrine.Assortment, c *counts, a, k int, rng *rand.Rand) vitrine.Assortment {
 	total := c.before[a]
 	for j := len(c.parts[a]) - 1; j >= 0; j-- {
