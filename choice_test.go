@@ -174,7 +174,7 @@ func TestKernelByHand(t *testing.T) {
 	}
 }
 
-// The empty assortment is legal: everybody walks away and nothing is earned.
+// The empty assortment is legal: every customer walks away, and the revenue is 0.
 func TestEmptyAssortment(t *testing.T) {
 	if got := vitrine.LogSumExp1(nil); got != 0 {
 		t.Errorf("LogSumExp1 = %v, want 0", got)

@@ -145,8 +145,8 @@ func TestWorthlessItemsDoNotCauseUnderflow(t *testing.T) {
 	}
 }
 
-// If r_i equals the optimum up to rounding, the item gains nothing. With a large exp(u_i), its rounding error would
-// outweigh the item that does gain.
+// If r_i equals the optimum up to rounding, showing the item does not pay. With a large exp(u_i), its rounding error
+// would outweigh an item that does pay.
 func TestRoundingDoesNotDisplaceAGain(t *testing.T) {
 	u := []float64{30, 30, 30, -4}
 	r := []float64{0.1, 0.1, 0.1 * (1 + 1e-16), 0.7}

@@ -63,7 +63,7 @@ func (k AtMost) sampleSize(n int, rng *rand.Rand) int {
 //	1 / Σ_{l=1}^{min(K, n)} C(n, l)
 func (k AtMost) Propensity(n int) float64 { return portable.Exp(-k.logCount(n)) }
 
-// logCount returns the log of the number of nonempty sets, or 0 if there are none.
+// logCount returns the log of the number of nonempty sets, or 0 if the family contains only the empty set.
 func (k AtMost) logCount(n int) float64 {
 	maximum := min(int(k), n)
 	if maximum < 1 {

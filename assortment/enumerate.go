@@ -30,7 +30,7 @@ func (s *Sets) At(m int) vitrine.Assortment {
 }
 
 // Enumerate stores in dst the nonempty sets of family c with at most k of n items, smallest sets first. It allocates if
-// dst is nil. It goes through all sets of at most k items, so limit bounds their number; the error is that of
+// dst is nil. It goes through all sets of at most k items. If there are more than limit, it returns the error of
 // [AtMost.CheckCount].
 func Enumerate(dst *Sets, c vitrine.Constraint, k, n, limit int) (*Sets, error) {
 	if err := AtMost(k).CheckCount(n, limit); err != nil {

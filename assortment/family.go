@@ -18,8 +18,8 @@ type Sampler interface {
 	// family contains only the empty set, Sample returns that.
 	Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment
 
-	// Propensity returns the probability of each nonempty set, one over their number, or 1 if there are none. It is 0
-	// if their number is unknown, and underflows to 0 beyond about 1e323 sets.
+	// Propensity returns the probability of each nonempty set, one over their number, or 1 if only the empty set
+	// exists. It is 0 if their number is unknown, and underflows to 0 beyond about 1e323 sets.
 	Propensity(n int) float64
 }
 

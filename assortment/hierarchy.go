@@ -12,7 +12,7 @@ type hierarchy struct {
 	at    []int  // N: an item's smallest group
 }
 
-// node is a group. Its parts are the groups inside it, and the items in none of those.
+// node is a group. Its parts are the groups inside it, and the items that lie in no such group.
 type node struct {
 	Group
 	parent           int  // -1 for the root

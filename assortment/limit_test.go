@@ -13,7 +13,7 @@ import (
 )
 
 // limited checks Limit against its definition: the family's sets of at most the given number of items, or an error if
-// there are none.
+// no such set exists.
 func limited(t interface {
 	Fatalf(format string, args ...any)
 }, c assortment.Limiter, n, maximum int) vitrine.Constraint {

@@ -253,7 +253,7 @@ func (o *ordered) exceeds(z float64) bool {
 	return false
 }
 
-// enough returns a number of items beyond which more items add nothing, because all items with positive gain already
+// enough returns a number of items beyond which more items do not help, because all items with positive gain already
 // fit in places at least as good as the last distinct place.
 func (o *ordered) enough() int {
 	n := len(o.w)

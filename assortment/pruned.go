@@ -188,8 +188,8 @@ func (f *Pruned) bound(r *Rules, best vitrine.Assortment, u []float64, revenue, 
 }
 
 // harmless returns g/v, where g is the largest gain, out of some trials, for which additional items of gain g, of every
-// weight and in no group, improve no sum of gains in C. For equal revenues it returns +∞, and ok says whether
-// additional items of gain v R improve none.
+// weight and in no group, improve no sum of gains in C. For equal revenues it returns +∞, and ok says whether the same
+// holds for gain v R.
 func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal bool) (gain float64, ok bool) {
 	const spread = 300 // of the utilities compared by their exponentials
 	top, others, total := slices.Max(u), make([]int, len(r.Weights.Of)), 0

@@ -30,7 +30,7 @@ type counts struct {
 	sets  [][]float64
 	// before[a][j][k] counts the sets of k items taken from A itself and from its first j groups.
 	before   [][][]float64
-	nonempty float64 // log of the number of nonempty sets; 0 if there are none
+	nonempty float64 // log of the number of nonempty sets; 0 if only the empty set exists
 }
 
 // counted counts the sets of the family on the first call, part by part of each group:

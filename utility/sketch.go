@@ -17,7 +17,7 @@ type Sketcher interface {
 	//	square[i]    = ‖∇_w f_w(x_i)‖²
 	//	along[k·N+i] = q_kᵀ ∇_w f_w(x_i)
 	//
-	// The errors of square and along are those of summation, O(d_w 2⁻⁵³) ‖∇f‖² and O(d_w 2⁻⁵³) ‖q_k‖ ‖∇f‖. Pass empty q
+	// The errors of square and along are summation errors, O(d_w 2⁻⁵³) ‖∇f‖² and O(d_w 2⁻⁵³) ‖q_k‖ ‖∇f‖. Pass empty q
 	// and along to skip directions. Sketch panics if a length is wrong, and does not allocate in steady state.
 	Sketch(u, square, along, w, q []float64, x *mat.Dense)
 }

@@ -12,7 +12,7 @@ import (
 	"vitrine/utility"
 )
 
-// A sketch agrees with the gradients themselves, and its utilities match those of Utilities and Linearize bit for bit.
+// A sketch agrees with the gradients themselves, and its utilities match Utilities and Linearize bit for bit.
 func TestSketch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))

@@ -1,6 +1,5 @@
-// Package assortmenttest holds the contract battery of feasible families and
-// of the optimiser over them. Its reference is exhaustive search, which reads
-// nothing of a family but Contains.
+// Package assortmenttest tests the contract of feasible families and of the optimiser over them. Its reference is
+// exhaustive search, which calls only the family's Contains.
 package assortmenttest
 
 import (
@@ -10,13 +9,13 @@ import (
 	"vitrine/assortment"
 )
 
-// maxEnumerated is the number of items up to which the 2ⁿ sets are
-// enumerated. Beyond it, sets are compared with their neighbours.
+// maxEnumerated is the largest number of items for which all 2ⁿ sets are enumerated. With more items, sets are compared
+// with their neighbours.
 const maxEnumerated = 10
 
-// TestConstraint judges a family, its optimum under [assortment.Maximize], and
-// its draws where it has an [assortment.Sampler]. The items are the numbers N of
-// items that the family is defined for; none means that it is for any.
+// TestConstraint tests a family, its optimum under [assortment.Maximize], and, if it is an [assortment.Sampler], its
+// draws. items lists the numbers N of items for which the family is defined. If it is empty, the family is defined for
+// any number.
 func TestConstraint(t *testing.T, c vitrine.Constraint, items ...int) {
 	items = orAny(items)
 	run(t, "MaxGain is exact", func() error { return checkMaxGain(c, items) })
@@ -33,8 +32,8 @@ func TestConstraint(t *testing.T, c vitrine.Constraint, items ...int) {
 	}
 }
 
-// TestMaximize judges [assortment.Maximize] over a family on thousands of
-// instances, under the conditions of [TestConstraint].
+// TestMaximize tests [assortment.Maximize] over a family on thousands of instances, under the conditions of
+// [TestConstraint].
 func TestMaximize(t *testing.T, c vitrine.Constraint, items ...int) {
 	items = orAny(items)
 	run(t, "is optimal", func() error { return checkMaximize(c, items) })

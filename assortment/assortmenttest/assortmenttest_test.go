@@ -10,7 +10,7 @@ import (
 	"vitrine/assortment"
 )
 
-// family is a right one until a field replaces a method.
+// family is correct until a field replaces a method.
 type family struct {
 	assortment.AtMost
 	maxGain    func(dst vitrine.Assortment, gain []float64) vitrine.Assortment
@@ -43,8 +43,7 @@ func TestARightFamilyPasses(t *testing.T) {
 	TestConstraint(t, family{AtMost: 3})
 }
 
-// either is the family of sets that do not hold both item 0 and item 1, and is
-// defined for three items.
+// either allows sets that do not contain both item 0 and item 1. It is defined for three items.
 type either struct{}
 
 func (either) Contains(s vitrine.Assortment) bool {
@@ -69,8 +68,7 @@ func TestAFamilyOfThreeItemsPasses(t *testing.T) {
 	TestConstraint(t, either{}, 3)
 }
 
-// narrowed keeps item 0 out of AtMost, but forgets to narrow what Maximize uses
-// where revenues are equal.
+// narrowed keeps item 0 out of AtMost, but fails to narrow the method that Maximize uses if revenues are equal.
 type narrowed struct{ assortment.AtMost }
 
 func (c narrowed) Contains(s vitrine.Assortment) bool {

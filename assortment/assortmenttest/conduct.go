@@ -12,7 +12,7 @@ import (
 	"vitrine/assortment"
 )
 
-// checkArguments requires that the oracle leaves its arguments as they are.
+// checkArguments requires the oracle to leave its arguments unchanged.
 func checkArguments(c vitrine.Constraint, items []int) error {
 	for _, n := range items {
 		err := gains(n, 20, func(gain []float64) error {
@@ -35,8 +35,7 @@ func checkArguments(c vitrine.Constraint, items []int) error {
 	return nil
 }
 
-// checkDestination requires that the oracle answers in dst's storage, and the
-// same whatever dst held.
+// checkDestination requires the oracle to answer in dst's storage, independent of the old content of dst.
 func checkDestination(c vitrine.Constraint, items []int) error {
 	for _, n := range items {
 		err := gains(n, 20, func(gain []float64) error {
@@ -61,8 +60,7 @@ func checkDestination(c vitrine.Constraint, items []int) error {
 	return nil
 }
 
-// checkConcurrency compares calls side by side with the same calls alone. The
-// race detector sees more.
+// checkConcurrency compares concurrent calls with the same calls made one at a time. The race detector sees more.
 func checkConcurrency(c vitrine.Constraint, items []int) error {
 	answers := func() (all []vitrine.Assortment) {
 		for _, n := range items {
@@ -94,9 +92,9 @@ func checkConcurrency(c vitrine.Constraint, items []int) error {
 	return nil
 }
 
-// checkAllocations requires that Maximize allocates nothing with a destination
-// and the answer without one. One such call in many will do, for the garbage
-// collector and the race detector may empty the pools of scratch at any time.
+// checkAllocations requires Maximize not to allocate with a destination, and to allocate only the answer without one.
+// One such call in many is enough, because the garbage collector and the race detector may empty the scratch pools at
+// any time.
 func checkAllocations(c vitrine.Constraint, items []int) error {
 	n := slices.Max(items)
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -10,13 +10,11 @@ import (
 	"vitrine/assortment"
 )
 
-// checkSample requires uniform draws from the nonempty sets, the propensity
-// 1/m where there are m of them, up to a relative error of 1e-12, and one
-// result for one state of rng.
+// checkSample requires uniform draws from the m nonempty sets, the propensity 1/m up to a relative error of 1e-12, and
+// equal results for equal states of rng.
 //
-// The frequencies are judged by Pearson's χ² with m − 1 degrees of freedom,
-// made a standard normal by Wilson and Hilferty (1931): within 4 standard
-// deviations on either side.
+// It tests the frequencies by Pearson's χ² with m − 1 degrees of freedom, transformed to a standard normal (Wilson and
+// Hilferty 1931), and allows 4 standard deviations on either side.
 func checkSample(c assortment.Sampler, items []int) error {
 	for _, n := range items {
 		if n > 7 {
@@ -63,8 +61,7 @@ func checkSample(c assortment.Sampler, items []int) error {
 	return nil
 }
 
-// deviations returns by how many standard deviations the χ² of the counts is
-// away from that of uniform draws.
+// deviations returns how many standard deviations the χ² of the counts differs from uniform draws.
 func deviations(count []float64, draws int) float64 {
 	if len(count) == 1 {
 		return 0

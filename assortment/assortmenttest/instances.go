@@ -32,17 +32,16 @@ var revenues = []kind{
 	{"coarse", func(rng *rand.Rand) float64 { return float64(rng.IntN(3)) }},
 	{"skewed", func(rng *rand.Rand) float64 { return math.Exp(5 * rng.NormFloat64()) }},
 	{"close", func(rng *rand.Rand) float64 { return 1 + 0x1p-52*float64(rng.IntN(4)) }},
-	// With masking utilities: an item of utility 34 and revenue 1 earns 1 - 2e-15,
-	// one of utility 0 and revenue 2 earns 1, and so do their gains tie near the
-	// optimum, but for rounding.
+	// With masking utilities, an item of utility 34 and revenue 1 earns 1 - 2e-15, and an item of utility 0 and revenue
+	// 2 earns 1. So their gains tie near the optimum, except for rounding.
 	{"masked", func(rng *rand.Rand) float64 { return oneOf(rng, 1, 2+0.02*rng.Float64()) }},
 }
 
 func oneOf(rng *rand.Rand, values ...float64) float64 { return values[rng.IntN(len(values))] }
 
-// Instances calls f with utilities and revenues of n items of many kinds, with the given number of
-// trials of each pair: ties, zero, equal and no revenues, huge and tiny utilities, and revenues
-// within rounding of the optimum.
+// Instances calls f with utilities and revenues of n items of many kinds, with the given number of trials per
+// combination: ties, zero, equal and nil revenues, huge and tiny utilities, and revenues within rounding of the
+// optimum.
 func Instances(n, trials int, f func(name string, u, r []float64)) {
 	for i, uk := range utilities {
 		for j, rk := range revenues {

@@ -9,7 +9,7 @@ import (
 	"vitrine/assortment"
 )
 
-// checkMember requires an assortment of n items that is in the family.
+// checkMember requires an assortment of n items that belongs to the family.
 func checkMember(c vitrine.Constraint, s vitrine.Assortment, n int) error {
 	if err := s.Check(n); err != nil {
 		return err
@@ -20,8 +20,7 @@ func checkMember(c vitrine.Constraint, s vitrine.Assortment, n int) error {
 	return nil
 }
 
-// checkMaxGain requires that the oracle finds the largest sum, and takes no
-// item of gain 0 or less that it could leave out.
+// checkMaxGain requires the oracle to find the largest sum without unnecessary items of gain 0 or less.
 func checkMaxGain(c vitrine.Constraint, items []int) error {
 	for _, n := range items {
 		compare := rivals(c, n)
@@ -39,7 +38,7 @@ func checkMaxGain(c vitrine.Constraint, items []int) error {
 			}
 			mine, size := sum(got)
 			for _, s := range compare(got) {
-				// The rounding of a sum is relative to the sizes of its terms.
+				// The rounding error of a sum is relative to the sizes of its terms.
 				if v, theirs := sum(s); v > mine+1e-14*max(size, theirs) {
 					return fmt.Errorf("gains %v: %v gains %v, but %v gains %v", gain, got, mine, s, v)
 				}
@@ -58,10 +57,9 @@ func checkMaxGain(c vitrine.Constraint, items []int) error {
 	return nil
 }
 
-// checkMaximize requires the largest expected revenue up to a relative error of
-// 1e-13, which is some hundred roundings, and the value to be that of
-// vitrine.ExpectedRevenue to the last bit. A family that demands items is spared
-// utilities further apart than assortment.Maximize promises for.
+// checkMaximize requires the largest expected revenue up to a relative error of 1e-13, some hundred roundings, and a
+// value equal bit for bit to vitrine.ExpectedRevenue. For families that require items, it avoids utilities further
+// apart than assortment.Maximize supports.
 func checkMaximize(c vitrine.Constraint, items []int) (err error) {
 	for _, n := range items {
 		trials := 20
@@ -103,7 +101,7 @@ func checkOptimum(c vitrine.Constraint, u, r []float64, compare func(vitrine.Ass
 	return nil
 }
 
-// spread returns the largest difference of two finite utilities.
+// spread returns the largest difference between two finite utilities.
 func spread(u []float64) float64 {
 	minimum, maximum := math.Inf(1), math.Inf(-1)
 	for _, v := range u {

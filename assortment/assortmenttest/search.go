@@ -7,7 +7,7 @@ import (
 	"vitrine"
 )
 
-// Sets returns the sets of the family over n items, by asking for all 2ⁿ.
+// Sets returns the sets of the family over n items, by testing all 2ⁿ.
 func Sets(c vitrine.Constraint, n int) []vitrine.Assortment {
 	var sets []vitrine.Assortment
 	for bits := range 1 << n {
@@ -33,8 +33,7 @@ func Best(sets []vitrine.Assortment, u, r []float64) float64 {
 	return best
 }
 
-// Neighbours returns the sets of the family that an addition, a removal or a
-// swap makes of s.
+// Neighbours returns the sets of the family that differ from s by an addition, a removal or a swap.
 func Neighbours(c vitrine.Constraint, s vitrine.Assortment, n int) []vitrine.Assortment {
 	var sets []vitrine.Assortment
 	visit := func(other vitrine.Assortment) {
@@ -63,8 +62,8 @@ func Neighbours(c vitrine.Constraint, s vitrine.Assortment, n int) []vitrine.Ass
 	return sets
 }
 
-// rivals returns what to compare an answer with: the whole family, or the
-// answer's neighbours where there are too many items.
+// rivals returns the sets to compare an answer with: the whole family, or the answer's neighbours if there are too many
+// items.
 func rivals(c vitrine.Constraint, n int) func(s vitrine.Assortment) []vitrine.Assortment {
 	if n > maxEnumerated {
 		return func(s vitrine.Assortment) []vitrine.Assortment { return Neighbours(c, s, n) }

@@ -10,8 +10,7 @@ import (
 	"vitrine/assortment"
 )
 
-// checkStability lowers gains of items that an answer leaves out, which must
-// not change the answer.
+// checkStability lowers the gains of items outside an answer, which must not change the answer.
 func checkStability(c vitrine.Constraint, items []int) error {
 	for _, n := range items {
 		trial := uint64(0)
@@ -42,8 +41,7 @@ func checkStability(c vitrine.Constraint, items []int) error {
 	return nil
 }
 
-// checkBounds compares [assortment.MaximizeBounds] with Maximize of the
-// utilities that are within the bounds.
+// checkBounds compares [assortment.MaximizeBounds] with Maximize for utilities inside the bounds.
 func checkBounds(c vitrine.Constraint, items []int) (err error) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for _, n := range items {
@@ -62,8 +60,7 @@ func checkBounds(c vitrine.Constraint, items []int) (err error) {
 	return err
 }
 
-// Bounds returns bounds of u, some wide and some narrow, that become u in up to
-// three steps.
+// Bounds returns bounds on u, some wide and some narrow, that shrink to u in up to three steps.
 func Bounds(u []float64, rng *rand.Rand) *assortment.Bounds {
 	n := len(u)
 	b := &assortment.Bounds{Lower: make([]float64, n), Upper: make([]float64, n), Known: make([]bool, n)}

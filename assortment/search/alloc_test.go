@@ -12,7 +12,7 @@ import (
 	"vitrine/utility"
 )
 
-// A search by two workers allocates its answer and nothing else.
+// The answer is the only allocation of a search by two workers.
 func TestSearchAllocatesTheAnswer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
 	for _, m := range []utility.Model{utility.NewMLP(3, []int{4}, utility.Sigmoid), utility.NewLinear(3, true)} {

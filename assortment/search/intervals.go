@@ -10,19 +10,18 @@ import (
 	"vitrine/utility"
 )
 
-// intervals are the utilities of N items, each known up to an interval,
+// intervals holds the utilities of N items, each known up to an interval,
 //
 //	f_w(x_i) + slack ≤ z_i ≤ f_w(x_i) + radius · (bound of ‖∇f_w(x_i)‖_{V⁻¹}) + slack
 //
-// With unequal revenues, and over families other than AtMost, which utilities
-// matter is not known before the optimiser runs. [assortment.MaximizeBounds] asks
-// for better intervals where its answer depends on them: first from a bound by more
-// directions, then from the norm.
+// With unequal revenues, and over families other than AtMost, the optimiser itself finds out which utilities matter.
+// [assortment.MaximizeBounds] therefore asks for better intervals as it goes: first from a bound by more directions,
+// then from the norm itself.
 type intervals struct {
 	assortment.Bounds
 	search *search
 	sharp  []bool // whether the upper bound uses all directions
-	pass   []int  // the items to be improved together
+	pass   []int  // the items to improve together
 	x, g   scratch.Matrix
 	z      []float64
 	bounds []float64
@@ -57,8 +56,7 @@ func (w *worker) enclose(from, to int) {
 	}
 }
 
-// tighten bounds the items by all directions. Items that are already bounded by all
-// directions become known.
+// tighten bounds the items by all directions. Items already bounded that way become known.
 func (v *intervals) tighten(items []int) {
 	for ; len(items) > 0; items = items[min(BlockRows, len(items)):] {
 		some := items[:min(BlockRows, len(items))]
@@ -82,7 +80,7 @@ func (v *intervals) tighten(items []int) {
 	}
 }
 
-// know makes the utilities of the pass known; x are its items.
+// know makes the utilities of the pass known; x holds its items.
 func (v *intervals) know(x *mat.Dense) {
 	v.z = scratch.Grow(v.z, len(v.pass))
 	v.search.o.exact(v.z, x, &v.g, &v.bounds)
@@ -92,7 +90,7 @@ func (v *intervals) know(x *mat.Dense) {
 	}
 }
 
-// sharpen bounds the pass by all directions; x are its items.
+// sharpen bounds the pass by all directions; x holds its items.
 func (v *intervals) sharpen(x *mat.Dense) {
 	o := v.search.o
 	v.z, v.bounds = scratch.Grow(v.z, len(v.pass)), scratch.Grow(v.bounds, len(v.pass))

@@ -1,12 +1,11 @@
-// Package search finds the assortment with the largest expected revenue under
-// optimistic utilities, without the norm of every gradient if there are many items.
+// Package search finds the assortment with the largest expected revenue under optimistic utilities. If there are many
+// items, it avoids computing the norm of every gradient.
 //
-// An upper bound of an optimistic utility is cheap if ‖∇f_w(x_i)‖ is known without
-// the gradient ([utility.Sketcher]). Items that the bound does not exclude are
-// bounded again, by components along more directions of V⁻¹, and only what is then
-// left has its norm computed. The bounds hold with rounding ([gram.Bound]) and an
-// item is excluded only if its bound is too low, so the answer is that of the full
-// computation, bit for bit, in whatever order the items are visited.
+// An upper bound on an optimistic utility is cheap if ‖∇f_w(x_i)‖ can be computed without the gradient
+// ([utility.Sketcher]). Items that survive this bound are bounded again, by components along more directions of V⁻¹,
+// and only the items left after that get their norm computed. The bounds account for rounding ([gram.Bound]), and an
+// item is excluded only if its bound is too low. So the answer equals the full computation's, bit for bit, in whatever
+// order the items are visited.
 //
 //	optimistic.go  the utilities, and the choice between the ways to maximise
 //	top.go         equal revenues and bounded numbers: the K largest utilities that the rules allow
@@ -28,14 +27,13 @@ import (
 	"vitrine/utility"
 )
 
-// Optimistic are the optimistic utilities of line 10 of Algorithm 1, and of every
-// upper-confidence baseline:
+// Optimistic describes the optimistic utilities of line 10 of Algorithm 1, and of every upper-confidence baseline:
 //
 //	z_i = f_w(x_i) + Radius · ‖∇f_w(x_i)‖_{V⁻¹} + Slack
 //
-// With radius 0 they need no gradients and no V⁻¹. With a negative radius they are lower bounds, and every norm
-// is computed: the sketches bound utilities from above only if the norm raises them. They are safe for concurrent
-// use as long as the fields do not change.
+// With radius 0 they need neither gradients nor V⁻¹. With a negative radius they are lower bounds, and every norm is
+// computed: sketches bound utilities from above only if the norm raises them. An Optimistic is safe for concurrent use
+// as long as its fields do not change.
 type Optimistic struct {
 	Model   utility.Model
 	Params  []float64    // w, d_w of them
@@ -47,22 +45,22 @@ type Optimistic struct {
 }
 
 const (
-	// minItems is the least N that is searched. minItemsPerParam is that N for each
-	// parameter from which the eigenvectors of V⁻¹, computed once a policy, pay for
-	// themselves in one decision. docs/adr/0022-pruning.md has the measurement.
+	// minItems is the smallest N for which a search pays. minItemsPerParam is the N per parameter from which the
+	// eigenvectors of V⁻¹, computed once per policy, pay for themselves in one decision. docs/adr/0022-pruning.md gives
+	// the measurement.
 	minItems         = 2048
 	minItemsPerParam = 32
 
-	// minIntervalParams is the least d_w for which a norm costs more than an interval
-	// and the additional calls of the oracle.
+	// minIntervalParams is the smallest d_w for which a norm costs more than an interval plus the additional oracle
+	// calls.
 	minIntervalParams = 24
 
-	// BlockRows is the number of items whose gradients are held at a time.
+	// BlockRows is the number of items for which gradients are held at a time.
 	BlockRows = 256
 )
 
-// Maximize returns the assortment of the family c with the largest expected revenue
-// under the optimistic utilities of the items of x: line 11 of Algorithm 1.
+// Maximize returns the assortment of family c with the largest expected revenue under the optimistic utilities of the
+// items of x: line 11 of Algorithm 1.
 func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.Assortment {
 	s := searches.Get().(*search)
 	defer searches.Put(s)
@@ -88,7 +86,7 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 	return best
 }
 
-// prune finds the best set among a few items, at first size of them: see [assortment.Pruned].
+// prune finds the best set while looking at only a few items, starting with size of them (see [assortment.Pruned]).
 func (s *search) prune(o *Optimistic, sketcher utility.Sketcher, rules assortment.Rules, size int, x *vitrine.Context, workers int) (best vitrine.Assortment, ok bool) {
 	largest := s.top(o, sketcher, x.Features, rules.Ungrouped(size), workers)
 	return s.pruned.Maximize(rules, x.Revenue, largest, size, func(items []int) []float64 {
@@ -97,8 +95,7 @@ func (s *search) prune(o *Optimistic, sketcher utility.Sketcher, rules assortmen
 	})
 }
 
-// Utilities returns the optimistic utilities of all items of x, in dst's storage if
-// its capacity suffices.
+// Utilities returns the optimistic utilities of all items of x, in dst's storage if it suffices.
 func (o *Optimistic) Utilities(dst []float64, x *vitrine.Context) []float64 {
 	s := searches.Get().(*search)
 	defer searches.Put(s)
@@ -122,8 +119,7 @@ func (o *Optimistic) utilities(s *search, dst []float64, x *vitrine.Context) []f
 	return dst
 }
 
-// exact stores the optimistic utilities of the items x in z. The utility of an item
-// does not depend on the other items of x.
+// exact stores the optimistic utilities of the items x in z. An item's utility does not depend on the other items.
 func (o *Optimistic) exact(z []float64, x *mat.Dense, g *scratch.Matrix, norms *[]float64) {
 	rows := g.Reshape(len(z), len(o.Params))
 	utility.Linearize(o.Model, z, rows, o.Params, x)
@@ -134,16 +130,15 @@ func (o *Optimistic) exact(z []float64, x *mat.Dense, g *scratch.Matrix, norms *
 	}
 }
 
-// at returns the optimistic utility for the utility f and its norm. With a positive radius it
-// increases in both. The conversion keeps compilers from fusing the product and the sum in some
-// places and not in others: bounds are compared with utilities from elsewhere.
+// at returns the optimistic utility given the utility f and the norm. With a positive radius it increases in both. The
+// conversion keeps compilers from fusing the product and the sum in some places but not in others, because bounds are
+// compared with utilities computed elsewhere.
 func (o *Optimistic) at(f, norm float64) float64 {
 	f += float64(o.Radius * norm)
 	return f + o.Slack
 }
 
-// numDirections returns the number of directions of the bounds, which cost less than
-// half of a norm.
+// numDirections returns the number of directions for the bounds. They cost less than half of a norm.
 func numDirections(params int) int { return params / 5 }
 
 // lazyBound is computed by the first call of get.

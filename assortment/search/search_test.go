@@ -18,7 +18,7 @@ import (
 	"vitrine/utility"
 )
 
-// exhaustive returns all optimistic utilities, from all gradients at once.
+// exhaustive returns all optimistic utilities, computed from all gradients at once.
 func exhaustive(o *Optimistic, x *mat.Dense) []float64 {
 	n, _ := x.Dims()
 	if o.Radius == 0 {
@@ -39,13 +39,12 @@ func exhaustive(o *Optimistic, x *mat.Dense) []float64 {
 	return z
 }
 
-// pruned returns what a search with any number of workers finds.
+// pruned returns the result of a search with the given number of workers.
 func pruned(o *Optimistic, x *mat.Dense, k, workers int) vitrine.Assortment {
 	return new(search).top(o, o.Model.(utility.Sketcher), x, assortment.Rules{Max: k}, workers)
 }
 
-// hardItems draws items with equal rows, rows close to each other, and rows of
-// very different size.
+// hardItems draws items with equal rows, rows close to each other, and rows of very different size.
 func hardItems(rng *rand.Rand, n, d int) *mat.Dense {
 	x := mat.NewDense(n, d, nil)
 	scale := []float64{1, 1, 1, 1e4, 1e-3, 1e-160, 0}[rng.IntN(7)]
@@ -68,7 +67,7 @@ func hardItems(rng *rand.Rand, n, d int) *mat.Dense {
 			row[j] = scale * rng.NormFloat64()
 		}
 		switch sorted {
-		case 1: // every bound is above what was found so far
+		case 1: // every item's bound exceeds the best found so far
 			row[0] = scale * float64(i) / float64(n)
 		case 2:
 			row[0] = -scale * float64(i) / float64(n)
@@ -82,7 +81,7 @@ func hardItems(rng *rand.Rand, n, d int) *mat.Dense {
 	return x
 }
 
-// hardPolicy draws a policy whose V is anything from λI to nearly singular.
+// hardPolicy draws a policy with V anywhere between λI and nearly singular.
 func hardPolicy(rng *rand.Rand, m utility.Model) *Optimistic {
 	w := make([]float64, m.NumParams())
 	m.Init(w, rng)
@@ -115,8 +114,7 @@ func hardModel(rng *rand.Rand) utility.Model {
 	return utility.NewMLP(d, []int{1 + rng.IntN(8)}, utility.Activation(rng.IntN(5)))
 }
 
-// sizes are numbers of items, most of them small, around the borders of blocks
-// and claims, and up to 5000.
+// sizes draws a number of items up to 5000, usually small and near the boundary of a block or a claim.
 func sizes(rng *rand.Rand) int {
 	switch rng.IntN(60) {
 	case 0:
@@ -129,8 +127,7 @@ func sizes(rng *rand.Rand) int {
 	return rng.IntN(200)
 }
 
-// The search finds the K items that the full computation finds, whatever the
-// items, V and number of workers.
+// For any items, V and number of workers, the search finds the same K items as the full computation.
 func TestSearchIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range 10 {
@@ -162,7 +159,7 @@ func TestSearchIsExact(t *testing.T) {
 	})
 }
 
-// quota returns a quota among n items, of at most k, and the same family as a tree.
+// quota returns a quota over n items, of at most k, and the same family as a tree.
 func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Rules, vitrine.Constraint) {
 	q := assortment.Rules{Max: k}
 	rules := assortment.Rules{Items: n, Max: k}
@@ -180,7 +177,7 @@ func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Rules, vitrine.Cons
 				limited[g/inner].Items, limited[g/inner].Max = append(limited[g/inner].Items, i), l.Max
 			}
 		}
-		if inner > 1 && rng.IntN(2) == 0 || inner == 3 { // which may cross
+		if inner > 1 && rng.IntN(2) == 0 || inner == 3 { // groups may cross
 			continue
 		}
 		q.Limits, rules.Groups = append(q.Limits, l), append(rules.Groups, limited...)
@@ -204,8 +201,7 @@ func quota(t fatal.TB, rng *rand.Rand, n, k int) (assortment.Rules, vitrine.Cons
 	return q, same
 }
 
-// halves allows k items of an even index and as many of an odd one, and is
-// stable or does not say so.
+// halves allows k items with even index and k with odd index. It may or may not declare itself stable.
 type halves struct {
 	k      int
 	stable bool
@@ -237,8 +233,7 @@ func (c halves) MaxGain(dst vitrine.Assortment, gain []float64) vitrine.Assortme
 	return dst
 }
 
-// With unequal revenues and over other families the assortment is that of the
-// full computation too.
+// With unequal revenues and over other families, the assortment also matches the full computation.
 func TestIntervalsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for range 10 {
@@ -273,7 +268,7 @@ func TestIntervalsAreExact(t *testing.T) {
 	})
 }
 
-// The best set of a few items earns what the best set of all does, or is not called the best.
+// The best set among a few items either earns as much as the best of all or is reported as uncertain.
 func TestFewItemsSuffice(t *testing.T) {
 	var found, missed int
 	for seed := range uint64(3000) {
@@ -332,7 +327,7 @@ func TestSearchAmongUtilitiesThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// A view of a wider matrix is searched like its copy.
+// Searching a view of a wider matrix gives the same result as searching its copy.
 func TestSearchOfAView(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
 	o := hardPolicy(rng, utility.NewMLP(3, []int{4}, utility.Sigmoid))
@@ -352,7 +347,7 @@ func unequal(rng *rand.Rand, n int) []float64 {
 	return r
 }
 
-// One policy serves many concurrent searches; the first ones make its bound.
+// One policy serves many concurrent searches. The first ones compute its bound.
 func TestSearchesAreConcurrent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
 	for range 5 {
@@ -376,9 +371,8 @@ func TestSearchesAreConcurrent(t *testing.T) {
 	}
 }
 
-// Items whose utilities differ in their last digits are distinguished: the margin that stands for
-// roundings keeps what may be better, and never drops it. Under V = I the bounds are the norms, up
-// to that margin.
+// The search distinguishes items with utilities that differ only in their last digits: the margin for rounding keeps
+// any item that may be better. Under V = I the bounds equal the norms, up to that margin.
 func TestSearchTellsLastDigitsApart(t *testing.T) {
 	const n = 3 * claimItems
 	for _, step := range []float64{0x1p-52, 0x1p-50, 0x1p-46} {
@@ -388,7 +382,7 @@ func TestSearchTellsLastDigitsApart(t *testing.T) {
 				o := &Optimistic{Model: m, Params: []float64{w}, Inverse: gram.New(1, 1).Inverse(), Radius: 1, Slack: slack}
 				x := mat.NewDense(n, 1, nil)
 				for i := range n {
-					x.Set(i, 0, 1+step*float64(i)) // each is a little better than all before it
+					x.Set(i, 0, 1+step*float64(i)) // each item slightly better than all before it
 				}
 				for workers := 1; workers <= 2; workers++ {
 					want, _ := assortment.Maximize(nil, assortment.AtMost(5), exhaustive(o, x), nil)
@@ -401,7 +395,7 @@ func TestSearchTellsLastDigitsApart(t *testing.T) {
 	}
 }
 
-// A panic of a worker is the caller's, who may recover and search again.
+// A worker's panic reaches the caller, who may recover and search again.
 func TestSearchPanics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
 	const n = 3 * claimItems
@@ -434,7 +428,7 @@ func TestSearchPanics(t *testing.T) {
 	}
 }
 
-// Bounds leave few norms where V has seen much of what is on offer.
+// If V has seen much of what is on offer, the bounds leave few norms to compute.
 func TestSearchComputesFewNorms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
 	m := utility.NewMLP(4, []int{5}, utility.Sigmoid)
@@ -464,7 +458,7 @@ func TestSearchComputesFewNorms(t *testing.T) {
 	}
 }
 
-// An item that another worker's items equal is still found, because it may be lower than they are.
+// An item is found even if it ties with another worker's items, because the lower item wins.
 func TestEqualUtilitiesOfTwoWorkers(t *testing.T) {
 	o := &Optimistic{Model: utility.NewLinear(1, false), Params: []float64{2}}
 	s := &search{o: o, x: mat.NewDense(10, 1, slices.Repeat([]float64{3}, 10)), rules: assortment.Rules{Max: 3}}
@@ -476,7 +470,7 @@ func TestEqualUtilitiesOfTwoWorkers(t *testing.T) {
 	}
 }
 
-// On a shelf the set earns what the best set of the full computation does.
+// Under a capacity, the set earns as much as the best set of the full computation.
 func TestShelfIsExact(t *testing.T) {
 	found := 0
 	for seed := range uint64(48) {
@@ -504,7 +498,7 @@ func TestShelfIsExact(t *testing.T) {
 		of := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 30}
 		q.Weights = &assortment.Weights{Kind: kind, Of: of, Count: slices.Repeat([]int{n}, len(of)), Capacity: 10}
 		c := fatal.Or(assortment.NewQuota(q))(t)
-		q.Groups = []assortment.Group{{Max: assortment.NoLimit}} // so that it is a tree of all items
+		q.Groups = []assortment.Group{{Max: assortment.NoLimit}} // so that it becomes a tree of all items
 		k := fatal.Or(assortment.NewQuota(q))(t)
 		_, want := assortment.Maximize(nil, k, z, x.Revenue)
 		got := o.Maximize(c, x)
@@ -517,8 +511,8 @@ func TestShelfIsExact(t *testing.T) {
 	}
 }
 
-// Utilities lowered by a negative radius are maximised as the full computation has them: sketches bound utilities from above
-// only if norms raise them.
+// With a negative radius, the result matches the full computation: sketches bound utilities from above only if norms
+// raise them.
 func TestLowerBoundsAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 20 {

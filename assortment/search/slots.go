@@ -10,16 +10,16 @@ import (
 	"vitrine/internal/panics"
 )
 
-// MinSlots is the number of items from which on [Slots] pays.
+// MinSlots is the number of items above which [Slots] pays.
 const MinSlots = minItems
 
-// Blocks calls block for blocks of n items, which together are all items. If they are many, several goroutines do. Each
-// calls begin with its number, and in the end done.
+// Blocks calls block for blocks that together cover all n items. If there are many items, it uses several goroutines.
+// Each goroutine calls begin with its number first, and done at the end.
 func Blocks(n int, begin func(worker int) (block func(from, to int), done func())) {
 	blocks(n, numWorkers(n), begin)
 }
 
-// blocks is Blocks with a number of goroutines.
+// blocks is Blocks with a given number of goroutines.
 func blocks(n, workers int, begin func(worker int) (block func(from, to int), done func())) {
 	var next atomic.Int64
 	parallel(workers, func(worker int) {
@@ -37,7 +37,7 @@ func blocks(n, workers int, begin func(worker int) (block func(from, to int), do
 	})
 }
 
-// Each calls do for each of some tasks among n items. If the items are many, several goroutines do.
+// Each calls do for every task. If n, the number of items, is large, it uses several goroutines.
 func Each(tasks, n int, do func(task int)) {
 	var next atomic.Int64
 	parallel(max(1, min(tasks, numWorkers(n))), func(int) {
@@ -47,7 +47,8 @@ func Each(tasks, n int, do func(task int)) {
 	})
 }
 
-// parallel calls work for each worker, on a goroutine each. If a worker panics, it panics after all have ended.
+// parallel calls work once per worker, each on its own goroutine. If a worker panics, parallel panics after all have
+// ended.
 func parallel(workers int, work func(worker int)) {
 	var ended sync.WaitGroup
 	var caught panics.Catcher
@@ -68,17 +69,18 @@ func parallel(workers int, work func(worker int)) {
 // numWorkers returns the number of goroutines for n items.
 func numWorkers(n int) int { return max(1, min(runtime.GOMAXPROCS(0), n/(2*claimItems))) }
 
-// Best is the set with the largest values of a slot, in no order, and these values.
+// Best is the set with the largest values in a slot, in no particular order, and its values.
 type Best struct {
 	Items  []int
 	Values []float64
 }
 
-// Slots finds for each of some slots the set that the rules allow, among n items, with the largest values above those of least,
-// nil for −∞, of equal ones the lower items. It takes little memory, however large n is.
+// Slots finds, for each slot, the set of items with the largest values that the rules allow. Among equal values it
+// prefers lower items. An item's value must exceed the slot's entry in least; a nil least means −∞. Memory does not
+// grow with n.
 //
-// Each goroutine calls begin, and in the end done. Between, values stores the values of the items from ≤ i < to, one slot
-// after another. The result does not depend on the number of goroutines if values does not.
+// Each goroutine calls begin first and done at the end. In between, values stores the values of the items from ≤ i <
+// to, one slot after another. If values is deterministic, the result does not depend on the number of goroutines.
 func Slots(n, slots int, rules assortment.Rules, least []float64, begin func() (values func(z []float64, from, to int), done func())) []Best {
 	rankings := make([][]assortment.Ranking, numWorkers(n)) // the number of processors may change
 	blocks(n, len(rankings), func(worker int) (func(from, to int), func()) {

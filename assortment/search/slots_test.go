@@ -11,7 +11,7 @@ import (
 	"vitrine/assortment"
 )
 
-// Slots are those of a sort, of equal values the lower items, with any number of processors.
+// Slots agrees with sorting, including the preference for lower items, for any number of processors.
 func TestSlots(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	const n, slots, k = 5*claimItems + 7, 2, 9
@@ -61,7 +61,7 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// A panic of any goroutine is the caller's, after all of them have ended.
+// A panic in any goroutine reaches the caller after all goroutines have ended.
 func TestSlotsPanic(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	var begun, done atomic.Int64

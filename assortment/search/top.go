@@ -13,11 +13,11 @@ import (
 	"vitrine/utility"
 )
 
-// resolveItems is the number of items left that are worth the gradients of a block.
+// resolveItems is the number of remaining items that justify computing a block of gradients.
 const resolveItems = 64
 
-// top returns the set that the rules allow, of k items, with the largest optimistic utilities above −∞; it has fewer items if
-// there are no k. Of equal ones it takes the lower item.
+// top returns the set of k items with the largest optimistic utilities above −∞ that the rules allow. It may contain
+// fewer items if there are not enough. Among equal utilities it prefers lower items.
 func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, rules assortment.Rules, workers int) vitrine.Assortment {
 	n, _ := x.Dims()
 	s.rules = rules
@@ -46,7 +46,7 @@ func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, rul
 	return answer
 }
 
-// threshold returns a z that a set of k items is known to reach, −∞ as long as none is known.
+// threshold returns a z that some set of k items reaches, or −∞ as long as no such set is known.
 func (s *search) threshold() float64 { return math.Float64frombits(s.sure.Load()) }
 
 // raise makes the threshold at least z.
@@ -59,7 +59,7 @@ func (s *search) raise(z float64) {
 	}
 }
 
-// rankKnown searches the items from ≤ i < to if utilities have no bonus.
+// rankKnown searches the items from ≤ i < to if utilities include no bonus.
 func (w *worker) rankKnown(from, to int) {
 	s := w.search
 	w.u = scratch.Grow(w.u, to-from)
@@ -78,8 +78,8 @@ func (w *worker) rank(from, to int) {
 	s := w.search
 	w.sketch(from, to, w.directions)
 	minimum := s.threshold()
-	// For t = minimum − slack − u, minus ε times their sizes, z < minimum follows from
-	// t > 0 and radius² bound (1+ε) < t², rounding included. It costs no root.
+	// For t = minimum − slack − u, minus ε times their sizes, z < minimum follows from t > 0 and radius² bound (1+ε) <
+	// t², rounding included. The test needs no square root.
 	const margin = 0x1p-40
 	maximum := s.o.Radius * s.o.Radius * (1 + margin)
 	gone := minimum - s.o.Slack - margin*(math.Abs(minimum)+math.Abs(s.o.Slack))
@@ -99,8 +99,8 @@ func (w *worker) rank(from, to int) {
 	}
 }
 
-// resketch sketches the items left along the directions from ≤ k < to, and keeps
-// those that may still be among the best.
+// resketch sketches the remaining items along the directions from ≤ k < to, and keeps the items that may still be among
+// the best.
 func (w *worker) resketch(from, to int) {
 	s, n := w.search, len(w.left)
 	w.f, w.norms, w.along = scratch.Grow(w.f, n), scratch.Grow(w.norms, n), scratch.Grow(w.along, (to-from)*n)
@@ -117,7 +117,7 @@ func (w *worker) resketch(from, to int) {
 	w.left, w.bounds = w.left[:kept], w.bounds[:kept]
 }
 
-// resolve ranks the items left; afterwards none is left.
+// resolve ranks and removes all remaining items.
 func (w *worker) resolve() {
 	if len(w.left) == 0 {
 		return

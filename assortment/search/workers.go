@@ -16,48 +16,46 @@ import (
 )
 
 const (
-	// sketchDirections is the number of directions of a first sketch,
-	// resketchDirections that of the next sketch of the items left, and
-	// directionsPerStep the number added at a time once there are gradients.
+	// sketchDirections is the number of directions in the first sketch, resketchDirections in the next sketch of the
+	// remaining items. directionsPerStep is the number added at a time once there are gradients.
 	sketchDirections   = 4
 	resketchDirections = 8
 	directionsPerStep  = 8
 
-	// The number of items that a worker claims at a time.
+	// claimItems is the number of items that a worker claims at a time.
 	claimBlocks = 16
 	claimItems  = claimBlocks * BlockRows
 )
 
-// searches is the scratch of all callers.
+// searches provides scratch for all callers.
 var searches = sync.Pool{New: func() any { return new(search) }}
 
-// search is the scratch of one call, and the state that its workers share. It has a
-// few blocks, whatever N, and the utilities or intervals of all items if the way to
-// maximise needs them.
+// search is the scratch of one call and the state shared by its workers. It holds a few blocks, independent of N, and
+// the utilities or intervals of all items only if the chosen method needs them.
 type search struct {
 	o        *Optimistic
 	sketcher utility.Sketcher
 	bound    *gram.Bound
 	x        *mat.Dense
 	block    func(w *worker, from, to int)
-	next     atomic.Int64 // the first item that no worker has claimed
-	numNorms atomic.Int64 // computed
+	next     atomic.Int64 // first unclaimed item
+	numNorms atomic.Int64 // norms computed
 	done     sync.WaitGroup
 	panics   panics.Catcher // of the workers
 	workers  []*worker
 
-	// Of all utilities:
+	// For all utilities:
 	z, norms []float64
 	g, items scratch.Matrix
 
-	// Of the K largest:
+	// For the K largest utilities:
 	rules assortment.Rules // of k items
-	sure  atomic.Uint64    // the bits of a z that k items reach
+	sure  atomic.Uint64    // bits of a z that k items reach
 	best  assortment.Ranking
 
 	intervals intervals
 
-	// Of the best set of a few items:
+	// For the best set of a few items:
 	some   []float64
 	rows   scratch.Matrix
 	pruned assortment.Pruned
@@ -69,13 +67,13 @@ func (s *search) begin(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense) {
 	s.numNorms.Store(0)
 }
 
-// end forgets what is the caller's.
+// end drops references to the caller's data.
 func (s *search) end() {
 	s.o, s.sketcher, s.bound, s.x, s.rules = nil, nil, nil, nil, assortment.Rules{}
 }
 
-// each calls block for all blocks of items, on the given number of workers, and
-// returns these. If a worker panics, each panics after all have ended.
+// each calls block for all blocks of items, on the given number of workers, and returns the workers. If a worker
+// panics, each panics after all have ended.
 func (s *search) each(block func(w *worker, from, to int), workers int) []*worker {
 	s.block = block
 	s.next.Store(0)
@@ -95,23 +93,23 @@ func (s *search) each(block func(w *worker, from, to int), workers int) []*worke
 	return active
 }
 
-// numSketched returns the number of directions of a sketch that has any.
+// numSketched returns the number of directions of a sketch, if it uses any.
 func (s *search) numSketched() int { return min(sketchDirections, s.bound.NumDirections()) }
 
 // worker visits blocks of items, with its own scratch.
 type worker struct {
 	search *search
 	run    func()
-	best   assortment.Ranking // of the items that it visited
+	best   assortment.Ranking // of the items it visited
 
-	// Of a block:
+	// For a block:
 	view             scratch.Matrix
 	u, square, along []float64
 	upper            []float64 // bounds of the squared norms
 	directions       int       // of its sketches: 0 until too many items survive
 	survived         int       // number of items of the claim
 
-	// Of the items that may be among the best:
+	// For the items that may be among the best:
 	left     []int
 	bounds   []float64 // of the squared norms
 	x, g     scratch.Matrix
@@ -144,8 +142,8 @@ func (w *worker) work() {
 	}
 }
 
-// reserve makes room for a block of items with d features and params parameters, so
-// that what a search allocates does not depend on what its workers find.
+// reserve makes room for a block of items with d features and params parameters, so that the allocations of a search do
+// not depend on the workers' results.
 func (w *worker) reserve(d, params int) {
 	w.u, w.square, w.upper = scratch.Grow(w.u, BlockRows), scratch.Grow(w.square, BlockRows), scratch.Grow(w.upper, BlockRows)
 	const maximum = resolveItems + BlockRows
@@ -156,8 +154,7 @@ func (w *worker) reserve(d, params int) {
 	w.g.Reshape(maximum, params)
 }
 
-// sketch sketches the items from ≤ i < to along the first m directions and bounds
-// their norms.
+// sketch sketches the items from ≤ i < to along the first m directions and bounds their norms.
 func (w *worker) sketch(from, to, m int) {
 	s, n := w.search, to-from
 	w.u, w.square, w.along, w.upper = scratch.Grow(w.u, n), scratch.Grow(w.square, n), scratch.Grow(w.along, m*n), scratch.Grow(w.upper, n)

@@ -1,5 +1,5 @@
-// Package confseq has confidence sequences: intervals for a mean that hold at all times at once, so that one may look
-// after every observation and stop at any.
+// Package confseq provides confidence sequences: intervals for a mean that hold at all times simultaneously, so you may
+// look after every observation and stop at any time.
 package confseq
 
 import (
@@ -9,8 +9,8 @@ import (
 	"vitrine/internal/portable"
 )
 
-// Mean is what is known of observations x_1, …, x_n with |x_t − x̂_t| ≤ b_t, where the centre x̂_t and the bound b_t
-// are known before x_t. For its average conditional mean μ_n = (1/n) Σ E[x_t | past] it has the empirical-Bernstein
+// Mean summarises observations x_1, …, x_n with |x_t − x̂_t| ≤ b_t, where the centre x̂_t and the bound b_t are known
+// before x_t. For the average conditional mean μ_n = (1/n) Σ E[x_t | past], it computes the empirical-Bernstein
 // confidence sequence of Howard, Ramdas, McAuliffe and Sekhon (2021, Time-uniform, nonparametric, nonasymptotic
 // confidence sequences, Annals of Statistics 49(2), Theorem 4) with their stitched boundary (Theorem 1, Equation 10):
 //
@@ -19,11 +19,11 @@ import (
 //	ℓ      = log h(log_η(v/c²)) + log(1/α),   h(k) = (k+1)^s ζ(s)
 //	k₁     = (η^(1/4) + η^(−1/4))/√2,   k₂ = (√η + 1)/2,   η = 2, s = 1.4
 //
-// The means may drift, and the observations depend on earlier ones. c bounds all b_t so far, which nobody needs to know
-// before: c = 2^k b with the first positive bound b and the least k ≥ 0 that is large enough, and the sequence for
-// this k has the error α/((k+1)(k+2)), which sums to α over k.
+// The means may drift, and observations may depend on earlier ones. c bounds all b_t so far and need not be known in
+// advance: c = 2^k b, where b is the first positive bound and k ≥ 0 is as small as possible. The sequence for this k
+// uses the error α/((k+1)(k+2)), which sums to α over k.
 //
-// The zero value has no observations.
+// The zero value contains no observations.
 type Mean struct {
 	N       uint64
 	Sum     float64
@@ -32,8 +32,8 @@ type Mean struct {
 	Bound   float64 // the largest
 }
 
-// Block are observations whose order does not matter, because one centre is used for all of them. It has to be known
-// before the first.
+// Block summarises observations in any order, because they share one centre. The centre must be known before the first
+// observation.
 type Block struct {
 	Centre  float64
 	N       uint64
@@ -43,7 +43,7 @@ type Block struct {
 	Bound   float64 // the largest
 }
 
-// Begin returns a block around the mean of what was added so far.
+// Begin returns a block centred on the mean of the observations so far.
 func (m *Mean) Begin() Block {
 	if m.N == 0 {
 		return Block{}
@@ -51,7 +51,7 @@ func (m *Mean) Begin() Block {
 	return Block{Centre: m.Sum / float64(m.N)}
 }
 
-// Add adds an observation that is within bound of the centre.
+// Add adds an observation within bound of the centre.
 func (b *Block) Add(x, bound float64) {
 	b.N++
 	b.Sum += x
@@ -76,10 +76,10 @@ func (m *Mean) Join(o *Mean) {
 	m.Bound = max(m.Bound, o.Bound)
 }
 
-// Average returns x̄_n, NaN without observations.
+// Average returns x̄_n, or NaN without observations.
 func (m *Mean) Average() float64 { return m.Sum / float64(m.N) }
 
-// Low returns a bound below μ_n. That it is ever above has a probability of at most alpha.
+// Low returns a lower bound on μ_n. The probability that it ever exceeds μ_n is at most alpha.
 func (m *Mean) Low(alpha float64) float64 {
 	if m.N == 0 {
 		return math.Inf(-1)
@@ -87,7 +87,7 @@ func (m *Mean) Low(alpha float64) float64 {
 	return m.Average() - m.width(alpha)
 }
 
-// High returns a bound above μ_n. That it is ever below has a probability of at most alpha.
+// High returns an upper bound on μ_n. The probability that it ever falls below μ_n is at most alpha.
 func (m *Mean) High(alpha float64) float64 {
 	if m.N == 0 {
 		return math.Inf(1)
@@ -95,7 +95,7 @@ func (m *Mean) High(alpha float64) float64 {
 	return m.Average() + m.width(alpha)
 }
 
-// Interval returns bounds between which μ_n lies at all times, with a probability of at least 1 − alpha.
+// Interval returns bounds that contain μ_n at all times with a probability of at least 1 − alpha.
 func (m *Mean) Interval(alpha float64) (low, high float64) {
 	return m.Low(alpha / 2), m.High(alpha / 2)
 }
@@ -139,7 +139,7 @@ var (
 func (m *Mean) width(alpha float64) float64 {
 	c, k := m.First, 0.0
 	if c == 0 {
-		return 0 // all observations were known before
+		return 0 // all observations were known in advance
 	}
 	for c < m.Bound {
 		c *= 2
@@ -155,9 +155,10 @@ func stitched(v, c, alpha float64) float64 {
 	return math.Sqrt(float64(k1*k1*v*l)+float64(k2*k2*c*c*l*l)) + float64(k2*c*l)
 }
 
-// Share returns bounds of the mean probability of n events of which k happened, each of which is wrong with a probability of at
-// most alpha: the q with n KL(k/n ‖ q) <= log(1/alpha) (Hoeffding 1963, Probability inequalities for sums of bounded random
-// variables, Theorem 1). They hold for one n, and for all n at once with alpha/(n(n+1)).
+// Share returns bounds on the mean probability of n events if k of them happened. Each bound is wrong with a
+// probability of at most alpha: it is the q with n KL(k/n ‖ q) <= log(1/alpha) (Hoeffding 1963, Probability
+// inequalities for sums of bounded random variables, Theorem 1). The bounds hold for a single n, or for all n
+// simultaneously with alpha/(n(n+1)).
 func Share(k, n, alpha float64) (low, high float64) {
 	if n == 0 {
 		return 0, 1
@@ -176,7 +177,7 @@ func Share(k, n, alpha float64) (low, high float64) {
 	return bound(mean, 0), bound(mean, 1)
 }
 
-// divergence returns KL(p ‖ q) of two coins.
+// divergence returns KL(p ‖ q) for two coins.
 func divergence(p, q float64) float64 {
 	d := 0.0
 	if p > 0 {
@@ -188,13 +189,13 @@ func divergence(p, q float64) float64 {
 	return d
 }
 
-// Fields passes over the sums of a mean.
+// Fields encodes or decodes a mean.
 func (m *Mean) Fields(f *fields.Fields) {
 	f.Uvarint(&m.N)
 	f.Float(&m.Sum, &m.Squares, &m.First, &m.Bound)
 }
 
-// Fields passes over the sums of a block.
+// Fields encodes or decodes a block.
 func (b *Block) Fields(f *fields.Fields) {
 	f.Uvarint(&b.N)
 	f.Float(&b.Centre, &b.Sum, &b.Squares, &b.First, &b.Bound)

@@ -8,13 +8,14 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// The boundary is that of the paper: its Equation 2 is the case c → 0, and its constants for η = 2 and s = 1.4.
+// The boundary matches the paper's: Equation 2 of the paper is the case c → 0, and gives the constants for η = 2 and s
+// = 1.4.
 func TestStitchedBoundary(t *testing.T) {
 	if want := mathext.Zeta(power, 1); math.Abs(zeta-want) > 1e-12 {
 		t.Errorf("ζ(s) is %v, want %v", zeta, want)
 	}
 	for _, alpha := range []float64{0.05, 1e-4} {
-		for _, v := range []float64{1e12, 1e15} { // where c = 1 is next to nothing
+		for _, v := range []float64{1e12, 1e15} { // where c = 1 is negligible
 			want := 1.7 * math.Sqrt(v*(math.Log(math.Log(2*v))+0.72*math.Log(5.2/alpha)))
 			if have := stitched(v, 1, alpha); math.Abs(have/want-1) > 0.005 {
 				t.Errorf("S(%v) is %v, want %v", v, have, want)
@@ -44,8 +45,8 @@ func play(rng *rand.Rand, alpha float64, end, block int, draw func(t int, rng *r
 	return low, high, m
 }
 
-// The bounds hold at all times at once with the stated probability: for sales at a low rate, for means that
-// drift, for revenues whose bound grows on the way, and in blocks.
+// The bounds hold at all times simultaneously with the stated probability: for rare sales, drifting means, and revenues
+// with a bound that grows on the way, observed one by one and in blocks.
 func TestCoverage(t *testing.T) {
 	const alpha, runs = 0.1, 400
 	worlds := map[string]func(int, *rand.Rand) (x, mean, bound float64){
@@ -95,7 +96,8 @@ func sale(rng *rand.Rand, p, price float64) float64 {
 	return 0
 }
 
-// The bounds are of use: they tell 0.3 from 0.2 within 2,000 observations, and become as narrow as √(log log n / n) allows.
+// The bounds are useful: they tell 0.3 from 0.2 within 2,000 observations, and become as narrow as √(log log n / n)
+// allows.
 func TestPower(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	_, _, m := play(rng, 0.01, 2000, 1, func(_ int, rng *rand.Rand) (float64, float64, float64) { return sale(rng, 0.2, 1), 0.2, 1 })
@@ -114,8 +116,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// The bounds of a few sales, by the formula: c = 4 is the first power of two times the first bound that is at least the
-// largest one, 3, so k = 2 and the sequence has 1/12 of the error.
+// The bounds for a few sales, by the formula: c = 4 is the smallest power of two times the first bound that reaches the
+// largest bound, 3. So k = 2, and the sequence uses 1/12 of the error.
 func TestBoundsByHand(t *testing.T) {
 	var m Mean
 	first := m.Begin()
@@ -141,7 +143,7 @@ func TestBoundsByHand(t *testing.T) {
 	}
 }
 
-// In another currency all is the same.
+// The bounds scale with the currency.
 func TestScale(t *testing.T) {
 	var a, b Mean
 	x, y := a.Begin(), b.Begin()
@@ -156,7 +158,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// Nothing is known of no observations, and all of those that were certain.
+// Without observations there are no bounds. If all observations were certain, the bounds equal their mean.
 func TestEmpty(t *testing.T) {
 	var m Mean
 	if low, high := m.Interval(0.05); !math.IsInf(low, -1) || !math.IsInf(high, 1) {
@@ -176,7 +178,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// Of 10 events none happened: q satisfies (1 − q)^10 >= alpha. The bounds are those of the other event turned round.
+// If 0 of 10 events happened, q satisfies (1 − q)^10 >= alpha. Swapping events and non-events mirrors the bounds.
 func TestShare(t *testing.T) {
 	low, high := Share(0, 10, 0.05)
 	if want := 1 - math.Pow(0.05, 0.1); low != 0 || math.Abs(high-want) > 1e-9 {

@@ -6,30 +6,34 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// Lower bounds from below the average conditional mean μ_n = (1/n) Σ E[x_t | past] of observations x_t ≥ x̂_t − b_t, where the
-// centre x̂_t and the bound b_t are known before x_t. Nothing bounds x_t from above, and the b_t may grow. With
+// Lower bounds the average conditional mean μ_n = (1/n) Σ E[x_t | past] from below, for observations x_t ≥ x̂_t − b_t,
+// where the centre x̂_t and the bound b_t are known before x_t. The x_t are unbounded above, and the b_t may grow. With
 //
 //	ψ_b(λ) = (−log(1 − bλ) − bλ)/b²,  ψ_0(λ) = λ²/2,  bλ < 1
 //
-// exp(λ Σ (x_t − E[x_t | past]) − Σ ψ_{b_t}(λ) (x_t − x̂_t)²) is a supermartingale (Fan, Grama and Liu 2015, Exponential
-// inequalities for martingales with applications, Electronic Journal of Probability 20(1), Lemma 4.1), and so is its mean over
-// any fixed λ_j. By Ville's inequality
+// exp(λ Σ (x_t − E[x_t | past]) − Σ ψ_{b_t}(λ) (x_t − x̂_t)²) is a supermartingale (Fan, Grama and Liu 2015,
+// Exponential inequalities for martingales with applications, Electronic Journal of Probability 20(1), Lemma 4.1), and
+// so is its mean over any fixed λ_j. By Ville's inequality
 //
-//	P(for some n: μ_n < x̄_n − s_n/n) ≤ α,  s_n the root of (1/J) Σ_j exp(λ_j s − Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)²) = 1/α
+//	P(for some n: μ_n < x̄_n − s_n/n) ≤ α
+//	s_n the root of (1/J) Σ_j exp(λ_j s − Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)²) = 1/α
 //
-// (Howard, Ramdas, McAuliffe and Sekhon 2021, Time-uniform, nonparametric, nonasymptotic confidence sequences, Annals of
-// Statistics 49(2)). The λ_j are halves of each other, from √2 divided by the first positive bound on. If b_t λ_j ≥ 1, then
-// λ_j (x_t − x̂_t + b_t) ≥ 0 replaces ψ_{b_t}(λ_j) (x_t − x̂_t)²: the observation counts as its least value, which its mean is not below.
+// (Howard, Ramdas, McAuliffe and Sekhon 2021, Time-uniform, nonparametric, nonasymptotic confidence sequences, Annals
+// of Statistics 49(2)). The λ_j are halves of each other, starting at √2 divided by the first positive bound. If b_t
+// λ_j ≥ 1, λ_j (x_t − x̂_t + b_t) ≥ 0 replaces ψ_{b_t}(λ_j) (x_t − x̂_t)²: the observation counts as its smallest
+// possible value, which cannot exceed its mean.
 //
-// The zero value has no observations. Unlike [Mean], Lower takes observations one by one, and its bounds are closer.
+// The zero value contains no observations. Unlike [Mean], Lower takes observations one by one, and its bounds are
+// tighter.
 type Lower struct {
 	n            int
-	sum, changes float64     // Σ x_t, and of what varies of it
+	sum, changes float64     // Σ x_t, and its varying part
 	first        float64     // the first positive bound
-	spent        [10]float64 // Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)², or what replaces it
+	spent        [10]float64 // Σ_t ψ_{b_t}(λ_j) (x_t − x̂_t)², or its replacement
 }
 
-// Add adds the observation base + y, where base is known before, and y ≥ −bound. The centre is base plus the mean of the y so far.
+// Add adds the observation base + y, where base is known in advance, and y ≥ −bound. The centre is base plus the mean
+// of the y so far.
 func (l *Lower) Add(base, y, bound float64) {
 	centre := 0.0
 	if l.n > 0 {
@@ -38,7 +42,7 @@ func (l *Lower) Add(base, y, bound float64) {
 	b := max(bound+centre, 0)
 	if l.first == 0 {
 		if l.first = b; b == 0 {
-			y = 0 // lowered, because no λ is known yet
+			y = 0 // lower it, because no λ is known yet
 		}
 	}
 	if l.first > 0 {
@@ -78,13 +82,13 @@ func (l *Lower) wealth(s float64) float64 {
 // target returns log J/α.
 func (l *Lower) target(alpha float64) float64 { return math.Log(float64(len(l.spent)) / alpha) }
 
-// Low returns a bound below μ_n. That it is ever above has a probability of at most alpha.
+// Low returns a lower bound on μ_n. The probability that it ever exceeds μ_n is at most alpha.
 func (l *Lower) Low(alpha float64) float64 {
 	switch {
 	case l.n == 0:
 		return math.Inf(-1)
 	case l.first == 0:
-		return l.sum / float64(l.n) // no observation could be below what was known before
+		return l.sum / float64(l.n) // every observation counts as its known minimum
 	}
 	target := l.target(alpha)
 	inside, outside := 0.0, l.first

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Looked at after every observation, the bound is above the average mean at some time in at most a share alpha of the runs: of sales,
-// of means that drift, of bounds that grow, and of weights that nothing bounds from above.
+// Even if checked after every observation, the bound exceeds the average mean in at most a share alpha of the runs: for
+// sales, drifting means, growing bounds, and weights without an upper bound.
 func TestLowerCoverage(t *testing.T) {
 	const alpha, runs, end = 0.1, 400, 1000
 	for name, world := range map[string]func(t int, rng *rand.Rand) (base, y, bound, mean float64){
@@ -48,8 +48,8 @@ func TestLowerCoverage(t *testing.T) {
 	}
 }
 
-// No λ gains by an observation on average, however large its bound is: with the largest λ, an observation that is almost always at
-// the centre and rarely at its bound, and after bounds that were smaller.
+// No λ gains from an observation on average, however large its bound: with the largest λ, for an observation that is
+// almost always at the centre and rarely at its bound, also after smaller bounds.
 func TestLowerIsFair(t *testing.T) {
 	for _, bounds := range [][]float64{{1}, {0.5, 1}, {0.01, 1}, {1e-6, 1}, {2, 1}} {
 		for _, rare := range []float64{1e-6, 0.01, 0.1, 0.5, 0.99} {
@@ -89,7 +89,7 @@ func TestPsi(t *testing.T) {
 	}
 }
 
-// The bound is where the wealth is J/α, closer than that of Mean, and all of what was certain.
+// At the bound the wealth is J/α. The bound is closer than Mean's, and includes everything that was certain.
 func TestLowerBound(t *testing.T) {
 	var l Lower
 	if low := l.Low(0.05); !math.IsInf(low, -1) {
@@ -122,7 +122,7 @@ func TestLowerBound(t *testing.T) {
 	if have, want := l.Low(0.05), (before*2000-1e9)/2001; math.Abs(have/want-1) > 1e-6 {
 		t.Errorf("%v after an observation that could have been −1e9, want %v", have, want)
 	}
-	// In another currency all is the same.
+	// The bounds scale with the currency.
 	var a, b Lower
 	for k := range 100 {
 		a.Add(1, float64(k%3)-1, 1)

@@ -4,5 +4,5 @@ package cpu
 
 import "time"
 
-// Time returns 0, because the processor time is not known on this system.
+// Time returns 0, because this system does not report processor time.
 func Time() time.Duration { return 0 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Time returns the processor time of this process and of the child processes that it has waited for, 0 if it is not known.
+// Time returns the processor time used by this process and by the child processes it waited for, or 0 if unknown.
 func Time() time.Duration {
 	var own, children syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &own) != nil || syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children) != nil {

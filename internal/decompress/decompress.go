@@ -10,19 +10,19 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Coding is how data are compressed.
+// Coding is a compression format.
 type Coding string
 
-// The codings, by the first bytes of the data.
+// The codings, recognised by the first bytes of the data.
 const (
 	None Coding = ""
 	Gzip Coding = "gzip"
 	Zstd Coding = "zstd"
 )
 
-// Reader returns the data of r decompressed, and how they were compressed. The data are r itself if they were not.
+// Reader decompresses the data of r and returns their coding. If they are not compressed, it returns r itself.
 func Reader(r *bufio.Reader) (io.Reader, Coding, error) {
-	head, _ := r.Peek(4) // an error is that of the first Read, too
+	head, _ := r.Peek(4) // the first Read will return the same error
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		z, err := gzip.NewReader(r)

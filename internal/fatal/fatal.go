@@ -1,4 +1,4 @@
-// Package fatal ends a test at an error that it does not expect.
+// Package fatal ends a test on an unexpected error.
 package fatal
 
 // TB is a *testing.T, *testing.B, *testing.F or *rapid.T.

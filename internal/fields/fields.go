@@ -1,5 +1,5 @@
-// Package fields is the binary encoding of everything that is stored or sent: one description of a record both writes and
-// reads it.
+// Package fields is the binary encoding of everything that is stored or sent. A single description of a record both
+// encodes and decodes it.
 //
 //	byte     1 byte; a flag is 0 or 1
 //	uvarint  an unsigned LEB128 integer, in its shortest form; counts and lengths are uvarints
@@ -7,15 +7,15 @@
 //	string   its length, and its bytes
 //	list     its length, and its elements
 //
-// A type describes itself in a method that passes over its fields in order:
+// A type describes itself in a method that visits its fields in order:
 //
 //	func (s *Sold) fields(f *fields.Fields) {
 //		f.Uvarint(&s.Shown, &s.Taken)
 //		f.Float(&s.Revenue)
 //	}
 //
-// Reading never allocates more than a small multiple of its input, and makes new slices: a reader may pass over a shallow copy
-// of a value without changing the value.
+// Reading allocates at most a small multiple of its input, and always allocates new slices. A reader may therefore fill
+// a shallow copy of a value without changing the value.
 package fields
 
 import (
@@ -29,33 +29,33 @@ import (
 	"time"
 )
 
-// Fields passes over the fields of a record in order. A writer appends them to buf and does not change them; a reader takes them
-// off buf. The first error stays, and every later field is read as zero.
+// Fields visits the fields of a record in order. A writer appends them to buf and leaves them unchanged; a reader
+// consumes them from buf. The first error sticks, and all later fields read as zero.
 type Fields struct {
 	buf    []byte
 	reads  bool
-	finite bool // other floats are errors
+	finite bool // whether floats must be finite
 	err    error
-	part   string // for errors
+	part   string // named in errors
 	to     *stream
 }
 
 // Writer appends to dst.
 func Writer(dst []byte) Fields { return Fields{buf: dst} }
 
-// Reader reads data. What it reads shares no memory with data.
+// Reader reads data. The values it reads share no memory with data.
 func Reader(data []byte) Fields { return Fields{buf: data, reads: true} }
 
-// Reads reports whether the fields are read.
+// Reads reports whether f is a reader.
 func (f *Fields) Reads() bool { return f.reads }
 
-// Rest returns the bytes that were written, or that are still to be read.
+// Rest returns the bytes written so far, or still to be read.
 func (f *Fields) Rest() []byte { return f.buf }
 
 // Err returns the first error.
 func (f *Fields) Err() error { return f.err }
 
-// Close returns the first error, or an error if something is left to be read.
+// Close returns the first error, or an error if unread bytes remain.
 func (f *Fields) Close() error {
 	if f.reads && len(f.buf) > 0 {
 		f.Fail(fmt.Errorf("%d bytes too many", len(f.buf)))
@@ -63,10 +63,10 @@ func (f *Fields) Close() error {
 	return f.err
 }
 
-// In names the fields that follow, for errors.
+// In names the part of the record that follows, for errors.
 func (f *Fields) In(part string) { f.part = part }
 
-// Fail records an error, unless there is an earlier one.
+// Fail records an error, unless there already is one.
 func (f *Fields) Fail(err error) {
 	if f.err != nil || err == nil {
 		return
@@ -77,7 +77,7 @@ func (f *Fields) Fail(err error) {
 	f.err = err
 }
 
-// Check records an error if a value that was read is invalid.
+// Check records an error if a value just read is invalid.
 func (f *Fields) Check(valid bool, format string, args ...any) {
 	if f.reads && !valid && f.err == nil {
 		f.Fail(fmt.Errorf(format, args...))
@@ -100,7 +100,7 @@ func (f *Fields) take(n int) []byte {
 // Skip returns the next n bytes of a reader, which share memory with its data, or nil if there are fewer.
 func (f *Fields) Skip(n int) []byte { return f.take(n) }
 
-// Byte is a byte.
+// Byte encodes a byte.
 func (f *Fields) Byte(v *byte) {
 	if !f.reads {
 		f.buf = append(f.buf, *v)
@@ -111,7 +111,7 @@ func (f *Fields) Byte(v *byte) {
 	}
 }
 
-// Version is a byte, which must be that of this program, or the error is [UnknownFormat].
+// Version encodes a format version as a byte. If the byte read differs, the error is [UnknownFormat].
 func (f *Fields) Version(what string, version byte) {
 	have := version
 	if f.Byte(&have); have != version && f.err == nil {
@@ -119,7 +119,7 @@ func (f *Fields) Version(what string, version byte) {
 	}
 }
 
-// Flag are bytes of 0 or 1.
+// Flag encodes booleans as bytes 0 or 1.
 func (f *Fields) Flag(v ...*bool) {
 	for _, v := range v {
 		b := byte(0)
@@ -133,7 +133,7 @@ func (f *Fields) Flag(v ...*bool) {
 	}
 }
 
-// Fixed64 is an integer of 8 bytes.
+// Fixed64 encodes an integer in 8 bytes.
 func (f *Fields) Fixed64(v *uint64) {
 	if !f.reads {
 		f.buf = binary.LittleEndian.AppendUint64(f.buf, *v)
@@ -144,7 +144,7 @@ func (f *Fields) Fixed64(v *uint64) {
 	}
 }
 
-// Int64 are integers of 8 bytes, which may be negative.
+// Int64 encodes integers in 8 bytes each. They may be negative.
 func (f *Fields) Int64(v ...*int64) {
 	for _, v := range v {
 		bits := uint64(*v)
@@ -154,7 +154,7 @@ func (f *Fields) Int64(v ...*int64) {
 	}
 }
 
-// Time is a time in UTC, in nanoseconds since 1970.
+// Time encodes a time in UTC, in nanoseconds since 1970.
 func (f *Fields) Time(v *time.Time) {
 	at := v.UnixNano()
 	if f.Int64(&at); f.reads {
@@ -162,7 +162,7 @@ func (f *Fields) Time(v *time.Time) {
 	}
 }
 
-// Float are floats. In a snapshot they are finite.
+// Float encodes floats. In a snapshot they must be finite.
 func (f *Fields) Float(v ...*float64) {
 	for _, v := range v {
 		f.float(v)
@@ -179,10 +179,10 @@ func (f *Fields) float(v *float64) {
 	}
 }
 
-// Sum is 32 bytes.
+// Sum encodes 32 bytes.
 func (f *Fields) Sum(v *[32]byte) { f.Raw(v[:]) }
 
-// Raw are the bytes of v.
+// Raw encodes the bytes of v.
 func (f *Fields) Raw(v []byte) {
 	if !f.reads {
 		f.buf = append(f.buf, v...)
@@ -191,7 +191,7 @@ func (f *Fields) Raw(v []byte) {
 	}
 }
 
-// Uvarint are uvarints.
+// Uvarint encodes uvarints.
 func (f *Fields) Uvarint(v ...*uint64) {
 	for _, v := range v {
 		f.uvarint(v)
@@ -223,7 +223,7 @@ func Uvarint(data []byte) (value uint64, size int, err error) {
 
 var errVarint = errors.New("not an unsigned varint in its shortest form")
 
-// Bounded returns v, or the number that is read, which is at most maximum.
+// Bounded encodes v. A reader returns the number read instead, which must not exceed maximum.
 func (f *Fields) Bounded(v, maximum int) int {
 	n := uint64(v)
 	f.uvarint(&n)
@@ -234,10 +234,10 @@ func (f *Fields) Bounded(v, maximum int) int {
 	return int(n)
 }
 
-// maxCount leaves room to count on.
+// maxCount leaves room for counting on.
 const maxCount = min(1<<48, math.MaxInt/2)
 
-// Count are numbers from 0 to 2⁴⁸, or to 2³⁰ where an int has 32 bits.
+// Count encodes numbers from 0 to 2⁴⁸, or to 2³⁰ if an int is 32 bits wide.
 func (f *Fields) Count(v ...*int) {
 	for _, v := range v {
 		if n := f.Bounded(*v, maxCount); f.reads {
@@ -246,17 +246,17 @@ func (f *Fields) Count(v ...*int) {
 	}
 }
 
-// Place is a number from 0 to 2³¹ − 1.
+// Place encodes a number from 0 to 2³¹ − 1.
 func (f *Fields) Place(v *int32) {
 	if n := f.Bounded(int(*v), math.MaxInt32); f.reads {
 		*v = int32(n)
 	}
 }
 
-// Length returns the length n of a list, or the one that is read. Elements have at least size bytes.
+// Length encodes the length n of a list with elements of at least size bytes. A reader returns the length read.
 func (f *Fields) Length(n, size int) int { return f.Bounded(n, len(f.buf)/size) }
 
-// String are strings.
+// String encodes strings.
 func (f *Fields) String(v ...*string) {
 	for _, v := range v {
 		if n := f.Length(len(*v), 1); !f.reads {
@@ -267,7 +267,7 @@ func (f *Fields) String(v ...*string) {
 	}
 }
 
-// Bytes are a string.
+// Bytes encodes bytes as a string.
 func (f *Fields) Bytes(v *[]byte) {
 	if n := f.Length(len(*v), 1); !f.reads {
 		f.buf = append(f.buf, *v...)
@@ -276,8 +276,8 @@ func (f *Fields) Bytes(v *[]byte) {
 	}
 }
 
-// Strings are a list: the lengths of its strings, and then their bytes. Reading allocates once besides the slice, which is nil for
-// an empty list.
+// Strings encodes a list of strings: their lengths, followed by their bytes. A reader allocates once besides the slice,
+// and reads an empty list as nil.
 func (f *Fields) Strings(v *[]string) {
 	n := f.Length(len(*v), 1)
 	if !f.reads {
@@ -310,13 +310,13 @@ func (f *Fields) Strings(v *[]string) {
 	}
 }
 
-// Floats are a list. An empty one is read as nil.
+// Floats encodes a list. An empty list is read as nil.
 func (f *Fields) Floats(v *[]float64) {
 	n := f.Length(len(*v), 8)
 	f.floats(v, n)
 }
 
-// Vector are as many floats as v has, without their number: both sides know it.
+// Vector encodes as many floats as v contains, without their number, which both sides know.
 func (f *Fields) Vector(v ...*[]float64) {
 	for _, v := range v {
 		if n := len(*v); n > 0 {
@@ -343,8 +343,8 @@ func (f *Fields) floats(v *[]float64, n int) {
 	}
 }
 
-// Rows are rows of a width: for each row a bit for every column, set if its number differs from the number in the row above, and
-// then these numbers. Above the first row all numbers are 0.
+// Rows encodes rows of the given width. Each row starts with one bit per column, set if the number differs from the row
+// above, followed by the numbers that differ. Above the first row all numbers count as 0.
 func (f *Fields) Rows(v *[]float64, rows, width int) {
 	size := (width + 7) / 8
 	if f.reads {
@@ -400,7 +400,7 @@ type integer interface {
 	~int | ~int16 | ~int32 | ~uint32 | ~uint64
 }
 
-// Integers are a list of integers that are not negative, as uvarints. An empty one is read as nil.
+// Integers encodes a list of nonnegative integers as uvarints. An empty list is read as nil.
 func Integers[T integer](f *Fields, v *[]T) {
 	n := f.Length(len(*v), 1)
 	if f.reads {
@@ -412,7 +412,7 @@ func Integers[T integer](f *Fields, v *[]T) {
 	Elements(f, *v)
 }
 
-// Elements are as many integers as v has, without their number. Reading changes them in place.
+// Elements encodes as many integers as v contains, without their number. A reader changes them in place.
 func Elements[T integer](f *Fields, v []T) {
 	for k := range v {
 		x := uint64(v[k])
@@ -426,7 +426,7 @@ func Elements[T integer](f *Fields, v []T) {
 	}
 }
 
-// List is a list of elements, each of which passes over its fields.
+// List encodes a list. The function element visits the fields of one element.
 func List[T any](f *Fields, v *[]T, element func(*T, *Fields)) {
 	n := f.Length(len(*v), 1)
 	if f.reads {
@@ -442,7 +442,7 @@ func List[T any](f *Fields, v *[]T, element func(*T, *Fields)) {
 	}
 }
 
-// Pointers is a list like [List].
+// Pointers encodes a list of pointers like [List].
 func Pointers[T any](f *Fields, v *[]*T, element func(*T, *Fields)) {
 	List(f, v, func(e **T, f *Fields) {
 		if f.reads {
@@ -452,7 +452,7 @@ func Pointers[T any](f *Fields, v *[]*T, element func(*T, *Fields)) {
 	})
 }
 
-// Map is the list of a map's keys in increasing order, each with its value.
+// Map encodes a map as a list of its keys in increasing order, each with its value.
 func Map[T any](f *Fields, v *map[string]*T, value func(*T, *Fields)) {
 	keys := slices.Sorted(maps.Keys(*v))
 	if f.reads {
@@ -467,7 +467,7 @@ func Map[T any](f *Fields, v *map[string]*T, value func(*T, *Fields)) {
 	Ascending(f, "keys", keys, func(key *string) string { return *key })
 }
 
-// Optional is a flag, and if v is not nil also what it points to.
+// Optional encodes a flag, followed by *v unless *v is nil.
 func Optional[T any](f *Fields, v **T, value func(*T, *Fields)) {
 	has := *v != nil
 	if f.Flag(&has); f.reads {
@@ -480,7 +480,7 @@ func Optional[T any](f *Fields, v **T, value func(*T, *Fields)) {
 	}
 }
 
-// Ascending records an error if the keys of a list that was read do not increase.
+// Ascending records an error if the keys of a list just read do not increase.
 func Ascending[T any, K cmp.Ordered](f *Fields, what string, v []T, key func(*T) K) {
 	for i := range v {
 		if f.reads && f.err == nil && i > 0 && !(key(&v[i-1]) < key(&v[i])) {

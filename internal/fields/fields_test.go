@@ -11,7 +11,7 @@ import (
 	"vitrine/internal/fields"
 )
 
-// record has a field of every kind.
+// record contains a field of every kind.
 type record struct {
 	Byte     byte
 	Flag     bool
@@ -76,10 +76,10 @@ func full() record {
 	}
 }
 
-// empty returns a record to read into, which knows the length of its vector.
+// empty returns a record to read into, with the length of its vector set.
 func empty() *record { return &record{Vector: make([]float64, 2)} }
 
-// What is written is read again, and no part of it, and nothing longer.
+// A record survives a round trip. A truncated or extended encoding does not parse.
 func TestFields(t *testing.T) {
 	in := full()
 	w := fields.Writer(nil)
@@ -102,13 +102,13 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// A reader makes new slices, so that a copy of a value can be read into.
+// A reader allocates new slices, so it may read into a copy of a value.
 func TestReadingChangesNoSlice(t *testing.T) {
 	in := full()
 	w := fields.Writer(nil)
 	fatal.If(t, in.fields(&w))
 	data := w.Rest()
-	for i, b := range data { // other bytes, some of which are read
+	for i, b := range data { // change the input, to see whether values share it
 		data[i] = b ^ 1
 		shared, r := in, fields.Reader(data)
 		shared.fields(&r)
@@ -120,7 +120,7 @@ func TestReadingChangesNoSlice(t *testing.T) {
 	}
 }
 
-// Errors name the part of the record, and say what is wrong.
+// Errors name the part of the record and the mistake.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -144,7 +144,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A width of a record without rows, and lengths without their elements, allocate nothing.
+// Neither the width of a record without rows nor lengths without elements cause allocations.
 func TestForgedSizesAllocateNothing(t *testing.T) {
 	const huge = math.MaxInt >> 16
 	w := fields.Writer(nil)
@@ -170,7 +170,7 @@ func TestForgedSizesAllocateNothing(t *testing.T) {
 	}
 }
 
-// Rows have one form, and equal numbers of neighbours take a bit each.
+// Rows are encoded in one way only. A number equal to its neighbour above takes one bit.
 func TestRows(t *testing.T) {
 	w := fields.Writer(nil)
 	rows := []float64{1, 0, 2, 1, 5, 2}
@@ -187,7 +187,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// An integer has one form, and counts are bounded.
+// Integers are encoded in one way only, and counts are bounded.
 func TestIntegers(t *testing.T) {
 	for _, data := range [][]byte{{0x80, 0}, {0x80}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2}} {
 		if v, _, err := fields.Uvarint(data); err == nil {

@@ -8,10 +8,10 @@ import (
 	"io"
 )
 
-// A snapshot is the state of something, as a file holds it:
+// A snapshot stores the state of an object in a file:
 //
 //	magic    8 bytes   "vitrine" and the format's version, 1
-//	kind     string    what the snapshot is of
+//	kind     string    kind of object
 //	fields             all floats are finite, and stored bit for bit
 //	crc      4 bytes   CRC-32C of everything before it, little endian
 const (
@@ -21,33 +21,33 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// stream takes a snapshot as it is written.
+// stream receives a snapshot while it is being written.
 type stream struct {
 	out io.Writer
-	sum uint32 // of what was written
+	sum uint32 // of the bytes written
 }
 
-// part is how many bytes are written at a time.
+// part is the number of bytes to write at a time.
 const part = 1 << 16
 
-// Snapshot begins a snapshot of the given kind. [Fields.Seal] ends it.
+// Snapshot begins a snapshot of the given kind. Call [Fields.Seal] to end it.
 func Snapshot(kind string) *Fields {
 	f := &Fields{buf: []byte(magic + string(rune(version))), finite: true}
 	f.String(&kind)
 	return f
 }
 
-// SnapshotTo begins a snapshot that goes to w as it is written. [Fields.Seal] ends it.
+// SnapshotTo begins a snapshot that is passed to w while it is being written. Call [Fields.Seal] to end it.
 func SnapshotTo(w io.Writer, kind string) *Fields {
 	f := Snapshot(kind)
 	f.to = &stream{out: w}
 	return f
 }
 
-// Flush passes on what was written, if it is much. [List] calls it for each element.
+// Flush passes on pending bytes if there are many. [List] calls it for each element.
 func (f *Fields) Flush() { f.flush(part) }
 
-// flush passes on what was written, if it is at least n bytes.
+// flush passes on pending bytes if there are at least n.
 func (f *Fields) flush(n int) {
 	if f.to == nil || len(f.buf) < n || f.err != nil {
 		return
@@ -58,7 +58,7 @@ func (f *Fields) flush(n int) {
 	f.Fail(err)
 }
 
-// Seal ends a snapshot, and returns what has not gone to a writer. After an error, what was written is of no use.
+// Seal ends a snapshot and returns the bytes not yet passed to a writer. If it returns an error, discard the output.
 func (f *Fields) Seal() ([]byte, error) {
 	if f.to == nil {
 		f.buf = binary.LittleEndian.AppendUint32(f.buf, crc32.Checksum(f.buf, castagnoli))
@@ -71,7 +71,7 @@ func (f *Fields) Seal() ([]byte, error) {
 	return nil, f.err
 }
 
-// Open returns the kind of a snapshot, and the fields of one that is not damaged.
+// Open checks a snapshot for damage and returns its kind and a reader for its fields.
 func Open(data []byte) (kind string, f *Fields, err error) {
 	if len(data) < len(magic)+1+4 {
 		return "", nil, fmt.Errorf("snapshot of %d bytes is truncated", len(data))
@@ -91,7 +91,7 @@ func Open(data []byte) (kind string, f *Fields, err error) {
 	return kind, f, f.err
 }
 
-// OpenKind returns the fields of a snapshot of the given kind.
+// OpenKind returns a reader for the fields of a snapshot, which must be of the given kind.
 func OpenKind(kind string, data []byte) (*Fields, error) {
 	have, f, err := Open(data)
 	if err == nil && have != kind {
@@ -100,7 +100,7 @@ func OpenKind(kind string, data []byte) (*Fields, error) {
 	return f, err
 }
 
-// UnknownFormat is the error about something in a format of another release. Callers add the file that holds it.
+// UnknownFormat returns the error for data in another release's format. Callers add the file's name.
 func UnknownFormat(what string, have, reads any) error {
 	return fmt.Errorf("%s is in format %v, and this program reads format %v: use the release of vitrine that wrote it", what, have, reads)
 }

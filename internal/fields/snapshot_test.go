@@ -33,7 +33,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A snapshot has the same bytes if it is written in parts.
+// Writing a snapshot in parts gives the same bytes.
 func TestSnapshotTo(t *testing.T) {
 	many := make([]float64, 100_000)
 	for i := range many {
@@ -56,7 +56,7 @@ func TestSnapshotTo(t *testing.T) {
 	}
 }
 
-// A reader would refuse numbers that are not finite: they are not written in the first place.
+// Readers reject numbers that are not finite, so writers refuse to write them.
 func TestSnapshotsHaveFiniteNumbers(t *testing.T) {
 	for _, v := range []float64{math.NaN(), math.Inf(1)} {
 		f := fields.Snapshot("sample")
@@ -87,8 +87,9 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// A reader never panics, and never asks for much more memory than its input. Half of the inputs get a right checksum, or nothing
-// would reach the fields. A record that is read is written as the same bytes.
+// A reader never panics, and never allocates much more memory than its input. Half of the inputs get a correct
+// checksum, since otherwise the fuzzer would never reach the fields. A record that can be read is written as the same
+// bytes.
 func FuzzSnapshot(f *testing.F) {
 	f.Add(snapshot(), true)
 	f.Add([]byte("vitrine\x01"), false)

@@ -1,7 +1,6 @@
 //go:build unix
 
-// Package flock locks files and directories. The system releases a lock when its
-// process ends.
+// Package flock locks files and directories. The operating system releases a lock when its process ends.
 package flock
 
 import (
@@ -11,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How a lock is taken.
+// Ways to take a lock.
 const (
-	Shared       = unix.LOCK_SH                // waits for who has it exclusively
-	Exclusive    = unix.LOCK_EX                // waits for all others
-	TryExclusive = unix.LOCK_EX | unix.LOCK_NB // returns ErrTaken if others have it
+	Shared       = unix.LOCK_SH                // waits for the exclusive holder
+	Exclusive    = unix.LOCK_EX                // waits for all other holders
+	TryExclusive = unix.LOCK_EX | unix.LOCK_NB // returns ErrTaken instead of waiting
 )
 
-// ErrTaken is returned for a lock that others have.
+// ErrTaken reports that another process holds the lock.
 var ErrTaken = unix.EWOULDBLOCK
 
-// Lock is a lock that was taken.
+// Lock is a lock held by this process.
 type Lock struct {
 	file   *os.File
 	locked os.FileInfo
@@ -48,8 +47,8 @@ func Take(path string, flag, how int) (*Lock, error) {
 	return &Lock{file, locked}, nil
 }
 
-// Held reports whether the path still names the locked file, which nobody has moved or removed. If the
-// path cannot be read, it does not know better.
+// Held reports whether the path still names the locked file, so it was neither moved nor removed. If the path cannot be read,
+// Held assumes that it does.
 func (l *Lock) Held() bool {
 	named, err := os.Stat(l.file.Name())
 	if err != nil {
@@ -58,8 +57,8 @@ func (l *Lock) Held() bool {
 	return os.SameFile(l.locked, named)
 }
 
-// Release unlocks, and does not leave that to the closing: a process that another goroutine is starting
-// has the file open, too, until it runs its program.
+// Release unlocks explicitly. Closing the file alone would not do: a process that another goroutine is just starting
+// holds the file open, too, until it executes its program.
 func (l *Lock) Release() error {
 	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
 }

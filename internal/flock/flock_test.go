@@ -13,7 +13,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// A file is free once its lock is released, though a child that is being started has it open.
+// A file is free as soon as its lock is released, even if a child process that is being started holds it open.
 func TestReleaseBesideAChild(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	take := func() (*Lock, error) { return Take(path, os.O_RDWR|os.O_CREATE, TryExclusive) }

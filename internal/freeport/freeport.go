@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Ports are below those that Linux (32768), macOS and Windows (49152) give to outgoing connections. Otherwise
-// a connection of another test could take a port before the server listens on it, or while it restarts.
+// Ports lie below the ranges that Linux (from 32768), macOS and Windows (from 49152) use for outgoing connections.
+// Otherwise another test's connection could take a port before the server listens on it, or during a restart.
 const (
 	lowest = 15000
 	count  = 17000
@@ -18,10 +18,10 @@ const (
 
 var (
 	mu   sync.Mutex
-	next = rand.IntN(count) // test programs that run at the same time begin at different ports
+	next = rand.IntN(count) // concurrent test programs start at different ports
 )
 
-// Local returns a port of 127.0.0.1 on which nobody listens. A process gets a port again only after all others.
+// Local returns a free port on 127.0.0.1. A process cycles through all ports before it returns one again.
 func Local(t testing.TB) int {
 	t.Helper()
 	mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"vitrine/internal/freeport"
 )
 
-// Ports are distinct, below the range of outgoing connections, and free.
+// Ports are distinct, free, and below the range of outgoing connections.
 func TestLocal(t *testing.T) {
 	seen := make(map[int]bool)
 	for range 200 {

@@ -8,35 +8,32 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Bound is an upper bound of the norms of an [Inverse] that is cheap to compute for a
-// vector g: from its length and its components along the m eigenvectors q_k of V⁻¹ with
-// the smallest eigenvalues μ_k, the directions about which the learner knows most. With
-// μ the largest eigenvalue,
+// Bound is a cheap upper bound on the norms of an [Inverse]. For a vector g it uses the length of g and its components
+// along the m eigenvectors q_k of V⁻¹ with the smallest eigenvalues μ_k, which are the directions the learner knows
+// best. With μ the largest eigenvalue,
 //
 //	‖g‖²_{V⁻¹} ≤ μ ‖g‖² − Σ_{k≤m} (d_kᵀg)²,  d_k = √(μ − μ_k) q_k
 //
-// The bound decreases with every component. Gradients lie mostly along a few
-// well-explored directions, so little is left for the factor μ.
+// The bound decreases with every component. Gradients lie mostly along a few well-explored directions, so little is
+// left for the factor μ.
 //
-// It bounds the number that [Inverse.Norms] computes, rounding included, for any g and
-// any symmetric V⁻¹, definite or not. The eigenvectors are used as computed, with
+// It bounds the number computed by [Inverse.Norms], rounding included, for any g and any symmetric V⁻¹, definite or
+// not. The eigenvectors are used as computed. The bound measures
 //
 //	R = V⁻¹ − QΛQᵀ   η = ‖QᵀQ − I‖_F
 //
-// measured, and (‖R‖_F + ημ + ε‖V⁻¹‖_F)‖g‖² is added, with ε = (d+16)² 2⁻⁵⁰, which
-// is above the sum of all rounding errors: those of a quadratic form of order
-// d, (d+2) 2⁻⁵² ‖V⁻¹‖_F ‖g‖², of d squared components and of measuring R and η,
-// each of no more than that, and those of ‖g‖² and of d_kᵀg, for whose relative
-// errors up to d 2⁻⁵¹ there is room.
+// and adds (‖R‖_F + ημ + ε‖V⁻¹‖_F)‖g‖², where ε = (d+16)² 2⁻⁵⁰ exceeds the sum of all rounding errors: from a quadratic
+// form of order d, (d+2) 2⁻⁵² ‖V⁻¹‖_F ‖g‖²; from d squared components and from measuring R and η, no more than that
+// each; and from ‖g‖² and d_kᵀg, with room for relative errors up to d 2⁻⁵¹.
 type Bound struct {
 	d     int
 	top   float64   // the factor of ‖g‖²
 	size  float64   // ‖V⁻¹‖_F
 	q     []float64 // m×d, row k is d_k
-	floor float64   // above what underflow can lose
+	floor float64   // exceeds any loss by underflow
 }
 
-// Bound returns the bound of at most m directions, in O(d³).
+// Bound returns the bound by at most m directions, in O(d³).
 func (v Inverse) Bound(m int) *Bound {
 	p := Unpack(nil, v.p, v.d)
 	var eigen mat.EigenSym
@@ -48,9 +45,9 @@ func (v Inverse) Bound(m int) *Bound {
 	return newBound(p, eigen.Values(nil), &q, m)
 }
 
-// newBound returns the bound of V⁻¹ = p by at most m of the vectors in the columns
-// of q, with values in increasing order. It holds for any values and vectors, and
-// is as tight as they are near to the eigenvectors; q is nil if there are none.
+// newBound returns the bound for V⁻¹ = p by at most m of the vectors in the columns of q, with values in increasing
+// order. It holds for any values and vectors, and gets tighter the closer they are to the eigenvectors. q is nil if
+// there are none.
 func newBound(p *mat.SymDense, mu []float64, q *mat.Dense, m int) *Bound {
 	d, size := p.SymmetricDim(), mat.Norm(p, 2)
 	b := &Bound{d: d, top: math.Inf(1), size: size, floor: 1e-290 * (1 + size)}
@@ -87,8 +84,8 @@ func (b *Bound) NumDirections() int { return len(b.q) / b.d }
 // Directions returns the d_k for from ≤ k < to, concatenated. They must not be changed.
 func (b *Bound) Directions(from, to int) []float64 { return b.q[from*b.d : to*b.d] }
 
-// Of returns the bound of ‖g‖²_{V⁻¹} for a vector with the given ‖g‖² and no known
-// components. It is +Inf if the norm may overflow.
+// Of returns the bound on ‖g‖²_{V⁻¹} for a vector with the given ‖g‖² and no known components, or +Inf if the norm may
+// overflow.
 func (b *Bound) Of(square float64) float64 {
 	if !(b.size*square < 1e290) {
 		return math.Inf(1)
@@ -96,8 +93,8 @@ func (b *Bound) Of(square float64) float64 {
 	return float64(b.top*square) + b.floor
 }
 
-// Sketches stores the bounds of n vectors from ‖g_i‖² and the components along the
-// first m directions: along[k·n+i] is that of the i-th vector along the k-th direction.
+// Sketches stores the bounds of n vectors, given ‖g_i‖² and the components along the first m directions: along[k·n+i]
+// is the component of vector i along direction k.
 func (b *Bound) Sketches(dst, square, along []float64) {
 	n := len(dst)
 	clear(dst)
@@ -109,8 +106,7 @@ func (b *Bound) Sketches(dst, square, along []float64) {
 	}
 }
 
-// Less lowers the bounds of n vectors by their components along further
-// directions, in the order of [Bound.Sketches].
+// Less lowers the bounds of n vectors by their components along further directions, in the order of [Bound.Sketches].
 func (b *Bound) Less(bounds, along []float64) {
 	n := len(bounds)
 	for ; len(along) > 0; along = along[n:] {
@@ -120,8 +116,7 @@ func (b *Bound) Less(bounds, along []float64) {
 	}
 }
 
-// Tighten lowers the bounds of the n rows of the n×d matrix g by their
-// components along the directions from ≤ k < to.
+// Tighten lowers the bounds of the n rows of the n×d matrix g by their components along the directions from ≤ k < to.
 func (b *Bound) Tighten(bounds []float64, from, to int, g *mat.Dense) {
 	var zeros, along [8]float64
 	for i := range bounds {
@@ -146,8 +141,7 @@ func (b *Bound) Rows(dst []float64, g *mat.Dense) {
 	b.Tighten(dst, 0, b.NumDirections(), g)
 }
 
-// Norm returns a bound of ‖g‖_{V⁻¹} from a bound of its square, +Inf if that is not a
-// number.
+// Norm returns a bound on ‖g‖_{V⁻¹} given a bound on its square. If that is not a number, the result is +Inf.
 func Norm(bound float64) float64 {
 	if math.IsNaN(bound) {
 		return math.Inf(1)

@@ -12,8 +12,8 @@ import (
 	_ "vitrine/internal/rapidseed"
 )
 
-// randomGram draws a V from λI to nearly singular, λ from 1e-9 to 1e6, of
-// vectors of size 1e-3 to 1e4, and the direction that was added most.
+// randomGram draws a V between λI and nearly singular, with λ from 1e-9 to 1e6 and vectors of size 1e-3 to 1e4. It also
+// returns the direction added most often.
 func randomGram(rng *rand.Rand, d int) (*gram.Matrix, []float64) {
 	v := gram.New(d, []float64{1, 10, 1e-9, 1e-4, 1e6}[rng.IntN(5)])
 	size := []float64{1, 1, 1e-3, 1e2, 1e4}[rng.IntN(5)]
@@ -31,7 +31,7 @@ func randomGram(rng *rand.Rand, d int) (*gram.Matrix, []float64) {
 	return v, often
 }
 
-// hardVectors draws vectors of any size, and of those directions in which the bound is tight.
+// hardVectors draws vectors of any size, some of them in directions in which the bound is tight.
 func hardVectors(rng *rand.Rand, v *gram.Matrix, often []float64, n int) *mat.Dense {
 	d := len(often)
 	var sym mat.EigenSym
@@ -71,8 +71,8 @@ func hardVectors(rng *rand.Rand, v *gram.Matrix, often []float64, n int) *mat.De
 	return g
 }
 
-// Every bound is above the norm that Norms computes, for vectors of any size
-// and of those directions in which the bound is tight.
+// For vectors of any size, including directions in which the bound is tight, every bound exceeds the norm that Norms
+// computes.
 func TestBoundIsAboveTheNorm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -140,8 +140,7 @@ func TestBoundIsAboveTheNorm(t *testing.T) {
 	})
 }
 
-// With all components but one known the bound is the norm, to the added
-// margin.
+// If all components but one are known, the bound equals the norm up to the added margin.
 func TestBoundIsTight(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const d, n = 9, 50
@@ -170,8 +169,7 @@ func TestBoundIsTight(t *testing.T) {
 	}
 }
 
-// The norm of a row does not depend on the other rows: searches compute it among
-// others than the full computation does.
+// A row's norm does not depend on the other rows: a search computes it in a different batch from the full computation.
 func TestNormsPosition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, d := range []int{1, 2, 3, 8, 16, 31, 76, 121} {
@@ -195,7 +193,7 @@ func TestNormsPosition(t *testing.T) {
 	}
 }
 
-// λI has no direction better known than another.
+// No direction of λI is better known than another.
 func TestBoundOfAMultipleOfTheIdentity(t *testing.T) {
 	b := gram.New(5, 4).Inverse().Bound(5)
 	if b.NumDirections() != 0 {
@@ -206,9 +204,8 @@ func TestBoundOfAMultipleOfTheIdentity(t *testing.T) {
 	}
 }
 
-// The bound holds however wrong the eigenvectors and the eigenvalues are that it
-// is given: what they leave of V⁻¹, and how far they are from orthonormal, is
-// measured and added.
+// The bound holds however wrong the given eigenvectors and eigenvalues are, because it measures and adds both the rest
+// of V⁻¹ and the vectors' deviation from orthonormality.
 func TestBoundOfWrongEigenvectors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 8))
 	wrong := map[string]func(mu []float64, q *mat.Dense){
@@ -263,7 +260,7 @@ func TestBoundOfWrongEigenvectors(t *testing.T) {
 	}
 }
 
-// turn turns the first and the last vector towards each other's place.
+// turn rotates the first and the last vector towards each other.
 func turn(q *mat.Dense, angle float64) {
 	d, _ := q.Dims()
 	sin, cos := math.Sincos(angle)

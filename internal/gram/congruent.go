@@ -6,8 +6,8 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Congruent returns TᵀV⁻¹T for a d×k matrix T: the norms of g under it are those of Tg under V⁻¹, up to
-// rounding. It need not be definite.
+// Congruent returns TᵀV⁻¹T for a d×k matrix T. The norm of g under it is the norm of Tg under V⁻¹, up to rounding. The
+// result need not be definite.
 func (v Inverse) Congruent(t *mat.Dense) Inverse {
 	d, k := t.Dims()
 	if d != v.d {

@@ -10,7 +10,7 @@ import (
 	"vitrine/internal/gram"
 )
 
-// The norm of g under TᵀV⁻¹T is that of Tg under V⁻¹.
+// The norm of g under TᵀV⁻¹T equals the norm of Tg under V⁻¹.
 func TestCongruent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	normal := func(rows, columns int) *mat.Dense {

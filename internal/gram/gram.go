@@ -2,8 +2,7 @@
 //
 //	V = λI + Σ_s c_s g_s g_sᵀ,
 //
-// together with its inverse, which the confidence widths ‖g‖_{V⁻¹} need in
-// every round.
+// together with its inverse, which the confidence widths ‖g‖_{V⁻¹} need in every round.
 package gram
 
 import (
@@ -17,13 +16,13 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// refreshAfter is the number of updates after which V⁻¹ is recomputed
-// from V. Sherman–Morrison in float64 loses about 1e-11 relative in 20 000
-// updates at λ ≥ 1, so this is for learners that never stop.
+// refreshAfter is the number of updates after which V⁻¹ is recomputed from V. In float64 and with λ ≥ 1,
+// Sherman–Morrison loses a relative accuracy of about 1e-11 in 20 000 updates, so only learners that never stop need
+// this.
 const refreshAfter = 1 << 14
 
-// largeUpdate is the c gᵀV⁻¹g from which on V⁻¹ is recomputed from V: the formula of Sherman and Morrison subtracts nearly all of
-// V⁻¹ along g, and its relative error there is that number times the rounding error.
+// largeUpdate is the value of c gᵀV⁻¹g from which V⁻¹ is recomputed from V. The formula of Sherman and Morrison then
+// subtracts nearly all of V⁻¹ along g, and multiplies the relative rounding error there by that value.
 const largeUpdate = 1e6
 
 // Matrix is a symmetric positive definite d×d matrix and its inverse.
@@ -31,7 +30,7 @@ type Matrix struct {
 	d       int
 	v       []float64 // V, packed upper triangle
 	inv     Inverse
-	updates int       // since V⁻¹ was last computed from V
+	updates int       // since V⁻¹ was last recomputed from V
 	tmp     []float64 // d
 }
 
@@ -46,7 +45,7 @@ func New(d int, lambda float64) *Matrix {
 	return m
 }
 
-// NewDiagonal returns the diagonal matrix of the numbers p, which must be above 0.
+// NewDiagonal returns the diagonal matrix of the numbers p, which must be positive.
 func NewDiagonal(p []float64) *Matrix {
 	m := New(len(p), 1)
 	k := 0
@@ -57,7 +56,8 @@ func NewDiagonal(p []float64) *Matrix {
 	return m
 }
 
-// Extended returns the matrix with more rows and columns, which are 0 but for their diagonal p. Its numbers must be above 0.
+// Extended returns the matrix with additional rows and columns, which are 0 except for p on the diagonal. p must be
+// positive.
 func (m *Matrix) Extended(p []float64) *Matrix {
 	n := NewDiagonal(append(slices.Repeat([]float64{1}, m.d), p...))
 	n.updates = m.updates
@@ -70,7 +70,7 @@ func (m *Matrix) Extended(p []float64) *Matrix {
 	return n
 }
 
-// Reset makes the matrix λI again.
+// Reset sets the matrix to λI.
 func (m *Matrix) Reset(lambda float64) {
 	clear(m.v)
 	clear(m.inv.p)
@@ -81,12 +81,11 @@ func (m *Matrix) Reset(lambda float64) {
 	m.updates = 0
 }
 
-// Add adds c g gᵀ, c ≥ 0, to V and updates the inverse by the formula of
-// Sherman and Morrison (1950), in O(d²):
+// Add adds c g gᵀ, c ≥ 0, to V and updates the inverse by the formula of Sherman and Morrison (1950), in O(d²):
 //
 //	V⁻¹ ← V⁻¹ − c (V⁻¹g)(V⁻¹g)ᵀ / (1 + c gᵀV⁻¹g)
 //
-// or, in O(d³), from V after a large update.
+// After a large update, it recomputes the inverse from V in O(d³) instead.
 func (m *Matrix) Add(c float64, g []float64) {
 	if c == 0 {
 		return
@@ -100,9 +99,8 @@ func (m *Matrix) Add(c float64, g []float64) {
 	}
 }
 
-// Set makes V the matrix with the packed upper triangle p and computes its
-// inverse. It returns an error, and leaves m as it was, where p is not
-// positive definite.
+// Set sets V to the matrix with the packed upper triangle p and computes its inverse. If p is not positive definite,
+// Set returns an error and leaves m unchanged.
 func (m *Matrix) Set(p []float64) error {
 	inv, err := inverse(Unpack(nil, p, m.d))
 	if err != nil {
@@ -114,14 +112,14 @@ func (m *Matrix) Set(p []float64) error {
 	return nil
 }
 
-// CopyFrom makes m an independent copy of o, which must have the same order.
+// CopyFrom makes m an independent copy of o, which must be of the same order.
 func (m *Matrix) CopyFrom(o *Matrix) {
 	copy(m.v, o.v)
 	copy(m.inv.p, o.inv.p)
 	m.updates = o.updates
 }
 
-// Sym stores V in dst, nil allocates, and returns it.
+// Sym stores V in dst and returns it. It allocates if dst is nil.
 func (m *Matrix) Sym(dst *mat.SymDense) *mat.SymDense { return Unpack(dst, m.v, m.d) }
 
 // Packed returns the upper triangle of V, row after row. It must not be changed, and changes with V.
@@ -133,19 +131,18 @@ func (m *Matrix) Trace() float64 { return trace(m.v, m.d) }
 // Solve stores V⁻¹ g in dst.
 func (m *Matrix) Solve(dst, g []float64) { kernel.SymMulVec(dst, m.inv.p, g) }
 
-// Inverse returns a copy of V⁻¹ that later updates do not change.
+// Inverse returns a copy of V⁻¹, independent of later updates.
 func (m *Matrix) Inverse() Inverse {
 	return Inverse{d: m.d, p: append([]float64(nil), m.inv.p...)}
 }
 
-// Fields passes over the matrix. One that is read has the same order.
+// Fields encodes or decodes the matrix. When decoding, m must already be of the same order.
 func (m *Matrix) Fields(f *fields.Fields) {
 	f.Count(&m.updates)
 	f.Vector(&m.v, &m.inv.p)
 }
 
-// refresh computes V⁻¹ from V. A V that has lost definiteness to rounding
-// keeps the inverse it has.
+// refresh recomputes V⁻¹ from V. If rounding has made V indefinite, the old inverse stays.
 func (m *Matrix) refresh() {
 	m.updates = 0
 	if inv, err := inverse(m.Sym(nil)); err == nil {
@@ -153,13 +150,13 @@ func (m *Matrix) refresh() {
 	}
 }
 
-// Inverse is V⁻¹, frozen: what a policy needs of a Gram matrix.
+// Inverse is a frozen V⁻¹, the part of a Gram matrix that a policy needs.
 type Inverse struct {
 	d int
 	p []float64 // packed upper triangle
 }
 
-// NewInverse returns an inverse that equals s. Its norms need s to be positive semi-definite, not definite.
+// NewInverse returns an inverse equal to s. Its norms require s to be only positive semi-definite.
 func NewInverse(s *mat.SymDense) Inverse { return Inverse{d: s.SymmetricDim(), p: Pack(nil, s)} }
 
 // At returns an entry of V⁻¹.
@@ -182,8 +179,7 @@ func trace(p []float64, d int) (sum float64) {
 	return sum
 }
 
-// Norms stores ‖g_i‖_{V⁻¹} = √(g_iᵀ V⁻¹ g_i) in dst[i] for every row g_i of
-// the N×d matrix g.
+// Norms stores ‖g_i‖_{V⁻¹} = √(g_iᵀ V⁻¹ g_i) in dst[i] for every row g_i of the N×d matrix g.
 func (v Inverse) Norms(dst []float64, g *mat.Dense) {
 	raw := g.RawMatrix()
 	if raw.Cols != v.d || raw.Stride != v.d || len(dst) != raw.Rows {
@@ -195,8 +191,7 @@ func (v Inverse) Norms(dst []float64, g *mat.Dense) {
 	}
 }
 
-// Cholesky returns the lower triangular L with LLᵀ = V⁻¹, so that Lξ has the
-// covariance V⁻¹ where ξ is standard normal.
+// Cholesky returns the lower triangular L with LLᵀ = V⁻¹. For a standard normal ξ, the covariance of Lξ is V⁻¹.
 func (v Inverse) Cholesky() (*mat.TriDense, error) {
 	var c mat.Cholesky
 	if !c.Factorize(Unpack(nil, v.p, v.d)) {
@@ -219,7 +214,7 @@ func inverse(v *mat.SymDense) (*mat.SymDense, error) {
 	return &inv, nil
 }
 
-// Pack stores the upper triangle of s, row after row, in dst, nil allocates, and returns it.
+// Pack stores the upper triangle of s, row after row, in dst and returns it. It allocates if dst is nil.
 func Pack(dst []float64, s *mat.SymDense) []float64 {
 	raw := s.RawSymmetric()
 	if dst == nil {
@@ -232,8 +227,8 @@ func Pack(dst []float64, s *mat.SymDense) []float64 {
 	return dst
 }
 
-// Unpack stores in dst, nil allocates, the symmetric matrix of order d with the
-// packed upper triangle p, and returns it.
+// Unpack stores in dst the symmetric matrix of order d with the packed upper triangle p, and returns it. It allocates
+// if dst is nil.
 func Unpack(dst *mat.SymDense, p []float64, d int) *mat.SymDense {
 	if dst == nil {
 		dst = mat.NewSymDense(d, nil)

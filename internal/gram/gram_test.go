@@ -15,7 +15,7 @@ import (
 	"vitrine/internal/gram"
 )
 
-// naive is V and its inverse by gonum, from the definition.
+// naive computes V and its inverse by gonum, from the definition.
 type naive struct{ v *mat.SymDense }
 
 func (n naive) norm(t *testing.T, g []float64) float64 {
@@ -72,7 +72,7 @@ func TestMatrixAgreesWithADenseInverse(t *testing.T) {
 	}
 }
 
-// 40 000 updates cross the refresh twice; the inverse stays one.
+// After 40 000 updates, which cross the refresh twice, the inverse is still accurate.
 func TestInverseDoesNotDrift(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	const d = 16
@@ -83,7 +83,7 @@ func TestInverseDoesNotDrift(t *testing.T) {
 	checkSolve(t, m, normals(rng, d))
 }
 
-// checkSolve compares V⁻¹g with that by the Cholesky factor of V.
+// checkSolve compares V⁻¹g with the solution by the Cholesky factor of V.
 func checkSolve(t *testing.T, m *gram.Matrix, g []float64) {
 	t.Helper()
 	var chol mat.Cholesky
@@ -101,8 +101,8 @@ func checkSolve(t *testing.T, m *gram.Matrix, g []float64) {
 	}
 }
 
-// The formula of Sherman and Morrison loses all digits where λ is tiny beside
-// large vectors; the inverse that is recomputed has them again.
+// With a tiny λ and large vectors, the formula of Sherman and Morrison loses all digits. Recomputing the inverse
+// restores them.
 func TestInverseIsComputedAfresh(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	const d, updates = 6, 1<<14 + 50
@@ -249,7 +249,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// A diagonal matrix with more rows and columns is the one that is made entry by entry.
+// Extended gives the same matrix as building it entry by entry.
 func TestExtended(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := gram.NewDiagonal([]float64{2, 0.5, 4})
@@ -281,9 +281,10 @@ func TestExtended(t *testing.T) {
 	}
 }
 
-// With a tiny λ and huge features the inverse keeps the digits that V itself has: the error of a squared norm is below the
-// condition number of V times the rounding error, 2e13·1e-16, while some directions are unknown, and 1e-9 afterwards, where the
-// formula of Sherman and Morrison alone stays off by 2e-3. The reference is elimination of the same sum with 300 bits.
+// With a tiny λ and huge features the inverse keeps as many digits as V itself allows: while some directions are
+// unknown, the error of a squared norm is below the condition number of V times the rounding error, 2e13·1e-16, and
+// 1e-9 afterwards, where the formula of Sherman and Morrison alone stays off by 2e-3. The reference is elimination of
+// the same sum with 300 bits.
 func TestLargeUpdatesKeepDigits(t *testing.T) {
 	const d, lambda, condition, rounding = 12, 1e-9, 2e13, 1.0 / (1 << 53)
 	number := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
@@ -336,7 +337,7 @@ func squaredNorm(of [][]*big.Float, x []float64) (norm float64) {
 		}
 		a[i] = append(a[i], new(big.Float).SetPrec(300).SetFloat64(x[i]))
 	}
-	for i := range a { // A is positive definite: no pivoting
+	for i := range a { // A is positive definite, so no pivoting
 		for r := range a {
 			f := new(big.Float).Quo(a[r][i], a[i][i])
 			for c := range a[r] {

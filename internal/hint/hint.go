@@ -1,4 +1,4 @@
-// Package hint adds to an error what a user can do about it.
+// Package hint attaches advice for the user to an error.
 package hint
 
 import "errors"
@@ -10,10 +10,10 @@ type hinted struct {
 
 func (h hinted) Unwrap() error { return h.error }
 
-// New returns err with a hint: one line that says what to do. The hint is not part of the message.
+// New returns err with a hint: one line of advice for the user. The hint is not part of the message.
 func New(err error, text string) error { return hinted{err, text} }
 
-// Of returns the hint of an error, "" if it has none.
+// Of returns the hint of an error, or "".
 func Of(err error) string {
 	var h hinted
 	if errors.As(err, &h) {

@@ -34,7 +34,7 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// The distances are by hand: a deletion, a replacement, an insertion, and both ends.
+// Distances computed by hand: a deletion, a replacement, an insertion, and edits at both ends.
 func TestNearest(t *testing.T) {
 	words := []string{"lambda", "beta", "warmup"}
 	for _, c := range []struct {

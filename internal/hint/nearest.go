@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Nearest returns the word of the list that is the fewest edits away from a misspelt one, the first of
-// several, or "" if none is fewer than limit edits away. An edit inserts, deletes or replaces a byte.
+// Nearest returns the word of the list that is the fewest edits away from a misspelt one, preferring the first. It
+// returns "" unless that is fewer than limit edits. An edit inserts, deletes or replaces a byte.
 func Nearest(misspelt string, words []string, limit int) string {
 	best := ""
 	for _, word := range words {
@@ -38,13 +38,13 @@ func edits(a, b string) int {
 	return row[len(b)]
 }
 
-// Legal ends the message about a word that is not legal: with the nearest legal word, at most two edits away and fewer than it has letters,
-// or with all legal words.
+// Legal returns the end of the message about an illegal word. It suggests the nearest legal word, if that is at most
+// two edits away and fewer than the word's length, and otherwise lists all legal words.
 func Legal(word string, legal []string) string {
 	return Near(word, legal, ": must be one of "+strings.Join(legal, ", "))
 }
 
-// Near is [Legal] with another ending if no legal word is near.
+// Near is [Legal] with a different ending if no legal word is near.
 func Near(word string, legal []string, otherwise string) string {
 	if best := Nearest(word, legal, min(3, len(word))); best != "" {
 		return fmt.Sprintf(": did you mean %q?", best)
@@ -52,7 +52,7 @@ func Near(word string, legal []string, otherwise string) string {
 	return otherwise
 }
 
-// List lists words for a reader: a, b or c.
+// List formats words as "one of a, b or c".
 func List(words []string) string {
 	if n := len(words); n > 1 {
 		return "one of " + strings.Join(words[:n-1], ", ") + " or " + words[n-1]
@@ -60,7 +60,7 @@ func List(words []string) string {
 	return strings.Join(words, "")
 }
 
-// Count returns a number of things in words: "1 item", "2 items".
+// Count formats a count: "1 item", "2 items".
 func Count(n int, word string) string {
 	if n == 1 {
 		return "1 " + word

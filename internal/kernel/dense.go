@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// worth is the length from which a sum goes in eight lanes, see lanes.go:
-// shorter ones go in four, rounded twice, which is faster.
+// worth is the length from which a sum uses eight lanes (see lanes.go). Shorter sums use four lanes with two roundings
+// per term, which is faster.
 const worth = 12
 
 // Dot returns Σ_i a_i b_i. It panics if b is shorter than a.
@@ -70,15 +70,14 @@ func Axpy(dst []float64, alpha float64, x []float64) {
 	}
 }
 
-// Combine stores in dst, of length n, a constant plus a linear combination of
-// the rows x_k of the d×n row-major matrix x:
+// Combine stores in dst, of length n, a constant plus a linear combination of the rows x_k of the d×n row-major matrix
+// x:
 //
 //	dst = c + Σ_{k<d} w[k·stride] x_k
 //
-// Where w is a row of a matrix W and the stride 1, it is a row of W X + c;
-// where w begins a column of W and the stride is the width of W, it is a row
-// of WᵀX. The entries of dst do not depend on each other, nor on n. It panics
-// where a slice is shorter than its shape. dst may not overlap x.
+// If w is a row of a matrix W and the stride is 1, dst is a row of W X + c. If w starts a column of W and the stride is
+// the width of W, dst is a row of WᵀX. The entries of dst depend neither on each other nor on n. Combine panics if a
+// slice is shorter than its shape. dst must not overlap x.
 func Combine(dst []float64, c float64, w []float64, stride int, x []float64, d int) {
 	n := len(dst)
 	if d < 0 {
@@ -124,8 +123,7 @@ func Combine(dst []float64, c float64, w []float64, stride int, x []float64, d i
 	}
 }
 
-// Mul multiplies dst by x, entry by entry. It panics if dst is shorter
-// than x.
+// Mul multiplies dst by x, entry by entry. It panics if dst is shorter than x.
 func Mul(dst, x []float64) {
 	dst = dst[:len(x)]
 	done := mulVector(dst, x)
@@ -135,8 +133,8 @@ func Mul(dst, x []float64) {
 	}
 }
 
-// MulComplement stores y_i (1 - y_i) in dst_i, which is the slope of the sigmoid
-// where it has the value y_i. It panics if dst is shorter.
+// MulComplement stores y_i (1 - y_i) in dst_i, the slope of the sigmoid at the point with value y_i. It panics if dst
+// is shorter.
 func MulComplement(dst, y []float64) {
 	dst = dst[:len(y)]
 	done := mulComplementVector(dst, y)
@@ -146,13 +144,12 @@ func MulComplement(dst, y []float64) {
 	}
 }
 
-// MulPairs stores the products of pairs of rows of x, each of n entries, in
-// the columns of dst, whose rows are stride apart: for the j-th two numbers a
-// and b of pairs,
+// MulPairs stores the products of pairs of rows of x, each of n entries, in the columns of dst, which are stride apart:
+// for the j-th two numbers a and b of pairs,
 //
 //	dst[i·stride + j] = x_ai x_bi,  i < n
 //
-// It panics if a slice is shorter than its shape. dst may not overlap x.
+// It panics if a slice is shorter than its shape. dst must not overlap x.
 func MulPairs(dst []float64, stride int, x []float64, n int, pairs []int32) {
 	count := len(pairs) / 2
 	if n == 0 || count == 0 {
@@ -176,8 +173,7 @@ func MulPairs(dst []float64, stride int, x []float64, n int, pairs []int32) {
 	}
 }
 
-// AddSquares adds to dst, of length n, the squares of the rows x_k of the d×n
-// row-major matrix x:
+// AddSquares adds to dst, of length n, the squares of the rows x_k of the d×n row-major matrix x:
 //
 //	dst_i += Σ_{k<d} x_ki²
 //
@@ -195,15 +191,14 @@ func AddSquares(dst, x []float64, d int) {
 	}
 }
 
-// Bilinear adds to the m rows of dst, each of n entries, forms of the columns
-// of the h×n matrix y and the d×n matrix x, both row-major:
+// Bilinear adds to the m rows of dst, each of n entries, forms of the columns of the row-major matrices y, h×n, and x,
+// d×n:
 //
 //	dst_ki += Σ_{j<h} y_ji (c_kj + Σ_{l<d} W_kjl x_li),  k < m
 //
-// Each sum goes in the order of its index by fused multiply-add, that over j from 0
-// on. W_k is the h×d row-major matrix that begins at w[k·stride], and c_k begins
-// bias ≥ h·d entries after it. It panics if a slice is shorter than its
-// shape. dst may not overlap the others.
+// Each sum goes in the order of its index by fused multiply-add; the sum over j starts at 0. W_k is the h×d row-major
+// matrix starting at w[k·stride], and c_k starts bias ≥ h·d entries later. Bilinear panics if a slice is shorter than
+// its shape. dst must not overlap the others.
 func Bilinear(dst []float64, n int, y []float64, h int, x []float64, d int, w []float64, bias, stride int) {
 	if n == 0 || h == 0 || len(dst) < n {
 		return
@@ -257,13 +252,11 @@ func Bilinear(dst []float64, n int, y []float64, h int, x []float64, d int, w []
 	}
 }
 
-// Columns stores the columns of n rows of d entries, which are stride apart in
-// x, one after the other in dst:
+// Columns stores the columns of n rows of d entries, stride apart in x, one after the other in dst:
 //
 //	dst[j·n + i] = x[i·stride + j],  i < n, j < d
 //
-// It panics if a slice is shorter than its shape, or stride than d. dst may
-// not overlap x.
+// It panics if a slice is shorter than its shape, or if stride < d. dst must not overlap x.
 func Columns(dst, x []float64, stride, n, d int) {
 	if n == 0 || d == 0 {
 		return

@@ -11,8 +11,7 @@ import (
 	_ "vitrine/internal/rapidseed"
 )
 
-// integers draws n small integers, whose sums of products are exact in any
-// order.
+// integers draws n small integers, so that sums of products are exact in any order.
 func integers(t *rapid.T, name string, n int) []float64 {
 	v := make([]float64, n)
 	for i, k := range rapid.SliceOfN(rapid.IntRange(-99, 99), n, n).Draw(t, name) {
@@ -64,8 +63,7 @@ func TestDotSumMulAxpy(t *testing.T) {
 	})
 }
 
-// The rows of W X + c 1ᵀ and of WᵀY are combinations of the rows of X and Y
-// with the rows and columns of W.
+// The rows of W X + c 1ᵀ and of WᵀY are combinations of the rows of X and Y, weighted by the rows and columns of W.
 func TestCombine(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -106,7 +104,7 @@ func TestCombine(t *testing.T) {
 	})
 }
 
-// A sum over one item does not depend on the other items of the batch.
+// A sum for one item does not depend on the other items of the batch.
 func TestCombinePosition(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -131,7 +129,7 @@ func TestCombinePosition(t *testing.T) {
 	})
 }
 
-// The columns between the products keep what they hold.
+// The columns between the products stay unchanged.
 func TestMulPairs(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -201,7 +199,7 @@ func TestBilinear(t *testing.T) {
 	})
 }
 
-// The entries between the rows are not touched.
+// The entries between the rows stay unchanged.
 func TestColumns(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {

@@ -1,36 +1,29 @@
-// Package kernel holds the inner loops of the module: plain functions on
-// float64 slices and row-major matrices, which know nothing of choice models.
-// They allocate nothing and keep nothing.
+// Package kernel holds the inner loops of the module: plain functions on float64 slices and row-major matrices,
+// independent of choice models. They neither allocate nor retain memory.
 //
-// A kernel has up to three implementations: in Go, with AVX2 and FMA, and with
-// AVX-512. A process takes one path for all kernels when it starts, the best
-// that the machine has; VITRINE_KERNEL=generic, avx2 or avx512 asks for one by
-// name. If the machine lacks it or the name is unknown, the process takes the best
-// path and Path returns an error: a package does not end its host program. The
-// vector code is generated: each kernel is written once, in the module of the
-// directory asm.
+// A kernel comes in up to three implementations: in Go, with AVX2 and FMA, and with AVX-512. At startup a process
+// selects one path for all kernels, the best that the machine supports. VITRINE_KERNEL=generic, avx2 or avx512 asks for
+// one by name. If the machine does not support it or the name is unknown, the process still uses the best path, and
+// Path returns an error: a package should not end its host program. The vector code is generated: each kernel is
+// written once, in the module in directory asm.
 //
-// A result depends on the arguments only: not on their place in memory, nor on the
-// path, nor on the machine, so that runs are repeatable bit for bit, and a log of
-// decisions has one state everywhere. A NaN is one everywhere; its bits are not
-// specified.
+// A result depends only on the arguments, not on their position in memory, the path or the machine. So runs are
+// repeatable bit for bit, and a log of decisions leads to the same state everywhere. A NaN is a NaN everywhere, but its
+// bits are unspecified.
 //
-//   - Kernels that treat entries apart do the same operations in the same
-//     order, none of them fused: Exp, Sigmoid, Tanh, Sincos, Softplus, Axpy,
-//     Mul, MulComplement, AddSquares, Combine, MulPairs, Columns, GemvTrans, SymRankOne.
-//   - Sums along a row go in eight lanes by fused multiply-add, and the lanes are
-//     totalled in one order, see lanes.go: Dot, Sum, LogSumExp1, Gemv, SymMulVec,
-//     SymQuadForms. Bilinear and SymRankK fuse too, in the order of their index.
+//   - Kernels that treat entries separately perform the same operations in the same order, and fuse none of them: Exp,
+//     Sigmoid, Tanh, Sincos, Softplus, Axpy, Mul, MulComplement, AddSquares, Combine, MulPairs, Columns, GemvTrans,
+//     SymRankOne.
+//   - Sums along a row use eight lanes and fused multiply-add, and total the lanes in a fixed order (see lanes.go):
+//     Dot, Sum, LogSumExp1, Gemv, SymMulVec, SymQuadForms. Bilinear and SymRankK fuse too, in the order of their index.
 //
-// On machines without a fused multiply-add it is computed in software, slowly.
+// On machines without a fused multiply-add it is emulated in software, slowly.
 //
-// No kernel leaves the memory of its arguments. A slice that a kernel is said
-// to panic for is one whose capacity is too short; within it, a short slice is
-// extended, as by slicing.
+// No kernel accesses memory outside its arguments. Where a kernel is documented to panic for a short slice, the slice's
+// capacity counts: within its capacity, a short slice is extended, as by slicing.
 package kernel
 
 //go:generate go run -C asm . -out ../vector_amd64.s -stubs ../vector_amd64.go -pkg kernel
 
-// mulAdd returns a b + c, rounded twice on every machine: the conversion
-// forbids to fuse the two.
+// mulAdd returns a b + c, rounded twice on every machine: the conversion prevents fusing.
 func mulAdd(a, b, c float64) float64 { return float64(a*b) + c }

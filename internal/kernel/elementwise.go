@@ -6,30 +6,27 @@ import (
 	"vitrine/internal/portable"
 )
 
-// The functions of this file rest on one reduction,
+// The functions in this file rest on one reduction,
 //
 //	x = k ln 2 + r,  |r| ≤ (ln 2)/2,  tanh(r/2) = p/q,
 //
-// in which the exponential and its relatives are rational, so that each costs
-// one division, no table and, unless |x| is extreme, no branch:
+// in which the exponential and its relatives are rational. Each costs one division, no table and, unless |x| is
+// extreme, no branch:
 //
 //	exp(x)           = 2^k (q+p) / (q-p)
 //	1/(1 + exp(-x))  = 2^k (q+p) / ((q-p) + 2^k (q+p))
 //	tanh(x/2)        = ((2^k-1)q + (2^k+1)p) / ((2^k+1)q + (2^k-1)p)
 //
-// An entry of a result depends on its own argument only, not on its position.
-// The relative errors stated below hold where the result is a normal number; a
-// subnormal one is within a unit in the last place.
+// Each entry of a result depends only on its own argument, not on its position. The relative errors stated below hold
+// if the result is a normal number; a subnormal result is within a unit in the last place.
 
-// reach is the |x| up to which every term above is a normal number.
+// reach is the largest |x| for which every term above is a normal number.
 const reach = 690
 
-// reduce returns p, q and 2^k for |x| ≤ reach. It subtracts k ln 2 in two
-// parts (Cody and Waite 1980). p/q interpolates tanh(r/2) at r = 0 and at
-// Chebyshev points of r², with relative error below 6e-18; its coefficients
-// are close to those of the Padé approximant, 15120, 420, 30240, 3360 and 30.
-// Conversions round the products: without them a compiler may fuse one with what
-// is added to it, here or in the caller.
+// reduce returns p, q and 2^k for |x| ≤ reach. It subtracts k ln 2 in two parts (Cody and Waite 1980). p/q interpolates
+// tanh(r/2) at r = 0 and at Chebyshev points of r², with relative error below 6e-18; its coefficients are close to the
+// Padé approximant's, 15120, 420, 30240, 3360 and 30. Conversions round the products: without them a compiler may fuse
+// a product with the following addition, here or in the caller.
 func reduce(x float64) (p, q, scale float64) {
 	const (
 		shift = 0x1.8p52 // adding it rounds to an integer, kept in the low bits
@@ -45,8 +42,8 @@ func reduce(x float64) (p, q, scale float64) {
 	return p, q, math.Float64frombits((math.Float64bits(t) + 1023) << 52)
 }
 
-// scalars returns how many of the first entries of x, where the vector code has
-// stopped, to compute one at a time before it may go on.
+// scalars returns how many leading entries of x, where the vector code stopped, to compute one at a time before it may
+// continue.
 func scalars(x []float64) int {
 	if active == generic {
 		return len(x)
@@ -54,8 +51,7 @@ func scalars(x []float64) int {
 	return min(len(x), 8)
 }
 
-// Exp stores exp(x_i) in dst_i, with relative error below 3e-16. dst may be x;
-// it panics if dst is shorter.
+// Exp stores exp(x_i) in dst_i, with relative error below 3e-16. dst may be x; it panics if dst is shorter.
 func Exp(dst, x []float64) {
 	dst = dst[:len(x)]
 	for len(x) > 0 {
@@ -97,8 +93,7 @@ func Sigmoid(dst, x []float64) {
 	}
 }
 
-// Tanh stores tanh(x_i) in dst_i, with relative error below 5e-16. dst may be
-// x; it panics if dst is shorter.
+// Tanh stores tanh(x_i) in dst_i, with relative error below 5e-16. dst may be x; it panics if dst is shorter.
 func Tanh(dst, x []float64) {
 	const one = 20 // tanh(20) rounds to 1
 	dst = dst[:len(x)]
@@ -119,8 +114,8 @@ func Tanh(dst, x []float64) {
 	}
 }
 
-// Sincos stores sin(x_i) in sin_i and cos(x_i) in cos_i, those of [portable.Sincos]. sin or cos may be x; it panics if one of
-// them is shorter.
+// Sincos stores sin(x_i) in sin_i and cos(x_i) in cos_i, as computed by [portable.Sincos]. sin or cos may be x; it
+// panics if one of them is shorter.
 func Sincos(sin, cos, x []float64) {
 	sin, cos = sin[:len(x)], cos[:len(x)]
 	for len(x) > 0 {
@@ -135,12 +130,11 @@ func Sincos(sin, cos, x []float64) {
 	}
 }
 
-// Softplus stores log(1 + exp(x_i)) in dst_i, with relative error below 6e-16.
-// dst may be x; it panics if dst is shorter.
+// Softplus stores log(1 + exp(x_i)) in dst_i, with relative error below 6e-16. dst may be x; it panics if dst is
+// shorter.
 //
-// It is max(0, x) + log(1+e) with e = exp(-|x|), by log(1+e) = 2 atanh(z) and
-// z = e/(2+e) ≤ 1/3. The polynomial interpolates atanh(z)/z at z = 0 and at
-// Chebyshev points of z², with relative error below 6e-17.
+// It is max(0, x) + log(1+e) with e = exp(-|x|), using log(1+e) = 2 atanh(z) and z = e/(2+e) ≤ 1/3. The polynomial
+// interpolates atanh(z)/z at z = 0 and at Chebyshev points of z², with relative error below 6e-17.
 func Softplus(dst, x []float64) {
 	dst = dst[:len(x)]
 	for len(x) > 0 {

@@ -13,8 +13,8 @@ import (
 	"vitrine/internal/portable"
 )
 
-// functions are the elementwise kernels, with the documented bound of their
-// relative error and the relative error of a result y for the argument x.
+// functions lists the elementwise kernels with their documented error bound, and the relative error of a result y for
+// the argument x.
 var functions = []struct {
 	name  string
 	apply func(dst, x []float64)
@@ -42,10 +42,9 @@ var functions = []struct {
 	}},
 }
 
-// The kernels agree with 400-bit arithmetic within their bounds (1.4 to 2.7
-// units in the last place) on a grid over the whole range of normal results,
-// on random points of every magnitude, and around the multiples of ln 2 / 2,
-// where the reduction changes k.
+// The kernels agree with 400-bit arithmetic within their bounds (1.4 to 2.7 units in the last place) on a grid over the
+// whole range of normal results, on random points of every magnitude, and around the multiples of ln 2 / 2, where the
+// reduction changes k.
 func TestElementwiseAccuracy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var x []float64
@@ -82,9 +81,8 @@ func TestElementwiseAccuracy(t *testing.T) {
 	}
 }
 
-// Exp is one sequence of roundings on every machine: at these arguments the
-// last bit is another where a compiler fuses r² + c in the reduction, as that
-// of arm64 does, and that of amd64 with GOAMD64=v3.
+// Exp performs the same sequence of roundings on every machine. At these arguments the last bit changes if a compiler
+// fuses r² + c in the reduction, as compilers for arm64 and for amd64 with GOAMD64=v3 do.
 func TestExpIsNotFused(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for x, want := range map[float64]float64{
@@ -100,7 +98,7 @@ func TestExpIsNotFused(t *testing.T) {
 	})
 }
 
-// Sincos is portable.Sincos, whatever the bits, wherever in a vector, and in the place of its argument.
+// Sincos equals portable.Sincos bit for bit, at any position in a vector, and when it overwrites its argument.
 func TestSincosIsPortable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	x := []float64{0, math.Copysign(0, -1), 1 << 29, 1<<29 - 1, 1<<29 - 0.5, math.Inf(1), math.Inf(-1), math.NaN()}
@@ -127,7 +125,7 @@ func TestSincosIsPortable(t *testing.T) {
 	})
 }
 
-// Where the result is subnormal it is within one unit of the last place.
+// Subnormal results are within one unit in the last place.
 func TestElementwiseSubnormal(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for x := -745.1; x < -708.4; x += 0.0137 {
@@ -171,8 +169,7 @@ func TestElementwiseSpecialValues(t *testing.T) {
 	})
 }
 
-// An entry of the result is the same wherever its argument stands, and when
-// the arguments are overwritten.
+// An entry of the result does not depend on its position, nor on whether the arguments are overwritten.
 func TestElementwisePosition(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -194,7 +191,7 @@ func TestElementwisePosition(t *testing.T) {
 	})
 }
 
-// LogSumExp1 agrees with 400-bit arithmetic, whatever the magnitude.
+// LogSumExp1 agrees with 400-bit arithmetic at any magnitude.
 func TestLogSumExp1Accuracy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	eachPath(t, func(t *testing.T) {
@@ -259,8 +256,7 @@ func mul(a, b *big.Float) *big.Float { return new(big.Float).Mul(a, b) }
 
 func quo(a, b *big.Float) *big.Float { return new(big.Float).Quo(a, b) }
 
-// exp returns exp(x) to about 380 bits: the Taylor series at x/2^20, squared
-// twenty times.
+// exp returns exp(x) to about 380 bits: the Taylor series at x/2^20, squared twenty times.
 func exp(x float64) *big.Float {
 	const halvings = 20
 	r := exact(x)
@@ -277,7 +273,7 @@ func exp(x float64) *big.Float {
 	return sum
 }
 
-// relative returns |y - want| / |want|, or 0 where both are 0.
+// relative returns |y - want| / |want|, or 0 if both are 0.
 func relative(y float64, want *big.Float) float64 {
 	if want.Sign() == 0 {
 		return math.Abs(y)

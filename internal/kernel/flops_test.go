@@ -10,11 +10,10 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// BenchmarkFlops is the arithmetic of the learners at their sizes: the hidden
-// layers of a network for a block of items, the norms of an offer, and what a
-// round adds. It reports the floating-point operations of the definition, a
-// multiplication and an addition each, and the bytes that are read or written once;
-// bench/peak.sh compares them with what the core can do.
+// BenchmarkFlops measures the learners' arithmetic at realistic sizes: the hidden layers of a network for a block of
+// items, the norms of an offer, and the updates of a round. It reports the floating-point operations of the definition,
+// counting a multiplication and an addition separately, and the bytes read or written once. bench/peak.sh compares them
+// with the peak rates of the core.
 func BenchmarkFlops(b *testing.B) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, d := range []int{16, 76, 121, 256} {

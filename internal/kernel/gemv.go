@@ -1,7 +1,6 @@
 package kernel
 
-// Gemv stores in dst, of length n, the affine map of w by the n×d row-major
-// matrix g:
+// Gemv stores in dst, of length n, the affine map of w by the n×d row-major matrix g:
 //
 //	dst_i = a_i + Σ_j g_ij w_j
 //

@@ -12,8 +12,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// No path reads or writes beside its arguments, wherever they begin: each ends
-// at a page that must not be touched, or begins behind one.
+// No path reads or writes outside its arguments, wherever they start. Each argument ends right before or starts right
+// after a page that must not be touched.
 func TestKernelsStayInBounds(t *testing.T) {
 	arena := newArena(t)
 	eachPath(t, func(t *testing.T) {
@@ -36,8 +36,7 @@ func TestKernelsStayInBounds(t *testing.T) {
 	})
 }
 
-// arena hands out slices in pages of their own, with a page that must not be
-// touched on either side.
+// arena hands out slices in separate pages, with a page that must not be touched on either side.
 type arena struct {
 	slots    [][]byte
 	used     int
@@ -74,28 +73,27 @@ func (a *arena) next() []float64 {
 	return unsafe.Slice((*float64)(unsafe.Pointer(&slot[0])), len(slot)/8)
 }
 
-// watch puts a canary.
+// watch places a canary.
 func (a *arena) watch(p *float64) {
 	*p = canary
 	a.canaries = append(a.canaries, p)
 }
 
-// atEnd returns a slice before a guard, behind a canary.
+// atEnd returns a slice that ends at a guard page, with a canary before it.
 func (a *arena) atEnd(n int) []float64 {
 	all := a.next()
 	a.watch(&all[len(all)-n-1])
 	return all[len(all)-n : len(all) : len(all)]
 }
 
-// atBeginning returns a slice behind a guard, before a canary.
+// atBeginning returns a slice that starts after a guard page, with a canary behind it.
 func (a *arena) atBeginning(n int) []float64 {
 	all := a.next()
 	a.watch(&all[n])
 	return all[:n:n]
 }
 
-// guard returns what call does, and reports it if it touches a guard or kills
-// a canary.
+// guard returns the result of call, and fails the test if it touches a guard page or overwrites a canary.
 func (a *arena) guard(t *testing.T, what string, call func() []float64) []float64 {
 	t.Helper()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

@@ -2,12 +2,11 @@ package kernel
 
 import "math"
 
-// Sums along a row go in eight lanes on every path: lane l adds the products of
-// the entries l, l + 8, l + 16, … by fused multiply-add, rounded once each, from 0
-// on. Lanes beyond the end of a row add a product of zeros, which makes a −0 a 0.
-// The lanes are totalled in one order. These are the Go forms of it.
+// Sums along a row use eight lanes on every path. Starting from 0, lane l adds the products of the entries l, l + 8, l
+// + 16, … by fused multiply-add, rounding once per term. Lanes beyond the end of a row add a product of zeros, which
+// turns −0 into 0. The lanes are totalled in a fixed order. This file holds the Go versions.
 
-// lanes are eight sums.
+// lanes holds eight sums.
 type lanes [8]float64
 
 // total returns the sum of the lanes.
@@ -15,8 +14,8 @@ func (s *lanes) total() float64 {
 	return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))
 }
 
-// add adds the products of the first eight entries of a and b, then of those
-// after every stride, while a has eight. b is as long as a at least.
+// add adds the products of the first eight entries of a and b, then moves on by stride, while a holds eight more. b
+// must be at least as long as a.
 func (s *lanes) add(a, b []float64, stride int) {
 	s0, s1, s2, s3, s4, s5, s6, s7 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
 	for i := 0; i+8 <= len(a); i += stride {
@@ -44,8 +43,8 @@ func (s *lanes) addLast(a, b []float64) {
 	}
 }
 
-// dotLanes is Dot for worth entries and more: four times eight lanes for each 32
-// entries, the first eight for what is left, the next eight for its last entries.
+// dotLanes is Dot for at least worth entries. It uses four times eight lanes for each 32 entries, the first eight for
+// the rest, and the next eight for the last incomplete group.
 func dotLanes(a, b []float64) float64 {
 	var s [4]lanes
 	n := len(a) &^ 31
@@ -61,7 +60,7 @@ func dotLanes(a, b []float64) float64 {
 	return fold(&s)
 }
 
-// sumLanes is Sum for worth entries and more, in the order of dotLanes.
+// sumLanes is Sum for at least worth entries, in the order of dotLanes.
 func sumLanes(a []float64) float64 {
 	var s [4]lanes
 	for ; len(a) >= 32; a = a[32:] {
@@ -94,7 +93,7 @@ func fold(s *[4]lanes) float64 {
 	return s[0].total()
 }
 
-// rowLanes returns Σ_j g_j w_j, as Gemv sums.
+// rowLanes returns Σ_j g_j w_j, summed as in Gemv.
 func rowLanes(g, w []float64) float64 {
 	var s lanes
 	s.add(g, w, 8)
@@ -103,10 +102,9 @@ func rowLanes(g, w []float64) float64 {
 	return s.total()
 }
 
-// symMulVecLanes adds to dst the part of P g of the first rows of p, a multiple
-// of eight, in blocks of eight: the row i of a block adds g_i P_ij to dst_j for
-// each j > i, and Σ_{j≥i} P_ij g_j to dst_i once the block is done. The lanes begin
-// with the first row of the block.
+// symMulVecLanes adds to dst the contribution to P g of the first rows of p, a multiple of eight, in blocks of eight.
+// Row i of a block adds g_i P_ij to dst_j for each j > i, and Σ_{j≥i} P_ij g_j to dst_i once the block is done. The
+// lanes start at the first row of the block.
 func symMulVecLanes(dst, p, g []float64, first int) {
 	d := len(g)
 	for a := 0; a < first; a += 8 {
@@ -149,8 +147,8 @@ func addMultiple(dst, x []float64, c float64) {
 	}
 }
 
-// symRankKLanes is symRankK for the first rows of p: each entry is one sum, of
-// (w_i g_ic) g_ir by fused multiply-add, that is added to p at the end.
+// symRankKLanes is symRankK for the first rows of p. Each entry is a single sum of (w_i g_ic) g_ir by fused
+// multiply-add, added to p at the end.
 func symRankKLanes(p, w, g []float64, n, d, first int) {
 	var block [64]float64
 	for r := range first {
@@ -173,14 +171,12 @@ func symRankKLanes(p, w, g []float64, n, d, first int) {
 	}
 }
 
-// symQuadForm returns gᵀPg by the strict upper triangle of P and half its
-// diagonal, U:
+// symQuadForm returns gᵀPg from U, the strict upper triangle of P plus half its diagonal:
 //
 //	gᵀPg = 2 Σ_c g_c Σ_{r≤c} U_rc g_r
 //
-// The columns c go by eight, those that do not fill eight lanes first. An inner
-// sum goes in the order of r through the whole square on the diagonal: the entries
-// left of the diagonal are 0 times what is there in p.
+// The columns c are processed in groups of eight, starting with the ones that do not fill eight lanes. An inner sum
+// runs in the order of r through the whole square on the diagonal, multiplying the entries left of the diagonal by 0.
 func symQuadForm(p, g []float64) float64 {
 	var sum lanes
 	d := len(g)
@@ -197,12 +193,11 @@ func symQuadForm(p, g []float64) float64 {
 	return x + x
 }
 
-// halves are the multipliers of a row on the diagonal: for the lane t on the
-// diagonal they begin t before the half.
+// halves holds the multipliers of a row on the diagonal. For lane t on the diagonal, they start t entries before the
+// half.
 var halves = [16]float64{8: 0.5, 9: 1, 10: 1, 11: 1, 12: 1, 13: 1, 14: 1, 15: 1}
 
-// formLanes adds to the sum, in lane l < width, the products of column[l] = g_{c+l}
-// and the inner sum of the column c+l.
+// formLanes adds to the sum, in lane l < width, the products of column[l] = g_{c+l} and the inner sum of column c+l.
 func formLanes(sum, column *lanes, p, g []float64, c, width int) {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float64
 	d, k := len(g), c // p[k+l] is P_r,c+l

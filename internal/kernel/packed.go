@@ -1,17 +1,15 @@
 package kernel
 
-// A packed symmetric d×d matrix p stores its upper triangle row after row:
-// row i holds the entries (i, i), (i, i+1), …, (i, d-1).
+// A packed symmetric d×d matrix p stores its upper triangle row after row: row i holds the entries (i, i), (i, i+1), …,
+// (i, d-1).
 
 // PackedLen returns the length d(d+1)/2 of a packed symmetric d×d matrix.
 func PackedLen(d int) int { return d * (d + 1) / 2 }
 
-// trailing returns the packed matrix of the rows and columns of p from first
-// on.
+// trailing returns the packed matrix of the rows and columns of p from first on.
 func trailing(p []float64, d, first int) []float64 { return p[PackedLen(d)-PackedLen(d-first):] }
 
-// SymMulVec stores P g in dst for the packed symmetric matrix p. dst and g
-// have length d and may not overlap.
+// SymMulVec stores P g in dst for the packed symmetric matrix p. dst and g are of length d and must not overlap.
 func SymMulVec(dst, p, g []float64) {
 	d := len(g)
 	dst, p = dst[:d], p[:PackedLen(d)]
@@ -55,12 +53,12 @@ func SymRankOne(p []float64, c float64, v []float64) {
 	}
 }
 
-// SymRankK adds GᵀWG to the packed symmetric matrix p, for the n×d row-major
-// matrix g and the diagonal W of the n entries of w:
+// SymRankK adds GᵀWG to the packed symmetric matrix p, for the n×d row-major matrix g and the diagonal W of the n
+// entries of w:
 //
 //	P += Σ_i w_i g_i g_iᵀ
 func SymRankK(p, w, g []float64, n, d int) {
-	// A block of rows is read for every tile of p, and should stay near.
+	// Every tile of p reads a whole block of rows, so the block should stay in the cache.
 	const block = 192
 	p, w, g = p[:PackedLen(d)], w[:n], g[:n*d]
 	for ; n > block; n -= block {

@@ -13,8 +13,7 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// shapes cover blocks of rows and what is left of them, a single column, and
-// every width of a tile.
+// shapes cover whole and incomplete blocks of rows, a single column, and every width of a tile.
 var shapes = []struct{ n, d int }{{0, 3}, {1, 1}, {3, 1}, {4, 5}, {5, 4}, {9, 16}, {11, 7}, {200, 25}, {17, 76}}
 
 func normals(rng *rand.Rand, n int) []float64 {
@@ -25,7 +24,7 @@ func normals(rng *rand.Rand, n int) []float64 {
 	return v
 }
 
-// pack returns the packed upper triangle of a random symmetric matrix, and it.
+// pack returns a random symmetric matrix and its packed upper triangle.
 func pack(rng *rand.Rand, d int) ([]float64, *mat.SymDense) {
 	p, s := normals(rng, kernel.PackedLen(d)), mat.NewSymDense(d, nil)
 	k := 0
@@ -136,9 +135,8 @@ func BenchmarkGemv(b *testing.B) {
 	}
 }
 
-// The forms of the rows of G, and what gonum has for them: T = G P and the
-// products of the rows of T and G; and for P = R⁻¹R⁻ᵀ, R upper triangular, the
-// squares of the rows of G R⁻¹, by a solve or with the inverse at hand.
+// Compares the forms of the rows of G with gonum's alternatives: T = G P and the products of the rows of T and G; and
+// for P = R⁻¹R⁻ᵀ, R upper triangular, the squares of the rows of G R⁻¹, by a solve or with the inverse at hand.
 func BenchmarkSymQuadForms(b *testing.B) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for _, s := range []struct{ n, d int }{{100, 16}, {100, 76}, {1000, 76}, {1000, 256}, {1000, 1025}} {
@@ -150,7 +148,7 @@ func BenchmarkSymQuadForms(b *testing.B) {
 		square := blas64.General{Rows: s.d, Cols: s.d, Stride: s.d, Data: dense.RawSymmetric().Data}
 		triangle := blas64.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: s.d, Stride: s.d, Data: square.Data}
 		for i := range s.d {
-			triangle.Data[i*s.d+i] += float64(4 * s.d) // or the solve overflows
+			triangle.Data[i*s.d+i] += float64(4 * s.d) // keeps the solve from overflowing
 		}
 		dots := func(a, c []float64) {
 			for i := range dst {

@@ -5,30 +5,29 @@ import (
 	"os"
 )
 
-// path is one of the implementations of the kernels.
+// path identifies an implementation of the kernels.
 type path int
 
 const (
 	generic path = iota // Go
 	avx2                // AVX2, FMA and BMI2
-	avx512              // and AVX-512 F, DQ and VL
+	avx512              // AVX2 and AVX-512 F, DQ and VL
 )
 
 func (p path) String() string { return [...]string{"generic", "avx2", "avx512"}[p] }
 
-// variable is the environment variable that asks for a path.
+// variable is the environment variable that selects a path.
 const variable = "VITRINE_KERNEL"
 
-// active is the path of this process, and refused why it is not the one that
-// the variable asks for.
+// active is the path of this process. refused says why it differs from the path that the variable asks for.
 var active, refused = choose(os.Getenv(variable), best())
 
-// Path returns the name of the path of this process. The error says why it is
-// the best path of the machine and not the one that the environment asks for.
+// Path returns the name of this process's path. If the environment asks for a different path, the error says why the
+// process uses the machine's best path instead.
 func Path() (name string, err error) { return active.String(), refused }
 
-// choose returns the path of the given name on a machine with the given best
-// one, which "" stands for. With an error it returns the best one too.
+// choose returns the path of the given name, or best if name is "". If the machine does not support it, choose returns
+// best and an error.
 func choose(name string, best path) (path, error) {
 	if name == "" {
 		return best, nil

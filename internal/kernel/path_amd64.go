@@ -17,7 +17,7 @@ func best() path {
 	return avx512
 }
 
-// lanes returns the number of float64s in a vector, and of rows in a tile.
+// lanes returns the number of float64s in a vector, which is also the number of rows in a tile.
 func (p path) lanes() int {
 	if p == avx512 {
 		return 8
@@ -25,11 +25,11 @@ func (p path) lanes() int {
 	return 4
 }
 
-// whole returns the multiple of lanes in n.
+// whole returns n rounded down to a multiple of the lanes.
 func (p path) whole(n int) int { return n &^ (p.lanes() - 1) }
 
-// The kernels of the vector paths. Callers have checked the lengths. Those
-// that return a number have computed that many of the first entries.
+// The kernels of the vector paths. Callers check the lengths. A kernel that returns a number has computed that many
+// leading entries.
 
 func expVector(dst, x []float64) int {
 	d, s, n := unsafe.SliceData(dst), unsafe.SliceData(x), len(x)
@@ -166,7 +166,7 @@ func columnsVector(dst, x []float64, stride, n, d int) bool {
 	return true
 }
 
-// forms returns the number of forms that bilinearVector takes at a time.
+// forms returns the number of forms that bilinearVector computes at a time.
 func (p path) forms() int { return p.lanes() / 2 }
 
 func bilinearVector(dst []float64, n int, y []float64, h int, x []float64, d int, w []float64, bias, stride int) bool {
@@ -232,8 +232,7 @@ func gemvTransVector(dst, g, c []float64, n, d int) {
 	}
 }
 
-// symMulVecVector adds to dst the part of P g of the rows of p up to a multiple
-// of eight.
+// symMulVecVector adds to dst the contribution to P g of the rows of p up to a multiple of eight.
 func symMulVecVector(dst, p, g []float64) {
 	to, s, v, d := unsafe.SliceData(dst), unsafe.SliceData(p), unsafe.SliceData(g), len(g)
 	if active == avx512 {
@@ -243,7 +242,7 @@ func symMulVecVector(dst, p, g []float64) {
 	}
 }
 
-// symRankOneVector returns how many rows of p it has computed.
+// symRankOneVector returns the number of rows of p that it has computed.
 func symRankOneVector(p []float64, c float64, v []float64) int {
 	d, first := len(v), 0
 	if active == generic {

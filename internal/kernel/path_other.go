@@ -2,8 +2,8 @@
 
 package kernel
 
-// Without vector code the path is the generic one, where those kernels that
-// return a number compute no entries and the others are not called.
+// Without vector code the only path is the generic one. Kernels that return a number compute no entries, and the others
+// are never called.
 
 func best() path { return generic }
 

@@ -16,7 +16,7 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// eachPath runs a test on every path that the machine has.
+// eachPath runs a test on every path that the machine supports.
 func eachPath(t *testing.T, test func(t *testing.T)) {
 	for _, p := range kernel.Paths() {
 		t.Run(p.String(), func(t *testing.T) {
@@ -26,8 +26,8 @@ func eachPath(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// kernels are all of them, with arguments of the shape n×d from a source of
-// numbers, and what they change or return.
+// kernels lists all kernels. call passes arguments of shape n×d from a source of numbers, and returns the numbers
+// changed or returned.
 var kernels = []struct {
 	name string
 	call func(of source, n, d int) []float64
@@ -126,8 +126,7 @@ func entrywise(f func(dst, x []float64), of source, n int) []float64 {
 	return dst
 }
 
-// positives is a source of numbers in (0, 1], whose sums do not cancel, in
-// slices of the given storage.
+// positives is a source of numbers in (0, 1], so that sums do not cancel, in slices of the given storage.
 func positives(storage func(n int) []float64) source {
 	rng := rand.New(rand.NewPCG(1, 2))
 	return func(n int) []float64 {
@@ -139,8 +138,7 @@ func positives(storage func(n int) []float64) source {
 	}
 }
 
-// allShapes are every d up to 33 and some more, with batches around the sizes
-// of tiles and blocks.
+// allShapes visits every d up to 33 and some larger ones, with batches around the sizes of tiles and blocks.
 func allShapes(visit func(n, d int)) {
 	for d := range 34 {
 		for _, n := range []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 17, 31} {
@@ -154,9 +152,8 @@ func allShapes(visit func(n, d int)) {
 	}
 }
 
-// sources are numbers in slices of the given storage: in (0, 1], whose sums do not
-// cancel; of either sign and very different size; and of any bits, many of them at
-// the ends of what a float64 can be.
+// sources draw numbers in three ways: in (0, 1], so that sums do not cancel; of either sign and very different size;
+// and with arbitrary bits, many of them at the extremes of a float64.
 var sources = []struct {
 	name string
 	of   func(rng *rand.Rand) float64
@@ -180,8 +177,7 @@ func extreme(rng *rand.Rand) float64 {
 	return math.Float64frombits(rng.Uint64())
 }
 
-// onPath calls a kernel on a path with numbers from a source, drawn from a seed,
-// that begin where offset says.
+// onPath calls a kernel on a path with numbers drawn from a source and a seed. The slices start at the given offset.
 func onPath(path, kernelIndex, sourceIndex int, seed uint64, n, d, offset int) []float64 {
 	defer kernel.Use(kernel.Paths()[path])()
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -194,8 +190,8 @@ func onPath(path, kernelIndex, sourceIndex int, seed uint64, n, d, offset int) [
 	}, n, d)
 }
 
-// The paths have the same bits, for every shape, whatever the numbers and wherever
-// they are: a NaN is one on all of them, of whatever bits.
+// All paths give the same bits for every shape, any numbers and any alignment. A NaN is a NaN on all paths, but its
+// bits may differ.
 func TestPathsAgree(t *testing.T) {
 	for k, of := range kernels {
 		t.Run(of.name, func(t *testing.T) {
@@ -239,7 +235,7 @@ func wantBits(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// The bits are those that all figures were drawn with, on every machine.
+// The bits match those behind all published figures, on every machine.
 func TestBitsDoNotChange(t *testing.T) {
 	for k, of := range kernels {
 		h := fnv.New64a()
@@ -256,8 +252,7 @@ func TestBitsDoNotChange(t *testing.T) {
 	}
 }
 
-// Functions of any float64, and of a dense sweep, have the same bits on all
-// paths.
+// Elementwise functions give the same bits on all paths, for arbitrary float64s and on a dense sweep.
 func TestFunctionsAgreeOnAnyBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var x []float64
@@ -286,7 +281,7 @@ func TestFunctionsAgreeOnAnyBits(t *testing.T) {
 	}
 }
 
-// The kernels allocate nothing.
+// The kernels do not allocate.
 func TestKernelsDoNotAllocate(t *testing.T) {
 	of := make([][]float64, 4)
 	for i := range of {
@@ -318,7 +313,7 @@ func TestKernelsDoNotAllocate(t *testing.T) {
 	})
 }
 
-// Twice the same arguments, twice the same bits, wherever they are in memory.
+// The same arguments give the same bits, wherever they are in memory.
 func TestKernelsAreDeterministic(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		for _, k := range kernels {
@@ -335,7 +330,7 @@ func TestKernelsAreDeterministic(t *testing.T) {
 	})
 }
 
-// Slices that are too short are refused before the vector code reads them.
+// Slices that are too short panic before the vector code reads them.
 func TestKernelsPanicOnEveryPath(t *testing.T) {
 	of := func(n int) []float64 { return make([]float64, n) }
 	eachPath(t, func(t *testing.T) {
@@ -377,7 +372,7 @@ func TestKernelsPanicOnEveryPath(t *testing.T) {
 	})
 }
 
-// Results of a path are not taken for those of another that was asked for.
+// If the environment asks for a path, this process really uses it.
 func TestPathIsTheOneAskedFor(t *testing.T) {
 	name := fatal.Or(kernel.Path())(t)
 	if want := os.Getenv("VITRINE_KERNEL"); want != "" && name != want {
@@ -385,8 +380,7 @@ func TestPathIsTheOneAskedFor(t *testing.T) {
 	}
 }
 
-// A process that asks for an unknown path goes on with the best one, and can see
-// that: the test above does.
+// A process that asks for an unknown path uses the best one and can find out, which the test above does.
 func TestUnknownPathIsReported(t *testing.T) {
 	self := fatal.Or(os.Executable())(t)
 	run := func(value, test string) (string, error) {
@@ -409,8 +403,7 @@ func TestUnknownPathIsReported(t *testing.T) {
 	}
 }
 
-// A machine that lacks a path takes the best one that it has, and does not
-// pretend.
+// A machine that lacks a path uses the best one it supports, and reports its name.
 func TestPathOfALesserMachine(t *testing.T) {
 	const lackAVX2, lackAVX512 = ": this machine has no AVX2 with FMA and BMI2: unset it", ": this machine has no AVX-512 F, DQ and VL: unset it"
 	for _, c := range []struct {
@@ -436,8 +429,8 @@ func TestPathOfALesserMachine(t *testing.T) {
 	}
 }
 
-// bits are checksums of what the kernels return, by the program of before there was
-// one order on all paths, with AVX-512; that of Sincos is of portable.Sincos.
+// bits holds checksums of the kernels' results, computed with AVX-512 by an earlier version, when paths could still
+// differ; the checksum of Sincos comes from portable.Sincos.
 var bits = map[string]string{
 	"Exp":                 "17586d0976f11b74",
 	"Sigmoid":             "a6bdbd6d07fd06c7",

@@ -19,7 +19,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// table lists the directories of every layer from 0 on; "." is the root.
+// table lists the directories of every layer, from 0 on; "." is the root.
 var table = [][]string{
 	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/cpu", "internal/decompress", "internal/fatal", "internal/fields", "internal/flock", "internal/freeport", "internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch", "internal/sockets", "internal/stream", "internal/strict", "internal/watch"},
 	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/health", "service/keys", "service/eventlog/natslog/natstest", "service/report", "internal/confseq", "internal/gram", "internal/settings", "internal/sparse", "internal/table", "paper/study"},
@@ -40,19 +40,19 @@ var table = [][]string{
 	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy", "bench/pessimism", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},
 }
 
-// users lists those who may import a package that is not for everyone above.
+// users lists the only packages allowed to import a restricted package.
 var users = map[string][]string{
 	"internal/kernel": {".", "assortment", "bandit", "choice", "internal/gram", "internal/sparse", "mle", "utility"},
 }
 
-// parts lists the directories of the workbench and of the service. Neither part imports the other,
-// and the library imports neither. The programs of the last layer import all.
+// parts lists the directories of the workbench and of the service. Neither part imports the other, and the library
+// imports neither. The programs in the top layer may import both.
 var parts = map[string][]string{
 	"the service":   {"service", "bench/rounds"},
 	"the workbench": {"experiment", "figure", "tune", "config", "paper"},
 }
 
-// part returns the part that a directory is in, "" for the library and the programs.
+// part returns the part that a directory belongs to, or "" for the library and the programs.
 func part(dir string) string {
 	for name, dirs := range parts {
 		for _, d := range dirs {
@@ -64,11 +64,10 @@ func part(dir string) string {
 	return ""
 }
 
-// ground are packages of layer 0 that import nothing of ours, and that the others of layer 0 may
-// import.
+// ground lists the packages of layer 0 that import no others of the module, and that layer 0 may import.
 var ground = []string{"internal/hint", "internal/portable"}
 
-// drawers are names that say nothing of what is inside.
+// drawers lists package names that do not describe their content.
 var drawers = []string{"util", "utils", "common", "helpers", "core", "base", "manager", "misc"}
 
 func TestImportsGoDown(t *testing.T) {
@@ -124,7 +123,7 @@ func TestViolations(t *testing.T) {
 	}
 }
 
-// kind of code, beside its layer.
+// kind distinguishes the kinds of code within a layer.
 type kind string
 
 const (
@@ -133,9 +132,9 @@ const (
 	test    kind = ", test"
 )
 
-// place is where a file stands.
+// place is the position of a file.
 type place struct {
-	layer int // -1 for none
+	layer int // -1 if outside all layers
 	kind  kind
 }
 
@@ -146,7 +145,8 @@ func (p place) String() string {
 	return fmt.Sprintf("layer %d%s", p.layer, p.kind)
 }
 
-// locate finds a directory in the table. One that ends in "test" and is not there is a battery, next to what it tests.
+// locate finds a directory in the table. A directory that ends in "test" but is not in the table is a battery, next to
+// the package it tests.
 func locate(dir string) place {
 	in := func(dir string) int {
 		return slices.IndexFunc(table, func(dirs []string) bool { return slices.Contains(dirs, dir) })
@@ -157,7 +157,7 @@ func locate(dir string) place {
 	return place{layer: in(path.Dir(dir)), kind: battery}
 }
 
-// mayImport is the rule.
+// mayImport implements the rule.
 func (p place) mayImport(q place) bool {
 	switch {
 	case q.layer < 0:
@@ -173,7 +173,7 @@ func (p place) mayImport(q place) bool {
 	}
 }
 
-// violations returns a line for everything in a module of the given name that breaks the rule.
+// violations returns a line for each violation of the rules in the module of the given name.
 func violations(root fs.FS, module string) (found []string, err error) {
 	report := func(format string, args ...any) {
 		if line := fmt.Sprintf(format, args...); !slices.Contains(found, line) {
@@ -223,9 +223,8 @@ func violations(root fs.FS, module string) (found []string, err error) {
 	return found, err
 }
 
-// enter skips the directories that the go command skips too: those of test
-// data, with a name that starts with a dot or an underscore, or with a module
-// of their own.
+// enter skips the same directories as the go command: testdata, names that start with a dot or an underscore, and other
+// modules.
 func enter(root fs.FS, dir string) error {
 	if dir == "." {
 		return nil

@@ -1,7 +1,7 @@
-// Package long marks the tests that go test ./... leaves out because they take more than a few seconds: walks that compile a copy of
-// the module, kills of running services, recorded panels, cross-builds.
+// Package long marks tests that take more than a few seconds, so that go test ./... skips them: walks that compile a
+// copy of the module, kills of running services, recorded panels, cross-builds.
 //
-// With VITRINE_LONG=1 in the environment they run. .ci/run long runs all of them, and nothing else.
+// Set VITRINE_LONG=1 in the environment to run them. .ci/run long runs only these tests.
 package long
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Test skips the test unless VITRINE_LONG is set. It is the test's first line, where .ci/run looks for it.
+// Test skips the test unless VITRINE_LONG is set. Call it in the test's first line, where .ci/run looks for it.
 func Test(t testing.TB) {
 	t.Helper()
 	if !Wanted() {
@@ -17,5 +17,5 @@ func Test(t testing.TB) {
 	}
 }
 
-// Wanted reports whether VITRINE_LONG is set, for tests that only do more of the same when it is.
+// Wanted reports whether VITRINE_LONG is set. Use it in tests that only do more of the same then.
 func Wanted() bool { return os.Getenv("VITRINE_LONG") != "" }

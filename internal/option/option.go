@@ -1,5 +1,5 @@
-// Package option reads what the tags of a struct of options say about its fields, so that the
-// description and the legal range of an option stand in one place, beside the field:
+// Package option reads struct tags that describe options, so that an option's description and its legal range stand
+// next to its field:
 //
 //	Lambda float64 `toml:"lambda" doc:"precision λ of the penalty" range:"[1e-9, inf)"`
 //
@@ -12,8 +12,8 @@
 //	zero   what the number 0 stands for; 0 is then legal, whatever the range
 //	when   "schedule=theory": the range is demanded only if the option schedule is theory
 //
-// The fields of an embedded struct are options too. The tags zero, range and doc of an embedded
-// struct are those of one of its options, "lambda: the paper's value", instead of its own.
+// The fields of an embedded struct are options, too. The tags zero, range and doc of an embedded struct refine one of
+// its options, as in "lambda: the paper's value".
 package option
 
 import (
@@ -32,20 +32,20 @@ type Option struct {
 	Key      string
 	Type     string // "integer", "number", "string", "true or false", "list of integers" or "table"
 	Default  any    // nil for a table
-	Required bool   // a file must give it
-	Omitted  bool   // settings leave it out if it has the zero value
+	Required bool   // whether files must set it
+	Omitted  bool   // whether settings omit the zero value
 	Doc      string
 
-	Words []string  // the legal ones; nil for all, and for numbers
-	Legal *Interval // nil for all numbers
+	Words []string  // legal words; nil for any word, and for numbers
+	Legal *Interval // nil for any number
 
 	zero  string
 	when  [2]string // key and value; "" for always
 	value reflect.Value
 }
 
-// List returns the options of a struct, in the order of its fields. The values of the struct are
-// the defaults. It panics if a tag is ill-formed, or on a field that files cannot hold.
+// List returns the options of a struct, in the order of its fields. The struct's values are the defaults. List panics
+// if a tag is malformed or if files cannot represent a field.
 func List(defaults any) []Option {
 	if defaults == nil {
 		return nil
@@ -120,7 +120,7 @@ func field(f reflect.StructField, v reflect.Value, key string) Option {
 	return o
 }
 
-// limit makes the text of a tag the range.
+// limit parses a tag's range.
 func (o *Option) limit(legal string) {
 	t := o.value.Type()
 	if t.Kind() == reflect.Slice {
@@ -133,8 +133,7 @@ func (o *Option) limit(legal string) {
 	}
 }
 
-// Check reports the first option of a struct that is outside its range, as "key = value: must be …".
-// It panics as [List] does.
+// Check reports the first option of a struct outside its range, as "key = value: must be …". It panics as [List] does.
 func Check(options any) error {
 	all := List(options)
 	for _, o := range all {
@@ -193,8 +192,8 @@ func (o Option) orZero() string {
 	return ", or 0 for " + o.zero
 }
 
-// Range says in words what the option may be: "at least 0", "positive", "adam, map". It is "" for
-// an option that may have any value of its type.
+// Range describes the legal values in words: "at least 0", "positive", "adam, map". It returns "" if any value of the
+// type is legal.
 func (o Option) Range() string {
 	if o.Legal != nil {
 		return o.Legal.String() + o.orZero()
@@ -202,10 +201,10 @@ func (o Option) Range() string {
 	return strings.Join(o.Words, ", ")
 }
 
-// When returns the option and the value of it under which the range is demanded, "" for always.
+// When returns the option, and its value, under which the range applies. The key is "" if the range always applies.
 func (o Option) When() (key, value string) { return o.when[0], o.when[1] }
 
-// Interval is a range of numbers. Float says that they need not be whole; those are finite.
+// Interval is a range of numbers. Float means that they need not be whole; they must be finite.
 type Interval struct {
 	Low, High         float64
 	OpenLow, OpenHigh bool
@@ -229,7 +228,7 @@ func (r *Interval) contains(v float64) bool {
 	return !math.IsInf(v, 0) && (v > r.Low || v == r.Low && !r.OpenLow) && (v < r.High || v == r.High && !r.OpenHigh)
 }
 
-// demand is what an error says of a number.
+// demand returns an error's description of the legal numbers.
 func (r *Interval) demand() string {
 	if r.Float && math.IsInf(r.High, 1) {
 		return "finite and " + r.String()
@@ -257,7 +256,7 @@ func (r *Interval) String() string {
 	}
 }
 
-// whole writes a number without an exponent where it is a whole number of everyday size.
+// whole formats a number, without an exponent if it is whole and of everyday size.
 func whole(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1e9 {
 		return strconv.FormatFloat(v, 'f', -1, 64)

@@ -21,7 +21,7 @@ type options struct {
 	Warmup  int     `toml:"warmup" range:"[0, inf)"`
 	Rate    float64 `toml:"rate" range:"(0, 1)"`
 	Share   float64 `toml:"share" range:"(0, 0.25]" when:"pilot=map"`
-	Update  string  `toml:"update" range:"mle|map"` // also "map", which demands nothing of share
+	Update  string  `toml:"update" range:"mle|map"` // share is unrestricted under "map"
 	Part    float64 `toml:"part" range:"[0, 1)"`
 	Samples int     `toml:"samples" range:"[1, inf)" zero:"as many as items"`
 	Hidden  []int   `toml:"hidden" range:"[1, 1e4]"`
@@ -29,7 +29,7 @@ type options struct {
 	Step    float64 `toml:"step" range:"(0, inf)"`
 	Open    float64 `toml:"open"`
 	Restart bool    `toml:"restart" doc:"whether it starts again"`
-	hidden  int     // no option
+	hidden  int     // not an option
 }
 
 func legal() options {
@@ -105,7 +105,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A struct may say more of an option that it embeds.
+// A struct may refine an option that it embeds.
 func TestEmbeddedOptionsAreRefined(t *testing.T) {
 	type refined struct {
 		inner `range:"pilot: adam|map|none" doc:"lambda: of this struct"`

@@ -1,6 +1,5 @@
-// Package panics hands the panic of a goroutine to the goroutine that waits for
-// it. A panic that no goroutine of its own stack recovers ends the process,
-// whatever its caller is ready to recover.
+// Package panics passes a goroutine's panic on to the goroutine that waits for it. Without it, a panic that the
+// goroutine's own stack does not recover ends the process, even if the caller is prepared to recover.
 package panics
 
 import (
@@ -8,22 +7,19 @@ import (
 	"sync/atomic"
 )
 
-// Catcher keeps the first panic of a group of goroutines. The zero value is
-// ready.
+// Catcher keeps the first panic of a group of goroutines. The zero value is ready to use.
 type Catcher struct{ first atomic.Pointer[any] }
 
-// Catch recovers a panic and keeps it if it is the first. Each goroutine of the
-// group defers it.
+// Catch recovers a panic and keeps it if it is the first. Each goroutine of the group must defer it.
 func (c *Catcher) Catch() {
 	if v := recover(); v != nil {
-		kept := v // allocated here, and not where nothing panics
+		kept := v // allocated only if there is a panic
 		c.first.CompareAndSwap(nil, &kept)
 	}
 }
 
-// Repanic panics with the value that Catch keeps, and forgets it; it does nothing
-// if there is none. Whoever waits for the group calls it after all goroutines
-// have ended.
+// Repanic panics with the value kept by Catch, if any, and forgets it. The goroutine that waits for the group calls it
+// after all others have ended.
 func (c *Catcher) Repanic() {
 	if v := c.first.Swap(nil); v != nil {
 		panic(*v)

@@ -7,7 +7,7 @@ import (
 	"vitrine/internal/panics"
 )
 
-// wait runs the functions side by side and returns what Repanic panics with.
+// wait runs the functions concurrently and returns the value that Repanic panics with.
 func wait(c *panics.Catcher, functions ...func()) (value any) {
 	defer func() { value = recover() }()
 	var group sync.WaitGroup

@@ -15,9 +15,8 @@ import (
 	"vitrine/internal/long"
 )
 
-// The compiler for arm64 fuses x*y + z where it may. In the packages whose numbers
-// become part of a learner's state it does so only where math.FMA is written: a
-// conversion, float64(x*y) + z, forbids it. A program for arm64 is disassembled.
+// The compiler for arm64 may fuse x*y + z. In the packages that compute a learner's state it must do so only for
+// math.FMA; the conversion float64(x*y) + z prevents it elsewhere. The test disassembles a program for arm64.
 func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 	long.Test(t)
 	program := filepath.Join(t.TempDir(), "vitrine")
@@ -49,7 +48,7 @@ func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 		if lines[path] == nil {
 			source, err := os.ReadFile(path)
 			if err != nil {
-				continue // of another package, inlined: what gonum does is said in docs/adr/0065-one-order.md
+				continue // inlined from another package; docs/adr/0065-one-order.md covers gonum
 			}
 			lines[path] = strings.Split(string(source), "\n")
 		}
@@ -59,7 +58,7 @@ func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 		switch line := strings.TrimSpace(lines[path][number-1]); {
 		case strings.Contains(line, "math.FMA("):
 			found++
-		case strings.Contains(line, "rng.Float64()"): // a power of two times an integer, exact
+		case strings.Contains(line, "rng.Float64()"): // a power of two times an integer is exact
 		default:
 			t.Errorf("%s, %s:%d is fused: %s", where, m[1], number, line)
 		}

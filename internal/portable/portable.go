@@ -1,19 +1,16 @@
-// Package portable has elementary functions with the same bits on every machine,
-// for values that become part of a learner's state. The functions of package math
-// differ in the last digit between architectures, and between amd64 machines with and
-// without fused multiply-add, and compilers may fuse their operations. The functions
-// here round after every operation, and fuse only where the code says so.
+// Package portable provides elementary functions with the same bits on every machine, for values that become part of a
+// learner's state. The functions of package math differ in the last digit between architectures, and between amd64
+// machines with and without fused multiply-add, and compilers may fuse their operations. The functions here round after
+// every operation, and fuse only where the code says so.
 //
-// Their values are those of package math on amd64 with fused multiply-add, except for
-// logarithms of subnormal numbers and exponentials above 2^1023 √2, in which package
-// math is wrong.
+// They return the same values as package math on amd64 with fused multiply-add, except for logarithms of subnormal
+// numbers and exponentials above 2^1023 √2, which package math gets wrong.
 package portable
 
 import "math"
 
-// Exp returns exp(x), by the Taylor series at a sixteenth of what is left of x
-// beside a multiple of ln 2, and four squarings of 1 + it (Shibata 2010), as
-// exp_amd64.s of package math.
+// Exp returns exp(x). Like exp_amd64.s of package math, it subtracts a multiple of ln 2 from x, sums the Taylor series
+// at a sixteenth of the remainder, and squares 1 plus the result four times (Shibata 2010).
 func Exp(x float64) float64 {
 	const (
 		ln2Hi    = 0.69314718055966295651160180568695068359375
@@ -60,7 +57,7 @@ const (
 	ln2Lo = 1.90821492927058770002e-10
 )
 
-// Log returns the natural logarithm of x, as FreeBSD's e_log.c and package math.
+// Log returns the natural logarithm of x, with the algorithm of FreeBSD's e_log.c and package math.
 func Log(x float64) float64 {
 	switch {
 	case x != x || x > math.MaxFloat64:
@@ -83,8 +80,7 @@ func Log(x float64) float64 {
 	return float64(k*ln2Hi) - ((hfsq - sum) - f)
 }
 
-// atanh returns the series of 2 atanh(s)/s − 2 that both logarithms share, |s| ≤
-// 0.18, in the order of Log.
+// atanh returns the series of 2 atanh(s)/s − 2 for |s| ≤ 0.18, which both logarithms share, in the order of Log.
 func atanh(s float64) float64 {
 	s2 := float64(s * s)
 	s4 := float64(s2 * s2)
@@ -103,14 +99,15 @@ const (
 	l7 = 1.479819860511658591e-01
 )
 
-// mulAdd returns a b + c, rounded twice: the conversion forbids to fuse the two.
+// mulAdd returns a b + c, rounded twice: the conversion prevents fusing.
 func mulAdd(a, b, c float64) float64 { return float64(a*b) + c }
 
-// Sincos returns sin(x) and cos(x), in the arithmetic of package math (Moshier's Cephes), but without branches on the octant
-// of x, which no processor predicts. From 2^29 on it is that of package math, whose bits are not the same everywhere.
+// Sincos returns sin(x) and cos(x), with the arithmetic of package math (Moshier's Cephes), but without branches on the
+// octant of x, which processors cannot predict. From 2^29 on it calls package math, which does not return the same bits
+// everywhere.
 func Sincos(x float64) (sin, cos float64) {
 	const (
-		first  = 0x3fe921fb40000000 // of the three parts of π/4
+		first  = 0x3fe921fb40000000 // the three parts of π/4
 		second = 0x3e64442d00000000
 		third  = 0x3ce8469898cc5170
 	)
@@ -137,7 +134,7 @@ func Sincos(x float64) (sin, cos float64) {
 	s = mulAdd(s, square, -1.66666666666666307295e-1)
 	sin = z + float64(float64(z*square)*s)
 
-	// In odd quadrants the two change places, and in the last three one of them or both change signs.
+	// In odd quadrants sine and cosine swap, and in the last three quadrants one of them or both change signs.
 	quadrant := uint64(octant) >> 1
 	odd, upper := quadrant&1, quadrant>>1&1
 	a, b := math.Float64bits(sin), math.Float64bits(cos)
@@ -147,8 +144,7 @@ func Sincos(x float64) (sin, cos float64) {
 	return math.Float64frombits(a), math.Float64frombits(b)
 }
 
-// Log1p returns log(1 + x) without loss for small x, as FreeBSD's s_log1p.c and
-// package math.
+// Log1p returns log(1 + x) without loss for small x, with the algorithm of FreeBSD's s_log1p.c and package math.
 func Log1p(x float64) float64 {
 	switch {
 	case x < -1 || x != x:

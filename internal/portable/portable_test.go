@@ -20,8 +20,8 @@ var functions = []struct {
 	{"Log1p", portable.Log1p, math.Log1p},
 }
 
-// arguments are numbers of any size and sign, those at which the functions change
-// their way, and what is beyond them.
+// arguments returns numbers of any size and sign, the points at which the functions switch algorithms, and numbers out
+// of range.
 func arguments() []float64 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var x []float64
@@ -41,11 +41,10 @@ func arguments() []float64 {
 	return append(x, math.NaN())
 }
 
-// The functions have the bits of package math where that fuses as they do, and are
-// near to it everywhere. On amd64 package math loses the logarithms of subnormal
-// numbers, and what exp has above 2^1023 √2.
+// The functions return the bits of package math wherever that fuses the same operations, and are close to it
+// everywhere. On amd64, package math is wrong for the logarithms of subnormal numbers and for exp above 2^1023 √2.
 func TestFunctionsAreThoseOfMath(t *testing.T) {
-	// A compiler that fuses, as with GOAMD64=v3, changes math.Log1p, but not these.
+	// A compiler that fuses, as with GOAMD64=v3, changes math.Log1p, but not these functions.
 	same := runtime.GOARCH == "amd64" && cpu.X86.HasFMA && !fuses()
 	for _, f := range functions {
 		for _, x := range arguments() {
@@ -67,7 +66,7 @@ func TestFunctionsAreThoseOfMath(t *testing.T) {
 	}
 }
 
-// Sine and cosine have the bits of package math too, and are near to it everywhere.
+// Sine and cosine also return the bits of package math, and are close to it everywhere.
 func TestSincosIsThatOfMath(t *testing.T) {
 	near := 0.0
 	if runtime.GOARCH != "amd64" || fuses() {
@@ -85,8 +84,7 @@ func TestSincosIsThatOfMath(t *testing.T) {
 	}
 }
 
-// fuses reports whether the compiler of this program fuses a product with what is
-// added to it.
+// fuses reports whether the compiler of this program fuses a product with an addition.
 func fuses() bool {
 	x := 1 + 0x1p-30
 	return plus(x, -float64(x*x)) != 0

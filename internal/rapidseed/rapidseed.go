@@ -1,5 +1,5 @@
-// Package rapidseed gives the property tests of a package that imports it the same seed in every run: they fail always or
-// never. The flags -rapid.seed and -rapid.checks override its values; -rapid.seed=0 draws a seed.
+// Package rapidseed gives the property tests of an importing package the same seed in every run, so they fail either
+// always or never. The flags -rapid.seed and -rapid.checks override its values; -rapid.seed=0 draws a seed.
 package rapidseed
 
 import (

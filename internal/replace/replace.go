@@ -1,5 +1,5 @@
-// Package replace writes files whole: a reader, or a crash, sees the old
-// content or the new, never a part.
+// Package replace replaces files atomically: after a crash, and for any reader, a file holds the old content or the
+// new, never a part.
 package replace
 
 import (
@@ -11,18 +11,17 @@ import (
 	"runtime"
 )
 
-// File puts content at path in one step: it is written and synced beside its
-// place, and then renamed. Where that fails path is as it was, and the error
-// names the file.
+// File replaces the content of path in one step: it writes and syncs a temporary file in the same directory, then
+// renames it. If this fails, path is unchanged, and the error names the file.
 func File(path string, content []byte) error { return named(path, whole(content), 0o644) }
 
-// PrivateStream is Private for content that write gives bit by bit. What was written is synced on the way, so
-// that the disk is never kept from others for long. Where write fails path is as it was.
+// PrivateStream is Private for content produced piece by piece. It syncs along the way, so that it never blocks the
+// disk for long. If write fails, path is unchanged.
 func PrivateStream(path string, write func(w io.Writer) error) error {
 	return named(path, func(f *os.File) error { return write(&syncing{file: f}) }, 0o600)
 }
 
-// syncing syncs a file whenever a number of bytes has been written.
+// syncing syncs a file after every so many bytes.
 type syncing struct {
 	file    *os.File
 	written int
@@ -38,7 +37,7 @@ func (s *syncing) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Private is File for data of callers: only the owner may read it.
+// Private is File for callers' data: only the owner may read the file.
 func Private(path string, content []byte) error { return named(path, whole(content), 0o600) }
 
 func whole(content []byte) func(*os.File) error {
@@ -52,8 +51,8 @@ func named(path string, write func(*os.File) error, mode os.FileMode) error {
 	return nil
 }
 
-// Sync makes the names in a directory survive a loss of power, those of new files and of replaced
-// ones. Windows cannot, and has no need to.
+// Sync makes the names of new and replaced files in a directory survive a power failure. On Windows this is neither
+// possible nor needed.
 func Sync(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -89,10 +88,10 @@ func file(path string, write func(*os.File) error, mode os.FileMode) error {
 	return os.Rename(f.Name(), path)
 }
 
-// unfinished matches the names beside path under which its content is written.
+// unfinished matches the names of temporary files for path.
 func unfinished(path string) string { return "." + filepath.Base(path) + ".*" }
 
-// Clean removes what processes that were killed in File have left beside path. Nobody may be in File.
+// Clean removes temporary files left behind by processes that were killed in File. No process may be in File meanwhile.
 func Clean(path string) error {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {

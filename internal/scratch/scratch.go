@@ -1,5 +1,5 @@
-// Package scratch has slices and matrices whose storage is used again from call to
-// call, so that hot paths do not allocate.
+// Package scratch provides slices and matrices that reuse their storage between calls, so that hot paths do not
+// allocate.
 package scratch
 
 import (
@@ -9,12 +9,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Grow returns a slice of length n with arbitrary entries, in v's storage if its
-// capacity suffices.
+// Grow returns a slice of length n with arbitrary entries, in v's storage if its capacity suffices.
 func Grow[T any](v []T, n int) []T { return slices.Grow(v[:0], n)[:n] }
 
-// Matrix is a dense matrix that takes one shape after another. The zero value is
-// ready for use.
+// Matrix is a dense matrix that can be reshaped repeatedly. The zero value is ready to use.
 type Matrix struct {
 	mat.Dense
 	buf []float64
@@ -27,7 +25,7 @@ func (m *Matrix) Reshape(r, c int) *mat.Dense {
 	return &m.Dense
 }
 
-// Rows makes the matrix a copy of the given rows of x, at least one of them.
+// Rows makes the matrix a copy of the given rows of x. There must be at least one.
 func (m *Matrix) Rows(x *mat.Dense, rows []int) *mat.Dense {
 	_, d := x.Dims()
 	m.Reshape(len(rows), d)
@@ -37,8 +35,7 @@ func (m *Matrix) Rows(x *mat.Dense, rows []int) *mat.Dense {
 	return &m.Dense
 }
 
-// View makes the matrix the rows from ≤ i < to of x, without a copy. Writing to
-// either changes both.
+// View makes the matrix a view of the rows from ≤ i < to of x. Writing to either changes both.
 func (m *Matrix) View(x *mat.Dense, from, to int) *mat.Dense {
 	raw := x.RawMatrix()
 	m.SetRawMatrix(blas64.General{

@@ -23,7 +23,7 @@ func TestGrowKeepsItsStorage(t *testing.T) {
 
 func TestMatrix(t *testing.T) {
 	x := mat.NewDense(4, 3, []float64{0, 1, 2, 10, 11, 12, 20, 21, 22, 30, 31, 32})
-	wide := x.Slice(0, 4, 1, 3).(*mat.Dense) // rows are not next to each other
+	wide := x.Slice(0, 4, 1, 3).(*mat.Dense) // rows are not adjacent in memory
 	var m scratch.Matrix
 	if got, want := m.Rows(wide, []int{3, 1}), mat.NewDense(2, 2, []float64{31, 32, 11, 12}); !mat.Equal(got, want) {
 		t.Errorf("rows 3 and 1 are %v, want %v", got, want)

@@ -1,9 +1,7 @@
-// Package settings reads tables of named settings, of TOML files or of JSON
-// objects, into structs of options, and keeps the tables of what a key "kind"
-// may name.
+// Package settings reads tables of named settings, from TOML files or JSON objects, into structs of options. It also
+// keeps the tables of names that a key "kind" may take.
 //
-// Tables are read strictly. Every error names the file, the line, the key and
-// its value, and what would be legal.
+// Reading is strict. Every error names the file, the line, the key and its value, and the legal alternatives.
 package settings
 
 import (
@@ -22,23 +20,23 @@ import (
 	"vitrine/internal/option"
 )
 
-// Document is a parsed file that remembers where its keys stand.
+// Document is a parsed file that remembers the positions of its keys.
 type Document struct {
 	Name   string // of the file
 	Values map[string]any
-	Lines  map[string]int // line of each key and table, by Path: "policy[1].lambda"
+	Lines  map[string]int // line of each key and table, by path: "policy[1].lambda"
 }
 
 // Section is a table of a document.
 type Section struct {
 	Doc       *Document
-	Path      string // "" is the document's own
-	What      string // how errors call it, "policy \"ucb-mnl\""; "" is the document itself
+	Path      string // "" for the document itself
+	What      string // name in errors, "policy \"ucb-mnl\""; "" for the document itself
 	Values    map[string]any
-	elsewhere []string // the keys that Split left out
+	elsewhere []string // keys that Split removed
 }
 
-// Parse reads a TOML file. name is what errors call it.
+// Parse reads a TOML file. Errors refer to it by name.
 func Parse(name string, text []byte) (*Document, error) {
 	d := &Document{Name: name, Values: map[string]any{}, Lines: map[string]int{}}
 	if err := toml.Unmarshal(text, &d.Values); err != nil {
@@ -53,11 +51,11 @@ func Parse(name string, text []byte) (*Document, error) {
 	return d, nil
 }
 
-// index finds the lines of a text that is known to parse.
+// index finds the lines of the keys in a text that is known to parse.
 func (d *Document) index(text []byte) {
 	var p unstable.Parser
 	p.Reset(text)
-	elements := map[string]int{} // how many [[tables]] of a name there were
+	elements := map[string]int{} // number of [[tables]] so far, by name
 	table := ""
 	for p.NextExpression() {
 		e := p.Expression()
@@ -106,7 +104,7 @@ func keyPath(p *unstable.Parser, key unstable.Iterator) (path string, line int) 
 	return path, line
 }
 
-// Join returns the path of a key of a table.
+// Join returns the path of a table's key.
 func Join(table, key string) string {
 	if table == "" {
 		return key
@@ -114,11 +112,11 @@ func Join(table, key string) string {
 	return table + "." + key
 }
 
-// Root returns the document's own keys.
+// Root returns the document's top-level keys.
 func (d *Document) Root() Section { return Section{Doc: d, Values: d.Values} }
 
-// Table returns the table called key, which must be one; ok is false where
-// there is none.
+// Table returns the table called key. ok is false if the key is absent. If the key is not a table, Table returns an
+// error.
 func (s Section) Table(key string) (t Section, ok bool, err error) {
 	v, ok := s.Values[key]
 	if !ok {
@@ -169,10 +167,8 @@ func (s Section) Split(key string, dst any) (rest Section, err error) {
 	return rest, s.Bind(dst, slices.Collect(maps.Keys(rest.Values))...)
 }
 
-// Bind stores the keys of the Section in the struct that dst points to, by its
-// toml tags, but for the keys in except. A key that the struct does not have
-// is an error, and so are a value of another type and one outside the range
-// that the tags of package option state.
+// Bind stores the keys of the section, except those in except, in the struct that dst points to, by its toml tags.
+// Unknown keys, values of the wrong type, and values outside the range in the tags of package option are errors.
 func (s Section) Bind(dst any, except ...string) error {
 	values := maps.Clone(s.Values)
 	for _, key := range except {
@@ -213,7 +209,7 @@ func (s Section) Bind(dst any, except ...string) error {
 	}
 }
 
-// Literal returns a value as a file would have it, in one line.
+// Literal formats a value as in a TOML file, on one line.
 func Literal(v any) string {
 	text, err := toml.Marshal(map[string]any{"v": v})
 	value, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "v = ")
@@ -223,7 +219,7 @@ func Literal(v any) string {
 	return value
 }
 
-// wanted says what a value of an option must be.
+// wanted returns an error's description of an option's type.
 func wanted(o option.Option) string {
 	switch o.Type {
 	case "integer":
@@ -236,8 +232,8 @@ func wanted(o option.Option) string {
 	return ": want a " + o.Type
 }
 
-// Errorf makes an error that stands at a key of the section, or at the head of the
-// innermost table if the file does not have the key.
+// Errorf returns an error positioned at a key of the section. If the file does not contain the key, the error points to
+// the head of the innermost table.
 func (s Section) Errorf(key, format string, args ...any) error {
 	line, at := 0, Join(s.Path, key)
 	for ; line == 0 && at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
@@ -253,7 +249,7 @@ func (s Section) Errorf(key, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", s.Doc.Name, line, message)
 }
 
-// At places an error of the form "key = value: …" at its key.
+// At adds the position of the key to an error of the form "key = value: …".
 func (s Section) At(err error) error {
 	key, _, _ := strings.Cut(err.Error(), " = ")
 	return s.Errorf(key, "%v", err)

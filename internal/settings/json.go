@@ -9,10 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ReadJSON reads a JSON object into the values that TOML has: whole numbers are
-// integers, and null is an error.
+// ReadJSON reads a JSON object into the same values as TOML: whole numbers become integers, and null is an error.
 func ReadJSON(text []byte) (values map[string]any, err error) {
-	var wrong error // of a value, without what the decoder writes around it
+	var wrong error // error of a value, without the decoder's additions
 	plain := json.UnmarshalFromFunc(func(in *jsontext.Decoder, v *any) error {
 		switch in.PeekKind() {
 		case 'n':

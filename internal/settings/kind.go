@@ -10,7 +10,7 @@ import (
 	"vitrine/internal/option"
 )
 
-// Kind is a name that the key "kind" of a section may have, with a line about it. It makes a T from the section.
+// Kind describes one legal value of a section's key "kind", and creates a T from the section.
 type Kind[T any] struct {
 	Name, Doc string
 	Options   []option.Option // with their defaults
@@ -18,11 +18,11 @@ type Kind[T any] struct {
 	Make func(s Section, d Dims) (T, map[string]any, error)
 }
 
-// Dims are the sizes of a problem: N items of d features, of which at most K are shown.
+// Dims holds the sizes of a problem: N items of d features, at most K of them shown.
 type Dims struct{ Features, Items, Size int }
 
-// Of returns a kind with options, a struct of their defaults with the tags of package option. It may have a method
-// Check() error, which is called before create. Errors of both have the form "key = value: …".
+// Of returns a kind with options. defaults is a struct of their default values with the tags of package option. If it
+// provides a method Check() error, that is called before create. Errors of both take the form "key = value: …".
 func Of[O, T any](name, doc string, defaults O, create func(o O, d Dims) (T, error)) Kind[T] {
 	return Kind[T]{name, doc, option.List(defaults), func(s Section, d Dims) (v T, known map[string]any, err error) {
 		o := defaults
@@ -47,12 +47,12 @@ func Bare[T any](name, doc string, create func(d Dims) (T, error)) Kind[T] {
 	return Of(name, doc, struct{}{}, func(_ struct{}, d Dims) (T, error) { return create(d) })
 }
 
-// Fixed returns a kind that is v.
+// Fixed returns a kind that always creates v.
 func Fixed[T any](name, doc string, v T) Kind[T] {
 	return Bare(name, doc, func(Dims) (T, error) { return v, nil })
 }
 
-// Pick makes what the key "kind" of the section names. It also returns the settings that determine it.
+// Pick creates the T named by the section's key "kind". It also returns the settings that determine it.
 func Pick[T any](s Section, table []Kind[T], d Dims) (v T, known map[string]any, err error) {
 	kind, _ := s.Values["kind"].(string)
 	var legal []string
@@ -69,7 +69,7 @@ func Pick[T any](s Section, table []Kind[T], d Dims) (v T, known map[string]any,
 	return v, nil, s.Errorf("kind", "kind = %s: unknown%s", Literal(s.Values["kind"]), hint.Legal(kind, legal))
 }
 
-// Merge returns the settings and the keys that options, a struct or a map, have in TOML.
+// Merge returns the settings combined with the keys of options, a struct or a map, as in TOML.
 func Merge(settings map[string]any, options any) map[string]any {
 	all := map[string]any{}
 	maps.Copy(all, settings)
@@ -81,7 +81,7 @@ func Merge(settings map[string]any, options any) map[string]any {
 	return all
 }
 
-// Keys returns the keys and values that a struct has in TOML. It panics if TOML cannot hold the struct.
+// Keys returns the keys and values of a struct as in TOML. It panics if TOML cannot represent the struct.
 func Keys(v any) map[string]any {
 	text, err := toml.Marshal(v)
 	if err != nil {

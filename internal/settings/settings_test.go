@@ -41,7 +41,7 @@ func parsed(t testing.TB) *settings.Document {
 	return d
 }
 
-// Every key and table has the line on which it is written, counted by hand.
+// Every key and table maps to its line in the file. Lines counted by hand.
 func TestLinesOfKeys(t *testing.T) {
 	want := map[string]int{
 		"name": 1, "rounds": 2, "truth": 4, "truth.kind": 5, "truth.options": 6, "truth.options.scale": 6,
@@ -60,7 +60,7 @@ func TestLinesOfKeys(t *testing.T) {
 	}
 }
 
-// Errors name the file, the line, the table and the key. A missing key has the line of its table.
+// Errors name the file, the line, the table and the key. A missing key gets the line of its table.
 func TestErrorsNameTheLine(t *testing.T) {
 	root := parsed(t).Root()
 	policies, err := root.Tables("policy")
@@ -107,7 +107,7 @@ func TestErrorsNameTheLine(t *testing.T) {
 func second(_ settings.Section, _ bool, err error) error { return err }
 func last(_ []settings.Section, err error) error         { return err }
 
-// Bind changes only the keys of the section. Only and Without leave their section as it is.
+// Bind changes only the keys of the section, and leaves the section unchanged.
 func TestBind(t *testing.T) {
 	root := parsed(t).Root()
 	o := struct {
@@ -180,7 +180,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// JSON has the values that TOML has: 3 and 3.0 differ, as in a file.
+// JSON gives the same values as TOML: 3 and 3.0 differ, as in a file.
 func TestReadJSON(t *testing.T) {
 	got, err := settings.ReadJSON([]byte(`{"i": 3, "f": 3.0, "e": 1e3, "b": true, "s": "é", "l": [1, {"x": []}], "o": {"k": -2}}`))
 	want := map[string]any{"i": int64(3), "f": 3.0, "e": 1000.0, "b": true, "s": "é",
@@ -230,7 +230,7 @@ func TestLiteral(t *testing.T) {
 	settings.Keys(func() {})
 }
 
-// Files and objects of any content are read or refused, and the values of an object can be written as TOML.
+// Any file or object is either read or rejected, and an object's values can be written as TOML.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(text))
 	f.Add([]byte(`{"a": [1, {"b": 2.5}], "c": "x"}`))

@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// A request with both Content-Length and Transfer-Encoding ends in one place for a proxy that believes the first and in another for a
-// server that believes the second, so its body can smuggle in a request that the proxy has never seen. net/http drops the length
-// without a trace, so the head of each request is kept until the handler has looked at it.
+// If a request contains both Content-Length and Transfer-Encoding, a proxy may use the first to find the end and the
+// server the second, so that the body smuggles in a request that the proxy has never seen. net/http silently drops the
+// length. Therefore the head of each request is kept until the handler has checked it.
 
 // Heads accepts connections that remember the head of the request in progress.
 type Heads struct{ net.Listener }
@@ -26,16 +26,16 @@ func (l Heads) Accept() (net.Conn, error) {
 	return &headConn{Conn: c}, nil
 }
 
-// MaxHeader is the longest head of a request, in bytes.
+// MaxHeader limits the head of a request, in bytes.
 const MaxHeader = 16 << 10
 
-// headConn is a connection that remembers what it has read since it was last idle, up to the end of a request's head.
+// headConn is a connection that remembers the bytes read since it was last idle, up to the end of a request's head.
 type headConn struct {
 	net.Conn
 
 	mu   sync.Mutex
 	head []byte
-	full bool // the head has ended
+	full bool // the head is complete
 }
 
 // Read implements net.Conn.
@@ -62,7 +62,8 @@ func (c *headConn) idle() {
 	}
 }
 
-// headOf returns the fields of the request in progress as they came, and false if they cannot be told from others.
+// headOf returns the header fields of the request in progress as they were sent. It returns false if it cannot
+// attribute fields to this request.
 func (c *headConn) headOf(r *http.Request) (textproto.MIMEHeader, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,15 +78,16 @@ func (c *headConn) headOf(r *http.Request) (textproto.MIMEHeader, bool) {
 
 type headKey struct{}
 
-// WithHead is http.Server's ConnContext.
+// WithHead is meant for ConnContext of http.Server.
 func WithHead(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, headKey{}, c)
 }
 
-// HasTwoLengths reports whether the body of a request has two lengths. Then the connection ends after the answer. If the head of a request in chunks cannot be seen, because the request came
-// with an earlier one or over TLS, it ends, too.
+// HasTwoLengths reports whether a request specifies the length of its body in two ways. If so, it closes the connection
+// after the answer. It also does so for a chunked request with an unavailable head, because the request arrived along
+// with an earlier one or over TLS.
 func HasTwoLengths(w http.ResponseWriter, r *http.Request) bool {
-	if len(r.TransferEncoding) == 0 && r.ProtoAtLeast(1, 1) { // net/http ignores the encoding of a request of HTTP/1.0
+	if len(r.TransferEncoding) == 0 && r.ProtoAtLeast(1, 1) { // net/http ignores Transfer-Encoding in HTTP/1.0
 		return false
 	}
 	var fields textproto.MIMEHeader

@@ -1,4 +1,5 @@
-// Package sockets has listeners that limit the number of connections, and that see what net/http hides of a request's head.
+// Package sockets provides listeners that limit the number of connections, and that reveal parts of a request's head
+// hidden by net/http.
 package sockets
 
 import (
@@ -9,19 +10,19 @@ import (
 	"time"
 )
 
-// silence is how long a new connection may send nothing before it may be closed to make room.
+// silence is the time for which a new connection may send no data before it may be closed to make room.
 const silence = 250 * time.Millisecond
 
-// Limited limits the number of open connections. One more connection closes the one that has
-// been quiet the longest: idle between requests, or silent since it was accepted. If every connection
-// has a request in progress, Accept waits.
+// Limited limits the number of open connections. A connection beyond the limit closes the one that has been quiet the
+// longest: idle between requests, or silent since it was accepted. If every connection has a request in progress,
+// Accept waits.
 type Limited struct {
 	net.Listener
 	max int
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	open    map[net.Conn]time.Time // when each may be closed to make room; zero while it has a request
+	open    map[net.Conn]time.Time // when each may be closed to make room; zero during a request
 	closed  bool
 }
 
@@ -51,9 +52,9 @@ func (l *Limited) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// makeRoom closes the connection that has been quiet the longest. That connection remains in open until
-// http.Server reports it closed, so repeated calls close no other. If it may not be closed yet, makeRoom
-// signals a change when it may. The caller holds mu.
+// makeRoom closes the connection that has been quiet the longest. It stays in open until http.Server reports it closed,
+// so repeated calls close no other. If it may not be closed yet, makeRoom signals a change when it may. The caller must
+// hold mu.
 func (l *Limited) makeRoom() {
 	var longest net.Conn
 	for c, spare := range l.open {
@@ -69,7 +70,7 @@ func (l *Limited) makeRoom() {
 		return
 	}
 	if encrypted, ok := longest.(*tls.Conn); ok {
-		longest = encrypted.NetConn() // without a TLS alert, whose write could block
+		longest = encrypted.NetConn() // without a TLS alert, because writing it could block
 	}
 	longest.Close()
 }
@@ -80,7 +81,7 @@ func (l *Limited) signal() {
 	l.changed.Broadcast()
 }
 
-// State is http.Server's ConnState. The server calls it for a new connection before the next Accept.
+// State is meant for ConnState of http.Server, which calls it for a new connection before the next Accept.
 func (l *Limited) State(c net.Conn, now http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,20 +27,20 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.ended); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// caller is one end of a connection, and counts what the server does to it.
+// caller is the client's end of a connection, and counts the server's actions on it.
 type caller struct {
 	net.Conn
 	answers atomic.Int32
 	closed  atomic.Bool
 }
 
-// room is a server of at most some connections, and its callers.
+// room is a server with a limited number of connections, and its callers.
 type room struct {
 	*testing.T
 	*pipes
 	limited *Limited
-	hold    chan struct{} // requests for /hold have their answer once it is closed
-	leave   chan struct{} // nil, or connections are known as closed once it is closed
+	hold    chan struct{} // requests for /hold are answered once it is closed
+	leave   chan struct{} // nil, or delays news of closed connections until it is closed
 }
 
 func newRoom(t *testing.T, maximum int) *room {
@@ -68,7 +68,7 @@ func newRoom(t *testing.T, maximum int) *room {
 	return r
 }
 
-// dial connects, and notes answers and the end of the connection.
+// dial connects, and records answers and the end of the connection.
 func (r *room) dial() *caller {
 	here, there := net.Pipe()
 	c := &caller{Conn: here}
@@ -85,7 +85,7 @@ func (r *room) dial() *caller {
 			c.answers.Add(1)
 		}
 	}()
-	go func() { // a listener has a queue of connections
+	go func() { // a listener queues connections
 		select {
 		case r.dialed <- there:
 		case <-r.ended:
@@ -95,7 +95,7 @@ func (r *room) dial() *caller {
 	return c
 }
 
-// ask sends a request, and does not wait for its answer.
+// ask sends a request without waiting for the answer.
 func (c *caller) ask(path string) {
 	go io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	synctest.Wait()
@@ -111,7 +111,7 @@ func (r *room) open(callers ...*caller) {
 	}
 }
 
-// gone fails if one of these callers has its connection.
+// gone fails if one of these callers is still connected.
 func (r *room) gone(callers ...*caller) {
 	r.Helper()
 	for i, c := range callers {
@@ -128,7 +128,8 @@ func (r *room) answered(c *caller, want int32) {
 	}
 }
 
-// Connections that say nothing, or half a header, make room after a moment, the first of them first: who comes then is not shut out.
+// Connections that send no data, or half a header, make room after a moment, oldest first, so that newcomers are not
+// shut out.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t, 3)
@@ -159,7 +160,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	})
 }
 
-// Connections are closed in the order in which they became quiet, and one with a request is not.
+// Connections are closed in the order in which they became quiet. A connection with a request in progress stays open.
 func TestQuietestMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t, 3)
@@ -171,7 +172,7 @@ func TestQuietestMakesRoom(t *testing.T) {
 			time.Sleep(time.Hour)
 		}
 		busy, idle, later := callers[0], callers[1], callers[2]
-		idle.ask("/") // and is idle since then
+		idle.ask("/") // idle since then
 		time.Sleep(time.Hour)
 		r.dial().ask("/")
 		r.gone(later)
@@ -187,7 +188,7 @@ func TestQuietestMakesRoom(t *testing.T) {
 	})
 }
 
-// While every connection has a request a newcomer waits for the first that ends.
+// While every connection is busy with a request, a newcomer waits for the first to end.
 func TestNewcomerWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t, 1)
@@ -207,7 +208,7 @@ func TestNewcomerWaits(t *testing.T) {
 	})
 }
 
-// A newcomer closes one connection, however long that takes to be gone, and has no place before.
+// A newcomer closes only one connection, however long that takes to end, and waits until then.
 func TestNewcomerClosesOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(t, 3)
@@ -221,7 +222,7 @@ func TestNewcomerClosesOne(t *testing.T) {
 		}
 		newcomer := r.dial()
 		newcomer.ask("/")
-		idle[2].ask("/") // something happens meanwhile
+		idle[2].ask("/") // something happens in the meantime
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		r.gone(idle[0])
@@ -234,7 +235,8 @@ func TestNewcomerClosesOne(t *testing.T) {
 	})
 }
 
-// A connection that is closed to make room while its request comes keeps its place until it has the answer, and another one is closed.
+// If a connection is closed to make room just as its request arrives, it keeps its place until it gets the answer, and
+// another connection is closed.
 func TestClosedWhileItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{dialed: make(chan net.Conn, 1), ended: make(chan net.Conn)}
@@ -269,14 +271,15 @@ func TestClosedWhileItAsks(t *testing.T) {
 	})
 }
 
-// No caller that does not read holds up who comes next: an encrypted connection that makes room is closed without farewell.
+// A caller that does not read cannot delay newcomers: an encrypted connection that makes room is closed without a TLS
+// alert.
 func TestEncryptedMakesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pipes{dialed: make(chan net.Conn, 1), ended: make(chan net.Conn)}
 		l := Limit(p, 1)
 		here, _ := net.Pipe()
 		l.State(tls.Server(here, &tls.Config{}), http.StateIdle)
-		here.SetDeadline(time.Now()) // not used again but to see that it is closed
+		here.SetDeadline(time.Now()) // not used again except to see that it is closed
 		newcomer, _ := net.Pipe()
 		p.dialed <- newcomer
 		go l.Accept()

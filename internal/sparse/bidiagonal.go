@@ -5,15 +5,14 @@ import (
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// bidiagonal is the square matrix B of a bidiagonalisation A V = U B, with the
-// α_j on its diagonal and the β_j above it.
+// bidiagonal is the square matrix B of a bidiagonalisation A V = U B, with α_j on the diagonal and β_j above it.
 type bidiagonal struct {
 	diagonal []float64 // j
 	above    []float64 // j−1
 }
 
-// values returns the singular values, the largest first, and the last entry of
-// each left singular vector, for O(j²) operations.
+// values returns the singular values, largest first, and the last entry of each left singular vector, in O(j²)
+// operations.
 func (b *bidiagonal) values() (sigma, last []float64) {
 	j := len(b.diagonal)
 	last = make([]float64, j)
@@ -22,8 +21,7 @@ func (b *bidiagonal) values() (sigma, last []float64) {
 	return sigma, last
 }
 
-// triplets returns the triplets of A that belong to the n largest singular
-// values of B.
+// triplets returns the triplets of A for the n largest singular values of B.
 func (b *bidiagonal) triplets(n int, us, vs [][]float64) []triplet {
 	if n == 0 {
 		return nil
@@ -45,8 +43,8 @@ func (b *bidiagonal) triplets(n int, us, vs [][]float64) []triplet {
 	return ts
 }
 
-// decompose returns the singular values of B = P Σ Qᵀ, the largest first, and
-// replaces right, j×nRight, by Qᵀ right and left, nLeft×j, by left P.
+// decompose returns the singular values of B = P Σ Qᵀ, largest first, and replaces right, j×nRight, by Qᵀ right and
+// left, nLeft×j, by left P.
 func (b *bidiagonal) decompose(right []float64, nRight int, left []float64, nLeft int) []float64 {
 	j := len(b.diagonal)
 	sigma := append([]float64(nil), b.diagonal...)

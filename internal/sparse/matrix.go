@@ -1,5 +1,5 @@
-// Package sparse holds matrices most of whose entries are zero, their products
-// with vectors, and their largest singular values.
+// Package sparse holds matrices with mostly zero entries, their products with vectors, and their largest singular
+// values.
 package sparse
 
 import (
@@ -10,18 +10,17 @@ import (
 	"sync"
 )
 
-// Matrix is an m×n matrix in compressed rows: row i has the entries Value[p]
-// in the columns Column[p], for Start[i] ≤ p < Start[i+1].
+// Matrix is an m×n matrix in compressed rows: for Start[i] ≤ p < Start[i+1], row i contains the entry Value[p] in
+// column Column[p].
 type Matrix struct {
 	Columns int       // n
-	Start   []int     // m+1 long, from 0 to the number of entries, not decreasing
+	Start   []int     // m+1 long, from 0 to the number of entries, nondecreasing
 	Column  []int32   // in [0, n)
-	Value   []float64 // as many as columns
+	Value   []float64 // as long as Column
 }
 
-// New returns the m×n matrix of the given compressed rows, which it keeps. A column
-// that occurs twice in a row counts as the sum. It panics if the slices do not fit each
-// other or a column is outside [0, n).
+// New returns the m×n matrix of the given compressed rows, and keeps the slices. A column that occurs twice in a row
+// counts as the sum. New panics if the slices do not fit each other or a column is outside [0, n).
 func New(n int, start []int, column []int32, value []float64) *Matrix {
 	if len(column) != len(value) || len(start) == 0 || start[0] != 0 || start[len(start)-1] != len(value) {
 		panic(fmt.Sprintf("sparse: %d columns and %d values in %d rows", len(column), len(value), len(start)-1))
@@ -42,8 +41,7 @@ func New(n int, start []int, column []int32, value []float64) *Matrix {
 // Dims returns m and n.
 func (a *Matrix) Dims() (m, n int) { return len(a.Start) - 1, a.Columns }
 
-// T returns the transposed matrix, a copy. The entries of its rows are in the
-// order of their columns.
+// T returns a transposed copy. The entries in its rows are sorted by column.
 func (a *Matrix) T() *Matrix {
 	m, n := a.Dims()
 	t := &Matrix{
@@ -69,9 +67,8 @@ func (a *Matrix) T() *Matrix {
 	return t
 }
 
-// MulVec stores A x in dst, of length m, and returns it; nil allocates. Each
-// entry is summed in the order of its row, so that the result does not depend
-// on the number of processors. It panics unless len(x) = n.
+// MulVec stores A x in dst, of length m, and returns it. It allocates if dst is nil. Each entry is summed in the order
+// of its row, so the result does not depend on the number of processors. MulVec panics unless len(x) = n.
 func (a *Matrix) MulVec(dst, x []float64) []float64 {
 	m, n := a.Dims()
 	if dst == nil {
@@ -80,7 +77,7 @@ func (a *Matrix) MulVec(dst, x []float64) []float64 {
 	if len(x) != n || len(dst) != m {
 		panic(fmt.Sprintf("sparse: product of a %d×%d matrix, a vector of %d and a result of %d", m, n, len(x), len(dst)))
 	}
-	// The shares have about as many entries each, not rows.
+	// Divide the work by entries, not rows.
 	inParallel(len(a.Value)+m, func(from, to int) {
 		for i := a.row(from); i < a.row(to); i++ {
 			sum := 0.0
@@ -93,18 +90,16 @@ func (a *Matrix) MulVec(dst, x []float64) []float64 {
 	return dst
 }
 
-// row returns the first row with at least the given number of rows and entries
-// before it.
+// row returns the first row with at least the given number of rows and entries before it.
 func (a *Matrix) row(before int) int {
 	return sort.Search(len(a.Start)-1, func(i int) bool { return a.Start[i]+i >= before })
 }
 
-// share is the least work that is worth a goroutine.
+// share is the smallest amount of work worth a goroutine.
 const share = 1 << 13
 
-// inParallel calls f for consecutive shares [from, to) of the work [0, n), on
-// as many processors as there are. What f computes must not depend on where
-// the shares begin.
+// inParallel calls f for consecutive shares [from, to) of the work [0, n), on all available processors. The result must
+// not depend on the boundaries of the shares.
 func inParallel(n int, f func(from, to int)) {
 	workers := min(runtime.GOMAXPROCS(0), int(math.Ceil(float64(n)/share)))
 	if workers <= 1 {

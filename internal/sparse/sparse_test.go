@@ -18,7 +18,7 @@ import (
 	_ "vitrine/internal/rapidseed"
 )
 
-// fromDense keeps the entries that are not zero.
+// fromDense keeps the nonzero entries.
 func fromDense(x *mat.Dense) *Matrix {
 	m, n := x.Dims()
 	start, column, value := []int{0}, []int32{}, []float64{}
@@ -44,7 +44,7 @@ func toDense(a *Matrix) *mat.Dense {
 	return x
 }
 
-// random returns a dense m×n matrix with the given share of entries.
+// random returns a dense m×n matrix with the given share of nonzero entries.
 func random(rng *rand.Rand, m, n int, density float64) *mat.Dense {
 	x := mat.NewDense(m, n, nil)
 	x.Apply(func(int, int, float64) float64 {
@@ -72,14 +72,13 @@ func withValues(rng *rand.Rand, m, n int, sigma ...float64) *mat.Dense {
 	return &x
 }
 
-// fataler is what a test and a property have in common.
+// fataler is the common part of *testing.T and *rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// check compares the k largest triplets of x with gonum's values, and with
-// what defines them.
+// check compares the k largest triplets of x with gonum's values, and with their definition.
 func check(t fataler, x *mat.Dense, k int, seed uint64) {
 	t.Helper()
 	s, err := TruncatedSVD(context.Background(), fromDense(x), k, newRand(seed), nil)
@@ -177,7 +176,7 @@ func TestTruncatedSVD(t *testing.T) {
 	}
 }
 
-// diagonal is the matrix of these entries and then of ones up to n.
+// diagonal returns the n×n diagonal matrix with the given entries, followed by ones.
 func diagonal(n int, entries ...float64) *Matrix {
 	a := &Matrix{Columns: n, Start: []int{0}}
 	for i := range n {
@@ -190,8 +189,7 @@ func diagonal(n int, entries ...float64) *Matrix {
 	return a
 }
 
-// No copy of a repeated value is lost, from any start: a diagonal matrix has
-// its entries as singular values.
+// No copy of a repeated value gets lost, from any start. The singular values of a diagonal matrix are its entries.
 func TestRepeatedValuesFromAnyStart(t *testing.T) {
 	falling := slices.Repeat([]float64{3}, 5)
 	for i := range 55 {
@@ -221,7 +219,7 @@ func TestRepeatedValuesFromAnyStart(t *testing.T) {
 	}
 }
 
-// Small integers make rank deficiency, repeated values and empty rows common.
+// Small integers often cause rank deficiency, repeated values and empty rows.
 func TestTruncatedSVDOfAnyMatrix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, n := rapid.IntRange(1, 14).Draw(t, "m"), rapid.IntRange(1, 14).Draw(t, "n")
@@ -231,7 +229,7 @@ func TestTruncatedSVDOfAnyMatrix(t *testing.T) {
 	})
 }
 
-// Squares of the entries would leave the range of numbers.
+// At these scales, the squares of the entries overflow or underflow.
 func TestTruncatedSVDAtAnyScale(t *testing.T) {
 	for _, scale := range []float64{1e-305, 1e-200, 1e-160, 1, 1e160, 1e200, 1e305} {
 		s := fatal.Or(TruncatedSVD(context.Background(), diagonal(5, 5*scale, 4*scale, 3*scale, 2*scale, scale), 3, newRand(1), nil))(t)

@@ -15,35 +15,30 @@ import (
 //
 //	A v_i = σ_i u_i,  Aᵀu_i = σ_i v_i,  σ_1 ≥ … ≥ σ_k ≥ 0
 //
-// The entry of largest magnitude of each v_i is positive, which decides the
-// signs.
+// Signs are fixed by making the largest entry in magnitude of each v_i positive.
 type SVD struct {
 	Values []float64  // σ
 	U      *mat.Dense // m×k, orthonormal columns u_i
 	V      *mat.Dense // n×k, orthonormal columns v_i
 }
 
-// tolerance is the residual ‖Aᵀu_i − σ_i v_i‖ at which a triplet has
-// converged, and the length at which a Lanczos vector counts as zero, both
-// relative to the largest singular value.
+// tolerance is the residual ‖Aᵀu_i − σ_i v_i‖ at which a triplet has converged. negligible is the length at which a
+// Lanczos vector counts as zero. Both are relative to the largest singular value.
 const (
 	tolerance  = 1e-12
 	negligible = 1e-13
 )
 
-// TruncatedSVD returns the k largest singular values of A with their vectors.
-// It panics unless 1 ≤ k ≤ min(m, n) and the entries are finite; its error is
-// that of the context. progress, if it is not nil, hears after every step how
-// many of the k have converged.
+// TruncatedSVD returns the k largest singular values of A with their vectors. It panics unless 1 ≤ k ≤ min(m, n) and
+// the entries are finite; its error is the context's. After every step it calls progress, unless nil, with the number
+// of values that have converged.
 //
-// The method is the bidiagonalisation of Golub and Kahan (1965) with full
-// reorthogonalisation, run until the residuals are below 1e-12 σ_1. One Krylov space
-// holds one vector only of a repeated singular value. So the run is repeated in the
-// orthogonal complement of what was found, from another random vector, until the
-// largest singular value there has converged too and is not above σ_k. From a random
-// vector the largest Ritz value converges to the largest singular value with
-// probability one (Kuczyński and Woźniakowski 1992). A value below 1e-10 σ_1 may be
-// returned as 0: it cannot be distinguished from rounding.
+// The method is the bidiagonalisation of Golub and Kahan (1965) with full reorthogonalisation, run until the residuals
+// are below 1e-12 σ_1. One Krylov space contains only one vector of a repeated singular value. The run is therefore
+// repeated in the orthogonal complement of the vectors found, from another random vector, until the largest singular
+// value there has converged too and does not exceed σ_k. From a random vector the largest Ritz value converges to the
+// largest singular value with probability one (Kuczyński and Woźniakowski 1992). A value below 1e-10 σ_1 may be
+// returned as 0, because it cannot be distinguished from rounding.
 func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progress func(converged int)) (*SVD, error) {
 	m, n := a.Dims()
 	if k < 1 || k > min(m, n) {
@@ -75,9 +70,8 @@ func TruncatedSVD(ctx context.Context, a *Matrix, k int, rng *rand.Rand, progres
 	return s, nil
 }
 
-// scaled returns A/unit, whose largest entry is between 1/2 and 1 in magnitude,
-// so that no square of a number that counts leaves the range. A power of two
-// as the unit costs no digit. It panics if an entry is not finite.
+// scaled returns A/unit, with its largest entry between 1/2 and 1 in magnitude, so that no square of a relevant number
+// overflows or underflows. unit is a power of two, which costs no digits. scaled panics if an entry is not finite.
 func (a *Matrix) scaled() (scaled *Matrix, unit float64) {
 	maximum := 0.0
 	for p, v := range a.Value {
@@ -107,12 +101,12 @@ type lanczos struct {
 	k        int
 	rng      *rand.Rand
 	progress func(converged int)
-	found    []triplet // at most k, the largest first
-	scale    float64   // a lower bound of σ_1
+	found    []triplet // at most k, largest first
+	scale    float64   // a lower bound on σ_1
 }
 
-// run adds the triplets of one Krylov space, orthogonal to those found, that
-// belong to the k largest. It reports whether another run may find more.
+// run adds the triplets of one Krylov space, orthogonal to the ones found, that belong to the k largest. It reports
+// whether another run may find more.
 func (l *lanczos) run(ctx context.Context) (again bool, err error) {
 	us, vs := l.basis()
 	locked := len(l.found)
@@ -145,12 +139,10 @@ func (l *lanczos) run(ctx context.Context) (again bool, err error) {
 	}
 }
 
-// converged returns how many of the largest singular values of B belong to the
-// k largest, given what was found before, and have converged, and whether the
-// run may end. A run that finds some may end early, for another one follows.
-// A run that finds none is the last: it ends only when its largest value has
-// converged, since a residual says that a singular value is near, not that
-// there is none above.
+// converged returns how many of the largest singular values of B belong to the k largest, given the earlier ones, and
+// have converged, and whether the run may end. A run that finds some may end early, because another one follows. A run
+// that finds none is the last, so it ends only when its largest value has converged: a small residual only shows that a
+// singular value is near, not that there is none above.
 func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool) {
 	sigma, last := b.values()
 	residual := func(i int) float64 { return beta * math.Abs(last[i]) }
@@ -175,15 +167,14 @@ func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool)
 	}
 }
 
-// add keeps the k largest of the triplets that were found and the given ones.
+// add merges the given triplets into the ones found and keeps the k largest.
 func (l *lanczos) add(ts []triplet) {
 	l.found = append(l.found, ts...)
 	slices.SortStableFunc(l.found, func(s, t triplet) int { return cmp.Compare(t.sigma, s.sigma) })
 	l.found = l.found[:min(len(l.found), l.k)]
 }
 
-// complete adds triplets of the singular value 0 up to k, when A is zero on
-// the complement of what was found.
+// complete adds triplets with singular value 0 up to k, if A is zero on the complement of the vectors found.
 func (l *lanczos) complete() {
 	m, n := l.a.Dims()
 	for len(l.found) < l.k {
@@ -192,7 +183,7 @@ func (l *lanczos) complete() {
 	}
 }
 
-// basis returns the vectors of what was found.
+// basis returns the vectors found so far.
 func (l *lanczos) basis() (us, vs [][]float64) {
 	for _, t := range l.found {
 		us, vs = append(us, t.u), append(vs, t.v)
@@ -200,8 +191,8 @@ func (l *lanczos) basis() (us, vs [][]float64) {
 	return us, vs
 }
 
-// direction makes w orthogonal to the basis and of length 1. It returns the
-// length before, or 0 if nothing of w but rounding is left.
+// direction makes w orthogonal to the basis and of length 1. It returns the length before normalisation, or 0 if only
+// rounding errors remain of w.
 func (l *lanczos) direction(w []float64, basis [][]float64) float64 {
 	orthogonalize(w, basis)
 	orthogonalize(w, basis)
@@ -218,8 +209,7 @@ func (l *lanczos) direction(w []float64, basis [][]float64) float64 {
 	return length
 }
 
-// random returns a random vector of length 1, orthogonal to the basis, or nil
-// where the basis spans everything.
+// random returns a random vector of length 1, orthogonal to the basis, or nil if the basis spans everything.
 func (l *lanczos) random(n int, basis [][]float64) []float64 {
 	if len(basis) >= n {
 		return nil
@@ -241,7 +231,7 @@ func (l *lanczos) random(n int, basis [][]float64) []float64 {
 	}
 }
 
-// largest returns the entry of largest magnitude, the first of several.
+// largest returns the first entry of largest magnitude.
 func largest(v []float64) float64 {
 	best := 0.0
 	for _, x := range v {

@@ -34,11 +34,9 @@ func (a address) draws(n int) []float64 {
 	return z
 }
 
-// The first draws at an address are part of every published figure. These are
-// from another implementation, in Python's integers, of SplitMix64 (Steele,
-// Lea and Flood 2014), whose first output from 0 is e220a8397b1dcdaf, and of
-// PCG-DXSM (O'Neill 2014): hi = mix(mix(seed) + purpose) and
-// lo = mix(hi + round) are the halves of the generator's state.
+// The first draws at an address are part of every published figure. These come from another implementation, in Python's
+// integers, of SplitMix64 (Steele, Lea and Flood 2014), with first output e220a8397b1dcdaf from 0, and of PCG-DXSM
+// (O'Neill 2014). The halves of the generator's state are hi = mix(mix(seed) + purpose) and lo = mix(hi + round).
 func TestFirstDraws(t *testing.T) {
 	for _, c := range []struct {
 		address
@@ -60,9 +58,8 @@ func TestFirstDraws(t *testing.T) {
 	}
 }
 
-// So are the laws that figures draw from, as math/rand/v2 makes them of the
-// bits above: features, shocks, parameters and items. The values were printed
-// by Go 1.26.
+// Figures also depend on the laws that math/rand/v2 derives from the bits above: features, shocks, parameters and
+// items. The values were printed by Go 1.26.
 func TestFirstDrawsOfEachLaw(t *testing.T) {
 	a := address{7, 42, stream.Contexts}
 	want := []float64{-0.23794136204887747, 0.2053240998549788, 0.03528252098625184, 34}
@@ -72,9 +69,8 @@ func TestFirstDrawsOfEachLaw(t *testing.T) {
 	}
 }
 
-// Seeds in a row, rounds in a row and every purpose: the grid of a large
-// experiment. Two of its 2·10⁵ first draws of 64 bits agree by chance with
-// probability 10⁻⁹.
+// Consecutive seeds, consecutive rounds and every purpose: the grid of a large experiment. The chance that two of its
+// 2·10⁵ first draws of 64 bits agree is 10⁻⁹.
 func TestDistinctAddressesDiffer(t *testing.T) {
 	seen := map[uint64]address{}
 	for seed := range uint64(40) {
@@ -91,8 +87,7 @@ func TestDistinctAddressesDiffer(t *testing.T) {
 	}
 }
 
-// Wherever a stream has been, and however much was drawn there, it stands at
-// the start of the address it is moved to.
+// Wherever a stream was before, and however much was drawn there, At moves it to the start of the address.
 func TestAtIsNew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s stream.Stream
@@ -124,10 +119,9 @@ func TestMovingDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Neighbours share no randomness: every one of the first draws at an address
-// is uncorrelated with every one at the address next to it. Under independence
-// a correlation of n pairs has the standard error 1/√n; the tolerance is 5 of
-// them, for 16 correlations of each of 13 pairs of neighbours.
+// Neighbours share no randomness: the first draws at an address are uncorrelated with the first draws at the next
+// address. Under independence a correlation of n pairs has the standard error 1/√n; the tolerance is 5 standard errors,
+// for 16 correlations of each of 13 pairs of neighbours.
 func TestNeighboursAreIndependent(t *testing.T) {
 	const n, first = 10_000, 4
 	type neighbours struct {
@@ -141,7 +135,7 @@ func TestNeighboursAreIndependent(t *testing.T) {
 		{"round and next round", func(i int) (a, b address) {
 			return address{5, i, stream.Contexts}, address{5, i + 1, stream.Contexts}
 		}},
-		// What a sum of seed, round and purpose would confuse.
+		// Addresses that the sum of seed, round and purpose would confuse.
 		{"next seed and next round", func(i int) (a, b address) {
 			return address{uint64(i) + 1, 1, stream.Contexts}, address{uint64(i), 2, stream.Contexts}
 		}},
@@ -174,9 +168,8 @@ func TestNeighboursAreIndependent(t *testing.T) {
 	}
 }
 
-// The first draw is uniform over the seeds as it is over the rounds: 64 cells
-// of equal probability, whose χ² has 63 degrees of freedom, mean 63 and
-// standard deviation √126.
+// The first draw is uniform over seeds and over rounds: with 64 cells of equal probability, χ² has 63 degrees of
+// freedom, mean 63 and standard deviation √126.
 func TestFirstDrawIsUniform(t *testing.T) {
 	const n, cells = 64_000, 64
 	for name, at := range map[string]func(i int) address{

@@ -1,4 +1,4 @@
-// Package strict decodes TOML whose keys must all be known.
+// Package strict decodes TOML and rejects unknown keys.
 package strict
 
 import (
@@ -13,13 +13,13 @@ import (
 // Error is a mistake in a file.
 type Error struct {
 	Line    int
-	Key     string // the unknown key, with dots; "" for another mistake
+	Key     string // the unknown key, with dots; "" for other mistakes
 	Message string // without the line
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Line, e.Message) }
 
-// Decode decodes text into dst, a pointer to a struct. Errors that have a place in the text are of the type *[Error].
+// Decode decodes text into dst, a pointer to a struct. Errors with a position in the text are of type *[Error].
 func Decode(text []byte, dst any) error {
 	err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(dst)
 	var unknown *toml.StrictMissingError
@@ -36,7 +36,7 @@ func Decode(text []byte, dst any) error {
 	return err
 }
 
-// In names the file in an error of Decode: "service.toml:3: unknown key …".
+// In adds the file's name to an error of Decode: "service.toml:3: unknown key …".
 func In(name string, err error) error {
 	if at := new(Error); errors.As(err, &at) {
 		return fmt.Errorf("%s:%w", name, err)

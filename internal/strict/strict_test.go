@@ -10,7 +10,7 @@ import (
 func TestDecode(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		want       *Error // nil for none
+		want       *Error // nil for no error
 	}{
 		{"good", "a = 1\n[b]\nc = 'x'\n", nil},
 		{"empty", "", nil},

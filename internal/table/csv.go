@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// textTable reads CSV with a header, and JSON Lines. The first batch with a value in a column decides what the column holds: numbers
-// if each value is a number or missing, and is not a code.
+// textTable reads CSV with a header, and JSON Lines. The first batch with a value in a column decides whether the
+// column holds numbers: it does if each value is a missing value or a number that is not a code.
 type textTable struct {
 	r     records
 	bytes *counter
@@ -27,15 +27,15 @@ type textTable struct {
 	texts bool
 }
 
-// records reads the rows of a file as texts.
+// records reads the rows of a file as text.
 type records interface {
-	// next returns the values of a row, "" for a missing one, until the next call, and its line.
+	// next returns the values of a row, valid until the next call, and its line. A missing value is "".
 	next() (record []string, line int, err error)
-	// bare reports whether the values of a column since its last call were no strings.
+	// bare reports whether no value of a column since its last call was a string.
 	bare(column int) bool
 }
 
-// content is what a column holds.
+// content is the type of a column's values.
 type content byte
 
 const (
@@ -44,7 +44,7 @@ const (
 	texts
 )
 
-// csvRecords are the rows of CSV.
+// csvRecords reads the rows of a CSV file.
 type csvRecords struct {
 	*csv.Reader
 	names []string
@@ -112,7 +112,7 @@ func (r csvRecords) next() (record []string, line int, err error) {
 
 func (csvRecords) bare(int) bool { return false }
 
-// explain turns an error of reading into one that says where.
+// explain adds the position to a reading error.
 func explain(err error) error {
 	var parse *csv.ParseError
 	if errors.As(err, &parse) {
@@ -189,8 +189,8 @@ func (t *textTable) Next(columns []int) (*Batch, error) {
 	return b, nil
 }
 
-// IsCode reports whether a text is a code rather than a number: 007, which is not 7, or an integer beyond 2^53, which a float64
-// rounds.
+// IsCode reports whether a text is a code rather than a number: 007, which differs from 7, or an integer beyond 2^53,
+// which a float64 would round.
 func IsCode(text string) bool {
 	return len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' || isLong(text)
 }
@@ -204,7 +204,8 @@ func isLong(text string) bool {
 	return err != nil || i > 1<<53 || i < -1<<53
 }
 
-// infer returns what a column of texts holds, and parses its numbers. A missing value is a number that decides nothing.
+// infer determines the type of a text column and parses its numbers. Missing values count as numbers, but do not
+// decide.
 func infer(c *Column) content {
 	holds := undecided
 	for _, text := range c.Text {

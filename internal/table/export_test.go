@@ -1,6 +1,6 @@
 package table
 
-// SetMaxWhole sets how many bytes of compressed Parquet are read, and returns how many it was.
+// SetMaxWhole sets the limit on compressed Parquet, in bytes, and returns the old limit.
 func SetMaxWhole(n int64) (was int64) {
 	was, maxWhole = maxWhole, n
 	return was

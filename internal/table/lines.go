@@ -10,14 +10,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// IsObject reports whether the text of r begins as JSON Lines do, with an object.
+// IsObject reports whether the text of r starts with a JSON object, as JSON Lines do.
 func IsObject(r *bufio.Reader) bool {
-	start, _ := r.Peek(1 << 10) // an error is that of the next read, too
+	start, _ := r.Peek(1 << 10) // the next read will return the same error
 	return bytes.HasPrefix(bytes.TrimLeft(start, " \t\r\n"), []byte("{"))
 }
 
-// lineRecords are the objects of JSON Lines. Their columns are the names of members, and their values are the text of a string, the
-// digits of a number, the JSON of a list or an object, and true and false, or, if columns of numbers are detected, 1 and 0.
+// lineRecords reads the objects of JSON Lines. The member names form the columns. A value is the text of a string, the
+// digits of a number, the JSON of a list or an object, and true or false, or, if numeric columns are detected, 1 or 0.
 type lineRecords struct {
 	r       *bufio.Reader
 	line    int
@@ -38,7 +38,7 @@ func newLines(r *bufio.Reader, names []string, texts bool) *lineRecords {
 	return l
 }
 
-// membersOf returns the names of the members of all objects, in the order in which they come.
+// membersOf returns the names of all objects' members, in order of appearance.
 func membersOf(r *bufio.Reader) (names []string, err error) {
 	l := newLines(r, nil, false)
 	for {

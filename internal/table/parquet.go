@@ -17,13 +17,12 @@ import (
 // Magic begins every Parquet file.
 const Magic = "PAR1"
 
-// parquetTable reads the columns of a Parquet file, page by page. Nested and repeated columns are
-// not part of the table.
+// parquetTable reads the columns of a Parquet file, page by page. It leaves out nested and repeated columns.
 type parquetTable struct {
 	file    *parquet.File
 	names   []string
 	nested  []string
-	leaf    []int // the column of the file, by name
+	leaf    []int // column number in the file, by name
 	types   []parquet.Type
 	readers []*parquetColumn
 	read    int64
@@ -100,7 +99,7 @@ type parquetColumn struct {
 	groups []parquet.RowGroup
 	index  int
 
-	textOf   func(parquet.Value) string // nil if the column is of numbers
+	textOf   func(parquet.Value) string // nil for numeric columns
 	bare     bool                       // see Column
 	numberOf func(parquet.Value) (float64, error)
 
@@ -193,8 +192,8 @@ func (r *parquetColumn) decode() error {
 	return nil
 }
 
-// newColumn returns the reader of a column. Timestamps and dates become texts in RFC 3339, in UTC if they have no time zone, and
-// decimals become numbers.
+// newColumn returns a column's reader. Timestamps and dates become RFC 3339 text, in UTC if they carry no time zone,
+// and decimals become numbers.
 func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquetColumn {
 	r := &parquetColumn{groups: f.RowGroups(), index: index}
 	unsigned := false
@@ -242,7 +241,7 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 			}
 			return float64(i), nil
 		}
-	case kind == parquet.Int96: // of Spark: the nanoseconds of a day, and its Julian day
+	case kind == parquet.Int96: // Spark's format: the nanoseconds of a day, and its Julian day
 		r.textOf = func(v parquet.Value) string {
 			b := v.Int96()
 			const epoch = 2440588
@@ -260,7 +259,7 @@ func newColumn(f *parquet.File, index int, of parquet.Type, texts bool) *parquet
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// logical reads integers that stand for a time or a decimal, and reports whether they do.
+// logical handles integers that stand for a time or a decimal, and reports whether they do.
 func (r *parquetColumn) logical(of any, integer func(parquet.Value) int64) bool {
 	switch l := of.(type) {
 	case *format.TimestampType:
@@ -278,7 +277,7 @@ func (r *parquetColumn) logical(of any, integer func(parquet.Value) int64) bool 
 	return true
 }
 
-// logicalBytes reads bytes that are a decimal or a UUID, and reports whether they are.
+// logicalBytes handles bytes that stand for a decimal or a UUID, and reports whether they do.
 func (r *parquetColumn) logicalBytes(of any) bool {
 	switch l := of.(type) {
 	case *format.DecimalType: // an integer in two's complement, its high byte first

@@ -17,28 +17,28 @@ import (
 	"vitrine/internal/hint"
 )
 
-// Table is a file of rows. It is read in batches, and only the columns that are asked for.
+// Table is a file of rows. It is read in batches, restricted to the columns that the caller asks for.
 type Table interface {
 	// Header returns the names of the columns.
 	Header() []string
-	// Nested returns the paths of the Parquet leaves inside lists and groups, such as "tags.list.element". They are not part of
-	// the table.
+	// Nested returns the paths of the Parquet leaves inside lists and groups, such as "tags.list.element". They are not
+	// part of the table.
 	Nested() []string
-	// Next reads a batch of the columns with the given numbers, which are the same in each call, and returns io.EOF after
-	// the last. The batch is valid until the next call.
+	// Next reads a batch of the columns with the given numbers, which must be the same in each call. After the last
+	// batch it returns io.EOF. The batch is valid until the next call.
 	Next(columns []int) (*Batch, error)
-	// Line returns the place in the file of a row of the last batch, by its number among the data rows.
+	// Line returns the position in the file of a row of the last batch, given its number among the data rows.
 	Line(number int) int
-	// Unit returns the name of places: "line" or "row".
+	// Unit returns the unit of positions: "line" or "row".
 	Unit() string
 	// Progress returns how much of the file was read, and its size, in the same unit.
 	Progress() (done, total int64)
 }
 
-// At names the place of a row of t's last batch, by its number among the data rows: "line 3" or "row 3".
+// At names the position of a row of t's last batch, given its number among the data rows: "line 3" or "row 3".
 func At(t Table, number int) string { return t.Unit() + " " + strconv.Itoa(t.Line(number)) }
 
-// Each calls visit for each row of t with all its columns: row i of b, at the given place.
+// Each calls visit for each row of t with all its columns: row i of b, at the given position.
 func Each(t Table, visit func(at string, b *Batch, i int) error) error {
 	all := make([]int, len(t.Header()))
 	for j := range all {
@@ -59,8 +59,8 @@ func Each(t Table, visit func(at string, b *Batch, i int) error) error {
 	}
 }
 
-// NoColumn returns the error of a name that is not among a table's columns. It names the leaves of a nested column, a column that is
-// written alike, or the columns.
+// NoColumn returns the error about a name that is not among a table's columns. The error lists the leaves of a nested
+// column, a column with a similar name, or all columns.
 func NoColumn(name string, columns, nested []string) error {
 	inside := slices.DeleteFunc(slices.Clone(nested), func(leaf string) bool { return rootOf(leaf) != name })
 	if len(inside) > 0 {
@@ -101,12 +101,12 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Options say how to read a table. The zero value reads CSV with commas and a header.
+// Options control how a table is read. The zero value reads CSV with commas and a header.
 type Options struct {
-	Delimiter string   // of CSV; "" is a comma
-	Names     []string // the columns of CSV without a header
-	// Texts keeps the fields of CSV and JSON Lines and Parquet's booleans and 64-bit integers as text. Otherwise numeric columns are
-	// detected.
+	Delimiter string   // of CSV; "" means a comma
+	Names     []string // columns of CSV without a header
+	// Texts keeps the fields of CSV and JSON Lines, and Parquet's booleans and 64-bit integers, as text. Otherwise
+	// numeric columns are detected.
 	Texts bool
 }
 
@@ -115,16 +115,18 @@ const BatchRows = 4096
 
 // Batch is a run of consecutive rows.
 type Batch struct {
-	First   int // the number of the first row, counted from 0
+	First   int // number of the first row, counted from 0
 	N       int
 	Columns []Column
 }
 
-// Column is the part of a column that is in a batch: numbers or text.
+// Column is the part of a column in a batch, as numbers or text.
 type Column struct {
 	Number []float64 // NaN for a missing value
-	Text   []string  // nil if the column is of numbers
-	Bare   bool      // the file writes Text as numbers, booleans, lists or objects, and not as strings: in Parquet and JSON Lines
+	Text   []string  // nil for a numeric column
+	// Bare means that a Parquet or JSON Lines file writes Text as numbers, booleans, lists or objects rather than
+	// strings.
+	Bare bool
 }
 
 // String returns entry i as text.
@@ -135,7 +137,7 @@ func (c *Column) String(i int) string {
 	return FormatNumber(c.Number[i])
 }
 
-// FormatNumber returns the shortest decimal that is v, without an exponent, so that an integer has the digits it is written with.
+// FormatNumber returns the shortest decimal that equals v, without an exponent, so that an integer keeps its digits.
 func FormatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Missing reports whether entry i is empty.
@@ -146,16 +148,16 @@ func (c *Column) Missing(i int) bool {
 	return math.IsNaN(c.Number[i])
 }
 
-// Blank reports whether a column of numbers is empty in the whole batch.
+// Blank reports whether a numeric column is empty in the whole batch.
 func (c *Column) Blank() bool {
 	return c.Text == nil && !slices.ContainsFunc(c.Number, func(v float64) bool { return !math.IsNaN(v) })
 }
 
-// maxWhole is how many bytes of compressed Parquet are read.
+// maxWhole limits compressed Parquet, in bytes.
 var maxWhole int64 = 1 << 30
 
-// Open returns the table in a file, from the file's current offset. The first bytes tell the format. If a Parquet file is itself
-// compressed, Open holds it in memory, and it may have 1 GB.
+// Open returns the table in a file, from the file's current offset. The first bytes determine the format. If a Parquet
+// file is itself compressed, Open holds it in memory and accepts up to 1 GB.
 func Open(f *os.File, o Options) (Table, error) {
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
@@ -165,7 +167,7 @@ func Open(f *os.File, o Options) (Table, error) {
 		return nil, err
 	}
 	size := info.Size()
-	start, _ := f.Seek(0, io.SeekCurrent) // a pipe has none
+	start, _ := f.Seek(0, io.SeekCurrent) // not defined for a pipe
 	counted := &counter{r: f}
 	r, coding, err := decompressed(counted)
 	if err != nil {
@@ -179,7 +181,7 @@ func Open(f *os.File, o Options) (Table, error) {
 	case string(head) == Magic && coding == decompress.None:
 		return newParquet(f, size, o)
 	case string(head) == Magic:
-		// The columns of a Parquet file are found from its end.
+		// A Parquet file lists its columns at its end.
 		whole, err := io.ReadAll(io.LimitReader(r, maxWhole+1))
 		if err != nil {
 			return nil, Damaged(err)
@@ -198,7 +200,7 @@ func Open(f *os.File, o Options) (Table, error) {
 	if !IsObject(r) {
 		return t, t.openCSV(r, o)
 	}
-	// A first reading finds the names of all members.
+	// A first pass collects the names of all members.
 	names, err := membersOf(r)
 	if err != nil {
 		return nil, err
@@ -222,12 +224,12 @@ func decompressed(r io.Reader) (*bufio.Reader, decompress.Coding, error) {
 	return bufio.NewReaderSize(plain, 1<<18), coding, nil
 }
 
-// Damaged is the error of a file that ends early or was changed.
+// Damaged returns the error about a file that ends early or was changed.
 func Damaged(err error) error {
 	return fmt.Errorf("the file is truncated or damaged: %w", err)
 }
 
-// counter counts the bytes that are read.
+// counter counts the bytes read.
 type counter struct {
 	r io.Reader
 	n int64
@@ -239,7 +241,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ParseNumber returns the number in a field of text, NaN for a missing one.
+// ParseNumber returns the number in a text field, or NaN for a missing value.
 func ParseNumber(text string) (float64, error) {
 	switch text {
 	case "", "NA", "NaN", "nan", "NULL", "null":

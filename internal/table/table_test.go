@@ -26,7 +26,8 @@ func open(t testing.TB, text []byte, o table.Options) (table.Table, error) {
 	return table.Open(f, o)
 }
 
-// Values have the types that a reader asks for: numbers and conditions for models, and what the file says, to the last digit, for logs.
+// Values get the types that a reader asks for: numbers and booleans for models, and for logs the text of the file, to
+// the last digit.
 func TestTypes(t *testing.T) {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[struct {
@@ -79,7 +80,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// Parquet's unsigned integers, decimals of bytes and UUIDs are what they stand for. Columns of lists are named.
+// Parquet's unsigned integers, byte decimals and UUIDs are converted to their meaning. List columns are named.
 func TestLogicalTypes(t *testing.T) {
 	var b bytes.Buffer
 	schema := parquet.NewSchema("table", parquet.Group{
@@ -116,7 +117,8 @@ func TestLogicalTypes(t *testing.T) {
 	}
 }
 
-// A column may be empty in the first batches. Its first value says whether it holds numbers, and later values have to agree.
+// A column may be empty in the first batches. Its first value decides whether it is numeric, and later values must
+// agree.
 func TestLateValues(t *testing.T) {
 	empty := strings.Repeat("1,,NA\n", table.BatchRows)
 	tab := fatal.Or(open(t, []byte("a,b,c\n"+empty+"2,red,7\n"+strings.Repeat("1,,\n", table.BatchRows)+"9007199254740993,,\n"), table.Options{}))(t)
@@ -137,7 +139,7 @@ func TestLateValues(t *testing.T) {
 	}
 }
 
-// JSON Lines are read by the names of their members, which may come in any order and from any line on.
+// JSON Lines are read by member name. Members may come in any order and appear first on any line.
 func TestJSONLines(t *testing.T) {
 	const text = "\n" + `{"id":"a","n":1.50,"is":true,"more":{"x": [1, 2]}}` + "\n\n" + `{"n":2,"late":"7","id":"b","is":false}` + "\n" + `{"id":"c","n":null}`
 	for _, c := range []struct {
@@ -178,7 +180,7 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// The error of a column that is not there names one that is written alike, or what a nested column holds.
+// The error about a missing column names a similar one, or the content of a nested column.
 func TestNoColumn(t *testing.T) {
 	nested := []string{"tags.list.element", "user.age", "user.name"}
 	for name, want := range map[string]string{
@@ -195,7 +197,7 @@ func TestNoColumn(t *testing.T) {
 	}
 }
 
-// Compressed Parquet, which has to fit in memory, has a limit.
+// Compressed Parquet must fit in memory, so its size is limited.
 func TestLongCompressedParquet(t *testing.T) {
 	defer table.SetMaxWhole(table.SetMaxWhole(100))
 	var b bytes.Buffer
@@ -207,7 +209,7 @@ func TestLongCompressedParquet(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, all columns of a table have as many values as it has rows, or an error says why not.
+// For any bytes, all columns contain as many values as the table contains rows, or an error says why not.
 func FuzzOpen(f *testing.F) {
 	for _, text := range []string{"a,b\n1,x\n2,\n", "a;b\n", "PAR1", "\x1f\x8b", "\xef\xbb\xbfa\n\"", "a,a\n", "{\"a\":1}\n{\"b\":[],\"a\":\"x\"}"} {
 		f.Add([]byte(text), false)

@@ -5,10 +5,9 @@ import (
 	"unicode"
 )
 
-// lower returns the text in lower case by the full mapping of the Unicode
-// standard (Section 3.13), as Python's str.lower. It differs from
-// strings.ToLower in two letters: İ becomes an i and a combining dot, and a Σ
-// that ends a word becomes ς. A byte that is not UTF-8 becomes U+FFFD or stays.
+// lower returns the text in lower case by the full mapping of the Unicode standard (Section 3.13), like Python's
+// str.lower. It differs from strings.ToLower in two letters: İ becomes an i and a combining dot, and a Σ that ends a
+// word becomes ς. A byte that is not UTF-8 becomes U+FFFD or stays.
 func lower(text string) string {
 	if strings.ContainsRune(text, 'İ') {
 		text = strings.ReplaceAll(text, "İ", "i\u0307")
@@ -19,11 +18,11 @@ func lower(text string) string {
 	return strings.ToLower(text)
 }
 
-// finalSigmas replaces every Σ that has a cased letter before it and none
-// after it by ς, where letters that case ignores do not count.
+// finalSigmas replaces every Σ by ς that follows a cased letter and does not precede one. Case-ignorable letters do not
+// count.
 func finalSigmas(text string) string {
 	var b strings.Builder
-	inWord := false // the last rune that counts is a cased letter
+	inWord := false // whether the last rune that counts is a cased letter
 	for i, r := range text {
 		if r == 'Σ' && inWord && !startsCased(text[i+len("Σ"):]) {
 			r = 'ς'
@@ -46,14 +45,13 @@ func startsCased(text string) bool {
 	return false
 }
 
-// cased is the property of definition D135 of the standard.
+// cased implements definition D135 of the standard.
 func cased(r rune) bool {
 	return unicode.In(r, unicode.Lu, unicode.Ll, unicode.Lt, unicode.Other_Lowercase, unicode.Other_Uppercase)
 }
 
-// caseIgnorable is the property of definition D136 of the standard. The
-// characters listed are those that break words as MidLetter, MidNumLet or
-// Single_Quote.
+// caseIgnorable implements definition D136 of the standard. The characters listed break words as MidLetter, MidNumLet
+// or Single_Quote.
 func caseIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) ||
 		strings.ContainsRune("'.:·\u0387\u055f\u05f4\u2018\u2019\u2024\u2027\ufe13\ufe52\ufe55\uff07\uff0e\uff1a", r)

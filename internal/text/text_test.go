@@ -26,7 +26,7 @@ func TestTokens(t *testing.T) {
 		{"good.<br /><br />Not_great", []string{"good", "br", "br", "not_great"}},
 		{"__ _x", []string{"__", "_x"}},
 		{"CAFÉ Ærø Дом 映画 ½¾ x²", []string{"café", "ærø", "дом", "映画", "½¾", "x²"}},
-		{"cafe\u0301s", []string{"cafe"}}, // a combining accent is no letter
+		{"cafe\u0301s", []string{"cafe"}}, // a combining accent is not a letter
 		{"don’t stop", []string{"don", "stop"}},
 		{"ab\u00a0cd\tef\ngh", []string{"ab", "cd", "ef", "gh"}},
 		{"İSTANBUL Iİx", []string{"stanbul", "ii"}}, // İ lowers to i and a combining dot
@@ -45,7 +45,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// What Python 3.11 says of the same strings.
+// Results of Python 3.11 for the same strings.
 func TestLower(t *testing.T) {
 	for text, want := range map[string]string{
 		"Σ":             "σ",
@@ -72,7 +72,7 @@ func FuzzTokens(f *testing.F) {
 	}
 	word := regexp.MustCompile(`[\p{L}\p{N}_]{2,}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		// The two lower sigmas are one here.
+		// The pattern treats both lower-case sigmas as one.
 		fold := strings.NewReplacer("İ", "i\u0307", "ς", "σ")
 		want := word.FindAllString(fold.Replace(strings.ToLower(fold.Replace(text))), -1)
 		var got []string
@@ -130,7 +130,7 @@ func TestTFIDFOfNothing(t *testing.T) {
 	}
 }
 
-// The rows follow the documents, and each is as if it were weighed by hand.
+// The rows follow the documents, with the same weights as computed by hand.
 func TestTFIDFOfAnyDocuments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.SampledFrom([]string{"aa", "bb", "cc", "dd", "ee", "x"})

@@ -10,13 +10,13 @@ import (
 	"vitrine/internal/sparse"
 )
 
-// Counts are the counts of words in documents. The zero value counts none.
+// Counts holds the counts of words in documents. The zero value is empty.
 type Counts struct {
-	id     map[string]int // of a word, in the order of their first appearance
+	id     map[string]int // by word, in order of first appearance
 	ends   []int          // one past the last entry of each document
 	word   []int32        // of an entry
 	count  []float64
-	latest []int // the entry of each word that is its newest
+	latest []int // newest entry of each word
 }
 
 // Add counts the [Tokens] of another document.
@@ -29,7 +29,7 @@ func (c *Counts) Add(document string) {
 		id, known := c.id[token]
 		if !known {
 			id = len(c.id)
-			// The token would keep its document in memory.
+			// Without a copy, the token would keep its document in memory.
 			c.id[strings.Clone(token)] = id
 			c.latest = append(c.latest, -1)
 		}
@@ -42,21 +42,19 @@ func (c *Counts) Add(document string) {
 	c.ends = append(c.ends, len(c.word))
 }
 
-// Vectors are documents as weights of the words of a vocabulary.
+// Vectors holds documents as weights of the words in a vocabulary.
 type Vectors struct {
 	Vocabulary []string       // sorted
 	IDF        []float64      // of each word
-	Weights    *sparse.Matrix // a row a document, a column a word
+	Weights    *sparse.Matrix // one row per document, one column per word
 }
 
-// TFIDF returns the term frequencies by inverse document frequency of the n
-// documents. If document i has the word t c_it times, and df_t documents have it,
-// its weight there is
+// TFIDF returns the term frequencies times inverse document frequencies of the n documents. If document i contains word
+// t c_it times, and df_t documents contain it, the weight is
 //
 //	w_it = c_it idf_t / √(Σ_s (c_is idf_s)²),  idf_t = ln((1+n)/(1+df_t)) + 1
 //
-// and a document without words has zeros. These are the defaults of
-// scikit-learn's TfidfVectorizer.
+// Documents without words get zeros. These are the defaults of scikit-learn's TfidfVectorizer.
 func (c *Counts) TFIDF() *Vectors {
 	v := &Vectors{Vocabulary: slices.Sorted(maps.Keys(c.id))}
 	column := make([]int32, len(c.id)) // of each word

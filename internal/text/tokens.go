@@ -1,4 +1,4 @@
-// Package text turns texts into weighted counts of their words.
+// Package text turns text into weighted counts of its words.
 package text
 
 import (
@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Tokens returns the words of a text, in lower case: the maximal runs of two
-// or more letters, numbers (of any script) or underscores. They are those of
-// scikit-learn's TfidfVectorizer, whose pattern is (?u)\b\w\w+\b.
+// Tokens returns the words of a text, in lower case: the maximal runs of two or more letters, numbers (of any script)
+// or underscores. It matches scikit-learn's TfidfVectorizer and its pattern (?u)\b\w\w+\b.
 func Tokens(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		text := lower(text)

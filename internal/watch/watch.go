@@ -1,4 +1,4 @@
-// Package watch holds values that are read from files, and reads them again when the files change.
+// Package watch holds values read from files, and rereads them when the files change.
 package watch
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Value is a value that is read from files, and read again when one of them changes.
+// Value is a value read from files. It is reread when one of them changes.
 type Value[T any] struct {
 	paths  []string
 	load   func() (T, error)
@@ -18,9 +18,9 @@ type Value[T any] struct {
 
 	mu        sync.Mutex
 	looked    time.Time
-	stamps    []stamp // of the files when value was read
+	stamps    []stamp // of the files, at the time value was read
 	value     T
-	complaint string // the last error of reading the files; "" if there is none
+	complaint string // last error of reading the files, or ""
 }
 
 // stamp changes when a file changes.
@@ -41,8 +41,7 @@ func Files[T any](load func() (T, error), clock func() time.Time, logger *slog.L
 	return w, err
 }
 
-// Get returns the value. If changed files cannot be read, it returns the last value, and the next check
-// tries again.
+// Get returns the value. If changed files cannot be read, Get returns the last value and tries again at the next check.
 func (w *Value[T]) Get() T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
