@@ -395,7 +395,7 @@ func TestSearchTellsLastDigitsApart(t *testing.T) {
 	}
 }
 
-// A worker's panic reaches the caller, who may recover and search again.
+// A worker's panic reaches the caller. After recovering, the caller can search again.
 func TestSearchPanics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
 	const n = 3 * claimItems
@@ -428,7 +428,7 @@ func TestSearchPanics(t *testing.T) {
 	}
 }
 
-// If V has seen much of what is on offer, the bounds leave few norms to compute.
+// If V has seen many similar items before, the bounds leave few norms to compute.
 func TestSearchComputesFewNorms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 5))
 	m := utility.NewMLP(4, []int{5}, utility.Sigmoid)

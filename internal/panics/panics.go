@@ -18,8 +18,8 @@ func (c *Catcher) Catch() {
 	}
 }
 
-// Repanic panics with the value kept by Catch, if any, and forgets it. The goroutine that waits for the group calls it
-// after all others have ended.
+// Repanic panics with the value kept by Catch, if any, and forgets it. Call it in the goroutine that waits for the
+// group, after all others ended.
 func (c *Catcher) Repanic() {
 	if v := c.first.Swap(nil); v != nil {
 		panic(*v)

@@ -13,9 +13,9 @@ import (
 // silence is the time for which a new connection may send no data before it may be closed to make room.
 const silence = 250 * time.Millisecond
 
-// Limited limits the number of open connections. A connection beyond the limit closes the one that has been quiet the
-// longest: idle between requests, or silent since it was accepted. If every connection has a request in progress,
-// Accept waits.
+// Limited limits the number of open connections. A connection beyond the limit closes the quietest one: the connection
+// that is idle between requests, or silent since it was accepted, for the longest time. If every connection is busy
+// with a request, Accept waits.
 type Limited struct {
 	net.Listener
 	max int
@@ -52,9 +52,8 @@ func (l *Limited) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// makeRoom closes the connection that has been quiet the longest. It stays in open until http.Server reports it closed,
-// so repeated calls close no other. If it may not be closed yet, makeRoom signals a change when it may. The caller must
-// hold mu.
+// makeRoom closes the quietest connection. It stays in open until http.Server reports it closed, so repeated calls
+// close no other. If it may not be closed yet, makeRoom signals a change when it may. The caller must hold mu.
 func (l *Limited) makeRoom() {
 	var longest net.Conn
 	for c, spare := range l.open {

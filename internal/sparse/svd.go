@@ -139,10 +139,10 @@ func (l *lanczos) run(ctx context.Context) (again bool, err error) {
 	}
 }
 
-// converged returns how many of the largest singular values of B belong to the k largest, given the earlier ones, and
-// have converged, and whether the run may end. A run that finds some may end early, because another one follows. A run
-// that finds none is the last, so it ends only when its largest value has converged: a small residual only shows that a
-// singular value is near, not that there is none above.
+// converged returns how many of the largest singular values of B, merged with the earlier ones, have converged and
+// belong to the k largest, and whether the run may end. A run that finds some may end early, because another one
+// follows. A run without a find is the last, so it ends only when its largest value has converged: a small residual
+// shows that a singular value is near, but not that all larger ones were found.
 func (l *lanczos) converged(b *bidiagonal, beta float64) (wanted int, done bool) {
 	sigma, last := b.values()
 	residual := func(i int) float64 { return beta * math.Abs(last[i]) }
