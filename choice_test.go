@@ -142,10 +142,12 @@ func TestExpectedRevenueIsExact(t *testing.T) {
 			sold.Add(sold, e)
 			earned.Add(earned, e.Mul(e, number(r[i])))
 		}
-		if got, want := vitrine.ExpectedRevenue(s, u, r), quotient(earned, sum); !within(got, want, probabilityUnits(u)) {
+		if got, want := vitrine.ExpectedRevenue(s, u, r),
+			quotient(earned, sum); !within(got, want, probabilityUnits(u)) {
 			t.Errorf("%s: R(%v) = %v, want %v", name, s, got, want)
 		}
-		if got, want := vitrine.ExpectedRevenue(s, u, nil), quotient(sold, sum); !within(got, want, probabilityUnits(u)) {
+		if got, want := vitrine.ExpectedRevenue(s, u, nil),
+			quotient(sold, sum); !within(got, want, probabilityUnits(u)) {
 			t.Errorf("%s: R(%v) = %v without revenues, want %v", name, s, got, want)
 		}
 	}
@@ -331,7 +333,8 @@ func TestExpectedRevenueIsAnExpectation(t *testing.T) {
 		if got := vitrine.ExpectedRevenue(s, u, nil); !within(got, sold, 40) {
 			t.Fatalf("R(%v) = %v without revenues, want %v", s, got, sold)
 		}
-		if got, ones := vitrine.ExpectedRevenue(s, u, nil), vitrine.ExpectedRevenue(s, u, slices.Repeat([]float64{1}, len(u))); got != ones {
+		if got, ones := vitrine.ExpectedRevenue(s, u, nil),
+			vitrine.ExpectedRevenue(s, u, slices.Repeat([]float64{1}, len(u))); got != ones {
 			t.Fatalf("R(%v) = %v without revenues and %v with revenues 1", s, got, ones)
 		}
 	})

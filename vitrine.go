@@ -64,7 +64,10 @@ func (x *Context) Check(d int) error {
 	for i := range n {
 		for j, v := range x.Features.RawRowView(i) {
 			if !(math.Abs(v) <= MaxFeature) {
-				return fmt.Errorf("feature %d of item %d is %v: features must be finite and at most %v in size: scale them", j, i, v, MaxFeature)
+				return fmt.Errorf(
+					"feature %d of item %d is %v: features must be finite and at most %v in size: scale them",
+					j, i, v, MaxFeature,
+				)
 			}
 		}
 	}
@@ -76,7 +79,8 @@ func (x *Context) Check(d int) error {
 	}
 	for i, r := range x.Revenue {
 		if !(r >= 0 && r <= MaxRevenue) {
-			return fmt.Errorf("revenue of item %d is %v: revenues must be finite, not negative and at most %v", i, r, MaxRevenue)
+			return fmt.Errorf("revenue of item %d is %v: revenues must be finite, not negative and at most %v",
+				i, r, MaxRevenue)
 		}
 	}
 	return nil
@@ -147,7 +151,8 @@ func (r Round) Check(d int) error {
 		return err
 	}
 	if r.Choice < Outside || int(r.Choice) > len(s) {
-		return fmt.Errorf("choice %d is not a position in an assortment of %d items (0 is the outside option)", r.Choice, len(s))
+		return fmt.Errorf("choice %d is not a position in an assortment of %d items (0 is the outside option)",
+			r.Choice, len(s))
 	}
 	return nil
 }

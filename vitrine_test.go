@@ -41,22 +41,37 @@ func TestContextCheck(t *testing.T) {
 		{"OK", vitrine.Context{Features: items(1, -2, 0, 1e4), Revenue: []float64{0, 3}}, ""},
 		{"revenue 1 for every item", vitrine.Context{Features: items(1, 2)}, ""},
 		{"no items", vitrine.Context{}, ""},
-		{"too few features", vitrine.Context{Features: mat.NewDense(5, 1, nil)}, "context has 1 features an item, want 2"},
-		{"too many features", vitrine.Context{Features: mat.NewDense(5, 3, nil)}, "context has 3 features an item, want 2"},
-		{"feature too large", vitrine.Context{Features: items(1, 2, -10001, 3)}, "feature 0 of item 1 is -10001: features must be finite and at most 10000 in size: scale them"},
-		{"feature NaN", vitrine.Context{Features: items(1, 2, 3, nan)}, "feature 1 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"},
-		{"feature +Inf", vitrine.Context{Features: items(1, 2, inf, nan)}, "feature 0 of item 1 is +Inf: features must be finite and at most 10000 in size: scale them"},
-		{"feature -Inf", vitrine.Context{Features: items(1, -inf, 3, 4)}, "feature 1 of item 0 is -Inf: features must be finite and at most 10000 in size: scale them"},
-		{"revenues for fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Revenue: []float64{1}}, "context has 1 revenues for 2 items"},
-		{"revenues that are not nil", vitrine.Context{Features: items(1, 2), Revenue: []float64{}}, "context has 0 revenues for 1 items"},
+		{"too few features", vitrine.Context{Features: mat.NewDense(5, 1, nil)},
+			"context has 1 features an item, want 2"},
+		{"too many features", vitrine.Context{Features: mat.NewDense(5, 3, nil)},
+			"context has 3 features an item, want 2"},
+		{"feature too large", vitrine.Context{Features: items(1, 2, -10001, 3)},
+			"feature 0 of item 1 is -10001: features must be finite and at most 10000 in size: scale them"},
+		{"feature NaN", vitrine.Context{Features: items(1, 2, 3, nan)},
+			"feature 1 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"},
+		{"feature +Inf", vitrine.Context{Features: items(1, 2, inf, nan)},
+			"feature 0 of item 1 is +Inf: features must be finite and at most 10000 in size: scale them"},
+		{"feature -Inf", vitrine.Context{Features: items(1, -inf, 3, 4)},
+			"feature 1 of item 0 is -Inf: features must be finite and at most 10000 in size: scale them"},
+		{"revenues for fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Revenue: []float64{1}},
+			"context has 1 revenues for 2 items"},
+		{"revenues that are not nil", vitrine.Context{Features: items(1, 2), Revenue: []float64{}},
+			"context has 0 revenues for 1 items"},
 		{"revenues for no items", vitrine.Context{Revenue: []float64{1}}, "context has 1 revenues for 0 items"},
-		{"revenue NaN", vitrine.Context{Features: items(1, 2), Revenue: []float64{nan}}, "revenue of item 0 is NaN: revenues must be finite, not negative and at most 1e+100"},
-		{"revenue +Inf", vitrine.Context{Features: items(1, 2, 3, 4), Revenue: []float64{1, inf}}, "revenue of item 1 is +Inf: revenues must be finite, not negative and at most 1e+100"},
-		{"revenue below 0", vitrine.Context{Features: items(1, 2), Revenue: []float64{-0.5}}, "revenue of item 0 is -0.5: revenues must be finite, not negative and at most 1e+100"},
+		{"revenue NaN", vitrine.Context{Features: items(1, 2), Revenue: []float64{nan}},
+			"revenue of item 0 is NaN: revenues must be finite, not negative and at most 1e+100"},
+		{"revenue +Inf", vitrine.Context{Features: items(1, 2, 3, 4), Revenue: []float64{1, inf}},
+			"revenue of item 1 is +Inf: revenues must be finite, not negative and at most 1e+100"},
+		{"revenue below 0", vitrine.Context{Features: items(1, 2), Revenue: []float64{-0.5}},
+			"revenue of item 0 is -0.5: revenues must be finite, not negative and at most 1e+100"},
 		{"a family of as many items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: familyOf(2)}, ""},
-		{"a family of any number of items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: struct{ vitrine.Constraint }{}}, ""},
-		{"a family of fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: familyOf(1)}, "context has 2 items, its feasible family has 1"},
-		{"a family of more items", vitrine.Context{Feasible: familyOf(3)}, "context has 0 items, its feasible family has 3"},
+		{"a family of any number of items", vitrine.Context{
+			Features: items(1, 2, 3, 4), Feasible: struct{ vitrine.Constraint }{},
+		}, ""},
+		{"a family of fewer items", vitrine.Context{Features: items(1, 2, 3, 4), Feasible: familyOf(1)},
+			"context has 2 items, its feasible family has 1"},
+		{"a family of more items", vitrine.Context{Feasible: familyOf(3)},
+			"context has 0 items, its feasible family has 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := complaint(c.context.Check(2)); got != c.want {
@@ -87,7 +102,8 @@ func TestContextCheckOfAView(t *testing.T) {
 		t.Error(err)
 	}
 	view.Set(1, 0, nan)
-	if got, want := complaint(x.Check(2)), "feature 0 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"; got != want {
+	if got, want := complaint(x.Check(2)),
+		"feature 0 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"; got != want {
 		t.Errorf("Check says %q, want %q", got, want)
 	}
 }
@@ -105,7 +121,8 @@ func TestAssortmentCheck(t *testing.T) {
 		{"below the first", vitrine.Assortment{-1, 2}, "assortment has item -1 at position 0, outside [0, 4)"},
 		{"above the last", vitrine.Assortment{0, 2, 4}, "assortment has item 4 at position 2, outside [0, 4)"},
 		{"twice", vitrine.Assortment{1, 1}, "assortment has item 1 after item 1: items must be strictly increasing"},
-		{"out of order", vitrine.Assortment{0, 3, 2}, "assortment has item 2 after item 3: items must be strictly increasing"},
+		{"out of order", vitrine.Assortment{0, 3, 2},
+			"assortment has item 2 after item 3: items must be strictly increasing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := complaint(c.assortment.Check(4)); got != c.want {
@@ -113,7 +130,8 @@ func TestAssortmentCheck(t *testing.T) {
 			}
 		})
 	}
-	if got, want := complaint(vitrine.Assortment{0}.Check(0)), "assortment has item 0 at position 0, outside [0, 0)"; got != want {
+	if got, want := complaint(vitrine.Assortment{0}.Check(0)),
+		"assortment has item 0 at position 0, outside [0, 0)"; got != want {
 		t.Errorf("of no items Check says %q, want %q", got, want)
 	}
 }
@@ -149,12 +167,17 @@ func TestRoundCheck(t *testing.T) {
 		{"nothing offered", round(x, vitrine.Outside), ""},
 		{"nothing to offer", round(&vitrine.Context{}, vitrine.Outside), ""},
 		{"no context", round(nil, vitrine.Outside), "round has no context"},
-		{"bad context", round(&vitrine.Context{Features: mat.NewDense(3, 1, []float64{0, nan, 0})}, vitrine.Outside), "feature 0 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"},
+		{"bad context", round(&vitrine.Context{Features: mat.NewDense(3, 1, []float64{0, nan, 0})}, vitrine.Outside),
+			"feature 0 of item 1 is NaN: features must be finite and at most 10000 in size: scale them"},
 		{"bad assortment", round(x, vitrine.Outside, 1, 3), "assortment has item 3 at position 1, outside [0, 3)"},
-		{"item of no items", round(&vitrine.Context{}, vitrine.Outside, 0), "assortment has item 0 at position 0, outside [0, 0)"},
-		{"choice below 0", round(x, -1, 0, 2), "choice -1 is not a position in an assortment of 2 items (0 is the outside option)"},
-		{"choice beyond the assortment", round(x, 3, 0, 2), "choice 3 is not a position in an assortment of 2 items (0 is the outside option)"},
-		{"choice where nothing was offered", round(x, 1), "choice 1 is not a position in an assortment of 0 items (0 is the outside option)"},
+		{"item of no items", round(&vitrine.Context{}, vitrine.Outside, 0),
+			"assortment has item 0 at position 0, outside [0, 0)"},
+		{"choice below 0", round(x, -1, 0, 2),
+			"choice -1 is not a position in an assortment of 2 items (0 is the outside option)"},
+		{"choice beyond the assortment", round(x, 3, 0, 2),
+			"choice 3 is not a position in an assortment of 2 items (0 is the outside option)"},
+		{"choice where nothing was offered", round(x, 1),
+			"choice 1 is not a position in an assortment of 0 items (0 is the outside option)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := complaint(c.round.Check(1)); got != c.want {
@@ -200,7 +223,9 @@ func TestRoundCheckOfOrders(t *testing.T) {
 		{[]int{0, 1, 2}, "order has item 1 in place 2, which is not in the assortment"},
 		{[]int{0, 2, 0}, "order has item 0 twice"},
 	} {
-		err := vitrine.Round{Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 2, 3}, Order: c.order}}.Check(1)
+		err := vitrine.Round{
+			Context: x, Offer: vitrine.Offer{Assortment: vitrine.Assortment{0, 2, 3}, Order: c.order},
+		}.Check(1)
 		if got := complaint(err); got != c.want {
 			t.Errorf("order %v: %q, want %q", c.order, got, c.want)
 		}

@@ -98,7 +98,8 @@ func TestUnconstrainedOptimumIsRevenueOrdered(t *testing.T) {
 			slices.Sort(s)
 			best = max(best, vitrine.ExpectedRevenue(s, u, r))
 		}
-		if _, value := assortment.Maximize(nil, assortment.AtMost(8), u, r); value < best*(1-1e-13) || value > best*(1+1e-13) {
+		if _, value := assortment.Maximize(nil, assortment.AtMost(8), u, r); value < best*(1-1e-13) ||
+			value > best*(1+1e-13) {
 			t.Fatalf("%s: R = %v, the best revenue-ordered set earns %v", name, value, best)
 		}
 	})
@@ -305,6 +306,7 @@ func TestMaximizeLeavesTheFamilysAnswerAlone(t *testing.T) {
 func TestAtMostOfANegativeNumberIsTheEmptySet(t *testing.T) {
 	k := assortment.AtMost(-1)
 	if s := k.MaxGain(nil, []float64{1, 2}); len(s) != 0 || !k.Contains(s) || k.Contains(vitrine.Assortment{0}) {
-		t.Errorf("AtMost(-1): best set %v, contains ∅: %v, contains {0}: %v", s, k.Contains(s), k.Contains(vitrine.Assortment{0}))
+		t.Errorf("AtMost(-1): best set %v, contains ∅: %v, contains {0}: %v",
+			s, k.Contains(s), k.Contains(vitrine.Assortment{0}))
 	}
 }

@@ -156,9 +156,13 @@ func TestMaximizeBoundsPanics(t *testing.T) {
 		return &assortment.Bounds{Lower: make([]float64, n), Upper: make([]float64, n), Known: make([]bool, n)}
 	}
 	for name, f := range map[string]func(){
-		"a family that promises nothing": func() { assortment.MaximizeBounds(nil, plain{assortment.AtMost(1)}, b(3), nil) },
-		"a family that is not stable":    func() { assortment.MaximizeBounds(nil, wavering{1}, b(3), nil) },
-		"too few revenues":               func() { assortment.MaximizeBounds(nil, assortment.AtMost(1), b(3), make([]float64, 2)) },
+		"a family that promises nothing": func() {
+			assortment.MaximizeBounds(nil, plain{assortment.AtMost(1)}, b(3), nil)
+		},
+		"a family that is not stable": func() { assortment.MaximizeBounds(nil, wavering{1}, b(3), nil) },
+		"too few revenues": func() {
+			assortment.MaximizeBounds(nil, assortment.AtMost(1), b(3), make([]float64, 2))
+		},
 		"too few lower bounds": func() {
 			b := b(3)
 			b.Lower = b.Lower[1:]
@@ -195,7 +199,8 @@ func TestBoundsWhereTheExponentialFalls(t *testing.T) {
 		// item 3.
 		for name, c := range map[string]struct{ u, lower, upper, r []float64 }{
 			"upper": {[]float64{high, low, 0, -5}, []float64{high, low - 1, 0, -5}, []float64{high, high, 0, -5}, nil},
-			"lower": {[]float64{low, high, 0, -0.01}, []float64{low, low, 0, -0.01}, []float64{low, high, 0, -0.01}, []float64{0.1, 0.1, 5, 0.1}},
+			"lower": {[]float64{low, high, 0, -0.01}, []float64{low, low, 0, -0.01},
+				[]float64{low, high, 0, -0.01}, []float64{0.1, 0.1, 5, 0.1}},
 		} {
 			b := &assortment.Bounds{Lower: c.lower, Upper: c.upper, Known: []bool{true, false, true, true}}
 			b.Tighten = func(items []int) {
@@ -208,7 +213,8 @@ func TestBoundsWhereTheExponentialFalls(t *testing.T) {
 			if slices.Equal(want, vitrine.Assortment{1, 2}) {
 				told[name]++
 			}
-			if got, bounded := assortment.MaximizeBounds(nil, pairs{}, b, c.r); !slices.Equal(got, want) || bounded != value {
+			got, bounded := assortment.MaximizeBounds(nil, pairs{}, b, c.r)
+			if !slices.Equal(got, want) || bounded != value {
 				t.Fatalf("%s: u = %v: %v and %v within bounds, want %v and %v", name, c.u, got, bounded, want, value)
 			}
 		}

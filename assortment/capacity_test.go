@@ -31,13 +31,18 @@ func TestCapacity(t *testing.T) {
 		{"between", assortment.Rules{Min: 2, Max: 3}, 7},
 		{"included and excluded", assortment.Rules{Max: 4, Include: []int{2}, Exclude: []int{1}}, 9},
 		{"included, and at least", assortment.Rules{Min: 3, Max: noLimit, Include: []int{0, 3}}, 8},
-		{"included without room for more", assortment.Rules{Min: 1, Max: 3, Include: []int{5}, Exclude: []int{3, 7}}, 9},
+		{"included without room for more",
+			assortment.Rules{Min: 1, Max: 3, Include: []int{5}, Exclude: []int{3, 7}}, 9},
 		{"nothing", assortment.Rules{}, 9},
-		{"groups side by side", assortment.Rules{Max: noLimit, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 3), group("b", 1, 2, 4, 6, 7)}}, 8},
+		{"groups side by side", assortment.Rules{
+			Max: noLimit, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 3), group("b", 1, 2, 4, 6, 7)},
+		}, 8},
 		{"groups within groups", assortment.Rules{Min: 2, Max: 4, Groups: []assortment.Group{
-			group("department", 1, 3, 0, 1, 2, 3, 4), group("category", 0, 1, 0, 1), group("other", 1, 2, 2, 3), group("far", 0, 1, 6, 7),
+			group("department", 1, 3, 0, 1, 2, 3, 4), group("category", 0, 1, 0, 1),
+			group("other", 1, 2, 2, 3), group("far", 0, 1, 6, 7),
 		}}, 9},
-		{"included and excluded in groups", assortment.Rules{Max: 4, Include: []int{2}, Exclude: []int{6}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2), group("b", 1, 1, 6, 4, 5)}}, 12},
+		{"included and excluded in groups", assortment.Rules{Max: 4, Include: []int{2}, Exclude: []int{6},
+			Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2), group("b", 1, 1, 6, 4, 5)}}, 12},
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			assortmenttest.TestConstraint(t, quota(t, weighed(f.rules, weight, f.capacity)), len(weight))
@@ -71,10 +76,20 @@ func TestCapacitiesThatAreRefused(t *testing.T) {
 		"capacity = -1: must not be negative":         {assortment.Rules{Max: 5}, weight, -1},
 		`item "c": weight = -2: must not be negative`: {assortment.Rules{Max: 5}, []int{1, 1, -2, 1, 1}, 4},
 		"4 weights for 5 items":                       {assortment.Rules{Max: 5}, weight[:4], 4},
-		`capacity = 8: the lightest set that the other rules allow weighs more: item "a" weighs 4, item "d" weighs 7`:                    {assortment.Rules{Max: 5, Include: []int{0, 3}}, weight, 8},
-		`capacity = 8: the lightest set that the other rules allow weighs more: item "a" weighs 4, item "b" weighs 3, item "c" weighs 2`: {assortment.Rules{Min: 3, Max: 5}, weight, 8},
-		`capacity = 8: the lightest set that the other rules allow weighs more: item "c" weighs 2, item "d" weighs 7`:                    {assortment.Rules{Min: 2, Max: 5, Include: []int{3}}, weight, 8},
-		`capacity = 9: the lightest set that the other rules allow weighs more: item "c" weighs 2, item "d" weighs 7, item "e" weighs 7`: {assortment.Rules{Max: 5, Include: []int{3}, Groups: []assortment.Group{group("group d and e", 2, 2, 3, 4), group("group shoes", 1, 2, 1, 2)}}, weight, 9},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "a" weighs 4, item "d" weighs 7`: {
+			assortment.Rules{Max: 5, Include: []int{0, 3}}, weight, 8,
+		},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "a" weighs 4, item "b" weighs ` +
+			`3, item "c" weighs 2`: {assortment.Rules{Min: 3, Max: 5}, weight, 8},
+		`capacity = 8: the lightest set that the other rules allow weighs more: item "c" weighs 2, item "d" weighs 7`: {
+			assortment.Rules{Min: 2, Max: 5, Include: []int{3}}, weight, 8,
+		},
+		`capacity = 9: the lightest set that the other rules allow weighs more: item "c" weighs 2, item "d" weighs ` +
+			`7, item "e" weighs 7`: {
+			assortment.Rules{Max: 5, Include: []int{3}, Groups: []assortment.Group{
+				group("group d and e", 2, 2, 3, 4), group("group shoes", 1, 2, 1, 2),
+			}}, weight, 9,
+		},
 	} {
 		rules := five(c.rules)
 		rules.Weights = assortment.WeightsOf(c.weight, c.capacity)
@@ -98,10 +113,12 @@ func TestLargeTablesAreRefused(t *testing.T) {
 	all := assortment.Rules{Max: noLimit}
 	_, err := assortment.NewQuota(weighed(all, weight, total/20))
 	want := "capacity = " + fmt.Sprint(total/20) + ": too large for the exact program: its table would have "
-	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.HasSuffix(err.Error(), " MB, more than 537: measure weights in larger units") {
+	if err == nil || !strings.HasPrefix(err.Error(), want) ||
+		!strings.HasSuffix(err.Error(), " MB, more than 537: measure weights in larger units") {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if _, err := assortment.NewQuota(weighed(assortment.Rules{Min: 3, Max: noLimit}, weight, total/20)); err == nil || !strings.HasSuffix(err.Error(), ", or bound fewer numbers of items, which multiply it by up to 4") {
+	if _, err := assortment.NewQuota(weighed(assortment.Rules{Min: 3, Max: noLimit}, weight, total/20)); err == nil ||
+		!strings.HasSuffix(err.Error(), ", or bound fewer numbers of items, which multiply it by up to 4") {
 		t.Errorf("error %v, want what multiplies the table", err)
 	}
 	quota(t, weighed(all, weight, total))
@@ -125,7 +142,9 @@ func TestCapacityOfManyItems(t *testing.T) {
 	for b := range brands {
 		brands[b] = group(fmt.Sprint("brand ", b), b/98, 1, numbers(n)[1000*b:][:1000]...)
 	}
-	for _, rules := range []assortment.Rules{{Max: noLimit}, {Max: 20}, {Min: 3, Max: noLimit}, {Max: noLimit, Groups: brands}} {
+	for _, rules := range []assortment.Rules{
+		{Max: noLimit}, {Max: 20}, {Min: 3, Max: noLimit}, {Max: noLimit, Groups: brands},
+	} {
 		c := quota(t, weighed(rules, weight, capacity))
 		s, value := assortment.Maximize(nil, c, u, r)
 		if !c.Contains(s) || value <= 0 {
@@ -146,7 +165,8 @@ func BenchmarkCapacity(b *testing.B) {
 		brands[k] = group(fmt.Sprint("brand ", k), 0, 1, numbers(n)[1000*k:][:1000]...)
 	}
 	for name, rules := range map[string]assortment.Rules{
-		"free": {Max: noLimit}, "at most 20": {Max: 20}, "at least 5": {Min: 5, Max: noLimit}, "1 of a brand": {Max: noLimit, Groups: brands},
+		"free": {Max: noLimit}, "at most 20": {Max: 20}, "at least 5": {Min: 5, Max: noLimit},
+		"1 of a brand": {Max: noLimit, Groups: brands},
 	} {
 		c := quota(b, weighed(rules, weight, 1000))
 		b.Run("C=1000,"+name, func(b *testing.B) {
@@ -176,11 +196,15 @@ func TestCapacityOfNumberedGroups(t *testing.T) {
 			{assortment.Rules{Max: 3}, 100},
 			{assortment.Rules{Max: 0}, 8},
 			{assortment.Rules{Max: 40, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 1}}}, 9},
-			{assortment.Rules{Max: 4, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 2}}, Exclude: []int{1, 4}}, 8},
+			{assortment.Rules{
+				Max: 4, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 2}}, Exclude: []int{1, 4},
+			}, 8},
 			{assortment.Rules{Max: 3, Limits: []assortment.Limit{{Group: make([]int32, n), Max: 0}}}, 8},
 		} {
 			if n > 0 || c.q.Exclude == nil {
-				t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) { assortmenttest.TestConstraint(t, quota(t, weighed(c.q, weights, c.capacity)), n) })
+				t.Run(fmt.Sprintf("%d items, family %d", n, k), func(t *testing.T) {
+					assortmenttest.TestConstraint(t, quota(t, weighed(c.q, weights, c.capacity)), n)
+				})
 			}
 		}
 	}
@@ -273,7 +297,8 @@ func TestFewItemsSufficeUnderACapacity(t *testing.T) {
 			continue
 		}
 		found[min(len(r), 1)]++
-		if have := vitrine.ExpectedRevenue(got, u, r); !slices.IsSorted(got) || !s.Contains(got) || !(have >= want*(1-1e-9)) {
+		if have := vitrine.ExpectedRevenue(got, u, r); !slices.IsSorted(got) ||
+			!s.Contains(got) || !(have >= want*(1-1e-9)) {
 			t.Fatalf("seed %d, N = %d, %+v: %v earns %v, the best set %v", seed, n, q, got, have, want)
 		}
 	}
@@ -288,7 +313,8 @@ func TestTablesOfManyItemsAreRefused(t *testing.T) {
 	for i := range n {
 		weights[i] = 1_000_003 + i
 	}
-	if _, err := assortment.NewQuota(weighed(assortment.Rules{Max: 100}, weights, 50_000_000)); !errors.Is(err, assortment.ErrTable) {
+	_, err := assortment.NewQuota(weighed(assortment.Rules{Max: 100}, weights, 50_000_000))
+	if !errors.Is(err, assortment.ErrTable) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -305,7 +331,8 @@ func TestLargestCapacity(t *testing.T) {
 func TestLargeWeights(t *testing.T) {
 	const large = math.MaxInt / 2
 	r := assortment.Rules{Max: 3, Limits: []assortment.Limit{{Group: make([]int32, 4), Max: 3}}}
-	if _, err := assortment.NewQuota(weighed(r, []int{large, large, large, large - 1}, math.MaxInt-1)); !errors.Is(err, assortment.ErrTable) {
+	_, err := assortment.NewQuota(weighed(r, []int{large, large, large, large - 1}, math.MaxInt-1))
+	if !errors.Is(err, assortment.ErrTable) {
 		t.Errorf("error %v", err)
 	}
 	c := quota(t, weighed(r, []int{large, large, large, 0}, math.MaxInt-1))
@@ -356,7 +383,8 @@ func TestScreeningIsExact(t *testing.T) {
 		weights, u, r := make([]int, n), make([]float64, n), make([]float64, n)
 		unit := 1 + rng.IntN(3)
 		for i := range n {
-			weights[i], u[i], r[i] = unit*rng.IntN(1+rng.IntN(30)), math.Round(8*rng.NormFloat64())/4-2, math.Exp(rng.NormFloat64())
+			weights[i], u[i], r[i] = unit*rng.IntN(1+rng.IntN(30)),
+				math.Round(8*rng.NormFloat64())/4-2, math.Exp(rng.NormFloat64())
 		}
 		capacity := rng.IntN(80)
 		undo := assortment.SetPlainItems(0)
@@ -399,7 +427,8 @@ func TestScreeningIsExact(t *testing.T) {
 			}
 			return sum
 		}
-		if got, want := family.MaxGain(nil, u), other.MaxGain(nil, u); !other.Contains(got) || math.Abs(gain(got)-gain(want)) > 1e-9 {
+		if got, want := family.MaxGain(nil, u), other.MaxGain(nil, u); !other.Contains(got) ||
+			math.Abs(gain(got)-gain(want)) > 1e-9 {
 			t.Fatalf("seed %d: the gains %v, want %v", seed, gain(got), gain(want))
 		}
 	}
@@ -410,10 +439,13 @@ func TestScreeningIsExact(t *testing.T) {
 
 // A pinned item counts towards its group, even if the group's other items differ in weight.
 func TestScreeningCountsIncludedItems(t *testing.T) {
-	q := assortment.Rules{Max: 3, Include: []int{0}, Limits: []assortment.Limit{{Group: []int32{0, 0, 0, -1, -1}, Max: 2}}}
+	q := assortment.Rules{
+		Max: 3, Include: []int{0}, Limits: []assortment.Limit{{Group: []int32{0, 0, 0, -1, -1}, Max: 2}},
+	}
 	defer assortment.SetPlainItems(0)()
 	c := quota(t, weighed(q, []int{1, 1, 2, 3, 2}, 4))
-	if have, want := c.MaxGain(nil, []float64{0, 10, 9, 1, 0.5}), (vitrine.Assortment{0, 1, 4}); !slices.Equal(have, want) {
+	have, want := c.MaxGain(nil, []float64{0, 10, 9, 1, 0.5}), (vitrine.Assortment{0, 1, 4})
+	if !slices.Equal(have, want) {
 		t.Errorf("%v, want %v", have, want)
 	}
 }

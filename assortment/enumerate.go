@@ -92,7 +92,8 @@ type TooManyError struct {
 
 // Error implements error.
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("there are %s assortments of at most %d of %d items, more than limit = %d", e.Count, e.Size, e.Items, e.Limit)
+	return fmt.Sprintf("there are %s assortments of at most %d of %d items, more than limit = %d",
+		e.Count, e.Size, e.Items, e.Limit)
 }
 
 // maxExact is the logarithm up to which sets are counted exactly.

@@ -43,7 +43,9 @@ func TestMaximizeAtTheEndsOfItsRange(t *testing.T) {
 	check(t, []float64{-50, 600, 3}, []float64{1e-60, 1e-90, 1e-95}, 2)
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "N")
-		u := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom([]float64{-700, -400, 0, 400, 700}), rapid.Float64Range(-700, 700)), n, n).Draw(t, "u")
+		u := rapid.SliceOfN(
+			rapid.OneOf(rapid.SampledFrom([]float64{-700, -400, 0, 400, 700}), rapid.Float64Range(-700, 700)), n, n,
+		).Draw(t, "u")
 		exponent := rapid.SliceOfN(rapid.Float64Range(-100, 100), n, n).Draw(t, "log r")
 		r := make([]float64, n)
 		for i, e := range exponent {
@@ -64,7 +66,9 @@ func TestTiesGoToTheLowerItem(t *testing.T) {
 		l := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Max: k}))(t)
 		demanding := fatal.Or(assortment.NewQuota(assortment.Rules{Items: n, Min: min(k, len(want)), Max: k}))(t)
 		slots := fatal.Or(assortment.NewSlots(n, make([]assortment.Slot, k), 0))(t)
-		for name, c := range map[string]vitrine.Constraint{"AtMost": assortment.AtMost(k), "Laminar": l, "Laminar, at least": demanding, "Slots": slots} {
+		for name, c := range map[string]vitrine.Constraint{
+			"AtMost": assortment.AtMost(k), "Laminar": l, "Laminar, at least": demanding, "Slots": slots,
+		} {
 			if got := c.MaxGain(nil, gain); !slices.Equal(got, want) {
 				t.Fatalf("%s of %d: gains %v: %v, want %v", name, k, gain, got, want)
 			}

@@ -26,9 +26,11 @@ func TestFloor(t *testing.T) {
 	size := []int{3, 1, 4, 0, 5, 9, 2, 0}
 	all := assortment.Rules{Items: 8, Max: noLimit}
 	for name, c := range map[string]vitrine.Constraint{
-		"at most":  assortment.AtMost(2),
-		"none":     assortment.AtMost(-1),
-		"groups":   quota(t, assortment.Rules{Items: 8, Min: 2, Max: 3, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}),
+		"at most": assortment.AtMost(2),
+		"none":    assortment.AtMost(-1),
+		"groups": quota(
+			t, assortment.Rules{Items: 8, Min: 2, Max: 3, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}},
+		),
 		"space":    quota(t, weighed(all, size, 8)),
 		"of space": quota(t, weighed(assortment.Rules{Min: 2, Max: 3, Include: []int{4}}, size, 9)),
 	} {
@@ -52,11 +54,16 @@ func TestFloorsThatAreRefused(t *testing.T) {
 		r       []float64
 		minimum float64
 	}{
-		"without the items of revenue below 2: item 0 is both included and excluded":                                                  {l, revenue, 2},
-		"without the items of revenue below 3: size: at least 2, but no more than 1 can be shown: it has 3 items, 2 of them excluded": {two, revenue, 3},
-		"without the items of revenue below NaN: size: at least 2, but no more than 0 can be shown":                                   {two, revenue, math.NaN()},
-		"2 revenues for a family of 3 items":                                                    {two, revenue[:2], 1},
-		"a floor on the revenue needs rules of package assortment, not assortment_test.exactly": {exactly(2), revenue, 1},
+		"without the items of revenue below 2: item 0 is both included and excluded": {l, revenue, 2},
+		"without the items of revenue below 3: size: at least 2, but no more than 1 can be shown: it has 3 items, 2 " +
+			"of them excluded": {two, revenue, 3},
+		"without the items of revenue below NaN: size: at least 2, but no more than 0 can be shown": {
+			two, revenue, math.NaN(),
+		},
+		"2 revenues for a family of 3 items": {two, revenue[:2], 1},
+		"a floor on the revenue needs rules of package assortment, not assortment_test.exactly": {
+			exactly(2), revenue, 1,
+		},
 	} {
 		if _, err := assortment.Floor(c.family, c.r, c.minimum); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v\n want %s", err, want)
@@ -71,7 +78,9 @@ func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		u := rapid.SliceOfN(rapid.Float64Range(-15, 15), n, n).Draw(t, "u")
 		r := rapid.SliceOfN(rapid.Float64Range(0, 10), n, n).Draw(t, "r")
-		rules := assortment.Rules{Items: n, Min: rapid.IntRange(0, 5).Draw(t, "min"), Max: rapid.IntRange(8, 30).Draw(t, "max")}
+		rules := assortment.Rules{
+			Items: n, Min: rapid.IntRange(0, 5).Draw(t, "min"), Max: rapid.IntRange(8, 30).Draw(t, "max"),
+		}
 		rules.Include = []int{rapid.IntRange(0, 99).Draw(t, "include")}
 		rules.Exclude = []int{rapid.IntRange(100, n-1).Draw(t, "exclude")}
 		var c vitrine.Constraint
@@ -80,7 +89,8 @@ func TestNoPerturbationImprovesUnderRules(t *testing.T) {
 			if rapid.Bool().Draw(t, "groups") {
 				rules.Max = noLimit
 				for at := 0; at+20 <= n; at += 20 {
-					rules.Groups = append(rules.Groups, group("department", rapid.IntRange(0, 1).Draw(t, "department"), 3, numbers(n)[at:at+20]...))
+					rules.Groups = append(rules.Groups,
+						group("department", rapid.IntRange(0, 1).Draw(t, "department"), 3, numbers(n)[at:at+20]...))
 				}
 			}
 			size := rapid.SliceOfN(rapid.IntRange(0, 20), n, n).Draw(t, "sizes")

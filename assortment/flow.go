@@ -285,7 +285,8 @@ const (
 
 // begin empties the flow and lets the items of the largest gains join the search.
 func (f *flow) begin(gain []float64, some int) {
-	f.found, f.taken, f.next = scratch.Grow(f.found, len(f.cells)), scratch.Grow(f.taken, len(f.cells)), scratch.Grow(f.next, len(f.cells))
+	f.found, f.taken, f.next = scratch.Grow(f.found, len(f.cells)),
+		scratch.Grow(f.taken, len(f.cells)), scratch.Grow(f.next, len(f.cells))
 	clear(f.found)
 	clear(f.taken)
 	size := int(f.start[len(f.cells)])
@@ -350,7 +351,8 @@ func (f *flow) connect() {
 			}
 		}
 		slices.Sort(n.nodes)
-		n.parent, n.room, n.count = scratch.Grow(n.parent, len(n.nodes)), scratch.Grow(n.room, len(n.nodes)), scratch.Grow(n.count, len(n.nodes))
+		n.parent, n.room, n.count = scratch.Grow(n.parent, len(n.nodes)),
+			scratch.Grow(n.room, len(n.nodes)), scratch.Grow(n.count, len(n.nodes))
 		for place, at := range n.nodes {
 			n.place[at] = int32(place + 1)
 			n.room[place], n.count[place], n.parent[place] = h.room[at], 0, -1

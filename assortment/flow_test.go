@@ -40,11 +40,15 @@ func crossing(t testing.TB, brand, category, brandMax, categoryMax []int, maximu
 
 func TestCrossing(t *testing.T) {
 	for name, c := range map[string]*assortment.Quota{
-		"two of each brand, one of each category": crossing(t, []int{0, 0, 0, 1, 1, 1, 2, 2}, []int{0, 1, 2, 0, 1, 2, 0, 1}, []int{2, 2, 2}, []int{1, 1, 1}, 8),
-		"one of each, and two in all":             crossing(t, []int{0, 1, 0, 1, 2, 2, 0, 1}, []int{0, 0, 1, 1, 0, 1, 1, 0}, []int{1, 1, 1}, []int{2, 1}, 2),
-		"many in a cell":                          crossing(t, []int{0, 0, 0, 0, 0, 1, 1, 1}, []int{0, 0, 0, 1, 1, 1, 0, 0}, []int{3, 2}, []int{3, 1}, 4),
-		"a brand that is not shown":               crossing(t, []int{0, 0, 0, 1, 1, 1, 1, 1}, []int{0, 1, 2, 3, 4, 0, 1, 2}, []int{0, 4}, []int{1, 1, 1, 1, 1}, 5),
-		"no bound but the size":                   crossing(t, make([]int, 8), make([]int, 8), []int{8}, []int{8}, 3),
+		"two of each brand, one of each category": crossing(t, []int{0, 0, 0, 1, 1, 1, 2, 2},
+			[]int{0, 1, 2, 0, 1, 2, 0, 1}, []int{2, 2, 2}, []int{1, 1, 1}, 8),
+		"one of each, and two in all": crossing(t, []int{0, 1, 0, 1, 2, 2, 0, 1},
+			[]int{0, 0, 1, 1, 0, 1, 1, 0}, []int{1, 1, 1}, []int{2, 1}, 2),
+		"many in a cell": crossing(t, []int{0, 0, 0, 0, 0, 1, 1, 1},
+			[]int{0, 0, 0, 1, 1, 1, 0, 0}, []int{3, 2}, []int{3, 1}, 4),
+		"a brand that is not shown": crossing(t, []int{0, 0, 0, 1, 1, 1, 1, 1},
+			[]int{0, 1, 2, 3, 4, 0, 1, 2}, []int{0, 4}, []int{1, 1, 1, 1, 1}, 5),
+		"no bound but the size": crossing(t, make([]int, 8), make([]int, 8), []int{8}, []int{8}, 3),
 	} {
 		t.Run(name, func(t *testing.T) { assortmenttest.TestConstraint(t, c, 8) })
 	}
@@ -54,7 +58,9 @@ func TestCrossing(t *testing.T) {
 		for i := range brand {
 			brand[i], category[i] = rng.IntN(6), rng.IntN(5)
 		}
-		assortmenttest.TestConstraint(t, crossing(t, brand, category, []int{2, 1, 3, 2, 1, 2}, []int{3, 2, 2, 1, 3}, 9), 40)
+		assortmenttest.TestConstraint(
+			t, crossing(t, brand, category, []int{2, 1, 3, 2, 1, 2}, []int{3, 2, 2, 1, 3}, 9), 40,
+		)
 	})
 	t.Run("no items", func(t *testing.T) { assortmenttest.TestConstraint(t, crossing(t, nil, nil, nil, nil, 3), 0) })
 }
@@ -125,7 +131,8 @@ func nestedGroups(t *rapid.T, n int, name string) (groups []assortment.Group) {
 		}
 		for _, part := range parts {
 			if len(part) > 0 {
-				groups = append(groups, assortment.Group{Name: fmt.Sprintf("%s %d", name, len(groups)), Items: part, Max: rapid.IntRange(0, 3).Draw(t, "most")})
+				groups = append(groups, assortment.Group{Name: fmt.Sprintf("%s %d", name, len(groups)),
+					Items: part, Max: rapid.IntRange(0, 3).Draw(t, "most")})
 				divide(part, depth+1)
 			}
 		}
@@ -141,7 +148,9 @@ func TestCrossedRules(t *testing.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "N")
 		r := drawCrossing(t, n)
 		// Use gains of a few bits, so that sums are exact and ties occur.
-		gain := rapid.SliceOfN(rapid.Map(rapid.IntRange(-8, 16), func(v int) float64 { return float64(v) / 4 }), n, n).Draw(t, "gain")
+		gain := rapid.SliceOfN(
+			rapid.Map(rapid.IntRange(-8, 16), func(v int) float64 { return float64(v) / 4 }), n, n,
+		).Draw(t, "gain")
 		best := math.Inf(-1)
 		var sets []vitrine.Assortment
 		for _, s := range subsets(n) {
@@ -176,10 +185,13 @@ func TestThreeWaysCross(t *testing.T) {
 	group := func(name string, most int, items ...int) assortment.Group {
 		return assortment.Group{Name: name, Max: most, Items: items}
 	}
-	r := assortment.Rules{Items: 4, Max: 4, Groups: []assortment.Group{group("brand a", 1, 0, 1), group("category x", 1, 1, 2), group("colour red", 1, 0, 2)}}
+	r := assortment.Rules{Items: 4, Max: 4, Groups: []assortment.Group{
+		group("brand a", 1, 0, 1), group("category x", 1, 1, 2), group("colour red", 1, 0, 2),
+	}}
 	_, err := assortment.NewQuota(r)
 	var crossing *assortment.CrossingError
-	if !errors.As(err, &crossing) || len(crossing.Groups) != 3 || !strings.Contains(err.Error(), "drop one of these limits") {
+	if !errors.As(err, &crossing) || len(crossing.Groups) != 3 ||
+		!strings.Contains(err.Error(), "drop one of these limits") {
 		t.Errorf("three ways: %v", err)
 	}
 	r.Groups[2].Max = 2
@@ -187,16 +199,29 @@ func TestThreeWaysCross(t *testing.T) {
 		t.Errorf("the third one bounds nothing: %v", err)
 	}
 	for want, change := range map[string]func(r *assortment.Rules){
-		"brand a: at most 1, but 2 items are demanded: item 0 is included, item 1 is included": func(r *assortment.Rules) { r.Include = []int{1, 0} },
-		"size: at most 1, but 2 items are demanded: item 0 is included, item 2 is included":    func(r *assortment.Rules) { r.Include, r.Max = []int{0, 2}, 1 },
-		"item 3 is both included and excluded":                                                 func(r *assortment.Rules) { r.Include, r.Exclude = []int{3}, []int{3} },
-		"brand a: at least 1: groups that cross others have no lower bounds: category x and brand a share items, but neither contains the other: groups must be nested or disjoint": func(r *assortment.Rules) { r.Groups[0].Min = 1 },
-		"size: at least 4, but no more than 3 can be shown: it has 4 items, at most 1 of brand a":                                                                                   func(r *assortment.Rules) { r.Min = 4 },
+		"brand a: at most 1, but 2 items are demanded: item 0 is included, item 1 is included": func(r *assortment.Rules) {
+			r.Include = []int{1, 0}
+		},
+		"size: at most 1, but 2 items are demanded: item 0 is included, item 2 is included": func(r *assortment.Rules) {
+			r.Include, r.Max = []int{0, 2}, 1
+		},
+		"item 3 is both included and excluded": func(r *assortment.Rules) {
+			r.Include, r.Exclude = []int{3}, []int{3}
+		},
+		"brand a: at least 1: groups that cross others have no lower bounds: category x and brand a share items, " +
+			"but neither contains the other: groups must be nested or disjoint": func(r *assortment.Rules) {
+			r.Groups[0].Min = 1
+		},
+		"size: at least 4, but no more than 3 can be shown: it has 4 items, at most 1 of brand a": func(r *assortment.Rules) {
+			r.Min = 4
+		},
 		"brand a has item 1 twice":             func(r *assortment.Rules) { r.Groups[0].Items = []int{1, 1} },
 		"item 4 is outside [0, 4)":             func(r *assortment.Rules) { r.Exclude = []int{4} },
 		"category x: item 7 is outside [0, 4)": func(r *assortment.Rules) { r.Groups[1].Items = []int{1, 7} },
 	} {
-		r := assortment.Rules{Items: 4, Max: 4, Groups: []assortment.Group{group("brand a", 1, 0, 1), group("category x", 1, 1, 2)}}
+		r := assortment.Rules{
+			Items: 4, Max: 4, Groups: []assortment.Group{group("brand a", 1, 0, 1), group("category x", 1, 1, 2)},
+		}
 		change(&r)
 		if _, err := assortment.NewQuota(r); fmt.Sprint(err) != want {
 			t.Errorf("error %v, want %s", err, want)
@@ -208,7 +233,8 @@ func TestThreeWaysCross(t *testing.T) {
 func TestCrossingWork(t *testing.T) {
 	rules := assortment.Rules{Items: 6, Max: 6}
 	for k := range 3 {
-		rules.Groups = append(rules.Groups, assortment.Group{Name: "brand", Max: 1, Items: []int{2 * k, 2*k + 1}}, assortment.Group{Name: "category", Max: 1, Items: []int{k, k + 3}})
+		rules.Groups = append(rules.Groups, assortment.Group{Name: "brand", Max: 1, Items: []int{2 * k, 2*k + 1}},
+			assortment.Group{Name: "category", Max: 1, Items: []int{k, k + 3}})
 	}
 	gain := []float64{1, 1, 1, 1, 1, 1}
 	for _, c := range []struct{ steps, items int }{{1000, 3}, {6, 0}, {0, 0}} {
@@ -270,12 +296,15 @@ func TestCrossingBeginsWithFewItems(t *testing.T) {
 	}
 }
 
-var crossingTimes = flag.Bool("crossing.times", false, "print how long Maximize takes among many items with limits by brand and by category")
+var crossingTimes = flag.Bool(
+	"crossing.times", false, "print how long Maximize takes among many items with limits by brand and by category",
+)
 
 // Among many items a decision takes few steps: one pass over the items, plus a few passes over the cells per item
 // shown.
 func TestCrossingAmongManyItems(t *testing.T) {
-	for _, c := range []struct{ items, brands, categories, size int }{{10_000, 300, 40, 10}, {10_000, 2000, 300, 20}, {100_000, 2000, 60, 20}, {100_000, 20_000, 500, 20}, {100_000, 5000, 200, 100}} {
+	for _, c := range []struct{ items, brands, categories, size int }{{10_000, 300, 40, 10},
+		{10_000, 2000, 300, 20}, {100_000, 2000, 60, 20}, {100_000, 20_000, 500, 20}, {100_000, 5000, 200, 100}} {
 		if c.items > 10_000 && !*crossingTimes {
 			continue
 		}
@@ -284,8 +313,10 @@ func TestCrossingAmongManyItems(t *testing.T) {
 		u, r := make([]float64, c.items), make([]float64, c.items)
 		for i := range u {
 			// a few are large
-			brand[i], category[i] = int32(float64(c.brands)*math.Pow(rng.Float64(), 2)), int32(float64(c.categories)*math.Pow(rng.Float64(), 2))
-			u[i], r[i] = rng.NormFloat64()-3+math.Sin(float64(brand[i]))+math.Sin(float64(category[i])), math.Exp(rng.NormFloat64())
+			brand[i], category[i] = int32(float64(c.brands)*math.Pow(rng.Float64(), 2)),
+				int32(float64(c.categories)*math.Pow(rng.Float64(), 2))
+			u[i], r[i] = rng.NormFloat64()-3+math.Sin(float64(brand[i]))+math.Sin(float64(category[i])),
+				math.Exp(rng.NormFloat64())
 		}
 		rules := assortment.Rules{Items: c.items, Max: c.size}
 		rules.Limits = []assortment.Limit{{Group: brand, Max: most[0]}, {Group: category, Max: most[1]}}

@@ -60,7 +60,9 @@ func (r *Rules) hierarchies(states []state) ([]*hierarchy, error) {
 		}
 	}
 	// A group without effect cannot cross another.
-	groups := slices.DeleteFunc(slices.Clone(r.Groups), func(g Group) bool { return g.Min == 0 && g.Max >= min(len(g.Items), r.Max) })
+	groups := slices.DeleteFunc(slices.Clone(r.Groups), func(g Group) bool {
+		return g.Min == 0 && g.Max >= min(len(g.Items), r.Max)
+	})
 	slices.SortStableFunc(groups, func(a, b Group) int { return len(b.Items) - len(a.Items) })
 	h, err := r.plant(groups)
 	all := []*hierarchy{h}
@@ -154,9 +156,11 @@ type CrossingError struct{ Groups []string }
 func (e *CrossingError) Error() string {
 	last := len(e.Groups) - 1
 	if last == 1 {
-		return fmt.Sprintf("%s and %s share items, but neither contains the other: groups must be nested or disjoint", e.Groups[0], e.Groups[1])
+		return fmt.Sprintf("%s and %s share items, but neither contains the other: groups must be nested or disjoint",
+			e.Groups[0], e.Groups[1])
 	}
-	return fmt.Sprintf("%s and %s cross each other: items may be grouped in two ways that cross, not in three; drop one of these limits", strings.Join(e.Groups[:last], ", "), e.Groups[last])
+	return fmt.Sprintf("%s and %s cross each other: items may be grouped in two ways that cross, not in three; "+
+		"drop one of these limits", strings.Join(e.Groups[:last], ", "), e.Groups[last])
 }
 
 // divide arranges groups in two hierarchies, so that groups that cross end up in different ones.
@@ -166,7 +170,8 @@ func (r *Rules) divide(groups []Group, crossing *CrossingError) (all []*hierarch
 	}
 	for _, g := range groups {
 		if g.Min > 0 {
-			return nil, fmt.Errorf("%s: at least %d: groups that cross others have no lower bounds: %w", g.Name, g.Min, crossing)
+			return nil, fmt.Errorf("%s: at least %d: groups that cross others have no lower bounds: %w",
+				g.Name, g.Min, crossing)
 		}
 	}
 	crosses := crossings(groups, r.Items)
@@ -285,9 +290,11 @@ func (h *hierarchy) bound(r *Rules, states []state) error {
 		a.minimum, a.maximum = max(a.Min, a.base), min(a.Max, supply[k])
 		switch {
 		case a.base > a.Max:
-			return fmt.Errorf("%s: at most %d, but %s demanded: %s", a.Name, a.Max, areDemanded(a.base), h.demands(r, states, k))
+			return fmt.Errorf("%s: at most %d, but %s demanded: %s",
+				a.Name, a.Max, areDemanded(a.base), h.demands(r, states, k))
 		case a.Min > supply[k]:
-			return fmt.Errorf("%s: at least %d, but no more than %d can be shown: %s", a.Name, a.Min, supply[k], h.supplies(states, k))
+			return fmt.Errorf("%s: at least %d, but no more than %d can be shown: %s",
+				a.Name, a.Min, supply[k], h.supplies(states, k))
 		}
 		if a.parent >= 0 {
 			h.nodes[a.parent].base += a.minimum

@@ -26,10 +26,13 @@ func limited(t interface {
 	if err != nil {
 		return nil
 	}
-	if got := assortmenttest.Sets(l, n); !slices.EqualFunc(got, want, func(a, b vitrine.Assortment) bool { return slices.Equal(a, b) }) {
+	if got := assortmenttest.Sets(l, n); !slices.EqualFunc(got, want, func(a, b vitrine.Assortment) bool {
+		return slices.Equal(a, b)
+	}) {
 		t.Fatalf("at most %d: the sets %v, want %v", maximum, got, want)
 	}
-	if _, exact := assortment.SamplerOf(c); exact && len(want) == len(all) && maximum >= 0 && l != vitrine.Constraint(c) {
+	if _, exact := assortment.SamplerOf(c); exact &&
+		len(want) == len(all) && maximum >= 0 && l != vitrine.Constraint(c) {
 		t.Fatalf("at most %d leaves no set out, and makes another family", maximum)
 	}
 	return l
@@ -39,7 +42,8 @@ func TestLimit(t *testing.T) {
 	const n = 6
 	size := []int{3, 1, 4, 0, 5, 2}
 	rules := func(minimum int) assortment.Rules {
-		return assortment.Rules{Items: n, Min: minimum, Max: noLimit, Include: []int{5}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}
+		return assortment.Rules{Items: n, Min: minimum, Max: noLimit,
+			Include: []int{5}, Groups: []assortment.Group{group("a", 1, 2, 0, 1, 2)}}
 	}
 	for name, c := range map[string]assortment.Limiter{
 		"AtMost":               assortment.AtMost(4),

@@ -55,7 +55,9 @@ func Maximize(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (vit
 }
 
 // MaximizeIterations is [Maximize] and also returns the number of oracle calls.
-func MaximizeIterations(dst vitrine.Assortment, c vitrine.Constraint, u, r []float64) (s vitrine.Assortment, revenue float64, iterations int) {
+func MaximizeIterations(
+	dst vitrine.Assortment, c vitrine.Constraint, u, r []float64,
+) (s vitrine.Assortment, revenue float64, iterations int) {
 	if r != nil && len(r) != len(u) {
 		panic(fmt.Sprintf("assortment: Maximize has %d revenues for %d utilities", len(r), len(u)))
 	}
@@ -86,13 +88,16 @@ type Bounds struct {
 // again. It finds the largest utility, the reference for exponentials, in the same way.
 //
 // Like Maximize it requires u ∈ [-700, 700] or −∞.
-func MaximizeBounds(dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64) (vitrine.Assortment, float64) {
+func MaximizeBounds(
+	dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64,
+) (vitrine.Assortment, float64) {
 	n := len(b.Upper)
 	if !Stable(c) {
 		panic(fmt.Sprintf("assortment: MaximizeBounds over a family %T that is not stable", c))
 	}
 	if len(b.Lower) != n || len(b.Known) != n || r != nil && len(r) != n {
-		panic(fmt.Sprintf("assortment: MaximizeBounds has %d lower bounds, %d upper, %d known and %d revenues", len(b.Lower), n, len(b.Known), len(r)))
+		panic(fmt.Sprintf("assortment: MaximizeBounds has %d lower bounds, %d upper, %d known and %d revenues",
+			len(b.Lower), n, len(b.Known), len(r)))
 	}
 	w := workspaces.Get().(*workspace)
 	defer workspaces.Put(w)
@@ -152,7 +157,9 @@ type workspace struct {
 
 var workspaces = sync.Pool{New: func() any { return new(workspace) }}
 
-func (w *workspace) maximize(dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64) (s vitrine.Assortment, revenue float64, iterations int) {
+func (w *workspace) maximize(
+	dst vitrine.Assortment, c vitrine.Constraint, b *Bounds, r []float64,
+) (s vitrine.Assortment, revenue float64, iterations int) {
 	w.c, w.b, w.r, w.hidden = c, b, r, Hidden(c)
 	w.shift, w.iterations = math.Inf(1), 0 // no weights yet
 	if s = w.prune(); s == nil && EqualRevenues(r) {

@@ -47,7 +47,9 @@ func (m Mixture) Revenue(s vitrine.Assortment, r []float64) float64 {
 //
 // r ≥ 0; nil means 1 for all. MaximizeMixture panics unless each class contains a utility for each item, and returns an
 // error if the weights are not shares.
-func MaximizeMixture(dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r []float64) (s vitrine.Assortment, revenue, bound float64, err error) {
+func MaximizeMixture(
+	dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r []float64,
+) (s vitrine.Assortment, revenue, bound float64, err error) {
 	total := 0.0
 	for _, w := range m.Weight {
 		if !(w >= 0) {
@@ -84,7 +86,9 @@ func MaximizeMixture(dst vitrine.Assortment, c vitrine.Constraint, m Mixture, r 
 }
 
 // neighbour returns the best set of the family that differs from s by one item added, dropped or exchanged.
-func (m Mixture) neighbour(c vitrine.Constraint, s vitrine.Assortment, r []float64) (best vitrine.Assortment, revenue float64) {
+func (m Mixture) neighbour(
+	c vitrine.Constraint, s vitrine.Assortment, r []float64,
+) (best vitrine.Assortment, revenue float64) {
 	revenue = math.Inf(-1)
 	sums := m.sums(s, r)
 	try := func(drop, add int) {

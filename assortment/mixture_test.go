@@ -39,7 +39,8 @@ func TestMaximizeMixture(t *testing.T) {
 		}
 		var family vitrine.Constraint = assortment.AtMost(3)
 		if trial%3 == 0 {
-			family = crossing(t, []int{0, 0, 0, 1, 1, 1, 2, 2}, []int{0, 1, 2, 0, 1, 2, 0, 1}, []int{2, 2, 2}, []int{1, 1, 1}, n)
+			family = crossing(t, []int{0, 0, 0, 1, 1, 1, 2, 2},
+				[]int{0, 1, 2, 0, 1, 2, 0, 1}, []int{2, 2, 2}, []int{1, 1, 1}, n)
 		}
 		s, revenue, bound, err := assortment.MaximizeMixture(nil, family, m, r)
 		fatal.If(t, err)
@@ -90,7 +91,9 @@ func TestMixtureRevenue(t *testing.T) {
 		t.Errorf("%v earns %v, bound %v, %v", s, revenue, bound, err)
 	}
 	for _, w := range [][]float64{{0.5, 0.4}, {1}, {1.5, -0.5}, {math.NaN(), 1}} {
-		if _, _, _, err := assortment.MaximizeMixture(nil, assortment.AtMost(2), assortment.Mixture{Utility: m.Utility, Weight: w}, nil); err == nil {
+		if _, _, _, err := assortment.MaximizeMixture(nil, assortment.AtMost(2), assortment.Mixture{
+			Utility: m.Utility, Weight: w,
+		}, nil); err == nil {
 			t.Errorf("weights %v", w)
 		}
 	}

@@ -146,7 +146,10 @@ func (n Nests) check(u, r []float64) error {
 	}
 	for k, lambda := range n.Dissimilarity {
 		if !(lambda > 0 && lambda <= 1) {
-			return fmt.Errorf("the dissimilarity of nest %d is %v: want a number in (0, 1], beyond which the optimum is NP-hard", k, lambda)
+			return fmt.Errorf(
+				"the dissimilarity of nest %d is %v: want a number in (0, 1], beyond which the optimum is NP-hard",
+				k, lambda,
+			)
 		}
 	}
 	for i, k := range n.Of {
@@ -177,7 +180,8 @@ func (n Nests) prefixes(u, r []float64) (groups []prefix) {
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(n.group(a), n.group(b)), cmp.Compare(revenueOf(r, b), revenueOf(r, a)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(n.group(a), n.group(b)),
+			cmp.Compare(revenueOf(r, b), revenueOf(r, a)), cmp.Compare(a, b))
 	})
 	for from := 0; from < len(order); {
 		to := from + 1

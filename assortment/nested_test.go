@@ -38,7 +38,8 @@ func TestMaximizeNested(t *testing.T) {
 					}
 				}
 				if v := nests.Revenue(other, u, r); v > revenue*(1+1e-12) {
-					t.Fatalf("%s: u %v, r %v, nests %v: %v earns %v, but %v earns %v", name, u, r, nests, s, revenue, other, v)
+					t.Fatalf("%s: u %v, r %v, nests %v: %v earns %v, but %v earns %v",
+						name, u, r, nests, s, revenue, other, v)
 				}
 			}
 		})
@@ -69,7 +70,8 @@ func TestMaximizeNestedIsMNL(t *testing.T) {
 			u[i], r[i], of[i] = rng.NormFloat64()-2, rng.Float64(), rng.IntN(3)
 		}
 		want, maximum := assortment.Maximize(nil, assortment.AtMost(n), u, r)
-		got, revenue, err := assortment.MaximizeNested(nil, assortment.Nests{Of: of, Dissimilarity: []float64{1, 1, 1}}, u, r)
+		got, revenue, err := assortment.MaximizeNested(nil,
+			assortment.Nests{Of: of, Dissimilarity: []float64{1, 1, 1}}, u, r)
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) || math.Abs(revenue-maximum) > 1e-14 {
 			t.Fatalf("%v earns %v, want %v, %v; %v", got, revenue, want, maximum, err)
 		}
@@ -83,10 +85,13 @@ func TestMaximizeNestedErrors(t *testing.T) {
 		want  string
 	}{
 		{assortment.Nests{Of: []int{0}}, []float64{1, 2}, nil, "1 items have a nest, 2 a utility and 0 a revenue"},
-		{assortment.Nests{Of: []int{1}, Dissimilarity: []float64{1}}, []float64{1}, nil, "item 0 is in nest 1: there are 1"},
-		{assortment.Nests{Of: []int{0}, Dissimilarity: []float64{1.2}}, []float64{1}, nil, "the dissimilarity of nest 0 is 1.2: want a number in (0, 1], beyond which the optimum is NP-hard"},
+		{assortment.Nests{Of: []int{1}, Dissimilarity: []float64{1}},
+			[]float64{1}, nil, "item 0 is in nest 1: there are 1"},
+		{assortment.Nests{Of: []int{0}, Dissimilarity: []float64{1.2}}, []float64{1}, nil,
+			"the dissimilarity of nest 0 is 1.2: want a number in (0, 1], beyond which the optimum is NP-hard"},
 		{assortment.Nests{Of: []int{-1}}, []float64{math.NaN()}, nil, "item 0 has utility NaN"},
-		{assortment.Nests{Of: []int{-1}}, []float64{1}, []float64{-1}, "item 0 has revenue -1: want a finite number, at least 0"},
+		{assortment.Nests{Of: []int{-1}}, []float64{1}, []float64{-1},
+			"item 0 has revenue -1: want a finite number, at least 0"},
 	} {
 		if _, _, err := assortment.MaximizeNested(nil, c.nests, c.u, c.r); fmt.Sprint(err) != c.want {
 			t.Errorf("error %v, want %s", err, c.want)

@@ -77,19 +77,31 @@ func instance(rng *rand.Rand, n int) (u, gamma, r []float64) {
 
 // For matroids, no order of any set earns more, by exhaustive search.
 func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
-	slots := fatal.Or(assortment.NewSlots(6, []assortment.Slot{{Name: "a", Exclude: []int{0, 1, 2}}, {Name: "b", Exclude: []int{3}}, {Name: "c", Exclude: []int{0, 4, 5}}}, 0))(t)
-	demanding := fatal.Or(assortment.NewSlots(5, []assortment.Slot{{Name: "a"}, {Name: "b", Exclude: []int{0, 1}}, {Name: "c", Exclude: []int{2, 3, 4}}}, 2))(t)
+	slots := fatal.Or(assortment.NewSlots(6, []assortment.Slot{
+		{Name: "a", Exclude: []int{0, 1, 2}}, {Name: "b", Exclude: []int{3}}, {Name: "c", Exclude: []int{0, 4, 5}},
+	}, 0))(t)
+	demanding := fatal.Or(assortment.NewSlots(
+		5, []assortment.Slot{{Name: "a"}, {Name: "b", Exclude: []int{0, 1}}, {Name: "c", Exclude: []int{2, 3, 4}}}, 2,
+	))(t)
 	for name, c := range map[string]struct {
 		family vitrine.Constraint
 		n      int
 	}{
-		"at most 3 of 6":  {assortment.AtMost(3), 6},
-		"at most 7 of 7":  {assortment.AtMost(7), 7},
-		"groups":          {mustLaminar(t, assortment.Rules{Items: 6, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2, 3}, Max: 2}, {Name: "b", Items: []int{1, 2}, Max: 1}}}), 6},
-		"excluded":        {mustLaminar(t, assortment.Rules{Items: 5, Max: 3, Exclude: []int{1, 4}}), 5},
-		"at least 2 of 5": {mustLaminar(t, assortment.Rules{Items: 5, Min: 2, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Max: 2}}}), 5},
-		"slots":           {slots, 6},
-		"slots to fill":   {demanding, 5},
+		"at most 3 of 6": {assortment.AtMost(3), 6},
+		"at most 7 of 7": {assortment.AtMost(7), 7},
+		"groups": {
+			mustLaminar(t, assortment.Rules{Items: 6, Max: 4, Groups: []assortment.Group{
+				{Name: "a", Items: []int{0, 1, 2, 3}, Max: 2}, {Name: "b", Items: []int{1, 2}, Max: 1},
+			}}), 6,
+		},
+		"excluded": {mustLaminar(t, assortment.Rules{Items: 5, Max: 3, Exclude: []int{1, 4}}), 5},
+		"at least 2 of 5": {
+			mustLaminar(t, assortment.Rules{
+				Items: 5, Min: 2, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Max: 2}},
+			}), 5,
+		},
+		"slots":         {slots, 6},
+		"slots to fill": {demanding, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(len(name))))
@@ -101,10 +113,13 @@ func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
 				u, gamma, r := instance(rng, c.n)
 				order, revenue, bound := assortment.MaximizeOrdered(nil, c.family, u, gamma, r)
 				want := bestOrder(c.family, u, gamma, r)
-				if math.Abs(revenue-want) > 1e-12*(1+want) || bound != revenue || vitrine.OrderedRevenue(order, u, gamma, r) != revenue {
-					t.Fatalf("u = %v, γ = %v, r = %v: order %v earns %v, bound %v, the best %v", u, gamma, r, order, revenue, bound, want)
+				if math.Abs(revenue-want) > 1e-12*(1+want) || bound != revenue ||
+					vitrine.OrderedRevenue(order, u, gamma, r) != revenue {
+					t.Fatalf("u = %v, γ = %v, r = %v: order %v earns %v, bound %v, the best %v",
+						u, gamma, r, order, revenue, bound, want)
 				}
-				if s := vitrine.Assortment(slices.Sorted(slices.Values(order))); s.Check(c.n) != nil || !c.family.Contains(s) {
+				if s := vitrine.Assortment(slices.Sorted(slices.Values(order))); s.Check(c.n) != nil ||
+					!c.family.Contains(s) {
 					t.Fatalf("order %v is not in the family", order)
 				}
 			}
@@ -115,10 +130,14 @@ func TestMaximizeOrderedIsExactForMatroids(t *testing.T) {
 // For other families, the largest revenue lies between the answer's revenue and the bound.
 func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
 	pinned := mustLaminar(t, assortment.Rules{Items: 6, Max: 3, Include: []int{2}})
-	demanded := mustLaminar(t, assortment.Rules{Items: 6, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Min: 1, Max: 2}}})
+	demanded := mustLaminar(t, assortment.Rules{
+		Items: 6, Max: 4, Groups: []assortment.Group{{Name: "a", Items: []int{0, 1, 2}, Min: 1, Max: 2}},
+	})
 	knapsack := quota(t, weighed(assortment.Rules{Max: 4}, []int{3, 2, 4, 1, 2, 3}, 6))
 	crossing := crossing(t, []int{0, 0, 1, 1, 2, 2}, []int{0, 1, 0, 1, 0, 1}, []int{1, 1, 1}, []int{2, 1}, 3)
-	for name, family := range map[string]vitrine.Constraint{"pinned": pinned, "demanded": demanded, "knapsack": knapsack, "crossing": crossing} {
+	for name, family := range map[string]vitrine.Constraint{
+		"pinned": pinned, "demanded": demanded, "knapsack": knapsack, "crossing": crossing,
+	} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(2, uint64(len(name))))
 			const trials = 80
@@ -131,7 +150,8 @@ func TestMaximizeOrderedBoundsOtherFamilies(t *testing.T) {
 					t.Fatalf("order %v is not in the family", order)
 				}
 				if revenue > want*(1+1e-12) || bound < want*(1-1e-12) {
-					t.Fatalf("u = %v, γ = %v, r = %v: %v earns %v, bound %v, the best %v", u, gamma, r, order, revenue, bound, want)
+					t.Fatalf("u = %v, γ = %v, r = %v: %v earns %v, bound %v, the best %v",
+						u, gamma, r, order, revenue, bound, want)
 				}
 				lost += (want - revenue) / trials
 				open += (bound - want) / trials
@@ -151,16 +171,21 @@ func TestMaximizeOrderedWithoutEffects(t *testing.T) {
 		u, _, r := instance(rng, 30)
 		for _, gamma := range [][]float64{nil, {0}, {0, 0, 0}} {
 			_, revenue, bound := assortment.MaximizeOrdered(nil, assortment.AtMost(4), u, gamma, r)
-			if _, want := assortment.Maximize(nil, assortment.AtMost(4), u, r); math.Abs(revenue-want) > 1e-12*want || bound != revenue {
+			_, want := assortment.Maximize(nil, assortment.AtMost(4), u, r)
+			if math.Abs(revenue-want) > 1e-12*want || bound != revenue {
 				t.Fatalf("revenue %v, want %v", revenue, want)
 			}
 		}
 	}
-	if order, revenue, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(4), nil, []float64{0, -1}, nil); len(order) != 0 || revenue != 0 {
+	if order, revenue, _ := assortment.MaximizeOrdered(
+		nil, assortment.AtMost(4), nil, []float64{0, -1}, nil,
+	); len(order) != 0 || revenue != 0 {
 		t.Errorf("of no items %v earns %v", order, revenue)
 	}
 	u := []float64{700, 699, math.Inf(-1)}
-	if order, revenue, _ := assortment.MaximizeOrdered(nil, assortment.AtMost(2), u, []float64{0, -700}, []float64{1, 2, 5}); !slices.Equal(order, []int{1}) || revenue != 2 {
+	if order, revenue, _ := assortment.MaximizeOrdered(
+		nil, assortment.AtMost(2), u, []float64{0, -700}, []float64{1, 2, 5},
+	); !slices.Equal(order, []int{1}) || revenue != 2 {
 		t.Errorf("of huge utilities %v earns %v", order, revenue)
 	}
 }

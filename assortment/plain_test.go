@@ -48,14 +48,19 @@ func TestNumberedGroups(t *testing.T) {
 			{Max: 5, Limits: []assortment.Limit{{Group: make([]int32, n), Max: 2}}},
 			{Max: 3, Include: []int{1}, Exclude: []int{2}},
 			{Max: 4, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 1}}},
-			{Max: 4, Limits: []assortment.Limit{{Group: halved(groupsOf(n, 4)), Max: 3}, {Group: groupsOf(n, 4), Max: 2}}},
-			{Max: 5, Include: []int{1}, Limits: []assortment.Limit{{Group: groupsOf(n, 4), Max: 1}, {Group: halved(groupsOf(n, 4)), Max: 2}}},
+			{Max: 4, Limits: []assortment.Limit{
+				{Group: halved(groupsOf(n, 4)), Max: 3}, {Group: groupsOf(n, 4), Max: 2},
+			}},
+			{Max: 5, Include: []int{1}, Limits: []assortment.Limit{
+				{Group: groupsOf(n, 4), Max: 1}, {Group: halved(groupsOf(n, 4)), Max: 2},
+			}},
 			{Max: 0, Limits: []assortment.Limit{{Group: groupsOf(n, 2), Max: 1}}},
 		} {
 			if (q.Exclude != nil || q.Include != nil) && n < 3 {
 				continue
 			}
-			t.Run(fmt.Sprintf("%d items, size %d, %d limits, with %v, without %v", n, q.Max, len(q.Limits), q.Include, q.Exclude), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d items, size %d, %d limits, with %v, without %v",
+				n, q.Max, len(q.Limits), q.Include, q.Exclude), func(t *testing.T) {
 				q.Items = n
 				assortmenttest.TestConstraint(t, quota(t, q), n)
 			})
@@ -118,7 +123,8 @@ func TestNumberedGroupsAreListedGroups(t *testing.T) {
 			t.Fatalf("%+v: the best set is %v, want %v", q, got, want)
 		}
 		best, revenue := assortment.Maximize(nil, family, u, r)
-		if _, want := assortment.Maximize(nil, same, u, r); math.Abs(revenue-want) > 1e-12*want || !same.Contains(best) || !family.Contains(best) {
+		if _, want := assortment.Maximize(nil, same, u, r); math.Abs(revenue-want) > 1e-12*want ||
+			!same.Contains(best) || !family.Contains(best) {
 			t.Fatalf("%+v: %v earns %v, the best set %v", q, best, revenue, want)
 		}
 	})
@@ -190,14 +196,22 @@ func TestManyItemsAreHidden(t *testing.T) {
 
 func TestNumberedGroupsThatAreRefused(t *testing.T) {
 	for want, r := range map[string]assortment.Rules{
-		"2 numbers of groups for 3 items":                             {Max: 1, Limits: []assortment.Limit{{Group: make([]int32, 2)}}},
-		"group 0: at most -1: must not be negative":                   {Max: 1, Limits: []assortment.Limit{{Group: make([]int32, 3), Max: -1}}},
-		"item 3 is outside [0, 3)":                                    {Max: 1, Exclude: []int{3}},
-		"item -1 is outside [0, 3)":                                   {Max: 1, Include: []int{-1}},
-		"item 2 is both":                                              {Max: 1, Include: []int{2}, Exclude: []int{1, 2}},
-		"size: at most 1, but 2 items are demanded":                   {Max: 1, Include: []int{0, 1}},
-		"group 7: at most 1, but 2 items are demanded: item 0":        {Max: 3, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: []int32{7, 0, 7}, Max: 1}}},
-		"b 5: at most 1, but 2 items are demanded: item 1 is include": {Max: 3, Include: []int{2, 1}, Limits: []assortment.Limit{{Group: []int32{4, 5, 5}, Max: 1, Name: func(g int32) string { return fmt.Sprint("b ", g) }}}},
+		"2 numbers of groups for 3 items": {Max: 1, Limits: []assortment.Limit{{Group: make([]int32, 2)}}},
+		"group 0: at most -1: must not be negative": {
+			Max: 1, Limits: []assortment.Limit{{Group: make([]int32, 3), Max: -1}},
+		},
+		"item 3 is outside [0, 3)":                  {Max: 1, Exclude: []int{3}},
+		"item -1 is outside [0, 3)":                 {Max: 1, Include: []int{-1}},
+		"item 2 is both":                            {Max: 1, Include: []int{2}, Exclude: []int{1, 2}},
+		"size: at most 1, but 2 items are demanded": {Max: 1, Include: []int{0, 1}},
+		"group 7: at most 1, but 2 items are demanded: item 0": {
+			Max: 3, Include: []int{0, 2}, Limits: []assortment.Limit{{Group: []int32{7, 0, 7}, Max: 1}},
+		},
+		"b 5: at most 1, but 2 items are demanded: item 1 is include": {
+			Max: 3, Include: []int{2, 1}, Limits: []assortment.Limit{
+				{Group: []int32{4, 5, 5}, Max: 1, Name: func(g int32) string { return fmt.Sprint("b ", g) }},
+			},
+		},
 	} {
 		r.Items = 3
 		if _, err := assortment.NewQuota(r); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -55,7 +55,9 @@ func newProgram(h *hierarchy, t *tree, states []state, r *Rules, ascending []int
 	for k := range h.nodes {
 		a := &h.nodes[k]
 		included[k] += a.pins
-		s.groups[k] = bundle{parent: a.parent, first: a.first, minimum: max(0, a.Min-included[k]), maximum: a.Max - included[k]}
+		s.groups[k] = bundle{
+			parent: a.parent, first: a.first, minimum: max(0, a.Min-included[k]), maximum: a.Max - included[k],
+		}
 		if a.parent >= 0 {
 			included[a.parent] += included[k]
 		}
@@ -120,7 +122,8 @@ func newProgram(h *hierarchy, t *tree, states []state, r *Rules, ascending []int
 		if numbers > 1 {
 			hint += fmt.Sprintf(", or bound fewer numbers of items, which multiply it by up to %.0f", numbers)
 		}
-		return nil, fmt.Errorf("capacity = %d: %w: its table would have %.0f MB, more than %.0f: %s", r.Weights.Capacity, ErrTable, bits/8e6, most/8e6, hint)
+		return nil, fmt.Errorf("capacity = %d: %w: its table would have %.0f MB, more than %.0f: %s",
+			r.Weights.Capacity, ErrTable, bits/8e6, most/8e6, hint)
 	}
 	return s, nil
 }
@@ -328,7 +331,8 @@ func (p *table) try(s *program, k, units int, gain float64, taken []uint64) {
 		if next < 0 {
 			continue
 		}
-		without, with, bits := p.best[row*width:][:width-units], p.best[next*width+units:][:width-units], taken[row*words:][:words]
+		without, with, bits := p.best[row*width:][:width-units],
+			p.best[next*width+units:][:width-units], taken[row*words:][:words]
 		for c, v := range with {
 			if v += gain; v > without[c] {
 				without[c] = v

@@ -59,7 +59,9 @@ type Pruned struct {
 // all if all revenues outside C are at most some ρ for which additional items of gain g improve no sum of gains. Items
 // with larger revenues join C until there are none outside. ok is false if C grows to 16 times its size. If several
 // sets tie for the best expected revenue, up to rounding, [Maximize] may find a different one.
-func (f *Pruned) Maximize(rules Rules, r []float64, largest []int, size int, utilities func(items []int) []float64) (best vitrine.Assortment, ok bool) {
+func (f *Pruned) Maximize(
+	rules Rules, r []float64, largest []int, size int, utilities func(items []int) []float64,
+) (best vitrine.Assortment, ok bool) {
 	f.hold(&rules, largest)
 	full, least := len(largest) == size, math.Inf(-1)
 	for {
@@ -98,7 +100,9 @@ func (f *Pruned) Maximize(rules Rules, r []float64, largest []int, size int, uti
 // pinned ones. utilities returns the utilities of given items, and r holds the revenues of all items. Among returns the
 // set, its utilities, its expected revenue R, and the smallest gain v_i (r_i − R) among its items that are not pinned.
 // The gain is 0 if the rules allow more items.
-func (f *Pruned) Among(dst vitrine.Assortment, rules Rules, items []int, utilities func(items []int) []float64, r []float64) (best vitrine.Assortment, u []float64, revenue, gain float64) {
+func (f *Pruned) Among(
+	dst vitrine.Assortment, rules Rules, items []int, utilities func(items []int) []float64, r []float64,
+) (best vitrine.Assortment, u []float64, revenue, gain float64) {
 	f.hold(&rules, items)
 	all := utilities(f.items)
 	best, revenue = f.among(dst, &rules, r, all)
@@ -124,7 +128,9 @@ func (f *Pruned) hold(r *Rules, items []int) {
 }
 
 // among finds the best set of C, given the utilities u of C.
-func (f *Pruned) among(dst vitrine.Assortment, rules *Rules, r, u []float64) (best vitrine.Assortment, revenue float64) {
+func (f *Pruned) among(
+	dst vitrine.Assortment, rules *Rules, r, u []float64,
+) (best vitrine.Assortment, revenue float64) {
 	f.revenue = scratch.Grow(f.revenue, len(f.items))
 	for j, i := range f.items {
 		f.revenue[j] = revenueOf(r, i)
@@ -156,7 +162,9 @@ func (f *Pruned) family(r *Rules) vitrine.Constraint {
 	if len(f.limits) == 0 && len(f.include) == 0 {
 		return AtMost(r.Max)
 	}
-	return &Quota{rules: Rules{Items: len(f.items), Max: r.Max, Limits: f.limits, Include: f.include}, size: r.Max, plain: true}
+	return &Quota{
+		rules: Rules{Items: len(f.items), Max: r.Max, Limits: f.limits, Include: f.include}, size: r.Max, plain: true,
+	}
 }
 
 // leastGain returns τ/v for the best set of C and log v, where τ is its smallest gain. If there may be more items, it
@@ -178,7 +186,9 @@ func (f *Pruned) leastGain(r *Rules, best vitrine.Assortment, u []float64, reven
 //
 // Without a capacity, an outside item could only replace an item of S. So ρ = R + τ/v, where τ is the smallest gain in
 // S, or 0 if S contains fewer than k items.
-func (f *Pruned) bound(r *Rules, best vitrine.Assortment, u []float64, revenue, least float64, equal bool) (rho float64, ok bool) {
+func (f *Pruned) bound(
+	r *Rules, best vitrine.Assortment, u []float64, revenue, least float64, equal bool,
+) (rho float64, ok bool) {
 	const margin = 1e-9
 	if r.Weights == nil {
 		return revenue + float64(f.leastGain(r, best, u, revenue, least)*(1-margin)) - float64(margin*revenue), true

@@ -38,7 +38,8 @@ func TestFewOfMany(t *testing.T) {
 			found++
 		}
 		s, have := Maximize(nil, c, u, r)
-		if !(have >= want*(1-1e-12)) || have != vitrine.ExpectedRevenue(s, u, r) || !c.Contains(s) || !slices.IsSorted(s) {
+		if !(have >= want*(1-1e-12)) || have != vitrine.ExpectedRevenue(s, u, r) ||
+			!c.Contains(s) || !slices.IsSorted(s) {
 			t.Errorf("seed %d, N = %d, %v: %v earns %v, the best set %v", seed, n, c, s, have, want)
 		}
 	}
@@ -61,7 +62,8 @@ func TestFewAmong(t *testing.T) {
 		{Rules{Max: 3}, []int{1, 3, 4}, vitrine.Assortment{1, 4}, -1},
 		{Rules{Max: 2, Exclude: []int{1}}, []int{1, 3, 4}, vitrine.Assortment{3, 4}, 3},
 		{Rules{Max: 2, Include: []int{5}}, []int{1, 3, 4}, vitrine.Assortment{1, 5}, 1},
-		{Rules{Max: 3, Include: []int{5}, Limits: []Limit{{Group: []int32{0, 1, 0, 1, 1, -1}, Max: 1}}}, []int{1, 3, 4}, vitrine.Assortment{1, 5}, -1},
+		{Rules{Max: 3, Include: []int{5}, Limits: []Limit{{Group: []int32{0, 1, 0, 1, 1, -1}, Max: 1}}},
+			[]int{1, 3, 4}, vitrine.Assortment{1, 5}, -1},
 	} {
 		utilities := func(items []int) (some []float64) {
 			for _, i := range items {
@@ -74,8 +76,10 @@ func TestFewAmong(t *testing.T) {
 		if c.least >= 0 {
 			want = math.Exp(u[c.least]) * (r[c.least] - revenue)
 		}
-		if !slices.Equal(best, c.want) || !slices.Equal(of, utilities(best)) || math.Abs(gain-want) > 1e-15 || revenue != vitrine.ExpectedRevenue(best, u, r) {
-			t.Errorf("%+v: %v of %v earns %v with the gain %v, want %v and %v", c.q, best, of, revenue, gain, c.want, want)
+		if !slices.Equal(best, c.want) || !slices.Equal(of, utilities(best)) ||
+			math.Abs(gain-want) > 1e-15 || revenue != vitrine.ExpectedRevenue(best, u, r) {
+			t.Errorf("%+v: %v of %v earns %v with the gain %v, want %v and %v",
+				c.q, best, of, revenue, gain, c.want, want)
 		}
 	}
 }

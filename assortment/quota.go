@@ -82,7 +82,8 @@ func newPlain(r Rules) (q *Quota, ok bool) {
 		return nil, false
 	}
 	for k, l := range r.Limits {
-		if len(l.Group) != r.Items || l.Max < 0 || slices.ContainsFunc(r.Limits[:k], func(other Limit) bool { return cross(l.Group, other.Group) }) {
+		if len(l.Group) != r.Items || l.Max < 0 ||
+			slices.ContainsFunc(r.Limits[:k], func(other Limit) bool { return cross(l.Group, other.Group) }) {
 			return nil, false
 		}
 	}
@@ -92,7 +93,9 @@ func newPlain(r Rules) (q *Quota, ok bool) {
 		}
 	}
 	for _, i := range r.Include {
-		if among(r.Exclude, i) || slices.ContainsFunc(r.Limits, func(l Limit) bool { return l.Group[i] >= 0 && r.count(&l, i, nil) > l.Max }) {
+		if among(r.Exclude, i) || slices.ContainsFunc(r.Limits, func(l Limit) bool {
+			return l.Group[i] >= 0 && r.count(&l, i, nil) > l.Max
+		}) {
 			return nil, false
 		}
 	}
@@ -339,7 +342,8 @@ func (q *Quota) weigh() error {
 		for _, i := range lightest {
 			list = append(list, fmt.Sprintf("%s weighs %d", r.name(i), w.of(i)))
 		}
-		return fmt.Errorf("capacity = %d: the lightest set that the other rules allow weighs more: %s", w.Capacity, few(list))
+		return fmt.Errorf("capacity = %d: the lightest set that the other rules allow weighs more: %s",
+			w.Capacity, few(list))
 	}
 	if unfit := q.unfit(lightest); len(unfit) > 0 {
 		return unfitError(unfit)

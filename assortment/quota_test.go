@@ -43,21 +43,30 @@ var families = []struct {
 	{"exact size", assortment.Rules{Min: 3, Max: 3}},
 	{"every item", assortment.Rules{Min: 8, Max: noLimit}},
 	{"nothing", assortment.Rules{}},
-	{"at most of groups", assortment.Rules{Max: noLimit, Groups: []assortment.Group{group("a", 0, 1, 0, 3, 5), group("b", 0, 2, 1, 2, 7, 6)}}},
-	{"at least of groups", assortment.Rules{Max: noLimit, Groups: []assortment.Group{group("a", 2, noLimit, 0, 3, 5), group("b", 1, 2, 1, 2)}}},
-	{"groups and size", assortment.Rules{Min: 2, Max: 3, Groups: []assortment.Group{group("a", 1, 2, 7, 3, 5), group("b", 0, 1, 1, 2, 4)}}},
+	{"at most of groups", assortment.Rules{
+		Max: noLimit, Groups: []assortment.Group{group("a", 0, 1, 0, 3, 5), group("b", 0, 2, 1, 2, 7, 6)},
+	}},
+	{"at least of groups", assortment.Rules{
+		Max: noLimit, Groups: []assortment.Group{group("a", 2, noLimit, 0, 3, 5), group("b", 1, 2, 1, 2)},
+	}},
+	{"groups and size", assortment.Rules{
+		Min: 2, Max: 3, Groups: []assortment.Group{group("a", 1, 2, 7, 3, 5), group("b", 0, 1, 1, 2, 4)},
+	}},
 	{"nested groups", assortment.Rules{Min: 1, Max: 4, Groups: []assortment.Group{
-		group("department", 2, 3, 0, 1, 2, 3, 4), group("category", 0, 1, 0, 1), group("other", 1, 2, 2, 3), group("far", 0, 1, 6, 7),
+		group("department", 2, 3, 0, 1, 2, 3, 4), group("category", 0, 1, 0, 1),
+		group("other", 1, 2, 2, 3), group("far", 0, 1, 6, 7),
 	}}},
 	{"a chain", assortment.Rules{Max: noLimit, Groups: []assortment.Group{
-		group("1", 0, 1, 5), group("3", 1, 2, 5, 1, 0), group("3 again", 1, 3, 0, 1, 5), group("5", 2, 3, 5, 1, 0, 2, 3), group("empty", 0, 0),
+		group("1", 0, 1, 5), group("3", 1, 2, 5, 1, 0), group("3 again", 1, 3, 0, 1, 5),
+		group("5", 2, 3, 5, 1, 0, 2, 3), group("empty", 0, 0),
 	}}},
 	{"included", assortment.Rules{Max: 4, Include: []int{2, 6}}},
 	{"excluded", assortment.Rules{Max: 2, Exclude: []int{0, 1, 7}}},
 	{"all excluded", assortment.Rules{Max: 3, Exclude: []int{0, 1, 2, 3, 4, 5, 6, 7}}},
 	{"all included", assortment.Rules{Max: noLimit, Include: []int{0, 1, 2, 3, 4, 5, 6, 7}}},
 	{"included and no place left", assortment.Rules{Min: 2, Max: 2, Include: []int{2, 6}}},
-	{"included in full groups", assortment.Rules{Max: noLimit, Include: []int{2, 6}, Exclude: []int{0}, Groups: []assortment.Group{group("a", 1, 1, 2, 3, 4), group("b", 1, 3, 0, 6, 7)}}},
+	{"included in full groups", assortment.Rules{Max: noLimit, Include: []int{2, 6}, Exclude: []int{0},
+		Groups: []assortment.Group{group("a", 1, 1, 2, 3, 4), group("b", 1, 3, 0, 6, 7)}}},
 	{"everything", assortment.Rules{Min: 3, Max: 5, Include: []int{1}, Exclude: []int{4}, Groups: []assortment.Group{
 		group("department", 2, 3, 0, 1, 2, 3, 4), group("category", 1, 1, 3, 4, 2), group("far", 0, 1, 6, 7),
 	}}},
@@ -161,7 +170,9 @@ func subsets(n int) []vitrine.Assortment { return assortmenttest.Sets(assortment
 // NewQuota succeeds exactly if some set obeys the rules. The family then contains exactly these sets, its best set is
 // the best of them, and its draws are uniform. The same holds for families that are limited or lack items.
 func TestQuotaIsItsRules(t *testing.T) {
-	for name, draw := range map[string]func(t *rapid.T, n int) assortment.Rules{"groups": drawRules, "numbered": drawLimits, "crossing": drawCrossing} {
+	for name, draw := range map[string]func(t *rapid.T, n int) assortment.Rules{
+		"groups": drawRules, "numbered": drawLimits, "crossing": drawCrossing,
+	} {
 		for _, weighted := range []bool{false, true} {
 			if weighted && name == "crossing" {
 				continue
@@ -179,7 +190,8 @@ func TestQuotaIsItsRules(t *testing.T) {
 						if q == nil {
 							return
 						}
-						maximum, floor := rapid.IntRange(0, n+1).Draw(t, "limit"), rapid.Float64Range(0, 2).Draw(t, "floor")
+						maximum, floor := rapid.IntRange(0, n+1).Draw(t, "limit"),
+							rapid.Float64Range(0, 2).Draw(t, "floor")
 						revenue := rapid.SliceOfN(rapid.Float64Range(0, 9), n, n).Draw(t, "revenue")
 						smaller, err := q.Limit(maximum)
 						r.Max = min(r.Max, maximum)
@@ -302,7 +314,9 @@ func weigh(t *rapid.T, r *assortment.Rules) {
 			lightest = total
 		}
 	}
-	r.Weights = assortment.WeightsOf(weights, rapid.IntRange(max(0, lightest-1), max(0, lightest)+12).Draw(t, "capacity"))
+	r.Weights = assortment.WeightsOf(
+		weights, rapid.IntRange(max(0, lightest-1), max(0, lightest)+12).Draw(t, "capacity"),
+	)
 }
 
 // judgeOptimum compares the optimum with the best of the sets.
@@ -322,7 +336,9 @@ func judgeOptimum(t *rapid.T, c vitrine.Constraint, sets []vitrine.Assortment, n
 
 // A bound already implied by the size crosses no group.
 func TestBoundsThatTheSizeImplies(t *testing.T) {
-	quota(t, assortment.Rules{Items: 5, Max: 2, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 2), group("b", 0, 2, 2, 3, 4)}})
+	quota(t, assortment.Rules{
+		Items: 5, Max: 2, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 2), group("b", 0, 2, 2, 3, 4)},
+	})
 }
 
 // judgeHidden checks the hidden items against the sets.
@@ -346,23 +362,40 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 	}
 	groups := func(g ...assortment.Group) []assortment.Group { return g }
 	for want, r := range map[string]assortment.Rules{
-		`size: at least 4 and at most 3: the bounds exclude each other`:                                                        {Min: 4, Max: 3},
-		`size: at least -1: must not be negative`:                                                                              {Min: -1, Max: 3},
-		`size: at most -1: must not be negative`:                                                                               {Max: -1},
-		`size: at least 6, but no more than 5 can be shown: it has 5 items`:                                                    {Min: 6, Max: 9},
-		`size: at least 5, but no more than 3 can be shown: it has 5 items, at most 2 of group shoes, at most 1 of group hats`: {Min: 5, Max: 9, Groups: groups(shoes, hats)},
-		`size: at most 2, but 3 items are demanded: item "dog" is included, at least 2 of group shoes`:                         {Max: 2, Include: []int{3}, Groups: groups(with(shoes, 2, 3))},
-		`group shoes: at most 1, but 2 items are demanded: item "ant" is included, item "cat" is included`:                     {Max: 5, Include: []int{2, 0}, Groups: groups(with(shoes, 0, 1))},
-		`group shoes: at least 2, but no more than 1 can be shown: it has 3 items, 2 of them excluded`:                         {Max: 5, Exclude: []int{0, 1}, Groups: groups(with(shoes, 2, 3))},
-		`item "bee" is both included and excluded`:                                                                             {Max: 5, Include: []int{1}, Exclude: []int{0, 1}},
-		`item 5 is outside [0, 5)`:               {Max: 5, Include: []int{5}},
-		`group shoes: item -1 is outside [0, 5)`: {Max: 5, Groups: groups(group("group shoes", 0, 1, -1))},
-		`group shoes has item "cat" twice`:       {Max: 5, Groups: groups(group("group shoes", 0, 1, 2, 3, 2))},
-		`group shoes: at least 1: groups that cross others have no lower bounds: group sale and group shoes share items, but neither contains the other: groups must be nested or disjoint`: {Max: 5, Groups: groups(with(shoes, 1, 2), group("group sale", 0, 1, 2, 3))},
-		`a capacity cannot be combined with groups that cross: group sale and group hats share items, but neither contains the other`:                                                       {Max: 5, Weights: assortment.WeightsOf(numbers(5), 3), Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},
-		`size: at most 0, but 1 item is demanded: at least 1 of group shoes`:                                                                                                                {Max: 0, Groups: groups(with(shoes, 1, 3))},
-		`size: at most 1, but 2 items are demanded: 2 in group shoes`:                                                                                                                       {Max: 1, Groups: groups(with(shoes, 1, 3), group("group ant", 1, 1, 0), group("group bee", 1, 1, 1))},
-		`size: at most 4, but 5 items are demanded: item "ant" is included, item "bee" is included, item "cat" is included, item "dog" is included, item "elk" is included`:                 {Max: 4, Include: numbers(5)},
+		`size: at least 4 and at most 3: the bounds exclude each other`:     {Min: 4, Max: 3},
+		`size: at least -1: must not be negative`:                           {Min: -1, Max: 3},
+		`size: at most -1: must not be negative`:                            {Max: -1},
+		`size: at least 6, but no more than 5 can be shown: it has 5 items`: {Min: 6, Max: 9},
+		`size: at least 5, but no more than 3 can be shown: it has 5 items, at most 2 of group shoes, at most 1 ` +
+			`of group hats`: {Min: 5, Max: 9, Groups: groups(shoes, hats)},
+		`size: at most 2, but 3 items are demanded: item "dog" is included, at least 2 of group shoes`: {
+			Max: 2, Include: []int{3}, Groups: groups(with(shoes, 2, 3)),
+		},
+		`group shoes: at most 1, but 2 items are demanded: item "ant" is included, item "cat" is included`: {
+			Max: 5, Include: []int{2, 0}, Groups: groups(with(shoes, 0, 1)),
+		},
+		`group shoes: at least 2, but no more than 1 can be shown: it has 3 items, 2 of them excluded`: {
+			Max: 5, Exclude: []int{0, 1}, Groups: groups(with(shoes, 2, 3)),
+		},
+		`item "bee" is both included and excluded`: {Max: 5, Include: []int{1}, Exclude: []int{0, 1}},
+		`item 5 is outside [0, 5)`:                 {Max: 5, Include: []int{5}},
+		`group shoes: item -1 is outside [0, 5)`:   {Max: 5, Groups: groups(group("group shoes", 0, 1, -1))},
+		`group shoes has item "cat" twice`:         {Max: 5, Groups: groups(group("group shoes", 0, 1, 2, 3, 2))},
+		`group shoes: at least 1: groups that cross others have no lower bounds: group sale and group shoes share ` +
+			`items, but neither contains the other: groups must be nested or disjoint`: {
+			Max: 5, Groups: groups(with(shoes, 1, 2), group("group sale", 0, 1, 2, 3)),
+		},
+		`a capacity cannot be combined with groups that cross: group sale and group hats share items, but neither ` +
+			`contains the other`: {Max: 5, Weights: assortment.WeightsOf(numbers(5), 3),
+			Groups: groups(shoes, hats, group("group sale", 0, 1, 2, 3))},
+		`size: at most 0, but 1 item is demanded: at least 1 of group shoes`: {
+			Max: 0, Groups: groups(with(shoes, 1, 3)),
+		},
+		`size: at most 1, but 2 items are demanded: 2 in group shoes`: {
+			Max: 1, Groups: groups(with(shoes, 1, 3), group("group ant", 1, 1, 0), group("group bee", 1, 1, 1)),
+		},
+		`size: at most 4, but 5 items are demanded: item "ant" is included, item "bee" is included, item "cat" is ` +
+			`included, item "dog" is included, item "elk" is included`: {Max: 4, Include: numbers(5)},
 	} {
 		r.Items, r.Name = 5, name
 		if _, err := assortment.NewQuota(r); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -370,7 +403,8 @@ func TestRulesThatNoSetObeys(t *testing.T) {
 		}
 	}
 	_, err := assortment.NewQuota(assortment.Rules{Items: 9, Max: 2, Include: numbers(8)})
-	if want := "size: at most 2, but 8 items are demanded: item 0 is included, item 1 is included, item 2 is included, item 3 is included, item 4 is included, and 3 more"; err == nil || err.Error() != want {
+	if want := "size: at most 2, but 8 items are demanded: item 0 is included, item 1 is included, item 2 is " +
+		"included, item 3 is included, item 4 is included, and 3 more"; err == nil || err.Error() != want {
 		t.Errorf("error %v\n want %s", err, want)
 	}
 }
@@ -388,7 +422,9 @@ func TestQuotaOfManyItems(t *testing.T) {
 		}
 		rules.Groups = append(rules.Groups, department)
 		for c := range 100 {
-			rules.Groups = append(rules.Groups, group(fmt.Sprint("category ", d, c), 0, 1, department.Items[c*100:c*100+100]...))
+			rules.Groups = append(
+				rules.Groups, group(fmt.Sprint("category ", d, c), 0, 1, department.Items[c*100:c*100+100]...),
+			)
 		}
 	}
 	l := quota(t, rules)
@@ -449,7 +485,8 @@ func TestHiddenItemsDoNotCauseUnderflow(t *testing.T) {
 func TestIncludedItemsOfAnyUtility(t *testing.T) {
 	for _, rules := range []assortment.Rules{
 		{Max: 4, Include: []int{2, 6}},
-		{Max: noLimit, Include: []int{1}, Groups: []assortment.Group{group("a", 0, 1, 0, 1, 4), group("b", 0, 1, 3, 5, 6)}},
+		{Max: noLimit, Include: []int{1},
+			Groups: []assortment.Group{group("a", 0, 1, 0, 1, 4), group("b", 0, 1, 3, 5, 6)}},
 	} {
 		rules.Items = 7
 		l := quota(t, rules)

@@ -155,7 +155,8 @@ func among(items []int, i int) bool {
 
 // HidesAny reports whether r may hide any item.
 func (r *Rules) HidesAny() bool {
-	return r.Max <= 0 || len(r.Exclude) > 0 || len(r.Include) > 0 || r.Weights != nil || slices.ContainsFunc(r.Limits, func(l Limit) bool { return l.Max <= 0 })
+	return r.Max <= 0 || len(r.Exclude) > 0 || len(r.Include) > 0 || r.Weights != nil ||
+		slices.ContainsFunc(r.Limits, func(l Limit) bool { return l.Max <= 0 })
 }
 
 // count returns the number of items in item i's group, among the pinned items and the other items of s.

@@ -156,7 +156,8 @@ func (t *Slots) shortage(slots []Slot, short []int) error {
 		names = append(names[:maximum:maximum], fmt.Sprintf("%d more", len(short)-maximum))
 	}
 	last := len(names) - 1
-	return fmt.Errorf("%s and %s: together they take %s, and each needs one", strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
+	return fmt.Errorf("%s and %s: together they take %s, and each needs one",
+		strings.Join(names[:last], ", "), names[last], plural(len(short)-1))
 }
 
 // matching assigns kinds to slots.
@@ -271,7 +272,9 @@ func (t *Slots) best(dst vitrine.Assortment, value []float64, minimum float64) v
 	m.reset(t.slots)
 	order := m.order[:0]
 	for k := range t.kinds {
-		order = m.ranking.appendLargest(order, t.kinds[k].items, min(len(t.kinds[k].slots), len(t.kinds[k].items)), value, minimum, t.minimum > 0)
+		order = m.ranking.appendLargest(
+			order, t.kinds[k].items, min(len(t.kinds[k].slots), len(t.kinds[k].items)), value, minimum, t.minimum > 0,
+		)
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		if c := cmp.Compare(value[b], value[a]); c != 0 {

@@ -170,11 +170,13 @@ func TestSlotsErrors(t *testing.T) {
 		{2, slots(nil), 2, "at least 2 items, and there are 1 slots"},
 		{3, slots([]int{3}), 0, "slot 0: item 3 is outside [0, 3)"},
 		{3, slots(nil, []int{0, 1, 2}), 2, "slot 1 takes none of the 3 items"},
-		{3, slots(nil, []int{0, 1}, []int{1, 0}), 3, "slot 1 and slot 2: together they take 1 item, and each needs one"},
+		{3, slots(nil, []int{0, 1}, []int{1, 0}), 3,
+			"slot 1 and slot 2: together they take 1 item, and each needs one"},
 		{2, slots(nil, nil, nil), 3, "slot 0, slot 1 and slot 2: together they take 2 items, and each needs one"},
 		{1, slots(nil, nil, nil, nil, nil, nil, nil, nil), 8, "and"},
 	} {
-		if _, err := assortment.NewSlots(c.items, c.slots, c.minimum); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := assortment.NewSlots(c.items, c.slots, c.minimum); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}

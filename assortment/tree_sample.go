@@ -38,7 +38,8 @@ type counts struct {
 //	n_{A∪B}(k) = Σ_x n_A(k − x) n_B(x)
 func (t *tree) counted() *counts {
 	t.counting.Do(func() {
-		c := &counts{parts: make([][]int, len(t.nodes)), sets: make([][]float64, len(t.nodes)), before: make([][][]float64, len(t.nodes))}
+		c := &counts{parts: make([][]int, len(t.nodes)),
+			sets: make([][]float64, len(t.nodes)), before: make([][][]float64, len(t.nodes))}
 		for k := range t.nodes {
 			a := &t.nodes[k]
 			if a.parent >= 0 {
@@ -121,7 +122,9 @@ func (t *tree) sampleGroup(dst vitrine.Assortment, c *counts, a, k int, rng *ran
 		b := c.parts[a][j]
 		others, sets := total[j], c.sets[b]
 		sum := coefficient(others, sets, k)
-		x := draw(rng, max(0, k-len(others)+1), min(k+1, len(sets)), func(x int) float64 { return others[k-x] + sets[x] - sum })
+		x := draw(rng, max(0, k-len(others)+1), min(k+1, len(sets)), func(x int) float64 {
+			return others[k-x] + sets[x] - sum
+		})
 		dst = t.sampleGroup(dst, c, b, x, rng)
 		k -= x
 	}

@@ -110,11 +110,16 @@ func TestShiftsHappenAtTheirRounds(t *testing.T) {
 	shifted.Contexts = env.NewShifts([]int{4, 6}, []env.Normal{{Mean: 2, Deviation: 3}, {Mean: -1, Deviation: 0.5}})
 	gaussian, moved := env.Shoppers{World: still, Seed: 9}, env.Shoppers{World: &shifted, Seed: 9}
 	var p, q env.Shopper
-	for round, want := range map[int]env.Normal{1: {Mean: 0, Deviation: 1}, 3: {Mean: 0, Deviation: 1}, 4: {Mean: 2, Deviation: 3}, 5: {Mean: 2, Deviation: 3}, 6: {Mean: -1, Deviation: 0.5}, 100: {Mean: -1, Deviation: 0.5}} {
+	for round, want := range map[int]env.Normal{
+		1: {Mean: 0, Deviation: 1}, 3: {Mean: 0, Deviation: 1},
+		4: {Mean: 2, Deviation: 3}, 5: {Mean: 2, Deviation: 3},
+		6: {Mean: -1, Deviation: 0.5}, 100: {Mean: -1, Deviation: 0.5},
+	} {
 		fatal.If(t, errors.Join(gaussian.Meet(&p, round), moved.Meet(&q, round)))
 		x := mat.DenseCopyOf(p.Context.Features)
 		x.Apply(func(_, _ int, v float64) float64 { return want.Mean + want.Deviation*v }, x)
-		if !mat.EqualApprox(x, q.Context.Features, 1e-15) || !slices.Equal(utilities(shifted.Truth, q.Context.Features), q.Utilities) {
+		if !mat.EqualApprox(x, q.Context.Features, 1e-15) ||
+			!slices.Equal(utilities(shifted.Truth, q.Context.Features), q.Utilities) {
 			t.Errorf("round %d: features %v, want %v", round, mat.Formatted(q.Context.Features), mat.Formatted(x))
 		}
 	}

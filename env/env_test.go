@@ -44,7 +44,8 @@ func TestWorldsKeepTheContract(t *testing.T) {
 		"needle":    {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.NewNeedle(3, newRand(13))},
 		"sawtooth":  {Contexts: env.StudentT{Degrees: 2}, Revenues: env.One{}, Truth: env.NewSawtooth(3, newRand(14))},
 		"segments":  {Contexts: env.Visits{}, Revenues: env.One{}, Truth: env.NewSegments(3, false, newRand(15))},
-		"shifted":   {Contexts: env.Gaussian{}, Revenues: env.One{}, Truth: env.Shifted{Truth: env.NewSparse(3, 2, newRand(16)), By: -4}},
+		"shifted": {Contexts: env.Gaussian{}, Revenues: env.One{},
+			Truth: env.Shifted{Truth: env.NewSparse(3, 2, newRand(16)), By: -4}},
 		"rotation": {
 			Contexts: env.Gaussian{}, Revenues: env.One{},
 			Truth: env.NewRotation(env.NewCosine(3, 0, newRand(8)), 0.01, newRand(9)),

@@ -82,10 +82,12 @@ func TestContextsFollowTheirLaw(t *testing.T) {
 			if c, ok := c.contexts.(env.ClippedGaussian); ok {
 				checkRange(t, x.RawMatrix().Data, -c.Bound, c.Bound)
 			}
-			if covariance, se := stat.Covariance(one, two, nil), c.law.variance/math.Sqrt(n); math.Abs(covariance) > 5*se {
+			if covariance, se := stat.Covariance(one, two, nil),
+				c.law.variance/math.Sqrt(n); math.Abs(covariance) > 5*se {
 				t.Errorf("two features of an item have covariance %v, want 0 ± %v", covariance, se)
 			}
-			if covariance, se := stat.Covariance(one[1:], one[:n-1], nil), c.law.variance/math.Sqrt(n); math.Abs(covariance) > 5*se {
+			if covariance, se := stat.Covariance(one[1:], one[:n-1], nil),
+				c.law.variance/math.Sqrt(n); math.Abs(covariance) > 5*se {
 				t.Errorf("a feature of two items has covariance %v, want 0 ± %v", covariance, se)
 			}
 		})
@@ -141,7 +143,11 @@ func TestGaussianIsNotClipped(t *testing.T) {
 
 // The matrix may be a view into a wider one. The rest must stay untouched.
 func TestContextsFillViews(t *testing.T) {
-	for name, contexts := range map[string]env.Contexts{"Gaussian": env.Gaussian{}, "clipped": env.ClippedGaussian{Bound: 1}, "normal": env.Normal{Mean: 1, Deviation: 2}, "uniform": env.Uniform{Low: 1, High: 2}, "student": env.StudentT{Degrees: 3}, "visits": env.Visits{}} {
+	for name, contexts := range map[string]env.Contexts{
+		"Gaussian": env.Gaussian{}, "clipped": env.ClippedGaussian{Bound: 1},
+		"normal": env.Normal{Mean: 1, Deviation: 2}, "uniform": env.Uniform{Low: 1, High: 2},
+		"student": env.StudentT{Degrees: 3}, "visits": env.Visits{},
+	} {
 		whole, want := mat.NewDense(6, 5, nil), mat.NewDense(4, 2, nil)
 		view := whole.Slice(1, 5, 2, 4).(*mat.Dense)
 		contexts.Draw(view, newRand(5))

@@ -22,7 +22,9 @@ func numbered(m int) *env.Pool {
 
 func TestPoolIsAWorld(t *testing.T) {
 	p := numbered(30)
-	for name, truth := range map[string]env.Truth{"utility": p.Truth(), "probability": env.Probability{Truth: p.Truth()}} {
+	for name, truth := range map[string]env.Truth{
+		"utility": p.Truth(), "probability": env.Probability{Truth: p.Truth()},
+	} {
 		t.Run(name, func(t *testing.T) {
 			envtest.TestEnvironment(t, &env.World{Items: 12, Contexts: p, Truth: truth, Revenues: env.One{}}, 12, 2)
 		})

@@ -89,7 +89,8 @@ func TestCosineNormBoundsItsParameters(t *testing.T) {
 				t.Errorf("seed %d: w*_%d = %v with norm = 1, want %v/√3", seed, j, bounded[j], drawn[j])
 			}
 		}
-		if twice := mat.Norm(mat.NewVecDense(3, env.NewCosine(3, 2, newRand(seed)).Params()), 2); math.Abs(twice-2*norm) > 1e-15*norm*4 {
+		twice := mat.Norm(mat.NewVecDense(3, env.NewCosine(3, 2, newRand(seed)).Params()), 2)
+		if math.Abs(twice-2*norm) > 1e-15*norm*4 {
 			t.Errorf("seed %d: ‖w*‖ = %v with norm = 2, want twice %v", seed, twice, norm)
 		}
 	}
@@ -109,7 +110,8 @@ func TestFamilyWithinABall(t *testing.T) {
 			want.ScaleVec(1/norm, drawn)
 		}
 		if norm := mat.Norm(bounded, 2); norm > 1+1e-15 || !mat.EqualApprox(bounded, want, 1e-15) {
-			t.Errorf("seed %d: w* = %v of norm %v, want %v", seed, bounded.RawVector().Data, norm, want.RawVector().Data)
+			t.Errorf("seed %d: w* = %v of norm %v, want %v",
+				seed, bounded.RawVector().Data, norm, want.RawVector().Data)
 		}
 	}
 	if outside < 50 || outside > 150 {

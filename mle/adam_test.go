@@ -25,7 +25,8 @@ func (q quadratic) Gradient(dst, w []float64) float64 {
 func TestAdam(t *testing.T) {
 	// By hand: for any gradient the first step is α in each coordinate, since m/(1−β_1) = ∇ and v/(1−β_2) = ∇².
 	w := []float64{3, -2, 0}
-	if r, err := (mle.Adam{Rate: 0.1, Steps: 1}).Minimize(quadratic{1, 100, 1}, w); err != nil || r.Steps != 1 || r.Converged || r.Value != (quadratic{1, 100, 1}).Gradient(make([]float64, 3), w) {
+	if r, err := (mle.Adam{Rate: 0.1, Steps: 1}).Minimize(quadratic{1, 100, 1}, w); err != nil ||
+		r.Steps != 1 || r.Converged || r.Value != (quadratic{1, 100, 1}).Gradient(make([]float64, 3), w) {
 		t.Errorf("after one step: %+v, error %v", r, err)
 	}
 	nearAll(t, "w after one step", w, []float64{2.9, -1.9, 0}, 1e-7)

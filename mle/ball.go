@@ -34,7 +34,8 @@ func (b *ball) project(w []float64, radius float64, h *gram.Matrix) bool {
 	}
 	d := len(w)
 	b.h = h.Sym(b.h)
-	b.l, b.hw, b.v, b.along = scratch.Grow(b.l, d*d), scratch.Grow(b.hw, d), scratch.Grow(b.v, d), scratch.Grow(b.along, d)
+	b.l, b.hw, b.v, b.along = scratch.Grow(b.l, d*d), scratch.Grow(b.hw, d),
+		scratch.Grow(b.v, d), scratch.Grow(b.along, d)
 	raw := b.h.RawSymmetric()
 	for i := range d {
 		sum := 0.0

@@ -187,7 +187,8 @@ func TestNewtonInABallAgainstProjectedGradient(t *testing.T) {
 		for s := 0; s < len(n.loss.g); s += d {
 			bound.Add(0.5, n.loss.g[s:s+d])
 		}
-		want := projectedGradient(func(dst, w []float64) { n.loss.Gradient(dst, w) }, center, radius, maxEigenvalue(bound.Sym(nil)), 20_000)
+		want := projectedGradient(func(dst, w []float64) { n.loss.Gradient(dst, w) },
+			center, radius, maxEigenvalue(bound.Sym(nil)), 20_000)
 		if distance := floats.Distance(n.Params(), want, 2); distance > 1e-6*radius {
 			t.Errorf("radius %v: ŵ = %v, want %v", radius, n.Params(), want)
 		}

@@ -71,14 +71,16 @@ func (c *Choices) checkWidth(x *mat.Dense) {
 // checkChoice panics unless y is a position in S∪{0} for an assortment of the given size.
 func checkChoice(size int, y vitrine.Choice) {
 	if y < vitrine.Outside || int(y) > size {
-		panic(fmt.Sprintf("mle: choice %d is not a position in an assortment of %d items (0 is the outside option)", y, size))
+		panic(fmt.Sprintf("mle: choice %d is not a position in an assortment of %d items (0 is the outside option)",
+			y, size))
 	}
 }
 
 // Round returns only round s. It shares memory with c and must not be changed.
 func (c *Choices) Round(s int) *Choices {
 	from, to := c.start(s), c.end[s]
-	return &Choices{d: c.d, features: c.features[from*c.d : to*c.d], outcomes: outcomes{end: []int{to - from}, choice: c.choice[s : s+1]}}
+	return &Choices{d: c.d, features: c.features[from*c.d : to*c.d],
+		outcomes: outcomes{end: []int{to - from}, choice: c.choice[s : s+1]}}
 }
 
 // Choice returns the choice made in round s.
@@ -340,7 +342,8 @@ func (o *outcomes) fields(f *fields.Fields, length, width int) {
 	last := 0
 	for s, end := range o.end {
 		y := int(o.choice[s])
-		f.Check(end >= last && end <= length/width && y <= end-last, "a round ends at row %d with choice %d, after row %d", end, y, last)
+		f.Check(end >= last && end <= length/width && y <= end-last,
+			"a round ends at row %d with choice %d, after row %d", end, y, last)
 		last = end
 	}
 	f.Check(o.Rows()*width == length, "%d numbers for %d rows of %d", length, o.Rows(), width)

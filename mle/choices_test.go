@@ -18,13 +18,21 @@ import (
 func TestChoicesRefuseRoundsThatCannotBe(t *testing.T) {
 	x := mat.NewDense(2, 3, nil)
 	for want, call := range map[string]func(c *mle.Choices){
-		"a round of 3 features an item for choices of 2":          func(*mle.Choices) { mle.NewChoices(2).AppendRows(x, 0) },
-		"a round of 3 features an item for choices of 4":          func(*mle.Choices) { mle.NewChoices(4).Append(x, vitrine.Assortment{1}, 0) },
-		"choice 3 is not a position in an assortment of 2 items":  func(c *mle.Choices) { c.AppendRows(x, 3) },
-		"choice 2 is not a position in an assortment of 1 items":  func(c *mle.Choices) { c.Append(x, vitrine.Assortment{1}, 2) },
-		"choice -1 is not a position in an assortment of 1 items": func(c *mle.Choices) { c.Append(x, vitrine.Assortment{1}, -1) },
-		"choice 1 is not a position in an assortment of 0 items":  func(c *mle.Choices) { c.AppendRows(nil, 1) },
-		"choice 4 is not a position in an assortment of 2 items":  func(*mle.Choices) { mle.NewAffine(1, make([]float64, 3)).Append([]float64{0, 0}, x, 4) },
+		"a round of 3 features an item for choices of 2": func(*mle.Choices) { mle.NewChoices(2).AppendRows(x, 0) },
+		"a round of 3 features an item for choices of 4": func(*mle.Choices) {
+			mle.NewChoices(4).Append(x, vitrine.Assortment{1}, 0)
+		},
+		"choice 3 is not a position in an assortment of 2 items": func(c *mle.Choices) { c.AppendRows(x, 3) },
+		"choice 2 is not a position in an assortment of 1 items": func(c *mle.Choices) {
+			c.Append(x, vitrine.Assortment{1}, 2)
+		},
+		"choice -1 is not a position in an assortment of 1 items": func(c *mle.Choices) {
+			c.Append(x, vitrine.Assortment{1}, -1)
+		},
+		"choice 1 is not a position in an assortment of 0 items": func(c *mle.Choices) { c.AppendRows(nil, 1) },
+		"choice 4 is not a position in an assortment of 2 items": func(*mle.Choices) {
+			mle.NewAffine(1, make([]float64, 3)).Append([]float64{0, 0}, x, 4)
+		},
 	} {
 		c := mle.NewChoices(3)
 		func() {

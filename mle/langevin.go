@@ -37,7 +37,9 @@ const TargetAcceptance = 0.574
 
 // Run makes the given number of moves from w, in place, and returns their mean acceptance probability, or 0 if moves is
 // 0. After each move it calls visit, unless visit is nil, with w and U(w). U(w) must be a number at the start.
-func (l *Langevin) Run(target Target, w []float64, moves int, rng *rand.Rand, visit func(w []float64, u float64)) float64 {
+func (l *Langevin) Run(
+	target Target, w []float64, moves int, rng *rand.Rand, visit func(w []float64, u float64),
+) float64 {
 	d := len(w)
 	for _, v := range []**mat.VecDense{&l.grad, &l.next, &l.nextGrad, &l.drift, &l.nextDrift, &l.noise, &l.move} {
 		if *v == nil || (*v).Len() != d {

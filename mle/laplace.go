@@ -55,7 +55,8 @@ func NewLaplace(l *NLL, w []float64) (*Laplace, error) {
 func (l *NLL) checkPrior() error {
 	for j := range l.Dim() {
 		if p := l.precision(j); l.Anchor == nil && !(p > 0) {
-			return fmt.Errorf("mle: parameter %d has a prior of precision %v: must be positive: set Ridge, or Prior for every parameter", j, p)
+			return fmt.Errorf("mle: parameter %d has a prior of precision %v: must be positive: "+
+				"set Ridge, or Prior for every parameter", j, p)
 		}
 	}
 	return nil

@@ -46,7 +46,9 @@ func TestEvidenceByNumericalIntegration(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, truth := range [][]float64{{0.7}, {-0.4, 0.9}} {
 		d := len(truth)
-		l := &mle.NLL{Model: utility.NewLinear(d, false), Choices: manyChoices(rng, 60, truth), Prior: []float64{4, 0.5}[:d]}
+		l := &mle.NLL{
+			Model: utility.NewLinear(d, false), Choices: manyChoices(rng, 60, truth), Prior: []float64{4, 0.5}[:d],
+		}
 		p := fitted(t, l, make([]float64, d))
 
 		const half, step = 2.0, 0.02
@@ -94,7 +96,8 @@ func TestModeAgreesWithBFGS(t *testing.T) {
 		start := make([]float64, m.NumParams())
 		m.Init(start, rng)
 		p := fitted(t, l, append([]float64(nil), start...))
-		result, err := optimize.Minimize(l.Problem(), start, &optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
+		result, err := optimize.Minimize(l.Problem(), start,
+			&optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
 		if result == nil {
 			t.Fatal(err)
 		}
@@ -187,7 +190,9 @@ func precisionOf(p *mle.Laplace) float64 {
 // The covariance of the deviations is scale² H⁻¹, within four standard errors.
 func TestDeviationsHaveTheCovariance(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
-	l := &mle.NLL{Model: utility.NewLinear(2, false), Choices: manyChoices(rng, 40, []float64{1, 0}), Prior: []float64{1, 3}}
+	l := &mle.NLL{
+		Model: utility.NewLinear(2, false), Choices: manyChoices(rng, 40, []float64{1, 0}), Prior: []float64{1, 3},
+	}
 	p := fitted(t, l, make([]float64, 2))
 	var inv mat.Dense
 	fatal.If(t, inv.Inverse(l.Fisher(nil, p.Mode)))
@@ -223,15 +228,19 @@ func TestSingularInformationIsNamed(t *testing.T) {
 	}
 	w := []float64{0.1, 0.2}
 	for want, l := range map[string]*mle.NLL{
-		"parameter 0 has a prior of precision 0: must be positive":   {Model: twice, Choices: c},
-		"parameter 1 has a prior of precision 0: must be positive":   {Model: twice, Choices: c, Prior: []float64{1, 0}},
+		"parameter 0 has a prior of precision 0: must be positive": {Model: twice, Choices: c},
+		"parameter 1 has a prior of precision 0: must be positive": {
+			Model: twice, Choices: c, Prior: []float64{1, 0},
+		},
 		"parameter 0 has a prior of precision NaN: must be positive": {Model: twice, Choices: c, Ridge: math.NaN()},
 	} {
 		if _, err := mle.NewLaplace(l, w); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}
-	if _, err := mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Ridge: 1e-300}, w); !errors.Is(err, mle.ErrSingular) {
+	if _, err := mle.NewLaplace(&mle.NLL{
+		Model: twice, Choices: c, Ridge: 1e-300,
+	}, w); !errors.Is(err, mle.ErrSingular) {
 		t.Errorf("error %v, want ErrSingular", err)
 	}
 	p := fatal.Or(mle.NewLaplace(&mle.NLL{Model: twice, Choices: c, Prior: []float64{1, 1}}, w))(t)
@@ -294,7 +303,8 @@ func TestAnAnchorStandsForItsRounds(t *testing.T) {
 	v := []float64{first.Mode[0], first.Mode[1], 2}
 	near(t, "the strain of the new one", empty.Value(v), 3*2*2/2.0, 1e-12)
 	v[0], v[2] = v[0]+0.1, 0
-	near(t, "the strain of an old one", empty.Value(v), (&mle.NLL{Model: m, Choices: mle.NewChoices(2), Anchor: first}).Value(v[:2]), 1e-12)
+	near(t, "the strain of an old one", empty.Value(v),
+		(&mle.NLL{Model: m, Choices: mle.NewChoices(2), Anchor: first}).Value(v[:2]), 1e-12)
 	near(t, "the log evidence", fitted(t, empty, v).LogEvidence, first.LogEvidence, 1e-9)
 
 	// They can also be inserted between the old ones.
@@ -379,7 +389,9 @@ func TestLaplaceOfTheMinimiser(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 1))
 	m := utility.NewRadial(2, 1)
 	for _, rounds := range []int{40, 1024, 1500} {
-		l := &mle.NLL{Model: m, Choices: manyChoices(rng, rounds, []float64{1, -0.5}), Prior: make([]float64, m.NumParams())}
+		l := &mle.NLL{
+			Model: m, Choices: manyChoices(rng, rounds, []float64{1, -0.5}), Prior: make([]float64, m.NumParams()),
+		}
 		m.Precisions(l.Prior)
 		w := make([]float64, m.NumParams())
 		m.Init(w, rng)
@@ -393,7 +405,8 @@ func TestLaplaceOfTheMinimiser(t *testing.T) {
 		}
 	}
 	l := &mle.NLL{Model: m, Choices: manyChoices(rng, 5, []float64{1, -0.5})}
-	if _, err := (mle.LevenbergMarquardt{Steps: 7}).Laplace(l, make([]float64, m.NumParams())); err == nil || !strings.Contains(err.Error(), "parameter 0 has a prior of precision 0") {
+	if _, err := (mle.LevenbergMarquardt{Steps: 7}).Laplace(l, make([]float64, m.NumParams())); err == nil ||
+		!strings.Contains(err.Error(), "parameter 0 has a prior of precision 0") {
 		t.Errorf("error %v", err)
 	}
 }

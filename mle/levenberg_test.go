@@ -53,7 +53,9 @@ func TestLevenbergMarquardtAgreesWithNewton(t *testing.T) {
 
 	// So does gonum's Newton, for either likelihood.
 	for _, p := range []optimize.Problem{l.Problem(), n.Loss().Problem()} {
-		found := fatal.Or(optimize.Minimize(p, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-8}, &optimize.Newton{}))(t)
+		found := fatal.Or(
+			optimize.Minimize(p, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-8}, &optimize.Newton{}),
+		)(t)
 		nearAll(t, "gonum's w", found.X, n.Params(), 1e-6)
 	}
 }
@@ -98,7 +100,8 @@ func TestLevenbergMarquardtInAnyUnits(t *testing.T) {
 				near1.Append(x, s, choice)
 				raw.Append(y, s, choice)
 			}
-			best, err := optimize.Minimize(scaled.Problem(), make([]float64, d), &optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
+			best, err := optimize.Minimize(scaled.Problem(), make([]float64, d),
+				&optimize.Settings{GradientThreshold: 1e-9}, &optimize.BFGS{})
 			if err != nil && best == nil {
 				t.Fatal(err)
 			}
@@ -116,7 +119,8 @@ func TestLevenbergMarquardtInAnyUnits(t *testing.T) {
 				}
 			}
 			start := []float64{0.01, 1000}
-			if min, err := (mle.LevenbergMarquardt{Steps: 2, Tolerance: 1e-10}).Minimize(raws, start); err != nil || min.Converged || min.Steps != 2 || !(min.Decrement > 1e-10) {
+			if min, err := (mle.LevenbergMarquardt{Steps: 2, Tolerance: 1e-10}).Minimize(raws, start); err != nil ||
+				min.Converged || min.Steps != 2 || !(min.Decrement > 1e-10) {
 				t.Errorf("two steps from afar: %+v, error %v", min, err)
 			}
 		})

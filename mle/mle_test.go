@@ -172,5 +172,6 @@ func TestNLLOfALinearFamilyIsAffine(t *testing.T) {
 	}
 	w := normals(rng, d)
 	near(t, "Value", l.Value(w), a.Value(w), 1e-13)
-	nearAll(t, "Fisher", mat.DenseCopyOf(l.Fisher(nil, w)).RawMatrix().Data, mat.DenseCopyOf(a.Hessian(nil, w)).RawMatrix().Data, 1e-12)
+	nearAll(t, "Fisher", mat.DenseCopyOf(l.Fisher(nil, w)).RawMatrix().Data,
+		mat.DenseCopyOf(a.Hessian(nil, w)).RawMatrix().Data, 1e-12)
 }

@@ -58,7 +58,8 @@ func TestNewtonStopsAtTheStatedDecrement(t *testing.T) {
 		chol.Factorize(n.Loss().Hessian(nil, n.Params()))
 		var step mat.VecDense
 		fatal.If(t, chol.SolveVecTo(&step, mat.NewVecDense(d, grad)))
-		if decrement := mat.Dot(&step, mat.NewVecDense(d, grad)); decrement > 4*tol || !found.Converged || found.Decrement > tol {
+		if decrement := mat.Dot(&step, mat.NewVecDense(d, grad)); decrement > 4*tol ||
+			!found.Converged || found.Decrement > tol {
 			t.Fatalf("decrement² %v after Minimize, want about %v or less; %+v", decrement, tol, found)
 		}
 	}
@@ -100,7 +101,8 @@ func TestNewtonStatesHowFarItsHessianIs(t *testing.T) {
 	near(t, "the largest norm", n.Loss().Reach(), largest, 1e-12)
 	n.Tighten(0)
 	h, moved := n.Hessian()
-	nearAll(t, "H", mat.DenseCopyOf(h.Sym(nil)).RawMatrix().Data, mat.DenseCopyOf(n.Loss().Hessian(nil, n.Params())).RawMatrix().Data, 1e-9)
+	nearAll(t, "H", mat.DenseCopyOf(h.Sym(nil)).RawMatrix().Data,
+		mat.DenseCopyOf(n.Loss().Hessian(nil, n.Params())).RawMatrix().Data, 1e-9)
 	near(t, "moved", moved, 0, 0)
 }
 

@@ -97,7 +97,8 @@ func (t *ScoreTest) look(from, to int) {
 	for s := from; s < to; s++ {
 		v.end = append(v.end, t.c.end[s]-base)
 	}
-	v.p, v.out, v.mean, v.z = scratch.Grow(v.p, n), scratch.Grow(v.out, to-from), scratch.Grow(v.mean, d), scratch.Grow(v.z, d*n)
+	v.p, v.out, v.mean, v.z = scratch.Grow(v.p, n), scratch.Grow(v.out, to-from),
+		scratch.Grow(v.mean, d), scratch.Grow(v.z, d*n)
 	g := v.g.Reshape(n, d)
 	utility.Linearize(t.family, v.p, g, t.linear.Mode, x)
 	t.c.probabilities(v.p, v.out, from, to)
@@ -115,7 +116,8 @@ func (t *ScoreTest) look(from, to int) {
 		}
 		lo = hi
 	}
-	blas64.Trsm(blas.Left, blas.Trans, 1, t.linear.root.RawTriangular(), blas64.General{Rows: d, Cols: n, Stride: n, Data: v.z})
+	blas64.Trsm(blas.Left, blas.Trans, 1, t.linear.root.RawTriangular(),
+		blas64.General{Rows: d, Cols: n, Stride: n, Data: v.z})
 	v.rows = scratch.Grow(v.rows, (d+1)*n)
 	v.psi = t.m.Psi(v.rows, x)
 }
@@ -150,7 +152,8 @@ func (a *Amplitudes) Deviation(dst []float64, scale float64, rng *rand.Rand) {
 // Fields encodes or decodes the posterior for the given numbers of outputs and linear parameters.
 func (a *Amplitudes) Fields(f *fields.Fields, outputs, linear int) {
 	if f.Reads() {
-		*a = Amplitudes{Mode: make([]float64, outputs), Cross: make([]float64, outputs*linear), Root: make([]float64, outputs*outputs)}
+		*a = Amplitudes{Mode: make([]float64, outputs),
+			Cross: make([]float64, outputs*linear), Root: make([]float64, outputs*outputs)}
 	}
 	f.Vector(&a.Mode)
 	f.Float(&a.Gain)

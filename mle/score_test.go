@@ -240,7 +240,8 @@ func TestAmplitudesSurviveASnapshot(t *testing.T) {
 		t.Errorf("restored %v, %v", got, r.Err())
 	}
 	zero := fields.Reader(make([]byte, len(w.Rest())))
-	if got.Fields(&zero, 2, 3); zero.Err() == nil || !strings.Contains(zero.Err().Error(), "the root of a precision is 0") {
+	if got.Fields(&zero, 2, 3); zero.Err() == nil ||
+		!strings.Contains(zero.Err().Error(), "the root of a precision is 0") {
 		t.Errorf("error %v, want one of the root 0", zero.Err())
 	}
 }
@@ -261,7 +262,9 @@ func TestFeaturesWithoutUnits(t *testing.T) {
 	prior := make([]float64, m.NumParams())
 	m.Precisions(prior)
 	family := utility.NewSum(pinned{m, theta}, utility.NewLinear(1, false)) // a, b, γ, and the third feature
-	all := &mle.NLL{Model: family, Choices: c, Prior: append([]float64{4, 4, 1}, append(slices.Clone(m.Gamma(prior, 0)), 1)...)}
+	all := &mle.NLL{
+		Model: family, Choices: c, Prior: append([]float64{4, 4, 1}, append(slices.Clone(m.Gamma(prior, 0)), 1)...),
+	}
 	w := []float64{fit.Mode[0], fit.Mode[1], fit.Mode[2], 0, 0, fit.Mode[3]}
 	step, grad := mat.NewVecDense(len(w), nil), make([]float64, len(w))
 	all.Gradient(grad, w)
@@ -282,7 +285,9 @@ func TestScoreTestInTiles(t *testing.T) {
 	const rounds = 180 // two tiles of 86 rounds, and one of 8
 	c := manyChoices(rng, rounds, []float64{1, -0.5})
 	m := utility.NewSpectral(2, 1)
-	fit := fitted(t, &mle.NLL{Model: utility.NewLinear(2, true), Choices: c, Prior: []float64{4, 4, 1}}, make([]float64, 3))
+	fit := fitted(
+		t, &mle.NLL{Model: utility.NewLinear(2, true), Choices: c, Prior: []float64{4, 4, 1}}, make([]float64, 3),
+	)
 	other := mle.NewChoices(2)
 	for s := range rounds {
 		k := (s + 50) % rounds
@@ -304,7 +309,8 @@ func TestScoreTestInTiles(t *testing.T) {
 		then.AppendRows(nil, vitrine.Outside)
 	}
 	theta := normals(rng, m.Inputs())
-	near(t, "gain", gainOf(mle.NewScoreTest(m, then, fit, 91, 0), theta), gainOf(mle.NewScoreTest(m, full, fit, 86, 0), theta), 1e-9)
+	near(t, "gain", gainOf(mle.NewScoreTest(m, then, fit, 91, 0), theta),
+		gainOf(mle.NewScoreTest(m, full, fit, 86, 0), theta), 1e-9)
 	if gain := whole.Gain(nil, []float64{1, 1}); !math.IsInf(gain, -1) {
 		t.Errorf("a unit without amplitudes gains %v", gain)
 	}

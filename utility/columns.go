@@ -80,7 +80,8 @@ func (c *Columns) with(more int, squares bool) []float64 {
 func checkColumns(m Model, u, w []float64, c *Columns) {
 	checkParams(m, w)
 	if len(u) != c.n || c.d != m.NumFeatures() {
-		panic(fmt.Sprintf("utility: %d utilities of %d items with %d features, for a model of %d", len(u), c.n, c.d, m.NumFeatures()))
+		panic(fmt.Sprintf("utility: %d utilities of %d items with %d features, for a model of %d",
+			len(u), c.n, c.d, m.NumFeatures()))
 	}
 }
 

@@ -24,9 +24,12 @@ func TestNestedFamiliesKeepTheContract(t *testing.T) {
 				t.Run(m.String(), func(t *testing.T) { utilitytest.TestModel(t, m) })
 			}
 		}
-		t.Run(fmt.Sprintf("quadratic d=%d", d), func(t *testing.T) { utilitytest.TestModel(t, utility.NewQuadratic(d)) })
+		t.Run(fmt.Sprintf("quadratic d=%d", d), func(t *testing.T) {
+			utilitytest.TestModel(t, utility.NewQuadratic(d))
+		})
 	}
-	for _, m := range []*utility.Quadratic{utility.NewProducts(3, []int{1}, false), utility.NewProducts(4, []int{0, 2}, true), utility.NewSquares(3, []int{0, 2})} {
+	for _, m := range []*utility.Quadratic{utility.NewProducts(3, []int{1}, false),
+		utility.NewProducts(4, []int{0, 2}, true), utility.NewSquares(3, []int{0, 2})} {
 		t.Run(m.String(), func(t *testing.T) { utilitytest.TestModel(t, m) })
 	}
 }
@@ -160,7 +163,8 @@ func TestPriors(t *testing.T) {
 		{utility.NewQuadratic(3), []float64{4, 4, 4, 1, 8, 8, 8, 8, 8, 8}},
 		{utility.NewProducts(3, []int{1, 2}, false), []float64{4, 4, 4, 1, 4, 4, 4}},
 		{utility.NewProducts(3, []int{1}, true), []float64{4, 4, 4, 1, 4, 4, 4}},
-		{utility.NewSquares(10, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}), append(append(slices.Repeat([]float64{4}, 10), 1), slices.Repeat([]float64{8}, 10)...)},
+		{utility.NewSquares(10, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}),
+			append(append(slices.Repeat([]float64{4}, 10), 1), slices.Repeat([]float64{8}, 10)...)},
 		{utility.NewSquares(4, []int{1, 3}), []float64{4, 4, 4, 4, 1, 1.6, 1.6}}, // independent of d
 		{utility.NewMLP(1, []int{1}, utility.Sigmoid), []float64{1, 1, 1, 1}},
 	} {

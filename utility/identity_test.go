@@ -107,7 +107,8 @@ func TestIdentityTellsFamiliesApart(t *testing.T) {
 			t.Errorf("%s is %s, and then %s", name, id, again)
 		}
 	}
-	if got, want := utility.Identity(named{linear(2)}), `utility_test.named "mine" d_w=3 fingerprint=`; !strings.HasPrefix(got, want) {
+	got, want := utility.Identity(named{linear(2)}), `utility_test.named "mine" d_w=3 fingerprint=`
+	if !strings.HasPrefix(got, want) {
 		t.Errorf("identity %s, want one that begins with %s", got, want)
 	}
 }

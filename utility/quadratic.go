@@ -75,7 +75,8 @@ func chosen(d int, of []int) []bool {
 	has := make([]bool, max(d, 1))
 	for i, j := range of {
 		if j < 0 || j >= d || i > 0 && j <= of[i-1] {
-			panic(fmt.Sprintf("utility: products or squares of the features %v of %d, want distinct ones in order", of, d))
+			panic(fmt.Sprintf("utility: products or squares of the features %v of %d, want distinct ones in order",
+				of, d))
 		}
 		has[j] = true
 	}

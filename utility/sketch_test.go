@@ -59,7 +59,8 @@ func TestSketch(t *testing.T) {
 // computation.
 func TestLinearizePosition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for _, m := range []utility.Model{utility.NewMLP(3, []int{5}, utility.Sigmoid), utility.NewMLP(3, []int{4, 3}, utility.Tanh), utility.NewLinear(3, true)} {
+	for _, m := range []utility.Model{utility.NewMLP(3, []int{5}, utility.Sigmoid),
+		utility.NewMLP(3, []int{4, 3}, utility.Tanh), utility.NewLinear(3, true)} {
 		const n = 300
 		w, x := gaussian(rng, m.NumParams()), mat.NewDense(n, 3, gaussian(rng, 3*n))
 		u, g := make([]float64, n), mat.NewDense(n, len(w), nil)
@@ -71,7 +72,8 @@ func TestLinearizePosition(t *testing.T) {
 			utility.Linearize(m, v, h, w, x.Slice(from, to, 0, 3).(*mat.Dense))
 			for i := range v {
 				if v[i] != u[from+i] {
-					t.Fatalf("%v: item %d has utility %v among %d items, %v among %d", m, from+i, v[i], to-from, u[from+i], n)
+					t.Fatalf("%v: item %d has utility %v among %d items, %v among %d",
+						m, from+i, v[i], to-from, u[from+i], n)
 				}
 			}
 			if !mat.Equal(h, g.Slice(from, to, 0, len(w))) {

@@ -112,7 +112,8 @@ func checkAllocations(c vitrine.Constraint, items []int) error {
 				minimum = min(minimum, testing.AllocsPerRun(1, func() { assortment.Maximize(test.dst, c, u, revenue) }))
 			}
 			if minimum > test.want {
-				return fmt.Errorf("with a destination of capacity %d, Maximize allocates %v times, want %v", cap(test.dst), minimum, test.want)
+				return fmt.Errorf("with a destination of capacity %d, Maximize allocates %v times, want %v",
+					cap(test.dst), minimum, test.want)
 			}
 		}
 	}

@@ -50,7 +50,8 @@ func checkSample(c assortment.Sampler, items []int) error {
 			count[k]++
 		}
 		if sd := deviations(count, draws); math.Abs(sd) > 4 {
-			return fmt.Errorf("for N = %d: the counts of %d draws of %d sets are %.1f standard deviations from uniform", n, draws, len(sets), sd)
+			return fmt.Errorf("for N = %d: the counts of %d draws of %d sets are %.1f standard deviations from uniform",
+				n, draws, len(sets), sd)
 		}
 		a := slices.Clone(c.Sample(nil, n, rand.New(rand.NewPCG(3, 3))))
 		b := c.Sample(nil, n, rand.New(rand.NewPCG(3, 3)))

@@ -26,11 +26,13 @@ func checkStability(c vitrine.Constraint, items []int) error {
 			lower := slices.Clone(gain)
 			for i := range lower {
 				if !slices.Contains(s, i) && rng.IntN(2) == 0 {
-					lower[i] = min(lower[i], oneOf(rng, 0, -1, gain[i]*rng.Float64(), math.Nextafter(gain[i], math.Inf(-1)), -1e300))
+					lower[i] = min(lower[i],
+						oneOf(rng, 0, -1, gain[i]*rng.Float64(), math.Nextafter(gain[i], math.Inf(-1)), -1e300))
 				}
 			}
 			if got := c.MaxGain(nil, lower); !slices.Equal(got, s) {
-				return fmt.Errorf("MaxGain is %v of the gains %v, but %v where gains of others are less, %v", s, gain, got, lower)
+				return fmt.Errorf("MaxGain is %v of the gains %v, but %v where gains of others are less, %v",
+					s, gain, got, lower)
 			}
 			return nil
 		})

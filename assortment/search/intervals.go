@@ -28,7 +28,9 @@ type intervals struct {
 }
 
 // maximize returns the best assortment of the stable family c.
-func (s *search) maximize(o *Optimistic, sketcher utility.Sketcher, c vitrine.Constraint, x *vitrine.Context, workers int) vitrine.Assortment {
+func (s *search) maximize(
+	o *Optimistic, sketcher utility.Sketcher, c vitrine.Constraint, x *vitrine.Context, workers int,
+) vitrine.Assortment {
 	s.begin(o, sketcher, x.Features)
 	defer s.end()
 	n := x.NumItems()

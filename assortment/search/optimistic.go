@@ -87,7 +87,9 @@ func (o *Optimistic) Maximize(c vitrine.Constraint, x *vitrine.Context) vitrine.
 }
 
 // prune finds the best set while looking at only a few items, starting with size of them (see [assortment.Pruned]).
-func (s *search) prune(o *Optimistic, sketcher utility.Sketcher, rules assortment.Rules, size int, x *vitrine.Context, workers int) (best vitrine.Assortment, ok bool) {
+func (s *search) prune(
+	o *Optimistic, sketcher utility.Sketcher, rules assortment.Rules, size int, x *vitrine.Context, workers int,
+) (best vitrine.Assortment, ok bool) {
 	largest := s.top(o, sketcher, x.Features, rules.Ungrouped(size), workers)
 	return s.pruned.Maximize(rules, x.Revenue, largest, size, func(items []int) []float64 {
 		s.some = o.utilities(s, s.some, &vitrine.Context{Features: s.rows.Rows(x.Features, items)})

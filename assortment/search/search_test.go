@@ -260,7 +260,8 @@ func TestIntervalsAreExact(t *testing.T) {
 				for workers := 1; workers <= 2; workers++ {
 					got := new(search).maximize(o, o.Model.(utility.Sketcher), x.Feasible, x, workers)
 					if !slices.Equal(got, want) {
-						t.Fatalf("%v, N = %d, %T of %d, %d workers: %v, want %v", o.Model, n, x.Feasible, k, workers, got, want)
+						t.Fatalf("%v, N = %d, %T of %d, %d workers: %v, want %v",
+							o.Model, n, x.Feasible, k, workers, got, want)
 					}
 				}
 			}
@@ -300,7 +301,8 @@ func TestFewItemsSuffice(t *testing.T) {
 			continue
 		}
 		found++
-		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !slices.IsSorted(got) || !family.Contains(got) || !(have >= want*(1-1e-9)) {
+		if have := vitrine.ExpectedRevenue(got, z, x.Revenue); !slices.IsSorted(got) ||
+			!family.Contains(got) || !(have >= want*(1-1e-9)) {
 			t.Fatalf("seed %d, N = %d, K = %d: %v earns %v, the best set %v", seed, n, k, got, have, want)
 		}
 	}
@@ -379,7 +381,9 @@ func TestSearchTellsLastDigitsApart(t *testing.T) {
 		for _, slack := range []float64{0, 0.5} {
 			for _, w := range []float64{0, 0.5, -0.5} {
 				m := utility.NewLinear(1, false)
-				o := &Optimistic{Model: m, Params: []float64{w}, Inverse: gram.New(1, 1).Inverse(), Radius: 1, Slack: slack}
+				o := &Optimistic{
+					Model: m, Params: []float64{w}, Inverse: gram.New(1, 1).Inverse(), Radius: 1, Slack: slack,
+				}
 				x := mat.NewDense(n, 1, nil)
 				for i := range n {
 					x.Set(i, 0, 1+step*float64(i)) // each item slightly better than all before it
@@ -387,7 +391,8 @@ func TestSearchTellsLastDigitsApart(t *testing.T) {
 				for workers := 1; workers <= 2; workers++ {
 					want, _ := assortment.Maximize(nil, assortment.AtMost(5), exhaustive(o, x), nil)
 					if got := pruned(o, x, 5, workers); !slices.Equal(got, want) {
-						t.Errorf("steps of %v, slack %v, w = %v, %d workers: %v, want %v", step, slack, w, workers, got, want)
+						t.Errorf("steps of %v, slack %v, w = %v, %d workers: %v, want %v",
+							step, slack, w, workers, got, want)
 					}
 				}
 			}
@@ -403,7 +408,9 @@ func TestSearchPanics(t *testing.T) {
 	wrong, x := hardItems(rng, n, 4), hardItems(rng, n, 3)
 	sketcher, s := o.Model.(utility.Sketcher), new(search)
 	for name, call := range map[string]func(x *mat.Dense) vitrine.Assortment{
-		"equal revenues": func(x *mat.Dense) vitrine.Assortment { return s.top(o, sketcher, x, assortment.Rules{Max: 5}, 3) },
+		"equal revenues": func(x *mat.Dense) vitrine.Assortment {
+			return s.top(o, sketcher, x, assortment.Rules{Max: 5}, 3)
+		},
 		"unequal revenues": func(x *mat.Dense) vitrine.Assortment {
 			r := unequal(rand.New(rand.NewPCG(11, 5)), n)
 			return s.maximize(o, sketcher, assortment.AtMost(5), &vitrine.Context{Features: x, Revenue: r}, 3)
@@ -448,7 +455,8 @@ func TestSearchComputesFewNorms(t *testing.T) {
 	if n := s.numNorms.Load(); n > 2000 {
 		t.Errorf("%d norms of 20000 items", n)
 	}
-	few, ok := s.prune(o, m, assortment.Rules{Max: 10}, 512, &vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
+	few, ok := s.prune(o, m, assortment.Rules{Max: 10}, 512,
+		&vitrine.Context{Features: x, Revenue: unequal(rng, 20000)}, 1)
 	if n := s.numNorms.Load(); n > 4000 || !ok || len(few) != 10 {
 		t.Errorf("%d norms of 20000 items of unequal revenues, %v", n, few)
 	}

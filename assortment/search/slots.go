@@ -81,7 +81,10 @@ type Best struct {
 //
 // Each goroutine calls begin first and done at the end. In between, values stores the values of the items from ≤ i <
 // to, one slot after another. If values is deterministic, the result does not depend on the number of goroutines.
-func Slots(n, slots int, rules assortment.Rules, least []float64, begin func() (values func(z []float64, from, to int), done func())) []Best {
+func Slots(
+	n, slots int, rules assortment.Rules, least []float64,
+	begin func() (values func(z []float64, from, to int), done func()),
+) []Best {
 	rankings := make([][]assortment.Ranking, numWorkers(n)) // the number of processors may change
 	blocks(n, len(rankings), func(worker int) (func(from, to int), func()) {
 		best, z := make([]assortment.Ranking, slots), make([]float64, slots*BlockRows)

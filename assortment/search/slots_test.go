@@ -55,7 +55,8 @@ func TestSlots(t *testing.T) {
 				}
 			}
 			if above == 0 || len(best.Items) != above || slices.Min(best.Values) <= float64(298-s) {
-				t.Errorf("slot %d has %d items down to %v, want the %d above %d", s, len(best.Items), slices.Min(best.Values), above, 298-s)
+				t.Errorf("slot %d has %d items down to %v, want the %d above %d",
+					s, len(best.Items), slices.Min(best.Values), above, 298-s)
 			}
 		}
 	}

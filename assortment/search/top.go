@@ -18,7 +18,9 @@ const resolveItems = 64
 
 // top returns the set of k items with the largest optimistic utilities above −∞ that the rules allow. It may contain
 // fewer items if there are not enough. Among equal utilities it prefers lower items.
-func (s *search) top(o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, rules assortment.Rules, workers int) vitrine.Assortment {
+func (s *search) top(
+	o *Optimistic, sketcher utility.Sketcher, x *mat.Dense, rules assortment.Rules, workers int,
+) vitrine.Assortment {
 	n, _ := x.Dims()
 	s.rules = rules
 	s.rules.Max = min(rules.Max, n)

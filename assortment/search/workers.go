@@ -145,7 +145,8 @@ func (w *worker) work() {
 // reserve makes room for a block of items with d features and params parameters, so that the allocations of a search do
 // not depend on the workers' results.
 func (w *worker) reserve(d, params int) {
-	w.u, w.square, w.upper = scratch.Grow(w.u, BlockRows), scratch.Grow(w.square, BlockRows), scratch.Grow(w.upper, BlockRows)
+	w.u, w.square, w.upper = scratch.Grow(w.u, BlockRows),
+		scratch.Grow(w.square, BlockRows), scratch.Grow(w.upper, BlockRows)
 	const maximum = resolveItems + BlockRows
 	w.along = scratch.Grow(w.along, max(sketchDirections*BlockRows, resketchDirections*maximum))
 	w.left, w.bounds = slices.Grow(w.left[:0], maximum), slices.Grow(w.bounds[:0], maximum)
@@ -157,7 +158,8 @@ func (w *worker) reserve(d, params int) {
 // sketch sketches the items from ≤ i < to along the first m directions and bounds their norms.
 func (w *worker) sketch(from, to, m int) {
 	s, n := w.search, to-from
-	w.u, w.square, w.along, w.upper = scratch.Grow(w.u, n), scratch.Grow(w.square, n), scratch.Grow(w.along, m*n), scratch.Grow(w.upper, n)
+	w.u, w.square, w.along, w.upper = scratch.Grow(w.u, n), scratch.Grow(w.square, n),
+		scratch.Grow(w.along, m*n), scratch.Grow(w.upper, n)
 	s.sketcher.Sketch(w.u, w.square, w.along, s.o.Params, s.bound.Directions(0, m), w.view.View(s.x, from, to))
 	s.bound.Sketches(w.upper, w.square, w.along)
 }

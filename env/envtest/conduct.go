@@ -37,12 +37,15 @@ func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 // clone returns a context that shares no features or revenues with x.
 func clone(x *vitrine.Context) *vitrine.Context {
-	return &vitrine.Context{Features: mat.DenseCopyOf(x.Features), Revenue: slices.Clone(x.Revenue), Feasible: x.Feasible}
+	return &vitrine.Context{
+		Features: mat.DenseCopyOf(x.Features), Revenue: slices.Clone(x.Revenue), Feasible: x.Feasible,
+	}
 }
 
 // equal reports whether x and y hold the same features and revenues.
 func equal(x, y *vitrine.Context) bool {
-	return mat.Equal(x.Features, y.Features) && slices.Equal(x.Revenue, y.Revenue) && (x.Revenue == nil) == (y.Revenue == nil)
+	return mat.Equal(x.Features, y.Features) && slices.Equal(x.Revenue, y.Revenue) &&
+		(x.Revenue == nil) == (y.Revenue == nil)
 }
 
 // checkLawful requires contexts of n items with d features that are valid input to learners.
@@ -246,14 +249,16 @@ func checkRounds(w world) error {
 	for _, t := range []int{2, 50, 1000} {
 		now := at(t)
 		want := now.utilities(x)
-		if !slices.Equal(at(1).utilities(x), first) || !slices.Equal(now.utilities(x), want) || !slices.Equal(at(t).utilities(x), want) {
+		if !slices.Equal(at(1).utilities(x), first) ||
+			!slices.Equal(now.utilities(x), want) || !slices.Equal(at(t).utilities(x), want) {
 			return fmt.Errorf("the utilities of a round are not always the same")
 		}
 		if !equal(now.draw(2), at(t).draw(2)) {
 			return fmt.Errorf("the contexts of a round are not always the same")
 		}
 		for _, check := range []func(world) error{
-			checkLawful, checkSource, checkOwnership, checkFinite, checkRepeatable, checkBatch, checkNoItems, checkArguments, checkPanics, checkAllocations, checkConcurrency,
+			checkLawful, checkSource, checkOwnership, checkFinite, checkRepeatable, checkBatch,
+			checkNoItems, checkArguments, checkPanics, checkAllocations, checkConcurrency,
 		} {
 			if err := check(now); err != nil {
 				return fmt.Errorf("round %d: %w", t, err)

@@ -149,7 +149,8 @@ func TestBatteryFindsFlaws(t *testing.T) {
 				dst[0]++
 			}
 		}}, "ConcurrentCallsAgree: the same context got other utilities"},
-		{"the round is drawn", unsteady{sound(), &calls}, "RoundsAreRepeatable: the utilities of a round are not always the same"},
+		{"the round is drawn", unsteady{sound(), &calls},
+			"RoundsAreRepeatable: the utilities of a round are not always the same"},
 	} {
 		t.Run(c.flaw, func(t *testing.T) {
 			name, want, _ := strings.Cut(c.want, ": ")
@@ -157,7 +158,8 @@ func TestBatteryFindsFlaws(t *testing.T) {
 			if k < 0 {
 				t.Fatalf("no clause %q", name)
 			}
-			if err := contract[k].check(world{c.world, items, features}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			if err := contract[k].check(world{c.world, items, features}); err == nil ||
+				!strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %v, want %s", name, err, want)
 			}
 		})

@@ -28,7 +28,9 @@ func TestStitchedBoundary(t *testing.T) {
 }
 
 // play draws observations until end, and reports whether a bound was ever on the wrong side of the average mean.
-func play(rng *rand.Rand, alpha float64, end, block int, draw func(t int, rng *rand.Rand) (x, mean, bound float64)) (low, high bool, m Mean) {
+func play(
+	rng *rand.Rand, alpha float64, end, block int, draw func(t int, rng *rand.Rand) (x, mean, bound float64),
+) (low, high bool, m Mean) {
 	truth := 0.0
 	for n := 0; n < end; {
 		b := m.Begin()
@@ -83,7 +85,8 @@ func TestCoverage(t *testing.T) {
 				}
 			}
 			if most := alpha*runs + 3*math.Sqrt(alpha*(1-alpha)*runs); float64(lows) > most || float64(highs) > most {
-				t.Errorf("%s in blocks of %d: of %d runs %d had a low and %d a high bound on the wrong side, at most %.0f may", name, block, runs, lows, highs, most)
+				t.Errorf("%s in blocks of %d: of %d runs %d had a low and %d a high bound on the wrong side, at "+
+					"most %.0f may", name, block, runs, lows, highs, most)
 			}
 		}
 	}
@@ -100,7 +103,9 @@ func sale(rng *rand.Rand, p, price float64) float64 {
 // allows.
 func TestPower(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	_, _, m := play(rng, 0.01, 2000, 1, func(_ int, rng *rand.Rand) (float64, float64, float64) { return sale(rng, 0.2, 1), 0.2, 1 })
+	_, _, m := play(rng, 0.01, 2000, 1, func(_ int, rng *rand.Rand) (float64, float64, float64) {
+		return sale(rng, 0.2, 1), 0.2, 1
+	})
 	if high := m.High(0.01); high > 0.27 {
 		t.Errorf("after 2000 sales at a rate of 0.2 the upper bound is %v", high)
 	}

@@ -43,7 +43,8 @@ func TestLowerCoverage(t *testing.T) {
 		}
 		t.Logf("%s: wrong at some time in %d of %d runs", name, wrong, runs)
 		if most := alpha*runs + 3*math.Sqrt(alpha*(1-alpha)*runs); float64(wrong) > most {
-			t.Errorf("%s: %d of %d runs had a bound on the wrong side at some time, at most %.0f may", name, wrong, runs, most)
+			t.Errorf("%s: %d of %d runs had a bound on the wrong side at some time, at most %.0f may",
+				name, wrong, runs, most)
 		}
 	}
 }

@@ -40,7 +40,9 @@ func TestReader(t *testing.T) {
 			t.Errorf("%q: %q, %q, %v", v.data, coding, got, err)
 		}
 	}
-	for _, data := range []string{zipped.String()[:5], zipped.String()[:zipped.Len()-3], zstandard.String()[:zstandard.Len()-3]} {
+	for _, data := range []string{
+		zipped.String()[:5], zipped.String()[:zipped.Len()-3], zstandard.String()[:zstandard.Len()-3],
+	} {
 		r, _, err := decompress.Reader(bufio.NewReader(bytes.NewBufferString(data)))
 		if err == nil {
 			_, err = io.ReadAll(r)

@@ -68,7 +68,8 @@ func (r *record) fields(f *fields.Fields) error {
 
 func full() record {
 	return record{
-		Byte: 7, Flag: true, Fixed: 1 << 60, Int64: -5, Uvarint: 300, Float: math.Pi, Sum: [32]byte{1, 2}, String: "é", Bytes: []byte{0, 9},
+		Byte: 7, Flag: true, Fixed: 1 << 60, Int64: -5, Uvarint: 300,
+		Float: math.Pi, Sum: [32]byte{1, 2}, String: "é", Bytes: []byte{0, 9},
 		Strings: []string{"", "ab", "c"}, Floats: []float64{1, -2, 3}, Vector: []float64{8, 9},
 		Rows:  []float64{0, 1, 2, 0, 1, 3, 0, 1, 3, math.Copysign(0, -1), 0, 3},
 		Count: 1 << 29, Place: 9, Integers: []int32{5, 0}, Elements: [2]uint64{1 << 63, 4},
@@ -128,11 +129,17 @@ func TestErrors(t *testing.T) {
 		read       func(f *fields.Fields)
 	}{
 		{"flag", "seen: 2 where there is 0 or 1", []byte{2}, func(f *fields.Fields) { f.Flag(new(false)) }},
-		{"version", "the record is in format 2, and this program reads format 1", []byte{2}, func(f *fields.Fields) { f.Version("the record", 1) }},
+		{"version", "the record is in format 2, and this program reads format 1", []byte{2}, func(f *fields.Fields) {
+			f.Version("the record", 1)
+		}},
 		{"end", "seen: the bytes end early", []byte{2}, func(f *fields.Fields) { f.Fixed64(new(uint64(0))) }},
-		{"length", "seen: a count of 9 where at most 2 are possible", []byte{9, 1}, func(f *fields.Fields) { f.String(new("")) }},
-		{"integer", "seen: the number 32768 is too large", []byte{1, 0x80, 0x80, 2}, func(f *fields.Fields) { fields.Integers(f, new([]int16(nil))) }},
-		{"keys", "seen: keys are not in order: a comes after b", []byte{2, 1, 'b', 0, 1, 'a', 0}, func(f *fields.Fields) { fields.Map(f, new(map[string]*part{}), (*part).fields) }},
+		{"length", "seen: a count of 9 where at most 2 are possible",
+			[]byte{9, 1}, func(f *fields.Fields) { f.String(new("")) }},
+		{"integer", "seen: the number 32768 is too large", []byte{1, 0x80, 0x80, 2}, func(f *fields.Fields) {
+			fields.Integers(f, new([]int16(nil)))
+		}},
+		{"keys", "seen: keys are not in order: a comes after b", []byte{2, 1, 'b', 0, 1, 'a', 0},
+			func(f *fields.Fields) { fields.Map(f, new(map[string]*part{}), (*part).fields) }},
 		{"left", "seen: 1 bytes too many", []byte{0, 1}, func(f *fields.Fields) { f.Byte(new(byte(0))) }},
 		{"check", "seen: 3 is odd", []byte{3}, func(f *fields.Fields) { f.Check(false, "%d is odd", 3) }},
 	} {
@@ -178,7 +185,9 @@ func TestRows(t *testing.T) {
 	if n := len(w.Rest()); n != 2+3*8 {
 		t.Errorf("%d bytes", n)
 	}
-	for name, data := range map[string][]byte{"a number that does not differ": {1, 0, 0, 0, 0, 0, 0, 0, 0}, "a bit without a column": {8}, "no bits": {}} {
+	for name, data := range map[string][]byte{
+		"a number that does not differ": {1, 0, 0, 0, 0, 0, 0, 0, 0}, "a bit without a column": {8}, "no bits": {},
+	} {
 		var v []float64
 		r := fields.Reader(data)
 		if r.Rows(&v, 1, 3); r.Err() == nil {

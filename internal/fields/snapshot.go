@@ -102,5 +102,6 @@ func OpenKind(kind string, data []byte) (*Fields, error) {
 
 // UnknownFormat returns the error for data in another release's format. Callers add the file's name.
 func UnknownFormat(what string, have, reads any) error {
-	return fmt.Errorf("%s is in format %v, and this program reads format %v: use the release of vitrine that wrote it", what, have, reads)
+	return fmt.Errorf("%s is in format %v, and this program reads format %v: use the release of vitrine that wrote it",
+		what, have, reads)
 }

@@ -96,7 +96,8 @@ func FuzzSnapshot(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
 		if seal && len(data) >= 4 {
 			body := data[:len(data)-4]
-			data = binary.LittleEndian.AppendUint32(bytes.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
+			data = binary.LittleEndian.AppendUint32(bytes.Clone(body),
+				crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
 		}
 		kind, r, err := fields.Open(data)
 		if err != nil {

@@ -47,8 +47,8 @@ func Take(path string, flag, how int) (*Lock, error) {
 	return &Lock{file, locked}, nil
 }
 
-// Held reports whether the path still names the locked file, so it was neither moved nor removed. If the path cannot be read,
-// Held assumes that it does.
+// Held reports whether the path still names the locked file, so it was neither moved nor removed. If the path cannot be
+// read, Held assumes that it does.
 func (l *Lock) Held() bool {
 	named, err := os.Stat(l.file.Name())
 	if err != nil {

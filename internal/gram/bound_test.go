@@ -102,7 +102,8 @@ func TestBoundIsAboveTheNorm(t *testing.T) {
 		check := func(known int) {
 			for i, norm := range norms {
 				if gram.Norm(bounds[i]) < norm {
-					t.Fatalf("d = %d, %d of %d components: bound %v of a norm of %v", d, known, b.NumDirections(), gram.Norm(bounds[i]), norm)
+					t.Fatalf("d = %d, %d of %d components: bound %v of a norm of %v",
+						d, known, b.NumDirections(), gram.Norm(bounds[i]), norm)
 				}
 			}
 		}
@@ -186,7 +187,8 @@ func TestNormsPosition(t *testing.T) {
 			inv.Norms(some, g.Slice(from, to, 0, d).(*mat.Dense))
 			for i, norm := range some {
 				if norm != norms[from+i] {
-					t.Fatalf("d = %d: row %d has norm %v among %d rows, %v among %d", d, from+i, norm, to-from, norms[from+i], n)
+					t.Fatalf("d = %d: row %d has norm %v among %d rows, %v among %d",
+						d, from+i, norm, to-from, norms[from+i], n)
 				}
 			}
 		}

@@ -54,8 +54,10 @@ func TestMatrixAgreesWithADenseInverse(t *testing.T) {
 		}
 		var inverse mat.Dense
 		fatal.If(t, inverse.Inverse(want.v))
-		if v, w := m.Trace(), m.Inverse().Trace(); math.Abs(v-mat.Trace(want.v)) > 1e-12*v || math.Abs(w-mat.Trace(&inverse)) > 1e-9*w {
-			t.Errorf("d = %d: the traces are %v and %v, want %v and %v", d, v, w, mat.Trace(want.v), mat.Trace(&inverse))
+		if v, w := m.Trace(), m.Inverse().Trace(); math.Abs(v-mat.Trace(want.v)) > 1e-12*v ||
+			math.Abs(w-mat.Trace(&inverse)) > 1e-9*w {
+			t.Errorf("d = %d: the traces are %v and %v, want %v and %v",
+				d, v, w, mat.Trace(want.v), mat.Trace(&inverse))
 		}
 		if !mat.EqualApprox(m.Sym(nil), want.v, 1e-12) {
 			t.Errorf("d = %d: V differs from its definition", d)
@@ -253,7 +255,9 @@ func BenchmarkAdd(b *testing.B) {
 func TestExtended(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := gram.NewDiagonal([]float64{2, 0.5, 4})
-	want := mat.NewSymDense(5, []float64{2, 0, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0.25})
+	want := mat.NewSymDense(
+		5, []float64{2, 0, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0.25},
+	)
 	add := func(c float64, g []float64) {
 		m.Add(c, g)
 		want.SymRankOne(want, c, mat.NewVecDense(5, append(slices.Clone(g), make([]float64, 5-len(g))...)))
@@ -321,7 +325,8 @@ func TestLargeUpdatesKeepDigits(t *testing.T) {
 					tolerance = 1e-9
 				}
 				if off := math.Abs(norm[0]*norm[0]/want - 1); off > tolerance {
-					t.Errorf("trial %d, update %d, probe %d: the squared norm is off by %v, more than %v", trial, update, k, off, tolerance)
+					t.Errorf("trial %d, update %d, probe %d: the squared norm is off by %v, more than %v",
+						trial, update, k, off, tolerance)
 				}
 			}
 		}

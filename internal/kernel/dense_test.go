@@ -174,7 +174,8 @@ func TestBilinear(t *testing.T) {
 	eachPath(t, func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			n := rapid.IntRange(1, 40).Draw(t, "n")
-			m, h, d := rapid.IntRange(0, 9).Draw(t, "m"), rapid.IntRange(0, 4).Draw(t, "h"), rapid.IntRange(0, 9).Draw(t, "d")
+			m, h, d := rapid.IntRange(0, 9).Draw(t, "m"),
+				rapid.IntRange(0, 4).Draw(t, "h"), rapid.IntRange(0, 9).Draw(t, "d")
 			bias := h*d + rapid.IntRange(0, 2).Draw(t, "gap")
 			stride := bias + h + rapid.IntRange(0, 2).Draw(t, "gap")
 			y, x, w := integers(t, "y", h*n), integers(t, "x", d*n), integers(t, "w", m*stride)
@@ -223,11 +224,15 @@ func TestColumns(t *testing.T) {
 
 func TestDensePanics(t *testing.T) {
 	for name, f := range map[string]func(){
-		"Dot of a shorter b":             func() { kernel.Dot(make([]float64, 5), make([]float64, 4)) },
-		"Axpy on a shorter dst":          func() { kernel.Axpy(make([]float64, 4), 1, make([]float64, 5)) },
-		"Mul on a shorter dst":           func() { kernel.Mul(make([]float64, 4), make([]float64, 5)) },
-		"Combine of too few rows":        func() { kernel.Combine(make([]float64, 2), 0, make([]float64, 5), 1, make([]float64, 9), 5) },
-		"Combine of too few multipliers": func() { kernel.Combine(make([]float64, 2), 0, make([]float64, 4), 1, make([]float64, 10), 5) },
+		"Dot of a shorter b":    func() { kernel.Dot(make([]float64, 5), make([]float64, 4)) },
+		"Axpy on a shorter dst": func() { kernel.Axpy(make([]float64, 4), 1, make([]float64, 5)) },
+		"Mul on a shorter dst":  func() { kernel.Mul(make([]float64, 4), make([]float64, 5)) },
+		"Combine of too few rows": func() {
+			kernel.Combine(make([]float64, 2), 0, make([]float64, 5), 1, make([]float64, 9), 5)
+		},
+		"Combine of too few multipliers": func() {
+			kernel.Combine(make([]float64, 2), 0, make([]float64, 4), 1, make([]float64, 10), 5)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

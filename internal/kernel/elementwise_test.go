@@ -156,7 +156,9 @@ func TestElementwiseSpecialValues(t *testing.T) {
 			{"Exp", kernel.Exp, []float64{1, 1, 1, 1, math.Exp(40), inf, inf, inf, 0, 0, 0, nan}},
 			{"Sigmoid", kernel.Sigmoid, []float64{0.5, 0.5, 0.5, 0.5, 1, 1, 1, 1, 0, 0, 0, nan}},
 			{"Tanh", kernel.Tanh, []float64{0, 5e-324, -5e-324, 1e-20, 1, 1, 1, 1, -1, -1, -1, nan}},
-			{"Softplus", kernel.Softplus, []float64{math.Ln2, math.Ln2, math.Ln2, math.Ln2, 40, 710, math.MaxFloat64, inf, 0, 0, 0, nan}},
+			{"Softplus", kernel.Softplus, []float64{
+				math.Ln2, math.Ln2, math.Ln2, math.Ln2, 40, 710, math.MaxFloat64, inf, 0, 0, 0, nan,
+			}},
 		} {
 			got := make([]float64, len(x))
 			test.apply(got, x)
@@ -183,7 +185,8 @@ func TestElementwisePosition(t *testing.T) {
 					alone := []float64{v}
 					f.apply(alone, alone)
 					if y[i] != alone[0] || y[i] != inPlace[i] {
-						t.Fatalf("%s(%v) = %v at position %d, %v alone, %v in place", f.name, v, y[i], i, alone[0], inPlace[i])
+						t.Fatalf("%s(%v) = %v at position %d, %v alone, %v in place",
+							f.name, v, y[i], i, alone[0], inPlace[i])
 					}
 				}
 			}
@@ -216,7 +219,9 @@ func TestLogSumExp1Accuracy(t *testing.T) {
 			}
 		}
 		inf := math.Inf(1)
-		for _, test := range []struct{ x, want float64 }{{-inf, 0}, {inf, inf}, {math.MaxFloat64, math.MaxFloat64}, {math.NaN(), math.NaN()}} {
+		for _, test := range []struct{ x, want float64 }{
+			{-inf, 0}, {inf, inf}, {math.MaxFloat64, math.MaxFloat64}, {math.NaN(), math.NaN()},
+		} {
 			if got := kernel.LogSumExp1([]float64{1, test.x, 2}[1:2]); !near(got, test.want) {
 				t.Errorf("log(1 + exp(%v)) = %v, want %v", test.x, got, test.want)
 			}

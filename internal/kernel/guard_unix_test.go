@@ -49,7 +49,9 @@ func newArena(t *testing.T) *arena {
 	a := new(arena)
 	page := syscall.Getpagesize()
 	for range 5 {
-		slot := fatal.Or(syscall.Mmap(-1, 0, 66*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE))(t)
+		slot := fatal.Or(
+			syscall.Mmap(-1, 0, 66*page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE),
+		)(t)
 		t.Cleanup(func() {
 			if err := syscall.Munmap(slot); err != nil {
 				t.Error(err)

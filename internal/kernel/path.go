@@ -41,5 +41,6 @@ func choose(name string, best path) (path, error) {
 			return p, nil
 		}
 	}
-	return best, fmt.Errorf("%s=%s: want generic, avx2 or avx512, or unset it for the best that the machine has", variable, name)
+	return best, fmt.Errorf("%s=%s: want generic, avx2 or avx512, or unset it for the best that the machine has",
+		variable, name)
 }

@@ -170,7 +170,9 @@ var sources = []struct {
 }
 
 func extreme(rng *rand.Rand) float64 {
-	ends := [...]float64{0, 5e-324, 0x1p-1022, 0x1p-1023, 0x1p-600, 1, 0x1p600, math.MaxFloat64, math.Inf(1), math.NaN()}
+	ends := [...]float64{
+		0, 5e-324, 0x1p-1022, 0x1p-1023, 0x1p-600, 1, 0x1p600, math.MaxFloat64, math.Inf(1), math.NaN(),
+	}
 	if v := rng.IntN(2 * len(ends)); v < len(ends) {
 		return math.Copysign(ends[v], rng.Float64()-0.5)
 	}
@@ -199,7 +201,8 @@ func TestPathsAgree(t *testing.T) {
 				for s := range sources {
 					want := onPath(0, k, s, uint64(n), n, d, 0)
 					for p := 1; p < len(kernel.Paths()); p++ {
-						wantBits(t, fmt.Sprintf("%v, %s, n=%d, d=%d", kernel.Paths()[p], sources[s].name, n, d), onPath(p, k, s, uint64(n), n, d, (n+d)%8), want)
+						wantBits(t, fmt.Sprintf("%v, %s, n=%d, d=%d", kernel.Paths()[p], sources[s].name, n, d),
+							onPath(p, k, s, uint64(n), n, d, (n+d)%8), want)
 					}
 				}
 			}
@@ -221,7 +224,8 @@ func FuzzPathsAgree(f *testing.F) {
 		k, s = k%uint(len(kernels)), s%uint(len(sources))
 		want := onPath(0, int(k), int(s), seed, int(n), int(d), 0)
 		for p := 1; p < len(kernel.Paths()); p++ {
-			wantBits(t, fmt.Sprintf("%s on %v", kernels[k].name, kernel.Paths()[p]), onPath(p, int(k), int(s), seed, int(n), int(d), int(offset%8)), want)
+			wantBits(t, fmt.Sprintf("%s on %v", kernels[k].name, kernel.Paths()[p]),
+				onPath(p, int(k), int(s), seed, int(n), int(d), int(offset%8)), want)
 		}
 	})
 }
@@ -335,28 +339,32 @@ func TestKernelsPanicOnEveryPath(t *testing.T) {
 	of := func(n int) []float64 { return make([]float64, n) }
 	eachPath(t, func(t *testing.T) {
 		for name, call := range map[string]func(){
-			"Exp":                        func() { kernel.Exp(of(15), of(16)) },
-			"Bilinear, short weights":    func() { kernel.Bilinear(of(64), 16, of(32), 2, of(48), 3, of(3*9+7), 6, 9) },
-			"Bilinear, short left rows":  func() { kernel.Bilinear(of(64), 16, of(31), 2, of(48), 3, of(3*9+8), 6, 9) },
-			"Bilinear, short rows":       func() { kernel.Bilinear(of(64), 16, of(32), 2, of(47), 3, of(3*9+8), 6, 9) },
-			"Bilinear, mixed weights":    func() { kernel.Bilinear(of(64), 16, of(32), 2, of(48), 3, of(3*9+8), 5, 9) },
-			"AddSquares, short rows":     func() { kernel.AddSquares(of(16), of(255), 16) },
-			"Columns, short rows":        func() { kernel.Columns(of(256), of(15*17+15), 17, 16, 16) },
-			"Columns, short dst":         func() { kernel.Columns(of(255), of(256), 16, 16, 16) },
-			"Columns, overlapping rows":  func() { kernel.Columns(of(256), of(256), 15, 16, 16) },
-			"Gemv with a short matrix":   func() { kernel.Gemv(of(16), of(16), of(255), of(16), 16, 16) },
-			"Gemv with a short offset":   func() { kernel.Gemv(of(16), of(15), of(256), of(16), 16, 16) },
-			"GemvTrans, short weights":   func() { kernel.GemvTrans(of(16), of(256), of(15), 16, 16) },
-			"SymMulVec, short matrix":    func() { kernel.SymMulVec(of(16), of(135), of(16)) },
-			"SymMulVec, short dst":       func() { kernel.SymMulVec(of(15), of(136), of(16)) },
-			"SymRankOne, short matrix":   func() { kernel.SymRankOne(of(135), 1, of(16)) },
-			"SymRankK, short matrix":     func() { kernel.SymRankK(of(135), of(16), of(256), 16, 16) },
-			"SymRankK, short weights":    func() { kernel.SymRankK(of(136), of(15), of(256), 16, 16) },
-			"SymQuadForms, short rows":   func() { kernel.SymQuadForms(of(16), of(136), of(255), 16, 16) },
-			"SymQuadForms, short dst":    func() { kernel.SymQuadForms(of(15), of(136), of(256), 16, 16) },
-			"Combine of -1 rows":         func() { kernel.Combine(of(16), 0, of(16), 1, of(16), -1) },
-			"MulPairs beyond the rows":   func() { kernel.MulPairs(of(256), 16, of(32), 16, append(make([]int32, 31), 2)) },
-			"MulPairs before the rows":   func() { kernel.MulPairs(of(256), 16, of(32), 16, append(make([]int32, 31), -1)) },
+			"Exp":                       func() { kernel.Exp(of(15), of(16)) },
+			"Bilinear, short weights":   func() { kernel.Bilinear(of(64), 16, of(32), 2, of(48), 3, of(3*9+7), 6, 9) },
+			"Bilinear, short left rows": func() { kernel.Bilinear(of(64), 16, of(31), 2, of(48), 3, of(3*9+8), 6, 9) },
+			"Bilinear, short rows":      func() { kernel.Bilinear(of(64), 16, of(32), 2, of(47), 3, of(3*9+8), 6, 9) },
+			"Bilinear, mixed weights":   func() { kernel.Bilinear(of(64), 16, of(32), 2, of(48), 3, of(3*9+8), 5, 9) },
+			"AddSquares, short rows":    func() { kernel.AddSquares(of(16), of(255), 16) },
+			"Columns, short rows":       func() { kernel.Columns(of(256), of(15*17+15), 17, 16, 16) },
+			"Columns, short dst":        func() { kernel.Columns(of(255), of(256), 16, 16, 16) },
+			"Columns, overlapping rows": func() { kernel.Columns(of(256), of(256), 15, 16, 16) },
+			"Gemv with a short matrix":  func() { kernel.Gemv(of(16), of(16), of(255), of(16), 16, 16) },
+			"Gemv with a short offset":  func() { kernel.Gemv(of(16), of(15), of(256), of(16), 16, 16) },
+			"GemvTrans, short weights":  func() { kernel.GemvTrans(of(16), of(256), of(15), 16, 16) },
+			"SymMulVec, short matrix":   func() { kernel.SymMulVec(of(16), of(135), of(16)) },
+			"SymMulVec, short dst":      func() { kernel.SymMulVec(of(15), of(136), of(16)) },
+			"SymRankOne, short matrix":  func() { kernel.SymRankOne(of(135), 1, of(16)) },
+			"SymRankK, short matrix":    func() { kernel.SymRankK(of(135), of(16), of(256), 16, 16) },
+			"SymRankK, short weights":   func() { kernel.SymRankK(of(136), of(15), of(256), 16, 16) },
+			"SymQuadForms, short rows":  func() { kernel.SymQuadForms(of(16), of(136), of(255), 16, 16) },
+			"SymQuadForms, short dst":   func() { kernel.SymQuadForms(of(15), of(136), of(256), 16, 16) },
+			"Combine of -1 rows":        func() { kernel.Combine(of(16), 0, of(16), 1, of(16), -1) },
+			"MulPairs beyond the rows": func() {
+				kernel.MulPairs(of(256), 16, of(32), 16, append(make([]int32, 31), 2))
+			},
+			"MulPairs before the rows": func() {
+				kernel.MulPairs(of(256), 16, of(32), 16, append(make([]int32, 31), -1))
+			},
 			"MulPairs, short dst":        func() { kernel.MulPairs(of(255), 16, of(32), 16, make([]int32, 32)) },
 			"MulPairs, overlapping rows": func() { kernel.MulPairs(of(256), 15, of(32), 16, make([]int32, 32)) },
 		} {
@@ -405,7 +413,8 @@ func TestUnknownPathIsReported(t *testing.T) {
 
 // A machine that lacks a path uses the best one it supports, and reports its name.
 func TestPathOfALesserMachine(t *testing.T) {
-	const lackAVX2, lackAVX512 = ": this machine has no AVX2 with FMA and BMI2: unset it", ": this machine has no AVX-512 F, DQ and VL: unset it"
+	const lackAVX2, lackAVX512 = ": this machine has no AVX2 with FMA and BMI2: unset it",
+		": this machine has no AVX-512 F, DQ and VL: unset it"
 	for _, c := range []struct {
 		name        string
 		paths       int
@@ -418,7 +427,8 @@ func TestPathOfALesserMachine(t *testing.T) {
 		{"", 2, "avx2", ""},
 		{"generic", 2, "generic", ""},
 		{"avx512", 2, "avx2", "VITRINE_KERNEL=avx512" + lackAVX512},
-		{"sse9", 2, "avx2", "VITRINE_KERNEL=sse9: want generic, avx2 or avx512, or unset it for the best that the machine has"},
+		{"sse9", 2, "avx2",
+			"VITRINE_KERNEL=sse9: want generic, avx2 or avx512, or unset it for the best that the machine has"},
 		{"avx2", 3, "avx2", ""},
 		{"", 3, "avx512", ""},
 	} {

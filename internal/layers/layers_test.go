@@ -21,9 +21,16 @@ import (
 
 // table lists the directories of every layer, from 0 on; "." is the root.
 var table = [][]string{
-	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/cpu", "internal/decompress", "internal/fatal", "internal/fields", "internal/flock", "internal/freeport", "internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics", "internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch", "internal/sockets", "internal/stream", "internal/strict", "internal/watch"},
-	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/health", "service/keys", "service/eventlog/natslog/natstest", "service/report", "internal/confseq", "internal/gram", "internal/settings", "internal/sparse", "internal/table", "paper/study"},
-	{"assortment", "choice", "mle", "env", "service/eventlog/filelog", "service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
+	{"service/api", "service/budget", "service/desk", "docs/algorithms", "paper/experiments", "internal/cpu",
+		"internal/decompress", "internal/fatal", "internal/fields", "internal/flock", "internal/freeport",
+		"internal/hint", "internal/kernel", "internal/layers", "internal/long", "internal/option", "internal/panics",
+		"internal/portable", "internal/rapidseed", "internal/replace", "internal/scratch",
+		"internal/sockets", "internal/stream", "internal/strict", "internal/watch"},
+	{".", "utility", "service/alert", "service/client", "service/eventlog", "service/health", "service/keys",
+		"service/eventlog/natslog/natstest", "service/report", "internal/confseq", "internal/gram",
+		"internal/settings", "internal/sparse", "internal/table", "paper/study"},
+	{"assortment", "choice", "mle", "env", "service/eventlog/filelog",
+		"service/eventlog/memlog", "service/eventlog/natslog", "internal/text"},
 	{"assortment/search", "offpolicy", "service/feature"},
 	{"bandit", "service/catalogue", "paper/geometry", "paper/imdb", "service/demo", "service/load", "service/offer"},
 	{"experiment", "bandit/policy", "paper/tractability", "service/earnings"},
@@ -37,7 +44,8 @@ var table = [][]string{
 	{"service/host"},
 	{"service/inspect", "service/sim"},
 	{"service/judge"},
-	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy", "bench/pessimism", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},
+	{"cmd/vitrine", "bench", "bench/bma", "bench/choice", "bench/exponent", "bench/offpolicy",
+		"bench/pessimism", "bench/replay", "bench/scale", "bench/soak", "bench/warm", "docs"},
 }
 
 // users lists the only packages allowed to import a restricted package.
@@ -93,22 +101,36 @@ func TestViolations(t *testing.T) {
 		want       []string
 	}{
 		{"down", "bandit/onl.go", []string{"fmt", "vitrine", "vitrine/mle", "gonum.org/v1/gonum/mat"}, nil},
-		{"up", "vitrine.go", []string{"vitrine/bandit"}, []string{"vitrine.go (layer 1) imports vitrine/bandit (layer 4)"}},
-		{"across", "mle/nll.go", []string{"vitrine/assortment"}, []string{"mle/nll.go (layer 2) imports vitrine/assortment (layer 2)"}},
+		{"up", "vitrine.go", []string{"vitrine/bandit"},
+			[]string{"vitrine.go (layer 1) imports vitrine/bandit (layer 4)"}},
+		{"across", "mle/nll.go", []string{"vitrine/assortment"},
+			[]string{"mle/nll.go (layer 2) imports vitrine/assortment (layer 2)"}},
 		{"a test may look up", "utility/mlp_test.go", []string{"vitrine/bandit", "vitrine/bandit/bandittest"}, nil},
-		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"}, []string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 16)"}},
+		{"a test may not import a program", "utility/mlp_test.go", []string{"vitrine/cmd/vitrine"},
+			[]string{"utility/mlp_test.go (layer 1, test) imports vitrine/cmd/vitrine (layer 16)"}},
 		{"a battery imports its package", "utility/utilitytest/t.go", []string{"vitrine/utility"}, nil},
-		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"}, []string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
+		{"a battery does not import up", "utility/utilitytest/t.go", []string{"vitrine/mle"},
+			[]string{"utility/utilitytest/t.go (layer 1, battery) imports vitrine/mle (layer 2)"}},
 		{"a battery builds on a battery", "bandit/bandittest/t.go", []string{"vitrine/utility/utilitytest"}, nil},
-		{"a battery is for tests", "bandit/onl.go", []string{"vitrine/utility/utilitytest"}, []string{"bandit/onl.go (layer 4) imports vitrine/utility/utilitytest (layer 1, battery)"}},
-		{"a package that is not for everyone", "paper/geometry/minima.go", []string{"vitrine/internal/kernel"}, []string{"paper/geometry/minima.go imports vitrine/internal/kernel, which is only for ., assortment, bandit, choice, internal/gram, internal/sparse, mle, utility"}},
+		{"a battery is for tests", "bandit/onl.go", []string{"vitrine/utility/utilitytest"},
+			[]string{"bandit/onl.go (layer 4) imports vitrine/utility/utilitytest (layer 1, battery)"}},
+		{"a package that is not for everyone", "paper/geometry/minima.go", []string{"vitrine/internal/kernel"},
+			[]string{"paper/geometry/minima.go imports vitrine/internal/kernel, which is only for ., assortment, " +
+				"bandit, choice, internal/gram, internal/sparse, mle, utility"}},
 		{"a test may import it", "paper/geometry/minima_test.go", []string{"vitrine/internal/kernel"}, nil},
-		{"a package without a layer", "pricing/price.go", nil, []string{"pricing has no layer: give it one in the table of internal/layers"}},
-		{"an import without a layer", "bandit/onl.go", []string{"vitrine/pricing"}, []string{"bandit/onl.go (layer 4) imports vitrine/pricing (no layer)"}},
-		{"the service does not import the workbench", "service/server/x.go", []string{"vitrine/experiment"}, []string{"service/server/x.go imports vitrine/experiment, which is in the workbench: only programs import two parts"}},
-		{"the workbench does not import the service", "tune/x.go", []string{"vitrine/service/eventlog"}, []string{"tune/x.go imports vitrine/service/eventlog, which is in the service: only programs import two parts"}},
+		{"a package without a layer", "pricing/price.go", nil,
+			[]string{"pricing has no layer: give it one in the table of internal/layers"}},
+		{"an import without a layer", "bandit/onl.go", []string{"vitrine/pricing"},
+			[]string{"bandit/onl.go (layer 4) imports vitrine/pricing (no layer)"}},
+		{"the service does not import the workbench", "service/server/x.go", []string{"vitrine/experiment"}, []string{
+			"service/server/x.go imports vitrine/experiment, which is in the workbench: only programs import two parts",
+		}},
+		{"the workbench does not import the service", "tune/x.go", []string{"vitrine/service/eventlog"}, []string{
+			"tune/x.go imports vitrine/service/eventlog, which is in the service: only programs import two parts",
+		}},
 		{"the paper is in the workbench", "tune/x.go", []string{"vitrine/paper/experiments"}, nil},
-		{"a program imports all parts", "cmd/vitrine/x.go", []string{"vitrine/service/server", "vitrine/experiment"}, nil},
+		{"a program imports all parts", "cmd/vitrine/x.go",
+			[]string{"vitrine/service/server", "vitrine/experiment"}, nil},
 
 		{"the ground", "internal/kernel/exp.go", []string{"vitrine/internal/portable"}, nil},
 		{"a drawer", "internal/utils/x.go", nil, []string{"internal/utils: name a package after what it holds"}},

@@ -33,7 +33,8 @@ type options struct {
 }
 
 func legal() options {
-	return options{inner: inner{Lambda: 1, Pilot: "adam"}, Rate: 0.5, Update: "map", Part: 0, Samples: 1, Hidden: []int{3, 2}, Growth: 2, Step: 1}
+	return options{inner: inner{Lambda: 1, Pilot: "adam"}, Rate: 0.5,
+		Update: "map", Part: 0, Samples: 1, Hidden: []int{3, 2}, Growth: 2, Step: 1}
 }
 
 func TestList(t *testing.T) {
@@ -121,7 +122,8 @@ func TestEmbeddedOptionsAreRefined(t *testing.T) {
 	if err := option.Check(o); err == nil || !strings.HasPrefix(err.Error(), "lambda = 0.1: must be") {
 		t.Errorf("error %v", err)
 	}
-	if list := option.List(o); list[0].Doc != "of this struct" || list[1].Doc != "a way" || list[1].Range() != "adam, map, none" {
+	if list := option.List(o); list[0].Doc != "of this struct" ||
+		list[1].Doc != "a way" || list[1].Range() != "adam, map, none" {
 		t.Errorf("options %+v", list)
 	}
 }

@@ -25,7 +25,9 @@ func TestNothingIsFusedThatIsNotWrittenSo(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out := fatal.Or(exec.Command("go", "tool", "objdump", "-s", `^vitrine(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable|/mle|/service/engine|/service/learner|/service/page|/utility)?\.`, program).Output())(t)
+	const packages = `^vitrine(/assortment|/bandit|/env|/experiment|/internal/gram|/internal/kernel|/internal/portable` +
+		`|/mle|/service/engine|/service/learner|/service/page|/utility)?\.`
+	out := fatal.Or(exec.Command("go", "tool", "objdump", "-s", packages, program).Output())(t)
 	var (
 		text  = regexp.MustCompile(`^TEXT (\S+)\(SB\) (\S+)`)
 		fused = regexp.MustCompile(`^\s+(\S+\.go):(\d+)\s.*\sFN?M(ADD|SUB)D\s`)

@@ -26,14 +26,17 @@ func arguments() []float64 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var x []float64
 	for range 100_000 {
-		x = append(x, math.Float64frombits(rng.Uint64()), 1500*(rng.Float64()-0.5), 3*rng.NormFloat64(), rng.ExpFloat64(),
+		x = append(x, math.Float64frombits(rng.Uint64()),
+			1500*(rng.Float64()-0.5), 3*rng.NormFloat64(), rng.ExpFloat64(),
 			1+math.Ldexp(rng.Float64()-0.5, -rng.IntN(60)), math.Ldexp(rng.Float64()-0.5, -rng.IntN(70)))
 	}
 	for k := range 64 {
 		x = append(x, float64(k)*math.Pi/4, -float64(k)*math.Pi/4)
 	}
-	for _, edge := range []float64{0, 1, 1 << 29, 2, 0x1p-54, 0x1p-29, 0x1p-20, math.Sqrt2/2 - 1, math.Sqrt2 - 1, math.Sqrt2 / 2, math.Sqrt2, 1 << 53,
-		7.09782712893384e+02, 708.3964185322641, 744.4400719213812, 745.1332191019411, 746, math.MaxFloat64, math.Inf(1), 0x1p-1022} {
+	for _, edge := range []float64{0, 1, 1 << 29, 2, 0x1p-54, 0x1p-29, 0x1p-20,
+		math.Sqrt2/2 - 1, math.Sqrt2 - 1, math.Sqrt2 / 2, math.Sqrt2, 1 << 53,
+		7.09782712893384e+02, 708.3964185322641, 744.4400719213812,
+		745.1332191019411, 746, math.MaxFloat64, math.Inf(1), 0x1p-1022} {
 		for _, v := range []float64{edge, math.Nextafter(edge, -1), math.Nextafter(edge, math.Inf(1))} {
 			x = append(x, v, -v)
 		}
@@ -78,7 +81,8 @@ func TestSincosIsThatOfMath(t *testing.T) {
 		if math.IsNaN(wantSin) && math.IsNaN(sin) && math.IsNaN(cos) {
 			continue
 		}
-		if !(math.Abs(sin-wantSin) <= near && math.Abs(cos-wantCos) <= near) || math.Signbit(sin) != math.Signbit(wantSin) && near == 0 {
+		if !(math.Abs(sin-wantSin) <= near && math.Abs(cos-wantCos) <= near) ||
+			math.Signbit(sin) != math.Signbit(wantSin) && near == 0 {
 			t.Fatalf("Sincos(%v) = %v, %v, want %v, %v", x, sin, cos, wantSin, wantCos)
 		}
 	}

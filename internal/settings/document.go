@@ -153,7 +153,9 @@ func (s Section) Tables(key string) ([]Section, error) {
 		if s.What != "" {
 			what = fmt.Sprintf("%s: %s[%d]", s.What, key, i)
 		}
-		sections = append(sections, Section{Doc: s.Doc, Path: fmt.Sprintf("%s[%d]", Join(s.Path, key), i), What: what, Values: values})
+		sections = append(sections, Section{
+			Doc: s.Doc, Path: fmt.Sprintf("%s[%d]", Join(s.Path, key), i), What: what, Values: values,
+		})
 	}
 	return sections, nil
 }

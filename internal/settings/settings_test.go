@@ -76,15 +76,18 @@ func TestErrorsNameTheLine(t *testing.T) {
 		t.Fatal(experts, err)
 	}
 	for want, err := range map[string]error{
-		"x.toml:2: rounds is 10":                                                    root.Errorf("rounds", "rounds is %d", 10),
-		"x.toml: seeds is missing":                                                  root.Errorf("seeds", "seeds is missing"),
-		"x.toml:10: policy: lambda = 1.5: is too small":                             policies[0].At(fmt.Errorf("lambda = 1.5: is too small")),
-		"x.toml:8: policy: radius = 0: must be positive":                            policies[0].At(fmt.Errorf("radius = 0: must be positive")),
-		"x.toml:15: policy: utility: kind is strange":                               utility.Errorf("kind", "kind is strange"),
-		"x.toml:21: policy: experts[1]: units is strange":                           experts[1].Errorf("units", "units is strange"),
-		"x.toml:1: name = 'x': must be a table":                                     second(root.Table("name")),
-		"x.toml:1: name: must be an array of tables, [[name]]":                      last(root.Tables("name")),
-		"x.toml:21: policy: experts[1]: unknown key \"units\": must be one of kind": experts[1].Bind(&struct{}{}, "kind"),
+		"x.toml:2: rounds is 10":                        root.Errorf("rounds", "rounds is %d", 10),
+		"x.toml: seeds is missing":                      root.Errorf("seeds", "seeds is missing"),
+		"x.toml:10: policy: lambda = 1.5: is too small": policies[0].At(fmt.Errorf("lambda = 1.5: is too small")),
+		"x.toml:8: policy: radius = 0: must be positive": policies[0].At(
+			fmt.Errorf("radius = 0: must be positive"),
+		),
+		"x.toml:15: policy: utility: kind is strange":          utility.Errorf("kind", "kind is strange"),
+		"x.toml:21: policy: experts[1]: units is strange":      experts[1].Errorf("units", "units is strange"),
+		"x.toml:1: name = 'x': must be a table":                second(root.Table("name")),
+		"x.toml:1: name: must be an array of tables, [[name]]": last(root.Tables("name")),
+		"x.toml:21: policy: experts[1]: unknown key \"units\": must be one of kind": experts[1].Bind(&struct{}{},
+			"kind"),
 		"x.toml:2: rounds = 10: wrong type: want a string in quotes": root.Bind(&struct {
 			Rounds string `toml:"rounds"`
 		}{}, "name", "truth", "policy"),
@@ -99,7 +102,8 @@ func TestErrorsNameTheLine(t *testing.T) {
 	if list, err := root.Tables("revenue"); list != nil || err != nil {
 		t.Errorf("a missing array: %v, %v", list, err)
 	}
-	if _, err := settings.Parse("x.toml", []byte("a = 1\nb = \n")); err == nil || !strings.HasPrefix(err.Error(), "x.toml:2: ") {
+	if _, err := settings.Parse("x.toml", []byte("a = 1\nb = \n")); err == nil ||
+		!strings.HasPrefix(err.Error(), "x.toml:2: ") {
 		t.Errorf("a syntax error is %v", err)
 	}
 }
@@ -121,7 +125,8 @@ func TestBind(t *testing.T) {
 	rest, err := root.Split("name", &o)
 	if len(rest.Values) != 3 || rest.Values["name"] != nil || err != nil || o.Name != "x" || len(root.Values) != 4 {
 		t.Errorf("without the name is %v of %v, %v", rest.Values, root.Values, err)
-	} else if err := rest.Bind(&struct{}{}, "rounds"); err == nil || !strings.HasSuffix(err.Error(), ": must be one of rounds, name") {
+	} else if err := rest.Bind(&struct{}{}, "rounds"); err == nil ||
+		!strings.HasSuffix(err.Error(), ": must be one of rounds, name") {
 		t.Errorf("without the name, an unknown key: %v", err)
 	}
 }
@@ -171,7 +176,8 @@ func TestPick(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		if strings.Contains(text, "3.0") && err == nil && !reflect.DeepEqual(known, map[string]any{"kind": "square", "length": 3.0, "corners": []any{int64(4)}}) {
+		if strings.Contains(text, "3.0") && err == nil &&
+			!reflect.DeepEqual(known, map[string]any{"kind": "square", "length": 3.0, "corners": []any{int64(4)}}) {
 			t.Errorf("the settings are %v", known)
 		}
 	}
@@ -182,7 +188,9 @@ func TestPick(t *testing.T) {
 
 // JSON gives the same values as TOML: 3 and 3.0 differ, as in a file.
 func TestReadJSON(t *testing.T) {
-	got, err := settings.ReadJSON([]byte(`{"i": 3, "f": 3.0, "e": 1e3, "b": true, "s": "é", "l": [1, {"x": []}], "o": {"k": -2}}`))
+	got, err := settings.ReadJSON(
+		[]byte(`{"i": 3, "f": 3.0, "e": 1e3, "b": true, "s": "é", "l": [1, {"x": []}], "o": {"k": -2}}`),
+	)
 	want := map[string]any{"i": int64(3), "f": 3.0, "e": 1000.0, "b": true, "s": "é",
 		"l": []any{int64(1), map[string]any{"x": []any{}}}, "o": map[string]any{"k": int64(-2)}}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -212,14 +220,17 @@ func TestReadJSON(t *testing.T) {
 
 func TestLiteral(t *testing.T) {
 	for want, v := range map[string]any{
-		"3": int64(3), "0.5": 0.5, "'x'": "x", "true": true, "[1, 2]": []any{int64(1), int64(2)}, "a table": map[string]any{"a": 1},
+		"3": int64(3), "0.5": 0.5, "'x'": "x", "true": true,
+		"[1, 2]": []any{int64(1), int64(2)}, "a table": map[string]any{"a": 1},
 	} {
 		if got := settings.Literal(v); got != want {
 			t.Errorf("%v is written as %s, want %s", v, got, want)
 		}
 	}
 	known := map[string]any{"kind": "x"}
-	if got := settings.Merge(known, side{Length: 2}); !reflect.DeepEqual(got, map[string]any{"kind": "x", "length": 2.0, "corners": []any{}}) || len(known) != 1 {
+	if got := settings.Merge(known, side{Length: 2}); !reflect.DeepEqual(got, map[string]any{
+		"kind": "x", "length": 2.0, "corners": []any{},
+	}) || len(known) != 1 {
 		t.Errorf("merged %v, and the first is %v", got, known)
 	}
 	defer func() {

@@ -47,7 +47,8 @@ func (c *headConn) Read(b []byte) (int, error) {
 		from := max(len(c.head)-2, 0)
 		c.head = append(c.head, b[:n]...)
 		tail := c.head[from:]
-		c.full = len(c.head) > 2*MaxHeader || bytes.Contains(tail, []byte("\n\r\n")) || bytes.Contains(tail, []byte("\n\n"))
+		c.full = len(c.head) > 2*MaxHeader || bytes.Contains(tail, []byte("\n\r\n")) ||
+			bytes.Contains(tail, []byte("\n\n"))
 	}
 	return n, err
 }

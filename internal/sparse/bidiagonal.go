@@ -50,7 +50,9 @@ func (b *bidiagonal) decompose(right []float64, nRight int, left []float64, nLef
 	sigma := append([]float64(nil), b.diagonal...)
 	above := append([]float64(nil), b.above...)
 	work := make([]float64, 4*j)
-	if !(gonum.Implementation{}).Dbdsqr(blas.Upper, j, nRight, nLeft, 0, sigma, above, right, max(1, nRight), left, j, nil, 1, work) {
+	if !(gonum.Implementation{}).Dbdsqr(
+		blas.Upper, j, nRight, nLeft, 0, sigma, above, right, max(1, nRight), left, j, nil, 1, work,
+	) {
 		panic("sparse: the singular values of a bidiagonal matrix did not converge")
 	}
 	return sigma

@@ -75,7 +75,8 @@ func (a *Matrix) MulVec(dst, x []float64) []float64 {
 		dst = make([]float64, m)
 	}
 	if len(x) != n || len(dst) != m {
-		panic(fmt.Sprintf("sparse: product of a %d×%d matrix, a vector of %d and a result of %d", m, n, len(x), len(dst)))
+		panic(fmt.Sprintf("sparse: product of a %d×%d matrix, a vector of %d and a result of %d",
+			m, n, len(x), len(dst)))
 	}
 	// Divide the work by entries, not rows.
 	inParallel(len(a.Value)+m, func(from, to int) {

@@ -161,7 +161,8 @@ func TestTruncatedSVD(t *testing.T) {
 		{"empty rows", empty, []int{4, 20}},
 		{"identity", withValues(rng, 12, 12, slices.Repeat([]float64{1}, 12)...), []int{1, 6, 12}},
 		{"repeated", withValues(rng, 40, 30, 5, 5, 4, 3, 3, 3, 2, 1, 1), []int{1, 2, 4, 5, 7, 9, 12, 30}},
-		{"repeated above many others", withValues(rng, 90, 80, append([]float64{7, 7, 7}, geometric...)...), []int{2, 3, 4, 6}},
+		{"repeated above many others",
+			withValues(rng, 90, 80, append([]float64{7, 7, 7}, geometric...)...), []int{2, 3, 4, 6}},
 		{"nearly repeated", withValues(rng, 40, 30, 5, 5*(1-1e-9), 4, 3, 3*(1-1e-7), 1), []int{1, 2, 5, 6}},
 		{"rank 3", withValues(rng, 40, 30, 3, 2, 1), []int{2, 3, 4, 30}},
 		{"nine decimal orders", withValues(rng, 50, 45, geometric[:30]...), []int{10, 30, 45}},
@@ -205,7 +206,9 @@ func TestRepeatedValuesFromAnyStart(t *testing.T) {
 		{"100", diagonal(100, 10, 10, 9, 8), 2, 100},
 		{"1000", diagonal(1000, 10, 10, 9, 8), 2, 20},
 		{"copies among the last of the k", diagonal(200, 20, 19, 18, 10, 10, 10, 9), 5, 50},
-		{"small copies", diagonal(24, slices.Concat(slices.Repeat([]float64{1}, 7), slices.Repeat([]float64{1e-9}, 8), make([]float64, 9))...), 15, 200},
+		{"small copies", diagonal(
+			24, slices.Concat(slices.Repeat([]float64{1}, 7), slices.Repeat([]float64{1e-9}, 8), make([]float64, 9))...,
+		), 15, 200},
 		{"five copies above many values", diagonal(400, falling...), 30, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -232,8 +235,11 @@ func TestTruncatedSVDOfAnyMatrix(t *testing.T) {
 // At these scales, the squares of the entries overflow or underflow.
 func TestTruncatedSVDAtAnyScale(t *testing.T) {
 	for _, scale := range []float64{1e-305, 1e-200, 1e-160, 1, 1e160, 1e200, 1e305} {
-		s := fatal.Or(TruncatedSVD(context.Background(), diagonal(5, 5*scale, 4*scale, 3*scale, 2*scale, scale), 3, newRand(1), nil))(t)
-		if diff := cmp.Diff([]float64{5 * scale, 4 * scale, 3 * scale}, s.Values, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		s := fatal.Or(TruncatedSVD(
+			context.Background(), diagonal(5, 5*scale, 4*scale, 3*scale, 2*scale, scale), 3, newRand(1), nil,
+		))(t)
+		diff := cmp.Diff([]float64{5 * scale, 4 * scale, 3 * scale}, s.Values, cmpopts.EquateApprox(1e-12, 0))
+		if diff != "" {
 			t.Errorf("scale %g: singular values, -want +got:\n%s", scale, diff)
 		}
 	}
@@ -326,8 +332,12 @@ func TestPanics(t *testing.T) {
 		"vector too long": func() { a.MulVec(nil, make([]float64, 3)) },
 		"result too long": func() { a.MulVec(make([]float64, 2), make([]float64, 2)) },
 		"no values":       func() { _, _ = TruncatedSVD(context.Background(), a, 0, newRand(1), nil) },
-		"not a number":    func() { _, _ = TruncatedSVD(context.Background(), diagonal(3, math.NaN()), 1, newRand(1), nil) },
-		"infinite":        func() { _, _ = TruncatedSVD(context.Background(), diagonal(3, math.Inf(-1)), 1, newRand(1), nil) },
+		"not a number": func() {
+			_, _ = TruncatedSVD(context.Background(), diagonal(3, math.NaN()), 1, newRand(1), nil)
+		},
+		"infinite": func() {
+			_, _ = TruncatedSVD(context.Background(), diagonal(3, math.Inf(-1)), 1, newRand(1), nil)
+		},
 		"too many values": func() { _, _ = TruncatedSVD(context.Background(), a, 2, newRand(1), nil) },
 	} {
 		t.Run(name, func(t *testing.T) {

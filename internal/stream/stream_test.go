@@ -14,7 +14,8 @@ import (
 	"vitrine/internal/stream"
 )
 
-var purposes = []stream.Purpose{stream.World, stream.Contexts, stream.Customers, stream.Policy, stream.Learner, stream.Theory, stream.Exploration, stream.Rewards}
+var purposes = []stream.Purpose{stream.World, stream.Contexts, stream.Customers,
+	stream.Policy, stream.Learner, stream.Theory, stream.Exploration, stream.Rewards}
 
 // address names a stream.
 type address struct {
@@ -160,7 +161,8 @@ func TestNeighboursAreIndependent(t *testing.T) {
 			for j := range first {
 				for k := range first {
 					if rho := stat.Correlation(x[j], y[k], nil); math.Abs(rho) > 5/math.Sqrt(n) {
-						t.Errorf("draw %d of the one and draw %d of the other have correlation %.4f ± %.4f", j, k, rho, 1/math.Sqrt(n))
+						t.Errorf("draw %d of the one and draw %d of the other have correlation %.4f ± %.4f",
+							j, k, rho, 1/math.Sqrt(n))
 					}
 				}
 			}

@@ -70,7 +70,8 @@ func (t *textTable) openCSV(text io.Reader, o Options) error {
 		if len(names) == 1 {
 			for _, other := range ",;\t|" {
 				if other != r.Comma && strings.ContainsRune(names[0], other) {
-					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set delimiter", names[0], other)
+					return fmt.Errorf("line 1 has one column, %.60q: if columns are separated by %q, set delimiter",
+						names[0], other)
 				}
 			}
 		}
@@ -163,10 +164,12 @@ func (t *textTable) Next(columns []int) (*Batch, error) {
 			}
 			v, err := ParseNumber(text)
 			if err != nil {
-				return nil, fmt.Errorf("line %d: column %s: %w, but earlier values in the column are", line, t.names[j], err)
+				return nil, fmt.Errorf("line %d: column %s: %w, but earlier values in the column are",
+					line, t.names[j], err)
 			}
 			if isLong(text) {
-				return nil, fmt.Errorf("line %d: column %s: %s is beyond 2^53, and earlier values in the column are numbers: begin ids with a letter", line, t.names[j], text)
+				return nil, fmt.Errorf("line %d: column %s: %s is beyond 2^53, and earlier values in the column are "+
+					"numbers: begin ids with a letter", line, t.names[j], text)
 			}
 			c.Number = append(c.Number, v)
 		}

@@ -28,7 +28,8 @@ type lineRecords struct {
 }
 
 func newLines(r *bufio.Reader, names []string, texts bool) *lineRecords {
-	l := &lineRecords{r: r, column: map[string]int{}, record: make([]string, len(names)), strings: make([]bool, len(names)), yes: "1", no: "0"}
+	l := &lineRecords{r: r, column: map[string]int{}, record: make([]string, len(names)),
+		strings: make([]bool, len(names)), yes: "1", no: "0"}
 	if texts {
 		l.yes, l.no = "true", "false"
 	}

@@ -265,7 +265,9 @@ func (r *parquetColumn) logical(of any, integer func(parquet.Value) int64) bool 
 	case *format.TimestampType:
 		unit := int64(l.Unit.Value.Duration())
 		perSecond := int64(time.Second) / unit
-		r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)/perSecond, integer(v)%perSecond*unit)) }
+		r.textOf = func(v parquet.Value) string {
+			return stamp(time.Unix(integer(v)/perSecond, integer(v)%perSecond*unit))
+		}
 	case *format.DateType:
 		r.textOf = func(v parquet.Value) string { return stamp(time.Unix(integer(v)*86400, 0)) }
 	case *format.DecimalType:

@@ -64,7 +64,8 @@ func Each(t Table, visit func(at string, b *Batch, i int) error) error {
 func NoColumn(name string, columns, nested []string) error {
 	inside := slices.DeleteFunc(slices.Clone(nested), func(leaf string) bool { return rootOf(leaf) != name })
 	if len(inside) > 0 {
-		return fmt.Errorf("column %q is nested, and a row needs one value: write %s as columns of their own", name, listed(inside))
+		return fmt.Errorf("column %q is nested, and a row needs one value: write %s as columns of their own",
+			name, listed(inside))
 	}
 	lowered := make([]string, len(columns))
 	for i, n := range columns {

@@ -54,12 +54,17 @@ func TestTypes(t *testing.T) {
 		want []table.Column
 	}{
 		{b.String(), table.Options{}, []table.Column{text("x", false), number(1), number(7), number(3), number(0.5)}},
-		{b.String(), table.Options{Texts: true}, []table.Column{text("x", false), text("true", true), text("7", true), number(3), number(0.5)}},
+		{b.String(), table.Options{Texts: true},
+			[]table.Column{text("x", false), text("true", true), text("7", true), number(3), number(0.5)}},
 		{"a,b\n 1.5 ,007\n", table.Options{}, []table.Column{number(1.5), text("007", false)}},
-		{"a,b\n 1.5 ," + long + "\n", table.Options{Texts: true}, []table.Column{text("1.5", false), text(long, false)}},
-		{"a,b\n9007199254740993,-9007199254740992\n", table.Options{}, []table.Column{text("9007199254740993", false), number(-1 << 53)}},
-		{"x|\"y\"\n", table.Options{Names: []string{"a", "b"}, Delimiter: "|"}, []table.Column{text("x", false), text("y", false)}},
-		{"a\tb\nx\t5\" disk\n", table.Options{Delimiter: "\t"}, []table.Column{text("x", false), text(`5" disk`, false)}},
+		{"a,b\n 1.5 ," + long + "\n", table.Options{Texts: true},
+			[]table.Column{text("1.5", false), text(long, false)}},
+		{"a,b\n9007199254740993,-9007199254740992\n", table.Options{},
+			[]table.Column{text("9007199254740993", false), number(-1 << 53)}},
+		{"x|\"y\"\n", table.Options{Names: []string{"a", "b"}, Delimiter: "|"},
+			[]table.Column{text("x", false), text("y", false)}},
+		{"a\tb\nx\t5\" disk\n", table.Options{Delimiter: "\t"},
+			[]table.Column{text("x", false), text(`5" disk`, false)}},
 	} {
 		tab, err := open(t, []byte(c.text), c.o)
 		fatal.If(t, err)
@@ -84,15 +89,18 @@ func TestTypes(t *testing.T) {
 func TestLogicalTypes(t *testing.T) {
 	var b bytes.Buffer
 	schema := parquet.NewSchema("table", parquet.Group{
-		"a": parquet.Uint(32), "b": parquet.Uint(64), "c": parquet.Uint(64), "d": parquet.Decimal(2, 20, parquet.FixedLenByteArrayType(9)),
+		"a": parquet.Uint(32), "b": parquet.Uint(64), "c": parquet.Uint(64),
+		"d": parquet.Decimal(2, 20, parquet.FixedLenByteArrayType(9)),
 		"e": parquet.Decimal(1, 20, parquet.ByteArrayType), "f": parquet.UUID(), "g": parquet.List(parquet.String()),
 	})
 	w := parquet.NewWriter(&b, schema)
 	id := [16]byte{0x12, 0x3e, 0x45, 0x67, 0xe8, 0x9b, 0x12, 0xd3, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00}
 	const big = 3_000_000_000
 	fatal.Or(w.WriteRows([]parquet.Row{{
-		parquet.Int32Value(big-1<<32).Level(0, 0, 0), parquet.Int64Value(big).Level(0, 0, 1), parquet.Int64Value(-1).Level(0, 0, 2),
-		parquet.FixedLenByteArrayValue([]byte{0, 0, 0, 0, 0, 0, 0, 0x07, 0xcb}).Level(0, 0, 3), parquet.ByteArrayValue([]byte{0xff, 0x38}).Level(0, 0, 4),
+		parquet.Int32Value(big-1<<32).Level(0, 0, 0),
+		parquet.Int64Value(big).Level(0, 0, 1), parquet.Int64Value(-1).Level(0, 0, 2),
+		parquet.FixedLenByteArrayValue([]byte{0, 0, 0, 0, 0, 0, 0, 0x07, 0xcb}).Level(0, 0, 3),
+		parquet.ByteArrayValue([]byte{0xff, 0x38}).Level(0, 0, 4),
 		parquet.FixedLenByteArrayValue(id[:]).Level(0, 0, 5), parquet.ByteArrayValue([]byte("x")).Level(0, 1, 6),
 	}}))(t)
 	fatal.If(t, w.Close())
@@ -105,7 +113,8 @@ func TestLogicalTypes(t *testing.T) {
 		want := []string{"3000000000", "3000000000", "19.95", "-20", "123e4567-e89b-12d3-a456-426614174000"}
 		if texts {
 			columns, want = append(columns, 2), append(want, "18446744073709551615")
-		} else if _, err := fatal.Or(open(t, b.Bytes(), table.Options{}))(t).Next([]int{2}); err == nil || !strings.Contains(err.Error(), "18446744073709551615 is beyond 2^53") {
+		} else if _, err := fatal.Or(open(t, b.Bytes(), table.Options{}))(t).Next([]int{2}); err == nil ||
+			!strings.Contains(err.Error(), "18446744073709551615 is beyond 2^53") {
 			t.Error(err)
 		}
 		got := fatal.Or(tab.Next(columns))(t)
@@ -121,27 +130,34 @@ func TestLogicalTypes(t *testing.T) {
 // agree.
 func TestLateValues(t *testing.T) {
 	empty := strings.Repeat("1,,NA\n", table.BatchRows)
-	tab := fatal.Or(open(t, []byte("a,b,c\n"+empty+"2,red,7\n"+strings.Repeat("1,,\n", table.BatchRows)+"9007199254740993,,\n"), table.Options{}))(t)
+	tab := fatal.Or(
+		open(t, []byte("a,b,c\n"+empty+"2,red,7\n"+strings.Repeat("1,,\n", table.BatchRows)+"9007199254740993,,\n"),
+			table.Options{}),
+	)(t)
 	all := []int{0, 1, 2}
 	if b := fatal.Or(tab.Next(all))(t); !b.Columns[1].Missing(0) || !b.Columns[2].Missing(0) {
 		t.Errorf("%+v", b.Columns)
 	}
-	if b := fatal.Or(tab.Next(all))(t); b.Columns[1].String(0) != "red" || b.Columns[2].String(0) != "7" || b.Columns[2].Text != nil {
+	if b := fatal.Or(tab.Next(all))(t); b.Columns[1].String(0) != "red" ||
+		b.Columns[2].String(0) != "7" || b.Columns[2].Text != nil {
 		t.Errorf("%+v", b.Columns)
 	}
-	if _, err := tab.Next(all); err == nil || !strings.Contains(err.Error(), "line 8195: column a: 9007199254740993 is beyond 2^53") {
+	if _, err := tab.Next(all); err == nil ||
+		!strings.Contains(err.Error(), "line 8195: column a: 9007199254740993 is beyond 2^53") {
 		t.Error(err)
 	}
 	tab = fatal.Or(open(t, []byte("a,b\n"+strings.Repeat("1,2\n", table.BatchRows)+"1,red\n"), table.Options{}))(t)
 	fatal.Or(tab.Next(all[:2]))(t)
-	if _, err := tab.Next(all[:2]); err == nil || !strings.Contains(err.Error(), `column b: "red" is not a number, but earlier values in the column are`) {
+	if _, err := tab.Next(all[:2]); err == nil ||
+		!strings.Contains(err.Error(), `column b: "red" is not a number, but earlier values in the column are`) {
 		t.Error(err)
 	}
 }
 
 // JSON Lines are read by member name. Members may come in any order and appear first on any line.
 func TestJSONLines(t *testing.T) {
-	const text = "\n" + `{"id":"a","n":1.50,"is":true,"more":{"x": [1, 2]}}` + "\n\n" + `{"n":2,"late":"7","id":"b","is":false}` + "\n" + `{"id":"c","n":null}`
+	const text = "\n" + `{"id":"a","n":1.50,"is":true,"more":{"x": [1, 2]}}` + "\n\n" +
+		`{"n":2,"late":"7","id":"b","is":false}` + "\n" + `{"id":"c","n":null}`
 	for _, c := range []struct {
 		texts bool
 		want  string
@@ -164,7 +180,8 @@ func TestJSONLines(t *testing.T) {
 			rows, places = append(rows, strings.Join(row, " ")), append(places, at)
 			return nil
 		}))
-		if got := strings.Join(rows, "|"); got != c.want || !slices.Equal(places, []string{"line 2", "line 4", "line 5"}) {
+		if got := strings.Join(rows, "|"); got != c.want ||
+			!slices.Equal(places, []string{"line 2", "line 4", "line 5"}) {
 			t.Errorf("%s at %s, want %s", got, places, c.want)
 		}
 	}
@@ -204,14 +221,16 @@ func TestLongCompressedParquet(t *testing.T) {
 	w := gzip.NewWriter(&b)
 	fatal.Or(w.Write([]byte(table.Magic + strings.Repeat("x", 97))))(t)
 	fatal.If(t, w.Close())
-	if _, err := open(t, b.Bytes(), table.Options{}); err == nil || !strings.Contains(err.Error(), "more than 100 bytes: decompress it first") {
+	if _, err := open(t, b.Bytes(), table.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "more than 100 bytes: decompress it first") {
 		t.Error(err)
 	}
 }
 
 // For any bytes, all columns contain as many values as the table contains rows, or an error says why not.
 func FuzzOpen(f *testing.F) {
-	for _, text := range []string{"a,b\n1,x\n2,\n", "a;b\n", "PAR1", "\x1f\x8b", "\xef\xbb\xbfa\n\"", "a,a\n", "{\"a\":1}\n{\"b\":[],\"a\":\"x\"}"} {
+	for _, text := range []string{"a,b\n1,x\n2,\n", "a;b\n", "PAR1", "\x1f\x8b",
+		"\xef\xbb\xbfa\n\"", "a,a\n", "{\"a\":1}\n{\"b\":[],\"a\":\"x\"}"} {
 		f.Add([]byte(text), false)
 		f.Add([]byte(text), true)
 	}

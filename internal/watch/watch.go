@@ -33,7 +33,9 @@ type stamp struct {
 const every = time.Second
 
 // Files reads a value from files.
-func Files[T any](load func() (T, error), clock func() time.Time, logger *slog.Logger, paths ...string) (*Value[T], error) {
+func Files[T any](
+	load func() (T, error), clock func() time.Time, logger *slog.Logger, paths ...string,
+) (*Value[T], error) {
 	w := &Value[T]{paths: paths, load: load, clock: clock, logger: logger, looked: clock()}
 	w.stamps = w.look()
 	var err error

@@ -105,7 +105,8 @@ func checkBackpropagate(m utility.Model) error {
 			return 42
 		})
 		if calls != 1 || value != 42 {
-			return fmt.Errorf("%d items: loss called %d times, value %v returned, want once and its 42", n, calls, value)
+			return fmt.Errorf("%d items: loss called %d times, value %v returned, want once and its 42",
+				n, calls, value)
 		}
 		if !slices.Equal(u, wantU) {
 			return fmt.Errorf("%d items: loss saw utilities that differ from those of Utilities", n)
@@ -149,7 +150,8 @@ func checkLinearInParams(m utility.Model) error {
 				size += math.Abs(c * g.At(i, j))
 			}
 			if !(math.Abs(got-want) <= tolerance*size) {
-				return fmt.Errorf("item %d: utility %v, and wᵀ∇f = %v: the model is not linear in its parameters", i, got, want)
+				return fmt.Errorf("item %d: utility %v, and wᵀ∇f = %v: the model is not linear in its parameters",
+					i, got, want)
 			}
 		}
 	}
@@ -187,14 +189,16 @@ func checkColumns(m utility.Model) error {
 			one, gradient := []float64{math.NaN()}, slices.Repeat([]float64{math.NaN()}, len(w))
 			by.ColumnLinearize(one, gradient, w, &c)
 			if one[0] != values[i] {
-				return fmt.Errorf("%d items: item %d has %v by columns, and %v without the others", n, i, values[i], one[0])
+				return fmt.Errorf("%d items: item %d has %v by columns, and %v without the others",
+					n, i, values[i], one[0])
 			}
 			for j, v := range gradient {
 				if want := g.At(i, j); !(math.Abs(v-want) <= tolerance*math.Abs(want)) {
 					return fmt.Errorf("%d items: derivative %d of item %d is %v by columns, want %v", n, j, i, v, want)
 				}
 				if all := gradients[j*n+i]; v != all {
-					return fmt.Errorf("%d items: derivative %d of item %d is %v by columns, and %v without the others", n, j, i, all, v)
+					return fmt.Errorf("%d items: derivative %d of item %d is %v by columns, and %v without the others",
+						n, j, i, all, v)
 				}
 			}
 		}

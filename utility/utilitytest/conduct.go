@@ -46,7 +46,8 @@ func checkBatch(m utility.Model) error {
 			return fmt.Errorf("utility of item %d is %v in the batch, %v alone", i, u[i], aloneU[0])
 		}
 		if !slices.Equal(aloneG.RawRowView(0), g.RawRowView(i)) {
-			return fmt.Errorf("gradient of item %d is %v in the batch, %v alone", i, g.RawRowView(i), aloneG.RawRowView(0))
+			return fmt.Errorf("gradient of item %d is %v in the batch, %v alone",
+				i, g.RawRowView(i), aloneG.RawRowView(0))
 		}
 	}
 	return nil
@@ -133,7 +134,9 @@ func checkPanics(m utility.Model) error {
 		wrong = append(wrong,
 			misuse{"Backpropagate of too long a gradient", func() { b.Backpropagate(long, w, x, sumOfSquares) }},
 			misuse{"Backpropagate with too many parameters", func() { b.Backpropagate(w, long, x, sumOfSquares) }},
-			misuse{"Backpropagate of too many features", func() { b.Backpropagate(make([]float64, params), w, wide, sumOfSquares) }},
+			misuse{"Backpropagate of too many features", func() {
+				b.Backpropagate(make([]float64, params), w, wide, sumOfSquares)
+			}},
 		)
 	}
 	if by, ok := m.(utility.Columnar); ok {
@@ -143,7 +146,9 @@ func checkPanics(m utility.Model) error {
 		columns := make([]float64, items*params)
 		wrong = append(wrong,
 			misuse{"ColumnLinearize of too few items", func() { by.ColumnLinearize(u[:items-1], columns, w, &c) }},
-			misuse{"ColumnLinearize of too many derivatives", func() { by.ColumnLinearize(u, make([]float64, items*(params+1)), w, &c) }},
+			misuse{"ColumnLinearize of too many derivatives", func() {
+				by.ColumnLinearize(u, make([]float64, items*(params+1)), w, &c)
+			}},
 			misuse{"ColumnLinearize of too many features", func() { by.ColumnLinearize(u, columns, w, &wider) }},
 			misuse{"ColumnLinearize with too many parameters", func() { by.ColumnLinearize(u, columns, long, &c) }},
 		)

@@ -51,7 +51,8 @@ func TestBatteryFindsFlaws(t *testing.T) {
 			"BackpropagateIsGradientsTimesCotangent: 1 items: entry 0 is NaN"},
 		{"utilities by columns are 1", byColumns{utility.NewLinear(2, true), func(u, _ []float64) { u[0] = 1 }},
 			"ColumnsAreRows: 1 items: utility 0"},
-		{"the last derivative by columns is 2", byColumns{utility.NewLinear(2, true), func(_, g []float64) { g[len(g)-1] = 2 }},
+		{"the last derivative by columns is 2",
+			byColumns{utility.NewLinear(2, true), func(_, g []float64) { g[len(g)-1] = 2 }},
 			"ColumnsAreRows: 1 items: derivative 2 of item 0 is 2 by columns, want 1"},
 		{"derivatives by columns are in rows", byColumns{utility.NewLinear(2, true), func(u, g []float64) {
 			copy(g, mat.DenseCopyOf(mat.NewDense(len(g)/len(u), len(u), slices.Clone(g)).T()).RawMatrix().Data)
