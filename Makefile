@@ -3,7 +3,7 @@
 FUZZTIME ?= 30s
 COUNT ?= 6
 
-.PHONY: browser desk desk-install screenshots test race lint bench fuzz golden man figures module dist ci
+.PHONY: browser desk desk-install screenshots test race lint bench fuzz golden man figures module dist wheel npm packages ci
 
 test: ## what a newcomer runs
 	go test ./...
@@ -32,8 +32,11 @@ man: ## the page of the manual, vitrine.1
 figures: ## draw the committed figures again, then look at them
 	bench/figures.sh
 
-module: ## make module NAME=host/path DIR=…: a copy of the tree that is the module of that name
-	.ci/module "$(NAME)" "$(DIR)"
+module: ## make module NAME=host/path DIR=… PYTHON=name NPM=name: a copy of the tree that is the module of that name, and its packages
+	.ci/module "$(NAME)" "$(DIR)" "$(PYTHON)" "$(NPM)"
+
+packages: ## write the types and routes of the packages for Python and TypeScript again
+	go test ./service/server -run TestPackages -rewrite
 
 desk-install: ## what the desk is built with
 	npm --prefix service/desk/web ci --no-audit --no-fund
@@ -49,6 +52,12 @@ screenshots: ## pictures of every view of the desk in out/desk, to look at, and 
 
 dist: ## static binaries with checksums, in dist/
 	.ci/dist
+
+wheel: dist ## wheels for Python with these binaries, in dist/
+	.ci/wheel
+
+npm: ## the package for npm, in dist/
+	.ci/npm
 
 ci:
 	.ci/run

@@ -1,0 +1,178 @@
+"""The rules of retries: the table is that of TestAddresses in service/client/addresses_test.go."""
+
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+import vitrine
+
+
+class Hosts:
+    """Hosts that answer by their names, on a clock of their own."""
+
+    def __init__(self, **does: Callable[[httpx.Request], httpx.Response]) -> None:
+        self.does, self.now = does, 100.0
+        self.asked, self.bodies = "", set[bytes]()
+        self.came: list[float] = []
+
+    def handle(self, request: httpx.Request) -> httpx.Response:
+        self.asked += request.url.host
+        self.came.append(self.now - 100)
+        self.bodies.add(request.content)
+        try:
+            return self.does[request.url.host](request)
+        except httpx.TimeoutException:
+            self.now += request.extensions["timeout"]["read"]
+            raise
+
+    async def handle_async(self, request: httpx.Request) -> httpx.Response:
+        return self.handle(request)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def answers(status: int, **headers: str) -> Callable[[httpx.Request], httpx.Response]:
+    document = {"type": "urn:vitrine:problem:full", "title": "", "status": status, "detail": "d", "request_id": ""}
+    given = {k.replace("_", "-"): v for k, v in headers.items()} | {"Content-Type": "application/problem+json"}
+    return lambda _: httpx.Response(status, json=document, headers=given)
+
+
+def good(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(201, json={"decision_id": "d"})
+
+
+def raises(failure: type[httpx.TransportError], cause: Exception | None = None) -> Callable[[httpx.Request], httpx.Response]:
+    def do(_: httpx.Request) -> httpx.Response:
+        raise failure("failed") from cause
+
+    return do
+
+
+refuses = raises(httpx.ConnectError, ConnectionRefusedError())
+hangs = raises(httpx.ReadTimeout)
+no_name = raises(httpx.ConnectError, socket.gaierror(socket.EAI_NONAME, "no name"))
+bad_certificate = raises(httpx.ConnectError, ssl.SSLCertVerificationError("expired"))
+
+
+def ask(hosts: Hosts, asynchronous: bool, monkeypatch: pytest.MonkeyPatch, base: str = "http://a, http://b/,http://c", **settings: Any) -> Callable[..., Any]:
+    """A function that decides by a client of the hosts."""
+    settings = {"timeout": 3, "patience": 5} | settings
+
+    async def sleep(seconds: float) -> None:
+        hosts.sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", hosts.sleep)
+    monkeypatch.setattr(anyio, "sleep", sleep)
+    client = (vitrine.AsyncClient if asynchronous else vitrine.Client)(base, **settings)
+    client._rules.clock, client._rules.jitter = lambda: hosts.now, lambda: 0.0
+    if isinstance(client, vitrine.AsyncClient):
+        client._http = httpx.AsyncClient(transport=httpx.MockTransport(hosts.handle_async))
+        decide = client.decide
+        return lambda **body: anyio.run(lambda: decide("home", **body))
+    client._http = httpx.Client(transport=httpx.MockTransport(hosts.handle))
+    return lambda **body: client.decide("home", **body)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize(
+    ("a", "b", "c", "asked", "came", "wrong", "then"),
+    [
+        (good, good, good, "a", [0], None, "a"),
+        (refuses, good, good, "ab", [0, 0], None, "b"),
+        (refuses, refuses, good, "abc", [0, 0, 0], None, "c"),
+        (answers(503, Retry_After="9"), good, good, "ab", [0, 0], None, "b"),
+        (answers(502), answers(504), good, "abc", [0, 0, 0], None, "c"),
+        (hangs, good, good, "ab", [0, 3], None, "b"),
+        (no_name, bad_certificate, good, "abc", [0, 0, 0], None, "c"),
+        (no_name, bad_certificate, no_name, "abc", [0, 0, 0], httpx.ConnectError, "abc"),
+        (answers(409), good, good, "a", [0], vitrine.Problem, "a"),
+        (answers(429, Retry_After="3"), good, good, "aa", [0, 3], vitrine.Problem, "aa"),
+        (answers(503, Retry_After="4"), answers(503, Retry_After="3"), no_name, "abcabc", [0, 0, 0, 3, 3, 3], httpx.ConnectError, "abcabc"),
+        (hangs, hangs, hangs, "ab", [0, 3], httpx.ReadTimeout, "ca"),
+    ],
+)
+def test_addresses(
+    monkeypatch: pytest.MonkeyPatch, asynchronous: bool, a: Any, b: Any, c: Any, asked: str, came: list[float], wrong: type[Exception] | None, then: str
+) -> None:
+    hosts = Hosts(a=a, b=b, c=c)
+    decide = ask(hosts, asynchronous, monkeypatch)
+    if wrong:
+        with pytest.raises(wrong):
+            decide()
+    else:
+        decide()
+    assert (hosts.asked, hosts.came, len(hosts.bodies)) == (asked, came, 1)
+    hosts.asked = ""
+    with suppress(vitrine.Problem, httpx.TransportError):
+        decide()
+    assert hosts.asked.startswith(then)
+
+
+def test_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = Hosts(a=refuses, b=answers(503), c=refuses)
+    with pytest.raises(httpx.ConnectError):
+        ask(hosts, False, monkeypatch, patience=-1)()
+    assert hosts.asked == "abc"
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_fallback(monkeypatch: pytest.MonkeyPatch, asynchronous: bool) -> None:
+    """A page comes within the time that the caller gives, but not for the caller's own mistakes."""
+    hosts = Hosts(a=hangs, b=refuses, c=answers(503))
+    decide = ask(hosts, asynchronous, monkeypatch, patience=30)
+    page = decide(fallback=["x", "y"], within=0.5)
+    assert [shown["id"] for shown in page["assortment"]] == ["x", "y"]
+    assert page["decision_id"] == ""
+    assert hosts.now < 100.6
+    hosts.does["a"] = answers(422)
+    hosts.does["b"] = answers(422)
+    with pytest.raises(vitrine.Problem, match="422 full: d"):
+        decide(fallback=["x"])
+
+
+def test_read_your_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries: list[str] = []
+    entries = iter(["7", "12", "9", "", "x"])
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            queries.append(request.url.query.decode())
+            return httpx.Response(200, json={})
+        return httpx.Response(204, headers={"Vitrine-Entry": next(entries)})
+
+    with vitrine.Client(read_your_writes=True) as client:
+        client._http = httpx.Client(transport=httpx.MockTransport(handle))
+        for _ in range(5):
+            client.outcome("home", "d", choice=None)
+            client.list_items("home", limit=5)
+    assert queries == ["entry=7&limit=5"] + ["entry=12&limit=5"] * 4
+
+
+def test_lost_delete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever deletes again what an earlier attempt has deleted has deleted it."""
+    gone = {"type": "urn:vitrine:problem:not-found", "detail": ""}
+    said = iter([httpx.Response(504), httpx.Response(404, json=gone, headers={"Content-Type": "application/problem+json"})])
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    with vitrine.Client() as client:
+        client._http = httpx.Client(transport=httpx.MockTransport(lambda _: next(said)))
+        client.delete_placement("home")
+
+
+def test_mistakes() -> None:
+    for base in ["http://x,", ",", "http://x,y:8080", "ftp://x"]:
+        with pytest.raises(ValueError, match="must be a URL such as"):
+            vitrine.Client(base)
+    with pytest.raises(ValueError, match="line break"):
+        vitrine.Client(key="token\n")
+    with vitrine.Client() as client:
+        client._http = httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, html="<p>")))
+        with pytest.raises(ValueError, match="is it a decision service"):
+            client.list_placements()

@@ -1,0 +1,96 @@
+"""The clients against a real service."""
+
+import re
+from typing import Any
+
+import anyio
+import pytest
+
+import vitrine
+from vitrine.api import CatalogueItem, Feature
+
+
+def price() -> list[Feature]:
+    return [{"name": "price", "kind": "number"}]
+
+
+ITEMS: list[CatalogueItem] = [{"id": f"sku{i}", "features": {"price": i / 2}, "revenue": 1 + i} for i in range(4)]
+
+
+def test_routes(client: vitrine.Client) -> None:
+    """There is a method for each route of the document, and no other."""
+    ids = set()
+    for path, methods in client.request("GET", "/openapi.json").json()["paths"].items():
+        suffix = "ByID" if path.startswith("/v1/decisions/") else ""
+        ids |= {operation["operationId"].removesuffix("OfPlacement") + suffix for operation in methods.values()}
+    names = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", i).lower() for i in ids}
+    for kind in (vitrine.api.Routes, vitrine.api.AsyncRoutes):
+        assert {name for name in vars(kind) if not name.startswith("_")} == names
+
+
+def test_a_day(client: vitrine.Client) -> None:
+    assert client.put_placement("day", max_size=2, features=price(), fill=True)["max_size"] == 2
+    client.put_items("day", items=ITEMS)
+    page = client.decide("day", candidates=["sku1", "sku2", "sku3"])
+    assert len(page["assortment"]) == 2
+    assert client.decide("day", candidates=["sku1", "sku2", "sku3"], decision_id=page["decision_id"]) == page
+    taken = page["assortment"][0]["id"]
+    client.outcome("day", page["decision_id"], choice=taken)
+    client.correct("day", page["decision_id"], id="return-1", item=taken)
+    assert client.get_decision("day", page["decision_id"])["status"] == "chosen"
+    assert client.list_items("day", limit=2)["items"][0]["id"] == "sku0"
+    etag = client.request("GET", "/v1/placements/day").headers["ETag"]
+    client.put_placement("day", if_match=etag, **client.get_placement("day"))
+    config = client.get_placement("day")
+    config["attribution_window"] = "1h"
+    with pytest.raises(vitrine.Problem) as problem:
+        client.put_placement("day", if_match='"0"', **config)
+    assert (problem.value.status, problem.value.kind) == (412, "precondition")
+    with pytest.raises(vitrine.Problem) as problem:
+        client.decide("day", fallback=["sku1"], max_size=-1)
+    assert problem.value.document["errors"][0]["pointer"] == "#/max_size"
+    assert [line["decision_id"] for line in client.export("day")] == [page["decision_id"]]
+    for event in client.events(placement="day", last_event_id=0):
+        if event.kind == "offered":
+            break
+    assert event.data["decision_id"] == page["decision_id"]
+    client.delete_placement("day")
+
+
+def test_fallback_pages_are_not_reported(client: vitrine.Client) -> None:
+    with vitrine.Client("http://127.0.0.1:1") as away:
+        page = away.decide("shop", fallback=["a", "b"], within=0.1)
+    client.outcome("shop", page["decision_id"], choice="a")
+    client.activate("shop", page["decision_id"])
+    with pytest.raises(vitrine.Problem, match="404"):
+        client.get_decision("shop", "")
+
+
+def test_async(service: vitrine.Service) -> None:
+    async def day() -> Any:
+        async with service.async_client(read_your_writes=True) as client:
+            await client.put_placement("async", max_size=1, features=price())
+            pages = []
+
+            async def decide() -> None:
+                pages.append(await client.decide("async", items=[{"id": "a", "features": {"price": 1}}]))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(10):
+                    tasks.start_soon(decide)
+            for page in pages:
+                await client.outcome("async", page["decision_id"], choice="a")
+            async for event in client.events(placement="async", last_event_id=0):
+                if event.kind == "chosen":
+                    break
+            assert len([line async for line in client.export("async")]) == 10
+            return await client.stats("async")
+
+    assert anyio.run(day)["outcomes"] == 10
+
+
+def test_service_that_does_not_start(tmp_path: Any) -> None:
+    config = tmp_path / "service.toml"
+    config.write_text("listne = 1\n")
+    with pytest.raises(vitrine.CommandError, match="listne"), vitrine.serve(config=config):
+        pass

@@ -1,0 +1,75 @@
+"""The workbench on frames. pandas and polars get the same numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pytest
+
+import vitrine
+
+from .conftest import SPEC
+
+FRAMES: list[Any] = [pandas.read_csv(vitrine.clicks), polars.read_csv(vitrine.clicks)]
+
+
+@pytest.mark.parametrize("data", FRAMES, ids=["pandas", "polars"])
+def test_fit_and_predict(data: Any, tmp_path: Path) -> None:
+    model = vitrine.fit(data, SPEC, errors="robust")
+    assert type(model.frame) is type(data)
+    assert list(model.frame["name"]) == ["price", "rating"]
+    assert model["log_likelihood"] == pytest.approx(vitrine.fit(vitrine.clicks, SPEC)["log_likelihood"], abs=1e-9)
+    assert "rho²" in repr(model)
+    assert "<table" in model._repr_html_()
+    model.save(tmp_path / "model.json")
+    of_model, of_file = vitrine.predict(model, data), vitrine.predict(tmp_path / "model.json", data)
+    assert type(of_model) is type(data)
+    assert of_model.equals(of_file)
+    assert vitrine.predict(model, data, shares=True)["share"].sum() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("data", FRAMES, ids=["pandas", "polars"])
+def test_evaluate(data: Any) -> None:
+    model = vitrine.fit(data, {**SPEC, "utility": {"generic": ["price", "rating"], "terms": [{"name": "constant", "variable": "1"}]}})
+    result = vitrine.evaluate(data, {"show": "best"}, {"name": "fitted", "show": "model", "model": model}, resamples=20)
+    assert type(result.frame) is type(data)
+    assert list(result.frame["policy"]) == ["best", "fitted", "fitted"]
+    assert "nothing checks its model" in repr(result)
+
+
+def test_evaluate_a_service(client: vitrine.Client, service: vitrine.Service) -> None:
+    client.put_placement("evaluated", max_size=1, features=[{"name": "price", "kind": "number"}], log_items="all", mode="explore", explore_share=1)
+    for choice in ["a", "b", None] * 10:
+        page = client.decide("evaluated", items=[{"id": "a", "features": {"price": 1}}, {"id": "b", "features": {"price": 2}}])
+        shown = [item["id"] for item in page["assortment"]]
+        client.outcome("evaluated", page["decision_id"], choice=choice if choice in shown else None)
+    result = vitrine.evaluate(service.data, {"show": "items", "items": ["a"]}, placement="evaluated", resamples=20)
+    assert set(result.frame["policy"]) == {"items"}
+
+
+@pytest.mark.parametrize("library", [pandas, polars])
+def test_optimize(library: Any) -> None:
+    items = library.DataFrame({"id": ["a", "b", "c"], "utility": [1.2, 2.0, 0.3], "revenue": [3.0, 1.0, 2.9], "groups": ["x", "x", "y"]})
+    result = vitrine.optimize(items, size=2, at_most={"x": 1})
+    assert list(result.frame["id"]) == result["assortment"] == ["a", "c"]
+
+
+def test_pandas_without_parquet(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without(*_: Any, **__: Any) -> None:
+        raise ImportError
+
+    monkeypatch.setattr(pandas.DataFrame, "to_parquet", without)
+    assert vitrine.fit(FRAMES[0], SPEC)["choices"] == 300
+
+
+def test_reproduce(tmp_path: Path) -> None:
+    result = vitrine.reproduce("main-gaussian-realizable", "main-uniform-realizable", seeds=1, policies=["uniform", "oracle"], out=tmp_path)
+    assert list(result.frame["experiment"]) == ["main-gaussian-realizable"] * 2 + ["main-uniform-realizable"] * 2
+    assert result._repr_html_().count("<svg") == 2
+    assert (tmp_path / "main-gaussian-realizable" / "regret.csv").exists()
+
+
+def test_errors() -> None:
+    with pytest.raises(vitrine.CommandError, match=r"vitrine fit .*prize"):
+        vitrine.fit(vitrine.clicks, {**SPEC, "utility": {"generic": ["prize"]}})

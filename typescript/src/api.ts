@@ -1,0 +1,1524 @@
+// The types and routes of the service: go test ./service/server -run TestPackages -rewrite.
+//
+// A type that the service answers with may contain more members in a later version.
+
+export interface Action {
+  /** Any features of the action. */
+  features: readonly Record<string, unknown>[];
+  id: string;
+}
+
+export interface Alarm {
+  check: "no-sale" | "sales" | "chance" | "baseline" | "first-week" | "predictions";
+  detail: string;
+  /** Of the log, at which the check failed. */
+  entry: number;
+  /** What is shown until the alarm is cleared; the policy's sets if left out. */
+  fallback?: "baseline" | "version";
+  /** Of no-sale and sales: the entry of the first decision in doubt. */
+  since_entry?: number;
+  time: string;
+  /** Of the fallback version; the present one if left out, because none was kept. */
+  version?: number;
+}
+
+export interface Answer {
+  /** In display order. */
+  assortment: readonly Shown[];
+  /** The last entry of the log that had changed the catalogue; left out if no candidate was from it. */
+  catalogue_entry?: number;
+  decision_id: string;
+  /** R(S); null if the policy has no estimate. */
+  expected_revenue: number | null;
+  /** The number of unknown and unavailable candidates. */
+  missing?: number;
+  /** P(0|S), that nothing is taken; null if the policy has no estimate. */
+  outside_probability: number | null;
+  /** The last entry of the log that the policy had learned from. */
+  policy_entry: number;
+  /** Π(S), the probability with which the set was chosen; null if it has no closed form. */
+  propensity: number | null;
+  /** Candidates that may not be shown now, the first 100. */
+  unavailable?: readonly string[];
+  /** Candidates that the catalogue does not have, the first 100. */
+  unknown?: readonly string[];
+  /** Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it. */
+  variant?: string;
+}
+
+export interface Bin {
+  /** Σ 1 − p(0|S). */
+  predicted: number;
+  purchases: number;
+  rounds: number;
+}
+
+export interface Calibrated {
+  high: number;
+  low: number;
+  /** The share of purchases. */
+  observed: number;
+  /** The mean predicted probability of a purchase. */
+  predicted: number;
+  rounds: number;
+  /** Of the share, if the predictions are right. */
+  standard_error: number;
+}
+
+export interface Calibration {
+  /** Bin b has the decisions whose predicted probability of a purchase was in [b/10, (b+1)/10). */
+  bins: readonly Bin[];
+  /** Σ R(S). */
+  predicted: number;
+  /** Revenue earned. */
+  revenue: number;
+}
+
+export interface CatalogueItem {
+  /** Numbers, strings and booleans by name, for filters and limits; the policy does not see them. */
+  attributes?: Record<string, unknown>;
+  /** Whether it may be shown; true by default. */
+  available?: boolean;
+  /** Numbers, strings and objects by the features' names. */
+  features?: Record<string, unknown>;
+  /** Names of groups, for filters and limits. */
+  groups?: readonly string[];
+  id: string;
+  /** Any JSON, such as a title and a picture, which answers can carry. */
+  payload?: unknown;
+  /** The revenue if it is taken; 1 by default. */
+  revenue?: number;
+  /** The space that it takes of a capacity, and for filters: a number with at most 6 decimals; 1 by default. */
+  space?: number;
+  /** It may be shown from this time on. */
+  valid_from?: string;
+  /** It may be shown before this time. */
+  valid_until?: string;
+}
+
+export interface Category {
+  /** Values in requests that shared a column with another value, since the service started or the placement was put. */
+  collisions: number;
+  feature: string;
+  /** Values that have a column of their own. */
+  learned: number;
+  /** How many values may have one. */
+  own_columns: number;
+  /** Columns that all other values share. */
+  shared_columns: number;
+}
+
+export interface Comparison {
+  /** Rounds in which the sets were the same. */
+  agreements: number;
+  /** Σ R(S) of the baselines, over the same rounds. */
+  baseline: number;
+  /** Rounds with estimates. */
+  estimated: number;
+  /** Σ R(S) of the policy's own sets, over the rounds with estimates. */
+  policy: number;
+  rounds: number;
+}
+
+export interface Contribution {
+  /** Its name; left empty, all features that are not listed. */
+  feature: string;
+  utility: number;
+  /** A number or a category; left out of other kinds. */
+  value?: unknown;
+}
+
+export interface Correction {
+  /** The caller's id for the correction, of letters, digits, '.', '_', '-' and ':'. A correction that is sent again under its id changes nothing. */
+  id: string;
+  /** The id of the item that was taken. */
+  item: string;
+  /** What is added to the revenue, negative for a return. If left out, the sale is withdrawn: the item counts as not taken, and has earned nothing. */
+  value?: number;
+}
+
+export interface DecideRequest {
+  /** The ids that the caller shows by itself, in display order, [] if it shows nothing: for the mode shadow, for experiments with a baseline or a holdout, and for the fallback baseline; without effect otherwise. */
+  baseline?: readonly string[];
+  /** Ids of candidates in the placement's catalogue. Without candidates, a filter and items, all items of the catalogue are candidates. */
+  candidates?: readonly string[];
+  /** The spaces of the items shown sum to at most this, in addition to the placement's capacity: a number with at most 6 decimals. */
+  capacity?: number;
+  /** The caller's id for the decision, of letters, digits, '.', '_', '-' and ':'; the same id and request have the same answer. If left out, the service makes one. */
+  decision_id?: string;
+  /** Whether the decision waits for its outcome only after it is activated. */
+  defer?: boolean;
+  /** Ids of items that must not be shown. */
+  exclude?: readonly string[];
+  /** Whether the page must be full, as the placement's fill. */
+  fill?: boolean;
+  /** A condition on the candidates of the catalogue, such as price <= 20 and not (brand in ["acme"]): see the documentation of catalogues. */
+  filter?: string;
+  /** Ids of items that must be shown. */
+  include?: readonly string[];
+  /** Candidates with their features. */
+  items?: readonly Item[];
+  /** Limits in addition to the placement's. */
+  limits?: readonly Limit[];
+  /** The max number of items to show; the placement's max_size if left out. */
+  max_size?: number;
+  /** Whether the answer has the stored payloads of the items shown. */
+  payload?: boolean;
+  /** Features of the user, by name. */
+  shopper?: Record<string, unknown>;
+  /** At most 200 bytes of UTF-8: who is shown the same variant of an experiment each time, such as a shopper's id. Required in the mode experiment, and of no effect in the others. The log keeps a hash of it. */
+  shopper_id?: string;
+  /** Places on a page, all of which are filled: the k-th item shown is in the k-th slot. They cannot be combined with size, include, at_most and capacity. */
+  slots?: readonly Slot[];
+  /** Whether an unknown or unavailable candidate is an error; otherwise the answer names it. */
+  strict?: boolean;
+}
+
+export interface Decision {
+  /** In display order. */
+  assortment: readonly Shown[];
+  /** The last entry of the log that had changed the catalogue; left out if no candidate was from it. */
+  catalogue_entry?: number;
+  /** The item that was taken; null for none. */
+  choice: string | null;
+  /** Corrections in the order in which they came. */
+  corrections?: readonly Correction[];
+  decision_id: string;
+  /** The revenue of the choice, with its corrections. */
+  earned: number;
+  /** R(S); null if the policy has no estimate. */
+  expected_revenue: number | null;
+  /** The number of unknown and unavailable candidates. */
+  missing?: number;
+  /** P(0|S), that nothing is taken; null if the policy has no estimate. */
+  outside_probability: number | null;
+  placement: string;
+  /** The last entry of the log that the policy had learned from. */
+  policy_entry: number;
+  /** Π(S), the probability with which the set was chosen; null if it has no closed form. */
+  propensity: number | null;
+  /** How the set was found. */
+  source: "policy" | "chance" | "baseline" | "import";
+  /** Late: the outcome came after the decision had expired, or had been withdrawn or evicted. It counts, and the policy does not learn from it. */
+  status: "open" | "chosen" | "expired" | "deferred" | "withdrawn" | "evicted" | "late";
+  time: string;
+  /** Candidates that may not be shown now, the first 100. */
+  unavailable?: readonly string[];
+  /** Candidates that the catalogue does not have, the first 100. */
+  unknown?: readonly string[];
+  /** Of the experiment, which the unit is shown; holdout is the part of the units that take no part in it. */
+  variant?: string;
+}
+
+export interface Drift {
+  before: Span;
+  /** Whether the policy certainly sells less than four fifths as often as before; it is wrong for a placement once in a hundred placements at most, however often one looks. */
+  fell: boolean;
+  recent: Span;
+}
+
+export interface Effect {
+  feature: string;
+  kind: "number" | "category";
+  points: readonly EffectPoint[];
+}
+
+export interface EffectPoint {
+  /** The mean of the standard deviations of these utilities, which bounds that of their mean; null if the policy has none. */
+  sd: number | null;
+  utility: number;
+  /** A number or a category. */
+  value: unknown;
+}
+
+export interface Era {
+  /** What began it: the placement, another mode or experiment, a learner that began again, a roll back, a learner that had learned from the log, or the learner of a variant. */
+  began_by: "created" | "mode" | "reset" | "rollback" | "relearned" | "adopted";
+  by_baseline: Totals;
+  by_chance: Totals;
+  by_policy: Totals;
+  decisions: number;
+  /** Of the log, which began it. */
+  entry: number;
+  /** Its name. */
+  experiment?: string;
+  mode: "learn" | "shadow" | "explore" | "experiment";
+  /** If the caller's sets were shown and the policy's own sets are known. */
+  shadow?: Comparison;
+  time: string;
+}
+
+export interface Error {
+  error: PersonalizerError;
+}
+
+export interface Event {
+  /** Items of the request. */
+  candidates?: number;
+  config?: Placement;
+  /** The caller's id of a correction. */
+  correction?: string;
+  decision_id?: string;
+  /** A category. */
+  feature?: string;
+  /** Items of the catalogue that were put or deleted. */
+  items?: number;
+  /** Why a version was kept, or a relearning given up. */
+  note?: string;
+  placement: string;
+  policy_entry?: number;
+  /** Of the item that was taken; 0 for none. */
+  position?: number;
+  /** Of items that were reported not to have been taken. */
+  positions?: readonly number[];
+  /** Seconds by which the attribution windows of the open decisions move, because the clock moved. */
+  seconds?: number;
+  /** Ids in display order. */
+  shown?: readonly string[];
+  source?: "policy" | "chance" | "baseline";
+  time: string;
+  /** What a late outcome or a correction adds to the revenue. */
+  value?: number;
+  /** That have columns of their own from now on. */
+  values?: readonly string[];
+  version?: number;
+}
+
+export interface EventReward {
+  value: number;
+}
+
+export interface Experiment {
+  /** The variant that the others are compared with; if left out, the first baseline, or else the first variant. */
+  control?: string;
+  /** The share of all units that take no part in any experiment of the placement, and are always shown the caller's baseline; in steps of 0.0001. */
+  holdout_share?: number;
+  /** What the learner of a variant learns from: own, the outcomes of its variant, so that no variant profits from another; all, those of the whole placement. own if left out. */
+  learn_from?: "own" | "all";
+  /** The least gain in revenue a decision that is worth a change; 0 if left out. The experiment should stop if no variant can gain as much. */
+  min_gain?: number;
+  /** Of the experiment: another name begins another one. */
+  name: string;
+  /** What is compared. Their shares sum to 1. */
+  variants: readonly Variant[];
+}
+
+export interface ExperimentReport {
+  begun: string;
+  control: string;
+  /** Latest time at which the first decisions will count; left out once some count, and before the first decision. */
+  counts_from?: string;
+  /** Decisions that count so far, without the holdout's. */
+  decisions: number;
+  /** Left out while it runs. */
+  ended?: string;
+  /** The entry of the log that began it. */
+  entry: number;
+  /** What the holdout earned; left out if there is none. */
+  holdout?: VariantReport;
+  /** Share of all units. */
+  holdout_share: number;
+  learn_from: "own" | "all";
+  min_gain: number;
+  name: string;
+  /** Differences between variants other than the control; a pair is left out until both variants have decisions. */
+  pairs: readonly Pair[];
+  /** Times with the same shares, the oldest first. */
+  phases: readonly Phase[];
+  /** The results over time, at most 256. */
+  points: readonly ReportPoint[];
+  /** What the experiment probably still needs; left out unless it is to keep going, and if it would need more than 20 times as many decisions as it has. */
+  remaining?: Left;
+  sample_ratio: Ratio;
+  /** In the order of the configuration. */
+  variants: readonly VariantReport[];
+  verdict: Verdict;
+}
+
+export interface Experiments {
+  /** The one that runs. */
+  experiment?: ExperimentReport;
+  /** Those that have ended, the oldest first: the last 10, as they were when they ended. */
+  past: readonly ExperimentReport[];
+  placement: string;
+}
+
+export interface Explained {
+  /** The utility before the contributions. */
+  base?: number;
+  /** P(i|S) as it was answered; null if the policy has no estimate. */
+  choice_probability: number | null;
+  /** They and the base sum to the utility; those largest in size first. */
+  contributions?: readonly Contribution[];
+  /** Of a policy that draws a utility family for each slot: that of the index. */
+  family?: string;
+  id: string;
+  /** The utility by which the policy chose, with its bonus or as drawn; of a policy that draws for each slot the largest one. null if it is not known. */
+  index: number | null;
+  position: number;
+  revenue: number;
+  /** The standard deviation of the utility under what the policy believes; null if it has none. */
+  sd: number | null;
+  slot?: string;
+  /** The mean; null if the policy has none. */
+  utility: number | null;
+}
+
+export interface Explanation {
+  /** How contributions are found: linear, weight times value, and base is the intercept; shapley, the mean change of the utility when the feature takes its value after the base, over 16 fixed random orders of the features and their reverses, and base is the utility of the mean row of the known candidates. */
+  attribution: "linear" | "shapley" | "none";
+  /** Among which was decided. */
+  candidates: number;
+  /** How the policy chooses: the best set under utilities with a bonus, as estimated or as drawn; for each slot the best item left under utilities drawn for it; a set drawn from a distribution that prefers good ones; or a set drawn by chance. */
+  cause?: "bonus" | "estimate" | "draw" | "slots" | "weights" | "chance";
+  /** By which utilities sets are compared in revenue, next and rules: those with the bonus or as drawn, if the policy maximised them, or else the means. */
+  compared_by: "index" | "utility" | "none";
+  /** Left out for a decision that was only tried. */
+  decision_id?: string;
+  /** The version of the policy that explains. */
+  explained_by_entry: number;
+  /** Of a policy that averages utility families: their weights. */
+  families?: readonly FamilyShare[];
+  /** What is shown, in display order; at most the first 50. */
+  items: readonly Explained[];
+  /** Of these, candidates whose features are known: the log keeps those of the items shown only, unless the placement has record: all. */
+  known_candidates: number;
+  /** The best other set that the rules allow. */
+  next_best?: OtherSet;
+  placement: string;
+  /** The name of the policy. */
+  policy: string;
+  /** The version of the policy that decided. */
+  policy_entry: number;
+  /** R(S) of the set shown, by these utilities. */
+  revenue?: number;
+  /** What each rule cost; at most the first 32. */
+  rules?: readonly RuleCost[];
+  /** Whether these are the same; otherwise the utilities are those of the present policy. */
+  same_policy: boolean;
+  /** How the set was found. */
+  source: "policy" | "chance" | "baseline" | "import";
+  /** What is not known, and why. */
+  unknown?: readonly string[];
+}
+
+export interface FamilyHistory {
+  family: string;
+  /** At most 128, the oldest first. */
+  points: readonly FamilyPoint[];
+}
+
+export interface FamilyPoint {
+  /** Rounds that the learner had learned. */
+  learned: number;
+  weight: number;
+}
+
+export interface FamilyShare {
+  family: string;
+  weight: number;
+}
+
+export interface Feature {
+  /** Of a category with values: whether other values are accepted. */
+  allow_other?: boolean;
+  /** Of a number: what is subtracted from it; 0 if left out. */
+  center?: number;
+  /** Of a hashed category, a text or an object: its number of columns; if left out, 16 for a category and 64 for the others. */
+  columns?: number;
+  /** Of a number, a category or a text: the value if none is given; without it a missing value is an error. */
+  default?: unknown;
+  /** Whose feature it is, except of a cross; item if left out. */
+  from?: "item" | "shopper";
+  kind: "number" | "category" | "text" | "object" | "cross";
+  /** Of a number: larger values count as this one; if left out, center + 10 scale if a center or a scale is given, and no bound otherwise. */
+  max?: number;
+  /** Of a number: smaller values count as this one; if left out, center − 10 scale if a center or a scale is given, and no bound otherwise. */
+  min?: number;
+  name: string;
+  /** Of a cross: the names of two earlier features. */
+  of?: readonly string[];
+  /** Of a category without values: how many of its columns belong to one value each, the first ones that requests have; other values are hashed into the remaining columns. Three quarters of the columns if left out; 0 hashes all. */
+  own_columns?: number;
+  /** Of a number: what it is divided by after that; 1 if left out. */
+  scale?: number;
+  /** Of a category: its values; without them it learns the first ones and hashes the others. */
+  values?: readonly string[];
+}
+
+export interface FilledSlot {
+  id: string;
+  rewardActionId: string;
+}
+
+export interface Gain {
+  /** Decisions that count. */
+  decisions: number;
+  /** What it is compared with: chance, for sets drawn uniformly; baseline, for the caller's own sets; in an experiment the name of the control. */
+  over: string;
+  /** Revenue a decision above what it is compared with. */
+  per_decision: Interval;
+  /** Whether each decision was assigned by chance to one of both. Otherwise, over the baseline, the two were shown at different times, and the difference of these times counts too. */
+  randomized: boolean;
+  /** The same in all decisions that count. */
+  total: Interval;
+  /** Variant of the running experiment that earns it; left out if it is the placement's policy. */
+  variant?: string;
+}
+
+export interface Guard {
+  /** A check that failed. An alarm of no-sale or sales ends once sales are back; other alarms stay until they are cleared, or the learner begins again or is rolled back. */
+  alarm?: Alarm;
+  checks: readonly GuardCheck[];
+  /** Of the policy in this period, without the last ones, whose outcomes are still awaited. */
+  decisions: number;
+  /** The bin of predictions that is certainly wrong in this period, by more than a fifth of the shoppers who buy, or of the shoppers who do not, whichever are fewer. If several bins are wrong, the bin with the most decisions. */
+  far_off?: Calibrated;
+  /** Outcomes that the learner has not been given because of an alarm about sales. */
+  outcomes_held?: number;
+  /** Age at which a decision without an outcome counts as one without a sale: nine tenths of the sales are reported within a quarter to a half of it. Left out until enough sales show the delay. */
+  overdue_seconds?: number;
+  /** The tests begin again with each period, of a day and 5000 decisions at least; 0 are the first 500 decisions, which are not tested. */
+  period: number;
+  /** Decisions in a row without a sale, up to the last decision with a known or overdue outcome. */
+  without_sale: number;
+}
+
+export interface GuardCheck {
+  /** Decisions that the check has seen so far. */
+  decisions: number;
+  /** The smallest fall that the check would notice by now, as a share of sales or earnings: 0.3 is a fall by 30 %. Left out while it would notice none. */
+  detectable_fall?: number;
+  /** When the check begins; left out if it does not wait for a time. */
+  from?: string;
+  /** The policy earns at most this much more a decision; of predictions, at most this multiple. The check fails below 0; predictions fails outside 0.8 to 1.25. */
+  high?: number;
+  /** The policy earns at least this much more a decision; of predictions, at least this multiple. */
+  low?: number;
+  /** Number of decisions in a row without a sale that raises the alarm; check no-sale only. */
+  max_silence?: number;
+  /** No-sale: whether anything sells; sales: whether the last 50 to 5,000 decisions sell at least half of what was predicted and sold before; the others compare what the policy earns with sets drawn by chance, what the caller showed in the mode shadow, its first week, its own predictions. */
+  name: "no-sale" | "sales" | "chance" | "baseline" | "first-week" | "predictions";
+  /** The least number of further decisions before the check can fail. */
+  needs_decisions?: number;
+}
+
+export interface Health {
+  level: "bad" | "warning" | "waiting" | "note";
+  text: string;
+}
+
+export interface Held {
+  /** Decisions that still wait for an outcome. */
+  decisions: number;
+  /** Seconds by which the clock moved; negative if it moved back. */
+  seconds: number;
+  /** Time to which the clock moved. */
+  time: string;
+}
+
+export interface InnerError {
+  /** The kind of the problem in the service's own words. */
+  code: string;
+}
+
+export interface Insight {
+  /** Over how many rows, of items that were shown, the effects are averaged. */
+  background_rows?: number;
+  /** By the predicted probability of a purchase; without bins that have no decisions. */
+  calibration: readonly Calibrated[];
+  /** Once there are decisions before the recent ones. */
+  drift?: Drift;
+  /** Of numbers and categories on the utility; at most 30 features. */
+  effects?: readonly Effect[];
+  /** Share of the decisions whose set was drawn uniformly. */
+  exploration_share: number;
+  /** Of a policy that averages utility families: their weights, since the service started. */
+  families?: readonly FamilyHistory[];
+  /** Those of the statistics. */
+  gains: readonly Gain[];
+  /** Those that were shown most, first; at most 1000. */
+  items: readonly ItemInsight[];
+  /** Outcomes that the learner has not processed yet. */
+  lag_rounds: number;
+  /** Of decisions of the placement since the service started. */
+  latency?: Latency;
+  mode: string;
+  /** The items that are not counted any more, because there were too many, together. */
+  others?: ItemInsight;
+  /** Their number. */
+  others_count?: number;
+  placement: string;
+  /** Its name. */
+  policy: string;
+  policy_entry: number;
+  /** Places of the display, from the first one on; at most 50. */
+  positions: readonly Position[];
+  /** When it was computed: it may be some seconds old. */
+  time: string;
+  /** Requests to the whole service that wait for the log. */
+  waiting_requests: number;
+}
+
+export interface Interval {
+  estimate: number;
+  high: number;
+  low: number;
+}
+
+export interface Item {
+  /** Numbers, strings and objects by the features' names. */
+  features?: Record<string, unknown>;
+  /** At most 200 bytes of UTF-8. */
+  id: string;
+  /** The revenue if it is taken; 1 if left out. */
+  revenue?: number;
+  /** The space that it takes of a capacity: a number with at most 6 decimals; 1 if left out. */
+  space?: number;
+}
+
+export interface ItemIDs {
+  ids: readonly string[];
+}
+
+export interface ItemInsight {
+  id?: string;
+  /** Earned. */
+  revenue: number;
+  /** The standard deviation of the utility under what the policy believes. */
+  sd: number | null;
+  shown: number;
+  /** The expected revenue of showing only this item. */
+  solo_revenue: number | null;
+  taken: number;
+  /** The mean, with the features with which it was shown last; null if the policy has none, of an item beyond the first 100, and if the log no longer has them. */
+  utility: number | null;
+}
+
+export interface ItemList {
+  /** Items; the media type application/x-ndjson has one a line instead. */
+  items: readonly CatalogueItem[];
+}
+
+export interface ItemPage {
+  /** If it differs between pages, items may be missing from them or be on two of them. */
+  catalogue_entry: number;
+  /** The number of items in the catalogue. */
+  count: number;
+  items: readonly CatalogueItem[];
+  /** From, of the next page; left out on the last one. */
+  next_from?: number;
+}
+
+export interface ItemsChanged {
+  /** The last entry of the log that changed the catalogue. */
+  catalogue_entry: number;
+  /** The number of items that this request put, patched or deleted. */
+  changed: number;
+  /** The number of items in the catalogue. */
+  items: number;
+  /** Ids that the catalogue does not have: of a patch or a deletion, the first 100. */
+  unknown?: readonly string[];
+}
+
+export interface Kept {
+  version: number;
+}
+
+export interface KeyEntry {
+  name: string;
+  /** That it is limited to; left out for all. */
+  placements?: readonly string[];
+  scopes: readonly string[];
+  /** Pages of the desk that are signed in with it. */
+  sessions: number;
+}
+
+export interface KeyList {
+  keys: readonly KeyEntry[];
+  /** Whether the service asks for keys. */
+  required: boolean;
+}
+
+export interface LateOutcome {
+  detail: string;
+  /** False: the policy has learned already that nothing was taken, or learns nothing from the decision. */
+  learned: boolean;
+  /** The decision's status from now on. */
+  status: "late";
+}
+
+export interface Latency {
+  decisions: number;
+  /** Seconds, as the next ones: an upper bound that is at most a fifth too large. */
+  p50_seconds: number;
+  p95_seconds: number;
+  p99_seconds: number;
+}
+
+export interface LearnerReport {
+  broken: boolean;
+  /** Rounds that it has not processed yet. */
+  lag_rounds: number;
+  /** Rounds. */
+  learned: number;
+  /** Whether it is the variant's own; otherwise it is the placement's. */
+  own: boolean;
+  policy: Record<string, unknown>;
+  problem?: string;
+  /** Rounds that it refused, or on which it panicked. */
+  skipped: number;
+}
+
+export interface LearnerState {
+  /** The configuration of a learner that reads the state. */
+  config: Placement;
+  /** Rounds that it has learned. */
+  learned: number;
+  placement: string;
+  /** The last entry of the log that it has learned from. */
+  policy_entry: number;
+  /** What the learner's MarshalBinary returns, in Base 64 (RFC 4648). */
+  state: string;
+}
+
+export interface Left {
+  decisions: number;
+  seconds: number;
+}
+
+export interface Limit {
+  /** An attribute of the catalogue's items: each of its values is a group. Items without it are not limited. */
+  attribute?: string;
+  /** A category of items: each of its values is a group. */
+  feature?: string;
+  /** A name in the groups of the catalogue's items. */
+  group?: string;
+  /** Ids, in a request only. */
+  items?: readonly string[];
+  max: number;
+}
+
+export interface Loss {
+  /** Rounds that the learner has learned. */
+  rounds: number;
+  /** Versions that it has, to roll back to. */
+  versions: number;
+}
+
+export interface Model {
+  /** When the placement got its configuration; left out if the log no longer has it. */
+  creationTime?: string;
+  /** When the last outcome came that it has learned from. */
+  lastModifiedTime?: string;
+}
+
+export interface Note {
+  /** Of the version. */
+  note: string;
+}
+
+export interface OtherSet {
+  items: readonly string[];
+  /** How much less that is than what the set shown earns; negative if it is more, because the set shown was drawn. */
+  missed_by: number;
+  /** Its expected revenue. */
+  revenue: number;
+}
+
+export interface Outcome {
+  /** The id of the item that was taken; null for none. */
+  choice: string | null;
+}
+
+export interface Outliers {
+  /** Feature of the last outlier. */
+  feature: string;
+  /** Rounds in which most items had an outlier, less the rounds since in which most items had none. */
+  rounds: number;
+  /** Rounds learned since the last outlier. */
+  rounds_since: number;
+  /** Values beyond 50 standard deviations and 4 times the largest distance from the mean so far. */
+  values: number;
+}
+
+export interface Overview {
+  /** Health of the answering process, shown to keys for all placements: whether alerts reach their receiver. */
+  health?: readonly Health[];
+  now: string;
+  placements: readonly OverviewEntry[];
+  /** Placements that were asked for; the answer has some of them. */
+  total: number;
+}
+
+export interface OverviewEntry {
+  decisions: number;
+  /** Decisions a second, over the last ten. */
+  decisions_per_second: number;
+  /** The running experiment, with the numbers of its report. */
+  experiment?: OverviewExperiment;
+  /** What the placement earns more, over the time that was asked for; of an experiment, since it began. */
+  gains: readonly Gain[];
+  /** The worst first; empty if all is well. */
+  health: readonly Health[];
+  /** A decision of the policy, over the time that was asked for; null if there is none, as the next one. */
+  mean_revenue: number | null;
+  mode: string;
+  name: string;
+  policy: string;
+  series: Series;
+  standard_error: number | null;
+}
+
+export interface OverviewExperiment {
+  control: string;
+  name: string;
+  verdict: Verdict;
+}
+
+export interface PageSlot {
+  baselineAction: string;
+  excludedActions?: readonly string[] | null;
+  /** Accepted, and not used. */
+  features?: readonly Record<string, unknown>[];
+  id: string;
+}
+
+export interface Pair {
+  /** Revenue a decision that the first variant earns above the other. */
+  difference: Interval;
+  /** The other variant. */
+  over: string;
+  /** The variant with the larger estimate. */
+  variant: string;
+}
+
+export interface PersonalizerError {
+  /** One of the codes of that service, or the status where its gateway answered. */
+  code: string;
+  details?: readonly PersonalizerError[];
+  innerError?: InnerError;
+  message: string;
+  /** A JSON pointer in the body. */
+  target?: string;
+}
+
+export interface Phase {
+  /** Of the log, which began it. */
+  entry: number;
+  holdout_share: number;
+  /** Share of the units in the experiment that got another variant; the least that is possible. */
+  moved_share: number;
+  /** Of the variants, in their order. */
+  shares: readonly number[];
+  time: string;
+}
+
+export interface Placement {
+  /** How long a decision waits for its outcome; 30m if left out. */
+  attribution_window?: string;
+  /** The spaces of the items shown sum to at most this: a number with at most 6 decimals. It does not go together with slots. If it is below the space of every item, nothing is shown. */
+  capacity?: number;
+  /** Another placement, with the same features, whose catalogue this one uses; its own if left out. */
+  catalogue_of?: string;
+  /** Of the mode experiment: what is compared. */
+  experiment?: Experiment;
+  /** In the mode explore, what is drawn: sets, a whole set drawn uniformly, or one item as by swaps under a capacity or limits whose groups cross; swaps, one item of the policy's set is replaced by another, which costs less and says as much about policies that show similar sets; sets if left out. */
+  explore?: "sets" | "swaps";
+  /** In the mode explore, the share of requests that explore; 0.05 if left out. */
+  explore_share?: number;
+  /** What is shown while the guard has an alarm: baseline, the caller's sets, which every request then has to have; version, those of the last good version; if left out, the policy continues. */
+  fallback?: "baseline" | "version";
+  /** What is known about items and users. */
+  features: readonly Feature[];
+  /** Whether a page must be full: it shows as many items as size and the rules allow, also if fewer would earn more. It cannot be combined with a capacity. */
+  fill?: boolean;
+  /** T, the horizon in decisions, for policies that have one; 100000 if left out. */
+  horizon?: number;
+  /** Whether the policy goes on learning while the guard has an alarm about sales, no-sale or sales; if left out, it pauses, and reads from the log what it has missed once the alarm ends. */
+  learn_in_alarm?: boolean;
+  /** Limits on how many items of each value of a category or an attribute, or of a named group, are shown. */
+  limits?: readonly Limit[];
+  /** Which items' features the log keeps and the learner sees: shown is the items shown, all is every item that the request brings, too; of the catalogue's items that were not shown the log keeps the ids, from which exports compute the features; if left out, all in the mode explore and shown in the others. */
+  log_items?: "shown" | "all";
+  /** The max number of items of a request; 1000 if left out. */
+  max_request_items?: number;
+  /** K, the max number of items that are shown. */
+  max_size: number;
+  /** How many versions are kept to roll back to; 8 if left out. */
+  max_versions?: number;
+  /** The max number of bytes of remembered decisions; 67108864 if left out. */
+  memory_bytes?: number;
+  /** Learn, the default: the policy decides; shadow: the caller's baseline is shown, and the policy learns from it; explore: the policy decides but for a share of requests, in which a set or an item is drawn; experiment: each shopper gets one of several variants, which are compared. */
+  mode?: "learn" | "shadow" | "explore" | "experiment";
+  /** What follows from the settings; ignored in a request. */
+  notes?: readonly string[];
+  /** Name, and its settings: see vitrine list policies. In an answer, all of them; if left out, the default policy. */
+  policy?: Record<string, unknown>;
+  /** The seed of all random draws. */
+  seed?: number;
+  /** Why these settings may do harm; ignored in a request. */
+  warnings?: readonly string[];
+}
+
+export interface PlacementEntry {
+  config: Placement;
+  name: string;
+}
+
+export interface PlacementList {
+  placements: readonly PlacementEntry[];
+}
+
+export interface PolicyEntry {
+  /** When to choose it. */
+  choose_when?: string;
+  /** Whether placements have it that name none. */
+  default?: boolean;
+  doc: string;
+  /** Of a family of utilities, its kind. */
+  name: string;
+  /** What an offer costs: O of it. */
+  offer_cost?: string;
+  options: readonly PolicyOption[];
+  /** What an observed round costs: O of it. */
+  round_cost?: string;
+}
+
+export interface PolicyList {
+  policies: readonly PolicyEntry[];
+  /** Families of utilities, for the setting utility of some policies. */
+  utilities: readonly PolicyEntry[];
+}
+
+export interface PolicyOption {
+  /** In a placement; left out if it follows from the placement, or if there is none. */
+  default?: unknown;
+  doc: string;
+  key: string;
+  /** The legal values. */
+  range?: string;
+  /** Integer, number, string, true or false, list of integers, table. */
+  type: string;
+}
+
+export interface Position {
+  /** What the policy has learned that the place adds to the utility; null without position_effects. */
+  effect: number | null;
+  position: number;
+  shown: number;
+  taken: number;
+}
+
+export interface Preview {
+  /** Whether relearn=log can learn it again from the log. */
+  can_relearn: boolean;
+  /** None: the placement has this configuration; create: there is no such placement; keep: the learner continues; restart: another learner begins, with reset=true or relearn=log if something is lost; end: an experiment ends, with reset=true, and what the learners of its variants have learned is lost; adopt: an experiment ends, and the learner of one of its variants decides. */
+  change: "none" | "create" | "keep" | "restart" | "end" | "adopt";
+  /** Of restart: what changes that the learner depends on. */
+  fields?: readonly string[];
+  /** Of restart: what the learner has learned, which is kept as a version; left out if it has learned nothing. Of end: what is lost. */
+  lost?: Loss;
+  /** Relearn=log would leave out decisions that showed more items. */
+  max_size?: number;
+  /** The configuration with its defaults, notes and warnings. */
+  placement: Placement;
+}
+
+export interface Problem {
+  /** What is wrong, and what to do. */
+  detail: string;
+  /** The fields that are wrong. */
+  errors?: readonly ProblemField[];
+  /** Of the problem loss: what the change would lose. */
+  lost?: Loss;
+  /** The id of the request in the service's own log. */
+  request_id: string;
+  status: number;
+  /** The status in words. */
+  title: string;
+  /** The kind of the problem. */
+  type: string;
+}
+
+export interface ProblemField {
+  detail: string;
+  /** A JSON pointer in the body. */
+  pointer: string;
+}
+
+export interface Rank {
+  actions: readonly Action[];
+  /** Any features of the context. */
+  contextFeatures?: readonly Record<string, unknown>[] | null;
+  deferActivation?: boolean | null;
+  /** One is made where it is left out. */
+  eventId?: string | null;
+  excludedActions?: readonly string[] | null;
+}
+
+export interface Ranked {
+  eventId: string;
+  ranking: readonly RankedAction[];
+  rewardActionId: string;
+}
+
+export interface RankedAction {
+  id: string;
+  /** That it is the one of rewardActionId; left out where it is not known. */
+  probability?: number;
+}
+
+export interface Ratio {
+  /** Whether it was below 0.001: do not trust the differences before the cause is known. */
+  mismatch: boolean;
+  /** An anytime-valid p-value: that it is ever below x has a probability of at most x if the units are divided rightly. */
+  p_value: number;
+  shoppers: number;
+}
+
+export interface Relearning {
+  /** The last entry that it has learned from; 0 before the first. */
+  entry: number;
+  /** The first entry of the log that it learns from. */
+  from_entry: number;
+  /** Rounds that it has learned. */
+  learned: number;
+  /** Of the configuration that the placement will have. */
+  policy: Record<string, unknown>;
+  /** Its last problem. */
+  problem?: string;
+  since: string;
+  /** Rounds that it refused, or on which it panicked. */
+  skipped: number;
+  /** The last entry that it has to learn from, for now. */
+  to_entry: number;
+}
+
+export interface ReportPoint {
+  decisions: number;
+  /** Above the control, in the order of the variants; that of the control is 0. */
+  differences: readonly Interval[];
+  /** Of the variants, in their order. */
+  means: readonly Interval[];
+  time: string;
+}
+
+export interface Reward {
+  /** Its id. */
+  item: string;
+  value: number;
+}
+
+export interface Rewards {
+  /** Of items shown, all of them or some; the first reward of an item counts. */
+  rewards: readonly Reward[];
+}
+
+export interface Rollback {
+  /** One of the versions of the placement's statistics. */
+  version: number;
+}
+
+export interface RuleCost {
+  /** The expected revenue of the best set without this rule, minus that of the best set with it. */
+  cost: number;
+  /** The id that it names. */
+  item?: string;
+  /** The feature, the capacity, or the number of the limit or of the slot. */
+  on?: string;
+  /** Of the request or of the placement. */
+  rule: "max_size" | "fill" | "include" | "exclude" | "limit" | "capacity" | "slot";
+}
+
+export interface Series {
+  /** The attribution window in seconds. */
+  attribution_window_seconds: number;
+  /** Decisions whose set was the caller's. */
+  baseline?: SeriesMeans;
+  /** Decisions whose set was drawn uniformly. */
+  chance?: SeriesMeans;
+  decisions: readonly number[];
+  /** How long the points are. */
+  length_seconds: readonly number[];
+  now: string;
+  /** Decisions whose outcomes are awaited. */
+  open: readonly number[];
+  /** The same over the caller's sets. These were shown at another time, whose difference counts too. */
+  over_baseline?: SeriesSums;
+  /** How much more the policy has earned in all decisions until then than chance would have: the total of the gain over chance, by the time when decisions were made. Left out while an experiment runs, whose report compares its variants. */
+  over_chance?: SeriesSums;
+  placement: string;
+  /** Decisions whose set the policy chose; left out if there are none, as the next ones. */
+  policy?: SeriesMeans;
+  /** When the points begin, in seconds since 1970. */
+  start_unix_seconds: readonly number[];
+}
+
+export interface SeriesMeans {
+  /** Revenue a decision; null without rounds. */
+  mean: readonly (number | null)[];
+  /** Decisions that have an outcome or have expired. */
+  rounds: readonly number[];
+  /** Null for fewer than two rounds. */
+  standard_error: readonly (number | null)[];
+}
+
+export interface SeriesSums {
+  estimate: readonly number[];
+  high: readonly number[];
+  low: readonly number[];
+}
+
+export interface Service {
+  /** 0, the reward of the outside option. */
+  defaultReward: number;
+  /** The share of requests that explore. */
+  explorationPercentage: number;
+  /** False. */
+  isAutoOptimizationEnabled: boolean;
+  /** Apprentice is the mode shadow. */
+  learningMode: "Online" | "Apprentice";
+  /** False. */
+  logMirrorEnabled: boolean;
+  /** -1: the service's [retention] bounds the log. */
+  logRetentionDays: number;
+  /** PT1S: what was learned decides at once. */
+  modelExportFrequency: string;
+  /** 0: the learner forgets nothing. */
+  modelRetrainDays: number;
+  rewardAggregation: "earliest";
+  /** The attribution window, a duration of ISO 8601. */
+  rewardWaitTime: string;
+}
+
+export interface ServiceChange {
+  defaultReward?: number;
+  explorationPercentage?: number;
+  learningMode?: "Online" | "Apprentice";
+  rewardAggregation?: "earliest";
+  /** A duration of ISO 8601, such as PT10M. */
+  rewardWaitTime?: string;
+}
+
+export interface Session {
+  /** When the session ends. */
+  expires?: string;
+  /** The name of the key; left out while nobody is signed in. */
+  key?: string;
+  /** The placements that the key is limited to; left out for all. */
+  placements?: readonly string[];
+  /** Whether the service asks for keys. */
+  required: boolean;
+  /** What the page may do. */
+  scopes: readonly string[];
+}
+
+export interface Shown {
+  /** P(i|S), that it is taken; null if the policy has no estimate. */
+  choice_probability: number | null;
+  id: string;
+  /** The payload that the catalogue stores, if the request asks for it. */
+  payload?: unknown;
+  position: number;
+  /** The id of its slot. */
+  slot?: string;
+}
+
+export interface SignIn {
+  /** An API key. */
+  key: string;
+}
+
+export interface Slot {
+  /** Ids of items that must not be shown in it. */
+  exclude?: readonly string[];
+  /** Names the slot in the answer; either all slots of a request have one, or none has. */
+  id?: string;
+}
+
+export interface SlotReward {
+  slotId: string;
+  value: number;
+}
+
+export interface SlotRewards {
+  reward: readonly SlotReward[];
+}
+
+export interface SlotsRank {
+  actions: readonly Action[];
+  contextFeatures?: readonly Record<string, unknown>[] | null;
+  deferActivation?: boolean | null;
+  eventId?: string | null;
+  slots: readonly PageSlot[];
+}
+
+export interface SlotsRanked {
+  eventId: string;
+  slots: readonly FilledSlot[];
+}
+
+export interface Span {
+  by_baseline: Totals;
+  by_chance: Totals;
+  by_policy: Totals;
+  decisions: number;
+  /** By these. */
+  earned: number;
+  /** Of these, decisions with a prediction. */
+  estimated: number;
+  /** For these, Σ R(S). */
+  predicted: number;
+}
+
+export interface Stats {
+  /** Whether the learner has failed; its last good policy decides. */
+  broken: boolean;
+  /** Decisions whose set was the caller's. */
+  by_baseline: Totals;
+  /** Decisions whose set was drawn uniformly. */
+  by_chance: Totals;
+  /** Decisions whose set the policy chose. */
+  by_policy: Totals;
+  calibration: Calibration;
+  /** The last entry of the log that changed the catalogue. */
+  catalogue_entry?: number;
+  /** Categories without values. */
+  categories?: readonly Category[];
+  /** Values of features beyond their bounds, since the service started. */
+  clipped: number;
+  /** While decisions wait longer than their attribution window, because the clock moved. */
+  clock_moved?: Held;
+  /** Corrections of outcomes, such as returns. */
+  corrected: number;
+  decisions: number;
+  /** Once there are decisions before the recent ones. */
+  drift?: Drift;
+  /** Times in which the placement decided in one way, the oldest first: the last 20. */
+  eras: readonly Era[];
+  /** Decisions without an outcome in time, which count as the outside option. */
+  expired: number;
+  /** Decisions that left memory before the end of their attribution window; the policy learns nothing from them. */
+  expired_early: number;
+  /** Share of the decisions whose set was drawn uniformly. */
+  exploration_share: number;
+  /** Rounds that were lost because the learner's saved state could not be read. */
+  forgotten: number;
+  /** What the placement earns more than what it is compared with; empty without a comparison. */
+  gains: readonly Gain[];
+  /** What the placement earns, against what it should. */
+  guard: Guard;
+  /** Items of the catalogue that the placement uses. */
+  items?: number;
+  /** Outcomes that the learner has not processed yet. */
+  lag_rounds: number;
+  /** Outcomes reported too late to be learned: after the attribution window, or after the decision had left memory. Their revenue counts. */
+  late: number;
+  /** Rounds that the learner has learned from. */
+  learned: number;
+  /** Bytes of remembered decisions. */
+  memory_bytes: number;
+  /** How long an open decision stays in memory at the rate of the last minute; it should be longer than the attribution window. Left out while the rate is not known. */
+  memory_seconds?: number;
+  mode: string;
+  /** Decisions that wait for an outcome. */
+  open: number;
+  /** Outcomes reported in time. */
+  outcomes: number;
+  /** Feature values that the learner ignored as outliers; left out if there are none, and for learners that take any value. */
+  outliers?: Outliers;
+  placement: string;
+  /** The last entry of the log that the policy has learned from. */
+  policy_entry: number;
+  /** The last problem of the learner. */
+  problem?: string;
+  /** While a second learner learns from the log. */
+  relearning?: Relearning;
+  /** When the oldest decision was made that has ended and is still in memory. Late outcomes and corrections of forgotten decisions get 404; more memory remembers longer. Left out while no decision is forgotten. */
+  remembered_since?: string;
+  /** Bytes that the service reserves for the placement and its learner. */
+  reserved_bytes: number;
+  shadow: Comparison;
+  /** Rounds that the learner refused, on which it panicked, or that came after it broke. */
+  skipped: number;
+  /** Rounds decided by an earlier learner of the placement. */
+  stale: number;
+  /** Outcomes and expiries that the learner did not learn from, because its queue was full. */
+  unlearned: number;
+  /** Whether the policy predicted NaN or an infinity, or was certain of something that did not happen. */
+  unsound: boolean;
+  /** Kept versions, to roll back to. */
+  versions: readonly number[];
+  /** Deferred decisions that were not activated in time. */
+  withdrawn: number;
+}
+
+export interface Totals {
+  purchases: number;
+  revenue: number;
+  /** Σ revenue². */
+  revenue_squares: number;
+  rounds: number;
+}
+
+export interface Trial {
+  /** Its decision_id is that of the request, or empty. */
+  answer: Answer;
+  explanation: Explanation;
+}
+
+export interface Variant {
+  /** Of letters, digits, '.', '_', '-' and ':'; not holdout. */
+  name: string;
+  /** Of a learner of its own, with its settings; if left out, the placement's policy and learner. */
+  policy?: Record<string, unknown>;
+  /** Of the units in the experiment, in steps of 0.0001. */
+  share: number;
+  /** Policy: what a policy chooses; baseline: what the caller shows by itself; uniform: a set drawn uniformly, or, under a capacity or limits whose groups cross, the set of most random gains, which has no known propensity. */
+  show: "policy" | "baseline" | "uniform";
+}
+
+export interface VariantReport {
+  /** Decisions, with those that wait for an outcome. */
+  asked: number;
+  /** Revenue a decision above the control's. These intervals and those of pairs all hold together, at all times, with 95 %. Left out of the control and the holdout, and before there are decisions of both. */
+  difference?: Interval;
+  /** Revenue of late outcomes, and of corrections, since the experiment began. No other number of the report includes it. */
+  late_revenue: number;
+  /** Of the policy. */
+  learner?: LearnerReport;
+  /** Revenue a decision; each interval by itself holds at all times with 95 %. */
+  mean: Interval;
+  name: string;
+  /** Of the units in the experiment; of the holdout, of all units. */
+  share: number;
+  /** Units, by their first decision; some are missed once there are a million. */
+  shoppers: number;
+  show: "policy" | "baseline" | "uniform";
+  /** The decisions that count. */
+  totals: Totals;
+}
+
+export interface Verdict {
+  /** Estimated gain of the variant to ship over the control, in revenue a decision. */
+  gain?: number;
+  reason: string;
+  rule: "ship" | "keep either" | "stop" | "keep going";
+  /** With keep either: the variants that surely gain and cannot be told apart, the largest estimate first. */
+  tied?: readonly string[];
+  /** The variant to ship. With keep either: the one that shows the placement's own policy, which wins a tie; left out if no tied variant does. */
+  variant?: string;
+}
+
+export interface Version {
+  /** Whether the clock kept it; such versions are dropped before others. */
+  automatic: boolean;
+  /** Rounds that the learner had learned; left out while it is behind. */
+  learned?: number;
+  /** What they have earned, per decision. */
+  mean_revenue_since?: number;
+  /** Why it was kept. */
+  note?: string;
+  /** Whether it is of a learner that decided before, whose configuration a roll back brings back. */
+  other_learner: boolean;
+  /** Of its configuration. */
+  policy: Record<string, unknown>;
+  /** Decisions of the placement that have ended since. */
+  rounds_since: number;
+  /** When it was kept. */
+  time: string;
+  /** The last entry of the log that the learner was given. */
+  version: number;
+}
+
+export interface VersionList {
+  versions: readonly Version[];
+}
+
+/** What a route takes and answers. A stream is answered as a Response. */
+export interface Routes {
+  /** Report that what a deferred decision offered was shown. From then on its outcome is waited for. Its outcome activates it too. */
+  activate: { takes: { path: { name: string; id: string } }; answer: null };
+  /** Report that what a deferred decision offered was shown, by its id only: 409 if several placements have given it. From then on its outcome is waited for. Its outcome activates it too. */
+  activateByIDByIDByID: { takes: { path: { id: string } }; answer: null };
+  /** Clear the alarm of a placement's guard: the policy decides again, and the guard begins again. A policy that has paused learns from the log what it has missed. */
+  clearAlarm: { takes: { path: { name: string }; query?: { "learn"?: string | number | boolean } }; answer: null };
+  /** Correct what a decision has earned after its outcome was reported: add a value to it, negative for a return, or withdraw the sale. Sending a correction again under its id changes nothing. The policy does not learn from corrections. */
+  correct: { takes: { path: { name: string; id: string }; body: Correction }; answer: null };
+  /** Decide which items to show. Repeating a request with the same decision_id returns the same answer, with the status 200. */
+  decide: { takes: { path: { name: string }; body: DecideRequest }; answer: Answer };
+  /** Delete an item from the placement's catalogue. */
+  deleteItem: { takes: { path: { name: string; item: string } }; answer: null };
+  /** Delete items from the placement's catalogue. Items that it does not have are named in the answer. */
+  deleteItems: { takes: { path: { name: string }; body: ItemIDs }; answer: ItemsChanged };
+  /** Delete a placement and its decisions. */
+  deletePlacement: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean; "If-None-Match"?: string | number | boolean } }; answer: null };
+  /** Events as server-sent events; their data has the schema Event. The id of an event is its entry in the log; ids are missing that belong to other placements. With Last-Event-ID the events after it come first, from the log: 410 if they were removed. Otherwise they begin now. */
+  events: { takes: { query?: { "placement"?: string | number | boolean }; header?: { "Last-Event-ID"?: string | number | boolean } }; answer: Response };
+  /** The experiment of a placement, if one runs, and the last ones that have ended: what the variants earned, the differences with intervals that may be looked at any time, whether the units are divided rightly, and what the stop rule says. It begins, changes and ends with the configuration of the placement, by its mode experiment. */
+  experiment: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: Experiments };
+  /** Why a decision that is remembered shows what it shows: utilities by feature, the best other set, what rules cost. */
+  explain: { takes: { path: { name: string; id: string }; query?: { "entry"?: string | number | boolean } }; answer: Explanation };
+  /** Why a decision that is remembered shows what it shows, by its id only: 409 if several placements have given it: utilities by feature, the best other set, what rules cost. */
+  explainByIDByIDByID: { takes: { path: { id: string }; query?: { "entry"?: string | number | boolean } }; answer: Explanation };
+  /** The decisions of a placement that are in the log, with their outcomes, a line of JSON each, as vitrine export writes them. Four exports run at a time, two of them with the same key; one more gets 503. An export ends if its reader stops reading for ten seconds. */
+  export: { takes: { path: { name: string } }; answer: Response };
+  /** A decision that is remembered, and its outcome. */
+  getDecision: { takes: { path: { name: string; id: string }; query?: { "entry"?: string | number | boolean } }; answer: Decision };
+  /** A decision that is remembered, and its outcome, by its id only: 409 if several placements have given it. */
+  getDecisionByIDByIDByID: { takes: { path: { id: string }; query?: { "entry"?: string | number | boolean } }; answer: Decision };
+  /** An item of the catalogue that the placement uses. */
+  getItem: { takes: { path: { name: string; item: string }; query?: { "entry"?: string | number | boolean } }; answer: CatalogueItem };
+  /** The configuration of a placement, with its defaults filled in, and its ETag. */
+  getPlacement: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean }; header?: { "If-None-Match"?: string | number | boolean } }; answer: Placement };
+  /** Who a page of the desk is signed in as: its key's name, scopes and placements. Nobody is no error. */
+  getSession: { takes: Record<string, never>; answer: Session };
+  /** What a placement has sold, by item and by place, and what its policy has learned: utilities, effects of features, calibration. It is computed at most once in three seconds. */
+  insight: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: Insight };
+  /** Keep what the placement has learned as a version to roll back to. The answer has its number. If that state is a version already, the answer has its number: a version of the timer gets the note and stays, a version with a note keeps its own. */
+  keepVersion: { takes: { path: { name: string }; body: Note }; answer: Kept };
+  /** A page of the catalogue that the placement uses. */
+  listItems: { takes: { path: { name: string }; query?: { "from"?: string | number | boolean; "limit"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: ItemPage };
+  /** The names, scopes and placements of the keys. Their tokens are stored nowhere. */
+  listKeys: { takes: Record<string, never>; answer: KeyList };
+  /** The placements that the key is for, by name. */
+  listPlacements: { takes: { query?: { "entry"?: string | number | boolean } }; answer: PlacementList };
+  /** The policies that a placement may have, and the families of utilities, with their parameters. */
+  listPolicies: { takes: { header?: { "If-None-Match"?: string | number | boolean } }; answer: PolicyList };
+  /** The versions of a placement to roll back to, the oldest first. */
+  listVersions: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: VersionList };
+  /** What the learner has learned, as it saves itself, with the configuration of a learner that reads it. */
+  model: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: LearnerState };
+  /** Report what became of a decision. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
+  outcome: { takes: { path: { name: string; id: string }; body: Outcome }; answer: LateOutcome | null };
+  /** Report what became of a decision, by its id only: 409 if several placements have given it. The choice is the id of the item that was taken, or null for none. Reporting it again changes nothing. An outcome that comes after the decision has ended gets 200: it is recorded and its revenue counts, but the policy does not learn from it. That works for as long as the placement remembers the decision, which depends on the placement's memory; later it is 404. */
+  outcomeByIDByIDByID: { takes: { path: { id: string }; body: Outcome }; answer: LateOutcome | null };
+  /** A page of the placements that the key is for, by name: how they are, what they earn and did over time. */
+  overview: { takes: { query?: { "contains"?: string | number | boolean; "from"?: string | number | boolean; "limit"?: string | number | boolean; "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Overview };
+  /** Change some fields of items, such as prices. Features and attributes are merged by name, and null removes one. Another field that is null gets its default: valid_until no end, for example. Items that the catalogue does not have are named in the answer. */
+  patchItems: { takes: { path: { name: string }; body: ItemList }; answer: ItemsChanged };
+  /** Azure Personalizer's Activate. */
+  personalizerActivate: { takes: { path: { version: string; event: string } }; answer: null };
+  /** Azure Personalizer's multi-slot Activate. */
+  personalizerActivateSlots: { takes: { path: { version: string; event: string } }; answer: null };
+  /** Azure Personalizer's service configuration. */
+  personalizerGetService: { takes: { path: { version: string } }; answer: Service };
+  /** Azure Personalizer's properties of the model. */
+  personalizerModelProperties: { takes: { path: { version: string } }; answer: Model };
+  /** Azure Personalizer's change of the service configuration. */
+  personalizerPutService: { takes: { path: { version: string }; body: ServiceChange }; answer: Service };
+  /** Azure Personalizer's Rank. */
+  personalizerRank: { takes: { path: { version: string }; body: Rank }; answer: Ranked };
+  /** Azure Personalizer's multi-slot Rank. */
+  personalizerRankSlots: { takes: { path: { version: string }; body: SlotsRank }; answer: SlotsRanked };
+  /** Azure Personalizer's reset of the model. */
+  personalizerResetModel: { takes: { path: { version: string } }; answer: null };
+  /** Azure Personalizer's Reward. */
+  personalizerReward: { takes: { path: { version: string; event: string }; body: EventReward }; answer: null };
+  /** Azure Personalizer's multi-slot Reward. */
+  personalizerRewardSlots: { takes: { path: { version: string; event: string }; body: SlotRewards }; answer: null };
+  /** Azure Personalizer's Activate, for a placement. */
+  placementPersonalizerActivate: { takes: { path: { name: string; version: string; event: string } }; answer: null };
+  /** Azure Personalizer's multi-slot Activate, for a placement. */
+  placementPersonalizerActivateSlots: { takes: { path: { name: string; version: string; event: string } }; answer: null };
+  /** Azure Personalizer's service configuration, for a placement. */
+  placementPersonalizerGetService: { takes: { path: { name: string; version: string } }; answer: Service };
+  /** Azure Personalizer's properties of the model, for a placement. */
+  placementPersonalizerModelProperties: { takes: { path: { name: string; version: string } }; answer: Model };
+  /** Azure Personalizer's change of the service configuration, for a placement. */
+  placementPersonalizerPutService: { takes: { path: { name: string; version: string }; body: ServiceChange }; answer: Service };
+  /** Azure Personalizer's Rank, for a placement. */
+  placementPersonalizerRank: { takes: { path: { name: string; version: string }; body: Rank }; answer: Ranked };
+  /** Azure Personalizer's multi-slot Rank, for a placement. */
+  placementPersonalizerRankSlots: { takes: { path: { name: string; version: string }; body: SlotsRank }; answer: SlotsRanked };
+  /** Azure Personalizer's reset of the model, for a placement. */
+  placementPersonalizerResetModel: { takes: { path: { name: string; version: string } }; answer: null };
+  /** Azure Personalizer's Reward, for a placement. */
+  placementPersonalizerReward: { takes: { path: { name: string; version: string; event: string }; body: EventReward }; answer: null };
+  /** Azure Personalizer's multi-slot Reward, for a placement. */
+  placementPersonalizerRewardSlots: { takes: { path: { name: string; version: string; event: string }; body: SlotRewards }; answer: null };
+  /** What a PUT of this configuration would do: its defaults, and what becomes of the learner. Nothing changes. */
+  previewPlacement: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean; "If-None-Match"?: string | number | boolean }; body: Placement }; answer: Preview };
+  /** Put items into the placement's catalogue. Items with an id that it has are replaced, the others stay. A body of up to 256 KiB becomes durable as a whole; a larger one in parts, in its order. */
+  putItems: { takes: { path: { name: string }; body: ItemList }; answer: ItemsChanged };
+  /** Create or change a placement. A change of its features, size, policy, horizon or seed would begin its learner again: 409 with the problem loss, which says what would be lost, unless the query has reset=true or relearn=log. The learner before is then kept as a version. The ETag of the answer is for If-Match. */
+  putPlacement: { takes: { path: { name: string }; query?: { "reset"?: string | number | boolean; "relearn"?: string | number | boolean }; header?: { "If-Match"?: string | number | boolean; "If-None-Match"?: string | number | boolean }; body: Placement }; answer: Placement };
+  /** Report what became of a decision by numbers: what items shown have earned, as shares of a choice. They become a choice by chance, which is the rewards in expectation; 0 and 1 are exact. The decision stays open for items without a reward. The first reward of an item counts; later ones, and rewards after the attribution window, get 204 and change nothing. */
+  rewards: { takes: { path: { name: string; id: string }; body: Rewards }; answer: null };
+  /** Return a placement to one of its versions: it forgets what it has learned since, and gets the configuration of the version's learner if that is another one. The state before is kept as a version. */
+  rollBack: { takes: { path: { name: string }; header?: { "If-Match"?: string | number | boolean; "If-None-Match"?: string | number | boolean }; body: Rollback }; answer: null };
+  /** What a placement did over time: decisions, revenue a decision, and how much more the policy has earned than chance or the baseline. The service sums seconds, which become longer as they age: at most a thirty-second of their age. */
+  series: { takes: { path: { name: string }; query?: { "seconds"?: string | number | boolean; "points"?: string | number | boolean; "entry"?: string | number | boolean } }; answer: Series };
+  /** Begin a session of the desk: the cookie of the answer stands for the key, in requests of the service's own pages, for twelve hours or until the key is removed. Other callers send the key with each request. */
+  signIn: { takes: { body: SignIn }; answer: Session };
+  /** End the session of the request's cookie. */
+  signOut: { takes: Record<string, never>; answer: null };
+  /** The counters of a placement: decisions, outcomes, learning, calibration, revenue. */
+  stats: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean } }; answer: Stats };
+  /** The answer that a request would get now, and why. Nothing is recorded and nothing is learned. In the mode shadow a request without a baseline gets the policy's set. */
+  tryRequest: { takes: { path: { name: string }; query?: { "entry"?: string | number | boolean }; body: DecideRequest }; answer: Trial };
+}
+
+export const routes: { readonly [K in keyof Routes]: readonly [method: string, path: string] } = {
+  activate: ["POST", "/v1/placements/{name}/decisions/{id}/activate"],
+  activateByIDByIDByID: ["POST", "/v1/decisions/{id}/activate"],
+  clearAlarm: ["DELETE", "/v1/placements/{name}/alarm"],
+  correct: ["POST", "/v1/placements/{name}/decisions/{id}/corrections"],
+  decide: ["POST", "/v1/placements/{name}/decisions"],
+  deleteItem: ["DELETE", "/v1/placements/{name}/items/{item}"],
+  deleteItems: ["DELETE", "/v1/placements/{name}/items"],
+  deletePlacement: ["DELETE", "/v1/placements/{name}"],
+  events: ["GET", "/v1/events"],
+  experiment: ["GET", "/v1/placements/{name}/experiment"],
+  explain: ["GET", "/v1/placements/{name}/decisions/{id}/explanation"],
+  explainByIDByIDByID: ["GET", "/v1/decisions/{id}/explanation"],
+  export: ["GET", "/v1/placements/{name}/export"],
+  getDecision: ["GET", "/v1/placements/{name}/decisions/{id}"],
+  getDecisionByIDByIDByID: ["GET", "/v1/decisions/{id}"],
+  getItem: ["GET", "/v1/placements/{name}/items/{item}"],
+  getPlacement: ["GET", "/v1/placements/{name}"],
+  getSession: ["GET", "/v1/session"],
+  insight: ["GET", "/v1/placements/{name}/insight"],
+  keepVersion: ["POST", "/v1/placements/{name}/versions"],
+  listItems: ["GET", "/v1/placements/{name}/items"],
+  listKeys: ["GET", "/v1/keys"],
+  listPlacements: ["GET", "/v1/placements"],
+  listPolicies: ["GET", "/v1/policies"],
+  listVersions: ["GET", "/v1/placements/{name}/versions"],
+  model: ["GET", "/v1/placements/{name}/model"],
+  outcome: ["POST", "/v1/placements/{name}/decisions/{id}/outcome"],
+  outcomeByIDByIDByID: ["POST", "/v1/decisions/{id}/outcome"],
+  overview: ["GET", "/v1/overview"],
+  patchItems: ["PATCH", "/v1/placements/{name}/items"],
+  personalizerActivate: ["POST", "/personalizer/{version}/events/{event}/activate"],
+  personalizerActivateSlots: ["POST", "/personalizer/{version}/multislot/events/{event}/activate"],
+  personalizerGetService: ["GET", "/personalizer/{version}/configurations/service"],
+  personalizerModelProperties: ["GET", "/personalizer/{version}/model/properties"],
+  personalizerPutService: ["PUT", "/personalizer/{version}/configurations/service"],
+  personalizerRank: ["POST", "/personalizer/{version}/rank"],
+  personalizerRankSlots: ["POST", "/personalizer/{version}/multislot/rank"],
+  personalizerResetModel: ["DELETE", "/personalizer/{version}/model"],
+  personalizerReward: ["POST", "/personalizer/{version}/events/{event}/reward"],
+  personalizerRewardSlots: ["POST", "/personalizer/{version}/multislot/events/{event}/reward"],
+  placementPersonalizerActivate: ["POST", "/v1/placements/{name}/personalizer/{version}/events/{event}/activate"],
+  placementPersonalizerActivateSlots: ["POST", "/v1/placements/{name}/personalizer/{version}/multislot/events/{event}/activate"],
+  placementPersonalizerGetService: ["GET", "/v1/placements/{name}/personalizer/{version}/configurations/service"],
+  placementPersonalizerModelProperties: ["GET", "/v1/placements/{name}/personalizer/{version}/model/properties"],
+  placementPersonalizerPutService: ["PUT", "/v1/placements/{name}/personalizer/{version}/configurations/service"],
+  placementPersonalizerRank: ["POST", "/v1/placements/{name}/personalizer/{version}/rank"],
+  placementPersonalizerRankSlots: ["POST", "/v1/placements/{name}/personalizer/{version}/multislot/rank"],
+  placementPersonalizerResetModel: ["DELETE", "/v1/placements/{name}/personalizer/{version}/model"],
+  placementPersonalizerReward: ["POST", "/v1/placements/{name}/personalizer/{version}/events/{event}/reward"],
+  placementPersonalizerRewardSlots: ["POST", "/v1/placements/{name}/personalizer/{version}/multislot/events/{event}/reward"],
+  previewPlacement: ["POST", "/v1/placements/{name}/preview"],
+  putItems: ["PUT", "/v1/placements/{name}/items"],
+  putPlacement: ["PUT", "/v1/placements/{name}"],
+  rewards: ["POST", "/v1/placements/{name}/decisions/{id}/rewards"],
+  rollBack: ["POST", "/v1/placements/{name}/rollback"],
+  series: ["GET", "/v1/placements/{name}/series"],
+  signIn: ["POST", "/v1/session"],
+  signOut: ["DELETE", "/v1/session"],
+  stats: ["GET", "/v1/placements/{name}/stats"],
+  tryRequest: ["POST", "/v1/placements/{name}/try"],
+};

@@ -1,0 +1,77 @@
+// The client on hosts that fail, by the table of TestAddresses in service/client/addresses_test.go, and against a real service.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Client, type Options } from "vitrine";
+
+/** A client whose clock moves only when somebody waits. */
+class Fake extends Client {
+  time = 0;
+  protected override now() { return this.time; }
+  protected override jitter() { return 0; }
+  protected override sleep(milliseconds: number) { this.time += milliseconds; return Promise.resolve(); }
+}
+
+type Does = (client: Fake) => Response;
+const good: Does = () => Response.json({ decision_id: "d", assortment: [] }, { status: 201 });
+const refuses: Does = () => { throw new TypeError("fetch failed"); };
+const hangs: Does = (client) => { client.time += 3000; throw new DOMException("no answer in time", "TimeoutError"); };
+const answers = (status: number, after = ""): Does => () =>
+  Response.json({ type: "urn:vitrine:problem:full", detail: "full" }, { status, headers: { "Content-Type": "application/problem+json", "Retry-After": after } });
+
+function hosts(does: Does[], options: Options = {}) {
+  const asked = { hosts: "", came: [] as number[], bodies: new Set<unknown>() };
+  const client: Fake = new Fake({
+    base: "http://a, http://b/,http://c", timeout: 3000, patience: 5000, ...options,
+    fetch: async (url, init) => {
+      const { host } = new URL(String(url));
+      asked.hosts += host;
+      asked.came.push(client.time / 1000);
+      asked.bodies.add(init?.body);
+      return does["abc".indexOf(host)]!(client);
+    },
+  });
+  return { client, asked };
+}
+
+const rules: [string, Does[], string, number[], string, string][] = [
+  ["the first answers", [good, good, good], "a", [0], "", "a"],
+  ["refusal", [refuses, good, good], "ab", [0, 0], "", "b"],
+  ["two refusals", [refuses, refuses, good], "abc", [0, 0, 0], "", "c"],
+  ["503 that asks for a wait", [answers(503, "9"), good, good], "ab", [0, 0], "", "b"],
+  ["502 and 504", [answers(502), answers(504), good], "abc", [0, 0, 0], "", "c"],
+  ["one that hangs", [hangs, good, good], "ab", [0, 3], "", "b"],
+  ["a refusal by the service", [answers(409), good, good], "a", [0], "409 full", "a"],
+  ["a limit of the rate", [answers(429, "3"), good, good], "aa", [0, 3], "429 full", "aa"],
+  ["the shortest wait that is asked for", [answers(503, "4"), answers(503, "3"), answers(503, "9")], "abcabc", [0, 0, 0, 3, 3, 3], "503 full", "abcabc"],
+  ["patience ends within a round", [hangs, hangs, hangs], "ab", [0, 3], "no answer", "ca"],
+];
+for (const [name, does, wanted, came, wrong, then] of rules) {
+  test(`addresses: ${name}`, async () => {
+    const { client, asked } = hosts(does);
+    const said = await client.decide("home", {}).then(() => "", (error: Error) => error.message);
+    assert.ok(wrong ? said.includes(wrong) : said === "", said);
+    assert.deepEqual([asked.hosts, asked.came, asked.bodies.size], [wanted, came, 1]);
+    asked.hosts = "";
+    await client.decide("home", {}).catch(() => {});
+    assert.ok(asked.hosts.startsWith(then), asked.hosts);
+  });
+}
+
+test("a fallback comes in time, but not for the caller's own mistakes", async () => {
+  const { client, asked } = hosts([hangs, refuses, answers(503)], { patience: 60_000 });
+  const page = await client.decide("home", {}, { fallback: ["x", "y"], within: 500 });
+  assert.deepEqual(page.assortment.map((item) => item.id), ["x", "y"]);
+  assert.equal(asked.hosts, "a");
+  await client.outcome("home", page.decision_id, "x");
+  client.beacon("home", page.decision_id, "x");
+  assert.equal(asked.hosts, "a");
+  await assert.rejects(hosts([answers(422)]).client.decide("home", {}, { fallback: ["x"] }), /422 full/);
+  const once = hosts([refuses, refuses, refuses], { patience: -1 });
+  await assert.rejects(once.client.decide("home", {}), /fetch failed/);
+  assert.equal(once.asked.hosts, "abc");
+});
+
+test("wrong addresses are refused", () => {
+  for (const base of ["http://x,", ",", "http://x,y:8080", "ftp://x", ""]) assert.throws(() => new Client({ base }), /must be a URL such as/);
+});
+

@@ -1,0 +1,125 @@
+// The client and the provider of flags against a real service.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { OpenFeature, type EvaluationContext, type EvaluationDetails, type JsonObject, type JsonValue } from "@openfeature/server-sdk";
+import { Client, Problem, routes } from "vitrine";
+import { VitrineProvider } from "vitrine/openfeature";
+import { serve } from "./service.js";
+
+const service = await serve();
+const client = new Client({ base: service.url });
+after(async () => {
+  await OpenFeature.close();
+  await service.stop();
+});
+
+test("the routes are those of the document", async () => {
+  const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as { paths: Record<string, Record<string, { operationId: string }>> };
+  const wanted: Record<string, string[]> = {};
+  for (const [path, methods] of Object.entries(document.paths)) for (const [method, { operationId }] of Object.entries(methods)) {
+    wanted[operationId.replace(/OfPlacement$/, "") + (path.startsWith("/v1/decisions/") ? "ByID" : "")] = [method.toUpperCase(), path];
+  }
+  assert.deepEqual(routes, wanted);
+});
+
+const features = [{ name: "price", kind: "number" }] as const;
+
+test("a day", async () => {
+  const path = { name: "day" };
+  await client.call("putPlacement", { path, body: { max_size: 2, features, fill: true } });
+  await client.items("day", [1, 2, 3].map((i) => ({ id: `sku${i}`, features: { price: i } })));
+  const page = await client.decide("day", { decision_id: "one", candidates: ["sku1", "sku2"] });
+  assert.equal(page.assortment.length, 2);
+  assert.deepEqual(await client.decide("day", { decision_id: "one", candidates: ["sku1", "sku2"] }), page);
+  client.beacon("day", "one", "sku1");
+  for (let status = ""; status !== "chosen"; ) ({ status } = await client.call("getDecision", { path: { ...path, id: "one" } }));
+  await assert.rejects(client.outcome("day", "one", "sku2"), (problem) => problem instanceof Problem && problem.kind === "conflict");
+  assert.equal((await client.call("listItems", { path, query: { limit: 2 } })).items.length, 2);
+  const lines = await (await client.call("export", { path })).text();
+  assert.equal(lines.trim().split("\n").length, 1);
+  const events = await client.call("events", { query: { placement: "day" }, header: { "Last-Event-ID": "0" } });
+  const { value } = await events.body!.getReader().read();
+  assert.match(new TextDecoder().decode(value), /after entry 0/);
+  await events.body?.cancel().catch(() => {});
+  assert.equal(await client.call("deletePlacement", { path }), null);
+});
+
+// OpenFeature's own suite, evaluation.feature of its specification. A flag is a placement, and a variant an item.
+const flags: Record<string, Record<string, unknown>> = {
+  "boolean-flag": { on: true },
+  "string-flag": { greeting: "hi" },
+  "integer-flag": { ten: 10 },
+  "float-flag": { half: 0.5 },
+  "object-flag": { template: { showImages: true, title: "Check out these pics!", imagesPerPage: 100 } },
+  "context-aware": { internal: "INTERNAL", external: "EXTERNAL" },
+  "wrong-flag": { one: "uno" },
+};
+const sdk = OpenFeature.getClient();
+before(async () => {
+  for (const [name, variants] of Object.entries(flags)) {
+    await client.call("putPlacement", { path: { name }, body: { max_size: 1, features: [{ name: "none", kind: "number", default: 0 }], policy: { name: "uniform" }, fill: true } });
+    await client.items(name, Object.entries(variants).map(([id, payload]) => ({ id, payload })));
+  }
+  const request = (context: EvaluationContext, flag: string) => (flag === "context-aware" ? { candidates: [context["fn"] === "Sulisław" ? "internal" : "external"] } : {});
+  await OpenFeature.setProviderAndWait(new VitrineProvider(client, request));
+});
+
+const evaluate: Record<string, (flag: string, value: string, context?: EvaluationContext) => Promise<EvaluationDetails<JsonValue>>> = {
+  boolean: (flag, value) => sdk.getBooleanDetails(flag, value === "true"),
+  string: (flag, value, context) => sdk.getStringDetails(flag, value, context),
+  integer: (flag, value) => sdk.getNumberDetails(flag, Number(value)),
+  float: (flag, value) => sdk.getNumberDetails(flag, Number(value)),
+  object: (flag) => sdk.getObjectDetails<JsonValue>(flag, {}),
+};
+
+interface World { details: EvaluationDetails<JsonValue>; flag: string; context: EvaluationContext; fallback: string }
+const steps: [RegExp, (world: World, ...found: string[]) => Promise<void> | void][] = [
+  [/^an? (\w+) flag with key "(.*)" is evaluated with (?:details and )?(?:a null )?default value ?"?([^"]*)"?$/, async (w, kind, flag, value) => { w.details = await evaluate[kind!]!(flag!, value!); }],
+  [/^the resolved (boolean|string|integer|float) (?:details )?value should be "?([^",]+)"?(?:, the variant should be "(.*)", and the reason should be "(.*)")?$/, (w, _, value, variant, reason) => {
+    assert.equal(String(w.details.value), value);
+    if (variant) assert.deepEqual([w.details.variant, w.details.reason], [variant, reason]);
+  }],
+  [/^the resolved object (?:details )?value should be contain fields "(.*)", "(.*)", and "(.*)", with values "(.*)", "(.*)" and (\d+), respectively$/, (w, a, b, c, ...values) => {
+    const object = w.details.value as JsonObject;
+    assert.deepEqual([a, b, c].map((field) => String(object[field!])), values);
+  }],
+  [/^the variant should be "(.*)", and the reason should be "(.*)"$/, (w, ...wanted) => assert.deepEqual([w.details.variant, w.details.reason], wanted)],
+  [/^context contains keys "fn", "ln", "age", "customer" with values "(.*)", "(.*)", (\d+), "(.*)"$/, (w, fn, ln, age, customer) => { w.context = { fn: fn!, ln: ln!, age: Number(age), customer: customer === "true" }; }],
+  [/^a flag with key "(.*)" is evaluated with default value "(.*)"$/, async (w, flag, value) => { [w.flag, w.fallback] = [flag!, value!]; w.details = await evaluate["string"]!(flag!, value!, w.context); }],
+  [/^the resolved string response should be "(.*)"$/, (w, value) => assert.equal(w.details.value, value)],
+  [/^the resolved flag value is "(.*)" when the context is empty$/, async (w, value) => assert.equal((await evaluate["string"]!(w.flag, w.fallback)).value, value)],
+  [/^a non-existent string flag with key "(.*)" is evaluated with details and a fallback value "(.*)"$/, async (w, flag, value) => { w.fallback = value!; w.details = await evaluate["string"]!(flag!, value!); }],
+  [/^a string flag with key "(.*)" is evaluated as an integer, with details and a fallback value (\d+)$/, async (w, flag, value) => { w.fallback = value!; w.details = await evaluate["integer"]!(flag!, value!); }],
+  [/^the default (?:string|integer) value should be returned$/, (w) => assert.equal(String(w.details.value), w.fallback)],
+  [/^the reason should indicate an error and the error code should indicate a (?:missing flag|type mismatch) with "(.*)"$/, (w, code) => assert.deepEqual([w.details.reason, w.details.errorCode], ["ERROR", code])],
+];
+
+const [, ...scenarios] = (await readFile(new URL("../evaluation.feature", import.meta.url), "utf8")).split("Scenario: ");
+for (const scenario of scenarios) {
+  const [name, ...lines] = scenario.split("\n").map((line) => line.trim()).filter((line) => line && !line.startsWith("#"));
+  test(`OpenFeature: ${name}`, async () => {
+    const world = {} as World;
+    for (const line of lines) {
+      const text = line.replace(/^(When|Then|And) /, "");
+      const step = steps.find(([pattern]) => pattern.test(text));
+      assert.ok(step, `no step for ${text}`);
+      await step[1](world, ...step[0].exec(text)!.slice(1));
+    }
+  });
+}
+
+test("a flag returns a page, and tracking reports its outcome", async () => {
+  const page = await sdk.getObjectDetails<JsonValue>("string-flag", []);
+  assert.deepEqual((page.value as JsonObject[]).map((item) => [item["id"], item["payload"]]), [["greeting", "hi"]]);
+  const decision = String(page.flagMetadata["decision_id"]);
+  sdk.track("outcome", {}, { placement: "string-flag", decision, choice: "greeting" });
+  for (let status = ""; status !== "chosen"; ) ({ status } = await client.call("getDecision", { path: { name: "string-flag", id: decision } }));
+});
+
+test("a context's key is the shopper's, and a flag without a service is the SDK's matter", async () => {
+  const flag = await new VitrineProvider(client).resolveStringEvaluation("string-flag", "", { targetingKey: "u1", age: 44 });
+  assert.deepEqual([flag.value, flag.reason], ["hi", "TARGETING_MATCH"]);
+  const away = new VitrineProvider(new Client({ base: "http://127.0.0.1:1", patience: -1 }));
+  await assert.rejects(away.resolveStringEvaluation("string-flag", "", {}), TypeError);
+});
