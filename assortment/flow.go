@@ -23,11 +23,11 @@ import (
 // needs to join the search only once the best path gains less than the item. Usually a call costs two passes over the
 // gains, plus a few passes over the cells of a thousand items for each item of the answer.
 type crossing struct {
-	minimum, maximum int // for the whole set
+	minimum, maximum int // bounds on the size of a set
 	sides            [2]side
 	cell             []int32 // N: −1 for an item that is in every set, or in no set
 	cells            []cell
-	start            []int32 // by cell: start of its best items in flow.top; plus the total
+	start            []int32 // by cell: where its best items start in flow.top; the last entry is the end
 	include          []int
 	work             *Work
 	pool             sync.Pool
@@ -138,7 +138,7 @@ func (c *crossing) fill(never []bool) int {
 // components returns the strong component of each node of the nets, side 0 before side 1. The edges are the steps that
 // keep the flow's size. Source: Tarjan, Depth-First Search and Linear Graph Algorithms (1972).
 func (f *flow) components() []int32 {
-	first := int32(len(f.nets[0].nodes)) // of side 1
+	first := int32(len(f.nets[0].nodes)) // first node of side 1
 	steps := make([][]int32, int(first)+len(f.nets[1].nodes))
 	add := func(a, b int32, forward, back bool) {
 		if forward {
@@ -242,9 +242,9 @@ type flow struct {
 // net is the part of a hierarchy above the active cells. It numbers its nodes in the hierarchy's order.
 type net struct {
 	place        []int32 // by node of the hierarchy, from 1 on; 0 outside the net
-	nodes        []int32 // of the hierarchy
+	nodes        []int32 // the nodes of the hierarchy
 	parent, room []int32
-	count        []int32 // of items in the flow
+	count        []int32 // number of items in the flow
 }
 
 // labels holds the labels of all rounds, one round after the other. Round t stores, for each node, the largest gain of
@@ -501,7 +501,7 @@ func (f *flow) trace(t int) {
 // follow adds the walk to the flow. It cuts out any detour between two visits of the same node, which could gain only
 // by rounding.
 func (f *flow) follow() {
-	size := int32(len(f.nets[0].nodes)) // of side 0
+	size := int32(len(f.nets[0].nodes)) // number of nodes of side 0
 	for at := 0; at < len(f.edges); at++ {
 		for last := len(f.nodes) - 1; last > at; last-- {
 			if f.nodes[last] == f.nodes[at] {

@@ -282,7 +282,7 @@ func (h *hierarchy) bound(r *Rules, states []state) error {
 			h.nodes[k].pins++
 		}
 	}
-	supply := make([]int, len(h.nodes)) // of the parts
+	supply := make([]int, len(h.nodes)) // how many items the parts can contribute
 	for k := range h.nodes {
 		a := &h.nodes[k]
 		a.base += a.pins

@@ -84,7 +84,7 @@ type Bounds struct {
 // The iteration is Maximize's, with the largest gain possible for each item: v_i (r_i − z) at the upper bound if r_i >
 // z, and otherwise at the lower bound, because the gain then falls with the utility. Once all items of the oracle's
 // answer are known, it is also the answer for the utilities, because all other gains can only fall. Until then,
-// MaximizeBounds makes the items in the answer known, tightens those that might replace them, and calls the oracle
+// MaximizeBounds makes the items in the answer known, tightens the items that might replace them, and calls the oracle
 // again. It finds the largest utility, the reference for exponentials, in the same way.
 //
 // Like Maximize it requires u ∈ [-700, 700] or −∞.

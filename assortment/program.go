@@ -18,7 +18,8 @@ import (
 // The program visits group after group, so its table covers only the item numbers of the groups around an item. Of a
 // group's items of weight a, only the best ⌊C/a⌋ are candidates, and at most h of them if the group is bounded by h; a
 // selection finds them. M of N items remain, at most C(1 + log C) for each group if no weight is 0. A call takes O(N +
-// MCk) time and MCk bits, where k is the product over the groups around an item, all items counting as one of them, of
+// MCk) time and MCk bits. Here k is a product over the groups around an item, including the group of all items. A group
+// contributes
 //
 //	h + 1 if h keeps out items that fit, l + 1 if at least l are demanded, otherwise 1
 //
@@ -183,13 +184,13 @@ func (s *program) size() (bits, numbers float64) {
 // followed from the first candidate on.
 type table struct {
 	ranking Ranking
-	losing  []int // of a class
+	losing  []int // scratch for a class
 	groups  []stage
 	items   []int // candidates, by group
 	units   []int
 	// best stores V by row and c. A row encodes the numbers k, with the innermost group's last.
 	best  []float64
-	taken []uint64 // by candidate, row and c
+	taken []uint64 // one bit by candidate, row and c
 }
 
 // stage is a call's view of a group.

@@ -43,7 +43,7 @@ func Ranked(c vitrine.Constraint) (r Rules, ok bool) {
 type Pruned struct {
 	items   []int
 	revenue []float64
-	group   []int32 // of the items, limit after limit
+	group   []int32 // the items' groups, limit after limit
 	limits  []Limit
 	include []int
 	gain    []float64
@@ -201,7 +201,7 @@ func (f *Pruned) bound(
 // weight and in no group, improve no sum of gains in C. For equal revenues it returns +∞, and ok says whether the same
 // holds for gain v R.
 func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal bool) (gain float64, ok bool) {
-	const spread = 300 // of the utilities compared by their exponentials
+	const spread = 300 // largest difference of utilities to compare by their exponentials
 	top, others, total := slices.Max(u), make([]int, len(r.Weights.Of)), 0
 	for k, a := range r.Weights.Of {
 		if left := r.Weights.left(r.Include); a <= left {

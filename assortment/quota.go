@@ -141,7 +141,7 @@ func cross(a, b []int32) bool {
 // rank returns the size of the largest sets.
 func (q *Quota) rank() int {
 	r := &q.rules
-	shown := make([][]int, len(r.Limits)) // by group
+	shown := make([][]int, len(r.Limits)) // number of items shown, by group
 	show := func(i int) {
 		for k, l := range r.Limits {
 			if g := int(l.Group[i]); g >= 0 {
@@ -187,7 +187,7 @@ func (q *Quota) weighPlain() bool {
 		return false
 	}
 	left, free := w.left(r.Include), r.Max-len(r.Include)
-	size, room, slack := r.Max, w.Capacity, true // of the heaviest items
+	size, room, slack := r.Max, w.Capacity, true // left over by the heaviest items
 	most := make([]int, len(w.Of))
 	for _, k := range slices.Backward(w.ascending()) {
 		a, n := w.Of[k], w.Count[k]
@@ -238,7 +238,7 @@ func (q *Quota) tableBound() float64 {
 			lightest = min(lightest, w.Of[k])
 		}
 	}
-	rows := 1.0 // of item numbers
+	rows := 1.0 // number of rows
 	if size := r.Max - len(r.Include); lightest == 0 || w.left(r.Include)/lightest > size {
 		rows += float64(min(size, candidates))
 	}
@@ -246,7 +246,7 @@ func (q *Quota) tableBound() float64 {
 		rows *= float64(min(l.Max, r.Max)) + 1
 	}
 	if len(r.Limits) > 1 {
-		candidates *= 1 + len(r.Limits) // and their groups
+		candidates *= 1 + len(r.Limits) // count their groups, too
 	}
 	return float64(rows*float64(candidates+64)) * (float64(room/max(unit, 1)) + 64)
 }
@@ -324,7 +324,7 @@ func (q *Quota) weigh() error {
 	case w.Capacity < 0:
 		return fmt.Errorf("capacity = %d: must not be negative", w.Capacity)
 	}
-	order := make([]float64, len(w.Of)) // of the weights
+	order := make([]float64, len(w.Of)) // rank of each weight
 	for rank, k := range w.ascending() {
 		order[k] = float64(rank)
 	}
@@ -368,7 +368,7 @@ func (q *Quota) plan() (err error) {
 	for k := range w.Of {
 		byKind[k+1] += byKind[k]
 	}
-	items := make([]int, len(w.Kind)) // of the first kind, of the second kind, and so on
+	items := make([]int, len(w.Kind)) // sorted by kind
 	for i, k := range w.Kind {
 		items[byKind[k]] = i
 		byKind[k]++
@@ -615,8 +615,8 @@ func (r Rules) grown(items, others []int) *Quota {
 
 // screening is the scratch of one call.
 type screening struct {
-	best      []Ranking // by kind
-	threshold []float64 // by kind: the threshold of best
+	best      []Ranking // by kind of weight
+	threshold []float64 // by kind of weight: the threshold of best
 	items     []int
 	gain      []float64
 }

@@ -304,7 +304,7 @@ func weigh(t *rapid.T, r *assortment.Rules) {
 	for i := range weights {
 		weights[i] *= unit
 	}
-	lightest := -1 // of the sets that obey the other rules
+	lightest := -1 // weight of the lightest set that obeys the other rules
 	for _, s := range subsets(r.Items) {
 		total := 0
 		for _, i := range s {

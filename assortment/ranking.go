@@ -28,8 +28,8 @@ func (r *Ranking) Reset(rules Rules, minimum float64) {
 	r.Items, r.Values = slices.Grow(r.Items[:0], r.size), slices.Grow(r.Values[:0], r.size)
 }
 
-// Threshold returns the smallest value that a further item may need to enter. An item numbered above all earlier ones
-// must exceed it.
+// Threshold returns the value that further items must reach to enter. Items numbered above all earlier ones must exceed
+// it.
 func (r *Ranking) Threshold() float64 {
 	if r.Full() && len(r.Values) > 0 {
 		return r.Values[0]

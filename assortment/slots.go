@@ -31,10 +31,10 @@ type Slot struct {
 type Slots struct {
 	slots   int
 	minimum int
-	rank    int     // size of the largest sets
-	kind    []int   // N; the constant none for items that fit no slot
-	kinds   []kinds // by kind
-	never   []bool  // N; nil if every item fits a slot
+	rank    int   // size of the largest sets
+	kind    []int // N; the constant none for items that fit no slot
+	kinds   []kinds
+	never   []bool // N; nil if every item fits a slot
 
 	counting sync.Once
 	counts   *slotCounts
@@ -163,7 +163,7 @@ func (t *Slots) shortage(slots []Slot, short []int) error {
 // matching assigns kinds to slots.
 type matching struct {
 	at    []int  // by slot: the kind in it, or none
-	seen  []bool // by slot
+	seen  []bool // by slot: whether the current search has visited it
 	order []int
 
 	ranking Ranking

@@ -90,7 +90,7 @@ func (t *Slots) counted(n int) *slotCounts {
 	t.counting.Do(func() {
 		c := &slotCounts{}
 		t.counts = c
-		supply := make([]int, len(t.kinds)+1) // of the kinds from k on
+		supply := make([]int, len(t.kinds)+1) // how many items the kinds from k on can contribute
 		for k := len(t.kinds) - 1; k >= 0; k-- {
 			supply[k] = supply[k+1] + min(len(t.kinds[k].items), len(t.kinds[k].slots))
 		}

@@ -21,12 +21,12 @@ import (
 //
 //	½ ∇Lᵀ F⁻¹ ∇L < Tolerance
 //
-// The model with damping would stop too early. With features in units of 1e4 and 1e-3, for example, a damped step moves
-// only the coefficient of the former until μ has shrunk.
+// The model with damping would stop too early. If one feature is in units of 1e4 and another in units of 1e-3, for
+// example, a damped step moves only the first one's coefficient until μ has shrunk.
 //
 // Damping by μ diag(F) instead (Marquardt 1963) halves the number of steps in that example. But it does not damp
-// parameters with little information, such as the ones of a unit with a small amplitude, and BMA-MNL's regret was equal
-// or higher.
+// parameters with little information, such as the parameters of a unit with a small amplitude, and BMA-MNL's regret was
+// equal or higher.
 type LevenbergMarquardt struct {
 	Steps     int     // at most, including rejected ones
 	Tolerance float64 // in units of the log-likelihood

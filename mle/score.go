@@ -30,11 +30,11 @@ import (
 type ScoreTest struct {
 	m      *utility.Additive
 	linear *Laplace
-	family utility.Model // of the linear fit
+	family utility.Model // the linear fit's family
 	c      *Choices
 	scale  float64
 	theta  []float64 // precisions of a unit's θ
-	gamma  []float64 // and of its amplitudes
+	gamma  []float64 // precisions of a unit's amplitudes
 
 	tile scoreTile
 }

@@ -41,7 +41,7 @@ type Optimistic struct {
 	Radius  float64      // √β_t
 	Slack   float64      // β_t C_h / λ
 
-	bound lazyBound // of the norms
+	bound lazyBound // bounds the norms
 }
 
 const (

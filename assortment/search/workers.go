@@ -41,7 +41,7 @@ type search struct {
 	next     atomic.Int64 // first unclaimed item
 	numNorms atomic.Int64 // norms computed
 	done     sync.WaitGroup
-	panics   panics.Catcher // of the workers
+	panics   panics.Catcher // catches the workers' panics
 	workers  []*worker
 
 	// For all utilities:
@@ -49,7 +49,7 @@ type search struct {
 	g, items scratch.Matrix
 
 	// For the K largest utilities:
-	rules assortment.Rules // of k items
+	rules assortment.Rules // for sets of k items
 	sure  atomic.Uint64    // bits of a z that k items reach
 	best  assortment.Ranking
 
@@ -100,14 +100,14 @@ func (s *search) numSketched() int { return min(sketchDirections, s.bound.NumDir
 type worker struct {
 	search *search
 	run    func()
-	best   assortment.Ranking // of the items it visited
+	best   assortment.Ranking // the best of the items it visited
 
 	// For a block:
 	view             scratch.Matrix
 	u, square, along []float64
 	upper            []float64 // bounds of the squared norms
-	directions       int       // of its sketches: 0 until too many items survive
-	survived         int       // number of items of the claim
+	directions       int       // number of directions in its sketches: 0 until too many items survive
+	survived         int       // number of surviving items in the claim
 
 	// For the items that may be among the best:
 	left     []int

@@ -388,7 +388,7 @@ func TestPathIsTheOneAskedFor(t *testing.T) {
 	}
 }
 
-// A process that asks for an unknown path uses the best one and can find out, which the test above does.
+// A process that asks for an unknown path uses the best one, and the test above detects it.
 func TestUnknownPathIsReported(t *testing.T) {
 	self := fatal.Or(os.Executable())(t)
 	run := func(value, test string) (string, error) {
