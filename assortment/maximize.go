@@ -28,14 +28,14 @@ import (
 // and R(S), equal bit for bit to [vitrine.ExpectedRevenue] of S. It stores S in dst if it fits; with a nil dst, S is
 // the only allocation. If all revenues are zero, S earns 0, and is empty unless the family requires items.
 //
-// The algorithm is Dinkelbach's iteration (1967) for fractional programs. R(S) > z holds for some S exactly if Σ_{i∈S}
-// v_i (r_i − z) > v_0 z does, with v ∝ exp(u). Starting from z = 0, it repeats
+// The algorithm is Dinkelbach's iteration (1967) for fractional programs. R(S) > z holds for some S exactly if
+// Σ_{i∈S} v_i (r_i − z) > v_0 z does, with v ∝ exp(u). Starting from z = 0, it repeats
 //
 //	S ← argmax over the family of Σ_{i∈S} v_i (r_i − z),   z ← R(S)
 //
-// until z does not grow, which takes a handful of calls of the oracle. The oracle is called at z(1+ε), where ε =
-// (|S|+8)2⁻⁵² bounds the rounding error of R(S). So no set of the family earns more than R(S)(1+ε), for utilities in
-// [-700, 700] and revenues that are 0 or in [1e-100, 1e100].
+// until z does not grow, which takes a handful of calls of the oracle. The oracle is called at z(1+ε), where
+// ε = (|S|+8)2⁻⁵² bounds the rounding error of R(S). So no set of the family earns more than R(S)(1+ε), for utilities
+// in [-700, 700] and revenues that are 0 or in [1e-100, 1e100].
 //
 // For sets of at most K items, this is the problem of Rusmevichientong, Shen and Shmoys (2010). If revenues are equal,
 // R grows with Σ v_i and one call suffices.
@@ -81,11 +81,11 @@ type Bounds struct {
 // the bounds. It tightens only the bounds that influence the answer. r ≥ 0 are the revenues; nil means 1 for all. It
 // panics unless the family is [Stable] and the lengths agree.
 //
-// The iteration is Maximize's, with the largest gain possible for each item: v_i (r_i − z) at the upper bound if r_i >
-// z, and otherwise at the lower bound, because the gain then falls with the utility. Once all items of the oracle's
-// answer are known, it is also the answer for the utilities, because all other gains can only fall. Until then,
-// MaximizeBounds makes the items in the answer known, tightens the items that might replace them, and calls the oracle
-// again. It finds the largest utility, the reference for exponentials, in the same way.
+// The iteration is Maximize's, with the largest gain possible for each item: v_i (r_i − z) at the upper bound if
+// r_i > z, and otherwise at the lower bound, because the gain then falls with the utility. Once all items of the
+// oracle's answer are known, it is also the answer for the utilities, because all other gains can only fall. Until
+// then, MaximizeBounds makes the items in the answer known, tightens the items that might replace them, and calls the
+// oracle again. It finds the largest utility, the reference for exponentials, in the same way.
 //
 // Like Maximize it requires u ∈ [-700, 700] or −∞.
 func MaximizeBounds(

@@ -115,7 +115,7 @@ func (m Mixture) neighbour(
 	return best, revenue
 }
 
-// exchanged returns s without the item drop and with the item add. −1 stands for no item.
+// exchanged returns s with item drop removed and item add inserted. −1 stands for no item.
 func exchanged(s vitrine.Assortment, drop, add int) vitrine.Assortment {
 	t := make(vitrine.Assortment, 0, len(s)+1)
 	for _, i := range s {
@@ -155,7 +155,7 @@ func (m Mixture) sums(s vitrine.Assortment, r []float64) *mixtureSums {
 	return q
 }
 
-// changed estimates the revenue of the set without the item drop and with the item add.
+// changed estimates the revenue of the set with item drop removed and item add inserted.
 func (q *mixtureSums) changed(drop, add int) float64 {
 	revenue := 0.0
 	for c, u := range q.m.Utility {

@@ -10,14 +10,14 @@ import (
 )
 
 // MaximizeOrdered returns the assortment S of family c, and the order in which to show it, with the largest expected
-// revenue if places differ: an item in place p has the utility u_i + γ_p,
+// revenue if places differ: an item in place p is worth u_i + γ_p,
 //
 //	R(S, p) = Σ_{i∈S} exp(u_i + γ_p(i)) r_i / (1 + Σ_{j∈S} exp(u_j + γ_p(j)))
 //
 // order lists the items from the first place on. |S| items take the first |S| places, and places beyond γ use its last
-// entry. revenue is [vitrine.OrderedRevenue] of the order, and bound an upper bound for every set of the family in any
-// order. If the family is a matroid, bound equals revenue up to rounding. Matroids are [AtMost], [Slots], and a [Quota]
-// without lower bounds on groups, pinned items, a capacity or groups that cross.
+// entry. revenue is [vitrine.OrderedRevenue] of the order, and bound is an upper bound for every set of the family in
+// any order. If the family is a matroid, bound equals revenue up to rounding. [AtMost] and [Slots] are matroids, and so
+// is a [Quota] without lower bounds on groups, pinned items, a capacity or groups that cross.
 //
 // The algorithm is Dinkelbach's iteration, as in [Maximize]. With v ∝ exp(u), w ∝ exp(γ) and the gains g_i = (r_i − z)
 // v_i, a set of k items is worth Σ_j g_(j) w_(j) − z v_0: by the rearrangement inequality, its largest gains go with

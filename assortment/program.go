@@ -17,9 +17,9 @@ import (
 //
 // The program visits group after group, so its table covers only the item numbers of the groups around an item. Of a
 // group's items of weight a, only the best ⌊C/a⌋ are candidates, and at most h of them if the group is bounded by h; a
-// selection finds them. M of N items remain, at most C(1 + log C) for each group if no weight is 0. A call takes O(N +
-// MCk) time and MCk bits. Here k is a product over the groups around an item, including the group of all items. A group
-// contributes
+// selection finds them. M of N items remain, at most C(1 + log C) for each group if no weight is 0. A call takes
+// O(N + MCk) time and MCk bits. Here k is a product over the groups around an item, including the group of all items. A
+// group contributes
 //
 //	h + 1 if h keeps out items that fit, l + 1 if at least l are demanded, otherwise 1
 //

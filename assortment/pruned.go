@@ -197,9 +197,9 @@ func (f *Pruned) bound(
 	return revenue + float64(gain*(1-margin)), ok
 }
 
-// harmless returns g/v, where g is the largest gain, out of some trials, for which additional items of gain g, of every
-// weight and in no group, improve no sum of gains in C. For equal revenues it returns +∞, and ok says whether the same
-// holds for gain v R.
+// harmless tries some gains g and returns g/v for the largest harmless one: additional items of gain g, of every weight
+// and in no group, must improve no sum of gains in C. If revenues are equal, it returns +∞, and ok says whether the
+// gain v R is harmless.
 func (f *Pruned) harmless(r *Rules, u []float64, revenue, least float64, equal bool) (gain float64, ok bool) {
 	const spread = 300 // largest difference of utilities to compare by their exponentials
 	top, others, total := slices.Max(u), make([]int, len(r.Weights.Of)), 0

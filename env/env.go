@@ -16,8 +16,9 @@ type Environment interface {
 	// Context draws X_t and r_t. The caller owns the result.
 	Context(rng *rand.Rand) *vitrine.Context
 
-	// Utilities stores the true utilities of the items of x in dst. Learners never see them. It panics unless len(dst)
-	// = N and each item consists of d features; a context without items is fine. It does not allocate in steady state.
+	// Utilities stores the true utilities of the items of x in dst. Learners never see them. It panics unless
+	// len(dst) = N and each item consists of d features; a context without items is fine. It does not allocate in
+	// steady state.
 	Utilities(dst []float64, x *vitrine.Context)
 }
 

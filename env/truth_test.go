@@ -27,8 +27,8 @@ func items(n int, seed uint64) *mat.Dense {
 	return x
 }
 
-// Section "Numerical Experiments": f(x) = linear2(sigmoid(linear1(x))) with three hidden neurons, written out with w* =
-// [W_1, b_1, W_2, b_2].
+// Section "Numerical Experiments": f(x) = linear2(sigmoid(linear1(x))) with three hidden neurons, written out with
+// w* = [W_1, b_1, W_2, b_2].
 func TestRealizableTruthIsThePapersNetwork(t *testing.T) {
 	truth, x := realizable(1), items(20, 2)
 	w := truth.Params()

@@ -2,8 +2,8 @@ package mle
 
 import "math"
 
-// Adam takes a fixed number of full-batch steps of Kingma and Ba (2015, Algorithm 1), with the customary β_1 = 0.9, β_2
-// = 0.999 and ε = 1e-8:
+// Adam takes a fixed number of full-batch steps of Kingma and Ba (2015, Algorithm 1), with the customary β_1 = 0.9,
+// β_2 = 0.999 and ε = 1e-8:
 //
 //	m ← β_1 m + (1−β_1)∇      v ← β_2 v + (1−β_2)∇²
 //	w ← w − α (m/(1−β_1ᵏ)) / (√(v/(1−β_2ᵏ)) + ε)

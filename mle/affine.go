@@ -14,14 +14,14 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Affine is the regularised negative log-likelihood of utilities that are affine in the parameters, u_si(w) = a_si +
-// g_siᵀ w, around a centre c:
+// Affine is the regularised negative log-likelihood of utilities that are affine in the parameters,
+// u_si(w) = a_si + g_siᵀ w, around a centre c:
 //
 //	ℓ(w) = − Σ_s log p̂(i_s | S_s, w) + (λ/2) ‖w − c‖²
 //	p̂(i | S_s, w) = exp(u_si(w)) / (1 + Σ_{j∈S_s} exp(u_sj(w)))
 //
-// i_s ranges over S_s ∪ {0}: the sum includes the rounds in which nobody buys. (The paper prints ℓ_t as a sum over i ∈
-// S_s, but the stationarity condition in its proof of the confidence set holds only with the outside option.)
+// i_s ranges over S_s ∪ {0}: the sum includes the rounds in which nobody buys. (The paper prints ℓ_t as a sum over
+// i ∈ S_s, but the stationarity condition in its proof of the confidence set holds only with the outside option.)
 //
 // With a_si = f_ŵs(x_si) − ∇f_ŵs(x_si)ᵀŵ_s, g_si = ∇f_ŵs(x_si) and c = ŵ_0, this is Equation (2) of the paper; with
 // a_si = 0, g_si = x_si and c = 0, it is linear MNL regression. The loss is convex, and strongly convex for λ > 0.

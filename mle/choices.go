@@ -247,8 +247,8 @@ func (o *outcomes) loss(u []float64, from, to int) float64 {
 	return loss
 }
 
-// probabilities replaces the utilities u of the rounds [from, to) by the choice probabilities p(i | S_s). It stores p(0
-// | S_s) in out, of length to − from, and returns −Σ_s log p(i_s | S_s).
+// probabilities replaces the utilities u of the rounds [from, to) by the choice probabilities p(i | S_s). It stores
+// p(0 | S_s) in out, of length to − from, and returns −Σ_s log p(i_s | S_s).
 func (o *outcomes) probabilities(u, out []float64, from, to int) float64 {
 	base := o.start(from)
 	loss := 0.0

@@ -237,8 +237,8 @@ func (p *Laplace) Forget(lambda float64, prior []float64) (*Laplace, error) {
 	return next, nil
 }
 
-// Extended returns the approximation for w with more parameters inserted at index at. Their prior is N(0, P⁻¹) with P =
-// diag(prior), independent of w. The evidence does not change.
+// Extended returns the approximation for w with more parameters inserted at index at. Their prior is N(0, P⁻¹) with
+// P = diag(prior), independent of w. The evidence does not change.
 func (p *Laplace) Extended(at int, prior []float64) (*Laplace, error) {
 	w := slices.Insert(slices.Clone(p.Mode), at, make([]float64, len(prior))...)
 	h := mat.NewSymDense(len(w), nil)

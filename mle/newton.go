@@ -26,9 +26,9 @@ import (
 // moved by more than drift, after every third step, and when a step does not decrease ℓ. If a step fails even with the
 // new H, Newton halves it.
 //
-// With a Radius, Newton finds the minimiser over the ball ‖w‖ ≤ Radius: each step goes to the projection v of w −
-// H⁻¹∇ℓ(w) in the norm of H, which minimises the quadratic model over the ball. The decrement² is then ∇ℓ(w)ᵀ(w − v),
-// which is 0 only at the minimiser.
+// With a Radius, Newton finds the minimiser over the ball ‖w‖ ≤ Radius: each step goes to the projection v of
+// w − H⁻¹∇ℓ(w) in the norm of H, which minimises the quadratic model over the ball. The decrement² is then
+// ∇ℓ(w)ᵀ(w − v), which is 0 only at the minimiser.
 //
 // In the worst case, if gradients differ a lot in size, Minimize gives up after a thousand steps, including rejected
 // ones, and keeps the best estimate so far.

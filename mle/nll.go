@@ -9,8 +9,8 @@ import (
 	"vitrine/utility"
 )
 
-// NLL is the negative log-likelihood of choices under a utility family, with two penalties: a ridge with precision ρ ≥
-// 0, and a Gaussian prior with precision ρ_j ≥ 0 for each parameter.
+// NLL is the negative log-likelihood of choices under a utility family, with two penalties: a ridge with precision
+// ρ ≥ 0, and a Gaussian prior with precision ρ_j ≥ 0 for each parameter.
 //
 //	L(w) = − Σ_s log p(i_s | S_s, w) + ½ Σ_j (ρ + ρ_j) w_j²
 //	p(i | S_s, w) = exp(f_w(x_si)) / (1 + Σ_{j∈S_s} exp(f_w(x_sj)))
@@ -25,8 +25,8 @@ type NLL struct {
 	Choices *Choices
 	Ridge   float64   // ρ
 	Prior   []float64 // ρ_j; nil means 0 for all
-	// Anchor, unless nil, replaces the penalties by the posterior N(m, P⁻¹) of rounds outside Choices: it adds ½ (w −
-	// m)ᵀP(w − m).
+	// Anchor, unless nil, replaces the penalties by the posterior N(m, P⁻¹) of rounds outside Choices: it adds ½
+	// (w − m)ᵀP(w − m).
 	Anchor *Laplace
 
 	u, r, out, mean, packed []float64

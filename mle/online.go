@@ -13,8 +13,8 @@ import (
 )
 
 // Online estimates the parameters of affine utilities u_k(w) = a_k + g_kᵀw with one step per round, by the online
-// mirror descent of OFU-MNL+ (Lee and Oh 2024, Algorithm 1). With the loss ℓ_t of round t, G_t(w) = ∇²ℓ_t(w) and H_1 =
-// λI,
+// mirror descent of OFU-MNL+ (Lee and Oh 2024, Algorithm 1). With the loss ℓ_t of round t, G_t(w) = ∇²ℓ_t(w) and
+// H_1 = λI,
 //
 //	H̃_t     = H_t + η G_t(w_t)
 //	w_{t+1} = argmin_w ⟨∇ℓ_t(w_t), w⟩ + ‖w − w_t‖²_{H̃_t} / (2σ)

@@ -13,8 +13,8 @@ import (
 //
 //	f_w(x) = linear_{L+1}(a(linear_L(… a(linear_1(x)) …))),  linear_l(v) = W_l v + b_l
 //
-// where a is an [Activation] and L the number of hidden layers. With hidden widths h_1, …, h_L, h_0 = d and h_{L+1} =
-// 1, the parameters form one flat vector in the order of PyTorch's linear1, linear2, …:
+// where a is an [Activation] and L the number of hidden layers. With hidden widths h_1, …, h_L, h_0 = d and
+// h_{L+1} = 1, the parameters form one flat vector in the order of PyTorch's linear1, linear2, …:
 //
 //	w = [W_1, b_1, W_2, b_2, …, W_{L+1}, b_{L+1}]
 //

@@ -30,8 +30,8 @@ type Model interface {
 	// Init draws initial parameters into w, of length d_w.
 	Init(w []float64, rng *rand.Rand)
 
-	// Utilities stores f_w(x_i) in dst[i] for every row i of the N×d matrix x. It panics unless len(dst) = N, len(w) =
-	// d_w and x has d columns. It does not allocate in steady state.
+	// Utilities stores f_w(x_i) in dst[i] for every row i of the N×d matrix x. It panics unless len(dst) = N,
+	// len(w) = d_w and x has d columns. It does not allocate in steady state.
 	Utilities(dst, w []float64, x *mat.Dense)
 
 	// Gradients stores ∇_w f_w(x_i) in row i of the N×d_w matrix dst. It panics under the same conditions as Utilities.
@@ -67,8 +67,8 @@ type LinearInParams interface {
 	LinearInParams()
 }
 
-// Offsets stores a_k = u_k − g_kᵀw in dst[k], given the utilities u and the gradients g_k at w. The affine utilities a
-// + Gw are the tangent of f_w there. dst may be u.
+// Offsets stores a_k = u_k − g_kᵀw in dst[k], given the utilities u and the gradients g_k at w. The affine utilities
+// a + Gw are the tangent of f_w there. dst may be u.
 func Offsets(dst, u []float64, g *mat.Dense, w []float64) {
 	for k, v := range u {
 		dst[k] = v - kernel.Dot(g.RawRowView(k), w)

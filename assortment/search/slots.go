@@ -79,8 +79,9 @@ type Best struct {
 // prefers lower items. An item's value must exceed the slot's entry in least; a nil least means −∞. Memory does not
 // grow with n.
 //
-// Each goroutine calls begin first and done at the end. In between, values stores the values of the items from ≤ i <
-// to, one slot after another. If values is deterministic, the result does not depend on the number of goroutines.
+// Each goroutine calls begin first and done at the end. In between, values stores the values of the items
+// from ≤ i < to, one slot after another. If values is deterministic, the result does not depend on the number of
+// goroutines.
 func Slots(
 	n, slots int, rules assortment.Rules, least []float64,
 	begin func() (values func(z []float64, from, to int), done func()),

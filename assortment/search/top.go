@@ -80,8 +80,8 @@ func (w *worker) rank(from, to int) {
 	s := w.search
 	w.sketch(from, to, w.directions)
 	minimum := s.threshold()
-	// For t = minimum − slack − u, minus ε times their sizes, z < minimum follows from t > 0 and radius² bound (1+ε) <
-	// t², rounding included. The test needs no square root.
+	// For t = minimum − slack − u, minus ε times their sizes, z < minimum follows from t > 0 and radius² bound
+	// (1+ε) < t², rounding included. The test needs no square root.
 	const margin = 0x1p-40
 	maximum := s.o.Radius * s.o.Radius * (1 + margin)
 	gone := minimum - s.o.Slack - margin*(math.Abs(minimum)+math.Abs(s.o.Slack))

@@ -29,7 +29,7 @@ type Mean struct {
 	Sum     float64
 	Squares float64 // V_n
 	First   float64 // the first positive bound
-	Bound   float64 // the largest
+	Bound   float64 // the largest bound
 }
 
 // Block summarises observations in any order, because they share one centre. The centre must be known before the first
@@ -40,7 +40,7 @@ type Block struct {
 	Sum     float64
 	Squares float64 // Σ (x − Centre)²
 	First   float64 // the first positive bound
-	Bound   float64 // the largest
+	Bound   float64 // the largest bound
 }
 
 // Begin returns a block centred on the mean of the observations so far.
@@ -100,8 +100,8 @@ func (m *Mean) Interval(alpha float64) (low, high float64) {
 	return m.Low(alpha / 2), m.High(alpha / 2)
 }
 
-// Until returns how many observations there must be before Interval(alpha) is at most half wide on each side, if V_n grows on as it
-// did: at least n, and +Inf if that takes more than 10¹² observations.
+// Until returns the number of observations after which Interval(alpha) extends at most half to each side, assuming that
+// V_n keeps growing at the same rate. The result is at least n, and +Inf if it exceeds 10¹².
 func (m *Mean) Until(alpha, half float64) float64 {
 	narrow := func(n float64) bool {
 		later := *m

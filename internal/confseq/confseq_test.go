@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// The boundary matches the paper's: Equation 2 of the paper is the case c → 0, and gives the constants for η = 2 and s
-// = 1.4.
+// The boundary matches the paper's: Equation 2 of the paper is the case c → 0, and gives the constants for η = 2 and
+// s = 1.4.
 func TestStitchedBoundary(t *testing.T) {
 	if want := mathext.Zeta(power, 1); math.Abs(zeta-want) > 1e-12 {
 		t.Errorf("ζ(s) is %v, want %v", zeta, want)
@@ -213,7 +213,8 @@ func TestUntil(t *testing.T) {
 			return (high - low) / 2
 		}
 		if n > 100 && width(n-1) <= half || width(n) > half || n != math.Floor(n) {
-			t.Errorf("with %v observations the half-width is %v, with one less %v, want %v", n, width(n), width(n-1), half)
+			t.Errorf("with %v observations the half-width is %v, with one less %v, want %v",
+				n, width(n), width(n-1), half)
 		}
 	}
 	if n := m.Until(0.05, 1e9); n != 100 {

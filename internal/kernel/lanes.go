@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Sums along a row use eight lanes on every path. Starting from 0, lane l adds the products of the entries l, l + 8, l
-// + 16, … by fused multiply-add, rounding once per term. Lanes beyond the end of a row add a product of zeros, which
+// Sums along a row use eight lanes on every path. Starting from 0, lane l adds the products of the entries l, l + 8,
+// l + 16, … by fused multiply-add, rounding once per term. Lanes beyond the end of a row add a product of zeros, which
 // turns −0 into 0. The lanes are totalled in a fixed order. This file holds the Go versions.
 
 // lanes holds eight sums.
