@@ -8,9 +8,9 @@
 //	toml   the key in files; "key,omitempty" leaves the zero value out of settings
 //	doc    one line in plain English
 //	range  the legal numbers as an interval, "[0, 1)" or "(0, inf)", or the legal words, "adam|map";
-//	       of a list it holds for every element
-//	zero   what the number 0 stands for; 0 is then legal, whatever the range
-//	when   "schedule=theory": the range is demanded only if the option schedule is theory
+//	       in a list it applies to every element
+//	zero   the meaning of the number 0, which is then legal regardless of the range
+//	when   "schedule=theory": the range applies only if the option schedule is theory
 //
 // The fields of an embedded struct are options, too. The tags zero, range and doc of an embedded struct refine one of
 // its options, as in "lambda: the paper's value".
