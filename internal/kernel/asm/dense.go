@@ -6,21 +6,21 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dot sums products in four times eight lanes, then what is left of them.
+// dot sums products in four times eight lanes, then the rest.
 func (m machine) dot() {
 	m.text("dot", "(a, b *float64, n int) float64", "returns Σ a_i b_i.")
 	a, b, n := arg("a"), arg("b"), arg("n")
 	m.accumulate(n, a, b)
 }
 
-// sum sums numbers in four times eight lanes, then what is left of them.
+// sum sums numbers in four times eight lanes, then the rest.
 func (m machine) sum() {
 	m.text("sum", "(a *float64, n int) float64", "returns Σ a_i.")
 	a, n := arg("a"), arg("n")
 	m.accumulate(n, a, nil)
 }
 
-// accumulate writes the rest of dot, and of sum where b is nil.
+// accumulate writes the rest of dot, or of sum if b is nil.
 func (m machine) accumulate(n, a GPVirtual, b Register) {
 	acc := make([][]VecVirtual, 4)
 	for v := range acc {
@@ -84,7 +84,7 @@ func (m machine) whileAtLeast(n Register, minimum int, body func()) {
 	}, body)
 }
 
-// along runs body with dst and x at each vector of their first n numbers.
+// along runs body with dst and x at each whole vector of their first n numbers.
 func (m machine) along(n, dst, x Register, body func()) {
 	m.whileAtLeast(n, m.lanes, func() {
 		body()
@@ -94,9 +94,10 @@ func (m machine) along(n, dst, x Register, body func()) {
 	})
 }
 
-// axpy computes the multiple of lanes of the n entries.
+// axpy covers the n entries up to a multiple of the lanes.
 func (m machine) axpy() {
-	m.text("axpy", "(dst *float64, alpha float64, x *float64, n int)", "adds alpha x to dst. n is a multiple of the lanes.")
+	m.text("axpy", "(dst *float64, alpha float64, x *float64, n int)",
+		"adds alpha x to dst. n is a multiple of the lanes.")
 	dst, x, n := arg("dst"), arg("x"), arg("n")
 	p, err := Param("alpha").Resolve()
 	if err != nil {
@@ -111,7 +112,7 @@ func (m machine) axpy() {
 	ret()
 }
 
-// mul computes the multiple of lanes of the n entries.
+// mul covers the n entries up to a multiple of the lanes.
 func (m machine) mul() {
 	m.text("mul", "(dst, x *float64, n int)", "multiplies dst by x. n is a multiple of the lanes.")
 	dst, x, n := arg("dst"), arg("x"), arg("n")
@@ -123,7 +124,7 @@ func (m machine) mul() {
 	ret()
 }
 
-// mulComplement computes the multiple of lanes of the n entries.
+// mulComplement covers the n entries up to a multiple of the lanes.
 func (m machine) mulComplement() {
 	m.text("mulComplement", "(dst, y *float64, n int)", "stores y (1 - y). n is a multiple of the lanes.")
 	dst, y, n := arg("dst"), arg("y"), arg("n")
@@ -164,8 +165,7 @@ func (m machine) addSquares() {
 	ret()
 }
 
-// combine keeps a strip of four vectors of dst in registers, then of one, and
-// takes the rows of x four at a time.
+// combine keeps a strip of four vectors of dst in registers, then of one, and processes the rows of x four at a time.
 func (m machine) combine() {
 	m.text("combine", "(dst *float64, c float64, w *float64, stride int, x *float64, d, n int)",
 		"is Combine for rows of n.")
@@ -260,8 +260,7 @@ func (m machine) combine() {
 	ret()
 }
 
-// widest returns how many vectors of a row a strip may have beside the products
-// of four rows.
+// widest returns the maximum number of vectors in a strip, which shares the registers with the products of four rows.
 func (m machine) widest() int {
 	if m.wide() {
 		return 4
@@ -269,9 +268,10 @@ func (m machine) widest() int {
 	return 3
 }
 
-// strips writes a loop over columns: by strips of so many vectors, then of one,
-// then of what is left.
-func (m machine) strips(columns GPVirtual, wide int, strip func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem))) {
+// strips writes a loop over columns: in strips of wide vectors, then of one vector, then the rest.
+func (m machine) strips(
+	columns GPVirtual, wide int, strip func(count int, load func(p Mem) VecVirtual, store func(v Register, p Mem)),
+) {
 	m.whileAtLeast(columns, wide*m.lanes, func() { strip(wide, m.load, m.store) })
 	m.whileAtLeast(columns, m.lanes, func() { strip(1, m.load, m.store) })
 	none := label("none")
@@ -282,11 +282,12 @@ func (m machine) strips(columns GPVirtual, wide int, strip func(count int, load 
 	Label(none)
 }
 
-// bilinear keeps the sums of a strip of two vectors and of several forms in
-// registers.
+// bilinear keeps the sums of a strip of two vectors and of several forms in registers.
 func (m machine) bilinear() {
-	m.text("bilinear", "(dst *float64, n int, y *float64, h int, x *float64, d int, w *float64, bias, stride, count int)",
-		"is Bilinear for the first forms, at most count ≥ 1 of them, where h and d\nare at least 1 and c begins bias entries after w.")
+	m.text("bilinear",
+		"(dst *float64, n int, y *float64, h int, x *float64, d int, w *float64, bias, stride, count int)",
+		"is Bilinear for the first forms, at most count ≥ 1 of them, where h and d\n"+
+			"are at least 1 and c begins bias entries after w.")
 	dst, y, x, columns, row := arg("dst"), arg("y"), arg("x"), arg("n"), arg("n")
 	SHLQ(U8(3), row)
 	forms := 4
@@ -341,7 +342,7 @@ func (m machine) bilinear() {
 			SUBQ(width, bias)
 			ADDQ(U8(8), bias)
 		})
-		// A form beyond the last is the last once more: all read before any writes.
+		// Forms beyond the last repeat the last: all read before any writes.
 		to := rowPointers(forms, dst, row, arg("count"))
 		for k := range forms {
 			for v, sum := range sums[k] {
@@ -361,8 +362,8 @@ func (m machine) bilinear() {
 	ret()
 }
 
-// rowPointers returns pointers to the first n rows of a row-major matrix, of
-// which there are count, a register: those beyond are the last.
+// rowPointers returns pointers to the first n rows of a row-major matrix with count rows, count being a register.
+// Pointers beyond the last row repeat it.
 func rowPointers(n int, first, stride, count Register) []GPVirtual {
 	rows := make([]GPVirtual, n)
 	for s := range rows {
@@ -381,7 +382,8 @@ func rowPointers(n int, first, stride, count Register) []GPVirtual {
 // gemv multiplies a group of rows.
 func (m machine) gemv() {
 	m.text("gemv", "(q, rows, w *float64, n, d int)",
-		"stores the products of the first rows of g with w, at most n ≥ 1 of\nthem, in q, which has room for the rows of a tile.")
+		"stores the products of the first rows of g with w, at most n ≥ 1 of\n"+
+			"them, in q, which has room for the rows of a tile.")
 	g, n, stride := arg("rows"), arg("n"), arg("d")
 	SHLQ(U8(3), stride)
 	rows := rowPointers(m.rows, g, stride, n)
@@ -416,8 +418,7 @@ func (m machine) gemv() {
 	ret()
 }
 
-// gemvTrans keeps a strip of dst in registers and takes the rows four at a
-// time, then one at a time.
+// gemvTrans keeps a strip of dst in registers and processes the rows four at a time, then one at a time.
 func (m machine) gemvTrans() {
 	m.text("gemvTrans", "(dst, rows, c *float64, n, d int)", "is GemvTrans.")
 	dst, g, stride, columns := arg("dst"), arg("rows"), arg("d"), arg("d")

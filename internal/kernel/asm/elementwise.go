@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// elementwise writes the functions of elementwise.go: the same operations in
-// the same order, none of them fused, so that the bits are the same.
+// elementwise writes the functions of elementwise.go: the same operations in the same order, none of them fused, so
+// that the bits are the same.
 func (m machine) elementwise() {
 	m.function("exp", 690, func(x Register) VecVirtual {
 		r := m.reduction()(x)
@@ -39,25 +39,29 @@ func (m machine) elementwise() {
 		z := m.div(e, m.add(m.add(below, below), e))
 		w := m.mul2(z, z)
 		w2 := m.mul2(w, w)
-		even := m.horner(w2, "even", 0.049553757507379496, 0.07682238207026702, 0.11111096669559448, 0.19999999998069787, 1)
-		odd := m.horner(w2, "odd", 0.08861876944228127, 0.06792340290615687, 0.09091401228746601, 0.14285714524504955, 0.33333333333338694)
+		even := m.horner(w2, "even", 0.049553757507379496,
+			0.07682238207026702, 0.11111096669559448, 0.19999999998069787, 1)
+		odd := m.horner(w2, "odd", 0.08861876944228127, 0.06792340290615687,
+			0.09091401228746601, 0.14285714524504955, 0.33333333333338694)
 		sum := m.add(even, m.mul2(w, odd))
 		half := m.mul2(m.add(x, a), m.real("half", 0.5))
 		return m.add(half, m.mul2(m.add(z, z), sum))
 	})
 }
 
-// function writes a loop that applies body to the vectors of x up to the
-// first with a lane that is not within ±reach.
+// function writes a loop that applies body to the vectors of x, up to the first with a lane outside ±reach.
 func (m machine) function(name string, reach float64, body func(x Register) VecVirtual) {
 	m.text(name, "(dst, x *float64, n int) int",
-		"computes a prefix of the n entries, up to the first vector with an\nentry out of reach, and returns its length.")
+		"computes a prefix of the n entries, up to the first vector with an\n"+
+			"entry out of reach, and returns its length.")
 	dst, x, n := arg("dst"), arg("x"), arg("n")
-	m.vectors(name, reach, x, n, func(v VecVirtual, i Register) { VMOVUPD(body(v), Mem{Base: dst, Index: i, Scale: 8}) })
+	m.vectors(name, reach, x, n, func(v VecVirtual, i Register) {
+		VMOVUPD(body(v), Mem{Base: dst, Index: i, Scale: 8})
+	})
 }
 
-// vectors writes a loop that applies body to the vectors of x, and their place i, up to the first with a lane that is not
-// within ±reach, and returns the place of that one.
+// vectors writes a loop that applies body to the vectors of x and their index i, up to the first with a lane outside
+// ±reach. It returns the index of that vector.
 func (m machine) vectors(name string, reach float64, x, n GPVirtual, body func(v VecVirtual, i Register)) {
 	i := GP64()
 	XORQ(i, i)
@@ -90,10 +94,10 @@ func (m machine) vectors(name string, reach float64, x, n GPVirtual, body func(v
 	ret()
 }
 
-// reduced are the results of reduce.
+// reduced holds the results of reduce.
 type reduced struct{ p, q, scale VecVirtual }
 
-// reduction returns reduce.
+// reduction writes reduce.
 func (m machine) reduction() func(x Register) reduced {
 	return func(x Register) reduced {
 		shift := m.real("shift", 0x1.8p52)

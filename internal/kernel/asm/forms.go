@@ -8,15 +8,14 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// symQuadForms computes the forms of as many rows g_i as a tile has. With the
-// strict upper triangle of P and half its diagonal, P/2 = U + Uᵀ and
+// symQuadForms computes the forms of as many rows g_i as fit in a tile. With U the strict upper triangle of P plus half
+// its diagonal, P/2 = U + Uᵀ and
 //
 //	g_iᵀ P g_i = 2 Σ_r g_ir Σ_{j≤r} U_jr g_ij
 //
-// The columns r go by eight, in strips of up to three times eight with AVX-512,
-// each a tile of inner sums: for one j the strip's part of row j is contiguous in
-// p. The strip of the columns that do not fill eight lanes comes first, where rows
-// are short.
+// The columns r are processed in groups of eight, with AVX-512 in strips of up to three groups. A strip is a tile of
+// inner sums: for each j, its part of row j is contiguous in p. The columns that do not fill eight lanes come first,
+// where rows are short.
 func (m machine) symQuadForms() {
 	m.text("symQuadForms", "(q, p, rows *float64, n, d int)",
 		"stores the forms of the first rows of g, at most n ≥ 1 of them, in\nq, which has room for the rows of a tile.")
@@ -51,7 +50,7 @@ func (m machine) symQuadForms() {
 	SUBQ(r, left)
 	JZ(LabelRef(done))
 	if m.wide() {
-		// Strips of three, after those of the remainder.
+		// Strips of three groups, after the remainder.
 		one, three := label("one"), label("three")
 		SHRQ(U8(6), left)
 		thirds, quotient := GP64(), GP64()
@@ -92,9 +91,8 @@ func (m machine) symQuadForms() {
 	ret()
 }
 
-// halves returns the place in a table of the zeros, the half and the ones by
-// which the eight numbers on the diagonal are multiplied: for the lane t on the
-// diagonal it begins t lanes before.
+// halves returns the middle of a table of zeros, the half and ones, the multipliers of the eight numbers on the
+// diagonal. For lane t on the diagonal, the multipliers start t lanes before.
 func halves() Mem {
 	words := make([]uint64, 16)
 	words[8] = math.Float64bits(0.5)
@@ -104,8 +102,8 @@ func halves() Mem {
 	return table("halves", words...).Offset(64)
 }
 
-// formStrip adds to the sums the strip of columns that begins at r, of count
-// times eight; or of width, at most 7, with r = 0.
+// formStrip adds to the sums the strip of columns starting at r: count times eight columns, or, with r = 0, width
+// columns, at most 7.
 func (m machine) formStrip(count int, width Register, rows []GPVirtual, r GPVirtual, sum func(s, h int) Mem) {
 	count *= m.parts()
 	load := func(p Mem, v int) VecVirtual { return m.load(m.part(p, v)) }

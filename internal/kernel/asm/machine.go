@@ -10,8 +10,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// machine is a vector instruction set: what the kernels of both have in
-// different words.
+// machine is a vector instruction set, and expresses the operations that the kernels use on both sets.
 type machine struct {
 	name  string
 	lanes int // float64s in a vector
@@ -35,7 +34,7 @@ func (m machine) text(name, signature, doc string) {
 	Doc(strings.Split(name+m.name+" "+doc, "\n")...)
 }
 
-// ret ends it.
+// ret ends a function.
 func ret() {
 	VZEROUPPER()
 	RET()
@@ -49,7 +48,7 @@ func (m machine) vec() VecVirtual {
 	return YMM()
 }
 
-// vecs returns n of them.
+// vecs returns n new vector registers.
 func (m machine) vecs(n int) []VecVirtual {
 	v := make([]VecVirtual, n)
 	for i := range v {
@@ -67,7 +66,7 @@ func (m machine) zeros(n int) []VecVirtual {
 	return v
 }
 
-// broadcast returns a vector of the number at p.
+// broadcast returns a vector filled with the number at p.
 func (m machine) broadcast(p Op) VecVirtual {
 	v := m.vec()
 	VBROADCASTSD(p, v)
@@ -84,10 +83,10 @@ func (m machine) load(p Mem) VecVirtual {
 // store stores v at p.
 func (m machine) store(v Register, p Mem) { VMOVUPD(v, p) }
 
-// tables are the constants in memory, by name.
+// tables holds the constants in memory, by name.
 var tables = map[string]Mem{}
 
-// table returns read-only memory of the given words.
+// table returns read-only memory that holds the given words.
 func table(name string, words ...uint64) Mem {
 	if t, ok := tables[name]; ok {
 		return t
@@ -100,8 +99,8 @@ func table(name string, words ...uint64) Mem {
 	return t
 }
 
-// constant returns a vector of equal words: in a register where there are
-// plenty of them, in memory where there are not.
+// constant returns a vector of equal words, in a register on the machine with plenty of them and in memory on the
+// other.
 func (m machine) constant(name string, word uint64) Op {
 	if m.wide() {
 		return m.broadcast(table(name, word, word, word, word))
@@ -109,7 +108,7 @@ func (m machine) constant(name string, word uint64) Op {
 	return table(name, word, word, word, word)
 }
 
-// real is constant for a number.
+// real is constant for a float.
 func (m machine) real(name string, x float64) Op {
 	return m.constant(name, math.Float64bits(x))
 }
@@ -126,8 +125,7 @@ type mask struct {
 	r Register // an opmask, or a vector of ones and zeros
 }
 
-// window returns a table of 8 zeros, 8 words of ones and 8 zeros, in which every
-// mask of AVX2 is a vector.
+// window returns a table of 8 zeros, 8 words of ones and 8 zeros. Every mask of AVX2 is a vector in it.
 func window() Mem {
 	words := make([]uint64, 24)
 	for i := 8; i < 16; i++ {
@@ -144,8 +142,8 @@ func (m machine) from(n GPVirtual) mask {
 	return m.lanesBy(n, 8, func(bits GPVirtual) { SHLXQ(n, bits, bits) })
 }
 
-// lanesBy selects lanes by a register: those that cut leaves of all, or those of the
-// window whose first word is n before the given one.
+// lanesBy selects lanes by a register. With opmasks, cut clears the other bits; otherwise the mask starts n words
+// before the given word of the window.
 func (m machine) lanesBy(n Register, word int, cut func(bits GPVirtual)) mask {
 	if m.wide() {
 		bits, k := GP64(), K()
@@ -162,7 +160,7 @@ func (m machine) lanesBy(n Register, word int, cut func(bits GPVirtual)) mask {
 	return mask{m, v}
 }
 
-// fromLane is from for a number.
+// fromLane is from for a constant.
 func (m machine) fromLane(n int) mask {
 	if m.wide() {
 		bits, k := GP32(), K()
@@ -173,7 +171,7 @@ func (m machine) fromLane(n int) mask {
 	return mask{m, m.load(window().Offset(8 * (8 - n)))} // n ≥ −4 too
 }
 
-// and returns the lanes of both masks.
+// and selects the lanes in both masks.
 func (a mask) and(b mask) mask {
 	if a.m.wide() {
 		k := K()
@@ -185,7 +183,7 @@ func (a mask) and(b mask) mask {
 	return mask{a.m, v}
 }
 
-// load returns the selected lanes at p, 0 elsewhere. It touches no others.
+// load returns the selected lanes at p, and 0 elsewhere. It does not touch other memory.
 func (a mask) load(p Mem) VecVirtual {
 	v := a.m.vec()
 	if a.m.wide() {
@@ -205,13 +203,13 @@ func (a mask) store(v Register, p Mem) {
 	}
 }
 
-// Sums along a row go in eight lanes on both machines, so that they have the
-// same bits: a register of AVX-512, and two of AVX2, its parts.
+// Sums along a row use eight lanes on both machines, so that the bits are the same: one register of AVX-512, or two of
+// AVX2, called parts.
 
-// parts returns how many registers hold eight numbers.
+// parts returns the number of registers that hold eight numbers.
 func (m machine) parts() int { return 8 / m.lanes }
 
-// part returns the place of a part of the eight numbers at p.
+// part returns the address of one part of the eight numbers at p.
 func (m machine) part(p Mem, part int) Mem { return p.Offset(part * m.bytes()) }
 
 // belowOf selects the lanes of a part below n, a register from 0 to 7.
@@ -219,8 +217,8 @@ func (m machine) belowOf(part int, n Register) mask {
 	return m.lanesBy(n, 16+part*m.lanes, func(bits GPVirtual) { BZHIQ(n, bits, bits) })
 }
 
-// total adds eight lanes in a fixed order, that of total in Go, and returns the
-// sum in lane 0 of an X register. It spoils v.
+// total adds eight lanes in the same fixed order as total in Go, and returns the sum in lane 0 of an X register. It
+// overwrites v.
 func (m machine) total(v []VecVirtual) VecVirtual {
 	y := YMM()
 	if m.wide() {
@@ -238,11 +236,10 @@ func (m machine) total(v []VecVirtual) VecVirtual {
 	return x
 }
 
-// at returns the number of the given index after a pointer.
+// at returns the number at the given index after a pointer.
 func at(p Register, index int) Mem { return Mem{Base: p, Disp: 8 * index} }
 
-// indexed returns the number at a pointer plus a register of bytes, plus an
-// index.
+// indexed returns the number at a pointer plus a register of bytes plus an index.
 func indexed(p, offset Register, index int) Mem {
 	return Mem{Base: p, Index: offset, Scale: 1, Disp: 8 * index}
 }
@@ -258,8 +255,7 @@ func label(name string) string {
 // arg loads a parameter.
 func arg(name string) GPVirtual { return Load(Param(name), GP64()).(GPVirtual) }
 
-// while runs body as long as jump, which must go to the label it is given,
-// does not leave.
+// while runs body until the jump written by leave, to the label it is given, is taken.
 func while(leave func(done string), body func()) {
 	top, done := label("loop"), label("done")
 	Label(top)
@@ -269,7 +265,7 @@ func while(leave func(done string), body func()) {
 	Label(done)
 }
 
-// repeat runs body n times, n a register ≥ 1, which ends as 0.
+// repeat runs body n times. n is a register ≥ 1, and 0 afterwards.
 func repeat(n Register, body func()) {
 	top := label("loop")
 	Label(top)

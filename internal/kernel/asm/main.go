@@ -1,7 +1,5 @@
-// Command asm writes the vector code of package kernel with avo: each kernel
-// once, for AVX-512 and for AVX2 with FMA. It is a module of its own, so that
-// avo is no dependency of the project. Run it by go generate in the package
-// above.
+// Command asm writes the vector code of package kernel with avo: each kernel once, for AVX-512 and for AVX2 with FMA.
+// It is a separate module, so that the project does not depend on avo. Run it by go generate in the parent package.
 package main
 
 import . "github.com/mmcloughlin/avo/build"

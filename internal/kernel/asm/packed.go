@@ -6,9 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// symRankOne adds row after row. The last vector of a row overlaps the one
-// before: it is computed first and stored last. So no vector is loaded that
-// shares its place with one just stored, which would wait for the memory.
+// symRankOne adds row after row. The last vector of a row overlaps the one before: it is computed first and stored
+// last. That way no load overlaps a recent store, which would stall.
 func (m machine) symRankOne() {
 	m.text("symRankOne", "(p *float64, c float64, v *float64, d int)",
 		"is SymRankOne for the rows of p that fill a vector.")
@@ -44,13 +43,12 @@ func (m machine) symRankOne() {
 	ret()
 }
 
-// symMulVec goes through the rows in blocks of eight, and reads a block once, or
-// as many of its rows as a tile has at a time, by eight columns: for the products
-// of its rows with g and for their multiples in dst.
+// symMulVec processes the rows in blocks of eight. It reads each block, or as many rows of it as fit in a tile, once,
+// eight columns at a time, both for the rows' products with g and for their multiples in dst.
 func (m machine) symMulVec() {
 	m.text("symMulVec", "(dst, p, rows *float64, d int)",
 		"adds P g to dst, without the rows of p beyond a multiple of eight.")
-	p, left, a := arg("p"), arg("d"), GP64() // the first row of the block, in bytes
+	p, left, a := arg("p"), arg("d"), GP64() // first row of the block, in bytes
 	XORQ(a, a)
 	m.whileAtLeast(left, 8, func() {
 		row := GP64() // where column 0 of the next row would be
@@ -66,8 +64,7 @@ func (m machine) symMulVec() {
 	ret()
 }
 
-// mulVecRows goes through the rows of a block from first on that make a tile,
-// and moves row to those after them.
+// mulVecRows processes one tile of a block's rows, starting at first, and moves row past them.
 func (m machine) mulVecRows(first int, row, left, a GPVirtual) {
 	g := arg("rows")
 	acc, weight := make([][]VecVirtual, m.rows), make([]VecVirtual, m.rows)
@@ -87,7 +84,7 @@ func (m machine) mulVecRows(first int, row, left, a GPVirtual) {
 		DECQ(length)
 	}
 
-	// On the diagonal row s begins with lane s.
+	// On the diagonal, row s starts at lane s.
 	j := GP64()
 	MOVQ(a, j)
 	x, y := arg("rows"), arg("dst")
@@ -140,14 +137,13 @@ func (m machine) mulVecRows(first int, row, left, a GPVirtual) {
 	LEAQ(Mem{Base: rows[m.rows-1], Index: left, Scale: 8, Disp: -8 * (first + m.rows)}, row)
 }
 
-// symRankK keeps a tile of p in registers, of as many rows as the machine has
-// and up to three vectors, while it goes through the rows of g.
+// symRankK keeps a tile of p in registers while it goes through the rows of g. The tile's height is the machine's
+// number of rows, and it is up to three vectors wide.
 func (m machine) symRankK() {
 	m.text("symRankK", "(p, w, rows *float64, n, d int)",
 		"is SymRankK for n ≥ 1 and the rows of p up to a multiple of eight.")
 	pa, ga, left := arg("p"), arg("rows"), arg("d")
-	// left is d − a for the rows a of the tiles, pa where row a begins in p,
-	// ga the place of column a in g.
+	// left is d − a for the rows a of the tiles, pa the start of row a in p, and ga the position of column a in g.
 	while(func(done string) {
 		CMPQ(left, rest())
 		JE(LabelRef(done))
@@ -190,8 +186,8 @@ func rest() GPVirtual {
 	return r
 }
 
-// rankTile adds to the tile that begins c bytes after column a, of count
-// vectors of which the last holds what is left of the columns.
+// rankTile adds to the tile that starts c bytes after column a. It is count vectors wide, and the last holds the
+// remaining columns.
 func (m machine) rankTile(count int, pa, ga, left, c, columns GPVirtual) {
 	lanes := GP64()
 	MOVQ(columns, lanes)
@@ -219,7 +215,7 @@ func (m machine) rankTile(count int, pa, ga, left, c, columns GPVirtual) {
 		for v := range row {
 			p := indexed(gi, c, v*m.lanes)
 			if v == count-1 {
-				if !m.wide() { // no register to keep it in
+				if !m.wide() { // no register to spare
 					last = m.below(lanes)
 				}
 				row[v] = last.load(p)
@@ -241,7 +237,7 @@ func (m machine) rankTile(count int, pa, ga, left, c, columns GPVirtual) {
 	if !m.wide() {
 		last = m.below(lanes)
 	}
-	// Row s of the tile begins at lane s where the tile is on the diagonal.
+	// If the tile is on the diagonal, its row s starts at lane s.
 	p, length, skip, step := GP64(), GP64(), GP64(), GP64()
 	LEAQ(Mem{Base: pa, Index: c, Scale: 1}, p)
 	LEAQ(at(left, 0).Offset(-1), length)

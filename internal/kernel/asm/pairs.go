@@ -6,8 +6,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// mulPairs multiplies a square of as many pairs as entries, and transposes it
-// in registers. The last squares overlap those before.
+// mulPairs multiplies squares, as many pairs as entries, and transposes them in registers. The last squares overlap the
+// ones before.
 func (m machine) mulPairs() {
 	m.text("mulPairs", "(dst *float64, stride int, x *float64, n int, pairs *int32, count int)",
 		"is MulPairs for n and count that fill a vector.")
@@ -43,10 +43,11 @@ func (m machine) mulPairs() {
 	ret()
 }
 
-// columns transposes squares in registers. The last squares overlap those
-// before.
+// columns transposes squares in registers. The last squares overlap the ones before.
 func (m machine) columns() {
-	m.text("columns", "(dst, x *float64, stride, n, d int)", "is Columns for n and d that fill a vector. It asks for the n rows after\nthose of x, which callers often want next.")
+	m.text("columns", "(dst, x *float64, stride, n, d int)",
+		"is Columns for n and d that fill a vector. It asks for the n rows after\n"+
+			"those of x, which callers often want next.")
 	dst, x, stride, height, after := arg("dst"), arg("x"), arg("stride"), arg("n"), arg("n")
 	SHLQ(U8(3), stride)
 	SHLQ(U8(3), height)
@@ -78,8 +79,8 @@ func (m machine) columns() {
 	ret()
 }
 
-// overlapping runs body at the first index of each vector of n numbers, n at least a
-// vector. The last vector overlaps the one before it, so that all are whole.
+// overlapping runs body at the first index of each vector of n numbers, where n is at least one vector. The last vector
+// overlaps the one before it, so that all are whole.
 func (m machine) overlapping(n string, body func(i GPVirtual)) {
 	i := GP64()
 	XORQ(i, i)
@@ -105,7 +106,7 @@ func (m machine) transpose(rows []VecVirtual) []VecVirtual {
 		VUNPCKLPD(rows[2*k+1], rows[2*k], low[k])
 		VUNPCKHPD(rows[2*k+1], rows[2*k], high[k])
 	}
-	// low has the columns 0, 2, … in pairs of rows, high the others.
+	// low holds columns 0, 2, … in pairs of rows, and high the other columns.
 	columns := make([]VecVirtual, m.lanes)
 	for odd, half := range [][]VecVirtual{low, high} {
 		if !m.wide() {

@@ -8,10 +8,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// sincos writes portable.Sincos: the same operations in the same order, none of them fused, so that the bits are the same.
+// sincos writes portable.Sincos: the same operations in the same order, none of them fused, so that the bits are the
+// same.
 func (m machine) sincos() {
 	m.text("sincos", "(sin, cos, x *float64, n int) int",
-		"computes a prefix of the n entries, up to the first vector with an\nentry out of reach, and returns its length.")
+		"computes a prefix of the n entries, up to the first vector with an\n"+
+			"entry out of reach, and returns its length.")
 	sin, cos, x, n := arg("sin"), arg("cos"), arg("x"), arg("n")
 	m.vectors("sincos", 1<<29-1, x, n, func(v VecVirtual, i Register) {
 		s, c := m.sincosOf(v)
@@ -23,7 +25,7 @@ func (m machine) sincos() {
 // sincosOf returns the sine and the cosine of x.
 func (m machine) sincosOf(x VecVirtual) (sin, cos VecVirtual) {
 	abs := m.and(x, m.constant("positive", math.MaxInt64))
-	// An integer plus the shift has the integer in its low bits.
+	// The low bits of an integer plus the shift contain the integer.
 	shift := m.real("shift", 0x1.8p52)
 	octant := m.add(m.truncate(m.mul2(abs, m.real("fourByPi", 4/math.Pi))), shift)
 	one := m.constant("bit", 1)
@@ -44,7 +46,7 @@ func (m machine) sincosOf(x VecVirtual) (sin, cos VecVirtual) {
 		-1.98412698295895385996e-4, 8.33333333332211858878e-3, -1.66666666666666307295e-1)
 	sin = m.add(z, m.mul2(m.mul2(z, square), s))
 
-	// In odd quadrants the two change places, and in the last three one of them or both change signs.
+	// In odd quadrants sine and cosine swap, and in the last three quadrants one of them or both change signs.
 	odd, upper, signs := m.vec(), m.vec(), m.constant("negative", 1<<63)
 	VPSRLQ(U8(1), octant, odd)
 	odd = m.and(odd, one)
