@@ -188,3 +188,79 @@ func (s *State) Preview(v *api.Preview, name string, c *setup.Config, how Change
 	}
 	return nil
 }
+
+// KeepEvent returns the version that the learner's state is or becomes, and the event that keeps it: nil if it is kept already.
+func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keeps eventlog.Body) {
+	switch v := p.version(p.currentVersion); {
+	case note == "" && p.Earnings.Guard.Alarm() != nil: // what is bad is not worth keeping, and the last good version stays
+		if n := len(p.versions); n > 0 {
+			return p.versions[n-1].number, nil
+		}
+		return p.learnedThrough, nil
+	case v != nil && note != "" && v.routine:
+		return v.number, &eventlog.VersionSaved{Version: v.number, Note: note}
+	case v != nil:
+		return v.number, nil
+	case note != "":
+		return p.learnedThrough, &eventlog.VersionSaved{Version: p.learnedThrough, Note: note}
+	}
+	return p.learnedThrough, &eventlog.SnapshotTaken{Version: p.learnedThrough, UpTo: sequence, Name: fmt.Sprintf("%s@%d", p.Name, p.learnedThrough)}
+}
+
+// RollBackEvent returns the event that returns the placement to a version, nil if its learner is there. The former learner ready can
+// decide at once.
+func (p *Placement) RollBackEvent(number uint64, ready *Worker, match Match) (eventlog.Body, error) {
+	if err := match.Check(p); err != nil {
+		return nil, err
+	}
+	v := p.version(number)
+	switch {
+	case v == nil:
+		return nil, noVersion(p, number)
+	case v.learner != p.Worker && v.learner != ready:
+		return nil, page.ErrStale
+	case v.learner != p.Worker && p.Experiment != nil:
+		return nil, fmt.Errorf("placement %q, version %d, which is of another learner: %w", p.Name, number, ErrExperiment)
+	case p.currentVersion == number:
+		return nil, nil
+	}
+	b := &eventlog.LearnerRolledBack{Version: number, Note: fmt.Sprintf("before the roll back to version %d", number)}
+	if v.learner != p.Worker {
+		b.Config = v.learner.Config.Canonical()
+	}
+	return b, nil
+}
+
+// ends reports what a change of a placement with an experiment would lose. done says that nothing else is to be checked.
+func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
+	same := p.Config.SameLearner(c)
+	switch {
+	case p.Experiment == nil:
+		if how.Relearns() && c.Experiment != nil && !same {
+			return true, api.Fieldf("/mode", "%q cannot begin with a relearning: begin it when that has ended", api.Experimenting)
+		}
+		return false, nil
+	case same && c.Experiment != nil && c.Experiment.Name == p.Config.Experiment.Name:
+		return true, setup.MayBecome(p.Config, c)
+	case p.Adoptable(c) >= 0 && !same:
+		return true, nil
+	case how.Relearns():
+		return true, fmt.Errorf("placement %q: %w", p.Name, ErrExperiment)
+	case how.Reset:
+		return false, nil
+	}
+	loss := &LossError{Placement: p.Name, Fields: []string{"experiment"}, Experiment: p.Config.Experiment.Name}
+	for i, w := range p.Experiment.workers {
+		if w == nil {
+			continue
+		}
+		if n := w.rounds(); n > 0 {
+			loss.Rounds += n
+			loss.Variants = append(loss.Variants, p.Experiment.Name(i))
+		}
+	}
+	if loss.Rounds > 0 {
+		return true, loss
+	}
+	return false, nil
+}

@@ -5,15 +5,14 @@
 //
 //	errors.go      the errors of what is asked
 //	pace.go        the rate of decisions; live.go what a process measures; evicted.go the ids of evicted decisions; offers.go the last offers
-//	worker.go      a learner of a placement
-//	record.go      a decision that is remembered; expiry.go the open ones by the time of their expiry
-//	placement.go   a placement; view.go as decisions see it, stats.go its counters
-//	prepare.go     a learner and memory that were made before the writer runs; items.go catalogues
-//	experiment.go  the learners of an experiment; versions.go states to roll back to; alarm.go the guard's fallback; relearn.go a second learner
-//	put.go         a configuration → a placement; decisions.go a decision and its end; correct.go late outcomes and corrections
-//	state.go       the state, and the one function that applies an event to it
-//	lookup.go      a decision that a call concerns
-//	batch.go       proposals → the next events: outcome.go, expire.go, change.go, import.go, clock.go
+//	worker.go      a learner of a placement; expiry.go open decisions by the time of their expiry
+//	placement.go   a placement; record.go a decision that is remembered; view.go a placement as decisions see it
+//	items.go       catalogues; state.go all of the state; prepare.go a learner and memory that were made before the writer runs
+//	put.go         a configuration → a placement; versions.go states to roll back to; relearn.go a second learner; experiment.go the learners of variants
+//	alarm.go       the guard's fallback; decisions.go a decision and its end; correct.go late outcomes and corrections
+//	batch.go       proposals → the next events: outcome.go, expire.go, change.go, import.go
+//	apply.go       the one function that applies an event to the state
+//	lookup.go      a decision that a call concerns; stats.go the counters of a placement
 //	codec.go       the bytes of a snapshot; snapshot.go state → bytes, restore.go bytes → state, compare.go two states
 //
 // docs/adr/0041-decision-engine.md says why the state is a fold.

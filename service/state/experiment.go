@@ -165,40 +165,6 @@ func (s *State) adopt(p *Placement, sequence uint64, time int64, b *eventlog.Lea
 	return nil
 }
 
-// ends reports what a change of a placement with an experiment would lose. done says that nothing else is to be checked.
-func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
-	same := p.Config.SameLearner(c)
-	switch {
-	case p.Experiment == nil:
-		if how.Relearns() && c.Experiment != nil && !same {
-			return true, api.Fieldf("/mode", "%q cannot begin with a relearning: begin it when that has ended", api.Experimenting)
-		}
-		return false, nil
-	case same && c.Experiment != nil && c.Experiment.Name == p.Config.Experiment.Name:
-		return true, setup.MayBecome(p.Config, c)
-	case p.Adoptable(c) >= 0 && !same:
-		return true, nil
-	case how.Relearns():
-		return true, fmt.Errorf("placement %q: %w", p.Name, ErrExperiment)
-	case how.Reset:
-		return false, nil
-	}
-	loss := &LossError{Placement: p.Name, Fields: []string{"experiment"}, Experiment: p.Config.Experiment.Name}
-	for i, w := range p.Experiment.workers {
-		if w == nil {
-			continue
-		}
-		if n := w.rounds(); n > 0 {
-			loss.Rounds += n
-			loss.Variants = append(loss.Variants, p.Experiment.Name(i))
-		}
-	}
-	if loss.Rounds > 0 {
-		return true, loss
-	}
-	return false, nil
-}
-
 // report returns what the experiment has found. It leaves out what the learners have learned, which is not part of the
 // state.
 func (p *Placement) report() *api.ExperimentReport {

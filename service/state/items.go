@@ -8,11 +8,9 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"vitrine/service/api"
 	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
 	"vitrine/service/feature"
-	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 
@@ -213,25 +211,6 @@ func (s *State) PrepareRefit(event *eventlog.Event) *Refit {
 	}
 	m, _, _ := NewRefit(context.Background(), p.Items.Of, c.Inherit(p.Config).Schema())
 	return m
-}
-
-// ChangeItems changes the items of a placement, which were at a version when the change was made.
-func (b *Batch) ChangeItems(v *View, g *Staged, version uint64, e *eventlog.Event) error {
-	if len(b.Events) > 0 {
-		return ErrRetryBatch
-	}
-	p, items := v.Placement, g.Items
-	if b.State.Placements[p.Name] != p || v.Changed != p.Changed || p.Items.Of != items || items.Split() != g.Change.Split || items.Version() != version {
-		return page.ErrStale
-	}
-	if n := items.LenAfter(g.Change); n > catalogue.MaxItems {
-		return api.Fieldf("/items", "the catalogue would have %d items, at most %d", n, catalogue.MaxItems)
-	}
-	if !g.Claim() {
-		return page.ErrStale // the caller has left
-	}
-	b.Staged = g
-	return b.Only(e)
 }
 
 // valuesSeen gives values of a category columns of their own, in all placements that share the catalogue.

@@ -74,3 +74,17 @@ func (p *Placement) Revision() uint64 {
 	}
 	return p.Changed
 }
+
+// all are the learners, the second one, and those of variants.
+func (p *Placement) all() []*Worker { return append(p.lasting(), p.challengers()...) }
+
+// lasting are the learners, and the second one.
+func (p *Placement) lasting() []*Worker {
+	if p.Relearning != nil {
+		return append(p.Learners(), p.Relearning.Worker)
+	}
+	return p.Learners()
+}
+
+// Learners are the one that decides, and the former ones.
+func (p *Placement) Learners() []*Worker { return append([]*Worker{p.Worker}, p.former...) }

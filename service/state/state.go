@@ -2,13 +2,15 @@ package state
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"sync/atomic"
 
 	"vitrine"
+	"vitrine/service/api"
 	"vitrine/service/budget"
 	"vitrine/service/eventlog"
-	"vitrine/service/offer"
+	"vitrine/service/page"
 	"vitrine/service/setup"
 )
 
@@ -56,85 +58,6 @@ func (s *State) Named(name string) (*Placement, error) {
 // UnknownPlacement returns the error of a placement that is not there.
 func UnknownPlacement(name string) error { return fmt.Errorf("placement %q: %w", name, ErrNotFound) }
 
-// Apply applies the event of the next entry to the state. Only apply changes the state, both for live traffic
-// and for a replay. An event that is impossible in this state is an error and changes nothing.
-//
-// It passes rounds to the placement's learner. It waits for room in the learner's queue, but not for the
-// learning.
-//
-// A round is made from the decision's offer, which the caller has read back for an event that closes reports.
-// Without the offer nothing is learned, and only decisions are counted.
-func (s *State) Apply(entry []byte, e *eventlog.Event, o *offer.Offer) error {
-	next := s.Position.After(entry)
-	if err := s.applyBody(next.Sequence, e, o); err != nil {
-		return fmt.Errorf("entry %d, placement %q: %w", next.Sequence, e.Placement, err)
-	}
-	s.Position = next
-	if p := s.Placements[e.Placement]; p != nil {
-		s.restock(p)
-		if p.Experiment != nil {
-			p.Experiment.Advance(e.Time, p.Earnings.Guard.Watch.Cohort())
-		}
-		s.advance(p, e.Time, next.Sequence)
-	}
-	return nil
-}
-
-func (s *State) applyBody(sequence uint64, e *eventlog.Event, o *offer.Offer) error {
-	if put, ok := e.Body.(*eventlog.PlacementPut); ok {
-		return s.put(sequence, e.Time, e.Placement, put.Config)
-	}
-	p := s.Placements[e.Placement]
-	if p == nil {
-		return fmt.Errorf("the placement: %w", ErrNotFound)
-	}
-	at := e.Time
-	switch b := e.Body.(type) { // a table of events
-	case *eventlog.PlacementDeleted:
-		s.delete(p)
-		return nil
-	case *eventlog.Offered:
-		return s.offer(p, sequence, at, b, o)
-	case *eventlog.Chosen:
-		return s.chosen(p, sequence, at, b, o)
-	case *eventlog.Expired:
-		return s.expired(p, sequence, at, b, o)
-	case *eventlog.Evicted:
-		return s.evicted(p, b)
-	case *eventlog.Activated:
-		return s.activated(p, b)
-	case *eventlog.ItemsDeclined:
-		return s.passed(p, b)
-	case *eventlog.ClockMoved:
-		return s.clockMoved(p, sequence, at, b)
-	case *eventlog.Corrected:
-		return s.correct(p, b)
-	case *eventlog.ItemsChanged:
-		return s.changeItems(p, sequence, b)
-	case *eventlog.CategoryValuesAdded:
-		return s.valuesSeen(p, b)
-	case *eventlog.SnapshotTaken:
-		return s.keepAt(p, b.Version, version{time: at, routine: true})
-	case *eventlog.VersionSaved:
-		return s.keepAt(p, b.Version, version{time: at, note: b.Note})
-	case *eventlog.AlarmCleared:
-		return s.alarmCleared(p, sequence, b)
-	case *eventlog.LearnerRolledBack:
-		return s.rollBack(p, sequence, at, b)
-	case *eventlog.LearnerAdopted:
-		return s.adopt(p, sequence, at, b)
-	case *eventlog.LearnerReset:
-		return s.reset(p, sequence, at, b)
-	case *eventlog.RelearningBegun:
-		return s.beginRelearning(p, sequence, at, b)
-	case *eventlog.LearnerSwapped:
-		return s.exchange(p, sequence, at, b)
-	case *eventlog.RelearningEnded:
-		return s.relearningEnded(p)
-	}
-	return fmt.Errorf("an event of type %T", e.Body)
-}
-
 // Log is an event log that also reads single entries.
 type Log interface {
 	eventlog.Store
@@ -146,4 +69,65 @@ func (s *State) ContinueNumbers() {
 	for _, p := range s.Placements {
 		p.LastIssued.Store(p.lastLogged)
 	}
+}
+
+// Wake wakes the learners that have got rounds. Call it after some entries, so that a learner is not woken for
+// each of its rounds.
+func (s *State) Wake() {
+	for _, w := range s.pendingWake {
+		w.Wake()
+	}
+	clear(s.pendingWake)
+	s.pendingWake = s.pendingWake[:0]
+}
+
+// Reached returns channels that learners close when they have learned what they were given and published their policies.
+func (s *State) Reached(which func(p *Placement, w *Worker) bool) (all []<-chan struct{}) {
+	for _, p := range s.Placements {
+		for _, w := range p.all() {
+			if which(p, w) {
+				all = append(all, w.Reached())
+			}
+		}
+	}
+	return all
+}
+
+// Unready reports whether the learner that decides must learn before it can: it had retired, or learns from the log.
+func Unready(p *Placement, w *Worker) bool {
+	return w == p.Worker && (w.Current().Policy == nil || w.Replaying().From > 0)
+}
+
+// Stop stops all learners.
+func (s *State) Stop() {
+	for _, p := range s.Placements {
+		for _, w := range p.all() {
+			w.Stop()
+		}
+	}
+}
+
+// publish makes the placement's state the view of later decisions. An alarm can change the view after any event.
+func (s *State) publish(p *Placement) {
+	v := View{
+		Placement: p, Changed: p.Changed, Worker: p.Worker, fallback: p.fallsBack(),
+		Page: page.View{Name: p.Name, Born: p.born, Config: p.Config, Catalogue: s.ItemsOf(p), Policy: page.Policy{Config: p.Worker.Config}},
+	}
+	v.Page.ByBaseline = v.fallback == api.FallbackBaseline
+	if x := p.Experiment; x != nil {
+		v.Page.Routes, v.Challengers = x.Routes, x.workers
+	}
+	before := p.View.Load()
+	if before == nil || before.Changed != v.Changed || before.Worker != v.Worker || before.fallback != v.fallback ||
+		before.Page.Config != v.Page.Config || before.Page.Catalogue != v.Page.Catalogue || before.Page.Routes != v.Page.Routes {
+		p.View.Store(new(v))
+	}
+}
+
+// PublishAll publishes all placements, and the list of placements.
+func (s *State) PublishAll() {
+	for _, p := range s.Placements {
+		s.publish(p)
+	}
+	s.Published.Store(new(maps.Clone(s.Placements)))
 }

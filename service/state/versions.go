@@ -7,7 +7,6 @@ import (
 
 	"vitrine/service/api"
 	"vitrine/service/eventlog"
-	"vitrine/service/page"
 )
 
 // version is a state of a learner to roll back to. The learner keeps the state itself.
@@ -167,48 +166,6 @@ func (s *State) rollBack(p *Placement, sequence uint64, time int64, b *eventlog.
 
 // MaxVersionNote is the maximal length of the note of a version.
 const MaxVersionNote = 500 // bytes
-
-// KeepEvent returns the version that the learner's state is or becomes, and the event that keeps it: nil if it is kept already.
-func (p *Placement) KeepEvent(note string, sequence uint64) (number uint64, keeps eventlog.Body) {
-	switch v := p.version(p.currentVersion); {
-	case note == "" && p.Earnings.Guard.Alarm() != nil: // what is bad is not worth keeping, and the last good version stays
-		if n := len(p.versions); n > 0 {
-			return p.versions[n-1].number, nil
-		}
-		return p.learnedThrough, nil
-	case v != nil && note != "" && v.routine:
-		return v.number, &eventlog.VersionSaved{Version: v.number, Note: note}
-	case v != nil:
-		return v.number, nil
-	case note != "":
-		return p.learnedThrough, &eventlog.VersionSaved{Version: p.learnedThrough, Note: note}
-	}
-	return p.learnedThrough, &eventlog.SnapshotTaken{Version: p.learnedThrough, UpTo: sequence, Name: fmt.Sprintf("%s@%d", p.Name, p.learnedThrough)}
-}
-
-// RollBackEvent returns the event that returns the placement to a version, nil if its learner is there. The former learner ready can
-// decide at once.
-func (p *Placement) RollBackEvent(number uint64, ready *Worker, match Match) (eventlog.Body, error) {
-	if err := match.Check(p); err != nil {
-		return nil, err
-	}
-	v := p.version(number)
-	switch {
-	case v == nil:
-		return nil, noVersion(p, number)
-	case v.learner != p.Worker && v.learner != ready:
-		return nil, page.ErrStale
-	case v.learner != p.Worker && p.Experiment != nil:
-		return nil, fmt.Errorf("placement %q, version %d, which is of another learner: %w", p.Name, number, ErrExperiment)
-	case p.currentVersion == number:
-		return nil, nil
-	}
-	b := &eventlog.LearnerRolledBack{Version: number, Note: fmt.Sprintf("before the roll back to version %d", number)}
-	if v.learner != p.Worker {
-		b.Config = v.learner.Config.Canonical()
-	}
-	return b, nil
-}
 
 func noVersion(p *Placement, number uint64) error {
 	return fmt.Errorf("placement %q, version %d: %w: there are %v", p.Name, number, ErrNotFound, p.numbersOf(nil))

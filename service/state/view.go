@@ -2,10 +2,8 @@ package state
 
 import (
 	"context"
-	"maps"
 
 	"vitrine/service/api"
-	"vitrine/service/eventlog"
 	"vitrine/service/offer"
 	"vitrine/service/page"
 	"vitrine/service/setup"
@@ -51,41 +49,6 @@ func (v *View) Current() *page.View {
 // those of [page.Try].
 func (v *View) Try(ctx context.Context, r *api.Request, now int64) (*offer.Offer, *api.Explanation, error) {
 	return page.Try(ctx, v.Current(), r, now, func() uint64 { return v.Placement.LastIssued.Load() + 1 })
-}
-
-// publish makes the placement's state the view of later decisions. An alarm can change the view after any event.
-func (s *State) publish(p *Placement) {
-	v := View{
-		Placement: p, Changed: p.Changed, Worker: p.Worker, fallback: p.fallsBack(),
-		Page: page.View{Name: p.Name, Born: p.born, Config: p.Config, Catalogue: s.ItemsOf(p), Policy: page.Policy{Config: p.Worker.Config}},
-	}
-	v.Page.ByBaseline = v.fallback == api.FallbackBaseline
-	if x := p.Experiment; x != nil {
-		v.Page.Routes, v.Challengers = x.Routes, x.workers
-	}
-	before := p.View.Load()
-	if before == nil || before.Changed != v.Changed || before.Worker != v.Worker || before.fallback != v.fallback ||
-		before.Page.Config != v.Page.Config || before.Page.Catalogue != v.Page.Catalogue || before.Page.Routes != v.Page.Routes {
-		p.View.Store(new(v))
-	}
-}
-
-// PublishAll publishes all placements, and the list of placements.
-func (s *State) PublishAll() {
-	for _, p := range s.Placements {
-		s.publish(p)
-	}
-	s.Published.Store(new(maps.Clone(s.Placements)))
-}
-
-// PublishAfter publishes the placements that an event may have changed. A replay publishes once, at its end.
-func (s *State) PublishAfter(e *eventlog.Event) {
-	switch e.Body.(type) {
-	case *eventlog.Offered, *eventlog.Chosen, *eventlog.Expired, *eventlog.Evicted, *eventlog.Activated, *eventlog.ItemsDeclined, *eventlog.Corrected, *eventlog.ItemsChanged:
-		s.publish(s.Placements[e.Placement])
-	default:
-		s.PublishAll()
-	}
 }
 
 // Note records signs of an unsound policy in a decision.
