@@ -82,47 +82,58 @@ func check(item *api.CatalogueItem, s *feature.Schema, field string) error {
 	if a, b := item.ValidFrom, item.ValidUntil; a != nil && b != nil && !a.Before(*b) {
 		return wrong("/valid_until", "%s: must be after valid_from, %s", b.Format(time.RFC3339Nano), a.Format(time.RFC3339Nano))
 	}
-	if len(item.Groups) > maxGroups {
-		return wrong("/groups", "has %d groups, at most %d", len(item.Groups), maxGroups)
-	}
-	for i, g := range item.Groups {
-		switch at := fmt.Sprintf("/groups/%d", i); {
-		case g == "" || len(g) > maxName || !utf8.ValidString(g):
-			return wrong(at, "%q: must have from 1 to %d bytes of UTF-8", api.Abbreviate(g, 40), maxName)
-		case slices.Contains(item.Groups[:i], g):
-			return wrong(at, "%q is a duplicate", g)
-		}
-	}
-	if len(item.Attributes) > maxAttributes {
-		return wrong("/attributes", "has %d attributes, at most %d", len(item.Attributes), maxAttributes)
-	}
-	for _, name := range slices.Sorted(maps.Keys(item.Attributes)) {
-		at := "/attributes/" + api.Pointer(name)
-		if !isName(name) {
-			return wrong(at, "the name must have from 1 to %d letters, digits and '_', and not begin with a digit", maxName)
-		}
-		if _, ok := s.Item(name); ok || slices.Contains(reserved, name) {
-			return wrong(at, "%q is a field or a feature of items: give the attribute another name", name)
-		}
-		switch v := item.Attributes[name].(type) {
-		case bool:
-		case float64:
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return wrong(at, "%v: must be finite", v)
-			}
-		case string:
-			if len(v) > maxText || !utf8.ValidString(v) {
-				return wrong(at, "must have at most %d bytes of UTF-8", maxText)
-			}
-		default:
-			return wrong(at, "must be a number, a string, true or false")
-		}
+	if err := cmp.Or(checkGroupNames(item.Groups, field), checkAttributes(item.Attributes, s, field)); err != nil {
+		return err
 	}
 	if len(item.Payload) > maxPayload {
 		return wrong("/payload", "has %d bytes, at most %d", len(item.Payload), maxPayload)
 	}
 	if len(item.Payload) > 0 && !item.Payload.IsValid() {
 		return wrong("/payload", "is not JSON")
+	}
+	return nil
+}
+
+func checkGroupNames(groups []string, field string) error {
+	if len(groups) > maxGroups {
+		return api.Fieldf(field+"/groups", "has %d groups, at most %d", len(groups), maxGroups)
+	}
+	for i, g := range groups {
+		switch at := fmt.Sprintf("%s/groups/%d", field, i); {
+		case g == "" || len(g) > maxName || !utf8.ValidString(g):
+			return api.Fieldf(at, "%q: must have from 1 to %d bytes of UTF-8", api.Abbreviate(g, 40), maxName)
+		case slices.Contains(groups[:i], g):
+			return api.Fieldf(at, "%q is a duplicate", g)
+		}
+	}
+	return nil
+}
+
+func checkAttributes(attributes map[string]any, s *feature.Schema, field string) error {
+	if len(attributes) > maxAttributes {
+		return api.Fieldf(field+"/attributes", "has %d attributes, at most %d", len(attributes), maxAttributes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		at := field + "/attributes/" + api.Pointer(name)
+		if !isName(name) {
+			return api.Fieldf(at, "the name must have from 1 to %d letters, digits and '_', and not begin with a digit", maxName)
+		}
+		if _, ok := s.Item(name); ok || slices.Contains(reserved, name) {
+			return api.Fieldf(at, "%q is a field or a feature of items: give the attribute another name", name)
+		}
+		switch v := attributes[name].(type) {
+		case bool:
+		case float64:
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return api.Fieldf(at, "%v: must be finite", v)
+			}
+		case string:
+			if len(v) > maxText || !utf8.ValidString(v) {
+				return api.Fieldf(at, "must have at most %d bytes of UTF-8", maxText)
+			}
+		default:
+			return api.Fieldf(at, "must be a number, a string, true or false")
+		}
 	}
 	return nil
 }

@@ -19,49 +19,16 @@ import (
 // features of the placement's items change, it returns the catalogue for them, and the bytes that the budget has set aside for it.
 func (e *Engine) checkItems(ctx context.Context, name string, c *setup.Config, how *Change) (m *state.Refit, held int64, err error) {
 	e.mu.RLock()
-	sharers := e.state.Sharers(name)
-	var items *catalogue.Catalogue
-	var before, owner *setup.Config // nil if there is no such placement
-	if p := e.state.Placements[name]; p != nil {
-		items, before = p.Items.Of, p.Config
-	}
-	if p := e.state.Placements[c.CatalogueOf]; p != nil {
-		owner = p.Config
-	}
+	items, schema, err := e.state.CheckItems(name, c, how)
 	e.mu.RUnlock()
-	if c.CatalogueOf != "" {
-		switch {
-		case c.CatalogueOf == name:
-			return nil, 0, api.Fieldf("/catalogue_of", "%q is this placement: leave it out", name)
-		case owner == nil || !how.MayUse(c, before):
-			return nil, 0, api.Fieldf("/catalogue_of", "there is no placement %q", c.CatalogueOf)
-		case owner.CatalogueOf != "":
-			return nil, 0, api.Fieldf("/catalogue_of", "%q has the catalogue of %q: name that one", c.CatalogueOf, owner.CatalogueOf)
-		case !owner.Schema().Equal(c.Schema()):
-			return nil, 0, api.Fieldf("/catalogue_of", "placement %q has other features: they must be the same", c.CatalogueOf)
-		case len(sharers) > 0:
-			return nil, 0, api.Fieldf("/catalogue_of", "this placement has the catalogue of %s: change these first", strings.Join(sharers, ", "))
-		case items != nil && items.Bytes() > 0:
-			return nil, 0, api.Fieldf("/catalogue_of", "this placement has items of its own: delete them first")
-		case before != nil && !c.Inherit(before).Inherit(owner).Schema().Same(owner.Schema()):
-			return nil, 0, api.Fieldf("/catalogue_of", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
-				"let %q have the catalogue of this placement, or put a new placement", c.CatalogueOf, c.CatalogueOf)
-		}
-	}
-	if before == nil || before.Schema().Equal(c.Schema()) {
-		return nil, 0, nil
-	}
-	if len(sharers) > 0 {
-		return nil, 0, api.Fieldf("/features", "this placement has the catalogue of %s, which need the same features: change these first", strings.Join(sharers, ", "))
-	}
-	if items.Head().Items == 0 {
-		return nil, 0, nil
+	if err != nil || schema == nil || items.Head().Items == 0 {
+		return nil, 0, err
 	}
 	held = items.Bytes()
 	if err := e.state.Budget.Hold(held); err != nil {
 		return nil, 0, fmt.Errorf("placement %q: %w: %w: the catalogue needs its memory twice while its features change: delete items, or give the service more, in [limits] memory", name, ErrMemory, err)
 	}
-	m, misfit, err := state.NewRefit(ctx, items, c.Inherit(before).Schema())
+	m, misfit, err := state.NewRefit(ctx, items, schema)
 	switch {
 	case err != nil:
 	case misfit != nil:

@@ -186,22 +186,14 @@ func (e *Engine) callLeader(ctx context.Context, c *remoteCall) (*answer, error)
 		}
 		a, err := e.callLeaderOnce(ctx, request)
 		switch {
-		case err == nil && a.err != nil && !errors.Is(a.err, ErrStopped) && !errors.Is(a.err, ErrFollower) && !errors.Is(a.err, ErrNoLeader):
-			return a, a.err
 		case err == nil && a.err == nil:
-			for known := e.known.Load(); a.entry > known && !e.known.CompareAndSwap(known, a.entry); known = e.known.Load() {
-			}
-			if a.moved {
-				if err := e.WaitFor(ctx, a.entry); err != nil {
-					return nil, err
-				}
-				return nil, page.ErrStale
-			}
-			return a, nil
-		case errors.Is(err, errAnswer):
-			return nil, err
+			return e.answered(ctx, a)
+		case err == nil && !hasNoLeader(a.err):
+			return a, a.err
 		case err == nil:
 			err = a.err
+		case errors.Is(err, errAnswer):
+			return nil, err
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -217,6 +209,24 @@ func (e *Engine) callLeader(ctx context.Context, c *remoteCall) (*answer, error)
 		case <-time.After(leaderPause):
 		}
 	}
+}
+
+// hasNoLeader reports whether the process that answered does not lead, so that another one may.
+func hasNoLeader(err error) bool {
+	return errors.Is(err, ErrStopped) || errors.Is(err, ErrFollower) || errors.Is(err, ErrNoLeader)
+}
+
+// answered takes note of the leader's answer, and catches up if the placement has changed.
+func (e *Engine) answered(ctx context.Context, a *answer) (*answer, error) {
+	for known := e.known.Load(); a.entry > known && !e.known.CompareAndSwap(known, a.entry); known = e.known.Load() {
+	}
+	if !a.moved {
+		return a, nil
+	}
+	if err := e.WaitFor(ctx, a.entry); err != nil {
+		return nil, err
+	}
+	return nil, page.ErrStale
 }
 
 func (e *Engine) callLeaderOnce(ctx context.Context, proposal []byte) (*answer, error) {

@@ -97,13 +97,7 @@ func (c *column) encode(to []float64, v api.Value) (message string) {
 	case c.Kind == "number" && v.Kind != api.IsNumber:
 		return fmt.Sprintf("%q: want a number", v.Text)
 	case c.Kind == "number":
-		if math.IsNaN(v.Number) || math.IsInf(v.Number, 0) {
-			return fmt.Sprintf("%v: want a finite number", v.Number)
-		}
-		to[0] = (c.clipped(v.Number) - c.Center) / c.Scale
-		if !isFinite(to[0]) {
-			return fmt.Sprintf("%v: is %v after scaling, which is too large: set center and scale", v.Number, to[0])
-		}
+		return c.scaled(to, v.Number)
 	case v.Kind != api.IsText:
 		return fmt.Sprintf("%v: want a string", v.Number)
 	case c.Kind == "text":
@@ -119,6 +113,17 @@ func (c *column) encode(to []float64, v api.Value) (message string) {
 			k = len(c.Values)
 		}
 		to[k] = 1
+	}
+	return ""
+}
+
+// scaled stores a scaled number, or returns what is wrong with it.
+func (c *column) scaled(to []float64, v float64) (message string) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return fmt.Sprintf("%v: want a finite number", v)
+	}
+	if to[0] = (c.clipped(v) - c.Center) / c.Scale; !isFinite(to[0]) {
+		return fmt.Sprintf("%v: is %v after scaling, which is too large: set center and scale", v, to[0])
 	}
 	return ""
 }

@@ -31,6 +31,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+	"vitrine/internal/extsort"
 	"vitrine/service/page"
 
 	"github.com/go-json-experiment/json"
@@ -213,8 +214,8 @@ type Log struct {
 	format  string
 	mapping *Mapping
 	file    *os.File
-	spooled bool    // whether file is a copy of a stream
-	sorted  *sorter // the rows of a table that was not sorted; nil if the file lists them in order
+	spooled bool            // whether file is a copy of a stream
+	sorted  *extsort.Sorter // the rows of a table that was not sorted; nil if the file lists them in order
 	header  []string
 }
 
@@ -274,7 +275,7 @@ func (l *Log) Close() error {
 		err = errors.Join(err, os.Remove(l.file.Name()))
 	}
 	if l.sorted != nil {
-		err = errors.Join(err, l.sorted.close())
+		err = errors.Join(err, l.sorted.Close())
 	}
 	return err
 }

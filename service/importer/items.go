@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -225,17 +226,8 @@ func (m *ItemMapping) item(r cells) (item *api.CatalogueItem, err error) {
 		}
 		item.Available = &v
 	}
-	for _, t := range []struct {
-		column string
-		to     **time.Time
-	}{{c.ValidFrom, &item.ValidFrom}, {c.ValidUntil, &item.ValidUntil}} {
-		if _, ok := r[t.column]; ok {
-			at, err := timeOf(t.column, f[t.column])
-			if err != nil {
-				return nil, err
-			}
-			*t.to = new(time.Unix(0, at).UTC())
-		}
+	if err := cmp.Or(f.time(c.ValidFrom, &item.ValidFrom), f.time(c.ValidUntil, &item.ValidUntil)); err != nil {
+		return nil, err
 	}
 	for _, column := range c.Groups {
 		for name := range strings.SplitSeq(textOf(f[column]), "|") {
@@ -261,17 +253,35 @@ func (m *ItemMapping) item(r cells) (item *api.CatalogueItem, err error) {
 			item.Attributes[name] = guess(cell)
 		}
 	}
-	if len(c.Payload) == 0 {
-		return item, nil
+	item.Payload, err = r.payload(c.Payload)
+	return item, err
+}
+
+// time stores the time of a column, if the row has one.
+func (f fields) time(column string, to **time.Time) error {
+	v, ok := f[column]
+	if !ok {
+		return nil
+	}
+	at, err := timeOf(column, v)
+	if err == nil {
+		*to = new(time.Unix(0, at).UTC())
+	}
+	return err
+}
+
+// payload returns some columns as JSON, nil for none.
+func (r cells) payload(columns []string) (jsontext.Value, error) {
+	if len(columns) == 0 {
+		return nil, nil
 	}
 	payload := map[string]any{}
-	for _, column := range c.Payload {
+	for _, column := range columns {
 		if cell, ok := r[column]; ok {
 			payload[column] = cell
 		}
 	}
-	item.Payload, err = json.Marshal(payload, json.Deterministic(true))
-	return item, err
+	return json.Marshal(payload, json.Deterministic(true))
 }
 
 // guess returns the number or the truth that a text is.

@@ -87,7 +87,7 @@ func (s *source) rows(file *os.File, begin func(header []string) error, each fun
 		if err := begin(s.header); err != nil {
 			return err
 		}
-		return s.sorted.each(func(record []byte) error {
+		return s.sorted.Each(func(record []byte) error {
 			r, err := decodeRow(record[keySize:], s.header)
 			if err = cmp.Or(s.ctx.Err(), err); err != nil {
 				return err

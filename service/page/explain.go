@@ -269,15 +269,11 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 		x.Unknown = append(x.Unknown, fmt.Sprintf("the utilities: the policy %s has none", x.Policy))
 		return
 	}
-	reference := make([]float64, m.config.Schema().Width())
-	if x.Attribution = "linear"; !e.IsLinear() {
-		x.Attribution = "shapley"
-		for i := range n {
-			for j, v := range m.x.Features.RawRowView(i) {
-				reference[j] += (v - reference[j]) / float64(i+1) // exact if all are equal
-			}
-		}
+	x.Attribution = "shapley"
+	if e.IsLinear() {
+		x.Attribution = "linear"
 	}
+	reference := m.reference(n, e)
 	for k := range x.Items {
 		item, i := &x.Items[k], int(m.shown[k])
 		item.Utility = usable(mean[i])
@@ -302,6 +298,20 @@ func (m *explanation) give(x *api.Explanation, e bandit.Explainer) {
 		u, x.Compared = why.Index, "index"
 	}
 	m.compare(x, u)
+}
+
+// reference is the row with which contributions compare: zeros for a linear policy, and the mean of the n known rows otherwise.
+func (m *explanation) reference(n int, e bandit.Explainer) []float64 {
+	reference := make([]float64, m.config.Schema().Width())
+	if e.IsLinear() {
+		return reference
+	}
+	for i := range n {
+		for j, v := range m.x.Features.RawRowView(i) {
+			reference[j] += (v - reference[j]) / float64(i+1) // exact if all are equal
+		}
+	}
+	return reference
 }
 
 // compare compares the set shown with other sets, by the utilities u.

@@ -44,26 +44,9 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	case !(m.Propensity >= 0 && m.Propensity <= 1):
 		return events, entries, api.Fieldf("/propensity", "%v: must be in (0, 1]", m.Propensity)
 	}
-	if err := m.draw(v.Config.Seed); err != nil {
-		return events, entries, err
-	}
-	order := make([]int32, len(m.Shown))
-	choice := int32(0)
-	at, err := find("/shown", m.Shown, d.index)
+	at, choice, err := m.shown(v.Config.Seed, d.index)
 	if err != nil {
 		return events, entries, err
-	}
-	for k, i := range at {
-		if slices.Contains(at[:k], i) {
-			return events, entries, api.Fieldf(fmt.Sprintf("/shown/%d", k), "%q is shown twice", m.Shown[k])
-		}
-		order[k] = int32(i)
-		if m.Shown[k] == m.Choice {
-			choice = int32(k + 1)
-		}
-	}
-	if m.Choice != "" && choice == 0 {
-		return events, entries, api.Fieldf("/choice", "%q was not shown", api.Abbreviate(m.Choice, setup.MaxID))
 	}
 	n, width := len(m.Request.Items), v.Config.Schema().Width()
 	d.rows, d.width = resize(d.rows, n*width), width
@@ -77,24 +60,13 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	}
 	d.estimates = offer.Estimates{}
 	o := &eventlog.Offered{Decision: m.Request.Decision, Request: q.Sum(), Candidates: n, Width: width, Propensity: m.Propensity, Mode: offer.ByImport}
-	if l := m.Draw; l != nil {
-		if err := l.Check(n); err != nil {
-			return events, entries, api.Fieldf("/sampling_law", "%v", err)
-		}
-		shown := vitrine.Assortment(slices.Sorted(slices.Values(at)))
-		p := l.Law(n).Propensity(shown)
-		within := float64(1e-3 * p)    // logs hold rounded numbers
-		if l.Kind != offer.DrawSwaps { // the law is conditional on the policy's own set, which may be random
-			within += 1 - l.Epsilon
-		}
-		if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
-			return events, entries, api.Fieldf("/sampling_law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p, m.Propensity)
-		}
-		if v.Config.LogItems == "all" {
-			d.estimates.Law = l
-		}
+	if err := m.checkLaw(n, at); err != nil {
+		return events, entries, err
 	}
-	d.fill(o, q, order, v.Config.LogItems == "all")
+	if v.Config.LogItems == "all" {
+		d.estimates.Law = m.Draw
+	}
+	d.fill(o, q, int32s(at), v.Config.LogItems == "all")
 	o.Answer = d.estimates.Append(nil)
 	events[0] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: o}
 	events[1] = &eventlog.Event{Time: m.Time, Placement: v.Name, Body: &eventlog.Chosen{Decision: o.Decision, Choice: choice}}
@@ -111,6 +83,48 @@ func (d *Decider) Import(v *View, m *Imported) (events [2]*eventlog.Event, entri
 	copied, err := eventlog.Decode(entries[0])
 	events[0] = &copied
 	return events, entries, err
+}
+
+// shown returns the items shown and the place of the choice among them, from 1 on, 0 for none. A choice is drawn from rewards.
+func (m *Imported) shown(seed uint64, index map[string]int) (at []int, choice int32, err error) {
+	if err := m.draw(seed); err != nil {
+		return nil, 0, err
+	}
+	if at, err = find("/shown", m.Shown, index); err != nil {
+		return nil, 0, err
+	}
+	for k, i := range at {
+		if slices.Contains(at[:k], i) {
+			return nil, 0, api.Fieldf(fmt.Sprintf("/shown/%d", k), "%q is shown twice", m.Shown[k])
+		}
+		if m.Shown[k] == m.Choice {
+			choice = int32(k + 1)
+		}
+	}
+	if m.Choice != "" && choice == 0 {
+		return nil, 0, api.Fieldf("/choice", "%q was not shown", api.Abbreviate(m.Choice, setup.MaxID))
+	}
+	return at, choice, nil
+}
+
+// checkLaw reports a law that does not give the items shown, among n, their propensity.
+func (m *Imported) checkLaw(n int, at []int) error {
+	l := m.Draw
+	if l == nil {
+		return nil
+	}
+	if err := l.Check(n); err != nil {
+		return api.Fieldf("/sampling_law", "%v", err)
+	}
+	p := l.Law(n).Propensity(vitrine.Assortment(slices.Sorted(slices.Values(at))))
+	within := float64(1e-3 * p)    // logs hold rounded numbers
+	if l.Kind != offer.DrawSwaps { // the law is conditional on the policy's own set, which may be random
+		within += 1 - l.Epsilon
+	}
+	if p == 0 || m.Propensity > 0 && math.Abs(p-m.Propensity) > within {
+		return api.Fieldf("/sampling_law", "gives the set %q, which was shown, the propensity %v, not %v", m.Shown, p, m.Propensity)
+	}
+	return nil
 }
 
 // draw replaces the rewards with a choice drawn from them.

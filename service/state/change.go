@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"vitrine/service/api"
+	"vitrine/service/catalogue"
 	"vitrine/service/eventlog"
+	"vitrine/service/feature"
 	"vitrine/service/page"
 	"vitrine/service/setup"
 )
@@ -95,9 +97,9 @@ func (how *Change) Check(p *Placement, c *setup.Config) error {
 	return p.loss(c)
 }
 
-// MayUse reports whether a placement may have a configuration with the catalogue of another one. before is its present
+// mayUse reports whether a placement may have a configuration with the catalogue of another one. before is its present
 // configuration, nil for a new one.
-func (how *Change) MayUse(c, before *setup.Config) bool {
+func (how *Change) mayUse(c, before *setup.Config) bool {
 	return how == nil || how.Uses == nil || before != nil && before.CatalogueOf == c.CatalogueOf || how.Uses(c.CatalogueOf)
 }
 
@@ -263,4 +265,51 @@ func (p *Placement) ends(c *setup.Config, how *Change) (done bool, err error) {
 		return true, loss
 	}
 	return false, nil
+}
+
+// CheckItems reports why a placement must not have a configuration because of its catalogue, or that of another one. If the features of
+// its items change, CheckItems returns the items and their next schema.
+func (s *State) CheckItems(name string, c *setup.Config, how *Change) (items *catalogue.Catalogue, next *feature.Schema, err error) {
+	sharers := strings.Join(s.Sharers(name), ", ")
+	var before *setup.Config // nil if there is no such placement
+	if p := s.Placements[name]; p != nil {
+		items, before = p.Items.Of, p.Config
+	}
+	if c.CatalogueOf != "" {
+		if err := s.checkShared(name, c, before, how); err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case sharers != "":
+			return nil, nil, api.Fieldf("/catalogue_of", "this placement has the catalogue of %s: change these first", sharers)
+		case items != nil && items.Bytes() > 0:
+			return nil, nil, api.Fieldf("/catalogue_of", "this placement has items of its own: delete them first")
+		case before != nil && !c.Inherit(before).Inherit(s.Placements[c.CatalogueOf].Config).Schema().Same(s.Placements[c.CatalogueOf].Config.Schema()):
+			return nil, nil, api.Fieldf("/catalogue_of", "the categories of this placement have learned other values than those of %q, whose rows they would not fit: "+
+				"let %q have the catalogue of this placement, or put a new placement", c.CatalogueOf, c.CatalogueOf)
+		}
+	}
+	switch {
+	case before == nil || before.Schema().Equal(c.Schema()):
+		return nil, nil, nil
+	case sharers != "":
+		return nil, nil, api.Fieldf("/features", "this placement has the catalogue of %s, which need the same features: change these first", sharers)
+	}
+	return items, c.Inherit(before).Schema(), nil
+}
+
+// checkShared reports why a placement must not use the catalogue of another one.
+func (s *State) checkShared(name string, c, before *setup.Config, how *Change) error {
+	owner := s.Placements[c.CatalogueOf]
+	switch {
+	case c.CatalogueOf == name:
+		return api.Fieldf("/catalogue_of", "%q is this placement: leave it out", name)
+	case owner == nil || !how.mayUse(c, before):
+		return api.Fieldf("/catalogue_of", "there is no placement %q", c.CatalogueOf)
+	case owner.Config.CatalogueOf != "":
+		return api.Fieldf("/catalogue_of", "%q has the catalogue of %q: name that one", c.CatalogueOf, owner.Config.CatalogueOf)
+	case !owner.Config.Schema().Equal(c.Schema()):
+		return api.Fieldf("/catalogue_of", "placement %q has other features: they must be the same", c.CatalogueOf)
+	}
+	return nil
 }

@@ -146,6 +146,11 @@ func (s *State) thawLearners(p *Placement, f *frozenPlacement) error {
 		r.Worker, p.former, has = p.former[last], p.former[:last], has[:last+1]
 		p.Relearning = r
 	}
+	return p.thawVersions(f, has)
+}
+
+// thawVersions gives versions their learners, which keep the states of the versions in has.
+func (p *Placement) thawVersions(f *frozenPlacement, has [][]uint64) error {
 	learners := p.Learners()
 	if len(f.keepers) != len(p.versions) {
 		return fmt.Errorf("%d versions of %d learners", len(p.versions), len(f.keepers))
