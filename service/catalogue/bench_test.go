@@ -12,8 +12,8 @@ import (
 	"vitrine/service/feature"
 )
 
-// BenchmarkLearn has the schema of a catalogue of 100,000 items learn a value that items may have, or users; and makes
-// the catalogue again, as other features do.
+// BenchmarkLearn lets the schema of a catalogue of 100,000 items learn a value, which items may or may not carry. It
+// also rebuilds the catalogue, as a change of features does.
 func BenchmarkLearn(b *testing.B) {
 	s := schemaOf(b, `[{"name":"brand","kind":"category","own_columns":12,"columns":16},{"name":"x","kind":"number"},{"name":"place","kind":"category","from":"shopper","own_columns":2,"columns":4}]`)
 	c := New(s)

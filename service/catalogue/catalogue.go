@@ -15,11 +15,10 @@ import (
 	"vitrine/service/feature"
 )
 
-// Catalogue has the items of a placement. Each has a slot, from 0 on without a gap. Slots depend only
-// on the changes and their order, so that a replay gives the same ones.
+// Catalogue holds the items of a placement in slots numbered from 0 without gaps. Slots depend only on the changes and
+// their order, so a replay assigns the same ones.
 //
-// It has one writer, who calls Apply. The methods between RLock and Unlock are for readers who hold
-// the lock for reading.
+// A single writer calls Apply. The methods between RLock and Unlock are for readers that hold the read lock.
 type Catalogue struct {
 	split atomic.Pointer[feature.Split]
 
@@ -30,38 +29,38 @@ type Catalogue struct {
 	revenues   []float64
 	states     []uint8
 	index      index
-	limited    int            // items that are not available, or only at some times
+	limited    int            // items that are unavailable or available only at some times
 	earning    int            // items whose revenue is not 1
-	attributes map[string]int // in how many items each is
+	attributes map[string]int // attributes map each name to the number of items that carry it
 	unlearned  map[value]map[int32]bool
-	fields     fields // of the item that the writer reads
+	fields     fields // scratch for the item that the writer reads
 	head       atomic.Pointer[Head]
 
 	large    chan struct{} // see Enter
 	changes  changes
-	moves    changes // the slots whose items have left
+	moves    changes // slots that their items have left
 	lists    lists
 	freezing sync.Mutex
-	frozen   []weak.Pointer[Frozen] // those that are not read to their end
+	frozen   []weak.Pointer[Frozen] // snapshots that are still being read
 }
 
 // value is a value of a category.
 type value struct{ feature, text string }
 
-// Head is what is known of a catalogue without its lock.
+// Head describes a catalogue without taking its lock.
 type Head struct {
-	Version uint64 // the entry of the log that changed the catalogue last
+	Version uint64 // log entry that last changed the catalogue
 	Items   int
 }
 
-// Head returns the version and the number of items, also while the catalogue changes.
+// Head returns the version and the number of items. It is safe to call while the catalogue changes.
 func (c *Catalogue) Head() Head { return *c.head.Load() }
 
 // The states of items.
 const (
 	unavailable uint8 = 1 << iota
-	inWindow          // available in its window only
-	unfit             // without the features of the schema
+	inWindow          // available only in its window
+	unfit             // lacks features that the schema requires
 )
 
 // New returns an empty catalogue of items with the features of a schema.
@@ -73,9 +72,8 @@ func New(s *feature.Schema) *Catalogue {
 	return c
 }
 
-// Restore returns the catalogue of items in the order of their slots. Items that do not fit the schema are
-// not available, and the error, an *[ItemError], names one of them. Any other error means that the records
-// are not those of a catalogue.
+// Restore rebuilds a catalogue from records in slot order. Items that do not fit the schema are unavailable, and the
+// error, an *[ItemError], names one of them. Any other error means that the records do not form a catalogue.
 func Restore(s *feature.Schema, version uint64, records iter.Seq[string]) (c *Catalogue, err error) {
 	c = New(s)
 	var misfit error
@@ -96,9 +94,9 @@ func Restore(s *feature.Schema, version uint64, records iter.Seq[string]) (c *Ca
 	return c, misfit
 }
 
-const restored = 1 << 12 // items whose rows are computed at a time
+const restored = 1 << 12 // items per batch of rows
 
-// chunks yields up to n texts at a time. The slice is used again.
+// chunks yields up to n texts at a time and reuses the slice.
 func chunks(texts iter.Seq[string], n int) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		some := make([]string, 0, n)
@@ -116,30 +114,28 @@ func chunks(texts iter.Seq[string], n int) iter.Seq[[]string] {
 	}
 }
 
-// Split returns how the rows of the catalogue's items are computed.
+// Split returns the computation of the items' rows.
 func (c *Catalogue) Split() *feature.Split { return c.split.Load() }
 
-// Change is a change of a catalogue that is ready to be applied.
+// Change is a catalogue change that is ready to be applied.
 type Change struct {
-	Split   *feature.Split // by which rows were computed: it must still be that of the catalogue
+	Split   *feature.Split // computed the rows; must still be the catalogue's when the change is applied
 	put     []putItem
 	rows    []float64
-	bytes   int // of the records
+	bytes   int // size of the records
 	deleted []string
-	misfit  error // of one of those put
+	misfit  error // why one of the put items does not fit
 }
 
-// putItem is an item that is put.
 type putItem struct {
 	id, kept string
 	revenue  float64
 	unfit    bool
-	unseen   []feature.Seen // what the schema has not learned, and has room for
+	unseen   []feature.Seen // values that the schema has room for but has not learned
 }
 
-// NewChange returns the change that puts items, which are records, and deletes the items of the ids. It
-// computes the rows, so that Apply is quick. It returns an error for a record that Encode cannot have
-// written.
+// NewChange returns the change that puts the items in the records put and deletes the ids in deleted. It computes the
+// rows in advance, so that Apply is quick. A record that Encode cannot have written is an error.
 func (c *Catalogue) NewChange(put, deleted []string) (*Change, error) {
 	return c.newChange(put, deleted, false)
 }
@@ -195,15 +191,14 @@ func (c *Catalogue) newChange(put, deleted []string, mayMisfit bool) (*Change, e
 type ItemError struct {
 	Index int
 	ID    string
-	Err   error // an *api.FieldError of the first of one item
+	Err   error // an *api.FieldError for the item's first error
 }
 
 func (e *ItemError) Error() string { return fmt.Sprintf("item %q: %v", e.ID, e.Err) }
 
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// Apply makes a change. Its entry in the log is the catalogue's version from then on. Apply waits for
-// readers.
+// Apply makes a change after waiting for readers. The version becomes the change's log entry.
 func (c *Catalogue) Apply(version uint64, change *Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,7 +241,8 @@ func (c *Catalogue) setVersion(version uint64) {
 	c.head.Store(&Head{Version: version, Items: c.Len()})
 }
 
-// mark notes that the item of a slot may have a value that the schema has not learned. The mark stays when the item changes.
+// mark notes that the item in a slot may carry a value that the schema has not learned. The mark stays when the item
+// changes.
 func (c *Catalogue) mark(v value, slot int32) {
 	if c.unlearned[v] == nil {
 		c.unlearned[v] = map[int32]bool{}
@@ -254,8 +250,8 @@ func (c *Catalogue) mark(v value, slot int32) {
 	c.unlearned[v][slot] = true
 }
 
-// grown returns v with room for n more numbers. Room for more than that is a sixteenth of it at most, because the rows of a
-// large catalogue are most of its memory.
+// grown returns v with room for n more numbers and at most a sixteenth in reserve: the rows are most of a large
+// catalogue's memory.
 func grown(v []float64, n int) []float64 {
 	if len(v)+n <= cap(v) {
 		return v
@@ -263,7 +259,7 @@ func grown(v []float64, n int) []float64 {
 	return append(make([]float64, 0, len(v)+max(n, len(v)/16)), v...)
 }
 
-// note counts what an item has, and sets its state.
+// note counts an item's attributes, revenue and limits, and sets its state.
 func (c *Catalogue) note(slot int32, isUnfit bool) {
 	f := c.count(slot, 1)
 	state := uint8(0)
@@ -282,7 +278,6 @@ func (c *Catalogue) note(slot int32, isUnfit bool) {
 	c.changes.add(slot)
 }
 
-// forget undoes note.
 func (c *Catalogue) forget(slot int32) {
 	c.count(slot, -1)
 	if c.states[slot] != 0 {
@@ -290,8 +285,8 @@ func (c *Catalogue) forget(slot int32) {
 	}
 }
 
-// count adds by to the number of items with the attributes of an item, and to that of items with a revenue if it has one. It
-// returns the item without its numbers.
+// count adds by to the counts of an item's attributes and, if it sets a revenue, to the items with revenue. It returns
+// the item without its numbers.
 func (c *Catalogue) count(slot int32, by int) *fields {
 	f := &c.fields
 	f.unkeep(c.kept.at(slot), c.Split(), nil, 0, untilRest)
@@ -307,7 +302,7 @@ func (c *Catalogue) count(slot int32, by int) *fields {
 	return f
 }
 
-// remove deletes the item of a slot. The last item takes its place.
+// remove deletes the item in a slot and moves the last item there.
 func (c *Catalogue) remove(slot int32) {
 	c.save(slot)
 	c.forget(slot)
@@ -334,9 +329,9 @@ func (c *Catalogue) remove(slot int32) {
 	c.revenues, c.states, c.rows = c.revenues[:last], c.states[:last], c.rows[:int(last)*width]
 }
 
-// Learn replaces the schema by one that has also learned the given values, and the rows of items with such a value. Only items
-// that were put before their values were learned have one. Without such items Learn does not wait for readers: their rows are
-// the same by both schemas.
+// Learn switches to a schema that has also learned the given values, and recomputes the rows of items that carry one.
+// Only items put before their values were learned can do so. If there are no such items, both schemas give the same
+// rows, and Learn does not wait for readers.
 func (c *Catalogue) Learn(s *feature.Schema, values []feature.Seen) {
 	var stale []int32
 	for _, seen := range values {
@@ -358,15 +353,15 @@ func (c *Catalogue) Learn(s *feature.Schema, values []feature.Seen) {
 		if int(slot) < c.Len() {
 			c.read(f, slot)
 			one[0].Features = f.values
-			_, _ = split.Items(c.Row(slot), one) // an error is that of before: the item is unfit
+			_, _ = split.Items(c.Row(slot), one) // an error leaves the item unfit, as before
 		}
 	}
 }
 
-// WithSchema returns the catalogue with the same items and the features of another schema, by their names. The catalogue's
-// schema has also learned the values of the items, as if they were put into it. Features that the schema does not have are lost.
-// Items that do not fit the schema, because they lack a feature or have another type of value, are kept, but are not available:
-// misfit names one of them. WithSchema stops when ctx ends, with its error.
+// WithSchema returns a catalogue of the same items for another schema, with features matched by name. The new schema
+// has also learned the items' values, as if they were put again. Features that the schema lacks are lost. Items that do
+// not fit, because a feature is missing or a value is of another type, are kept but unavailable, and misfit names one
+// of them. When ctx ends, WithSchema stops with its error.
 func (c *Catalogue) WithSchema(ctx context.Context, s *feature.Schema) (moved *Catalogue, misfit, err error) {
 	w := workOf(ctx)
 	leave, err := w.enter(ctx)
@@ -403,7 +398,7 @@ func (c *Catalogue) WithSchema(ctx context.Context, s *feature.Schema) (moved *C
 	return moved, misfit, cmp.Or(err, wrong)
 }
 
-// learn returns the schema that has also learned the values of items.
+// learn returns the schema after it has learned the values of the records.
 func learn(s *feature.Schema, records iter.Seq[string]) (*feature.Schema, error) {
 	var f fields
 	one := make([]api.Item, 1)
@@ -423,11 +418,11 @@ func learn(s *feature.Schema, records iter.Seq[string]) (*feature.Schema, error)
 	return s, nil
 }
 
-// itemBytes is what an item takes beside its page and its row: the revenue, the state and the place in the index, and its
-// share of the list of pages.
+// itemBytes is an item's memory beyond its page and row: its revenue, state and index entry, and its share of the page
+// list.
 const itemBytes = 22
 
-// Bytes returns the memory that the catalogue takes.
+// Bytes returns the catalogue's memory.
 func (c *Catalogue) Bytes() int64 {
 	c.RLock()
 	defer c.RUnlock()
@@ -436,7 +431,7 @@ func (c *Catalogue) Bytes() int64 {
 
 // MaxBytes bounds the memory that a change adds.
 func (c *Catalogue) MaxBytes(change *Change) int64 {
-	const length = 3 // bytes of the length in the page
+	const length = 3 // a length's bytes in the page
 	s := c.Split()
 	return int64(change.bytes) + int64(len(change.put))*int64(length+(s.Schema().NumItem()+7)/8+itemBytes+8*s.Width())
 }
@@ -459,13 +454,13 @@ func (c *Catalogue) LenAfter(change *Change) int {
 	return n
 }
 
-// RLock takes the lock for reading. While a reader has it the catalogue does not change.
+// RLock takes the read lock. The catalogue does not change until RUnlock.
 func (c *Catalogue) RLock() { c.mu.RLock() }
 
 // RUnlock releases the lock.
 func (c *Catalogue) RUnlock() { c.mu.RUnlock() }
 
-// Version returns the entry of the log that changed the catalogue last.
+// Version returns the log entry that last changed the catalogue.
 func (c *Catalogue) Version() uint64 { return c.version }
 
 // Len returns the number of items.
@@ -481,7 +476,7 @@ func idOf(record string) string {
 	return r.string()
 }
 
-// Has reports whether the catalogue has an item as it is in a record.
+// Has reports whether the catalogue holds exactly this record.
 func (c *Catalogue) Has(record string) bool {
 	slot, ok := c.index.find(idOf(record))
 	return ok && c.record(slot) == record
@@ -494,28 +489,26 @@ func (c *Catalogue) ID(slot int32) string {
 	return f.id
 }
 
-// read reads the item of a slot.
 func (c *Catalogue) read(f *fields, slot int32) { c.readTo(f, slot, untilRest) }
 
-// readTo reads a part of the item of a slot.
+// readTo reads the item in a slot up to a depth.
 func (c *Catalogue) readTo(f *fields, slot int32, to depth) {
 	f.unkeep(c.kept.at(slot), c.Split(), c.Row(slot), c.revenues[slot], to)
 }
 
-// record returns the record of an item.
 func (c *Catalogue) record(slot int32) string {
 	var f fields
 	c.read(&f, slot)
 	return f.record()
 }
 
-// Row returns the columns of an item. They must not be changed.
+// Row returns an item's columns, which callers must not change.
 func (c *Catalogue) Row(slot int32) []float64 {
 	width := c.Split().Width()
 	return c.rows[int(slot)*width : (int(slot)+1)*width]
 }
 
-// Rows returns the columns of all items, Len×Width in row-major order. They must not be changed.
+// Rows returns the columns of all items, Len×Width in row-major order. Callers must not change them.
 func (c *Catalogue) Rows() []float64 { return c.rows }
 
 // Space returns the space of an item.
@@ -528,7 +521,7 @@ func (c *Catalogue) Space(slot int32) float64 {
 // Revenue returns the revenue of an item.
 func (c *Catalogue) Revenue(slot int32) float64 { return c.revenues[slot] }
 
-// Revenues returns the revenues of all items, nil if each is 1. They must not be changed.
+// Revenues returns the revenues of all items, or nil if every revenue is 1. Callers must not change them.
 func (c *Catalogue) Revenues() []float64 {
 	if c.earning == 0 {
 		return nil
@@ -536,7 +529,7 @@ func (c *Catalogue) Revenues() []float64 {
 	return c.revenues
 }
 
-// Features returns the values of an item's features, by their slots in the schema, without names.
+// Features returns an item's feature values in the order of the schema's slots, without names.
 func (c *Catalogue) Features(slot int32) api.Values {
 	var f fields
 	c.read(&f, slot)
@@ -550,8 +543,7 @@ func (c *Catalogue) Item(slot int32) api.CatalogueItem {
 	return f.item(c.Split().Schema())
 }
 
-// Patch returns the record of an item of the catalogue with the fields of a patch. ok is false if the
-// catalogue does not have it.
+// Patch returns an item's record after merging a patch into it. ok is false if the catalogue lacks the item.
 func (c *Catalogue) Patch(patch *api.CatalogueItem, field string) (record string, ok bool, err error) {
 	slot, ok := c.index.find(patch.ID)
 	if !ok {
@@ -562,14 +554,13 @@ func (c *Catalogue) Patch(patch *api.CatalogueItem, field string) (record string
 	return record, true, err
 }
 
-// Position is a place in the changes of a catalogue.
+// Position is a point in a catalogue's sequence of changes.
 type Position struct{ changes, moves uint64 }
 
-// Position returns the present one.
+// Position returns the current position.
 func (c *Catalogue) Position() Position { return Position{c.changes.end(), c.moves.end()} }
 
-// Untouched reports whether the items of some slots did not change between two positions, and have not left their slots until
-// now.
+// Untouched reports whether the items in the slots did not change between two positions and are still in their slots.
 func (c *Catalogue) Untouched(from, to Position, slots []int32) bool {
 	touched := func(slot int32) bool { return slices.Contains(slots, slot) }
 	if from.changes < c.changes.first || from.moves < c.moves.first {
@@ -579,7 +570,7 @@ func (c *Catalogue) Untouched(from, to Position, slots []int32) bool {
 		!slices.ContainsFunc(c.moves.slots[from.moves-c.moves.first:], touched)
 }
 
-// Payload returns the stored payload of an item, "" if it has none.
+// Payload returns an item's stored payload, or "".
 func (c *Catalogue) Payload(slot int32) string {
 	var f fields
 	c.read(&f, slot)

@@ -34,7 +34,7 @@ func schemaOf(t testing.TB, text string) *feature.Schema {
 
 const shop = `[{"name":"price","kind":"number"},{"name":"brand","kind":"category","columns":4,"default":"none"},{"name":"age","kind":"number","from":"shopper"}]`
 
-// draw returns an item with some of all fields.
+// draw returns an item with a random subset of the fields set.
 func draw(rng *rand.Rand, id string) *api.CatalogueItem {
 	item := &api.CatalogueItem{ID: id, Features: api.Values{api.Number("price", float64(rng.IntN(9)))}}
 	if rng.IntN(2) == 0 {
@@ -89,11 +89,10 @@ func apply(t testing.TB, c *Catalogue, version uint64, put, deleted []string) {
 	}
 }
 
-// model is a catalogue as a map.
 type model map[string]*api.CatalogueItem
 
-// After any changes the catalogue has the items, the rows and the revenues of the map, it selects
-// what the rules say, and one restored from its records is the same.
+// After any changes, the catalogue agrees with a map in items, rows and revenues, selects by the same rules, and
+// restores to the same catalogue from its records.
 func TestCatalogueIsAMap(t *testing.T) {
 	s := schemaOf(t, strings.TrimSuffix(shop, "]")+`,{"name":"weight","kind":"number","center":3,"scale":7,"max":20,"default":1}]`)
 	filters := slices.Sorted(maps.Keys(conditions))
@@ -155,7 +154,7 @@ func TestCatalogueIsAMap(t *testing.T) {
 	})
 }
 
-// A catalogue that is frozen again and again, and does not change, notes only what somebody still has.
+// Freezing an unchanged catalogue repeatedly keeps track only of snapshots that are still in use.
 func TestFrozenAreForgotten(t *testing.T) {
 	c := New(schemaOf(t, shop))
 	held := c.Freeze()
@@ -317,7 +316,7 @@ func checkSelection(t *rapid.T, c *Catalogue, want model, ids []string, filter s
 	}
 }
 
-// With other features the items stay. Those that lack one are not available, and one of them is named.
+// When the features change, all items stay. Those that lack a feature become unavailable, and one of them is named.
 func TestOtherFeatures(t *testing.T) {
 	s := schemaOf(t, shop)
 	c := New(s)
@@ -337,7 +336,7 @@ func TestOtherFeatures(t *testing.T) {
 	if err != nil || got.All || !slices.Equal(got.Slots, []int32{0}) {
 		t.Errorf("available are %v: %v", got.Slots, err)
 	}
-	// The last item takes the place of one that is deleted, and stays unavailable.
+	// The last item moves to the deleted item's slot and stays unavailable.
 	apply(t, moved, 8, nil, []string{"a"})
 	if got, err := selected(moved, nil, "", 0); err != nil || len(got.Slots) > 0 || got.All {
 		t.Errorf("available are %v: %v", got.Slots, err)
@@ -352,7 +351,7 @@ func TestOtherFeatures(t *testing.T) {
 	}
 }
 
-// A catalogue whose schema learns values has the rows of one that was made with them.
+// Learning values later gives the same rows as a schema that knew them from the start.
 func TestLearn(t *testing.T) {
 	s := schemaOf(t, `[{"name":"brand","kind":"category","default":"none","own_columns":4,"columns":9},{"name":"x","kind":"number"},{"name":"place","kind":"category","from":"shopper","own_columns":2,"columns":4},
 		{"name":"c","kind":"cross","of":["brand","x"]}]`)

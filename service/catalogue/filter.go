@@ -14,16 +14,14 @@ import (
 	"vitrine/service/api"
 )
 
-// A filter is a condition on the attributes, the features and the other fields of an item, in the
-// syntax of expr-lang:
+// A filter is a condition on the attributes, features and other fields of an item, in the syntax of expr-lang:
 //
 //	brand == "acme" and price <= 20 and not (season in ["winter", "autumn"] or "sale" in groups)
 //
-// It compares a name with a number, a string, true or false (==, !=, <, <=, >, >=), or looks it up in a list. An
-// item without the attribute satisfies no comparison but !=. The syntax is parsed by that library, and
-// compiled here, because items have records and not maps.
+// It compares a name with a number, a string, true or false (==, !=, <, <=, >, >=), or looks it up in a list. If an
+// item lacks the attribute, only != holds. The library expr-lang parses the syntax. We compile it here, because items
+// are records rather than maps.
 
-// FilterError says what is wrong with a filter.
 type FilterError struct{ Message string }
 
 func (e *FilterError) Error() string { return e.Message }
@@ -34,19 +32,18 @@ func wrongf(format string, args ...any) error {
 
 const maxFilter = 4000 // bytes
 
-// condition reports whether an item satisfies it.
 type condition func(f *fields) bool
 
-// compiler compiles filters on the items of a catalogue, which must be locked for reading.
+// compiler compiles filters for one catalogue, which must be locked for reading.
 type compiler struct {
 	*Catalogue
-	names       []string // that the filter reads
+	names       []string // names that the filter reads
 	find        []func(f *fields) api.Value
 	comparisons int
 	depth       depth
 }
 
-// compile returns the filter of a text on the items of a catalogue, which looked at no item so far.
+// compile returns a filter that has not looked at any items yet.
 func (c *Catalogue) compile(text string) (*Filter, error) {
 	if len(text) > maxFilter {
 		return nil, wrongf("has %d bytes, at most %d", len(text), maxFilter)
@@ -70,7 +67,7 @@ func (c *compiler) condition(node ast.Node) (condition, error) {
 	switch n := node.(type) {
 	case *ast.BoolNode:
 		return func(*fields) bool { return n.Value }, nil
-	case *ast.IdentifierNode: // an attribute that is true
+	case *ast.IdentifierNode: // an attribute compared with true
 		return c.comparison(n, "==", api.Value{Kind: isTrue})
 	case *ast.UnaryNode:
 		if n.Operator != "not" && n.Operator != "!" {
@@ -100,7 +97,7 @@ func (c *compiler) condition(node ast.Node) (condition, error) {
 	return nil, wrongf("%s: is not a comparison, in, and, or, or not", node)
 }
 
-// sides returns a comparison with the name on the left.
+// sides splits a comparison, turned around if necessary so that the name is on the left.
 func sides(n *ast.BinaryNode) (name ast.Node, operator string, v api.Value, err error) {
 	if v, ok := literal(n.Right); ok {
 		return n.Left, n.Operator, v, nil
@@ -111,21 +108,21 @@ func sides(n *ast.BinaryNode) (name ast.Node, operator string, v api.Value, err 
 	return nil, "", v, wrongf("%s: one side of %s must be a number, a string, true or false", n, n.Operator)
 }
 
-// mirrored maps an operator to the one that holds after the sides are exchanged.
+// mirrored maps an operator to its equivalent after exchanging the sides.
 var mirrored = map[string]string{"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-// chain compiles conditions joined by and, or by or. The values that one name is compared with become a set:
+// chain compiles conditions joined by and, or by or. Values compared with the same name become a set:
 //
 //	a == x or a == y or a in [z]     a is in {x, y, z}
 //	a != x and a != y                a is not in {x, y}
 //
-// so that a list of 300 values costs one look-up. The operator tells which comparisons join the set.
+// A list of 300 values then costs one look-up. operator selects the comparisons that join the set.
 func (c *compiler) chain(n *ast.BinaryNode, word, sign, operator string) (condition, error) {
 	var conditions []condition
 	type set struct {
 		name   *ast.IdentifierNode
 		values map[api.Value]bool
-		at     int // of its condition
+		at     int // index of its condition
 	}
 	var sets []set
 	for _, part := range parts(nil, n, word, sign) {
@@ -165,7 +162,7 @@ func (c *compiler) chain(n *ast.BinaryNode, word, sign, operator string) (condit
 	}, nil
 }
 
-// parts appends the conditions that an operator, written in either way, joins.
+// parts appends the conditions that an operator joins; word and sign are its two spellings.
 func parts(to []ast.Node, node ast.Node, word, sign string) []ast.Node {
 	if n, ok := node.(*ast.BinaryNode); ok && (n.Operator == word || n.Operator == sign) {
 		return parts(parts(to, n.Left, word, sign), n.Right, word, sign)
@@ -173,8 +170,8 @@ func parts(to []ast.Node, node ast.Node, word, sign string) []ast.Node {
 	return append(to, node)
 }
 
-// alternatives returns the values of a comparison of a name by an operator, or of a look-up in a list if the operator is ==.
-// values is nil for any other condition.
+// alternatives returns the values that a name is compared with by an operator. If the operator is ==, a look-up in a
+// list counts too. values is nil for any other condition.
 func alternatives(node ast.Node, operator string) (name *ast.IdentifierNode, values map[api.Value]bool, err error) {
 	n, ok := node.(*ast.BinaryNode)
 	if !ok {
@@ -199,7 +196,7 @@ func alternatives(node ast.Node, operator string) (name *ast.IdentifierNode, val
 	return nil, nil, nil
 }
 
-// listed returns the values that an in looks a name up in, nil for groups.
+// listed returns the list that an in searches, or nil for groups.
 func listed(n *ast.BinaryNode) (map[api.Value]bool, error) {
 	if groups, ok := n.Right.(*ast.IdentifierNode); ok && groups.Value == "groups" {
 		return nil, nil
@@ -219,7 +216,6 @@ func listed(n *ast.BinaryNode) (map[api.Value]bool, error) {
 	return values, nil
 }
 
-// in compiles the look-up of a text in the groups, or of a name in a list.
 func (c *compiler) in(n *ast.BinaryNode) (condition, error) {
 	values, err := listed(n)
 	if err != nil {
@@ -237,7 +233,7 @@ func (c *compiler) in(n *ast.BinaryNode) (condition, error) {
 	return func(f *fields) bool { return slices.Contains(f.groups, v.Text) }, nil
 }
 
-// isIn compiles whether the value of a name is in a set, or is not.
+// isIn compiles a test for membership in a set or, if want is false, for its absence.
 func (c *compiler) isIn(name ast.Node, values map[api.Value]bool, want bool) (condition, error) {
 	at, err := c.field(name)
 	if err != nil {
@@ -251,7 +247,6 @@ func (c *compiler) isIn(name ast.Node, values map[api.Value]bool, want bool) (co
 	return func(f *fields) bool { return values[f.named[at]] == want }, nil
 }
 
-// comparison compiles a comparison of a name with a value.
 func (c *compiler) comparison(name ast.Node, operator string, v api.Value) (condition, error) {
 	if operator == "==" || operator == "!=" {
 		return c.isIn(name, map[api.Value]bool{v: true}, operator == "==")
@@ -269,7 +264,7 @@ func (c *compiler) comparison(name ast.Node, operator string, v api.Value) (cond
 	return nil, wrongf("%s %s: only numbers and strings have an order", name, operator)
 }
 
-// ordered returns the condition that an item has a value, and that it compares with v as the operator says.
+// ordered returns the condition that an item's value exists and compares with v as the operator says.
 func ordered[T cmp.Ordered](operator string, v T, get func(f *fields) (T, bool)) condition {
 	switch operator {
 	case "<":
@@ -282,7 +277,8 @@ func ordered[T cmp.Ordered](operator string, v T, get func(f *fields) (T, bool))
 	return func(f *fields) bool { have, ok := get(f); return ok && have >= v }
 }
 
-// field returns the place in fields.named of the value of a name, without its name. It is Missing if an item has none.
+// field returns the index in fields.named for a name. The value there carries no name, and is Missing if the item lacks
+// it.
 func (c *compiler) field(node ast.Node) (at int, err error) {
 	n, ok := node.(*ast.IdentifierNode)
 	if !ok {
@@ -317,7 +313,6 @@ func (c *compiler) field(node ast.Node) (at int, err error) {
 	return len(c.names) - 1, nil
 }
 
-// literal returns the value of a constant.
 func literal(node ast.Node) (v api.Value, ok bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
@@ -339,22 +334,23 @@ func literal(node ast.Node) (v api.Value, ok bool) {
 	return v, false
 }
 
-// Filter is a condition on the items of a catalogue, and which of them satisfy it. It is kept for later requests with the same
-// text, which look only at the items that have changed.
+// Filter is a condition on a catalogue's items together with the set of items that satisfy it. The catalogue keeps it,
+// and later requests with the same text only look at items that have changed.
 type Filter struct {
 	sweep
 	holds       condition
 	fields      fields
-	find        []func(f *fields) api.Value // the value of each name, nil for that of an attribute
-	depth       depth                       // up to which items are read
+	find        []func(f *fields) api.Value // reads the value of each name; nil for an attribute
+	depth       depth                       // how far items are read
 	comparisons int
 	bits        []uint64 // by slot
 }
 
 const maxFilters = 64
 
-// Filter returns the filter of a text after it has looked at all items. It locks the catalogue only for short slices, and stops
-// when ctx ends. Errors are *[FilterError], *[BusyError] and that of ctx. The text "" has the filter nil.
+// Filter returns the filter for a text after it has looked at all items. It holds the catalogue's lock only for short
+// slices, and stops when ctx ends. Errors are *[FilterError], *[BusyError] and ctx's error. The empty text returns a
+// nil filter.
 func (c *Catalogue) Filter(ctx context.Context, text string) (*Filter, error) {
 	if text == "" {
 		return nil, nil
@@ -373,7 +369,7 @@ func (c *Catalogue) Filter(ctx context.Context, text string) (*Filter, error) {
 	return p, c.complete(ctx, p)
 }
 
-// remember keeps a filter, unless another request has made it meanwhile.
+// remember keeps a filter, unless another request added it meanwhile.
 func (l *lists) remember(text string, p *Filter) *Filter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -405,7 +401,6 @@ func (p *Filter) fit(n int) {
 
 func (p *Filter) cost() int { return 1 + p.comparisons }
 
-// look notes whether an item satisfies the filter.
 func (p *Filter) look(c *Catalogue, slot int32) {
 	f := &p.fields
 	f.named = append(f.named[:0], make([]api.Value, len(f.names))...)
@@ -422,5 +417,5 @@ func (p *Filter) look(c *Catalogue, slot int32) {
 	}
 }
 
-// has reports whether an item satisfies the filter. nil is satisfied by all.
+// has reports whether an item satisfies the filter. Every item satisfies nil.
 func (p *Filter) has(slot int32) bool { return p == nil || p.bits[slot/64]&(1<<(slot%64)) != 0 }

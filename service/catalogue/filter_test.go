@@ -12,12 +12,12 @@ import (
 	"vitrine/service/api"
 )
 
-// isOpen is the rule for what may be shown, written a second time.
+// isOpen implements the availability rule independently.
 func isOpen(item *api.CatalogueItem, now time.Time) bool {
 	return (item.Available == nil || *item.Available) && (item.ValidFrom == nil || !now.Before(*item.ValidFrom)) && (item.ValidUntil == nil || now.Before(*item.ValidUntil))
 }
 
-// conditions are filters, and what they mean.
+// conditions maps each filter to its meaning.
 var conditions = map[string]func(*api.CatalogueItem) bool{
 	`season == "summer"`: func(i *api.CatalogueItem) bool { return i.Attributes["season"] == "summer" },
 	`season != "summer"`: func(i *api.CatalogueItem) bool { return i.Attributes["season"] != "summer" },
@@ -44,7 +44,7 @@ var conditions = map[string]func(*api.CatalogueItem) bool{
 	},
 }
 
-// Of many missing candidates the first are named, and all are counted.
+// An error about missing candidates names the first ones and counts them all.
 func TestManyUnknown(t *testing.T) {
 	ids := make([]string, 100_000)
 	for i := range ids {

@@ -8,17 +8,17 @@ import (
 	"vitrine/service/feature"
 )
 
-// Frozen are the items of a catalogue at a version, while the catalogue changes. It takes the memory of those that
-// have changed since.
+// Frozen is a snapshot of a catalogue's items at one version, while the catalogue goes on changing. It uses memory only
+// for the items that have changed since.
 type Frozen struct {
 	Version uint64
 
 	items *Catalogue
 	n     int
-	saved map[int32]string // the records of items that have changed, by slot
+	saved map[int32]string // records before their items changed, by slot
 }
 
-// Freeze returns the items as they are now. It waits for a change that is being applied.
+// Freeze returns a snapshot of the items. It waits for a change in progress.
 func (c *Catalogue) Freeze() *Frozen {
 	c.RLock()
 	defer c.RUnlock()
@@ -30,9 +30,9 @@ func (c *Catalogue) Freeze() *Frozen {
 	return f
 }
 
-// save saves an item that is about to change for those who have frozen it.
+// save keeps an item's record for the snapshots before the item changes.
 func (c *Catalogue) save(slot int32) {
-	record := "" // one text for all
+	record := "" // one text shared by all snapshots
 	for _, weakly := range c.frozen {
 		f := weakly.Value()
 		if f == nil || int(slot) >= f.n {
@@ -47,7 +47,7 @@ func (c *Catalogue) save(slot int32) {
 	}
 }
 
-// Split returns how the rows of the items are computed.
+// Split returns the computation of the items' rows.
 func (f *Frozen) Split() *feature.Split { return f.items.Split() }
 
 // Len returns the number of items.
@@ -55,7 +55,7 @@ func (f *Frozen) Len() int { return f.n }
 
 // Records returns the records of the items in the order of their slots.
 func (f *Frozen) Records() iter.Seq[string] {
-	const some = 256 // for which the lock is held, so that changes go on
+	const some = 256 // records per hold of the lock, so that changes go on
 	return func(yield func(string) bool) {
 		var records []string
 		for from := 0; from < f.n; from += some {

@@ -10,30 +10,29 @@ import (
 	"vitrine/service/budget"
 )
 
-// GroupsBy says what groups items: the value of a category, that of an attribute, whether they are in a group, or the space
-// that they take.
+// GroupsBy selects how items are grouped: by the value of a category or an attribute, by membership in a group, or by
+// space.
 type GroupsBy struct {
-	Category, Attribute, Group string // one of them
-	Space                      bool   // if none is given
+	Category, Attribute, Group string // at most one is set
+	Space                      bool   // if all names are empty
 }
 
-// Groups are disjoint groups of the items.
 type Groups struct {
-	Of []int32 // the number of each item's group, by slot; −1 for none. It must not be changed
+	Of []int32 // each item's group number by slot, −1 without a group; callers must not change it
 
 	sweep
 	by     GroupsBy
 	fields fields
 	number map[api.Value]int32
-	values []api.Value // by number
-	spaces []float64   // of groups by space, the same values
-	counts []int       // of groups by space, the number of items
-	texts  int64       // bytes of the values
+	values []api.Value // by group number
+	spaces []float64   // the same values as numbers, if grouped by space
+	counts []int       // items per group, if grouped by space
+	texts  int64       // total bytes of the values
 
-	charged int64 // to the budget; with the lock of lists
+	charged int64 // memory charged to the budget; guarded by the lists' lock
 }
 
-// Number returns the number of the group with a value; ok is false if no item has been in it.
+// Number returns the number of the group with a value; ok is false if no item was ever in it.
 func (g *Groups) Number(value string) (number int32, ok bool) {
 	number, ok = g.number[api.Text("", value)]
 	return number, ok
@@ -42,10 +41,10 @@ func (g *Groups) Number(value string) (number int32, ok bool) {
 // Len returns one more than the largest number.
 func (g *Groups) Len() int { return len(g.values) }
 
-// Spaces returns the spaces of groups by space, by number, and how many items have each. They must not be changed.
+// Spaces returns the space of each group and its number of items, if grouped by space. Callers must not change them.
 func (g *Groups) Spaces() (of []float64, count []int) { return g.spaces, g.counts }
 
-// Name returns what errors call a group.
+// Name returns a group's name for errors.
 func (g *Groups) Name(number int32) string {
 	value := ""
 	switch v := g.values[number]; v.Kind {
@@ -59,18 +58,18 @@ func (g *Groups) Name(number int32) string {
 	return g.by.Category + g.by.Attribute + " " + value
 }
 
-// HasAttribute reports whether any item has an attribute.
+// HasAttribute reports whether any item carries an attribute.
 func (c *Catalogue) HasAttribute(name string) bool { return c.attributes[name] > 0 }
 
 const (
-	maxLists   = 8   // of groups
-	valueBytes = 200 // that a value takes beside its text
+	maxLists   = 8   // lists of groups
+	valueBytes = 200 // a value's memory beyond its text
 )
 
-// bytes returns the memory of a list.
+// bytes returns the list's memory.
 func (g *Groups) bytes() int64 { return 4*int64(len(g.Of)) + valueBytes*int64(len(g.values)) + g.texts }
 
-// ChargeTo has the lists of groups take their memory from a budget. Those that took it from another one are dropped.
+// ChargeTo charges the lists of groups to a budget, and drops lists charged to another one.
 func (c *Catalogue) ChargeTo(b *budget.Budget) {
 	l := &c.lists
 	l.mu.Lock()
@@ -81,14 +80,14 @@ func (c *Catalogue) ChargeTo(b *budget.Budget) {
 	}
 }
 
-// DropLists forgets the lists of groups, and gives their memory back to the budget.
+// DropLists forgets the lists of groups and returns their memory to the budget.
 func (c *Catalogue) DropLists() {
 	c.lists.mu.Lock()
 	defer c.lists.mu.Unlock()
 	c.lists.dropLists()
 }
 
-// ListBytes returns the memory that the lists of groups have taken from the budget.
+// ListBytes returns the memory charged to the budget for lists of groups.
 func (c *Catalogue) ListBytes() (bytes int64) {
 	l := &c.lists
 	l.mu.Lock()
@@ -99,12 +98,12 @@ func (c *Catalogue) ListBytes() (bytes int64) {
 	return bytes
 }
 
-// charge takes the memory of a list from the budget. Other lists give way to it. If there is still too little, the list is
-// not remembered.
+// charge takes a list's memory from the budget, dropping other lists if necessary. If there is still too little, the
+// list is not remembered.
 func (l *lists) charge(g *Groups, bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.groups[g.by] != g { // it has given way to another one
+	if l.groups[g.by] != g { // dropped for another list
 		return
 	}
 	more := bytes - g.charged
@@ -121,7 +120,7 @@ func (l *lists) charge(g *Groups, bytes int64) {
 	g.charged += more
 }
 
-// other returns a list that is not g, or g if there is none.
+// other returns any list but g, or g if it is the only one.
 func (l *lists) other(g *Groups) *Groups {
 	for _, other := range l.groups {
 		if other != g {
@@ -143,8 +142,9 @@ func (l *lists) dropLists() {
 	}
 }
 
-// Groups returns the groups of all items. They are remembered if the budget has room. It locks the catalogue only for short
-// slices, and stops when ctx ends: errors are *[BusyError] and that of ctx. The category must be one of items.
+// Groups returns the groups of all items, and remembers them if the budget allows. It holds the catalogue's lock only
+// for short slices, and stops when ctx ends. Errors are *[BusyError] and ctx's error. The category must be a feature of
+// items.
 func (c *Catalogue) Groups(ctx context.Context, by GroupsBy) (*Groups, error) {
 	l := &c.lists
 	l.mu.Lock()
@@ -186,10 +186,9 @@ func (g *Groups) fit(n int) {
 	}
 }
 
-// isWorn reports whether most groups of n items have no item left.
+// isWorn reports whether most of the groups are empty; n is the number of items.
 func (g *Groups) isWorn(n int) bool { return len(g.values) > 2*n+sliceItems }
 
-// move puts an item into another group.
 func (g *Groups) move(slot int, to int32) {
 	from := g.Of[slot]
 	if g.Of[slot] = to; !g.by.Space {
@@ -207,7 +206,6 @@ func (g *Groups) cost() int { return 1 }
 
 func (g *Groups) look(c *Catalogue, slot int32) { g.move(int(slot), g.find(c, slot)) }
 
-// find returns the number of an item's group.
 func (g *Groups) find(c *Catalogue, slot int32) int32 {
 	f := &g.fields
 	to := untilRest
@@ -239,7 +237,7 @@ func (g *Groups) find(c *Catalogue, slot int32) int32 {
 	number, ok := g.number[value]
 	if !ok {
 		number = int32(len(g.values))
-		value.Text = string(append([]byte(nil), value.Text...)) // not a part of a page
+		value.Text = string(append([]byte(nil), value.Text...)) // a copy, because the text may be part of a page
 		g.number[value], g.values = number, append(g.values, value)
 		g.texts += int64(len(value.Text))
 		if g.by.Space {

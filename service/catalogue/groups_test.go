@@ -11,7 +11,7 @@ import (
 	"vitrine/service/budget"
 )
 
-// attributed returns a catalogue of n items with some attributes. Each attribute has values values.
+// attributed returns a catalogue of n items. Each attribute takes on the given number of values.
 func attributed(t *testing.T, n, values, attributes int) *Catalogue {
 	s := schemaOf(t, `[{"name":"x","kind":"number"}]`)
 	c := New(s)
@@ -33,14 +33,14 @@ func putAttributed(t *testing.T, c *Catalogue, from, to, values, attributes int)
 	c.Apply(c.Version()+1, change)
 }
 
-// Lists of groups take their memory from the budget and give it back. One that has too little room takes that of another, and
-// one that has none is the same, but is not remembered.
+// Lists of groups take memory from the budget and return it. A list that finds too little room displaces another. A
+// list that finds no room at all gives the same answers, but is not remembered.
 func TestGroupsAreCharged(t *testing.T) {
 	const n, values = 1000, 10
 	const list = 4*n + values*(valueBytes+14)
 	by := func(k int) GroupsBy { return GroupsBy{Attribute: fmt.Sprint("a", k)} }
 	c := attributed(t, n, values, 10)
-	b := budget.New(4 * list) // placements hold three quarters
+	b := budget.New(4 * list) // placements may hold three quarters
 	c.ChargeTo(b)
 	is := func(what string, lists int64) {
 		t.Helper()
@@ -64,14 +64,14 @@ func TestGroupsAreCharged(t *testing.T) {
 	}
 	putAttributed(t, c, n, 2*n, values, 10)
 	groupsOf(c, by(9))
-	is("a longer list", 2*list+4*n) // and one of the others, which has not been looked at again
+	is("a longer list", 2*list+4*n) // and one of the others, unused since
 	deleted := fatal.Or(c.NewChange(nil, []string{"item1", "item2"}))(t)
 	c.Apply(c.Version()+1, deleted)
 	before := b.Usage().Placements
 	groupsOf(c, by(9))
 	is("a shorter list", before-8)
 
-	const items = 3*list - 1 // of others, without regard to the limit
+	const items = 3*list - 1 // charged to others, without regard to the limit
 	b.Charge(items)
 	g := groupsOf(c, by(0))
 	if number := g.Of[0]; len(g.Of) != 2*n-2 || g.Name(number) != `a0 "value 00000000"` {
@@ -83,7 +83,7 @@ func TestGroupsAreCharged(t *testing.T) {
 	for range 2 {
 		groupsOf(c, by(1))
 		before := c.ListBytes()
-		c.lists.groups[by(1)].begun = false // so that it is made again
+		c.lists.groups[by(1)].begun = false // forces a rebuild
 		groupsOf(c, by(1))
 		c.ChargeTo(b)
 		is("the same list", before)
@@ -92,7 +92,7 @@ func TestGroupsAreCharged(t *testing.T) {
 	}
 	g = groupsOf(c, by(1))
 	c.DropLists()
-	c.lists.charge(g, g.bytes()) // as if it had been made meanwhile
+	c.lists.charge(g, g.bytes()) // as if another request had made it meanwhile
 	is("dropped while it is made", 0)
 	groupsOf(c, by(1))
 	c.ChargeTo(nil)
@@ -105,13 +105,13 @@ func TestGroupsAreCharged(t *testing.T) {
 	}
 }
 
-// What a list is charged is about what it takes, also if each item has a value of its own.
+// A list's charge is close to its real memory, even if every item has its own value.
 func TestGroupsTakeWhatTheyAreCharged(t *testing.T) {
 	c := attributed(t, 20_000, 20_000, 1)
 	used := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
-		runtime.GC() // pools are emptied in two steps
+		runtime.GC() // emptying pools takes two collections
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
@@ -119,13 +119,13 @@ func TestGroupsTakeWhatTheyAreCharged(t *testing.T) {
 	c.ChargeTo(budget.New(1 << 30))
 	groupsOf(c, GroupsBy{Attribute: "a0"})
 	took, charged := used()-before, c.ListBytes()
-	if charged < took*7/10 || strconv.IntSize == 64 && charged > took*13/10 { // a word of 32 bits takes less
+	if charged < took*7/10 || strconv.IntSize == 64 && charged > took*13/10 { // words are smaller on 32 bits
 		t.Errorf("a list of %d bytes is charged %d", took, charged)
 	}
 	runtime.KeepAlive(c)
 }
 
-// Lists are dropped while the catalogue changes. The race detector looks at it.
+// Dropping lists while the catalogue changes is safe; the race detector checks it.
 func TestListsAreDroppedDuringChanges(t *testing.T) {
 	c := attributed(t, 100, 5, 1)
 	done := make(chan struct{})

@@ -2,22 +2,22 @@ package catalogue
 
 import "hash/maphash"
 
-// index finds slots by the ids of their items. It is a table of slots with linear probing (Knuth, The Art of Computer
-// Programming, vol. 3, section 6.4): an item takes 8 bytes at most, a fifth of what it takes in a map of ids, and no
-// pointer. The ids are in the records.
+// index finds slots by item id. It is a hash table of slots with linear probing (Knuth, The Art of Computer
+// Programming, vol. 3, section 6.4). It stores no pointers and at most 8 bytes per item, a fifth of a map by id,
+// because the ids stay in the records.
 type index struct {
 	seed  maphash.Seed
-	table []int32 // a power of two; slot + 1, or 0
+	table []int32 // length is a power of two; entries are slot + 1, or 0 if free
 	n     int
 	id    func(slot int32) string
 }
 
 func newIndex(id func(slot int32) string) index { return index{seed: maphash.MakeSeed(), id: id} }
 
-// home returns where the search for an id begins.
+// home returns the place where the search for an id begins.
 func (x *index) home(id string) int { return int(maphash.String(x.seed, id)) & (len(x.table) - 1) }
 
-// at returns the place of an id, or the free place where it would be. The table must not be full.
+// at returns the place of an id, or the free place where it belongs. The table must not be full.
 func (x *index) at(id string) int {
 	at := x.home(id)
 	for x.table[at] != 0 && x.id(x.table[at]-1) != id {
@@ -34,7 +34,7 @@ func (x *index) find(id string) (slot int32, ok bool) {
 	return slot, slot >= 0
 }
 
-// add adds an id that is not there. The slot must have its record already.
+// add adds a new id. The slot must already hold its record.
 func (x *index) add(id string, slot int32) {
 	if 4*(x.n+1) > 3*len(x.table) {
 		old := x.table
@@ -49,8 +49,7 @@ func (x *index) add(id string, slot int32) {
 	x.n++
 }
 
-// remove removes an id that is there, while its slot still has the record. The items after it move up, so that each
-// is still found.
+// remove removes an id while its slot still holds the record. Later entries move up, so that searches still find them.
 func (x *index) remove(id string) {
 	last := len(x.table) - 1
 	free := x.at(id)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// An index finds what a map does, whatever was added and removed, also if many searches begin at one place.
+// An index agrees with a map after any additions and removals, even if many ids share a home.
 func TestIndex(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -20,18 +20,18 @@ const (
 	MaxItems = 1_000_000
 
 	maxID         = 200     // bytes
-	maxName       = 100     // bytes of the name of an attribute or a group
-	maxText       = 1000    // bytes of the value of an attribute
+	maxName       = 100     // bytes of an attribute's or a group's name
+	maxText       = 1000    // bytes of an attribute's value
 	maxPayload    = 1 << 14 // bytes
 	maxAttributes = 100
 	maxGroups     = 100
 )
 
-// reserved are the names by which filters know the other fields of an item.
+// reserved lists the names of an item's other fields in filters.
 var reserved = []string{"id", "revenue", "space", "groups", "payload", "available"}
 
-// Encode returns the record of an item whose features are those of the schema. Errors have the type
-// *[api.FieldError], with fields below field.
+// Encode returns the record of an item with the schema's features. Errors have the type *[api.FieldError], with fields
+// below field.
 func Encode(item *api.CatalogueItem, s *feature.Schema, field string) (string, error) {
 	item = bare(item)
 	if err := check(item, s, field); err != nil {
@@ -44,7 +44,7 @@ func Encode(item *api.CatalogueItem, s *feature.Schema, field string) (string, e
 	return encode(item, values), nil
 }
 
-// bare returns an item without what says that it has nothing: the zero time, and the payload null.
+// bare returns an item without explicit zero times and null payloads, which mean the same as absent fields.
 func bare(item *api.CatalogueItem) *api.CatalogueItem {
 	b := *item
 	for _, t := range []**time.Time{&b.ValidFrom, &b.ValidUntil} {
@@ -145,7 +145,7 @@ func checkID(id, field string) error {
 	return nil
 }
 
-// isName reports whether a filter can name an attribute.
+// isName reports whether an attribute's name can be written in a filter.
 func isName(name string) bool {
 	for i, c := range []byte(name) {
 		switch {
@@ -157,8 +157,8 @@ func isName(name string) bool {
 	return name != "" && len(name) <= maxName
 }
 
-// patched returns an item with the fields of a patch. Features and attributes are merged by name, and
-// null removes one. The zero time removes a bound, and the payload null a payload.
+// patched returns an item with a patch merged into it. Features and attributes merge by name; null removes one. The
+// zero time removes a bound, and the payload null removes the payload.
 func patched(item, patch *api.CatalogueItem) *api.CatalogueItem {
 	p := *item
 	for _, v := range patch.Features {

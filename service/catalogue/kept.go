@@ -8,16 +8,16 @@ import (
 	"vitrine/service/feature"
 )
 
-// Memory keeps an item without what its row and the slices of the catalogue have:
+// In memory, an item omits the values that its row and the catalogue's slices already hold:
 //
-//	flags        uvarint  those of the record
+//	flags        uvarint  as in the record
 //	valid from, valid until, space   8 bytes each, as in the record
 //	id           string
 //	in the row   a bit for each feature, in the order of the schema: the row gives back its number, bit for bit
 //	features     the other values, in the same order
 //	groups, attributes, payload      as in the record
 
-// keep appends what memory keeps of an item with a row.
+// keep appends the form in memory of an item with a row.
 func (f *fields) keep(b []byte, split *feature.Split, row []float64) []byte {
 	b = binary.AppendUvarint(b, f.flags)
 	b = f.appendTimes(b)
@@ -40,7 +40,7 @@ func (f *fields) keep(b []byte, split *feature.Split, row []float64) []byte {
 	return f.appendRest(b)
 }
 
-// depth is how far an item is read: a filter that compares only ids or prices skips the rest of it.
+// depth limits how far an item is read: a filter that compares only ids or prices skips the rest.
 type depth uint8
 
 const (
@@ -49,8 +49,7 @@ const (
 	untilRest
 )
 
-// unkeep reads what keep has appended, for an item with a row and a revenue. If row is nil, the numbers that are in the
-// row are missing.
+// unkeep reads the form that keep appends. If row is nil, the numbers stored in the row are missing.
 func (f *fields) unkeep(kept string, split *feature.Split, row []float64, revenue float64, to depth) {
 	r := f.begin(kept)
 	f.revenue = revenue
@@ -75,7 +74,7 @@ func (f *fields) unkeep(kept string, split *feature.Split, row []float64, revenu
 	}
 }
 
-// begin reads the fields before the features, and returns the reader of the others.
+// begin reads the fields before the features, and returns a reader for the rest.
 func (f *fields) begin(kept string) reader {
 	r := reader{rest: kept}
 	f.flags = r.uvarint()
@@ -88,7 +87,7 @@ func (f *fields) begin(kept string) reader {
 	return r
 }
 
-// hasNumber reports whether a row gives back a number.
+// hasNumber reports whether the row reproduces a number.
 func hasNumber(split *feature.Split, row []float64, slot int, number float64) bool {
 	v, ok := split.Number(row, slot)
 	return ok && math.Float64bits(v) == math.Float64bits(number)

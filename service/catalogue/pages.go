@@ -1,24 +1,23 @@
 package catalogue
 
-// pages keep texts by their numbers, from 0 on without a gap. Some texts share an allocation, because a catalogue has
-// many short ones: a text takes its bytes, one to three for its length and 2 for its page. A page is never changed, so
-// that a text stays what it was for those who have it.
+// pages stores texts numbered from 0 without gaps. A catalogue holds many short texts, so several share an allocation:
+// a text takes its bytes, one to three for its length, and 2 for its page. Pages are immutable, so a text that was read
+// stays valid.
 type pages struct {
-	pages []string // each has the lengths and the bytes of textsOfPage texts
+	pages []string // each holds the lengths and bytes of textsOfPage texts
 	n     int
-	bytes int64  // of all texts with their lengths
+	bytes int64  // total of all texts and their lengths
 	buf   []byte // scratch
 }
 
 const textsOfPage = 8
 
-// at returns a text.
 func (p *pages) at(i int32) string {
 	_, text, _ := p.cut(i)
 	return text
 }
 
-// cut returns what is in the page of a text before it, the text, and what is after it.
+// cut splits a text's page into the bytes before the text, the text, and the bytes after it.
 func (p *pages) cut(i int32) (before, text, after string) {
 	page := p.pages[i/textsOfPage]
 	from := 0
@@ -30,7 +29,7 @@ func (p *pages) cut(i int32) (before, text, after string) {
 	return page[:from], page[at : at+n], page[at+n:]
 }
 
-// length reads the length of the text that begins at a place of a page, and returns where its bytes are.
+// length reads the length of the text at a place in a page, and returns where its bytes begin.
 func length(page string, at int) (n, begin int) {
 	for shift := 0; ; shift += 7 {
 		b := page[at]
@@ -42,7 +41,6 @@ func length(page string, at int) (n, begin int) {
 	}
 }
 
-// add adds a text after the last one.
 func (p *pages) add(text string) {
 	before := ""
 	if p.n%textsOfPage == 0 {
@@ -54,7 +52,6 @@ func (p *pages) add(text string) {
 	p.n++
 }
 
-// set replaces a text.
 func (p *pages) set(i int32, text string) {
 	before, old, after := p.cut(i)
 	if old != text {
@@ -70,7 +67,6 @@ func (p *pages) put(page int, before, text, after string) {
 	p.pages[page] = string(p.buf)
 }
 
-// drop removes the last text.
 func (p *pages) drop() {
 	p.n--
 	page := p.n / textsOfPage

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Pages have what a slice has, and count its bytes with a length for each. A text that was read stays.
+// Pages agree with a slice, and count the bytes of each text and its length. A text that was read stays valid.
 func TestPages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var p pages

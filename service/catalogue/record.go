@@ -30,9 +30,9 @@ import (
 //	attributes  uvarint n > 0; n times a name, which is a string, and a value. Names increase
 //	payload     string
 //
-// A value is its kind, 1 byte, and what the kind says: 0 nothing; 1 a float; 2 a string; 3 a string, JSON. Attributes
-// also have 4, false, and 5, true, and no 0 and 3. A string is its length as a uvarint, and its bytes. Integers are little
-// endian. Equal items have equal records.
+// A value starts with a byte for its kind: 0 is missing; 1 a float; 2 a string; 3 a string that holds JSON. Attributes
+// also use 4 for false and 5 for true, but not 0 and 3. A string is its length as a uvarint, then its bytes. Integers
+// are little endian. Equal items give equal records.
 const recordVersion = 1
 
 const (
@@ -47,13 +47,13 @@ const (
 	unusedFlag
 )
 
-// The kinds of attributes that features do not have.
+// Value kinds that only attributes use.
 const (
 	isFalse api.ValueKind = 4
 	isTrue  api.ValueKind = 5
 )
 
-// encode returns the record of an item that was checked; values are its features by slot.
+// encode returns the record of a validated item; values holds its features by slot.
 func encode(item *api.CatalogueItem, values api.Values) string {
 	f := fields{id: item.ID, values: values, groups: item.Groups, payload: string(item.Payload)}
 	for _, field := range []struct {
@@ -97,7 +97,6 @@ func encode(item *api.CatalogueItem, values api.Values) string {
 	return f.record()
 }
 
-// record returns the record with the fields.
 func (f *fields) record() string {
 	b := binary.AppendUvarint(append(make([]byte, 0, 128), recordVersion), f.flags)
 	b = appendString(b, f.id)
@@ -114,7 +113,6 @@ func (f *fields) record() string {
 	return string(f.appendRest(f.appendTimes(b)))
 }
 
-// appendTimes appends the time in which the item may be shown.
 func (f *fields) appendTimes(b []byte) []byte {
 	if f.flags&hasFrom != 0 {
 		b = binary.LittleEndian.AppendUint64(b, uint64(f.from))
@@ -125,7 +123,6 @@ func (f *fields) appendTimes(b []byte) []byte {
 	return b
 }
 
-// appendRest appends the fields after the times.
 func (f *fields) appendRest(b []byte) []byte {
 	if f.flags&hasGroups != 0 {
 		b = binary.AppendUvarint(b, uint64(len(f.groups)))
@@ -153,25 +150,25 @@ func appendFloat(b []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
-// fields are those of a record. Their strings are parts of it, and their memory is used again.
+// fields holds a decoded record. Strings point into the record, and slices are reused.
 type fields struct {
 	flags       uint64
 	id          string
 	values      api.Values // by slot, without names
-	revenue     float64    // 1 if the item has none
+	revenue     float64    // 1 by default
 	space       float64
-	from, until int64 // the bounds of time if the item has none
+	from, until int64 // the widest bounds by default
 	groups      []string
 	attributes  api.Values // by name, sorted
 	payload     string
 
-	names []string    // that a filter reads, and no other attributes; nil if all are read
+	names []string    // attributes that a filter reads, and no others; nil reads them all
 	named []api.Value // their values, without names
 }
 
 var errRecord = errors.New("the record of an item ends early or has a number in a longer form")
 
-// read reads a record. The records of the log may be any bytes.
+// read decodes a record. It accepts any bytes, since records come from the log.
 func (f *fields) read(record string) error {
 	r := reader{rest: record}
 	if v := r.byte(); v != recordVersion && r.err == nil {
@@ -198,7 +195,6 @@ func (f *fields) read(record string) error {
 	return r.err
 }
 
-// readTimes reads what appendTimes has appended.
 func (f *fields) readTimes(r *reader) {
 	f.from, f.until = math.MinInt64, math.MaxInt64
 	if f.flags&hasFrom != 0 {
@@ -209,7 +205,6 @@ func (f *fields) readTimes(r *reader) {
 	}
 }
 
-// readRest reads what appendRest has appended.
 func (f *fields) readRest(r *reader) {
 	f.groups, f.attributes, f.payload = f.groups[:0], f.attributes[:0], ""
 	if f.flags&hasGroups != 0 {
@@ -236,7 +231,7 @@ func (f *fields) readRest(r *reader) {
 	}
 }
 
-// verify reports what Encode would not have written.
+// verify rejects fields that Encode would not have written.
 func (f *fields) verify(s *feature.Schema) error {
 	switch {
 	case f.flags >= unusedFlag:
@@ -263,7 +258,7 @@ func (f *fields) verify(s *feature.Schema) error {
 	return nil
 }
 
-// item returns the item that was encoded, with the names of the schema.
+// item returns the encoded item, with names from the schema.
 func (f *fields) item(s *feature.Schema) api.CatalogueItem {
 	item := api.CatalogueItem{ID: f.id, Groups: slices.Clone(f.groups)}
 	for slot, v := range f.values {
@@ -306,7 +301,7 @@ func (f *fields) item(s *feature.Schema) api.CatalogueItem {
 	return item
 }
 
-// reader takes fields off a record. Its first error stays, and later reads return zeros.
+// reader takes fields off a record. After its first error, reads return zeros.
 type reader struct {
 	rest string
 	err  error
@@ -359,7 +354,7 @@ func (r *reader) uvarint() (v uint64) {
 	return 0
 }
 
-// count reads a number of elements, each of which takes at least a byte.
+// count reads a number of elements; each takes at least one byte.
 func (r *reader) count() int {
 	v := r.uvarint()
 	if v > uint64(len(r.rest)) {

@@ -15,7 +15,7 @@ import (
 	"vitrine/service/api"
 )
 
-// An item is what was encoded, and equal items have equal records.
+// Decoding a record returns the encoded item, and equal items give equal records.
 func TestRecords(t *testing.T) {
 	s := schemaOf(t, shop)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -42,7 +42,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// What a record says of itself is checked: cut anywhere it is refused, and so is a byte too many.
+// A record that is cut anywhere, or that has a byte too many, is rejected.
 func TestDamagedRecords(t *testing.T) {
 	s := schemaOf(t, shop)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -78,7 +78,7 @@ func FuzzRecord(f *testing.F) {
 		c.Apply(1, change)
 		item := c.Item(0)
 		again, err := Encode(&item, s, "")
-		if err != nil { // a record may have texts that Encode refuses
+		if err != nil { // a record may hold texts that Encode rejects
 			return
 		}
 		if len(again) > len(data) {
@@ -87,7 +87,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// Values that are wrong are named where they are.
+// Errors name the field with the wrong value.
 func TestBadItems(t *testing.T) {
 	s := schemaOf(t, shop)
 	for _, c := range []struct{ item, want string }{
@@ -125,7 +125,7 @@ func TestBadItems(t *testing.T) {
 	}
 }
 
-// A patch changes what it has, by name, and nothing else.
+// A patch changes only the fields that it names.
 func TestPatch(t *testing.T) {
 	s := schemaOf(t, shop)
 	c := New(s)

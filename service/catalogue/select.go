@@ -2,20 +2,20 @@ package catalogue
 
 import "slices"
 
-// maxNamed limits the ids that a selection names.
+// maxNamed limits the ids named in a selection.
 const maxNamed = 100
 
-// Selection are items that a request may be offered.
+// Selection lists the items that a request may be offered.
 type Selection struct {
 	Slots []int32 // in increasing order; meaningless if All
-	All   bool    // every item of the catalogue
+	All   bool    // all items of the catalogue
 
-	Unknown, Unavailable []string // candidates that the request may not be offered, the first 100 of each
-	Missing              int      // the number of both
+	Unknown, Unavailable []string // excluded candidates, the first 100 of each kind
+	Missing              int      // number of excluded candidates of both kinds
 }
 
-// Select returns the items with the ids, or all items if ids is nil, that may be shown at a time and satisfy a filter, which has
-// caught up; nil is satisfied by all.
+// Select returns the items with the given ids (all items if ids is nil) that are available at a time and satisfy a
+// filter. The filter must have caught up. Every item satisfies nil.
 func (c *Catalogue) Select(dst []int32, ids []string, satisfied *Filter, now int64) (s Selection) {
 	if ids == nil && satisfied == nil && c.limited == 0 {
 		return Selection{All: true}

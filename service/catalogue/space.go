@@ -6,30 +6,30 @@ import (
 	"vitrine/service/api"
 )
 
-// DefaultSpace is the space of an item that does not say it.
+// DefaultSpace is an item's space if it sets none.
 const DefaultSpace = 1
 
 const (
-	unitsOfSpace = 1_000_000 // of a space of 1
+	unitsOfSpace = 1_000_000 // in a space of 1
 	maxSpace     = 1_000_000_000
 )
 
-// SpaceUnits returns a space or a capacity in millionths. ok is false if it is not a multiple of a millionth, up to the
-// rounding of sums of decimals such as 0.1 + 0.2, or if it is negative or more than 10⁹.
+// SpaceUnits converts a space or a capacity to millionths. ok is false if it is negative, more than 10⁹, or not a
+// multiple of a millionth, up to the rounding of decimal sums such as 0.1 + 0.2.
 func SpaceUnits(space float64) (units int64, ok bool) {
 	const (
 		rounding    = 1e-14
-		maxRounding = 0.2 // of a unit: a float64 near 10⁹ is less exact than that
+		maxRounding = 0.2 // in units: a float64 near 10⁹ is less exact
 	)
 	v := space * unitsOfSpace
 	whole := math.Round(v)
 	return int64(whole), space >= 0 && space <= maxSpace && math.Abs(v-whole) <= min(rounding*v, maxRounding)
 }
 
-// SpaceOf returns a number of millionths as a space.
+// SpaceOf converts millionths to a space.
 func SpaceOf(units int64) float64 { return float64(units) / unitsOfSpace }
 
-// CheckSpace returns an error about a field whose value SpaceUnits refuses.
+// CheckSpace returns an error about the field if SpaceUnits rejects its value.
 func CheckSpace(field string, space float64) error {
 	if !(space >= 0 && !math.IsInf(space, 0)) {
 		return api.Fieldf(field, "%v: must be finite and not negative", space)

@@ -7,40 +7,39 @@ import (
 	"vitrine/service/budget"
 )
 
-// A request may need something that is known of every item: whether it satisfies a filter, or its group. A catalogue keeps such
-// lists, and brings one up to date in slices: it locks itself for reading, looks at some items, and unlocks. Changes between two
-// slices go on, and the items that they touched are looked at again at the end. The writer, which changes catalogues and writes the
-// log for all placements, therefore waits for one slice and never for a whole list.
+// A request may need a fact about every item: whether it satisfies a filter, or its group. A catalogue keeps such lists
+// and updates them in slices: it takes the read lock, looks at some items, and unlocks. Changes go on between slices,
+// and the items that they touch are looked at again at the end. The writer changes catalogues and writes the log for
+// all placements. It waits for one slice, never for a whole list.
 
-// lists holds the filters and groups that the catalogue keeps up to date.
 type lists struct {
 	mu      sync.Mutex
-	filters map[string]*Filter // by text
+	filters map[string]*Filter
 	groups  map[GroupsBy]*Groups
-	budget  *budget.Budget // of the groups
+	budget  *budget.Budget // charged for groups
 }
 
-// list is something that is known of every item. The methods are called with the lock of the list and that of the catalogue.
+// list is a fact about every item. Its methods are called with both the list's and the catalogue's locks held.
 type list interface {
 	progress() *sweep
-	begin(n int)                   // forget everything: n items will be looked at
+	begin(n int)                   // forget everything; n items will follow
 	fit(n int)                     // make room for n items
-	look(c *Catalogue, slot int32) // look at an item, again if it has changed
-	cost() int                     // of a look, in comparisons
-	isWorn(n int) bool             // whether it is better to begin again
+	look(c *Catalogue, slot int32) // look at an item, maybe again after a change
+	cost() int                     // comparisons per look
+	isWorn(n int) bool             // whether rebuilding is better than updating
 }
 
-// sweep is how far a list has come.
+// sweep tracks a list's progress.
 type sweep struct {
 	mu    sync.Mutex // taken after the lock of the catalogue
 	begun bool
-	next  int    // the items before it have been looked at
-	seen  uint64 // the changes before it have been
+	next  int    // first item not looked at yet
+	seen  uint64 // first change not looked at yet
 }
 
 func (s *sweep) progress() *sweep { return s }
 
-// changes are the slots that have changed, in their order. Each change has a number; of old ones the slots are forgotten.
+// changes lists changed slots in order. Changes are numbered; old ones are forgotten.
 type changes struct {
 	first uint64 // the number of slots[0]
 	slots []int32
@@ -59,12 +58,12 @@ func (l *changes) add(slot int32) {
 	l.slots = append(l.slots, slot)
 }
 
-var sliceItems = 4096 // of a slice, a fraction of a millisecond; tests have shorter ones
+var sliceItems = 4096 // items per slice, which take a fraction of a millisecond; shorter in tests
 
-const sliceComparisons = 1 << 16 // of a slice, of a filter with many
+const sliceComparisons = 1 << 16 // comparisons per slice, for expensive filters
 
-// slice looks at some items of a list. It returns how many those were, and whether none are left. The caller has locked the
-// catalogue for reading.
+// slice looks at some items of a list. It returns how many it looked at and whether the list is complete. The caller
+// holds the catalogue's read lock.
 func (c *Catalogue) slice(l list) (looked int, done bool) {
 	s := l.progress()
 	s.mu.Lock()
@@ -91,13 +90,13 @@ func (c *Catalogue) slice(l list) (looked int, done bool) {
 }
 
 const (
-	// largeItems is the size of a catalogue from which on decisions lock it for a time that others notice. largeAtOnce of them
-	// do so at once.
+	// From largeItems on, a decision holds the catalogue's lock long enough for others to notice. At most largeAtOnce
+	// decisions do so at once.
 	largeItems  = 1 << 15
 	largeAtOnce = 2
 )
 
-// Enter waits until the caller may lock a large catalogue for as long as a decision among its items needs it, until ctx ends.
+// Enter waits until the caller may lock a large catalogue for a decision among its items, or until ctx ends.
 func (c *Catalogue) Enter(ctx context.Context) (leave func(), err error) {
 	if c.Head().Items < largeItems {
 		return func() {}, nil
@@ -110,7 +109,7 @@ func (c *Catalogue) Enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// behind returns how many items a list has to look at.
+// behind returns how many items a list still must look at.
 func (c *Catalogue) behind(l list) int {
 	c.RLock()
 	defer c.RUnlock()
@@ -123,8 +122,8 @@ func (c *Catalogue) behind(l list) int {
 	return max(0, c.Len()-s.next) + int(c.changes.end()-s.seen)
 }
 
-// complete brings a list up to date. Changes may come as soon as it returns. The work is charged to the caller's account, which
-// ctx may have; a list that only has to follow a few changes is never refused.
+// complete brings a list up to date; changes may follow at once. The work is charged to the caller's account in ctx, if
+// there is one. A list that is only a few changes behind is never refused.
 func (c *Catalogue) complete(ctx context.Context, l list) error {
 	w := workOf(ctx)
 	if c.behind(l) > sliceItems || !l.progress().isBegun() {
@@ -154,8 +153,8 @@ func (s *sweep) isBegun() bool {
 	return s.begun
 }
 
-// CatchUp brings a filter and groups up to date for a caller who has locked the catalogue for reading, and reports whether it
-// did: after many changes it is better to unlock, and to complete them again.
+// CatchUp brings a filter and groups up to date for a caller that holds the read lock. It returns false after many
+// changes: then it is better to unlock and complete the lists again.
 func (c *Catalogue) CatchUp(p *Filter, groups ...*Groups) bool {
 	if p != nil {
 		if _, done := c.slice(p); !done {

@@ -18,14 +18,14 @@ import (
 	"vitrine/service/feature"
 )
 
-// shortSlices has slices of some items for a test.
+// shortSlices shortens slices to a few items for one test.
 func shortSlices(t testing.TB, items int) {
 	before := sliceItems
 	sliceItems = items
 	t.Cleanup(func() { sliceItems = before })
 }
 
-// stopped is a context that ends when it is asked for its error the n-th time.
+// stopped is a context that ends at the n-th call of Err.
 type stopped struct {
 	context.Context
 	n int
@@ -38,10 +38,10 @@ func (s *stopped) Err() error {
 	return nil
 }
 
-// meaning is what a filter means, evaluated on an item as callers have it.
+// meaning evaluates a filter on an item in the callers' form.
 type meaning func(item *api.CatalogueItem) bool
 
-// valueOf returns the value of a name, nil if the item has none.
+// valueOf returns the value for a name, or nil.
 func valueOf(item *api.CatalogueItem, name string) any {
 	switch name {
 	case "id":
@@ -64,7 +64,7 @@ func valueOf(item *api.CatalogueItem, name string) any {
 	return item.Attributes[name]
 }
 
-// drawFilter returns a filter and what it means.
+// drawFilter returns a random filter and its meaning.
 func drawFilter(rng *rand.Rand, depth int) (string, meaning) {
 	values := map[string][]any{
 		"season": {"summer", "winter", "spring"}, "rating": {0.0, 1.0, 2.0, 3.0, 4.0}, "fragile": {true, false},
@@ -117,8 +117,7 @@ func drawFilter(rng *rand.Rand, depth int) (string, meaning) {
 	}
 }
 
-// A filter has exactly the items that satisfy it, whatever it is, although items are put and deleted between the slices in which
-// it looks at them.
+// A filter selects exactly the right items, even if items are put and deleted between its slices.
 func TestFiltersDuringChanges(t *testing.T) {
 	shortSlices(t, 7)
 	s := schemaOf(t, shop)
@@ -143,7 +142,7 @@ func TestFiltersDuringChanges(t *testing.T) {
 			c.Apply(version, change)
 		}
 		change(41)
-		// Filters name attributes that some item must have.
+		// The filters need names that occur in at least one item.
 		all := draw(rng, "sku40")
 		all.Attributes = map[string]any{"season": "summer", "rating": 3.0, "fragile": true}
 		record := fatal.Or(Encode(all, s, ""))(t)
@@ -179,7 +178,7 @@ func TestFiltersDuringChanges(t *testing.T) {
 	})
 }
 
-// A comparison with the value on the left is the one with the sides exchanged, also for the value itself.
+// A comparison with the value on the left equals its mirror image, including at the value itself.
 func TestMirroredComparisons(t *testing.T) {
 	c := New(schemaOf(t, shop))
 	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 20)}}, c.Split().Schema())}, nil)
@@ -195,7 +194,7 @@ func TestMirroredComparisons(t *testing.T) {
 	}
 }
 
-// Values that one name is compared with are a set, which costs one comparison.
+// Alternatives for one name become a set and cost one comparison.
 func TestAlternativesAreASet(t *testing.T) {
 	c := New(schemaOf(t, shop))
 	apply(t, c, 1, []string{record(t, &api.CatalogueItem{ID: "a", Features: api.Values{api.Number("price", 20), api.Text("brand", "x299")}}, c.Split().Schema())}, nil)
@@ -214,7 +213,7 @@ func TestAlternativesAreASet(t *testing.T) {
 		{strings.Join(isNot[:200], " and "), 1, true},
 		{strings.Join(isNot[100:], "&&"), 1, false},
 		{"price < 20 or " + strings.Join(is[200:], " or ") + " or price > 20 or 'x' == brand", 3, true},
-		{strings.Join(isNot[:2], " or "), 2, true}, // no set: one of them always holds
+		{strings.Join(isNot[:2], " or "), 2, true}, // not a set: one of the two always holds
 	} {
 		p, err := c.compile(test.text)
 		if err != nil || p.comparisons != test.comparisons {
@@ -226,7 +225,7 @@ func TestAlternativesAreASet(t *testing.T) {
 	}
 }
 
-// A filter and groups that have seen none of very many changes are right.
+// A filter and groups stay correct after missing a very large number of changes.
 func TestListsAfterManyChanges(t *testing.T) {
 	s := schemaOf(t, shop)
 	c := New(s)
@@ -263,7 +262,7 @@ func TestListsAfterManyChanges(t *testing.T) {
 	check("summer")
 }
 
-// Between two slices the catalogue is not locked: it changes, learns and answers.
+// Between slices the catalogue is unlocked: it changes, learns and answers.
 func TestSlicesLetChangesThrough(t *testing.T) {
 	shortSlices(t, 10)
 	c := attributed(t, 100, 5, 1)
@@ -272,11 +271,11 @@ func TestSlicesLetChangesThrough(t *testing.T) {
 	slices := 0
 	for done := false; !done; slices++ {
 		if _, done = c.slice(p); slices < 5 {
-			putAttributed(t, c, 0, 1, 5, 1) // it would wait for ever
+			putAttributed(t, c, 0, 1, 5, 1) // would block forever under the lock
 			c.Learn(c.Split().Schema(), []feature.Seen{{Feature: "x", Values: []string{"y"}}})
 		}
 	}
-	if want := 100/10 + 1; slices != want { // the last one looks again at the item that has changed
+	if want := 100/10 + 1; slices != want { // the last slice looks again at the changed item
 		t.Errorf("%d slices, want %d", slices, want)
 	}
 	if p, err = c.compile(strings.Repeat("x < 1 or ", 200) + "x > 2"); err != nil {
@@ -291,7 +290,7 @@ func TestSlicesLetChangesThrough(t *testing.T) {
 	}
 }
 
-// A caller who leaves stops its filter and its groups within a slice, and the next one goes on from there.
+// When the caller leaves, its filter and groups stop within a slice; the next caller continues from there.
 func TestListsStopWithTheirCaller(t *testing.T) {
 	shortSlices(t, 10)
 	c := attributed(t, 100, 5, 1)
@@ -317,7 +316,7 @@ func TestListsStopWithTheirCaller(t *testing.T) {
 	}
 }
 
-// A caller's filters are charged with what they do. In debt it is told when to come back, and others are not concerned.
+// A caller's filters are charged for their work. A caller in debt learns when to come back, without affecting others.
 func TestWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := attributed(t, 1000, 5, 1)
@@ -386,7 +385,7 @@ func TestWork(t *testing.T) {
 	})
 }
 
-// An item whose value was not learned yet gets its column when it is, also after it has moved to another slot.
+// An item gets its column when its value is learned, even after moving to another slot.
 func TestMovedItemsLearn(t *testing.T) {
 	s := schemaOf(t, `[{"name":"brand","kind":"category","own_columns":4,"columns":9}]`)
 	c := New(s)

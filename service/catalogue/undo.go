@@ -8,8 +8,8 @@ import (
 	"vitrine/service/api"
 )
 
-// UndoOf returns what [Frozen.Revert] needs to undo a change that puts records and deletes ids: an entry for each record, and then
-// one for each id. The entry of
+// UndoOf returns the entries that [Frozen.Revert] needs to undo a change that puts records and deletes ids: one for
+// each record, followed by one for each id. The entry of
 //
 //	a new item           is empty
 //	an item put again    is its slot, prefix and suffix as uvarints, and bytes: its old record is the first prefix bytes of the new
@@ -20,7 +20,7 @@ import (
 func (c *Catalogue) UndoOf(put, deleted []string) []string {
 	undo := make([]string, 0, len(put)+len(deleted))
 	n := int32(c.Len())
-	moved, ids := map[string]int32{}, map[int32]string{} // of new items and those in the slots of deleted ones
+	moved, ids := map[string]int32{}, map[int32]string{} // slots of new items, and ids in deleted items' slots
 	move := func(id string, slot int32) { moved[id], ids[slot] = slot, id }
 	for _, record := range put {
 		slot, ok := c.index.find(idOf(record))
@@ -56,7 +56,7 @@ func (c *Catalogue) UndoOf(put, deleted []string) []string {
 	return undo
 }
 
-// common returns how many bytes two texts have in common at their beginnings, and then at their ends.
+// common returns the lengths of the common prefix and of the common suffix after it.
 func common(a, b string) (prefix, suffix int) {
 	most := min(len(a), len(b))
 	for prefix < most && a[prefix] == b[prefix] {
@@ -70,8 +70,8 @@ func common(a, b string) (prefix, suffix int) {
 
 var errUndo = errors.New("the undo data of a catalogue change does not match the catalogue")
 
-// Revert undoes the last change, from what [Catalogue.UndoOf] returned for it. before is the version that the change had replaced.
-// After an error the items are unusable.
+// Revert undoes the last change, given its entries from [Catalogue.UndoOf]. before is the version that the change
+// replaced. After an error the items are unusable.
 func (f *Frozen) Revert(before uint64, put, deleted, undo []string) error {
 	f.items.RLock()
 	defer f.items.RUnlock()
@@ -89,7 +89,7 @@ func (f *Frozen) Revert(before uint64, put, deleted, undo []string) error {
 			if slot < 0 || slot > f.n || r.err != nil || idOf(r.rest) != deleted[k-len(put)] {
 				return errUndo
 			}
-			if slot < f.n { // the last item had taken the place
+			if slot < f.n { // the last item had moved there
 				f.saved[int32(f.n)] = f.at(int32(slot))
 			}
 			f.saved[int32(slot)] = r.rest
@@ -111,7 +111,7 @@ func (f *Frozen) Revert(before uint64, put, deleted, undo []string) error {
 	return nil
 }
 
-// at returns the record of a slot. The caller has the lock.
+// at returns a slot's record. The caller holds the lock.
 func (f *Frozen) at(slot int32) string {
 	if record, ok := f.saved[slot]; ok {
 		return record
@@ -119,7 +119,7 @@ func (f *Frozen) at(slot int32) string {
 	return f.items.record(slot)
 }
 
-// Some returns the records in some slots.
+// Some returns the records in the given slots.
 func (f *Frozen) Some(slots iter.Seq[int32]) (records []string) {
 	f.items.RLock()
 	defer f.items.RUnlock()
@@ -129,8 +129,8 @@ func (f *Frozen) Some(slots iter.Seq[int32]) (records []string) {
 	return records
 }
 
-// Each calls each with the id, the columns and the revenue of the items in some slots. each must not change or keep the columns. Each
-// returns an error if an item does not fit the schema.
+// Each calls each with the id, columns and revenue of the items in the given slots. each must not change or keep the
+// columns. An item that does not fit the schema is an error.
 func (f *Frozen) Each(slots iter.Seq[int32], each func(id string, columns []float64, revenue float64)) error {
 	f.items.RLock()
 	defer f.items.RUnlock()

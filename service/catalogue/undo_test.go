@@ -12,7 +12,7 @@ import (
 	"vitrine/service/feature"
 )
 
-// Items that are frozen at some time are taken back, change by change, to what they were, while the catalogue goes on.
+// Undoing the changes one by one takes frozen items back to every earlier version, while the catalogue goes on.
 func TestUndo(t *testing.T) {
 	s := fatal.Or(feature.New([]api.Feature{{Name: "x", Kind: "number"}, {Name: "brand", Kind: "category", Columns: 4}}))(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,7 +60,7 @@ func TestUndo(t *testing.T) {
 	})
 }
 
-// Bytes that are not those of UndoOf are refused, or take the items to others: they do not fail.
+// Revert rejects bytes that UndoOf did not write, or produces other items; it never panics.
 func FuzzUndo(f *testing.F) {
 	s := fatal.Or(feature.New([]api.Feature{{Name: "x", Kind: "number"}}))(f)
 	record := func(id string, x float64) string {

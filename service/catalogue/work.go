@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	// comparisonsPerSecond is what the filters of one caller may take in the long run: the whole time of a processor for filters
-	// of two comparisons, which read more than they compare, and a fifth of it for filters of hundreds. savedSeconds of it may be
-	// saved up. A filter may begin while anything is left, and what it takes beyond that is a debt.
+	// comparisonsPerSecond limits the filters of one caller in the long run: a processor's whole time for filters of
+	// two comparisons, which read more than they compare, and a fifth of it for filters of hundreds. A caller may save
+	// up savedSeconds of it. A filter may start while anything is left, and its excess becomes a debt.
 	comparisonsPerSecond = 30e6
 	savedSeconds         = 10
 
-	filtersAtOnce = 2 // of one caller
+	filtersAtOnce = 2 // per caller
 )
 
-// Work is the account of a caller, whose filters and groups are charged with the comparisons that they make: the items that
-// they look at, times one more than the comparisons of each. Two of them run at once, and others wait. It is safe for concurrent
-// use; nil has no bounds.
+// Work is a caller's account. Filters and groups are charged for their comparisons: the items they look at, times one
+// more than the comparisons per item. Two run at once; others wait. Work is safe for concurrent use. A nil Work sets no
+// limits.
 type Work struct {
 	places chan struct{}
 
 	mu   sync.Mutex
-	left float64 // at a time
+	left float64 // as of the time at
 	at   time.Time
 }
 
-// NewWork returns an account with all that can be saved up.
+// NewWork returns an account with full savings.
 func NewWork() *Work {
 	return &Work{places: make(chan struct{}, filtersAtOnce), left: comparisonsPerSecond * savedSeconds, at: time.Now()}
 }
 
-// BusyError refuses a filter of a caller whose account is in debt, or whose other filters took all its time.
+// BusyError refuses a filter because the caller's account is in debt or its other filters took all the time.
 type BusyError struct {
-	After time.Duration // when the caller should try again
+	After time.Duration // retry after
 }
 
 func (e *BusyError) Error() string {
@@ -47,7 +47,7 @@ func (e *BusyError) Error() string {
 
 type workKey struct{}
 
-// WithWork returns a context whose filters are charged to an account.
+// WithWork returns a context that charges filters to an account.
 func WithWork(ctx context.Context, w *Work) context.Context {
 	return context.WithValue(ctx, workKey{}, w)
 }
@@ -57,7 +57,7 @@ func workOf(ctx context.Context) *Work {
 	return w
 }
 
-// enter waits until another filter may run, until ctx ends.
+// enter waits until another filter may run or ctx ends.
 func (w *Work) enter(ctx context.Context) (leave func(), err error) {
 	if w == nil {
 		return func() {}, nil
@@ -85,7 +85,7 @@ func (w *Work) Charge(comparisons int) {
 	}
 }
 
-// spend takes something from the account, and returns what is left.
+// spend charges the account and returns the rest.
 func (w *Work) spend(comparisons float64) float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

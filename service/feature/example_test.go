@@ -7,7 +7,7 @@ import (
 	"vitrine/service/feature"
 )
 
-// A price in units of 10 around 20, and a colour: each of its values has a column.
+// A price in units of 10 around 20, and a colour with a column for each value.
 func Example() {
 	schema, err := feature.New([]api.Feature{
 		{Name: "price", Kind: "number", Center: 20, Scale: 10},

@@ -6,8 +6,8 @@ import (
 	"vitrine/service/api"
 )
 
-// Equal reports whether the columns of two features have the same meaning. It ignores Min and Max:
-// a learner goes on with new bounds. Defaults must be nil, numbers or strings.
+// Equal reports whether two features' columns mean the same. It ignores Min and Max, because a learner can go on with
+// new bounds. Defaults must be nil, numbers or strings.
 func Equal(f, o api.Feature) bool {
 	return f.Name == o.Name && f.Kind == o.Kind && f.From == o.From && f.Center == o.Center && f.Scale == o.Scale &&
 		slices.Equal(f.Values, o.Values) && f.AllowOther == o.AllowOther && f.Columns == o.Columns && numNames(f) == numNames(o) && slices.Equal(f.Of, o.Of) &&

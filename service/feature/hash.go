@@ -6,7 +6,7 @@ import (
 	"vitrine/internal/text"
 )
 
-// words stores the hashed words of a text in to, whose columns are 0.
+// words stores the hashed words of a text in to, which must be zero.
 func (c *column) words(to []float64, s string) {
 	for w := range text.Tokens(s) {
 		h := c.hash(w)
@@ -29,7 +29,7 @@ func (c *column) words(to []float64, s string) {
 	}
 }
 
-// hash is the function h in the documentation of [Schema].
+// hash is the function h in [Schema]'s documentation.
 func (c *column) hash(value string) uint64 {
 	return splitMix(fnv1a(c.prefix(), value))
 }
@@ -37,7 +37,7 @@ func (c *column) hash(value string) uint64 {
 // prefix is the hash of the bytes before a value.
 func (c *column) prefix() uint64 { return fnv1a(fnv1a(14695981039346656037, c.Name), "\x00") }
 
-// splitMix is the function mix in the documentation of [Schema].
+// splitMix is the function mix in [Schema]'s documentation.
 func splitMix(z uint64) uint64 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb

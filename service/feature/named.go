@@ -6,8 +6,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Named calls visit for every feature of items (or of the user, if user is true) except crosses, with
-// the value in JSON that a row holds:
+// Named calls visit with the JSON value in a row of every feature except crosses. It visits the features of items, or
+// of the user if user is true. The value is, for a
 //
 //	number                   center + scale·column: the request's number up to rounding
 //	category with values     the value; null for any other
@@ -26,7 +26,6 @@ func (s *Schema) Named(row []float64, user bool, visit func(name string, value j
 	}
 }
 
-// slots lists the features of items, or of the user.
 func (s *Schema) slots(user bool) []int {
 	if user {
 		return s.user
@@ -34,7 +33,7 @@ func (s *Schema) slots(user bool) []int {
 	return s.item
 }
 
-// value recovers a value from the columns that encode made of it.
+// value recovers the value that encode turned into the columns.
 func (c *column) value(columns []float64) jsontext.Value {
 	switch {
 	case c.Kind == "number":
@@ -64,10 +63,10 @@ func (c *column) value(columns []float64) jsontext.Value {
 	return append(list, ']')
 }
 
-// unscale returns the number that a column has, up to rounding.
+// unscale returns the number for a column, up to rounding.
 func (c *column) unscale(x float64) float64 { return c.Center + float64(c.Scale*x) }
 
-// number returns v in JSON. JSON has no infinities: they become the largest numbers.
+// number returns v in JSON. JSON cannot express infinities: they become the largest numbers.
 func number(v float64) jsontext.Value {
 	return jsontext.Value(jsontext.Float(max(-math.MaxFloat64, min(v, math.MaxFloat64))).String())
 }

@@ -21,7 +21,7 @@ const exported = `[
 	{"name":"age","kind":"number","from":"shopper"},
 	{"name":"plain by age","kind":"cross","of":["plain","age"]}]`
 
-// What Named says is what the row was made of, as far as a row has it.
+// Named returns the values that the row was made from, as far as the row preserves them.
 func TestNamedIsTheRequest(t *testing.T) {
 	s := schema(t, exported)
 	rapid.Check(t, func(t *rapid.T) {
@@ -67,7 +67,7 @@ func TestNamedIsTheRequest(t *testing.T) {
 	s.Named(nil, false, nil)
 }
 
-// JSON has no infinities.
+// JSON cannot express infinities.
 func TestNamedIsFinite(t *testing.T) {
 	s := schema(t, `[{"name":"x","kind":"number","center":1.7e308,"scale":1e304}]`)
 	s.Named([]float64{1e4}, false, func(_ string, v jsontext.Value) {

@@ -17,7 +17,7 @@ const (
 	maxObjectValues = 1000 // values in an object
 )
 
-// object adds the values of a JSON object to columns that are 0, or returns what is wrong with it.
+// object adds a JSON object's values to zeroed columns, or returns an error message.
 func (c *column) object(to []float64, text string) (message string) {
 	o := objectReader{column: c, to: to, in: jsontext.NewDecoder(bytes.NewBufferString(text))}
 	if err := o.value(c.prefix(), 0, false); err != nil {
@@ -43,7 +43,7 @@ func shorten(to []float64) {
 	}
 }
 
-// objectReader hashes the values of an object as it reads them. It keeps only the hash of a name.
+// objectReader hashes an object's values as it reads them, and keeps only the hashes of names.
 type objectReader struct {
 	*column
 	to     []float64
@@ -51,7 +51,7 @@ type objectReader struct {
 	values int
 }
 
-// value reads a value whose name has the hash h. At depth 0 it must be a list or an object.
+// value reads a value under the name hash h. At depth 0 it must be a list or an object.
 func (o *objectReader) value(h uint64, depth int, named bool) error {
 	kind := o.in.PeekKind()
 	if depth == 0 && kind != '{' && kind != '[' {

@@ -12,8 +12,8 @@ import (
 	"vitrine/service/api"
 )
 
-// summed is z of the tokens of a feature "o", and scaled: see TestRows for h. It takes
-// values apart by name, as the definition has them.
+// summed is the scaled z of the tokens of a feature "o"; TestRows defines h. It splits names from values according to
+// the definition.
 func summed(buckets int, tokens map[string]float64) []float64 {
 	z := make([]float64, buckets)
 	for v, x := range tokens {
@@ -39,7 +39,7 @@ func summed(buckets int, tokens map[string]float64) []float64 {
 	return z
 }
 
-// The columns of an object, by the definition.
+// An object's columns equal the definition.
 func TestObject(t *testing.T) {
 	s := schema(t, `[{"name":"o","kind":"object","columns":13}]`)
 	for _, c := range []struct {
@@ -112,7 +112,7 @@ func TestObjectsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Columns of any object are finite, within the unit ball, and the same again.
+// For any object, the columns are finite, within the unit ball, and reproducible.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{`{}`, `[{"a":[1,"x",{"b":true}]}]`, `{"a":1e308,"b":-1e308}`, `[`, `{"a":{"a":{"a":null}}}`} {
 		f.Add(text)

@@ -18,8 +18,8 @@ func (s *Schema) Parts() []Part {
 	return parts
 }
 
-// Value returns the value of the k-th feature that a row has: a number, within its bounds, or a category. It
-// is missing for other kinds, and for a category whose value shares its column with others.
+// Value returns the value of the k-th feature in a row: a number within its bounds, or a category. It is missing for
+// other kinds, and for a category value that shares its column.
 func (s *Schema) Value(row []float64, k int) api.Value {
 	c := &s.columns[k]
 	columns := row[c.from : c.from+c.size]
@@ -36,7 +36,7 @@ func (s *Schema) Value(row []float64, k int) api.Value {
 	return api.Value{Name: c.Name}
 }
 
-// valueAt returns the value of a category that has a column of its own.
+// valueAt returns the category value that owns a column.
 func (c *column) valueAt(b int) api.Value {
 	switch {
 	case b < len(c.Values):
@@ -47,7 +47,7 @@ func (c *column) valueAt(b int) api.Value {
 	return api.Value{Name: c.Name}
 }
 
-// NumValues returns how many values the k-th feature, a category, has columns for. It is 0 for other kinds.
+// NumValues returns how many values of the k-th feature, a category, own columns. It is 0 for other kinds.
 func (s *Schema) NumValues(k int) int {
 	if c := &s.columns[k]; c.Kind == "category" {
 		return len(c.Values) + len(c.known)
@@ -55,7 +55,7 @@ func (s *Schema) NumValues(k int) int {
 	return 0
 }
 
-// Set gives a feature of a row the given columns, and makes its crosses those of the row.
+// Set replaces a feature's columns in a row and recomputes the crosses with it.
 func (s *Schema) Set(row []float64, k int, columns []float64) {
 	c := &s.columns[k]
 	copy(row[c.from:c.from+c.size], columns)

@@ -2,35 +2,34 @@ package feature
 
 import "vitrine/service/api"
 
-// Placer puts values at the slots of a schema. It remembers the slots of the last names, since most items have the same names in
-// the same order, and keeps its memory.
+// Placer puts values into the slots of a schema. It remembers the slots of the last names, because most items list the
+// same names in the same order, and reuses its memory.
 type Placer struct {
 	slots  []slotOf
-	values api.Values // of those that were in another order
+	values api.Values // reordered values
 }
 
-// slotOf is the slot that a schema gives to the values of a name.
+// slotOf is the schema's slot for a name.
 type slotOf struct {
 	name string
 	slot int
 }
 
-// Reset begins with another schema, and frees the memory for other values.
+// Reset switches to another schema and makes the memory available again.
 func (p *Placer) Reset() { p.slots, p.values = p.slots[:0], p.values[:0] }
 
-// Clear forgets all names and values.
 func (p *Placer) Clear() {
 	clear(p.slots)
 	clear(p.values)
 }
 
-// Item returns the values of an item indexed by slot: themselves if they are, otherwise a copy in p's memory. field is where the
-// request has them.
+// Item returns an item's values indexed by slot: the given slice if it is in order, otherwise a copy in p's memory.
+// field returns the slice's place in the request.
 func (p *Placer) Item(values api.Values, s *Schema, field func() string) (api.Values, error) {
 	return p.place(values, s.NumItem(), s.Item, field, s.ItemNames)
 }
 
-// User does the same with the values of the user.
+// User does the same for the user's values.
 func (p *Placer) User(values api.Values, s *Schema) (api.Values, error) {
 	p.slots = p.slots[:0]
 	return p.place(values, s.NumUser(), s.User, func() string { return "/shopper/" }, s.UserNames)

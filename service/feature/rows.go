@@ -8,9 +8,9 @@ import (
 	"vitrine/service/api"
 )
 
-// Rows stores the rows of N items in dst, an N×d matrix in row-major order, and returns how many
-// values were beyond their bounds. If user is nil, all its values are missing. Errors have the type
-// *[api.FieldError]. Rows panics if len(dst) is not N·d.
+// Rows stores the rows of N items in dst, an N×d matrix in row-major order, and returns how many values were outside
+// their bounds. A nil user means that all its values are missing. Errors have the type *[api.FieldError]. Rows panics
+// if len(dst) is not N·d.
 func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped int, err error) {
 	d := s.width
 	if len(dst) != len(items)*d {
@@ -60,14 +60,13 @@ func (s *Schema) Rows(dst []float64, user api.Values, items []api.Item) (clipped
 	return clipped, nil
 }
 
-// count counts a number beyond its bounds.
 func (c *column) count(v *api.Value, clipped *int) {
 	if c.Kind == "number" && v.Kind == api.IsNumber && (v.Number < c.low || v.Number > c.high) {
 		*clipped++
 	}
 }
 
-// outer stores the cross product of two features of the row.
+// outer stores the cross product of two features.
 func (s *Schema) outer(to, row []float64, c *column) {
 	x, y := &s.columns[c.left], &s.columns[c.right]
 	for a, u := range row[x.from : x.from+x.size] {
@@ -77,7 +76,7 @@ func (s *Schema) outer(to, row []float64, c *column) {
 	}
 }
 
-// encode adds a value to columns that are 0, or returns what is wrong with it.
+// encode adds a value to zeroed columns, or returns an error message.
 func (c *column) encode(to []float64, v api.Value) (message string) {
 	if v.Kind == api.Missing && c.Kind == "object" {
 		return ""
@@ -131,7 +130,7 @@ func (c *column) scaled(to []float64, v float64) (message string) {
 // isFinite reports whether a learner accepts v as a feature.
 func isFinite(v float64) bool { return math.Abs(v) <= vitrine.MaxFeature }
 
-// encodeUser stores a user's value, a missing one if nothing is known of the user.
+// encodeUser stores the user's value, or a missing value if user is nil.
 func (c *column) encodeUser(to []float64, user api.Values, clipped *int) error {
 	var v api.Value
 	if len(user) > 0 {

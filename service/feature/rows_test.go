@@ -14,7 +14,7 @@ import (
 	"vitrine/service/feature"
 )
 
-// read returns the schema of features in JSON.
+// read returns the schema of JSON features.
 func read(text string) (*feature.Schema, error) {
 	var features []api.Feature
 	if err := json.Unmarshal([]byte(text), &features, json.RejectUnknownMembers(true)); err != nil {
@@ -29,7 +29,6 @@ func schema(t testing.TB, text string) *feature.Schema {
 	return s
 }
 
-// row returns the row of one item.
 func row(t *testing.T, s *feature.Schema, user, item []api.Value) []float64 {
 	t.Helper()
 	x := make([]float64, s.Width())
@@ -37,8 +36,8 @@ func row(t *testing.T, s *feature.Schema, user, item []api.Value) []float64 {
 	return x
 }
 
-// The columns of every kind, by its equation. Buckets and signs are from another
-// implementation of FNV-1a and SplitMix64's finaliser, in Python:
+// Every kind's columns equal its equation. Buckets and signs are from another implementation of FNV-1a and SplitMix64's
+// finaliser, in Python:
 //
 //	def h(name, v):
 //	    z = 14695981039346656037
@@ -80,7 +79,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// h("brand", "acme") mod 11 and so on, see TestRows.
+// Computed as h("brand", "acme") mod 11 and so on, see TestRows.
 var (
 	hashed = oneHot(11, 6)
 	empty  = oneHot(11, 5)
@@ -93,7 +92,7 @@ func oneHot(n, k int) []float64 {
 	return x
 }
 
-// What is known of the user is in every row.
+// The user's features are in every row.
 func TestRowsOfManyItems(t *testing.T) {
 	s := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"shopper"},{"name":"x","kind":"cross","of":["age","price"]}]`)
 	x := make([]float64, 2*s.Width())
@@ -137,7 +136,7 @@ func TestBadFeatures(t *testing.T) {
 	}
 }
 
-// A category is that of the item, or the default.
+// Category returns the item's value or the default.
 func TestCategory(t *testing.T) {
 	s := schema(t, `[{"name":"age","kind":"category","from":"shopper"},{"name":"brand","kind":"category","default":"zen"},{"name":"price","kind":"number"}]`)
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"vitrine/service/api"
 )
 
-// Schema turns the values of features into rows of a fixed width. The kind of a feature says which
-// columns of an item's row its value v becomes:
+// Schema turns feature values into rows of a fixed width. The kind of a feature determines the columns of an item's row
+// for a value v:
 //
 //	number              (v' − center) / scale with v' = min(max(v, min), max). If center or scale is given,
 //	                    min and max are center ± 10 scale by default; otherwise there are no bounds
@@ -25,15 +25,14 @@ import (
 //	                    JSON object; 0 if it is empty or missing
 //	cross               vec(x yᵀ), x and y the columns of two earlier features
 //
-// The name of a value inside an object is the path to it, its member names joined by dots.
-// A string, true or false is v = "name=value" with x = 1; a number is v = "name" with x = asinh of
-// the number; null is ignored. An element of a list has the name of the list, but a number that is
-// the k-th element, from 0, has the name "list.k". The objects of a list therefore share their names.
+// The name of a value inside an object is its path: the member names joined by dots. A string, true or false is v =
+// "name=value" with x = 1; a number is v = "name" with x = asinh of the number; null is ignored. A list's elements take
+// the name of the list, except that a number at index k, from 0, is named "list.k". The objects in a list therefore
+// share their names.
 //
-// The hash is h = mix(FNV-1a(name, 0, v)) in 64 bits, with mix the finaliser of SplitMix64. The
-// highest bit of h is the sign: σ = −1 if it is set. Features of the user are columns of every item's
-// row. They separate users who buy from users who do not; crossed with features of items, they say
-// which items a user buys.
+// The hash is h = mix(FNV-1a(name, 0, v)) in 64 bits, with mix the finaliser of SplitMix64. The highest bit of h is the
+// sign: σ = −1 if it is set. The user's features are columns of every item's row. They separate users who buy from
+// users who do not; crossed with features of items, they separate the items that each user buys.
 type Schema struct {
 	columns []column
 	item    []int          // indices of the features of items, in order
@@ -45,19 +44,18 @@ type Schema struct {
 // column is a feature and its place in a row.
 type column struct {
 	api.Feature
-	slot       int            // where a request keeps its value
-	isNumber   bool           // a number of an item
-	from, size int            // its columns in a row
-	byValue    map[string]int // of a category with values
-	vocabulary                // of a category without
-	missing    api.Value      // the default
-	low, high  float64        // the bounds of a number
-	left       int            // of a cross: the index of one feature
-	right      int            // and of the other
+	slot       int            // index of its value in a request
+	isNumber   bool           // whether it is a number of an item
+	from, size int            // columns in a row
+	byValue    map[string]int // for a category with values
+	vocabulary                // for a category without values
+	missing    api.Value      // default value
+	low, high  float64        // bounds of a number
+	left       int            // first feature of a cross
+	right      int            // second feature of a cross
 }
 
-// Columns returns the first column of a feature in a row and the number of its columns; ok is false if
-// there is no such feature.
+// Columns returns the first of a feature's columns and their number; ok is false if the feature does not exist.
 func (s *Schema) Columns(name string) (from, size int, ok bool) {
 	i, ok := s.index[name]
 	if !ok {
@@ -66,7 +64,7 @@ func (s *Schema) Columns(name string) (from, size int, ok bool) {
 	return s.columns[i].from, s.columns[i].size, true
 }
 
-// At returns the name of the feature that a column of a row belongs to.
+// At returns the name of the feature that owns a column.
 func (s *Schema) At(column int) string {
 	for i := range s.columns {
 		if c := &s.columns[i]; column >= c.from && column < c.from+c.size {
@@ -76,7 +74,7 @@ func (s *Schema) At(column int) string {
 	return ""
 }
 
-// Equal reports whether two schemas have the same features, so that they make the same rows if they have learned
+// Equal reports whether two schemas define the same features, so that they give the same rows once they have learned
 // the same values.
 func (s *Schema) Equal(o *Schema) bool {
 	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool { return a.makes(&b) })
@@ -87,8 +85,8 @@ const (
 	maxName  = 100  // bytes of a feature's name
 )
 
-// New returns the schema of features, and sets their unset fields to the defaults in place. Errors
-// have the type *[api.FieldError], with fields below /features.
+// New returns the schema of features, and sets their unset fields to the defaults in place. Errors have the type
+// *[api.FieldError], with fields below /features.
 func New(features []api.Feature) (*Schema, error) {
 	if len(features) == 0 {
 		return nil, api.Fieldf("/features", `must name at least one feature, such as {"name": "price", "kind": "number"}`)
@@ -141,7 +139,7 @@ func (s *Schema) add(i int, f *api.Feature) error {
 	return nil
 }
 
-// measure checks the fields of f's kind, and sets the number of columns.
+// measure checks the fields for f's kind, and sets the number of columns.
 func (c *column) measure(s *Schema, field string, f *api.Feature) error {
 	legal := map[string][]string{
 		"number":   {"from", "center", "scale", "min", "max", "default"},
@@ -202,7 +200,7 @@ func (c *column) number(field string, f *api.Feature) error {
 	return c.bounds(field, f)
 }
 
-// bounds sets the bounds of a number, before scaling.
+// bounds sets a number's bounds, before scaling.
 func (c *column) bounds(field string, f *api.Feature) error {
 	c.low, c.high = math.Inf(-1), math.Inf(1)
 	if f.Center != 0 || f.Scale != 1 {
@@ -227,7 +225,6 @@ func (c *column) bounds(field string, f *api.Feature) error {
 	return nil
 }
 
-// clipped returns v within the bounds.
 func (c *column) clipped(v float64) float64 { return min(max(v, c.low), c.high) }
 
 func (c *column) values(field string, f *api.Feature) error {
@@ -273,7 +270,7 @@ func (c *column) cross(s *Schema, field string, f *api.Feature) error {
 	return nil
 }
 
-// setDefault sets the default. It checks it by encoding it.
+// setDefault sets the default, and validates it by encoding it.
 func (c *column) setDefault(field string) error {
 	switch v := c.Default.(type) {
 	case float64:
@@ -310,12 +307,10 @@ func (s *Schema) Numeric() []int {
 	return numeric
 }
 
-// Item returns the index of a feature's value in [api.Item].Features. ok is false if name is not a
-// feature of items.
+// Item returns the index of a feature's value in [api.Item].Features. ok is false if items do not have that feature.
 func (s *Schema) Item(name string) (slot int, ok bool) { return s.slotOf(name, "item") }
 
-// User returns the index of a feature's value in the user's values. ok is false if name is not a
-// feature of the user.
+// User returns the index of a feature's value in the user's values. ok is false if users do not have that feature.
 func (s *Schema) User(name string) (slot int, ok bool) { return s.slotOf(name, "shopper") }
 
 func (s *Schema) slotOf(name, from string) (int, bool) {
@@ -357,8 +352,8 @@ func (s *Schema) IsCategory(name string) bool {
 	return i >= 0 && s.columns[i].Kind == "category" && s.columns[i].From == "item"
 }
 
-// Category returns the value of an item's category, or the category's default if it is missing. It
-// panics if name is not a category of items.
+// Category returns the item's value of a category, or the default if it is missing. It panics if name is not a category
+// of items.
 func (s *Schema) Category(item *api.Item, name string) string {
 	if !s.IsCategory(name) {
 		panic(fmt.Sprintf("feature: %q is not a category of items", name))

@@ -6,21 +6,20 @@ import (
 	"vitrine/service/api"
 )
 
-// Split computes the rows of items in two steps: the columns of the item, which are the same for every
-// user, and then the rest. The columns of the item are those of its own features and of their
-// crosses. Both steps together give the bits of [Schema.Rows].
+// Split computes rows in two steps: first the item's columns, which are the same for every user, and then the rest. The
+// item's columns are its own features and their crosses. Together the steps give the same bits as [Schema.Rows].
 type Split struct {
 	schema *Schema
-	width  int   // of the columns of the item
-	at     []int // of each feature of the schema: where its columns begin among those of the item, −1 if they depend on the user
-	runs   []run // how the columns of the item are placed in a row
-	rest   []int // the features of the schema whose columns depend on the user, in order
+	width  int   // number of the item's columns
+	at     []int // for each feature, the index of its first column among the item's, −1 if it depends on the user
+	runs   []run // places of the item's columns in a row
+	rest   []int // features that depend on the user, in order
 }
 
-// run is a range of columns that are next to each other in the row and among the columns of the item.
+// run is a range of columns that are adjacent both in the row and among the item's columns.
 type run struct{ from, at, size int }
 
-// Split returns how the rows of the schema are computed in two steps.
+// Split prepares the computation of rows in two steps.
 func (s *Schema) Split() *Split {
 	p := &Split{schema: s, at: make([]int, len(s.columns))}
 	for k := range s.columns {
@@ -45,14 +44,14 @@ func (s *Schema) Split() *Split {
 	return p
 }
 
-// Width returns the number of columns of the item.
+// Width returns the number of the item's columns.
 func (p *Split) Width() int { return p.width }
 
-// Schema returns the schema that is split.
+// Schema returns the underlying schema.
 func (p *Split) Schema() *Schema { return p.schema }
 
-// Items stores the columns of N items in dst, N×Width in row-major order, and returns how many
-// values were beyond their bounds. Errors are those of [Schema.Rows].
+// Items stores the columns of N items in dst, N×Width in row-major order, and returns how many values were outside
+// their bounds. Errors are those that [Schema.Rows] returns.
 func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) {
 	s := p.schema
 	if len(dst) != len(items)*p.width {
@@ -87,7 +86,6 @@ func (p *Split) Items(dst []float64, items []api.Item) (clipped int, err error) 
 	return clipped, nil
 }
 
-// outer stores the cross product of two features of the item.
 func (p *Split) outer(to, row []float64, c *column) {
 	x, y := &p.schema.columns[c.left], &p.schema.columns[c.right]
 	for a, u := range row[p.at[c.left] : p.at[c.left]+x.size] {
@@ -97,7 +95,7 @@ func (p *Split) outer(to, row []float64, c *column) {
 	}
 }
 
-// large returns a column that a learner does not accept, if there is one.
+// large returns a column that a learner would reject, if there is one.
 func large(columns []float64) (v float64, ok bool) {
 	for _, v := range columns {
 		if !isFinite(v) {
@@ -107,8 +105,8 @@ func large(columns []float64) (v float64, ok bool) {
 	return 0, false
 }
 
-// Number returns the number of an item's feature that the columns of the item have, up to rounding and bounds; slot is the
-// feature's in the schema. ok is false unless the kind of the feature is number.
+// Number recovers an item's number from its columns, up to rounding and bounds; slot is the feature's slot in the
+// schema. ok is false if the feature is not a number.
 func (p *Split) Number(columns []float64, slot int) (v float64, ok bool) {
 	k := p.schema.item[slot]
 	c := &p.schema.columns[k]
@@ -118,8 +116,8 @@ func (p *Split) Number(columns []float64, slot int) (v float64, ok bool) {
 	return c.unscale(columns[p.at[k]]), true
 }
 
-// User stores the columns of a user in a row, at their places, and returns how many values were beyond
-// their bounds. If user is nil, all its values are missing. The other columns become 0.
+// User stores the user's columns at their places in a row, zeroes the others, and returns how many values were outside
+// their bounds. A nil user means that all its values are missing.
 func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
 	s := p.schema
 	clear(row)
@@ -145,7 +143,7 @@ func (p *Split) User(row []float64, user api.Values) (clipped int, err error) {
 	return clipped, nil
 }
 
-// UserOf returns the row of a user that User has stored, from the row of an item that Complete has made of it.
+// UserOf recovers the row that User stored from an item's row that Complete has made of it.
 func (p *Split) UserOf(row []float64) []float64 {
 	s, user := p.schema, make([]float64, len(row))
 	for _, k := range p.rest {
@@ -157,8 +155,8 @@ func (p *Split) UserOf(row []float64) []float64 {
 	return user
 }
 
-// Complete stores the row of an item in dst: item are its columns, and user is the row that User has
-// stored. It reports whether the columns of the crosses are finite and small.
+// Complete stores an item's row in dst, given the item's columns and the row that User stored. It reports whether the
+// crosses' columns are finite and small.
 func (p *Split) Complete(dst, user, item []float64) bool {
 	s := p.schema
 	copy(dst, user)
@@ -179,9 +177,8 @@ func (p *Split) Complete(dst, user, item []float64) bool {
 	return true
 }
 
-// Map returns the linear map from the columns a of an item to its row, x = M a + user, for the row
-// that User has stored: M[j][k] is the part that column k has in column j of the row. It is row-major,
-// d×Width.
+// Map returns the linear map from an item's columns a to its row, x = M a + user, for the row that User stored: M[j][k]
+// is the contribution of column k to column j of the row. It is row-major, d×Width.
 func (p *Split) Map(dst, user []float64) []float64 {
 	s, w := p.schema, p.width
 	if n := s.width * w; cap(dst) < n {
@@ -219,5 +216,5 @@ func (p *Split) Map(dst, user []float64) []float64 {
 	return dst
 }
 
-// ItemName returns the name of the feature of items whose value is at a slot.
+// ItemName returns the name of the items' feature at a slot.
 func (s *Schema) ItemName(slot int) string { return s.columns[s.item[slot]].Name }

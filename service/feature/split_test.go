@@ -9,8 +9,8 @@ import (
 	"vitrine/service/api"
 )
 
-// The columns of items, completed for a user, are the rows bit for bit, whatever the order of the
-// features. The linear map of a user gives the same rows up to rounding.
+// The items' columns, completed for a user, equal the rows bit for bit in any order of features. The user's linear map
+// gives the same rows up to rounding.
 func TestSplitGivesTheRows(t *testing.T) {
 	for _, text := range []string{
 		`[{"name":"price","kind":"number","center":2,"scale":3},{"name":"brand","kind":"category","values":["a","b"],"allow_other":true}]`,
@@ -76,7 +76,7 @@ func TestSplitGivesTheRows(t *testing.T) {
 	}
 }
 
-// Values that do not fit are named like those of a request.
+// Errors name misfit values just as errors in a request do.
 func TestSplitNamesWhatDoesNotFit(t *testing.T) {
 	p := schema(t, `[{"name":"price","kind":"number"},{"name":"age","kind":"number","from":"shopper"},{"name":"both","kind":"cross","of":["price","age"]}]`).Split()
 	for _, c := range []struct {

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	categoryBuckets = 16  // of a category without values
-	maxValue        = 200 // bytes of a value that is learned; longer ones are hashed, and those that are not UTF-8
+	categoryBuckets = 16  // default for a category without values
+	maxValue        = 200 // bytes of a learned value; longer values, and those that are not UTF-8, are hashed
 )
 
-// vocabulary is what a category without values has learned: the first values have columns of their own. A schema
-// that learns more is another schema, and the columns of known values stay.
+// vocabulary holds the values learned for a category without fixed values: the first ones get columns of their own.
+// Learning gives a new schema, in which known values keep their columns.
 type vocabulary struct {
-	names  int            // how many may have columns of their own
-	known  []string       // those that have
+	names  int            // how many values may get their own columns
+	known  []string       // values with their own columns
 	column map[string]int // by value
-	shared *shared        // the other columns; nil for other kinds
+	shared *shared        // the remaining columns; nil for other kinds
 }
 
-// shared counts values that collide. Schemas that learned from each other have the same counts.
+// shared counts colliding values. Schemas that learned from each other share the counts.
 type shared struct {
-	first      []atomic.Uint64 // of each bucket: the hash of the value that came first, 0 for none
+	first      []atomic.Uint64 // hash of the first value in each bucket, 0 if empty
 	collisions atomic.Uint64
 }
 
@@ -38,7 +38,7 @@ func newShared(has bool, buckets int) *shared {
 	return &shared{first: make([]atomic.Uint64, buckets)}
 }
 
-// place returns the column of a value, and counts a value that shares its bucket with an earlier one.
+// place returns a value's column, and counts the value if it shares its bucket with an earlier one.
 func (c *column) place(value string) int {
 	if k, ok := c.column[value]; ok {
 		return k
@@ -54,13 +54,12 @@ func (c *column) place(value string) int {
 	return c.names + int(b)
 }
 
-// makes reports whether two features make the same columns.
 func (c *column) makes(o *column) bool {
 	n := min(len(c.known), len(o.known))
 	return Equal(c.Feature, o.Feature) && slices.Equal(c.known[:n], o.known[:n])
 }
 
-// numNames returns how many values of a feature may have columns of their own.
+// numNames returns how many of a feature's values may get their own columns.
 func numNames(f api.Feature) int {
 	if f.OwnColumns == nil {
 		return 0
@@ -68,7 +67,7 @@ func numNames(f api.Feature) int {
 	return *f.OwnColumns
 }
 
-// Complete sets names of categories that give neither names nor values: three quarters of the buckets.
+// Complete sets names, for categories that give neither names nor values, to three quarters of the buckets.
 func Complete(features []api.Feature) {
 	for i := range features {
 		f := &features[i]
@@ -79,13 +78,13 @@ func Complete(features []api.Feature) {
 	}
 }
 
-// Seen are values of a category without values that a schema has not learned.
+// Seen holds values that a schema has not learned, for a category without fixed values.
 type Seen struct {
 	Feature string
 	Values  []string
 }
 
-// Unseen returns the values of a request that the schema would learn: categories have room for them.
+// Unseen returns the values in a request that the schema has room to learn.
 func (s *Schema) Unseen(user api.Values, items []api.Item) []Seen {
 	var all []Seen
 	for k := range s.columns {
@@ -143,7 +142,7 @@ func (s *Schema) Fresh(seen Seen) Seen {
 	return fresh
 }
 
-// Learn returns a schema that has also learned values, in their order. It skips those that it knows.
+// Learn returns a schema that has also learned the values, in order. It skips known ones.
 func (s *Schema) Learn(values ...Seen) (_ *Schema, err error) {
 	for _, seen := range values {
 		if s, err = s.learn(seen); err != nil {
@@ -178,7 +177,7 @@ func (s *Schema) learn(seen Seen) (*Schema, error) {
 	return &learned, nil
 }
 
-// Inherit returns the schema with what another one has learned about the same features.
+// Inherit returns the schema with the values that o has learned about features that both share.
 func (s *Schema) Inherit(o *Schema) *Schema {
 	for _, seen := range o.Learned() {
 		if i := s.find(seen.Feature); i >= 0 && Equal(s.columns[i].Feature, o.columns[o.find(seen.Feature)].Feature) {
@@ -190,15 +189,15 @@ func (s *Schema) Inherit(o *Schema) *Schema {
 	return s
 }
 
-// Same reports whether two schemas are equal and have learned the same.
+// Same reports whether two schemas are equal and have learned the same values.
 func (s *Schema) Same(o *Schema) bool {
 	return s == o || slices.EqualFunc(s.columns, o.columns, func(a, b column) bool {
 		return Equal(a.Feature, b.Feature) && slices.Equal(a.known, b.known)
 	})
 }
 
-// Since returns the values that the schema has learned since another one. ok is false if the features are others, or
-// if that one has learned values that this one has not.
+// Since returns the values that the schema has learned since o. ok is false if the features differ, or if o has learned
+// values that this schema has not.
 func (s *Schema) Since(o *Schema) (all []Seen, ok bool) {
 	if len(s.columns) != len(o.columns) {
 		return nil, false
@@ -215,7 +214,7 @@ func (s *Schema) Since(o *Schema) (all []Seen, ok bool) {
 	return all, true
 }
 
-// Learned returns the values that the schema has learned, in their order.
+// Learned returns the learned values, in order.
 func (s *Schema) Learned() []Seen {
 	var all []Seen
 	for i := range s.columns {
@@ -226,7 +225,7 @@ func (s *Schema) Learned() []Seen {
 	return all
 }
 
-// NamesBytes bounds the memory of the values that the schema may learn.
+// NamesBytes bounds the memory for the values that the schema may learn.
 func (s *Schema) NamesBytes() int {
 	bytes := 0
 	for i := range s.columns {
@@ -235,7 +234,7 @@ func (s *Schema) NamesBytes() int {
 	return bytes
 }
 
-// Categories returns what is known of the categories without values. Collisions count since [New].
+// Categories describes the categories without fixed values. Collisions count since [New].
 func (s *Schema) Categories() []api.Category {
 	var all []api.Category
 	for i := range s.columns {

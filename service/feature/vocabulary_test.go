@@ -15,7 +15,7 @@ import (
 	"vitrine/service/feature"
 )
 
-// learning is a schema of a category with the given fields, as a placement has it.
+// learning returns the schema of a category with the given fields, as a placement would build it.
 func learning(t testing.TB, fields string) *feature.Schema {
 	t.Helper()
 	var features []api.Feature
@@ -32,7 +32,7 @@ func branded(brands ...string) (items []api.Item) {
 	return items
 }
 
-// met is a schema that has learned what requests for items of the brands have.
+// met returns the schema after it has learned from requests for items of the brands.
 func met(t testing.TB, s *feature.Schema, brands ...string) *feature.Schema {
 	t.Helper()
 	for _, seen := range s.Unseen(nil, branded(brands...)) {
@@ -47,7 +47,7 @@ func met(t testing.TB, s *feature.Schema, brands ...string) *feature.Schema {
 	return s
 }
 
-// columns returns the columns of brands that are not 0.
+// columns returns the nonzero columns of brands.
 func columns(t testing.TB, s *feature.Schema, brands ...string) (at []int) {
 	t.Helper()
 	rows := make([]float64, len(brands)*s.Width())
@@ -66,7 +66,7 @@ func columns(t testing.TB, s *feature.Schema, brands ...string) (at []int) {
 	return at
 }
 
-// The first values of a category have columns of their own, in their order; the others share the rest.
+// The first values of a category get columns of their own, in order; the others share the rest.
 func TestFirstValuesHaveColumns(t *testing.T) {
 	s := met(t, learning(t, ""), "a", "b", "a", "c", "d")
 	s = met(t, s, "h", "b", "g", "f", "e")
@@ -91,7 +91,7 @@ func TestFirstValuesHaveColumns(t *testing.T) {
 	}
 }
 
-// A schema does not change; one that learns keeps the columns of what is known.
+// Schemas are immutable; learning gives another schema with the same columns for known values.
 func TestSchemasDoNotChange(t *testing.T) {
 	s := learning(t, "")
 	learned := met(t, s, "a")
@@ -105,7 +105,7 @@ func TestSchemasDoNotChange(t *testing.T) {
 	}
 }
 
-// Values get columns of their own only if others are left for those without one.
+// Values get their own columns only as long as some columns remain for the others.
 func TestNamesAreFewerThanBuckets(t *testing.T) {
 	eight := 8
 	_, err := feature.New([]api.Feature{{Name: "brand", Kind: "category", From: "item", Columns: 8, OwnColumns: &eight}})
@@ -137,7 +137,7 @@ func TestLearnRefuses(t *testing.T) {
 	}
 }
 
-// Values that share a column are counted; those with their own, and the same value again, are not.
+// Collisions count values that share a column, but not values with their own column or repetitions of a value.
 func TestCollisionsAreCounted(t *testing.T) {
 	s := met(t, learning(t, `,"columns":3,"own_columns":2`), "a", "b")
 	for range 3 {
@@ -155,7 +155,7 @@ func TestCollisionsAreCounted(t *testing.T) {
 	}
 }
 
-// Names are kept across a change of other features, and begin again with their own.
+// Learned names survive a change of other features; a change of their own feature resets them.
 func TestInherit(t *testing.T) {
 	s := met(t, learning(t, ""), "a", "b")
 	if same := learning(t, "").Inherit(s); len(same.Learned()) != 2 || !slices.Equal(columns(t, same, "b"), []int{1}) {
@@ -168,7 +168,7 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// A row says which known value it has.
+// A row reveals its learned value.
 func TestNamedOfLearnedValues(t *testing.T) {
 	s := met(t, learning(t, `,"columns":4,"own_columns":2`), "a", `q"`)
 	for brand, want := range map[string]string{"a": `"a"`, `q"`: `"q\""`, "z": "[0,0,"} {
@@ -182,7 +182,7 @@ func TestNamedOfLearnedValues(t *testing.T) {
 	}
 }
 
-// A text that is not UTF-8 has no column of its own: its event in the log could not be sent as JSON.
+// A text that is not UTF-8 gets no column of its own: its event in the log could not be sent as JSON.
 func TestTextThatIsNotUTF8(t *testing.T) {
 	s := met(t, learning(t, ""), "caf\xe9", "acme", "café")
 	if have := fmt.Sprint(s.Learned()[0].Values); have != "[acme café]" {

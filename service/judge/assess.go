@@ -24,7 +24,7 @@ import (
 	"vitrine/service/setup"
 )
 
-// Assessment says what a log holds, what it tells of other policies, and how a placement starts from it.
+// Assessment describes a log, what it says about other policies, and how to start a placement from it.
 type Assessment struct {
 	Log       string         `json:"log"`
 	What      string         `json:"format"`
@@ -44,7 +44,7 @@ type Assessment struct {
 	options AssessOptions
 }
 
-// Value is what a page of a policy earns.
+// Value is the estimated value of a policy's page.
 type Value struct {
 	Policy string  `json:"policy"`
 	Method string  `json:"method"`
@@ -54,19 +54,19 @@ type Value struct {
 	Words  string  `json:"words,omitzero"`
 }
 
-// AssessOptions say how a log is assessed.
+// AssessOptions configure an assessment.
 type AssessOptions struct {
-	Mapping   *importer.Mapping // in place of the mapping that is found; nil for that
-	Placement string            // in the printed command
-	To        string            // the data directory in the printed command
-	Out       string            // the directory for the mapping and the placement; "" writes none
-	Decisions int               // policies are judged on at most so many
-	Level     float64           // of the intervals
-	Seed      uint64            // of drawn pages
+	Mapping   *importer.Mapping // overrides the mapping that is found, unless nil
+	Placement string            // name for the printed command
+	To        string            // data directory for the printed command
+	Out       string            // directory for the mapping and the placement; "" writes no files
+	Decisions int               // maximum number of decisions to judge policies on
+	Level     float64           // confidence level of the intervals
+	Seed      uint64            // seeds the drawn pages
 	Progress  func(stage string, done, total int)
 }
 
-// Assess describes the log at path, and how a placement starts from it.
+// Assess describes the log at path and the way to start a placement from it.
 func Assess(ctx context.Context, path string, o AssessOptions) (*Assessment, error) {
 	a := &Assessment{Log: path, options: o}
 	found, err := importer.Recognize(ctx, path)
@@ -130,7 +130,7 @@ func (a *Assessment) hold(what, format string, args ...any) {
 	a.Holds = append(a.Holds, [2]string{what, fmt.Sprintf(format, args...)})
 }
 
-// describe says what the log holds.
+// describe summarizes the log's contents.
 func (a *Assessment) describe(v *importer.Survey) {
 	hold := a.hold
 	a.Decisions = v.Decisions
@@ -180,7 +180,7 @@ func (a *Assessment) describe(v *importer.Survey) {
 	a.doubt(v)
 }
 
-// doubt says what is left out of the log, and what looks wrong.
+// doubt lists the parts of the log that are left out, and those that look wrong.
 func (a *Assessment) doubt(v *importer.Survey) {
 	for _, reason := range slices.Sorted(maps.Keys(v.Skipped)) {
 		a.Problems = append(a.Problems, fmt.Sprintf("%d decisions are left out: they %s.", v.Skipped[reason], reason))
@@ -199,7 +199,6 @@ func (a *Assessment) doubt(v *importer.Survey) {
 	}
 }
 
-// spread describes the numbers of decisions.
 func spread(r importer.Range[int]) string {
 	if r.Least == r.Most {
 		return fmt.Sprint(r.Most)
@@ -207,7 +206,7 @@ func spread(r importer.Range[int]) string {
 	return fmt.Sprintf("%d to %d (mean %.3g)", r.Least, r.Most, float64(r.Sum)/float64(r.N))
 }
 
-// start sets the files and the command that start a placement.
+// start prepares the files and the command that start a placement.
 func (a *Assessment) start(found *importer.Recognized, config []byte) error {
 	m := *found.Mapping
 	if a.options.Out != "" {
@@ -231,7 +230,7 @@ func (a *Assessment) start(found *importer.Recognized, config []byte) error {
 	return errors.Join(os.WriteFile(mapping, []byte(a.Mapping), 0o644), os.WriteFile(placement, config, 0o644))
 }
 
-// shellWord quotes a word for a shell if it has to be.
+// shellWord quotes a word for a shell if necessary.
 func shellWord(w string) string {
 	if w != "" && !strings.ContainsFunc(w, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-/:+@", c))
@@ -241,12 +240,12 @@ func shellWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
-// Fewest decisions that a policy is judged on.
+// Fewest is the minimum number of decisions to judge a policy on.
 const Fewest = 30
 
 var errEnough = errors.New("enough")
 
-// judge estimates what other policies would have earned.
+// judge estimates the earnings of other policies.
 func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.Survey, placement *setup.Config) error {
 	rounds := &inspect.Rounds{Placement: a.options.Placement, Config: placement}
 	numbers := 0
@@ -313,13 +312,13 @@ func (a *Assessment) judge(ctx context.Context, log *importer.Log, v *importer.S
 	return nil
 }
 
-// maxNumbers bounds the numbers of the rounds in memory: 256 MB.
+// maxNumbers bounds the rounds in memory: 256 MB.
 const maxNumbers = 1 << 25
 
-// fewestEffective decisions let the log correct the model.
+// fewestEffective is the effective number of decisions from which the log can correct the model.
 const fewestEffective = 10
 
-// assessedOf returns the estimate of a report that the log checks best.
+// assessedOf returns the report's estimate that relies most on the log.
 func assessedOf(r *offpolicy.Report, what string) Value {
 	best, words := r.Estimate("direct"), "the model alone: nothing in the log checks it"
 	for _, method := range []string{"dr-pi", "dr-sets"} {
@@ -335,7 +334,7 @@ func assessedOf(r *offpolicy.Report, what string) Value {
 	return Value{r.Policy, best.Method, best.Value, best.Normal.Low, best.Normal.High, what + "; " + words}
 }
 
-// advise says what would have to be logged.
+// advise says what to log in future.
 func (a *Assessment) advise(v *importer.Survey) {
 	say := func(format string, args ...any) { a.Advice = append(a.Advice, fmt.Sprintf(format, args...)) }
 	if v.Unshown < v.Decisions {
@@ -352,7 +351,7 @@ func (a *Assessment) advise(v *importer.Survey) {
 	}
 }
 
-// wrapped breaks lines between words at 120 columns, the later ones with an indent.
+// wrapped breaks lines between words at 120 columns, and indents all but the first.
 func wrapped(text, indent string) string {
 	var b strings.Builder
 	column := len(indent)
@@ -373,7 +372,7 @@ func wrapped(text, indent string) string {
 	return b.String()
 }
 
-// Text returns the assessment as a person reads it.
+// Text returns the assessment for people to read.
 func (a *Assessment) Text() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s: %s\n", a.Log, a.What)

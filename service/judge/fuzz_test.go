@@ -8,7 +8,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// Whatever the bytes, a policy to judge is read or an error names its file.
+// For any bytes, reading a policy succeeds or returns an error that names the file.
 func FuzzPolicy(f *testing.F) {
 	for _, text := range []string{
 		"", "show = \"items\"\nitems = [\"a\", \"b\"]\nsize = 2\n", "show = \"policy\"\n[policy]\nname = \"ucb-mnl\"\n", "show = \"model\"\nmodel = \"model.json\"\n",

@@ -1,4 +1,4 @@
-// Package judge estimates what other policies would have earned, from the log of the service or of another program.
+// Package judge estimates the earnings of other policies from a log of the service or of another program.
 package judge
 
 import (
@@ -21,16 +21,16 @@ import (
 	"vitrine/service/inspect"
 )
 
-// Options say how policies are judged.
+// Options configure an evaluation.
 type Options struct {
-	Utility   string  // the family of the choice model, as the value of a key in TOML
-	Level     float64 // of the intervals
-	Folds     int     // parts of the log, each judged by a model of the others
-	Resamples int     // of the bootstrap
-	Seed      uint64  // of the bootstrap and of drawn pages
+	Utility   string  // choice model's family, as a TOML value
+	Level     float64 // confidence level of the intervals
+	Folds     int     // parts of the log; a model fitted on the others judges each
+	Resamples int     // number of bootstrap resamples
+	Seed      uint64  // seeds the bootstrap and drawn pages
 }
 
-// Verdict says what the policies would have earned.
+// Verdict holds the results for all policies.
 type Verdict struct {
 	Rounds  *inspect.Rounds
 	Results []Result
@@ -39,16 +39,16 @@ type Verdict struct {
 	log     *offpolicy.Log
 }
 
-// Result is that of a policy: a report, or for one that learned while it was replayed an estimate.
+// Result is the result for one policy: a report, or just an estimate if the policy learned during the replay.
 type Result struct {
 	*Policy
 	Report      *offpolicy.Report
 	replay      *offpolicy.Estimate
-	differences []offpolicy.Estimate // from the first policy with a report
-	from        string               // its name
+	differences []offpolicy.Estimate // differences to the first policy with a report
+	from        string               // the first policy's name
 }
 
-// An OptionsError is an error in the options.
+// OptionsError is an error in the options.
 type OptionsError struct{ error }
 
 // Run judges the policies on the rounds.
@@ -105,7 +105,7 @@ func Run(ctx context.Context, rounds *inspect.Rounds, policies []*Policy, o Opti
 	return e, nil
 }
 
-// Logged returns what a page of the log has earned, and the standard error.
+// Logged returns the log's mean earnings per page and the standard error.
 func (e *Verdict) Logged() (mean, se float64) { return logged(e.Rounds.Rounds) }
 
 func logged(rounds []offpolicy.Round) (mean, se float64) {
@@ -117,7 +117,7 @@ func logged(rounds []offpolicy.Round) (mean, se float64) {
 	return mean, sd / math.Sqrt(float64(len(earned)))
 }
 
-// Text returns the verdict as a person reads it; name is the log.
+// Text returns the verdict for people to read; name is the log's.
 func (e *Verdict) Text(name string) []byte {
 	var b bytes.Buffer
 	mean, se := e.Logged()
@@ -148,7 +148,8 @@ func (e *Verdict) Text(name string) []byte {
 	return b.Bytes()
 }
 
-// balance says whether the pages of the log are like pages drawn by its laws; "" if the log records no laws.
+// balance says whether the logged pages resemble pages drawn by their recorded probabilities, or "" if the log records
+// no probabilities.
 func (e *Verdict) balance() string {
 	b := e.log.Balance()
 	if b.Rounds == 0 {
@@ -198,7 +199,7 @@ func interval(i offpolicy.Interval) string {
 	return fmt.Sprintf("%.4f … %.4f", i.Low, i.High)
 }
 
-// Each visits all estimates; minus names the policy that a difference is from.
+// Each visits all estimates; minus names the policy that a difference is taken from.
 func (e *Verdict) Each(visit func(policy, minus string, s offpolicy.Estimate)) {
 	for _, r := range e.Results {
 		if r.replay != nil {
@@ -214,7 +215,7 @@ func (e *Verdict) Each(visit func(policy, minus string, s offpolicy.Estimate)) {
 	}
 }
 
-// CSV returns a row for each estimate.
+// CSV returns one row per estimate.
 func (e *Verdict) CSV() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)

@@ -36,10 +36,10 @@ type Policy struct {
 
 	path  string
 	model *choice.Result
-	exact bool // of a uniform page: whether it has exactly the size
+	exact bool // whether a uniform page has exactly the given size
 }
 
-// shows are the values of Show, with what they mean.
+// shows maps the values of Show to their meanings.
 var shows = []struct{ name, doc string }{
 	{"best", "the best page by the choice model"},
 	{"model", "the best page by a fitted model"},
@@ -50,7 +50,7 @@ var shows = []struct{ name, doc string }{
 	{"uniform", "a page drawn uniformly"},
 }
 
-// ReadPolicy reads a policy to judge. The error names the file, and the line if it can.
+// ReadPolicy reads a policy to judge. Errors name the file and, if known, the line.
 func ReadPolicy(path string) (*Policy, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -100,7 +100,6 @@ func ReadPolicy(path string) (*Policy, error) {
 	return p, nil
 }
 
-// describe says what the policy shows.
 func (p *Policy) describe() string {
 	i := slices.IndexFunc(shows, func(s struct{ name, doc string }) bool { return s.name == p.Show })
 	text := shows[i].doc
@@ -110,7 +109,7 @@ func (p *Policy) describe() string {
 	return text
 }
 
-// size returns the number of items that the policy shows at most.
+// size returns the maximum number of items on the policy's pages.
 func (p *Policy) size(e *Verdict) (int, error) {
 	most := e.Rounds.Config.MaxSize
 	if p.Size > most {
@@ -119,7 +118,7 @@ func (p *Policy) size(e *Verdict) (int, error) {
 	return cmp.Or(p.Size, most), nil
 }
 
-// pages returns what the policy shows in each round.
+// pages returns the policy's page for each round.
 func (p *Policy) pages(ctx context.Context, e *Verdict) ([]vitrine.Assortment, error) {
 	size, err := p.size(e)
 	if err != nil {
@@ -178,7 +177,7 @@ func (p *Policy) pages(ctx context.Context, e *Verdict) ([]vitrine.Assortment, e
 	return pages, nil
 }
 
-// learner returns a learner at its first round, with the settings of a new placement.
+// learner returns a learner at its first round, with a new placement's settings.
 func (p *Policy) learner(e *Verdict, size int) (vitrine.Learner, error) {
 	items := 0
 	for t := range e.Rounds.Rounds {
@@ -205,7 +204,7 @@ func (p *Policy) learner(e *Verdict, size int) (vitrine.Learner, error) {
 	return l, nil
 }
 
-// learned stores the pages of a policy that has learned from the rounds of the other folds.
+// learned stores the pages of a policy that learned from the other folds' rounds.
 func (p *Policy) learned(ctx context.Context, e *Verdict, size int, pages []vitrine.Assortment) error {
 	rng := rand.New(rand.NewPCG(e.options.Seed, 4))
 	for fold := range e.options.Folds {
