@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// Copy appends to a log the entries of another one that it does not have yet, and returns the position after the last.
-// The log must have begun as a continuation of the other one, at a position that the other one still has, and may have
-// some of its entries already, from a copy that was interrupted: otherwise the error is ErrForeign. Copy ends only if
-// both logs have the same running hash at the same entry. Progress, if not nil, is called with the number of entries
-// that were copied and of all to copy.
+// Copy appends to a log the entries of from that it lacks, and returns the position after the last. The log must
+// continue from, starting at a position that from still holds. It may already contain some of the entries, if an
+// earlier copy was interrupted. Otherwise the error is ErrForeign. Copy succeeds only if both logs reach the same
+// running hash at the same entry. If progress is not nil, it is called with the number of entries copied so far and the
+// total.
 func Copy(ctx context.Context, to, from Log, progress func(done, total uint64)) (Position, error) {
 	have, err := to.Extent(ctx)
 	if err != nil {

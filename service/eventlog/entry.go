@@ -26,11 +26,11 @@ func (e *Event) Encode(dst []byte) ([]byte, error) {
 	return f.Rest(), f.Err()
 }
 
-// IsCorrection reports whether an entry is that of a [Corrected].
+// IsCorrection reports whether an entry encodes a [Corrected].
 func IsCorrection(entry []byte) bool { return len(entry) > 1 && kind(entry[1]) == corrected }
 
-// Decode decodes an entry written by Encode. The event shares no memory with it. An entry that Encode cannot
-// write is an error.
+// Decode decodes an entry written by Encode. The event shares no memory with the entry. An entry that Encode cannot
+// have written is an error.
 func Decode(entry []byte) (Event, error) {
 	if len(entry) < 2 {
 		return Event{}, fmt.Errorf("an entry of %d bytes is truncated", len(entry))

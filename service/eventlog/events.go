@@ -13,7 +13,7 @@ import (
 // Event is a fact of the decision service. One event is one entry of the log.
 type Event struct {
 	Time      int64  // Unix nanoseconds
-	Placement string // the placement that shows the offers; each has its own learner
+	Placement string // the placement that makes the offers; each has its own learner
 	Body      Body
 }
 
@@ -29,141 +29,142 @@ type PlacementPut struct {
 	Config []byte // canonical JSON
 }
 
-// PlacementDeleted removes a placement and all that it has learned.
+// PlacementDeleted removes a placement and everything it learned.
 type PlacementDeleted struct{}
 
-// Offered is a decision, written before it is answered. It has all that is needed to learn from it, to
+// Offered is a decision, logged before it is answered. It holds everything needed to learn from the decision, to
 // evaluate other policies with it, and to repeat the answer to the same request.
 type Offered struct {
 	Decision    string    // its identity, unique within the placement
 	Request     [32]byte  // HighwayHash-256 of the canonical request
-	Candidates  int       // N, the items of the request
-	ItemIDs     []string  // of the n rows: all N candidates, or those that the engine keeps
-	Width       int       // d, the features of an item
-	Features    []float64 // n×d by rows, row i of ItemIDs[i]; finite
+	Candidates  int       // N, the number of items in the request
+	ItemIDs     []string  // ids of the n rows: all N candidates, or the ones that the engine keeps
+	Width       int       // d, the number of features per item
+	Features    []float64 // n×d by rows, finite; row i belongs to ItemIDs[i]
 	Revenue     []float64 // n, finite and ≥ 0; nil means 1 for every item
 	Shown       []int32   // positions in ItemIDs, in display order, each once
-	Propensity  float64   // of the assortment, in (0, 1]; 0 if it has no closed form
-	PolicyEntry uint64    // counts the rounds or snapshots that the policy has seen, as the engine defines
+	Propensity  float64   // probability of the assortment, in (0, 1]; 0 without a closed form
+	PolicyEntry uint64    // number of rounds or snapshots that the policy has seen, as the engine defines
 	Mode        uint8     // how the assortment was found, as the engine defines
-	Answer      []byte    // the rest of the answer, as the engine encodes it
+	Answer      []byte    // rest of the answer, in the engine's encoding
 }
 
 // Chosen is a decision's outcome.
 type Chosen struct {
 	Decision  string
-	Choice    int32 // 0 for the outside option, k for the k-th of Offered.Shown
-	Unlearned bool  // the learner was too far behind to learn from it
+	Choice    int32 // 0 for the outside option, k for the k-th item of Offered.Shown
+	Unlearned bool  // whether the learner was too far behind to learn from it
 }
 
 // Expired ends the wait for a decision's outcome.
 type Expired struct {
 	Decision  string
-	Unlearned bool // the learner was too far behind to learn from it
+	Unlearned bool // whether the learner was too far behind to learn from it
 }
 
-// Evicted ends the wait for a decision's outcome before its time, because the memory of open
-// decisions is full. Nothing is learned from it.
+// Evicted ends the wait for a decision's outcome early, because the memory for open decisions is full. Learners ignore
+// the decision.
 type Evicted struct {
 	Decision string
 }
 
-// SnapshotTaken makes a learner remember its state as a version to roll back to.
+// SnapshotTaken makes a learner keep its state as a version to roll back to.
 type SnapshotTaken struct {
 	Version uint64
-	UpTo    uint64   // the last entry that is in it
-	Name    string   // of the version
-	SHA256  [32]byte // of the state; zero if it is not known yet, as in the engine's events, because the learner may be behind the log
+	UpTo    uint64   // last entry that the state includes
+	Name    string   // name of the version
+	SHA256  [32]byte // hash of the state; zero if not known yet, as in the engine's events, because the learner may be behind the log
 }
 
-// VersionSaved makes a learner remember its state, a version to roll back to, for the reason that the note says.
+// VersionSaved makes a learner keep its state as a version to roll back to, for the reason in the note.
 type VersionSaved struct {
 	Version uint64
 	Note    string
 }
 
-// LearnerReset changes a placement, whose learner begins again. The state of the one before is kept, as a version.
+// LearnerReset changes a placement and restarts its learner. The previous learner's state is kept as a version.
 type LearnerReset struct {
 	Config []byte // canonical JSON
-	Note   string // of the version that is kept
+	Note   string // note for the kept version
 }
 
-// LearnerRolledBack returns to a version. The state before is kept, as a version. Config is that of the placement
-// from then on; it is empty if the learner of the version is the one that decides.
+// LearnerRolledBack returns to a version. The previous state is kept as a version. Config is the placement's new
+// configuration, or empty if the version belongs to the learner that already decides.
 type LearnerRolledBack struct {
 	Version uint64
 	Config  []byte // canonical JSON
-	Note    string // of the version that is kept
+	Note    string // note for the kept version
 }
 
-// RelearningBegun gives a placement a second learner, of another configuration. It learns what the log has of the
-// placement from an entry on, while the first one decides.
+// RelearningBegun gives a placement a second learner with another configuration. The second learner catches up on the
+// placement's log from an entry on while the first one decides.
 type RelearningBegun struct {
 	Config []byte // canonical JSON
-	From   uint64 // the first entry that it learns from
-	Note   string // of the version that is kept of the first learner
+	From   uint64 // first entry to learn from
+	Note   string // note for the version kept of the first learner
 }
 
-// LearnerSwapped ends a relearning: the second learner decides from then on, under its configuration. The state of the
-// first one is kept, as a version.
+// LearnerSwapped completes a relearning: the second learner decides from then on, with its configuration. The first
+// learner's state is kept as a version.
 type LearnerSwapped struct {
 	Config []byte // canonical JSON
 }
 
-// RelearningEnded gives a relearning up. The first learner goes on.
+// RelearningEnded abandons a relearning. The first learner continues.
 type RelearningEnded struct {
 	Reason string
 }
 
-// Activated says that the items of a deferred decision were shown, so that its outcome can come.
+// Activated says that a deferred decision's items were shown, so that its outcome can arrive.
 type Activated struct {
 	Decision string
 }
 
-// ItemsDeclined says that some of the items shown were not taken, while others still can be.
+// ItemsDeclined says that some of the shown items were not taken, while others still may be.
 type ItemsDeclined struct {
 	Decision string
 	Items    []int32 // places in Offered.Shown, from 1 on, in increasing order
-	Reward   float64 // the sum of the rewards reported for them, in [0, 1]
+	Reward   float64 // total of the rewards reported for them, in [0, 1]
 }
 
-// ItemsChanged puts items into the catalogue of a placement and deletes others. It also says what was there, so that a reader who
-// knows the catalogue finds its earlier versions.
+// ItemsChanged puts items into a placement's catalogue and deletes others. It also records how to undo the change, so
+// that a reader who holds the catalogue can recover earlier versions.
 type ItemsChanged struct {
-	Put     []string // records, as the catalogue encodes them
-	Deleted []string // ids
-	Before  uint64   // the entry that changed the catalogue last, 0 for an empty one
-	Undo    []string // what each of Put, and then each of Deleted, takes back, as the catalogue encodes it; "" for a new item
+	Put     []string // records in the catalogue's encoding
+	Deleted []string // ids of deleted items
+	Before  uint64   // entry of the previous change, 0 for an empty catalogue
+	Undo    []string // undoes each of Put, then each of Deleted, in the catalogue's encoding; "" for a new item
 }
 
-// CategoryValuesAdded gives values of a category columns of their own, the next ones in their order.
+// CategoryValuesAdded gives the next values of a category columns of their own, in order.
 type CategoryValuesAdded struct {
 	Feature string
 	Values  []string
 }
 
-// AlarmCleared ends the alarm of a placement's guard. All says that the learner also learns the decisions in doubt.
+// AlarmCleared ends the alarm of a placement's guard. All says that the learner also learns from the decisions in
+// doubt.
 type AlarmCleared struct{ All bool }
 
-// Corrected changes what a decision has earned after its wait for an outcome ended: its outcome came too late to be learned, or the
-// caller corrects an outcome, such as by a return of goods. Learners do not learn from it. It says all that the sums need, because
-// the decision may be forgotten, and its offer removed from the log.
+// Corrected changes the recorded earnings of a decision that no longer waits for an outcome: the outcome came too late,
+// or the caller corrects it, for example after a return of goods. Learners ignore it. It holds everything that the sums
+// need, because the decision may be forgotten and its offer removed from the log.
 type Corrected struct {
 	Decision   string
-	Correction string   // the caller's id of the correction; "" for an outcome that came late
-	Entry      uint64   // of the offer
-	Made       int64    // the offer's time, in Unix nanoseconds
-	Mode       uint8    // the offer's
-	Variant    string   // the offer's, of an experiment; "" without one
+	Correction string   // caller's id of the correction; "" for a late outcome
+	Entry      uint64   // log entry of the offer
+	Made       int64    // time of the offer, in Unix nanoseconds
+	Mode       uint8    // mode of the offer
+	Variant    string   // experiment variant of the offer; "" without an experiment
 	Shown      []string // ids in display order
-	Choice     int32    // 0 for the outside option, k for the k-th of Shown
-	Before     float64  // what the decision had earned
-	Value      float64  // what is added to that
-	Withdraws  bool     // the item counts as not taken from now on, and has earned nothing
-	Counts     bool     // the decision had been evicted or withdrawn, and counts as a round from now on
+	Choice     int32    // 0 for the outside option, k for the k-th item of Shown
+	Before     float64  // earnings before the correction
+	Value      float64  // change of the earnings
+	Withdraws  bool     // whether the item now counts as not taken and as earning 0
+	Counts     bool     // whether an evicted or withdrawn decision counts as a round again
 }
 
-// Taken returns what is added to the number of items taken: 1, 0 or -1.
+// Taken returns the change in the number of items taken: 1, 0 or -1.
 func (c *Corrected) Taken() int {
 	switch {
 	case c.Withdraws:
@@ -175,20 +176,21 @@ func (c *Corrected) Taken() int {
 }
 
 // LearnerAdopted ends an experiment: the learner of one of its variants decides from then on. The state of the
-// placement's learner is kept, as a version.
+// placement's own learner is kept as a version.
 type LearnerAdopted struct {
 	Config  []byte // canonical JSON
 	Variant string
-	Note    string // of the version that is kept
+	Note    string // note for the kept version
 }
 
-// ClockMoved says that the service's clock did not go on from the log's last entry: nobody could report outcomes in
-// between, or the clock is wrong, or was. The attribution windows of the placement's open decisions move with the clock.
+// ClockMoved records a gap between the service's clock and the log's last entry: the service was down, so that outcomes
+// could not be reported, or the clock is or was wrong. The attribution windows of the placement's open decisions move
+// with the clock.
 type ClockMoved struct {
 	By int64 // nanoseconds; negative if the clock was moved back
 }
 
-// kind is the byte of a type of events. Kinds are never reused.
+// kind is the byte for an event type. Kinds are never reused.
 type kind uint8
 
 const (
@@ -252,7 +254,7 @@ func (e *Expired) kind() kind {
 	return expired
 }
 
-// bodies make an empty body of each kind.
+// bodies creates an empty body of each kind.
 var bodies = [...]func() Body{
 	placementPut:        func() Body { return new(PlacementPut) },
 	placementDeleted:    func() Body { return new(PlacementDeleted) },
@@ -279,10 +281,10 @@ var bodies = [...]func() Body{
 	corrected:           func() Body { return new(Corrected) },
 }
 
-// Name returns the name of the kind of an event, such as "Offered".
+// Name returns the name of an event's kind, such as "Offered".
 func Name(b Body) string { return strings.TrimPrefix(fmt.Sprintf("%T", b), "*eventlog.") }
 
-// Names returns the names of all kinds of events, in the order of their numbers.
+// Names returns the names of all event kinds, in the order of their numbers.
 func Names() (names []string) {
 	for _, body := range bodies {
 		if body == nil {
@@ -303,7 +305,7 @@ func newBody(k kind) Body {
 	return bodies[k]()
 }
 
-// Check returns an error if the event must not be in a log. Encode and Decode call it.
+// Check returns an error if the event must not enter a log. Encode and Decode call it.
 func (e *Event) Check() error {
 	if e.Placement == "" {
 		return errors.New("an event without a placement")
@@ -316,7 +318,7 @@ func (e *Event) Check() error {
 
 func (p *PlacementPut) check() error { return checkConfig(p.Config) }
 
-// Configuration returns the configuration that a placement has from an event on, nil if the event does not change it.
+// Configuration returns the placement's new configuration, or nil if the event does not change it.
 func (e *Event) Configuration() []byte {
 	switch b := e.Body.(type) {
 	case *PlacementPut:
@@ -379,7 +381,7 @@ func (o *Offered) check() error {
 	return o.checkShown()
 }
 
-// checkShown looks for duplicates, without a map if few items are shown.
+// checkShown looks for duplicates. For few items it needs no map.
 func (o *Offered) checkShown() error {
 	seen := slices.Clone(o.Shown)
 	slices.Sort(seen)

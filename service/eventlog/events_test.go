@@ -22,7 +22,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// examples are an event of each kind, in the order of the kinds.
+// examples returns one event of each kind, in the order of the kinds.
 func examples() []eventlog.Event {
 	at := func(body eventlog.Body) eventlog.Event {
 		return eventlog.Event{Time: 1_700_000_000_123_456_789, Placement: "home", Body: body}
@@ -65,8 +65,8 @@ func encode(t rapid.TB, e eventlog.Event) []byte {
 	return b
 }
 
-// The bytes of version 1 never change: logs have them. The files are written
-// once, when a kind is added.
+// The bytes of version 1 never change, because existing logs contain them. A golden file is written only once, when a
+// kind is added.
 func TestGoldenBytes(t *testing.T) {
 	for _, e := range examples() {
 		path := filepath.Join("testdata", fmt.Sprintf("%d.hex", encode(t, e)[1]))
@@ -82,7 +82,7 @@ func TestGoldenBytes(t *testing.T) {
 	}
 }
 
-// Encode reads an event and does not write to it: others may read it at the same time, which the race detector sees.
+// Encode does not write to the event, so others may read it at the same time. The race detector checks that.
 func TestEncodingAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for _, e := range examples() {
@@ -105,7 +105,7 @@ func TestEventsComeBack(t *testing.T) {
 		if again, err := have.Encode(prefix); err != nil || !bytes.Equal(again, append(prefix, entry...)) {
 			t.Fatalf("encoded again after a prefix: %x, %v", again, err)
 		}
-		// Any part of an entry, and an entry with more, is refused.
+		// A truncated or extended entry is rejected.
 		if _, err := eventlog.Decode(entry[:rapid.IntRange(0, len(entry)-1).Draw(t, "cut")]); err == nil {
 			t.Fatal("a truncated entry is accepted")
 		}
@@ -211,7 +211,7 @@ func drawEvent(t *rapid.T) eventlog.Event {
 	return e
 }
 
-// offer returns the example of an offer after a change.
+// offer returns the example offer with a change.
 func offer(change func(*eventlog.Offered)) eventlog.Event {
 	e := examples()[2]
 	change(e.Body.(*eventlog.Offered))
@@ -309,7 +309,7 @@ func TestUnreadableEntries(t *testing.T) {
 	}
 }
 
-// A decoder of any bytes ends, and what it accepts has one encoding.
+// For any bytes the decoder terminates, and each accepted entry is in its only valid encoding.
 func FuzzDecode(f *testing.F) {
 	for _, e := range examples() {
 		f.Add(encode(f, e))
@@ -325,7 +325,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// largeOffer is one of 100 items with 10 features, 10 shown.
+// largeOffer is an offer of 100 items with 10 features, 10 of them shown.
 func largeOffer() eventlog.Event {
 	o := &eventlog.Offered{
 		Decision: "0123456789abcdef", Candidates: 100, Width: 10, Features: make([]float64, 1000),
@@ -354,7 +354,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// Lengths whose sum is beyond 32 bits.
+// Lengths that add up to more than 32 bits.
 func TestLongIdentities(t *testing.T) {
 	const n = 1 << 16
 	entry := append([]byte{1, 3}, make([]byte, 8)...) // version, kind, time

@@ -8,7 +8,7 @@ import (
 	"vitrine/service/eventlog/memlog"
 )
 
-// An event is written to a log and read back.
+// Write an event to a log and read it back.
 func Example() {
 	ctx := context.Background()
 	log := new(memlog.Store)

@@ -11,8 +11,7 @@ import (
 	"vitrine/internal/fields"
 )
 
-// MaxFrame is the maximal number of bytes of a frame. It leaves room for headers in the 1 MiB that a message
-// may have by default.
+// MaxFrame is the maximal size of a frame in bytes. It leaves room for headers in the default 1 MiB of a message.
 const MaxFrame = 1_000_000
 
 const (
@@ -59,15 +58,15 @@ func (f *Frame) Next() uint64 { return f.First + uint64(len(f.Entries)) }
 // EmptyFrame is the size of a frame without entries.
 const EmptyFrame = headerSize + sumSize
 
-// MaxBatch bounds the bytes of the entries of an append.
+// MaxBatch bounds the total size of the entries in one append.
 const MaxBatch = MaxFrame - EmptyFrame
 
-// EntrySize returns the bytes that an entry takes in a frame.
+// EntrySize returns an entry's size in a frame.
 func EntrySize(entry []byte) int {
 	return max(1, (bits.Len(uint(len(entry)))+6)/7) + len(entry)
 }
 
-// EntriesSize returns the bytes that entries take in a frame, or ErrTooLarge if one frame cannot hold them.
+// EntriesSize returns the entries' size in a frame, or ErrTooLarge if they do not fit into one.
 func EntriesSize(entries ...[]byte) (int, error) {
 	size := 0
 	for i, e := range entries {
@@ -78,7 +77,7 @@ func EntriesSize(entries ...[]byte) (int, error) {
 	return size, nil
 }
 
-// Encode appends the frame to dst. It panics if the frame exceeds MaxFrame or has no identity.
+// Encode appends the frame to dst. It panics if the frame exceeds MaxFrame or lacks an identity.
 func (f *Frame) Encode(dst []byte) []byte {
 	size, err := EntriesSize(f.Entries...)
 	if err != nil {
@@ -104,7 +103,7 @@ func (f *Frame) Encode(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// DecodeFrame decodes a frame that fills data. Its entries share the memory of data.
+// DecodeFrame decodes a frame that fills data. Its entries share data's memory.
 func DecodeFrame(data []byte) (Frame, error) {
 	if len(data) < EmptyFrame {
 		return Frame{}, fmt.Errorf("a frame of %d bytes is truncated", len(data))

@@ -20,8 +20,8 @@ import (
 
 var log = eventlog.Identity{15: 7}
 
-// The CRC-32C of this frame is from another implementation: the bitwise
-// division by the reversed polynomial 0x82f63b78, below.
+// The CRC-32C of this frame comes from an independent implementation below: bitwise division by the reversed polynomial
+// 0x82f63b78.
 func TestFrameBytes(t *testing.T) {
 	f := eventlog.Frame{Epoch: 3, First: 258, Log: log, Before: [16]byte{9}, Entries: [][]byte{[]byte("ab"), {}, bytes.Repeat([]byte{'z'}, 128)}}
 	want, _ := hex.DecodeString("564c4f47" + "01" + "000000" + "0300000000000000" + "0201000000000000" + "03000000" + "86000000" +
@@ -36,7 +36,7 @@ func TestFrameBytes(t *testing.T) {
 	}
 }
 
-// The running hash by another interface of the same function, over the bytes that the format names.
+// The running hash equals the same function through another interface, applied to the bytes that the format names.
 func TestPositions(t *testing.T) {
 	f := eventlog.Frame{Epoch: 1, First: 5, Log: log, Before: [16]byte{1, 2}, Entries: [][]byte{[]byte("ab"), {}, []byte("c")}}
 	want := f.Before
@@ -130,7 +130,7 @@ func TestFrameOfNoEntries(t *testing.T) {
 	}
 }
 
-// Frames with a right checksum and wrong content are refused too.
+// A frame with a correct checksum but invalid content is rejected.
 func TestUnlawfulFrames(t *testing.T) {
 	good := (&eventlog.Frame{Epoch: 1, First: 5, Log: log, Entries: [][]byte{[]byte("ab"), []byte("c")}}).Encode(nil)
 	for _, c := range []struct {
@@ -165,7 +165,7 @@ func TestUnlawfulFrames(t *testing.T) {
 	}
 }
 
-// A frame is filled to its last byte, and not beyond.
+// A frame can be filled to the last byte, but not beyond.
 func TestFrameCanBeFilled(t *testing.T) {
 	for _, entries := range [][][]byte{
 		{make([]byte, eventlog.MaxFrame-eventlog.EmptyFrame-3)}, // a length of three bytes
@@ -198,7 +198,7 @@ func FuzzDecodeFrame(f *testing.F) {
 	f.Add((&eventlog.Frame{Epoch: 1, First: 5, Log: log, Entries: [][]byte{[]byte("ab"), {}}}).Encode(nil))
 	f.Add((&eventlog.Frame{Epoch: 1, First: 5, Log: log}).Encode(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// With a checksum put right, so that what lies behind it is reached.
+		// A corrected checksum lets the fuzzer reach the code behind it.
 		if len(data) > 4 {
 			body := data[:len(data)-4]
 			data = binary.LittleEndian.AppendUint32(slices.Clone(body), crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)))
@@ -216,7 +216,7 @@ func FuzzDecodeFrame(f *testing.F) {
 	})
 }
 
-// The sum of many sizes is beyond 32 bits.
+// Sizes that add up to more than 32 bits.
 func TestManyLargeEntriesAreTooLarge(t *testing.T) {
 	e := make([]byte, eventlog.MaxFrame/2)
 	if size, err := eventlog.EntriesSize(slices.Repeat([][]byte{e}, 5000)...); !errors.Is(err, eventlog.ErrTooLarge) {

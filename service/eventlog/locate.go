@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-// ErrForeign is returned for a snapshot of another log, or of a copy of this one that grew separately.
+// ErrForeign is returned for a snapshot from another log, or from a copy of this one that has since diverged.
 var ErrForeign = errors.New("decision: the snapshot is of another log")
 
-// Locate returns the log's own position at the entry of a state. The zero Position, of a state without entries, is in every log. If the
-// state names another log, or has other entries than this one up to there, the error is ErrForeign.
+// Locate returns the log's own position at the entry of a state. Every log contains the zero Position of a state
+// without entries. If the state names another log, or if the entries up to it differ, the error is ErrForeign.
 func Locate(ctx context.Context, store Store, at Position) (Position, error) {
 	here, err := store.Position(ctx, at.Sequence)
 	if errors.Is(err, ErrBeyond) {
@@ -29,7 +29,6 @@ func Locate(ctx context.Context, store Store, at Position) (Position, error) {
 	return here, fmt.Errorf("%w: of a copy of %v that has gone on by itself: up to entry %d they have different entries", ErrForeign, at.Log, at.Sequence)
 }
 
-// identity returns the identity of a log.
 func identity(ctx context.Context, store Store) (Identity, error) {
 	bounded, ok := store.(Bounded)
 	if !ok {

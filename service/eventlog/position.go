@@ -7,11 +7,11 @@ import (
 	"github.com/minio/highwayhash"
 )
 
-// Identity names a log, whatever directory or server has it. Copies of a log have the same identity. The zero
-// value is no identity.
+// Identity names a log, independent of its directory or server. Copies of a log share its identity. The zero value
+// stands for a log without identity.
 type Identity [16]byte
 
-// NewIdentity draws an identity.
+// NewIdentity draws a random identity.
 func NewIdentity() (id Identity) {
 	rand.Read(id[:])
 	return id
@@ -19,11 +19,11 @@ func NewIdentity() (id Identity) {
 
 func (id Identity) String() string { return hex.EncodeToString(id[:]) }
 
-// IsZero reports whether id is no identity.
+// IsZero reports whether id is the zero value.
 func (id Identity) IsZero() bool { return id == Identity{} }
 
-// Position is a place in a log: after an entry, 0 before the first. Two logs with a common position have the
-// same entries up to it.
+// Position is a place in a log: after an entry, or 0 before the first. Two logs that share a position share all entries
+// up to it.
 type Position struct {
 	Log      Identity
 	Sequence uint64
@@ -34,7 +34,7 @@ type Position struct {
 //
 //	h_n = HighwayHash-128(key = h_{n−1} ‖ identity, entry n)
 //
-// and h is 0 before the first entry. A position without an identity, of a log that nobody has written yet, gets no hash.
+// and h is 0 before the first entry. A position without an identity, in a log that was never written, gets no hash.
 func (p Position) After(entries ...[]byte) Position {
 	p.Sequence += uint64(len(entries))
 	if p.Log.IsZero() {

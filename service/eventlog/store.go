@@ -1,10 +1,9 @@
-// Package eventlog is the durable log of the decision service: its events, their
-// encoding, and the Store that keeps them. docs/eventlog-format.md has every
-// byte.
+// Package eventlog is the durable log of the decision service: its events, their encoding, and the Store that keeps
+// them. docs/eventlog-format.md documents every byte.
 //
-// A store keeps entries, which are bytes, and numbers them 1, 2, 3, … without gaps: the sequence. State is a
-// fold of the entries in their order. Packages filelog and natslog have the stores that are durable, in a directory and on NATS servers,
-// and package memlog has one in memory.
+// A store keeps entries, which are bytes, and numbers them 1, 2, 3, … without gaps. An entry's number is its sequence.
+// The service's state is a fold over the entries in order. Packages filelog and natslog provide durable stores, in a
+// directory and on NATS servers. Package memlog provides one in memory.
 package eventlog
 
 import (
@@ -17,54 +16,53 @@ import (
 
 // Store is a log of entries with one writer. It is safe for concurrent use.
 //
-// If a store cannot know whether an entry was written, because the disk is full or the server does not
-// answer, it refuses all later appends with ErrReopen. Open the log again to see its contents.
+// If a store cannot tell whether an entry was written, because the disk is full or the server does not answer, it
+// rejects all later appends with ErrReopen. Open the log again to see its contents.
 type Store interface {
-	// Append adds all entries or none at the end, next to each other, and returns the sequence of the last.
-	// After a nil error they survive a crash. Without entries it returns the sequence of the last entry of
-	// the log.
+	// Append adds all entries next to each other at the end, or fails without adding any. It returns the sequence of
+	// the last entry. After a nil error the entries survive a crash. Without entries, Append returns the sequence of
+	// the log's last entry.
 	//
-	// Errors are ErrTooLarge, ErrFenced, ErrReadOnly, ErrReopen, ErrClosed, or that of ctx. After an error
-	// that wraps ErrUnknown or ErrReopen the entries may be in the log; after the others they are not.
+	// Errors are ErrTooLarge, ErrFenced, ErrReadOnly, ErrReopen, ErrClosed, or ctx's error. After an error that wraps
+	// ErrUnknown or ErrReopen the entries may be in the log; after any other error they are not.
 	Append(ctx context.Context, entries ...[]byte) (last uint64, err error)
 
-	// Entries yields the entries from a sequence on, up to the last that was acknowledged when the iteration
-	// began. The caller must not change them. An error is yielded once, and last: ErrRemoved, ErrBeyond,
-	// ErrClosed, a *DamageError, or that of ctx.
+	// Entries yields the entries from a sequence on, up to the last one acknowledged when the iteration began. The
+	// caller must not change them. At most one error is yielded, at the end: ErrRemoved, ErrBeyond, ErrClosed, a
+	// *DamageError, or ctx's error.
 	Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error]
 
-	// Follow yields the entries from a sequence on, and goes on with those that are appended later, also by
-	// other processes: in their order, as many at once as come together. It ends with an error or with the
-	// iteration. Errors are those of Entries.
+	// Follow yields the entries from a sequence on and then, as they arrive, the ones appended later, including those
+	// from other processes. Entries come in order, several at once if they arrive together. Follow ends with an error
+	// or with the iteration. Errors are as for Entries.
 	Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error]
 
-	// Position returns the position after an entry of the log, or before its first entry. Its identity is
-	// zero if the entry is older than the log's identity. Errors are those of Entries.
+	// Position returns the position after an entry, or before the log's first entry. Its identity is zero if the entry
+	// is older than the log's identity. Errors are as for Entries.
 	Position(ctx context.Context, sequence uint64) (Position, error)
 
-	// Close waits for running appends. Later calls of the other methods return ErrClosed.
+	// Close waits for running appends. Later calls to other methods return ErrClosed.
 	Close() error
 }
 
 // Reader is a store that reads single entries.
 type Reader interface {
-	// Entry returns an acknowledged entry. The caller must not change it. Errors are those of Store.Entries.
+	// Entry returns an acknowledged entry, which the caller must not change. Errors are as for Store.Entries.
 	Entry(ctx context.Context, sequence uint64) ([]byte, error)
 }
 
-// Synced is a store that knows how recent its entries are. Synced returns an entry that Follow has
-// yielded or is about to yield, and the last time at which the log was known to have no later entry.
-// The time is zero while it is not known.
+// Synced is a store that knows how recent its entries are. Synced returns an entry that Follow has yielded or is about
+// to yield, and the last time at which the log was known to end there. The time is zero until it is known.
 type Synced interface {
 	Synced() (sequence uint64, at time.Time)
 }
 
-// Extent describes the contents of a store: the entries [First, Last], none if Last is First − 1, and their
-// approximate size in bytes.
+// Extent describes the contents of a store: the entries [First, Last], and their approximate size in bytes. If the
+// store is empty, Last is First − 1.
 type Extent struct {
 	First, Last uint64
 	Bytes       uint64
-	Epoch       uint64 // of the writer; 0 of a store that has none
+	Epoch       uint64 // the writer's epoch; 0 in a store without epochs
 }
 
 // Bounded is a store that knows its extent.
@@ -74,21 +72,20 @@ type Bounded interface {
 
 // Truncater is a store that can remove its oldest entries.
 type Truncater interface {
-	// TruncateBefore removes entries before a sequence, which is at most one after the last. A store may keep
-	// some of them, but never removes others. Errors are ErrFenced, ErrHeld and ErrReadOnly; after each of
-	// them nothing was removed.
+	// TruncateBefore removes entries before a sequence, at most one after the last. A store may keep some of them, but
+	// never removes others. Errors are ErrFenced, ErrHeld and ErrReadOnly. After an error all entries are still there.
 	TruncateBefore(ctx context.Context, sequence uint64) error
 
 	// FirstSince returns a sequence such that every earlier entry is old. It bisects, so isNew must be
 	// monotone. A store may return the sequence of an old entry shortly before the first new one.
 	FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (sequence uint64, err error)
 
-	// FirstWithin returns the first sequence such that the log from there on has at most the given bytes, as
-	// Extent measures them. It reads the entries before.
+	// FirstWithin returns the first sequence from which on the log takes at most the given bytes, as measured by
+	// Extent. It reads the entries before.
 	FirstWithin(ctx context.Context, bytes uint64) (sequence uint64, err error)
 }
 
-// Log is a store with all that a service and its tools need.
+// Log is a store with everything that a service and its tools need.
 type Log interface {
 	Store
 	Reader
@@ -99,33 +96,34 @@ type Log interface {
 var (
 	// ErrTooLarge is returned for entries that do not fit into one frame.
 	ErrTooLarge = errors.New("eventlog: entries are too large for one append")
-	// ErrFenced is returned to a writer after another one has taken over the log.
+	// ErrFenced is returned to a writer after another one took over the log.
 	ErrFenced = errors.New("eventlog: another writer has taken the log over")
 	// ErrFollower is returned for an append to a log that another process writes.
 	ErrFollower = errors.New("eventlog: this process follows the log, and does not write it")
-	// ErrLease is returned if it cannot be known who should write a log.
+	// ErrLease is returned if it is impossible to know who should write a log.
 	ErrLease = errors.New("eventlog: the lease of the log cannot be used")
-	// ErrAlive is returned when a log is opened while another process writes it.
+	// ErrAlive is returned on opening a log that another process is writing.
 	ErrAlive = errors.New("eventlog: another process writes the log")
-	// ErrLost is returned by a writer whose log was moved or removed.
+	// ErrLost is returned by a writer after its log was moved or removed.
 	ErrLost = errors.New("eventlog: the log is not where it was opened")
-	// ErrReopen is returned by a store that does not know the end of its log.
+	// ErrReopen is returned by a store that does not know where its log ends.
 	ErrReopen = errors.New("eventlog: the log must be opened again")
-	// ErrUnknown is returned for an append that was abandoned while it ran, or whose entries are there but could not be confirmed.
+	// ErrUnknown is returned for an append that was abandoned halfway, or that wrote entries but could not confirm
+	// them.
 	ErrUnknown = errors.New("eventlog: it is not known whether the entries are in the log")
 	// ErrRemoved is returned for entries that were removed from the log.
 	ErrRemoved = errors.New("eventlog: entries were removed")
-	// ErrBeyond is returned for entries that the log does not have yet.
+	// ErrBeyond is returned for entries beyond the end of the log.
 	ErrBeyond = errors.New("eventlog: the log ends before")
 	// ErrHeld is returned for a removal while another process reads the log.
 	ErrHeld = errors.New("eventlog: another process is reading the log")
 	// ErrReadOnly is returned for an append to a log opened for reading.
 	ErrReadOnly = errors.New("eventlog: the log is open for reading only")
-	// ErrClosed is returned by a closed store.
+	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("eventlog: the log is closed")
 )
 
-// DamageError reports that a log is unreadable from an entry on. Earlier entries are sound.
+// DamageError reports that a log is unreadable from an entry on. Earlier entries are intact.
 type DamageError struct {
 	Sequence uint64
 	Err      error
@@ -137,8 +135,8 @@ func (e *DamageError) Error() string {
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
-// CheckFrom returns ErrRemoved or ErrBeyond if entries cannot be read from a sequence on. One after the last
-// is legal.
+// CheckFrom returns ErrRemoved or ErrBeyond if entries cannot be read from a sequence on. Starting one after the last
+// entry is valid.
 func (e Extent) CheckFrom(sequence uint64) error {
 	switch {
 	case sequence < e.First:
@@ -149,7 +147,7 @@ func (e Extent) CheckFrom(sequence uint64) error {
 	return nil
 }
 
-// CheckEntry returns ErrRemoved or ErrBeyond if the log does not have the entry.
+// CheckEntry returns ErrRemoved or ErrBeyond if the log lacks the entry.
 func (e Extent) CheckEntry(sequence uint64) error {
 	if sequence == e.Last+1 {
 		return fmt.Errorf("%w: entry %d is asked for, the last one is %d", ErrBeyond, sequence, e.Last)
@@ -157,7 +155,8 @@ func (e Extent) CheckEntry(sequence uint64) error {
 	return e.CheckFrom(sequence)
 }
 
-// Uninterrupted runs a write, which goes on if ctx ends meanwhile. The error is then ErrUnknown. It is for implementations of Append.
+// Uninterrupted runs a write. If ctx ends meanwhile, it returns ErrUnknown while the write goes on. Implementations of
+// Append use it.
 func Uninterrupted(ctx context.Context, write func() (last uint64, err error)) (last uint64, err error) {
 	if ctx.Done() == nil {
 		return write()

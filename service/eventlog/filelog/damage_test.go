@@ -29,7 +29,7 @@ func numbered(first, last int) (all [][]byte) {
 	return all
 }
 
-// filled makes a log of entries in several segments, some appended together, and returns its segments.
+// filled creates a log that spans several segments, with some entries appended together, and returns its segments.
 func filled(t testing.TB, dir string) (segments []string) {
 	t.Helper()
 	return filledWith(t, dir, entries, 700)
@@ -70,7 +70,7 @@ func read(t testing.TB, path string) []byte {
 	return data
 }
 
-// wantDamage checks that the log is refused by a writer, which changes nothing, and that a reader has what is before the
+// wantDamage checks that a writer rejects the log without changing it, and that a reader gets the entries before the
 // damage.
 func wantDamage(t testing.TB, dir, what string) {
 	t.Helper()
@@ -120,9 +120,9 @@ func contents(t testing.TB, dir string) map[string][]byte {
 	return all
 }
 
-// Each bit of each file, flipped, is found before the log is used, wherever it is: in an entry, in what the library adds, in a
-// place that nobody reads, in the mark. A short run flips one bit of each byte. The log is small, because each flip reads all of it;
-// its entries need every padding.
+// A flipped bit is found before the log is used, in any file and place: in an entry, in the library's framing, in bytes
+// that are never read, in the mark. A short run flips one bit of each byte. The log is small, because each flip reads
+// all of it, and its entries use every length of padding.
 func TestFlips(t *testing.T) {
 	const entries = 12
 	step := 9
@@ -145,7 +145,7 @@ func TestFlips(t *testing.T) {
 	logtest.Want(t, s, 1, numbered(1, entries)...)
 }
 
-// Wherever a file ends, or is zero from there on, or a part of it is missing or another's, the loss is found.
+// Files that are truncated, zeroed from some place on, or that contain a missing or foreign part are all detected.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	segments := filled(t, dir)
@@ -176,7 +176,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Segments that are missing, at the beginning, in the middle and at the end, are found.
+// Missing segments at the beginning, in the middle and at the end are detected.
 func TestLostSegments(t *testing.T) {
 	dir := t.TempDir()
 	segments := filled(t, dir)
@@ -188,7 +188,7 @@ func TestLostSegments(t *testing.T) {
 	}
 }
 
-// Damage among entries that count as removed, in a segment that is left, is found too.
+// Damage among removed entries is detected too if their segment remains.
 func TestDamageBeforeTheFirst(t *testing.T) {
 	dir := t.TempDir()
 	segments := filled(t, dir)
@@ -209,7 +209,8 @@ func TestDamageBeforeTheFirst(t *testing.T) {
 	logtest.Want(t, r, x.First)
 }
 
-// What a killed process leaves half written was not acknowledged, and is dropped with a warning, whatever it is.
+// If a killed process leaves a half-written append, the append was not acknowledged. It is dropped with a warning,
+// whatever its bytes.
 func TestTornTail(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 3))
 	for i := range 4 * damages {
@@ -238,7 +239,7 @@ func TestTornTail(t *testing.T) {
 		s.Close()
 		logtest.Want(t, open(t, dir), 1, numbered(1, entries+5)...)
 	}
-	// The first append of a segment, and of a log.
+	// The first append to a segment, and to a log.
 	for _, first := range []uint64{1, entries + 1} {
 		dir := t.TempDir()
 		want := 0
@@ -247,7 +248,7 @@ func TestTornTail(t *testing.T) {
 			want = entries
 		}
 		write(t, filepath.Join(dir, fmt.Sprintf("%020d-%016x.wal", first, first)), []byte("half a header"))
-		if first > 1 { // the one before has to be whole
+		if first > 1 { // the previous append must be complete
 			wantDamage(t, dir, "a segment after an open one")
 			continue
 		}
@@ -258,7 +259,7 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// Without the mark the operator accepts the loss: the log ends before the damage, and what is damaged is kept.
+// By deleting the mark, the operator accepts the loss: the log ends before the damage, and the damaged files are kept.
 func TestAcceptedLoss(t *testing.T) {
 	dir := t.TempDir()
 	segments := filled(t, dir)
@@ -288,8 +289,8 @@ func TestAcceptedLoss(t *testing.T) {
 	}
 }
 
-// A copy of a log went on by itself, and a segment of it comes into the log: every record is sound and in its place, and the
-// running hash tells.
+// A segment from a diverged copy of the log: every record is intact and in place, and only the running hash reveals the
+// swap.
 func TestMixedCopies(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	segments := filled(t, dir)
@@ -321,7 +322,7 @@ func TestMixedCopies(t *testing.T) {
 	}
 }
 
-// A segment of another format is named, with its format.
+// An error about a segment in another format names the segment and its format.
 func TestOtherFormat(t *testing.T) {
 	dir := t.TempDir()
 	filelog.SetFormat(t, 2)
@@ -335,7 +336,7 @@ func TestOtherFormat(t *testing.T) {
 	}
 }
 
-// Files that are removed, cut or replaced while the log is open are noticed, and removed ones put back.
+// Files that are removed, truncated or replaced while the log is open are noticed, and removed ones are restored.
 func TestFilesAreWatched(t *testing.T) {
 	for _, what := range []string{"removed", "mark", "cut", "cut at once", "replaced", "directory moved", "directory removed", "directory replaced"} {
 		dir := filepath.Join(t.TempDir(), "log")
@@ -350,7 +351,7 @@ func TestFilesAreWatched(t *testing.T) {
 			err = os.Remove(filepath.Join(dir, "mark"))
 		case "cut":
 			err = os.Truncate(segments[1], 100)
-		case "cut at once": // before the new size was seen
+		case "cut at once": // before the store saw the new size
 			appendAll(t, s, entry(entries+1), entry(entries+2))
 			all := segmentsOf(t, dir)
 			err = os.Truncate(all[len(all)-1], int64(len(read(t, all[len(all)-1]))-20))
@@ -389,7 +390,7 @@ func TestFilesAreWatched(t *testing.T) {
 	}
 }
 
-// Marks are read as they were written, and nothing else is read.
+// Marks are read back as written, and other bytes are rejected.
 func FuzzMark(f *testing.F) {
 	f.Add(filelog.EncodeMark(7, 3))
 	f.Add([]byte("VLOGMARK"))
@@ -401,7 +402,7 @@ func FuzzMark(f *testing.F) {
 	})
 }
 
-// FuzzSegment opens a log whose segment has other bytes: it is refused, or it is a log with the same bytes.
+// FuzzSegment opens a log after replacing a segment's bytes: the log is rejected, or it writes the same bytes.
 func FuzzSegment(f *testing.F) {
 	dir := f.TempDir()
 	filelog.SetSegmentBytes(f, 1500)
@@ -426,7 +427,7 @@ func FuzzSegment(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := openWith(t, filelog.Options{Dir: dir}) // no mark: the end is cut off
+		s := openWith(t, filelog.Options{Dir: dir}) // without a mark, the damaged end is cut off
 		logtest.Want(t, s, 1, have...)
 		s.Close()
 		if sound && len(data) > 0 && !bytes.Equal(read(t, path), data) {
@@ -435,7 +436,7 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-// A record is decoded as it was encoded.
+// Decoding a record inverts encoding it.
 func FuzzRecord(f *testing.F) {
 	f.Add(uint64(1), []byte("x"), false)
 	f.Fuzz(func(t *testing.T, sequence uint64, data []byte, isEncoded bool) {

@@ -17,8 +17,7 @@ import (
 	"vitrine/service/eventlog/logtest"
 )
 
-// appendUntilFull appends entries and returns how many are acknowledged before
-// one is refused, and why.
+// appendUntilFull appends entries and returns how many are acknowledged before one is rejected for the given reason.
 func appendUntilFull(t *testing.T, s eventlog.Store, why string) (acknowledged int) {
 	t.Helper()
 	for {
@@ -37,8 +36,8 @@ func appendUntilFull(t *testing.T, s eventlog.Store, why string) (acknowledged i
 	}
 }
 
-// wantAfter opens the log once there is room: what was acknowledged is there, at most
-// one entry more, and the log goes on.
+// wantAfter opens the log once there is room. It must contain the acknowledged entries and at most one more, and accept
+// appends.
 func wantAfter(t *testing.T, dir string, acknowledged int) {
 	t.Helper()
 	s := open(t, dir)
@@ -51,8 +50,8 @@ func wantAfter(t *testing.T, dir string, acknowledged int) {
 	appendAll(t, s, numbered(len(have)+1, len(have)+3)...)
 }
 
-// The system refuses to let a file grow, in the middle of a record: in a process of its own, because
-// the limit is for all files of a process, and the testing package writes some too.
+// The system stops a file from growing in the middle of a record. The test runs in its own process, because the limit
+// applies to all of a process's files, and the testing package writes some too.
 func TestFileLimit(t *testing.T) {
 	const limited = "VITRINE_TEST_FILE_LIMIT"
 	if os.Getenv(limited) == "" {
@@ -80,7 +79,7 @@ func TestFileLimit(t *testing.T) {
 	wantAfter(t, dir, acknowledged)
 }
 
-// A small file system fills up, and is given room.
+// A small file system fills up, and later gets more room.
 func TestDiskFull(t *testing.T) {
 	disk := t.TempDir()
 	if err := unix.Mount("vitrine", disk, "tmpfs", 0, "size=1m"); err != nil {

@@ -1,10 +1,10 @@
-// Package filelog keeps an event log in a directory on one machine, as segment files that the segment package of
-// github.com/hashicorp/raft-wal writes. docs/eventlog-format.md describes the files.
+// Package filelog keeps an event log in a directory on one machine, in segment files written by the segment package of
+// github.com/hashicorp/raft-wal. docs/eventlog-format.md describes the files.
 //
-// The library numbers records 1, 2, 3, … and commits the records of one append together; this package makes an entry
-// one record, so a record's number is the entry's sequence. On top of the library it checks more: each record has a
-// checksum and the running hash before it, and when a log is opened, every segment must equal, byte for byte, the one
-// that the library would write of its records.
+// The library numbers records 1, 2, 3, … and commits the records of one append together. This package stores each entry
+// as one record, so that a record's number is the entry's sequence. It also checks more than the library: each record
+// carries a checksum and the running hash before it, and on opening, every segment must equal, byte for byte, the
+// output of the library for its records.
 package filelog
 
 import (
@@ -25,21 +25,21 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Options say how a log is opened.
+// Options configure how a log is opened.
 type Options struct {
-	Dir      string            // created if it is missing, unless the log is opened for reading
-	ReadOnly bool              // read a log that another process may be writing; Append is refused
-	Start    eventlog.Position // where a new log begins, as the continuation of another one; the zero value begins a log of its own
-	Logger   *slog.Logger      // of warnings; nil discards them
+	Dir      string            // created if missing, unless the log is opened for reading
+	ReadOnly bool              // read a log that another process may be writing; Append fails
+	Start    eventlog.Position // where a new log begins, as the continuation of another log; the zero value begins an independent log
+	Logger   *slog.Logger      // gets warnings; nil discards them
 
-	// Progress, if set, is called while the log is verified, with the bytes that were and all.
+	// Progress, if set, is called during verification with the number of bytes verified so far and the total.
 	Progress func(done, total int64)
 }
 
 // Store is an eventlog.Store in a directory.
 type Store struct {
 	options Options
-	lock    *fileLock // of the writer; of readers, against removals
+	lock    *fileLock // the writer's lock; a reader's lock against removals
 	mark    *mark
 	filer   *segment.Filer
 	files   files
@@ -47,22 +47,22 @@ type Store struct {
 	writing chan struct{} // holds one element while an append runs
 	failed  error         // returned by all appends after a failure; guarded by writing
 	closing chan struct{} // closed by Close
-	lost    chan struct{} // closed when the store has lost its log
-	loss    error         // why; set before lost is closed
+	lost    chan struct{} // closed when the store loses its log
+	loss    error         // why the log was lost; set before lost is closed
 	watched chan struct{} // closed when watch has ended
 	close   func() error
 
-	cutting  sync.Mutex // held while entries are removed
+	cutting  sync.Mutex // held during the removal of entries
 	mu       sync.RWMutex
-	segments []*part // of the log, by their first entries
+	segments []*part // the log's segments, by first entry
 	tail     types.SegmentWriter
 	first    uint64            // earlier entries count as removed
-	head     int64             // bytes of the first segment before that entry
-	end      eventlog.Position // of the last acknowledged entry
-	damage   error             // why a log that is open for reading ends there; nil if it is sound
-	idle     []*part           // segments without entries of the log, which the writer removes
+	head     int64             // bytes of the first segment before entry first
+	end      eventlog.Position // position after the last acknowledged entry
+	damage   error             // why a log open for reading ends early; nil if it is intact
+	idle     []*part           // segments without live entries, for the writer to remove
 	recent   recent
-	changed  chan struct{} // closed by the next append and by Close; nil if nobody follows
+	changed  chan struct{} // closed by the next append and by Close; nil without followers
 }
 
 var (
@@ -73,9 +73,9 @@ var (
 	_ eventlog.Synced    = (*Store)(nil)
 )
 
-// Open opens a log and verifies all its files. It creates the log if there is none. A last append that was never
-// acknowledged because its process or its machine failed is dropped, with a warning. All other damage is a
-// *eventlog.DamageError, and the files stay as they are; a log opened for reading then ends before the damage, which
+// Open opens a log and verifies all its files. It creates the log if necessary. If a process or machine failed during
+// the last append, before acknowledging it, Open drops that append with a warning. Any other damage is a
+// *eventlog.DamageError and leaves the files unchanged. A log opened for reading then ends before the damage, which
 // [Store.Damage] returns.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	if o.Logger == nil {
@@ -163,7 +163,7 @@ func (s *Store) openWriter(ctx context.Context) (err error) {
 		if s.tail, err = s.filer.RecoverTail(s.segments[n-1].info); err != nil {
 			return fmt.Errorf("filelog: %s: %w", s.segments[n-1].path, err)
 		}
-		// What a killed process has written may not be on the disk yet, but it is acted on from now on.
+		// A killed process may have left writes that are not on the disk yet. We are about to rely on them.
 		if err := s.files.sync(s.segments[n-1].path); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (s *Store) openWriter(ctx context.Context) (err error) {
 	return errors.Join(s.mark.begin(s.first, s.end.Sequence+1), s.holdFiles(), replace.Sync(dir))
 }
 
-// Exists reports whether a directory has a log.
+// Exists reports whether a directory contains a log.
 func Exists(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, markName))
 	if err == nil {
@@ -181,11 +181,11 @@ func Exists(dir string) bool {
 	return len(paths) > 0
 }
 
-// Damage returns why a log that is open for reading ends before its last entry, or lacks its first; nil if it is sound.
+// Damage returns why a log open for reading ends before its last entry or lacks its first; nil if it is intact.
 func (s *Store) Damage() error { return s.damage }
 
-// Append implements eventlog.Store. It writes one commit, after waiting for the running one. Callers that append often
-// should gather their entries first, as the engine does. The end of ctx does not stop a running write.
+// Append implements eventlog.Store. It waits for the running commit and writes its own. Callers that append often
+// should batch their entries, as the engine does. If ctx ends, a running write continues.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
 	if _, err := eventlog.EntriesSize(entries...); err != nil {
 		return 0, err
@@ -225,7 +225,6 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	})
 }
 
-// commit writes entries after the log's end, syncs them, and moves the end.
 func (s *Store) commit(entries [][]byte) error {
 	records, end := s.records(entries)
 	if s.tail == nil {
@@ -256,13 +255,13 @@ func (s *Store) commit(entries [][]byte) error {
 	s.end = end
 	if sealed {
 		last.seal(index, end.Sequence)
-		s.tail = nil // its file stays open for readers
+		s.tail = nil // the file stays open for readers
 	}
 	s.tell()
 	return nil
 }
 
-// grow begins a segment at the end of the log.
+// grow starts a new segment.
 func (s *Store) grow() error {
 	p := newPart(s.options.Dir, s.end.Sequence+1)
 	tail, err := s.filer.Create(p.info)
@@ -275,7 +274,7 @@ func (s *Store) grow() error {
 	return nil
 }
 
-// tell wakes those that follow the log.
+// tell wakes the followers.
 func (s *Store) tell() {
 	if s.changed != nil {
 		close(s.changed)
@@ -292,19 +291,19 @@ func (s *Store) isClosed() bool {
 	}
 }
 
-// Synced implements eventlog.Synced: nobody else writes the log.
+// Synced implements eventlog.Synced: this process is the only writer.
 func (s *Store) Synced() (sequence uint64, at time.Time) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.end.Sequence, time.Now()
 }
 
-// Close implements eventlog.Store. It puts back files of the log that were removed while it was open.
+// Close implements eventlog.Store. It restores the log's files that were removed while the log was open.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	close(s.closing)
-	s.writing <- struct{}{} // only the running append is completed
+	s.writing <- struct{}{} // let only the running append finish
 	<-s.watched
 	s.mu.Lock()
 	s.tell()

@@ -53,7 +53,7 @@ func BenchmarkSync(b *testing.B)    { logtest.BenchmarkSync(b) }
 func BenchmarkAppend(b *testing.B)  { logtest.BenchmarkAppend(b, open) }
 func BenchmarkEntries(b *testing.B) { logtest.BenchmarkEntries(b, open) }
 
-// Opening a log verifies every byte: here of 100 MB.
+// Opening a log verifies every byte: 100 MB in this benchmark.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	s := open(b, dir)
@@ -84,7 +84,7 @@ func texts(entries ...string) (b [][]byte) {
 	return b
 }
 
-// A process reads the log while another one writes it, and the entries that it reads are not removed meanwhile.
+// A process reads the log while another one writes it. The entries that it reads cannot be removed meanwhile.
 func TestReaderBesideWriter(t *testing.T) {
 	filelog.SetSegmentBytes(t, 500)
 	dir := t.TempDir()
@@ -129,7 +129,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// What removes old entries looks at segments while they grow and end: under the race detector, safely.
+// Removal of old entries inspects segments that grow and end. The race detector checks that this is safe.
 func TestRemovalBesideAppends(t *testing.T) {
 	filelog.SetSegmentBytes(t, 2000)
 	s := openWith(t, filelog.Options{Dir: t.TempDir()})
@@ -161,11 +161,11 @@ func TestRemovalBesideAppends(t *testing.T) {
 	}
 }
 
-// A log that continues another one has its identity, sequence and running hash.
+// A log that continues another one keeps its identity, sequence and running hash.
 func TestStart(t *testing.T) {
 	start := eventlog.Position{Log: eventlog.NewIdentity(), Sequence: 41, Hash: [16]byte{7}}
 	dir := t.TempDir()
-	for range 2 { // also if nothing was appended the first time
+	for range 2 { // even if the first run appended no entries
 		s := openWith(t, filelog.Options{Dir: dir, Start: start})
 		if p, err := s.Position(t.Context(), 41); err != nil || p != start {
 			t.Errorf("%+v, %v", p, err)
@@ -182,7 +182,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// What is removed is given back to the disk, except for the segment that it shares with what is left.
+// Removal returns space to the disk, except for a segment shared with the remaining entries.
 func TestSpaceIsGivenBack(t *testing.T) {
 	filelog.SetSegmentBytes(t, 1<<20)
 	dir := t.TempDir()

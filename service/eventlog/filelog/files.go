@@ -17,24 +17,23 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// files are the open files of a log. A file that somebody removes while the log is open can be put back with all that
-// was written to it.
+// files are the open files of a log. If a file is removed while the log is open, it can be restored completely.
 type files struct {
 	dir  string
 	mu   sync.RWMutex
 	held map[string]*held // by path
 }
 
-// held is a file as it was seen last.
+// held is a file as last seen.
 type held struct {
-	file *os.File // nil if too many are open
+	file *os.File // nil once too many files are open
 	info os.FileInfo
 }
 
-// maxHeld bounds the files that are kept open, of 16 MB each. A removed file beyond that is noticed, but not put back.
+// maxHeld bounds the number of open files, of 16 MB each. Removal of a file beyond that is noticed, but the file cannot
+// be restored.
 const maxHeld = 2048
 
-// add keeps a file.
 func (f *files) add(file *os.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,7 +59,7 @@ func (f *files) put(path string, file *os.File) {
 	}
 }
 
-// opened lists the files that are open, the oldest segment first.
+// opened lists the open files, the oldest segment first.
 func (f *files) opened() (paths []string) {
 	if len(f.held) <= maxHeld {
 		return nil
@@ -81,7 +80,7 @@ func (h *held) close() {
 	}
 }
 
-// readAt reads a file, which need not be open.
+// readAt reads a file, opening it if necessary.
 func (f *files) readAt(path string, b []byte, at int64) (int, error) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
@@ -102,7 +101,6 @@ func (f *files) sync(path string) error {
 	return f.held[path].file.Sync()
 }
 
-// remove removes a file.
 func (f *files) remove(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,8 +111,8 @@ func (f *files) remove(path string) error {
 	return os.Remove(path)
 }
 
-// look compares the files with what they were, and their sizes with those of whole segments. The error names one that was
-// removed, cut or replaced.
+// look compares the files with their last known state, and their sizes with those expected of whole segments. The error
+// names a file that was removed, cut or replaced.
 func (f *files) look(sizes map[string]int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -136,7 +134,7 @@ func (f *files) look(sizes map[string]int64) error {
 	return nil
 }
 
-// hold opens files for reading, those at the end first.
+// hold opens files for reading, the last ones first.
 func (f *files) hold(paths []string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +151,7 @@ func (f *files) hold(paths []string) error {
 	return nil
 }
 
-// restore puts back the files that were removed, if the directory is still the store's.
+// restore puts back removed files, provided that the store still owns the directory.
 func (f *files) restore(isMine bool, logger *slog.Logger) (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,11 +182,11 @@ func (f *files) close() error {
 	return nil
 }
 
-// Lost returns a channel that is closed when the store has lost its log: its directory or one of its files was moved or
-// removed. The files are put back when the store is closed. Appends then fail with [Store.Loss].
+// Lost returns a channel that is closed when the store loses its log, because its directory or one of its files was
+// moved or removed. Closing the store restores the files. Appends fail with [Store.Loss].
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
-// Loss returns why the store has lost its log, nil if it has not.
+// Loss returns why the store lost its log, or nil.
 func (s *Store) Loss() error {
 	if err := s.Confirm(context.Background()); err != nil {
 		return err
@@ -196,8 +194,8 @@ func (s *Store) Loss() error {
 	return s.checkDir()
 }
 
-// Confirm returns an error if this store may not be the log's writer any more: while this process has the lock of the
-// directory, nobody else is.
+// Confirm returns an error if this store may no longer be the log's writer. As long as this process holds the lock on
+// the directory, it is the only writer.
 func (s *Store) Confirm(context.Context) error {
 	select {
 	case <-s.lost:
@@ -214,10 +212,10 @@ func (s *Store) checkDir() error {
 	return fmt.Errorf("%w: %s was moved or removed, or another directory is in its place", eventlog.ErrLost, s.options.Dir)
 }
 
-// watchEvery is how often the files are looked at.
+// watchEvery is the interval between checks of the files.
 var watchEvery = time.Second
 
-// watch checks now and then whether the store has lost its log, until the store is closed.
+// watch regularly checks whether the store has lost its log, until the store is closed.
 func (s *Store) watch() {
 	defer close(s.watched)
 	if s.options.ReadOnly {
@@ -241,7 +239,7 @@ func (s *Store) watch() {
 	}
 }
 
-// sizes returns the bytes of each segment's file.
+// sizes returns the size of each segment's file in bytes.
 func (s *Store) sizes() map[string]int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -252,7 +250,7 @@ func (s *Store) sizes() map[string]int64 {
 	return sizes
 }
 
-// holdFiles keeps the files of the log open.
+// holdFiles keeps the log's files open.
 func (s *Store) holdFiles() error {
 	paths := []string{filepath.Join(s.options.Dir, markName)}
 	for _, p := range s.segments {

@@ -12,10 +12,10 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// fileLock is a lock on a file or a directory, nil on none.
+// fileLock is a lock on a file or a directory; nil holds no lock.
 type fileLock struct{ *flock.Lock }
 
-// lockDir keeps a directory for one writer at a time.
+// lockDir reserves a directory for one writer.
 func lockDir(dir string) (*fileLock, error) {
 	l, err := take(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, flock.TryExclusive)
 	if errors.Is(err, flock.ErrTaken) {
@@ -25,7 +25,7 @@ func lockDir(dir string) (*fileLock, error) {
 }
 
 // Hold keeps the entries of a directory's log, which may be in use, until release: TruncateBefore returns
-// eventlog.ErrHeld. A snapshot that is read before the log then contains all entries that the log lacks.
+// eventlog.ErrHeld. A snapshot read before the log then contains every entry that the log lacks.
 func Hold(dir string) (release func() error, err error) {
 	l, err := hold(dir)
 	if err != nil {
@@ -34,10 +34,10 @@ func Hold(dir string) (release func() error, err error) {
 	return l.release, nil
 }
 
-// hold locks out removals of entries, after waiting for a running one.
+// hold locks out the removal of entries, after waiting for a running one.
 func hold(dir string) (*fileLock, error) { return take(dir, os.O_RDONLY, flock.Shared) }
 
-// noHolds locks out holds.
+// noHolds locks out calls to hold.
 func noHolds(dir string) (*fileLock, error) {
 	l, err := take(dir, os.O_RDONLY, flock.TryExclusive)
 	if errors.Is(err, flock.ErrTaken) {

@@ -13,12 +13,12 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// mark is a file with the beginning and the end of the log. Without it, a log whose last bytes are damaged would look
-// like one whose last append was interrupted, and a log without its first segments like one whose oldest entries were
-// removed.
+// mark is a file that records the first and the last entry of the log. Without it, a log with damaged last bytes would
+// look like one with an interrupted last append, and a log that lost its first segments like one with its oldest
+// entries removed.
 //
-// It is written after every append but not synced: it outlives the process, but after a power failure it may be older
-// than the log, and then does not guard the last entries. It is synced before entries are removed.
+// The mark is written after every append but not synced. It survives the process, but after a power failure it may be
+// older than the log and fail to guard the last entries. It is synced before entries are removed.
 //
 //	magic  8 bytes   "VLOGMARK"
 //	next   8 bytes   the sequence after the last acknowledged, little endian
@@ -28,7 +28,7 @@ type mark struct {
 	path        string
 	file        *os.File // nil if the log is open for reading
 	mu          sync.Mutex
-	next, first uint64 // zeros guard nothing
+	next, first uint64 // zeros guard no entries
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 	markSize  = len(markMagic) + 8 + 8 + 4
 )
 
-// openMark opens a mark for writing, or creates one that guards nothing. A damaged one is an error.
+// openMark opens a mark for writing, or creates one that guards no entries. A damaged mark is an error.
 func openMark(path string) (*mark, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -55,7 +55,7 @@ func openMark(path string) (*mark, error) {
 	return m, nil
 }
 
-// readMark reads a mark; a missing one guards nothing. One that is being written may look damaged for a moment.
+// readMark reads a mark; a missing file guards no entries. A mark that is being written may briefly look damaged.
 func readMark(path string) (*mark, error) {
 	m := &mark{path: path}
 	var err error
@@ -88,7 +88,7 @@ func decodeMark(data []byte) (next, first uint64, err error) {
 	return binary.LittleEndian.Uint64(data[8:]), binary.LittleEndian.Uint64(data[16:]), nil
 }
 
-// begin sets the first and the next entry of a log that was opened, and syncs the file.
+// begin records the first and the next entry of an opened log, and syncs the file.
 func (m *mark) begin(first, next uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,7 +96,7 @@ func (m *mark) begin(first, next uint64) error {
 	return errors.Join(m.write(), m.file.Sync())
 }
 
-// set moves the end.
+// set records a new end.
 func (m *mark) set(next uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +104,7 @@ func (m *mark) set(next uint64) error {
 	return m.write()
 }
 
-// cut moves the beginning and syncs the file. Entries are removed after it.
+// cut records a new beginning and syncs the file, before entries are removed.
 func (m *mark) cut(first uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +117,7 @@ func (m *mark) write() error {
 	return err
 }
 
-// missing returns the error for a log that lacks its first entries, or those from a sequence on.
+// missing returns the error for a log that lacks its first entries, or the entries from a sequence on.
 func (m *mark) missing(first, next uint64) error {
 	switch {
 	case next < m.next:
@@ -129,7 +129,7 @@ func (m *mark) missing(first, next uint64) error {
 	return nil
 }
 
-// advice says what to do if acknowledged entries are missing.
+// advice tells the operator what to do about missing acknowledged entries.
 func (m *mark) advice() string {
 	return fmt.Sprintf("entries up to %d were acknowledged: restore a backup, or remove %s to go on without them", m.next-1, m.path)
 }

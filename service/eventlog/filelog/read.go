@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Entries implements eventlog.Store. It verifies that each entry is undamaged and follows the one before.
+// Entries implements eventlog.Store. It verifies that each entry is intact and follows the previous one.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := s.entries(ctx, from, func(e []byte) bool { return yield(e, nil) })
@@ -22,7 +22,7 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, erro
 	}
 }
 
-// entries yields entries until yield returns false, or returns why it cannot.
+// entries yields entries until yield returns false or an error occurs.
 func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) bool) error {
 	x, err := s.Extent(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	return nil
 }
 
-// read decodes the records of a segment, from one on.
+// read decodes a segment's records, starting at a sequence.
 func (s *Store) read(p *part, from uint64, each func(record) error) error {
 	return dump(p, from, func(_, sequence uint64, data []byte) error {
 		r, err := decodeRecord(sequence, data)
@@ -73,7 +73,7 @@ func (s *Store) read(p *part, from uint64, each func(record) error) error {
 	})
 }
 
-// find returns the segment of an entry of the log.
+// find returns the segment that contains an entry.
 func (s *Store) find(sequence uint64) *part {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -81,7 +81,7 @@ func (s *Store) find(sequence uint64) *part {
 	return s.segments[max(i-1, 0)]
 }
 
-// missing returns the error for an entry that cannot be read: it is damaged or was removed meanwhile.
+// missing returns the error for an unreadable entry, which is damaged or was just removed.
 func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	switch x, failed := s.Extent(ctx); {
 	case failed != nil:
@@ -92,7 +92,7 @@ func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	return &eventlog.DamageError{Sequence: entry, Err: err}
 }
 
-// Entry implements eventlog.Reader. The last entries are in memory.
+// Entry implements eventlog.Reader. The most recent entries are in memory.
 func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	x, err := s.Extent(ctx)
 	if err != nil {
@@ -111,7 +111,6 @@ func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	return r.entry, err
 }
 
-// record reads one record.
 func (s *Store) record(ctx context.Context, sequence uint64) (r record, err error) {
 	data, err := s.data(s.find(sequence), sequence)
 	if err == nil {
@@ -123,7 +122,8 @@ func (s *Store) record(ctx context.Context, sequence uint64) (r record, err erro
 	return r, nil
 }
 
-// data reads the bytes of one record: with the library's index, but of a damaged segment by reading what is before it.
+// data reads the bytes of one record. It uses the library's index, but in a damaged segment it reads everything before
+// the record.
 func (s *Store) data(p *part, sequence uint64) (data []byte, err error) {
 	s.mu.RLock()
 	reader, tail, sealed := p.reader, s.tail, p.sealed()
@@ -173,7 +173,7 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	return r.start, err
 }
 
-// Extent implements eventlog.Bounded. It counts the bytes in the files, from the first entry on.
+// Extent implements eventlog.Bounded. It counts file bytes from the first entry on.
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	if s.isClosed() {
 		return eventlog.Extent{}, eventlog.ErrClosed
@@ -189,7 +189,7 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	return x, ctx.Err()
 }
 
-// Follow implements eventlog.Store. A store that is open for reading yields no later entries than those at its opening.
+// Follow implements eventlog.Store. A store open for reading ends with the entries present when it was opened.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
 	return func(yield func([][]byte, error) bool) {
 		for {
@@ -237,22 +237,22 @@ func (s *Store) change() <-chan struct{} {
 	return s.changed
 }
 
-// together limits the entries that Follow reads from a file at once.
+// together limits the entries that Follow reads from a file at a time.
 const together = 256
 
-// some reads entries from one on: at least it.
+// some reads at least one entry, starting at a sequence.
 func (s *Store) some(ctx context.Context, from uint64) (some [][]byte, err error) {
 	err = s.entries(ctx, from, func(e []byte) bool {
 		some = append(some, e)
 		return len(some) < together
 	})
-	if len(some) > 0 { // an error comes again
+	if len(some) > 0 { // the error will recur
 		return some, nil
 	}
 	return nil, err
 }
 
-// since returns the entries from one on if they are in memory, else nil.
+// since returns the entries from a sequence on if they are in memory, else nil.
 func (s *Store) since(from uint64) [][]byte {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -269,19 +269,19 @@ func (s *Store) since(from uint64) [][]byte {
 	return slices.Clone(some)
 }
 
-// recent holds the last entries of the log, except large ones, up to a number of bytes.
+// recent holds the most recent entries, except large ones, up to a number of bytes.
 type recent struct {
 	first   uint64   // the sequence of the first entry
-	entries [][]byte // nil stands for a large one
+	entries [][]byte // nil in place of a large entry
 	bytes   int
 }
 
 const (
 	recentBytes = 16 << 20
-	// recentEntry is the largest entry that is kept. Larger ones are pieces of catalogues, which nobody reads again; an
-	// offer has a few kilobytes.
+	// recentEntry is the size of the largest entry to keep. Larger ones are parts of catalogues, which are not read
+	// again; an offer takes a few kilobytes.
 	recentEntry = 16 << 10
-	entryCost   = 24 // bytes of an entry besides its own
+	entryCost   = 24 // bytes of overhead per entry
 )
 
 func (r *recent) add(sequence uint64, e []byte) {
@@ -301,7 +301,7 @@ func (r *recent) add(sequence uint64, e []byte) {
 	}
 }
 
-// entry returns an entry, nil if it is not in memory.
+// entry returns an entry, or nil if it is not in memory.
 func (r *recent) entry(sequence uint64) []byte {
 	if i := sequence - r.first; i < uint64(len(r.entries)) {
 		return r.entries[i]

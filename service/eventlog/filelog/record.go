@@ -11,7 +11,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// format is the version of a record, and the codec in the header of each segment. Tests change it.
+// format is the version of a record, and the codec in each segment's header. Tests change it.
 var format uint64 = 1
 
 // record is an entry in a segment:
@@ -47,7 +47,7 @@ func (r *record) encode(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[begin:], castagnoli))
 }
 
-// decodeRecord decodes the record of an entry. It shares the memory of data.
+// decodeRecord decodes an entry's record, which shares data's memory.
 func decodeRecord(sequence uint64, data []byte) (r record, err error) {
 	if len(data) < headSize+sumSize {
 		return r, fmt.Errorf("a record of %d bytes is truncated", len(data))
@@ -69,7 +69,7 @@ func decodeRecord(sequence uint64, data []byte) (r record, err error) {
 	return r, nil
 }
 
-// records returns the records of an append to the log, and the position after it.
+// records returns the records for an append, and the position after it.
 func (s *Store) records(entries [][]byte) ([]types.LogEntry, eventlog.Position) {
 	size := 0
 	for _, e := range entries {
@@ -87,8 +87,8 @@ func (s *Store) records(entries [][]byte) ([]types.LogEntry, eventlog.Position) 
 	return records, end
 }
 
-// recordSize returns the bytes that the record of an entry takes in a segment: 8 before it, and others that fill it up to a multiple
-// of 8. The last of an append is followed by 8 more.
+// recordSize returns the size of an entry's record in a segment: 8 bytes of header, and padding to a multiple of 8.
+// Another 8 bytes follow the last record of an append.
 func recordSize(entry []byte, ends bool) int64 {
 	size := 8 + int64(headSize+len(entry)+sumSize+7)&^7
 	if ends {

@@ -16,36 +16,35 @@ import (
 	"vitrine/internal/replace"
 )
 
-const suffix = ".wal" // of segments
+const suffix = ".wal" // file name suffix of segments
 
-// segmentBytes is the size beyond which an append ends a segment. It is part of the format; tests change it.
+// segmentBytes is the size after which an append ends its segment. It is part of the format; tests change it.
 var segmentBytes uint32 = 16 << 20
 
-// part is a segment of the log.
 type part struct {
 	info   types.SegmentInfo
 	path   string
 	size   int64               // bytes of its file
-	reader types.SegmentReader // once an entry of a sealed one has been read
+	reader types.SegmentReader // set after the first read from a sealed segment
 }
 
-// newPart returns the segment that begins with an entry.
+// newPart returns the segment that starts with an entry.
 func newPart(dir string, first uint64) *part {
 	info := types.SegmentInfo{ID: first, BaseIndex: first, MinIndex: first, Codec: format, SizeLimit: segmentBytes}
 	return &part{info: info, path: filepath.Join(dir, segment.FileName(info))}
 }
 
-const headerSize = 32 // of a segment
+const headerSize = 32 // bytes before a segment's first record
 
 func (p *part) sealed() bool { return !p.info.SealTime.IsZero() }
 
-// seal notes that the library has ended the segment with an index.
+// seal records that the library ended the segment with an index.
 func (p *part) seal(index, last uint64) {
 	p.size += 8 + int64(4*(last-p.info.BaseIndex+1)+7)&^7
 	p.info.IndexStart, p.info.MaxIndex, p.info.SealTime = index, last, time.Unix(0, 0)
 }
 
-// list returns the segments in the directory, by their first entries.
+// list returns the segments in the directory, ordered by first entry.
 func (s *Store) list() (parts []*part, err error) {
 	ids, err := s.filer.List()
 	if errors.Is(err, types.ErrCorrupt) {
@@ -64,8 +63,8 @@ func (s *Store) list() (parts []*part, err error) {
 	return parts, nil
 }
 
-// disk is the file system of the library. It leaves the files to the store, which keeps them open, and reserves no
-// space: a file ends with its last append.
+// disk is the library's file system. It leaves the files to the store, which keeps them open, and does not preallocate:
+// a file ends with its last append.
 type disk struct {
 	files    *files
 	readOnly bool
@@ -114,7 +113,7 @@ type shared struct{ *os.File }
 
 func (shared) Close() error { return nil }
 
-// created is a new file, whose name is synced with its first contents.
+// created is a new file. Its name is synced with its first contents.
 type created struct {
 	File  shared
 	dir   string
@@ -134,7 +133,7 @@ func (c *created) Sync() error {
 	return err
 }
 
-// lazy is a file that is opened for each read, unless the store has it open.
+// lazy is a file that is opened for each read, unless the store keeps it open.
 type lazy struct {
 	files *files
 	path  string
@@ -144,11 +143,11 @@ func (*lazy) Close() error { return nil }
 
 func (l *lazy) ReadAt(b []byte, at int64) (int, error) { return l.files.readAt(l.path, b, at) }
 
-// errStop ends the reading of a segment.
+// errStop stops reading a segment.
 var errStop = errors.New("stopped")
 
-// dump reads the records of a segment's whole appends in their order, from one on. A record is valid during its call.
-// The version is that in the segment's header.
+// dump reads the records of a segment's complete appends in order, starting at a sequence. A record is valid only
+// during its call. The version comes from the segment's header.
 func dump(p *part, from uint64, each func(version, sequence uint64, data []byte) error) error {
 	file, err := os.Open(p.path)
 	if err != nil {
@@ -167,7 +166,7 @@ func dump(p *part, from uint64, each func(version, sequence uint64, data []byte)
 	return err
 }
 
-// reading is a file system of one file, which is only read.
+// reading is a file system with a single, read-only file.
 type reading struct{ file *window }
 
 var errReading = errors.New("the file is only read")

@@ -15,7 +15,7 @@ func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, 
 	if err != nil {
 		return 0, err
 	}
-	low, high := x.First, x.Last+1 // entries before low are old, those from high on are new
+	low, high := x.First, x.Last+1 // entries before low are old, entries from high on are new
 	for low < high {
 		middle := low + (high-low)/2
 		e, err := s.Entry(ctx, middle)
@@ -35,7 +35,7 @@ func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, 
 	return low, nil
 }
 
-// FirstWithin implements eventlog.Truncater. It reads a part of one segment.
+// FirstWithin implements eventlog.Truncater. It reads part of one segment.
 func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	x, err := s.Extent(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	excess := int64(x.Bytes) - int64(min(bytes, x.Bytes))
 	s.mu.RLock()
 	segments, size := s.segments, -s.head
-	sizes := make([]int64, len(segments)) // the last grows
+	sizes := make([]int64, len(segments)) // the last segment grows
 	for i, p := range segments {
 		sizes[i] = p.size
 	}
@@ -79,8 +79,8 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	return first, nil
 }
 
-// TruncateBefore implements eventlog.Truncater. The entries are removed at once, their segments once all of their
-// entries are; the segment of the last entry stays. If the log is being read by another process the error is ErrHeld.
+// TruncateBefore implements eventlog.Truncater. The entries are gone at once. A segment goes when all its entries are
+// removed, except for the segment with the last entry. If another process is reading the log, the error is ErrHeld.
 func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly
@@ -105,7 +105,7 @@ func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 		return err
 	}
 	defer alone.release()
-	last := s.find(min(sequence, x.Last)) // the first segment that is left
+	last := s.find(min(sequence, x.Last)) // first remaining segment
 	head := int64(0)
 	err = s.read(last, last.info.BaseIndex, func(r record) error {
 		if r.start.Sequence+1 >= sequence {

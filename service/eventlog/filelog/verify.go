@@ -16,14 +16,14 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// asideName is the directory that keeps damaged segments as they were found.
+// asideName is the directory that keeps damaged segments in their original state.
 const asideName = "damaged"
 
-// flaw is the place from which on a log is not sound.
+// flaw is the place where a log stops being intact.
 type flaw struct {
 	part *part
-	at   int64   // the end of the last sound append in the file
-	size int64   // of the file
+	at   int64   // end of the last intact append in the file
+	size int64   // size of the file
 	rest []*part // the segments after it
 	err  error
 }
@@ -32,8 +32,8 @@ func (f *flaw) Error() string {
 	return fmt.Sprintf("%s is damaged after byte %d of %d: %v", f.part.path, f.at, f.size, f.err)
 }
 
-// verify reads the segments, up to the first flaw, and sets the store's segments and its end. Segments of removed
-// entries, which an interrupted removal has left, are not read.
+// verify reads the segments up to the first flaw, and sets the store's segments and end. It skips segments of removed
+// entries, left behind by an interrupted removal.
 func (s *Store) verify(ctx context.Context) (*flaw, error) {
 	parts, err := s.list()
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 			return nil, ctx.Err()
 		case at > 0:
 			s.segments = append(s.segments, p)
-		case err == nil: // nothing was committed in it
+		case err == nil: // without any commit
 			s.idle = append(s.idle, p)
 		}
 		if err != nil {
@@ -65,14 +65,14 @@ func (s *Store) verify(ctx context.Context) (*flaw, error) {
 			if failed != nil {
 				return nil, failed
 			}
-			s.first = min(s.first, s.end.Sequence+1) // if it is in what counts as removed
+			s.first = min(s.first, s.end.Sequence+1) // if the flaw is among removed entries
 			return &flaw{p, at, info.Size(), parts[i+1:], err}, nil
 		}
 	}
 	return nil, nil
 }
 
-// progress returns a function that is told how much of the segments was verified.
+// progress returns a function that reports the number of verified bytes.
 func (s *Store) progress(parts []*part) func(int64) {
 	if s.options.Progress == nil {
 		return func(int64) {}
@@ -86,20 +86,20 @@ func (s *Store) progress(parts []*part) func(int64) {
 	return func(n int64) { done += n; s.options.Progress(min(done, total), total) }
 }
 
-// check verifies a segment: its records follow one another, and the library would write the same bytes of them.
+// check verifies a segment: records must follow one another, and the library must write the same bytes for them.
 type check struct {
 	store  *Store
 	part   *part
-	isLast bool // of the segments
+	isLast bool // whether it is the last segment
 
 	writer types.SegmentWriter // writes the records to same
 	same   *same
-	append []types.LogEntry // the records of the append that is being read
+	append []types.LogEntry // records of the current append
 	end    eventlog.Position
-	head   int64 // bytes of entries that count as removed
+	head   int64 // bytes of removed entries
 }
 
-// run returns where the sound appends of the segment end, and why it does not end there.
+// run returns the end of the segment's intact appends, and the reason why the segment does not end there.
 func (c *check) run(ctx context.Context) (at int64, err error) {
 	file, err := os.Open(c.part.path)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *check) run(ctx context.Context) (at int64, err error) {
 	return c.same.end, err
 }
 
-// record checks the next record, and at the end of an append the bytes of the append.
+// record checks the next record and, at the end of an append, the append's bytes.
 func (c *check) record(version, sequence uint64, data []byte) error {
 	if version != format {
 		return fmt.Errorf("it is in format %d, and this program reads format %d: use the release of vitrine that wrote the log", version, format)
@@ -174,11 +174,11 @@ func (c *check) record(version, sequence uint64, data []byte) error {
 	return nil
 }
 
-// same is a file that is compared with what is written to it.
+// same compares a file with the bytes written to it.
 type same struct {
 	file   *os.File
 	buffer []byte
-	end    int64 // of what was the same
+	end    int64 // end of the matching bytes
 }
 
 var errOther = errors.New("its bytes are not those of its records")
@@ -200,7 +200,7 @@ func (s *same) ReadAt(b []byte, at int64) (int, error) { return s.file.ReadAt(b,
 func (*same) Sync() error                              { return nil }
 func (*same) Close() error                             { return nil }
 
-// comparing is a file system of one file, which is compared with what is written.
+// comparing is a file system with a single file, which is compared with the bytes written to it.
 type comparing struct{ file *same }
 
 func (c comparing) ListDir(string) ([]string, error)                          { return nil, errReading }
@@ -209,8 +209,8 @@ func (c comparing) Delete(string, string) error                               { 
 func (c comparing) OpenWriter(string, string) (types.WritableFile, error)     { return nil, errReading }
 func (c comparing) OpenReader(string, string) (types.ReadableFile, error)     { return nil, errReading }
 
-// judge returns the damage of the log that was verified up to a flaw, nil if it is none: the half-written end of an
-// append that was never acknowledged, or a loss that the operator has accepted by removing the mark.
+// judge decides whether a flaw is damage. It returns nil for the half-written end of an append that was never
+// acknowledged, and for a loss that the operator accepted by removing the mark.
 func (s *Store) judge(f *flaw) error {
 	next := s.end.Sequence + 1
 	if f == nil || s.mark.next == 0 && !s.options.ReadOnly {
@@ -230,7 +230,7 @@ func (s *Store) judge(f *flaw) error {
 	return &eventlog.DamageError{Sequence: next, Err: fmt.Errorf("%w: %s", f, s.mark.advice())}
 }
 
-// firstFile returns the first entry in the files.
+// firstFile returns the first entry in any file.
 func (s *Store) firstFile() uint64 {
 	if len(s.segments) == 0 {
 		return s.first
@@ -238,7 +238,8 @@ func (s *Store) firstFile() uint64 {
 	return s.segments[0].info.BaseIndex
 }
 
-// cut ends the log before a flaw. If nothing guards its end, the segment and those after it are kept in a directory.
+// cut ends the log before a flaw. If the mark does not guard its end, the flawed segment and later ones are kept in a
+// directory.
 func (s *Store) cut(f *flaw) error {
 	aside := filepath.Join(s.options.Dir, asideName)
 	if s.mark.next > 0 {
@@ -260,7 +261,7 @@ func (s *Store) cut(f *flaw) error {
 	return os.Truncate(f.part.path, f.at)
 }
 
-// keep copies the flawed segment to a directory, and moves those after it there.
+// keep copies the flawed segment to a directory, and moves later ones there.
 func keep(aside string, f *flaw) error {
 	if err := os.MkdirAll(aside, 0o700); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// BenchmarkAppend measures appends of one entry of 1 KB by one caller.
+// BenchmarkAppend measures one caller that appends single entries of 1 KB.
 func BenchmarkAppend(b *testing.B, open Open) {
 	s := open(b, b.TempDir())
 	defer s.Close()
@@ -23,9 +23,8 @@ func BenchmarkAppend(b *testing.B, open Open) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 }
 
-// BenchmarkEntries measures reading a log of 1 KB entries, in large frames and
-// in frames of 3, as at 3000 a second with a commit each millisecond. A pass
-// is an operation.
+// BenchmarkEntries measures reading a log of 1 KB entries, in large frames and in frames of 3, which occur at 3000
+// entries a second with a commit each millisecond. One operation is one pass.
 func BenchmarkEntries(b *testing.B, open Open) {
 	for _, c := range []struct {
 		callers, each, group int
@@ -48,8 +47,7 @@ func BenchmarkEntries(b *testing.B, open Open) {
 	}
 }
 
-// fill has several callers append groups of entries of 1 KB, each several
-// times.
+// fill appends groups of 1 KB entries, several times from each of several callers.
 func fill(b *testing.B, s eventlog.Store, callers, times, group int) {
 	var writers sync.WaitGroup
 	for range callers {
@@ -69,8 +67,7 @@ func fill(b *testing.B, s eventlog.Store, callers, times, group int) {
 	writers.Wait()
 }
 
-// BenchmarkSync measures what a disk needs for the smallest commit: a write of
-// 1 KB at the end of a file, and fsync.
+// BenchmarkSync measures the smallest commit that a disk can do: a write of 1 KB at the end of a file, and fsync.
 func BenchmarkSync(b *testing.B) {
 	file, err := os.Create(filepath.Join(b.TempDir(), "file"))
 	if err != nil {

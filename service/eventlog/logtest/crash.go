@@ -15,16 +15,16 @@ import (
 
 const crashDir, crashRound = "VITRINE_CRASH_DIR", "VITRINE_CRASH_ROUND"
 
-// Crash checks that acknowledged entries survive the death of the process. The calling test runs again in a
-// child process that appends entries and reports the acknowledged ones, until it is killed at any moment.
-// Then every acknowledged entry must be in the log, once, at its sequence, and the entries of a caller in
-// their order; the next child continues. It must be the first call of its test.
+// Crash checks that acknowledged entries survive the death of the process. The calling test runs again in a child
+// process that appends entries and reports acknowledgements until it is killed at a random moment. Then every
+// acknowledged entry must be in the log exactly once, at its sequence, with each caller's entries in order. The next
+// child continues from there. Crash must be the first call in its test.
 func Crash(t *testing.T, rounds int, rng *rand.Rand, open Open) {
 	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) { appendUntilKilled(t, s, round, 100) })
 }
 
-// CrashTruncating is Crash for a log whose oldest entries are removed all the time: no entry after a cut is
-// lost, even if the removal was interrupted.
+// CrashTruncating is Crash for a log from which the oldest entries are constantly removed: entries after a cut are
+// never lost, even if the removal was interrupted.
 func CrashTruncating(t *testing.T, rounds int, rng *rand.Rand, open Open) {
 	crash(t, rounds, rng, open, func(t *testing.T, s eventlog.Store, round string) {
 		go truncateUntilKilled(t, s)
@@ -40,7 +40,7 @@ func crash(t *testing.T, rounds int, rng *rand.Rand, open Open, child func(t *te
 	known := &survey{acknowledged: map[uint64]string{}, cut: 1}
 	for round := range rounds {
 		acks := rng.IntN(300)
-		fate := time.Duration(rng.IntN(60)) * time.Millisecond // of those that die before they acknowledge
+		fate := time.Duration(rng.IntN(60)) * time.Millisecond // lifetime of children that die before an acknowledgement
 		if round%4 != 0 {
 			fate = time.Minute
 		}
@@ -68,8 +68,7 @@ func crash(t *testing.T, rounds int, rng *rand.Rand, open Open, child func(t *te
 
 const callers = 8
 
-// appendUntilKilled is the child: each line that it writes is a sequence and
-// the entry there.
+// appendUntilKilled runs in the child. Each line of its output is a sequence and the entry there.
 func appendUntilKilled(t *testing.T, s eventlog.Store, round string, size int) {
 	var group sync.WaitGroup
 	for c := range callers {
@@ -89,7 +88,7 @@ func appendUntilKilled(t *testing.T, s eventlog.Store, round string, size int) {
 	group.Wait()
 }
 
-// truncateUntilKilled keeps some of the newest entries. It writes a cut before it makes it.
+// truncateUntilKilled keeps some of the newest entries. It reports each cut before making it.
 func truncateUntilKilled(t *testing.T, s eventlog.Store) {
 	for keep := uint64(0); ; keep = (keep + 17) % 60 {
 		last, err := s.Append(t.Context())
@@ -104,14 +103,13 @@ func truncateUntilKilled(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// survey holds what the writers of a log have reported.
+// survey collects the writers' reports.
 type survey struct {
 	acknowledged map[uint64]string // by sequence
 	cut          uint64            // entries before it may have been removed
 }
 
-// runUntilKilled runs a child, kills it after a number of acknowledgements or a time, and notes the
-// acknowledgements.
+// runUntilKilled runs a child, kills it after a number of acknowledgements or a time, and records the acknowledgements.
 func (k *survey) runUntilKilled(t *testing.T, dir string, round, acks int, fate time.Duration) {
 	t.Helper()
 	child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v=false")
@@ -144,7 +142,7 @@ func (k *survey) runUntilKilled(t *testing.T, dir string, round, acks int, fate 
 		}
 		k.acknowledged[sequence] = e
 		if n >= acks {
-			child.Process.Kill() // output written since is still read
+			child.Process.Kill() // later output is still read
 		}
 	}
 	child.Wait()
@@ -154,7 +152,7 @@ func (k *survey) runUntilKilled(t *testing.T, dir string, round, acks int, fate 
 	t.Fatalf("round %d: the child ended by itself: %v", round, child.ProcessState)
 }
 
-// check compares a log from its first entry on with what was acknowledged.
+// check compares a log from its first entry on with the acknowledgements.
 func (k *survey) check(t *testing.T, first uint64, entries [][]byte) {
 	t.Helper()
 	if first > k.cut {

@@ -1,4 +1,4 @@
-// Package logtest is the contract battery of event logs.
+// Package logtest is the battery of contract tests for event logs.
 package logtest
 
 import (
@@ -15,10 +15,10 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Open opens the log in a directory, or makes a new one there.
+// Open opens the log in a directory, creating it if necessary.
 type Open func(t testing.TB, dir string) eventlog.Store
 
-// Run checks what every store promises while it is open.
+// Run checks the contract of an open store.
 func Run(t *testing.T, open Open) {
 	for _, c := range []struct {
 		name string
@@ -53,7 +53,7 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// RunDurable checks the promises of stores that outlive Close.
+// RunDurable checks the contract of stores that outlive Close.
 func RunDurable(t *testing.T, open Open) {
 	t.Run("reopened", func(t *testing.T) {
 		dir := t.TempDir()
@@ -114,7 +114,7 @@ func RunDurable(t *testing.T, open Open) {
 	})
 }
 
-// Read returns the entries from a sequence on and the error that ends them.
+// Read returns the entries from a sequence on and the error at their end.
 func Read(s eventlog.Store, from uint64) (entries [][]byte, err error) {
 	for e, err := range s.Entries(context.Background(), from) {
 		if err != nil {
@@ -125,7 +125,7 @@ func Read(s eventlog.Store, from uint64) (entries [][]byte, err error) {
 	return entries, nil
 }
 
-// Want checks that the log has exactly these entries from a sequence on.
+// Want checks that the log from a sequence on consists of exactly these entries.
 func Want(t testing.TB, s eventlog.Store, from uint64, want ...[]byte) {
 	t.Helper()
 	have, err := Read(s, from)
@@ -229,7 +229,7 @@ func testTogether(t *testing.T, s eventlog.Store) {
 	Want(t, s, 1, numbered(1, 10)...)
 }
 
-// A refused append writes nothing and does not affect later ones.
+// A rejected append writes no entries and does not affect later appends.
 func testTooLarge(t *testing.T, s eventlog.Store) {
 	appendAll(t, s, entry(1))
 	largest := make([]byte, eventlog.MaxFrame-eventlog.EmptyFrame-3)
@@ -261,8 +261,7 @@ func testFrom(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// An iteration ends with the entries that were there when it began, may be
-// left early, and be run again.
+// An iteration ends with the entries present at its start. It may stop early, and may run again.
 func testReadsWhatWasThere(t *testing.T, s eventlog.Store) {
 	for i := 1; i <= 5; i++ {
 		appendAll(t, s, entry(i))
@@ -291,7 +290,7 @@ func testReadsWhatWasThere(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// Each of many callers finds its entries at the returned sequences, in the order in which it wrote them.
+// Each of many callers finds its entries at the returned sequences, in the order of its appends.
 func testConcurrent(t *testing.T, s eventlog.Store) {
 	const callers, each = 16, 25
 	returned := make([][each]uint64, callers)
@@ -405,8 +404,8 @@ func testTruncate(t *testing.T, s eventlog.Store) {
 	Want(t, s, 21, entry(21))
 }
 
-// Entries are numbered by their first byte. No new one is before the returned sequence, and only few old ones
-// are after it.
+// The first byte of an entry is its number. All new entries are at or after the returned sequence, with only few old
+// ones among them.
 func testFirstSince(t *testing.T, s eventlog.Store) {
 	cut, ok := s.(eventlog.Truncater)
 	if !ok {
@@ -443,7 +442,7 @@ func testFirstSince(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// The rest after the cut is within the bytes, and would not be with one append more.
+// The entries after the cut fit into the bytes. With one append more they would not.
 func testFirstWithin(t *testing.T, s eventlog.Store) {
 	cut, ok := s.(eventlog.Truncater)
 	if !ok {
@@ -478,8 +477,8 @@ func testFirstWithin(t *testing.T, s eventlog.Store) {
 	Want(t, s, 61)
 }
 
-// A concurrent reader gets all entries from its start to the end, or ErrRemoved, and never an error of
-// damage. Positions go on from entry to entry, and stay when entries are removed.
+// A concurrent reader gets all entries from its start to the end, or ErrRemoved, but never an error about damage.
+// Positions continue from entry to entry, and removal does not change them.
 func testPosition(t *testing.T, s eventlog.Store) {
 	at := func(sequence uint64) eventlog.Position {
 		t.Helper()
@@ -565,7 +564,7 @@ func testClosed(t *testing.T, s eventlog.Store) {
 	appendAll(t, s, entry(1))
 	var group sync.WaitGroup
 	for range 8 {
-		group.Go(func() { // acknowledged or refused, never left waiting
+		group.Go(func() { // acknowledged or rejected, never left hanging
 			if _, err := s.Append(t.Context(), entry(2)); err != nil && !errors.Is(err, eventlog.ErrClosed) {
 				t.Error(err)
 			}
@@ -586,7 +585,7 @@ func testClosed(t *testing.T, s eventlog.Store) {
 	}
 }
 
-// reader returns the store's Reader, which all stores are.
+// reader returns the store as a Reader. All stores implement it.
 func reader(t testing.TB, s eventlog.Store) eventlog.Reader {
 	t.Helper()
 	r, ok := s.(eventlog.Reader)
@@ -596,7 +595,7 @@ func reader(t testing.TB, s eventlog.Store) eventlog.Reader {
 	return r
 }
 
-// Entry returns the entries that the iteration yields, of small and large appends, in any order.
+// Entry returns the same entries as the iteration, for small and large appends, in any order.
 func testEntry(t *testing.T, s eventlog.Store) {
 	r := reader(t, s)
 	ctx := t.Context()
@@ -642,7 +641,7 @@ func testEntry(t *testing.T, s eventlog.Store) {
 	wantError(uint64(first), eventlog.ErrClosed)
 }
 
-// Entries are read while others are written.
+// Entries can be read during writes.
 func testEntriesAtOnce(t *testing.T, s eventlog.Store) {
 	r := reader(t, s)
 	appendAll(t, s, entry(1))
@@ -663,14 +662,15 @@ func testEntriesAtOnce(t *testing.T, s eventlog.Store) {
 	}
 	buffer := make([]byte, 0, 100)
 	for i := 2; i <= 200; i++ {
-		buffer = fmt.Appendf(buffer[:0], "entry %d", i) // the caller's, who writes into it again
+		buffer = fmt.Appendf(buffer[:0], "entry %d", i) // the caller reuses the buffer
 		appendAll(t, s, buffer)
 		written.Store(int64(i))
 	}
 	wg.Wait()
 }
 
-// testFollow: who follows gets what is there, and each entry that comes, also while entries are removed, until it leaves.
+// testFollow checks that a follower gets the existing entries, and each new one as it arrives, even while entries are
+// removed, until it leaves.
 func testFollow(t *testing.T, s eventlog.Store) {
 	appendAll(t, s, numbered(1, 5)...)
 	for _, from := range []uint64{1, 3, 6} {

@@ -15,15 +15,15 @@ import (
 // Store is an eventlog.Store in memory. The zero value is an empty log.
 type Store struct {
 	mu      sync.RWMutex
-	removed uint64 // entries before entries[0]
+	removed uint64 // number of entries removed before entries[0]
 	entries [][]byte
-	hashes  [][16]byte // the running hash before each entry, and after the last; nil of an empty log
+	hashes  [][16]byte // running hashes before each entry and after the last; nil if the log is empty
 	bytes   uint64
 	closed  bool
-	changed chan struct{} // closed by the next append and by Close; nil if nobody follows
+	changed chan struct{} // closed by the next append and by Close; nil without followers
 }
 
-// identity is the identity of every log in memory: their hashes distinguish them.
+// identity is shared by all logs in memory. Their hashes distinguish them.
 var identity = eventlog.Identity{'m', 'e', 'm', 'l', 'o', 'g'}
 
 var (
@@ -33,7 +33,7 @@ var (
 	_ eventlog.Truncater = (*Store)(nil)
 )
 
-// Append implements eventlog.Store. The entries do not survive the process.
+// Append implements eventlog.Store, without surviving the process.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -58,7 +58,7 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	return s.extent().Last, nil
 }
 
-// tell wakes those that follow the log.
+// tell wakes the followers.
 func (s *Store) tell() {
 	if s.changed != nil {
 		close(s.changed)
@@ -115,7 +115,7 @@ func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, err
 	}
 }
 
-// together is how many entries Follow yields at once.
+// together is the number of entries that Follow yields at a time.
 const together = 8
 
 // change returns a channel that is closed by the next change.
@@ -141,7 +141,7 @@ func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	return s.entries[sequence-s.removed-1], ctx.Err()
 }
 
-// tail returns the entries from a sequence on. Later appends do not change it.
+// tail returns the entries from a sequence on. Later appends leave it unchanged.
 func (s *Store) tail(from uint64) ([][]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -247,7 +247,7 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 	return x.First + uint64(n), err
 }
 
-// all returns all entries. Later appends do not change them.
+// all returns all entries. Later appends leave them unchanged.
 func (s *Store) all(ctx context.Context) ([][]byte, eventlog.Extent, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -257,7 +257,7 @@ func (s *Store) all(ctx context.Context) ([][]byte, eventlog.Extent, error) {
 	return s.entries, s.extent(), ctx.Err()
 }
 
-// Close implements eventlog.Store, and forgets the entries.
+// Close implements eventlog.Store, and drops the entries.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

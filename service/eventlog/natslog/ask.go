@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ask sends a request that may be repeated, until it is answered or the store's patience ends. A server never
-// answers a request that came while its cluster had no leader, so one long wait would outlast the election
-// for nothing. Each wait is longer than the one before, up to longAttempt, because a busy server may need more than the first.
+// ask sends a repeatable request until it is answered or the store's patience ends. A server never answers a request
+// that came while its cluster lacked a leader, so one long wait would outlast the election in vain. Each wait is longer
+// than the one before, up to longAttempt, because a busy server may need more time than the first wait.
 func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T, error)) (T, error) {
 	patient, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
@@ -38,20 +38,20 @@ func ask[T any](ctx context.Context, s *Store, request func(context.Context) (T,
 // errUnanswered means that a server or its cluster did not answer.
 var errUnanswered = errors.New("no answer")
 
-// shortAttempt is the first wait for the answer to a request that changes nothing.
+// shortAttempt is the first wait for an answer to a request that changes no data.
 var shortAttempt = 500 * time.Millisecond
 
 // longAttempt is the longest wait for an answer.
 const longAttempt = 5 * time.Second
 
-// longer returns the wait after one in which no answer came.
+// longer returns the next wait after one without an answer.
 func longer(wait time.Duration) time.Duration { return max(wait, min(wait+wait/2, longAttempt)) }
 
-// trusted is how long a server need not answer before another one is asked: longer than an election. It may be cut off from
-// the rest of its cluster, and stay connected to this process.
+// trusted is how long a server may leave requests unanswered before we ask another one. It is longer than an election.
+// A server may be cut off from its cluster and still be connected to this process.
 const trusted = 10 * time.Second
 
-// turn connects to another server, if a request has not been answered since a time that is too long ago.
+// turn connects to another server if requests have been unanswered for too long since begin.
 func (s *Store) turn(begin time.Time) {
 	if s.conn == nil || len(s.conn.Servers()) < 2 {
 		return
@@ -73,8 +73,8 @@ func within[T any](ctx context.Context, wait time.Duration, request func(context
 	return request(ctx)
 }
 
-// Error codes of errors.json in nats-server: the cluster has too few servers online, the server cannot reach the
-// leader of its cluster, or the cluster has not stored an earlier copy of the message yet.
+// Error codes from errors.json in nats-server: the cluster has too few servers online, the server cannot reach the
+// cluster's leader, or the cluster has not yet stored an earlier copy of the message.
 const (
 	noPeers             = 10005
 	clusterNotAvailable = 10008
@@ -84,7 +84,7 @@ const (
 
 var answeredLater = []jetstream.ErrorCode{noPeers, clusterNotAvailable, clusterNotLeader, duplicateInProcess}
 
-// isUnanswered reports whether the same request may be answered later.
+// isUnanswered reports whether repeating the request may help.
 func isUnanswered(err error) bool {
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) {
@@ -94,11 +94,11 @@ func isUnanswered(err error) bool {
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrDisconnected) || errors.Is(err, jetstream.ErrNoStreamResponse)
 }
 
-// errLeaderless means that a server of a cluster knows no leader of the stream: it answers with what it has itself, which may be
-// old, because it is cut off.
+// errLeaderless means that a server in a cluster knows no leader of the stream. A server that is cut off still answers
+// from its own data, which may be old.
 var errLeaderless = errors.New("the server knows no leader of the stream")
 
-// info asks for the state of the stream.
+// info asks for the stream's state.
 func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
 	info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.StreamInfo, error) {
 		info, err := s.stream.Info(ctx)
@@ -113,7 +113,6 @@ func (s *Store) info(ctx context.Context) (jetstream.StreamState, error) {
 	return info.State, nil
 }
 
-// get asks for a message of the stream.
 func (s *Store) get(ctx context.Context, sequence uint64) (*jetstream.RawStreamMsg, error) {
 	return ask(ctx, s, func(ctx context.Context) (*jetstream.RawStreamMsg, error) { return s.stream.GetMsg(ctx, sequence) })
 }

@@ -12,22 +12,21 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// A claim is a message by which a writer takes over a log. It names no sequence that it
-// must follow, so it is never refused, however fast the previous writer appends. It fences that writer, whose
-// next frame names a sequence that is no longer the last. The claimant then reads the end of the log before
-// its claim, and opens its epoch with a frame that must follow the claim. Among several claimants the last
-// one gets the log.
+// A claim is a message by which a writer takes over a log. It does not name a sequence that it must follow, so it
+// always succeeds, however fast the previous writer appends. It fences that writer, because its next frame names a
+// sequence that is no longer the last. The claimant then reads the end of the log before its claim, and opens its epoch
+// with a frame that must follow the claim. If several processes claim the log, the last one gets it.
 //
-// Claims have no entries, and readers of the log skip them.
+// Claims carry no entries, and readers of the log skip them.
 const claimText = "VLOGCLAIM"
 
 func isClaim(data []byte) bool { return string(data) == claimText }
 
-// errClaim means that a message is a claim and not a frame.
+// errClaim means that a message is a claim rather than a frame.
 var errClaim = errors.New("the message is a claim")
 
-// claim claims the log, and returns the message of the claim. If an acknowledgement is lost the message is
-// sent again, and the server drops the copy.
+// claim claims the log, and returns the claim's message number. After a lost acknowledgement the message is sent again,
+// and the server drops the copy.
 func (s *Store) claim(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()

@@ -18,10 +18,10 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// patience is how long a test waits for what must happen, on a machine with other work too.
+// patience is how long a test waits for an event that must happen, even on a busy machine.
 const patience = 5 * time.Minute
 
-// cluster is three servers, each of which can be stopped and started again at its address.
+// cluster is three servers. Each can be stopped and restarted at its address.
 type cluster struct {
 	testing.TB
 	options [3]server.Options
@@ -68,7 +68,7 @@ func (c *cluster) start(servers ...int) {
 	}
 }
 
-// stop ends servers together, so that none hands its part over.
+// stop stops servers together, so that they cannot hand over their roles.
 func (c *cluster) stop(servers ...int) {
 	var group sync.WaitGroup
 	for _, i := range servers {
@@ -77,7 +77,7 @@ func (c *cluster) stop(servers ...int) {
 	group.Wait()
 }
 
-// standing logs what the servers know of each other.
+// standing logs the servers' views of each other.
 func (c *cluster) standing() {
 	c.Helper()
 	for i, s := range c.servers {
@@ -99,7 +99,7 @@ func (c *cluster) elected() {
 	c.Fatal("the cluster has no leader")
 }
 
-// leader returns the server that leads the log's stream.
+// leader returns the server that leads the stream.
 func (c *cluster) leader() int {
 	c.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -121,8 +121,8 @@ func (c *cluster) url() string {
 	return strings.Join(urls, ",")
 }
 
-// The quorum is away for several attempts. A copy of the message is refused because the first is on its
-// way: the writer waits, and does not take itself for another.
+// The quorum is away for several attempts. A copy of the message is rejected because the first one is still on its way.
+// The writer waits, rather than concluding that somebody else wrote it.
 func TestQuorumIsAway(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -144,7 +144,7 @@ func TestQuorumIsAway(t *testing.T) {
 	logtest.Want(t, s, 1, numbered(1, 6)...)
 }
 
-// A log is opened while the cluster elects a leader: a request that came before is never answered.
+// A log is opened during an election: requests from before are never answered.
 func TestOpenDuringElection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

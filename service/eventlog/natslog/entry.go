@@ -10,8 +10,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Entry implements eventlog.Reader. If this store wrote or read the entry's frame recently it asks the server
-// for at most one message, or for none.
+// Entry implements eventlog.Reader. If this store wrote or read the entry's frame recently, it sends the server at most
+// one request.
 func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 		return nil, eventlog.Extent{Last: end.next - 1}.CheckEntry(sequence)
 	}
 	f, err := s.frameOf(ctx, sequence, end)
-	if err == nil && sequence-f.First >= uint64(len(f.Entries)) { // also one before the frame
+	if err == nil && sequence-f.First >= uint64(len(f.Entries)) { // or if the entry is before the frame
 		err = fmt.Errorf("%w: the frame has entries from %d to %d", errUnreadable, f.First, f.Next()-1)
 	}
 	if err != nil {
@@ -33,12 +33,12 @@ func (s *Store) Entry(ctx context.Context, sequence uint64) ([]byte, error) {
 	return f.Entries[sequence-f.First], nil
 }
 
-// frameOf returns the last frame that begins at or before an entry, the first one left if none does. It
-// bisects the messages between the oldest and the end at numbers that do not depend on the end, so that later
-// calls reuse known messages.
+// frameOf returns the last frame that begins at or before an entry, or the first remaining one if all begin later. It
+// bisects the messages between the oldest and the end at numbers that do not depend on the end, so that later calls
+// reuse known messages.
 func (s *Store) frameOf(ctx context.Context, entry uint64, end tail) (eventlog.Frame, error) {
 	low, high := s.memory.oldest(), end.message+1
-	for high-low > 1 { // the frame of low begins at or before the entry, that of high after it
+	for high-low > 1 { // low's frame begins at or before the entry, high's frame after it
 		bit := bits.Len64(low^(high-1)) - 1
 		middle := (high - 1) >> bit << bit // in (low, high), with as many trailing zeros as possible
 		first, at, err := s.firstFrom(ctx, middle, high)
@@ -62,8 +62,8 @@ func (s *Store) frameOf(ctx context.Context, entry uint64, end tail) (eventlog.F
 	return f, err
 }
 
-// firstFrom returns the first entry of the first frame of messages from one on, before last, and its message: last if
-// there are only claims.
+// firstFrom returns the first entry of the first frame from message on and before last, and the frame's message number.
+// If there are only claims, that is last.
 func (s *Store) firstFrom(ctx context.Context, message, last uint64) (first, at uint64, err error) {
 	for at = message; at < last; at++ {
 		if first, ok := s.memory.begin(at); ok {
@@ -77,7 +77,7 @@ func (s *Store) firstFrom(ctx context.Context, message, last uint64) (first, at 
 	return 0, last, nil
 }
 
-// recall returns the frame of a message, and remembers it.
+// recall returns a message's frame, and remembers it.
 func (s *Store) recall(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
 	if f, ok := s.memory.frame(sequence); ok {
 		return f, nil
@@ -94,7 +94,7 @@ func (s *Store) recall(ctx context.Context, sequence uint64) (eventlog.Frame, er
 	return f, err
 }
 
-// removedError returns the error for a message that was removed from the stream.
+// removedError is the error for a message removed from the stream.
 type removedError struct{ first uint64 }
 
 func (e *removedError) Error() string {
@@ -103,18 +103,18 @@ func (e *removedError) Error() string {
 
 func (e *removedError) Unwrap() error { return errUnreadable }
 
-// memory caches frames: the last of them whole, unless their entries are large, the places of more, and the places of each
-// sixteenth of even more.
+// memory caches frames: the most recent ones completely, unless their entries are large, the places of more, and the
+// places of every sixteenth frame before those.
 type memory struct {
 	mu             sync.Mutex
-	first          uint64 // remaining message, as far as is known
+	first          uint64 // first remaining message, as far as known
 	last           ring[eventlog.Frame]
 	begins, coarse ring[uint64]
 }
 
-// The sizes of the caches; tests change them.
+// Cache sizes; tests change them.
 var (
-	memoryBytes  = 16 << 20 // of frames
+	memoryBytes  = 16 << 20 // bytes of frames
 	memoryBegins = 1 << 16
 	memoryCoarse = 1 << 18
 )
@@ -122,12 +122,12 @@ var (
 const (
 	coarseSpacing = 16
 
-	// memoryEntry limits the mean size of the entries of a frame that is cached whole. Larger ones are pieces of catalogues,
-	// which nobody reads again; an offer has a few kilobytes.
+	// memoryEntry limits the mean entry size of frames that are cached completely. Larger entries are parts of
+	// catalogues, which are not read again; an offer takes a few kilobytes.
 	memoryEntry = 16 << 10
 )
 
-// ring is a map that forgets its oldest entry.
+// ring is a map that drops its oldest entry.
 type ring[T any] struct {
 	of    map[uint64]T
 	order []uint64

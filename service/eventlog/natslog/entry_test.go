@@ -13,13 +13,13 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// Single entries are the same after the log was opened again, and after what was remembered of its frames, or most
-// of it, was forgotten. An entry that was just read costs no message to the server.
+// Entries stay the same after reopening the log, and after the cache of frames was dropped completely or in large part.
+// Reading an entry again sends no message to the server.
 func TestEntryIsFoundAgain(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
 		bytes, begins, coarse int
-		first, again          uint64 // messages to the server for an entry, at most
+		first, again          uint64 // maximum number of messages to the server per entry
 	}{
 		{"all remembered", 1 << 24, 1 << 16, 1 << 16, 20, 0},
 		{"where frames begin", 0, 1 << 16, 1 << 16, 20, 1},
@@ -29,8 +29,8 @@ func TestEntryIsFoundAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer natslog.SetMemory(c.bytes, c.begins, c.coarse)()
-			t.Cleanup(natslog.SetPatientAttempts())          // a busy machine's messages are not sent again
-			defer natslog.SetLease(time.Hour, 3*time.Hour)() // nor others
+			t.Cleanup(natslog.SetPatientAttempts())          // keeps a busy machine from resending messages
+			defer natslog.SetLease(time.Hour, 3*time.Hour)() // keeps lease messages out of the count
 			o := natslog.Options{URL: natstest.URL(t)}
 			s := connect(t, o)
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -62,7 +62,7 @@ func TestEntryIsFoundAgain(t *testing.T) {
 			s = connect(t, o)
 			for _, i := range rng.Perm(last) {
 				read(s, i+1, c.first)
-				read(s, i+1, c.again+2) // the claim at the end is not remembered
+				read(s, i+1, c.again+2) // the claim at the end is not cached
 			}
 			fatal.If(t, s.TruncateBefore(t.Context(), uint64(last/2)))
 			x := fatal.Or(s.Extent(t.Context()))(t)
@@ -81,7 +81,7 @@ func TestEntryIsFoundAgain(t *testing.T) {
 	}
 }
 
-// Large entries, as of a catalogue, do not take the place of small ones, which are read again.
+// Large entries, such as parts of a catalogue, do not displace small ones, which are read again.
 func TestLargeEntriesAreNotRemembered(t *testing.T) {
 	const remembered = 48 << 10
 	defer natslog.SetMemory(remembered, 1<<16, 1<<16)()
@@ -91,7 +91,7 @@ func TestLargeEntriesAreNotRemembered(t *testing.T) {
 	defer s.Close()
 	small, medium, large := entry(1), bytes.Repeat([]byte("m"), 15<<10), bytes.Repeat([]byte("l"), 17<<10)
 	frames := [][][]byte{{small}, {medium}, {large}, {large, large}, {small, large}}
-	cost := []uint64{0, 0, 1, 1, 0} // messages for an entry of each frame
+	cost := []uint64{0, 0, 1, 1, 0} // messages per entry of each frame
 	for _, f := range frames {
 		fatal.Or(s.Append(t.Context(), f...))(t)
 	}

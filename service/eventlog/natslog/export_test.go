@@ -7,55 +7,54 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// SetAttempt changes how long an answer of the server is waited for, and
-// returns what undoes it.
+// SetAttempt changes the wait for a server's answer. undo restores it.
 func SetAttempt(d time.Duration) (undo func()) {
 	before := attempt
 	attempt = d
 	return func() { attempt = before }
 }
 
-// SetPatientAttempts makes every request wait for its answer, and returns what undoes it.
+// SetPatientAttempts makes every request wait for its answer. undo restores the default.
 func SetPatientAttempts() (undo func()) {
 	long, short := attempt, shortAttempt
 	attempt, shortAttempt = time.Hour, time.Hour
 	return func() { attempt, shortAttempt = long, short }
 }
 
-// SetLease changes how often a lease is renewed, and how long one that is not holds.
+// SetLease changes how often a lease is renewed, and how long it holds without renewal. undo restores both.
 func SetLease(every, hold time.Duration) (undo func()) {
 	before, held := renewal, silence
 	renewal, silence = every, hold
 	return func() { renewal, silence = before, held }
 }
 
-// Abandon leaves the log as a killed process does: nothing is given back.
+// Abandon leaves the log as a killed process does, without releasing it.
 func Abandon(s *Store) { s.conn.Close() }
 
-// Ask sends a request as a store of that patience does.
+// Ask sends a request as a store with the given patience does.
 func Ask(ctx context.Context, patience time.Duration, request func(context.Context) (int, error)) (int, error) {
 	return ask(ctx, &Store{options: Options{Patience: patience}}, request)
 }
 
-// IsUnanswered reports whether a request that has this error is sent again.
+// IsUnanswered reports whether a request is sent again after this error.
 func IsUnanswered(err error) bool { return isUnanswered(err) }
 
-// SetMemory changes how many bytes of frames, and how many of their beginnings, a store remembers, and returns what
-// undoes it.
+// SetMemory changes how many bytes of frames, and how many of their beginnings, a store caches. undo restores the
+// sizes.
 func SetMemory(bytes, begins, coarse int) (undo func()) {
 	b, n, c := memoryBytes, memoryBegins, memoryCoarse
 	memoryBytes, memoryBegins, memoryCoarse = bytes, begins, coarse
 	return func() { memoryBytes, memoryBegins, memoryCoarse = b, n, c }
 }
 
-// SetParts changes how long parts of requests are kept, and how many bytes of them, and returns what undoes it.
+// SetParts changes how long, and how many bytes of, request parts are kept. undo restores the limits.
 func SetParts(kept time.Duration, bytes int) (undo func()) {
 	k, b := partTime, maxParts
 	partTime, maxParts = kept, bytes
 	return func() { partTime, maxParts = k, b }
 }
 
-// Part gives a store's writer a part of a request, with a header, and returns the refusal.
+// Part sends one part of a request with a header to the store's writer, and returns the refusal.
 func Part(ctx context.Context, s *Store, service, header string, data []byte) (refusal string, err error) {
 	m := nats.NewMsg(s.subjectOf(service))
 	m.Header.Set(partHeader, header)
@@ -67,17 +66,17 @@ func Part(ctx context.Context, s *Store, service, header string, data []byte) (r
 	return answer.Header.Get(refusalHeader), nil
 }
 
-// SetAbandoned changes the age of parts of snapshots that nobody finishes, and returns what undoes it.
+// SetAbandoned changes the age at which parts of unfinished snapshots count as abandoned. undo restores it.
 func SetAbandoned(age time.Duration) (undo func()) {
 	before := abandoned
 	abandoned = age
 	return func() { abandoned = before }
 }
 
-// Sent returns how many messages a store has sent to its server.
+// Sent returns the number of messages that a store sent to its server.
 func Sent(s *Store) uint64 { return s.conn.(netConn).Stats().OutMsgs }
 
-// Age makes a store's last renewal of its lease older, by the monotonic clock and by the time of day.
+// Age backdates a store's last lease renewal, by the monotonic clock and by the time of day.
 func Age(s *Store, steady, day time.Duration) {
 	i := s.now()
 	s.lease.renewed.Store(&instant{i.steady.Add(-steady), i.day.Add(-day)})

@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// SplitURL splits comma separated addresses of servers, such as nats://user:password@host:4222 or
-// nats://token@host:4222, into addresses without secrets and the user, which must be the same in all. Errors
-// show no secret.
+// SplitURL splits a comma-separated list of server addresses, such as nats://user:password@host:4222 or
+// nats://token@host:4222, into addresses without secrets and the user, which all addresses must share. Errors contain
+// no secrets.
 func SplitURL(urls string) (hosts string, user *url.Userinfo, err error) {
 	var list []string
 	for i, text := range strings.Split(urls, ",") {
@@ -36,7 +36,7 @@ func SplitURL(urls string) (hosts string, user *url.Userinfo, err error) {
 	return strings.Join(list, ","), user, nil
 }
 
-// login returns the option that authorises a user or the bearer of a token; nil is nobody.
+// login returns the option that authorises a user or the bearer of a token; nil is anonymous.
 func login(user *url.Userinfo) nats.Option {
 	if user == nil {
 		return func(*nats.Options) error { return nil }
@@ -47,17 +47,17 @@ func login(user *url.Userinfo) nats.Option {
 	return nats.Token(user.Username())
 }
 
-// A server whose machine is gone or cut off says nothing, not even that a connection is closed. After some pings without an
-// answer the next server is asked.
+// If a server's machine is gone or cut off, the server cannot even close its connections. After some unanswered pings,
+// the next server is asked.
 const (
 	pingInterval = time.Second
 	maxPings     = 2
 )
 
-// writeTime is how long a server may take nothing of what is written to it. Meanwhile nothing else is written, not even a ping.
+// writeTime is how long a server may stop reading from the connection. Meanwhile all other writes wait, even pings.
 const writeTime = 5 * time.Second
 
-// Conn is what a store uses of its connection to the servers, besides JetStream.
+// Conn is the part of a server connection that a store uses besides JetStream.
 type Conn interface {
 	RequestMsgWithContext(ctx context.Context, m *nats.Msg) (*nats.Msg, error)
 	PublishMsg(m *nats.Msg) error
@@ -72,7 +72,7 @@ type Conn interface {
 	Close()
 }
 
-// netConn is a Conn to real servers.
+// netConn is a Conn to a real server.
 type netConn struct{ *nats.Conn }
 
 func (c netConn) Listen(subject string, handle nats.MsgHandler) (stop func(), err error) {
@@ -80,7 +80,7 @@ func (c netConn) Listen(subject string, handle nats.MsgHandler) (stop func(), er
 	return func() { _ = sub.Unsubscribe() }, err // a closed connection has no subscriptions
 }
 
-// dial connects to the servers, and reconnects without limit.
+// dial connects to the servers, and keeps reconnecting.
 func (s *Store) dial() (Conn, jetstream.JetStream, error) {
 	if s.options.Servers != nil {
 		conn, js := s.options.Servers()
@@ -90,7 +90,7 @@ func (s *Store) dial() (Conn, jetstream.JetStream, error) {
 		nats.Name("vitrine"), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), login(s.user),
 		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.FlusherTimeout(writeTime),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil { // nil if this store closed it
+			if err != nil { // nil if this store closed the connection
 				s.options.Logger.Warn("disconnected from the log's server", "cause", err.Error())
 			}
 		}),
@@ -113,14 +113,14 @@ func (s *Store) dial() (Conn, jetstream.JetStream, error) {
 	return netConn{conn}, js, err
 }
 
-// syncsAlways reports whether a server of a version has the option sync: always.
+// syncsAlways reports whether a server version supports sync: always.
 func syncsAlways(version string) bool {
 	var major, minor int
 	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
 	return err == nil && (major > 2 || major == 2 && minor >= 10)
 }
 
-// newReplicas returns how many replicas a new stream has.
+// newReplicas returns the number of replicas for a new stream.
 func (s *Store) newReplicas() int {
 	switch {
 	case s.options.Replicas > 0:
@@ -131,7 +131,7 @@ func (s *Store) newReplicas() int {
 	return 1
 }
 
-// checkReplicas warns if the stream has fewer replicas than a new one would have.
+// checkReplicas warns if the stream uses fewer replicas than a new one would.
 func (s *Store) checkReplicas(ctx context.Context) {
 	if want := s.newReplicas(); s.replicas < want {
 		s.options.Logger.WarnContext(ctx, "the log has fewer replicas than its cluster allows: an entry that one server lost may be gone",

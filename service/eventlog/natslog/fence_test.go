@@ -33,8 +33,7 @@ func connect(t testing.TB, o natslog.Options) *natslog.Store {
 	return s
 }
 
-// The last to open the log writes it. The one before is refused, for good, and
-// leaves nothing.
+// The last process to open the log writes it. The previous writer is rejected for good, and leaves no trace.
 func TestZombieIsFenced(t *testing.T) {
 	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	zombie := connect(t, o)
@@ -49,7 +48,7 @@ func TestZombieIsFenced(t *testing.T) {
 	refused(zombie)
 	fill(t, heir, 4, 4)
 	refused(zombie)
-	// Fenced by an heir that has written nothing yet.
+	// A successor that has not written yet already fences.
 	third := connect(t, o)
 	refused(heir)
 	refused(zombie)
@@ -57,7 +56,7 @@ func TestZombieIsFenced(t *testing.T) {
 	logtest.Want(t, third, 1, numbered(1, 6)...)
 }
 
-// A zombie removes nothing: it does not know what its heir needs.
+// A zombie removes no entries: it does not know which ones its successor needs.
 func TestZombieDoesNotTruncate(t *testing.T) {
 	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	zombie := connect(t, o)
@@ -74,7 +73,7 @@ func TestZombieDoesNotTruncate(t *testing.T) {
 	fill(t, heir, 6, 6)
 }
 
-// A stream that somebody has made otherwise may not keep what it acknowledges.
+// A stream created with other settings may lose acknowledged entries.
 func TestUnfitStream(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t)}
@@ -113,7 +112,7 @@ func TestUnfitStream(t *testing.T) {
 	}
 }
 
-// A server that takes only small messages would stop the first large frame.
+// A server that accepts only small messages would reject the first large frame.
 func TestSmallMessages(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Serve(t, server.Options{MaxPayload: 1 << 18})
@@ -122,8 +121,8 @@ func TestSmallMessages(t *testing.T) {
 	}
 }
 
-// Of those that open a log at one moment at most one writes at any time, and what
-// is acknowledged to any of them is there.
+// Many processes open a log at the same moment. At most one writes at any time, and every acknowledged entry is in the
+// log.
 func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
@@ -175,8 +174,8 @@ func TestManyOpenAtOnce(t *testing.T) {
 	}
 }
 
-// An entry is stored, its acknowledgement is lost, and another process takes the log over before the writer can ask for it: the
-// writer cannot say that the entry is not in the log.
+// An entry is stored, its acknowledgement is lost, and another process takes over the log before the writer can ask.
+// The writer must not claim that the entry is not in the log.
 func TestStoredThenFenced(t *testing.T) {
 	t.Parallel()
 	url, f := natstest.URL(t), new(faults)
@@ -203,18 +202,18 @@ func TestStoredThenFenced(t *testing.T) {
 	logtest.Want(t, next, 1, numbered(1, 3)...)
 }
 
-// link is a connection whose answers can be lost or slow.
+// link is a connection that can lose or delay answers.
 type link struct {
 	net.Conn
 	faults *faults
 }
 
 type faults struct {
-	lose      atomic.Bool   // the next answer, and the connection with it
-	loseClaim atomic.Bool   // as lose, the answer to a claim
-	loseAfter atomic.Int64  // as lose, counts the answers until then
-	delay     atomic.Int64  // of every answer, nanoseconds
-	away      chan struct{} // if it is not nil, connections wait for its end
+	lose      atomic.Bool   // lose the next answer, and the connection with it
+	loseClaim atomic.Bool   // like lose, for the answer to a claim
+	loseAfter atomic.Int64  // like lose, after so many answers
+	delay     atomic.Int64  // nanoseconds before every answer
+	away      chan struct{} // unless nil, connections wait until it is closed
 }
 
 func (l link) Read(b []byte) (int, error) {
@@ -242,8 +241,8 @@ func (f *faults) Dial(network, address string) (net.Conn, error) {
 	return link{c, f}, err
 }
 
-// An acknowledgement is lost with the connection. The message is sent again, refused,
-// recognised as the one that is there, and confirmed: once in the log.
+// An acknowledgement is lost with the connection. The message is sent again, rejected, recognised as the existing one,
+// and confirmed. The log contains it once.
 func TestLostAcknowledgement(t *testing.T) {
 	t.Parallel()
 	f := new(faults)
@@ -255,8 +254,8 @@ func TestLostAcknowledgement(t *testing.T) {
 	logtest.Want(t, s, 1, numbered(1, 6)...)
 }
 
-// The answer to a message that opens a log is lost, or another answer before it:
-// no writer takes itself for another.
+// An answer during opening is lost, to the opening message or to one before it. Each writer still recognises its own
+// messages.
 func TestLostAnswersOfOpening(t *testing.T) {
 	t.Parallel()
 	url, f := natstest.URL(t), new(faults)
@@ -274,8 +273,8 @@ func TestLostAnswersOfOpening(t *testing.T) {
 	}
 }
 
-// Another writer has written, byte for byte, the frame that this one is about to write, as two that open a log at the same
-// moment do. It is not taken for its own: the other one writes the log.
+// Another writer has written the same frame, byte for byte, that this one is about to write, which happens if two open
+// a log at the same moment. This writer must not take the frame for its own: the other one writes the log.
 func TestSameFrameOfAnother(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t)}
@@ -296,8 +295,8 @@ func TestSameFrameOfAnother(t *testing.T) {
 	}
 }
 
-// The answer to a claim is lost. The claim is sent again, and is in the log once: a second one would fence its own writer if
-// it came late.
+// The answer to a claim is lost. The claim is sent again but appears in the log only once: a late second claim would
+// fence its own writer.
 func TestClaimIsSentAgain(t *testing.T) {
 	t.Parallel()
 	url, f := natstest.URL(t), new(faults)
@@ -324,8 +323,7 @@ func TestClaimIsSentAgain(t *testing.T) {
 	}
 }
 
-// While answers are slow callers wait for each other, and one that gives up learns that
-// the outcome is open.
+// While answers are slow, callers wait for each other. A caller that gives up is told that the outcome is unknown.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
 	url, f := natstest.URL(t), new(faults)
@@ -361,15 +359,14 @@ func TestSlowDisk(t *testing.T) {
 	}
 }
 
-// stateOf is what the server says of the stream.
+// stateOf returns the stream's state according to the server.
 func stateOf(t *testing.T, url string) nats.StreamState {
 	t.Helper()
 	info := fatal.Or(natstest.JetStream(t, url).StreamInfo("vitrine"))(t)
 	return info.State
 }
 
-// The server is gone: appends fail within the store's patience, and say that
-// it must be opened again.
+// The server is gone: appends fail within the store's patience and ask for the log to be reopened.
 func TestServerGone(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Serve(t, server.Options{})
@@ -390,7 +387,7 @@ func TestServerGone(t *testing.T) {
 	}
 }
 
-// Readers leave nothing on the server, however far they have come.
+// Readers leave no consumers on the server, even if they stop early.
 func TestReadersLeaveNothing(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t)}
@@ -402,14 +399,14 @@ func TestReadersLeaveNothing(t *testing.T) {
 		}
 		logtest.Want(t, s, 1, numbered(1, 5)...)
 	}
-	for deadline := time.Now().Add(patience); stateOf(t, o.URL).Consumers > 0; time.Sleep(10 * time.Millisecond) { // readers do not wait for it
+	for deadline := time.Now().Add(patience); stateOf(t, o.URL).Consumers > 0; time.Sleep(10 * time.Millisecond) { // readers do not wait for the deletion
 		if time.Now().After(deadline) {
 			t.Fatalf("%d consumers are left", stateOf(t, o.URL).Consumers)
 		}
 	}
 }
 
-// Somebody publishes to the stream by hand: reading stops there.
+// A message published to the stream by hand stops readers.
 func TestForeignMessage(t *testing.T) {
 	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
 	s := connect(t, o)
@@ -447,5 +444,5 @@ func TestReadOnly(t *testing.T) {
 	if err := r.TruncateBefore(t.Context(), 3); !errors.Is(err, eventlog.ErrReadOnly) {
 		t.Errorf("%v, want ErrReadOnly", err)
 	}
-	fill(t, s, 6, 7) // not fenced by a reader
+	fill(t, s, 6, 7) // readers do not fence the writer
 }

@@ -11,8 +11,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Follow implements eventlog.Store. It waits for a server that is away. In a store that another process writes, the
-// entries that it yields become part of the log that the other methods know.
+// Follow implements eventlog.Store. It waits if a server is away. If another process writes the log, the yielded
+// entries become visible to the store's other methods.
 func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, error] {
 	return func(yield func([][]byte, error) bool) {
 		if err := s.follow(ctx, from, func(entries [][]byte) bool { return yield(entries, nil) }); err != nil {
@@ -21,7 +21,7 @@ func (s *Store) Follow(ctx context.Context, from uint64) iter.Seq2[[][]byte, err
 	}
 }
 
-// follow yields the entries of frames until yield returns false, or with an error.
+// follow yields the entries of frames until yield returns false or an error occurs.
 func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bool) error {
 	end := s.acknowledged()
 	x, err := s.Extent(ctx)
@@ -32,7 +32,7 @@ func (s *Store) follow(ctx context.Context, next uint64, yield func([][]byte) bo
 	if err := x.CheckFrom(next); err != nil {
 		return err
 	}
-	at, err := s.find(ctx, next, end) // the message
+	at, err := s.find(ctx, next, end) // at is the message number
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// see moves the end of a log that another process writes past a frame, which ends at a position.
+// see advances the end of another process's log past a frame that ends at a position.
 func (s *Store) see(m message, f *eventlog.Frame, end eventlog.Position) {
 	now := time.Now()
 	s.mu.Lock()
@@ -100,13 +100,13 @@ func (s *Store) see(m message, f *eventlog.Frame, end eventlog.Position) {
 	}
 }
 
-// synced says that the log had no entry after one at a time.
+// synced records a time at which the log ended with an entry.
 type synced struct {
 	sequence uint64
 	at       time.Time
 }
 
-// isUpToDate notes that the stream had no message beyond those that were followed.
+// isUpToDate records that the stream ended with the followed messages.
 func (s *Store) isUpToDate(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,5 +120,5 @@ func (s *Store) Synced() (sequence uint64, at time.Time) {
 	return s.synced.sequence, s.synced.at
 }
 
-// Epoch returns the epoch of the log's writer, as far as this store knows.
+// Epoch returns the writer's epoch, as far as this store knows.
 func (s *Store) Epoch() uint64 { return s.acknowledged().epoch }

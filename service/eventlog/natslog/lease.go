@@ -14,32 +14,33 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// lease names the process that should write the log: its leader. The holder renews it, and
-// another process takes the log only when the holder does not. The lease prevents two processes from taking turns. It
-// does not protect data: the sequence in each message does.
+// lease names the process that should write the log: its leader. The holder renews the lease, and another process takes
+// over the log only if the holder stops renewing. The lease keeps two processes from taking turns. It does not protect
+// data: the sequence in each message does.
 //
-// It is a key in a bucket beside the stream. A lease is free if a process observes no renewal for the time that the
-// lease lasts; no two clocks are compared, and a time in which the bucket cannot be read does not count.
+// It is a key in a bucket next to the stream. A process considers the lease free once it has observed no renewal for
+// the lease's duration. It never compares two machines' clocks, and does not count time in which it cannot read the
+// bucket.
 type lease struct {
 	bucket   jetstream.KeyValue
 	value    []byte
 	revision uint64
-	renewed  atomic.Pointer[instant] // when the last renewal that succeeded was sent
+	renewed  atomic.Pointer[instant] // send time of the last successful renewal
 }
 
 const leaseKey = "writer"
 
-// renewal is the interval of renewals, and silence the time after which a lease that is not renewed is free.
+// renewal is the interval of renewals, and silence the time after which an unrenewed lease is free.
 var renewal, silence = 300 * time.Millisecond, time.Second
 
-// Holder is the content of a lease: the process that has it.
+// Holder is the content of a lease: the process that holds it.
 type Holder struct {
 	Process string    `json:"process"`
 	Host    string    `json:"host"`
 	PID     int       `json:"pid"`
 	Since   time.Time `json:"since"`
-	Address string    `json:"address,omitempty"`  // at which it serves, "" if it does not say
-	Lasts   int64     `json:"lasts_ms,omitempty"` // milliseconds for which the lease holds after a renewal
+	Address string    `json:"address,omitempty"`  // where it serves, "" if unknown
+	Lasts   int64     `json:"lasts_ms,omitempty"` // milliseconds that the lease holds after a renewal
 }
 
 func (h Holder) String() string {
@@ -50,12 +51,13 @@ func (h Holder) String() string {
 	return text + ", since " + h.Since.Format(time.DateTime)
 }
 
-// silence is how long a lease holds without a renewal.
+// silence returns how long a lease holds without a renewal.
 func (h *Holder) silence() time.Duration {
 	return time.Duration(h.Lasts) * time.Millisecond
 }
 
-// openLease opens the bucket of the lease. It is made if mayMake, and otherwise ErrLease if it is missing.
+// openLease opens the lease's bucket. If it is missing, openLease creates it or, unless mayMake is set, returns
+// ErrLease.
 func (s *Store) openLease(ctx context.Context, mayMake bool) error {
 	name := s.options.Stream + "-lease"
 	bucket, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValue, error) {
@@ -75,7 +77,8 @@ func (s *Store) openLease(ctx context.Context, mayMake bool) error {
 	return nil
 }
 
-// take waits until the lease is free, and takes it. A lease that is renewed is ErrAlive, unless it waits for that to end.
+// take waits until the lease is free, and takes it. If another process renews it, take keeps waiting if waits is set,
+// and otherwise returns ErrAlive.
 func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -87,7 +90,7 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 		return err
 	}
 	var seen quiet
-	begin := time.Now() // of the attempts to take it
+	begin := time.Now() // start of the attempts
 	for answer := shortAttempt; ; {
 		revision, held, err := l.look(ctx, s)
 		if err != nil {
@@ -107,14 +110,14 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 			if err == nil {
 				s.holder.Store(&mine)
 				if s.options.Standby && revision != 0 && held.Process != s.options.Process && seen.lasted <= held.silence() {
-					return wait(ctx, held.silence()) // the holder of before knows by then, or does not trust its lease
+					return wait(ctx, held.silence()) // by then the previous holder knows, or no longer trusts its lease
 				}
 				return nil
 			}
 			if !isWrongRevision(err) && (!isUnanswered(err) || time.Since(begin) > s.options.Patience) {
 				return fmt.Errorf("natslog: the lease of %s: %w", s.where(), err)
 			}
-			if isUnanswered(err) { // but it can be read: a server that is cut off answers with what it has
+			if isUnanswered(err) { // yet it can be read: a server that is cut off answers from its own data
 				s.turn(begin)
 			}
 			answer = longer(answer)
@@ -125,15 +128,15 @@ func (l *lease) take(ctx context.Context, s *Store, waits bool) error {
 	}
 }
 
-// quiet measures how long a lease has not been renewed.
+// quiet measures the time since a lease was last renewed.
 type quiet struct {
 	revision uint64
-	at       time.Time     // of the last look
-	lasted   time.Duration // the time between looks that saw the same revision
+	at       time.Time     // last look
+	lasted   time.Duration // time between looks that saw the same revision
 }
 
-// observe notes what a look has seen, and reports whether the lease was renewed since the last one. If the bucket could
-// not be read for a while, its holder could not renew it.
+// observe records what a look saw, and reports whether the lease was renewed since the previous one. A time in which
+// the bucket could not be read does not count, because the holder could not renew the lease either.
 func (q *quiet) observe(revision uint64, now time.Time) (renewed bool) {
 	if renewed = q.revision != 0 && revision != 0 && revision != q.revision; renewed || q.revision == 0 {
 		q.lasted = 0
@@ -144,8 +147,8 @@ func (q *quiet) observe(revision uint64, now time.Time) (renewed bool) {
 	return renewed
 }
 
-// Leader returns the process that has the lease, as it was last seen. It returns the zero Holder for a
-// log in a directory, and while no process has the lease.
+// Leader returns the process that holds the lease, as last seen. It returns the zero Holder for a log in a directory,
+// and while the lease is free.
 func (s *Store) Leader() Holder {
 	if h := s.holder.Load(); h != nil {
 		return *h
@@ -153,7 +156,7 @@ func (s *Store) Leader() Holder {
 	return Holder{}
 }
 
-// look returns the revision of the lease and who has it; revision 0 if nobody does.
+// look returns the lease's revision and holder, or revision 0 if the lease is free.
 func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holder, err error) {
 	entry, err := ask(ctx, s, func(ctx context.Context) (jetstream.KeyValueEntry, error) {
 		entry, err := l.bucket.Get(ctx, leaseKey)
@@ -177,8 +180,8 @@ func (l *lease) look(ctx context.Context, s *Store) (revision uint64, held Holde
 	return entry.Revision(), held, nil
 }
 
-// put writes the lease after a revision, 0 for none, and waits for the answer. It does not retry: a copy
-// would be refused because of the first message.
+// put writes the lease after a revision (0 for a new lease) and waits for the answer. It does not retry: the first
+// message would cause a copy to be rejected.
 func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Duration) error {
 	sent := s.now()
 	revision, err := within(ctx, wait, func(ctx context.Context) (uint64, error) {
@@ -195,8 +198,9 @@ func (l *lease) put(ctx context.Context, s *Store, after uint64, wait time.Durat
 	return nil
 }
 
-// Confirm returns an error if this store may not be the log's writer any more. While its lease lasts nobody else has acknowledged
-// anything. Afterwards, as in a process that was frozen, the log itself is asked.
+// Confirm returns an error if this store may no longer be the log's writer. As long as its lease lasts, no other
+// process can have acknowledged entries. After that, for example in a process that was frozen, Confirm asks the log
+// itself.
 func (s *Store) Confirm(ctx context.Context) error {
 	if since := s.lease.renewed.Load(); since != nil && s.Leads() {
 		if s.now().since(*since) < s.options.Lease {
@@ -206,7 +210,8 @@ func (s *Store) Confirm(ctx context.Context) error {
 	return s.confirm(ctx)
 }
 
-// instant is a time by two clocks: the monotonic clock stands still while a machine sleeps, and the time of day may be set.
+// instant is a time on two clocks: the monotonic clock stands still while a machine sleeps, and the time of day may be
+// set.
 type instant struct{ steady, day time.Time }
 
 func (s *Store) now() instant {
@@ -214,44 +219,45 @@ func (s *Store) now() instant {
 	return instant{steady, day}
 }
 
-// clocks returns both times of the system.
+// clocks returns the system's two times.
 func clocks() (steady, day time.Time) {
 	t := time.Now()
 	return t, t.Round(0)
 }
 
-// since returns the time since another instant, by the clock that shows more.
+// since returns the time since another instant, by whichever clock shows more.
 func (i instant) since(earlier instant) time.Duration {
 	return max(i.steady.Sub(earlier.steady), i.day.Sub(earlier.day))
 }
 
-// isWrongRevision reports whether a lease was not written because it has another revision.
+// isWrongRevision reports whether a write of the lease failed because its revision changed.
 func isWrongRevision(err error) bool {
 	var refused *jetstream.APIError
 	return errors.Is(err, jetstream.ErrKeyExists) || errors.As(err, &refused) && isWrongLast(refused)
 }
 
-// lacks reports whether the servers know that there is no bucket of a name.
+// lacks reports whether the servers are certain that a bucket does not exist.
 func (s *Store) lacks(ctx context.Context, bucket string) bool {
 	_, err := s.js.KeyValue(ctx, bucket)
 	return errors.Is(err, jetstream.ErrBucketNotFound)
 }
 
-// renew writes the lease again. It reports false if another process has it. A bucket that was removed is made again.
+// renew writes the lease again. It returns false if another process holds it. A bucket that was removed is created
+// again.
 func (l *lease) renew(ctx context.Context, s *Store) bool {
 	err := l.put(ctx, s, l.revision, shortAttempt)
 	if err == nil {
 		return true
 	}
-	if !isWrongRevision(err) { // a server that is away says nothing about the lease
+	if !isWrongRevision(err) { // an unreachable server says nothing about the lease
 		if s.lacks(ctx, l.bucket.Bucket()) {
 			s.options.Logger.Error("the bucket of the lease was removed: it is made again, and nobody could take the log over meanwhile", "bucket", l.bucket.Bucket())
 			l.revision = 0
-			_, _ = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: l.bucket.Bucket(), Replicas: s.replicas}) // the next renewal shows it
+			_, _ = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: l.bucket.Bucket(), Replicas: s.replicas}) // the next renewal reports failures
 		}
 		return true
 	}
-	// The answer to our last renewal may have been lost, or the bucket was removed.
+	// The answer to our last renewal may be lost, or the bucket removed.
 	revision, held, err := l.look(ctx, s)
 	switch {
 	case err != nil:
@@ -263,15 +269,15 @@ func (l *lease) renew(ctx context.Context, s *Store) bool {
 	return true
 }
 
-// hold renews a lease that was taken until stop is called, which waits for that. A process that needs longer than a lease lasts to claim
-// the log would lose it to the next one.
+// hold renews a taken lease until stop is called; stop waits for the renewals to end. Without it, a process that takes
+// longer than the lease to claim the log would lose the lease to the next one.
 func (l *lease) hold(s *Store) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for wait(ctx, renewal) == nil {
-			l.renew(ctx, s) // the log shows whether another process has it
+			l.renew(ctx, s) // the log shows whether another process leads
 		}
 	}()
 	return func() {
@@ -280,9 +286,9 @@ func (l *lease) hold(s *Store) (stop func()) {
 	}
 }
 
-// release frees the lease, so that the next process does not wait.
+// release frees the lease, so that the next process need not wait.
 func (l *lease) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), shortAttempt)
 	defer cancel()
-	_ = l.bucket.Delete(ctx, leaseKey, jetstream.LastRevision(l.revision)) // otherwise it ends by silence
+	_ = l.bucket.Delete(ctx, leaseKey, jetstream.LastRevision(l.revision)) // otherwise the lease runs out
 }

@@ -23,7 +23,7 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// lost waits until a store knows that the log is not its any more.
+// lost waits until a store knows that it lost the log.
 func lost(t *testing.T, s *natslog.Store) error {
 	t.Helper()
 	select {
@@ -35,7 +35,8 @@ func lost(t *testing.T, s *natslog.Store) error {
 	}
 }
 
-// A log whose writer is alive is refused, and the writer named. It is free once the writer closes it.
+// Opening a log fails while its writer is alive, and the error names the writer. The log is free once the writer closes
+// it.
 func TestWriterIsAlive(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t)}
@@ -54,7 +55,7 @@ func TestWriterIsAlive(t *testing.T) {
 	fill(t, connect(t, o), 3, 4)
 }
 
-// A writer that was killed renews nothing: the log is free after a while. A store of the same process does not wait.
+// A killed writer stops renewing, so the log is free after a while. A store in the same process does not wait.
 func TestWriterWasKilled(t *testing.T) {
 	t.Parallel()
 	url := natstest.URL(t)
@@ -69,7 +70,7 @@ func TestWriterWasKilled(t *testing.T) {
 	logtest.Want(t, s, 1, numbered(1, 6)...)
 }
 
-// A writer from whom the log is taken learns it by itself, without an append.
+// A writer that loses its log finds out by itself, without an append.
 func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t)}
@@ -83,7 +84,7 @@ func TestTakeOver(t *testing.T) {
 	if _, err := idle.Append(t.Context(), entry(9)); !errors.Is(err, eventlog.ErrFenced) {
 		t.Errorf("%v, want ErrFenced", err)
 	}
-	idle.Close() // does not give back what is not its own
+	idle.Close() // must not release another process's lease
 	_, err := natslog.Open(t.Context(), natslog.Options{URL: o.URL})
 	if !errors.Is(err, eventlog.ErrAlive) {
 		t.Errorf("%v, want ErrAlive", err)
@@ -92,7 +93,7 @@ func TestTakeOver(t *testing.T) {
 	logtest.Want(t, heir, 1, numbered(1, 4)...)
 }
 
-// The bucket of the lease is removed under a writer: it makes no difference to the log.
+// The lease's bucket is removed under a writer. The log is unaffected.
 func TestLeaseIsRemoved(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t)}
@@ -106,7 +107,7 @@ func TestLeaseIsRemoved(t *testing.T) {
 	}
 }
 
-// The password of a URL is in no error and in no line of the log.
+// A URL's password appears in no error and in no line of the log.
 func TestSecretsOfURLs(t *testing.T) {
 	t.Parallel()
 	const secret = "pa%24%24word" // $ is quoted in a URL
@@ -144,7 +145,7 @@ func TestSecretsOfURLs(t *testing.T) {
 	}
 }
 
-// written is a buffer of several goroutines.
+// written is a buffer shared by several goroutines.
 type written struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -162,7 +163,7 @@ func (w *written) String() string {
 	return w.text.String()
 }
 
-// A server that cannot sync each write is refused by its version.
+// A server version that cannot sync each write is rejected.
 func TestOldServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -198,7 +199,7 @@ func TestOldServer(t *testing.T) {
 	}
 }
 
-// On a cluster of three a log and its lease have three replicas by default.
+// On a cluster of three, a log and its lease get three replicas by default.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -211,7 +212,7 @@ func TestReplicas(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want three replicas", stream, info, err)
 		}
 	}
-	// One that was made with fewer is served, with a warning.
+	// A log created with fewer is served, with a warning.
 	var said written
 	one := natslog.Options{URL: c.url(), Stream: "one", Replicas: 1}
 	connect(t, one).Close()
@@ -222,7 +223,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// Who takes a log over has it, however fast the writer before appends: 20 of 20.
+// A process that takes over a log succeeds, however fast the previous writer appends: 20 times in 20.
 func TestTakeOverUnderLoad(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
@@ -254,7 +255,7 @@ func TestTakeOverUnderLoad(t *testing.T) {
 	for n := range 21 {
 		s := connect(t, o)
 		load(fmt.Sprint(n), s)
-		for range 3 { // the load has come up
+		for range 3 { // until the load has built up
 			if _, err := s.Append(t.Context(), []byte("own")); err != nil {
 				t.Fatalf("who has taken the log over: %v", err)
 			}
@@ -270,7 +271,8 @@ func TestTakeOverUnderLoad(t *testing.T) {
 	}
 }
 
-// Claims whose writers died before they wrote anything, at the beginning, in a row and at the end of a log: they change nothing.
+// Writers that died after a claim, before writing a frame, leave claims at the beginning, in a row and at the end of a
+// log. Such claims are harmless.
 func TestClaimsWithoutFrames(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), TakeOver: true}
@@ -316,8 +318,8 @@ func TestClaimsWithoutFrames(t *testing.T) {
 	logtest.Want(t, s, 9, numbered(9, 22)...)
 }
 
-// A lease holds for as long as its holder has said, whatever the standby that waits for it does itself: a leader that renews
-// once a second keeps the log beside a standby with leases of 40 ms.
+// A lease holds for as long as its holder declared, regardless of the standby's own setting: a leader that renews once
+// a second keeps the log next to a standby with 40 ms leases.
 func TestLeaseOfAnotherLength(t *testing.T) {
 	undo := natslog.SetLease(time.Second, 10*time.Second)
 	t.Cleanup(func() { undo() })
@@ -334,7 +336,8 @@ func TestLeaseOfAnotherLength(t *testing.T) {
 	fill(t, leader, 3, 4)
 }
 
-// A process that needs longer to claim the log than a lease lasts keeps the lease: another one that waits does not take the log from it.
+// A process that takes longer than a lease to claim the log keeps the lease: another waiting process does not get the
+// log.
 func TestSlowClaim(t *testing.T) {
 	t.Parallel()
 	n := &network{requests: []byte("vitrine.log")}
@@ -351,7 +354,7 @@ func TestSlowClaim(t *testing.T) {
 	for _, s := range standbys {
 		go func() { ended <- s.Lead(ctx) }()
 	}
-	for n.left.Load() == lost { // until one of them has the lease
+	for n.left.Load() == lost { // until one of them holds the lease
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(lease + lease/2)

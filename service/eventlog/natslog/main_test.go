@@ -9,12 +9,12 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// lease is how long a lease holds: a writer on a machine with other work is not taken for dead.
+// lease is how long a lease holds in tests, so that a writer on a busy machine does not seem dead.
 const lease = 3 * time.Second
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "16"); err != nil { // most tests wait
+	if err := flag.Set("test.parallel", "16"); err != nil { // most tests spend their time waiting
 		panic(err)
 	}
 	natslog.SetAttempt(200 * time.Millisecond)

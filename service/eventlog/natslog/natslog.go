@@ -1,11 +1,10 @@
-// Package natslog keeps an event log in a stream of NATS JetStream, on a server or a cluster that others run.
+// Package natslog keeps an event log in a stream of NATS JetStream, on an external server or cluster.
 //
-// A message of the stream is an eventlog.Frame: the entries of one call of Append. One frame is written at a
-// time.
+// A message in the stream is an eventlog.Frame: the entries from one call of Append. Frames are written one at a time.
 //
 // A log has one writer. Opening a log claims it, reads the last frame, and writes an empty one with the next epoch.
-// Every frame names the sequence that the stream's last message must
-// have, so the server refuses every writer except the last one to have opened the log: eventlog.ErrFenced.
+// Every frame names the sequence that the stream's last message must have, so the server rejects every writer except
+// the last one to have opened the log: eventlog.ErrFenced.
 package natslog
 
 import (
@@ -26,43 +25,43 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Options say where a log is and how it is opened.
+// Options configure where a log is and how it is opened.
 type Options struct {
-	URL      string            // of the servers, nats://host:4222, comma separated
+	URL      string            // servers, nats://host:4222, comma separated
 	Connect  []nats.Option     // credentials and the like for URL
 	Stream   string            // "vitrine" if empty
-	Replicas int               // of a stream that is created; if 0, 3 on a cluster of three or more servers, else 1
-	Process  string            // names the process among those that open a log at URL; drawn if empty. See TakeOver
-	Address  string            // at which the process serves others; in the lease, for those who look for the leader
-	Standby  bool              // follow a log at URL that another process writes, instead of ErrAlive. See Lead
-	TakeOver bool              // take a log at URL from a process that is alive, instead of ErrAlive
-	Start    eventlog.Position // where a new log begins, as the continuation of another one; the zero value begins a log of its own
-	ReadOnly bool              // do not take over the log; Append is refused
-	Patience time.Duration     // for an answer of the server, over several attempts; 30 s if 0
-	Logger   *slog.Logger      // of the server's warnings; nil discards them
+	Replicas int               // for a new stream; if 0, 3 on a cluster of three or more servers, else 1
+	Process  string            // distinguishes the processes that open a log at URL; drawn if empty. See TakeOver
+	Address  string            // where the process serves; put in the lease for processes that look for the leader
+	Standby  bool              // follow a log at URL that another process writes, instead of failing with ErrAlive. See Lead
+	TakeOver bool              // take a log at URL from a live process, instead of failing with ErrAlive
+	Start    eventlog.Position // where a new log begins, as the continuation of another log; the zero value begins an independent log
+	ReadOnly bool              // do not take over the log; Append fails
+	Patience time.Duration     // for the server's answers, over several attempts; 30 s if 0
+	Logger   *slog.Logger      // gets the server's warnings; nil discards them
 
-	Lease   time.Duration                      // how long this process's lease holds without a renewal; 0 is a second
-	Now     func() (steady, day time.Time)     // the monotonic clock and the time of day; nil is time.Now
-	Servers func() (Conn, jetstream.JetStream) // a connection to simulated servers; nil connects to URL
+	Lease   time.Duration                      // how long this process's lease holds without a renewal; 0 means a second
+	Now     func() (steady, day time.Time)     // the monotonic clock and the time of day; nil means time.Now
+	Servers func() (Conn, jetstream.JetStream) // connects to simulated servers; nil connects to URL
 }
 
 // Store is an eventlog.Store in a JetStream stream.
 type Store struct {
-	options  Options       // URL without its user
-	user     *url.Userinfo // of URL; nil if it has none
-	writer   string        // names this store among all that open the log
+	options  Options       // URL is without its user
+	user     *url.Userinfo // from URL; nil if absent
+	writer   string        // distinguishes this store from all others that open the log
 	conn     Conn
 	js       jetstream.JetStream
 	stream   jetstream.Stream
-	replicas int                    // of the stream
-	lease    *lease                 // nil of a log open for reading
-	holder   atomic.Pointer[Holder] // of the lease, as last seen
+	replicas int                    // for the stream
+	lease    *lease                 // nil if the log is open for reading
+	holder   atomic.Pointer[Holder] // the lease's holder, as last seen
 
 	writing chan struct{} // holds one element while a frame is written
 	failed  error         // returned by all appends after a failure; guarded by writing
 	closing chan struct{} // closed by Close
-	lost    chan struct{} // closed when the store has lost its log
-	loss    error         // why; set before lost is closed
+	lost    chan struct{} // closed when the store loses its log
+	loss    error         // why the log was lost; set before lost is closed
 	watched chan struct{} // closed when watch has ended
 	close   func() error
 
@@ -70,17 +69,17 @@ type Store struct {
 	end    tail
 	leads  bool // whether this store writes the log
 	synced synced
-	turned time.Time // when another server was last asked
+	turned time.Time // time of the last switch to another server
 
-	memory memory // of frames, for Entry
+	memory memory // caches frames for Entry
 }
 
 // tail is the acknowledged end of the log.
 type tail struct {
-	message uint64 // the stream's last sequence
+	message uint64 // the stream's last message number
 	epoch   uint64
-	next    uint64            // the sequence of the next entry
-	log     eventlog.Identity // zero if no frame has one
+	next    uint64            // sequence of the next entry
+	log     eventlog.Identity // zero until a frame sets it
 	hash    [16]byte
 }
 
@@ -88,12 +87,10 @@ func (t tail) position() eventlog.Position {
 	return eventlog.Position{Log: t.log, Sequence: t.next - 1, Hash: t.hash}
 }
 
-// frame returns the next frame, with the entries.
 func (t tail) frame(entries [][]byte) eventlog.Frame {
 	return eventlog.Frame{Epoch: t.epoch, First: t.next, Log: t.log, Before: t.hash, Entries: entries}
 }
 
-// advance moves the end past a frame.
 func (t *tail) advance(f *eventlog.Frame) { t.move(f.End()) }
 
 func (t *tail) move(to eventlog.Position) {
@@ -107,10 +104,10 @@ var (
 	_ eventlog.Truncater = (*Store)(nil)
 )
 
-// Open opens a log, creates it if there is none, and takes it over from its last writer. Errors are those of
-// the connection, ErrReopen if the server or its cluster does not answer, ErrLease if the log has
-// lost its lease, ErrAlive if another process writes the log and the store is no standby, ErrFenced if another process opens it at the same moment, and a
-// *eventlog.DamageError if acknowledged entries are missing at its end.
+// Open opens a log, creating it if necessary, and takes it over from its last writer. It returns connection errors,
+// ErrReopen if the server or its cluster does not answer, ErrLease if the log's lease is missing, ErrAlive if another
+// process writes the log and the store is not a standby, ErrFenced if another process opens it at the same moment, and
+// a *eventlog.DamageError if acknowledged entries are missing at its end.
 func Open(ctx context.Context, o Options) (_ *Store, err error) {
 	s, err := newStore(o)
 	if err != nil {
@@ -127,7 +124,7 @@ func Open(ctx context.Context, o Options) (_ *Store, err error) {
 
 const defaultStream = "vitrine"
 
-// newStore returns a store that is not connected.
+// newStore returns an unconnected store.
 func newStore(o Options) (_ *Store, err error) {
 	var user *url.Userinfo
 	if o.URL, user, err = SplitURL(o.URL); err != nil {
@@ -159,7 +156,7 @@ func newStore(o Options) (_ *Store, err error) {
 	return s, nil
 }
 
-// reopens adds ErrReopen to the error of a server that does not answer.
+// reopens adds ErrReopen if the error means that a server does not answer.
 func reopens(ctx context.Context, err error) error {
 	var network net.Error
 	if errors.Is(err, errUnanswered) || errors.Is(err, nats.ErrNoServers) || errors.As(err, &network) && ctx.Err() == nil {
@@ -204,7 +201,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if !writes {
 		return nil
 	}
-	if err := s.claimEnd(ctx); err != nil { // of a log whose end can be read
+	if err := s.claimEnd(ctx); err != nil { // only after the log's end proved readable
 		return err
 	}
 	return s.begin(ctx)
@@ -229,9 +226,10 @@ func (s *Store) Leads() bool {
 	return s.leads
 }
 
-// Lead makes a standby the writer of the log. It waits until no process holds the lease, takes it, and claims the log.
-// Entries then has all entries up to its claim. Errors are ErrLease, ErrFenced if another process claims the log at the
-// same moment, those of Append, and that of ctx. After an error the store still follows, except after ErrFenced and ErrReopen.
+// Lead makes a standby the writer of the log. It waits until the lease is free, takes it, and claims the log. Entries
+// then includes all entries up to the claim. Errors are ErrLease, ErrFenced if another process claims the log at the
+// same moment, the errors from Append, and ctx's error. After an error the store still follows, except after ErrFenced
+// and ErrReopen.
 func (s *Store) Lead(ctx context.Context) error {
 	if s.Leads() {
 		return nil
@@ -245,7 +243,7 @@ func (s *Store) Lead(ctx context.Context) error {
 	return s.begin(ctx)
 }
 
-// claimEnd claims the log, and reads its end before the claim.
+// claimEnd claims the log, and reads the end of the log before the claim.
 func (s *Store) claimEnd(ctx context.Context) error {
 	defer s.lease.hold(s)()
 	claimed, err := s.claim(ctx)
@@ -262,10 +260,9 @@ func (s *Store) claimEnd(ctx context.Context) error {
 
 func (s *Store) where() string { return s.options.URL }
 
-// subject is the subject of the log's messages.
 func (s *Store) subject() string { return s.options.Stream + ".log" }
 
-// findEnd moves the end past the last frame of a stream with the given state.
+// findEnd advances the end past the last frame of a stream in the given state.
 func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error {
 	end, err := s.endOf(ctx, state)
 	if err != nil {
@@ -277,7 +274,7 @@ func (s *Store) findEnd(ctx context.Context, state jetstream.StreamState) error 
 	return nil
 }
 
-// endOf reads the last frame of a stream with the given state.
+// endOf reads the last frame of a stream in the given state.
 func (s *Store) endOf(ctx context.Context, state jetstream.StreamState) (tail, error) {
 	end := tail{message: state.LastSeq}
 	end.move(s.options.Start)
@@ -285,7 +282,7 @@ func (s *Store) endOf(ctx context.Context, state jetstream.StreamState) (tail, e
 	err := errClaim
 	for at := state.LastSeq; errors.Is(err, errClaim); at-- {
 		if at < max(state.FirstSeq, 1) {
-			return end, nil // no frame yet
+			return end, nil // without any frames
 		}
 		f, err = s.frame(ctx, at)
 	}
@@ -300,7 +297,7 @@ func (s *Store) endOf(ctx context.Context, state jetstream.StreamState) (tail, e
 	return end, nil
 }
 
-// acknowledged returns the log's end. If the log is open for reading it is the end at its opening.
+// acknowledged returns the log's end. If the log is open for reading, that is the end when it was opened.
 func (s *Store) acknowledged() tail {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -321,7 +318,7 @@ func (s *Store) Close() error { return s.close() }
 
 func (s *Store) shut() error {
 	close(s.closing)
-	s.writing <- struct{}{} // only the frame being written is completed
+	s.writing <- struct{}{} // let only the frame being written finish
 	<-s.watched
 	if s.Leads() && s.conn.IsConnected() {
 		s.lease.release()

@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// streams opens logs on a server, one stream a directory.
+// streams opens logs on a server, with one stream per directory.
 func streams(t testing.TB) logtest.Open {
 	url := natstest.URL(t)
 	return func(t testing.TB, dir string) eventlog.Store {

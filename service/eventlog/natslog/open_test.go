@@ -33,11 +33,11 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A log that continues another one has its identity, sequence and running hash.
+// A log that continues another one keeps its identity, sequence and running hash.
 func TestStart(t *testing.T) {
 	start := eventlog.Position{Log: eventlog.NewIdentity(), Sequence: 1000, Hash: [16]byte{7}}
 	o := natslog.Options{URL: natstest.URL(t), Start: start}
-	for range 2 { // also if nothing was appended the first time
+	for range 2 { // even if the first run appended no entries
 		s := connect(t, o)
 		if p, err := s.Position(t.Context(), 1000); err != nil || p != start {
 			t.Errorf("%+v, %v", p, err)
@@ -60,7 +60,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// A server that needs longer for an answer than the first attempts wait is heard nevertheless.
+// An answer still counts if the server takes longer than the first attempts wait.
 func TestSlowAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(ctx context.Context) (int, error) {
@@ -80,7 +80,7 @@ func TestSlowAnswer(t *testing.T) {
 	})
 }
 
-// A server that was away for long is asked again soon: no attempt outlasts it by much.
+// A server that was away for long is soon asked again: no attempt outlasts its absence by much.
 func TestAnswersAgain(t *testing.T) {
 	for _, away := range []time.Duration{time.Second, 20 * time.Second, 4 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAnswersAgain(t *testing.T) {
 	}
 }
 
-// Errors of a cluster that is not ready are no refusals.
+// Errors from a cluster that is not ready do not count as refusals.
 func TestAnsweredLater(t *testing.T) {
 	for refused, want := range map[*server.ApiError]bool{
 		server.NewJSClusterNoPeersError(errors.New("")):   true,

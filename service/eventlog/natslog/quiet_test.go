@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A lease is free after its time without a renewal, in which it could be read. Each look is the time since the first, and
-// what it sees.
+// A lease becomes free after its duration without a renewal, counting only time in which it could be read. Each look is
+// the time since the first, and the observation.
 func TestQuiet(t *testing.T) {
 	for name, c := range map[string]struct {
 		looks []time.Duration

@@ -13,8 +13,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Entries implements eventlog.Store. It verifies that no message from the one of the first entry on is
-// missing, and that each is an undamaged frame whose entries and epoch follow the frame before.
+// Entries implements eventlog.Store. It verifies that no message is missing from the first entry's message on, and that
+// each is an intact frame whose entries and epoch continue the previous frame.
 func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		err := s.entries(ctx, from, func(e []byte) bool { return yield(e, nil) })
@@ -24,7 +24,7 @@ func (s *Store) Entries(ctx context.Context, from uint64) iter.Seq2[[]byte, erro
 	}
 }
 
-// entries yields entries until yield returns false, or with an error.
+// entries yields entries until yield returns false or an error occurs.
 func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) bool) error {
 	end := s.acknowledged()
 	x, err := s.Extent(ctx)
@@ -42,7 +42,7 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	if err != nil {
 		return err
 	}
-	next := from // the entry to be yielded
+	next := from // next entry to yield
 	for f, err := range s.frames(ctx, first, end.message) {
 		if err == nil && f.First > next {
 			err = fmt.Errorf("%w: the frame begins with entry %d", errUnreadable, f.First)
@@ -69,8 +69,7 @@ func (s *Store) entries(ctx context.Context, from uint64, yield func([]byte) boo
 	return nil
 }
 
-// missing returns the error for an entry that cannot be read any more: it is damaged or was removed
-// meanwhile.
+// missing returns the error for an entry that cannot be read any more, because it is damaged or was just removed.
 func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	if x, err := s.Extent(ctx); err == nil && entry < x.First {
 		return x.CheckFrom(entry)
@@ -78,7 +77,7 @@ func (s *Store) missing(ctx context.Context, entry uint64, err error) error {
 	return s.explain(ctx, entry, err)
 }
 
-// locate returns the first damage of the stream, or nil.
+// locate returns the stream's first damage, or nil.
 func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
 	next := s.options.Start.Sequence + 1
 	for f, err := range s.frames(ctx, state.FirstSeq, state.LastSeq) {
@@ -90,7 +89,7 @@ func (s *Store) locate(ctx context.Context, state jetstream.StreamState) error {
 	return nil
 }
 
-// explain turns an error of reading an entry's message into an error of the store.
+// explain turns an error from reading an entry's message into an error of the store.
 func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -103,7 +102,7 @@ func (s *Store) explain(ctx context.Context, entry uint64, err error) error {
 	return fmt.Errorf("natslog: reading entry %d of %s: %w", entry, s.where(), err)
 }
 
-// frames yields the frames of messages first to last, each following the one before, or an error.
+// frames yields the frames of messages first to last and checks that each follows the previous one.
 func (s *Store) frames(ctx context.Context, first, last uint64) iter.Seq2[eventlog.Frame, error] {
 	return func(yield func(eventlog.Frame, error) bool) {
 		var c chain
@@ -160,17 +159,17 @@ func decodeAfter(before *eventlog.Frame, data []byte) (eventlog.Frame, error) {
 	return f, nil
 }
 
-// message is a message of the stream, with its sequence there.
+// message is a message in the stream, with its number there.
 type message struct {
 	sequence uint64
 	data     []byte
 	headers  nats.Header
-	isLast   bool // whether the stream had none after it when it was sent
+	isLast   bool // whether it was the stream's last message when it was sent
 }
 
-// messages yields the messages of the stream from first to last, without a gap, or an error. Without data
-// they are cheaper. With idle it waits for messages that the stream does not have yet, and calls idle now and then
-// with a time at which the stream had no other.
+// messages yields the stream's messages from first to last, without a gap, or an error. Leaving out the data makes them
+// cheaper. If idle is set, messages waits for messages that do not exist yet, and regularly calls idle with a time at
+// which the stream had ended.
 func (s *Store) messages(ctx context.Context, first, last uint64, data bool, idle func(time.Time)) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
 		for wait := attempt; first <= last; wait *= 2 {
@@ -187,14 +186,15 @@ func (s *Store) messages(ctx context.Context, first, last uint64, data bool, idl
 	}
 }
 
-// errStalled means that a consumer delivers no messages although the stream has them. If the leader of a
-// cluster changes, a consumer's request for messages can be lost, and nobody repeats it.
+// errStalled means that a consumer delivers no messages although the stream contains them. When a cluster changes its
+// leader, a consumer's request for messages can get lost, and it is never repeated.
 var errStalled = errors.New("no message comes")
 
-// consume yields messages as one consumer delivers them, and errStalled if it delivers none for some time.
+// consume yields the messages that one consumer delivers, and errStalled after some time without any.
 func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait time.Duration, idle func(time.Time)) iter.Seq2[message, error] {
 	return func(yield func(message, error) bool) {
-		// An ordered consumer of the library would make itself again without an end, under a name that a server that is away may have.
+		// The library's ordered consumer would recreate itself forever, under a name that an unreachable server may
+		// still use.
 		consumer, err := ask(ctx, s, func(ctx context.Context) (jetstream.Consumer, error) {
 			return s.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 				DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
@@ -212,7 +212,7 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 		}
 		defer func() {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), attempt)
-			go func() { // a take-over does not wait for it
+			go func() { // so that a take-over need not wait
 				defer cancel()
 				s.discard(late, consumer)
 			}()
@@ -233,29 +233,29 @@ func (s *Store) consume(ctx context.Context, first, last uint64, data bool, wait
 	}
 }
 
-// inactive is how long a server keeps a consumer that nobody asks for messages.
+// inactive is how long a server keeps an unused consumer.
 const inactive = 5 * time.Minute
 
-// discard ends a consumer. The server would keep it for minutes, and limits their number.
+// discard deletes a consumer. The server would keep it for minutes, and limits their number.
 func (s *Store) discard(ctx context.Context, c jetstream.Consumer) {
 	if info := c.CachedInfo(); info != nil {
-		s.stream.DeleteConsumer(ctx, info.Name) // otherwise it ends by itself
+		s.stream.DeleteConsumer(ctx, info.Name) // otherwise the consumer times out
 	}
 }
 
-// errUnreadable is returned for messages that the stream should have but does not deliver.
+// errUnreadable is returned for messages that the stream should contain but does not deliver.
 var errUnreadable = errors.New("it cannot be read")
 
-// next returns the message of a sequence, which must be the next to arrive, as the delivery of that number.
+// next returns the message with a sequence. It must arrive next, with the given delivery number.
 func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, want, delivery uint64, wait time.Duration, idle func(time.Time)) (message, error) {
 	if idle != nil {
 		wait = renewal
 	}
-	var short time.Time // since when the stream ends before the message
+	var short time.Time // since when the stream seems to end before the message
 	var m jetstream.Msg
 	for {
 		var err error
-		m, err = incoming.Next(jetstream.NextMaxWait(wait)) // a context would take more processor time for each message
+		m, err = incoming.Next(jetstream.NextMaxWait(wait)) // a context would cost more processor time per message
 		if err == nil {
 			break
 		}
@@ -284,12 +284,12 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 				wait = renewal
 				continue
 			}
-			if wait == renewal { // it may have come just now
+			if wait == renewal { // the message may have just arrived
 				wait = max(shortAttempt, renewal+1)
 				continue
 			}
 		}
-		if err := s.lookUp(ctx, want); err != nil { // it is not just slow
+		if err := s.lookUp(ctx, want); err != nil { // not merely slow
 			return message{}, err
 		}
 		return message{}, errStalled
@@ -301,7 +301,7 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	if meta.Sequence.Stream == want {
 		return message{want, m.Data(), m.Headers(), meta.NumPending == 0}, nil
 	}
-	if meta.Sequence.Consumer != delivery { // the connection has lost those before
+	if meta.Sequence.Consumer != delivery { // the connection lost earlier messages
 		return message{}, errStalled
 	}
 	if err := s.lookUp(ctx, want); err != nil {
@@ -310,11 +310,11 @@ func (s *Store) next(ctx context.Context, incoming jetstream.MessagesContext, wa
 	return message{}, fmt.Errorf("message %d: %w: the server leaves it out", want, errUnreadable)
 }
 
-// errShort means that the stream ends before a message that it has delivered. It has lost it, or a server answers that has not
-// stored it yet: after an election its leader may be behind for as long as its disk needs.
+// errShort means that the stream ends before a message that it has delivered. Either the message is lost, or the answer
+// came from a server that has not stored it yet: after an election, the leader may lag for as long as its disk needs.
 var errShort = errors.New("the stream has lost it")
 
-// isIdle reports whether the stream has no message of a sequence yet, and calls idle with the time of the question.
+// isIdle reports whether a message does not exist yet, and if so calls idle with the time of the question.
 func (s *Store) isIdle(ctx context.Context, want uint64, idle func(time.Time)) (bool, error) {
 	asked := time.Now()
 	state, err := s.info(ctx)
@@ -343,7 +343,7 @@ func (s *Store) lookUp(ctx context.Context, sequence uint64) error {
 	return fmt.Errorf("message %d: %w: %w", sequence, errUnreadable, err)
 }
 
-// frame reads one message of the stream. The error for a claim is errClaim.
+// frame reads one message from the stream. For a claim the error is errClaim.
 func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, error) {
 	m, err := s.get(ctx, sequence)
 	var refused *jetstream.APIError
@@ -363,7 +363,7 @@ func (s *Store) frame(ctx context.Context, sequence uint64) (eventlog.Frame, err
 	return f, err
 }
 
-// frameFrom reads the first frame of messages from first on, before last, and returns its message, or last if
+// frameFrom reads the first frame from message first on and before last, and returns its message number, or last if
 // there are only claims.
 func (s *Store) frameFrom(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
 	for at = first; at < last; at++ {
@@ -405,7 +405,8 @@ func (s *Store) Position(ctx context.Context, sequence uint64) (eventlog.Positio
 	return eventlog.Position{}, s.missing(ctx, sequence+1, err)
 }
 
-// lookAgain moves the end of a log that another process writes: a snapshot may have entries that came after the log was opened.
+// lookAgain updates the end of another process's log: a snapshot may include entries that came after the log was
+// opened.
 func (s *Store) lookAgain(ctx context.Context) error {
 	if s.Leads() || s.options.ReadOnly || s.isClosed() {
 		return ctx.Err()
@@ -426,16 +427,15 @@ func (s *Store) lookAgain(ctx context.Context) error {
 	return nil
 }
 
-// find returns the message with an entry, or one before it, by bisection, without an index. If a message on
-// the way cannot be read it returns the first of the stream, so that a reader finds the exact place of the
-// damage.
+// find returns the message that contains an entry, or an earlier one. It bisects, without an index. If it meets an
+// unreadable message, it returns the stream's first message, so that a reader finds the exact place of the damage.
 func (s *Store) find(ctx context.Context, entry uint64, end tail) (uint64, error) {
 	state, err := s.info(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
 	low, high := state.FirstSeq, end.message+1
-	for high-low > 1 { // the frame of low begins at or before the entry, that of high after it
+	for high-low > 1 { // low's frame begins at or before the entry, high's frame after it
 		middle := low + (high-low)/2
 		f, at, err := s.frameFrom(ctx, middle, high)
 		if ctx.Err() != nil {

@@ -13,36 +13,36 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Processes that follow a log ask the one that writes it by messages with an answer. Their subject has the epoch of the
-// log's writer, which a follower knows from the log: a process that was fenced is asked nothing that its heir answers.
+// Followers send requests to the log's writer as messages and wait for the answer. The subject contains the writer's
+// epoch, which a follower knows from the log. A fenced process therefore gets no requests meant for its successor.
 
-// subjectOf is the subject of requests to the writer.
+// subjectOf returns the subject for requests to the writer.
 func (s *Store) subjectOf(service string) string {
 	return fmt.Sprintf("%s.leader.%d.%s", s.options.Stream, s.Epoch(), service)
 }
 
-// partHeader is in each part of a request that is larger than a message: a name of the request, how many parts follow, and how
-// many came before. A part is answered by nothing, and the last one by the answer.
+// partHeader is in each part of a request that does not fit in one message: the request's name, the number of parts to
+// follow, and the number of parts before. Only the last part is answered.
 const partHeader = "Vitrine-Part"
 
-// The parts of a request are kept for partTime, and all of them may have maxParts bytes.
+// Parts of a request are kept for partTime. All parts together may take maxParts bytes.
 var (
 	partTime = time.Minute
 	maxParts = 256 << 20
 )
 
-// refusalHeader is in an answer that is none, and says why.
+// refusalHeader marks a refusal instead of an answer, and gives the reason.
 const refusalHeader = "Vitrine-Refusal"
 
-// ErrNobody is returned for a request that no process has taken, and ErrRefused for one that the writer cannot take, or whose
-// answer it cannot send.
+// ErrNobody is returned for a request that did not reach any process. ErrRefused is returned if the writer cannot
+// accept a request or cannot send its answer.
 var (
 	ErrNobody  = errors.New("no process writes the log")
 	ErrRefused = errors.New("the writer of the log refuses the request")
 )
 
-// Ask sends a request to the process that writes the log, and returns its answer. Errors are ErrNobody, ErrRefused, those of NATS, and
-// that of ctx. After ErrRefused and those of ctx and NATS the request may have been carried out.
+// Ask sends a request to the log's writer, and returns its answer. Errors are ErrNobody, ErrRefused, errors from NATS,
+// and ctx's error. After any of them but ErrNobody, the request may have been carried out.
 func (s *Store) Ask(ctx context.Context, service string, request []byte) ([]byte, error) {
 	m := nats.NewMsg(s.subjectOf(service))
 	most := int(s.conn.MaxPayload()) - maxHeaders
@@ -72,11 +72,10 @@ func (s *Store) Ask(ctx context.Context, service string, request []byte) ([]byte
 	}
 }
 
-// maxHeaders are the bytes of a message that are left for its headers.
+// maxHeaders is the room for headers in a message, in bytes.
 const maxHeaders = 1000
 
-// Answer answers requests to the writer of the log, each in a goroutine of its own, until stop is called or the store is
-// closed.
+// Answer answers requests to the log's writer, each in its own goroutine, until stop is called or the store is closed.
 func (s *Store) Answer(service string, handle func(request []byte) []byte) (stop func(), err error) {
 	var running sync.WaitGroup
 	parts := assembly{of: map[string]*partial{}}
@@ -94,24 +93,24 @@ func (s *Store) Answer(service string, handle func(request []byte) []byte) (stop
 	if err != nil {
 		return nil, fmt.Errorf("natslog: %s: %w", s.where(), err)
 	}
-	_ = s.conn.FlushTimeout(attempt) // so that who asks from now on reaches it
+	_ = s.conn.FlushTimeout(attempt) // so that later requests reach it
 	return func() {
 		unsubscribe()
 		running.Wait()
 	}, nil
 }
 
-// respond answers a request. Who asked is not left without an answer if it is too large for a message.
+// respond answers a request. If the answer does not fit in one message, respond sends a refusal instead.
 func (s *Store) respond(m *nats.Msg, answer []byte) {
 	switch err := s.conn.PublishMsg(&nats.Msg{Subject: m.Reply, Data: answer}); {
 	case errors.Is(err, nats.ErrMaxPayload):
 		s.refuse(m, fmt.Errorf("it is done, but the answer of %d bytes is larger than a message of the log's server: raise its max_payload of %d", len(answer), s.conn.MaxPayload()))
-	case err != nil && !s.isClosed(): // who asked asks again
+	case err != nil && !s.isClosed(): // the follower will ask again
 		s.options.Logger.Warn("a request of a follower is not answered", "cause", err.Error())
 	}
 }
 
-// refuse answers a request with the reason why there is no answer.
+// refuse answers a request with the reason for the refusal.
 func (s *Store) refuse(m *nats.Msg, why error) {
 	refusal := nats.NewMsg(m.Reply)
 	refusal.Header.Set(refusalHeader, why.Error())
@@ -120,21 +119,21 @@ func (s *Store) refuse(m *nats.Msg, why error) {
 	}
 }
 
-// assembly has the requests of which parts have come, by their names.
+// assembly collects parts of requests, by name.
 type assembly struct {
 	mu   sync.Mutex
 	of   map[string]*partial
-	size int // of all parts
+	size int // total size of the parts
 }
 
-// partial has the parts of a request that have come, from the first one on.
+// partial holds the parts of one request that have arrived, from the first one on.
 type partial struct {
 	data    []byte
 	parts   int
 	forgets *time.Timer
 }
 
-// add returns the request of a message, if it is complete. An error is the asker's to know.
+// add adds a message and returns the whole request once it is complete. Errors go back to the sender.
 func (a *assembly) add(m *nats.Msg) (request []byte, complete bool, err error) {
 	header := m.Header.Get(partHeader)
 	if header == "" {
@@ -175,7 +174,7 @@ func (a *assembly) add(m *nats.Msg) (request []byte, complete bool, err error) {
 	return p.data, true, nil
 }
 
-// forget removes a request, if it is there. The caller holds mu.
+// forget drops a request, if present. The caller holds mu.
 func (a *assembly) forget(id string) {
 	if p := a.of[id]; p != nil {
 		p.forgets.Stop()
@@ -186,8 +185,8 @@ func (a *assembly) forget(id string) {
 
 const replicaKey = "replicas"
 
-// NewReplica returns a number that no other process at the log has had. It counts in the bucket of the lease. If the bucket
-// was lost, the count begins again with the hours since 2025. That is larger than any number before unless a process has
+// NewReplica returns a number that no other process on the log ever got. The counter is in the lease's bucket. If the
+// bucket is lost, counting resumes from the hours since 2025. That exceeds every earlier number unless processes
 // started more than once an hour.
 func (s *Store) NewReplica(ctx context.Context) (uint64, error) {
 	hours := uint64(time.Since(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Hour)

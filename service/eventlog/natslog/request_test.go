@@ -17,7 +17,7 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// A follower's requests reach the process that writes the log, also large ones, many at once, and only the last writer.
+// A follower's requests reach the log's writer, even large ones and many at once, and only the latest writer.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), Standby: true}
@@ -63,8 +63,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Who asks is told why there is no answer: it is too large for a message, or the parts of the request are too many, not all there, or
-// too late. Other requests are answered.
+// A sender is told why its request got no answer: the answer is too large for a message, or the request's parts are too
+// many, incomplete or too late. Other requests are still answered.
 func TestRefusedRequests(t *testing.T) {
 	defer natslog.SetParts(3*time.Second, 3<<20)()
 	o := natslog.Options{URL: natstest.URL(t), Standby: true}
@@ -104,7 +104,7 @@ func TestRefusedRequests(t *testing.T) {
 	part("d 1 0", "")
 	time.Sleep(4 * time.Second)
 	part("d 0 1", "part 2 of a request came without those before")
-	for range 4 { // what was refused or forgotten takes no room
+	for range 4 { // rejected or forgotten requests take no room
 		if answer, err := f.Ask(ctx, "double", make([]byte, 400_000)); err != nil || len(answer) != 800_000 {
 			t.Errorf("%d bytes, %v", len(answer), err)
 		}
@@ -114,8 +114,8 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// Parts of a snapshot that nobody finishes are removed, and those that another process may be writing stay. A process that does not
-// write the log any more replaces no snapshot.
+// Parts of an unfinished snapshot are removed, unless another process may still be writing it. A process that no longer
+// writes the log cannot replace a snapshot.
 func TestPartsOfSnapshots(t *testing.T) {
 	defer natslog.SetAbandoned(time.Hour)()
 	o := natslog.Options{URL: natstest.URL(t), Standby: true}
@@ -152,7 +152,7 @@ func TestPartsOfSnapshots(t *testing.T) {
 	}
 }
 
-// No number of a replica is given twice, also after the bucket was lost.
+// A replica number is never given twice, even after the bucket was lost.
 func TestReplicasAreNumbered(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), Standby: true}

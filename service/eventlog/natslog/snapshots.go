@@ -17,9 +17,9 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Snapshots of the state are beside the log in an object store, for processes that have none on their disk. There are two: the one
-// that is older is replaced by the next, so that a snapshot that is being read stays. The metadata of an object have its entry, and
-// the log's identity and running hash there.
+// Snapshots of the state are kept in an object store next to the log, for processes without one on disk. There are two.
+// The next snapshot replaces the older one, so that a snapshot survives while it is read. An object's metadata contain
+// its entry, and the log's identity and running hash there.
 var snapshotNames = []string{"a", "b"}
 
 const (
@@ -28,12 +28,12 @@ const (
 	metaHash  = "hash"
 )
 
-// ErrNoSnapshot is returned if there is no snapshot beside the log.
+// ErrNoSnapshot is returned if there is no snapshot next to the log.
 var ErrNoSnapshot = errors.New("natslog: there is no snapshot beside the log")
 
 func (s *Store) snapshotBucket() string { return s.options.Stream + "-snapshots" }
 
-// PutSnapshot stores a snapshot of the state at a position of the log, in the place of the older one.
+// PutSnapshot stores a snapshot of the state at a position in the log, replacing the older one.
 func (s *Store) PutSnapshot(ctx context.Context, at eventlog.Position, data io.Reader) error {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
 		return s.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: s.snapshotBucket(), Replicas: s.replicas})
@@ -65,8 +65,8 @@ func (s *Store) putSnapshot(ctx context.Context, store jetstream.ObjectStore, at
 	return s.tidySnapshots(ctx, store)
 }
 
-// writersOnly is a snapshot that ends with an error if the store does not write the log any more: that of the next writer is not
-// replaced by an earlier one.
+// writersOnly is a snapshot that fails once the store no longer writes the log, so that an earlier writer cannot
+// replace its successor's snapshot.
 type writersOnly struct {
 	io.Reader
 	confirm func() error
@@ -79,10 +79,11 @@ func (w *writersOnly) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// abandoned is the age of the last part of a snapshot that its process will not finish: it had less time.
+// abandoned is the age at which the last part of an unfinished snapshot proves that its process gave up: it had less
+// time.
 var abandoned = 5 * time.Minute
 
-// tidySnapshots removes the parts of snapshots that a process has not finished. Another process may be writing one.
+// tidySnapshots removes parts of unfinished snapshots. Another process may still be writing one.
 func (s *Store) tidySnapshots(ctx context.Context, store jetstream.ObjectStore) error {
 	list, err := s.snapshots(ctx, store)
 	if err != nil {
@@ -106,13 +107,13 @@ func (s *Store) tidySnapshots(ctx context.Context, store jetstream.ObjectStore) 
 			continue
 		}
 		part, err := stream.GetLastMsgForSubject(ctx, subject)
-		if errors.Is(err, jetstream.ErrMsgNotFound) { // its process has removed it
+		if errors.Is(err, jetstream.ErrMsgNotFound) { // its own process removed it
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if info.TimeStamp.Sub(part.Time) > abandoned { // both are the servers' times
+		if info.TimeStamp.Sub(part.Time) > abandoned { // both times are the servers'
 			if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 				return err
 			}
@@ -121,13 +122,13 @@ func (s *Store) tidySnapshots(ctx context.Context, store jetstream.ObjectStore) 
 	return nil
 }
 
-// stored is a snapshot beside the log.
+// stored is a snapshot next to the log.
 type stored struct {
 	info *jetstream.ObjectInfo
 	at   eventlog.Position
 }
 
-// snapshots returns the snapshots in an object store, the newest first, those with unusable metadata last.
+// snapshots returns the snapshots in an object store, newest first, with those that have unusable metadata at the end.
 func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (list []stored, err error) {
 	for _, name := range snapshotNames {
 		info, err := ask(ctx, s, func(ctx context.Context) (*jetstream.ObjectInfo, error) { return store.GetInfo(ctx, name) })
@@ -147,8 +148,8 @@ func (s *Store) snapshots(ctx context.Context, store jetstream.ObjectStore) (lis
 	return list, nil
 }
 
-// LastSnapshot returns the position of the newest snapshot beside the log, and a function that writes the snapshot to w and
-// returns an error if it is damaged. The error is [ErrNoSnapshot] if there is none.
+// LastSnapshot returns the position of the newest snapshot next to the log, and a function that writes the snapshot to
+// w and returns an error if it is damaged. Without a snapshot the error is [ErrNoSnapshot].
 func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read func(ctx context.Context, w io.Writer) error, err error) {
 	store, err := ask(ctx, s, func(ctx context.Context) (jetstream.ObjectStore, error) {
 		return s.js.ObjectStore(ctx, s.snapshotBucket())
@@ -177,7 +178,7 @@ func (s *Store) LastSnapshot(ctx context.Context) (at eventlog.Position, read fu
 	}, nil
 }
 
-// positionOf returns the position of a snapshot in its log, the zero position with an error.
+// positionOf returns a snapshot's position in its log, or the zero position with an error.
 func positionOf(o *jetstream.ObjectInfo) (at eventlog.Position, err error) {
 	if at.Sequence, err = strconv.ParseUint(o.Metadata[metaEntry], 10, 64); err != nil || at.Sequence == 0 {
 		return eventlog.Position{}, fmt.Errorf("its metadata %q are %q: must be an entry", metaEntry, o.Metadata[metaEntry])

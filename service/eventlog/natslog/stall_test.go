@@ -19,12 +19,12 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// network makes connections that lose some requests, each sent to where nobody answers, and that can be broken.
+// network makes connections that can be broken and that lose some requests by misdirecting them.
 type network struct {
-	requests []byte       // that are lost: the beginning of their subject
-	left     atomic.Int32 // how many
+	requests []byte       // prefix of the lost requests' subjects
+	left     atomic.Int32 // how many to lose
 
-	made atomic.Int32 // connections
+	made atomic.Int32 // number of connections made
 
 	mu   sync.Mutex
 	last *wire
@@ -49,13 +49,13 @@ func (n *network) connection() *wire {
 	return n.last
 }
 
-// wire is a connection of a network.
+// wire is one of a network's connections.
 type wire struct {
 	net.Conn
 	of       *network
-	stuck    atomic.Bool // it takes one byte more, and then nothing
-	lost     atomic.Bool // it loses all of these requests
-	unled    atomic.Bool // what servers say of a leader cannot be read
+	stuck    atomic.Bool // accepts one more byte, then blocks
+	lost     atomic.Bool // lose all of these requests
+	unled    atomic.Bool // hide the servers' information about leaders
 	deadline atomic.Pointer[time.Time]
 }
 
@@ -84,13 +84,12 @@ func (w *wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// over returns options of a log whose connections are of a network.
+// over returns options for a log with connections from a network.
 func over(t *testing.T, n *network) natslog.Options {
 	return natslog.Options{URL: natstest.URL(t), Standby: true, Connect: []nats.Option{nats.SetCustomDialer(n)}}
 }
 
-// A consumer's request for messages is lost, as it is in a cluster that has no leader: the reader does not wait for
-// ever.
+// A consumer's request for messages is lost, as in a cluster without a leader. The reader must not wait forever.
 func TestRequestForMessagesIsLost(t *testing.T) {
 	t.Parallel()
 	n := &network{requests: []byte("$JS.API.CONSUMER.MSG.NEXT")}
@@ -103,8 +102,8 @@ func TestRequestForMessagesIsLost(t *testing.T) {
 	}
 }
 
-// The connection breaks, and consumers cannot be made afterwards, as on a cluster whose servers are away: a follower waits for
-// that, and ends when it is to end.
+// The connection breaks, and consumers cannot be created afterwards, as on a cluster with its servers away. A follower
+// waits, and stops when told to.
 func TestFollowerEndsWithoutServers(t *testing.T) {
 	t.Parallel()
 	n := &network{requests: []byte("$JS.API.CONSUMER.CREATE")}
@@ -123,7 +122,7 @@ func TestFollowerEndsWithoutServers(t *testing.T) {
 	n.left.Store(1 << 30)
 	n.connection().Close()
 	fill(t, s, 6, 6)
-	time.Sleep(time.Second) // so that it looks for the entry
+	time.Sleep(time.Second) // until it looks for the entry
 	cancel()
 	select {
 	case <-ended:
@@ -132,12 +131,12 @@ func TestFollowerEndsWithoutServers(t *testing.T) {
 	}
 }
 
-// A server takes no more of what is written, and does not close the connection: it is left before the patience ends.
+// A server stops reading without closing the connection. The store leaves it before its patience ends.
 func TestServerTakesNothing(t *testing.T) {
 	t.Parallel()
 	n := new(network)
 	o := over(t, n)
-	o.Patience = 30 * time.Second // as a service has
+	o.Patience = 30 * time.Second // as in a service
 	s := connect(t, o)
 	fill(t, s, 1, 3)
 	n.connection().stuck.Store(true)
@@ -145,7 +144,7 @@ func TestServerTakesNothing(t *testing.T) {
 	logtest.Want(t, s, 1, numbered(1, 4)...)
 }
 
-// A server is cut off from its cluster, but not from here: it answers no request, and another server is asked.
+// A server is cut off from its cluster, but not from this process. It answers no requests, so another server is asked.
 func TestServerIsCutOff(t *testing.T) {
 	t.Parallel()
 	for requests, ask := range map[string]func(s *natslog.Store) error{
@@ -158,7 +157,7 @@ func TestServerIsCutOff(t *testing.T) {
 			n := &network{requests: []byte(requests)}
 			o := over(t, n)
 			o.Patience = time.Minute
-			o.URL += "," + strings.Replace(o.URL, "127.0.0.1", "localhost", 1) // another one, for the client
+			o.URL += "," + strings.Replace(o.URL, "127.0.0.1", "localhost", 1) // a different server, as far as the client knows
 			s := connect(t, o)
 			fill(t, s, 1, 3)
 			n.connection().lost.Store(true)
@@ -170,7 +169,8 @@ func TestServerIsCutOff(t *testing.T) {
 	}
 }
 
-// A server that is cut off knows no leader of the stream, and answers with what it has: that is no answer.
+// A server that is cut off knows no leader for the stream and answers from its own data. That does not count as an
+// answer.
 func TestServerHasNoLeader(t *testing.T) {
 	t.Parallel()
 	n := new(network)
@@ -187,7 +187,8 @@ func TestServerHasNoLeader(t *testing.T) {
 	}
 }
 
-// A standby leads though its server, which is cut off, takes nothing and still answers who has the lease.
+// A standby becomes the leader although its server is cut off: the server accepts no writes, but still answers who
+// holds the lease.
 func TestLeadFromServerThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	n := &network{requests: []byte("$KV.vitrine-lease")}

@@ -17,7 +17,7 @@ import (
 	"vitrine/service/eventlog/natslog/natstest"
 )
 
-// followed reads a log for ever, and passes its entries on; an error ends it.
+// followed reads a log indefinitely and passes its entries on, until an error.
 func followed(ctx context.Context, s *natslog.Store, from uint64) (<-chan []byte, <-chan error) {
 	entries, ended := make(chan []byte, 10_000), make(chan error, 1)
 	go func() {
@@ -34,7 +34,7 @@ func followed(ctx context.Context, s *natslog.Store, from uint64) (<-chan []byte
 	return entries, ended
 }
 
-// comes waits for entries in their order.
+// comes waits for entries in order.
 func comes(t *testing.T, entries <-chan []byte, first, last int) {
 	t.Helper()
 	for i := first; i <= last; i++ {
@@ -49,8 +49,8 @@ func comes(t *testing.T, entries <-chan []byte, first, last int) {
 	}
 }
 
-// A standby follows a log, knows its entries and who writes it, and takes it when its writer has gone. It appends nothing
-// before, and the writer of before nothing afterwards.
+// A standby follows a log, knows its entries and its writer, and takes over when the writer is gone. It cannot append
+// before that, and the previous writer cannot append afterwards.
 func TestStandby(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), Standby: true}
@@ -104,7 +104,7 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// A writer that was killed is replaced by one of its standbys, and the other one follows that.
+// After a writer is killed, one of its standbys replaces it, and the other follows the new writer.
 func TestStandbyReplacesTheKilled(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), Standby: true}
@@ -140,8 +140,8 @@ func TestStandbyReplacesTheKilled(t *testing.T) {
 	}
 }
 
-// The bucket of the lease: a new log makes it. One that is missing beside a log is an error that names it, at a start and for
-// a standby, unless the log is to be taken over; a leader makes it again. A lease that is none is an error too.
+// A new log creates the lease's bucket. If an existing log lacks it, starting and standing by fail with an error that
+// names it, unless the log is taken over. A running leader creates it again. An invalid lease is an error too.
 func TestLeaseIsMissing(t *testing.T) {
 	t.Parallel()
 	url := natstest.URL(t)
@@ -159,7 +159,7 @@ func TestLeaseIsMissing(t *testing.T) {
 	if _, err := js.KeyValue("other-lease"); err != nil {
 		t.Errorf("the bucket was not made again: %v", err)
 	}
-	// Another process has made the stream, and not yet the bucket.
+	// Another process has created the stream, but not the bucket yet.
 	other := fatal.Or(js.StreamInfo("other"))(t)
 	fatal.If(t, errors.Join(js.DeleteKeyValue("other-lease"), js.DeleteStream("other")))
 	fatal.Or(js.AddStream(&other.Config))(t)
@@ -190,7 +190,7 @@ func TestLeaseIsMissing(t *testing.T) {
 	}
 }
 
-// Servers of a cluster go away under a log that is followed, the stream's leader among them: every entry comes once.
+// Servers in a cluster, including the stream's leader, go away under a followed log. Every entry arrives once.
 func TestFollowDuringElections(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -215,7 +215,7 @@ func TestFollowDuringElections(t *testing.T) {
 	}
 }
 
-// A stream that has lost what was followed is damaged, and the place is named.
+// A stream that lost entries after they were followed is damaged, and the error names the place.
 func TestFollowedLogShrinks(t *testing.T) {
 	t.Parallel()
 	url := natstest.URL(t)
@@ -232,7 +232,8 @@ func TestFollowedLogShrinks(t *testing.T) {
 	}
 }
 
-// A follower that has begun nothing yet finds an entry that came after it opened the log, as a snapshot has that is newer.
+// A follower that has not started following finds an entry that came after it opened the log, as happens with a newer
+// snapshot.
 func TestPositionAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), Standby: true}
@@ -251,7 +252,7 @@ func TestPositionAfterTheEnd(t *testing.T) {
 	}
 }
 
-// A server that has not stored yet what another one has delivered is waited for.
+// If a server has not stored a message yet that another one delivered, the follower waits.
 func TestFollowedLogIsBehind(t *testing.T) {
 	t.Parallel()
 	url := natstest.URL(t)
@@ -275,7 +276,7 @@ func TestFollowedLogIsBehind(t *testing.T) {
 	}
 }
 
-// emptiedStream is a stream that has lost its messages.
+// emptiedStream is a stream that lost its messages.
 type emptiedStream struct {
 	nats.JetStreamContext
 	lost []*nats.Msg
@@ -295,7 +296,7 @@ func emptied(t *testing.T, url string) emptiedStream {
 	return e
 }
 
-// A writer whose lease has run out, as that of a process that was frozen, asks the log whether it still is its writer.
+// A writer with an expired lease, as after a freeze, asks the log whether it is still the writer.
 func TestConfirm(t *testing.T) {
 	t.Parallel()
 	o := natslog.Options{URL: natstest.URL(t), Standby: true}
@@ -306,7 +307,7 @@ func TestConfirm(t *testing.T) {
 	for range 100 {
 		fatal.If(t, s.Confirm(t.Context()))
 	}
-	if n := messages() - before; n > 50 { // some are renewals
+	if n := messages() - before; n > 50 { // some of the messages are renewals
 		t.Errorf("a lease that lasts is confirmed by %d messages", n)
 	}
 	natslog.Age(s, time.Hour, time.Hour)
@@ -315,7 +316,7 @@ func TestConfirm(t *testing.T) {
 	}
 	o.TakeOver = true
 	heir := connect(t, o)
-	for _, age := range [][2]time.Duration{{time.Hour, time.Hour}, {0, time.Hour}, {time.Hour, 0}} { // it was frozen, or the machine slept, or the clock was set
+	for _, age := range [][2]time.Duration{{time.Hour, time.Hour}, {0, time.Hour}, {time.Hour, 0}} { // a freeze, a sleeping machine, a clock that was set
 		natslog.Age(s, age[0], age[1])
 		if err := s.Confirm(t.Context()); !errors.Is(err, eventlog.ErrFenced) {
 			t.Errorf("%v, want ErrFenced", err)

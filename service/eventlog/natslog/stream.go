@@ -10,7 +10,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// findStream opens the stream, or creates it. A writer refuses a stream that would not keep acknowledged entries.
+// findStream opens the stream, creating it if necessary. A writer rejects a stream that might lose acknowledged
+// entries.
 func (s *Store) findStream(ctx context.Context) (err error) {
 	s.stream, err = ask(ctx, s, func(ctx context.Context) (jetstream.Stream, error) { return s.js.Stream(ctx, s.options.Stream) })
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
@@ -45,10 +46,10 @@ func (s *Store) findStream(ctx context.Context) (err error) {
 	return nil
 }
 
-// maxMessage is the maximal size of a message: a frame and headers.
+// maxMessage is the maximal size of a message: a frame and its headers.
 const maxMessage = eventlog.MaxFrame + 1000
 
-// unfit describes the setting with which a stream would lose acknowledged entries, or returns "".
+// unfit describes the setting that would make a stream lose acknowledged entries, or returns "".
 func unfit(c jetstream.StreamConfig) string {
 	for _, setting := range []struct {
 		name  string

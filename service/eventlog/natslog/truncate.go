@@ -12,7 +12,7 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Extent implements eventlog.Bounded. It returns the stream's count of bytes.
+// Extent implements eventlog.Bounded, with the stream's own count of bytes.
 func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	if s.isClosed() {
 		return eventlog.Extent{}, eventlog.ErrClosed
@@ -29,8 +29,8 @@ func (s *Store) Extent(ctx context.Context) (eventlog.Extent, error) {
 	return x, nil
 }
 
-// first reads the first frame and the state of the stream, the empty state if there is none. The frame may be
-// removed meanwhile.
+// first reads the first frame and the stream's state, or the empty state if there is no frame. The frame may be removed
+// meanwhile.
 func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamState, error) {
 	for before := uint64(0); ; {
 		state, err := s.info(ctx)
@@ -48,8 +48,8 @@ func (s *Store) first(ctx context.Context) (eventlog.Frame, jetstream.StreamStat
 	}
 }
 
-// FirstSince implements eventlog.Truncater by the first entries of frames: it returns the first entry of the
-// last frame that does not begin with a new one.
+// FirstSince implements eventlog.Truncater. It looks only at the first entries of frames, and returns the first entry
+// of the last frame that does not begin with a new one.
 func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, error)) (uint64, error) {
 	end := s.acknowledged()
 	f, state, err := s.first(ctx)
@@ -59,8 +59,8 @@ func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, 
 	if state.Msgs == 0 {
 		return end.next, nil
 	}
-	old := f.First                             // entries before it are old
-	low, high := state.FirstSeq, end.message+1 // old frames end before high
+	old := f.First                             // all entries before it are old
+	low, high := state.FirstSeq, end.message+1 // all old frames end before high
 	for low < high {
 		middle := low + (high-low)/2
 		f, at, err := s.filled(ctx, middle, high)
@@ -84,8 +84,8 @@ func (s *Store) FirstSince(ctx context.Context, isNew func(entry []byte) (bool, 
 	return old, nil
 }
 
-// filled returns the first frame with entries from message first on, and its message, or last if there is
-// none before.
+// filled returns the first frame that contains entries, from message first on and before last, and its message number.
+// If there is no such frame, that is last.
 func (s *Store) filled(ctx context.Context, first, last uint64) (f eventlog.Frame, at uint64, err error) {
 	for at = first; at < last; at++ {
 		if f, at, err = s.frameFrom(ctx, at, last); err != nil || len(f.Entries) > 0 {
@@ -123,15 +123,15 @@ func (s *Store) FirstWithin(ctx context.Context, bytes uint64) (uint64, error) {
 		if err != nil {
 			return 0, s.missing(ctx, first.First, err)
 		}
-		if f.Next() > first.First { // more than a frame without entries
+		if f.Next() > first.First { // the frame contains entries
 			return f.Next(), nil
 		}
 	}
 	return end.next, nil
 }
 
-// stored returns the bytes of a message in a file of the server: its data, whose size is in the headers, its
-// subject, its headers as text, and 34 bytes of the record.
+// stored returns a message's size in a file of the server: its data, with the size taken from the headers, its subject,
+// its headers as text, and 34 bytes for the record.
 func (s *Store) stored(headers nats.Header) uint64 {
 	size := 34 + len(s.subject()) + len("NATS/1.0\r\n\r\n")
 	for name, values := range headers {
@@ -147,8 +147,8 @@ func (s *Store) stored(headers nats.Header) uint64 {
 	return uint64(size)
 }
 
-// TruncateBefore implements eventlog.Truncater. It removes whole frames, but not the last one, which has the
-// sequence and the epoch. It confirms first that this store is the writer: otherwise the error is ErrFenced.
+// TruncateBefore implements eventlog.Truncater. It removes whole frames, but not the last one, which carries the
+// sequence and the epoch. First it confirms that this store is the writer; otherwise the error is ErrFenced.
 func (s *Store) TruncateBefore(ctx context.Context, sequence uint64) error {
 	if s.options.ReadOnly {
 		return eventlog.ErrReadOnly

@@ -7,7 +7,7 @@ import (
 	"vitrine/service/eventlog/natslog"
 )
 
-// The address of a decision service is not that of its log's server.
+// A decision service's address is not valid for its log's server.
 func TestSplitURLRefuses(t *testing.T) {
 	for _, urls := range []string{"http://localhost:8080", "nats://a:4222,https://b", "nats://"} {
 		if _, _, err := natslog.SplitURL(urls); err == nil || !strings.Contains(err.Error(), "is not a URL such as nats://host:4222") {

@@ -8,10 +8,10 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Lost returns a channel that is closed when another process has taken the log over. Appends then fail with [Store.Loss].
+// Lost returns a channel that is closed when another process takes over the log. Appends then fail with [Store.Loss].
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
-// Loss returns why the store has lost its log, nil if it has not. A loss is known after the next append, or a second.
+// Loss returns why the store lost its log, or nil. A loss is known after the next append, or within a second.
 func (s *Store) Loss() error {
 	select {
 	case <-s.lost:
@@ -21,7 +21,7 @@ func (s *Store) Loss() error {
 	}
 }
 
-// watch checks now and then whether the store has lost its log, until the store is closed.
+// watch regularly checks whether the store has lost its log, until the store is closed.
 func (s *Store) watch() {
 	defer close(s.watched)
 	if s.options.ReadOnly {
@@ -42,7 +42,7 @@ func (s *Store) watch() {
 	}
 }
 
-// look returns why the store has lost its log.
+// look returns why the store lost its log, or nil.
 func (s *Store) look() error {
 	if !s.Leads() {
 		return nil
@@ -52,7 +52,7 @@ func (s *Store) look() error {
 	if s.lease.renew(ctx, s) {
 		return nil
 	}
-	// Only the log itself shows who writes it.
+	// Only the log itself shows who the writer is.
 	if err := s.confirm(ctx); errors.Is(err, eventlog.ErrFenced) {
 		return err
 	}

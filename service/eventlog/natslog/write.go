@@ -14,8 +14,8 @@ import (
 	"vitrine/service/eventlog"
 )
 
-// Append implements eventlog.Store. It writes one frame, after waiting for the running one. Callers that
-// append often should gather their entries first, as the engine does.
+// Append implements eventlog.Store. It waits for the running frame and writes its own. Callers that append often should
+// batch their entries, as the engine does.
 func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err error) {
 	if _, err := eventlog.EntriesSize(entries...); err != nil {
 		return 0, err
@@ -26,14 +26,14 @@ func (s *Store) Append(ctx context.Context, entries ...[]byte) (last uint64, err
 	return s.write(ctx, entries, len(entries) > 0)
 }
 
-// confirm writes an empty frame, which only the writer of the log can.
+// confirm writes an empty frame, which succeeds only for the log's writer.
 func (s *Store) confirm(ctx context.Context) error {
 	_, err := s.write(ctx, nil, true)
 	return err
 }
 
-// write commits a frame, unless there is none to commit, and returns the last entry of the log. The end of
-// ctx does not stop a running write.
+// write commits a frame, unless there is nothing to commit, and returns the log's last entry. If ctx ends, a running
+// write continues.
 func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -69,8 +69,8 @@ func (s *Store) write(ctx context.Context, entries [][]byte, commit bool) (last 
 	})
 }
 
-// commit writes a frame with the entries after the log's end, and moves the end. Without entries the frame
-// opens the epoch or confirms the frame before.
+// commit writes a frame with the entries at the log's end, and moves the end. Without entries, the frame opens the
+// epoch or confirms the previous frame.
 func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Patience)
 	defer cancel()
@@ -83,17 +83,17 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 		var err error
 		acknowledged, err = s.place(ctx, data, end)
 		switch {
-		case err != nil && stored: // by the frame before, which another writer's may now follow
+		case err != nil && stored: // by the previous frame; another writer's may now follow it
 			return fmt.Errorf("%w: %w", eventlog.ErrUnknown, err)
 		case err != nil:
 			return err
 		}
-		if f, err = eventlog.DecodeFrame(data); err != nil { // its entries are the store's own
+		if f, err = eventlog.DecodeFrame(data); err != nil { // the entries belong to the store
 			return err
 		}
 		s.memory.note(end.message, f)
-		// A frame that was read back is not yet acknowledged: a server that failed to write it may still
-		// return it, but accepts no more. An empty frame after it confirms it.
+		// A frame that was read back is not acknowledged yet: a server that failed to write it may still return it, but
+		// accepts no more messages. An empty frame after it confirms it.
 	}
 	s.mu.Lock()
 	s.end = end
@@ -101,17 +101,17 @@ func (s *Store) commit(ctx context.Context, entries [][]byte) error {
 	return nil
 }
 
-// attempt is the wait for an answer of the server. After it and a pause the message is sent again.
+// attempt is the wait for a server's answer. Afterwards we pause and send the message again.
 var attempt = 2 * time.Second
 
 const pause = 50 * time.Millisecond
 
-// errTaken means that the stream has a message in our place, or soon will: a leader that waits for its
-// replicas refuses a copy of a message that it has not yet stored.
+// errTaken means that the stream has another message in our place, or soon will: a leader that waits for its replicas
+// rejects a copy of a message that it has not yet stored.
 var errTaken = errors.New("the place in the stream is taken")
 
-// place puts a message at the end of the stream. It reports whether the server acknowledged the
-// message; if not, the message is ours and can be read back.
+// place puts a message at the end of the stream. It reports whether the server acknowledged the message; if not, the
+// message is in the stream and can be read back.
 func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged bool, err error) {
 	for {
 		err := s.publish(ctx, data, end.message)
@@ -135,8 +135,8 @@ func (s *Store) place(ctx context.Context, data []byte, end tail) (acknowledged 
 	}
 }
 
-// publish sends a message for a place in the stream, and waits for its acknowledgement. An unanswered message
-// is sent again: at most one of the copies gets the place.
+// publish sends a message for a place in the stream, and waits for its acknowledgement. An unanswered message is sent
+// again, and at most one copy gets the place.
 func (s *Store) publish(ctx context.Context, data []byte, place uint64) error {
 	begin := time.Now()
 	for {
@@ -170,11 +170,11 @@ func (s *Store) send(ctx context.Context, data []byte, place uint64) (*jetstream
 	})
 }
 
-// isWrongLast reports whether a message was refused because of the sequence that it named.
+// isWrongLast reports whether the server rejected a message because of the sequence it named.
 func isWrongLast(err *jetstream.APIError) bool {
 	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
-// writerHeader names the writer of a message: two writers that open a log at the same moment send first
-// messages with the same data.
+// writerHeader names a message's writer: two writers that open a log at the same moment send first messages with the
+// same data.
 const writerHeader = "Vitrine-Writer"

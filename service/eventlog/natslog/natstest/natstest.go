@@ -10,11 +10,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// patience is how long a server may need to start, on a machine with other work too.
+// patience is how long a server may take to start, even on a busy machine.
 const patience = 5 * time.Minute
 
-// Start starts a server that can hold a log. It listens on 127.0.0.1, on any free port unless o names one, keeps its streams in
-// o.StoreDir and ignores signals.
+// Start starts a server that can store a log. It listens on 127.0.0.1, on a free port unless o names one, keeps its
+// streams in o.StoreDir and ignores signals.
 func Start(o server.Options) (*server.Server, error) {
 	if o.Host == "" {
 		o.Host = "127.0.0.1"
@@ -36,7 +36,7 @@ func Start(o server.Options) (*server.Server, error) {
 	return s, nil
 }
 
-// Stop ends a server and waits until it is gone.
+// Stop stops a server and waits until it is gone.
 func Stop(s *server.Server) {
 	s.Shutdown()
 	s.WaitForShutdown()
