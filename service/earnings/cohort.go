@@ -7,13 +7,13 @@ import (
 	"vitrine/internal/fields"
 )
 
-// Cohorts sum the decisions of a placement by the time when they were made, the oldest first. Sales are reported before other
-// decisions expire, so decisions do not close in their order, and those that have closed sell too much. A cohort therefore counts
-// as a whole, once its last decision has closed and all cohorts before it have counted. What its sums are compared with was known
-// when it began.
+// Cohorts sum a placement's decisions by the time when they were made, oldest first. Sales are reported before other
+// decisions expire, so decisions close out of order, and those closed early contain too many sales. A cohort therefore
+// counts as a whole, once its last decision has closed and all earlier cohorts have counted. Its sums are compared with
+// values known when it began.
 type Cohorts[T any] []*Cohort[T]
 
-// Cohort sums the decisions of a part of the attribution window: see [Watch.Cohort].
+// Cohort sums the decisions from one part of the attribution window: see [Watch.Cohort].
 type Cohort[T any] struct {
 	Number int64 // time / length
 	Open   uint64
@@ -24,7 +24,7 @@ func (l Cohorts[T]) find(number int64) (at int, found bool) {
 	return slices.BinarySearchFunc(l, number, func(c *Cohort[T], n int64) int { return cmp.Compare(c.Number, n) })
 }
 
-// Enter adds an open decision to the cohort of a number. If that cohort is new, begin returns its sums.
+// Enter adds an open decision to the cohort with a number. For a new cohort, begin returns its sums.
 func (l *Cohorts[T]) Enter(number int64, begin func() T) {
 	at, found := l.find(number)
 	if !found {
@@ -33,7 +33,7 @@ func (l *Cohorts[T]) Enter(number int64, begin func() T) {
 	(*l)[at].Open++
 }
 
-// Leave takes a decision that has closed, and returns the sums that it counts in: nil if its cohort has no open decision.
+// Leave removes a closed decision, and returns the sums to count it in, or nil if its cohort contains no open decision.
 func (l Cohorts[T]) Leave(number int64) *T {
 	at, found := l.find(number)
 	if !found || l[at].Open == 0 {
@@ -43,7 +43,8 @@ func (l Cohorts[T]) Leave(number int64) *T {
 	return &l[at].Sums
 }
 
-// Next takes the oldest cohort away if it is before the present one and all its decisions have closed, and returns nil otherwise.
+// Next removes and returns the oldest cohort if it lies before the present one and all its decisions have closed.
+// Otherwise it returns nil.
 func (l *Cohorts[T]) Next(present int64) *Cohort[T] {
 	if len(*l) == 0 || (*l)[0].Open > 0 || (*l)[0].Number >= present {
 		return nil
@@ -53,7 +54,7 @@ func (l *Cohorts[T]) Next(present int64) *Cohort[T] {
 	return c
 }
 
-// Copy returns cohorts that share nothing with l, given a copy of sums.
+// Copy returns a deep copy, given a way to copy sums.
 func (l Cohorts[T]) Copy(sums func(*T) T) Cohorts[T] {
 	own := slices.Clone(l)
 	for i, c := range own {
@@ -62,7 +63,7 @@ func (l Cohorts[T]) Copy(sums func(*T) T) Cohorts[T] {
 	return own
 }
 
-// Fields passes over the cohorts. begin returns sums to read into.
+// Fields encodes or decodes the cohorts. begin returns sums to decode into.
 func (l *Cohorts[T]) Fields(f *fields.Fields, begin func() T, sums func(*T, *fields.Fields)) {
 	fields.List(f, (*[]*Cohort[T])(l), func(c **Cohort[T], f *fields.Fields) {
 		if f.Reads() {

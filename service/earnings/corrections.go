@@ -7,8 +7,9 @@ import (
 	"vitrine/service/offer"
 )
 
-// Corrected changes the sums for a late outcome or a correction, where the decision has been counted: in its era, and at its
-// time. The calibration and the last decisions stay: they compare what was predicted and earned within the attribution window.
+// Corrected applies a late outcome or a correction to the sums in which the decision was counted: in its era and at its
+// time. The calibration and the recent decisions do not change, because they compare predictions with earnings within
+// the attribution window.
 func (t *Earnings) Corrected(c *eventlog.Corrected, maxItems int) {
 	if c.Correction == "" {
 		t.Counts.Late++
@@ -26,7 +27,7 @@ func (t *Earnings) Corrected(c *eventlog.Corrected, maxItems int) {
 	}
 }
 
-// correct changes the group of a corrected decision.
+// correct updates the totals of a corrected decision's group.
 func correct(g *api.Totals, c *eventlog.Corrected) {
 	if c.Counts {
 		g.Rounds++
@@ -37,10 +38,11 @@ func correct(g *api.Totals, c *eventlog.Corrected) {
 	g.Squares = max(0, g.Squares+float64(after*after)-float64(c.Before*c.Before))
 }
 
-// count adds 1, 0 or -1 to a number, which does not fall below 0.
+// count adds 1, 0 or -1 to a number, but not below 0.
 func count(n uint64, by int) uint64 { return uint64(max(0, int64(n)+int64(by))) }
 
-// corrected changes the counts of the item and its place. A decision that counts from now on has shown its items.
+// corrected updates the counts for the item and its place. If the decision only counts from now on, it also counts its
+// items as shown.
 func (t *Items) corrected(c *eventlog.Corrected, maxItems int) {
 	if c.Counts {
 		t.show(c.Shown, c.Entry, int(c.Choice), c.Value, maxItems)
@@ -50,7 +52,7 @@ func (t *Items) corrected(c *eventlog.Corrected, maxItems int) {
 		return
 	}
 	item := t.sold[c.Shown[c.Choice-1]]
-	if item == nil { // it was dropped
+	if item == nil { // the item was dropped
 		item = &t.Others
 	}
 	of := []*Sold{item}
@@ -63,7 +65,8 @@ func (t *Items) corrected(c *eventlog.Corrected, maxItems int) {
 	}
 }
 
-// corrected changes the sums at the time of the decision. Its lead is that of what it has earned now, around the present centre.
+// corrected updates the sums at the decision's time. Its lead becomes the lead for its present earnings, around the
+// present centre.
 func (s *Series) corrected(c *eventlog.Corrected, w *Watch) {
 	b := s.at(c.Made)
 	if b == nil || c.Mode == offer.ByImport {
@@ -86,7 +89,8 @@ func (s *Series) corrected(c *eventlog.Corrected, w *Watch) {
 	}
 }
 
-// correctLead changes the lead of a decision that has earned x by now, in its cohort or in the bucket that has taken it.
+// correctLead updates the lead of a decision that has now earned x, in its cohort or in the bucket that absorbed the
+// cohort.
 func (s *Series) correctLead(c *eventlog.Corrected, way int, x float64, w *Watch) {
 	number := c.Made / w.Cohort()
 	centre, m := s.centre(), &s.buckets[s.from(number*w.Cohort())].lead

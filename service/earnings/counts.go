@@ -8,7 +8,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// Counts are the counters of a placement.
+// Counts holds a placement's counters.
 type Counts struct {
 	Offered, Chosen, Expired, Stale uint64
 	Withdrawn, Evicted, Unlearned   uint64
@@ -27,7 +27,7 @@ func (c *Counts) offered(o *offer.Offer) {
 	compare(&c.Shadow, o)
 }
 
-// compare adds a decision that showed the caller's set to a comparison with the policy's own one.
+// compare adds a decision that showed the caller's set to a comparison with the policy's own set.
 func compare(c *api.Comparison, o *offer.Offer) {
 	if !o.Shadowed {
 		return
@@ -43,7 +43,7 @@ func compare(c *api.Comparison, o *offer.Offer) {
 	}
 }
 
-// closed counts a decision with an outcome. The rest is counted only with its offer, unless that is nil.
+// closed counts a decision with an outcome. Everything beyond that needs its offer: o may be nil.
 func (c *Counts) closed(isChosen bool, o *offer.Closed) {
 	if isChosen {
 		c.Chosen++
@@ -64,7 +64,7 @@ func (c *Counts) closed(isChosen bool, o *offer.Closed) {
 	(*bins)(&c.Calibration.Bins).add(o)
 }
 
-// Earned returns the number of decisions that have ended, with an outcome or without, and what they have earned.
+// Earned returns the number of decisions that ended, with or without an outcome, and their earnings.
 func (c *Counts) Earned() (rounds uint64, revenue float64) {
 	for _, arm := range c.Arms {
 		rounds += arm.Rounds
@@ -73,7 +73,7 @@ func (c *Counts) Earned() (rounds uint64, revenue float64) {
 	return rounds, revenue
 }
 
-// Calibrated returns the bins of the calibration that have decisions.
+// Calibrated returns the nonempty bins of the calibration.
 func (c *Counts) Calibrated() []api.Calibrated {
 	list := []api.Calibrated{}
 	for b, bin := range c.Calibration.Bins {
@@ -85,7 +85,7 @@ func (c *Counts) Calibrated() []api.Calibrated {
 	return list
 }
 
-// calibrated compares a bin that has decisions with its predictions.
+// calibrated compares a nonempty bin with its predictions.
 func calibrated(b int, bin api.Bin) api.Calibrated {
 	n := float64(bin.Rounds)
 	p := min(bin.Predicted/n, 1)
@@ -95,10 +95,10 @@ func calibrated(b int, bin api.Bin) api.Calibrated {
 	}
 }
 
-// bins are decisions with a prediction by the predicted probability of a sale, as [api.Calibration] has them.
+// bins group decisions by the predicted probability of a sale, as in [api.Calibration].
 type bins [10]api.Bin
 
-// bin returns the bin of a prediction.
+// bin returns the bin for a prediction.
 func (b *bins) bin(outside float64) *api.Bin { return &b[min(max(int(10*(1-outside)), 0), len(b)-1)] }
 
 // add adds a decision with a prediction.

@@ -1,15 +1,15 @@
-// Package earnings sums up what the decisions of a placement have shown and earned, says whether the placement earns more than
-// what it is compared with, and raises an alarm if it does not. All of it is a function of the log, and bounded.
+// Package earnings sums up the decisions of a placement and their earnings. It reports whether the placement earns more
+// than its alternatives, and raises an alarm if it does not. All of it is a bounded function of the log.
 //
 //	cohort.go      decisions that count together
 //	contrast.go    how much more one way to decide earns than another
-//	gain.go        the answer to whether a placement earns
-//	counts.go      sums in all, and against the policy's predictions
+//	gain.go        whether a placement earns more
+//	counts.go      totals, and comparisons with the policy's predictions
 //	items.go       by item, by place, and in the last decisions
 //	series.go      over time
 //	eras.go        by the ways in which the placement decided
-//	guard.go       what it earns in periods, tested at any time, and the alarm; guard_report.go, guard_codec.go
-//	sales.go       what it sells, in the last 50 to 5,000 decisions
+//	guard.go       earnings in periods, tested at any time, and the alarm; guard_report.go, guard_codec.go
+//	sales.go       sales, in the last 50 to 5,000 decisions
 //	soundness.go   signs that its predictions are unsound, since the process began
 //
 // Experiments, which compare variants by the same cohorts and contrasts, are in abtest.
@@ -21,7 +21,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// Earnings are the sums of a placement, and its guard.
+// Earnings holds a placement's sums and its guard.
 type Earnings struct {
 	Counts Counts
 	Items  Items
@@ -30,7 +30,7 @@ type Earnings struct {
 	Guard  Guard
 }
 
-// Offered adds the decision of an entry. own says whether the placement's learner predicted its outcome.
+// Offered adds the decision with a log entry. own says whether the placement's learner predicted its outcome.
 func (e *Earnings) Offered(entry uint64, time int64, o *offer.Offer, own bool) {
 	e.Guard.Enter(entry, time, o, own)
 	e.Counts.offered(o)
@@ -44,17 +44,17 @@ func (e *Earnings) Offered(entry uint64, time int64, o *offer.Offer, own bool) {
 	}
 }
 
-// Ended is a decision that does not wait for its outcome any more.
+// Ended is a decision that no longer waits for its outcome.
 type Ended struct {
-	Entry  uint64 // of its offer
-	Time   int64  // of its offer
-	Age    int64  // the part of its attribution window that is over
+	Entry  uint64 // log entry of its offer
+	Time   int64  // time of its offer
+	Age    int64  // elapsed part of its attribution window
 	Chosen bool   // whether an outcome was reported
-	Own    bool   // whether its round is one of the placement's learner
+	Own    bool   // whether the placement's own learner gets its round
 }
 
-// Closed adds the outcome of a decision. Without a round, which is nil, decisions are only counted. At most twice
-// maxItems items have counts of their own.
+// Closed adds a decision's outcome. If c is nil, there is no round, and the decision is only counted. At most twice
+// maxItems items get counts of their own.
 func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
 	e.Counts.closed(d.Chosen, c)
 	e.Series.closed(d.Entry, d.Time, c, &e.Guard.Watch)
@@ -71,7 +71,7 @@ func (e *Earnings) Closed(d Ended, c *offer.Closed, maxItems int) {
 	e.Guard.Leave(d.Entry, d.Time, c)
 }
 
-// Abandoned counts the decision of an entry that has ended without an outcome.
+// Abandoned counts a decision that ended without an outcome.
 func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
 	if isEvicted {
 		e.Counts.Evicted++
@@ -82,24 +82,24 @@ func (e *Earnings) Abandoned(entry uint64, time int64, isEvicted bool) {
 	e.Guard.Leave(entry, time, nil)
 }
 
-// Watch says how the placement decides after an entry. Decisions before it are in no later comparison.
+// Watch sets how the placement decides after an entry. Later comparisons exclude earlier decisions.
 func (e *Earnings) Watch(w Watch, entry uint64) {
 	e.Guard.Watch = w
 	e.Series.leads, e.Series.since = nil, entry
 }
 
-// Advance takes the decisions that are due by a time: see [Guard.Advance].
+// Advance takes the decisions that are due at a time: see [Guard.Advance].
 func (e *Earnings) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) {
 	e.Series.advance(now, e.Guard.Watch.Cohort())
 	return e.Guard.Advance(now, entry)
 }
 
-// Copy returns a copy that shares nothing with e.
+// Copy returns a deep copy.
 func (e *Earnings) Copy() Earnings {
 	return Earnings{e.Counts, e.Items.Copy(), e.Series.Copy(), e.Eras.copy(), e.Guard.Copy()}
 }
 
-// Fields passes over the sums.
+// Fields encodes or decodes the sums.
 func (e *Earnings) Fields(f *fields.Fields) {
 	e.Counts.fields(f)
 	e.Series.fields(f)

@@ -19,8 +19,8 @@ import (
 	"vitrine/service/offer"
 )
 
-// sale is a closed decision that shows items in their order. Their revenues are those of shelf, and choice is the place of the
-// one that was bought, from 1 on.
+// sale returns a closed decision that shows items in order, with revenues from shelf. choice is the position of the
+// sold item, from 1 on.
 func sale(entry uint64, mode uint8, choice int, items ...string) *offer.Closed {
 	shelf := map[string]float64{"a": 2, "b": 3, "c": 4}
 	o := &eventlog.Offered{Mode: mode, ItemIDs: items}
@@ -30,19 +30,19 @@ func sale(entry uint64, mode uint8, choice int, items ...string) *offer.Closed {
 	return &offer.Closed{Offer: &offer.Offer{Offered: o}, Entry: entry, Choice: choice}
 }
 
-// expecting gives a decision the policy's estimates: p(0|S), and R(S).
+// expecting adds the policy's estimates p(0|S) and R(S) to a decision.
 func expecting(c *offer.Closed, outside, revenue float64) *offer.Closed {
 	c.Outside, c.Expected, c.Predicted = outside, revenue, true
 	c.Probability = make([]float64, len(c.Shown))
 	return c
 }
 
-// atEnd is the end of a decision at a time.
+// atEnd returns the end of a decision at a time.
 func atEnd(o *offer.Closed, time int64) Ended {
 	return Ended{Entry: o.Entry, Time: time, Chosen: o.Choice > 0, Own: true}
 }
 
-// drawing draws one of four sets by chance, and has cohorts of a second.
+// drawing draws one set in four at random, and uses cohorts of a second.
 var drawing = Watch{Mode: api.Explore, Share: 0.25, Window: 16 * time.Second}
 
 func TestCountsByHand(t *testing.T) {
@@ -56,7 +56,7 @@ func TestCountsByHand(t *testing.T) {
 		expecting(sale(3, offer.ByPolicy, 0, "b"), 0, 1),
 		sale(4, offer.ByChance, 2, "b", "a"), // 2 for a
 		sale(5, offer.ByPolicy, 1, "b"),      // 3
-		sale(7, offer.ByImport, 1, "c"),      // 4, in no arm
+		sale(7, offer.ByImport, 1, "c"),      // 4, in no group
 	}
 	for _, o := range append(closed, shadowed, differs) {
 		c.offered(o.Offer)
@@ -69,12 +69,12 @@ func TestCountsByHand(t *testing.T) {
 	want := Counts{
 		Offered: 7, Chance: 1, Chosen: 5, Expired: 2,
 		Arms: [3]api.Totals{{Rounds: 3, Purchases: 2, Revenue: 2 + 3, Squares: 4 + 9}, {Rounds: 1, Purchases: 1, Revenue: 2, Squares: 4}, {}},
-		// Without estimates a comparison counts the round, and no revenue.
+		// Without estimates, a comparison counts the round but no revenue.
 		Shadow:      api.Comparison{Rounds: 2, Agreements: 1, Estimated: 1, Policy: 2, Baseline: 1.25},
 		Calibration: api.Calibration{Revenue: 2, Predicted: 2.5},
 	}
 	want.Calibration.Bins[6] = api.Bin{Rounds: 1, Purchases: 1, Predicted: 0.625}
-	want.Calibration.Bins[9] = api.Bin{Rounds: 1, Predicted: 1} // a certain purchase is in the last bin
+	want.Calibration.Bins[9] = api.Bin{Rounds: 1, Predicted: 1} // a certain purchase belongs in the last bin
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Errorf("the counts (-want +got):\n%s", diff)
 	}
@@ -113,7 +113,7 @@ func TestItemsByHand(t *testing.T) {
 		t.Errorf("places (-want +got):\n%s", diff)
 	}
 
-	// More than twice as many items as may be counted leave those that were shown most.
+	// Above twice the maximum number of items, the items shown most stay.
 	items.closed(sale(12, offer.ByPolicy, 1, "c", "b", "a"), 1) // b 4, a 3, c 1
 	if diff := cmp.Diff(Sold{Shown: 4, Taken: 1, Revenue: 4, Last: 12}, items.Others); diff != "" || items.Dropped != 2 {
 		t.Errorf("%d items are dropped (-want +got):\n%s", items.Dropped, diff)
@@ -123,7 +123,7 @@ func TestItemsByHand(t *testing.T) {
 	}
 	items.closed(sale(13, offer.ByPolicy, 0, "a0"), 2)
 	items.closed(sale(14, offer.ByPolicy, 0, "c", "a", "a2"), 2)
-	if ids, _ := items.Top(); len(ids) != 2 || ids[0] != "b" || ids[1] != "a" { // of those shown as often, the last, and of these by their ids
+	if ids, _ := items.Top(); len(ids) != 2 || ids[0] != "b" || ids[1] != "a" { // ties go to the latest, then by id
 		t.Errorf("%v are left", ids)
 	}
 
@@ -141,7 +141,7 @@ func TestItemsByHand(t *testing.T) {
 	}
 }
 
-// The recent decisions are the last 951 of 1,051: nine spans of a hundred, and the one that has begun.
+// The recent decisions are the last 951 of 1,051: nine spans of a hundred, and the current one.
 func TestDriftByHand(t *testing.T) {
 	var items Items
 	for k := range 1051 {
@@ -175,7 +175,7 @@ func TestErasByHand(t *testing.T) {
 	tally.Eras.Begin(20, 3e9, api.BegunByMode, api.Experimenting, "summer")
 	var all []*offer.Closed
 	for _, o := range []*offer.Closed{
-		sale(5, offer.ByPolicy, 1, "a"), // before the eras that are remembered
+		sale(5, offer.ByPolicy, 1, "a"), // before the remembered eras
 		sale(20, offer.ByPolicy, 1, "a"),
 		sale(21, offer.ByChance, 1, "b"), sale(22, offer.ByBaseline, 0, "b"),
 		sale(23, offer.ByImport, 1, "c"),
@@ -206,7 +206,7 @@ func TestErasByHand(t *testing.T) {
 	}
 }
 
-// second is the time of a decision in seconds.
+// second converts seconds to a decision's time.
 func second(s float64) int64 { return int64(s * 1e9) }
 
 func TestSeriesByHand(t *testing.T) {
@@ -225,9 +225,9 @@ func TestSeriesByHand(t *testing.T) {
 		{103.7, sale(8, offer.ByBaseline, 1, "a")}, // 2
 		{100.9, sale(3, offer.ByImport, 1, "c")},   // counts nowhere
 		{100.95, nil},                              // withdrawn
-		{102, sale(9, offer.ByPolicy, 1, "c")},     // of a second without decisions
-		{50, sale(9, offer.ByPolicy, 1, "c")},      // of before the first one
-		{104, sale(9, offer.ByPolicy, 1, "c")},     // of after the last one
+		{102, sale(9, offer.ByPolicy, 1, "c")},     // in a second without decisions
+		{50, sale(9, offer.ByPolicy, 1, "c")},      // before the first decision
+		{104, sale(9, offer.ByPolicy, 1, "c")},     // after the last decision
 	} {
 		entry := uint64(4)
 		if c.o != nil {
@@ -235,7 +235,7 @@ func TestSeriesByHand(t *testing.T) {
 		}
 		s.closed(entry, second(c.at), c.o, &drawing)
 	}
-	if s.advance(second(105), 1e9); len(s.leads) != 2 { // a decision of the first second is open
+	if s.advance(second(105), 1e9); len(s.leads) != 2 { // a decision in the first second is still open
 		t.Errorf("%d cohorts wait", len(s.leads))
 	}
 	s.closed(3, second(100.9), nil, &drawing)
@@ -252,9 +252,11 @@ func TestSeriesByHand(t *testing.T) {
 		Policy:   &api.SeriesMeans{Rounds: []uint64{1, 1}, Mean: []*float64{pointer(2), pointer(4)}, StandardError: []*float64{nil, nil}},
 		Chance:   &api.SeriesMeans{Rounds: []uint64{0, 1}, Mean: []*float64{nil, pointer(3)}, StandardError: []*float64{nil, nil}},
 		Baseline: &api.SeriesMeans{Rounds: []uint64{0, 2}, Mean: []*float64{nil, pointer(1)}, StandardError: []*float64{nil, pointer(1)}},
-		// The leads are 2·4/3; then 4·4/3 and −3·4: no sale was known when their cohorts began. One of 2, 4 and 4 is at most 4 times as large.
+		// The leads are 2·4/3, then 4·4/3 and −3·4, because no sale was known when their cohorts began. A value among
+		// 2, 4 and 4 is at most 4 times as large.
 		OverChance: totals(&confseq.Mean{N: 1, Sum: 8. / 3, Squares: 64. / 9, First: 8, Bound: 8}, 2, &confseq.Mean{N: 3, Sum: -4, Squares: 64./9 + 256./9 + 144, First: 8, Bound: 16}, 4),
-		// Two decisions of 2 and 4 against two of 0 and 2: 2 (3 − 1), and both have the sum of squares 2 around their mean.
+		// Two decisions that earn 2 and 4 against two that earn 0 and 2: 2 (3 − 1). Both have the sum of squares 2
+		// around their mean.
 		OverBaseline: &api.SeriesSums{Low: []float64{0, 2 * max(2-2*over, -4)}, Estimate: []float64{0, 4}, High: []float64{0, 2 * min(2+2*over, 4)}},
 	}
 	if diff := cmp.Diff(want, r, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
@@ -263,10 +265,10 @@ func TestSeriesByHand(t *testing.T) {
 	if r := s.Report("home", time.Minute, now, 3*time.Second, 100); len(r.Times) != 1 || r.Times[0] != 103 || math.Abs(r.OverChance.Estimate[0]+4) > 1e-12 {
 		t.Errorf("the last three seconds begin at %v, and the sums at %v", r.Times, r.OverChance)
 	}
-	if r := s.Report("home", time.Minute, now, 5*time.Second, 100); len(r.Times) != 1 { // the first second ended as they begin
+	if r := s.Report("home", time.Minute, now, 5*time.Second, 100); len(r.Times) != 1 { // the first second ended just as these begin
 		t.Errorf("the last five seconds have points at %v", r.Times)
 	}
-	// One point of six seconds, and one more, because they begin at multiples of their width.
+	// One point covers six seconds, and there is one more because points begin at multiples of their width.
 	if r := s.Report("home", time.Minute, now, 0, 1); !cmp.Equal(r.Times, []int64{100, 102}) || !cmp.Equal(r.Seconds, []int64{2, 6}) || !cmp.Equal(r.Decisions, []uint64{3, 4}) {
 		t.Errorf("in steps of six seconds: %+v", r)
 	}
@@ -278,16 +280,16 @@ func TestSeriesByHand(t *testing.T) {
 		if len(recent.Gains) > 0 {
 			total = recent.Gains[0].Total.Estimate
 		}
-		if recent.Rate != 0.7 || recent.Policy.Revenue != want[0] || math.Abs(total-want[1]) > 1e-12 { // 7 decisions in the last ten full seconds
+		if recent.Rate != 0.7 || recent.Policy.Revenue != want[0] || math.Abs(total-want[1]) > 1e-12 { // 7 decisions in the last ten complete seconds
 			t.Errorf("in %v: %+v, want %v", span, recent, want)
 		}
 	}
-	if recent := s.Recent(second(103.9), 0); recent.Rate != 0.3 { // the present second is not full
+	if recent := s.Recent(second(103.9), 0); recent.Rate != 0.3 { // the present second is incomplete
 		t.Errorf("%v decisions a second in the middle of one", recent.Rate)
 	}
 }
 
-// totals are those of two points, of differences of at most a bound.
+// totals returns two points for differences of at most a bound.
 func totals(first *confseq.Mean, bound float64, last *confseq.Mean, next float64) *api.SeriesSums {
 	s := new(api.SeriesSums)
 	for k, m := range []*confseq.Mean{first, last} {
@@ -298,7 +300,7 @@ func totals(first *confseq.Mean, bound float64, last *confseq.Mean, next float64
 	return s
 }
 
-// Times before 1970 are in the seconds that begin before them.
+// A time before 1970 belongs to the second that begins before it.
 func TestSecondsBefore1970(t *testing.T) {
 	for at, want := range map[int64]int64{0: 0, 1: 0, -1: -1, -1e9: -1, -1e9 - 1: -2, 1e9 - 1: 0} {
 		if have := secondOf(at); have != want {
@@ -339,7 +341,7 @@ func (t *Earnings) encoded(tb testing.TB) []byte {
 	return f.Rest()
 }
 
-// A tally of a snapshot is the one that was saved, bit for bit, and goes on like it.
+// Restoring a snapshot reproduces the tally bit for bit, and it continues identically.
 func TestSnapshot(t *testing.T) {
 	was := full()
 	data := was.encoded(t)
@@ -366,7 +368,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// Snapshots that no tally writes are refused.
+// Snapshots that no tally could have written are rejected.
 func TestRefusedSnapshots(t *testing.T) {
 	for name, change := range map[string]func(*Earnings){
 		"buckets out of order": func(t *Earnings) { t.Series.buckets[1].start = t.Series.buckets[0].start },

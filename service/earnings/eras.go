@@ -9,31 +9,31 @@ import (
 	"vitrine/service/offer"
 )
 
-// Eras are the last times in which a placement decided in one way, the oldest first. A decision belongs to the era in which it
-// was made.
+// Eras lists the last periods in which a placement decided in one way, oldest first. A decision belongs to the era in
+// which it was made.
 type Eras []era
 
 type era struct {
-	entry      uint64 // that began it
+	entry      uint64 // log entry that began it
 	time       int64
 	began      string // api.BegunByMode, …
 	mode       string
-	experiment string // its name, in the mode "experiment"
+	experiment string // name of the experiment, in the mode "experiment"
 	decisions  uint64
 	groups     [3]api.Totals // by policy, by chance, by baseline
 	shadow     api.Comparison
 }
 
-// maxEras is how many eras a placement remembers.
+// maxEras is the number of eras that a placement remembers.
 const maxEras = 20
 
-// Begin begins an era with an entry. experiment is a name, or "".
+// Begin starts an era at an entry. experiment is a name or "".
 func (l *Eras) Begin(entry uint64, time int64, began, mode, experiment string) {
 	*l = append(*l, era{entry: entry, time: time, began: began, mode: mode, experiment: experiment})
 	*l = (*l)[max(0, len(*l)-maxEras):]
 }
 
-// of returns the era of a decision by the entry of its offer, nil if it is not remembered.
+// of returns a decision's era, given its offer's entry, or nil if the era is forgotten.
 func (l Eras) of(entry uint64) *era {
 	for i := len(l) - 1; i >= 0; i-- {
 		if l[i].entry < entry {

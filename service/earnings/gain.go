@@ -8,9 +8,10 @@ import (
 // gainError is the probability that an interval of a gain is ever wrong.
 const gainError = 0.05
 
-// gains are what the policy earns more in the decisions of a bucket: than chance, if the placement drew between both, and than the
-// caller's own sets, if these were shown. The interval over chance is that of [Contrast]. Sets of the caller are shown at
-// another time: that interval is of the difference of both means, by the same boundary with an estimated V.
+// gains returns how much more the policy earns, among the decisions in a bucket, than chance (if the placement drew
+// between both) and than the caller's own sets (if they were shown). The interval over chance is the [Contrast]'s. The
+// caller's sets are shown at other times: that interval is for the difference of the two means, by the same boundary
+// with an estimated V.
 func (b *bucket) gains() []api.Gain {
 	list := []api.Gain{}
 	if m := &b.lead; m.N > 0 {
@@ -25,7 +26,7 @@ func (b *bucket) gains() []api.Gain {
 	return list
 }
 
-// mean is the mean revenue of an arm.
+// mean returns an arm's mean revenue.
 func (b *bucket) mean(arm int) *confseq.Mean {
 	g := &b.arms[arm]
 	m := &confseq.Mean{N: g.Rounds, Sum: g.Revenue, First: b.bound, Bound: b.bound}
@@ -35,7 +36,7 @@ func (b *bucket) mean(arm int) *confseq.Mean {
 	return m
 }
 
-// within returns the interval of a difference of two revenues.
+// within returns the interval for a difference of two revenues.
 func (b *bucket) within(low, estimate, high float64) api.Interval {
 	return api.Interval{Low: max(low, min(-b.bound, estimate)), Estimate: estimate, High: min(high, max(b.bound, estimate))}
 }

@@ -16,7 +16,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// A cohort counts once it is over, all its decisions have closed, and all cohorts before it have counted.
+// A cohort counts once it is over, all its decisions have closed, and all earlier cohorts have counted.
 func TestCohorts(t *testing.T) {
 	var l Cohorts[int]
 	enter := func(number int64) { l.Enter(number, func() int { return int(100 * number) }) }
@@ -55,15 +55,15 @@ func TestCohorts(t *testing.T) {
 	}
 }
 
-// randomized is a placement that shows one item of the price 3, by the policy or by chance. Sales are reported early, and the rest
-// expires after the attribution window.
+// randomized is a placement that shows one item of price 3, chosen by the policy or at random. Sales are reported
+// early, and the other decisions expire after the attribution window.
 type randomized struct {
 	of   Earnings
 	rng  *rand.Rand
 	open []open
 	now  int64
 	n    uint64
-	over float64 // Σ of what the policy earns more
+	over float64 // sum of the policy's true lead
 }
 
 type open struct {
@@ -99,8 +99,9 @@ func (r *randomized) expire() {
 	r.of.Advance(r.now, r.n+1)
 }
 
-// What the policy earns more is in the interval of its gain at all looks of at least 95 % of placements: if it earns no more, if it
-// does, and if the rates drift. The decisions of the last window do not count yet, so their sales do not count before the rest.
+// In at least 95 % of placements, the interval of the gain contains the policy's true lead at all looks: whether it
+// leads or not, and if the rates drift. Decisions in the last window do not count yet, so that their sales do not count
+// before the rest.
 func TestCoverageOfGains(t *testing.T) {
 	placements, decisions := 60, 2500
 	if long.Wanted() {
@@ -155,8 +156,8 @@ func TestCoverageOfGains(t *testing.T) {
 	}
 }
 
-// The lead of a decision is around what the policy earned before its cohort, also after a return. Decisions of before another way to
-// decide do not count, and neither does their return.
+// A decision's lead is measured around the policy's earnings before its cohort, even after a return. Decisions from
+// before a change in how the placement decides do not count, and neither do their returns.
 func TestLeadsByHand(t *testing.T) {
 	var e Earnings
 	e.Watch(drawing, 1)
@@ -197,7 +198,7 @@ func TestLeadsByHand(t *testing.T) {
 	}
 }
 
-// Gains over the baseline, and what a gain is at most, by hand.
+// Gains over the baseline, and the largest possible gain, by hand.
 func TestGainsByHand(t *testing.T) {
 	b := &bucket{bound: 2, arms: [3]api.Totals{{Rounds: 400, Revenue: 400, Squares: 800}, {}, {Rounds: 100, Revenue: 20, Squares: 40}}}
 	gains := b.gains()
@@ -211,8 +212,8 @@ func TestGainsByHand(t *testing.T) {
 	}
 }
 
-// mean returns bounds of a mean of numbers up to 2, each wrong with a probability of at most 0.0125: the boundary of package confseq
-// by its formula, with v/c² at least 1.
+// mean returns bounds for a mean of numbers up to 2, each wrong with probability at most 0.0125: package confseq's
+// boundary by its formula, with v/c² at least 1.
 func mean(n, sum, squares float64) [2]float64 {
 	const c, eta, s = 2, 2, 1.4
 	l := s*math.Log(math.Log(squares/(c*c))/math.Log(eta)+1) + math.Log(3.1055472779775810) + math.Log(2/0.0125)

@@ -10,34 +10,36 @@ import (
 	"vitrine/service/offer"
 )
 
-// Guard watches what a placement earns a decision: against its uniformly drawn sets, the baselines that were shown in
-// the mode shadow, its own first week, and its predictions. The tests may be looked at any time: see [confseq.Mean].
+// Guard watches a placement's earnings per decision. It compares them with uniformly drawn sets, with the baselines
+// shown in shadow mode, with the placement's own first week, and with its predictions. The tests are valid at any time:
+// see [confseq.Mean].
 //
-// The sums begin again with each period, so that a late decline does not hide behind good months. The error of all
-// tests in all periods sums to guardError: each of these four tests spends a fifth of it, and 1/(j(j+1)) of that fifth in
-// period j. sales, which is faster, spends the last fifth. Period 0 is the learner's apprenticeship, and is not tested.
+// The sums restart with each period, so that good months cannot hide a late decline. The error over all tests and
+// periods sums to guardError: each of these four tests spends a fifth of it, and 1/(j(j+1)) of that fifth in period j.
+// The test in sales, which is faster, spends the last fifth. Period 0 is the learner's apprenticeship, and is not
+// tested.
 //
-// An alarm about earnings stays until somebody clears it. An alarm about sales ends by itself once sales are back.
+// An alarm about earnings stays until an operator clears it. An alarm about sales ends by itself once sales are back.
 type Guard struct {
 	Watch    Watch
-	Earnings *api.Alarm // without its fallback; nil if there is none
-	Sales    *api.Alarm // the same
-	Entry    uint64     // the last one before the period
+	Earnings *api.Alarm // without its fallback; nil if there is no alarm
+	Sales    *api.Alarm // without its fallback; nil if there is no alarm
+	Entry    uint64     // last entry before the period
 
-	since  uint64 // later entries are watched
+	since  uint64 // only later entries are watched
 	period uint64
-	start  int64 // of the period, a time
-	begun  int64 // of period 1
+	start  int64 // start of the period
+	begun  int64 // start of period 1
 
-	sums                  // of the period
-	first    confseq.Mean // earned in the first week
-	baseline confseq.Mean // what the caller's sets earned, in all periods
+	sums                  // for the period
+	first    confseq.Mean // earnings in the first week
+	baseline confseq.Mean // earnings from the caller's sets, in all periods
 	cohorts  Cohorts[guarded]
 	sales    sales
 }
 
-// Doubtful returns the range of entries [first, second) of the decisions whose outcomes were probably not reported.
-// Under an alarm of no-sale, the range runs from the first decision without a sale to until; otherwise it is empty.
+// Doubtful returns the entries [first, second) of the decisions with outcomes that were probably not reported. Under a
+// no-sale alarm, the range runs from the first decision without a sale to until; otherwise it is empty.
 func (g *Guard) Doubtful(until uint64) [2]uint64 {
 	if g.Sales == nil || g.Sales.Check != noSale {
 		return [2]uint64{}
@@ -45,7 +47,7 @@ func (g *Guard) Doubtful(until uint64) [2]uint64 {
 	return [2]uint64{g.Sales.Since, until}
 }
 
-// Alarm returns the alarm in force, nil if there is none. One about sales is more urgent.
+// Alarm returns the alarm in force, or nil. An alarm about sales takes precedence.
 func (g *Guard) Alarm() *api.Alarm {
 	if g.Sales != nil {
 		return g.Sales
@@ -53,16 +55,16 @@ func (g *Guard) Alarm() *api.Alarm {
 	return g.Earnings
 }
 
-// sums are what the decisions of a period have earned.
+// sums are the earnings in a period.
 type sums struct {
-	earned    confseq.Mean // by sets of the policy
+	earned    confseq.Mean // by the policy's sets
 	estimated confseq.Mean // by sets with a prediction
-	predicted float64      // by the policy, of the same sets
-	lead      confseq.Mean // of the policy over chance: see Contrast
+	predicted float64      // prediction by the policy for the same sets
+	lead      confseq.Mean // lead of the policy over chance: see Contrast
 	bins      bins
 }
 
-// guarded are the sums of a cohort.
+// guarded are a cohort's sums.
 type guarded struct {
 	earned    confseq.Block
 	estimated confseq.Block
@@ -72,15 +74,15 @@ type guarded struct {
 	bins      bins
 }
 
-// Watch says how a placement decides while a guard watches.
+// Watch describes how a placement decides while a guard watches.
 type Watch struct {
 	Mode    string  // api.Learn, …
 	Explore string  // api.BySets, …
-	Share   float64 // of sets drawn by chance, in the mode explore
+	Share   float64 // share of random sets, in the mode explore
 	Window  time.Duration
 }
 
-// Cohort is the length of a cohort in nanoseconds.
+// Cohort returns a cohort's length in nanoseconds.
 func (w *Watch) Cohort() int64 { return max(int64(w.Window)/cohortShare, 1) }
 
 const (
@@ -94,12 +96,12 @@ const (
 	mostRatio      = 1.25
 )
 
-// Restart forgets the sums, and ends an alarm. What is watched comes after an entry.
+// Restart drops the sums and ends any alarm. Watching starts after an entry.
 func (g *Guard) Restart(entry uint64) {
 	*g = Guard{Watch: g.Watch, since: entry, Entry: entry, baseline: g.baseline}
 }
 
-// watches reports whether the decision of an entry counts in a cohort.
+// watches reports whether a decision counts in a cohort, given its entry.
 func (g *Guard) watches(entry uint64) bool { return entry > g.since && g.Alarm() == nil }
 
 // Enter adds an open decision. own says whether the placement's learner predicted its outcome.
@@ -112,7 +114,7 @@ func (g *Guard) Enter(entry uint64, time int64, o *offer.Offer, own bool) {
 	g.sales.enter(entry, time, o, own)
 }
 
-// Leave takes a decision that has closed. o is its outcome, nil if there is no round of the placement's learner.
+// Leave removes a closed decision. o is its outcome, or nil if the placement's learner gets no round.
 func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 	if !g.watches(entry) {
 		return
@@ -122,15 +124,15 @@ func (g *Guard) Leave(entry uint64, time int64, o *offer.Closed) {
 	}
 }
 
-// Sold notes the outcome of a decision, whichever learner made it. age is the part of its attribution window that is over.
+// Sold records a decision's outcome, whichever learner made it. age is the elapsed part of its attribution window.
 func (g *Guard) Sold(c *offer.Closed, age int64) { g.sales.leave(c, age, g.Watch.Window) }
 
-// MoveClock moves the attribution windows of the open decisions. Cohorts keep their times: they wait for their last outcome
-// however long that takes.
+// MoveClock shifts the attribution windows of open decisions. Cohorts keep their times: they wait for their last
+// outcome however long that takes.
 func (g *Guard) MoveClock(by int64) { g.sales.move(by) }
 
-// add adds a round. A centre may be larger than all revenues of the round: a cohort that began before a period has the centre of
-// more expensive sets.
+// add adds a round. Its centre may exceed all of the round's revenues: a cohort that began before a period uses the
+// centre of more expensive sets.
 func (c *guarded) add(o *offer.Closed, watch *Watch) {
 	x, bound := o.Earned(), o.Bound()
 	switch o.Mode {
@@ -149,12 +151,12 @@ func (c *guarded) add(o *offer.Closed, watch *Watch) {
 	}
 }
 
-// drawsSets reports whether some sets are drawn by chance, and others not.
+// drawsSets reports whether some sets are random and others not.
 func (w *Watch) drawsSets() bool {
 	return w.Mode == api.Explore && w.Explore != api.BySwaps && w.Share < 1
 }
 
-// contrast compares the policy with chance.
+// contrast compares the policy with random sets.
 func (w *Watch) contrast() Contrast { return Contrast{1 - w.Share, w.Share} }
 
 func wayOf(mode uint8) int {
@@ -167,8 +169,8 @@ func wayOf(mode uint8) int {
 	return Neither
 }
 
-// Advance takes the decisions that are due by a time, and tests them. It reports whether an alarm was raised. If an alarm
-// about sales has ended, over is what Doubtful says of it.
+// Advance takes and tests the decisions that are due at a time. It reports whether an alarm was raised. If an alarm
+// about sales ended, over is the result of Doubtful.
 func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) {
 	switch what, alarm := g.sales.judge(now, g.Sales); what {
 	case rang:
@@ -197,7 +199,7 @@ func (g *Guard) Advance(now int64, entry uint64) (raised bool, over *[2]uint64) 
 	return false, nil
 }
 
-// take adds a cohort that began at a time, and begins the next period if this one is over.
+// take adds a cohort that began at a time, and starts the next period if this one is over.
 func (g *Guard) take(c *guarded, at int64, entry uint64) {
 	g.baseline.Add(&c.baseline)
 	over := g.period == 0 && g.earned.N+c.earned.N > apprenticeship ||
@@ -224,7 +226,7 @@ func (g *Guard) take(c *guarded, at int64, entry uint64) {
 	}
 }
 
-// checks are the tests of what the policy earns in the present period.
+// checks returns the tests of the policy's earnings in the present period.
 func (g *Guard) checks() (all []api.GuardCheck) {
 	if g.period == 0 {
 		return nil
@@ -260,10 +262,10 @@ func (g *Guard) checks() (all []api.GuardCheck) {
 	return all
 }
 
-// finite returns a number that JSON has.
+// finite clamps a number to the range of JSON.
 func finite(v float64) float64 { return min(max(v, -math.MaxFloat64), math.MaxFloat64) }
 
-// test returns the first check that fails, and what is wrong.
+// test returns the first failing check and its explanation.
 func (g *Guard) test() (check, detail string) {
 	for _, c := range g.checks() {
 		switch {

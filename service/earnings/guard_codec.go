@@ -8,7 +8,7 @@ import (
 	"vitrine/service/api"
 )
 
-// Copy returns a copy that shares nothing with g.
+// Copy returns a deep copy.
 func (g *Guard) Copy() Guard {
 	c := *g
 	c.cohorts = g.cohorts.Copy(func(d *guarded) guarded { return *d })
@@ -66,7 +66,7 @@ func (l *lot) fields(f *fields.Fields) {
 	f.Float(&l.sum[0], &l.sum[1], &l.hits[0], &l.hits[1], &l.foreseen[0], &l.foreseen[1])
 }
 
-// Fields passes over the guard.
+// Fields encodes or decodes the guard.
 func (g *Guard) Fields(f *fields.Fields) {
 	f.Uvarint(&g.since, &g.period, &g.Entry)
 	f.Int64(&g.start, &g.begun)

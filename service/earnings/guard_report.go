@@ -9,7 +9,8 @@ import (
 	"vitrine/service/api"
 )
 
-// Report returns the guard for the statistics. fallback is what decides while there is an alarm, "" for the policy.
+// Report returns the guard for the statistics. fallback names the policy that decides during an alarm, or is "" for the
+// policy itself.
 func (g *Guard) Report(fallback string) *api.Guard {
 	r := &api.Guard{
 		Period: g.period, Decisions: g.earned.N, WithoutSale: g.sales.run.n, Overdue: time.Duration(g.sales.wait).Seconds(),
@@ -40,9 +41,9 @@ func (g *Guard) Report(fallback string) *api.Guard {
 	return r
 }
 
-// farOff returns the bin with the most decisions whose predictions are certainly wrong by more than a fifth of the shoppers
-// that buy or of those that do not, whichever are fewer; nil if there is none. That it is ever wrong in a period has a
-// probability of at most guardError/(j(j+1)).
+// farOff returns the bin with the most decisions among those with certainly wrong predictions, or nil. A prediction is
+// wrong if it is off by more than a fifth of the shoppers that buy or of those that do not, whichever are fewer. The
+// probability that farOff ever errs in a period is at most guardError/(j(j+1)).
 func (g *Guard) farOff() (worst *api.Calibrated) {
 	if g.period == 0 {
 		return nil
@@ -61,7 +62,7 @@ func (g *Guard) farOff() (worst *api.Calibrated) {
 	return worst
 }
 
-// policyChecks are the checks of what the policy earns that there will be, or may be.
+// policyChecks lists the checks of the policy's earnings that will or may take place.
 func (g *Guard) policyChecks() (names []string) {
 	if g.Watch.Mode == api.Shadow {
 		return nil // the policy's sets are not shown
@@ -79,7 +80,7 @@ func (g *Guard) policyChecks() (names []string) {
 	return names
 }
 
-// checks are the tests of sales.
+// checks returns the tests of sales.
 func (s *sales) checks() []api.GuardCheck {
 	silent := api.GuardCheck{Name: noSale, Decisions: s.judged}
 	for _, rate := range s.run.rates {
@@ -107,7 +108,7 @@ func (s *sales) checks() []api.GuardCheck {
 	return []api.GuardCheck{silent, fallen}
 }
 
-// needs returns how many more decisions there must be, at least, before a rate is known and after it another length.
+// needs returns the minimum number of further decisions before a rate is known, followed by another length of them.
 func (s *sales) needs(length uint64) uint64 {
 	if s.wait > 0 {
 		return length + max(lengths[0], s.octaves[0].pair[0].n+1) - s.octaves[0].pair[0].n
@@ -123,8 +124,8 @@ func (s *sales) needs(length uint64) uint64 {
 	return n + lengths[0] + length
 }
 
-// smallestFall returns the smallest fall from a rate that a whole stretch of a length notices, as a share of the rate; ok is
-// false if it would not notice that nothing is sold.
+// smallestFall returns the smallest fall from a rate, as a share of it, that a complete stretch of a length notices. ok
+// is false if the stretch would not notice a complete loss of sales.
 func smallestFall(k int, begun uint64, rate float64) (share float64, ok bool) {
 	if rate <= 0 {
 		return 0, false

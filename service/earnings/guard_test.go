@@ -13,8 +13,8 @@ import (
 	"vitrine/service/offer"
 )
 
-// Every round is within its bound of the centre of its cohort, also if the sets have become cheaper than the centre: a
-// period may begin with such a cohort, and knows no earlier bound.
+// Every round lies within its bound of its cohort's centre, even if the sets are now cheaper than the centre: a period
+// may begin with such a cohort, and knows no earlier bound.
 func TestBounds(t *testing.T) {
 	for _, c := range []struct{ centre, revenue, want float64 }{{5, 1, 5}, {0.5, 2, 2}} {
 		at := confseq.Block{Centre: c.centre}
@@ -31,7 +31,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// block is a block of n observations of x, with the centre 0.
+// block returns n observations of x, with the centre 0.
 func block(n int, x float64) (b confseq.Block) {
 	for range n {
 		b.Add(x, 1)
@@ -39,7 +39,7 @@ func block(n int, x float64) (b confseq.Block) {
 	return b
 }
 
-// A test of period j has a fifth of one percent, and of that 1/(j(j+1)): over all periods that is the fifth.
+// A test in period j spends a fifth of one percent times 1/(j(j+1)), which sums to the fifth over all periods.
 func TestErrorOfPeriods(t *testing.T) {
 	lead := block(100, 0.25)
 	for period, alpha := range map[uint64]float64{1: 0.001, 2: 0.002 / 6, 9: 0.002 / 90} {
@@ -66,9 +66,9 @@ func TestErrorOfPeriods(t *testing.T) {
 	}
 }
 
-// A cohort counts once it is over and all its decisions have closed, and not before the cohorts before it.
+// A cohort counts once it is over and all its decisions have closed, and only after all earlier cohorts.
 func TestCohortsAreWhole(t *testing.T) {
-	g := Guard{Watch: Watch{Window: 16}} // cohorts of 1
+	g := Guard{Watch: Watch{Window: 16}} // cohorts of length 1
 	closed := func(entry uint64, at int64) *offer.Closed {
 		o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{1}, Mode: offer.ByPolicy}}
 		return &offer.Closed{Offer: o, Entry: entry, Time: at, Choice: 1}
@@ -88,7 +88,7 @@ func TestCohortsAreWhole(t *testing.T) {
 	leave(3, 101)
 	counted(200, 0) // decision 2 is open
 	leave(2, 100)
-	counted(100, 0) // the first cohort is the present one
+	counted(100, 0) // the first cohort is still the present one
 	counted(101, 2)
 	counted(102, 3)
 	leave(4, 102)
@@ -96,19 +96,19 @@ func TestCohortsAreWhole(t *testing.T) {
 	counted(103, 4)
 }
 
-// Predictions are far off once it is certain that they are wrong by more than a fifth, in the present period only.
+// Predictions are far off once they are certainly wrong by more than a fifth, in the present period alone.
 func TestFarOff(t *testing.T) {
 	for _, c := range []struct {
 		rounds, purchases uint64
 		predicted         float64
 		off               bool
 	}{
-		{20, 2, 0.45, false},     // what 20 decisions say is nothing
+		{20, 2, 0.45, false},     // 20 decisions prove too little
 		{2000, 860, 0.45, false}, // 0.43
-		{2000, 780, 0.45, false}, // 0.39 is more than four fifths of 0.45
+		{2000, 780, 0.45, false}, // 0.39 exceeds four fifths of 0.45
 		{2000, 500, 0.45, true},
 		{2000, 1300, 0.45, true},
-		{2000, 1960, 0.93, true}, // 2 % do not buy, where 7 % should
+		{2000, 1960, 0.93, true}, // 2 % do not buy, predicted 7 %
 	} {
 		g := Guard{period: 1}
 		*g.bins.bin(1 - c.predicted) = api.Bin{Rounds: c.rounds, Purchases: c.purchases, Predicted: c.predicted * float64(c.rounds)}
@@ -122,7 +122,7 @@ func TestFarOff(t *testing.T) {
 	}
 }
 
-// A fresh guard says what it waits for.
+// A fresh guard reports the conditions it waits for.
 func TestReport(t *testing.T) {
 	g := Guard{Watch: Watch{Mode: api.Explore, Share: 0.1, Window: time.Hour}}
 	needs := func() (list []string) {
@@ -145,7 +145,7 @@ func TestReport(t *testing.T) {
 	if diff := cmp.Diff([]string{"no-sale 1250", "sales 1300"}, needs()); diff != "" {
 		t.Error(diff)
 	}
-	// the first stretch has half of 0.002 · 3/8 / 2 / 8, whose logarithm is −10.661
+	// the first stretch spends half of 0.002 · 3/8 / 2 / 8; its logarithm is −10.661
 	if sees, ok := smallestFall(len(lengths)-1, 1, 0.5); !ok || evidence(5000, 2500*(1-sees), 0.25) < 10.661 || evidence(5000, 2500*(1.002-sees), 0.25) > 10.661 {
 		t.Errorf("5,000 decisions see a fall by %v, %v", sees, ok)
 	}

@@ -12,23 +12,23 @@ import (
 	"vitrine/service/offer"
 )
 
-// Items count what the closed decisions of a placement have shown and sold: by item, by place and in the last decisions. Of
-// too many items those that were shown least are summed up.
+// Items count which items a placement's closed decisions showed and sold: by item, by place and in the last decisions.
+// If there are too many items, those shown least are summed up.
 type Items struct {
 	sold    map[string]*Sold
-	Others  Sold   // of the items that were dropped
-	Dropped uint64 // their number; an item that is dropped twice counts twice
-	Places  []Sold // from the first place on
+	Others  Sold   // dropped items
+	Dropped uint64 // number of drops; an item dropped twice counts twice
+	Places  []Sold // from first place on
 
 	all    span
-	recent []span // of recentLength decisions each, but the last
+	recent []span // recentLength decisions each, except the last
 }
 
-// Sold counts how often something was shown and taken.
+// Sold counts how often an item was shown and taken.
 type Sold struct {
 	Shown, Taken uint64
 	Revenue      float64
-	Last         uint64 // the entry of the last offer
+	Last         uint64 // log entry of the last offer
 }
 
 func (s *Sold) add(o Sold) {
@@ -36,9 +36,9 @@ func (s *Sold) add(o Sold) {
 	s.Revenue += o.Revenue
 }
 
-// span sums up decisions that closed one after the other.
+// span sums up consecutive closed decisions.
 type span struct {
-	decisions, estimated uint64 // those with a prediction
+	decisions, estimated uint64 // the second counts those with a prediction
 	earned, predicted    float64
 	arms                 [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
 }
@@ -53,18 +53,18 @@ func (s *span) add(o *span) {
 }
 
 const (
-	// ItemBytes are those of two items: twice as many as are counted may wait to be dropped.
+	// ItemBytes is the memory of two items, because up to twice as many items as counted may wait to be dropped.
 	ItemBytes = 700
 
 	maxSold      = 1000 // items
 	minSold      = 16
-	soldShare    = 64 // of the placement's memory
+	soldShare    = 64 // fraction of the placement's memory
 	maxPlaces    = 50
 	recentLength = 100
 	maxRecent    = 10
 )
 
-// MaxItems returns how many items have counts of their own in a placement of the given memory.
+// MaxItems returns the number of items with counts of their own, given the placement's memory.
 func MaxItems(memory int) int { return max(minSold, min(maxSold, memory/soldShare/ItemBytes)) }
 
 // closed counts a decision.
@@ -81,8 +81,7 @@ func (t *Items) closed(o *offer.Closed, maxItems int) {
 	t.recent[len(t.recent)-1].add(&s)
 }
 
-// show counts the items that the offer of an entry has shown. The item at the place choice, from 1 on, was taken and has earned
-// the revenue.
+// show counts the items in an offer. The item at position choice, from 1 on, was taken and earned the revenue.
 func (t *Items) show(ids []string, entry uint64, choice int, earned float64, maxItems int) {
 	if t.sold == nil {
 		t.sold = map[string]*Sold{}
@@ -110,7 +109,7 @@ func (t *Items) show(ids []string, entry uint64, choice int, earned float64, max
 	}
 }
 
-// spanOf returns the span of one decision.
+// spanOf returns a span of one decision.
 func spanOf(o *offer.Closed) span {
 	s := span{decisions: 1}
 	if o.Predicted {
@@ -122,7 +121,7 @@ func spanOf(o *offer.Closed) span {
 	return s
 }
 
-// drop keeps the items that were shown most, and of those shown as often the last ones.
+// drop keeps the items shown most; ties go to the latest.
 func (t *Items) drop(keep int) {
 	for _, id := range t.byShown()[keep:] {
 		t.Others.add(*t.sold[id])
@@ -131,7 +130,7 @@ func (t *Items) drop(keep int) {
 	}
 }
 
-// byShown returns the items, those that were shown most first.
+// byShown returns the items, those shown most first.
 func (t *Items) byShown() []string {
 	return slices.SortedFunc(maps.Keys(t.sold), func(a, b string) int {
 		x, y := t.sold[a], t.sold[b]
@@ -139,7 +138,7 @@ func (t *Items) byShown() []string {
 	})
 }
 
-// Top returns the items that were shown most, and their counts.
+// Top returns the items shown most, and their counts.
 func (t *Items) Top() (ids []string, sold []Sold) {
 	ids = t.byShown()
 	ids = ids[:min(len(ids), maxSold)]
@@ -149,7 +148,7 @@ func (t *Items) Top() (ids []string, sold []Sold) {
 	return ids, sold
 }
 
-// Copy returns a copy that shares nothing with t.
+// Copy returns a deep copy.
 func (t *Items) Copy() Items {
 	c := *t
 	c.sold = make(map[string]*Sold, len(t.sold))
@@ -188,7 +187,7 @@ func (s *span) report() api.Span {
 	}
 }
 
-// Drift compares the recent decisions with those before, nil if there are none.
+// Drift compares the recent decisions with earlier ones, or returns nil without decisions.
 func (t *Items) Drift() *api.Drift {
 	var recent span
 	for i := range t.recent {
@@ -215,8 +214,8 @@ const (
 	fellShare = 0.8
 )
 
-// fell reports whether the policy certainly sells less often than fellShare of before. There may be as many looks as there are
-// decisions: the one at n of them has the error fellError/(n(n+1)).
+// fell reports whether the policy certainly sells less often than fellShare times the earlier rate. There may be as
+// many looks as decisions: the look after n decisions spends the error fellError/(n(n+1)).
 func fell(recent, before *api.Totals, looks uint64) bool {
 	alpha := fellError / 2 / (float64(looks) * float64(looks+1))
 	_, now := confseq.Share(float64(recent.Purchases), float64(recent.Rounds), alpha)

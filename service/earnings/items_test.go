@@ -6,10 +6,10 @@ import (
 	"vitrine/service/api"
 )
 
-// Sales have drifted once it is certain that they are below four fifths of before, and not at 20 decisions.
+// Sales have drifted once they are certainly below four fifths of the earlier rate, but not after only 20 decisions.
 func TestFell(t *testing.T) {
 	for _, c := range []struct {
-		recent, before [2]uint64 // pages, and those that sold
+		recent, before [2]uint64 // pages, and pages that sold
 		want           bool
 	}{
 		{[2]uint64{20, 0}, [2]uint64{4000, 1200}, false},

@@ -13,97 +13,98 @@ import (
 	"vitrine/service/offer"
 )
 
-// sales notices within a few hundred decisions that a placement sells much less than it did, or nothing.
+// sales notices within a few hundred decisions that a placement sells much less than before, or nothing.
 //
-// Order. Sales are reported before other decisions expire, so the decisions that have closed sell too much. sales therefore
-// judges decisions in the order in which they were made: a lot of them counts once each decision has closed, or once the last
-// of them is older than wait, within which nine tenths of all sales are reported. Later sales do not count, neither in the
-// past nor now.
+// Order. Sales are reported before other decisions expire, so the decisions closed so far contain too many sales. sales
+// therefore judges decisions in the order in which they were made: a lot of decisions counts once each has closed, or
+// once the last of them is older than wait, within which nine tenths of all sales are reported. Later sales never
+// count, neither in the past nor now.
 //
-// Amounts. A sale counts 1 in amount 0. In amount 1 it counts its revenue over that of an average sale of the apprenticeship,
-// 1 at most: that amount also falls when only cheap items sell.
+// Amounts. A sale counts 1 in amount 0. In amount 1 it counts its revenue divided by an average sale during the
+// apprenticeship, at most 1: that amount also falls when only cheap items sell.
 //
-// Tests. Each stretch of decisions compares its amounts x_1, …, x_n in [0, 1] with a rate r that was known before its first
-// decision. While E[x_t | past] >= b for a boundary b = share · r, the process
+// Tests. Each stretch of decisions compares its amounts x_1, …, x_n in [0, 1] with a rate r that was known before its
+// first decision. While E[x_t | past] >= b for a boundary b = share · r, the process
 //
 //	E_n = θ^(Σ x) ((1 − θb)/(1 − b))^(n − Σ x),   0 <= θ < 1
 //
-// is a nonnegative supermartingale that begins at 1: a^x c^(1−x) <= x a + (1 − x) c, whose mean at E x = b is 1. So is a mean
-// of such processes over several θ. By Ville's inequality E_n ever reaches 1/α with a probability of at most α (Ville 1939;
-// Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting, JRSS B 86(1), Section 4).
+// is a nonnegative supermartingale that begins at 1: a^x c^(1−x) <= x a + (1 − x) c, and for E x = b the mean of the
+// right side is 1. A mean of such processes over several θ is one too. By Ville's inequality E_n ever reaches 1/α with
+// a probability of at most α (Ville 1939; Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by
+// betting, JRSS B 86(1), Section 4).
 //
 //   - no-sale: a stretch begins after each sale and ends with the next one. θ = 0, so log E_n = −n log(1 − b).
-//   - sales: stretches of 50 to 5,000 decisions, two of each length, the second of which begins in the middle of the first.
+//   - sales: stretches of 50 to 5,000 decisions, two of each length; the second begins in the middle of the first.
 //     θ is 1/4, 1/2 and 3/4.
 //
-// Each stretch is tested against two rates, which are frozen when it begins: what the policy of the stretch before it
-// predicted, because a learner's predictions fall along with the sales, and the lower confidence bound of what the placement
-// itself has sold on the last whole day. Only decisions with a prediction are compared with predictions.
+// Each stretch is tested against two rates, which are frozen when it begins. One is the policy's prediction in the
+// stretch before it, because a learner's predictions fall along with the sales. The other is the lower confidence bound
+// of the placement's own sales on the last whole day. Only decisions with a prediction are compared with predictions.
 //
-// Error. Stretch j of a length has the share 2^−e/((e+1)(e+2)) of its error, e = ⌊log₂ j⌋, which sums to 1 over all j. The
-// confidence bounds of day j have 1/(j(j+1)) of theirs.
+// Error. Stretch j of a length spends the share 2^−e/((e+1)(e+2)) of its error, e = ⌊log₂ j⌋, which sums to 1 over all
+// j. The confidence bounds of day j spend 1/(j(j+1)) of theirs.
 type sales struct {
-	watched uint64                // decisions since the guard began
-	delays  [delayOctaves]uint64  // sales: element i counts those reported within 2^i seconds, but not within half of that
-	revenue float64               // of the sales before wait was known
-	worth   float64               // revenue of an average one of them
-	wait    int64                 // nanoseconds; 0 while it is not known
-	lots    []*lot                // that are not judged yet, the oldest first
-	judged  uint64                // decisions
-	day     uint64                // number of the present one, from 1 on
-	began   int64                 // time of the day
-	today   [amounts]confseq.Mean // sold
-	before  [amounts]confseq.Mean // on the day before
-	frozen  float64               // sales a decision that the policy predicted in the last short stretch
-	run     stretch               // since the last sale
-	runs    uint64                // how many there were
+	watched uint64                // decisions since the guard started
+	delays  [delayOctaves]uint64  // sales by delay: element i counts delays up to 2^i seconds, but above half of that
+	revenue float64               // from sales before wait was known
+	worth   float64               // revenue of an average sale among them
+	wait    int64                 // nanoseconds; 0 until it is known
+	lots    []*lot                // not judged yet, oldest first
+	judged  uint64                // number of decisions judged
+	day     uint64                // number of the present day, from 1 on
+	began   int64                 // start of the day
+	today   [amounts]confseq.Mean // amounts sold today
+	before  [amounts]confseq.Mean // amounts sold on the previous day
+	frozen  float64               // the policy's predicted sales per decision in the last short stretch
+	run     stretch               // decisions since the last sale
+	runs    uint64                // number of such runs
 	octaves [len(lengths)]octave
 
-	level  float64 // rate at which sales are back after the alarm in force
+	level  float64 // rate that ends the alarm in force
 	lasted uint64  // decisions judged since that alarm
 	rise   float64 // log evidence that sales are back
 	back   uint64  // first entry of that evidence
 }
 
-// The amounts of a decision.
+// A decision's amounts.
 const (
-	taken   = iota // 1 if something was sold
-	worthOf        // the revenue in average sales, 1 at most
+	taken   = iota // 1 if an item was sold
+	worthOf        // revenue in units of an average sale, at most 1
 	amounts
 )
 
-// The rates with which a stretch is compared.
+// The rates that a stretch is compared with.
 const (
 	predicted = iota
 	ofItself
 	rates
 )
 
-// lot are decisions made one after the other.
+// lot is a group of consecutive decisions.
 type lot struct {
-	entry       uint64 // of the first
+	entry       uint64 // log entry of the first decision
 	n, open     uint64
-	begun, last int64 // time of the first and of the last
+	begun, last int64 // times of the first and last decision
 	sum         [amounts]float64
-	predicted   uint64           // decisions that have a prediction
-	hits        [amounts]float64 // what these sold
-	foreseen    [amounts]float64 // and what was predicted
+	predicted   uint64           // number of decisions with a prediction
+	hits        [amounts]float64 // amounts sold in those decisions
+	foreseen    [amounts]float64 // amounts predicted
 }
 
-// stretch are decisions judged one after the other.
+// stretch is a run of consecutively judged decisions.
 type stretch struct {
-	entry     uint64 // of the first
+	entry     uint64 // log entry of the first decision
 	n         uint64
 	sum       float64
-	predicted uint64  // decisions that have a prediction
-	hit       float64 // what these sold
+	predicted uint64  // number of decisions with a prediction
+	hit       float64 // amount sold in those decisions
 	foreseen  [amounts]float64
-	rates     [rates]float64 // frozen when it began; 0 if not known
+	rates     [rates]float64 // frozen at the start; 0 if unknown
 }
 
-// octave are the stretches of one length.
+// octave holds the stretches of one length.
 type octave struct {
-	begun uint64 // how many
+	begun uint64 // number of stretches begun
 	pair  [2]stretch
 }
 
@@ -114,17 +115,17 @@ var (
 
 const (
 	salesError   = guardError / 5
-	ratesError   = salesError / 4     // of the confidence bounds of both amounts
-	noSaleError  = salesError * 3 / 8 // of both rates
-	fallError    = salesError * 3 / 8 // of both rates and all lengths
-	noSaleShare  = 3. / 4             // of a rate, which sound sales reach
+	ratesError   = salesError / 4     // for the confidence bounds of both amounts
+	noSaleError  = salesError * 3 / 8 // for both rates
+	fallError    = salesError * 3 / 8 // for both rates and all lengths
+	noSaleShare  = 3. / 4             // fraction of a rate that healthy sales reach
 	fallShare    = 1. / 2
-	delayOctaves = 26 // the last has the longest attribution window
-	minSales     = 16 // from which wait is known
-	lotSize      = 16 // decisions, while there are few lots
+	delayOctaves = 26 // the last one covers the longest attribution window
+	minSales     = 16 // needed before wait is known
+	lotSize      = 16 // decisions, as long as there are few lots
 	fewLots      = 128
-	lotShare     = 16  // of wait
-	backError    = .01 // of taking sales for back that are not, each time that they might be
+	lotShare     = 16  // fraction of wait
+	backError    = .01 // probability of mistaking low sales for recovered ones, per alarm
 )
 
 // Names of the checks.
@@ -161,7 +162,8 @@ func (s *sales) enter(entry uint64, now int64, o *offer.Offer, own bool) {
 	}
 }
 
-// counts reports whether a decision is watched: other programs' are over, and deferred ones may never be shown.
+// counts reports whether a decision is watched. Other programs' decisions are over, and deferred ones may never be
+// shown.
 func counts(o *offer.Offer) bool { return o.Mode != offer.ByImport && !o.Deferred }
 
 // accepts reports whether a decision made now belongs to the last lot.
@@ -169,7 +171,7 @@ func (s *sales) accepts(l *lot, now int64) bool {
 	return now-l.begun < s.wait/lotShare && (l.n < lotSize || len(s.lots) >= fewLots)
 }
 
-// amount returns the revenue of a sale in average ones.
+// amount returns a sale's revenue in units of an average sale.
 func (s *sales) amount(revenue float64) float64 {
 	if s.worth == 0 {
 		return 1
@@ -177,7 +179,7 @@ func (s *sales) amount(revenue float64) float64 {
 	return min(revenue/s.worth, 1)
 }
 
-// move moves the times of all decisions with the clock: nobody could report a sale during an outage.
+// move shifts the times of all decisions along with the clock: during an outage sales could not be reported.
 func (s *sales) move(by int64) {
 	s.began += by
 	for _, l := range s.lots {
@@ -186,7 +188,7 @@ func (s *sales) move(by int64) {
 	}
 }
 
-// leave adds the outcome of a decision of an age: the part of its attribution window that is over.
+// leave adds a decision's outcome. age is the elapsed part of its attribution window.
 func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 	if !counts(c.Offer) {
 		return
@@ -211,8 +213,8 @@ func (s *sales) leave(c *offer.Closed, age int64, window time.Duration) {
 	}
 }
 
-// learnDelay counts a sale by its delay, and sets wait: from the apprenticeship on, and each time that sales have doubled. It
-// is twice to four times as long as nine tenths of the delays, and only grows.
+// learnDelay counts a sale by its delay. It sets wait after the apprenticeship and whenever the number of sales has
+// doubled. wait is two to four times as long as nine tenths of the delays, and never shrinks.
 func (s *sales) learnDelay(delay int64, revenue float64, window time.Duration) {
 	seconds := uint64((max(delay, 0) + int64(time.Second) - 1) / int64(time.Second))
 	s.delays[min(bits.Len64(max(seconds, 1)-1), delayOctaves-1)]++
@@ -238,16 +240,16 @@ func (s *sales) learnDelay(delay int64, revenue float64, window time.Duration) {
 	}
 }
 
-// change is what judging has found.
+// change is the result of judging.
 type change uint8
 
 const (
 	unchanged change = iota
 	rang             // a check failed
-	ended            // the alarm of such a check is over
+	ended            // the alarm raised by a check is over
 )
 
-// judge takes the lots that are due, until something changes. alarm is the alarm of a check of sales, nil if there is none.
+// judge takes the lots that are due, until the alarm changes. alarm is the current alarm about sales, or nil.
 func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
 	for len(s.lots) > 0 {
 		l := s.lots[0]
@@ -280,7 +282,7 @@ func (s *sales) judge(now int64, alarm *api.Alarm) (change, *api.Alarm) {
 	return unchanged, nil
 }
 
-// remember adds a lot to what the placement has sold.
+// remember adds a lot to the placement's own sales.
 func (s *sales) remember(l *lot) {
 	if s.day == 0 || s.today[taken].N >= minPeriodSize && l.begun-s.began >= int64(minPeriod) {
 		s.day++
@@ -289,13 +291,13 @@ func (s *sales) remember(l *lot) {
 	for i := range s.today {
 		b := s.today[i].Begin()
 		b.N, b.Sum, b.First, b.Bound = l.n, l.sum[i], 1, 1
-		// Σ (x − centre)² of numbers in [0, 1], whose squares are at most as large
+		// Σ (x − centre)² for numbers in [0, 1]; their squares are no larger than the numbers
 		b.Squares = b.Sum - float64(2*b.Centre*b.Sum) + float64(float64(b.N)*b.Centre*b.Centre)
 		s.today[i].Add(&b)
 	}
 }
 
-// sold returns the lower confidence bound of an amount on the last whole day, of the present one if it is the first.
+// sold returns the lower confidence bound of an amount on the last whole day, or on the present day if it is the first.
 func (s *sales) sold(amount int) float64 {
 	m, day := &s.before[amount], float64(s.day)-1
 	if m.N == 0 {
@@ -304,7 +306,7 @@ func (s *sales) sold(amount int) float64 {
 	return max(m.Low(ratesError/amounts/(day*(day+1))), 0)
 }
 
-// lengthen adds a lot to the stretch without a sale, or begins another one. It reports whether nothing was sold.
+// lengthen adds a lot to the stretch without a sale, or starts another one. It reports whether the lot sold nothing.
 func (s *sales) lengthen(l *lot) bool {
 	if l.sum[taken] > 0 {
 		s.run = stretch{rates: [rates]float64{s.frozen, s.sold(taken)}}
@@ -333,7 +335,7 @@ func (s *sales) noSale(l *lot) *api.Alarm {
 	return nil
 }
 
-// silence returns how many decisions in a row without a sale are an alarm.
+// silence returns how many consecutive decisions without a sale raise an alarm.
 func silence(rate float64, runs uint64) uint64 {
 	return uint64(math.Ceil(nats(noSaleError/2*spent(runs)) / -portable.Log1p(-noSaleShare*min(rate, 1))))
 }
@@ -341,7 +343,7 @@ func silence(rate float64, runs uint64) uint64 {
 // nats returns log(1/alpha).
 func nats(alpha float64) float64 { return -portable.Log(alpha) }
 
-// spent returns the share of the error of test j, from 1 on. All of them sum to 1.
+// spent returns the share of the error for test j, from 1 on. The shares sum to 1.
 func spent(j uint64) float64 {
 	e := bits.Len64(j) - 1
 	return math.Ldexp(1/float64((e+1)*(e+2)), -e)
@@ -354,7 +356,7 @@ func (s *sales) falls(l *lot) (found *api.Alarm) {
 		for half := range o.pair {
 			t := &o.pair[half]
 			if t.n == 0 && half == 1 && o.pair[0].n < lengths[k]/2 {
-				continue // it begins in the middle of the first one
+				continue // the second stretch begins in the middle of the first
 			}
 			if t.n == 0 {
 				t.entry = l.entry
@@ -382,7 +384,7 @@ func (s *sales) falls(l *lot) (found *api.Alarm) {
 	return found
 }
 
-// renew begins the stretch after t, and freezes what it is compared with.
+// renew starts the stretch after t, and freezes its rates.
 func (s *sales) renew(t *stretch, k int) {
 	next := stretch{rates: [rates]float64{ofItself: s.sold(worthOf)}}
 	if t.predicted > 0 {
@@ -394,7 +396,7 @@ func (s *sales) renew(t *stretch, k int) {
 	*t = next
 }
 
-// of returns the decisions that are compared with a rate, and what they sold.
+// of returns the number of decisions compared with a rate, and their sales.
 func (t *stretch) of(rate int) (n, sum float64) {
 	if rate == predicted {
 		return float64(t.predicted), t.hit
@@ -402,7 +404,7 @@ func (t *stretch) of(rate int) (n, sum float64) {
 	return float64(t.n), t.sum
 }
 
-// level returns the rate at which sales are back after an alarm against a rate.
+// level returns the rate of sales that ends an alarm against a rate.
 func (t *stretch) level(rate float64) float64 {
 	if own := t.rates[ofItself]; own > 0 {
 		return own
@@ -410,7 +412,7 @@ func (t *stretch) level(rate float64) float64 {
 	return rate
 }
 
-// evidence returns log E_n of n decisions that sold sum, against a boundary.
+// evidence returns log E_n for n decisions that sold sum, against a boundary.
 func evidence(n, sum, boundary float64) float64 {
 	e := math.Inf(-1)
 	if sum >= n*boundary {
@@ -423,8 +425,8 @@ func evidence(n, sum, boundary float64) float64 {
 	return e - portable.Log(float64(len(shares)))
 }
 
-// rises adds a lot to the evidence that sales are back, a cumulative sum of log likelihood ratios (Page 1954): of half the
-// rate to a sixteenth after an alarm that nothing was sold, of the rate to half of it after another one.
+// rises adds a lot to the evidence that sales are back, a cumulative sum of log likelihood ratios (Page 1954). After a
+// no-sale alarm it compares half the rate with a sixteenth of it, and after any other alarm the rate with half of it.
 func (s *sales) rises(l *lot, check string) bool {
 	high, low, sum := min(s.level, 1), fallShare*min(s.level, 1), l.sum[worthOf]
 	if check == noSale {
@@ -439,8 +441,8 @@ func (s *sales) rises(l *lot, check string) bool {
 	return s.rise >= nats(backError)
 }
 
-// resume begins all stretches again after an alarm, with the rates of before it. If isNormal sales have been low for a day and
-// 5,000 decisions: that is what the placement sells from now on.
+// resume restarts all stretches after an alarm, with their earlier rates. If isNormal, sales have been low for a day
+// and 5,000 decisions, and that becomes the placement's normal level.
 func (s *sales) resume(isNormal bool) {
 	s.rise, s.level = 0, 0
 	s.run.n, s.run.predicted = 0, 0

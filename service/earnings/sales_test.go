@@ -14,24 +14,24 @@ import (
 	"vitrine/service/offer"
 )
 
-// shop is a simulated placement that shows one item a decision.
+// shop is a simulated placement that shows one item per decision.
 type shop struct {
-	rate     func(n int) float64 // probability of a sale of decision n
-	predicts func(n int) float64 // the policy's prediction; nil for none
+	rate     func(n int) float64 // probability that decision n sells
+	predicts func(n int) float64 // the policy's prediction; nil for no predictions
 	price    func() float64
-	gap      time.Duration        // between decisions
-	delay    func() time.Duration // of a sale
-	nulls    bool                 // whether the shop reports at once that nothing was sold
+	gap      time.Duration        // time between decisions
+	delay    func() time.Duration // time until a sale is reported
+	nulls    bool                 // whether the shop reports at once that a decision sold nothing
 	window   time.Duration
 }
 
-// outcome is an outcome that will be reported.
+// outcome is an outcome still to be reported.
 type outcome struct {
 	at int64
 	of *offer.Closed
 }
 
-// run plays decisions until an alarm, and returns the last decision.
+// run plays decisions until an alarm, and returns the last one.
 func (s *shop) run(g *Guard, rng *rand.Rand, from, to int, queue *[]outcome) int {
 	const begun = int64(1e18)
 	for n := from; n <= to; n++ {
@@ -74,7 +74,7 @@ func at[T any](v T) func() T { return func() T { return v } }
 
 func always(p float64) func(int) float64 { return func(int) float64 { return p } }
 
-// sellsNothing returns how many decisions after an outage its alarm rings, 0 for never.
+// sellsNothing returns the number of decisions from an outage to its alarm, or 0 without an alarm.
 func sellsNothing(t *testing.T, seed uint64, rate float64, predicts bool) int {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -89,11 +89,11 @@ func sellsNothing(t *testing.T, seed uint64, rate float64, predicts bool) int {
 	if n := s.run(g, rng, 1, good, &queue); n > 0 {
 		t.Fatalf("a shop that sells %v has the alarm %+v at %d", rate, g.Alarm(), n)
 	}
-	s.rate = func(int) float64 { level *= 0.99; return 0 } // predictions fall, too
+	s.rate = func(int) float64 { level *= 0.99; return 0 } // predictions fall too
 	return max(s.run(g, rng, good+1, good+5000, &queue)-good, 0)
 }
 
-// Without sales there is an alarm, after about as many decisions as docs/operations.md says.
+// An outage raises an alarm after about as many decisions as docs/operations.md says.
 func TestOutage(t *testing.T) {
 	for _, c := range []struct {
 		rate            float64
@@ -109,8 +109,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// Placements whose sales vary as they do in shops have no alarm: with a learner that begins with poor sets, days and nights,
-// tastes that move, biased predictions, prices that vary a hundredfold, and sales reported late.
+// Shops with normal variation raise no alarm: a learner that starts with poor sets, days and nights, changing tastes,
+// biased predictions, prices that vary a hundredfold, and late reports.
 func TestHealthyShopsAreSilent(t *testing.T) {
 	shops, decisions := 200, 2000
 	if long.Wanted() {
@@ -123,7 +123,7 @@ func TestHealthyShopsAreSilent(t *testing.T) {
 	}
 }
 
-// healthy plays a shop, and says which alarm it has.
+// healthy plays a shop and returns its alarm.
 func healthy(seed uint64, decisions int) string {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	base := math.Exp(math.Log(.01) + rng.Float64()*math.Log(60)) // 1 % to 60 %
@@ -161,7 +161,7 @@ func healthy(seed uint64, decisions int) string {
 	return ""
 }
 
-// The shares of the tests' error are those of the doc comment, and sum to 1.
+// The shares of the tests' error match the doc comment, and sum to 1.
 func TestSpentError(t *testing.T) {
 	for j, want := range map[uint64]float64{1: 1. / 2, 2: 1. / 12, 3: 1. / 12, 4: 1. / 48, 7: 1. / 48, 8: 1. / 160} {
 		if got := spent(j); got != want {
@@ -194,13 +194,13 @@ func TestEvidence(t *testing.T) {
 	if got := evidence(10, 2.5, .25); !math.IsInf(got, -1) {
 		t.Errorf("as many sales as the boundary are evidence %v", got)
 	}
-	// 0.000375/2 is left of the error of the first stretch: log 5333.3 = 8.58, and −log(1 − 0.375) = 0.470
+	// 0.000375/2 is left of the first stretch's error: log 5333.3 = 8.58, and −log(1 − 0.375) = 0.470
 	if n := silence(.5, 1); n != 19 {
 		t.Errorf("half of the decisions sell, and %d without a sale are an alarm", n)
 	}
 }
 
-// At its boundary, where a sound placement is just as bad as it may be, a check fails as seldom as its error says.
+// At the boundary, where a sound placement is as bad as it may be, a check fails as rarely as its error promises.
 func TestErrorOfSales(t *testing.T) {
 	const rate, shops = .6, 600
 	for check, share := range map[string]float64{noSale: noSaleShare, fall: fallShare} {
@@ -225,13 +225,13 @@ func TestErrorOfSales(t *testing.T) {
 	}
 }
 
-// decided is a decision of an item with the price 2.
+// decided returns a decision for an item of price 2.
 func decided(entry uint64, time int64, choice int) *offer.Closed {
 	o := &offer.Offer{Offered: &eventlog.Offered{Shown: []int32{0}, Revenue: []float64{2}, Mode: offer.ByPolicy}}
 	return &offer.Closed{Offer: o, Entry: entry, Time: time, Choice: choice}
 }
 
-// Nine tenths of the sales are reported within three seconds. Twice the next power of two is the age at which decisions count.
+// Nine tenths of sales are reported within three seconds. Decisions count at twice the next power of two.
 func TestWait(t *testing.T) {
 	s := new(sales)
 	const second = int64(time.Second)
@@ -259,9 +259,10 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// Decisions count in the order in which they were made, once all of a lot have closed or are overdue; sales after that do not.
+// Decisions count in the order in which they were made, once all decisions in a lot are closed or overdue. Later sales
+// do not count.
 func TestLots(t *testing.T) {
-	const wait = int64(160 * time.Second) // a lot has ten seconds
+	const wait = int64(160 * time.Second) // lots span ten seconds
 	const second = int64(time.Second)
 	s := &sales{wait: wait, worth: 4}
 	enter := func(entry uint64, at int64) { s.enter(entry, at, decided(entry, at, 0).Offer, false) }
@@ -282,7 +283,7 @@ func TestLots(t *testing.T) {
 	judged(21*second, 0, 0, 0) // the first lot is open
 	leave(1, 0, 22*second, 1)
 	leave(2, 9*second, 23*second, 0)
-	judged(23*second, 3, 2, 1) // a sale of 2 is half of an average one
+	judged(23*second, 3, 2, 1) // a sale of 2 is half an average one
 	enter(4, 30*second)
 	enter(5, 50*second)
 	leave(5, 50*second, 60*second, 1)
@@ -292,14 +293,14 @@ func TestLots(t *testing.T) {
 	judged(300*second, 5, 3, 1.5)
 	enter(6, 300*second)
 	leave(6, 300*second, 301*second, 1)
-	judged(309*second, 5, 3, 1.5) // the lot is the present one
+	judged(309*second, 5, 3, 1.5) // the lot is still the present one
 	judged(310*second, 6, 4, 2)
 	enter(7, 400*second)
-	leave(7, 400*second, 571*second, 1) // too late, although nobody has looked since
+	leave(7, 400*second, 571*second, 1) // too late, although no call came in between
 	judged(571*second, 7, 4, 2)
 }
 
-// However long nothing sells, that does not become normal.
+// However long an outage lasts, it does not become normal.
 func TestLongOutage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 5))
 	g := &Guard{Watch: Watch{Window: 30 * time.Minute}}
@@ -314,8 +315,8 @@ func TestLongOutage(t *testing.T) {
 	}
 }
 
-// Predictions are compared with what was predicted: two thirds of the decisions are a variant's that sells nothing, and the placement's
-// own sell as predicted.
+// Predictions are compared only with predicted decisions: two thirds of the decisions belong to a variant that sells
+// nothing, and the placement's own decisions sell as predicted.
 func TestOnlyPredictedDecisionsAreCompared(t *testing.T) {
 	g := &Guard{Watch: Watch{Window: time.Minute}}
 	rng := rand.New(rand.NewPCG(1, 6))
@@ -337,7 +338,7 @@ func TestOnlyPredictedDecisionsAreCompared(t *testing.T) {
 	}
 }
 
-// What was sold is frozen for a whole day of at least 5,000 decisions.
+// Sales are frozen for a whole day of at least 5,000 decisions.
 func TestDays(t *testing.T) {
 	s := new(sales)
 	day := int64(minPeriod)
@@ -368,8 +369,8 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// Sales that fall to a fifth are an alarm. It ends when they are back, and after a day of at least 5,000 decisions: then they are
-// what the placement sells.
+// A fall of sales to a fifth raises an alarm. It ends when sales are back, or after a day of at least 5,000 decisions,
+// when the lower level becomes normal.
 func TestFall(t *testing.T) {
 	for seed := range uint64(3) {
 		for _, recovers := range []bool{true, false} {
@@ -404,8 +405,8 @@ func TestFall(t *testing.T) {
 	}
 }
 
-// An outage is no time in which sales could be reported: no lot counts as overdue because of it, sales afterwards still count,
-// and their delay is the time that the service ran.
+// During an outage sales cannot be reported: no lot becomes overdue because of it, later sales still count, and their
+// delay is the time that the service ran.
 func TestSalesMoveWithTheClock(t *testing.T) {
 	const second = int64(time.Second)
 	const wait = 160 * second

@@ -11,42 +11,42 @@ import (
 	"vitrine/service/offer"
 )
 
-// Series are a placement's sums over time, in buckets that double in width as they age: the width of a bucket is at
-// most a thirty-second of its age, and a second at least. Ten years are some 800 buckets.
+// Series holds a placement's sums over time, in buckets that double in width as they age: a bucket's width is at least
+// a second, and at most a thirty-second of its age above that. Ten years take some 800 buckets.
 //
-// A decision counts in the bucket of its own time, also what it earns later. The series is part of the state: its
-// buckets depend on the times in the log only.
+// A decision counts in the bucket of its own time, and so do its later earnings. The series is part of the state: its
+// buckets depend only on the times in the log.
 type Series struct {
-	buckets []bucket // the oldest first; seconds without decisions have none
-	policy  struct { // of all closed decisions of the policy, for the centre of leads
+	buckets []bucket // oldest first; seconds without decisions have no bucket
+	policy  struct { // all closed decisions by the policy, for the leads' centre
 		rounds  uint64
 		revenue float64
 	}
-	since uint64         // later entries are in cohorts
-	leads Cohorts[leads] // of the policy over chance
+	since uint64         // only later entries are in cohorts
+	leads Cohorts[leads] // leads of the policy over chance
 }
 
-// leads are those of a cohort, around what a decision of the policy earned before.
+// leads is a cohort's leads, around the policy's earlier earnings per decision.
 type leads struct {
 	centre float64
 	block  confseq.Block // around 0
 }
 
-// bucket sums the decisions of 2^level seconds.
+// bucket sums the decisions in 2^level seconds.
 type bucket struct {
 	start int64 // seconds since 1970, a multiple of the width
 	level uint64
 
 	offered   uint64
-	abandoned uint64        // withdrawn and evicted ones
+	abandoned uint64        // withdrawn or evicted decisions
 	arms      [3]api.Totals // offer.ByPolicy, offer.ByChance, offer.ByBaseline
-	bound     float64       // the largest revenue of what was shown
-	lead      confseq.Mean  // of the policy over chance, around 0: see Contrast. That of a cohort is in the bucket in which it began
+	bound     float64       // largest revenue of a shown item
+	lead      confseq.Mean  // of the policy over chance, around 0: see Contrast. A cohort counts in the bucket in which it began
 }
 
 const (
-	seriesShare = 32 // of its age is the width of a bucket, at most
-	seriesLevel = 40 // at most
+	seriesShare = 32 // a bucket's width is at most this fraction of its age
+	seriesLevel = 40 // maximum level
 )
 
 func (b *bucket) end() int64 { return b.start + 1<<b.level }
@@ -62,7 +62,7 @@ func (b *bucket) add(o *bucket) {
 	b.lead.Join(&o.lead)
 }
 
-// closed is the number of decisions that are not open any more.
+// closed returns the number of decisions that are no longer open.
 func (b *bucket) closed() uint64 {
 	n := b.abandoned
 	for i := range b.arms {
@@ -71,10 +71,10 @@ func (b *bucket) closed() uint64 {
 	return n
 }
 
-// secondOf returns the second of a time in nanoseconds.
+// secondOf converts nanoseconds to seconds, rounding down.
 func secondOf(t int64) int64 { return (t - mod(t, int64(time.Second))) / int64(time.Second) }
 
-// offered adds the decision of an entry at a time, which is not before the last one's.
+// offered adds a decision. Its time is not before the previous decision's.
 func (s *Series) offered(entry uint64, time int64, w *Watch) {
 	at := secondOf(time)
 	if n := len(s.buckets); n == 0 || s.buckets[n-1].end() <= at {
@@ -87,7 +87,7 @@ func (s *Series) offered(entry uint64, time int64, w *Watch) {
 	}
 }
 
-// from returns the number of the first bucket that does not end before a time.
+// from returns the index of the first bucket that does not end before a time.
 func (s *Series) from(time int64) int {
 	i, _ := slices.BinarySearchFunc(s.buckets, secondOf(time), func(b bucket, second int64) int {
 		if b.end() <= second {
@@ -98,7 +98,7 @@ func (s *Series) from(time int64) int {
 	return i
 }
 
-// at returns the bucket of a time, nil if there is none.
+// at returns the bucket for a time, or nil.
 func (s *Series) at(time int64) *bucket {
 	i := s.from(time)
 	if i == len(s.buckets) || s.buckets[i].start > secondOf(time) {
@@ -107,13 +107,13 @@ func (s *Series) at(time int64) *bucket {
 	return &s.buckets[i]
 }
 
-// age widens the buckets that are old enough at a second. Buckets of one parent have the same age, so they widen
-// together, and are one from then on.
+// age widens the buckets that are old enough at a second. Two halves of a wider bucket reach that age together, and
+// merge.
 func (s *Series) age(now int64) {
 	kept := s.buckets[:0]
 	for _, b := range s.buckets {
 		for b.level < seriesLevel {
-			width := int64(2) << b.level // of the parent
+			width := int64(2) << b.level // the wider bucket's
 			start := b.start - mod(b.start, width)
 			if now-(start+width) < seriesShare*width {
 				break
@@ -130,10 +130,10 @@ func (s *Series) age(now int64) {
 	s.buckets = kept
 }
 
-// mod is a modulo b, from 0 on.
+// mod returns a modulo b, never negative.
 func mod(a, b int64) int64 { return (a%b + b) % b }
 
-// closed adds the outcome of the decision of an entry at a time. o is nil if there is no round of it.
+// closed adds a decision's outcome. o is nil if there is no round for it.
 func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 	if o != nil && o.Mode == offer.ByImport {
 		return
@@ -161,14 +161,14 @@ func (s *Series) closed(entry uint64, time int64, o *offer.Closed, w *Watch) {
 	}
 }
 
-// advance adds the cohorts of a length that are complete by a time.
+// advance adds the cohorts of a length that are complete at a time.
 func (s *Series) advance(now, length int64) {
 	for c := s.leads.Next(now / length); c != nil; c = s.leads.Next(now / length) {
 		s.buckets[s.from(c.Number*length)].lead.Add(&c.Sums.block)
 	}
 }
 
-// centre is what a decision of the policy has earned so far.
+// centre returns the policy's earnings per decision so far.
 func (s *Series) centre() float64 {
 	if s.policy.rounds == 0 {
 		return 0
@@ -176,8 +176,8 @@ func (s *Series) centre() float64 {
 	return s.policy.revenue / float64(s.policy.rounds)
 }
 
-// Report returns what the placement did in some time before now, all of it if span is 0, in at most points points and one
-// more.
+// Report returns the placement's sums for a span of time before now (the whole series if span is 0), in at most points
+// + 1 points.
 func (s *Series) Report(name string, window time.Duration, now int64, span time.Duration, points int) api.Series {
 	r := api.Series{
 		Placement: name, Now: time.Unix(0, now).UTC(), Window: window.Seconds(),
@@ -189,7 +189,7 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 		from = s.buckets[0].start
 	}
 	width := max((to-from+int64(points)-1)/int64(points), 1)
-	var before, shown bucket // the sums of what is before the first point, and of all until the present one
+	var before, shown bucket // sums before the first point, and up to the present one
 	var all []bucket
 	ends := []int64{}
 	for i := range s.buckets {
@@ -250,7 +250,7 @@ func (s *Series) Report(name string, window time.Duration, now int64, span time.
 	return r
 }
 
-// number is a value for JSON, nil if it is none.
+// number returns a value for JSON, or nil if JSON cannot express it.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -258,14 +258,14 @@ func number(v float64) *float64 {
 	return &v
 }
 
-// Recent is what a placement did in the last time.
+// Recent describes a placement's recent decisions.
 type Recent struct {
-	Policy api.Totals // decisions of the policy
+	Policy api.Totals // decisions by the policy
 	Gains  []api.Gain
-	Rate   float64 // decisions a second in the last ten full seconds
+	Rate   float64 // decisions per second in the last ten complete seconds
 }
 
-// Recent returns what the decisions in a span of time before now have earned. A span of 0 means all decisions.
+// Recent returns the earnings from decisions in a span of time before now. A span of 0 means all decisions.
 func (s *Series) Recent(now int64, span time.Duration) Recent {
 	var sum bucket
 	to := secondOf(now)
@@ -282,7 +282,7 @@ func (s *Series) Recent(now int64, span time.Duration) Recent {
 	return Recent{sum.arms[0], sum.gains(), float64(last) / 10}
 }
 
-// Copy returns a copy that shares nothing with s.
+// Copy returns a deep copy.
 func (s *Series) Copy() Series {
 	c := *s
 	c.buckets, c.leads = slices.Clone(s.buckets), s.leads.Copy(func(l *leads) leads { return *l })

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Buckets double in width as they age, and so their number grows like the logarithm of the time. They lose nothing.
+// Buckets double in width as they age, so their number grows with the logarithm of time. They keep every decision.
 func TestSeriesDoubles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	s := new(Series)
 	now, n := int64(1e9), uint64(0)
 	largest := 0
 	for n < 100_000 {
-		now += int64(rng.ExpFloat64() * math.Exp2(float64(rng.IntN(14)))) // gaps of seconds, and of hours
+		now += int64(rng.ExpFloat64() * math.Exp2(float64(rng.IntN(14)))) // gaps from seconds to hours
 		s.offered(n, now*int64(time.Second), new(Watch))
 		n++
 		if n%997 != 0 {
@@ -43,7 +43,7 @@ func TestSeriesDoubles(t *testing.T) {
 	}
 }
 
-// list returns when the buckets begin and how long they are, in seconds, and their decisions.
+// list returns the buckets' starts and widths in seconds, and their decisions.
 func (s *Series) list() (starts, widths []int64, decisions []uint64) {
 	for i := range s.buckets {
 		b := &s.buckets[i]

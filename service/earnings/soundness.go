@@ -7,14 +7,13 @@ import (
 	"vitrine/service/offer"
 )
 
-// Soundness counts signs of an unsound policy: predictions that are not finite, and outcomes that it
-// predicted with almost no probability. It counts from the start of the process, and is not part of the
-// state.
+// Soundness counts signs of an unsound policy: predictions that are not finite, and outcomes that it considered almost
+// impossible. It counts from the start of the process, and is not part of the state.
 type Soundness struct {
-	Clipped   atomic.Uint64 // values of features
-	senseless atomic.Int64  // decisions in a row without predictions
+	Clipped   atomic.Uint64 // clipped feature values
+	senseless atomic.Int64  // consecutive decisions without predictions
 
-	impossible [surpriseRounds]bool // of the last outcomes: the policy gave it a probability below surprise
+	impossible [surpriseRounds]bool // for the last outcomes, whether the policy's probability was below surprise
 	next       int
 	surprises  int
 }
@@ -22,11 +21,11 @@ type Soundness struct {
 const (
 	surprise       = 1e-6
 	surpriseRounds = 100
-	maxSurprises   = 5 // of these rounds: a correct policy with 20 items exceeds it once in 10¹⁵ times
+	maxSurprises   = 5 // in these rounds: a correct policy with 20 items exceeds it once in 10¹⁵ times
 	maxSenseless   = 20
 )
 
-// Predicted notes whether a decision has usable predictions.
+// Predicted records whether a decision came with usable predictions.
 func (s *Soundness) Predicted(ok bool) {
 	if ok {
 		s.senseless.Store(0)
@@ -35,7 +34,7 @@ func (s *Soundness) Predicted(ok bool) {
 	}
 }
 
-// Closed notes the outcome of a decision with predictions.
+// Closed records the outcome of a decision with predictions.
 func (s *Soundness) Closed(o *offer.Closed) {
 	if !o.Predicted {
 		return
@@ -53,13 +52,13 @@ func (s *Soundness) Closed(o *offer.Closed) {
 	s.next = (s.next + 1) % surpriseRounds
 }
 
-// Forget resets the counts of a learner that begins again or rolls back.
+// Forget resets the counts when a learner restarts or rolls back.
 func (s *Soundness) Forget() {
 	s.senseless.Store(0)
 	s.impossible, s.next, s.surprises = [surpriseRounds]bool{}, 0, 0
 }
 
-// Problem says what is wrong, "" if nothing is.
+// Problem describes the problem, or returns "".
 func (s *Soundness) Problem() string {
 	switch {
 	case s.senseless.Load() >= maxSenseless:

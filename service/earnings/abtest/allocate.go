@@ -1,12 +1,13 @@
-// Package abtest has the experiments of placements: it divides units among the variants, and compares what these earn.
+// Package abtest runs experiments in a placement: it divides units among the variants, and compares the variants'
+// earnings.
 //
-//	check.go       what an experiment compares
+//	check.go       validates an experiment
 //	allocate.go    units → buckets → variants
-//	routes.go      which variant a unit is shown
-//	results.go     what the variants earn, and the differences, as confidence sequences
+//	routes.go      the variant for a unit
+//	results.go     earnings of the variants, and their differences, as confidence sequences
 //	ratio.go       whether the units are divided as they should be
 //	experiment.go  the state of an experiment: cohorts of decisions → results
-//	report.go      what it has found
+//	report.go      the findings
 //	verdict.go     the stop rule
 //	codec.go       the state in a snapshot
 package abtest
@@ -17,13 +18,13 @@ import (
 	"math"
 )
 
-// Buckets is the number of parts into which the units of an experiment are hashed. Shares are multiples of 1/Buckets.
+// Buckets is the number of hash buckets for an experiment's units. Shares are multiples of 1/Buckets.
 const Buckets = 10_000
 
-// MaxVariants is the largest number of variants of an experiment.
+// MaxVariants is the maximum number of variants in an experiment.
 const MaxVariants = 20
 
-// Unit is the hash of a unit: the first 64 bits of SHA-256 of the placement's name, a zero byte and the unit.
+// Unit returns a unit's hash: the first 64 bits of SHA-256 over the placement's name, a zero byte and the unit.
 func Unit(placement, unit string) uint64 {
 	b := make([]byte, 0, 128)
 	b = append(append(append(b, placement...), 0), unit...)
@@ -31,11 +32,11 @@ func Unit(placement, unit string) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// Bucket returns the bucket of a unit in an experiment with a number: the first 64 bits of SHA-256 of the number
-// and the unit, modulo Buckets. So the buckets of two experiments are independent.
+// Bucket returns a unit's bucket in the experiment with the given number: the first 64 bits of SHA-256 over the number
+// and the unit, modulo Buckets. The buckets in two experiments are therefore independent.
 //
-// The number 0 is that of the holdout, which all experiments of a placement share: the units whose bucket is
-// below Buckets times its share.
+// Number 0 is the holdout, which all experiments in a placement share: the units in buckets below Buckets times the
+// holdout's share.
 func Bucket(unit, experiment uint64) int {
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], experiment)
@@ -44,16 +45,16 @@ func Bucket(unit, experiment uint64) int {
 	return int(binary.LittleEndian.Uint64(sum[:]) % Buckets)
 }
 
-// Count returns the number of buckets of a share; ok is false if it is no multiple of 1/Buckets in [0, 1].
+// Count returns the number of buckets for a share; ok is false if the share is not a multiple of 1/Buckets in [0, 1].
 func Count(share float64) (n int, ok bool) {
 	n = int(math.Round(min(max(share, -1), 2) * Buckets))
 	return n, n >= 0 && n <= Buckets && math.Abs(share*Buckets-float64(n)) < 1e-6
 }
 
-// Allocate gives each variant its count of buckets; the counts sum to Buckets. before is the present table of the
-// variant of each bucket, nil if there is none. Each variant with too many buckets gives up the last of them, and
-// those with too few take these in order. So the least possible number of buckets moves, Σ max(0, has − count),
-// and a bucket moves only if the count of its variant shrinks.
+// Allocate gives each variant its count of buckets; the counts sum to Buckets. before is the current table from buckets
+// to variants, or nil. Each variant with too many buckets gives up its last ones, and the variants with too few take
+// these in order. This moves the fewest buckets possible, Σ max(0, current − count), and a bucket moves only if its
+// variant's count shrinks.
 func Allocate(before []uint8, counts []int) (table []uint8, moved int) {
 	const free = math.MaxUint8
 	table = make([]uint8, Buckets)

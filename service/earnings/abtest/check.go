@@ -12,7 +12,7 @@ import (
 	"vitrine/service/api"
 )
 
-// Check checks what an experiment compares, and fills in its defaults. isLegal says which names variants may have.
+// Check validates an experiment and fills in its defaults. isLegal decides on variants' names.
 func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	switch {
 	case e.Name == "" || len(e.Name) > 100 || !utf8.ValidString(e.Name) || strings.ContainsFunc(e.Name, func(r rune) bool { return r < ' ' }):
@@ -50,7 +50,7 @@ func Check(e *api.Experiment, isLegal func(name string) bool) error {
 	return nil
 }
 
-// checkVariant checks the last variant of a list.
+// checkVariant validates the last variant of a list.
 func checkVariant(field string, list []api.Variant, isLegal func(string) bool) error {
 	v := &list[len(list)-1]
 	if v.Name == api.Holdout {
@@ -76,7 +76,7 @@ func checkVariant(field string, list []api.Variant, isLegal func(string) bool) e
 	return nil
 }
 
-// Of returns which variant has a name, -1 if none has.
+// Of returns the index of the variant with a name, or -1.
 func Of(e *api.Experiment, name string) int {
 	return slices.IndexFunc(e.Variants, func(v api.Variant) bool { return v.Name == name })
 }
@@ -89,7 +89,7 @@ func Names(e *api.Experiment) []string {
 	return list
 }
 
-// IsShown reports whether an experiment has a variant that shows something.
+// IsShown reports whether one of an experiment's variants shows the given value.
 func IsShown(e *api.Experiment, show string) bool {
 	return e != nil && slices.ContainsFunc(e.Variants, func(v api.Variant) bool { return v.Show == show && v.Policy == nil })
 }

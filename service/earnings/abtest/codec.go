@@ -9,7 +9,7 @@ import (
 	"vitrine/service/offer"
 )
 
-// Copy returns a copy that shares nothing with e that changes.
+// Copy returns a deep copy of everything in e that changes.
 func (e *Experiment) Copy() *Experiment {
 	c := *e
 	c.phases, c.points = slices.Clone(e.phases), slices.Clone(e.points)
@@ -22,7 +22,7 @@ func (e *Experiment) Copy() *Experiment {
 	return &c
 }
 
-// Fields passes over the results, of a number of variants that both sides know.
+// Fields encodes or decodes the results. Both sides know the number of variants.
 func (r *Results) Fields(f *fields.Fields) {
 	r.Mean.Fields(f)
 	f.Float(&r.All)
@@ -39,7 +39,7 @@ func (r *Results) Fields(f *fields.Fields) {
 	sparse(f, r.Clusters, func(c *Cluster, f *fields.Fields) { f.Float(&c.N, &c.Sum, &c.Part) })
 }
 
-// Fields passes over a block of results.
+// Fields encodes or decodes a block of results.
 func (b *Block) Fields(f *fields.Fields) {
 	f.Float(&b.Centre)
 	b.Mean.Fields(f)
@@ -72,7 +72,7 @@ func (p *point) fields(f *fields.Fields) {
 	}
 }
 
-// Fields passes over the experiment. One that is read is that of its design.
+// Fields encodes or decodes the experiment. Decoding keeps the design.
 func (e *Experiment) Fields(f *fields.Fields) {
 	k := len(e.Design.Variants)
 	f.Uvarint(&e.Number)
@@ -97,7 +97,7 @@ func (e *Experiment) Fields(f *fields.Fields) {
 	}
 }
 
-// restored checks what was read of an experiment of k variants, and makes its last phase the present one.
+// restored validates a decoded experiment of k variants, and makes its last phase the current one.
 func (e *Experiment) restored(f *fields.Fields, k int) {
 	f.Check(len(e.Table) == Buckets && !slices.ContainsFunc(e.Table, func(v uint8) bool { return int(v) >= k }), "the buckets of an experiment are not those of its variants")
 	f.Check(len(e.phases) > 0 && len(e.phases) <= maxPhases, "an experiment of %d phases", len(e.phases))
@@ -123,7 +123,7 @@ func (e *Experiment) restored(f *fields.Fields, k int) {
 	}
 }
 
-// sparse passes over the elements of a list that are not zero, with their places.
+// sparse encodes or decodes the nonzero elements of a list, with their indices.
 func sparse[T comparable](f *fields.Fields, list []T, element func(*T, *fields.Fields)) {
 	var zero T
 	var places []int
@@ -143,5 +143,5 @@ func sparse[T comparable](f *fields.Fields, list []T, element func(*T, *fields.F
 	}
 }
 
-// Empty returns an experiment of a design to read into.
+// Empty returns an experiment to decode into.
 func Empty(design *api.Experiment) *Experiment { return newExperiment(0, 0, design, 0) }

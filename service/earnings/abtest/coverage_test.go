@@ -17,13 +17,13 @@ var (
 	table = flag.Bool("coverage.table", false, "print the table of docs/experiments.md")
 )
 
-// world is a shop in an experiment whose variant 0 is the control.
+// world is a shop in an experiment with variant 0 as the control.
 type world struct {
 	name      string
 	shares    []float64
-	later     []float64 // from the middle on; nil if they stay
-	shoppers  int       // who come back, each as often; 0 if all are new
-	tastes    bool      // whether a shopper buys at a rate of its own
+	later     []float64 // from half-time on; nil for no change
+	shoppers  int       // returning shoppers, all equally often; 0 if every shopper is new
+	tastes    bool      // whether each shopper buys at a rate of their own
 	decisions int
 	rate      func(t, v int) float64
 	price     func(rng *rand.Rand) float64
@@ -48,19 +48,19 @@ var worlds = []world{
 	{name: "the same, and shares change half-way", shares: []float64{0.8, 0.2}, later: []float64{0.4, 0.6}, shoppers: 200, tastes: true, decisions: 20_000, rate: same(0.05), price: one, bound: 1},
 }
 
-// outcome says which intervals held at all looks of a run.
+// outcome says which intervals held at all looks during a run.
 type outcome struct {
 	held, withoutBuckets, naive bool
-	width                       float64 // of the last interval of variant 1 above the control
+	width                       float64 // width of variant 1's last interval over the control
 	naiveWidth                  float64
 }
 
-// play runs an experiment, and looks at it after every 100 decisions.
+// play runs an experiment and looks at it every 100 decisions.
 func (w *world) play(seed uint64) outcome {
 	const alpha, look = 0.05, 100
 	rng := rand.New(rand.NewPCG(seed, 17))
 	k := len(w.shares)
-	taste := make([]float64, w.shoppers) // of mean 1: few buy often
+	taste := make([]float64, w.shoppers) // mean 1; few shoppers buy often
 	for i := range taste {
 		if taste[i] = 1; w.tastes {
 			taste[i] = rng.ExpFloat64()
@@ -103,7 +103,7 @@ func (w *world) play(seed uint64) outcome {
 			t++
 		}
 		r.Take(b)
-		bare := abtest.Results{Variants: slices.Clone(r.Variants), Pairs: r.Pairs} // without the sums by buckets
+		bare := abtest.Results{Variants: slices.Clone(r.Variants), Pairs: r.Pairs} // without sums by bucket
 		for v := range bare.Variants {
 			bare.Variants[v].Part = abtest.Squares{}
 		}
@@ -132,7 +132,7 @@ func (w *world) play(seed uint64) outcome {
 	return o
 }
 
-// meanPrice is the mean of price: 1, or ∫ 100^u du.
+// meanPrice returns the mean of price: 1, or ∫ 100^u du.
 func (w *world) meanPrice() float64 {
 	if w.bound == 1 {
 		return 1
@@ -148,8 +148,8 @@ func bucketsOf(shares []float64) (counts []int) {
 	return counts
 }
 
-// The true differences of all pairs are within their intervals at all looks at once, in at least 95 % of the experiments:
-// also if shoppers come back, if revenues drift and if shares change.
+// In at least 95 % of experiments, the true differences of all pairs lie in their intervals at all looks
+// simultaneously, even if shoppers come back, revenues drift and shares change.
 func TestCoverage(t *testing.T) {
 	if *table {
 		fmt.Println("| experiment | held at all looks | without sums by buckets | an interval for one look | half-width at the end | of one look |\n|---|---|---|---|---|---|")
@@ -163,7 +163,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// cover plays a world, and counts how often the intervals held.
+// cover plays a world repeatedly, and counts how often the intervals held.
 func (w *world) cover(t *testing.T) {
 	var held, without, naive, width, naiveWidth float64
 	for seed := range uint64(*runs) {

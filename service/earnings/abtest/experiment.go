@@ -9,43 +9,43 @@ import (
 	"vitrine/service/offer"
 )
 
-// Experiment is the state of an experiment, without its learners. Its decisions count by [earnings.Cohorts].
+// Experiment is the state of an experiment, except for its learners. Its decisions count by [earnings.Cohorts].
 type Experiment struct {
 	*Routes
 	Results *Results
 	Ratio   Ratio
 
 	begun   int64
-	phases  []phase      // with the same shares, the oldest first
-	held    *Results     // of the holdout, a single variant
-	groups  []api.Totals // by class: of the variants, and of the holdout
-	later   []float64    // revenue of late outcomes and of corrections, by class
-	asked   []uint64     // decisions, by class
-	units   []uint64     // units, by class
-	seen    []uint64     // a bit for each hash of a unit that has come, modulo seenUnits
+	phases  []phase      // periods of constant shares, oldest first
+	held    *Results     // the holdout's results, with a single variant
+	groups  []api.Totals // by class: the variants, then the holdout
+	later   []float64    // revenue from late outcomes and corrections, by class
+	asked   []uint64     // number of decisions, by class
+	units   []uint64     // number of units, by class
+	seen    []uint64     // one bit per unit hash seen, modulo seenUnits
 	cohorts earnings.Cohorts[*sample]
 	points  []point
-	step    int64 // the least time between two points
+	step    int64 // minimum time between points
 }
 
-// phase is a time with the same shares.
+// phase is a period of constant shares.
 type phase struct {
 	entry   uint64
 	time    int64
 	shares  []float64
 	holdout int
-	moved   int // buckets
+	moved   int // number of buckets moved
 }
 
-// sample are the sums of a cohort.
+// sample holds a cohort's sums.
 type sample struct {
 	block  *Block
 	held   *Block
 	groups []api.Totals
-	units  []uint64 // whose first decision it has, in the present phase
+	units  []uint64 // units with their first decision of the phase here
 }
 
-// point is the state of an experiment at a time.
+// point is an experiment's state at a time.
 type point struct {
 	time        int64
 	decisions   uint64
@@ -60,11 +60,11 @@ const (
 	experimentError = 0.05
 	ratioError      = 0.001
 
-	// Size is what an experiment takes in bytes besides its learners: its clusters, the units that have come, and its points.
+	// Size is an experiment's memory in bytes without its learners: its clusters, the seen units and its points.
 	Size = 1 << 20
 )
 
-// New returns the experiment that an entry begins at a time. Its points are a step apart, at first.
+// New returns the experiment that starts with a log entry. Its points are initially a step apart.
 func New(entry uint64, time int64, design *api.Experiment, step int64) *Experiment {
 	e := newExperiment(entry, time, design, step)
 	e.Divide(design, entry, time)
@@ -80,7 +80,7 @@ func newExperiment(entry uint64, time int64, design *api.Experiment, step int64)
 	}
 }
 
-// Divide gives the variants their shares, and begins a phase if they are others.
+// Divide sets the variants' shares. If they change, a new phase begins.
 func (e *Experiment) Divide(design *api.Experiment, entry uint64, time int64) {
 	next := &Routes{Number: e.Number, Design: design, Table: e.Table}
 	next.holdout, _ = Count(design.Holdout)
@@ -110,7 +110,7 @@ func (e *Experiment) newSample() *sample {
 	return &sample{e.Results.Begin(), e.held.Begin(), make([]api.Totals, len(e.groups)), make([]uint64, len(e.units))}
 }
 
-// Enter adds the open decision of an entry, in cohorts of a length. It reports whether it is the first of its unit.
+// Enter adds an open decision to its cohort of the given length. It reports whether the decision is its unit's first.
 func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (first bool) {
 	if entry <= e.Number || o.Variant == "" {
 		return false
@@ -124,7 +124,7 @@ func (e *Experiment) Enter(entry uint64, time, length int64, o *offer.Offer) (fi
 	return first
 }
 
-// Leave takes a decision that has closed; o is nil if there is no round of it. first is what Enter has reported.
+// Leave removes a closed decision; o is nil if there is no round for it. first is the result of Enter.
 func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offer.Closed) {
 	if entry <= e.Number || o != nil && o.Variant == "" { // imported
 		return
@@ -160,15 +160,15 @@ func (e *Experiment) Leave(entry uint64, time, length int64, first bool, o *offe
 	}
 }
 
-// Correct notes what a late outcome or a correction adds to the revenue of a decision. The sums do not change: their decisions
-// count as they were at the end of the attribution window, in all variants alike.
+// Correct adds a late outcome or a correction to a decision's later revenue. The sums do not change: decisions count as
+// they were at the end of the attribution window, in all variants alike.
 func (e *Experiment) Correct(c *eventlog.Corrected) {
 	if class := e.ClassOf(c.Variant); c.Entry > e.Number && c.Variant != "" && class >= 0 {
 		e.later[class] += c.Value
 	}
 }
 
-// Advance adds the cohorts that are complete by a time.
+// Advance adds the cohorts that are complete at a time.
 func (e *Experiment) Advance(now, length int64) {
 	for c := e.cohorts.Next(now / length); c != nil; c = e.cohorts.Next(now / length) {
 		e.take(c.Sums, (c.Number+1)*length)
@@ -195,7 +195,7 @@ func (e *Experiment) take(s *sample, at int64) {
 	e.note(at)
 }
 
-// note adds a point, and drops every second one if they become too many.
+// note adds a point. If there are too many, it drops every second one.
 func (e *Experiment) note(at int64) {
 	if n := len(e.points); n > 0 && at-e.points[n-1].time < e.step {
 		return

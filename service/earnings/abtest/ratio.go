@@ -4,28 +4,28 @@ import (
 	"vitrine/internal/portable"
 )
 
-// Ratio tests at all times whether units come in the expected shares: the sequential test of Lindon and Malek (2022,
+// Ratio continuously tests whether units arrive in the expected shares: the sequential test of Lindon and Malek (2022,
 // Anytime-valid inference for multinomial count data, NeurIPS 35). Its evidence is the likelihood of the counts under a
-// Dirichlet prior with the parameters κp against that under p,
+// Dirichlet prior with the parameters κp against the likelihood under p,
 //
 //	M_n = Π_t q_t(i_t)/p(i_t),   q_t(i) = (n_i + κ p_i)/(n + κ),   κ = 100
 //
-// which is a martingale of mean 1 if the shares are p, so that P(for some n: M_n ≥ 1/α) ≤ α. With other
-// shares the counts begin again, and the product goes on.
+// If the shares are p, this is a martingale of mean 1, so that P(for some n: M_n ≥ 1/α) ≤ α. When the shares change,
+// the counts start again, and the product continues.
 //
-// The zero value has no units.
+// The zero value contains no units.
 type Ratio struct {
-	Counts []uint64 // with the present shares
+	Counts []uint64 // since the shares last changed
 	Log    float64  // log M_n
-	Max    float64  // the largest so far, at least 0
+	Max    float64  // maximum so far, at least 0
 }
 
 const prior = 100 // κ
 
-// Begin begins with other shares.
+// Begin starts new shares.
 func (r *Ratio) Begin(classes int) { r.Counts = make([]uint64, classes) }
 
-// Add adds n units of a class with the share p, which is positive.
+// Add adds n units of a class with the share p > 0.
 func (r *Ratio) Add(class int, n uint64, p float64) {
 	total := uint64(0)
 	for _, c := range r.Counts {
@@ -39,8 +39,8 @@ func (r *Ratio) Add(class int, n uint64, p float64) {
 	}
 }
 
-// Look notes the evidence. The order of the units before it does not matter.
+// Look records the evidence. The order of units between two looks does not matter.
 func (r *Ratio) Look() { r.Max = max(r.Max, r.Log) }
 
-// P returns the p-value, 1/max M: that it is ever below x has a probability of at most x if the shares are right.
+// P returns the p-value, 1/max M. If the shares are right, the probability that it ever falls below x is at most x.
 func (r *Ratio) P() float64 { return portable.Exp(-r.Max) }

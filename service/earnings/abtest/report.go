@@ -9,7 +9,7 @@ import (
 	"vitrine/service/api"
 )
 
-// mean returns the revenue a decision of a class, the zero interval without decisions.
+// mean returns a class's revenue per decision, or the zero interval without decisions.
 func (e *Experiment) mean(class int) (i api.Interval) {
 	r, v := e.Results, class
 	if class == len(e.shares) {
@@ -23,7 +23,8 @@ func (e *Experiment) mean(class int) (i api.Interval) {
 	return api.Interval{Low: max(low, 0), Estimate: m.Average(), High: min(high, m.Bound)}
 }
 
-// difference returns what variant v earns a decision above variant u. The differences of all pairs share the error.
+// difference returns how much more variant v earns per decision than variant u. The differences of all pairs share the
+// error.
 func (e *Experiment) difference(v, u int) (i api.Interval, ok bool) {
 	low, estimate, high, ok := e.Results.Difference(v, u, e.pairError())
 	if !ok {
@@ -35,8 +36,8 @@ func (e *Experiment) difference(v, u int) (i api.Interval, ok bool) {
 
 func (e *Experiment) pairError() float64 { return experimentError / float64(len(e.Results.Pairs)) }
 
-// left returns what the experiment still needs until the interval of the variant with the largest difference is on one side of the
-// least gain, nil if nobody knows.
+// left estimates how long the experiment must go on until the interval of the variant with the largest difference lies
+// on one side of the least gain. It returns nil if that cannot be estimated.
 func (e *Experiment) left(control int) *api.Left {
 	best := -math.MaxFloat64
 	var lead confseq.Mean
@@ -57,10 +58,10 @@ func (e *Experiment) left(control int) *api.Left {
 	return &api.Left{Decisions: uint64(more), Seconds: more / rate}
 }
 
-// maxLeft is how many times as many decisions as there have been are foreseen, at most: the estimate is too rough beyond.
+// maxLeft limits the forecast to a multiple of the decisions so far: beyond it, the estimate is too rough.
 const maxLeft = 20
 
-// point is the state at a time.
+// point returns the state at a time.
 func (e *Experiment) point(at int64) point {
 	p := point{time: at, decisions: e.Results.Mean.N}
 	control := Of(e.Design, e.Design.Control)
@@ -71,8 +72,7 @@ func (e *Experiment) point(at int64) point {
 	return p
 }
 
-// Report returns what the experiment has found, for decisions with an attribution window. It leaves out what the learners
-// are and have learned.
+// Report returns the experiment's findings for decisions with an attribution window. It leaves out the learners.
 func (e *Experiment) Report(window time.Duration, cohort int64) *api.ExperimentReport {
 	d := e.Design
 	control := Of(d, d.Control)

@@ -7,59 +7,59 @@ import (
 	"vitrine/service/earnings"
 )
 
-// Results are what the variants of an experiment have earned.
+// Results hold the earnings of an experiment's variants.
 //
-// The difference of two variants is the mean D of their [earnings.Contrast], over the decisions made while both had a share:
-// P and Q are the shares then, and m is the mean revenue before. Every pair of variants keeps its own D, because a pair in which
-// one variant had no share for a while has fewer decisions than the others.
+// The difference of two variants is the mean D of their [earnings.Contrast] over the decisions made while both had a
+// share. P and Q are the shares at that time, and m is the mean revenue before it. Every pair keeps its own D: if one
+// of its variants was without a share for a while, it counts fewer decisions than other pairs.
 //
-// That holds for units with one decision each. A unit that comes back stays in its variant, and then the D of its
+// This is enough for units with one decision each. A returning unit stays in its variant, and then the D of its
 // decisions are not independent. V_n, the sum of their squares, is therefore at least the sum of squares by buckets,
 //
 //	V = Σ_b (Σ_{t in b} (D_t − D̄))²
 //
-// as in cluster-robust standard errors: with independent decisions both have the same expectation. The intervals are
-// then those of the same boundary with an estimated V. docs/experiments.md has their coverage in simulations.
+// as in cluster-robust standard errors: with independent decisions both have the same expectation. The intervals then
+// use the same boundary with an estimated V. docs/experiments.md reports their coverage in simulations.
 type Results struct {
-	Mean     confseq.Mean // of all variants
+	Mean     confseq.Mean // over all variants
 	Variants []Earned
-	Pairs    []confseq.Mean // D of each pair: see pairOf
-	Clusters []Cluster      // of Buckets
+	Pairs    []confseq.Mean // D per pair: see pairOf
+	Clusters []Cluster      // one per bucket
 	All      float64        // Σ n² over clusters
 }
 
-// Earned is what a variant has earned.
+// Earned holds one variant's earnings.
 type Earned struct {
 	Mean confseq.Mean
-	Sum  Squares // of Σ x
-	Part Squares // of Σ (x − m)/p
+	Sum  Squares // for s = Σ x
+	Part Squares // for s = Σ (x − m)/p
 }
 
-// Copy returns a copy.
+// Copy returns a deep copy.
 func (r *Results) Copy() *Results {
 	c := *r
 	c.Variants, c.Pairs, c.Clusters = slices.Clone(r.Variants), slices.Clone(r.Pairs), slices.Clone(r.Clusters)
 	return &c
 }
 
-// Copy returns a copy.
+// Copy returns a deep copy.
 func (b *Block) Copy() *Block {
 	c := *b
 	c.Variants, c.Pairs = slices.Clone(b.Variants), slices.Clone(b.Pairs)
 	return &c
 }
 
-// Squares are sums over the clusters of a variant, of a sum s of n decisions each.
+// Squares sum over a variant's clusters. A cluster of n decisions contributes a sum s.
 type Squares struct {
 	SS, SN, NN float64 // Σ s², Σ s n, Σ n²
 }
 
-// Cluster sums the decisions of a bucket since it has had its present variant.
+// Cluster sums a bucket's decisions since it joined its current variant.
 type Cluster struct {
 	N, Sum, Part float64
 }
 
-// NewResults returns the results of a number of variants without decisions.
+// NewResults returns empty results for a number of variants.
 func NewResults(variants int) *Results {
 	return &Results{Variants: make([]Earned, variants), Pairs: make([]confseq.Mean, PairCount(variants)), Clusters: make([]Cluster, Buckets)}
 }
@@ -67,10 +67,10 @@ func NewResults(variants int) *Results {
 // PairCount returns the number of pairs of variants.
 func PairCount(variants int) int { return variants * (variants - 1) / 2 }
 
-// pairOf returns the place of the pair u < v in a list of all pairs.
+// pairOf returns the index of the pair u < v in a list of all pairs.
 func pairOf(u, v int) int { return PairCount(v) + u }
 
-// Block sums decisions that are taken together, so that their order does not matter.
+// Block sums decisions that are added together, so that their order does not matter.
 type Block struct {
 	Centre   float64 // m
 	Mean     confseq.Block
@@ -78,7 +78,7 @@ type Block struct {
 	Pairs    []confseq.Block
 }
 
-// Begin returns a block of decisions that come after those that were taken.
+// Begin returns a block for decisions after those already taken.
 func (r *Results) Begin() *Block {
 	b := &Block{Mean: r.Mean.Begin(), Variants: make([]confseq.Block, len(r.Variants)), Pairs: make([]confseq.Block, len(r.Pairs))}
 	b.Centre = b.Mean.Centre
@@ -88,7 +88,7 @@ func (r *Results) Begin() *Block {
 	return b
 }
 
-// Add adds a decision of variant v with the revenue x ≤ bound. shares are those of the variants when it was made.
+// Add adds a decision of variant v with the revenue x ≤ bound. shares are the variants' shares when it was made.
 func (b *Block) Add(v int, x, bound float64, shares []float64) {
 	b.Mean.Add(x, bound)
 	b.Variants[v].Add(x, bound)
@@ -109,9 +109,9 @@ func (b *Block) Add(v int, x, bound float64, shares []float64) {
 	}
 }
 
-// Cluster notes a decision of variant v, for the sums of squares by buckets. bucket is the bucket of its unit if it
-// still has that variant; −1 stands for a bucket that has another one by now, so that the decision is a cluster of
-// its own. centre is that of the decision's block.
+// Cluster adds a decision of variant v to the sums of squares by bucket. bucket is the unit's bucket if it still
+// belongs to that variant. If the bucket moved, bucket is −1 and the decision forms its own cluster. centre is the
+// centre of the decision's block.
 func (r *Results) Cluster(bucket, v int, x, centre float64, shares []float64) {
 	part := (x - centre) / shares[v]
 	c := &Cluster{}
@@ -127,14 +127,14 @@ func (r *Results) Cluster(bucket, v int, x, centre float64, shares []float64) {
 	c.Part += part
 }
 
-// add changes the sums for a cluster of n decisions with the sum s that gets another one.
+// add updates the sums when a cluster of n decisions with the sum s gets another decision.
 func (q *Squares) add(n, s, x float64) {
 	q.SS += float64(2*s*x) + float64(x*x)
 	q.SN += s + float64(n*x) + x
 	q.NN += float64(2*n) + 1
 }
 
-// Move ends the clusters of the buckets that have another variant.
+// Move ends the clusters of buckets that changed their variant.
 func (r *Results) Move(before, after []uint8) {
 	for b := range after {
 		if before[b] != after[b] {
@@ -143,7 +143,7 @@ func (r *Results) Move(before, after []uint8) {
 	}
 }
 
-// Take adds a block whose decisions have all closed.
+// Take adds a block after all its decisions closed.
 func (r *Results) Take(b *Block) {
 	r.Mean.Add(&b.Mean)
 	for v := range b.Variants {
@@ -159,7 +159,7 @@ func (q *Squares) around(mean float64) float64 {
 	return q.SS - float64(2*mean*q.SN) + float64(float64(mean*mean)*q.NN)
 }
 
-// Earns returns bounds of the revenue a decision of a variant, with the error alpha at all times; infinite ones
+// Earns returns bounds for a variant's revenue per decision that hold at all times with error alpha. They are infinite
 // before its first decision.
 func (r *Results) Earns(v int, alpha float64) (low, high float64) {
 	m := r.Variants[v].Mean
@@ -169,8 +169,8 @@ func (r *Results) Earns(v int, alpha float64) (low, high float64) {
 	return m.Interval(alpha)
 }
 
-// Difference returns the estimate and bounds of what variant v earns a decision above variant u; ok is false before
-// there are decisions of both. The bounds are wrong at any time with a probability of at most alpha.
+// Difference estimates how much more variant v earns per decision than variant u, with bounds; ok is false until both
+// have decisions. The probability that the bounds are ever wrong is at most alpha.
 func (r *Results) Difference(v, u int, alpha float64) (low, estimate, high float64, ok bool) {
 	m, sign, ok := r.lead(v, u)
 	if !ok {
@@ -183,7 +183,8 @@ func (r *Results) Difference(v, u int, alpha float64) (low, estimate, high float
 	return low, sign * m.Average(), high, true
 }
 
-// lead returns D of a pair with a V_n that allows for units that come back: that of v over u if sign is 1, of u over v if it is −1.
+// lead returns a pair's D with a V_n that allows for returning units. sign is 1 if D is for v over u, and −1 if it is
+// for u over v.
 func (r *Results) lead(v, u int) (m confseq.Mean, sign float64, ok bool) {
 	if v < u {
 		m, _, ok = r.lead(u, v)

@@ -7,16 +7,16 @@ import (
 	"vitrine/service/offer"
 )
 
-// Routes say which variant a unit is shown. They do not change.
+// Routes map units to variants. They are immutable.
 type Routes struct {
-	Number  uint64 // the entry that began the experiment
+	Number  uint64 // log entry that started the experiment
 	Design  *api.Experiment
-	Table   []uint8   // the variant of each bucket
-	shares  []float64 // of the variants
-	holdout int       // buckets
+	Table   []uint8   // variant of each bucket
+	shares  []float64 // by variant
+	holdout int       // number of buckets
 }
 
-// Class returns the variant of a unit by its hash, or the number of variants for the holdout.
+// Class returns the variant for a unit's hash, or the number of variants for the holdout.
 func (r *Routes) Class(unit uint64) int {
 	if Bucket(unit, 0) < r.holdout {
 		return len(r.shares)
@@ -24,7 +24,7 @@ func (r *Routes) Class(unit uint64) int {
 	return int(r.Table[Bucket(unit, r.Number)])
 }
 
-// Name returns the name of a class.
+// Name returns a class's name.
 func (r *Routes) Name(class int) string {
 	if class == len(r.shares) {
 		return api.Holdout
@@ -32,7 +32,7 @@ func (r *Routes) Name(class int) string {
 	return r.Design.Variants[class].Name
 }
 
-// ClassOf returns the class with a name, -1 if there is none.
+// ClassOf returns the class with a name, or -1.
 func (r *Routes) ClassOf(name string) int {
 	if name == api.Holdout {
 		return len(r.shares)
@@ -40,7 +40,7 @@ func (r *Routes) ClassOf(name string) int {
 	return Of(r.Design, name)
 }
 
-// Show returns what a class is shown.
+// Show returns the value shown to a class.
 func (r *Routes) Show(class int) string {
 	if class == len(r.shares) {
 		return api.ShowBaseline
@@ -48,7 +48,7 @@ func (r *Routes) Show(class int) string {
 	return r.Design.Variants[class].Show
 }
 
-// Check reports an offer of another variant than the one of its unit. Without an experiment r is nil.
+// Check returns an error if an offer's variant is not its unit's. Without an experiment r is nil.
 func (r *Routes) Check(o *offer.Offer) error {
 	switch {
 	case r == nil && o.Variant != "":

@@ -9,8 +9,8 @@ import (
 	"vitrine/service/api"
 )
 
-// The stop rule, for intervals by hand. Each variant but the control, which is called shop, is its name and its difference;
-// a pair is two names and the difference of the first one to the second.
+// The stop rule, applied to intervals by hand. The control is called shop. Every other variant is given by its name and
+// its difference, and a pair by two names and the difference of the first to the second.
 func TestVerdict(t *testing.T) {
 	type variant struct {
 		name                string

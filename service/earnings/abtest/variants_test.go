@@ -29,8 +29,8 @@ func counts(t *rapid.T, n int) []int {
 	return list
 }
 
-// However the shares change, each variant has its count, a bucket moves only if the share of its variant shrinks, and
-// no other table moves fewer.
+// For any change of shares, each variant gets its count, a bucket moves only if its variant's share shrinks, and no
+// other table moves fewer buckets.
 func TestAllocate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, abtest.MaxVariants).Draw(t, "variants")
@@ -73,7 +73,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// Buckets are as uniform as chance, and those of two experiments are independent; they are the hash that is documented.
+// Buckets are as uniform as chance, independent between two experiments, and equal to the documented hash.
 func TestBucketsAreUniform(t *testing.T) {
 	const units = 100_000
 	var one [100]float64
@@ -104,7 +104,7 @@ func TestBucketsAreUniform(t *testing.T) {
 	}
 }
 
-// The sums are those of the formulas, computed from a list of all decisions.
+// The sums equal the formulas applied to a list of all decisions.
 func TestResultsByHand(t *testing.T) {
 	type decision struct {
 		v, bucket int
@@ -117,13 +117,13 @@ func TestResultsByHand(t *testing.T) {
 	r := abtest.NewResults(3)
 	var all []decision
 	shares := []float64{0.5, 0.3, 0.2}
-	var lead, last confseq.Mean // of variants 0 and 2
+	var lead, last confseq.Mean // for variants 0 and 2
 	for block := range 20 {
 		switch block {
 		case 10:
 			shares = []float64{0.4, 0.4, 0.2}
 		case 15:
-			shares = []float64{0.6, 0.4, 0} // only the other pair goes on
+			shares = []float64{0.6, 0.4, 0} // only the other pair continues
 		}
 		b := r.Begin()
 		var own, other confseq.Block
@@ -133,7 +133,7 @@ func TestResultsByHand(t *testing.T) {
 				v = 0
 			}
 			bucket := v*100 + rng.IntN(20)
-			d := decision{v, bucket, float64(bucket % 4), float64(bucket % 5), b.Centre, shares} // shoppers of a bucket are alike
+			d := decision{v, bucket, float64(bucket % 4), float64(bucket % 5), b.Centre, shares} // shoppers in one bucket are alike
 			d.bound = max(d.bound, d.x)
 			all = append(all, d)
 			b.Add(d.v, d.x, d.bound, shares)
@@ -228,7 +228,7 @@ func TestResultsByHand(t *testing.T) {
 	}
 }
 
-// Without decisions of both there is no difference, and a bucket that moves begins again.
+// The difference is undefined until both variants have decisions, and a bucket that moves starts again.
 func TestResultsWithoutDecisions(t *testing.T) {
 	r := abtest.NewResults(2)
 	b := r.Begin()
@@ -249,7 +249,7 @@ func TestResultsWithoutDecisions(t *testing.T) {
 	}
 }
 
-// By the formula, for a few units; the order within a look does not matter.
+// The formula by hand for a few units. The order within a look does not matter.
 func TestRatioByHand(t *testing.T) {
 	p := []float64{0.5, 0.3, 0.2}
 	lgamma := func(x float64) float64 { v, _ := math.Lgamma(x); return v }
@@ -271,7 +271,7 @@ func TestRatioByHand(t *testing.T) {
 	}
 }
 
-// The test errs as seldom as it says, at all times, also if the shares change; and it sees 48 % instead of 50 %.
+// The test errs as rarely as promised, at all times, even if the shares change; and it detects 48 % instead of 50 %.
 func TestRatio(t *testing.T) {
 	play := func(seed uint64, share, truth float64) (p float64) {
 		rng := rand.New(rand.NewPCG(seed, 9))

@@ -17,14 +17,14 @@ import (
 //	keep either  several variants surely gain as much, and surely earn more than all others, but cannot be told apart
 //	keep going   otherwise
 //
-// In a tie the variant at own wins, which shows the placement's own policy: keeping that one changes nothing. All
-// intervals hold at all times at once, so the rule may be applied at any time, and as often as one likes. A variant that
-// does not gain, or is not the best, is ever shipped with a probability of at most the experiment's error.
+// In a tie the variant at own, which shows the placement's own policy, wins: keeping it requires no change. All
+// intervals hold at all times at once, so the rule may be applied at any time and as often as you like. The probability
+// of ever shipping a variant that does not gain, or is not the best, is at most the experiment's error.
 func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	if r.Ratio.Mismatch {
 		return api.Verdict{Rule: api.Stop, Reason: fmt.Sprintf("the units are not divided as the shares say (p = %.2g): do not trust the differences, and find the cause first", r.Ratio.P)}
 	}
-	var list []*api.VariantReport // without the control, the largest estimate first
+	var list []*api.VariantReport // without the control, largest estimate first
 	for i := range r.Variants {
 		v := &r.Variants[i]
 		switch {
@@ -47,7 +47,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 		return api.Verdict{Rule: api.KeepGoing, Reason: fmt.Sprintf("no gain%s is certain yet: %q earns between %.3g and %.3g a decision more than %q", ofWorth(r.MinGain), v.Name, v.Difference.Low, v.Difference.High, r.Control)}
 	}
 	best := list[first]
-	rivals := slices.DeleteFunc(slices.Clone(list), func(v *api.VariantReport) bool { // and best itself
+	rivals := slices.DeleteFunc(slices.Clone(list), func(v *api.VariantReport) bool { // including best
 		return slices.ContainsFunc(list, func(w *api.VariantReport) bool { return gains(w) && beats(r, w.Name, v.Name) })
 	})
 	open := slices.IndexFunc(rivals, func(v *api.VariantReport) bool { return !gains(v) })
@@ -65,7 +65,7 @@ func verdict(r *api.ExperimentReport, own int) api.Verdict {
 	return tie(r, rivals, own)
 }
 
-// tie is the verdict about variants that surely gain and cannot be told apart.
+// tie returns the verdict about variants that surely gain and cannot be told apart.
 func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int) api.Verdict {
 	v := api.Verdict{Rule: api.KeepEither}
 	least := tied[0].Difference.Low
@@ -92,7 +92,7 @@ func tie(r *api.ExperimentReport, tied []*api.VariantReport, own int) api.Verdic
 	return v
 }
 
-// beats reports whether a variant surely earns more than another one.
+// beats reports whether one variant surely earns more than another.
 func beats(r *api.ExperimentReport, variant, over string) bool {
 	return slices.ContainsFunc(r.Pairs, func(p api.Pair) bool {
 		return p.Variant == variant && p.Over == over && p.Difference.Low > 0

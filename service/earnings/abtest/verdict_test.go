@@ -14,11 +14,12 @@ import (
 	"vitrine/service/offer"
 )
 
-// trial is a shop in an experiment whose first variant is the control. A variant sells with a rate of its own, at the price 1.
+// trial is a shop in an experiment with its first variant as the control. Each variant sells at its own rate, at the
+// price 1.
 type trial struct {
 	worth float64
 	rates []float64
-	own   int // the variant that shows the placement's policy; 0 if none does
+	own   int // the variant that shows the placement's policy, or 0
 }
 
 const (
@@ -26,7 +27,7 @@ const (
 	window = 16 * time.Second
 )
 
-// play serves shoppers, each of whom comes once, and looks at the verdict after every 100 decisions.
+// play serves new shoppers, and looks at the verdict every 100 decisions.
 func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport)) {
 	design := &api.Experiment{Name: "x", Control: "a", MinGain: c.worth}
 	for v := range c.rates {
@@ -59,7 +60,7 @@ func (c *trial) play(seed uint64, decisions int, look func(*api.ExperimentReport
 	}
 }
 
-// ruled plays a trial, and returns how often each verdict was ever given, by the rule and its variant.
+// ruled plays a trial repeatedly, and counts how often each verdict was ever given, by rule and variant.
 func (c *trial) ruled(runs int) map[string]int {
 	count := map[string]int{}
 	for seed := range uint64(runs) {
@@ -74,8 +75,8 @@ func (c *trial) ruled(runs int) map[string]int {
 	return count
 }
 
-// However often one looks, variants that do not gain enough, or are not the best, are shipped in at most 5 % of the
-// experiments; and the right one is shipped in nearly all.
+// However often one looks, at most 5 % of experiments ship a variant that does not gain enough or is not the best, and
+// nearly all ship the right one.
 func TestVerdictErrs(t *testing.T) {
 	runs := *runs / 2
 	n := float64(runs)
@@ -110,14 +111,14 @@ func TestVerdictErrs(t *testing.T) {
 	}
 }
 
-// Half-way to its verdict an experiment knows about how long it still takes: within a factor of 2, in most experiments. Decisions come
+// Half-way to its verdict, an experiment predicts its remaining time within a factor of 2 in most cases. Decisions come
 // at 100 a second.
 func TestLeft(t *testing.T) {
 	const runs = 20
 	for name, c := range map[string]trial{"a gain": {rates: []float64{0.3, 0.42}}, "no gain that is worth it": {rates: []float64{0.3, 0.3}, worth: 0.12}} {
 		right := 0
 		for seed := range uint64(runs) {
-			total := map[uint64]uint64{} // foreseen at a number of decisions
+			total := map[uint64]uint64{} // predicted total after a number of decisions
 			end := uint64(0)
 			c.play(seed, 20_000, func(r *api.ExperimentReport) {
 				if l := r.Left; l != nil && r.Verdict.Rule == api.KeepGoing && end == 0 {
