@@ -10,7 +10,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// race returns choices among ten alternatives of twelve standard normal variables.
+// race returns choices among ten alternatives with twelve standard normal variables.
 func race(tb testing.TB, choices int) (*Data, Utility) {
 	tb.Helper()
 	const alternatives, variables = 10, 12

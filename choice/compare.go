@@ -12,11 +12,11 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Test is the result of a test: if the hypothesis is true, the statistic follows a χ² distribution in large samples.
+// Test is a test result: under the hypothesis, the statistic follows a χ² distribution in large samples.
 type Test struct {
 	Statistic float64
 	Freedom   int     // degrees of freedom
-	P         float64 // the probability of a statistic at least as large
+	P         float64 // probability of a statistic at least as large
 }
 
 func (t Test) String() string {
@@ -27,18 +27,17 @@ func (t Test) String() string {
 	return fmt.Sprintf("%.4f on %d %s of freedom, p %.4f", t.Statistic, t.Freedom, degrees, t.P)
 }
 
-// newTest returns the test of a statistic.
 func newTest(statistic float64, freedom int) Test {
 	return Test{statistic, freedom, distuv.ChiSquared{K: float64(freedom)}.Survival(statistic)}
 }
 
-// LikelihoodRatio tests whether a special case of the model, with fewer coefficients, is as good,
+// LikelihoodRatio tests whether a special case of the model, with fewer coefficients, fits as well,
 //
 //	2(LL − LL₀) ~ χ²(K − K₀)
 //
-// The caller must know that it is a special case. LikelihoodRatio returns an error if the two models were fitted to other
-// choices, and for models whose ratio follows no χ² distribution: models with a network, whose likelihood is penalised, and
-// models with other numbers of latent classes.
+// The caller must know that it is a special case. LikelihoodRatio returns an error if the models were fitted to
+// different choices, or if their ratio does not follow a χ² distribution: for models with a network, because their
+// likelihood is penalised, and for models that differ in the number of latent classes.
 func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 	if err := r.sameChoices(special); err != nil {
 		return Test{}, err
@@ -57,7 +56,7 @@ func (r *Result) LikelihoodRatio(special *Result) (Test, error) {
 	}
 }
 
-// sameChoices returns an error if two models were fitted to other choices.
+// sameChoices returns an error if the models were fitted to different choices.
 func (r *Result) sameChoices(other *Result) error {
 	if r.Choices != other.Choices || r.Rows != other.Rows || math.Abs(r.Null-other.Null) > 1e-9*math.Abs(r.Null) {
 		return fmt.Errorf("the models have other choices: %d choices, %d rows and log-likelihood %.4f at random, and %d, %d and %.4f",
@@ -66,11 +65,11 @@ func (r *Result) sameChoices(other *Result) error {
 	return nil
 }
 
-// Wald tests whether coefficients θ are 0, and dissimilarities 1, by the covariance V of their estimates,
+// Wald tests whether the named coefficients θ are 0 (dissimilarities: 1), given the covariance V of their estimates,
 //
 //	(θ − θ₀)ᵀ V⁻¹ (θ − θ₀) ~ χ²(K)
 //
-// It returns an error if there is no such coefficient, or no covariance.
+// It returns an error if a coefficient or the covariance does not exist.
 func (r *Result) Wald(names []string) (Test, error) {
 	away := make([]float64, len(names))
 	v := mat.NewSymDense(max(len(names), 1), nil)
@@ -101,16 +100,17 @@ func quadratic(m *mat.SymDense, v []float64) (float64, bool) {
 	return mat.Inner(x, inv, x), true
 }
 
-// HausmanMcFadden tests the independence of irrelevant alternatives: if it holds, dropping an alternative and the choices that
-// took it leaves the other coefficients as they are. Let θ and V be the estimates of the coefficients of both models and their
-// covariance, with index 1 for the model without the alternative. Then
+// HausmanMcFadden tests the independence of irrelevant alternatives: if it holds, dropping an alternative and the
+// choices that took it leaves the other coefficients unchanged. Let θ and V be the estimates of the common coefficients
+// and their covariance, with index 1 for the model without the alternative. Then
 //
 //	(θ₁ − θ)ᵀ (V₁ − V)⁻¹ (θ₁ − θ) ~ χ²(K)
 //
-// If the observed V₁ − V is not positive definite, expected is true, and V₁ is the inverse of the information that the model
-// expects of the choices that do not take the alternative: then V₁ ≥ V always. d holds the choices that the model was fitted to.
-// It returns an error for models other than the multinomial logit with classic errors, for the reference, and if the other
-// alternatives do not determine the coefficients. Source: Hausman and McFadden (1984), Econometrica 52:1219–1240.
+// If the observed V₁ − V is not positive definite, expected is true, and V₁ is the inverse of the information that the
+// model expects from the choices that do not take the alternative: then V₁ ≥ V always. d holds the choices that the
+// model was fitted to. HausmanMcFadden returns an error for the reference alternative, for models other than the
+// multinomial logit with classic errors, and if the remaining alternatives do not determine the coefficients. Source:
+// Hausman and McFadden (1984), Econometrica 52:1219–1240.
 func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (test Test, expected bool, err error) {
 	fail := func(err error) (Test, bool, error) { return Test{}, false, err }
 	if !r.Spec.Model.plain() || r.Spec.Utility.Network != nil || r.Errors != "" && r.Errors != "classic" {
@@ -183,8 +183,9 @@ func (r *Result) HausmanMcFadden(ctx context.Context, d *Data, drop string) (tes
 	return newTest(h, len(away)), expected, nil
 }
 
-// expectedWithout returns the inverse of the information that the model expects of the choices that do not take an alternative,
-// for the coefficients of the fit without it. Coefficient here[k] of the model is there[k] of that fit.
+// expectedWithout returns the inverse of the information that the model expects from the choices that do not take an
+// alternative, for the coefficients of the fit without it. The model's coefficient here[k] is that fit's coefficient
+// there[k].
 func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, without *Result, here, there []int) (*mat.SymDense, error) {
 	predictions, err := r.Predict(d)
 	if err != nil {
@@ -222,7 +223,7 @@ func (r *Result) expectedWithout(ctx context.Context, d *Data, drop string, with
 	return covariance, nil
 }
 
-// Compare returns models side by side as text: estimates with their standard errors, likelihoods and criteria.
+// Compare returns text with models side by side: estimates with standard errors, likelihoods and criteria.
 func Compare(names []string, models []*Result) string {
 	var coefficients []string
 	for _, r := range models {
@@ -262,8 +263,8 @@ func Compare(names []string, models []*Result) string {
 		row("BIC", func(r *Result) string { return fmt.Sprintf("%.2f", r.BIC()) })))
 }
 
-// Against returns the tests that compare two models, as lines of text. It returns an error if the models were fitted to other
-// choices.
+// Against returns the tests that compare two models, as lines of text. It returns an error if the models were fitted to
+// different choices.
 func (r *Result) Against(name string, other *Result) (lines []string, err error) {
 	if err := r.sameChoices(other); err != nil {
 		return nil, err
@@ -272,7 +273,7 @@ func (r *Result) Against(name string, other *Result) (lines []string, err error)
 	if len(r.Names) < len(other.Names) {
 		large, special, which = other, r, "this model is"
 	}
-	// The restriction is known if the larger model contains all coefficients of the special case.
+	// The restriction is known if the larger model contains every coefficient of the special case.
 	var more []string
 	for _, name := range large.Names {
 		if !slices.Contains(special.Names, name) {

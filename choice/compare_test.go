@@ -11,7 +11,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// The statistics and p of a second implementation, in NumPy and SciPy, of the coefficients of income in trips.
+// Statistics and p for the income coefficients in trips agree with a second implementation in NumPy and SciPy.
 func TestLikelihoodRatioAndWald(t *testing.T) {
 	special, _ := fitText(t, "testdata/trips.csv", replaceLine(trips, `individual = ["income"]`, ""), Options{})
 	incomes := []string{"income[bus]", "income[car]", "income[train]"}
@@ -25,13 +25,13 @@ func TestLikelihoodRatioAndWald(t *testing.T) {
 		if err != nil || wald.Freedom != 3 || !near(wald.Statistic, want.Statistic, 1e-7) || !near(wald.P, want.P, 1e-7) {
 			t.Errorf("%s: Wald %+v, %v, want %+v", kind, wald, err, want)
 		}
-		// Useless coefficients leave the likelihoods equal, up to the error of the minimiser.
+		// Useless coefficients leave the likelihoods equal, up to the minimiser's error.
 		equal := *special
 		equal.LogLikelihood = r.LogLikelihood + 1e-9
 		if ratio, err := r.LikelihoodRatio(&equal); err != nil || ratio != (Test{0, 3, 1}) {
 			t.Errorf("likelihood ratio %+v, %v of equal likelihoods", ratio, err)
 		}
-		// The order does not matter: the special case is the one with fewer coefficients.
+		// The order does not matter: the model with fewer coefficients is the special case.
 		lines, err := special.Against("all.json", r)
 		if err != nil || len(lines) != 2 || lines[0] != "Likelihood ratio test against all.json: 21.3281 on 3 degrees of freedom, p 0.0001." ||
 			!strings.HasPrefix(lines[1], "Wald test of income[bus], income[car], income[train]: ") {
@@ -83,8 +83,8 @@ func TestComparisonErrors(t *testing.T) {
 	}
 }
 
-// The statistics of a second implementation in NumPy: without the bus V₁ − V is positive definite, without the car or the train
-// it is not.
+// The statistics agree with a second implementation in NumPy. Without the bus V₁ − V is positive definite; without the
+// car or the train it is not.
 func TestHausmanMcFadden(t *testing.T) {
 	text := replaceLine(trips, `weight = "weight"`, "")
 	r, d := fitText(t, "testdata/trips.csv", text, Options{})
@@ -100,8 +100,8 @@ func TestHausmanMcFadden(t *testing.T) {
 	}
 }
 
-// If the alternatives are independent, the statistic with the expected covariance has the mean of its χ² distribution, the
-// degrees of freedom; if two are close substitutes, it is far larger.
+// If the alternatives are independent, the statistic with the expected covariance has a mean equal to its degrees of
+// freedom; with two close substitutes it is far larger.
 func TestHausmanMcFaddenSeesDependence(t *testing.T) {
 	d, u := simulated(t, 2000, 2)
 	u.Constants, u.Reference = true, "v"
@@ -135,7 +135,7 @@ func TestHausmanMcFaddenSeesDependence(t *testing.T) {
 func TestCompare(t *testing.T) {
 	r, _ := fitText(t, "testdata/trips.csv", trips, Options{})
 	special, _ := fitText(t, "testdata/trips.csv", replaceLine(trips, `individual = ["income"]`, ""), Options{})
-	// The numbers are those of TestText, and for the special case −370.4389 − ½·21.3281.
+	// The numbers are those in TestText, and −370.4389 − ½·21.3281 for the special case.
 	want := `                       this model        small.json
 constant[bus]      -1.003 (0.609)  -0.02516 (0.274)
 constant[car]     0.01022 (0.632)     2.003 (0.429)

@@ -8,7 +8,7 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// symOf returns the symmetric matrix of size d whose entries (i, j), i ≤ j, are given.
+// symOf returns the symmetric d×d matrix with the entries (i, j), i ≤ j, given by a function.
 func symOf(d int, entry func(i, j int) float64) *mat.SymDense {
 	m := mat.NewSymDense(d, nil)
 	for i := range d {
@@ -19,17 +19,17 @@ func symOf(d int, entry func(i, j int) float64) *mat.SymDense {
 	return m
 }
 
-// symmetric returns the matrix of a packed upper triangle.
+// symmetric unpacks a packed upper triangle.
 func symmetric(packed []float64, d int) *mat.SymDense {
 	return symOf(d, func(i, j int) float64 { return packed[packedAt(i, j, d)] })
 }
 
-// scaled returns D^−½ M D^−½ for the diagonal matrix of the positive numbers d.
+// scaled returns D^−½ M D^−½ for the diagonal matrix D of positive numbers d.
 func scaled(m *mat.SymDense, d []float64) *mat.SymDense {
 	return symOf(len(d), func(i, j int) float64 { return m.At(i, j) / math.Sqrt(d[i]*d[j]) })
 }
 
-// diagonal returns the diagonal of m, with 1 in the place of entries that are not positive.
+// diagonal returns the diagonal of m, with 1 in place of entries that are not positive.
 func diagonal(m *mat.SymDense) []float64 {
 	d := make([]float64, m.SymmetricDim())
 	for i := range d {
@@ -40,9 +40,9 @@ func diagonal(m *mat.SymDense) []float64 {
 	return d
 }
 
-// descent stores in step the vector M⁻¹g of a Newton step, and returns its decrement² gᵀM⁻¹g. If
-// the Hessian M is not positive definite, its eigenvalues count with their absolute values, and
-// directions in which there is no curvature are left alone. The units of parameters do not matter.
+// descent stores the Newton step M⁻¹g in step, and returns its decrement² gᵀM⁻¹g. If the Hessian M is not positive
+// definite, its eigenvalues count with their absolute values, and directions without curvature are skipped. The result
+// does not depend on the parameters' units.
 func descent(step []float64, hessian *mat.SymDense, gradient []float64) float64 {
 	n := len(gradient)
 	d := diagonal(hessian)
@@ -81,11 +81,11 @@ func descent(step []float64, hessian *mat.SymDense, gradient []float64) float64 
 	return kernel.Dot(gradient, step)
 }
 
-// flat is the curvature, beside 1 along each parameter, under which a direction has none.
+// flat is the curvature below which a direction counts as flat, relative to 1 along each parameter.
 const flat = 1e-12
 
-// flatDirections returns the eigenvectors of M, scaled to the units in which the moments are 1,
-// whose eigenvalue is within rounding of 0, as rows in the units of M.
+// flatDirections returns, as rows, the eigenvectors of M that belong to eigenvalues within rounding of 0. The
+// eigenvectors are computed in units in which the moments are 1, and returned in M's units.
 func flatDirections(m *mat.SymDense, moment []float64) [][]float64 {
 	d := make([]float64, len(moment))
 	for j, v := range moment {

@@ -6,50 +6,49 @@ import (
 	"math"
 )
 
-// Data are choices. A choice has rows, one for each available alternative, and a row has a value
-// of each variable. If Outside is true, every choice has the outside option too, which has no
-// row.
+// Data hold choices. A choice consists of rows, one for each available alternative, and each row holds a value for
+// every variable. If Outside is true, every choice also includes the outside option, which takes no row.
 //
-// Data are immutable once built, and safe for concurrent use. A [Builder] or [Load] makes them.
+// Data are immutable once built, and safe for concurrent use. A [Builder] or [Load] creates them.
 type Data struct {
-	Alternatives []string // the labels of the alternatives
-	Variables    []string // the names of the variables
-	Outside      bool     // whether there is an outside option, of utility 0
-	Panels       int      // the number of decision makers; 0 if choices are not grouped
-	PanelNames   []string // their names in the table; nil for data of a Builder
-	Clusters     int      // the number of clusters; 0 if there are none
+	Alternatives []string // labels of the alternatives
+	Variables    []string // names of the variables
+	Outside      bool     // whether there is an outside option with utility 0
+	Panels       int      // number of decision makers; 0 if choices are not grouped
+	PanelNames   []string // their names in the table; nil for data from a Builder
+	Clusters     int      // number of clusters; 0 without clusters
 	Choices      int
 	Rows         int
-	Dropped      int  // choices that [Layout.Exclude] left out
-	Unobserved   bool // whether it is not known what was chosen, as in a table to predict
+	Dropped      int  // number of choices left out by [Layout.Exclude]
+	Unobserved   bool // whether the chosen alternatives are unknown, as in a table to predict
 
 	blocks []*block
 }
 
-// none is the chosen row of a choice of the outside option.
+// none stands for the outside option in place of a chosen row.
 const none = -1
 
-// blockRows is the number of rows after which a block ends: its variables stay in the second
-// cache, and a vector of its utilities in the first.
+// blockRows is the number of rows after which a block ends: its variables then fit in the second-level cache, and a
+// vector of utilities in the first.
 const blockRows = 2048
 
-// block is a run of consecutive choices, complete panels if the data have panels. The variables
-// are stored one after the other, so that a utility is a sum of vectors.
+// block is a run of consecutive choices, and of complete panels if the data are grouped. The variables are stored one
+// after the other, so that a utility is a sum of vectors.
 type block struct {
-	first   int         // the number of choices before the block
-	end     []int32     // of each choice: one past its last row
-	alt     []int32     // of each row: the alternative
-	chosen  []int32     // of each choice: the chosen row of the block, or none
-	weight  []float64   // of each choice; nil for 1
-	panel   []int32     // of each choice; nil without panels
-	cluster []int32     // of each choice; nil without clusters
-	x       [][]float64 // of each variable: a value for each row
+	first   int         // number of choices before the block
+	end     []int32     // by choice: one past its last row
+	alt     []int32     // by row: the alternative
+	chosen  []int32     // by choice: the chosen row of the block, or none
+	weight  []float64   // by choice; nil if all weights are 1
+	panel   []int32     // by choice; nil without panels
+	cluster []int32     // by choice; nil without clusters
+	x       [][]float64 // by variable, then by row
 }
 
 func (b *block) rows() int    { return len(b.alt) }
 func (b *block) choices() int { return len(b.end) }
 
-// span returns the rows [lo, hi) of choice s of the block.
+// span returns the rows [lo, hi) of a choice.
 func (b *block) span(s int) (lo, hi int) {
 	if s > 0 {
 		lo = int(b.end[s-1])
@@ -57,7 +56,6 @@ func (b *block) span(s int) (lo, hi int) {
 	return lo, int(b.end[s])
 }
 
-// weightOf returns the weight of choice s of the block.
 func (b *block) weightOf(s int) float64 {
 	if b.weight == nil {
 		return 1
@@ -65,28 +63,28 @@ func (b *block) weightOf(s int) float64 {
 	return b.weight[s]
 }
 
-// A Case is a choice as a Go value.
+// Case is a choice as a Go value.
 type Case struct {
-	Alternatives []int     // the available ones, as indices into Data.Alternatives, each at most once
+	Alternatives []int     // indices of the available ones in Data.Alternatives, each at most once
 	X            []float64 // len(Alternatives) × len(Variables), row-major
-	Chosen       int       // an index into Alternatives, or -1 for the outside option
-	Weight       float64   // 0 stands for 1
-	Panel        int       // the decision maker; used if Builder.Panels is set
+	Chosen       int       // index into Alternatives, or -1 for the outside option
+	Weight       float64   // 0 means 1
+	Panel        int       // decision maker; used if Builder.Panels is set
 	Cluster      int       // used if Builder.Clusters is set
 }
 
-// Builder makes Data from Go values, case by case.
+// Builder builds Data from Go values, case by case.
 type Builder struct {
-	// Panels and Clusters say whether the cases have panels and clusters, which are numbered from
-	// 0. The cases of a panel are consecutive.
+	// Panels and Clusters say whether cases carry panels and clusters, numbered from 0. A panel's cases must be
+	// consecutive.
 	Panels, Clusters bool
 
 	data     *Data
 	open     *block
-	x        [][]float64 // the open block's variables
+	x        [][]float64 // variables of the open block
 	weighted bool
-	closed   []bool // by panel: whether another one has followed
-	seen     []int  // by alternative: 1 + the last choice that has it
+	closed   []bool // by panel: whether a later panel has begun
+	seen     []int  // by alternative: 1 + the last choice that offered it
 }
 
 // NewBuilder returns a Builder for choices among the alternatives, with or without an outside
@@ -95,9 +93,8 @@ func NewBuilder(alternatives, variables []string, outside bool) *Builder {
 	return &Builder{data: &Data{Alternatives: alternatives, Variables: variables, Outside: outside}, open: &block{}, x: make([][]float64, len(variables))}
 }
 
-// Add adds a case. It returns an error, and adds nothing, if the case is not a choice among its
-// alternatives with finite variables and a finite weight ≥ 0, or if its panel began before the
-// previous case's.
+// Add adds a case. It returns an error without adding the case if the case is not a choice among its alternatives with
+// finite variables and a finite weight ≥ 0, or if its panel was already left for another one.
 func (b *Builder) Add(c Case) error {
 	if err := b.check(c); err != nil {
 		return fmt.Errorf("choice %d: %w", b.data.Choices+1, err)
@@ -152,10 +149,10 @@ func (b *Builder) check(c Case) error {
 	return nil
 }
 
-// returns reports whether a panel has ended already.
+// returns reports whether a panel was already left.
 func (b *Builder) returns(panel int) bool { return panel < len(b.closed) && b.closed[panel] }
 
-// row adds a row to the choice that [Builder.close] will end.
+// row adds a row to the choice that a later call of close ends.
 func (b *Builder) row(alt int, x []float64) {
 	b.open.alt = append(b.open.alt, int32(alt))
 	for j, v := range x {
@@ -163,15 +160,15 @@ func (b *Builder) row(alt int, x []float64) {
 	}
 }
 
-// close ends a choice: Chosen counts its rows, and its other fields but Weight, Panel and Cluster
-// are not read.
+// close ends a choice. c.Chosen is the index among the choice's rows; of the other fields, only Weight, Panel and
+// Cluster are used.
 func (b *Builder) close(c Case) {
 	o, d := b.open, b.data
 	lo := 0
 	if n := len(o.end); n > 0 {
 		lo = int(o.end[n-1])
 	}
-	// A block ends before a choice that would make it too long, but not within a panel.
+	// A block ends before a choice that would make it too long, but never within a panel.
 	if lo > 0 && len(o.alt) > blockRows && !(b.Panels && int(o.panel[len(o.panel)-1]) == c.Panel) {
 		b.flush(lo)
 		lo, o = 0, b.open
@@ -198,7 +195,6 @@ func (b *Builder) close(c Case) {
 	d.Choices++
 }
 
-// leave marks a panel as ended.
 func (b *Builder) leave(panel int) {
 	for len(b.closed) <= panel {
 		b.closed = append(b.closed, false)
@@ -206,7 +202,7 @@ func (b *Builder) leave(panel int) {
 	b.closed[panel] = true
 }
 
-// forget takes back the last n rows.
+// forget drops the last n rows.
 func (b *Builder) forget(n int) {
 	b.open.alt = b.open.alt[:len(b.open.alt)-n]
 	for j, x := range b.x {
@@ -214,7 +210,7 @@ func (b *Builder) forget(n int) {
 	}
 }
 
-// flush ends the open block after its first n rows, and opens another with the rest.
+// flush ends the open block after n rows, and opens another with the remaining ones.
 func (b *Builder) flush(n int) {
 	o, rest := b.open, b.open.alt[n:]
 	done := &block{
@@ -240,7 +236,7 @@ func (b *Builder) flush(n int) {
 	}
 }
 
-// clip returns a copy of s without spare capacity, nil for an empty one.
+// clip returns a copy of s without spare capacity, or nil if s is empty.
 func clip[T any](s []T) []T {
 	if len(s) == 0 {
 		return nil
@@ -248,8 +244,7 @@ func clip[T any](s []T) []T {
 	return append(make([]T, 0, len(s)), s...)
 }
 
-// Data returns the choices that were added, and an error if there are none. The Builder is not
-// used afterwards.
+// Data returns the choices, or an error if there are none. The Builder must not be used afterwards.
 func (b *Builder) Data() (*Data, error) {
 	if b.data.Choices == 0 {
 		return nil, fmt.Errorf("there are no choices")
@@ -258,8 +253,8 @@ func (b *Builder) Data() (*Data, error) {
 	return b.data, nil
 }
 
-// Choice returns the alternatives, as indices, of choice s, and the place among them of the
-// chosen one, or -1 for the outside option. It panics unless 0 ≤ s < d.Choices.
+// Choice returns the alternatives of choice s, as indices, and the chosen one's position among them, or -1 for the
+// outside option. It panics unless 0 ≤ s < d.Choices.
 func (d *Data) Choice(s int) (alternatives []int, chosen int) {
 	b, s := d.locate(s)
 	lo, hi := b.span(s)
@@ -272,15 +267,14 @@ func (d *Data) Choice(s int) (alternatives []int, chosen int) {
 	return alternatives, int(b.chosen[s]) - lo
 }
 
-// Value returns the variable v, an index into Variables, of the i-th available alternative of
-// choice s.
+// Value returns variable v, an index into Variables, for the i-th available alternative of choice s.
 func (d *Data) Value(s, i, v int) float64 {
 	b, s := d.locate(s)
 	lo, _ := b.span(s)
 	return b.x[v][lo+i]
 }
 
-// locate returns the block that has choice s, and the number of the choice in it.
+// locate returns the block that contains choice s, and the choice's index there.
 func (d *Data) locate(s int) (*block, int) {
 	if s < 0 || s >= d.Choices {
 		panic(fmt.Sprintf("choice: choice %d of %d", s, d.Choices))
@@ -296,22 +290,22 @@ func (d *Data) locate(s int) (*block, int) {
 	return d.blocks[lo], s - d.blocks[lo].first
 }
 
-// Slice returns the choices [from, to) of d. Panels and clusters keep their numbers.
+// Slice returns the choices [from, to). Panels and clusters keep their numbers.
 func (d *Data) Slice(from, to int) (*Data, error) {
 	return d.Filter(func(s int) bool { return s >= from && s < to })
 }
 
-// Filter returns the choices of d that keep reports true for. It returns an error if there are
-// none.
+// Filter returns the choices for which keep returns true, or an error if there are none.
 func (d *Data) Filter(keep func(s int) bool) (*Data, error) {
 	return d.reduce(nil, func(s int) float64 { return indicator(keep(s)) })
 }
 
-// reduce returns the choices without those whose share is 0, with their weights times the share. The rows of alternatives that are
-// dropped are left out, and a choice of one becomes a choice of the outside option or of the first other row.
+// reduce multiplies the weights of choices by their shares and leaves out choices with share 0. It also drops the rows
+// of dropped alternatives. A choice that took one becomes a choice of the outside option, or of the first remaining
+// row.
 func (d *Data) reduce(dropped func(a int) bool, share func(s int) float64) (*Data, error) {
 	var labels []string
-	number := make([]int, len(d.Alternatives)) // in the result, or none
+	number := make([]int, len(d.Alternatives)) // index in the result, or none
 	for a, label := range d.Alternatives {
 		if number[a] = none; dropped == nil || !dropped(a) {
 			number[a] = len(labels)

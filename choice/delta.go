@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Estimate is a number and its standard error.
+// Estimate is a number with its standard error.
 type Estimate struct {
 	Value, StandardError float64
 }
 
-// Delta returns f at the estimated coefficients, with a standard error by the delta method: f is
-// replaced by the linear function with its gradient, which is taken by central differences.
+// Delta returns f at the estimated coefficients, with a standard error by the delta method: f is replaced by its linear
+// approximation, with the gradient from central differences.
 func (r *Result) Delta(f func(theta []float64) float64) Estimate {
 	theta := slices.Clone(r.Coefficients)
 	gradient := mat.NewVecDense(len(theta), nil)
@@ -30,12 +30,13 @@ func (r *Result) Delta(f func(theta []float64) float64) Estimate {
 	return Estimate{f(theta), math.Sqrt(mat.Inner(gradient, r.Covariance, gradient))}
 }
 
-// WillingnessToPay returns how much of the price one unit more of an attribute is worth,
+// WillingnessToPay returns the value of one more unit of an attribute, in units of the price,
 //
 //	−θ_attribute / θ_price
 //
-// with a standard error by the delta method. If θ_price < 0, it is positive for what is liked, and negative for what is
-// disliked, such as time: one unit less is worth the opposite. The error names a coefficient that the model lacks.
+// with a standard error by the delta method. If θ_price < 0, it is positive for liked attributes and negative for
+// disliked ones such as time, where one unit less is worth the opposite. The error names a coefficient that the model
+// lacks.
 func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	a, p := slices.Index(r.Names, attribute), slices.Index(r.Names, price)
 	for _, name := range []string{attribute, price} {
@@ -46,12 +47,12 @@ func (r *Result) WillingnessToPay(attribute, price string) (Estimate, error) {
 	return r.Delta(func(theta []float64) float64 { return -theta[a] / theta[p] }), nil
 }
 
-// ConsumerSurplus returns the mean expected consumer surplus of a choice in units of the price,
+// ConsumerSurplus returns the mean expected consumer surplus of a choice, in units of the price,
 //
 //	E max_i U_i / −θ_price
 //
-// up to a constant, with a standard error by the delta method: differences between two data are
-// what a change is worth. Source: Small and Rosen (1981); Train (2009), Section 3.5.
+// up to a constant, with a standard error by the delta method. The difference between two data sets is the value of a
+// change. Source: Small and Rosen (1981); Train (2009), Section 3.5.
 func (r *Result) ConsumerSurplus(d *Data, price string) (Estimate, error) {
 	p := slices.Index(r.Names, price)
 	if p < 0 {

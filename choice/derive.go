@@ -7,18 +7,18 @@ import (
 	"vitrine/internal/table"
 )
 
-// derivedTable is a table with further columns, which are computed row by row.
+// derivedTable is a table with additional columns, computed row by row.
 type derivedTable struct {
 	table.Table
 	computed []*computed
-	frame    frame // all columns, by number: those of the table, then the computed ones
-	base     []int // the columns of the table that are read
+	frame    frame // all columns: first the table's, then the computed ones
+	base     []int // columns to read from the table
 	batch    table.Batch
 }
 
-// widen returns a wide table with the derived columns that its own columns determine, and with keptColumn and labelOfChosen if the
-// filter and the chosen alternative are such expressions. Of the derived columns it leaves the others to the long form: those that
-// use the alternative, its position, or a variable of [Layout.Names].
+// widen adds to a wide table the derived columns that its own columns determine. It also adds keptColumn and
+// labelOfChosen if the filter and the chosen alternative are such expressions. The other derived columns are left to
+// the long form: those that use the alternative, its position, or a variable from [Layout.Names].
 func widen(t table.Table, l *Layout) (wide table.Table, left []string, err error) {
 	w := &derivedTable{Table: t, frame: frame{names: slices.Clone(t.Header())}}
 	add := func(field, name, source string) error {
@@ -43,7 +43,7 @@ func widen(t table.Table, l *Layout) (wide table.Table, left []string, err error
 		}
 	}
 	if l.Filter != "" {
-		_ = add("data.filter", keptColumn, l.Filter) // or the long form has its columns, or reports that nothing has
+		_ = add("data.filter", keptColumn, l.Filter) // otherwise the long form provides its columns or reports that they are missing
 	}
 	if l.Chosen != "" && !slices.Contains(w.frame.names, l.Chosen) {
 		if err := add("data.chosen", labelOfChosen, l.Chosen); err != nil {
@@ -84,7 +84,7 @@ func (w *derivedTable) Next(columns []int) (*table.Batch, error) {
 	for _, c := range w.computed {
 		column, i, err := c.values(&w.frame)
 		if err != nil && c.program == nil && !c.plain {
-			return nil, fmt.Errorf("%s: %w", c.field, err) // the same for all rows
+			return nil, fmt.Errorf("%s: %w", c.field, err) // not specific to a row
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", table.At(w, b.First+i), c.field, err)
 		}

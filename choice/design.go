@@ -7,23 +7,23 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// design says how the columns of a block make the variables of the coefficients: for each
-// coefficient a sum over its terms.
+// design maps the columns of a block to the variables of the coefficients. Each coefficient's variable is a sum over
+// its terms.
 type design struct {
 	names []string // of the coefficients
 	terms [][]term // by coefficient
-	more  int      // the number of rows that columns leaves free after those of the coefficients
+	more  int      // number of rows that columns leaves free after the coefficients' rows
 }
 
-// term is a variable in the utilities of some alternatives.
+// term is a variable in the utilities of certain alternatives.
 type term struct {
-	variable int    // of the data; constant for the number 1
+	variable int    // index in the data; constant stands for the number 1
 	in       []bool // by alternative; nil for all
 }
 
 const constant = -1
 
-// newDesign resolves the terms of a utility, over the alternatives of a model, against data.
+// newDesign resolves a utility's terms against data, over the alternatives of a model.
 func newDesign(u *Utility, alternatives []string, d *Data) (*design, error) {
 	list, err := u.terms(alternatives)
 	if err != nil {
@@ -57,15 +57,13 @@ func newDesign(u *Utility, alternatives []string, d *Data) (*design, error) {
 	return g, nil
 }
 
-// dim returns the number of coefficients.
 func (g *design) dim() int { return len(g.names) }
 
 // utility implements startable.
 func (g *design) utility() *design { return g }
 
-// columns returns the variables of the coefficients in the rows of a block, x[j][i]. A coefficient
-// of a variable in all utilities shares the block's memory; dst has room for the others, and is
-// grown as needed.
+// columns returns the coefficients' variables in the rows of a block, x[j][i]. A coefficient for one variable in all
+// utilities shares the block's memory. The others are stored in dst, which grows as needed.
 func (g *design) columns(dst *matrix, b *block) [][]float64 {
 	dst.resize(g.dim()+g.more, b.rows())
 	for j, terms := range g.terms {
@@ -96,7 +94,7 @@ func (t term) add(sum []float64, b *block) {
 	}
 }
 
-// matrix is scratch: rows that are its own or someone else's.
+// matrix is scratch memory. Its rows may be its own or borrowed.
 type matrix struct {
 	row  [][]float64
 	data []float64

@@ -7,7 +7,7 @@ import (
 	"vitrine/choice"
 )
 
-// Eight trips by bus or car, and how much a minute of travel is worth. choice.Load reads such data from a file.
+// Eight trips by bus or car, and the value of a minute of travel. choice.Load reads such data from a file.
 func Example() {
 	spec, err := choice.ReadSpec("trips.toml", []byte(`
 [data]

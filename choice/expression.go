@@ -14,32 +14,32 @@ import (
 	"vitrine/internal/table"
 )
 
-// frame is a batch of a long table with the columns that expressions may use.
+// frame is a batch of a long table, with the columns that expressions may use.
 type frame struct {
 	names   []string
 	columns []table.Column // by name
 	n       int
 }
 
-// expression is a value that is computed from the columns of a row.
+// expression is computed from the columns of a row.
 type expression struct {
 	source string
-	slots  []int // the columns it uses
-	plain  bool  // whether it is the column slots[0] as it is
+	slots  []int // columns it uses
+	plain  bool  // whether it is just the column slots[0]
 
-	program *vm.Program // nil until the types of the columns are known
-	types   []bool      // by slot: whether the column is text
-	blank   []bool      // by slot: whether it holds nothing yet, and stands for text
+	program *vm.Program // nil until the columns' types are known
+	types   []bool      // by slot: whether the column holds text
+	blank   []bool      // by slot: whether the column is empty so far, and counts as text
 	env     map[string]any
 	out     []float64
 	text    []string
 }
 
-// functions are those that expressions have beside the language's own.
+// functions extend the expression language.
 var functions = map[string]func(x float64) float64{"exp": math.Exp, "log": math.Log, "sqrt": math.Sqrt}
 
-// parseExpression returns the expression of a source over the names. The error names an unknown
-// column, and says whether it is nested or one is written alike.
+// parseExpression parses an expression over the names. If a column is unknown, the error names it, and says whether it
+// is nested or whether a similar name exists.
 func parseExpression(source string, names, nested []string) (*expression, error) {
 	if slot := slices.Index(names, source); slot >= 0 {
 		return &expression{source: source, slots: []int{slot}, plain: true}, nil
@@ -67,13 +67,13 @@ func parseExpression(source string, names, nested []string) (*expression, error)
 	return e, nil
 }
 
-// unknownColumn is the error of a name that is not a column.
+// unknownColumn returns the error for a name that is not a column.
 func unknownColumn(name string, names, nested []string) error {
 	ours := func(s string) bool { return strings.HasPrefix(s, "\x00") }
 	return table.NoColumn(name, slices.DeleteFunc(slices.Clone(names), ours), nested)
 }
 
-// identifiers collects the names of columns in an expression.
+// identifiers collects the column names in an expression.
 type identifiers []string
 
 // Visit implements [ast.Visitor].
@@ -82,15 +82,15 @@ func (l *identifiers) Visit(node *ast.Node) {
 	case *ast.IdentifierNode:
 		*l = append(*l, n.Value)
 	case *ast.CallNode:
-		// The name of a function is visited before its call.
+		// A function's name is visited before its call.
 		if name, ok := n.Callee.(*ast.IdentifierNode); ok && (functions[name.Value] != nil || name.Value == "pow") {
 			*l = slices.DeleteFunc(*l, func(s string) bool { return s == name.Value })
 		}
 	}
 }
 
-// compile checks the types of the expression on the columns of f, unless they are those of the last call. A column without values is
-// of numbers, or of text where only text fits.
+// compile checks the expression's types on the columns of f, unless they are unchanged since the last call. An empty
+// column counts as numbers, or as text if only text fits.
 func (e *expression) compile(f *frame) error {
 	types, same := make([]bool, len(e.slots)), e.program != nil
 	for k, slot := range e.slots {
@@ -115,7 +115,7 @@ func (e *expression) compile(f *frame) error {
 	return nil
 }
 
-// compileAs compiles the expression with text in the slots that one of the lists marks.
+// compileAs compiles the expression with text in the slots marked by any of the lists.
 func (e *expression) compileAs(f *frame, texts ...[]bool) (*vm.Program, error) {
 	env := map[string]any{}
 	for k, slot := range e.slots {
@@ -134,7 +134,7 @@ func (e *expression) compileAs(f *frame, texts ...[]bool) (*vm.Program, error) {
 	return expr.Compile(e.source, options...)
 }
 
-// indicators makes numbers of conditions in sums and products: price * (season == 0) is the price or 0.
+// indicators turns conditions in sums and products into numbers: price * (season == 0) is the price or 0.
 type indicators struct{}
 
 // Visit implements [ast.Visitor].
@@ -150,7 +150,7 @@ func (indicators) Visit(node *ast.Node) {
 	}
 }
 
-// isBoolean reports whether a node is true or false by its form.
+// isBoolean reports whether a node is syntactically a condition.
 func isBoolean(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.BoolNode:
@@ -163,13 +163,13 @@ func isBoolean(node ast.Node) bool {
 	return false
 }
 
-// firstLine is an error without the picture that follows it.
+// firstLine returns an error's message without the picture below it.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// float returns the number of an argument of a function.
+// float converts a function's argument to a number.
 func float(v any) float64 {
 	if i, ok := v.(int); ok {
 		return float64(i)
@@ -177,7 +177,6 @@ func float(v any) float64 {
 	return v.(float64)
 }
 
-// indicator returns 1 for true and 0 for false.
 func indicator(b bool) float64 {
 	if b {
 		return 1
@@ -185,8 +184,8 @@ func indicator(b bool) float64 {
 	return 0
 }
 
-// numbers returns the values of the expression in the rows of f. The slice is valid until the next
-// call. The row of an error is its second result.
+// numbers evaluates the expression in the rows of f. The slice is valid until the next call. row is the place of an
+// error.
 func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
 	c, i, err := e.values(f)
 	if err != nil || c.Text == nil {
@@ -206,8 +205,8 @@ func (e *expression) numbers(f *frame) (values []float64, row int, err error) {
 	return e.out, 0, nil
 }
 
-// values returns the values of the expression in the rows of f: numbers, or text. They are valid until the next call. The row of
-// an error is the second result.
+// values evaluates the expression in the rows of f, to numbers or text. They are valid until the next call. row is the
+// place of an error.
 func (e *expression) values(f *frame) (c table.Column, row int, err error) {
 	if e.plain {
 		return f.columns[e.slots[0]], 0, nil

@@ -9,7 +9,7 @@ import (
 	"vitrine/internal/table"
 )
 
-// A condition in a sum or a product counts 1 or 0, whatever side it is on.
+// A condition in a sum or a product counts as 1 or 0, on either side.
 func TestConditionsInProducts(t *testing.T) {
 	f := &frame{names: []string{"cost", "pass", "mode"}, n: 2, columns: []table.Column{{Number: []float64{6, 8}}, {Number: []float64{0, 1}}, {Text: []string{"car", "bus"}}}}
 	for source, want := range map[string][]float64{
@@ -33,7 +33,7 @@ func TestConditionsInProducts(t *testing.T) {
 	}
 }
 
-// A column without values in the first batches is compared with text, and may hold text or numbers later.
+// A column that is empty in the first batches is compared with text, and may hold text or numbers later.
 func TestBlankColumns(t *testing.T) {
 	blank := table.Column{Number: []float64{nan, nan}}
 	f := &frame{names: []string{"note", "cost"}, n: 2, columns: []table.Column{blank, {Number: []float64{1, 2}}}}

@@ -15,18 +15,18 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Options say how [Fit] works. The zero value has the usual values.
+// Options configure [Fit]. The zero value is a sensible default.
 type Options struct {
-	Errors    string     // the covariance: "classic" (""), "robust" or "clustered"
-	Start     []float64  // where the minimiser starts; nil for 0
-	Steps     int        // the most steps; 0 for 100
-	Tolerance float64    // the decrement at which it stops; 0 for 1e-10
-	Workers   int        // goroutines; 0 for one for each processor. The result does not depend on it
+	Errors    string     // covariance: "classic" (""), "robust" or "clustered"
+	Start     []float64  // where the minimiser starts; nil means 0
+	Steps     int        // maximum number of steps; 0 means 100
+	Tolerance float64    // decrement at which it stops; 0 means 1e-10
+	Workers   int        // number of goroutines; 0 means one per processor. The result does not depend on it
 	Watch     func(Step) // called before each step, unless nil
 }
 
-// IdentificationError reports that data do not determine coefficients: some combination of them
-// can change without any choice probability changing.
+// IdentificationError reports that the data do not determine some coefficients: a combination of them can change
+// without changing any choice probability.
 type IdentificationError struct {
 	Coefficients []string
 }
@@ -38,10 +38,10 @@ func (e *IdentificationError) Error() string {
 	return fmt.Sprintf("the data do not determine the coefficients %s: some combination of their variables does not vary among the alternatives of any choice", strings.Join(e.Coefficients, ", "))
 }
 
-// Fit estimates the specification by maximum likelihood. The error is an [IdentificationError] if
-// the data do not determine the coefficients, and that of ctx if it ends. A log-likelihood that is not finite is
-// an error, and so are variables that predict choices perfectly, unless the model is a multinomial logit. A fit
-// that does not converge has a Result that says so, without an error.
+// Fit estimates a specification by maximum likelihood. The error is an [IdentificationError] if the data do not
+// determine the coefficients, and ctx's error if ctx ends. A log-likelihood that is not finite is an error too.
+// Variables that predict choices perfectly are an error unless the model is a multinomial logit. If the fit does not
+// converge, Fit returns a Result that says so, without an error.
 func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	switch o.Errors {
 	case "", "classic", "robust":
@@ -100,7 +100,7 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 		}
 		r.Separated = involved(r.Names, unboundedDirections(best), best.origin.moment)
 	} else if _, ok := inverse(best.hessian); !ok {
-		best.converged = false // it is not a maximum
+		best.converged = false // not a maximum
 	}
 	r.Coefficients, r.LogLikelihood = best.theta, -best.value
 	if p, ok := l.(penalised); ok {
@@ -122,7 +122,7 @@ func Fit(ctx context.Context, spec *Spec, d *Data, o Options) (*Result, error) {
 	return r, err
 }
 
-// begin checks a specification, and returns a Result without an estimate and the likelihood.
+// begin validates a specification, and returns the likelihood and a Result without an estimate.
 func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
 	if err := spec.Utility.check(); err != nil {
 		return nil, nil, err
@@ -149,8 +149,8 @@ func begin(spec *Spec, d *Data) (*Result, likelihood, error) {
 	return r, l, nil
 }
 
-// start returns where the minimiser of a likelihood starts: 0 for MNL, whose likelihood is concave,
-// and what MNL's estimate leads to for the others.
+// start returns the minimiser's starting point. It is 0 for MNL, which has a concave likelihood, and is derived from
+// MNL's estimate for the other models.
 func (m *minimiser) start(ctx context.Context, r *Result, l likelihood, d *Data, workers int) ([]float64, error) {
 	s, ok := l.(startable)
 	if !ok {
@@ -166,7 +166,7 @@ func (m *minimiser) start(ctx context.Context, r *Result, l likelihood, d *Data,
 		if flat := flatDirections(best.origin.hessian, best.origin.moment); len(flat) > 0 {
 			return nil, &IdentificationError{involved(o.names(), flat, best.origin.moment)}
 		}
-		// What predicts choices perfectly in MNL does so in every model that contains it.
+		// Variables that predict choices perfectly in MNL do so in every model that contains it.
 		if r.Separated = involved(o.names(), unboundedDirections(best), best.origin.moment); r.Separated != nil {
 			return nil, errors.New(r.separation())
 		}
@@ -192,10 +192,9 @@ func (m *minimiser) start(ctx context.Context, r *Result, l likelihood, d *Data,
 	return highest.theta, nil
 }
 
-// unboundedDirections returns the directions, as rows, in which the estimate goes to infinity:
-// some combination of variables predicts choices perfectly (Albert and Anderson 1984), so that
-// the information about it vanishes. The information is measured in choices: 1 is what a choice
-// tells where the minimiser started.
+// unboundedDirections returns, as rows, the directions in which the estimate goes to infinity: a combination of
+// variables predicts choices perfectly (Albert and Anderson 1984), so that the information about it vanishes.
+// Information is measured in choices: 1 is the information from one choice at the minimiser's starting point.
 func unboundedDirections(m *minimum) [][]float64 {
 	const minInformation = 1e-3
 	n := len(m.theta)
@@ -228,8 +227,7 @@ func unboundedDirections(m *minimum) [][]float64 {
 	return list
 }
 
-// involved returns the parameters that have a part in some direction, in the units in which their
-// moments are equal.
+// involved returns the parameters that take part in some direction, in units that make their moments equal.
 func involved(names []string, directions [][]float64, moment []float64) (list []string) {
 	const part = 1e-3
 	for j, name := range names {
@@ -252,8 +250,8 @@ func involved(names []string, directions [][]float64, moment []float64) (list []
 //	robust     H⁻¹ (Σ_s w_s² g_s g_sᵀ) H⁻¹
 //	clustered  H⁻¹ (Σ_c g_c g_cᵀ) H⁻¹,  g_c = Σ_{s in c} w_s g_s
 //
-// for the scores g_s of the choices; without factors for small samples. Clusters are those of the
-// data, or else panels.
+// for the choices' scores g_s, without corrections for small samples. Clusters are the data's clusters or, if they have
+// none, the panels.
 func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind string) (*mat.SymDense, error) {
 	inv, ok := inverse(m.hessian)
 	if !ok {
@@ -272,7 +270,7 @@ func covariance(ctx context.Context, o *objective, m *minimum, d *Data, kind str
 	return symOf(o.dim, func(i, j int) float64 { return (product.At(i, j) + product.At(j, i)) / 2 }), nil
 }
 
-// outer returns Σ_c g_c g_cᵀ, where each choice is a cluster of its own unless they are clustered.
+// outer returns Σ_c g_c g_cᵀ. Unless clustered, each choice is its own cluster.
 func (o *objective) outer(ctx context.Context, theta []float64, d *Data, clustered bool) (*mat.SymDense, error) {
 	sum := make([]float64, max(d.Clusters, d.Panels)*o.dim)
 	middle := make([]float64, kernel.PackedLen(o.dim))

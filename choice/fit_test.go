@@ -15,8 +15,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// trips is a specification of testdata/trips.csv: modes, some of them not available, weights, and a traveller
-// who may stay at home.
+// trips is a specification for testdata/trips.csv: modes that are not always available, weights, and travellers who may
+// stay at home.
 const trips = `
 [data]
 form = "long"
@@ -34,8 +34,8 @@ generic = ["cost", "time / 60"]
 individual = ["income"]
 `
 
-// secondImplementation has the estimates of trips by a second implementation, in NumPy, with classic and robust
-// standard errors, and ones clustered by district and by traveller.
+// secondImplementation lists the estimates for trips from a second implementation in NumPy, with classic and robust
+// standard errors, and standard errors clustered by district and by traveller.
 var secondImplementation = []struct {
 	name                                          string
 	coefficient, classic, robust, district, panel float64
@@ -81,7 +81,7 @@ func TestFitAgreesWithSecondImplementation(t *testing.T) {
 
 func TestResultStatistics(t *testing.T) {
 	r, _ := fitText(t, "testdata/trips.csv", trips, Options{})
-	// By hand from the log-likelihoods above, K = 8 and n = 240.
+	// Computed by hand from the log-likelihoods above, with K = 8 and n = 240.
 	for name, c := range map[string]struct{ got, want float64 }{
 		"rho":       {r.RhoSquared(), 1 - 370.4389123303/411.696913154},
 		"adjusted":  {r.AdjustedRhoSquared(), 1 - 378.4389123303/411.696913154},
@@ -102,7 +102,7 @@ func TestResultStatistics(t *testing.T) {
 	}
 }
 
-// A fit is the same with any number of workers, bit for bit.
+// A fit is the same for any number of workers, bit for bit.
 func TestFitDoesNotDependOnWorkers(t *testing.T) {
 	d, u := simulated(t, 40_000, 5)
 	var want *Result
@@ -117,8 +117,8 @@ func TestFitDoesNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// simulated returns choices among five alternatives with the utility 0.8 x0 − 0.5 x1 + …, some of
-// them not available, and an outside option.
+// simulated returns choices among five alternatives with the utility 0.8 x0 − 0.5 x1 + … and an outside option; some
+// alternatives are unavailable.
 func simulated(t testing.TB, n, variables int) (*Data, Utility) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -152,7 +152,7 @@ func simulated(t testing.TB, n, variables int) (*Data, Utility) {
 	return d, u
 }
 
-// A large fit begins with a sample, and ends at the same estimate as one that does not.
+// A large fit starts on a sample, and reaches the same estimate as a fit that does not.
 func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
 	d, u := simulated(t, 70_000, 3)
 	var steps []Step
@@ -172,8 +172,7 @@ func TestSamplingDoesNotMoveTheEstimate(t *testing.T) {
 	}
 }
 
-// The derivatives of the likelihood are those of finite differences, and its scores sum to the
-// gradient.
+// The likelihood's derivatives agree with finite differences, and its scores sum to the gradient.
 func TestLikelihoodDerivatives(t *testing.T) {
 	spec, d := loadTrips(t, trips)
 	r := &Result{Spec: spec, Alternatives: d.Alternatives, Outside: d.Outside}
@@ -214,7 +213,7 @@ func checkDerivatives(t *testing.T, r *Result, d *Data, theta []float64) {
 	checkScores(t, l, d, theta, at.gradient)
 }
 
-// checkScores checks that the scores of the choices sum to the gradient.
+// checkScores checks that the choices' scores sum to the gradient.
 func checkScores(t *testing.T, l likelihood, d *Data, theta, gradient []float64) {
 	t.Helper()
 	sum := make([]float64, len(theta))
@@ -273,8 +272,8 @@ func TestIdentification(t *testing.T) {
 	}
 }
 
-// A variable that is largest for the chosen alternative in every choice, and a constant of an
-// alternative that nobody chose, have no finite estimate.
+// Estimates are infinite for a variable that is always largest for the chosen alternative, and for the constant of an
+// alternative that was never chosen.
 func TestSeparation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, scale := range []float64{1, 1e-4, 1e4} {
@@ -329,7 +328,6 @@ func TestFitStops(t *testing.T) {
 	}
 }
 
-// replaceLine returns a text with a line replaced.
 func replaceLine(text, old, line string) string {
 	before, after, ok := strings.Cut(text, old+"\n")
 	if !ok {
@@ -338,7 +336,7 @@ func replaceLine(text, old, line string) string {
 	return before + line + "\n" + after
 }
 
-// cutAfter returns a text up to the end of its first occurrence of mark.
+// cutAfter returns a text up to the first occurrence of mark, inclusive.
 func cutAfter(text, mark string) string {
 	before, _, _ := strings.Cut(text, mark)
 	return before + mark

@@ -8,7 +8,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// Whatever the bytes of a specification and of a table are, they are read or an error says what is wrong.
+// For any bytes in a specification and a table, reading succeeds or an error explains the problem.
 func FuzzSpec(f *testing.F) {
 	for _, text := range []string{longSpec, "", "[data]\nform = \"wide\"", "[model]\nkind = \"mixed\"\n[utility]\ngeneric = [\"cost = fare / 100\", \"log(\"]", "[utility]\nreference = 3"} {
 		f.Add([]byte(text))

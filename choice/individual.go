@@ -8,10 +8,10 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Individual describes a decision maker's coefficients that vary, in the order of [Model.Random], by the mean and the standard
-// deviation of their distribution given the choices.
+// Individual describes a decision maker's varying coefficients, in the order of [Model.Random], by their mean and
+// standard deviation given the choices.
 type Individual struct {
-	Panel    int // the number of the decision maker; without panels, the number of the choice
+	Panel    int // number of the decision maker; without panels, number of the choice
 	Mean, SD []float64
 }
 
@@ -19,9 +19,9 @@ type Individual struct {
 //
 //	E(β_n | choices) = Σ_r h_nr β_nr,  h_nr = L_nr / Σ_q L_nq
 //
-// with the likelihoods L_nr of the choices under the draws β_nr. The estimates count as known: their errors are not in the
-// standard deviation. It returns an error for other models, and for data without choices. Sources: Revelt and Train (2000);
-// Train (2009), Section 11.3.
+// where L_nr is the likelihood of the choices under the draw β_nr. The estimates are treated as known: the standard
+// deviations do not include their errors. Individuals returns an error for other models and for data without observed
+// choices. Sources: Revelt and Train (2000); Train (2009), Section 11.3.
 func (r *Result) Individuals(d *Data) ([]Individual, error) {
 	if d.Unobserved {
 		return nil, errors.New("the data do not say what was chosen")

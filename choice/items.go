@@ -11,16 +11,15 @@ import (
 	"vitrine/utility"
 )
 
-// Items are the distinct alternatives of data as a multinomial logit sees them.
+// Items are the distinct alternatives in data, as a multinomial logit sees them.
 type Items struct {
-	// X has a row for each item: the variables of the coefficients, in their order, and then the
-	// variables of the network, standardised.
+	// X holds a row per item: the coefficients' variables in order, then the network's variables, standardised.
 	X    [][]float64
-	Sets [][]int32 // by choice: its alternatives, as rows of X
+	Sets [][]int32 // by choice: its alternatives, as row numbers in X
 }
 
-// Items returns the distinct alternatives of data, sorted. It returns an error for models other than
-// the multinomial logit, whose choices depend on more than a utility of each item.
+// Items returns the distinct alternatives in data, sorted. It returns an error for models other than the multinomial
+// logit, because their choices depend on more than one utility per item.
 func (r *Result) Items(d *Data) (*Items, error) {
 	if !r.Spec.Model.plain() {
 		return nil, errors.New("only a multinomial logit has items with a utility each: leave [model] out")
@@ -29,7 +28,7 @@ func (r *Result) Items(d *Data) (*Items, error) {
 	if err != nil {
 		return nil, err
 	}
-	var inputs []int // variables of the network
+	var inputs []int // the network's variables
 	if n := r.Spec.Utility.Network; n != nil {
 		for _, name := range n.Variables {
 			v := slices.Index(d.Variables, name)
@@ -74,7 +73,6 @@ func (r *Result) Items(d *Data) (*Items, error) {
 	return items, nil
 }
 
-// sort sorts the rows of X.
 func (items *Items) sort() {
 	order := make([]int32, len(items.X))
 	for i := range order {
@@ -93,8 +91,8 @@ func (items *Items) sort() {
 	}
 }
 
-// Utility returns the family of the utilities of [Items], and its parameters: Σ_j θ_j x_j, and the
-// network of the last features if there is one. It returns an error as [Result.Items] does.
+// Utility returns the utility family for [Items], and its parameters: Σ_j θ_j x_j, plus the network applied to the last
+// features if there is one. Errors are as for [Result.Items].
 func (r *Result) Utility() (utility.Model, []float64, error) {
 	if !r.Spec.Model.plain() {
 		return nil, nil, errors.New("only a multinomial logit has items with a utility each: leave [model] out")
@@ -110,10 +108,9 @@ func (r *Result) Utility() (utility.Model, []float64, error) {
 	return utility.NewSum(utility.NewLinear(linear, false), n.model()), r.Coefficients, nil
 }
 
-// LoadItems reads a table with a row for each item: the columns are those of the model's variables,
-// and of the labels if alternatives differ in more than variables. A model of a wide table has the
-// labels in the column "alternative". Each item is a choice of one alternative, for
-// [Result.Classes].
+// LoadItems reads a table with one row per item. It needs the columns of the model's variables, and labels if
+// alternatives differ in more than variables. For a model of a wide table, the labels are in the column "alternative".
+// Each item becomes a choice with one alternative, for [Result.Classes].
 func (r *Result) LoadItems(ctx context.Context, path string) (*Data, error) {
 	l := r.Spec.Data
 	items := Layout{Form: "long", Labels: l.Labels, Derive: l.Derive, Delimiter: l.Delimiter, each: true}
@@ -126,16 +123,16 @@ func (r *Result) LoadItems(ctx context.Context, path string) (*Data, error) {
 	return Read(ctx, path, items, r.Spec.Variables(), nil)
 }
 
-// Labelled reports whether utilities depend on the label of an alternative.
+// Labelled reports whether utilities depend on the alternative's label.
 func (r *Result) Labelled() bool {
 	u := &r.Spec.Utility
 	return u.Constants || len(u.Individual)+len(u.Specific)+len(r.Spec.Model.Nests) > 0 ||
 		slices.ContainsFunc(u.Terms, func(t Term) bool { return t.Alternatives != nil })
 }
 
-// Classes returns the utilities of the items of data, see [Result.LoadItems], for each class of
-// customers, and the shares of the classes: one class for the multinomial and the nested logit,
-// those of a latent class model for the customer of the first row, and the draws of a mixed logit.
+// Classes returns the utilities of the items in data (see [Result.LoadItems]) for each customer class, and the classes'
+// shares. The multinomial and the nested logit have one class. A latent class model has its own, with shares for the
+// customer in the first row. For a mixed logit, the classes are the draws.
 func (r *Result) Classes(d *Data) (shares []float64, u [][]float64, err error) {
 	l, err := r.likelihood(d)
 	if err != nil {
@@ -183,8 +180,8 @@ func (r *Result) Classes(d *Data) (shares []float64, u [][]float64, err error) {
 	return shares, u, nil
 }
 
-// Nests returns the nest of each item of data, -1 for none, and the dissimilarities of the nests. It
-// returns nil for models other than the nested logit.
+// Nests returns each item's nest, or -1 without a nest, and the nests' dissimilarities. It returns nil for models other
+// than the nested logit.
 func (r *Result) Nests(d *Data) (of []int, dissimilarity []float64, err error) {
 	l, err := r.likelihood(d)
 	if err != nil {

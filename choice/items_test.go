@@ -14,7 +14,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// Items are the distinct rows of the variables of the coefficients.
+// Items are the distinct rows of the coefficients' variables.
 func TestItems(t *testing.T) {
 	d := mustLoad(t, "table.csv", []byte("id,alt,y,x\n1,a,1,2\n1,b,0,1\n2,b,1,1\n2,a,0,2\n3,a,1,-3\n3,b,0,1\n"), `
 [data]
@@ -41,8 +41,7 @@ generic = ["x"]
 	}
 }
 
-// The family of a model has the utilities whose probabilities the model predicts, with and without a
-// network.
+// The utility family returned for a model gives the probabilities that the model predicts, with and without a network.
 func TestUtilityPredicts(t *testing.T) {
 	for _, text := range []string{trips, neuralTrips, replaceLine(neuralTrips, "constants = true", "")} {
 		r, d := fitText(t, "testdata/trips.csv", text, Options{})
@@ -66,8 +65,8 @@ func TestUtilityPredicts(t *testing.T) {
 	}
 }
 
-// The utilities of items in the classes of a model are those whose probabilities the model predicts
-// for a customer to whom the items are shown together.
+// The items' utilities in a model's classes give the probabilities that the model predicts for a customer who sees the
+// items together.
 func TestClassesPredict(t *testing.T) {
 	const shown = "trip,traveller,district,mode,chosen,available,cost,time,income,weight\n" +
 		"1,1,n,bike,1,1,0,32,4,1\n1,1,n,bus,0,1,1.2,46,4,1\n1,1,n,car,0,1,4.1,15,4,1\n1,1,n,train,0,1,3,26,4,1\n"

@@ -6,14 +6,13 @@ import (
 	"vitrine/internal/table"
 )
 
-// numbering numbers the distinct values of a column from 0.
+// numbering numbers a column's distinct values from 0.
 type numbering struct {
 	names    []string
 	byText   map[string]int
 	byNumber map[float64]int
 }
 
-// of returns the number of a text.
 func (n *numbering) of(text string) int {
 	if k, ok := n.byText[text]; ok {
 		return k
@@ -27,7 +26,7 @@ func (n *numbering) of(text string) int {
 	return k
 }
 
-// at returns the number of entry i of a column, whose text rename, unless it is nil, replaces.
+// at returns the number of entry i in a column. Unless nil, rename replaces text first.
 func (n *numbering) at(c *table.Column, i int, rename func(string) string) int {
 	if c.Text == nil {
 		if k, ok := n.byNumber[c.Number[i]]; ok {
@@ -45,7 +44,7 @@ func (n *numbering) at(c *table.Column, i int, rename func(string) string) int {
 	return k
 }
 
-// keyPart is a value of one of the columns that identify a choice.
+// keyPart is the value in one of the columns that identify a choice.
 type keyPart struct {
 	number float64
 	text   string
@@ -58,15 +57,15 @@ func (p keyPart) String() string {
 	return table.FormatNumber(p.number)
 }
 
-// keys are those of the choices so far. Numbers that increase take no memory.
+// keys holds the choices' keys so far. Increasing numbers take no memory.
 type keys struct {
 	last  float64
 	count int
-	other map[string]bool // nil while keys are increasing numbers
-	list  []float64       // they, until one does not increase
+	other map[string]bool // nil as long as keys are increasing numbers
+	list  []float64       // those numbers, until one does not increase
 }
 
-// add reports whether a key is not among those added before, and adds it.
+// add adds a key and reports whether it is new.
 func (k *keys) add(key []keyPart) bool {
 	if k.other == nil {
 		if len(key) == 1 && key[0].text == "" && (k.count == 0 || key[0].number > k.last) {
@@ -89,7 +88,7 @@ func (k *keys) add(key []keyPart) bool {
 	return true
 }
 
-// keyText returns a text that two keys share only if they are equal.
+// keyText returns a text that distinguishes different keys.
 func keyText(key []keyPart) string {
 	if len(key) == 1 {
 		return key[0].String()

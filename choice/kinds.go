@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Model says which family of models of choice a specification is of.
+// Model selects the family of choice models.
 type Model struct {
 	Kind       string   `toml:"kind" json:"kind,omitempty"`             // "mnl" (""), "nested", "mixed" or "latent"
-	Nests      []Nest   `toml:"nests" json:"nests,omitempty"`           // of a nested logit
-	Random     []Random `toml:"random" json:"random,omitempty"`         // the coefficients of a mixed logit that vary
-	Correlated bool     `toml:"correlated" json:"correlated,omitempty"` // whether the coefficients of a mixed logit vary together
-	Draws      int      `toml:"draws" json:"draws,omitempty"`           // of a mixed logit, for each decision maker; 0 for 500
+	Nests      []Nest   `toml:"nests" json:"nests,omitempty"`           // for a nested logit
+	Random     []Random `toml:"random" json:"random,omitempty"`         // varying coefficients of a mixed logit
+	Correlated bool     `toml:"correlated" json:"correlated,omitempty"` // whether a mixed logit's coefficients vary together
+	Draws      int      `toml:"draws" json:"draws,omitempty"`           // draws per decision maker in a mixed logit; 0 means 500
 
-	Classes    int      `toml:"classes" json:"classes,omitempty"`       // of a latent class model
-	Membership []string `toml:"membership" json:"membership,omitempty"` // variables that class probabilities depend on, each as in the first row of a decision maker
-	Starts     int      `toml:"starts" json:"starts,omitempty"`         // of a latent class model, the random starts; 0 for 10
-	Seed       uint64   `toml:"seed" json:"seed,omitempty"`             // of the starts
+	Classes    int      `toml:"classes" json:"classes,omitempty"`       // number of classes in a latent class model
+	Membership []string `toml:"membership" json:"membership,omitempty"` // variables that determine class probabilities, each taken from the decision maker's first row
+	Starts     int      `toml:"starts" json:"starts,omitempty"`         // number of random starts for a latent class model; 0 means 10
+	Seed       uint64   `toml:"seed" json:"seed,omitempty"`             // seeds the starts
 }
 
-// check returns an error that names the first field that is wrong.
+// check returns an error that names the first invalid field.
 func (m *Model) check() error {
 	if m.Kind != "nested" && len(m.Nests) > 0 {
 		return fmt.Errorf(`model.nests needs kind = "nested"`)
@@ -86,13 +86,10 @@ func (m *Model) check() error {
 // plain reports whether the model is a multinomial logit.
 func (m *Model) plain() bool { return m.Kind == "" || m.Kind == "mnl" }
 
-// starts returns the number of random starts of a latent class model.
 func (m *Model) starts() int { return cmp.Or(m.Starts, 10) }
 
-// draws returns the number of draws for each decision maker.
 func (m *Model) draws() int { return cmp.Or(m.Draws, 500) }
 
-// name returns the name of the family.
 func (m *Model) name() string {
 	switch m.Kind {
 	case "nested":
@@ -108,23 +105,21 @@ func (m *Model) name() string {
 	return "multinomial logit"
 }
 
-// startable is a likelihood that is not concave: its minimiser starts where MNL ends. There may be
-// several starts.
+// startable is a likelihood that is not concave: its minimiser starts from MNL's estimate, possibly several times.
 type startable interface {
 	likelihood
 	utility() *design
 	start(mnl *minimum, n int) []float64
 }
 
-// several is a likelihood whose maximum is worth several starts.
+// several is a likelihood that needs several starts to find its maximum.
 type several interface {
 	startable
-	// climb returns the likelihood whose steps are safe far from the maximum, and the number of
-	// starts.
+	// climb returns a likelihood with steps that are safe far from the maximum, and the number of starts.
 	climb() (likelihood, int)
 }
 
-// likelihood returns the model on data, which may not be those of the fit.
+// likelihood returns the model's likelihood on data, not necessarily those of the fit.
 func (r *Result) likelihood(d *Data) (likelihood, error) {
 	g, err := newDesign(&r.Spec.Utility, r.Alternatives, d)
 	if err != nil {

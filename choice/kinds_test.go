@@ -12,7 +12,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// unweighted is trips without weights, which differ between the choices of a traveller.
+// unweighted is trips without the weights, which differ between a traveller's choices.
 var unweighted = replaceLine(trips, `weight = "weight"`, "")
 
 // nestedTrips and mixedTrips are models of testdata/trips.csv.
@@ -45,7 +45,7 @@ membership = ["income"]
 `
 )
 
-// The estimates and standard errors of a second implementation in NumPy, with numerical derivatives.
+// Estimates and standard errors agree with a second implementation in NumPy, which uses numerical derivatives.
 func TestKindsAgreeWithSecondImplementation(t *testing.T) {
 	for _, c := range []struct {
 		name, spec       string
@@ -77,7 +77,7 @@ func TestKindsAgreeWithSecondImplementation(t *testing.T) {
 	}
 }
 
-// A nested logit with λ = 1, and a mixed logit without spread, are MNL.
+// A nested logit with λ = 1, and a mixed logit without spread, equal MNL.
 func TestKindsContainMNL(t *testing.T) {
 	base, d := fitText(t, "testdata/trips.csv", unweighted, Options{})
 	var want []Prediction
@@ -106,7 +106,7 @@ func TestKindsContainMNL(t *testing.T) {
 	}
 }
 
-// A latent class model of equal classes is MNL, and of certain classes that of the class.
+// A latent class model with equal classes equals MNL; with a certain class, it equals that class's MNL.
 func TestLatentContainsMNL(t *testing.T) {
 	base, _ := fitText(t, "testdata/trips.csv", replaceLine(replaceLine(unweighted, "constants = true", ""), `individual = ["income"]`, `individual = []`), Options{})
 	spec, d := loadTrips(t, latentTrips)
@@ -127,7 +127,8 @@ func TestLatentContainsMNL(t *testing.T) {
 	}
 }
 
-// inPanels simulates the choices of d again: eight in a row are one decision maker's, whose coefficients draw gives.
+// inPanels simulates the choices in d again. Groups of eight consecutive choices belong to one decision maker, with
+// coefficients from draw.
 func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []float64) *Data {
 	t.Helper()
 	b := NewBuilder(d.Alternatives, d.Variables, true)
@@ -150,7 +151,7 @@ func inPanels(t *testing.T, d *Data, u Utility, rng *rand.Rand, draw func() []fl
 	return data
 }
 
-// Simulated classes are found again: the truth is within four standard errors.
+// The fit recovers simulated classes: the truth is within four standard errors.
 func TestLatentFindsClasses(t *testing.T) {
 	d, u := simulated(t, 8000, 2)
 	spec := &Spec{Utility: u, Model: Model{Kind: "latent", Classes: 2, Starts: 3, Seed: 5}}
@@ -164,7 +165,7 @@ func TestLatentFindsClasses(t *testing.T) {
 	})
 	r := fatal.Or(Fit(context.Background(), spec, data, Options{}))(t)
 	want := truth.Coefficients
-	if r.Coefficients[0] < 0 { // the classes have no order
+	if r.Coefficients[0] < 0 { // classes are in no particular order
 		want = []float64{-1, 0.5, 1.5, -1, -0.7}
 	}
 	for j, se := range r.StandardErrors() {
@@ -174,7 +175,7 @@ func TestLatentFindsClasses(t *testing.T) {
 	}
 }
 
-// Probabilities sum to 1, and the derivative of the logsum in a utility is a probability.
+// Probabilities sum to 1, and the logsum's derivative in a utility is a probability.
 func TestKindsProbabilities(t *testing.T) {
 	for _, text := range []string{nestedTrips, mixedTrips} {
 		r, d := fitText(t, "testdata/trips.csv", text, Options{})
@@ -209,7 +210,7 @@ func TestKindsProbabilities(t *testing.T) {
 	}
 }
 
-// Robust and clustered errors of panels are equal: a decision maker is a panel.
+// With panels, robust and clustered errors are equal: each decision maker is a panel.
 func TestMixedErrorsAreByPanel(t *testing.T) {
 	robust, _ := fitText(t, "testdata/trips.csv", mixedTrips, Options{Errors: "robust"})
 	clustered, _ := fitText(t, "testdata/trips.csv", replaceLine(mixedTrips, `cluster = "district"`, ""), Options{Errors: "clustered"})
@@ -220,9 +221,8 @@ func TestMixedErrorsAreByPanel(t *testing.T) {
 	}
 }
 
-// Finite draws are not symmetric, and the likelihood of a mixed logit has a maximum on either side of
-// a spread of 0. A fit that starts on the wrong side ends at the larger one, which is here on the
-// right.
+// Finite draws are not symmetric, so a mixed logit's likelihood has a maximum on either side of spread 0. A fit that
+// starts on the wrong side still ends at the larger maximum, here on the right.
 func TestMixedMirror(t *testing.T) {
 	d, u := simulated(t, 4000, 2)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -242,7 +242,7 @@ func TestMixedMirror(t *testing.T) {
 	}
 }
 
-// The first numbers of the sequences in Train (2009), Section 9.3.3.
+// The first numbers of the sequences match Train (2009), Section 9.3.3.
 func TestHalton(t *testing.T) {
 	for i, want := range []float64{0, 1. / 3, 2. / 3, 1. / 9, 4. / 9, 7. / 9, 2. / 9, 5. / 9, 8. / 9, 1. / 27} {
 		if got := halton(i, 3); math.Abs(got-want) > 1e-15 {
@@ -326,12 +326,12 @@ func TestKindsDerivatives(t *testing.T) {
 	}
 }
 
-// The starts of latent classes are those of the seed: equal for equal seeds, and different for others. They lie around MNL's
-// estimate, half a unit of utility away.
+// Starts of latent classes depend on the seed alone: equal seeds give equal starts, and others different ones. They lie
+// around MNL's estimate, half a unit of utility away.
 func TestStartsOfClassesAreOfTheSeed(t *testing.T) {
 	d, u := simulated(t, 100, 2)
 	g := fatal.Or(newDesign(&u, d.Alternatives, d))(t)
-	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}} // a unit of utility is 1/2, and 2
+	mnl := &minimum{theta: []float64{1, -2}, moment: []float64{400, 25}, origin: curvature{choices: 100}} // one unit of utility is 1/2, and 2
 	seen := map[string]bool{}
 	var sum, square [2]float64
 	const seeds, starts, classes = 50, 4, 3

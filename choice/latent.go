@@ -10,30 +10,30 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// latent is the latent class model: a decision maker n is of class c with the probability
+// latent is the latent class model: a decision maker n belongs to class c with the probability
 //
 //	π_nc = exp(γ_cᵀz_n) / Σ_k exp(γ_kᵀz_n),  γ_1 = 0
 //
-// for z_n = 1 and the membership variables, and chooses by the MNL model with the coefficients β_c. A
-// panel is the choices of one decision maker; without panels every choice has its own. With the
-// product L_nc of the MNL probabilities of the choices, the posterior h_c = π_c L_c / Σ_k π_k L_k, and
-// the derivatives g_c and H_c of log π_c L_c in θ = (β, γ),
+// where z_n is 1 and the membership variables, and chooses by MNL with the coefficients β_c. A panel holds one decision
+// maker's choices; without panels every choice is its own decision maker. With the product L_nc of the choices' MNL
+// probabilities, the posterior h_c = π_c L_c / Σ_k π_k L_k, and the derivatives g_c and H_c of log π_c L_c in θ = (β,
+// γ),
 //
 //	∇log L  = Σ_c h_c g_c = ḡ
 //	∇²log L = Σ_c h_c H_c + Σ_c h_c g_c g_cᵀ − ḡ ḡᵀ
 //
-// The first sum is the Hessian of the data if the classes were known. Newton's steps with only this part
-// are those of the EM algorithm whose maximisation is one step (Lange 1995): they are safe far from
-// the maximum, where the Hessian is not definite. Source: Train (2009), Section 14.2.
+// The first sum is the Hessian if the classes were known. Newton steps with this part alone are EM steps with a
+// one-step maximisation (Lange 1995): they are safe far from the maximum, where the Hessian is not definite. Source:
+// Train (2009), Section 14.2.
 type latent struct {
 	*design
 	outside    bool
 	classes    int
-	membership []int // variables of the data
+	membership []int // indices of variables in the data
 	labels     []string
 	seed       uint64
 	starts     int
-	complete   bool // whether the Hessian is that of known classes
+	complete   bool // whether to use only the Hessian for known classes
 }
 
 // newLatent resolves the membership variables against data.
@@ -67,8 +67,8 @@ func (l *latent) names() (names []string) {
 	return names
 }
 
-// start implements startable: MNL's estimate, moved at random for each class by about half a unit of
-// utility for each coefficient.
+// start implements startable: MNL's estimate, moved at random for each class by about half a unit of utility per
+// coefficient.
 func (l *latent) start(mnl *minimum, n int) []float64 {
 	rng := rand.New(rand.NewPCG(l.seed, uint64(n)))
 	var theta []float64
@@ -80,7 +80,7 @@ func (l *latent) start(mnl *minimum, n int) []float64 {
 	return append(theta, make([]float64, (l.classes-1)*(1+len(l.membership)))...)
 }
 
-// climb implements several: the steps of known classes climb, and Newton's finish.
+// climb implements several: climb with the steps for known classes, and finish with Newton's.
 func (l *latent) climb() (likelihood, int) {
 	climbing := *l
 	climbing.complete = true
@@ -100,30 +100,29 @@ func (l *latent) worker() worker {
 
 type latentWorker struct {
 	*latent
-	dim   int // of θ
+	dim   int // length of θ
 	class []mnlWorker
 
-	logl           []float64 // by class: log π_c L_c, and then h_c
+	logl           []float64 // by class: log π_c L_c, later h_c
 	prior          []float64 // by class: π_c
 	z              []float64
-	posterior      matrix // by class: w h_c of each choice
-	scored         matrix // by class: the scores of the choices
+	posterior      matrix // by class: w h_c for each choice
+	scored         matrix // by class: the choices' scores
 	gradient, mean []float64
 	part           *sums
 	p              []float64
 	out, logsum    []float64
 }
 
-// coefficients returns β_c.
 func (w *latentWorker) coefficients(theta []float64, c int) []float64 {
 	d := w.design.dim()
 	return theta[c*d : (c+1)*d]
 }
 
-// member returns where γ_c begins in θ, for c ≥ 1.
+// member returns the offset of γ_c in θ, for c ≥ 1.
 func (w *latentWorker) member(c int) int { return w.classes*w.design.dim() + (c-1)*len(w.z) }
 
-// priors computes z and π of a decision maker.
+// priors computes a decision maker's z and π.
 func (w *latentWorker) priors(b *block, u unit, theta []float64) {
 	row, _ := b.span(u.from)
 	w.z[0] = 1
@@ -137,7 +136,7 @@ func (w *latentWorker) priors(b *block, u unit, theta []float64) {
 	shares(w.prior)
 }
 
-// shares replaces each v_i by its share exp(v_i) / Σ_j exp(v_j), and returns log Σ_j exp(v_j).
+// shares replaces each v_i by exp(v_i) / Σ_j exp(v_j), and returns log Σ_j exp(v_j).
 func shares(v []float64) float64 {
 	top, sum := slices.Max(v), 0.0
 	for i := range v {
@@ -150,7 +149,7 @@ func shares(v []float64) float64 {
 	return top + math.Log(sum)
 }
 
-// posteriors computes π and h of a decision maker, and returns log Σ_c π_c L_c.
+// posteriors computes a decision maker's π and h, and returns log Σ_c π_c L_c.
 func (w *latentWorker) posteriors(b *block, u unit, theta []float64) float64 {
 	w.priors(b, u, theta)
 	for c := range w.logl {
@@ -189,7 +188,7 @@ func (w *latentWorker) add(s *sums, b *block, theta []float64) {
 	if s.gradient == nil {
 		return
 	}
-	// Given the posteriors, each class is an MNL with weights.
+	// Given the posteriors, each class is a weighted MNL.
 	d := w.design.dim()
 	for c := range w.class {
 		weighted := *b
@@ -211,7 +210,7 @@ func (w *latentWorker) add(s *sums, b *block, theta []float64) {
 	}
 }
 
-// membershipSums adds the gradient and the Hessian of log π in γ.
+// membershipSums adds log π's gradient and Hessian in γ.
 func (w *latentWorker) membershipSums(s *sums, weight float64) {
 	for c := 1; c < w.classes; c++ {
 		at := w.member(c)
@@ -238,17 +237,17 @@ func (w *latentWorker) membershipSums(s *sums, weight float64) {
 	}
 }
 
-// score computes the scores of the choices in each class.
+// score computes the choices' scores in each class.
 func (w *latentWorker) score(b *block, theta []float64) {
 	d := w.design.dim()
 	w.scored.resize(w.classes, b.choices()*d)
 	for c := range w.class {
-		// The scores leave log p(chosen) as it is.
+		// Computing the scores leaves log p(chosen) unchanged.
 		w.class[c].scores(w.scored.own(c), b, w.coefficients(theta, c))
 	}
 }
 
-// gradientOf stores in gradient that of log π_c L_c of a decision maker.
+// gradientOf stores the gradient of a decision maker's log π_c L_c.
 func (w *latentWorker) gradientOf(c int, u unit) {
 	d := w.design.dim()
 	clear(w.gradient)
@@ -260,7 +259,7 @@ func (w *latentWorker) gradientOf(c int, u unit) {
 	}
 }
 
-// between adds −Σ_c h_c g_c g_cᵀ + ḡ ḡᵀ of a decision maker.
+// between adds a decision maker's −Σ_c h_c g_c g_cᵀ + ḡ ḡᵀ.
 func (w *latentWorker) between(s *sums, u unit, weight float64) {
 	clear(w.mean)
 	for c, h := range w.logl {
@@ -271,8 +270,7 @@ func (w *latentWorker) between(s *sums, u unit, weight float64) {
 	kernel.SymRankOne(s.hessian, weight, w.mean)
 }
 
-// scores implements worker: the score of a decision maker stands in the row of its first choice, and
-// the others are 0.
+// scores implements worker. A decision maker's score is in the row of the first choice; the other rows are 0.
 func (w *latentWorker) scores(dst []float64, b *block, theta []float64) {
 	w.score(b, theta)
 	clear(dst)
@@ -286,7 +284,7 @@ func (w *latentWorker) scores(dst []float64, b *block, theta []float64) {
 	})
 }
 
-// probabilities implements worker: those of a decision maker of whom nothing is known.
+// probabilities implements worker, for decision makers with unknown class.
 func (w *latentWorker) probabilities(p, out, logsum []float64, b *block, theta []float64) {
 	clear(p)
 	clear(out)

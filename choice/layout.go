@@ -7,39 +7,38 @@ import (
 	"strings"
 )
 
-// Layout says how a table holds choices. A long table holds a row for each alternative of a choice,
-// and the rows of a choice are consecutive; a wide table holds a row for each choice.
+// Layout describes how a table holds choices. A long table uses a row per alternative, with a choice's rows next to
+// each other. A wide table uses a row per choice.
 //
-// Conditions and values are expressions of the columns, in the language of
-// github.com/expr-lang/expr with the functions exp, log, sqrt and pow; a bool counts as 1 or 0. A
-// name that is a column is that column, whatever characters it has. Of a wide table the variables
-// of Names are columns too, each with the value of the row's alternative; columns derived from those of the table take part in
-// Names, and the filter comes before anything is required of the labels. Expressions may also
-// use alternative, the label of the row's alternative, and position, its place among the rows of
-// its choice counted from 1, unless the table has columns of these names.
+// Conditions and values are expressions over the columns, in the language of github.com/expr-lang/expr with the
+// functions exp, log, sqrt and pow; a bool counts as 1 or 0. A name that matches a column refers to that column,
+// whatever characters it contains. In a wide table, the variables from Names are columns too, with the values for the
+// row's alternative. Columns derived from the table's own columns take part in Names, and the filter applies before
+// labels are checked. Expressions may also use alternative, the label of the row's alternative, and position, its place
+// among the choice's rows counted from 1, unless the table has columns with these names.
 type Layout struct {
 	Form         string            `toml:"form" json:"form"`                                         // "long" or "wide"
-	Choice       []string          `toml:"choice" json:"choice,omitempty"`                           // long: the columns that together identify a choice
-	Alternative  string            `toml:"alternative" json:"alternative,omitempty"`                 // long: the column of labels; "" numbers the rows of a choice from 1
-	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                           // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label, or an expression of the columns that is a label or its code; "" if choices are not known
-	Names        string            `toml:"names" json:"names,omitempty"`                             // wide: how columns are named, such as "{variable}.{alternative}"
-	Alternatives []string          `toml:"alternatives" json:"alternatives,omitempty"`               // the labels; wide tables need them, of long ones they set the order
-	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                           // the label that stands for a text of the table
-	Exclude      []string          `toml:"exclude" json:"exclude,omitempty"`                         // alternatives to leave out, with the choices of them
-	Available    string            `toml:"available" json:"available,omitempty"`                     // a condition; "" means that every row is available
+	Choice       []string          `toml:"choice" json:"choice,omitempty"`                           // long: columns that together identify a choice
+	Alternative  string            `toml:"alternative" json:"alternative,omitempty"`                 // long: column of labels; "" numbers a choice's rows from 1
+	Chosen       string            `toml:"chosen" json:"chosen,omitempty"`                           // long: an expression, true or 1 in the chosen row; wide: the column with the chosen label, or an expression that gives a label or its code; "" if choices are unknown
+	Names        string            `toml:"names" json:"names,omitempty"`                             // wide: pattern of column names, such as "{variable}.{alternative}"
+	Alternatives []string          `toml:"alternatives" json:"alternatives,omitempty"`               // labels; required for wide tables, sets the order for long ones
+	Labels       map[string]string `toml:"labels" json:"labels,omitempty"`                           // maps texts in the table to labels
+	Exclude      []string          `toml:"exclude" json:"exclude,omitempty"`                         // alternatives to leave out, along with the choices that took them
+	Available    string            `toml:"available" json:"available,omitempty"`                     // condition; "" means that every row is available
 	Outside      string            `toml:"outside" json:"outside,omitempty"`                         // "absent" (""), "implicit": chosen if no row is, or "explicit"
-	OutsideLabel string            `toml:"outside_alternative" json:"outside_alternative,omitempty"` // the alternative that is the outside option, if that is explicit
-	Filter       string            `toml:"filter" json:"filter,omitempty"`                           // a condition that a row must meet
-	Derive       []string          `toml:"derive" json:"derive,omitempty"`                           // further columns, "name = expression", which may use earlier ones
-	Weight       string            `toml:"weight" json:"weight,omitempty"`                           // an expression, the same in all rows of a choice
-	Panel        string            `toml:"panel" json:"panel,omitempty"`                             // the column that identifies the decision maker
-	Cluster      string            `toml:"cluster" json:"cluster,omitempty"`                         // the column that identifies the cluster
-	Delimiter    string            `toml:"delimiter" json:"delimiter,omitempty"`                     // of CSV; "" is a comma
+	OutsideLabel string            `toml:"outside_alternative" json:"outside_alternative,omitempty"` // alternative that is the outside option, if explicit
+	Filter       string            `toml:"filter" json:"filter,omitempty"`                           // condition for keeping a row
+	Derive       []string          `toml:"derive" json:"derive,omitempty"`                           // additional columns, "name = expression", which may use earlier ones
+	Weight       string            `toml:"weight" json:"weight,omitempty"`                           // expression that is the same in all of a choice's rows
+	Panel        string            `toml:"panel" json:"panel,omitempty"`                             // column that identifies the decision maker
+	Cluster      string            `toml:"cluster" json:"cluster,omitempty"`                         // column that identifies the cluster
+	Delimiter    string            `toml:"delimiter" json:"delimiter,omitempty"`                     // for CSV; "" is a comma
 
-	each bool // whether each row is a choice of its own, see LoadItems
+	each bool // whether each row is a separate choice, see LoadItems
 }
 
-// check returns an error that names the first field that is wrong.
+// check returns an error that names the first invalid field.
 func (l *Layout) check() error {
 	switch l.Form {
 	case "long":
@@ -85,10 +84,9 @@ func (l *Layout) check() error {
 	return nil
 }
 
-// hasOutside reports whether choices include an outside option.
 func (l *Layout) hasOutside() bool { return l.Outside == "implicit" || l.Outside == "explicit" }
 
-// label returns the label that stands for a text of the table.
+// label returns the label for a text in the table.
 func (l *Layout) label(text string) string {
 	if label, ok := l.Labels[text]; ok {
 		return label
@@ -106,7 +104,7 @@ func derived(entry string) (name, expression string, err error) {
 	return name, expression, nil
 }
 
-// identifier reports whether an expression can use the name.
+// identifier reports whether expressions can use the name.
 func identifier(name string) bool {
 	for i, r := range name {
 		if !(r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || i > 0 && r >= '0' && r <= '9') {

@@ -22,18 +22,17 @@ type Random struct {
 //
 //	β_nj = b_j + s_j η_nj,   or exp(b_j + s_j η_nj) if it is lognormal,
 //
-// with η standard normal, uniform on [−1, 1] or triangular on [−1, 1]. If they are correlated,
-// Σ_m L_jm η_nm stands in the place of s_j η_nj, with a lower triangular L: the covariance is LLᵀ.
-// A panel is the choices of
-// one decision maker; without panels every choice has its own. The likelihood of a decision maker
-// is the mean, over draws r of η, of the product L_nr of the MNL probabilities of the choices.
-// With the posterior h_r = L_r/Σ_q L_q of a draw, and g_r, H_r the derivatives of log L_r,
+// with η standard normal, uniform on [−1, 1] or triangular on [−1, 1]. If they are correlated, Σ_m L_jm η_nm replaces
+// s_j η_nj, with a lower triangular L: the covariance is LLᵀ. A panel holds one decision maker's choices; without
+// panels every choice is its own decision maker. A decision maker's likelihood is the mean, over draws r of η, of the
+// product L_nr of the choices' MNL probabilities. With the posterior h_r = L_r/Σ_q L_q of a draw, and the derivatives
+// g_r, H_r of log L_r,
 //
 //	∇log L  = Σ_r h_r g_r = ḡ
 //	∇²log L = Σ_r h_r (H_r + g_r g_rᵀ) − ḡ ḡᵀ
 //
-// Draws are Halton's, each decision maker the next of the sequence, of which the first 100 are not
-// used. Source: Train (2009), Chapters 6 and 9 and Section 9.3.3.
+// Draws form a Halton sequence without its first 100 elements. Each decision maker takes the next part of it. Source:
+// Train (2009), Chapters 6 and 9 and Section 9.3.3.
 type mixed struct {
 	*design
 	outside bool
@@ -52,22 +51,20 @@ type varying struct {
 	base        int // of the Halton sequence
 }
 
-// spread is a parameter: how much the random coefficient of varies with η of the random coefficient
-// with.
+// spread is a parameter: how much the random coefficient with index of varies with the η of the random coefficient with
+// index with.
 type spread struct{ of, with int }
 
-// columnsOf describes the derivatives of the parameters: parameter a moves coefficient of[a]
-// by the factor factors[factor[a]].
+// columnsOf describes derivatives in the parameters: parameter a moves coefficient of[a] by the factor
+// factors[factor[a]].
 type columnsOf struct {
 	of, factor []int
 	factors    []factor
 }
 
-// factor is the product of a lognormal coefficient and of η, by their random coefficients; -1 stands
-// for 1.
+// factor is the product of a lognormal coefficient and η, both as indices of random coefficients; -1 stands for 1.
 type factor struct{ beta, eta int }
 
-// append adds a parameter.
 func (c *columnsOf) append(coefficient int, f factor) {
 	i := slices.Index(c.factors, f)
 	if i < 0 {
@@ -77,7 +74,7 @@ func (c *columnsOf) append(coefficient int, f factor) {
 	c.of, c.factor = append(c.of, coefficient), append(c.factor, i)
 }
 
-// quantiles are the distributions of η.
+// quantiles maps the distributions of η to their quantile functions.
 var quantiles = map[string]func(u float64) float64{
 	"normal":    distuv.UnitNormal.Quantile,
 	"lognormal": distuv.UnitNormal.Quantile,
@@ -90,8 +87,8 @@ var quantiles = map[string]func(u float64) float64{
 	},
 }
 
-// newMixed resolves the random coefficients, and makes the draws for the decision makers of data. The draws of mirrored
-// coefficients have the other sign.
+// newMixed resolves the random coefficients, and makes the draws for the data's decision makers. Mirrored coefficients
+// get draws with the opposite sign.
 func newMixed(g *design, model *Model, mirrored []string, d *Data) (*mixed, error) {
 	draws := model.draws()
 	m := &mixed{design: g, outside: d.Outside, draws: draws}
@@ -144,7 +141,7 @@ func newMixed(g *design, model *Model, mirrored []string, d *Data) (*mixed, erro
 	return m, nil
 }
 
-// reflect changes the sign of the draws of a random coefficient.
+// reflect changes the sign of a random coefficient's draws.
 func (m *mixed) reflect(k int) {
 	for at := k * m.draws; at < len(m.eta); at += len(m.random) * m.draws {
 		for r := range m.draws {
@@ -153,7 +150,7 @@ func (m *mixed) reflect(k int) {
 	}
 }
 
-// halton returns the i-th number of the Halton sequence of a base, the radical inverse of i.
+// halton returns the i-th number of the Halton sequence in a base, the radical inverse of i.
 func halton(i, base int) float64 {
 	sum, f := 0.0, 1.0
 	for ; i > 0; i /= base {
@@ -174,7 +171,6 @@ func prime(k int) int {
 	}
 }
 
-// divisors returns the numbers from 2 to √p.
 func divisors(p int) (list []int) {
 	for d := 2; d*d <= p; d++ {
 		list = append(list, d)
@@ -194,11 +190,12 @@ func (m *mixed) names() []string {
 	return names
 }
 
-// start implements startable: MNL, with spreads as large as the coefficients and no correlation. A coefficient smaller than its
-// standard error counts as that error, so that the start, like the likelihood, does not depend on the units of the variables.
+// start implements startable: MNL, with spreads as large as the coefficients and no correlation. If a coefficient is
+// smaller than its standard error, the error is used instead, so that neither the start nor the likelihood depends on
+// the variables' units.
 func (m *mixed) start(mnl *minimum, _ int) []float64 {
 	theta := slices.Clone(mnl.theta)
-	covariance, _ := inverse(mnl.hessian) // the caller has checked that the data determine the coefficients
+	covariance, _ := inverse(mnl.hessian) // the caller checked that the data determine the coefficients
 	for _, s := range m.spreads {
 		v := m.random[s.of]
 		b, se := &theta[v.coefficient], math.Sqrt(covariance.At(v.coefficient, v.coefficient))
@@ -215,9 +212,9 @@ func (m *mixed) start(mnl *minimum, _ int) []float64 {
 	return theta
 }
 
-// mirror returns θ with the other sign of η_k of a random coefficient: of its spread, and of the column of L whose diagonal the
-// spread is. η and −η have the same distribution, so the sign means nothing; but finite draws are not symmetric, and the
-// likelihood has a maximum on either side.
+// mirror returns θ after changing the sign of η_k for a random coefficient: its spread changes its sign, and so does
+// the column of L that has the spread on its diagonal. Because η and −η are equally distributed, the sign has no
+// meaning. But finite draws are not symmetric, and the likelihood has a maximum on either side.
 func (m *mixed) mirror(theta []float64, k int) []float64 {
 	other := slices.Clone(theta)
 	for l, s := range m.spreads {
@@ -228,8 +225,8 @@ func (m *mixed) mirror(theta []float64, k int) []float64 {
 	return other
 }
 
-// upright makes the spreads of a minimum positive: it reflects the draws of the random coefficients with a negative one, which
-// it returns. No probability changes.
+// upright makes the spreads at a minimum positive, by reflecting the draws of random coefficients with a negative
+// spread, and returns their names. All probabilities stay the same.
 func (m *mixed) upright(best *minimum) (mirrored []string) {
 	for l, s := range m.spreads {
 		if s.with != s.of || best.theta[m.dim()+l] >= 0 {
@@ -269,35 +266,35 @@ func (m *mixed) worker() worker {
 	return w
 }
 
-// mixedWorker evaluates decision makers one by one. Vectors are over draws.
+// mixedWorker evaluates decision makers one by one. Vectors run over draws.
 type mixedWorker struct {
 	*mixed
 	x     matrix
 	fixed []float64 // by row of the block: the part of the utility that does not vary
 
-	number      int // of the decision maker
+	number      int // number of the decision maker
 	ones        []float64
 	f           matrix    // by factor: the derivative of its coefficient in a parameter
 	beta        matrix    // by random coefficient
-	p           matrix    // by row of the decision maker: utilities, and then probabilities
-	sum         []float64 // of a choice: the probability of the outside option
-	top         []float64 // of a choice: the largest utility
-	denominator []float64 // of a choice: Σ exp(V − top)
+	p           matrix    // by row of the decision maker: utilities, later probabilities
+	sum         []float64 // in a choice: the probability of the outside option
+	top         []float64 // in a choice: the largest utility
+	denominator []float64 // in a choice: Σ exp(V − top)
 	outsideOf   []float64
-	logl, prod  []float64 // log L_r, and then h_r; a product that is not in log L_r yet
+	logl, prod  []float64 // log L_r, later h_r; a product not yet in log L_r
 
 	score    matrix // by parameter: the gradient of log L_r
-	moments  matrix // by parameter: Σ_i P_i x_i of a choice, times the factor
+	moments  matrix // by parameter: Σ_i P_i x_i in a choice, times the factor
 	weighted matrix // by pair of factors: h_r times both
 	product  []float64
 
-	pairs  [][2]int  // of factors
+	pairs  [][2]int  // pairs of factors
 	pairOf []int     // by entry of the packed Hessian
-	phi    []float64 // by pair of factors: of a row
+	phi    []float64 // by pair of factors, in a row
 	mean   []float64 // by parameter: the gradient of log L
 }
 
-// draw computes the coefficients of the random variables in each draw, and their derivatives.
+// draw computes the random coefficients and their derivatives in each draw.
 func (w *mixedWorker) draw(number int, theta []float64) {
 	w.number = number
 	w.beta.resize(len(w.random), w.draws)
@@ -331,12 +328,12 @@ func (w *mixedWorker) draw(number int, theta []float64) {
 	}
 }
 
-// etaOf returns the draws of η of a random coefficient for the decision maker.
+// etaOf returns the decision maker's draws of η for a random coefficient.
 func (w *mixedWorker) etaOf(k int) []float64 {
 	return w.eta[(w.number*len(w.random)+k)*w.draws:][:w.draws]
 }
 
-// spread computes the utilities of the rows of a decision maker in each draw.
+// spread computes the utilities in a decision maker's rows for each draw.
 func (w *mixedWorker) spread(b *block, u unit, x [][]float64) {
 	lo, _ := b.span(u.from)
 	_, hi := b.span(u.to - 1)
@@ -354,7 +351,7 @@ func (w *mixedWorker) spread(b *block, u unit, x [][]float64) {
 	}
 }
 
-// simulate computes the probabilities of the rows of a decision maker in each draw, and log L_r.
+// simulate computes the probabilities in a decision maker's rows for each draw, and log L_r.
 func (w *mixedWorker) simulate(b *block, u unit, x [][]float64) {
 	lo, _ := b.span(u.from)
 	w.spread(b, u, x)
@@ -362,11 +359,11 @@ func (w *mixedWorker) simulate(b *block, u unit, x [][]float64) {
 	copy(w.prod, w.ones)
 	for s := u.from; s < u.to; s++ {
 		w.normalise(b, s, lo)
-		chosen := w.sum // the probability of the outside option
+		chosen := w.sum // starts as the probability of the outside option
 		if c := b.chosen[s]; c != none {
 			chosen = w.p.row[int(c)-lo]
 		}
-		// The logarithm of a product costs less than the logarithms of its factors.
+		// One logarithm of a product costs less than the logarithms of its factors.
 		for r, p := range chosen {
 			if w.prod[r] *= p; w.prod[r] < 1e-200 {
 				w.logl[r] += math.Log(w.prod[r])
@@ -379,8 +376,8 @@ func (w *mixedWorker) simulate(b *block, u unit, x [][]float64) {
 	}
 }
 
-// normalise turns the utilities of the rows of a choice into probabilities, and stores those of the
-// outside option in sum.
+// normalise turns the utilities in a choice's rows into probabilities, and stores the outside option's probabilities in
+// sum.
 func (w *mixedWorker) normalise(b *block, s, lo int) {
 	first, end := b.span(s)
 	for r := range w.top {
@@ -435,7 +432,7 @@ func (w *mixedWorker) posteriors() float64 {
 	return top + math.Log(sum/float64(w.draws))
 }
 
-// begin computes the variables of a block, and the part of the utilities that does not vary.
+// begin computes a block's variables, and the part of the utilities that does not vary.
 func (w *mixedWorker) begin(b *block, theta []float64) (x [][]float64) {
 	x = w.columns(&w.x, b)
 	w.fixed = scratch.Grow(w.fixed, b.rows())
@@ -447,7 +444,7 @@ func (w *mixedWorker) begin(b *block, theta []float64) (x [][]float64) {
 	return x
 }
 
-// derivatives computes the gradients of log L_r, and their mean by the posterior.
+// derivatives computes the gradients of log L_r, and their posterior mean.
 func (w *mixedWorker) derivatives(b *block, u unit, x [][]float64) {
 	w.score.resize(len(w.of), w.draws)
 	lo, _ := b.span(u.from)
@@ -478,7 +475,7 @@ func (w *mixedWorker) derivatives(b *block, u unit, x [][]float64) {
 	}
 }
 
-// chain turns derivatives in the coefficients into those in the parameters, by row.
+// chain turns derivatives in the coefficients into derivatives in the parameters, by row.
 func (w *mixedWorker) chain(row [][]float64) {
 	for a := w.dim(); a < len(row); a++ {
 		copy(row[a], row[w.of[a]])
@@ -510,12 +507,12 @@ func (w *mixedWorker) add(s *sums, b *block, theta []float64) {
 	})
 }
 
-// curvature adds the Hessian of a decision maker,
+// curvature adds a decision maker's Hessian,
 //
 //	Σ_r h_r (J_rᵀ M_r J_r − g_r g_rᵀ) + ḡ ḡᵀ
 //
-// with the Hessians M_r of the choices in the coefficients, and the derivatives J_r of these in the
-// parameters; and for a lognormal coefficient that it curves itself.
+// with the choices' Hessians M_r in the coefficients, and the coefficients' derivatives J_r in the parameters. It also
+// adds the curvature of lognormal coefficients themselves.
 func (w *mixedWorker) curvature(s *sums, weight float64, b *block, u unit, x [][]float64) {
 	h := w.logl
 	w.weighted.resize(len(w.pairs), w.draws)
@@ -559,8 +556,8 @@ func (w *mixedWorker) curvature(s *sums, weight float64, b *block, u unit, x [][
 	}
 	w.subtract(s.hessian, weight, w.score.row)
 	kernel.SymRankOne(s.hessian, weight, w.mean)
-	// The second derivatives of exp(b + Σ_m l_m η_m) are β, βη_m and βη_m η_k, and the scores have the
-	// factors β and βη_m already.
+	// The second derivatives of exp(b + Σ_m l_m η_m) are β, βη_m and βη_m η_k, and the scores already contain the
+	// factors β and βη_m.
 	n := len(w.of)
 	for _, v := range w.random {
 		if v.lognormal {
@@ -596,8 +593,7 @@ func (w *mixedWorker) subtract(hessian []float64, weight float64, v [][]float64)
 	}
 }
 
-// scores implements worker: the score of a decision maker stands in the row of its first choice, and
-// the others are 0.
+// scores implements worker. A decision maker's score is in the row of the first choice; the other rows are 0.
 func (w *mixedWorker) scores(dst []float64, b *block, theta []float64) {
 	x := w.begin(b, theta)
 	clear(dst)

@@ -13,7 +13,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// correlatedTrips is a model of testdata/trips.csv with three coefficients that vary together.
+// correlatedTrips is a model of testdata/trips.csv in which three coefficients vary together.
 var correlatedTrips = unweighted + `
 [model]
 kind = "mixed"
@@ -28,8 +28,8 @@ distribution = "lognormal"
 coefficient = "income[bus]"
 `
 
-// The likelihood of a correlated mixed logit is the mean, over the draws, of the products of the MNL
-// probabilities of coefficients computed one by one.
+// A correlated mixed logit's likelihood is the mean, over the draws, of the products of MNL probabilities, with
+// coefficients computed one by one.
 func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 	spec, d := loadTrips(t, correlatedTrips)
 	r, l, err := begin(spec, d)
@@ -77,7 +77,7 @@ func TestCorrelatedAgreesWithItsDefinition(t *testing.T) {
 	}
 }
 
-// Coefficients that vary together are found again: the truth is within four standard errors.
+// The fit recovers coefficients that vary together: the truth is within four standard errors.
 func TestCorrelatedFindsTheTruth(t *testing.T) {
 	d, u := simulated(t, 6000, 2)
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -109,8 +109,8 @@ func TestCorrelatedFindsTheTruth(t *testing.T) {
 	}
 }
 
-// The sign of a column of L means nothing: a minimum whose diagonal is made positive, with reflected draws, has the same value,
-// its Hessian is that of the new parameters, and the model file keeps which draws are reflected.
+// The sign of a column of L has no meaning: making the diagonal positive and reflecting the draws gives a minimum with
+// the same value and the Hessian in the new parameters. The model file records which draws are reflected.
 func TestUpright(t *testing.T) {
 	spec, d := loadTrips(t, correlatedTrips)
 	r, l, err := begin(spec, d)
@@ -139,8 +139,8 @@ func TestUpright(t *testing.T) {
 	}
 }
 
-// The unit of a variable changes its coefficient and nothing else: c·x has the coefficient β/c and the same likelihood. Starts
-// with absolute floors ended in other optima, or in none.
+// A variable's unit changes only its coefficient: c·x gets the coefficient β/c and the same likelihood. With absolute
+// floors for the start, fits ended in other optima, or failed.
 func TestMixedDoesNotDependOnUnits(t *testing.T) {
 	for _, distribution := range []string{"normal", "lognormal", "uniform", "triangular"} {
 		t.Run(distribution, func(t *testing.T) {
@@ -168,7 +168,7 @@ func TestMixedDoesNotDependOnUnits(t *testing.T) {
 	}
 }
 
-// The conditional means of decision makers agree with quadrature of Bayes' rule over their coefficient.
+// Decision makers' conditional means agree with Bayes' rule, computed by quadrature over the coefficient.
 func TestIndividuals(t *testing.T) {
 	for _, distribution := range []string{"normal", "lognormal"} {
 		text := unweighted + "[model]\nkind = \"mixed\"\ndraws = 20000\n[[model.random]]\ncoefficient = \"cost\"\ndistribution = \"" + distribution + "\"\n"

@@ -11,8 +11,8 @@ import (
 //
 //	P_i = exp(V_i) / Σ_j exp(V_j)
 //
-// over the available alternatives and the outside option, if there is one, with V = 0. Its
-// negative log-likelihood is convex:
+// over the available alternatives and the outside option, if there is one, with V = 0. Its negative log-likelihood is
+// convex:
 //
 //	∇ℓ  = Σ_s w_s Σ_i (P_i − y_i) x_i
 //	∇²ℓ = Σ_s w_s (Σ_i P_i x_i x_iᵀ − m_s m_sᵀ),  m_s = Σ_i P_i x_i
@@ -23,7 +23,7 @@ import (
 type mnl struct {
 	*design
 	outside bool
-	network *fitted // nil for none
+	network *fitted // nil without a network
 }
 
 func (m mnl) names() []string { return m.design.names }
@@ -33,16 +33,15 @@ func (m mnl) worker() worker { return &mnlWorker{mnl: m} }
 type mnlWorker struct {
 	mnl
 	x            matrix    // variables
-	mean         matrix    // √w_s m_s, coefficient by coefficient
-	p            []float64 // probabilities, and then residuals, of the rows
-	out          []float64 // of the choices: the probability of the outside option
-	logsum, logp []float64 // of the choices: log Σ exp V, and the log-likelihood
+	mean         matrix    // √w_s m_s, by coefficient
+	p            []float64 // by row: probabilities, later residuals
+	out          []float64 // by choice: the probability of the outside option
+	logsum, logp []float64 // by choice: log Σ exp V, and the log-likelihood
 	product      []float64
 	networkScratch
 }
 
-// linearize stores the utilities of the rows of a block in u, and returns their gradients in θ,
-// column by column.
+// linearize stores the utilities for a block's rows in u, and returns their gradients in θ, column by column.
 func (w *mnlWorker) linearize(u []float64, b *block, theta []float64) [][]float64 {
 	x := w.columns(&w.x, b)
 	utilities(u, x, theta[:w.dim()])
@@ -53,7 +52,7 @@ func (w *mnlWorker) linearize(u []float64, b *block, theta []float64) [][]float6
 	return x
 }
 
-// utilities returns the utilities of the rows of a block for the variables x.
+// utilities stores Xθ for the variables x in dst.
 func utilities(dst []float64, x [][]float64, theta []float64) {
 	clear(dst)
 	for j, v := range theta {
@@ -61,9 +60,8 @@ func utilities(dst []float64, x [][]float64, theta []float64) {
 	}
 }
 
-// softmax turns the utilities of the rows of a block into probabilities, in place. It stores in
-// out the probability of the outside option, 0 if there is none, and in logsum the logarithm of
-// the sum of the exponentials, for each choice.
+// softmax turns the utilities in a block's rows into probabilities, in place. For each choice it stores the probability
+// of the outside option in out (0 if there is none), and the logarithm of the sum of exponentials in logsum.
 func softmax(u, out, logsum []float64, b *block, outside bool) {
 	lo := 0
 	for s, end := range b.end {
@@ -113,7 +111,7 @@ func (w *mnlWorker) probabilities(p, out, logsum []float64, b *block, theta []fl
 	softmax(p, out, logsum, b, w.outside)
 }
 
-// evaluate computes the variables, the probabilities and log p(chosen) in a block.
+// evaluate computes a block's variables, its probabilities and log p(chosen).
 func (w *mnlWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 	w.p, w.out = scratch.Grow(w.p, b.rows()), scratch.Grow(w.out, b.choices())
 	w.logp, w.logsum = scratch.Grow(w.logp, b.choices()), scratch.Grow(w.logsum, b.choices())
@@ -141,7 +139,6 @@ func (w *mnlWorker) scores(dst []float64, b *block, theta []float64) {
 	}
 }
 
-// residuals turns the probabilities P into P − y.
 func (w *mnlWorker) residuals(b *block) {
 	for _, c := range b.chosen {
 		if c != none {
@@ -180,8 +177,8 @@ func (w *mnlWorker) add(s *sums, b *block, theta []float64) {
 	}
 }
 
-// curvature adds the Hessian of a block to s, given w_s P in the rows. With the columns x_j of the
-// variables, and q_sj = √w_s Σ_i P_i x_ij of choice s,
+// curvature adds a block's Hessian, given w_s P in the rows. With the columns x_j of the variables, and q_sj = √w_s Σ_i
+// P_i x_ij for choice s,
 //
 //	h_jk = Σ_i w P_i x_ij x_ik − Σ_s q_sj q_sk
 func (w *mnlWorker) curvature(s *sums, b *block, x [][]float64) {
@@ -208,8 +205,7 @@ func (w *mnlWorker) curvature(s *sums, b *block, x [][]float64) {
 				q[c] /= math.Sqrt(weight)
 			}
 		}
-		// Row j of the packed Hessian begins after those of 0 … j−1; the columns before j have
-		// been multiplied already.
+		// Row j of the packed Hessian begins after rows 0 … j−1. The columns before j are already multiplied.
 		at := j * (2*len(x) - j + 1) / 2
 		square := kernel.Dot(t, xj)
 		s.moment[j] += square

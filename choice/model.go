@@ -17,13 +17,13 @@ import (
 	"vitrine/internal/replace"
 )
 
-// modelFormat identifies a model file, and modelVersion the form of its fields.
+// modelFormat identifies a model file, and modelVersion the version of its fields.
 const (
 	modelFormat  = "vitrine choice model"
 	modelVersion = 1
 )
 
-// modelFile is a Result as JSON.
+// modelFile is the JSON form of a Result.
 type modelFile struct {
 	Format       string            `json:"format"`
 	Version      int               `json:"version"`
@@ -40,19 +40,19 @@ type modelFile struct {
 	LogLikelihood      float64  `json:"log_likelihood"`
 	Null               float64  `json:"null_log_likelihood"`
 	ConstantsOnly      *float64 `json:"constants_log_likelihood,omitempty"`
-	RhoSquared         *float64 `json:"rho_squared"` // null if no choice has two alternatives
+	RhoSquared         *float64 `json:"rho_squared"` // null if every choice offers a single alternative
 	AdjustedRhoSquared *float64 `json:"adjusted_rho_squared"`
 	AIC                float64  `json:"aic"`
 	BIC                float64  `json:"bic"`
 	Choices            int      `json:"choices"`
 	Rows               int      `json:"rows"`
 	Steps              int      `json:"steps"`
-	Decrement          *float64 `json:"decrement"` // null if it is not a number
+	Decrement          *float64 `json:"decrement"` // null if NaN
 	Converged          bool     `json:"converged"`
 	Separated          []string `json:"separated,omitempty"`
 }
 
-// frequencyFile is an alternative, or with an empty name the outside option.
+// frequencyFile describes an alternative, or the outside option if its name is empty.
 type frequencyFile struct {
 	Alternative string  `json:"alternative"`
 	Offered     float64 `json:"offered"`
@@ -61,13 +61,13 @@ type frequencyFile struct {
 
 type coefficientFile struct {
 	Name          string   `json:"name"`
-	Estimate      *float64 `json:"estimate"`       // null if it is not finite
+	Estimate      *float64 `json:"estimate"`       // null if infinite
 	StandardError *float64 `json:"standard_error"` // null if the data do not determine it
 	Z             *float64 `json:"z"`
 	P             *float64 `json:"p"`
 }
 
-// finite returns a number for JSON, which has no NaN and no infinity.
+// finite returns v for JSON, or nil: JSON cannot express NaN or infinities.
 func finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -75,7 +75,7 @@ func finite(v float64) *float64 {
 	return &v
 }
 
-// JSON returns the model as JSON, from which [ReadModel] reads it.
+// JSON returns the model as JSON, for [ReadModel].
 func (r *Result) JSON() ([]byte, error) {
 	if n := r.Spec.Utility.Network; n != nil && n.Model != nil {
 		return nil, fmt.Errorf("a model file cannot hold the utility family %T: only a network of hidden widths", n.Model)
@@ -110,7 +110,7 @@ func (r *Result) JSON() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Write writes the model to a file, whole or not at all.
+// Write writes the model to a file atomically.
 func (r *Result) Write(path string) error {
 	text, err := r.JSON()
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Result) Write(path string) error {
 	return replace.File(path, text)
 }
 
-// ReadModel reads a model that [Result.Write] wrote.
+// ReadModel reads a model written by [Result.Write].
 func ReadModel(path string) (*Result, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -186,7 +186,7 @@ func decodeModel(text []byte) (*Result, error) {
 			r.Covariance.SetSym(i, j, v)
 		}
 	}
-	// The names are those of the specification.
+	// The names come from the specification.
 	l, err := r.likelihood(&Data{Alternatives: r.Alternatives, Variables: r.Spec.expressions()})
 	if err != nil {
 		return nil, err

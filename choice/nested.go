@@ -10,11 +10,11 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Nest is a group of alternatives whose unobserved utilities are alike.
+// Nest is a group of alternatives with similar unobserved utilities.
 type Nest struct {
 	Name         string   `toml:"name" json:"name"`
 	Alternatives []string `toml:"alternatives" json:"alternatives"`
-	Parameter    string   `toml:"parameter" json:"parameter,omitempty"` // nests of one parameter share it; "" is the name of the nest
+	Parameter    string   `toml:"parameter" json:"parameter,omitempty"` // nests with the same parameter share it; "" means the nest's name
 }
 
 // nested is the nested logit model. With the dissimilarity λ_k of nest k,
@@ -22,12 +22,12 @@ type Nest struct {
 //	P_i = P_k q_i,  q_i = exp(V_i/λ_k) / Σ_{j∈k} exp(V_j/λ_k),  P_k = exp(A_k) / Σ_l exp(A_l)
 //	A_k = λ_k I_k,  I_k = log Σ_{j∈k} exp(V_j/λ_k)
 //
-// over the available alternatives. An alternative without a nest, and the outside option, is a nest
-// with λ = 1. The model is consistent with utility maximisation if 0 < λ_k ≤ 1, and MNL if all are 1.
+// over the available alternatives. An alternative without a nest, and the outside option, is its own nest with λ = 1.
+// The model is consistent with utility maximisation if 0 < λ_k ≤ 1, and equals MNL if all λ_k are 1.
 //
-// Its derivatives are those of the scaled utilities y_i = V_i/λ_k in θ = (β, λ). With z_i = ∇y_i,
-// m the chosen nest, c_k = [k=m](1−λ_m) + P_k λ_k, s_k = P_k − [k=m], z̄_k = Σ_{j∈k} q_j z_j,
-// a_k = ∇A_k = λ_k z̄_k + I_k e_k and r_i = c_k q_i − [i chosen],
+// The derivatives build on the scaled utilities y_i = V_i/λ_k in θ = (β, λ). With z_i = ∇y_i, m the chosen nest, c_k =
+// [k=m](1−λ_m) + P_k λ_k, s_k = P_k − [k=m], z̄_k = Σ_{j∈k} q_j z_j, a_k = ∇A_k = λ_k z̄_k + I_k e_k and r_i = c_k q_i
+// − [i chosen],
 //
 //	−∇log P  = Σ_i r_i z_i + Σ_k s_k I_k e_k
 //	−∇²log P = Σ_i c_k q_i z_i z_iᵀ − Σ_k c_k z̄_k z̄_kᵀ + Σ_k P_k a_k a_kᵀ − ā āᵀ
@@ -38,11 +38,11 @@ type nested struct {
 	*design
 	outside    bool
 	parameters []string
-	nest       []int // by alternative: its nest; -1 for none
+	nest       []int // by alternative: its nest, or -1
 	parameter  []int // by nest: its parameter
 }
 
-// newNested resolves the nests of a model over the given alternatives against data.
+// newNested resolves a model's nests over the given alternatives against data.
 func newNested(g *design, nests []Nest, alternatives []string, d *Data) (*nested, error) {
 	n := &nested{design: g, outside: d.Outside, nest: slices.Repeat([]int{-1}, len(d.Alternatives))}
 	placed := map[string]bool{}
@@ -71,7 +71,7 @@ func newNested(g *design, nests []Nest, alternatives []string, d *Data) (*nested
 
 func (n *nested) names() []string { return append(slices.Clone(n.design.names), n.parameters...) }
 
-// start implements startable: MNL.
+// start implements startable with MNL's estimate.
 func (n *nested) start(mnl *minimum, _ int) []float64 {
 	return append(slices.Clone(mnl.theta), slices.Repeat([]float64{1}, len(n.parameters))...)
 }
@@ -86,7 +86,7 @@ type nestedWorker struct {
 	x, z, mean, slope, total matrix
 
 	pairOf               []int32   // by row: its pair
-	parameterOf          []int     // by pair: the parameter; -1 for λ = 1
+	parameterOf          []int     // by pair: the parameter, or -1 if λ = 1
 	choiceOf             []int32   // by pair
 	inclusive, p         []float64 // by pair: I and P
 	v, q, inv            []float64 // by row: V, q and 1/λ
@@ -99,13 +99,13 @@ type nestedWorker struct {
 	latest []int // by nest: 1 + its latest pair
 }
 
-// smallest and largest bound λ: beyond them the likelihood counts as 0.
+// smallest and largest bound λ: outside, the likelihood counts as 0.
 const (
 	minDissimilarity = 0.02
 	maxDissimilarity = 50
 )
 
-// lawful reports whether the dissimilarities are within their bounds.
+// lawful reports whether the dissimilarities are within bounds.
 func (w *nestedWorker) lawful(theta []float64) bool {
 	for _, lambda := range theta[w.dim():] {
 		if !(lambda >= minDissimilarity && lambda <= maxDissimilarity) {
@@ -115,7 +115,7 @@ func (w *nestedWorker) lawful(theta []float64) bool {
 	return true
 }
 
-// evaluate computes the probabilities in a block.
+// evaluate computes a block's probabilities.
 func (w *nestedWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 	n := b.rows()
 	lambda := theta[w.dim():]
@@ -194,7 +194,7 @@ func (w *nestedWorker) evaluate(b *block, theta []float64) (x [][]float64) {
 	return x
 }
 
-// pair finds the pairs of a block.
+// pair finds a block's pairs.
 func (w *nestedWorker) pair(b *block) {
 	w.parameterOf, w.choiceOf = w.parameterOf[:0], w.choiceOf[:0]
 	clear(w.latest)
@@ -219,7 +219,7 @@ func (w *nestedWorker) pair(b *block) {
 	}
 }
 
-// dissimilarity returns λ of a pair.
+// dissimilarity returns a pair's λ.
 func (w *nestedWorker) dissimilarity(k int, lambda []float64) float64 {
 	if t := w.parameterOf[k]; t >= 0 {
 		return lambda[t]
@@ -237,7 +237,7 @@ func (w *nestedWorker) probabilities(p, out, logsum []float64, b *block, theta [
 	copy(logsum, w.logsum)
 }
 
-// residuals computes c and s of the pairs and r of the rows, with the weights of the choices.
+// residuals computes the pairs' c and s and the rows' r, with the choices' weights.
 func (w *nestedWorker) residuals(b *block, theta []float64, weighted bool) {
 	lambda := theta[w.dim():]
 	w.c, w.s, w.r = scratch.Grow(w.c, len(w.p)), scratch.Grow(w.s, len(w.p)), scratch.Grow(w.r, b.rows())
@@ -267,7 +267,7 @@ func (w *nestedWorker) residuals(b *block, theta []float64, weighted bool) {
 	}
 }
 
-// gradients computes z, the gradients of the scaled utilities.
+// gradients computes z, the scaled utilities' gradients.
 func (w *nestedWorker) gradients(b *block, x [][]float64) [][]float64 {
 	d := w.dim()
 	w.z.resize(d+len(w.parameters), b.rows())
@@ -337,7 +337,7 @@ func (w *nestedWorker) add(sum *sums, b *block, theta []float64) {
 	}
 }
 
-// curvature adds the Hessian of a block.
+// curvature adds a block's Hessian.
 func (w *nestedWorker) curvature(sum *sums, b *block, theta []float64, x, z [][]float64) {
 	d, dim, pairs := w.dim(), len(z), len(w.parameterOf)
 	lambda := theta[d:]
@@ -390,7 +390,7 @@ func (w *nestedWorker) curvature(sum *sums, b *block, theta []float64, x, z [][]
 		}
 		at += dim - j
 	}
-	// The second derivatives of y, and the cross terms of λ.
+	// Add the second derivatives of y, and the cross terms in λ.
 	for t := range w.parameters {
 		for i, k := range w.pairOf {
 			w.product[i] = 0
@@ -420,5 +420,5 @@ func (w *nestedWorker) curvature(sum *sums, b *block, theta []float64, x, z [][]
 	}
 }
 
-// packedAt returns the place of entry (i, j), i ≤ j, in a packed symmetric d×d matrix.
+// packedAt returns the index of entry (i, j), i ≤ j, in a packed symmetric d×d matrix.
 func packedAt(i, j, d int) int { return i*(2*d-i+1)/2 + j - i }

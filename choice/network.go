@@ -14,32 +14,31 @@ import (
 	"vitrine/utility"
 )
 
-// Network is a non-linear part of utilities, f_w(z) with the same parameters w for every
-// alternative. z are the variables, standardised to mean 0 and standard deviation 1 over the rows
-// of the data of the fit.
+// Network is a non-linear part of utilities, f_w(z), with the same parameters w for every alternative. z are the
+// variables, standardised to mean 0 and standard deviation 1 over the rows of the fitted data.
 //
-// The fit maximises log-likelihood − ½ Penalty Σ_k ρ_k w_k², where ρ are the precisions of the
-// family's prior ([utility.Precisions]): without a penalty networks have no finite estimate.
+// The fit maximises log-likelihood − ½ Penalty Σ_k ρ_k w_k², where ρ are the precisions of the family's prior
+// ([utility.Precisions]). Without a penalty, networks have no finite estimate.
 type Network struct {
 	Variables  []string `toml:"variables" json:"variables"`
-	Hidden     []int    `toml:"hidden" json:"hidden,omitempty"`         // the widths of the hidden layers; nil for 8
+	Hidden     []int    `toml:"hidden" json:"hidden,omitempty"`         // widths of the hidden layers; nil means 8
 	Activation string   `toml:"activation" json:"activation,omitempty"` // "tanh" (""), sigmoid, relu, softplus or sine
-	Penalty    float64  `toml:"penalty" json:"penalty,omitempty"`       // 0 for 1
-	Starts     int      `toml:"starts" json:"starts,omitempty"`         // random starts; 0 for 3
-	Seed       uint64   `toml:"seed" json:"seed,omitempty"`             // of the starts
+	Penalty    float64  `toml:"penalty" json:"penalty,omitempty"`       // 0 means 1
+	Starts     int      `toml:"starts" json:"starts,omitempty"`         // number of random starts; 0 means 3
+	Seed       uint64   `toml:"seed" json:"seed,omitempty"`             // seeds the starts
 
-	// Model is the family, of len(Variables) features. nil makes the multilayer perceptron of
-	// Hidden and Activation. A model file cannot hold another family.
+	// Model is the family, with len(Variables) features. nil means the multilayer perceptron given by Hidden and
+	// Activation. Model files cannot hold any other family.
 	Model utility.Model `toml:"-" json:"-"`
 }
 
-// Scale says how a network's variables are standardised: z = (x − Mean)/SD.
+// Scale standardises a network's variables: z = (x − Mean)/SD.
 type Scale struct {
 	Mean []float64 `json:"mean"`
 	SD   []float64 `json:"sd"`
 }
 
-// check returns an error that names the first field that is wrong.
+// check returns an error that names the first invalid field.
 func (n *Network) check() error {
 	if len(n.Variables) == 0 {
 		return fmt.Errorf(`utility.network has no variables: variables = ["cost", "time"]`)
@@ -56,7 +55,7 @@ func (n *Network) check() error {
 		}
 		return nil
 	}
-	const most = 2000 // the Hessian has the square of this number
+	const most = 2000 // the Hessian has the square of this many entries
 	params, in := 0, len(n.Variables)
 	for _, h := range append(n.hidden(), 1) {
 		if h < 1 || h > most {
@@ -90,7 +89,7 @@ func (n *Network) activation() (utility.Activation, error) {
 	return utility.ParseActivation(n.Activation)
 }
 
-// model returns the family of a network that has passed check.
+// model returns the family of a network that passed check.
 func (n *Network) model() utility.Model {
 	if n.Model != nil {
 		return n.Model
@@ -99,7 +98,6 @@ func (n *Network) model() utility.Model {
 	return utility.NewMLP(len(n.Variables), n.hidden(), a)
 }
 
-// numParams returns the number of parameters.
 func (n *Network) numParams() int {
 	if n == nil {
 		return 0
@@ -107,28 +105,27 @@ func (n *Network) numParams() int {
 	return n.model().NumParams()
 }
 
-// neural is the multinomial logit model of utilities with a network,
+// neural is the multinomial logit with a network in its utilities,
 //
 //	V_i = Σ_j β_j x_ij + f_w(z_i),   θ = (β, w)
 //
-// Its negative log-likelihood is not convex. Its minimiser takes the expected information, the
-// Hessian of [mnl] for the variables ∇_θ V_i, as the Hessian, which is positive definite with the
-// penalty.
+// Its negative log-likelihood is not convex. In place of the Hessian, the minimiser uses the expected information:
+// [mnl]'s Hessian for the variables ∇_θ V_i, which is positive definite together with the penalty.
 type neural struct {
 	mnl
 	starting  Network
-	precision []float64 // of the penalty, for each parameter of w
+	precision []float64 // weight of the penalty for each parameter in w
 }
 
-// fitted is a network over data.
+// fitted is a network resolved against data.
 type fitted struct {
 	model     utility.Model
-	variables []int // of the data
+	variables []int // indices in the data
 	Scale
 }
 
-// newScale returns the means and standard deviations of variables over the rows of data, with 1 in
-// the place of a standard deviation of 0.
+// newScale returns the variables' means and standard deviations over the rows of data, with 1 in place of a standard
+// deviation of 0.
 func newScale(variables []string, d *Data) (*Scale, error) {
 	s := &Scale{}
 	for _, name := range variables {
@@ -197,7 +194,7 @@ func (l neural) climb() (likelihood, int) {
 	return l, l.starting.starts()
 }
 
-// penalty returns ½ Σ ρ w², and adds it and its derivatives to s unless that is nil.
+// penalty returns ½ Σ ρ w². Unless s is nil, it adds the penalty and its derivatives to s.
 func (l neural) penalty(s *sums, theta []float64) float64 {
 	at, dim, sum := l.dim(), len(theta), 0.0
 	for k, rho := range l.precision {
@@ -217,14 +214,14 @@ func (l neural) penalty(s *sums, theta []float64) float64 {
 	return sum
 }
 
-// networkScratch is what a worker of a network needs.
+// networkScratch is a worker's memory for a network.
 type networkScratch struct {
 	z, gradients mat.Dense
 	u            []float64
 }
 
-// add adds f_w to the utilities of the rows of a block, and stores its gradients in the rows of x
-// from the given one on, unless x is nil.
+// add adds f_w to the utilities in a block's rows. Unless x is nil, it stores the gradients in the rows of x from index
+// from on.
 func (n *fitted) add(u []float64, x *matrix, from int, b *block, w []float64, s *networkScratch) {
 	rows := b.rows()
 	s.z.Reset()
@@ -252,7 +249,7 @@ func (n *fitted) add(u []float64, x *matrix, from int, b *block, w []float64, s 
 	}
 }
 
-// check returns an error unless s, which was read from a file, is a scale of the network.
+// check returns an error unless s, which was read from a file, fits the network.
 func (s *Scale) check(n *Network) error {
 	if n == nil && s == nil {
 		return nil

@@ -34,8 +34,8 @@ func loadTrips(t *testing.T, text string) (*Spec, *Data) {
 	return spec, d
 }
 
-// The gradient is that of finite differences, and the Hessian the expected information
-// Σ_s w_s Σ_i ∇P_i ∇P_iᵀ/P_i, of probabilities differentiated numerically, and the penalty.
+// The gradient agrees with finite differences. The Hessian is the expected information Σ_s w_s Σ_i ∇P_i ∇P_iᵀ/P_i, with
+// probabilities differentiated numerically, plus the penalty.
 func TestNetworkDerivatives(t *testing.T) {
 	spec, d := loadTrips(t, neuralTrips)
 	r, l, err := begin(spec, d)
@@ -57,7 +57,7 @@ func TestNetworkDerivatives(t *testing.T) {
 		}
 	}
 
-	// probabilities are those of all rows and outside options.
+	// probabilities covers all rows and outside options.
 	probabilities := func(theta []float64) (p, weights []float64) {
 		moved := *r
 		moved.Coefficients = theta
@@ -113,10 +113,10 @@ func TestNetworkDerivatives(t *testing.T) {
 	checkScores(t, l, d, theta, unpenalised)
 }
 
-// A linear family in the place of a network is the multinomial logit of the same variables, in units
-// of their standard deviations, if the penalty is small.
+// With a small penalty, a linear family in place of a network gives the multinomial logit of the same variables, in
+// units of their standard deviations.
 func TestNetworkOfLinearFamily(t *testing.T) {
-	const intercept = "[[utility.terms]]\nvariable = \"1\"\n" // the means of the variables go there
+	const intercept = "[[utility.terms]]\nvariable = \"1\"\n" // absorbs the means of the variables
 	want, _ := fitText(t, "testdata/trips.csv", trips+intercept, Options{})
 	spec, d := loadTrips(t, trips)
 	spec.Utility.Generic = nil
@@ -137,8 +137,8 @@ func TestNetworkOfLinearFamily(t *testing.T) {
 	}
 }
 
-// A network learns a utility that is not linear, and predicts choices it has not seen better than
-// the multinomial logit of the same variables does.
+// A network learns a non-linear utility, and predicts unseen choices better than the multinomial logit of the same
+// variables.
 func TestNetworkLearnsABend(t *testing.T) {
 	d, u := simulated(t, 1500, 1)
 	truth := &Result{Spec: &Spec{Utility: Utility{Network: &Network{Variables: u.Generic, Model: bend{utility.NewLinear(1, false)}}}},
@@ -206,7 +206,7 @@ func TestNetworkErrors(t *testing.T) {
 	}
 }
 
-// gonum's minimisers find the estimates of Fit.
+// gonum's minimisers find the same estimates as Fit.
 func TestMinimizersAgree(t *testing.T) {
 	for _, text := range []string{trips, nestedTrips} {
 		r, d := fitText(t, "testdata/trips.csv", text, Options{})

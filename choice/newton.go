@@ -9,15 +9,15 @@ import (
 	"vitrine/internal/kernel"
 )
 
-// Step is a step of a minimiser, for those who watch it.
+// Step describes a minimiser's step for observers.
 type Step struct {
-	Step          int     // counted from 1, over all samples
-	Choices       int     // of the sample
-	LogLikelihood float64 // of the sample, before the step
-	Decrement     float64 // of the sample: half of it estimates what is to be gained
+	Step          int     // from 1, over all samples
+	Choices       int     // number of choices in the sample
+	LogLikelihood float64 // on the sample, before the step
+	Decrement     float64 // on the sample: half of it estimates the remaining gain
 }
 
-// minimum is what a minimiser reports.
+// minimum is the result of a minimiser.
 type minimum struct {
 	theta     []float64
 	value     float64 // −log-likelihood
@@ -27,10 +27,10 @@ type minimum struct {
 	decrement float64 // ∇ℓᵀH⁻¹∇ℓ before the last step
 	converged bool
 
-	origin curvature // where the minimiser started, on the first sample
+	origin curvature // curvature at the starting point, on the first sample
 }
 
-// curvature is the Hessian of some choices.
+// curvature is the Hessian over some choices.
 type curvature struct {
 	hessian *mat.SymDense
 	moment  []float64
@@ -39,22 +39,21 @@ type curvature struct {
 
 // minimiser holds the settings of a minimisation.
 type minimiser struct {
-	steps     int     // the most
-	tolerance float64 // of the decrement
+	steps     int     // maximum number of steps
+	tolerance float64 // for the decrement
 	watch     func(Step)
-	taken     int // in all samples
+	taken     int // steps so far, over all samples
 }
 
 // newton minimises the negative log-likelihood from θ by Newton steps,
 //
 //	θ ← θ − H⁻¹∇ℓ(θ)   until   ∇ℓᵀH⁻¹∇ℓ < tolerance
 //
-// halved while they do not decrease ℓ. The decrement falls quadratically, so the step that belongs
-// to the last one is taken without another look: it changes ℓ by less than the tolerance, and what
-// it leaves is beyond rounding.
+// halving a step as long as it does not decrease ℓ. The decrement falls quadratically, so the last step is taken
+// without evaluating ℓ again: it changes ℓ by less than the tolerance, and the remaining error is beyond rounding.
 //
-// Large data are begun with a sample: its estimate costs little, and is so near that few steps on
-// all data remain.
+// On large data the first steps use a sample. Its estimate is cheap and so close that only a few steps on all data
+// remain.
 func (m *minimiser) newton(ctx context.Context, o *objective, theta []float64) (*minimum, error) {
 	const sampling, enough = 8, 16
 	r := &minimum{}
@@ -95,7 +94,7 @@ func (m *minimiser) newton(ctx context.Context, o *objective, theta []float64) (
 		for scale := 1.0; scale > 1e-10 && !improved; scale /= 2 {
 			copy(next, r.theta)
 			kernel.Axpy(next, -scale, step)
-			// The first trial usually succeeds, and has all derivatives.
+			// The first trial usually succeeds, so compute all its derivatives.
 			if s, err = o.at(ctx, next, second); err != nil {
 				return nil, err
 			}
@@ -108,7 +107,6 @@ func (m *minimiser) newton(ctx context.Context, o *objective, theta []float64) (
 	}
 }
 
-// choices returns the number of choices in blocks.
 func choices(blocks []*block) (n int) {
 	for _, b := range blocks {
 		n += b.choices()

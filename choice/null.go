@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// null returns the log-likelihood of choices at random,
+// null returns the log-likelihood of random choices,
 //
 //	−Σ_s w_s log J_s
 //
-// with J_s the number of available alternatives, the outside option included.
+// where J_s is the number of available alternatives, including the outside option.
 func null(d *Data) (ll float64) {
 	for _, b := range d.blocks {
 		for s := range b.end {
@@ -25,8 +25,8 @@ func null(d *Data) (ll float64) {
 	return ll
 }
 
-// frequencies returns the weight of the choices that offer each alternative, and of those that took it; the outside option, if
-// there is one, comes last.
+// frequencies returns, by alternative, the weight of the choices that offer it and of the choices that take it. The
+// outside option, if there is one, comes last.
 func frequencies(d *Data) (offered, chosen []float64) {
 	n := len(d.Alternatives)
 	offered, chosen = make([]float64, n+1), make([]float64, n+1)
@@ -51,11 +51,11 @@ func frequencies(d *Data) (offered, chosen []float64) {
 	return offered, chosen
 }
 
-// maxConstants is the most alternatives for which constants are estimated to compare with.
+// maxConstants is the maximum number of alternatives for the comparison with a constants-only model.
 const maxConstants = 100
 
-// constantsOnly returns the largest log-likelihood of utilities that are constants of the
-// alternatives, NaN if these are too many. An alternative that nobody chose has the constant −∞.
+// constantsOnly returns the largest log-likelihood with a constant per alternative, or NaN if there are too many
+// alternatives. An alternative that was never chosen gets the constant −∞.
 func constantsOnly(ctx context.Context, d *Data, offered, chosen []float64, workers int) (float64, error) {
 	if len(d.Alternatives) > maxConstants {
 		return nan, nil
@@ -64,7 +64,7 @@ func constantsOnly(ctx context.Context, d *Data, offered, chosen []float64, work
 	if slices.ContainsFunc(offered, func(n float64) bool { return n != 0 && n != largest }) {
 		return varyingConstants(ctx, d, chosen, workers)
 	}
-	// Sets do not vary, and the estimates are the logarithms of the shares.
+	// The choice sets are all the same, so the estimates are the logarithms of the shares.
 	for _, n := range chosen {
 		total += n
 		ll += xlogx(n)
@@ -79,19 +79,18 @@ func xlogx(x float64) float64 {
 	return x * math.Log(x)
 }
 
-// varyingConstants estimates the constants of the alternatives that were chosen, in choices whose
-// sets vary.
+// varyingConstants estimates the constants of the chosen alternatives if choice sets vary.
 func varyingConstants(ctx context.Context, d *Data, chosen []float64, workers int) (float64, error) {
-	bare := *d // an outside option that nobody took is left out like an alternative
+	bare := *d // an outside option that was never taken is left out like an alternative
 	bare.Variables, bare.Panels, bare.Clusters = nil, 0, 0
 	bare.Outside = d.Outside && chosen[len(d.Alternatives)] > 0
 	data, err := bare.reduce(func(a int) bool { return chosen[a] == 0 }, func(int) float64 { return 1 })
 	if err != nil || len(data.Alternatives) == 1 && !data.Outside {
-		return 0, nil // no choices, or of one alternative
+		return 0, nil // no choices, or just one alternative
 	}
 	u := &Utility{Constants: true}
 	if data.Outside {
-		// The outside option is the reference: every alternative has a constant.
+		// The outside option is the reference, so every alternative gets a constant.
 		u = &Utility{}
 		for _, label := range data.Alternatives {
 			u.Terms = append(u.Terms, Term{label, "1", []string{label}})

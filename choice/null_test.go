@@ -10,8 +10,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// A choice of the weight k counts as k equal choices, of alternatives and of the outside option, whether sets vary or not. Where
-// they do not, the constants-only log-likelihood is that of the shares, Σ n log(n/N).
+// A choice with weight k counts as k equal choices, of alternatives and of the outside option, whether sets vary or
+// not. If they do not, the constants-only log-likelihood follows from the shares, Σ n log(n/N).
 func TestAWeightIsACount(t *testing.T) {
 	for _, outside := range []bool{false, true} {
 		for _, vary := range []bool{false, true} {

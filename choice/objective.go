@@ -11,8 +11,7 @@ import (
 	"vitrine/internal/panics"
 )
 
-// likelihood is a family of models of choice: its parameters, and workers that evaluate it on
-// blocks.
+// likelihood is a family of choice models: its parameters, and workers that evaluate it on blocks.
 type likelihood interface {
 	names() []string
 	worker() worker
@@ -20,28 +19,28 @@ type likelihood interface {
 
 // penalised is a likelihood with a penalty.
 type penalised interface {
-	// penalty returns the penalty at θ, and adds it and its derivatives to s unless that is nil.
+	// penalty returns the penalty at θ. Unless s is nil, it adds the penalty and its derivatives to s.
 	penalty(s *sums, theta []float64) float64
 }
 
-// worker evaluates a likelihood for one goroutine, with scratch of its own.
+// worker evaluates a likelihood in one goroutine, with its own scratch memory.
 type worker interface {
 	// add adds a block's part of the negative log-likelihood at θ to s.
 	add(s *sums, b *block, theta []float64)
-	// scores stores in row s of dst, which is choices × parameters, the gradient in θ of the
-	// log-likelihood of choice s, without its weight.
+	// scores stores the scores in dst, choices × parameters: row s is the gradient in θ of choice s's log-likelihood,
+	// without its weight.
 	scores(dst []float64, b *block, theta []float64)
-	// probabilities stores in p the probability of each row of the block, and in out and logsum for
-	// each choice that of the outside option and the expected largest utility.
+	// probabilities stores each row's probability in p. For each choice it stores the outside option's probability in
+	// out and the expected largest utility in logsum.
 	probabilities(p, out, logsum []float64, b *block, theta []float64)
 }
 
-// sums are parts of the negative log-likelihood ℓ(θ) = −Σ_s w_s log p(chosen_s).
+// sums holds partial sums of the negative log-likelihood ℓ(θ) = −Σ_s w_s log p(chosen_s).
 type sums struct {
 	value    float64
-	gradient []float64 // nil if it is not asked for
-	hessian  []float64 // packed upper triangle; nil if it is not asked for
-	moment   []float64 // with the Hessian: the positive part of its diagonal, before rounding
+	gradient []float64 // nil if not wanted
+	hessian  []float64 // packed upper triangle; nil if not wanted
+	moment   []float64 // along with the Hessian: the positive part of its diagonal, before rounding
 }
 
 func newSums(dim int, want order) *sums {
@@ -55,7 +54,7 @@ func newSums(dim int, want order) *sums {
 	return s
 }
 
-// order is the highest derivative that is wanted.
+// order is the highest derivative wanted.
 type order int
 
 const (
@@ -64,11 +63,11 @@ const (
 	second
 )
 
-// objective is the negative log-likelihood of data.
+// objective is the negative log-likelihood on data.
 type objective struct {
 	likelihood
 	blocks  []*block
-	workers int // 0 for one for each processor
+	workers int // 0 means one per processor
 	dim     int
 }
 
@@ -76,11 +75,10 @@ func newObjective(l likelihood, d *Data, workers int) *objective {
 	return &objective{l, d.blocks, workers, len(l.names())}
 }
 
-// parts is the number of partial sums, which are added in their order: the sum is the same with
-// any number of workers.
+// parts is the number of partial sums. They are added in order, so that the sum is the same for any number of workers.
 const parts = 64
 
-// at returns ℓ(θ) and its derivatives of up to an order. It returns the error of ctx.
+// at returns ℓ(θ) and its derivatives up to an order, or ctx's error.
 func (o *objective) at(ctx context.Context, theta []float64, want order) (*sums, error) {
 	partial := make([]*sums, min(parts, len(o.blocks)))
 	err := o.each(ctx, len(partial), func(w worker, k int) {
@@ -105,7 +103,7 @@ func (o *objective) at(ctx context.Context, theta []float64, want order) (*sums,
 	return total, nil
 }
 
-// each calls f for 0 ≤ k < n, each worker from a goroutine of its own.
+// each calls f for 0 ≤ k < n, with one goroutine per worker.
 func (o *objective) each(ctx context.Context, n int, f func(w worker, k int)) error {
 	workers := cmp.Or(o.workers, runtime.GOMAXPROCS(0))
 	var next atomic.Int64
@@ -125,7 +123,7 @@ func (o *objective) each(ctx context.Context, n int, f func(w worker, k int)) er
 	return ctx.Err()
 }
 
-// thin returns the objective of every k-th block.
+// thin returns the objective on every k-th block.
 func (o *objective) thin(k int) *objective {
 	thin := &objective{o.likelihood, nil, o.workers, o.dim}
 	for i := 0; i < len(o.blocks); i += k {

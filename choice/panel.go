@@ -2,10 +2,10 @@ package choice
 
 import "errors"
 
-// unit is a decision maker: the choices [from, to) of a block, and a number.
+// unit is a decision maker: choices [from, to) in a block, and a number.
 type unit struct{ from, to, number int }
 
-// units calls f for the decision makers of a block.
+// units calls f for each decision maker in a block.
 func units(b *block, f func(u unit)) {
 	for s := 0; s < b.choices(); {
 		u := unit{s, s + 1, b.first + s}
@@ -20,7 +20,7 @@ func units(b *block, f func(u unit)) {
 	}
 }
 
-// checkPanelWeights returns an error if choices of one panel differ in weight.
+// checkPanelWeights returns an error if weights differ within a panel.
 func checkPanelWeights(d *Data) error {
 	for _, b := range d.blocks {
 		for s := 1; b.panel != nil && s < b.choices(); s++ {

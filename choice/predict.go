@@ -10,17 +10,17 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Prediction is the prediction of a choice.
+// Prediction is the prediction for a choice.
 type Prediction struct {
-	Alternatives  []int     // the available ones, as indices into Data.Alternatives
-	Probabilities []float64 // of these
-	Outside       float64   // the probability of the outside option; 0 without an outside option
-	Chosen        int       // an index into Alternatives, or -1 for the outside option
+	Alternatives  []int     // indices of the available ones in Data.Alternatives
+	Probabilities []float64 // by alternative
+	Outside       float64   // probability of the outside option; 0 without one
+	Chosen        int       // index into Alternatives, or -1 for the outside option
 	Weight        float64
-	Logsum        float64 // the expected largest utility, up to Euler's constant
+	Logsum        float64 // expected largest utility, up to Euler's constant
 }
 
-// LogLikelihood returns the logarithm of the probability of the choices.
+// LogLikelihood returns the logarithm of the probability of the actual choice.
 func (p *Prediction) LogLikelihood() float64 {
 	if p.Chosen == none {
 		return math.Log(p.Outside)
@@ -28,9 +28,8 @@ func (p *Prediction) LogLikelihood() float64 {
 	return math.Log(p.Probabilities[p.Chosen])
 }
 
-// Predict returns the model's predictions for the choices of data, which may not be those of the
-// fit, by the number of the choice. A prediction is valid until the next one. The error names
-// what the data lack.
+// Predict returns the model's predictions for the choices in data, not necessarily those of the fit, along with the
+// number of the choice. A prediction is valid until the next one. The error names the columns that the data lack.
 func (r *Result) Predict(d *Data) (iter.Seq2[int, *Prediction], error) {
 	l, err := r.likelihood(d)
 	if err != nil {
@@ -61,16 +60,16 @@ func (r *Result) Predict(d *Data) (iter.Seq2[int, *Prediction], error) {
 	}, nil
 }
 
-// Score is how well a model predicts choices that it was not fitted to.
+// Score measures how well a model predicts choices that it was not fitted to.
 type Score struct {
 	LogLikelihood float64
 	PerChoice     float64 // LogLikelihood divided by the sum of the weights
-	Null          float64 // the log-likelihood of choices at random
-	Hits          float64 // the weighted share of choices of the most probable alternative
+	Null          float64 // log-likelihood of random choices
+	Hits          float64 // weighted share of choices that took the most probable alternative
 	Choices       int
 }
 
-// Score returns how well the model predicts data, weighted.
+// Score measures how well the model predicts data, with weights.
 func (r *Result) Score(d *Data) (Score, error) {
 	if d.Unobserved {
 		return Score{}, fmt.Errorf("the data do not say what was chosen")
@@ -98,8 +97,8 @@ func (r *Result) Score(d *Data) (Score, error) {
 	return s, nil
 }
 
-// Shares returns the predicted market shares: the weighted mean of the probabilities of the
-// alternatives of the data, and last of the outside option if there is one.
+// Shares returns the predicted market shares: the weighted mean probability of each alternative and, last, of the
+// outside option if there is one.
 func (r *Result) Shares(d *Data) ([]float64, error) {
 	predictions, err := r.Predict(d)
 	if err != nil {
@@ -123,7 +122,7 @@ func (r *Result) Shares(d *Data) ([]float64, error) {
 	return shares, nil
 }
 
-// Simulate returns data with choices drawn from the model.
+// Simulate returns the data with choices drawn from the model.
 func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
 	predictions, err := r.Predict(d)
 	if err != nil {
@@ -134,7 +133,7 @@ func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
 	for s, p := range predictions {
 		b, k := drawn.locate(s)
 		lo, hi := b.span(k)
-		b.chosen[k] = int32(hi - 1) // where rounding leaves the sum of probabilities below the draw
+		b.chosen[k] = int32(hi - 1) // in case rounding leaves the sum of probabilities below the draw
 		if d.Outside {
 			b.chosen[k] = none
 		}
@@ -149,15 +148,14 @@ func (r *Result) Simulate(d *Data, rng *rand.Rand) (*Data, error) {
 	return drawn, nil
 }
 
-// Elasticities returns the aggregate elasticities of the market shares in a variable of the data,
+// Elasticities returns the aggregate elasticities of the market shares in a variable,
 //
 //	E_ij = Σ_s w_s ∂P_si/∂ln x_sj / Σ_s w_s P_si
 //
-// the relative change of the share of alternative i in that of the variable of alternative j; the
-// last row belongs to the outside option, if the data contain one. The variable is one of Data.Variables, or
-// a coefficient, which stands for the variables of its terms: another that was computed from it does
-// not change with it. The derivatives are central differences, right to about eight digits. Source:
-// Train (2009), Section 3.6.2.
+// the relative change in the share of alternative i per relative change in the variable of alternative j. The last row
+// belongs to the outside option, if there is one. The variable is one of Data.Variables, or a coefficient, which stands
+// for the variables in its terms. Other variables computed from it do not change with it. The derivatives are central
+// differences, accurate to about eight digits. Source: Train (2009), Section 3.6.2.
 func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	terms, err := r.Spec.Utility.terms(r.Alternatives)
 	if err != nil {
@@ -202,7 +200,7 @@ func (r *Result) Elasticities(d *Data, variable string) ([][]float64, error) {
 	return e, nil
 }
 
-// changed returns d with copies of its blocks, which change changes.
+// changed returns d with changed copies of its blocks.
 func (d *Data) changed(change func(b *block)) *Data {
 	copied := *d
 	copied.blocks = make([]*block, len(d.blocks))
@@ -214,7 +212,7 @@ func (d *Data) changed(change func(b *block)) *Data {
 	return &copied
 }
 
-// multiplied returns d with variables of an alternative multiplied by a number.
+// multiplied returns d after multiplying variables of one alternative by a number.
 func (d *Data) multiplied(variables []int, alternative int, by float64) *Data {
 	return d.changed(func(b *block) {
 		b.x = slices.Clone(b.x)
@@ -229,8 +227,8 @@ func (d *Data) multiplied(variables []int, alternative int, by float64) *Data {
 	})
 }
 
-// Logsum returns the weighted mean of the expected largest utility of a choice, up to Euler's
-// constant: for MNL the mean of log Σ exp V.
+// Logsum returns the weighted mean of a choice's expected largest utility, up to Euler's constant: for MNL the mean of
+// log Σ exp V.
 func (r *Result) Logsum(d *Data) (float64, error) {
 	predictions, err := r.Predict(d)
 	if err != nil {

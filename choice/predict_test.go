@@ -12,8 +12,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// handMade returns a model with given coefficients and two choices: one among three alternatives
-// and an outside option, and one among two.
+// handMade returns a model with given coefficients and two choices: one among three alternatives and an outside option,
+// the other among two.
 func handMade(t *testing.T) (*Result, *Data) {
 	t.Helper()
 	b := NewBuilder([]string{"a", "b", "c"}, []string{"price", "quality"}, true)
@@ -65,7 +65,7 @@ func TestPredict(t *testing.T) {
 	}
 	score := fatal.Or(r.Score(d))(t)
 	ll := -.2 - math.Log(s0) - 3*math.Log(s1)
-	// In neither choice was the most probable alternative chosen.
+	// Neither choice took the most probable alternative.
 	if !near(score.LogLikelihood, ll, 1e-14) || !near(score.PerChoice, ll/4, 1e-14) || score.Hits != 0 || !near(score.Null, -math.Log(4)-3*math.Log(3), 1e-14) {
 		t.Errorf("score %+v", score)
 	}
@@ -75,7 +75,7 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// Elasticities are those of the closed form of MNL, θ x_j (δ_ij − P_j), weighted with P_i.
+// Elasticities agree with MNL's closed form θ x_j (δ_ij − P_j), weighted with P_i.
 func TestElasticities(t *testing.T) {
 	r, d := handMade(t)
 	e := fatal.Or(r.Elasticities(d, "price"))(t)
@@ -102,7 +102,7 @@ func TestElasticities(t *testing.T) {
 			}
 		}
 	}
-	// A coefficient stands for the variables of its terms, which here are one variable in two halves.
+	// A coefficient stands for the variables in its terms, here one variable in two halves.
 	r.Spec = &Spec{Utility: Utility{Generic: []string{"quality"}, Terms: []Term{{"money", "price", []string{"a"}}, {"money", "price", []string{"b", "c"}}}}}
 	r.Coefficients = []float64{0.8, -0.5}
 	again, err := r.Elasticities(d, "money")
@@ -133,7 +133,7 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// The shares of simulated choices are the predicted ones, and a fit to them finds the coefficients.
+// Simulated choices have the predicted shares, and a fit to them recovers the coefficients.
 func TestSimulate(t *testing.T) {
 	d, u := simulated(t, 20_000, 3)
 	spec := &Spec{Utility: u}
@@ -162,8 +162,8 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// Published figures of predictions: the mean probabilities of Heating (mlogit), and the fit of
-// Camera on the first 250 respondents, judged on the others.
+// Published predictions: the mean probabilities for Heating (mlogit), and the fit for Camera on the first 250
+// respondents, judged on the others.
 func TestPublishedPredictions(t *testing.T) {
 	r, d := fitText(t, realData(t, "heating/Heating.csv"), heating+"\ngeneric = [\"ic\", \"oc\"]\n", Options{})
 	shares := fatal.Or(r.Shares(d))(t)

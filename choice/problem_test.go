@@ -7,10 +7,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// minimization returns the negative log-likelihood of a specification on data, with its penalty if it
-// has one, its gradient and its Hessian, for the methods of gonum's package optimize. names are
-// those of the parameters. The Hessian of a model with a network is the expected information. The
-// functions use one goroutine for each processor, and may be called from several.
+// minimization returns a specification's negative log-likelihood on data, including any penalty, with gradient and
+// Hessian, for the methods in gonum's package optimize, and the parameters' names. For a model with a network, the
+// Hessian is the expected information. The functions use one goroutine per processor, and are safe for concurrent use.
 func minimization(spec *Spec, d *Data) (p optimize.Problem, names []string, err error) {
 	_, l, err := begin(spec, d)
 	if err != nil {
@@ -20,7 +19,7 @@ func minimization(spec *Spec, d *Data) (p optimize.Problem, names []string, err 
 	at := func(x []float64, want order) *sums {
 		s, err := o.at(context.Background(), x, want)
 		if err != nil {
-			panic(err) // the context does not end
+			panic(err) // the context never ends
 		}
 		return s
 	}

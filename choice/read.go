@@ -15,25 +15,25 @@ import (
 	"vitrine/internal/table"
 )
 
-// maxAlternatives is the most labels that data may have: a column with more is something else.
+// maxAlternatives is the maximum number of labels: a column with more does not contain labels.
 const maxAlternatives = 10_000
 
 var nan = math.NaN()
 
-// A Variable is an expression of the columns of a table, and the alternatives whose utilities it
-// enters. It may be missing in the rows of others.
+// Variable is an expression over a table's columns, and the alternatives that use it in their utilities. It may be
+// missing in the rows of others.
 type Variable struct {
 	Expression   string
-	Alternatives []string // nil for all
+	Alternatives []string // nil means all
 }
 
-// Progress is called with how much of a file has been read, and its size, in the same unit.
+// Progress is called with the amount of a file read so far, and its size, in the same unit.
 type Progress func(done, total int64)
 
-// Read reads the variables and the choices of the table at path: CSV, Parquet or JSON Lines, plain or
-// compressed with gzip or zstd. progress may be nil. An error names the file, the row and the
-// column. There is one for each of: no alternative chosen, more than one, one that is not
-// available, a value that is missing or not finite, rows of a choice that are not consecutive.
+// Read reads the variables and the choices from the table at path: CSV, Parquet or JSON Lines, plain or compressed with
+// gzip or zstd. progress may be nil. Errors name the file, the row and the column. It is an error if no alternative is
+// chosen, or several are, or one that is not available; if a value is missing or not finite; and if a choice's rows are
+// not consecutive.
 func Read(ctx context.Context, path string, l Layout, variables []Variable, progress Progress) (*Data, error) {
 	if err := l.check(); err != nil {
 		return nil, err
@@ -83,56 +83,56 @@ func read(ctx context.Context, f *os.File, l *Layout, variables []Variable, prog
 	}
 }
 
-// reader makes choices of the rows of a long table.
+// reader assembles choices from the rows of a long table.
 type reader struct {
 	t       table.Table
 	layout  *Layout
 	builder *Builder
 
-	frame   frame       // the columns of the table, those that the reader fills, and the derived ones
-	columns []int       // of the frame: those that are read from the table
-	fill    [2]int      // of the frame: alternative and position; -1 if the table has one of the name, or none is used
-	derived []*computed // further columns
+	frame   frame       // the table's columns, the columns that the reader fills, and the derived ones
+	columns []int       // columns of the frame to read from the table
+	fill    [2]int      // columns of the frame for alternative and position; -1 if the table has such a column, or it is unused
+	derived []*computed // additional columns
 
-	key, alternative, panel, cluster  []int // columns of the frame; at most one, except for key
+	key, alternative, panel, cluster  []int // columns of the frame; at most one each, except for key
 	filter, available, chosen, weight *computed
 	variables                         []*computed
-	needed                            [][]bool // by variable: by label; nil for all
+	needed                            [][]bool // by variable, then by label; nil for all labels
 
 	labels, panels, clusters numbering
 	excluded                 map[int]bool
-	outside                  int   // the label of the outside option; -1 for none
-	number                   []int // by label: 1 + its number in the data; 0 for none
-	latest                   []int // by label: the last choice that has it
-	choices                  int   // the number of choices begun
+	outside                  int   // label of the outside option, or -1
+	number                   []int // by label: 1 + its index in the data; 0 if excluded
+	latest                   []int // by label: the last choice that contains it
+	choices                  int   // number of choices begun
 
-	first  int          // the number of the first row of the batch
-	place  int          // the place of the last row in its choice, counted from 1
-	last   []keyPart    // the key of the last row
-	usual  []usualLabel // by place in a choice
-	begins []bool       // by row of the batch: whether a choice begins
-	label  []int        // by row of the batch: the label
-	values [][]float64  // by variable: of the rows of the batch
-	check  []bool       // by variable: whether some of these are not finite, or not needed
-	plain  bool         // whether there are no such variables
-	run    [2]int       // rows [from, to) of the batch that are in the data, without their variables yet
-	x      []float64    // the variables of a row
+	first  int          // number of the batch's first row
+	place  int          // position of the last row in its choice, from 1
+	last   []keyPart    // key of the last row
+	usual  []usualLabel // by position in a choice
+	begins []bool       // by row of the batch: whether it begins a choice
+	label  []int        // by row of the batch
+	values [][]float64  // by variable, then by row of the batch
+	check  []bool       // by variable: whether some values are not finite, or not needed
+	plain  bool         // whether no variable needs checking
+	run    [2]int       // rows [from, to) of the batch that are in the data, but not yet with their variables
+	x      []float64    // variables in a row
 
 	open openChoice
 	past keys
 }
 
-// computed is an expression, and the field of the specification that it stands in.
+// computed is an expression and the specification's field that contains it.
 type computed struct {
 	*expression
 	field string
-	slot  int // the column of the frame that it fills, if it is a derived one
+	slot  int // column of the frame that it fills, if derived
 }
 
 // resolver finds names in a header, and keeps the first error.
 type resolver struct {
 	names  []string
-	nested []string // leaves that are not part of the table
+	nested []string // nested columns, which the table leaves out
 	used   map[int]bool
 	err    error
 }
@@ -167,7 +167,7 @@ func (r *resolver) column(field string, names ...string) (slots []int) {
 	return slots
 }
 
-// newReader resolves the names in a layout and in variables against the header of a long table.
+// newReader resolves the names in a layout and in variables against a long table's header.
 func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) {
 	header := t.Header()
 	r := &reader{t: t, layout: l, outside: -1, excluded: map[int]bool{}}
@@ -247,23 +247,23 @@ func newReader(t table.Table, l *Layout, variables []Variable) (*reader, error) 
 	return r, nil
 }
 
-// at adds the place of a row of the batch to an error.
+// at adds the place of a row in the batch to an error.
 func (r *reader) at(i int, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", table.At(r.t, r.first+i), fmt.Errorf(format, args...))
 }
 
-// numbers evaluates an expression on the rows of the batch.
+// numbers evaluates an expression on the batch's rows.
 func (r *reader) numbers(c *computed) ([]float64, error) {
 	values, i, err := c.numbers(&r.frame)
 	if err != nil && c.program == nil && !c.plain {
-		return nil, fmt.Errorf("%s: %w", c.field, err) // the same for all rows
+		return nil, fmt.Errorf("%s: %w", c.field, err) // not specific to a row
 	} else if err != nil {
 		return nil, r.at(i, "column %s: %w", c.source, err)
 	}
 	return values, nil
 }
 
-// batch adds the rows of a batch to the choices.
+// batch adds a batch's rows to the choices.
 func (r *reader) batch(b *table.Batch) error {
 	r.first, r.frame.n = b.First, b.N
 	for k, j := range r.columns {
@@ -345,7 +345,7 @@ func (r *reader) batch(b *table.Batch) error {
 	return nil
 }
 
-// allFinite reports whether all values are finite. It may report false if they are very large.
+// allFinite reports whether all values are finite. It may return false for very large values.
 func allFinite(values []float64) bool {
 	sum := kernel.Sum(values)
 	return sum-sum == 0
@@ -359,7 +359,7 @@ func (r *reader) condition(i int, c *computed, v float64) (bool, error) {
 	return v == 1, nil
 }
 
-// group finds where choices begin in the batch, and the label of each row.
+// group finds the beginnings of choices in the batch, and each row's label.
 func (r *reader) group() error {
 	r.begins, r.label = r.begins[:0], r.label[:0]
 	var text []string
@@ -414,7 +414,7 @@ func (r *reader) group() error {
 	return nil
 }
 
-// labelAt returns the label of a row. Usually it is that of the row at its place in the last choice.
+// labelAt returns a row's label. Usually it is the label at the same position in the previous choice.
 func (r *reader) labelAt(c *table.Column, i int) int {
 	for len(r.usual) < r.place {
 		r.usual = append(r.usual, usualLabel{number: nan})
@@ -431,30 +431,30 @@ func (r *reader) labelAt(c *table.Column, i int) int {
 	return usual.label
 }
 
-// usualLabel is what a table wrote at a place of the last choice, and its label.
+// usualLabel is the table's text at a position in the previous choice, and its label.
 type usualLabel struct {
 	number float64
 	text   string
 	label  int
 }
 
-// openChoice is the choice whose rows are being read.
+// openChoice is the choice being read.
 type openChoice struct {
-	place      int       // of its first row in the file
-	key        []keyPart // what identifies it
-	kept       int       // the rows that the filter kept
-	rows       int       // those of them that are available, without the outside option's
-	chosen     int       // the chosen one of these, or none
+	place      int       // number of its first row in the file
+	key        []keyPart // identifies the choice
+	kept       int       // number of rows that the filter kept
+	rows       int       // number of those that are available, without the outside option's
+	chosen     int       // chosen one among these, or none
 	chosenRows int
-	outside    bool // whether it has a row of the outside option
+	outside    bool // whether it contains a row for the outside option
 	left       bool // whether the chosen alternative is excluded
-	lost       int  // the place of a chosen row that the filter left out; 0 for none
+	lost       int  // number of a chosen row that the filter dropped, or 0
 	weight     float64
 	panel      int
 	cluster    int
 }
 
-// name returns the words for the open choice.
+// name describes the open choice in words.
 func (r *reader) name() string {
 	if r.layout.each || r.layout.Choice[0] == choiceColumn {
 		return "the choice"
@@ -506,7 +506,7 @@ func (r *reader) begin(i int, weight []float64) error {
 	return nil
 }
 
-// rowState is what the conditions of a layout say about a row.
+// rowState is the result of a layout's conditions for a row.
 type rowState struct{ available, chosen bool }
 
 // row adds row i to the open choice.
@@ -570,7 +570,7 @@ func (r *reader) row(i int, row rowState) error {
 	return nil
 }
 
-// copyRun adds the variables of the rows in run to the data.
+// copyRun adds the variables for the rows in run to the data.
 func (r *reader) copyRun() {
 	if r.run[0] < r.run[1] {
 		for v, values := range r.values {
@@ -580,7 +580,7 @@ func (r *reader) copyRun() {
 	r.run = [2]int{}
 }
 
-// alternativeOf returns the number that a label has in the data.
+// alternativeOf returns a label's index in the data.
 func (r *reader) alternativeOf(label int) (int, error) {
 	for len(r.number) <= label {
 		r.number = append(r.number, 0)

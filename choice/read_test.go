@@ -59,15 +59,14 @@ func load(t *testing.T, name string, content []byte, spec string) (*Data, error)
 	return d, nil
 }
 
-// mustLoad is load of what has no error.
+// mustLoad is load without errors.
 func mustLoad(t *testing.T, name string, content []byte, spec string) *Data {
 	t.Helper()
 	d := fatal.Or(load(t, name, content, spec))(t)
 	return d
 }
 
-// describe writes data as text: a line for each choice, with its alternatives and variables, and a
-// star at the chosen one.
+// describe formats data: a line per choice with its alternatives and variables, and a star at the chosen one.
 func describe(d *Data) string {
 	var out strings.Builder
 	for s := range d.Choices {
@@ -161,7 +160,7 @@ available = "av"
 	}
 }
 
-// A nested column of Parquet is no column, and the error says so.
+// A nested column in a Parquet file is not a column, and the error says so.
 func TestReadNested(t *testing.T) {
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[struct {
@@ -252,7 +251,7 @@ func TestReadErrors(t *testing.T) {
 	}
 }
 
-// longRows returns rows of n choices of one alternative.
+// longRows returns rows for n choices with one alternative.
 func longRows(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -308,7 +307,7 @@ func parquetTableOf(t *testing.T, choices int) []byte {
 	return b.Bytes()
 }
 
-// A table is the same in all its forms, through pages, row groups and batches.
+// A table reads the same in all formats, across pages, row groups and batches.
 func TestReadForms(t *testing.T) {
 	const choices = 6000
 	var csv, lines strings.Builder
@@ -344,7 +343,7 @@ alternatives = ["bus"]`)
 	}
 }
 
-// A file that was cut, or changed, is an error that names it, wherever that happened.
+// A truncated or changed file causes an error that names it, wherever the damage is.
 func TestReadDamagedFiles(t *testing.T) {
 	csv := []byte(longTable + longRows(20_000))
 	parquetFile := parquetTableOf(t, 2000)
@@ -363,7 +362,7 @@ func TestReadDamagedFiles(t *testing.T) {
 	if _, err := load(t, "table.parquet", []byte("\x00\x01\x02,a\n"), longSpec); err == nil || !strings.Contains(err.Error(), "truncated or damaged: it does not begin as") {
 		t.Errorf("bytes that are not Parquet: error %v", err)
 	}
-	// Bytes that were changed may be noticed or not; they never end the program.
+	// Changed bytes may go unnoticed, but must never cause a panic.
 	for at := 4; at < len(parquetFile); at += 997 {
 		changed := bytes.Clone(parquetFile)
 		changed[at] ^= 0x55
@@ -439,7 +438,7 @@ func TestBuilder(t *testing.T) {
 	}
 }
 
-// Blocks have complete panels, and slices of data have the choices of the data.
+// Blocks contain complete panels, and slices contain the right choices.
 func TestBlocks(t *testing.T) {
 	b := NewBuilder([]string{"a", "b"}, []string{"x"}, true)
 	b.Panels = true

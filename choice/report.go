@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// maxFrequencies is the most alternatives whose frequencies Text prints.
+// maxFrequencies is the maximum number of alternatives for which Text prints frequencies.
 const maxFrequencies = 20
 
-// Text returns the estimates as a table of plain text, with the frequencies of the alternatives unless there are many. Rows of
-// coefficients without a finite estimate are blank.
+// Text returns the estimates as a plain text table, followed by the alternatives' frequencies unless there are many.
+// Rows for coefficients without a finite estimate are blank.
 func (r *Result) Text() string {
 	var b strings.Builder
 	if r.Separated != nil {
@@ -35,8 +35,8 @@ func (r *Result) Text() string {
 	return b.String()
 }
 
-// rows returns the listed coefficients as text, with so many digits: names, estimates, standard errors, z, p and the ends of
-// the 95 % intervals.
+// rows formats the listed coefficients with the given numbers of digits: names, estimates, standard errors, z, p and
+// the ends of the 95 % intervals.
 func (r *Result) rows(estimate, se int) (rows [][]string) {
 	errors, z, p := r.StandardErrors(), r.Z(), r.P()
 	low, high := r.Intervals(0.95)
@@ -51,7 +51,7 @@ func (r *Result) rows(estimate, se int) (rows [][]string) {
 	return rows
 }
 
-// frequencies returns how often each alternative was offered and chosen, as text.
+// frequencies formats how often each alternative was offered and chosen.
 func (r *Result) frequencies() [][]string {
 	total := 0.0
 	for _, n := range r.Chosen {
@@ -68,7 +68,7 @@ func (r *Result) frequencies() [][]string {
 	return rows
 }
 
-// Matrix returns the covariance of the estimates of the listed coefficients as text, or their correlation.
+// Matrix formats the covariance or the correlation of the listed coefficients' estimates.
 func (r *Result) Matrix(correlation bool) string {
 	n := r.Listed()
 	head := []string{"covariance"}
@@ -95,7 +95,7 @@ func (r *Result) Matrix(correlation bool) string {
 	return align(rows)
 }
 
-// align returns rows as lines of columns, the first of which is aligned on the left and the others on the right.
+// align formats rows as columns, the first aligned left and the others right.
 func align(rows [][]string) string {
 	var widths []int
 	for _, row := range rows {
@@ -122,7 +122,7 @@ func align(rows [][]string) string {
 	return b.String()
 }
 
-// LaTeX returns the estimates as a table for the package booktabs.
+// LaTeX returns the estimates as a LaTeX table for the package booktabs.
 func (r *Result) LaTeX() string {
 	var b strings.Builder
 	if r.Separated != nil {
@@ -150,11 +150,11 @@ func (r *Result) LaTeX() string {
 	return b.String()
 }
 
-// statistics are the lines of a table under the coefficients.
+// statistics returns the lines below the coefficients in a table.
 func (r *Result) statistics() [][2]string {
 	against := func(null float64, format string, rho ...any) string {
 		text := fmt.Sprintf("%.6f", null)
-		if null != 0 { // otherwise rho² is not defined
+		if null != 0 { // otherwise rho² is undefined
 			text += fmt.Sprintf(format, rho...)
 		}
 		return text
@@ -169,7 +169,7 @@ func (r *Result) statistics() [][2]string {
 	return append(lines, [2]string{"AIC, BIC", fmt.Sprintf("%.2f, %.2f", r.AIC(), r.BIC())})
 }
 
-// notes are what a reader of the estimates has to know.
+// notes lists caveats for readers of the estimates.
 func (r *Result) notes() []string {
 	kind := cmp.Or(r.Errors, "classic")
 	notes := []string{fmt.Sprintf("Standard errors are %s.", kind)}
@@ -190,7 +190,7 @@ func (r *Result) notes() []string {
 		}
 	}
 	switch {
-	case r.Separated != nil: // Text begins with it
+	case r.Separated != nil: // already at the top of Text
 	case r.Converged:
 		notes = append(notes, fmt.Sprintf("Converged after %d steps.", r.Steps))
 	default:
@@ -199,7 +199,7 @@ func (r *Result) notes() []string {
 	return notes
 }
 
-// bestOf says which random starts there were.
+// bestOf describes the random starts.
 func bestOf(starts int, seed uint64) string {
 	return fmt.Sprintf("The estimate is the best of %d random starts with seed %d.", starts, seed)
 }
@@ -217,8 +217,7 @@ func (r *Result) sets() string {
 	return text
 }
 
-// digits writes a number with a number of significant digits, without an exponent where it would
-// not be shorter.
+// digits formats a number with n significant digits, without an exponent unless that is shorter.
 func digits(v float64, n int) string {
 	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
 		return fmt.Sprint(v)
@@ -230,7 +229,7 @@ func digits(v float64, n int) string {
 	return strconv.FormatFloat(v, 'f', max(places, 0), 64)
 }
 
-// escapeLaTeX returns text with the characters that LaTeX reads as commands written out.
+// escapeLaTeX escapes characters with a special meaning in LaTeX.
 func escapeLaTeX(text string) string {
 	var b bytes.Buffer
 	for _, c := range text {

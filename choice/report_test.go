@@ -15,7 +15,7 @@ import (
 
 func TestText(t *testing.T) {
 	r, _ := fitText(t, "testdata/trips.csv", trips, Options{})
-	// The numbers are those of the second implementation.
+	// The numbers come from the second implementation.
 	want := `multinomial logit: 240 choices, 846 rows, 4 alternatives and an outside option
 
 alternative  offered  chosen   share
@@ -111,7 +111,7 @@ func TestModelFile(t *testing.T) {
 	}
 }
 
-// A model whose estimate is infinite has no covariance, and its file is JSON all the same.
+// A model with infinite estimates lacks a covariance, and still writes valid JSON.
 func TestModelFileWithoutCovariance(t *testing.T) {
 	r := &Result{Spec: &Spec{Data: Layout{Form: "long", Choice: []string{"id"}, Chosen: "y"}, Utility: Utility{Generic: []string{"x"}}}, Alternatives: []string{"a"},
 		Names: []string{"x"}, Coefficients: []float64{20}, Covariance: mat.NewSymDense(1, []float64{math.NaN()}), ConstantsOnly: math.NaN(), Null: -1, Choices: 2, Decrement: math.NaN()}
@@ -122,7 +122,7 @@ func TestModelFileWithoutCovariance(t *testing.T) {
 	}
 }
 
-// Choices of one alternative each have a log-likelihood of 0, whatever the model: ρ² is 0/0, which JSON cannot hold.
+// Choices with one alternative have a log-likelihood of 0 in any model: ρ² is 0/0, which JSON cannot express.
 func TestModelFileWithoutAlternatives(t *testing.T) {
 	b := NewBuilder([]string{"a"}, []string{"x"}, false)
 	for x := range 3 {
@@ -149,8 +149,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// An alternative that is never chosen is said first, and its coefficients have no numbers, neither in the table nor in JSON. A
-// model that MNL is a case of has no finite estimate either.
+// The report begins with alternatives that were never chosen. Their coefficients appear without numbers, both in the
+// table and in JSON. Models that contain MNL have no finite estimate either.
 func TestNeverChosen(t *testing.T) {
 	path := realData(t, "fishing/Fishing.csv")
 	text := strings.Replace(fishing, "[utility]", "filter = \"mode != 'pier'\"\n[utility]", 1) + "constants = true\ngeneric = [\"price\"]\n"
@@ -179,7 +179,7 @@ func TestNeverChosen(t *testing.T) {
 	}
 }
 
-// A model file that is read can be printed, and written again as it is.
+// A model file that can be read can be printed, and rewritten without change.
 func FuzzModelFile(f *testing.F) {
 	for _, text := range []string{trips, mixedTrips, nestedTrips, latentTrips} {
 		spec := fatal.Or(ReadSpec("spec.toml", []byte(text)))(f)

@@ -13,32 +13,32 @@ import (
 // Result is an estimated model.
 type Result struct {
 	Spec         *Spec
-	Alternatives []string // of the data of the fit
-	Outside      bool     // whether the data contained an outside option
-	Scale        *Scale   // of the variables of the network; nil without one
-	Mirrored     []string // random coefficients of a mixed logit with draws of the opposite sign, so that their spreads are positive
+	Alternatives []string // from the fitted data
+	Outside      bool     // whether the fitted data include an outside option
+	Scale        *Scale   // for the network's variables; nil without a network
+	Mirrored     []string // random coefficients of a mixed logit with draws of the opposite sign, which makes their spreads positive
 
 	Names        []string  // of the coefficients
 	Coefficients []float64 // θ̂
 	Covariance   *mat.SymDense
-	Errors       string // the kind of covariance: "classic" (""), "robust" or "clustered"
+	Errors       string // kind of covariance: "classic" (""), "robust" or "clustered"
 
 	LogLikelihood float64
-	Null          float64 // the log-likelihood of choices at random
-	ConstantsOnly float64 // the log-likelihood of a constant for each alternative; NaN beyond 100 alternatives
+	Null          float64 // log-likelihood of random choices
+	ConstantsOnly float64 // log-likelihood with a constant per alternative; NaN beyond 100 alternatives
 
-	// Offered and Chosen are the weights of the choices that offered each alternative, and that took it; the outside option, if
-	// there is one, comes last.
+	// Offered and Chosen are, by alternative, the weights of the choices that offered it and took it. The outside
+	// option, if there is one, comes last.
 	Offered, Chosen []float64
 
 	Choices, Rows int
-	Steps         int     // that the minimiser took, on samples and on all data
-	Decrement     float64 // gᵀH⁻¹g before the last of them
+	Steps         int     // number of minimiser steps, on samples and on all data
+	Decrement     float64 // gᵀH⁻¹g before the last step
 	Converged     bool
-	Separated     []string // coefficients without a finite estimate: their variables predict choices perfectly
+	Separated     []string // coefficients without a finite estimate, because their variables predict choices perfectly
 }
 
-// Kind returns the name of the model.
+// Kind returns the model's name.
 func (r *Result) Kind() string {
 	if r.Spec.Utility.Network != nil {
 		return "neural multinomial logit"
@@ -46,7 +46,7 @@ func (r *Result) Kind() string {
 	return r.Spec.Model.name()
 }
 
-// StandardErrors returns the square roots of the variances of the coefficients.
+// StandardErrors returns the coefficients' standard errors.
 func (r *Result) StandardErrors() []float64 {
 	se := make([]float64, len(r.Names))
 	for j := range se {
@@ -64,8 +64,8 @@ func (r *Result) Z() []float64 {
 	return z
 }
 
-// P returns for each coefficient the probability of a |z| at least as large if it is 0, by the
-// normal distribution.
+// P returns, for each coefficient, the probability of a |z| at least as large under the normal distribution if the
+// coefficient is 0.
 func (r *Result) P() []float64 {
 	p := r.Z()
 	for j, z := range p {
@@ -74,7 +74,7 @@ func (r *Result) P() []float64 {
 	return p
 }
 
-// Intervals returns the ends of the normal confidence intervals of a level, such as 0.95.
+// Intervals returns normal confidence intervals at a level such as 0.95.
 func (r *Result) Intervals(level float64) (low, high []float64) {
 	z := distuv.UnitNormal.Quantile((1 + level) / 2)
 	for j, se := range r.StandardErrors() {
@@ -84,7 +84,7 @@ func (r *Result) Intervals(level float64) (low, high []float64) {
 	return low, high
 }
 
-// RhoSquared returns McFadden's 1 − LL/LL(0), against choices at random.
+// RhoSquared returns McFadden's 1 − LL/LL(0), relative to random choices.
 func (r *Result) RhoSquared() float64 { return 1 - r.LogLikelihood/r.Null }
 
 // AdjustedRhoSquared returns 1 − (LL − K)/LL(0) for K coefficients.
@@ -92,7 +92,7 @@ func (r *Result) AdjustedRhoSquared() float64 {
 	return 1 - (r.LogLikelihood-float64(len(r.Names)))/r.Null
 }
 
-// RhoSquaredConstants returns McFadden's 1 − LL/LL(c), against a constant for each alternative.
+// RhoSquaredConstants returns McFadden's 1 − LL/LL(c), relative to a constant per alternative.
 func (r *Result) RhoSquaredConstants() float64 { return 1 - r.LogLikelihood/r.ConstantsOnly }
 
 // AIC returns Akaike's criterion 2K − 2LL.
@@ -103,11 +103,10 @@ func (r *Result) BIC() float64 {
 	return float64(len(r.Names))*math.Log(float64(r.Choices)) - 2*r.LogLikelihood
 }
 
-// Listed returns the number of coefficients that tables and figures list: all but the parameters of
-// a network, which come last.
+// Listed returns the number of coefficients in tables and figures: all but a network's parameters, which come last.
 func (r *Result) Listed() int { return len(r.Names) - r.Spec.Utility.Network.numParams() }
 
-// Coefficient returns the coefficient of a name and its standard error, and whether it exists.
+// Coefficient returns a named coefficient with its standard error, and whether it exists.
 func (r *Result) Coefficient(name string) (value, se float64, ok bool) {
 	j := slices.Index(r.Names, name)
 	if j < 0 {
@@ -126,7 +125,7 @@ func (r *Result) NeverChosen() (list []string) {
 	return list
 }
 
-// separation says why there is no finite estimate of some coefficients.
+// separation explains why some coefficients lack a finite estimate.
 func (r *Result) separation() string {
 	names, never := strings.Join(r.Separated, ", "), r.NeverChosen()
 	switch len(never) {

@@ -11,7 +11,7 @@ import (
 	"vitrine/internal/strict"
 )
 
-// Spec is a model to estimate: how a table holds choices, and what a utility is a sum of.
+// Spec is a model to estimate: how a table holds choices, and the terms of a utility.
 type Spec struct {
 	Data    Layout  `toml:"data" json:"data"`
 	Utility Utility `toml:"utility" json:"utility"`
@@ -22,27 +22,26 @@ type Spec struct {
 //
 //	V_i = c_i + Σ_generic β x_i + Σ_individual γ_i z + Σ_specific δ_i x_i + Σ_terms …
 //
-// A variable is a column or an expression of columns, see [Layout]. [ReadSpec] accepts "cost = fare / 100" as a variable with a
-// name, which is an entry of [Layout.Derive].
+// A variable is a column or an expression over columns, see [Layout]. [ReadSpec] also accepts a variable with a name,
+// such as "cost = fare / 100", and makes it an entry of [Layout.Derive].
 type Utility struct {
-	Constants  bool     `toml:"constants" json:"constants,omitempty"`   // a constant for each alternative but the reference
-	Reference  string   `toml:"reference" json:"reference,omitempty"`   // the alternative without constant; "" is the first
+	Constants  bool     `toml:"constants" json:"constants,omitempty"`   // a constant for each alternative except the reference
+	Reference  string   `toml:"reference" json:"reference,omitempty"`   // alternative without a constant; "" means the first
 	Generic    []string `toml:"generic" json:"generic,omitempty"`       // variables with one coefficient
-	Individual []string `toml:"individual" json:"individual,omitempty"` // variables with a coefficient for each alternative but the reference
+	Individual []string `toml:"individual" json:"individual,omitempty"` // variables with a coefficient for each alternative except the reference
 	Specific   []string `toml:"specific" json:"specific,omitempty"`     // variables with a coefficient for each alternative
-	Terms      []Term   `toml:"terms" json:"terms,omitempty"`           // further terms
-	Network    *Network `toml:"network" json:"network,omitempty"`       // a non-linear part; nil for none
+	Terms      []Term   `toml:"terms" json:"terms,omitempty"`           // additional terms
+	Network    *Network `toml:"network" json:"network,omitempty"`       // non-linear part, or nil
 }
 
-// Term is a product of a coefficient and a variable. Terms of the same name share the coefficient.
+// Term is the product of a coefficient and a variable. Terms with the same name share the coefficient.
 type Term struct {
-	Name         string   `toml:"name" json:"name,omitempty"`                 // of the coefficient; "" is the variable
+	Name         string   `toml:"name" json:"name,omitempty"`                 // name of the coefficient; "" means the variable
 	Variable     string   `toml:"variable" json:"variable"`                   // "1" is a constant
-	Alternatives []string `toml:"alternatives" json:"alternatives,omitempty"` // those it enters the utility of; nil for all
+	Alternatives []string `toml:"alternatives" json:"alternatives,omitempty"` // alternatives with this term in their utilities; nil means all
 }
 
-// ReadSpec reads a specification from TOML. The error names the file, and the line of an unknown
-// key.
+// ReadSpec parses a specification in TOML. Errors name the file, and the line of an unknown key.
 func ReadSpec(name string, text []byte) (*Spec, error) {
 	s := &Spec{}
 	if err := strict.Decode(text, s); err != nil {
@@ -61,7 +60,7 @@ func ReadSpec(name string, text []byte) (*Spec, error) {
 	return s, nil
 }
 
-// nameVariables leaves the name of a variable written as "cost = fare / 100", and makes it a derived column.
+// nameVariables turns each variable written as "cost = fare / 100" into a derived column, and keeps only its name.
 func (s *Spec) nameVariables() {
 	u := &s.Utility
 	lists := [][]string{u.Generic, u.Individual, u.Specific, s.Model.Membership}
@@ -87,7 +86,7 @@ func ReadSpecFile(path string) (*Spec, error) {
 	return ReadSpec(path, text)
 }
 
-// check returns an error that names the first field that is wrong.
+// check returns an error that names the first invalid field.
 func (s *Spec) check() error {
 	if err := s.Data.check(); err != nil {
 		return err
@@ -101,7 +100,7 @@ func (s *Spec) check() error {
 	return s.Model.check()
 }
 
-// checkNetwork returns an error if the kind of model has no networks.
+// checkNetwork returns an error if the kind of model does not support networks.
 func (s *Spec) checkNetwork() error {
 	if s.Utility.Network != nil && !s.Model.plain() {
 		return fmt.Errorf("utility.network needs a multinomial logit: model.kind is %q", s.Model.Kind)
@@ -124,10 +123,10 @@ func (u *Utility) check() error {
 	return nil
 }
 
-// Variables returns the variables of the specification, for [Read].
+// Variables returns the specification's variables, for [Read].
 func (s *Spec) Variables() []Variable {
 	var list []Variable
-	// Two uses of a variable need it in the rows of both.
+	// A variable used twice is needed in the rows of both uses.
 	add := func(expression string, alternatives []string) {
 		if expression == "1" {
 			return
@@ -162,7 +161,7 @@ func (s *Spec) Variables() []Variable {
 	return list
 }
 
-// expressions returns the variables as they are named in data.
+// expressions returns the variables under their names in data.
 func (s *Spec) expressions() (list []string) {
 	for _, v := range s.Variables() {
 		list = append(list, v.Expression)
@@ -170,14 +169,13 @@ func (s *Spec) expressions() (list []string) {
 	return list
 }
 
-// Load reads the table at path as the specification says. progress may be nil. Errors are those of
-// [Read].
+// Load reads the table at path according to the specification. progress may be nil. Errors are as for [Read].
 func Load(ctx context.Context, path string, s *Spec, progress Progress) (*Data, error) {
 	return Read(ctx, path, s.Data, s.Variables(), progress)
 }
 
-// terms returns the sum of the specification for data with the given alternatives: a term of one
-// coefficient each, in the order of the fields of Utility.
+// terms expands the specification for the given alternatives into terms with one coefficient each, in the order of
+// Utility's fields.
 func (u *Utility) terms(alternatives []string) ([]Term, error) {
 	reference := u.Reference
 	if reference == "" && len(alternatives) > 0 {

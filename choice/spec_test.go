@@ -38,7 +38,7 @@ func TestReadSpecErrors(t *testing.T) {
 	}
 }
 
-// The coefficients of a utility, in order; terms of one name share one.
+// A utility's coefficients come in order, and terms with the same name share one.
 func TestTerms(t *testing.T) {
 	u := Utility{Constants: true, Reference: "b", Generic: []string{"g"}, Individual: []string{"i"}, Specific: []string{"s"},
 		Terms: []Term{{"shared", "x", []string{"a"}}, {"shared", "y", []string{"c"}}, {"", "z", nil}}}
@@ -88,7 +88,7 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-// A variable may be written with its name, which tables, coefficients and elasticities then use.
+// A variable may be given a name, which tables, coefficients and elasticities then use.
 func TestNamedVariables(t *testing.T) {
 	named := replaceLine(trips, `generic = ["cost", "time / 60"]`, `generic = ["cost", "hours = time / 60"]`)
 	r, d := fitText(t, "testdata/trips.csv", named, Options{})

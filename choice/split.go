@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// Split returns the choices of d in two parts. The second has about the given share in (0, 1). Each
-// choice, or each panel if there are any, is put in one of them at random; the same seed gives the
-// same parts. It returns an error if a part would be empty.
+// Split divides the choices into two parts. The second gets about the given share in (0, 1). Each choice, or each panel
+// if there are panels, goes to a random part; the same seed gives the same parts. It is an error if a part would be
+// empty.
 func (d *Data) Split(share float64, seed uint64) (rest, part *Data, err error) {
 	if !(share > 0 && share < 1) {
 		return nil, nil, fmt.Errorf("the share is %v: want a number between 0 and 1", share)

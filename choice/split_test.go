@@ -7,7 +7,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// A split has every choice once, panels whole, and is the same with the same seed.
+// A split contains every choice once, keeps panels whole, and is reproducible with the same seed.
 func TestSplit(t *testing.T) {
 	_, d := loadTrips(t, trips)
 	rest, part, err := d.Split(0.25, 7)

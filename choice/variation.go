@@ -2,9 +2,9 @@ package choice
 
 import "math"
 
-// Variation says how a coefficient of a correlated mixed logit varies between decision makers: the
-// standard deviation of b + Σ_m L_m η_m, of which a lognormal coefficient is the exponential, and its
-// correlations with the coefficients before it.
+// Variation describes how a coefficient in a correlated mixed logit varies between decision makers: the standard
+// deviation of b + Σ_m L_m η_m (a lognormal coefficient is its exponential), and its correlations with earlier
+// coefficients.
 type Variation struct {
 	Coefficient  string
 	SD           Estimate
@@ -17,14 +17,14 @@ type Correlation struct {
 	Estimate
 }
 
-// Variations returns how the coefficients of a correlated mixed logit vary, with standard errors by
-// the delta method; nil for other models, whose spreads are coefficients themselves.
+// Variations describes how the coefficients of a correlated mixed logit vary, with standard errors by the delta method.
+// It returns nil for other models, where spreads are themselves coefficients.
 func (r *Result) Variations() (list []Variation) {
 	m := &r.Spec.Model
 	if !m.Correlated {
 		return nil
 	}
-	// The rows of L stand at the end of the coefficients, one after the other.
+	// The rows of L are at the end of the coefficients, one after the other.
 	n := len(m.Random)
 	first := len(r.Names) - n*(n+1)/2
 	covariance := func(theta []float64, a, b int) (sum float64) {

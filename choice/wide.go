@@ -8,32 +8,32 @@ import (
 	"vitrine/internal/table"
 )
 
-// The columns that unfolding a wide table adds. No file has columns of these names.
+// Columns that unfolding a wide table adds. Files never contain columns with these names.
 const (
-	choiceColumn = "\x00choice" // the number of the row of the wide table
-	chosenColumn = "\x00chosen" // 1 for the chosen alternative, 0 for another
+	choiceColumn = "\x00choice" // row number in the wide table
+	chosenColumn = "\x00chosen" // 1 for the chosen alternative, else 0
 	labelColumn  = "\x00label"  // the alternative
 
-	keptColumn    = "\x00kept"  // of the wide table: whether the filter keeps the row
-	labelOfChosen = "\x00taken" // of the wide table: the chosen label, if it is an expression
+	keptColumn    = "\x00kept"  // in the wide table: whether the filter keeps the row
+	labelOfChosen = "\x00taken" // in the wide table: the chosen label, if it is an expression
 )
 
-// unfolded is a wide table as a long one: a row for each alternative. A variable of Layout.Names is
-// a column, as is each column of the wide table; a variable that an alternative lacks is missing.
+// unfolded presents a wide table as a long one, with a row for each alternative. Its columns are the variables from
+// Layout.Names and the columns of the wide table. A variable that an alternative lacks is missing.
 type unfolded struct {
 	table.Table
 	layout *Layout
-	labels []string // the alternatives that have rows
+	labels []string // alternatives that get rows
 	names  []string
-	from   [][]int // by name: the column of the wide table, by alternative, or -1
-	chosen int     // the wide column; -1 if choices are not known
-	kept   int     // the wide column; -1 if the wide table does not determine the filter
+	from   [][]int // by name, then by alternative: the column of the wide table, or -1
+	chosen int     // the wide column, or -1 if choices are unknown
+	kept   int     // the wide column, or -1 if the wide table does not determine the filter
 	batch  table.Batch
-	wide   []int // the columns of the wide table that are read
+	wide   []int // columns to read from the wide table
 	place  []int // by column of the wide table: its place in wide
 }
 
-// unfold returns the long form of a wide table, and the layout of that.
+// unfold returns a wide table's long form, with its layout.
 func unfold(t table.Table, l *Layout) (table.Table, *Layout, error) {
 	t, left, err := widen(t, l)
 	if err != nil {
@@ -133,7 +133,7 @@ func (u *unfolded) Next(columns []int) (*table.Batch, error) {
 	return b, nil
 }
 
-// choose finds the columns of the wide table that the given ones need.
+// choose finds the columns of the wide table that the given columns need.
 func (u *unfolded) choose(columns []int) {
 	u.place = slices.Repeat([]int{-1}, len(u.Table.Header()))
 	add := func(j int) {
@@ -162,7 +162,7 @@ func (u *unfolded) indicators(c *table.Column, w *table.Batch) error {
 	}
 	labels := &w.Columns[u.place[u.chosen]]
 	for i := range w.N {
-		if u.kept >= 0 && w.Columns[u.place[u.kept]].Number[i] == 0 { // whatever its label is
+		if u.kept >= 0 && w.Columns[u.place[u.kept]].Number[i] == 0 { // whatever its label
 			for range u.labels {
 				c.Number = append(c.Number, 0)
 			}
@@ -183,7 +183,7 @@ func (u *unfolded) indicators(c *table.Column, w *table.Batch) error {
 	return nil
 }
 
-// spread stores in c a variable: for each row of w, its values of the alternatives.
+// spread stores a variable in c: for each row of w, its values for the alternatives.
 func (u *unfolded) spread(c *table.Column, from []int, w *table.Batch) error {
 	source := make([]*table.Column, len(from))
 	text, number := false, false
