@@ -10,9 +10,8 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// BenchmarkRun is a run of ONL-MNL on one core, worlds, customers, learning and
-// all: as printed and fast in a realizable panel (d_w = 16), as printed in a
-// misspecified one (d_w = 76). docs/performance.md has its profile.
+// BenchmarkRun is a complete run of ONL-MNL on one core, with worlds, customers and learning: as printed and fast in a
+// realizable panel (d_w = 16), and as printed in a misspecified one (d_w = 76). docs/performance.md shows its profile.
 //
 //	go test -run xxx -bench Run/d_w=16/printed -cpuprofile run.prof ./config
 func BenchmarkRun(b *testing.B) {

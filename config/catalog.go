@@ -16,7 +16,7 @@ import (
 	"vitrine/utility"
 )
 
-// contexts is the table of the distributions of features.
+// contexts lists the distributions of features.
 var contexts = []settings.Kind[newContexts]{
 	settings.Fixed("gaussian", "standard normal features", always(env.Gaussian{})),
 	settings.Of("clipped-gaussian", "standard normal features cut off at ±bound, default 1/√d", clippedOptions{}, clippedContexts),
@@ -28,7 +28,7 @@ var contexts = []settings.Kind[newContexts]{
 	settings.Fixed("table", "the alternatives of a choice that the file's pool was fitted to, one of those with as many", newContexts(func(p *env.Pool) env.Contexts { return env.NewTable(p) })),
 }
 
-// truths is the table of the true utilities.
+// truths lists the true utilities.
 var truths = []settings.Kind[newTruth]{
 	settings.Of("mlp", "a network with parameters uniform on [low, high], default [-1, 1]; ball > 0 scales w into ‖w‖ ≤ ball", mlpTruthOptions{policy.OneLayer(), defaultFamily}, mlpTruth),
 	drawn("cosine", "cos(2π xᵀw) − ½ xᵀw, w uniform on [-1, 1]; norm > 0 bounds ‖w‖", cosineOptions{}, 1, func(o cosineOptions, d int, rng *rand.Rand) *env.Formula { return env.NewCosine(d, o.Norm, rng) }),
@@ -49,19 +49,19 @@ var truths = []settings.Kind[newTruth]{
 	settings.Of("table", "the pool's fitted utilities less that of taking nothing, outside, default 0", tableOptions{}, tableTruth),
 }
 
-// revenues is the table of the items' revenues.
+// revenues lists the items' revenues.
 var revenues = []settings.Kind[env.Revenues]{
 	settings.Fixed[env.Revenues]("one", "1 for every item", env.One{}),
 	settings.Of("uniform", "uniform on [low, high] in each round, default [0, 1]", intervalOptions{0, 1}, uniformRevenue),
 }
 
-// drifts is the table of the ways in which a truth moves during the horizon.
+// drifts lists the ways in which a truth moves during the horizon.
 var drifts = []settings.Kind[newDrift]{
 	settings.Of("rotation", "tastes turn by angle degrees over the horizon, default 90", rotationOptions{90}, rotationDrift),
 	settings.Of("switches", "the truth is drawn afresh at each of rounds = [...], default the middle of the horizon", switchesOptions{}, switchesDrift),
 }
 
-// pools is the table of the pools of real items. If the data is missing, the error says where to get it.
+// pools lists the pools of real items. If the data are missing, the error says where to get them.
 var pools = []struct {
 	name, doc, source string
 	load              func(ctx context.Context, path string, l Loading) (*env.Pool, error)
@@ -74,16 +74,15 @@ var pools = []struct {
 	{"choices", "the alternatives of a table of choices of your own, utilities of the multinomial logit fitted to it", choicesSource, loadChoices},
 }
 
-// Loading has the cache of computed data and the callbacks of the loading of a pool. Its functions must not
-// be nil.
+// Loading holds the cache for computed data and the callbacks for loading a pool. Its functions must not be nil.
 type Loading struct {
-	Cache    string // a folder; "" for no cache
+	Cache    string // a directory; "" disables the cache
 	Progress func(stage string, done, total int)
-	Warn     func(err error)   // of things that do not change the result
-	Note     func(text string) // things to check in the result
+	Warn     func(err error)   // about problems that do not change the result
+	Note     func(text string) // about the result, for the user to check
 }
 
-// LoadPool reads the data of a pool.
+// LoadPool reads a pool's data.
 func LoadPool(ctx context.Context, name, path string, l Loading) (*env.Pool, error) {
 	for _, p := range pools {
 		if p.name == name {
@@ -93,7 +92,7 @@ func LoadPool(ctx context.Context, name, path string, l Loading) (*env.Pool, err
 	return nil, fmt.Errorf("pool %q: unknown%s", name, hint.Legal(name, names("pool")))
 }
 
-// PoolSource describes the data of a pool and says where to get it.
+// PoolSource describes a pool's data and says where to get them.
 func PoolSource(name string) string {
 	for _, p := range pools {
 		if p.name == name {
@@ -115,14 +114,13 @@ func loadIMDB(ctx context.Context, path string, l Loading) (*env.Pool, error) {
 	return &env.Pool{Features: d.Features, Model: d.Model, Params: d.Params}, nil
 }
 
-// constraints is the table of the feasible families.
+// constraints lists the feasible families.
 var constraints = []settings.Kind[vitrine.Constraint]{
 	settings.Of("at-most", "at most size items, which is the family of files without [constraint]", struct{}{}, atMost),
 	ruled,
 }
 
-// newContexts makes the distribution of features of a file, whose pool may be
-// nil.
+// newContexts makes a file's distribution of features. pool may be nil.
 type newContexts func(pool *env.Pool) env.Contexts
 
 // always returns contexts that need no pool.
@@ -168,7 +166,7 @@ func shiftedContexts(o shiftsOptions, _ settings.Dims) (newContexts, error) {
 	return always(env.NewShifts(o.Rounds, laws)), nil
 }
 
-// increasing checks rounds at which something changes.
+// increasing validates the rounds at which a change happens.
 func increasing(rounds []int) error {
 	for i, t := range rounds {
 		if i > 0 && t <= rounds[i-1] {
@@ -178,10 +176,10 @@ func increasing(rounds []int) error {
 	return nil
 }
 
-// newTruth draws a truth for a seed, or returns the truth of the file's pool.
+// newTruth draws a seed's truth, or returns the truth of the file's pool.
 type newTruth func(rng *rand.Rand, pool *env.Pool) env.Truth
 
-// drawn returns a kind of truth for at least the given number of features.
+// drawn returns a kind of truth that needs at least the given number of features.
 func drawn[O any, T env.Truth](name, doc string, defaults O, least int, draw func(o O, d int, rng *rand.Rand) T) settings.Kind[newTruth] {
 	return settings.Of(name, doc, defaults, func(o O, d settings.Dims) (newTruth, error) {
 		return func(rng *rand.Rand, _ *env.Pool) env.Truth { return draw(o, d.Features, rng) }, needs(name, least, d)
@@ -193,7 +191,7 @@ func plain[T env.Truth](name, doc string, least int, draw func(d int, rng *rand.
 	return drawn(name, doc, struct{}{}, least, func(_ struct{}, d int, rng *rand.Rand) T { return draw(d, rng) })
 }
 
-// needs reports that items have too few features.
+// needs returns an error if items have too few features.
 func needs(kind string, least int, d settings.Dims) error {
 	if d.Features < least {
 		return fmt.Errorf("kind = '%s': needs features = %d or more, and the file has %d", kind, least, d.Features)
@@ -201,7 +199,7 @@ func needs(kind string, least int, d settings.Dims) error {
 	return nil
 }
 
-// familyOptions configure the draw of the parameters of a family.
+// familyOptions configure how a family's parameters are drawn.
 type familyOptions struct {
 	intervalOptions
 	Ball float64 `toml:"ball" range:"(0, inf)" zero:"w as drawn" doc:"the ball into which w is scaled if it is outside"`
@@ -292,8 +290,8 @@ func tableTruth(o tableOptions, _ settings.Dims) (newTruth, error) {
 	}, nil
 }
 
-// newDrift makes a truth move in the given number of rounds. draw draws the file's truth. The first draw is
-// the truth of the first round, so worlds with and without drift start equal.
+// newDrift makes a truth move over the given number of rounds. draw draws the file's truth. The first draw is the first
+// round's truth, so that worlds with and without drift start equal.
 type newDrift func(draw func() env.Truth, rounds int, rng *rand.Rand) env.Truth
 
 type rotationOptions struct {

@@ -27,8 +27,7 @@ import (
 	"vitrine/utility/utilitytest"
 )
 
-// The tests of this file run the contract batteries over the catalog: a new
-// line in it is tested without a new test.
+// The tests in this file run the contract batteries over the catalog: a new entry is tested without a new test.
 
 const features, size = 3, 3
 
@@ -48,12 +47,12 @@ func loadWide(t *testing.T, features int, tables string) *experiment.Experiment 
 	return e
 }
 
-// pool stands for the data that worlds of the kind "pool" are made of.
+// pool stands in for the data behind worlds of the kind "pool".
 func pool(features int) *env.Pool {
 	rng := stream.New(2, 0, stream.World)
 	x := mat.NewDense(200, features, nil)
 	env.Gaussian{}.Draw(x, rng)
-	var sets [][]int32 // as many alternatives as the worlds of the tests have items
+	var sets [][]int32 // as many alternatives as the tests' worlds have items
 	for _, n := range []int32{4, 5, 12} {
 		for range 500 {
 			set := make([]int32, n)
@@ -68,7 +67,7 @@ func pool(features int) *env.Pool {
 
 const plainWorld = "[contexts]\nkind = \"gaussian\"\n[truth]\nkind = \"cosine\"\n"
 
-// short makes the phases of a learner short enough for the battery.
+// short makes a learner's phases short enough for the battery.
 var short = map[string]string{
 	"onl-mnl":         "warmup = 12\npilot_steps = 50\n",
 	"greedy":          "warmup = 12\npilot_steps = 50\n",
@@ -77,7 +76,7 @@ var short = map[string]string{
 	"log-barrier-mnl": "steps = 20\nlimit = 300\n",
 }
 
-// learners describes the policies whose learners are in this program. The tests of package experiment are for those that are not.
+// learners describes the policies with learners in this program. Package experiment tests the others.
 func learners() []config.Description {
 	return slices.DeleteFunc(config.Descriptions("policy"), func(d config.Description) bool { return d.Name == "process" })
 }
@@ -98,8 +97,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Every policy says in a line of a terminal what it is, and further what it costs and when
-// to choose it.
+// Every policy comes with a description that fits a terminal's line, its cost, and advice on when to choose it.
 func TestPoliciesAreExplained(t *testing.T) {
 	const columns, names = 80, len("  log-barrier-mnl  ")
 	for _, d := range config.Descriptions("policy") {
@@ -112,7 +110,7 @@ func TestPoliciesAreExplained(t *testing.T) {
 	}
 }
 
-// Every option has a line that says what it is: give the field a tag doc:"…".
+// Every option comes with a line of description: give the field a tag doc:"…".
 func TestOptionsAreExplained(t *testing.T) {
 	for _, d := range config.Descriptions() {
 		for _, o := range d.Options {
@@ -127,8 +125,7 @@ func TestOptionsAreExplained(t *testing.T) {
 	}
 }
 
-// Values just outside the range that an option states are refused, and name it. Its default is
-// inside.
+// Values just outside an option's stated range are rejected by name. The default is inside.
 func TestRangesAreEnforced(t *testing.T) {
 	tried := 0
 	for _, d := range config.Descriptions("policy") {
@@ -154,7 +151,7 @@ func TestRangesAreEnforced(t *testing.T) {
 	}
 }
 
-// outside returns values just outside the range, none if every value is legal.
+// outside returns values just outside the range, or none if every value is valid.
 func outside(o option.Option) []any {
 	if o.Words != nil {
 		return []any{strings.Join(o.Words, "")}
@@ -193,7 +190,7 @@ func outside(o option.Option) []any {
 	return values
 }
 
-// loadOption loads a file with a policy that has the value v for an option.
+// loadOption loads a file with a policy that sets an option to v.
 func loadOption(t *testing.T, d config.Description, o option.Option, v any) error {
 	t.Helper()
 	policy := map[string]any{"name": d.Name, o.Key: v}
@@ -207,7 +204,7 @@ func loadOption(t *testing.T, d config.Description, o option.Option, v any) erro
 	}
 	if key, value := o.When(); key != "" {
 		policy[key] = value
-		for _, other := range d.Options { // the first outside its range is reported
+		for _, other := range d.Options { // the first one outside its range is reported
 			if k, _ := other.When(); k != "" && other.Key != o.Key {
 				policy[other.Key] = 0.1
 			}
@@ -223,7 +220,7 @@ func loadOption(t *testing.T, d config.Description, o option.Option, v any) erro
 	return err
 }
 
-// The figure of what algorithms take has policies of the catalog, and ε-greedy twice.
+// The figure of algorithms' costs uses policies from the catalog, and ε-greedy twice.
 func TestMeasuredAlgorithmsArePolicies(t *testing.T) {
 	var known []string
 	for _, entry := range config.Descriptions("policy") {

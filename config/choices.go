@@ -17,10 +17,10 @@ import (
 	"vitrine/env"
 )
 
-// choicesSource describes the data of the pool choices.
+// choicesSource describes the data for the pool choices.
 const choicesSource = "your own: a folder with spec.toml, as vitrine fit takes it, or model.json, as it writes it, and the table choices.csv or choices.parquet, plain, .gz or .zst"
 
-// specs are the models of public tables of choices.
+// specs are the models for public tables of choices.
 //
 //go:embed tables/*.toml
 var specs embed.FS
@@ -28,23 +28,22 @@ var specs embed.FS
 // table is a public table of choices.
 type table struct {
 	file, spec, about string
-	raw               bool // whether features are in the units of the table
+	raw               bool // whether features keep the table's units
 }
 
 var (
-	// The cameras of a conjoint study (Allenby, Brazell, Howell and Rossi 2014).
+	// Cameras in a conjoint study (Allenby, Brazell, Howell and Rossi 2014).
 	camera     = table{"camera.csv", "camera.toml", "camera of the R package bayesm", true}
 	modeCanada = table{"ModeCanada.csv", "modecanada.toml", "ModeCanada of the R package mlogit", false}
 	heating    = table{"Heating.csv", "heating.toml", "Heating of the R package mlogit", false}
 	fishing    = table{"Fishing.csv", "fishing.toml", "Fishing of the R package mlogit", false}
 )
 
-// Source says where to get the data.
 func (t table) Source() string {
 	return fmt.Sprintf("the data set %s, as a file %s with its column names", t.about, t.file)
 }
 
-// load makes a pool of the table at path, or in the folder there.
+// load makes a pool from the table at path, or in the directory there.
 func (t table) load(ctx context.Context, path string, l Loading) (*env.Pool, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, t.file)
@@ -82,11 +81,10 @@ func loadChoices(ctx context.Context, path string, l Loading) (*env.Pool, error)
 	return poolOf(ctx, name, spec, model, false, l)
 }
 
-// poolOf makes a pool of the table at path: its items are the distinct alternatives, each with the
-// variables of the coefficients as features, in units of their root mean squares unless they are raw, and the inputs of
-// a network, which are standardised; its sets are the choices. The utilities are those of the model,
-// which is fitted to the choices if it is nil. A world has an outside option of utility 0 whether
-// the table has one or not.
+// poolOf makes a pool from the table at path. Its items are the distinct alternatives, and its sets are the choices. An
+// item's features are the coefficients' variables, divided by their root mean squares unless raw, and a network's
+// inputs, standardised. The utilities come from the model, which is fitted to the choices if it is nil. A world has an
+// outside option of utility 0 whether the table has one or not.
 func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.Result, raw bool, l Loading) (*env.Pool, error) {
 	read := 0
 	data, err := choice.Load(ctx, path, spec, func(done, total int64) {
@@ -137,7 +135,7 @@ func poolOf(ctx context.Context, path string, spec *choice.Spec, model *choice.R
 	return pool, nil
 }
 
-// rootMeanSquare returns the unit of a feature, 1 for one that is 0.
+// rootMeanSquare returns a feature's unit, or 1 for a zero feature.
 func rootMeanSquare(v []float64) float64 {
 	largest := 0.0
 	for _, x := range v {
@@ -153,7 +151,7 @@ func rootMeanSquare(v []float64) float64 {
 	return largest * math.Sqrt(sum/float64(len(v)))
 }
 
-// choicesTable returns the path of the one table choices.* in a folder.
+// choicesTable returns the path of the only table choices.* in a directory.
 func choicesTable(path string) (string, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// realData returns the path of a folder of the real data, or skips the test.
+// realData returns the path of a directory with real data, or skips the test.
 func realData(t *testing.T, name string) string {
 	t.Helper()
 	root := os.Getenv("VITRINE_DATA")
@@ -28,8 +28,8 @@ func realData(t *testing.T, name string) string {
 	return path
 }
 
-// The public tables are worlds: their fits have the published log-likelihoods. At the panels' outside option between a fifth and
-// a third of the customers walk away from all alternatives of mlogit's tables.
+// The public tables become worlds, and their fits reach the published log-likelihoods. With the panels' outside option,
+// between a fifth and a third of the customers leave without any alternative from mlogit's tables.
 func TestPublicTablesAreWorlds(t *testing.T) {
 	for name, note := range map[string]string{
 		"camera":     "5312 choices, 426 distinct items of 10 features; log-likelihood -6503.746518",
@@ -63,7 +63,7 @@ func TestPublicTablesAreWorlds(t *testing.T) {
 				}
 				away += 1 / sum / rounds
 			}
-			if (away < 0.2 || away > 1./3) && name != "camera" { // of 100 cameras nearly everyone likes one
+			if (away < 0.2 || away > 1./3) && name != "camera" { // among 100 cameras nearly everyone likes one
 				t.Errorf("%.3f of the customers walk away", away)
 			}
 		})

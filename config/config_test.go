@@ -76,8 +76,8 @@ func labels(t *testing.T, f *config.File, sel config.Selection) []string {
 	return list
 }
 
-// Where the assumption ‖w*‖ ≤ 1 is a panel's point its truths keep it, and so do
-// the contexts of the linear benchmark, ‖x‖ ≤ 1.
+// In panels built on the assumption ‖w*‖ ≤ 1, the truths satisfy it. In the linear benchmark, so do the contexts: ‖x‖ ≤
+// 1.
 func TestUnitPanelsKeepTheAssumption(t *testing.T) {
 	for _, name := range append(experiments.Members("unit"), experiments.Members("linear")...) {
 		text := fatal.Or(experiments.Read(name))(t)
@@ -118,8 +118,7 @@ func TestWorldsOfABallAreChecked(t *testing.T) {
 	}
 }
 
-// What a run is known by has the basis of a linear learner, and of one without a
-// basis it is what it was before there were any.
+// A run's settings include a linear learner's basis. Without a basis, they are the same as before bases existed.
 func TestSettingsHaveTheBasis(t *testing.T) {
 	e := load(t, plainWorld+"[[policy]]\nname = \"ucb-mnl\"\n[[policy]]\nname = \"ucb-mnl\"\nlabel = \"quadratic\"\nutility = { kind = \"quadratic\" }\n")
 	plain := map[string]any{"name": "ucb-mnl", "constants": "theory", "radius": 0.0, "intercept": false, "lambda": 1.0}
@@ -168,7 +167,7 @@ func TestSelectionOfNothingIsAnError(t *testing.T) {
 	}
 }
 
-// A value of the wrong type is shown as the file has it.
+// An error about a value of the wrong type quotes it as written in the file.
 func TestWrongTypes(t *testing.T) {
 	for text, want := range map[string]string{
 		"rounds = \"ten\"":            "x.toml:2: rounds = 'ten': wrong type: want an integer",
@@ -194,8 +193,7 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
-// What a file says of a pool is checked, and without its data there is no
-// experiment.
+// A file's claims about its pool are validated, and an experiment needs the pool's data.
 func TestPoolsAreChecked(t *testing.T) {
 	world := "[contexts]\nkind = \"pool\"\n[truth]\nkind = \"pool\"\n%s[[policy]]\nname = \"uniform\"\n"
 	for want, text := range map[string]string{
@@ -222,7 +220,7 @@ func TestPoolsAreChecked(t *testing.T) {
 	}
 }
 
-// Settings distinguish runs: every option is in them, with its default.
+// Settings distinguish runs: they contain every option, with its default.
 func TestSettingsAreResolved(t *testing.T) {
 	f := fatal.Or(config.Load("x.toml", []byte("name = \"x\"\n"+plainWorld+"[[policy]]\nname = \"ucb-mnl\"\nradius = 2\n")))(t)
 	e := fatal.Or(f.Experiment(config.Selection{}, ""))(t)
@@ -285,7 +283,7 @@ func TestDriftIsChecked(t *testing.T) {
 	}
 }
 
-// Contexts that shift begin as Gaussian ones and are checked like a drift.
+// Shifting contexts begin as Gaussian ones and are validated like a drift.
 func TestShiftsAreChecked(t *testing.T) {
 	const world = "name = \"x\"\nrounds = 10\n[contexts]\nkind = \"shifts\"\n%s\n[truth]\nkind = \"radial\"\n[[policy]]\nname = \"uniform\"\n"
 	for text, want := range map[string]string{
@@ -304,8 +302,8 @@ func TestShiftsAreChecked(t *testing.T) {
 	}
 }
 
-// A world with drift begins as the same world without it, and moves by default:
-// under rotation all the time, under switches from the middle on.
+// A world with drift begins with the same truth as without, and moves by default: all the time under rotation, from the
+// middle on under switches.
 func TestDriftBeginsWithTheSameTruth(t *testing.T) {
 	const world = "name = \"x\"\nrounds = 10\nitems = 20\ncontexts.kind = \"gaussian\"\ntruth.kind = \"mlp\"\n"
 	utilities := func(drift string, round int) []float64 {

@@ -13,7 +13,7 @@ func atMost(_ struct{}, d settings.Dims) (vitrine.Constraint, error) {
 	return assortment.AtMost(d.Size), nil
 }
 
-// ruleOptions are the rules of the service, with items by number. limits is an array of tables.
+// ruleOptions are the service's rules, with items by number. limits is an array of tables.
 type ruleOptions struct {
 	MinSize  int   `toml:"min_size" range:"[0, inf)" doc:"the fewest items; the most is the file's size"`
 	Include  []int `toml:"include" range:"[0, inf)" doc:"items, numbered from 0, that every assortment has"`
@@ -29,7 +29,7 @@ type limit struct {
 	Max   int   `toml:"max" range:"[0, inf)"`
 }
 
-// limitList is the limits in run.json.
+// limitList holds the limits for run.json.
 type limitList struct {
 	Limits []limit `toml:"limits,omitempty"`
 }
@@ -65,7 +65,7 @@ func (o ruleOptions) family(r assortment.Rules) (vitrine.Constraint, error) {
 	return assortment.NewQuota(r)
 }
 
-// readLimits reads the limits of a table into rules.
+// readLimits adds a table's limits to rules.
 func readLimits(s settings.Section, rules *assortment.Rules) (all limitList, err error) {
 	tables, err := s.Tables("limits")
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"vitrine/internal/settings"
 )
 
-// Description describes a name that files may use. Only policies have more than a name, a doc and options.
+// Description describes a name that files may use. All names have a doc and options; only policies have more.
 type Description struct {
-	Table  string // of a file: "policy", "utility", "contexts", "truth", "revenue", "drift", "constraint" or "pool"
-	Source string // where to get the data of a pool
+	Table  string // in a file: "policy", "utility", "contexts", "truth", "revenue", "drift", "constraint" or "pool"
+	Source string // where to get a pool's data
 	policy.Policy
 }
 
-// Descriptions returns the names that files may use in some tables, in all if none is given.
+// Descriptions returns the names that files may use in the given tables, or in all tables by default.
 func Descriptions(tables ...string) []Description {
 	var all []Description
 	for _, p := range policy.All {
@@ -37,7 +37,7 @@ func descriptions[T any](table string, kinds []settings.Kind[T]) []Description {
 	return all
 }
 
-// names returns the names of a table.
+// names returns a table's names.
 func names(table string) (list []string) {
 	for _, d := range Descriptions(table) {
 		list = append(list, d.Name)

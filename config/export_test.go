@@ -9,7 +9,7 @@ import (
 	"vitrine/utility"
 )
 
-// Model makes a utility family of the catalog with its default options.
+// Model makes a utility family from the catalog with its default options.
 func Model(t *testing.T, kind string, features int) utility.Model {
 	t.Helper()
 	doc := fatal.Or(settings.Parse("x.toml", []byte("kind = \""+kind+"\"\n")))(t)

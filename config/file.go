@@ -1,8 +1,8 @@
 // Package config reads experiments and tunings from TOML, and describes the names that the files use.
 //
-// [Load] reads an experiment's file, and [File.Experiment] makes the [experiment.Experiment] that
-// experiment.Run plays; see the example. [LoadTuning] reads a tuning. Errors name the file, the line
-// and the key. [Descriptions] has every policy, utility family, world, constraint and pool with its options.
+// [Load] reads an experiment's file, and [File.Experiment] makes the [experiment.Experiment] for experiment.Run; see
+// the example. [LoadTuning] reads a tuning. Errors name the file, the line and the key. [Descriptions] lists every
+// policy, utility family, world, constraint and pool with its options.
 package config
 
 import (
@@ -28,25 +28,25 @@ import (
 // File is an experiment's file.
 type File struct {
 	Name, Title string
-	Seeds       int // how many are played by default
+	Seeds       int // number played by default
 
-	// Pool names the pool of real items of the world, "" for none. A file with a pool needs [File.UsePool]
-	// before it makes an experiment.
+	// Pool names the world's pool of real items, or is "". A file with a pool needs [File.UsePool] before it can make
+	// an experiment.
 	Pool string
 
 	problem    bandit.Problem
 	items      int
-	effects    []float64 // of the places of a display; nil if they are alike
+	effects    []float64 // by place on a display; nil if all places are alike
 	pool       *env.Pool
 	contexts   newContexts
 	truth      newTruth
 	revenue    env.Revenues
-	drift      newDrift       // nil for a truth that stays
-	known      map[string]any // the settings of the world, as in run.json
+	drift      newDrift       // nil for a constant truth
+	known      map[string]any // the world's settings, for run.json
 	contenders []contender
 }
 
-// contender is a policy of the file.
+// contender is one of the file's policies.
 type contender struct {
 	experiment.Policy
 	name      string
@@ -54,7 +54,7 @@ type contender struct {
 	section   settings.Section
 }
 
-// keys are the keys of a file outside its tables.
+// keys are a file's top-level keys.
 type keys struct {
 	Name     string `toml:"name"`
 	Title    string `toml:"title"`
@@ -68,7 +68,7 @@ type keys struct {
 	PositionEffects []float64 `toml:"position_effects"`
 }
 
-// MaxSeeds is the maximal number of seeds of an experiment.
+// MaxSeeds is the maximum number of seeds in an experiment.
 const MaxSeeds = 1_000_000
 
 // maxEffect bounds the effects of places.
@@ -105,10 +105,10 @@ func Load(name string, text []byte) (*File, error) {
 	return f, f.loadPolicies(root)
 }
 
-// reserved are names of other results in the directory of experiments.
+// reserved lists other names in the results directory.
 var reserved = []string{"tune", "tune.csv", "tune.json", "tune.svg", "tune.png", "fresh.csv", "geometric-condition", "theory", "tractability"}
 
-// checkTitle checks the title of a figure.
+// checkTitle validates a figure's title.
 func checkTitle(s settings.Section, title string) error {
 	if i := strings.IndexFunc(title, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 || len(title) > 100 {
 		return s.Errorf("title", "title = %q: must be printable, in one line, and at most 100 bytes long", title)
@@ -116,7 +116,7 @@ func checkTitle(s settings.Section, title string) error {
 	return nil
 }
 
-// checkName checks a name that is also the name of a directory.
+// checkName validates a name that is also used for a directory.
 func checkName(s settings.Section, name string) error {
 	if name == "" {
 		return s.Errorf("name", "name is missing: it names the directory of the results")
@@ -148,7 +148,7 @@ func (k keys) check(s settings.Section) error {
 	return nil
 }
 
-// UsePool gives the file its pool, and reports one that does not fit.
+// UsePool gives the file its pool, or returns an error if it does not fit.
 func (f *File) UsePool(p *env.Pool) error {
 	m, d := p.Features.Dims()
 	contexts, table := f.contexts(p).(*env.Table)
@@ -187,7 +187,8 @@ func (f *File) loadWorld(root settings.Section) (err error) {
 	return err
 }
 
-// world makes what a table of the file names: the default kind without the table, or an error if that is "".
+// world makes the kind named in one of the file's tables. Without the table it makes the default kind, or returns an
+// error if that is "".
 func world[T any](f *File, root settings.Section, key string, table []settings.Kind[T], kind string) (v T, err error) {
 	s, ok, err := root.Table(key)
 	switch {
@@ -212,7 +213,7 @@ func world[T any](f *File, root settings.Section, key string, table []settings.K
 	return v, f.checkHorizon(s)
 }
 
-// checkHorizon reports rounds of changes beyond the horizon.
+// checkHorizon returns an error if a change happens after the last round.
 func (f *File) checkHorizon(s settings.Section) error {
 	if at, _ := s.Values["rounds"].([]any); len(at) > 0 && at[len(at)-1].(int64) > int64(f.problem.Rounds) {
 		return s.Errorf("rounds", "rounds = %s: the last is beyond the horizon, rounds = %d", settings.Literal(s.Values["rounds"]), f.problem.Rounds)
@@ -220,7 +221,7 @@ func (f *File) checkHorizon(s settings.Section) error {
 	return nil
 }
 
-// drawTruth draws the truth of a seed.
+// drawTruth draws a seed's truth.
 func (f *File) drawTruth(rng *rand.Rand) env.Truth {
 	draw := func() env.Truth { return f.truth(rng, f.pool) }
 	if f.drift == nil {
@@ -310,13 +311,13 @@ func (f *File) buildPolicy(name string, s settings.Section) (made experiment.Pol
 
 // Selection selects the policies and seeds of a file to play.
 type Selection struct {
-	Seeds     int      // how many, at most MaxSeeds; 0 is the file's
-	FirstSeed uint64   // the seeds are FirstSeed, FirstSeed+1, …
-	Policies  []string // labels or names; none is all
-	Baselines string   // "theory", "tuned" or "both"; "" is "theory"
+	Seeds     int      // number of seeds, at most MaxSeeds; 0 means the file's
+	FirstSeed uint64   // seeds are FirstSeed, FirstSeed+1, …
+	Policies  []string // labels or names; empty means all
+	Baselines string   // "theory", "tuned" or "both"; "" means "theory"
 }
 
-// Check reports a selection of policies that the file does not have. It does not need the file's pool.
+// Check returns an error if the selection names policies that the file lacks. It does not need the file's pool.
 func (f *File) Check(sel Selection) error {
 	_, err := f.choose(sel)
 	return err
@@ -364,8 +365,8 @@ func (f *File) labels() []string {
 	return labels
 }
 
-// choose returns the contenders of the wanted set of baselines, or those of them with a wanted label or name.
-// Labels of the other set must be wanted explicitly.
+// choose returns the contenders in the selected set of baselines, restricted to the selected labels or names. Labels
+// from the other set must be selected explicitly.
 func (f *File) choose(sel Selection) ([]contender, error) {
 	inSet := func(c contender) bool {
 		switch sel.Baselines {

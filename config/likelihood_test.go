@@ -8,7 +8,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// With linear utilities the proven radius of the likelihood earns nearly what a tuned one does, and far more than the paper's.
+// With linear utilities, the likelihood's proven radius earns nearly as much as a tuned one, and far more than the
+// paper's.
 func TestLikelihoodConstants(t *testing.T) {
 	t.Parallel()
 	f := fatal.Or(config.Load("x.toml", []byte(`name = "x"

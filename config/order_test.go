@@ -20,12 +20,12 @@ import (
 	"vitrine/internal/stream"
 )
 
-// states are what TestStatesOfThisPath prints, and what it does not compare.
+// states marks the lines that TestStatesOfThisPath prints, and names the value for printing only.
 const states = "VITRINE_STATES"
 
-// TestStatesAreOneOnAllPaths: every policy of the catalog offers the same
-// assortments, with the same propensities, and has the same state to the last bit
-// after rounds of rows that are long enough for all vector code, whatever the path.
+// TestStatesAreOneOnAllPaths checks that every policy in the catalog offers the same assortments with the same
+// propensities, and reaches the same state to the last bit, on every code path, after rounds with rows long enough for
+// all vector code.
 func TestStatesAreOneOnAllPaths(t *testing.T) {
 	self := fatal.Or(os.Executable())(t)
 	here := fatal.Or(vitrine.KernelPath())(t)
@@ -57,8 +57,8 @@ func TestStatesAreOneOnAllPaths(t *testing.T) {
 	}
 }
 
-// TestStatesOfThisPath prints the states on the path of this process, for the test
-// above; and, by hand, for programs that are built in another way:
+// TestStatesOfThisPath prints the states on this process's path, for the test above; and, by hand, for programs built
+// in another way:
 //
 //	VITRINE_STATES=print GOAMD64=v3 go test ./config -run TestStatesOfThisPath -v
 func TestStatesOfThisPath(t *testing.T) {
@@ -71,8 +71,7 @@ func TestStatesOfThisPath(t *testing.T) {
 	}
 }
 
-// statesHere returns a line for each policy, with checksums of what it offered and
-// of its state.
+// statesHere returns a line per policy, with checksums of its offers and its state.
 func statesHere(t *testing.T) []string {
 	const width, items, rounds = 14, 20, 40
 	var lines []string

@@ -10,7 +10,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// A changed program is another policy, whose runs are played again; a changed argument is, too. The folder of the file does not matter.
+// A changed program or argument means another policy, and its runs are played again. The file's directory does not
+// matter.
 func TestProcessIsIdentifiedByItsFiles(t *testing.T) {
 	load := func(dir, script, command string) string {
 		t.Helper()

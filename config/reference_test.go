@@ -14,12 +14,11 @@ import (
 	"vitrine/paper/experiments"
 )
 
-// reference holds the regrets at T of an independent prototype, mean and
-// standard deviation over its 20 seeds, in the panels RG, RU, MG and MU:
-// realizable or misspecified, Gaussian or uniform.
+// reference holds an independent prototype's regrets at T, as mean and standard deviation over its 20 seeds, in the
+// panels RG, RU, MG and MU: realizable or misspecified, Gaussian or uniform.
 var reference = []struct {
 	label string
-	table string // what the prototype's policy is here, where no panel has it
+	table string // the prototype's policy in our terms, if no panel contains it
 	want  [4][2]float64
 }{
 	{"uniform", "", [4][2]float64{{45.4, 24.1}, {53.3, 26.0}, {100.5, 2.6}, {101.9, 2.6}}},
@@ -36,8 +35,8 @@ var reference = []struct {
 	{"ofu-1", "name = \"ofu-mnl-plus\"\nconstants = \"tuned\"\nradius = 1", [4][2]float64{{9.7, 8.5}, {13.9, 13.7}, {23.1, 8.4}, {12.8, 6.0}}},
 }
 
-// Mean regrets agree with the prototype's within three standard errors of the difference, with the pooled
-// variance: some 46 comparisons. By chance about two are beyond two standard errors, and 0.1 beyond three.
+// Mean regrets agree with the prototype's within three standard errors of the difference, with the pooled variance, in
+// some 46 comparisons. By chance about two exceed two standard errors, and 0.1 exceed three.
 //
 //	go test -tags slow -run Reference -v -timeout 60m ./config
 func TestReferenceRegrets(t *testing.T) {

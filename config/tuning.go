@@ -18,26 +18,24 @@ import (
 	"vitrine/tune"
 )
 
-// Tuning is a tuning's file: the parameters of a policy that are searched, the
-// panels whose final regrets are averaged, and the seeds. A setting is a choice
-// of the parameters, named by its index.
+// Tuning is a tuning's file: the policy's parameters to search, the panels with the final regrets to average, and the
+// seeds. A setting is a choice of the parameters, identified by its index.
 type Tuning struct {
 	Name, Title string
-	Policy      string   // its label in the panels
-	Panels      []string // the names of the experiments
-	Parameters  []string // the keys that are searched, nested ones with dots
-	Settings    int      // how many compete
+	Policy      string   // label in the panels
+	Panels      []string // names of the experiments
+	Parameters  []string // keys to search, nested ones with dots
+	Settings    int      // number of competing settings
 	Training    []uint64
 	Halving     tune.Halving
 	Fresh       []uint64
-	Best        int // the number of settings that play the fresh seeds
+	Best        int // number of settings that play the fresh seeds
 
 	tuned []tunedPanel
-	seen  map[string]bool // settings, in words
+	seen  map[string]bool // settings as text
 }
 
-// Configured is the index of the setting in the panels' files. It does not
-// compete.
+// Configured is the index of the setting in the panels' files. It does not compete.
 const Configured = -1
 
 // tunedPanel is a panel with its policy in every setting.
@@ -45,10 +43,10 @@ type tunedPanel struct {
 	file       *File
 	configured contender
 	settings   []experiment.Policy
-	same       int // the setting that is configured, or Configured
+	same       int // index of the setting that equals the configured one, or Configured
 }
 
-// MaxSettings is the maximal number of settings of a tuning.
+// MaxSettings is the maximum number of settings in a tuning.
 const MaxSettings = 10_000
 
 type tuningKeys struct {
@@ -84,8 +82,7 @@ type rangeKeys struct {
 	Log  bool    `toml:"log"`
 }
 
-// LoadTuning reads a tuning's file. Errors call it name; open loads the
-// experiments that it names.
+// LoadTuning reads a tuning's file. Errors call it name. open loads the experiments named in it.
 func LoadTuning(name string, text []byte, open func(experiment string) (*File, error)) (*Tuning, error) {
 	doc, err := settings.Parse(name, text)
 	if err != nil {
@@ -117,8 +114,7 @@ func LoadTuning(name string, text []byte, open func(experiment string) (*File, e
 	return t, nil
 }
 
-// optional binds the table called key and returns it, or the root if there is
-// none.
+// optional binds the table called key and returns it, or the root if the table is missing.
 func optional(root settings.Section, key string, dst any) (settings.Section, error) {
 	s, ok, err := root.Table(key)
 	if err != nil || !ok {
@@ -198,11 +194,11 @@ func (t *Tuning) loadPanels(root settings.Section, open func(string) (*File, err
 	return nil
 }
 
-// parameter is a key that is searched.
+// parameter is a key to search.
 type parameter struct {
-	key   string // of the policy, nested ones with dots
+	key   string // in the policy's section, nested ones with dots
 	at    settings.Section
-	value any // a list, or the table of a range
+	value any // a list, or a range's table
 }
 
 // errorf places an error at the parameter.
@@ -210,11 +206,10 @@ func (p parameter) errorf(format string, args ...any) error {
 	return p.at.Errorf(p.key, p.key+" "+format, args...)
 }
 
-// line returns the line of the parameter.
 func (p parameter) line() int { return p.at.Doc.Lines[settings.Join(p.at.Path, p.key)] }
 
-// parameters returns the keys of a table in the order of the file. Tables in it
-// hold nested keys, except those that isLeaf reports.
+// parameters returns a table's keys in the order of the file. Tables inside it hold nested keys, except those for which
+// isLeaf returns true.
 func parameters(s settings.Section, isLeaf func(map[string]any) bool) []parameter {
 	var all []parameter
 	var walk func(prefix string, values map[string]any)
@@ -235,8 +230,7 @@ func parameters(s settings.Section, isLeaf func(map[string]any) bool) []paramete
 	return all
 }
 
-// loadSpace lists the settings: the points of the grid, and then the drawn
-// ones.
+// loadSpace lists the settings: first the grid points, then the random ones.
 func (t *Tuning) loadSpace(root settings.Section) error {
 	grid, hasGrid, err := root.Table("grid")
 	if err != nil {
@@ -397,8 +391,7 @@ func (t *Tuning) loadRange(p parameter) (tune.Range, error) {
 	return r, nil
 }
 
-// add makes the policy of every panel at every point, and skips duplicate
-// points.
+// add makes the policy for every panel at every point, and skips duplicate points.
 func (t *Tuning) add(s settings.Section, list []parameter, points [][]any) error {
 	for _, point := range points {
 		made := make([]experiment.Policy, len(t.tuned))
@@ -427,8 +420,8 @@ func (t *Tuning) add(s settings.Section, list []parameter, points [][]any) error
 	return nil
 }
 
-// with returns the policy's section with values at the parameters. Errors are
-// at the line of the parameter, or else at that of s.
+// with returns the policy's section with the parameters set. Errors refer to the parameter's line, or else to the line
+// of s.
 func (p *tunedPanel) with(s settings.Section, list []parameter, point []any) settings.Section {
 	doc := &settings.Document{Name: s.Doc.Name, Lines: map[string]int{"policy": s.Doc.Lines[s.Path]}}
 	values := p.configured.section.Values
@@ -443,7 +436,7 @@ func (p *tunedPanel) with(s settings.Section, list []parameter, point []any) set
 	return settings.Section{Doc: doc, Path: "policy", What: what, Values: values}
 }
 
-// put returns a copy of the table with a value at nested keys.
+// put returns a copy of the table with a value at a nested key.
 func put(table map[string]any, keys []string, value any) map[string]any {
 	table = maps.Clone(table)
 	if table == nil {
@@ -469,9 +462,8 @@ func lookup(settings any, key string) any {
 	return settings
 }
 
-// Values returns the values of a setting, in the order of the parameters. In
-// the configured setting, a parameter that differs between panels has the
-// values of all, separated by '/'.
+// Values returns a setting's values, in the order of the parameters. In the configured setting, values that differ
+// between panels are separated by '/'.
 func (t *Tuning) Values(setting int) []string {
 	var cells []string
 	for _, key := range t.Parameters {
@@ -489,7 +481,7 @@ func (t *Tuning) Values(setting int) []string {
 // word formats a value for tables.
 func word(v any) string {
 	switch v := v.(type) {
-	case nil: // the configured setting does not have it
+	case nil: // missing in the configured setting
 		return "–"
 	case string:
 		return v
@@ -507,7 +499,7 @@ func (p *tunedPanel) at(setting int) experiment.Policy {
 	return p.settings[setting]
 }
 
-// Files returns the files of the panels, whose pools the caller supplies.
+// Files returns the panels' files. The caller supplies their pools.
 func (t *Tuning) Files() []*File {
 	var files []*File
 	for _, p := range t.tuned {
@@ -516,9 +508,8 @@ func (t *Tuning) Files() []*File {
 	return files
 }
 
-// Label returns the label of a setting's runs in a panel. If the search has a
-// setting equal to the configured one, both have one label, so that it is not
-// played twice.
+// Label returns the label for a setting's runs in a panel. A setting in the search that equals the configured one
+// shares its label, so that it is not played twice.
 func (t *Tuning) Label(panel, setting int) string {
 	p := &t.tuned[panel]
 	if setting == Configured {
@@ -534,8 +525,8 @@ func (t *Tuning) Label(panel, setting int) string {
 	return label
 }
 
-// Experiment makes the experiment that plays the settings on the seeds in a
-// panel, each label once. version identifies the program.
+// Experiment makes the experiment that plays the settings on the seeds in a panel, each label once. version identifies
+// the program.
 func (t *Tuning) Experiment(panel int, settings []int, seeds []uint64, version string) (*experiment.Experiment, error) {
 	p := &t.tuned[panel]
 	e, err := p.file.Experiment(Selection{Policies: []string{t.Policy}, Baselines: "both"}, version)

@@ -16,7 +16,7 @@ import (
 	"vitrine/tune"
 )
 
-// embedded opens the experiments of the paper, and two small ones.
+// embedded opens the paper's experiments, and two small ones.
 func embedded(name string) (*config.File, error) {
 	if name == "a.toml" || name == "b.toml" {
 		lambda := map[string]string{"a.toml": "1.0", "b.toml": "10.0"}[name]
@@ -48,8 +48,7 @@ func loadTuning(t *testing.T, text string) *config.Tuning {
 	return tuning
 }
 
-// The embedded tunings load, keep off the seeds of the figures, and search
-// around what the panels have.
+// The embedded tunings load, avoid the figures' seeds, and search around the panels' own values.
 func TestEmbeddedTunings(t *testing.T) {
 	policies := map[string]bool{}
 	for _, name := range experiments.Tunings() {
@@ -111,8 +110,8 @@ lambda = [1]
 	}
 }
 
-// A setting has the keys of the panel's policy but for what is searched, and is
-// played as one run where two settings are the same.
+// A setting keeps the keys of the panel's policy except the searched ones, and two equal settings are played as one
+// run.
 func TestTuningExperiment(t *testing.T) {
 	tuning := loadTuning(t, tuningHead+"[grid]\nlambda = [1.0, 10.0]\n")
 	for panel, same := range []int{0, 1} {
@@ -137,7 +136,7 @@ func TestTuningExperiment(t *testing.T) {
 	}
 }
 
-// Nested keys are written with dots, and leave their neighbours.
+// Nested keys are written with dots, and leave neighbouring keys unchanged.
 func TestTuningNestedKeys(t *testing.T) {
 	for _, text := range []string{
 		"[grid]\nutility.hidden = [[3], [3, 2]]\n",
@@ -176,7 +175,7 @@ utility.hidden = [[3], [15]]
 	if !slices.Equal(again.Values(7), tuning.Values(7)) || slices.Equal(other.Values(7), tuning.Values(7)) {
 		t.Errorf("setting 7 is %v, again %v, of another seed %v", tuning.Values(7), again.Values(7), other.Values(7))
 	}
-	// Over and above a grid; draws that stand there already are left out.
+	// Random draws in addition to a grid; draws that repeat grid points are left out.
 	both := loadTuning(t, head+"[grid]\nlambda = [1, 2]\nwarmup = [10]\n[random]\ndraws = 50\nranges = { warmup = { low = 10, high = 12 }, lambda = [1.0, 5.0] }\n")
 	var points []string
 	for i := range both.Settings {
@@ -247,7 +246,7 @@ func TestTuningErrors(t *testing.T) {
 	}
 }
 
-// hundred is a key with a hundred values.
+// hundred returns a key with a hundred values.
 func hundred(key string) string {
 	var values []string
 	for i := range 100 {

@@ -23,8 +23,8 @@ import (
 
 const network = "utility = { kind = \"mlp\", hidden = [3] }\n"
 
-// variants are settings that no panel has, whose regret the pages give,
-// in the realizable panels, and the policy of the panel that they are compared to.
+// variants are settings outside the panels with regrets quoted in the documentation, in the realizable panels, each
+// with the panel's policy to compare to.
 var variants = []struct {
 	label, to string
 	table     string
@@ -43,8 +43,7 @@ var variants = []struct {
 	{"eps-rate-1e-3", "eps-greedy-sets", "name = \"eps-greedy-mnl\"\nexplore = \"set\"\nrate = 1e-3\n" + network},
 }
 
-// bySize is the family of an AtMost whose samples have a size drawn uniformly, so
-// that small sets come as often as large ones.
+// bySize is an AtMost family with sample sizes drawn uniformly, so that small sets come as often as large ones.
 type bySize struct{ assortment.AtMost }
 
 func (c bySize) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.Assortment {
@@ -60,9 +59,8 @@ func (c bySize) Sample(dst vitrine.Assortment, n int, rng *rand.Rand) vitrine.As
 	}
 }
 
-// TestVariants prints the regrets that the pages of docs/algorithms give for
-// settings outside the panels: mean ± standard deviation, and the paired difference
-// to the policy of the panel ± its standard error, on seeds 0 to 29.
+// TestVariants prints the regrets quoted in docs/algorithms for settings outside the panels: mean ± standard deviation,
+// and the paired difference to the panel's policy ± its standard error, on seeds 0 to 29.
 //
 //	go test -tags slow -run Variants -v -timeout 60m ./config
 func TestVariants(t *testing.T) {
@@ -107,7 +105,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// comparedTo returns the policy that a variant is compared to, "" for the panel's.
+// comparedTo returns the policy to compare a variant to, or "" for the panel's.
 func comparedTo(label string) string {
 	switch label {
 	case "uniform-sizes":

@@ -18,7 +18,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// counting is a policy that counts its learners.
+// counting returns a policy that counts its learners.
 func counting(label string, played *atomic.Int64, l rule) experiment.Policy {
 	return experiment.Policy{Label: label, Settings: label, New: func(env.Environment, *rand.Rand) (vitrine.Learner, error) {
 		played.Add(1)
@@ -46,7 +46,7 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 	if !bytes.Equal(read(t, dir, "small", "regret.csv"), read(t, fresh, "small", "regret.csv")) {
 		t.Error("regret.csv of a continued experiment differs")
 	}
-	// Units of other settings, rounds, programs and policies are others.
+	// Other settings, rounds, programs and policies mean other units.
 	for what, change := range map[string]func(e *experiment.Experiment){
 		"settings": func(e *experiment.Experiment) { e.Settings = "other" },
 		"rounds":   func(e *experiment.Experiment) { e.Rounds = 60 },
@@ -63,7 +63,8 @@ func TestFinishedUnitsAreNotPlayedAgain(t *testing.T) {
 	}
 }
 
-// A run says which units were there, and whose files it replaces. Without a version the executable is the version.
+// A run reports the units that it finds, and the files that it replaces. Without a version, the executable is the
+// version.
 func TestRunsSayWhatTheyTakeOver(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string

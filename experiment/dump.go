@@ -15,13 +15,12 @@ import (
 	"vitrine/internal/replace"
 )
 
-// errDumpInterrupted is not [ErrInterrupted], because a dump cannot be continued.
+// errDumpInterrupted is separate from [ErrInterrupted], because a dump cannot be continued.
 var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and begins again the next time")
 
-// Dump writes the rounds of every seed to Dir/Name, so that learners in other
-// languages meet the customers that policies meet in [Run], and their regret is
-// measured against the same optimum. Dir/Name/seed-S.npz, a NumPy archive, has these arrays of float64,
-// entry t−1 of each for round t:
+// Dump writes the rounds of every seed to Dir/Name, so that learners in other languages meet the same customers as
+// policies in [Run], and their regret is measured against the same optimum. Dir/Name/seed-S.npz, a NumPy archive,
+// contains these arrays of float64, with entry t−1 for round t:
 //
 //	features   T×N×d    X_t
 //	revenues   T×N      r_t
@@ -30,8 +29,7 @@ var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and 
 //	optimum    T        R_t(S*_t), the largest expected revenue
 //	place_effects       of the places of a display, from the first on, if they have effects
 //
-// A customer takes what [vitrine.Choose] says. A policy P of the experiment is
-// played, and adds
+// A customer's choice follows [vitrine.Choose]. Each policy P in the experiment is played, and adds
 //
 //	P.offers      T×m int64    S_t, filled up with −1; m is the size of the largest
 //	P.orders      T×K int64    with position effects: the items from the first place on, filled up with −1
@@ -39,8 +37,8 @@ var errDumpInterrupted = errors.New("interrupted: the dump is not complete, and 
 //	P.propensity  T   float64  π_t(S_t | X_t), 0 if it is not known
 //	P.regret      T   float64  cumulative
 //
-// world.json, written last, describes the world and names seeds and policies. The experiment may have no
-// policies. Earlier files are replaced, and none of them is read. The bytes do not depend on o.Workers.
+// world.json, written last, describes the world and names seeds and policies. The experiment may contain no policies.
+// Earlier files are replaced without being read. The bytes do not depend on o.Workers.
 func Dump(ctx context.Context, e *Experiment, o Options) error {
 	if err := e.validate(); err != nil {
 		return err
@@ -76,7 +74,7 @@ func Dump(ctx context.Context, e *Experiment, o Options) error {
 	return record.write(description)
 }
 
-// dumpSeed returns the archive of a seed.
+// dumpSeed returns a seed's archive.
 func (e *Experiment) dumpSeed(ctx context.Context, seed uint64, progress func(int)) ([]byte, error) {
 	z := newNPZ()
 	if err := e.dumpWorld(ctx, z, seed); err != nil {
@@ -91,8 +89,7 @@ func (e *Experiment) dumpSeed(ctx context.Context, seed uint64, progress func(in
 	return z.bytes()
 }
 
-// dumpWorld adds the arrays of the world, which all policies meet. It returns a *PanicError if the world
-// panics.
+// dumpWorld adds the world's arrays, which are the same for all policies. It returns a *PanicError if the world panics.
 func (e *Experiment) dumpWorld(ctx context.Context, z *npz, seed uint64) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -186,7 +183,7 @@ func (e *Experiment) dumpPolicy(ctx context.Context, z *npz, p Policy, seed uint
 	)
 }
 
-// appendItems appends items, filled up with −1 to a number of them.
+// appendItems appends items, padded to n entries with −1.
 func appendItems(dst []int64, items []int, n int) []int64 {
 	for k := range n {
 		item := int64(-1)

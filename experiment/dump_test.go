@@ -30,7 +30,7 @@ import (
 	"vitrine/utility"
 )
 
-// array is what a .npy file holds.
+// array is the content of a .npy file.
 type array struct {
 	dtype string
 	shape []int
@@ -44,7 +44,7 @@ func (a array) integer(i int) int { return int(int64(binary.LittleEndian.Uint64(
 
 var npyText = regexp.MustCompile(`^\{'descr': '(<[fi]8)', 'fortran_order': False, 'shape': \(((?:\d+,)+)\), \} *\n$`)
 
-// readNPZ reads an archive by the rules of NumPy's format description, NEP 1.
+// readNPZ reads an archive according to NumPy's format description, NEP 1.
 func readNPZ(t *testing.T, path string) map[string]array {
 	t.Helper()
 	archive := fatal.Or(zip.OpenReader(path))(t)
@@ -83,8 +83,7 @@ func dump(t *testing.T, e *experiment.Experiment, workers int) string {
 	return filepath.Join(dir, e.Name)
 }
 
-// A policy that shows what the dump says it showed has, by the dump's utilities,
-// shocks and optimum, the choices of the dump and the regret of Run.
+// Replaying a policy from the dump's offers, utilities, shocks and optimum gives the dump's choices and Run's regret.
 func TestDumpReplaysToTheRegretOfRun(t *testing.T) {
 	e := small(policy("random", random()), policy("first", first()))
 	out := t.TempDir()
@@ -129,7 +128,7 @@ func TestDumpReplaysToTheRegretOfRun(t *testing.T) {
 	}
 }
 
-// The arrays are the draws of the addresses that experiments use, bit for bit.
+// The arrays are the draws at the addresses that experiments use, bit for bit.
 func TestDumpHasTheStreamsOfAnExperiment(t *testing.T) {
 	e := small()
 	e.Seeds = []uint64{3}
@@ -173,7 +172,7 @@ func TestDumpHasTheStreamsOfAnExperiment(t *testing.T) {
 	}
 }
 
-// Revenues that are nil are 1 each.
+// Nil revenues are written as 1 each.
 func TestDumpWritesEqualRevenues(t *testing.T) {
 	e := small()
 	e.World = func(rng *rand.Rand) env.Environment {
@@ -215,7 +214,7 @@ func TestDumpDescribesItself(t *testing.T) {
 	}
 }
 
-// shrinking has an item less in its second round.
+// shrinking loses an item in its second round.
 type shrinking struct {
 	planted
 	round *int
@@ -233,7 +232,7 @@ func (s shrinking) Context(rng *rand.Rand) *vitrine.Context {
 
 func (s shrinking) Utilities(dst []float64, _ *vitrine.Context) { clear(dst) }
 
-// widening has a feature more in every round than in the one before.
+// widening gains a feature in every round.
 type widening struct{ shrinking }
 
 func (w widening) Context(*rand.Rand) *vitrine.Context {
@@ -241,7 +240,7 @@ func (w widening) Context(*rand.Rand) *vitrine.Context {
 	return &vitrine.Context{Features: mat.NewDense(2, *w.round, nil)}
 }
 
-// A dump that fails says where, and leaves no world.json, an earlier one included.
+// A failed dump says where it failed, and leaves no world.json, not even an earlier one.
 func TestDumpErrors(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -20,7 +20,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// A deadline interrupts as Ctrl-C does; a failure is not an interruption.
+// A deadline interrupts in the same way as Ctrl-C; a failure is not an interruption.
 func TestWhatEndsAnExperiment(t *testing.T) {
 	late, stop := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer stop()
@@ -34,8 +34,7 @@ func TestWhatEndsAnExperiment(t *testing.T) {
 	}
 }
 
-// planted is a world of two items with one feature, a revenue or a utility that
-// may be no number.
+// planted is a world of two items with one feature; its feature, revenue or utility may be NaN or infinite.
 type planted struct{ feature, revenue, utility float64 }
 
 func (w planted) Context(*rand.Rand) *vitrine.Context {
@@ -78,7 +77,7 @@ func TestErrorsNameTheUnit(t *testing.T) {
 	}
 }
 
-// What cannot be played is refused by name, before any file is written.
+// An experiment that cannot be played is rejected by name, before any file is written.
 func TestExperimentsThatCannotBePlayed(t *testing.T) {
 	for want, change := range map[string]func(e *experiment.Experiment){
 		`experiment "small": there are no seeds`:                         func(e *experiment.Experiment) { e.Seeds = nil },
@@ -104,8 +103,8 @@ func TestExperimentsThatCannotBePlayed(t *testing.T) {
 // dreamt is a world without contexts.
 type dreamt struct{ env.Environment }
 
-// A panic on a goroutine of Run would end the program: it is an error that names
-// the unit, with the value and the stack, and what was finished is kept.
+// A panic on one of Run's goroutines would end the program. Run turns it into an error that names the unit, with the
+// value and the stack, and keeps finished units.
 func TestPanicsNameTheUnit(t *testing.T) {
 	ink := errors.New("no ink")
 	broken := first()
@@ -144,7 +143,7 @@ func TestPanicsNameTheUnit(t *testing.T) {
 	}
 }
 
-// Worlds that panic or are nil are named with the unit, too.
+// Errors about worlds that panic or are nil name the unit too.
 func TestBrokenWorldsNameTheUnit(t *testing.T) {
 	for want, w := range map[string]env.Environment{
 		"small: policy first, seed 0, round 1: panic: runtime error": dreamt{},

@@ -1,11 +1,9 @@
-// Package experiment plays learners on simulated worlds and records their regret. It
-// draws no figures. [Run] plays an [Experiment] and writes its files; [RunShard] and
-// [Merge] do the same on several machines.
+// Package experiment plays learners on simulated worlds and records their regret. It does not draw figures. [Run] plays
+// an [Experiment] and writes its files; [RunShard] and [Merge] do the same on several machines.
 //
-// A unit is one policy on one seed. Under one seed all policies meet the same
-// truth, the same contexts and the same customers: every draw has the address
-// (seed, round, purpose). So units are independent, regret curves are paired,
-// and results are the same bytes with any number of workers.
+// A unit is one policy on one seed. With the same seed, all policies face the same truth, the same contexts and the
+// same customers, because every draw is addressed by (seed, round, purpose). Units are therefore independent, regret
+// curves are paired, and results are the same bytes for any number of workers.
 package experiment
 
 import (
@@ -26,56 +24,54 @@ import (
 	"vitrine/internal/cpu"
 )
 
-// Experiment is a world, the policies played in it, and the seeds. It has at least one policy, one seed and
-// one round; labels and seeds are distinct.
+// Experiment is a world, the policies to play in it, and the seeds. It needs at least one policy, one seed and one
+// round. Labels and seeds must be distinct.
 type Experiment struct {
 	Name       string
-	Title      string // for pictures; run.json keeps it
+	Title      string // for pictures; stored in run.json
 	Rounds     int    // T
 	Constraint vitrine.Constraint
-	// World makes the environment of a seed, with its truth drawn from rng.
+	// World makes a seed's environment, and draws its truth from rng.
 	World    func(rng *rand.Rand) env.Environment
 	Policies []Policy
 	Seeds    []uint64
 
-	// Settings describe the world and the rounds, for run.json. Together with the policy's settings and
-	// Version they identify the finished units of this experiment. They must marshal to JSON.
+	// Settings describe the world and the rounds, for run.json. Together with the policy's settings and Version, they
+	// identify finished units of this experiment. They must marshal to JSON.
 	Settings any
-	// Version identifies the program: units of another version are not continued. If it is empty, it is a hash of the
+	// Version identifies the program. Units from another version are not reused. If empty, Version is a hash of the
 	// executable, so that a changed program plays its units again.
 	Version string
 }
 
-// Policy is a policy that an experiment plays.
+// Policy is one of an experiment's policies.
 type Policy struct {
-	Label    string // unique; the name in the files
+	Label    string // unique; used in the files
 	Settings any    // all options that determine it; must marshal to JSON
-	// New makes the learner for a unit, at its first round. rng is its own.
+	// New makes the learner for a unit, at its first round. rng belongs to the learner.
 	New func(world env.Environment, rng *rand.Rand) (vitrine.Learner, error)
 }
 
 // Options configure a run of an experiment.
 type Options struct {
-	Dir     string // the files go to Dir/Name
-	Workers int    // units played at a time; 0 is one for each processor
-	// Progress, if not nil, is called with the number of rounds done since the last call, including those of
-	// units that were already finished. It is called concurrently.
+	Dir     string // files go to Dir/Name
+	Workers int    // units played at a time; 0 means one per processor
+	// Progress, if not nil, is called with the number of rounds done since the last call, including rounds of units
+	// that were already finished. Calls are concurrent.
 	Progress func(rounds int)
-	// Note, if not nil, is called with what a run takes over from earlier results, or replaces.
+	// Note, if not nil, is called with messages about earlier results that a run reuses or replaces.
 	Note func(message string)
 	// Warn, if not nil, is called with each problem in earlier results and the action taken.
 	Warn func(message string)
 }
 
-// ErrInterrupted reports an experiment that was stopped before its end. Finished units are kept, and running
-// it again continues.
+// ErrInterrupted reports an experiment that was stopped early. Finished units are kept, and running it again continues.
 var ErrInterrupted = errors.New("interrupted")
 
-// Run plays the units that Dir/Name/runs.jsonl does not hold, adds each to it when it is finished, writes
-// regret.csv, summary.csv and run.json from it, and returns the summary, a row for each policy. Units are
-// played until ctx is done, in which case the error is ErrInterrupted, or until one fails, in which case the
-// error names its policy, seed and round; no files but runs.jsonl are then written. A unit that panics fails
-// too, with a *[PanicError]: finished units are kept, and the caller's program goes on.
+// Run plays the units missing from Dir/Name/runs.jsonl and appends each one as it finishes. It then writes regret.csv,
+// summary.csv and run.json, and returns the summary, with a row per policy. If ctx ends, Run stops with ErrInterrupted.
+// If a unit fails, the error names its policy, seed and round. In either case only runs.jsonl is written. A unit that
+// panics fails too, with a *[PanicError]: finished units are kept, and the caller's program goes on.
 func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	e, err := e.versioned()
 	if err != nil {
@@ -92,10 +88,8 @@ func Run(ctx context.Context, e *Experiment, o Options) ([]Summary, error) {
 	return e.write(dir, units, Machine())
 }
 
-// Finals plays like [Run], with the same errors, and returns the regret after
-// the last round by policy label, an entry for each of e.Seeds. It writes no
-// file but runs.jsonl, which may hold the units of many experiments on one
-// world.
+// Finals plays like [Run], with the same errors, and returns the regret after the last round by policy label, with an
+// entry for each of e.Seeds. It writes only runs.jsonl, which may hold the units of many experiments on one world.
 func Finals(ctx context.Context, e *Experiment, o Options) (map[string][]float64, error) {
 	results, err := Results(ctx, e, o)
 	if err != nil {
@@ -116,7 +110,7 @@ type Result struct {
 	Diagnostics map[string]float64
 }
 
-// Results plays like [Finals], and returns whole units, policy by policy and seed by seed.
+// Results plays like [Finals], and returns complete units, policy by policy and seed by seed.
 func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 	e, err := e.versioned()
 	if err != nil {
@@ -133,7 +127,7 @@ func Results(ctx context.Context, e *Experiment, o Options) ([]Result, error) {
 	return results, nil
 }
 
-// versioned returns the experiment with a version.
+// versioned returns the experiment with its version set.
 func (e *Experiment) versioned() (*Experiment, error) {
 	if e.Version != "" {
 		return e, nil
@@ -147,7 +141,7 @@ func (e *Experiment) versioned() (*Experiment, error) {
 	return &versioned, nil
 }
 
-// executable names the running program by a hash of its file.
+// executable identifies the running program by a hash of its file.
 var executable = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -165,11 +159,10 @@ var executable = sync.OnceValues(func() (string, error) {
 	return "executable " + hex.EncodeToString(sum.Sum(nil)[:8]), nil
 })
 
-// all selects the units at all places.
 func all(int) bool { return true }
 
-// complete plays the units that the journal does not hold, among those whose place in selects, and returns
-// them policy by policy and seed by seed.
+// complete plays the units missing from the journal, among the places that in selects, and returns them policy by
+// policy and seed by seed.
 func (e *Experiment) complete(ctx context.Context, o Options, in func(place int) bool) ([]*unit, error) {
 	if err := e.validate(); err != nil {
 		return nil, err
@@ -225,7 +218,7 @@ func (e *Experiment) complete(ctx context.Context, o Options, in func(place int)
 	return units, j.close()
 }
 
-// validate reports an experiment that cannot be played.
+// validate returns an error if the experiment cannot be played.
 func (e *Experiment) validate() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("experiment %q: "+format, append([]any{e.Name}, args...)...)
@@ -260,7 +253,7 @@ func (e *Experiment) validate() error {
 	return nil
 }
 
-// playAll plays units on o.Workers goroutines, until ctx is done or one fails.
+// playAll plays units on o.Workers goroutines, until ctx ends or a unit fails.
 func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o Options) error {
 	alone := min(workers(o), len(units)) == 1
 	err := forEach(ctx, workers(o), units, func(ctx context.Context, u *unit) error {
@@ -268,7 +261,7 @@ func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o O
 		if err := e.play(ctx, u, o.Progress, func(vitrine.Round) {}); err != nil {
 			return err
 		}
-		if alone { // the time of others would count
+		if alone { // otherwise other units' time would count
 			u.Processor = (cpu.Time() - begin).Seconds()
 		}
 		return j.append(u)
@@ -279,7 +272,7 @@ func (e *Experiment) playAll(ctx context.Context, units []*unit, j *journal, o O
 	return err
 }
 
-// workers returns how many units are played at a time.
+// workers returns the number of units to play at a time.
 func workers(o Options) int {
 	if o.Workers < 1 {
 		return runtime.GOMAXPROCS(0)
@@ -287,8 +280,8 @@ func workers(o Options) int {
 	return o.Workers
 }
 
-// forEach calls do for every item on a number of goroutines, until ctx is done or a call fails. It returns the first
-// error, or the cause of ctx.
+// forEach calls do for every item on the given number of goroutines, until ctx ends or a call fails. It returns the
+// first error, or ctx's cause.
 func forEach[T any](ctx context.Context, workers int, items []T, do func(context.Context, T) error) error {
 	doing, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -27,7 +27,7 @@ import (
 	"vitrine/utility"
 )
 
-// TestMain plays the part of a learner's program if a test has started it as one.
+// TestMain acts as a learner's program if a test started it as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "outside" {
 		os.Exit(outside(os.Args[2]))
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// rule is a learner that only counts, and a policy.
+// rule is a policy, and a learner that only counts.
 type rule struct {
 	offer func(x *vitrine.Context, rng *rand.Rand) vitrine.Assortment
 	seen  func(r vitrine.Round) error
@@ -64,7 +64,7 @@ func policy(label string, l rule) experiment.Policy {
 	}}
 }
 
-// random draws with the policy's own generator; first shows the same items.
+// random draws with the policy's own generator; first always shows the same items.
 func random() rule {
 	return rule{offer: func(x *vitrine.Context, rng *rand.Rand) vitrine.Assortment {
 		return assortment.AtMost(size).Sample(nil, x.NumItems(), rng)
@@ -100,8 +100,8 @@ func small(policies ...experiment.Policy) *experiment.Experiment {
 	}
 }
 
-// In a world that moves, regret is against the best of the round: the oracle has
-// none, and who knows the truth of before has some from the switch on.
+// In a changing world, regret is measured against the round's own optimum: the oracle's regret is 0, and a policy that
+// knows the original truth starts to lose at the switch.
 func TestRegretIsAgainstTheRoundsOwnOptimum(t *testing.T) {
 	oracle := experiment.Policy{Label: "oracle", Settings: "oracle", New: func(w env.Environment, _ *rand.Rand) (vitrine.Learner, error) {
 		return experiment.NewOracle(bandit.Problem{NumFeatures: 2, MaxShown: size, Rounds: 120, Constraint: assortment.AtMost(size)}, w)
@@ -156,7 +156,7 @@ func TestBytesDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// All policies of a seed meet the same truth, contexts, revenues and customers.
+// With one seed, all policies meet the same truth, contexts, revenues and customers.
 func TestPoliciesArePaired(t *testing.T) {
 	type meeting struct {
 		features []float64
@@ -178,8 +178,7 @@ func TestPoliciesArePaired(t *testing.T) {
 	}
 }
 
-// Customers choose by the MNL probabilities: the choices of a fixed set are
-// within five standard errors of theirs.
+// Customers choose by the MNL probabilities: the choices from a fixed set are within five standard errors.
 func TestCustomersFollowTheModel(t *testing.T) {
 	const utility = 0.5
 	e := small()
@@ -201,8 +200,7 @@ func TestCustomersFollowTheModel(t *testing.T) {
 	}
 }
 
-// The regret is against the optimum: the policy that knows it has 0 exactly,
-// and nobody less.
+// Regret is measured against the optimum: a policy that knows it gets exactly 0, and no policy gets less.
 func TestRegretIsAgainstTheOptimum(t *testing.T) {
 	dir := t.TempDir()
 	summaries := run(t, small(best(), policy("random", random())), experiment.Options{Dir: dir})
@@ -249,7 +247,7 @@ func TestSummaryByHand(t *testing.T) {
 	if s := summaries[0]; math.Abs(s.FinalMean-mean) > 1e-7 || math.Abs(s.FinalSD-math.Sqrt(ss/3)) > 1e-7 || s.Seeds != 4 || s.Rounds != 120 {
 		t.Errorf("summary %+v, want mean %v and sd %v of 4 seeds", s, mean, math.Sqrt(ss/3))
 	}
-	// Against an optimum, whose regret is 0, the paired difference is the regret.
+	// Paired with an optimum, which has regret 0, the difference is the regret.
 	beside := run(t, small(best(), policy("first", first())), experiment.Options{Dir: t.TempDir()})[1]
 	if math.Abs(beside.PairedMean-mean) > 1e-7 || math.Abs(beside.PairedSE-math.Sqrt(ss/3/4)) > 1e-7 {
 		t.Errorf("paired difference %v ± %v, want %v ± %v", beside.PairedMean, beside.PairedSE, mean, math.Sqrt(ss/3/4))
@@ -270,7 +268,7 @@ func TestSummaryByHand(t *testing.T) {
 	}
 }
 
-// The processor time of a run is known if no other run is played at the same time.
+// A run's processor time is known only if no other run is played at the same time.
 func TestProcessorSeconds(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the processor time is not known on this system")
@@ -287,8 +285,7 @@ func TestProcessorSeconds(t *testing.T) {
 	}
 }
 
-// Finals is Run without its files: the last regrets, from a journal that other
-// seeds and policies may share.
+// Finals is Run without its files. It returns the last regrets from a journal that other seeds and policies may share.
 func TestFinals(t *testing.T) {
 	dir := t.TempDir()
 	var played atomic.Int64

@@ -17,19 +17,19 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Summary is a row of summary.csv, with the paired difference to the first policy.
+// Summary is a row of summary.csv, including the paired difference to the first policy.
 type Summary struct {
 	Experiment, Policy string
 	Seeds, Rounds      int
-	FinalMean          float64 // mean over the seeds of the regret after the last round
-	FinalSD            float64 // its sample standard deviation; NaN for a single seed
-	SecondsPerRun      float64 // mean over the seeds
-	ProcessorPerRun    float64 // mean over the seeds of the processor seconds; NaN if a run was played at the same time as another
-	PairedMean         float64 // mean over the seeds of its final regret minus the first policy's
-	PairedSE           float64 // the standard error of that; NaN for a single seed
+	FinalMean          float64 // mean over seeds of the regret after the last round
+	FinalSD            float64 // sample standard deviation of that; NaN for a single seed
+	SecondsPerRun      float64 // mean over seeds
+	ProcessorPerRun    float64 // mean over seeds of processor seconds; NaN if a run was played at the same time as another
+	PairedMean         float64 // mean over seeds of the final regret minus the first policy's
+	PairedSE           float64 // standard error of that; NaN for a single seed
 }
 
-// write makes the files of a complete experiment from its units, ordered by policy and seed.
+// write writes the files of a complete experiment from its units, ordered by policy and seed.
 func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, error) {
 	summaries := e.summarize(units)
 	record, err := e.record(machine)
@@ -55,7 +55,7 @@ func (e *Experiment) write(dir string, units []*unit, machine any) ([]Summary, e
 	return summaries, record.write(filepath.Join(dir, "run.json"))
 }
 
-// regretCSV writes nine significant digits, more than the mean of thirty seeds can use.
+// regretCSV writes nine significant digits, more than the mean of thirty seeds needs.
 func (e *Experiment) regretCSV(units []*unit) []byte {
 	out := []byte("experiment,policy,seed,round,regret\n")
 	for _, u := range units {
@@ -98,8 +98,7 @@ func (e *Experiment) summarize(units []*unit) []Summary {
 	return summaries
 }
 
-// meanSD returns the mean and the sample standard deviation, which is NaN for a
-// single number.
+// meanSD returns the mean and the sample standard deviation. The latter is NaN for a single number.
 func meanSD(v []float64) (mean, sd float64) {
 	mean, sd = stat.MeanStdDev(v, nil)
 	if len(v) == 1 {
@@ -121,7 +120,8 @@ func summaryCSV(summaries []Summary) []byte {
 	return out.Bytes()
 }
 
-// record is run.json: the experiment, the machine, and the learners' diagnostics. Without runs it is [ShardFile] and world.json.
+// record is run.json: the experiment, the machine, and the learners' diagnostics. Without runs it is [ShardFile] and
+// world.json.
 type record struct {
 	Experiment string          `json:"experiment"`
 	Title      string          `json:"title"`
@@ -130,10 +130,10 @@ type record struct {
 	Version    string          `json:"version"`
 	Machine    any             `json:"machine,omitempty"`
 	Policies   []policyRecord  `json:"policies"`
-	Rounds     int             `json:"rounds,omitempty"` // of a shard, like the next; the settings of files have them, too
+	Rounds     int             `json:"rounds,omitempty"` // of a shard, like the next; run.json keeps them in settings
 	Shard      *Shard          `json:"shard,omitempty"`
 
-	dir string // that it was read from
+	dir string // directory that it was read from
 }
 
 type policyRecord struct {
@@ -150,7 +150,7 @@ type runRecord struct {
 	Diagnostics map[string]float64 `json:"diagnostics,omitempty"`
 }
 
-// record returns the record of the experiment without runs.
+// record returns the experiment's record without runs.
 func (e *Experiment) record(machine any) (*record, error) {
 	r := &record{Experiment: e.Name, Title: e.Title, Version: e.Version, Seeds: e.Seeds, Machine: machine, Policies: []policyRecord{}}
 	var err error
@@ -167,7 +167,6 @@ func (e *Experiment) record(machine any) (*record, error) {
 	return r, nil
 }
 
-// write writes the record to a file.
 func (r *record) write(path string) error {
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -176,7 +175,7 @@ func (r *record) write(path string) error {
 	return replace.File(path, append(data, '\n'))
 }
 
-// labels are those of the policies.
+// labels returns the policies' labels.
 func (r *record) labels() (list []string) {
 	for _, p := range r.Policies {
 		list = append(list, p.Label)
@@ -184,7 +183,7 @@ func (r *record) labels() (list []string) {
 	return list
 }
 
-// settings are those of the policies.
+// settings returns the policies' settings.
 func (r *record) settings() (list []string) {
 	for _, p := range r.Policies {
 		list = append(list, p.Label, compact(p.Settings))
@@ -200,7 +199,6 @@ func compact(data json.RawMessage) string {
 	return out.String()
 }
 
-// readRecord reads a record.
 func readRecord(path string) (*record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -213,8 +211,8 @@ func readRecord(path string) (*record, error) {
 	return r, nil
 }
 
-// changed names what has changed since the files in a directory were written: the settings, the seeds, the policies or the program;
-// "" if nothing has, or if there are no files.
+// changed names a change since the files in a directory were written: settings, seeds, policies or program. It returns
+// "" if nothing changed or there are no files.
 func (e *Experiment) changed(dir string) string {
 	its, err := readRecord(filepath.Join(dir, "run.json"))
 	if err != nil {

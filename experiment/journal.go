@@ -16,12 +16,12 @@ import (
 	"vitrine/internal/replace"
 )
 
-// journal is runs.jsonl: a line for each finished unit, its JSON with a last member "crc", the CRC-32C in
-// hexadecimal of the object without it. Lines are only appended, each in one write that is synced.
+// journal is runs.jsonl: a line per finished unit. A line is the unit's JSON with a last member "crc", the CRC-32C in
+// hexadecimal of the object without it. Each line is appended in one write, and synced.
 type journal struct {
 	mu     sync.Mutex
 	file   *os.File
-	failed error // of the first append that failed; later ones fail too, because its line may be incomplete
+	failed error // error of the first failed append; later ones fail too, because its line may be incomplete
 	units  map[unitKey]*unit
 }
 
@@ -32,8 +32,8 @@ type unitKey struct {
 
 func (u *unit) key() unitKey { return unitKey{u.Fingerprint, u.Policy, u.Seed} }
 
-// openJournal reads the journal in dir, creating it if it is missing, and opens it for appending. Damaged
-// lines are removed, with a warning.
+// openJournal reads the journal in dir, creating it if necessary, and opens it for appending. Damaged lines are
+// removed, with a warning.
 func openJournal(dir string, warn func(string)) (*journal, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func openJournal(dir string, warn func(string)) (*journal, error) {
 	return &journal{file: file, units: units}, nil
 }
 
-// readJournal returns the units of the sound lines, and these lines. It calls damaged for each other line.
+// readJournal returns the units from the intact lines, and those lines. It calls damaged for each other line.
 func readJournal(data []byte, damaged func(line int, why string)) (units map[unitKey]*unit, sound []byte) {
 	units = map[unitKey]*unit{}
 	number := 0
@@ -82,7 +82,7 @@ func readJournal(data []byte, damaged func(line int, why string)) (units map[uni
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// crcMember is the format of the last member of a line.
+// crcMember is the format of a line's last member.
 const crcMember = `,"crc":"%08x"}`
 
 func encodeUnit(u *unit) ([]byte, error) {
@@ -115,7 +115,7 @@ func (j *journal) find(fingerprint, policy string, seed uint64) *unit {
 	return j.units[unitKey{fingerprint, policy, seed}]
 }
 
-// append adds a unit and returns once it would survive a crash.
+// append adds a unit durably: once it returns, the unit survives a crash.
 func (j *journal) append(u *unit) error {
 	line, err := encodeUnit(u)
 	if err != nil {
@@ -132,7 +132,7 @@ func (j *journal) append(u *unit) error {
 	return j.failed
 }
 
-// close closes the file. Later calls do nothing.
+// close closes the file. Later calls have no effect.
 func (j *journal) close() error {
 	if j.file == nil {
 		return nil
@@ -142,7 +142,7 @@ func (j *journal) close() error {
 	return err
 }
 
-// fingerprint identifies all that determines a unit except its seed.
+// fingerprint identifies everything that determines a unit, except its seed.
 func fingerprint(e *Experiment, p Policy) (string, error) {
 	data, err := json.Marshal(map[string]any{"version": e.Version, "rounds": e.Rounds, "world": e.Settings, "policy": p.Settings})
 	if err != nil {

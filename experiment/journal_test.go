@@ -23,7 +23,7 @@ func TestUnitRoundTrip(t *testing.T) {
 	}
 }
 
-// Once an append fails none follows, so that no unit stands behind a torn one.
+// After a failed append, later ones fail too, so that no unit follows a torn one.
 func TestJournalStopsAtAFailedAppend(t *testing.T) {
 	dir := t.TempDir()
 	j, err := openJournal(dir, func(string) {})
@@ -45,7 +45,7 @@ func TestJournalStopsAtAFailedAppend(t *testing.T) {
 	}
 }
 
-// Reading never panics, and never takes a damaged line for a unit.
+// Reading never panics, and never accepts a damaged line.
 func FuzzReadJournal(f *testing.F) {
 	line := fatal.Or(encodeUnit(&unit{Fingerprint: "f", Policy: "p", Regret: []float64{1, 2}}))(f)
 	f.Add(line)

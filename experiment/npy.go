@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// npz writes a NumPy archive: an uncompressed zip file of arrays in the format NPY 1.0, little-endian and in
-// C order. The same arrays give the same bytes.
+// npz writes a NumPy archive: an uncompressed zip file with arrays in the format NPY 1.0, little-endian and in C order.
+// The same arrays give the same bytes.
 //
 // Source: NEP 1, "A Simple File Format for NumPy Arrays".
 type npz struct {
@@ -24,7 +24,7 @@ func newNPZ() *npz {
 	return z
 }
 
-// floats adds an array of float64. It panics unless the shape has len(v) entries.
+// floats adds a float64 array. It panics unless the shape has len(v) entries.
 func (z *npz) floats(name string, v []float64, shape ...int) error {
 	data := make([]byte, 0, 8*len(v))
 	for _, x := range v {
@@ -33,7 +33,7 @@ func (z *npz) floats(name string, v []float64, shape ...int) error {
 	return z.array(name, "<f8", data, shape)
 }
 
-// integers adds an array of int64. It panics unless the shape has len(v) entries.
+// integers adds an int64 array. It panics unless the shape has len(v) entries.
 func (z *npz) integers(name string, v []int64, shape ...int) error {
 	data := make([]byte, 0, 8*len(v))
 	for _, x := range v {
@@ -74,7 +74,7 @@ func npyHeader(dtype, dims string) []byte {
 	return append(header, text...)
 }
 
-// bytes ends the archive and returns it.
+// bytes finishes the archive and returns it.
 func (z *npz) bytes() ([]byte, error) {
 	err := z.zip.Close()
 	return z.buf.Bytes(), err

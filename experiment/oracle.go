@@ -14,15 +14,15 @@ import (
 	"vitrine/internal/scratch"
 )
 
-// Oracle knows the truth: it offers the optimal assortment under the true utilities, so its regret is exactly
-// 0. In a drifting world it assumes that the round is the one after those it has observed.
+// Oracle knows the truth. It offers the optimal assortment under the true utilities, so its regret is exactly 0. In a
+// drifting world it assumes that the current round directly follows the observed ones.
 type Oracle struct {
 	p      bandit.Problem
 	env    env.Environment
-	rounds int // observed
+	rounds int // number observed
 }
 
-// NewOracle returns the oracle of a world.
+// NewOracle returns a world's oracle.
 func NewOracle(p bandit.Problem, e env.Environment) (*Oracle, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -49,12 +49,12 @@ func (l *Oracle) Observe(r vitrine.Round) error {
 
 type oracle struct {
 	p   bandit.Problem
-	env env.Environment // of the round
+	env env.Environment // at the current round
 }
 
 // Offer implements vitrine.Policy.
 func (o *oracle) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
-	family := o.p.Family(x) // first: it panics if x has another number of features
+	family := o.p.Family(x) // first, because it panics if x has another number of features
 	u := oracles.Get().(*[]float64)
 	defer oracles.Put(u)
 	*u = scratch.Grow(*u, x.NumItems())

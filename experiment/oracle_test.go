@@ -13,7 +13,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// firstFeature is a world in which an item's utility is its first feature.
+// firstFeature is a world in which an item's first feature is its utility.
 type firstFeature struct{ env.Environment }
 
 func (firstFeature) Utilities(dst []float64, x *vitrine.Context) {

@@ -18,8 +18,8 @@ import (
 	"vitrine/utility"
 )
 
-// backwards shows the items of the oracle in the opposite order; a policy without an order and without
-// an estimate is shown in the order of the items.
+// backwards shows the oracle's items in reverse order. A policy without an order and without an estimate shows items in
+// their own order.
 type backwards struct {
 	vitrine.Learner
 	silent bool
@@ -41,8 +41,8 @@ func (r reversing) Offer(x *vitrine.Context, rng *rand.Rand) vitrine.Offer {
 	return o
 }
 
-// In a world with position effects the oracle has no regret, its set in the opposite order has some,
-// and the regret is that of the formula.
+// In a world with position effects, the oracle has no regret, the reverse order of its set does, and the regret agrees
+// with the formula.
 func TestPositionEffectsInRegret(t *testing.T) {
 	effects := []float64{0, -0.5, -2}
 	p := bandit.Problem{NumFeatures: 2, Items: 6, MaxShown: 3, Rounds: 50, Constraint: assortment.AtMost(3)}
@@ -63,7 +63,7 @@ func TestPositionEffectsInRegret(t *testing.T) {
 		}}
 	finals := fatal.Or(experiment.Finals(context.Background(), e, experiment.Options{Dir: t.TempDir()}))(t)
 	for k, seed := range e.Seeds {
-		var want [2]float64 // of backwards and silent
+		var want [2]float64 // for backwards and silent
 		shoppers := env.Shoppers{World: world(stream.New(seed, 0, stream.World)), Seed: seed}
 		var s env.Shopper
 		for round := 1; round <= 50; round++ {
@@ -80,7 +80,7 @@ func TestPositionEffectsInRegret(t *testing.T) {
 	}
 }
 
-// A family whose best order is not known exactly is an error.
+// A family without an exact best order is an error.
 func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
 	knapsack := fatal.Or(assortment.NewQuota(assortment.Rules{Items: 6, Max: 3, Weights: assortment.WeightsOf([]int{3, 2, 2, 1, 2, 3}, 5)}))(t)
 	e := &experiment.Experiment{Name: "x", Title: "x", Rounds: 50, Constraint: knapsack, Seeds: []uint64{1}, Settings: 1, Version: "v",
@@ -95,8 +95,8 @@ func TestPositionEffectsNeedAnExactOptimum(t *testing.T) {
 	}
 }
 
-// The shopper takes the item with the largest utility in its place, and places beyond the effects have
-// that of the last.
+// The shopper takes the item with the largest utility in its place; places beyond the effects get the last one's
+// effect.
 func TestChooseDisplayed(t *testing.T) {
 	s := env.Shopper{Utilities: []float64{1, 1.2, 0.9, 5}, Shocks: []float64{0, 0, 0, 0, 0}}
 	for _, c := range []struct {

@@ -12,33 +12,32 @@ import (
 	"vitrine/internal/stream"
 )
 
-// unit is a policy on a seed and, once it is played, its result.
+// unit is a policy on a seed and, once played, its result.
 type unit struct {
 	Fingerprint string             `json:"fingerprint"`
 	Policy      string             `json:"policy"`
 	Seed        uint64             `json:"seed"`
 	Seconds     float64            `json:"seconds"`
-	Processor   float64            `json:"processor_seconds,omitempty"` // 0 if it is not known
+	Processor   float64            `json:"processor_seconds,omitempty"` // 0 if unknown
 	Diagnostics map[string]float64 `json:"diagnostics,omitempty"`
 	Regret      []float64          `json:"regret"` // cumulative, entry t−1 after round t
 
 	policy Policy
-	stderr string // what the learner's program wrote to its standard error, if it is a [Process]
+	stderr string // standard error output of the learner's program, if it is a [Process]
 }
 
-// Diagnoser is a learner with diagnostics of a finished run, by name: ONL-MNL reports the κ of its data.
+// Diagnoser is a learner that reports diagnostics of a finished run, by name: ONL-MNL reports the κ of its data.
 type Diagnoser interface {
 	Diagnostics() map[string]float64
 }
 
-// PanicError reports a panic of a world, a learner or a policy.
+// PanicError reports that a world, a learner or a policy panicked.
 type PanicError struct {
-	Value any    // the argument of the panic
-	Stack []byte // of the goroutine
+	Value any    // argument of the panic
+	Stack []byte // stack of the goroutine
 }
 
-// Error returns the value and the stack: a panic is a mistake in a program, and
-// the stack says where.
+// Error returns the value and the stack: a panic is a programming error, and the stack locates it.
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v\n\n%s", p.Value, p.Stack) }
 
 // Unwrap returns the value if it is an error.
@@ -47,16 +46,16 @@ func (p *PanicError) Unwrap() error {
 	return err
 }
 
-// progressRounds is how often play reports progress.
+// progressRounds is the number of rounds between progress reports.
 const progressRounds = 50
 
-// play plays the rounds of a unit and stores its regret,
+// play plays a unit's rounds and stores its regret,
 //
 //	Regret_t = Σ_{s≤t} (R_s(S*_s) − R_s(S_s)),
 //
-// with the exact optimum S*_s under the true utilities, and in the best order if places have effects. It gives each round to
-// watch before the learner observes it. It returns ctx's error if that is done
-// first, and a *PanicError if the world, the learner or its policy panics.
+// with the exact optimum S*_s under the true utilities, in the best order if places have effects. It passes each round
+// to watch before the learner observes it. If ctx ends first, play returns its error. If the world, the learner or its
+// policy panics, play returns a *PanicError.
 func (e *Experiment) play(ctx context.Context, u *unit, progress func(int), watch func(vitrine.Round)) (err error) {
 	start := time.Now()
 	at := func(t int, err error) error {

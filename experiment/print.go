@@ -9,7 +9,7 @@ import (
 	"vitrine/internal/hint"
 )
 
-// PrintSummary writes the summaries of an experiment as a table.
+// PrintSummary writes an experiment's summaries as a table.
 func PrintSummary(out io.Writer, summaries []Summary) {
 	fmt.Fprintf(out, "%s: regret after %s, %s\n", summaries[0].Experiment, hint.Count(summaries[0].Rounds, "round"), hint.Count(summaries[0].Seeds, "seed"))
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
@@ -25,7 +25,7 @@ func PrintSummary(out io.Writer, summaries []Summary) {
 	w.Flush()
 }
 
-// known formats a number for a table, or a dash if it is not defined.
+// known formats a number for a table, with a dash for NaN.
 func known(v float64) string {
 	if math.IsNaN(v) {
 		return "–"

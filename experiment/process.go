@@ -21,14 +21,14 @@ import (
 	"vitrine/bandit"
 )
 
-// ProcessOptions describe the program that a [Process] runs.
+// ProcessOptions describe the program behind a [Process].
 type ProcessOptions struct {
-	Command    []string // the program and its arguments
-	Dir        string   // the working directory; "" for the caller's
+	Command    []string // program and arguments
+	Dir        string   // working directory; "" means the caller's
 	Timeout    time.Duration
 	Problem    bandit.Problem
-	Constraint any  // the feasible family in words that the program understands; must marshal to JSON
-	Ordered    bool // places have effects, and the program lists items from the first place on
+	Constraint any  // feasible family in words that the program understands; must marshal to JSON
+	Ordered    bool // whether places have effects, and the program lists items from the first place on
 }
 
 // Process is a learner that is another program, in any language. It reads lines of JSON on its standard input,
@@ -51,7 +51,7 @@ type Process struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
-	pending bytes.Buffer // lines that the program reads before its next answer
+	pending bytes.Buffer // lines for the program to read before its next answer
 	stderr  lastBytes    // readable once the program has ended
 
 	mu    sync.Mutex
@@ -93,13 +93,13 @@ func NewProcess(o ProcessOptions, rng *rand.Rand) (*Process, error) {
 // String returns the command line, for messages.
 func (p *Process) String() string { return "process " + strings.Join(p.o.Command, " ") }
 
-// send adds a line to those that the program has to read.
+// send queues a line for the program.
 func (p *Process) send(kind string, content any) error {
 	return json.NewEncoder(&p.pending).Encode(map[string]any{kind: content})
 }
 
-// Offer asks the program for an offer. If the program gives no legal answer within the timeout, or ctx is done first, it is
-// killed. The error then says what was wrong and what the program wrote to its standard error, or is ctx's.
+// Offer asks the program for an offer. If there is no valid answer within the timeout, or ctx ends first, Offer kills
+// the program. The error then explains the problem and includes the program's standard error output, or is ctx's error.
 func (p *Process) Offer(ctx context.Context, x *vitrine.Context) (vitrine.Offer, error) {
 	if x.Feasible != nil {
 		return vitrine.Offer{}, p.fail(errors.New("contexts with a feasible family of their own are not part of the protocol"))
@@ -134,7 +134,7 @@ func (p *Process) Offer(ctx context.Context, x *vitrine.Context) (vitrine.Offer,
 	return offer, nil
 }
 
-// exchange writes the pending lines and calls then, and kills the program if that takes too long or ctx is done.
+// exchange writes the pending lines and calls then. If that takes too long or ctx ends, it kills the program.
 func (p *Process) exchange(ctx context.Context, then func() error) error {
 	limited, cancel := context.WithTimeout(ctx, p.o.Timeout)
 	defer cancel()
@@ -161,7 +161,7 @@ func (p *Process) exchange(ctx context.Context, then func() error) error {
 	return p.fail(errors.New("ended, or closed its standard input or output, before its last round"))
 }
 
-// fail ends the program and returns the error with its name and what it wrote to its standard error.
+// fail ends the program and adds its name and standard error output to the error.
 func (p *Process) fail(err error) error {
 	p.end(0)
 	if text := p.Stderr(); text != "" {
@@ -170,11 +170,11 @@ func (p *Process) fail(err error) error {
 	return fmt.Errorf("%s %w", p, err)
 }
 
-// Stderr returns the end of what the program wrote to its standard error. The program must have ended.
+// Stderr returns the end of the program's standard error output. The program must have ended.
 func (p *Process) Stderr() string { return strings.TrimSpace(string(p.stderr)) }
 
-// end waits until the program has ended, and kills it after a time. It returns why the program failed, and nil for a
-// program that had ended before.
+// end waits for the program to end, and kills it after a while. It returns why the program failed, or nil if the
+// program had already ended.
 func (p *Process) end(patience time.Duration) error {
 	if p.isOver() {
 		return nil
@@ -193,7 +193,7 @@ func (p *Process) isOver() bool {
 	return p.ended
 }
 
-// kill kills the program and those that it has started, unless it has ended.
+// kill kills the program and its children, unless it has ended.
 func (p *Process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,14 +202,14 @@ func (p *Process) kill() {
 	}
 }
 
-// Close gives the program its last round and ends its standard input, waits until it has ended, and returns an error if it
-// failed. A program that does not end within the timeout is killed. Later calls do nothing.
+// Close sends the program its last round, closes its standard input, and waits for it to end. If the program does not
+// end within the timeout, Close kills it. Close returns an error if the program failed. Later calls have no effect.
 func (p *Process) Close() error {
 	if p.isOver() {
 		return nil
 	}
 	late := time.AfterFunc(p.o.Timeout, p.kill)
-	_, _ = p.in.Write(p.pending.Bytes()) // a program may end by itself once it has made its last offer
+	_, _ = p.in.Write(p.pending.Bytes()) // the program may exit after its last offer
 	_ = p.in.Close()
 	switch err := p.end(p.o.Timeout); {
 	case !late.Stop():
@@ -236,7 +236,7 @@ func (p *Process) Observe(r vitrine.Round) error {
 	return p.send("round", map[string]any{"assortment": shown, "choice": choice})
 }
 
-// Policy implements vitrine.Learner. The policy panics with the errors of Offer.
+// Policy implements vitrine.Learner. The policy panics with Offer's errors.
 func (p *Process) Policy() vitrine.Policy { return present{p} }
 
 type present struct{ *Process }
@@ -250,7 +250,7 @@ func (p present) Offer(x *vitrine.Context, _ *rand.Rand) vitrine.Offer {
 	return o
 }
 
-// decodeOffer reads the answer to a context. Its items need not be in order.
+// decodeOffer decodes the answer to a context, with items in any order.
 func decodeOffer(line []byte, ordered bool) (none vitrine.Offer, err error) {
 	var answer struct {
 		Assortment *[]int  `json:"assortment"`
@@ -289,7 +289,7 @@ func quote(line []byte) string {
 	return fmt.Sprintf("%q", line)
 }
 
-// lastBytes keeps the end of what is written to it.
+// lastBytes keeps the end of its input.
 type lastBytes []byte
 
 // Write implements io.Writer.

@@ -45,7 +45,7 @@ func TestDecodeOffer(t *testing.T) {
 	}
 }
 
-// An answer that is read is an offer of distinct items in order, from the items that the program listed.
+// A decoded answer offers distinct items in order, from among the items that the program listed.
 func FuzzDecodeOffer(f *testing.F) {
 	for _, line := range []string{`{"assortment": [3, 17], "propensity": 0.25}`, `{"assortment": [17, 3]}`, `{"assortment": []}`, `{"propensity": 1e-400, "assortment": [0]}`, `{"assortment": [-1, 9007199254740993]}`} {
 		f.Add([]byte(line))

@@ -6,5 +6,5 @@ import "os/exec"
 
 func ownGroup(*exec.Cmd) {}
 
-// killGroup kills a program that has been started, and not those that it has started itself.
+// killGroup kills the program, but not its children.
 func killGroup(c *exec.Cmd) { _ = c.Process.Kill() }

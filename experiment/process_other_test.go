@@ -4,5 +4,5 @@ package experiment_test
 
 import "testing"
 
-// noChildren knows nothing of other processes on this system.
+// noChildren cannot inspect other processes on this system.
 func noChildren(*testing.T) {}

@@ -23,7 +23,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// popular offers the items that have sold most, and some chosen by the seed at first.
+// popular offers the items that sold most, and initially some items chosen by the seed.
 type popular struct{ sold []float64 }
 
 func newPopular(items int, seed uint32) *popular {
@@ -48,7 +48,7 @@ func (p *popular) best() []int {
 	return items[:size]
 }
 
-// inside is popular as a learner of this program.
+// inside runs popular as a learner in this program.
 type inside struct{ *popular }
 
 func (l inside) Policy() vitrine.Policy { return l }
@@ -62,7 +62,7 @@ func (l inside) Observe(r vitrine.Round) error {
 	return nil
 }
 
-// outside is popular as a program of its own, with a fault.
+// outside runs popular as a separate program, with a fault.
 func outside(fault string) (status int) {
 	var p *popular
 	lines := bufio.NewScanner(os.Stdin)
@@ -174,7 +174,7 @@ func withFault(fault string, timeout time.Duration) experiment.Policy {
 	return asProcess(timeout, os.Args[0], "outside", fault)
 }
 
-// A learner that is a program earns to the last bit what it earns inside this program, with any number of workers, and a
+// A learner in a separate program gets exactly the same regret as in this program, with any number of workers, and a
 // second run finds all of its runs in the journal.
 func TestProcess(t *testing.T) {
 	for _, workers := range []int{1, 4} {
@@ -198,7 +198,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// An error names the policy, the seed, the round, the program, and what was wrong. The program is always reaped.
+// An error names the policy, the seed, the round, the program, and the problem. The program is always reaped.
 func TestProcessFaults(t *testing.T) {
 	t.Run("all", processFaults)
 	noChildren(t)
@@ -254,7 +254,7 @@ func processFaults(t *testing.T) {
 	})
 }
 
-// A run that is stopped kills a program that is busy.
+// Stopping a run kills a busy program.
 func TestProcessInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	e := small(withFault("silent", time.Hour))
@@ -272,7 +272,7 @@ func TestProcessInterrupted(t *testing.T) {
 	}
 }
 
-// A policy of a program panics if the program fails, because it has no error to return.
+// A program's policy panics if the program fails, because it cannot return an error.
 func TestProcessPolicyPanics(t *testing.T) {
 	l := fatal.Or(withFault("crash", time.Minute).New(nil, rand.New(rand.NewPCG(1, 2))))(t)
 	defer func() {

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// ownGroup puts the program, and those that it starts, in a group of processes. Ctrl-C does not reach the group: the run ends it.
+// ownGroup puts the program and its children into a separate process group. Ctrl-C does not reach the group; the run
+// ends it.
 func ownGroup(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// killGroup kills the group of a program that has been started.
+// killGroup kills the process group of a started program.
 func killGroup(c *exec.Cmd) { _ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// noChildren fails a test after which a program is running or has not been waited for.
+// noChildren fails a test that leaves a program running or unreaped.
 func noChildren(t *testing.T) {
 	t.Helper()
 	if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {

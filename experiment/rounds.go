@@ -12,7 +12,7 @@ import (
 	"vitrine/internal/stream"
 )
 
-// rounds iterates over the rounds of a seed, which are the same for every policy.
+// rounds iterates over a seed's rounds, which are the same for every policy.
 type rounds struct {
 	e        *Experiment
 	shoppers env.Shoppers
@@ -21,11 +21,11 @@ type rounds struct {
 	t int
 	env.Shopper
 	best    vitrine.Assortment
-	effects []float64 // of the places; nil if they are alike
-	optimum float64   // R_t(S*_t), of best, in the best order
+	effects []float64 // by place; nil if all places are alike
+	optimum float64   // R_t(S*_t), for best in the best order
 }
 
-// rounds returns the rounds of a seed, before the first.
+// rounds returns a seed's rounds, before the first one.
 func (e *Experiment) rounds(seed uint64) (*rounds, error) {
 	world := e.World(stream.New(seed, 0, stream.World))
 	if world == nil {
@@ -34,8 +34,7 @@ func (e *Experiment) rounds(seed uint64) (*rounds, error) {
 	return &rounds{e: e, effects: env.PlaceEffects(world), shoppers: env.Shoppers{World: world, Seed: seed}}, nil
 }
 
-// next moves to the next round. The context is a new one, the slices are
-// overwritten.
+// next moves to the next round. It makes a new context but reuses the slices.
 func (r *rounds) next() error {
 	r.t++
 	if err := r.shoppers.Meet(&r.Shopper, r.t); err != nil {
@@ -53,8 +52,8 @@ func (r *rounds) next() error {
 	return nil
 }
 
-// display returns the order in which the offer of a policy is shown: its own, or else by the policy's
-// estimated utilities, as a service has it, or that of the items.
+// display returns the display order for an offer: its own order; otherwise, as in a service, the order of the policy's
+// estimated utilities; otherwise the order of the items.
 func (r *rounds) display(o vitrine.Offer, pi vitrine.Policy) []int {
 	if o.Order != nil {
 		return o.Order

@@ -18,9 +18,9 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Shard is a part of the units of an experiment: the units at the places Index, Index+Of, Index+2·Of, …,
-// counted from 1, policy by policy and seed by seed. The shards 1/n, …, n/n hold every unit once. A shard may
-// be empty. The zero value is no shard.
+// Shard is a part of an experiment's units: the ones at the places Index, Index+Of, Index+2·Of, …, counted from 1,
+// policy by policy and seed by seed. The shards 1/n, …, n/n together contain every unit once. A shard may be empty. The
+// zero value is not a shard.
 type Shard struct {
 	Index int `json:"index"` // from 1
 	Of    int `json:"of"`
@@ -42,22 +42,22 @@ func ParseShard(text string) (Shard, error) {
 	return Shard{index, of}, nil
 }
 
-// String returns the form that [ParseShard] reads.
+// String returns the form that [ParseShard] accepts.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Of) }
 
-// has reports whether the unit at a place, counted from 0, is in the shard.
+// has reports whether the shard contains the unit at a place, counted from 0.
 func (s Shard) has(place int) bool { return place%s.Of == s.Index-1 }
 
-// Units returns how many units of an experiment the shard has.
+// Units returns the number of an experiment's units in the shard.
 func (s Shard) Units(e *Experiment) int {
 	return (len(e.Policies)*len(e.Seeds) + s.Of - s.Index) / s.Of
 }
 
-// ShardFile is the name of the file that marks the results of a shard.
+// ShardFile is the name of the file that marks a shard's results.
 const ShardFile = "shard.json"
 
-// RunShard plays the units of a shard like [Run], with the same errors, and writes only runs.jsonl
-// and [ShardFile] to Dir/Name. [Merge] joins the shards of an experiment.
+// RunShard plays a shard's units like [Run], with the same errors, and writes only runs.jsonl and [ShardFile] to
+// Dir/Name. [Merge] joins the shards of an experiment.
 func RunShard(ctx context.Context, e *Experiment, s Shard, o Options) error {
 	if s.Of < 1 || s.Index < 1 || s.Index > s.Of {
 		return fmt.Errorf("shard %v: the index must be from 1 to the number of shards", s)
@@ -77,8 +77,7 @@ func RunShard(ctx context.Context, e *Experiment, s Shard, o Options) error {
 	return r.write(filepath.Join(o.Dir, e.Name, ShardFile))
 }
 
-// Sharded returns the names of the experiments that have the results of a shard in one of the
-// directories, sorted.
+// Sharded returns the sorted names of the experiments for which any of the directories contains a shard's results.
 func Sharded(dirs []string) ([]string, error) {
 	names := map[string]bool{}
 	for _, dir := range dirs {
@@ -99,13 +98,11 @@ func Sharded(dirs []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// Merge makes the experiment called name from its shards, which are in DIR/name of some of the
-// directories, and writes what [Run] writes to o.Dir/name. The bytes are those of one run on one
-// worker, except that seconds are those that the shards measured, and that run.json has a list of
-// machines if the shards were played on different ones. It is an error if the shards are of
-// different configurations or program builds, if a unit is missing, or if two shards have the same
-// unit with different results; nothing is then written. A unit that two shards have with equal
-// results is counted once, and o.Warn is called.
+// Merge joins the shards of the experiment called name, found in DIR/name under some of the directories, and writes the
+// same files as [Run] to o.Dir/name. The bytes equal those from one run on one worker, except that times are the
+// shards' own, and that run.json lists the machines if there are several. It is an error if the shards differ in
+// configuration or program build, if a unit is missing, or if two shards contain the same unit with different results;
+// Merge then writes no files. If two shards contain a unit with equal results, it counts once, and o.Warn is called.
 func Merge(name string, dirs []string, o Options) ([]Summary, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -152,7 +149,7 @@ func Merge(name string, dirs []string, o Options) ([]Summary, error) {
 	return e.write(dir, units, machines(shards))
 }
 
-// checkFresh returns an error if the journal of dir has runs that are not among the units: a merged journal
+// checkFresh returns an error if dir's journal contains runs that are not among the units, because a merged journal
 // would replace them.
 func checkFresh(dir string, units []*unit) error {
 	path := filepath.Join(dir, "runs.jsonl")
@@ -176,7 +173,7 @@ func checkFresh(dir string, units []*unit) error {
 	return nil
 }
 
-// readManifests reads the manifests of the experiment, in the order of the directories.
+// readManifests reads the experiment's manifests, in the order of the directories.
 func readManifests(name string, dirs []string) ([]*record, error) {
 	var shards []*record
 	for _, dir := range dirs {
@@ -196,7 +193,7 @@ func readManifests(name string, dirs []string) ([]*record, error) {
 	return shards, nil
 }
 
-// differs describes the first difference of another shard's experiment or program.
+// differs describes the first difference from another shard's experiment or program.
 func (r *record) differs(other *record) error {
 	for _, c := range []struct {
 		what string
@@ -221,7 +218,7 @@ func (r *record) differs(other *record) error {
 	return nil
 }
 
-// gather returns the units of the experiment, policy by policy and seed by seed.
+// gather returns the experiment's units, policy by policy and seed by seed.
 func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error) {
 	ids := map[string]string{}
 	for _, p := range e.Policies {
@@ -245,7 +242,7 @@ func (e *Experiment) gather(shards []*record, warn func(string)) ([]*unit, error
 			u := have[key]
 			switch old := found[key]; {
 			case ids[key.policy] != key.fingerprint:
-				// A run of an earlier configuration in the same directory, which a run would ignore too.
+				// A run of an earlier configuration in the same directory, which Run would ignore too.
 			case old == nil:
 				found[key], from[key] = u, m.dir
 			case !reflect.DeepEqual(old.Regret, u.Regret) || !reflect.DeepEqual(old.Diagnostics, u.Diagnostics):
@@ -281,7 +278,7 @@ func compareKeys(a, b unitKey) int {
 	return cmp.Or(strings.Compare(a.policy, b.policy), cmp.Compare(a.seed, b.seed), strings.Compare(a.fingerprint, b.fingerprint))
 }
 
-// missing names the shards that have the missing units.
+// missing names the shards that contain the missing units.
 func (e *Experiment) missing(shards []*record, lost []int) error {
 	name := func(place int) string {
 		return fmt.Sprintf("policy %s on seed %d", e.Policies[place/len(e.Seeds)].Label, e.Seeds[place%len(e.Seeds)])
@@ -308,7 +305,7 @@ func (e *Experiment) missing(shards []*record, lost []int) error {
 	return fmt.Errorf("%s: shard %v in %s is not complete: it lacks %s: give its command again", e.Name, first, here[first.Index], name(lost[0]))
 }
 
-// machines returns the machine of the shards, or a list if there are several.
+// machines returns the shards' machine, or a list if there are several.
 func machines(shards []*record) any {
 	var list []any
 	for _, m := range shards {

@@ -16,7 +16,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// The runs, policy by policy and seed by seed, are dealt out in turn: shard 1 has the first of them.
+// Runs are dealt out in turn, policy by policy and seed by seed: shard 1 gets the first.
 func TestShardsAreDealtInTurn(t *testing.T) {
 	e := small(policy("a", random()), policy("b", first()))
 	e.Rounds, e.Seeds = 5, []uint64{7, 8, 9}
@@ -35,7 +35,7 @@ func TestShardsAreDealtInTurn(t *testing.T) {
 	}
 }
 
-// An error about shards that do not fit together says what differs.
+// If shards do not fit together, the error names the difference.
 func TestMergeNamesWhatDiffers(t *testing.T) {
 	for want, change := range map[string]func(*experiment.Experiment){
 		"with the rounds 5, and ":              func(e *experiment.Experiment) { e.Rounds = 6 },
@@ -69,7 +69,8 @@ type told struct {
 
 func (l told) Diagnostics() map[string]float64 { return l.is }
 
-// Merged shards have the diagnostics of one run. Shards that repeat a run with other diagnostics do not belong together.
+// Merged shards give the same diagnostics as one run. Shards that contain the same run with different diagnostics do
+// not belong together.
 func TestMergedDiagnostics(t *testing.T) {
 	play := func(s experiment.Shard, shift float64) string {
 		l := first()

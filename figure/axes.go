@@ -19,13 +19,14 @@ var (
 
 const lineWidth = 1.6 // points
 
-// span is the interval that an axis shows, of decimal logarithms if log.
+// span is the interval shown by an axis; decimal logarithms if log is set.
 type span struct {
 	low, high float64
 	log       bool
 }
 
-// at returns the place of v, in [0, 1] if the axis shows it. What has no logarithm is below the axis.
+// at returns the place of v on the axis, in [0, 1] if it is shown. A value without a logarithm is placed below the
+// axis.
 func (s span) at(v float64) float64 {
 	if s.log {
 		v = max(math.Log10(max(v, math.SmallestNonzeroFloat64)), s.low-(s.high-s.low))
@@ -33,13 +34,13 @@ func (s span) at(v float64) float64 {
 	return (v - s.low) / (s.high - s.low)
 }
 
-// widened returns the span with a margin at both ends, a part of its length.
+// widened returns the span with a margin at both ends, as a fraction of its length.
 func (s span) widened(part float64) span {
 	margin := part * (s.high - s.low)
 	return span{s.low - margin, s.high + margin, s.log}
 }
 
-// spanOf returns the range of values, of the logarithms of positive ones if log. It is not empty.
+// spanOf returns the range of the values, or of the logarithms of the positive ones if log is set. It is never empty.
 func spanOf(log bool, lists ...[]float64) span {
 	s := span{math.Inf(1), math.Inf(-1), log}
 	for _, values := range lists {
@@ -55,20 +56,20 @@ func spanOf(log bool, lists ...[]float64) span {
 	switch {
 	case s.low > s.high:
 		s.low, s.high = 0, 1
-	case !(s.high-s.low > 1e-9): // one value
+	case !(s.high-s.low > 1e-9): // a single value
 		s.low, s.high = s.low-1, s.low+1
 	}
 	return s
 }
 
-// tick is a labelled value of an axis.
+// tick is a labelled value on an axis.
 type tick struct {
 	value float64
 	text  string
 }
 
-// ticks returns the multiples in the span of the smallest step that leaves at most six steps. Steps are 1, 2 or 5 times a
-// power of ten. On a logarithmic axis ticks are powers of ten, and multiples of them if there are few.
+// ticks returns the multiples, within the span, of the smallest step that gives at most six steps. Steps are 1, 2 or 5
+// times a power of ten. On a logarithmic axis, ticks are powers of ten, and multiples of them if there are few.
 func (s span) ticks() (all []tick) {
 	if !s.log {
 		return s.sparse(0, 6)
@@ -94,7 +95,7 @@ func (s span) ticks() (all []tick) {
 	return all
 }
 
-// sparse returns ticks of a linear axis with at most maximum steps, each at least minimum.
+// sparse returns ticks for a linear axis with at most maximum steps, each at least minimum.
 func (s span) sparse(minimum, maximum float64) (all []tick) {
 	length := s.high - s.low
 	power := math.Pow10(int(math.Floor(math.Log10(length / maximum))))
@@ -111,12 +112,12 @@ func (s span) sparse(minimum, maximum float64) (all []tick) {
 	return all
 }
 
-// number writes a tick, with the minus of print.
+// number formats a tick, with a typographic minus.
 func number(v float64) string {
 	return minus(strconv.FormatFloat(v, 'g', 6, 64))
 }
 
-// axes is the rectangle of a plot, which maps x and y to the page.
+// axes is the rectangle of a plot, and maps x and y to the page.
 type axes struct {
 	draw.Canvas
 	x, y span
@@ -125,7 +126,7 @@ type axes struct {
 // at returns the place of (x, y) on the page.
 func (a axes) at(x, y float64) vg.Point { return vg.Point{X: a.X(a.x.at(x)), Y: a.Y(a.y.at(y))} }
 
-// frame draws a grid through the ticks, their numbers, and the axes.
+// frame draws the axes, their numbers, and a grid through the ticks.
 func (a axes) frame(xs, ys []tick) {
 	for _, t := range xs {
 		x := a.X(a.x.at(t.value))
@@ -139,7 +140,7 @@ func (a axes) frame(xs, ys []tick) {
 	a.StrokeLines(axisLine, []vg.Point{{X: a.Min.X, Y: a.Max.Y}, a.Min, {X: a.Max.X, Y: a.Min.Y}})
 }
 
-// numbers writes the numbers of the ticks. Of those across that would meet it leaves the first.
+// numbers writes the numbers at the ticks. If neighbours on the horizontal axis would overlap, it keeps the first.
 func (a axes) numbers(xs, ys []tick) {
 	f := faces().small
 	last := vg.Length(math.Inf(-1))
@@ -156,7 +157,7 @@ func (a axes) numbers(xs, ys []tick) {
 	}
 }
 
-// name writes the names of the axes, the upright one at a distance from its axis. Either may be empty.
+// name writes the names of the axes, the vertical one at a distance from its axis. Either name may be empty.
 func (a axes) name(x, y string, distance vg.Length) {
 	write(a, faces().text, ink, vg.Point{X: a.Center().X, Y: a.Min.Y - 28}, centred, x)
 	if y != "" {
@@ -164,12 +165,11 @@ func (a axes) name(x, y string, distance vg.Length) {
 	}
 }
 
-// caption writes the caption of a plot.
 func (a axes) caption(text string) {
 	writeIn(a, faces().caption, ink, vg.Point{X: a.Min.X, Y: a.Max.Y + 6}, fromLeft, a.Max.X-a.Min.X+edge, text)
 }
 
-// line draws a line through the points that have a place, where the axes show it.
+// line draws a line through the points that can be placed, clipped to the axes.
 func (a axes) line(s draw.LineStyle, x, y []float64) {
 	var points []vg.Point
 	for i := range x {
@@ -180,7 +180,7 @@ func (a axes) line(s draw.LineStyle, x, y []float64) {
 	a.StrokeLines(s, a.ClipLinesXY(points)...)
 }
 
-// bar is a bar of uncertainty from low to high.
+// bar draws an error bar from low to high.
 func (a axes) bar(s draw.LineStyle, x, low, high float64) {
 	const half = 2.5
 	s.Width, s.Dashes = 0.8, nil
@@ -191,7 +191,7 @@ func (a axes) bar(s draw.LineStyle, x, low, high float64) {
 	a.StrokeLine2(s, to.X-half, to.Y, to.X+half, to.Y)
 }
 
-// dot marks pt, with an edge if that has a width.
+// dot marks pt, with an edge unless its width is 0.
 func dot(c draw.Canvas, fill color.Color, r vg.Length, pt vg.Point, edge draw.LineStyle) {
 	c.DrawGlyph(draw.GlyphStyle{Color: fill, Radius: r, Shape: draw.CircleGlyph{}}, pt)
 	ring(c, r, pt, edge)
@@ -209,7 +209,7 @@ func ring(c draw.Canvas, r vg.Length, pt vg.Point, line draw.LineStyle) {
 	}
 }
 
-// blend returns the colour at q in [0, 1] of even stops.
+// blend interpolates at q in [0, 1] between evenly spaced colours.
 func blend(stops []color.NRGBA, q float64) color.NRGBA {
 	q *= float64(len(stops) - 1)
 	i := min(int(q), len(stops)-2)
@@ -219,12 +219,12 @@ func blend(stops []color.NRGBA, q float64) color.NRGBA {
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }
 
-// key draws a bar of colours, with numbers at its right. The bottom of step k of n is at level(k), and its number is text(k).
+// key draws a colour bar, with numbers at its right. The bottom of step k of n is at level(k).
 func (a axes) key(n int, shade func(k int) color.Color, level func(k int) float64, ticks []tick) {
 	for k := range n {
 		low, high := a.at(0, level(k)), a.at(1, level(k+1))
 		if k < n-1 {
-			high.Y += 0.3 // no seam
+			high.Y += 0.3 // avoids a seam
 		}
 		a.FillPolygon(shade(k), []vg.Point{low, {X: high.X, Y: low.Y}, high, {X: low.X, Y: high.Y}})
 	}

@@ -9,37 +9,35 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Band is what is drawn around the mean over the seeds.
+// Band is the area drawn around the mean over the seeds.
 type Band int
 
 const (
 	SE        Band = iota // ± 2 standard errors of the mean
 	SD                    // ± one sample standard deviation
 	CI                    // the 95 % confidence interval of the mean by Student's t
-	Quantiles             // from the 10 % to the 90 % quantile of the seeds
+	Quantiles             // from the 10 % to the 90 % quantile over the seeds
 	NoBand
 )
 
-// bands are the names of the bands.
 var bands = []string{SE: "se", SD: "sd", CI: "ci", Quantiles: "quantiles", NoBand: "none"}
 
-// Bands returns the names of the bands, the default first.
+// Bands returns the bands' names, the default first.
 func Bands() []string { return slices.Clone(bands) }
 
-// ParseBand returns the band with the name, and reports whether there is one.
+// ParseBand returns the band with the given name, and whether it exists.
 func ParseBand(name string) (b Band, ok bool) {
 	i := slices.Index(bands, name)
 	return Band(max(i, 0)), i >= 0
 }
 
-// The ends of the band of quantiles.
+// Ends of the band of quantiles.
 const lowQuantile, highQuantile = 0.1, 0.9
 
 // interval is a mean over seeds with a band around it.
 type interval struct{ mean, low, high float64 }
 
-// of returns the mean of the values, one for each seed, with its band. For a single seed the band is the
-// mean.
+// of returns the mean of one value per seed, with its band. For a single seed the band is just the mean.
 func (b Band) of(values []float64) interval {
 	n := float64(len(values))
 	if n == 1 || b == NoBand {
@@ -63,8 +61,8 @@ func (b Band) of(values []float64) interval {
 	return interval{mean, mean - half, mean + half}
 }
 
-// quantile interpolates between the order statistics: the k-th, from 0, is the
-// quantile k/(n−1) (type 7 of Hyndman and Fan 1996).
+// quantile interpolates between the order statistics: the k-th, from 0, is the quantile k/(n−1) (type 7 in Hyndman and
+// Fan 1996).
 func quantile(p float64, sorted []float64) float64 {
 	h := p * float64(len(sorted)-1)
 	k := min(int(h), len(sorted)-2)
@@ -87,8 +85,7 @@ func (b Band) words(seeds string) string {
 	}
 }
 
-// note formats an interval over a number of seeds for the band, with the given format and decimals of its
-// numbers.
+// note formats an interval over a number of seeds for the band, with the given number format and decimals.
 func (b Band) note(i interval, seeds int, format string, decimals int) string {
 	mean := fmt.Sprintf(format, decimals, i.mean)
 	switch {

@@ -8,10 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// 1, 2, 3, 4, 10 have the mean 4 and the squared deviations 9 + 4 + 1 + 0 + 36 =
-// 50: the variance is 12.5, the squared standard error 2.5. The 97.5 % point of
-// Student's t with 4 degrees of freedom is 2.776445 in tables. The 10 % quantile
-// lies 0.4 of the way from 1 to 2, the 90 % quantile 0.6 of that from 4 to 10.
+// 1, 2, 3, 4, 10 have the mean 4 and the squared deviations 9 + 4 + 1 + 0 + 36 = 50, so the variance is 12.5 and the
+// squared standard error 2.5. The 97.5 % point of Student's t with 4 degrees of freedom is 2.776445 in tables. The 10 %
+// quantile lies 0.4 of the way from 1 to 2, the 90 % quantile 0.6 of the way from 4 to 10.
 func TestBandOf(t *testing.T) {
 	five := []float64{10, 2, 1, 4, 3}
 	for _, test := range []struct {
@@ -73,7 +72,7 @@ func TestParseBand(t *testing.T) {
 	}
 }
 
-// The spread of differences is theirs, and not that of the regrets.
+// The spread is taken over the differences rather than the regrets.
 func TestMinusIsPaired(t *testing.T) {
 	p := Panel{Name: "p", Title: "P", Curves: []Curve{
 		{"a", [][]float64{{1, 10}, {2, 100}}},

@@ -7,14 +7,14 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// chart is a plot of lines, on axes that may be logarithmic.
+// chart is a plot of lines. Its axes may be logarithmic.
 type chart struct {
 	caption        string
 	x, y           span
-	xTicks, yTicks []tick // nil for those of the span
-	nameX, nameY   string // what the axes show
+	xTicks, yTicks []tick // nil means the span's own
+	nameX, nameY   string // names of the axes
 	lines          []series
-	more           func(a axes) // draws on top; nil for nothing
+	more           func(a axes) // draws on top, unless nil
 }
 
 // series is a line of a chart.
@@ -22,11 +22,11 @@ type series struct {
 	name      string
 	style     draw.LineStyle
 	x, y      []float64
-	low, high []float64 // a bar at each point; nil for none
-	bare      bool      // no mark at the points
+	low, high []float64 // bars at the points; nil for none
+	bare      bool      // whether to leave out marks at the points
 }
 
-// fitted returns the chart with the spans of its lines.
+// fitted returns the chart with spans that fit its lines.
 func (ch chart) fitted(logX, logY bool) chart {
 	var xs, ys [][]float64
 	for _, s := range ch.lines {
@@ -45,7 +45,7 @@ func (ch chart) fitted(logX, logY bool) chart {
 	return ch
 }
 
-// draw draws the chart in the rectangle of its plot.
+// draw draws the chart in its plot's rectangle.
 func (ch chart) draw(c draw.Canvas) axes {
 	a := axes{c, ch.x, ch.y}
 	if ch.xTicks == nil {
@@ -76,8 +76,8 @@ func (ch chart) draw(c draw.Canvas) axes {
 	return a
 }
 
-// sheet is a page of plots of one size in rows over one legend, with a note below. The plots are lettered, and only the axes
-// at the left and the lower edge are named.
+// sheet is a page with rows of equally large plots above one legend, with a note below. The plots are lettered, and
+// only the axes at the left and lower edges are named.
 type sheet struct {
 	title  string   // may be empty
 	heads  []string // above each column; may be nil
@@ -85,36 +85,35 @@ type sheet struct {
 	tile   vg.Point
 	legend legend
 	note   string
-	named  bool // every chart names its axes, over a legend of its own
+	named  bool // whether every chart names its axes and comes with its own legend
 
-	between vg.Length // two columns; 0 is tileNumber
+	between vg.Length // two columns; 0 means tileNumber
 }
 
-// Lengths of a sheet, in points.
+// Lengths on a sheet, in points.
 const (
-	tileLeft   = 48 // of the first column: numbers and name of the regret axis
-	tileNumber = 36 // of the others: numbers only
-	tileTop    = 20 // the caption
-	tileBottom = 18 // numbers of the round axis
-	tileName   = 18 // the name of the round axis, under the last row
+	tileLeft   = 48 // left of the first column: numbers and name of the regret axis
+	tileNumber = 36 // left of the others: numbers only
+	tileTop    = 20 // caption
+	tileBottom = 18 // numbers on the round axis
+	tileName   = 18 // name of the round axis, under the last row
 	headHeight = 20
-	edge       = 14 // at the right
-	noteHeight = 18 // the line under the legend
+	edge       = 14 // right margin
+	noteHeight = 18 // line under the legend
 )
 
-// sheetWidth returns the width of plots side by side.
+// sheetWidth returns the width of adjacent plots.
 func sheetWidth(columns int, tile, between vg.Length) vg.Length {
 	return tileLeft + vg.Length(columns)*tile + vg.Length(columns-1)*between + edge
 }
 
-// page lays out the sheet.
 func (s sheet) page(width vg.Length) page {
 	between, name := cmp.Or(s.between, tileNumber), func(int) vg.Length { return 0 }
 	foot := vg.Length(noteHeight)
 	if !s.named {
 		foot += tileName + s.legend.height()
 	} else {
-		name = func(i int) (h vg.Length) { // under a row: the name of the axis, and its longest legend
+		name = func(i int) (h vg.Length) { // under a row: the axis name and the longest legend
 			for _, ch := range s.plots[i] {
 				h = max(h, vg.Length(len(ch.lines))*rowHeight)
 			}

@@ -2,20 +2,20 @@ package figure
 
 import "gonum.org/v1/plot/vg"
 
-// Composite is a figure of several panels over one legend. The panels are lettered (a), (b), … row
-// after row, and only the axes at the left and the lower edge are named.
+// Composite is a figure of several panels above one legend. The panels are lettered (a), (b), … row by row, and only
+// the axes at the left and lower edges are named.
 type Composite struct {
 	Title string    // above the figure; may be empty
 	Heads []string  // above each column; may be nil
 	Rows  [][]Panel // from top to bottom, each from left to right
 }
 
-// Lengths of a composite, in points. Two columns are as wide as the text of a
-// printed page, so that its letters have the size of footnotes or more.
+// Lengths in a composite, in points. Two columns are as wide as the text on a printed page, so that letters are at
+// least as large as footnotes.
 const (
 	tileWidth  = 182 // between the axes
 	tileHeight = 122
-	minTile    = 84 // a narrower picture has its panels in one column
+	minTile    = 84 // a narrower picture uses a single column
 )
 
 // compose implements [Picture], with the default look.
@@ -30,7 +30,7 @@ func (f lookedComposite) compose() page {
 		f.Composite = f.stacked()
 		panels, columns = f.panels()
 		tile = f.tile(columns)
-		tile.Y = tile.X / 2 // a column is high enough
+		tile.Y = tile.X / 2 // high enough for a single column
 	}
 	styles := styles(panels...)
 	var plots []regretPlot
@@ -52,13 +52,13 @@ func (f lookedComposite) compose() page {
 	s.legend = newLegend(entries, width-2*space)
 	if f.look.Width == 0 {
 		width = max(width, s.legend.width()+2*space)
-	} else if s.legend.width() > width-2*space { // one column of long names
+	} else if s.legend.width() > width-2*space { // one column for long names
 		s.legend.columns[0] = width - 2*space
 	}
 	return s.page(width)
 }
 
-// tile returns the size of a panel of a composite with the given number of columns.
+// tile returns the size of a panel in a composite with the given number of columns.
 func (f lookedComposite) tile(columns int) vg.Point {
 	width := vg.Length(tileWidth)
 	if f.look.Width > 0 {
@@ -67,8 +67,7 @@ func (f lookedComposite) tile(columns int) vg.Point {
 	return vg.Point{X: width, Y: width * tileHeight / tileWidth}
 }
 
-// stacked returns the composite with its panels in one column, in their order, and the heads of their columns
-// in their titles.
+// stacked returns the composite with its panels in one column, in order, and the column heads moved into their titles.
 func (f Composite) stacked() Composite {
 	column := Composite{Title: f.Title}
 	for _, row := range f.Rows {
@@ -82,7 +81,7 @@ func (f Composite) stacked() Composite {
 	return column
 }
 
-// panels returns all panels, row after row, and the number of columns.
+// panels returns all panels, row by row, and the number of columns.
 func (f Composite) panels() (all []Panel, columns int) {
 	for _, row := range f.Rows {
 		all = append(all, row...)

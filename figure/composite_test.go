@@ -16,8 +16,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// appendix is as large as the figures of the paper's appendix: four rows of
-// two panels, with eight policies.
+// appendix is as large as the figures in the paper's appendix: four rows of two panels, with eight policies.
 func appendix() figure.Composite {
 	f := figure.Composite{Heads: []string{"Realizability (Gaussian)", "Misspecification (Gaussian)"}}
 	for i := range 4 {
@@ -34,7 +33,7 @@ func appendix() figure.Composite {
 	return f
 }
 
-// texts are the texts of a picture in the order in which they are written.
+// texts returns a picture's texts in the order in which they are written.
 func texts(t *testing.T, picture string) (all []string) {
 	t.Helper()
 	decoder := xml.NewDecoder(strings.NewReader(picture))
@@ -79,8 +78,7 @@ func TestCompositeLettersItsPanelsRowByRow(t *testing.T) {
 	}
 }
 
-// What the panels share is said once: heads, policies, seeds, and the axes at
-// the edges.
+// Heads, policies, seeds, and axis names shared by the panels appear only once.
 func TestCompositeSaysThingsOnce(t *testing.T) {
 	f := appendix()
 	all := texts(t, svg(t, f))
@@ -101,8 +99,7 @@ func TestCompositeSaysThingsOnce(t *testing.T) {
 	}
 }
 
-// The figures of the appendix have a page for themselves, whose text is 5.5 by
-// 9 inches.
+// The figures in the appendix fill a page with a text area of 5.5 by 9 inches.
 func TestCompositeFitsAPage(t *testing.T) {
 	var picture bytes.Buffer
 	fatal.If(t, figure.WritePNG(&picture, appendix()))
@@ -112,7 +109,7 @@ func TestCompositeFitsAPage(t *testing.T) {
 	}
 }
 
-// Rows may be shorter than others, and there may be one column.
+// Rows may differ in length, and there may be one column.
 func TestCompositeOfOtherShapes(t *testing.T) {
 	p := four()
 	for name, rows := range map[string][][]figure.Panel{

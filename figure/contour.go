@@ -8,9 +8,9 @@ import (
 	"vitrine/paper/geometry"
 )
 
-// contour returns the edges of {w : f(w) ≥ level} as closed paths with the region at their left, by marching
-// squares: f is taken as linear along an edge of a cell that leaves the region. No point outside the grid
-// belongs to the region, so a path that meets the border follows it. place maps grid coordinates to the page.
+// contour returns the edges of {w : f(w) ≥ level} as closed paths with the region on their left, by marching squares: f
+// is treated as linear along a cell edge that leaves the region. Points outside the grid never belong to the region, so
+// a path that meets the border follows it. place maps grid coordinates to the page.
 func contour(g geometry.Grid, level float64, place func(i, j float64) vg.Point) (path vg.Path) {
 	m := marching{g, level, map[crossing]crossing{}}
 	var starts []crossing
@@ -41,16 +41,14 @@ func contour(g geometry.Grid, level float64, place func(i, j float64) vg.Point) 
 	return path
 }
 
-// marching is a contour under construction: it maps each crossing of an edge of the grid to the next crossing
-// of the path.
+// marching is a contour under construction. It maps each crossing of a grid edge to the path's next crossing.
 type marching struct {
 	geometry.Grid
 	level float64
 	next  map[crossing]crossing
 }
 
-// crossing is the edge between two neighbouring points, the one in the region
-// first.
+// crossing is the edge between two neighbouring points; the first one is in the region.
 type crossing struct{ in, out [2]int }
 
 func (m marching) inside(p [2]int) bool {
@@ -58,9 +56,9 @@ func (m marching) inside(p [2]int) bool {
 	return i >= 0 && j >= 0 && i < m.N && j < m.N && m.At(i, j) >= m.level
 }
 
-// cell links the crossings of the cell with lower corner (i, j) and returns those by which a path enters it.
-// Around the cell, counter-clockwise, a path enters where the region begins and leaves where it next ends,
-// which keeps two opposite corners apart.
+// cell links the crossings of the cell with lower corner (i, j) and returns the ones at which a path enters it.
+// Counter-clockwise around the cell, a path enters where the region begins and leaves where it next ends. This
+// separates two opposite corners.
 func (m marching) cell(i, j int) (entries []crossing) {
 	corners := [4][2]int{{i, j}, {i + 1, j}, {i + 1, j + 1}, {i, j + 1}}
 	for k, p := range corners {
@@ -69,7 +67,7 @@ func (m marching) cell(i, j int) (entries []crossing) {
 			continue
 		}
 		entry := crossing{p, q}
-		for back := 3; ; back-- { // to where the region around p begins
+		for back := 3; ; back-- { // back to where the region around p begins
 			p, q := corners[(k+back)%4], corners[(k+back+1)%4]
 			if !m.inside(p) {
 				m.next[entry] = crossing{q, p}
@@ -81,7 +79,7 @@ func (m marching) cell(i, j int) (entries []crossing) {
 	return entries
 }
 
-// where returns the place of a crossing in grid coordinates.
+// where returns the grid coordinates of a crossing.
 func (m marching) where(c crossing) (i, j float64) {
 	p, q := c.in, c.out
 	if min(q[0], q[1]) < 0 || max(q[0], q[1]) >= m.N {

@@ -13,7 +13,7 @@ import (
 
 func place(i, j float64) vg.Point { return vg.Point{X: vg.Length(i), Y: vg.Length(j)} }
 
-// loops are the closed paths of a path, without their last point.
+// loops returns the closed paths in a path, without their last point.
 func loops(t interface{ Fatalf(string, ...any) }, path vg.Path) (all [][]vg.Point) {
 	open := false
 	for _, c := range path {
@@ -36,7 +36,7 @@ func loops(t interface{ Fatalf(string, ...any) }, path vg.Path) (all [][]vg.Poin
 	return all
 }
 
-// winding is how often the loops go around pt, counter-clockwise.
+// winding returns how often the loops go around pt, counter-clockwise.
 func winding(all [][]vg.Point, pt vg.Point) int {
 	turns := 0.0
 	for _, loop := range all {
@@ -48,8 +48,8 @@ func winding(all [][]vg.Point, pt vg.Point) int {
 	return int(math.Round(turns / (2 * math.Pi)))
 }
 
-// The paths go around every point of the region once, and around no other: a
-// fill by winding numbers is the region, with its holes.
+// The paths go once around every point of the region, and around no other point: filling by winding numbers gives the
+// region, with its holes.
 func TestContourGoesAroundTheRegion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(3, 7).Draw(t, "points")
@@ -58,7 +58,7 @@ func TestContourGoesAroundTheRegion(t *testing.T) {
 			g.Value = append(g.Value, rapid.Float64Range(0, 1).Draw(t, "value"))
 		}
 		all := loops(t, contour(g, 0.5, place))
-		for i := 1; i < n-1; i++ { // paths run through points of the border
+		for i := 1; i < n-1; i++ { // paths run through points on the border
 			for j := 1; j < n-1; j++ {
 				if math.Abs(g.At(i, j)-0.5) < 1e-6 {
 					continue
@@ -75,7 +75,7 @@ func TestContourGoesAroundTheRegion(t *testing.T) {
 	})
 }
 
-// A ring: an outer and an inner circle, with the area between them.
+// A ring gives an outer and an inner circle, with the area between them.
 func TestContourOfARing(t *testing.T) {
 	const n, outer, inner = 101, 40., 20.
 	g := geometry.Grid{N: n}

@@ -14,16 +14,16 @@ import (
 	"unicode/utf8"
 )
 
-// columns are the header of regret.csv.
+// columns is the header of regret.csv.
 var columns = []string{"experiment", "policy", "seed", "round", "regret"}
 
-// Hints for a file that ends too early and for a malformed one.
+// Hints for a truncated file and for a malformed one.
 const (
 	again  = "run the experiment again, it continues where it stopped"
 	remove = "delete the file and run the experiment again"
 )
 
-// ReadPanel reads the regret.csv at path, under the rules of [Decode].
+// ReadPanel reads the regret.csv at path, following the rules of [Decode].
 func ReadPanel(path string) (Panel, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -33,18 +33,15 @@ func ReadPanel(path string) (Panel, error) {
 	return Decode(bufio.NewReader(f), path)
 }
 
-// Decode reads the cumulative expected regret of one experiment, with the
-// header
+// Decode reads the cumulative expected regret of one experiment, with the header
 //
 //	experiment,policy,seed,round,regret
 //
-// and its rows grouped by policy, then by seed, the rounds of a seed counting
-// 1, …, T. It reads r once and keeps only the curves, in the order of the
-// file, with the title left empty.
+// and its rows grouped by policy, then by seed, with the rounds of a seed counting 1, …, T. It reads r once and keeps
+// only the curves, in the order of the file, with an empty title.
 //
-// Every policy must have the same seeds and every seed the same rounds, so
-// that a file that ends too early is never drawn. Errors name the file as
-// given by name, the line if there is one, and what to do.
+// Every policy must have the same seeds and every seed the same rounds, so that a truncated file is never drawn. Errors
+// call the file name, give the line if known, and say what to do.
 func Decode(r io.Reader, name string) (Panel, error) {
 	d := decoder{source: source{file: name, hint: remove}}
 	isCut, err := d.read(r, d.header, d.row)
@@ -57,14 +54,15 @@ func Decode(r io.Reader, name string) (Panel, error) {
 	return d.complete()
 }
 
-// source is a file of CSV that is being read.
+// source is a CSV file being read.
 type source struct {
 	file string
-	line int    // of the row at hand
-	hint string // what to do about an error
+	line int    // number of the current row
+	hint string // remedy for errors
 }
 
-// read passes the header and the rows on. It reports whether the last line has no end, and returns the first other error.
+// read passes on the header and the rows. It reports whether the last line is unterminated, and returns the first other
+// error.
 func (d *source) read(r io.Reader, header, row func([]string) error) (isCut bool, err error) {
 	last := &lastByte{Reader: r}
 	rows := csv.NewReader(last)
@@ -96,7 +94,7 @@ func (d *source) wrong(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s; %s", d.file, d.line, fmt.Sprintf(format, args...), d.hint)
 }
 
-// lastByte remembers the last byte read: a truncated number is still a number, but its line has no end.
+// lastByte remembers the last byte read: a truncated number is still a number, but its line is unterminated.
 type lastByte struct {
 	io.Reader
 	b byte
@@ -110,12 +108,12 @@ func (l *lastByte) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decoder is the state between two rows.
+// decoder is the state between rows.
 type decoder struct {
 	source
 	panel Panel
-	seeds [][]uint64 // of each curve
-	ends  [][]int    // the last line of each of its runs
+	seeds [][]uint64 // by curve
+	ends  [][]int    // last line of each run
 }
 
 func (d *decoder) cut() error {
@@ -168,14 +166,14 @@ func (d *decoder) row(row []string) error {
 	return nil
 }
 
-// Regret is a sum of differences to an optimum: rounding may leave it a little
-// under 0, and its squares must not overflow.
+// Regret is a sum of differences to an optimum: rounding may leave it slightly below 0, and its squares must not
+// overflow.
 const (
 	rounding = 1e-6
 	maxValue = 1e100
 )
 
-// turn begins a run when the policy or the seed changes.
+// turn starts a run when the policy or the seed changes.
 func (d *decoder) turn(name string, seed uint64) error {
 	n := len(d.seeds) - 1
 	if n < 0 || d.panel.Curves[n].Policy != name {
@@ -204,7 +202,7 @@ func printable(name string) bool {
 	return name != "" && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// complete returns the panel after the last row. It checks that no run ends early and no seed is missing.
+// complete returns the panel after the last row. It checks that no run is truncated and no seed is missing.
 func (d *decoder) complete() (Panel, error) {
 	if len(d.seeds) == 0 {
 		return Panel{}, fmt.Errorf("%s: truncated: no rounds; %s", d.file, again)

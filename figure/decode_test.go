@@ -152,8 +152,7 @@ func TestDecodePassesReadErrorsOn(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, Decode answers with an error or with curves that can be
-// drawn.
+// For any bytes, Decode returns an error or curves that can be drawn.
 func FuzzDecode(f *testing.F) {
 	whole := fatal.Or(os.ReadFile(filepath.Join("testdata", "regret.csv")))(f)
 	f.Add(string(whole))
@@ -185,8 +184,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// BenchmarkDecode reads what one panel of the main figure writes: 8 policies,
-// 30 seeds, 1000 rounds.
+// BenchmarkDecode reads the file of one panel of the main figure: 8 policies, 30 seeds, 1000 rounds.
 func BenchmarkDecode(b *testing.B) {
 	var file strings.Builder
 	file.WriteString(header)

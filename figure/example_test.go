@@ -7,7 +7,7 @@ import (
 	"vitrine/figure"
 )
 
-// The regret of two policies on two seeds, over three rounds.
+// Regret of two policies on two seeds, over three rounds.
 func Example() {
 	panel := figure.Panel{Title: "A small world", Curves: []figure.Curve{
 		{Policy: "onl-mnl", Regret: [][]float64{{0.5, 0.8, 0.9}, {0.4, 0.6, 0.7}}},

@@ -1,17 +1,14 @@
-// Package figure draws results as SVG, PNG and PDF. It reads the regret.csv of
-// an experiment and draws for every policy the mean over the seeds with a
-// [Band].
+// Package figure draws results as SVG, PNG and PDF. It reads an experiment's regret.csv and draws each policy's mean
+// over the seeds with a [Band].
 //
-// There are seven kinds of [Picture]. A [Panel] is one plot, each [Curve] in it
-// one policy; a [Composite] is a figure of the paper, panels in rows over one
-// legend. A [Look] configures these two, and [Panel.Minus] makes a panel of
-// paired differences. A [Landscape] is the loss of the geometric condition; a
-// [Tuning], [Theory] and [Tractability] are the results of the packages with
-// these names. A [Forest] is a forest plot. [ReadPanel] reads a panel, [Write]
-// draws a picture, and a [Table] writes the same regret as LaTeX.
+// There are seven kinds of [Picture]. A [Panel] is one plot with a [Curve] per policy. A [Composite] is a figure from
+// the paper, with rows of panels above one legend. A [Look] configures these two, and [Panel.Minus] makes a panel of
+// paired differences. A [Landscape] shows the loss under the geometric condition. A [Tuning], a [Theory] and a
+// [Tractability] show the results of the packages with these names. A [Forest] is a forest plot. [ReadPanel] reads a
+// panel, [Write] draws a picture, and a [Table] writes the same regret as LaTeX.
 //
-// A policy keeps its colour and its line style in every picture. The colours
-// are safe for the colour-blind, and the dashes distinguish policies in grey.
+// A policy keeps its colour and its line style in every picture. The colours are safe for colour-blind readers, and the
+// dashes distinguish policies in greyscale.
 package figure
 
 import (
@@ -34,19 +31,19 @@ import (
 	"vitrine/internal/replace"
 )
 
-// Picture is a result that can be drawn: a [Panel], a [Composite], a
-// [Landscape], a [Tuning], a [Theory], a [Tractability] or a [Forest].
+// Picture is a result that can be drawn: a [Panel], a [Composite], a [Landscape], a [Tuning], a [Theory], a
+// [Tractability] or a [Forest].
 type Picture interface {
 	compose() page
 }
 
-// page is the layout of a picture.
+// page is a picture's layout.
 type page struct {
 	width, height vg.Length
 	draw          func(draw.Canvas)
 }
 
-// paint puts the page on a canvas of its size.
+// paint draws the page on a canvas of the same size.
 func (p page) paint(c vg.CanvasSizer) {
 	area := draw.New(c)
 	area.SetColor(color.White)
@@ -54,17 +51,16 @@ func (p page) paint(c vg.CanvasSizer) {
 	p.draw(area)
 }
 
-// Panel is one plot: the policies of one experiment.
+// Panel is one plot: the policies in one experiment.
 type Panel struct {
-	Name    string // the experiment
+	Name    string // name of the experiment
 	Title   string // above the plot; empty means Name
-	Against string // the policy whose regret is subtracted; empty for none
+	Against string // policy to subtract; empty for none
 	Curves  []Curve
 }
 
-// Curve is the cumulative expected regret of one policy. Regret[k][t−1] is the
-// regret of seed k after round t = 1, …, T. The policies of a panel have the
-// same seeds in the same order.
+// Curve is the cumulative expected regret of one policy. Regret[k][t−1] is the regret on seed k after round t = 1, …,
+// T. All policies in a panel use the same seeds in the same order.
 type Curve struct {
 	Policy string
 	Regret [][]float64
@@ -73,7 +69,7 @@ type Curve struct {
 func (c Curve) seeds() int  { return len(c.Regret) }
 func (c Curve) rounds() int { return len(c.Regret[0]) }
 
-// after returns the regret of every seed after round t, from 1.
+// after returns every seed's regret after round t, from 1.
 func (c Curve) after(t int) []float64 {
 	values := make([]float64, len(c.Regret))
 	for k, run := range c.Regret {
@@ -82,9 +78,8 @@ func (c Curve) after(t int) []float64 {
 	return values
 }
 
-// Minus returns the panel of paired differences: the regret of every policy
-// minus that of one of them, seed by seed. ok is false if the panel lacks that
-// policy.
+// Minus returns the panel of paired differences: the regret of every policy minus the given policy's, seed by seed. ok
+// is false if the panel lacks that policy.
 func (p Panel) Minus(policy string) (differences Panel, ok bool) {
 	i := slices.IndexFunc(p.Curves, func(c Curve) bool { return c.Policy == policy })
 	if i < 0 {
@@ -103,23 +98,23 @@ func (p Panel) Minus(policy string) (differences Panel, ok bool) {
 	return differences, true
 }
 
-// resolution of the PNG in dots an inch, as for print.
+// resolution is the PNG's resolution in dots per inch, enough for print.
 const resolution = 300
 
-// Format is a format of picture files.
+// Format is a file format for pictures.
 type Format struct {
-	Name  string // and the file's extension
+	Name  string // also the file's extension
 	Write func(io.Writer, Picture) error
 }
 
-// Formats returns all formats. Results have the first two.
+// Formats returns all formats. Results are drawn in the first two.
 func Formats() []Format {
 	return []Format{{"svg", WriteSVG}, {"png", WritePNG}, {"pdf", WritePDF}}
 }
 
-// Write draws the picture into stem.svg and stem.png, or into files of other
-// formats. Each file is complete or unchanged: it is written under another name
-// and then renamed. Write panics as [WriteSVG] does; errors name the path.
+// Write draws the picture into stem.svg and stem.png, or into files of other formats. Files are written under another
+// name and renamed, so each file is either complete or unchanged. Write panics in the same cases as [WriteSVG]; errors
+// name the path.
 func Write(stem string, p Picture, formats ...Format) error {
 	if formats == nil {
 		formats = Formats()[:2]
@@ -139,10 +134,9 @@ func Write(stem string, p Picture, formats ...Format) error {
 
 // WriteSVG draws the picture as SVG. The text is the same on every machine.
 //
-// It panics for a composite without panels, a panel without curves or with two
-// curves of one policy, and a curve without rounds or with other seeds or
-// rounds than its panel. On a logarithmic scale it also panics for a panel of
-// differences, and for one with a policy that [Panel.Zero] returns.
+// It panics for a composite without panels, a panel without curves or with two curves for the same policy, and a curve
+// without rounds or with other seeds or rounds than the rest of its panel. On a logarithmic scale it also panics for a
+// panel of differences, and for a panel with a policy that [Panel.Zero] returns.
 func WriteSVG(w io.Writer, p Picture) error {
 	page := p.compose()
 	canvas := vgsvg.New(page.width, page.height)
@@ -155,22 +149,21 @@ func WriteSVG(w io.Writer, p Picture) error {
 	return err
 }
 
-// svgText matches a line of text as the canvas writes it: the part before the
-// font of its style, its size, and the line.
+// svgText matches a line of text as the canvas writes it: the part before the font in its style, its size, and the
+// line.
 var svgText = regexp.MustCompile(`(<text [^>]*style=")font-family:Liberation Sans;([^"]*font-size:([0-9.]+)px[^"]*">)([^<]*)</text>`)
 
-// Fonts with the metrics of the built-in one, except the last, for machines
-// without it.
+// Fallback fonts for machines without the built-in one. All but the last share its metrics.
 const families = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"
 
-// svgLine adds alternative fonts to a line of text, and sets subscripts. They
-// are parts of the line, so they follow it in any font.
+// svgLine adds alternative fonts to a line of text, and sets subscripts. Subscripts are part of the line, so that they
+// follow it in any font.
 func svgLine(element []byte) []byte {
 	m := svgText.FindSubmatch(element)
 	var f font.Face
 	size, err := strconv.ParseFloat(string(m[3]), 64)
 	if err != nil {
-		panic(err) // the expression finds only numbers
+		panic(err) // the expression only matches numbers
 	}
 	f.Font.Size = vg.Length(size)
 	line := fmt.Appendf(nil, "%s%s%s", m[1], families, m[2])
@@ -186,8 +179,7 @@ func svgLine(element []byte) []byte {
 	return append(line, "</text>"...)
 }
 
-// WritePNG draws the picture as PNG at print resolution, with the layout and
-// the panics of [WriteSVG].
+// WritePNG draws the picture as PNG at print resolution. Layout and panics are as for [WriteSVG].
 func WritePNG(w io.Writer, p Picture) error {
 	page := p.compose()
 	canvas := vgimg.NewWith(vgimg.UseWH(page.width, page.height), vgimg.UseDPI(resolution))

@@ -21,8 +21,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files in testdata, then read the diff")
 
-// grow is a curve of T rounds that ends near slope·T, with a standard deviation
-// over the seeds of a third of the mean.
+// grow returns a curve of T rounds that ends near slope·T, with a standard deviation over the seeds of a third of the
+// mean.
 func grow(policy string, seeds, rounds int, slope float64) figure.Curve {
 	deviation := make([]float64, seeds)
 	for k := range deviation {
@@ -43,7 +43,7 @@ func grow(policy string, seeds, rounds int, slope float64) figure.Curve {
 	return c
 }
 
-// four are panels as different as panels can be.
+// four returns panels that differ as much as panels can.
 func four() []figure.Panel {
 	return []figure.Panel{{
 		Name:  "main-gaussian-realizable",
@@ -64,7 +64,7 @@ func four() []figure.Panel {
 	}}
 }
 
-// grid has the four panels in two rows under heads.
+// grid arranges the four panels in two rows under heads.
 func grid() figure.Composite {
 	p := four()
 	return figure.Composite{Heads: []string{"Left", "Right"}, Rows: [][]figure.Panel{p[:2], p[2:]}}
@@ -124,7 +124,7 @@ func TestWriteSVGIsWellFormed(t *testing.T) {
 	}
 }
 
-// A policy looks the same whatever stands beside it.
+// A policy looks the same, whichever policies are drawn with it.
 func TestWriteSVGStylesDoNotDependOnTheOthers(t *testing.T) {
 	alone := figure.Panel{Name: "alone", Curves: []figure.Curve{grow("ts-mnl", 1, 2, 1)}}
 	among := figure.Panel{Name: "among", Curves: []figure.Curve{grow("x", 1, 2, 2), grow("onl-mnl", 1, 2, 3), grow("ts-mnl", 1, 2, 1)}}
@@ -177,7 +177,7 @@ func TestFormats(t *testing.T) {
 
 func TestWriteLeavesBothPicturesAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 { // the second time over the first
+	for range 2 { // overwriting the first time
 		fatal.If(t, figure.Write(filepath.Join(dir, "regret"), four()[2]))
 	}
 	entries := fatal.Or(os.ReadDir(dir))(t)

@@ -8,27 +8,26 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Forest is a forest plot: estimates with their intervals, one under the other, and their numbers
-// beside them.
+// Forest is a forest plot: estimates with their intervals, one below the other, with the numbers next to them.
 type Forest struct {
 	Title, Subtitle string
-	Axis            string // what the estimates are
+	Axis            string // meaning of the estimates
 	Reference       float64
 	Rows            []ForestRow
 }
 
-// ForestRow is an estimate. One that is not a finite number has a name and no mark; an interval that
-// is not finite has a mark and no line.
+// ForestRow is an estimate. If the estimate is not finite, only its name is drawn. If the interval is not finite, only
+// the mark is drawn.
 type ForestRow struct {
 	Name             string
 	Value, Low, High float64
 }
 
-// Lengths of a forest plot, in points.
+// Lengths in a forest plot, in points.
 const (
 	forestWidth = 260
 	forestRow   = 17
-	forestName  = 230 // the most that names take
+	forestName  = 230 // maximum for names
 	forestMark  = 2.4
 )
 
@@ -68,7 +67,7 @@ func (f Forest) compose() page {
 	}}
 }
 
-// span is what the axis shows: all that is finite, and the reference if that is near.
+// span returns the range of the axis: all finite numbers, and the reference if it is near.
 func (f Forest) span() span {
 	var all []float64
 	for _, r := range f.Rows {
@@ -81,7 +80,7 @@ func (f Forest) span() span {
 	return s.widened(0.04)
 }
 
-// note is the estimate in numbers.
+// note formats the estimate.
 func (r ForestRow) note() string {
 	if !isFinite(r.Value) {
 		return "no estimate"

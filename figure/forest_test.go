@@ -8,7 +8,7 @@ import (
 	"vitrine/figure"
 )
 
-// forest is made up.
+// forest returns made-up estimates.
 func forest() figure.Forest {
 	return figure.Forest{
 		Title: "multinomial logit", Subtitle: "estimates and 95 % intervals of 240 choices, robust standard errors", Axis: "coefficient",
@@ -22,7 +22,7 @@ func forest() figure.Forest {
 	}
 }
 
-// What is not a finite number has no place in a picture, and is said in words.
+// Numbers that are not finite do not appear in the picture, but in words.
 func TestForestOfWhatIsNotFinite(t *testing.T) {
 	picture := svg(t, forest())
 	if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") {

@@ -14,48 +14,47 @@ import (
 
 // Lengths in points.
 const (
-	minCell, maxCell    = 40, 64 // height of a cell of a heat map
-	cellAspect          = 1.6    // its width over its height, at the most
-	searchWidth         = 420    // of the plot, where its cells allow it
+	minCell, maxCell    = 40, 64 // height of a cell in a heat map
+	cellAspect          = 1.6    // maximum ratio of its width to its height
+	searchWidth         = 420    // of the plot, if its cells allow it
 	searchHeight        = 210
-	searchTop           = 54      // around it: the title
+	searchTop           = 54      // space for the title
 	colourWidth         = 12      // of the colour bar
-	minBar, maxBar      = 60, 120 // its height
-	keyWidth, keyHeight = 18, 18  // of a sample in the key, and from line to line
+	minBar, maxBar      = 60, 120 // height of the colour bar
+	keyWidth, keyHeight = 18, 18  // of a sample in the key, and between lines
 	settingRadius       = 3.4
 	ringRadius          = 7.5 // around a dot
 )
 
-// compose implements [Picture]. The axes are the first two parameters that have
-// several values. For each pair of values the picture shows the best setting
-// over the other parameters: as a heat map if every pair was tried, or else as
+// compose implements [Picture]. The axes are the first two parameters with several values. For each pair of values the
+// picture shows the best setting over the other parameters: as a heat map if every pair was tried, and otherwise as
 // coloured dots. With one parameter it shows dots with their standard errors.
 //
-// A setting is drawn by its regret minus the winner's, on the seeds that both
-// have played. A setting stopped on a few seeds is marked.
+// A setting is drawn by its regret minus the winner's, on the seeds that both have played. A setting that was stopped
+// after a few seeds is marked.
 //
-// It panics for a tuning without settings or parameters.
+// compose panics for a tuning without settings or parameters.
 func (t Tuning) compose() page {
 	s := newSearch(t)
 	width, height := s.size()
 	return page{width, height, s.draw}
 }
 
-// search is the layout of a tuning.
+// search is the layout for a tuning.
 type search struct {
 	Tuning
-	x, y     scale  // y is of regrets if there is one parameter
-	xAt, yAt int    // the parameters on the axes; yAt is -1 if there is one
-	marks    []mark // the best last, on top
+	x, y     scale  // with one parameter, y shows regrets
+	xAt, yAt int    // parameters on the axes; yAt is -1 with one parameter
+	marks    []mark // best last, on top
 	heat     bool
-	regrets  span    // with the error bars, if there is one parameter
-	highest  float64 // regret over the winner's at the end of the colours
+	regrets  span    // including error bars, with one parameter
+	highest  float64 // excess regret over the winner's at the end of the colours
 
 	plotWidth, plotHeight vg.Length
-	cell                  vg.Point // size of a cell of the heat map
+	cell                  vg.Point // cell size in the heat map
 }
 
-// mark is a setting that is drawn.
+// mark is a setting to draw.
 type mark struct {
 	Setting
 	winner bool
@@ -106,7 +105,7 @@ func newSearch(t Tuning) search {
 	return s
 }
 
-// include widens the range of regrets to a setting.
+// include extends the range of regrets to a setting.
 func (s *search) include(o Setting) {
 	low, high := o.Over, o.Over
 	if s.yAt < 0 && !math.IsNaN(o.OverSE) {
@@ -116,7 +115,7 @@ func (s *search) include(o Setting) {
 	s.regrets.low, s.regrets.high = min(s.regrets.low, low), s.highest
 }
 
-// axes are those of the plot, from 0 to 1 for a parameter.
+// axes returns the plot's axes, from 0 to 1 for a parameter.
 func (s search) axes(c draw.Canvas) axes {
 	a := axes{c, span{0, 1, false}, span{0, 1, false}}
 	if s.yAt < 0 {
@@ -125,8 +124,7 @@ func (s search) axes(c draw.Canvas) axes {
 	return a
 }
 
-// place returns the place of a setting on the axes; ok is false if its values
-// are not on them.
+// place returns a setting's place on the axes; ok is false if its values are not on them.
 func (s search) place(o Setting) (x, y float64, ok bool) {
 	x, ok = s.x.at(o.Values[s.xAt])
 	if s.yAt < 0 {
@@ -136,7 +134,7 @@ func (s search) place(o Setting) (x, y float64, ok bool) {
 	return x, y, ok && onY
 }
 
-// choose takes the best setting for each place.
+// choose picks the best setting for each place.
 func (s *search) choose() {
 	type pair struct{ x, y string }
 	seen := map[pair]bool{}
@@ -154,7 +152,7 @@ func (s *search) choose() {
 	if s.yAt < 0 {
 		return
 	}
-	// The configured setting can also be the best of its place.
+	// The configured setting can also be the best at its place.
 	if _, _, ok := s.place(s.Configured); !ok {
 		return
 	}
@@ -166,8 +164,7 @@ func (s *search) choose() {
 	}
 }
 
-// others returns the parameters that are not on an axis: the best of their
-// values are shown.
+// others returns the parameters without an axis, for which the best values are shown.
 func (s search) others() []string {
 	var list []string
 	for i, key := range s.Parameters {
@@ -195,7 +192,7 @@ func (s search) size() (width, height vg.Length) {
 	return s.left() + inside + 2*space, searchTop + max(s.plotHeight, s.sideHeight()) + bottom
 }
 
-// sideWidth returns the width of the key beside the plot.
+// sideWidth returns the width of the key next to the plot.
 func (s search) sideWidth() vg.Length {
 	widest := faces().small.Width(colourTitle)
 	for _, k := range s.key() {
@@ -204,7 +201,6 @@ func (s search) sideWidth() vg.Length {
 	return widest
 }
 
-// sideHeight returns the height of the key.
 func (s search) sideHeight() vg.Length {
 	height := vg.Length(len(s.key()) * keyHeight)
 	if s.yAt >= 0 {
@@ -213,7 +209,6 @@ func (s search) sideHeight() vg.Length {
 	return height
 }
 
-// barHeight returns the height of the colour bar.
 func (s search) barHeight() vg.Length {
 	return min(max(s.plotHeight-vg.Length(len(s.key())+2)*keyHeight, minBar), maxBar)
 }
@@ -246,7 +241,7 @@ func count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// withError formats an estimate with its standard error, if it has one.
+// withError formats an estimate, with its standard error if known.
 func withError(format string, decimals int, v, se float64) string {
 	text := strings.ReplaceAll(fmt.Sprintf(format, decimals, v), "-", "−")
 	if math.IsNaN(se) {
@@ -257,7 +252,7 @@ func withError(format string, decimals int, v, se float64) string {
 
 func signedError(decimals int, v, se float64) string { return withError("%+.*f", decimals, v, se) }
 
-// yTicks returns the ticks of the vertical axis.
+// yTicks returns the vertical axis's ticks.
 func (s search) yTicks() []tick {
 	if s.yAt >= 0 {
 		return s.y.ticks()
@@ -265,19 +260,19 @@ func (s search) yTicks() []tick {
 	return s.regrets.ticks()
 }
 
-// shade returns the colour of a regret minus the winner's. It depends on the
-// square root, because small differences matter.
+// shade returns the colour for a regret minus the winner's. It depends on the square root, because small differences
+// matter.
 func (s search) shade(over float64) color.NRGBA {
 	return ramp(math.Sqrt(min(max(over/s.highest, 0), 1)))
 }
 
-// ramp runs from near white over blue to near black, evenly in lightness, in
-// one hue for every kind of colour vision and for print in grey.
+// ramp runs from near white over blue to near black, evenly in lightness, in one hue, which suits every kind of colour
+// vision and print in greyscale.
 func ramp(q float64) color.NRGBA {
 	return blend([]color.NRGBA{{244, 248, 252, 255}, {152, 196, 226, 255}, {38, 122, 183, 255}, {8, 48, 90, 255}}, q)
 }
 
-// on returns the ink that is legible on a shade.
+// on returns a legible ink for a shade.
 func on(shade color.NRGBA) color.NRGBA {
 	if 299*int(shade.R)+587*int(shade.G)+114*int(shade.B) < 140_000 {
 		return color.NRGBA{255, 255, 255, 255}
@@ -285,7 +280,6 @@ func on(shade color.NRGBA) color.NRGBA {
 	return ink
 }
 
-// draw puts the picture on c.
 func (s search) draw(c draw.Canvas) {
 	_, height := s.size()
 	top := height - searchTop
@@ -310,14 +304,13 @@ func (s search) draw(c draw.Canvas) {
 	s.side(c, vg.Point{X: a.Max.X + gap, Y: a.Max.Y})
 }
 
-// box is the cell of a setting that has one.
+// box returns a setting's cell.
 func (s search) box(a axes, o Setting) vg.Rectangle {
 	x, y, _ := s.place(o)
 	centre, half := a.at(x, y), s.cell.Scale(0.5)
 	return vg.Rectangle{Min: centre.Sub(half), Max: centre.Add(half)}
 }
 
-// cells draws the heat map.
 func (s search) cells(c axes) {
 	for _, m := range s.marks {
 		s.fill(c, m)
@@ -332,7 +325,7 @@ func (s search) cells(c axes) {
 	}
 }
 
-// fill fills the cell of a mark and writes its numbers.
+// fill fills a mark's cell and writes its numbers.
 func (s search) fill(c axes, m mark) {
 	box := s.box(c, m.Setting)
 	shade := s.shade(m.Over)
@@ -370,7 +363,7 @@ func (s search) fill(c axes, m mark) {
 	}
 }
 
-// corner cuts the upper right corner of a cell, for settings that were stopped.
+// corner cuts off the upper right corner of a cell, for stopped settings.
 func (s search) corner(c draw.Canvas, at vg.Point, ink color.Color) {
 	const size = 6
 	c.FillPolygon(ink, []vg.Point{{X: at.X - size - 1, Y: at.Y - 1}, {X: at.X - 1, Y: at.Y - 1}, {X: at.X - 1, Y: at.Y - size - 1}})
@@ -381,7 +374,7 @@ var (
 	configuredLine = draw.LineStyle{Color: ink, Width: 1.2, Dashes: []vg.Length{3, 2}}
 )
 
-// shown returns the mark in the cell of a setting.
+// shown returns the mark in a setting's cell.
 func (s search) shown(o Setting) mark {
 	return s.marks[slices.IndexFunc(s.marks, func(m mark) bool {
 		return m.Values[s.xAt] == o.Values[s.xAt] && m.Values[s.yAt] == o.Values[s.yAt]
@@ -425,7 +418,7 @@ func (s search) dots(a axes) {
 	}
 }
 
-// seeds writes the number of seeds beside the dot of a setting.
+// seeds writes the number of seeds next to a setting's dot.
 func (s search) seeds(c draw.Canvas, at vg.Point, o Setting) {
 	offset, align := vg.Point{X: settingRadius + space, Y: -ascent / 2 * faces().small.Font.Size}, vg.Length(fromLeft)
 	if at.X > c.Max.X-40 {
@@ -434,8 +427,7 @@ func (s search) seeds(c draw.Canvas, at vg.Point, o Setting) {
 	write(c, faces().small, faint, at.Add(offset), align, count(o.Seeds, "seed"))
 }
 
-// dot draws a setting. A stopped setting is smaller or, with its regret on the
-// axis, hollow.
+// dot draws a setting. A stopped setting is smaller or, if the axis shows regret, hollow.
 func (s search) dot(c draw.Canvas, at vg.Point, o Setting) {
 	fill, r := blue, vg.Length(settingRadius)
 	switch {
@@ -486,7 +478,7 @@ func (s search) key() []keyLine {
 	return lines
 }
 
-// side draws the colours and the key, from at down.
+// side draws the colours and the key, downwards from at.
 func (s search) side(c draw.Canvas, at vg.Point) {
 	f := faces()
 	y := at.Y - 8
@@ -503,7 +495,7 @@ func (s search) side(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// colours draws the colour bar with its lower left corner at.
+// colours draws the colour bar, with its lower left corner at at.
 func (s search) colours(c draw.Canvas, at vg.Point) {
 	const n = 100
 	a := axes{part(c, at.X, at.Y, colourWidth, s.barHeight()), span{0, 1, false}, span{0, 1, false}}

@@ -14,12 +14,12 @@ const labelHeight = 15
 // label names a policy.
 type label struct {
 	policy string
-	name   string  // its name in the picture
-	final  float64 // its mean regret in round T, and of several panels the mean of these
-	note   string  // the same in words, in a single panel
+	name   string  // name in the picture
+	final  float64 // mean regret in round T, averaged over panels
+	note   string  // the same in words, if there is a single panel
 }
 
-// labels names every policy once, by decreasing regret in round T, the order of the curves' ends.
+// labels names every policy once, by decreasing regret in round T, which is the order of the curves' ends.
 func labels(plots ...regretPlot) []label {
 	var all []label
 	finals := map[string][]float64{}
@@ -43,7 +43,7 @@ func labels(plots ...regretPlot) []label {
 	return all
 }
 
-// decimals returns the number of decimals of a note, for regrets up to highest.
+// decimals returns the number of decimals in a note, for regrets up to highest.
 func decimals(highest float64) int {
 	switch {
 	case highest < 1:
@@ -55,7 +55,6 @@ func decimals(highest float64) int {
 	}
 }
 
-// nameWidth returns the width of the widest name.
 func nameWidth(labels []label) (w vg.Length) {
 	for _, l := range labels {
 		w = max(w, textWidth(faces().text, l.name))
@@ -63,7 +62,7 @@ func nameWidth(labels []label) (w vg.Length) {
 	return w
 }
 
-// noteWidth returns the width of the widest note, with the space before it.
+// noteWidth returns the width of the widest note, including the space before it.
 func noteWidth(labels []label) (w vg.Length) {
 	for _, l := range labels {
 		if l.note != "" {
@@ -73,7 +72,7 @@ func noteWidth(labels []label) (w vg.Length) {
 	return w
 }
 
-// ends writes the names of the curves of a single panel at their ends.
+// ends labels the curves in a single panel at their ends.
 func (p regretPlot) ends(a axes, labels []label, styles map[string]style) {
 	ends := make([]vg.Length, len(labels))
 	for k, l := range labels {
@@ -91,15 +90,13 @@ func (p regretPlot) ends(a axes, labels []label, styles map[string]style) {
 	}
 }
 
-// spread moves heights, which fall, as little as possible in the sense of
-// least squares, such that neighbours stand at least gap apart and all lie in
-// [low, high]:
+// spread moves decreasing heights as little as possible in the sense of least squares, so that neighbours are at least
+// gap apart and all lie in [low, high]:
 //
 //	minimise Σ_k (h_k - y_k)²  over  h_{k-1} - h_k ≥ gap,  low ≤ h_k ≤ high
 //
-// In z_k = h_k + k·gap this is isotonic regression in a box, which pools
-// adjacent violators and then clamps (Barlow, Bartholomew, Bremner and Brunk
-// 1972). It returns new heights, and assumes that they have room.
+// In z_k = h_k + k·gap this is isotonic regression in a box, which pools adjacent violators and then clamps (Barlow,
+// Bartholomew, Bremner and Brunk 1972). It returns new heights, and assumes that there is room for them.
 func spread(heights []vg.Length, gap, low, high vg.Length) []vg.Length {
 	type pool struct {
 		mean vg.Length

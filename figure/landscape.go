@@ -11,11 +11,11 @@ import (
 	"vitrine/paper/geometry"
 )
 
-// Landscape is a loss under the generalized geometric condition: at the left its slice through the global
-// minima and the lower bound (the solid line), at the right the loss over the plane of parameters.
+// Landscape is a loss under the generalized geometric condition: on the left its slice through the global minima and
+// the lower bound (the solid line), on the right the loss over the parameter plane.
 type Landscape geometry.Landscape
 
-// Lengths of a landscape, in points.
+// Lengths in a landscape, in points.
 const (
 	sliceWidth = 196
 	mapLeft    = 46
@@ -29,7 +29,7 @@ const (
 	dotRadius = 2.6
 )
 
-// The lines and marks of a landscape.
+// Lines and marks in a landscape.
 var (
 	lossLine   = draw.LineStyle{Color: blue, Width: 1.4, Dashes: []vg.Length{5, 2}}
 	boundLine  = draw.LineStyle{Color: black, Width: 1.8}
@@ -43,11 +43,9 @@ var (
 	spuriousMark = white
 )
 
-// depths are the colours of the loss, from 0 up: dark where it is low (the
-// blues of ColorBrewer).
+// depths are the colours for the loss, from 0 up: dark for low values (the blues from ColorBrewer).
 var depths = []color.NRGBA{{8, 48, 107, 255}, {33, 113, 181, 255}, {107, 174, 214, 255}, {198, 219, 239, 255}, {247, 251, 255, 255}}
 
-// compose lays the landscape out.
 func (l Landscape) compose() page {
 	c := l.Condition
 	legend := newLegend([]entry{
@@ -68,8 +66,7 @@ func (l Landscape) compose() page {
 	}}
 }
 
-// slice draws the loss along the line through the global minima, and under it
-// the bound.
+// slice draws the loss along the line through the global minima, and the bound below it.
 func (l Landscape) slice(c draw.Canvas) {
 	ch := chart{caption: "(a) the slice through the global minima", lines: []series{
 		{style: convexLine}, {style: growthLine}, {style: boundLine}, {style: lossLine},
@@ -95,7 +92,7 @@ func (l Landscape) slice(c draw.Canvas) {
 	}
 }
 
-// plane draws the loss over the box, in steps, with the slice and the minima.
+// plane draws the loss over the box in steps, with the slice and the minima.
 func (l Landscape) plane(c draw.Canvas) {
 	box := l.Setting.Box
 	a := axes{c, span{box.Low[0], box.High[0], false}, span{box.Low[1], box.High[1], false}}
@@ -132,7 +129,7 @@ func (l Landscape) plane(c draw.Canvas) {
 	colours.key(len(levels), func(k int) color.Color { return depth(k, len(levels)) }, func(k int) float64 { return float64(k) * step }, numbers)
 }
 
-// levels returns the values at which the colour of the loss changes, from 0 on: two between two ticks.
+// levels returns the values, from 0 on, at which the colour for the loss changes: two per tick.
 func levels(highest float64) (levels []float64, step float64) {
 	step = span{0, highest, false}.ticks()[1].value / 2
 	for level := 0; float64(level)*step < highest; level++ {
@@ -141,15 +138,14 @@ func levels(highest float64) (levels []float64, step float64) {
 	return levels, step
 }
 
-// dotSample is the sample of a dot.
+// dotSample is a dot's sample.
 func dotSample(fill color.Color) func(draw.Canvas, vg.Point) {
 	return func(c draw.Canvas, at vg.Point) { spot(c, fill, at.Add(vg.Point{X: sample - dotRadius})) }
 }
 
-// spot marks pt.
 func spot(c draw.Canvas, fill color.Color, pt vg.Point) {
 	dot(c, fill, dotRadius, pt, draw.LineStyle{Color: ink, Width: 0.5})
 }
 
-// depth returns the colour of step k of n.
+// depth returns the colour for step k of n.
 func depth(k, n int) color.NRGBA { return blend(depths, float64(k)/float64(max(n-1, 1))) }

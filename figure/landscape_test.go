@@ -7,7 +7,7 @@ import (
 	"vitrine/paper/geometry"
 )
 
-// landscape is a small one that is made up: two bowls, (x² − 1)² + y².
+// landscape returns a small, made-up landscape: two bowls, (x² − 1)² + y².
 func landscape() figure.Landscape {
 	bowls := func(w geometry.Params) float64 { return math.Pow(w[0]*w[0]-1, 2) + w[1]*w[1] }
 	l := figure.Landscape{

@@ -7,23 +7,23 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Lengths of a single panel, in points.
+// Lengths in a single panel, in points.
 const (
 	plotWidth  = 400 // between the axes
 	plotHeight = 270
-	minPlot    = 190 // its width, where the policies stand at its right
+	minPlot    = 190 // minimum width if the policies are named at its right
 
 	left   = 52 // around the plot: the regret axis,
 	bottom = 40 // the round axis,
 	top    = 40 // the title
-	gap    = 26 // and what leads to the labels
+	gap    = 26 // and the lines to the labels
 )
 
 // compose implements [Picture], with the default look.
 func (p Panel) compose() page { return lookedPanel{p, Look{}}.compose() }
 
-// compose lays out the panel with its policies named at the ends of their curves or, in a narrow picture, in
-// a legend below.
+// compose lays out the panel, with its policies named at the ends of their curves or, in a narrow picture, in a legend
+// below.
 func (p lookedPanel) compose() page {
 	p.look.check(p.Panel)
 	plot := newRegretPlot(p.Panel, p.look)
@@ -54,7 +54,7 @@ func (p lookedPanel) compose() page {
 	}
 }
 
-// part is the rectangle of a plot, by its lower left corner and its size.
+// part returns a plot's rectangle, given its lower left corner and size.
 func part(c draw.Canvas, x, y, width, height vg.Length) draw.Canvas {
 	return draw.Canvas{Canvas: c, Rectangle: vg.Rectangle{
 		Min: vg.Point{X: x, Y: y},
@@ -62,7 +62,7 @@ func part(c draw.Canvas, x, y, width, height vg.Length) draw.Canvas {
 	}}
 }
 
-// check panics unless the panels can be drawn with the look.
+// check panics unless the look can draw the panels.
 func (l Look) check(panels ...Panel) {
 	if len(panels) == 0 {
 		panic("figure: no panels to draw")

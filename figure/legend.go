@@ -7,10 +7,10 @@ import (
 
 // Lengths in points.
 const (
-	sample    = 34 // of what a legend shows before a name
+	sample    = 34 // in a legend, before a name
 	space     = 6
-	rowHeight = 14 // of a legend
-	between   = 16 // between two names of a legend
+	rowHeight = 14 // height of a legend's row
+	between   = 16 // between two names in a legend
 )
 
 // entry is a name with a sample of its line.
@@ -19,24 +19,24 @@ type entry struct {
 	name   string
 }
 
-// line is the sample of a line.
+// line returns a line's sample.
 func line(s draw.LineStyle) func(draw.Canvas, vg.Point) {
 	return func(c draw.Canvas, at vg.Point) { c.StrokeLine2(s, at.X, at.Y, at.X+sample, at.Y) }
 }
 
 func (e entry) width() vg.Length { return sample + space + textWidth(faces().text, e.name) }
 
-// draw draws the entry to the right of pt, in a room of a width.
+// draw draws the entry to the right of pt, within a width.
 func (e entry) draw(c draw.Canvas, pt vg.Point, room vg.Length) {
 	e.sample(c, pt)
 	pt = pt.Add(vg.Point{X: sample + space, Y: -ascent / 2 * faces().text.Font.Size})
 	writeIn(c, faces().text, ink, pt, fromLeft, room-sample-space, e.name)
 }
 
-// legend is a block of entries in columns, row after row.
+// legend is a block of entries in columns, filled row by row.
 type legend struct {
 	entries []entry
-	columns []vg.Length // the width of each
+	columns []vg.Length // widths
 }
 
 // newLegend arranges the entries in as few rows as the width permits, and as evenly as possible.
@@ -65,7 +65,7 @@ func (l legend) height() vg.Length {
 	return vg.Length((len(l.entries)+len(l.columns)-1)/len(l.columns)) * rowHeight
 }
 
-// draw centres the legend under the point top.
+// draw centres the legend below top.
 func (l legend) draw(c draw.Canvas, top vg.Point) {
 	pt := vg.Point{Y: top.Y - rowHeight/2}
 	for k, e := range l.entries {

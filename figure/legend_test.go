@@ -8,8 +8,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// As few rows as there is room for, and these as even as can be; a column is as
-// wide as its widest name.
+// There are as few rows as the width permits, as even as possible. A column is as wide as its widest name.
 func TestLegendRows(t *testing.T) {
 	short, long := entry{name: "a"}, entry{name: strings.Repeat("a", 20)}
 	s, l := short.width(), long.width()

@@ -6,25 +6,25 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// Look says how regret is drawn. The zero value draws a band of ± 2 standard errors on a linear scale, labels
-// as in the files, and a size that fits the panels.
+// Look configures how regret is drawn. The zero value draws a band of ± 2 standard errors on a linear scale, with the
+// labels from the files, and a size that fits the panels.
 type Look struct {
 	Band  Band
-	Log   bool      // a logarithmic scale of regret
-	Width vg.Length // of the whole picture; 0 is wide enough for its panels
-	Paper bool      // names as papers print them: ONL-MNL, not onl-mnl
+	Log   bool      // logarithmic scale of regret
+	Width vg.Length // width of the whole picture; 0 fits the panels
+	Paper bool      // names as in papers: ONL-MNL instead of onl-mnl
 }
 
-// The smallest and the largest width of a picture.
+// Smallest and largest width of a picture.
 const (
 	MinWidth = 2 * vg.Inch
 	MaxWidth = 40 * vg.Inch
 )
 
-// With returns the picture of the panel with this look.
+// With returns the panel's picture with this look.
 func (p Panel) With(l Look) Picture { return lookedPanel{p, l} }
 
-// With returns the picture of the composite with this look.
+// With returns the composite's picture with this look.
 func (f Composite) With(l Look) Picture { return lookedComposite{f, l} }
 
 type lookedPanel struct {
@@ -37,7 +37,7 @@ type lookedComposite struct {
 	look Look
 }
 
-// name returns the name of a policy in the picture.
+// name returns a policy's name in the picture.
 func (l Look) name(policy string) string {
 	if l.Paper {
 		return PaperName(policy)
@@ -45,13 +45,12 @@ func (l Look) name(policy string) string {
 	return policy
 }
 
-// Words of labels that papers spell differently.
+// Words in labels that papers spell differently.
 var printed = map[string]string{
 	"onl": "ONL", "ucb": "UCB", "ts": "TS", "ofu": "OFU", "bma": "BMA", "mnl": "MNL", "eps": "ε",
 }
 
-// PaperName returns the name of a policy in papers: OFU-MNL+ for ofu-mnl-plus, UCB-MNL (tuned) for
-// ucb-mnl-tuned.
+// PaperName returns a policy's name in papers: OFU-MNL+ for ofu-mnl-plus, UCB-MNL (tuned) for ucb-mnl-tuned.
 func PaperName(label string) string {
 	base, isTuned := strings.CutSuffix(label, tuned)
 	var name strings.Builder

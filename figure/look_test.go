@@ -26,7 +26,7 @@ func TestPaperName(t *testing.T) {
 	}
 }
 
-// contenders returns the labels in the file of an embedded experiment.
+// contenders returns the labels in an embedded experiment's file.
 func contenders(t *testing.T, name string) (labels []string) {
 	t.Helper()
 	text := fatal.Or(experiments.Read(name))(t)
@@ -43,8 +43,7 @@ func contenders(t *testing.T, name string) (labels []string) {
 	return labels
 }
 
-// No two policies of an experiment or of a figure are drawn alike or printed
-// alike, whichever of its policies are played.
+// No two policies in an experiment or a figure are drawn or printed alike, whichever of its policies are played.
 func TestPoliciesOfAFigureAreToldApart(t *testing.T) {
 	pictures := map[string][]string{}
 	for _, name := range experiments.Names() {
@@ -81,7 +80,7 @@ func TestPoliciesOfAFigureAreToldApart(t *testing.T) {
 	}
 }
 
-// spy is a canvas that notes where level lines of text stand.
+// spy is a canvas that records the places of horizontal lines of text.
 type spy struct {
 	*vgsvg.Canvas
 	turned int
@@ -105,8 +104,7 @@ func (s *spy) FillString(f font.Face, pt vg.Point, text string) {
 	}
 }
 
-// steep is a panel of the policies whose regret differs as it does in the
-// paper: some end near each other, one far above.
+// steep returns a panel of policies with regrets as in the paper: some end close together, one far above.
 func steep(title string, policies ...string) Panel {
 	p := Panel{Name: "p", Title: title}
 	for j, policy := range policies {
@@ -125,8 +123,7 @@ func steep(title string, policies ...string) Panel {
 
 var nine = []string{"onl-mnl", "bma-mnl", "ucb-mnl-tuned", "ts-mnl-tuned", "ofu-mnl-plus-tuned", "eps-greedy-mnl", "log-barrier-online", "greedy", "uniform"}
 
-// Of every width, the picture has just that, and its lines of text neither
-// leave it nor meet.
+// A picture has exactly the requested width. Its lines of text stay inside and never overlap.
 func TestLookWidth(t *testing.T) {
 	one := steep("Realizability (Gaussian)", nine...)
 	long := steep("A title that is longer than two inches are, and than three and more", "a-policy-with-quite-a-long-label-which-is-legal", "onl-mnl")
@@ -180,7 +177,7 @@ func TestLogScalePanics(t *testing.T) {
 			bad.With(Look{Log: true}).compose()
 		}()
 	}
-	if err := WriteSVG(io.Discard, positive.With(Look{Log: true})); err != nil { // 0 in round 1 is no obstacle
+	if err := WriteSVG(io.Discard, positive.With(Look{Log: true})); err != nil { // 0 in round 1 is fine
 		t.Error(err)
 	}
 }

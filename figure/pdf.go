@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// WritePDF draws the picture as a PDF of one page in vectors, with the layout and the panics of [WriteSVG].
-// It embeds the glyphs that it uses, and its date is fixed: the same picture has the same bytes.
+// WritePDF draws the picture as a one-page PDF in vectors. Layout and panics are as for [WriteSVG]. It embeds the
+// glyphs that it uses, and its date is fixed: the same picture gives the same bytes.
 func WritePDF(w io.Writer, p Picture) error {
 	page := p.compose()
 	c := newPDF(page.width, page.height)
@@ -23,8 +23,8 @@ func WritePDF(w io.Writer, p Picture) error {
 	return c.doc.Output(w)
 }
 
-// pdf is a canvas on a page of a PDF. It replaces the canvas of gonum/plot, which has no font for ε and −,
-// blends bands with black and writes the time of day.
+// pdf is a canvas on a PDF page. It replaces the canvas in gonum/plot, which lacks a font for ε and −, blends bands
+// with black and writes the time of day.
 type pdf struct {
 	doc           *fpdf.Fpdf
 	width, height vg.Length
@@ -53,8 +53,7 @@ func pdfStyle(weight xfont.Weight) string {
 	return ""
 }
 
-// raw writes an operator of the page's content, whose coordinates are those of
-// a canvas: points from the lower left corner.
+// raw writes an operator to the page's content, in a canvas's coordinates: points from the lower left corner.
 func (c *pdf) raw(format string, args ...any) { c.doc.RawWriteStr(fmt.Sprintf(format, args...)) }
 
 // Size implements [vg.CanvasSizer].
@@ -132,5 +131,5 @@ func (c *pdf) FillString(f font.Face, pt vg.Point, text string) {
 	c.doc.Text(pt.X.Points(), float64(c.height-pt.Y), text)
 }
 
-// DrawImage implements [vg.Canvas]; no picture has an image.
+// DrawImage implements [vg.Canvas]; pictures contain no images.
 func (c *pdf) DrawImage(vg.Rectangle, image.Image) { panic("figure: a picture has an image") }

@@ -11,7 +11,7 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// pdfPage is the content of the page, whose streams are compressed.
+// pdfPage returns the page's content from its compressed streams.
 func pdfPage(t *testing.T, file []byte) string {
 	t.Helper()
 	var page strings.Builder

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	maxPoints = 200 // of a curve
+	maxPoints = 200 // per curve
 
 	edgeWidth = 0.5
-	bandAlpha = 20 // of 255, so that a band shows those under it
+	bandAlpha = 20 // out of 255, so that the bands below show through
 	edgeAlpha = 80
 
-	roundTick  = 34 // room of a number under the round axis
+	roundTick  = 34 // room for a number below the round axis
 	logMargin  = 0.04
-	settledOff = 50 // a logarithmic axis begins with the regrets of round T/50
+	settledOff = 50 // a logarithmic axis begins with the regrets in round T/50
 )
 
-// trace is a curve at the rounds that are drawn: a few evenly spaced ones, the last of them T.
+// trace is a curve at the rounds to draw: a few evenly spaced ones, ending with T.
 type trace struct {
 	policy string
 	rounds []int
@@ -41,7 +41,7 @@ func newTrace(c Curve, b Band) trace {
 	return tr
 }
 
-// last is the interval after round T.
+// last returns the interval after round T.
 func (tr trace) last() interval { return tr.at[len(tr.at)-1] }
 
 // regretPlot is a panel with a look, ready to be drawn.
@@ -61,8 +61,7 @@ func newRegretPlot(p Panel, l Look) regretPlot {
 
 func (p regretPlot) rounds() int { return p.Curves[0].rounds() }
 
-// highest returns the largest magnitude of a regret or a difference in a band, or 1 if all are rounding
-// errors.
+// highest returns the largest magnitude of a regret or a difference in a band, or 1 if all are rounding errors.
 func (p regretPlot) highest() float64 {
 	span := p.extent()
 	if highest := max(span.high, -span.low); highest >= rounding {
@@ -71,8 +70,7 @@ func (p regretPlot) highest() float64 {
 	return 1
 }
 
-// extent returns the range of the bands and 0. Cumulative regret is not negative, so a band of regrets is cut
-// at 0.
+// extent returns the range of the bands and 0. Cumulative regret is not negative, so bands of regrets are cut off at 0.
 func (p regretPlot) extent() (s span) {
 	for _, tr := range p.traces {
 		for _, i := range tr.at {
@@ -85,8 +83,8 @@ func (p regretPlot) extent() (s span) {
 	return s
 }
 
-// span returns the interval that the axis of regret shows. A logarithmic one reaches down to the smallest mean after the
-// first rounds, in which every regret is small; the curves enter the plot from below.
+// span returns the range of the regret axis. A logarithmic axis reaches down to the smallest mean after the first
+// rounds, in which all regrets are small; the curves enter the plot from below.
 func (p regretPlot) span() span {
 	s := p.extent()
 	switch {
@@ -110,8 +108,7 @@ func (p regretPlot) span() span {
 	return s.widened(0.04)
 }
 
-// Zero returns the policy whose regret is 0 in every round, if there is one: it
-// has no place on a logarithmic scale.
+// Zero returns a policy with regret 0 in every round, if there is one: it cannot be drawn on a logarithmic scale.
 func (p Panel) Zero() (policy string, ok bool) {
 	i := slices.IndexFunc(p.Curves, func(c Curve) bool {
 		return !slices.ContainsFunc(c.Regret, func(run []float64) bool { return slices.Max(run) >= rounding })
@@ -122,7 +119,7 @@ func (p Panel) Zero() (policy string, ok bool) {
 	return p.Curves[i].Policy, true
 }
 
-// chart returns the chart of the panel in a plot of a width.
+// chart returns the panel's chart for a plot of a width.
 func (p regretPlot) chart(styles map[string]style, width vg.Length) chart {
 	c := chart{
 		caption: p.title(), nameX: "round t", nameY: p.regretName("cumulative"),
@@ -140,7 +137,7 @@ func (p regretPlot) regretName(kind string) string {
 	return "regret minus " + p.look.name(p.Against)
 }
 
-// curves draws the bands and over them the lines, the first curve on top.
+// curves draws the bands and the lines above them, with the first curve on top.
 func (p regretPlot) curves(a axes, styles map[string]style) {
 	if p.Against != "" {
 		a.line(axisLine, []float64{a.x.low, a.x.high}, []float64{0, 0})
@@ -178,7 +175,7 @@ func transparent(c color.NRGBA, alpha uint8) color.NRGBA {
 	return c
 }
 
-// format returns the format of a number with decimals; differences have a sign.
+// format returns the format for a number with decimals; differences get a sign.
 func (p Panel) format() string {
 	if p.Against == "" {
 		return "%.*f"
@@ -188,7 +185,7 @@ func (p Panel) format() string {
 
 func (p Panel) title() string { return cmp.Or(p.Title, p.Name) }
 
-// subtitle describes what the panels show.
+// subtitle describes the content of the panels.
 func (l Look) subtitle(panels ...Panel) string {
 	minimum, maximum := panels[0].Curves[0].seeds(), 0
 	for _, p := range panels {

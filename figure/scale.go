@@ -7,19 +7,19 @@ import (
 	"strconv"
 )
 
-// maxSteps is the maximal number of values of a parameter with one step for each.
+// maxSteps is the maximum number of values of a parameter with a step for each.
 const maxSteps = 12
 
-// scale places the values of a parameter in [0, 1]: few values, or words, on even steps, and many numbers on
-// a line, which is logarithmic if they span a factor of 20.
+// scale places a parameter's values in [0, 1]. Words and small numbers of values are placed on even steps. Many numbers
+// are placed on a line, which is logarithmic if they span a factor of 20.
 type scale struct {
 	key   string
 	steps []string // in order
 	line  bool
-	span  span // of a line
+	span  span // for a line
 }
 
-// newScale makes the scale of the values. Words keep their order.
+// newScale makes the scale for the values. Words keep their order.
 func newScale(key string, values []string) scale {
 	s := scale{key: key}
 	numbers := map[string]float64{}
@@ -47,7 +47,7 @@ func parseNumber(word string) (float64, bool) {
 	return x, err == nil && math.Abs(x) <= maxValue
 }
 
-// at returns the place of a value; ok is false if it has none.
+// at returns a value's place; ok is false if it is not on the scale.
 func (s scale) at(value string) (place float64, ok bool) {
 	if !s.line {
 		i := slices.Index(s.steps, value)
@@ -58,10 +58,10 @@ func (s scale) at(value string) (place float64, ok bool) {
 	return place, ok && place >= 0 && place <= 1
 }
 
-// few reports whether every value has a step with room for a cell.
+// few reports whether every value gets a step with room for a cell.
 func (s scale) few() bool { return !s.line && len(s.steps) <= maxSteps }
 
-// ticks returns the ticks of the scale on an axis from 0 to 1.
+// ticks returns the scale's ticks on an axis from 0 to 1.
 func (s scale) ticks() (all []tick) {
 	if s.line {
 		for _, t := range s.span.ticks() {

@@ -17,7 +17,7 @@ func texts(ticks []tick) []string {
 	return all
 }
 
-// spaced are n numbers from low in steps, or in factors.
+// spaced returns n numbers starting at low, with steps or factors between them.
 func spaced(n int, low, step float64, log bool) []string {
 	var all []string
 	for i := range n {
@@ -51,7 +51,7 @@ func TestScaleTicks(t *testing.T) {
 	}
 }
 
-// Every value has a place in [0, 1], and numbers are in their order.
+// Every value has a place in [0, 1], and numbers are in order.
 func TestScalePlaces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfN(rapid.Float64Range(-1e100, 1e100), 1, 30).Draw(t, "numbers")

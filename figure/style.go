@@ -13,19 +13,18 @@ import (
 	"vitrine/bandit/policy"
 )
 
-// style is the colour and the dashes of a policy in all pictures.
+// style is a policy's colour and dashes in all pictures.
 type style struct {
 	color  color.NRGBA
-	dashes []vg.Length // lengths on and off in turn, in points; nil is solid
+	dashes []vg.Length // alternating lengths on and off, in points; nil is solid
 }
 
-// line returns the style of the canvas.
 func (s style) line() draw.LineStyle {
 	return draw.LineStyle{Color: s.color, Width: lineWidth, Dashes: s.dashes}
 }
 
-// The colours of Okabe and Ito (2008), which every kind of colour vision distinguishes, without their yellow,
-// which is invisible on paper; and a grey.
+// The colours by Okabe and Ito (2008), which can be distinguished with every kind of colour vision, without their
+// yellow, which is invisible on paper; and a grey.
 var (
 	black     = color.NRGBA{0, 0, 0, 255}
 	orange    = color.NRGBA{230, 159, 0, 255}
@@ -37,13 +36,13 @@ var (
 	grey      = color.NRGBA{140, 140, 140, 255}
 )
 
-// palette maps the names in the table of policies to colours.
+// palette maps the colour names in the table of policies to colours.
 var palette = map[string]color.NRGBA{
 	"black": black, "orange": orange, "sky blue": skyBlue, "green": green,
 	"blue": blue, "vermilion": vermilion, "purple": purple, "grey": grey,
 }
 
-// known maps labels to the styles of the policies that have one.
+// known maps labels of known policies to their styles.
 var known = knownStyles()
 
 func knownStyles() map[string]style {
@@ -71,18 +70,18 @@ func points(dashes []float64) (lengths []vg.Length) {
 	return lengths
 }
 
-// tuned is the suffix of a policy with another policy's algorithm and tuned constants.
+// tuned is the suffix for a policy that runs another policy's algorithm with tuned constants.
 const tuned = "-tuned"
 
-// The styles of other names: every colour is combined with every dash before a pair repeats, because the two
-// lengths have no common divisor. Then the dashes gain a dot.
+// Styles for other names. The two lengths have no common divisor, so every colour is combined with every dash before a
+// pair repeats. After that, the dashes gain a dot.
 var (
 	otherColors = []color.NRGBA{purple, green, orange, blue}
 	otherDashes = [][]vg.Length{{11, 2, 2, 2, 2, 2}, {6, 4}, {18, 2, 6, 2}, {2, 4}, {4, 1.5, 1.5, 1.5}}
 )
 
-// styles returns the style of every policy of the panels: known names and their tuned variants always have
-// the same one, other names take those of the tables in the order in which they appear.
+// styles returns a style for every policy in the panels. Known names and their tuned variants always get the same one.
+// Other names take styles from the tables in the order in which they appear.
 func styles(panels ...Panel) map[string]style {
 	all := map[string]style{}
 	others := 0

@@ -19,8 +19,7 @@ func panelOf(policies ...string) Panel {
 	return p
 }
 
-// Printed in grey, two policies differ in their dashes or are 20 points of
-// lightness (CIE L*, 0 to 100) apart.
+// In greyscale, any two policies differ in their dashes or by 20 points of lightness (CIE L*, 0 to 100).
 func TestStylesAreToldApartInGrey(t *testing.T) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(known)) {
@@ -36,7 +35,7 @@ func TestStylesAreToldApartInGrey(t *testing.T) {
 	}
 }
 
-// lightness is L* of CIE 1976 for an sRGB colour.
+// lightness returns L* (CIE 1976) for an sRGB colour.
 func lightness(c color.NRGBA) float64 {
 	linear := func(v uint8) float64 { return math.Pow(float64(v)/255, 2.2) }
 	y := 0.2126*linear(c.R) + 0.7152*linear(c.G) + 0.0722*linear(c.B)
@@ -53,7 +52,7 @@ func TestStylesTunedKeepsTheColour(t *testing.T) {
 	}
 }
 
-// Known policies take nothing from the styles of the others.
+// Known policies do not use up the styles for the others.
 func TestStylesOfOtherNamesFollowTheirOrder(t *testing.T) {
 	a := styles(panelOf("onl-mnl", "x", "greedy"), panelOf("y", "x"))
 	b := styles(panelOf("x", "y"))

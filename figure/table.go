@@ -9,21 +9,19 @@ import (
 	"strings"
 )
 
-// Table is the regret after the last round as LaTeX, in rules of the package
-// booktabs: a row a policy and, for every panel, the mean ± the sample standard
-// deviation over the seeds and the paired difference to one policy ± its
-// standard error.
+// Table is the regret after the last round as LaTeX, with rules from the package booktabs. It has a row per policy and,
+// for every panel, the mean ± the sample standard deviation over the seeds and the paired difference to one policy ±
+// its standard error.
 type Table struct {
-	Title       string  // a line above the panels' titles; may be empty
+	Title       string  // line above the panels' titles; may be empty
 	Panels      []Panel // of regret
-	Differences []Panel // the same panels, by [Panel.Minus] of one policy
+	Differences []Panel // the same panels after [Panel.Minus] of one policy
 	Paper       bool    // names as in papers
 }
 
-// WriteTo writes a tabular environment, without the float around it. A policy
-// that a panel lacks has a dash there.
+// WriteTo writes a tabular environment, without the float around it. If a panel lacks a policy, it gets a dash there.
 //
-// It panics as [WriteSVG] does, and unless there is a panel of differences for every panel.
+// It panics in the same cases as [WriteSVG], and unless there is a panel of differences for every panel.
 func (t Table) WriteTo(w io.Writer) (int64, error) {
 	Look{}.check(t.Panels...)
 	Look{}.check(t.Differences...)
@@ -60,7 +58,7 @@ func (t Table) WriteTo(w io.Writer) (int64, error) {
 	return out.WriteTo(w)
 }
 
-// policies returns the policies of the panels, each once.
+// policies returns the policies in the panels, each once.
 func policies(panels []Panel) (all []string) {
 	for _, p := range panels {
 		for _, c := range p.Curves {
@@ -72,7 +70,7 @@ func policies(panels []Panel) (all []string) {
 	return all
 }
 
-// cell returns a policy's regret in a panel, or its difference.
+// cell returns a policy's regret or difference in a panel.
 func cell(p Panel, policy string, digits int) string {
 	i := slices.IndexFunc(p.Curves, func(c Curve) bool { return c.Policy == policy })
 	if i < 0 || policy == p.Against {
@@ -91,7 +89,7 @@ func cell(p Panel, policy string, digits int) string {
 	return text + "$"
 }
 
-// special maps characters that LaTeX interprets, or has no letter for.
+// special maps characters that LaTeX interprets, or cannot print directly.
 var special = strings.NewReplacer(
 	`\`, `\textbackslash{}`, `{`, `\{`, `}`, `\}`, `&`, `\&`, `%`, `\%`, `$`, `\$`, `#`, `\#`, `_`, `\_`,
 	`~`, `\textasciitilde{}`, `^`, `\textasciicircum{}`, `<`, `$<$`, `>`, `$>$`, `|`, `$|$`, `"`, `''`,
@@ -100,7 +98,7 @@ var special = strings.NewReplacer(
 	"−", `$-$`, "±", `$\pm$`, "×", `$\times$`, "√", `$\surd$`, "≤", `$\leq$`, "≥", `$\geq$`, "…", `\ldots{}`,
 )
 
-// tex returns a text in LaTeX, with symbols as in the pictures.
+// tex formats a text for LaTeX, with symbols as in the pictures.
 func tex(text string) string {
 	var out strings.Builder
 	for {

@@ -9,9 +9,8 @@ import (
 	"vitrine/internal/fatal"
 )
 
-// By hand: the regrets 10 and 20 of a have the mean 15 and the standard
-// deviation √50 = 7.1; b is 2 and 6 above, 4 on average with the standard error
-// √8/√2 = 2.
+// By hand: the regrets 10 and 20 of a have the mean 15 and the standard deviation √50 = 7.1; b is 2 and 6 above, 4 on
+// average with the standard error √8/√2 = 2.
 func TestTable(t *testing.T) {
 	p := Panel{Name: "one", Title: "50 % & t_0", Curves: []Curve{
 		{"onl-mnl", [][]float64{{1, 10}, {1, 20}}}, {"my_policy-tuned", [][]float64{{1, 12}, {1, 26}}},

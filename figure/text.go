@@ -15,8 +15,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// faces are the fonts of all pictures, built in so that text has the same
-// width on every machine.
+// faces are the fonts for all pictures. They are built in, so that text has the same width on every machine.
 var faces = sync.OnceValue(func() *struct{ title, caption, text, small font.Face } {
 	face := func(weight xfont.Weight, size vg.Length) font.Face {
 		parsed, err := opentype.Parse(trueType(weight))
@@ -36,7 +35,7 @@ var faces = sync.OnceValue(func() *struct{ title, caption, text, small font.Face
 	}
 })
 
-// trueType is the file of the font of a weight.
+// trueType returns the font file for a weight.
 func trueType(weight xfont.Weight) []byte {
 	if weight == xfont.WeightBold {
 		return liberationsansbold.TTF
@@ -44,20 +43,20 @@ func trueType(weight xfont.Weight) []byte {
 	return liberationsansregular.TTF
 }
 
-// ascent is the height of figures above the baseline, as a part of the font's size.
+// ascent is the height of digits above the baseline, as a fraction of the font size.
 const ascent = 0.7
 
-// The place of a text relative to its point, as a part of its width.
+// Alignment of a text relative to its point, as a fraction of its width.
 const (
 	fromLeft = 0.0
 	centred  = 0.5
 	fromEnd  = 1.0
 )
 
-// symbol matches a symbol with its subscript, as β_T and t_0, that is not part of a word.
+// symbol matches a symbol with its subscript, such as β_T and t_0, that is not part of a word.
 var symbol = regexp.MustCompile(`(?:^|[^\pL\pN_])((?:[tCw]|ŵ|β|κ|λ)_([0-9A-Za-z]))(?:[^\pL\pN_]|$)`)
 
-// The size and the depth of a subscript, as parts of the font's size.
+// Size and depth of a subscript, as fractions of the font size.
 const (
 	subscriptSize = 0.72
 	subscriptDrop = 0.18
@@ -66,11 +65,11 @@ const (
 // piece is a part of a line of text in one face.
 type piece struct {
 	face font.Face
-	drop vg.Length // below the baseline
+	drop vg.Length // distance below the baseline
 	text string
 }
 
-// pieces splits a line of text: subscripts of symbols are set below the line.
+// pieces splits a line of text: symbols' subscripts are set below the line.
 func pieces(f font.Face, text string) []piece {
 	var all []piece
 	for {
@@ -91,7 +90,7 @@ func pieces(f font.Face, text string) []piece {
 	return all
 }
 
-// textWidth returns the width of a line of text as write sets it.
+// textWidth returns the width of a line of text as set by write.
 func textWidth(f font.Face, text string) (w vg.Length) {
 	for _, p := range pieces(f, text) {
 		w += p.face.Width(p.text)
@@ -119,7 +118,7 @@ func (t typesetter) FillString(f font.Face, pt vg.Point, text string) {
 	}
 }
 
-// writeUp centres a line of text on pt, read from below.
+// writeUp centres a vertical line of text on pt, reading upwards.
 func writeUp(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, text string) {
 	c.Push()
 	c.Translate(pt)
@@ -128,10 +127,10 @@ func writeUp(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, text string
 	c.Pop()
 }
 
-// minText is the smallest size of a text that is shrunk to fit.
+// minText is the smallest size for text that is shrunk to fit.
 const minText = 6
 
-// fit shrinks a text that is wider than the room, and cuts it if it still is.
+// fit shrinks a text that is too wide for the room, and truncates it if it still is.
 func fit(f font.Face, room vg.Length, text string) (font.Face, string) {
 	if w := textWidth(f, text); w > room+1e-6 {
 		f.Font.Size = max(f.Font.Size*room/w, minText)
@@ -150,5 +149,5 @@ func writeIn(c vg.Canvas, f font.Face, ink color.Color, pt vg.Point, align, room
 	write(c, f, ink, pt, align, text)
 }
 
-// minus replaces hyphens of numbers by minus signs.
+// minus replaces the hyphens in numbers by minus signs.
 func minus(number string) string { return strings.ReplaceAll(number, "-", "−") }

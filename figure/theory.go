@@ -12,12 +12,12 @@ import (
 	"vitrine/paper/theory"
 )
 
-// Theory draws the study of the theory: coverage and optimism against the confidence radius, the distance
-// from the truth and the potential over the rounds, the growth of regret with T, N, K and d_w, the pilot's error, and
-// what committing to it costs.
+// Theory draws the study of the theory: coverage and optimism against the confidence radius; the distance from the
+// truth and the potential over the rounds; the growth of regret with T, N, K and d_w; the pilot's error, and the cost
+// of committing to it.
 type Theory theory.Report
 
-// The lines of the study.
+// Lines in the study.
 var (
 	theoryColors = []draw.LineStyle{
 		{Color: black, Width: 1.4},
@@ -29,7 +29,6 @@ var (
 	theoryBound = draw.LineStyle{Color: grey, Width: 1.2, Dashes: []vg.Length{3, 2}}
 )
 
-// compose lays out the study.
 func (r Theory) compose() page {
 	growth := []chart{
 		r.growth(theory.Rounds, "growth with the horizon", "horizon T", "regret"),
@@ -46,7 +45,7 @@ func (r Theory) compose() page {
 	return s.page(sheetWidth(3, s.tile.X, s.between))
 }
 
-// coverage returns the chart of how often the statements of the theory hold.
+// coverage returns the chart of how often the theory's statements hold.
 func (r Theory) coverage() chart {
 	c := chart{caption: "coverage and optimism", nameX: "β_T", nameY: "share"}
 	for k, l := range []struct {
@@ -68,10 +67,10 @@ func (r Theory) coverage() chart {
 	return c.fitted(true, false)
 }
 
-// beta returns the β_T whose rounds are drawn, the middle one.
+// beta returns the middle β_T, for which the rounds are drawn.
 func (r Theory) beta() float64 { return r.Coverage[len(r.Coverage)/2].Beta }
 
-// shown returns the rounds of that β_T.
+// shown returns the rounds for that β_T.
 func (r Theory) shown() (path []theory.Path) {
 	for _, p := range r.Path {
 		if p.Beta == r.beta() {
@@ -103,7 +102,7 @@ func (r Theory) potential() chart {
 	return chart{caption: "the potential", nameX: "round t", nameY: "sum", lines: []series{sum, bound}}.fitted(false, false)
 }
 
-// lines names the lines of the growth: those of an axis and policy, or of a policy on all axes.
+// lines names the lines in the charts of growth: by axis and policy, or by policy on all axes.
 var lines = map[[2]string]string{
 	{theory.Rounds, theory.Scaled}: "t_0 and λ as √T",
 	{theory.Params, theory.Scaled}: "growing t_0, λ, β_T",
@@ -123,7 +122,7 @@ func (r Theory) growth(along, caption, x, y string) chart {
 			continue
 		}
 		name := two(e.Estimate)
-		if len(r.Study.Seeds) > 1 { // one says nothing of an interval
+		if len(r.Study.Seeds) > 1 { // a single seed gives no interval
 			name += fmt.Sprintf(" (%s to %s)", two(e.Low), two(e.High))
 		}
 		name += ", " + cmp.Or(lines[[2]string{along, e.Policy}], lines[[2]string{"", e.Policy}])
@@ -147,7 +146,6 @@ func (r Theory) growth(along, caption, x, y string) chart {
 	return c.fitted(true, true)
 }
 
-// two formats a number with two decimals.
 func two(v float64) string {
 	return strings.NewReplacer("-0.00", "0.00", "-", "−").Replace(strconv.FormatFloat(v, 'f', 2, 64))
 }

@@ -12,7 +12,7 @@ import (
 	"vitrine/paper/theory"
 )
 
-// study is a small one that is made up.
+// study returns a small, made-up study.
 func study() figure.Theory {
 	r := figure.Theory{Study: theory.Study{Seeds: []uint64{0, 1}}}
 	for _, beta := range []float64{0, 1, 10, 100, 1000} {
@@ -62,7 +62,7 @@ func study() figure.Theory {
 	return r
 }
 
-// A report that was edited may have more lines than there are styles.
+// An edited report may contain more lines than there are styles.
 func TestTheoryOfManyPolicies(t *testing.T) {
 	r := study()
 	for range 9 {
@@ -73,7 +73,7 @@ func TestTheoryOfManyPolicies(t *testing.T) {
 	}
 }
 
-// One seed has no interval.
+// A single seed gives no interval.
 func TestTheoryOfOneSeed(t *testing.T) {
 	for seeds, want := range map[int]bool{1: false, 2: true} {
 		r := study()

@@ -12,12 +12,11 @@ import (
 	"vitrine/paper/tractability"
 )
 
-// Tractability draws the cost of algorithms on logarithmic axes: offers in the upper row and observed rounds
-// in the lower, against the number of items at the left and the size of an assortment at the right. A cross
-// at the upper edge marks a refused size. It must have at least one point.
+// Tractability draws the cost of algorithms on logarithmic axes: offers in the upper row and observed rounds in the
+// lower, against the number of items on the left and the size of an assortment on the right. A cross at the upper edge
+// marks a refused size. There must be at least one point.
 type Tractability tractability.Survey
 
-// compose lays out the figure.
 func (t Tractability) compose() page {
 	styles, entries := t.styles()
 	s := sheet{title: tractability.Title, plots: make([][]chart, 2), tile: vg.Point{X: 206, Y: 150}, note: "× refused: that many assortments; " + t.Machine, between: 50}
@@ -43,7 +42,7 @@ func (t Tractability) compose() page {
 			var points []costPoint
 			for _, p := range t.Points {
 				if column.in(p.Cell) {
-					const minimum = 1e-9 // seconds: a measured 0 has no logarithm
+					const minimum = 1e-9 // seconds, because a measured 0 has no logarithm
 					points = append(points, costPoint{p, float64(column.at(p.Cell)), max(quantity.of(p), minimum)})
 				}
 			}
@@ -57,8 +56,7 @@ func (t Tractability) compose() page {
 	return s.page(width)
 }
 
-// styles returns how the algorithms are drawn, and their names, in the order in
-// which they were measured.
+// styles returns the algorithms' styles and names, in the order in which they were measured.
 func (t Tractability) styles() (map[string]style, []entry) {
 	var names Panel
 	for _, p := range t.Points {
@@ -80,7 +78,7 @@ type costPoint struct {
 	x, seconds float64
 }
 
-// costs returns the chart of points, with a tick at each x and each power of ten of seconds.
+// costs returns the chart of points, with a tick at each x and at each power of ten in seconds.
 func costs(points []costPoint, styles map[string]style) chart {
 	var xs, ys []float64
 	var refused []costPoint
@@ -112,7 +110,7 @@ func costs(points []costPoint, styles map[string]style) chart {
 	for _, l := range slices.Backward(order) {
 		c.lines = append(c.lines, *l)
 	}
-	c.more = func(a axes) { // marks the refused sizes, and writes the number of assortments of the first one
+	c.more = func(a axes) { // marks the refused sizes, and writes the number of assortments for the first one
 		const radius = 3
 		for k, p := range refused {
 			pt := vg.Point{X: a.X(a.x.at(p.x)), Y: a.Max.Y - 2*radius}
@@ -125,7 +123,7 @@ func costs(points []costPoint, styles map[string]style) chart {
 	return c
 }
 
-// seconds formats a power of ten of seconds, as "10 µs".
+// seconds formats a power of ten in seconds, as in "10 µs".
 func seconds(power int) string {
 	units := []string{"ns", "µs", "ms", "s"}
 	unit := min(max((power+9)/3, 0), len(units)-1)

@@ -31,8 +31,7 @@ func svg(t *testing.T, p Picture) string {
 	return text.String()
 }
 
-// Sizes that are refused are marked, with their number of assortments, in each
-// of the four plots.
+// Refused sizes are marked in all four plots, with their number of assortments.
 func TestTractabilityShowsWhatIsRefused(t *testing.T) {
 	text := svg(t, surveyed())
 	if n := strings.Count(text, "refused: 12345"); n != 4 {
@@ -45,7 +44,7 @@ func TestTractabilityShowsWhatIsRefused(t *testing.T) {
 	}
 }
 
-// A survey that is not finished, or has times of 0, is drawn as far as it goes.
+// An unfinished survey, or one with times of 0, is drawn as far as it goes.
 func TestTractabilityOfFewPoints(t *testing.T) {
 	s := surveyed()
 	for n := range s.Points {

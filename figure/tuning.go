@@ -10,28 +10,27 @@ import (
 	"strings"
 )
 
-// Tuning is the search of a policy's parameters, as in tune.csv.
+// Tuning is the search over a policy's parameters, from tune.csv.
 type Tuning struct {
 	Name       string
 	Title      string // above the plot; empty means Name
 	Policy     string
 	Parameters []string
-	Settings   []Setting // the best first, which is the winner
-	Configured Setting   // what the panels had
+	Settings   []Setting // best first; the first is the winner
+	Configured Setting   // the setting in the panels
 }
 
-// Setting is a choice of the parameters with its outcome.
+// Setting is a choice of parameters with its outcome.
 type Setting struct {
-	Stopped    bool     // before all training seeds were played
+	Stopped    bool     // before playing all training seeds
 	Values     []string // by parameter
 	Seeds      int
 	Regret, SE float64 // after the last round, mean over seeds and panels; SE is NaN for a single seed
-	// Over is the regret over the winner's, paired on the seeds that both have
-	// played.
+	// Over is the regret minus the winner's, paired on the seeds that both have played.
 	Over, OverSE float64
 }
 
-// The header of tune.csv, without the parameters between and the panels behind.
+// The header of tune.csv, around the parameters and before the panels.
 var (
 	tuningHead = []string{"tuning", "policy", "setting", "outcome"}
 	tuningTail = []string{"rung", "seeds", "regret", "regret_se", "over_winner", "over_winner_se", "over_configured", "over_configured_se"}
@@ -40,7 +39,7 @@ var (
 // Hint for a malformed tune.csv.
 const tuneAgain = "tune again, it continues where it stopped"
 
-// ReadTuning reads the tune.csv at path, under the rules of [DecodeTuning].
+// ReadTuning reads the tune.csv at path, following the rules of [DecodeTuning].
 func ReadTuning(path string) (Tuning, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,17 +49,16 @@ func ReadTuning(path string) (Tuning, error) {
 	return DecodeTuning(f, path)
 }
 
-// DecodeTuning reads the results of a tuning, a row for each setting, the best first and the configured one
-// last, with the header
+// DecodeTuning reads the results of a tuning, a row per setting, with the best first and the configured one last, and
+// with the header
 //
 //	tuning,policy,setting,outcome,⟨parameters⟩,rung,seeds,regret,regret_se,
 //	over_winner,over_winner_se,over_configured,over_configured_se,⟨panels⟩
 //
-// A file that ends too early is an error. Errors name the file as given by
-// name, the line if there is one, and what to do.
+// A truncated file is an error. Errors call the file name, give the line if known, and say what to do.
 func DecodeTuning(r io.Reader, name string) (Tuning, error) {
 	d := tuningDecoder{source: source{file: name, hint: tuneAgain}}
-	kept := func(f func([]string) error) func([]string) error { // a reader of CSV reuses its rows
+	kept := func(f func([]string) error) func([]string) error { // a CSV reader reuses its rows
 		return func(row []string) error { return f(slices.Clone(row)) }
 	}
 	isCut, err := d.read(r, kept(d.header), kept(d.row))
@@ -73,12 +71,12 @@ func DecodeTuning(r io.Reader, name string) (Tuning, error) {
 	return d.tuning, nil
 }
 
-// tuningDecoder is the state between two rows.
+// tuningDecoder is the state between rows.
 type tuningDecoder struct {
 	source
 	columns  int
 	tuning   Tuning
-	complete bool // the configured setting was read
+	complete bool // whether the configured setting was read
 }
 
 func (d *tuningDecoder) header(row []string) error {
@@ -148,7 +146,7 @@ func (d *tuningDecoder) row(row []string) error {
 	return nil
 }
 
-// number reads a number, or a standard error that is empty if there is none.
+// number reads a number, or a standard error, which may be empty.
 func (d *tuningDecoder) number(dst *float64, column, cell string) error {
 	if cell == "" && strings.HasSuffix(column, "_se") {
 		*dst = math.NaN()

@@ -79,12 +79,12 @@ func TestDecodeTuningErrors(t *testing.T) {
 	}
 }
 
-// setting is one of three parameters with made-up regrets.
+// setting returns a setting of three parameters with made-up regrets.
 func setting(over float64, seeds int, values ...string) figure.Setting {
 	return figure.Setting{Values: values, Stopped: seeds < 40, Seeds: seeds, Regret: 12 + over, SE: 1.3, Over: over, OverSE: over / 4}
 }
 
-// searches are tunings as different as tunings can be.
+// searches returns tunings that differ as much as tunings can.
 func searches() map[string]figure.Tuning {
 	heat := figure.Tuning{Name: "heat-map", Title: "Two parameters, and a third", Policy: "p", Parameters: []string{"radius", "intercept", "lambda"}, Configured: setting(0.4, 40, "1", "true", "0.1")}
 	heat.Configured.Stopped = false
@@ -141,7 +141,7 @@ func TestWriteTuningSVGGolden(t *testing.T) {
 	}
 }
 
-// Both pictures come out whole, and the directory is named if it is missing.
+// Both pictures are complete, and a missing directory is named.
 func TestWriteTuning(t *testing.T) {
 	stem := filepath.Join(t.TempDir(), "tune")
 	fatal.If(t, figure.Write(stem, searches()["heat-map"]))
@@ -155,8 +155,7 @@ func TestWriteTuning(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, DecodeTuning answers with an error or with a tuning that
-// can be drawn.
+// For any bytes, DecodeTuning returns an error or a tuning that can be drawn.
 func FuzzDecodeTuning(f *testing.F) {
 	f.Add(tuningHeader + "t,p,1,winner,1,1,1,2,5,1,0,0,0,0,5\n" + "t,p,2,stopped,1e-300,x,1,1,5,,7,,0,0,5\n" + "t,p,,configured,1/2,1,1,2,5,1,0,0,0,0,5\n")
 	many := tuningHeader

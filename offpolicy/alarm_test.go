@@ -14,12 +14,12 @@ import (
 	"vitrine/utility"
 )
 
-// A model of the wrong family raises the alarm, one of the right family does not.
+// A model from the wrong family raises the alarm, and one from the right family does not.
 func TestAlarm(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	var rounds []offpolicy.Round
 	var pages []vitrine.Assortment
-	for range 3000 { // the utility is |x|, on which a linear one has no hold
+	for range 3000 { // the utility is |x|, which a linear one cannot express
 		x := &vitrine.Context{Features: mat.NewDense(4, 1, nil)}
 		for i := range 4 {
 			x.Features.Set(i, 0, 4*rng.Float64()-2)
@@ -47,12 +47,12 @@ func TestAlarm(t *testing.T) {
 	}
 }
 
-// A log with propensities of pages only checks the model, too: by dr-sets.
+// A log that only records propensities of pages checks the model too, by dr-sets.
 func TestAlarmOfPagePropensities(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 4))
 	var rounds []offpolicy.Round
 	var pages []vitrine.Assortment
-	for range 3000 { // the utility is |x|, on which a linear one has no hold
+	for range 3000 { // the utility is |x|, which a linear one cannot express
 		x := &vitrine.Context{Features: mat.NewDense(4, 1, nil)}
 		best := 0
 		for i := range 4 {
@@ -73,7 +73,7 @@ func TestAlarmOfPagePropensities(t *testing.T) {
 	}
 }
 
-// Propensities that are halved, or clipped from below, do not have weights of mean 1. True ones do.
+// True propensities give weights with mean 1. Halved ones, and ones clipped from below, do not.
 func TestMeanWeightsOfPages(t *testing.T) {
 	s := shop{5, 2}
 	for _, c := range []struct {
@@ -100,8 +100,8 @@ func TestMeanWeightsOfPages(t *testing.T) {
 	}
 }
 
-// Short logs that explore rarely raise no alarm when their laws are right, although by chance many show no drawn page at all: at most
-// 0.1 % of logs may, by each check.
+// With correct laws, short logs that explore rarely raise no alarm, although by chance many contain no drawn page: each
+// check may err on at most 0.1 % of logs.
 func TestRightLawsRaiseNoAlarm(t *testing.T) {
 	s := shop{8, 3}
 	for seed := range uint64(200) {
@@ -116,7 +116,8 @@ func TestRightLawsRaiseNoAlarm(t *testing.T) {
 	}
 }
 
-// Bernstein's inequality holds for sums of coins with exact probabilities, and is within a fifth of the normal quantile for many.
+// Bernstein's inequality holds for sums of coins with exact probabilities. For many coins it is within a fifth of the
+// normal quantile.
 func TestDeviation(t *testing.T) {
 	for _, n := range []int{3, 30, 1000} {
 		for _, p := range []float64{0.01, 0.3} {
@@ -137,7 +138,8 @@ func TestDeviation(t *testing.T) {
 	}
 }
 
-// Pages that were drawn by another law than the log's show items with other features. Pages drawn by it are within the limit.
+// Pages drawn by a law other than the log's show items with other features. Pages drawn by the log's law are within the
+// limit.
 func TestBalance(t *testing.T) {
 	s := shop{8, 3}
 	for seed := range uint64(12) {
@@ -161,7 +163,8 @@ func TestBalance(t *testing.T) {
 			t.Errorf("seed %d: pages drawn by another law: %+v", seed, b)
 		}
 	}
-	// By hand: two rounds of one page {0} of two items with x = (3, 1), drawn uniformly: D = 1/2·3 − 1/2·1 = 1 and the count is even.
+	// By hand: two rounds of one page {0} out of two items with x = (3, 1), drawn uniformly: D = 1/2·3 − 1/2·1 = 1, and
+	// the count is even.
 	var rounds []offpolicy.Round
 	for range 2 {
 		rounds = append(rounds, offpolicy.Round{Context: &vitrine.Context{Features: mat.NewDense(2, 1, []float64{3, 1})}, Shown: vitrine.Assortment{0}, SamplingLaw: offpolicy.EpsilonPages(1, 2, 1, nil)})

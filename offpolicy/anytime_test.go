@@ -15,8 +15,9 @@ import (
 
 var anytimeLogs = flag.Int("logs", 24, "logs of each world of TestAnytimeCoverage")
 
-// Looked at after every round, the intervals are wrong at some time in at most a tenth of logs, which is their level. The truth
-// is the mean over the requests so far. The policy of the log may learn, weights may be heavy, and the model may be wrong.
+// Checked after every round, the intervals are ever wrong in at most a tenth of logs, as their level promises. The
+// truth is the mean over the requests so far. This holds even if the logging policy learns, weights are heavy, and the
+// model is wrong.
 func TestAnytimeCoverage(t *testing.T) {
 	s := shop{5, 2}
 	worlds := map[string]struct {
@@ -49,7 +50,7 @@ func TestAnytimeCoverage(t *testing.T) {
 			rounds, pages := world.log(rand.New(rand.NewPCG(seed, 21)))
 			o := offpolicy.Options{Level: 0.9, Folds: 2, Resamples: 2}
 			if seed%2 == 1 && len(world.methods) > 1 {
-				o.Ridge = 1e6 // a model that learns nothing
+				o.Ridge = 1e6 // a model that cannot learn
 			}
 			r := evaluate(t, newLog(t, rounds, o), pages)
 			for _, method := range world.methods {
@@ -83,8 +84,8 @@ func TestAnytimeCoverage(t *testing.T) {
 	}
 }
 
-// The interval of a paired difference holds the truth, and is narrower than the two intervals together. There is none for a policy that
-// has learned from later rounds, nor if an outcome earned more than its item.
+// A paired difference's interval contains the truth, and is narrower than the two intervals together. It is missing for
+// a policy that learned from later rounds, and if an outcome earned more than its item's revenue.
 func TestAnytimeDifference(t *testing.T) {
 	s := shop{5, 2}
 	rounds, pages, _ := s.log(2000, 1, rand.New(rand.NewPCG(4, 21)))
@@ -116,15 +117,15 @@ func TestAnytimeDifference(t *testing.T) {
 	}
 }
 
-// heavyLog shows an item with probability proportional to exp(2x) of its first feature. The judged policy shows the item of the least
-// second feature.
+// heavyLog shows an item with probability proportional to exp(2x) for its first feature x. The judged policy shows the
+// item with the smallest second feature.
 func (s shop) heavyLog(n int, rng *rand.Rand) (rounds []offpolicy.Round, pages []vitrine.Assortment) {
 	u, p := make([]float64, s.n), make([]float64, s.n+1)
 	for range n {
 		x := s.context(rng)
 		least := 0
 		for i := range u {
-			u[i] = 2*x.Features.At(i, 0) + 50 // the outside option has no weight
+			u[i] = 2*x.Features.At(i, 0) + 50 // makes the outside option negligible
 			if x.Features.At(i, 1) < x.Features.At(least, 1) {
 				least = i
 			}

@@ -19,18 +19,18 @@ import (
 	"vitrine/utility"
 )
 
-// Round is a decision of a log.
+// Round is a logged decision.
 type Round struct {
-	Context     *vitrine.Context   // of all N items
-	Items       []string           // their names, by which items of different rounds are the same
+	Context     *vitrine.Context   // all N items
+	Items       []string           // names that identify items across rounds
 	Shown       vitrine.Assortment // S_t
 	Choice      vitrine.Choice
-	Corrected   float64     // earnings of the choice above its revenue; negative after a return
-	Propensity  float64     // μ(S_t); 0 if it is not known, or follows from Law
-	SamplingLaw SamplingLaw // μ; nil if it is not known
+	Corrected   float64     // earnings of the choice in excess of its revenue; negative after a return
+	Propensity  float64     // μ(S_t); 0 if unknown, or if Law determines it
+	SamplingLaw SamplingLaw // μ; nil if unknown
 }
 
-// Revenue returns ρ_t, the earnings of the page.
+// Revenue returns ρ_t, the page's earnings.
 func (r *Round) Revenue() float64 {
 	if r.Choice == vitrine.Outside {
 		return 0
@@ -45,7 +45,7 @@ func (r *Round) price(i int) float64 {
 	return r.Context.Revenue[i]
 }
 
-// propensity returns μ(s), and false if it is not known.
+// propensity returns μ(s), and whether it is known.
 func (r *Round) propensity(s vitrine.Assortment) (float64, bool) {
 	switch {
 	case r.SamplingLaw != nil:
@@ -53,21 +53,21 @@ func (r *Round) propensity(s vitrine.Assortment) (float64, bool) {
 	case r.Propensity > 0 && equal(s, r.Shown):
 		return r.Propensity, true
 	case r.Propensity > 0:
-		return 0, true // the weight of another page than that shown is 0
+		return 0, true // any page other than the one shown gets weight 0
 	}
 	return 0, false
 }
 
 func equal(s, t vitrine.Assortment) bool { return len(s) == len(t) && overlap(s, t) == len(s) }
 
-// Options say how [NewLog] fits and [Log.Evaluate] works. The zero value has the usual values.
+// Options configure [NewLog] and [Log.Evaluate]. The zero value is a sensible default.
 type Options struct {
-	Model     utility.Model // of the utilities; nil is linear with an intercept
-	Ridge     float64       // the precision of a penalty on its parameters; 0 stands for 10⁻³
-	Folds     int           // of the cross-fit; 0 stands for 5
-	Level     float64       // of the intervals; 0 stands for 0.95
-	Resamples int           // of the bootstrap; 0 stands for 1000
-	Seed      uint64        // of the bootstrap, and of the initial parameters of a model
+	Model     utility.Model // utility family; nil means linear with an intercept
+	Ridge     float64       // precision of a penalty on the parameters; 0 means 10⁻³
+	Folds     int           // number of cross-fitting folds; 0 means 5
+	Level     float64       // confidence level of the intervals; 0 means 0.95
+	Resamples int           // number of bootstrap resamples; 0 means 1000
+	Seed      uint64        // seeds the bootstrap and a model's initial parameters
 }
 
 func (o Options) resolve(rounds []Round) (Options, error) {
@@ -125,17 +125,17 @@ type Log struct {
 	Rounds []Round
 
 	o       Options
-	w       []float64 // of all rounds
+	w       []float64 // fitted to all rounds
 	inverse *mat.SymDense
-	folds   [][]float64 // of the rounds outside each fold
-	early   [][]float64 // of no rounds, and of the first 50, 100, 200 and so on
+	folds   [][]float64 // fitted to the rounds outside each fold
+	early   [][]float64 // fitted to no rounds, and to the first 50, 100, 200 and so on
 }
 
-// firstEarly is the number of rounds to which the first model of an interval at any time is fitted.
+// firstEarly is the number of rounds for the first fit of an interval that holds at any time.
 const firstEarly = 50
 
-// NewLog fits the model of the options to the rounds, and to those outside each fold. Round t is in
-// fold t mod Folds. The errors name the round.
+// NewLog fits the model to all rounds, and to the rounds outside each fold. Round t is in fold t mod Folds. Errors name
+// the round.
 func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 	o, err := o.resolve(rounds)
 	if err != nil {
@@ -175,7 +175,7 @@ func NewLog(ctx context.Context, rounds []Round, o Options) (*Log, error) {
 	return l, nil
 }
 
-// before returns parameters that were fitted to rounds before round t only.
+// before returns parameters fitted only to rounds before round t.
 func (l *Log) before(t int) []float64 {
 	k := 0
 	for n := firstEarly; n <= t; n *= 2 {
@@ -184,13 +184,13 @@ func (l *Log) before(t int) []float64 {
 	return l.early[k]
 }
 
-// fitted are parameters, and the likelihood that they maximise.
+// fitted holds parameters and the likelihood that they maximise.
 type fitted struct {
 	nll *mle.NLL
 	w   []float64
 }
 
-// fit fits the model to some rounds.
+// fit fits the model to some of the rounds.
 func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -210,32 +210,31 @@ func (l *Log) fit(ctx context.Context, of func(t int) bool) (*fitted, error) {
 	return f, nil
 }
 
-// Utilities stores in dst the utilities of a round's items under the parameters that were fitted
-// without the round's fold. A greedy policy that learns from the log is judged by the pages that
-// these imply.
+// Utilities stores in dst the utilities of a round's items under the parameters fitted without the round's fold. To
+// judge a greedy policy that learns from the log, derive its pages from these utilities.
 func (l *Log) Utilities(dst []float64, t int) {
 	l.o.Model.Utilities(dst, l.folds[t%l.o.Folds], l.Rounds[t].Context.Features)
 }
 
-// Estimate is the value of a page of a policy, by one method.
+// Estimate is the value per page of a policy by one method.
 type Estimate struct {
 	Method        string
-	Value         float64 // expected revenue of a page
+	Value         float64 // expected revenue per page
 	StandardError float64
 	Normal        Interval // value ± z standard errors
 	Bootstrap     Interval // percentiles over resampled rounds
-	Anytime       Interval // holds after every round at once, also in finite samples, see [Log.Evaluate]; NaN without such an interval
-	ESS           float64  // (Σw)²/Σw² of the weights; NaN without weights
+	Anytime       Interval // holds after all rounds simultaneously, even in finite samples, see [Log.Evaluate]; NaN if unavailable
+	ESS           float64  // (Σw)²/Σw² for the weights; NaN without weights
 	None          string   // why there is no number; "" if there is one
 
-	influence []float64 // of each round, mean 0
-	steps     []step    // of each round; nil if there is no interval at any time
+	influence []float64 // by round, mean 0
+	steps     []step    // by round; nil without an interval for any time
 }
 
 // Interval is a confidence interval.
 type Interval struct{ Low, High float64 }
 
-// MinESS is the least effective sample size at which weights of whole pages are used.
+// MinESS is the minimum effective sample size for using weights of whole pages.
 const MinESS = 50
 
 // Report judges a policy by a log.
@@ -244,9 +243,9 @@ type Report struct {
 	Support   Support
 	Estimates []Estimate
 
-	// Alarm is the paired difference of a doubly robust method and the direct one, in standard errors of the difference.
-	// Beyond 2 the model's family is probably wrong. AlarmMethod is dr-pi, or dr-sets if dr-pi has no number; if neither
-	// has one, it is empty and Alarm is NaN.
+	// Alarm is the paired difference between a doubly robust method and the direct one, in units of its standard error.
+	// Beyond 2, the model's family is probably wrong. AlarmMethod is dr-pi, or dr-sets if dr-pi gives no number. If
+	// neither does, AlarmMethod is empty and Alarm is NaN.
 	Alarm       float64
 	AlarmMethod string
 
@@ -255,10 +254,10 @@ type Report struct {
 	seed      uint64
 }
 
-// Methods are the names of the estimates of a report, in their order.
+// Methods lists the methods of a report, in order.
 func Methods() []string { return []string{"direct", "dr-pi", "pi", "items", "snips", "dr-sets"} }
 
-// Estimate returns the estimate of a method.
+// Estimate returns a method's estimate.
 func (r *Report) Estimate(method string) *Estimate {
 	for i := range r.Estimates {
 		if r.Estimates[i].Method == method {
@@ -270,15 +269,15 @@ func (r *Report) Estimate(method string) *Estimate {
 
 var nan = math.NaN()
 
-// Evaluate estimates what a policy would have earned that shows pages[t] in round t. A policy that
-// draws its page is judged by a draw of each. It returns an error that names the round if a page has
-// other items than the request.
+// Evaluate estimates the earnings of a policy that shows pages[t] in round t. For a randomized policy, draw one page
+// per round. If a page contains items that the request does not, Evaluate returns an error that names the round.
 //
-// The Anytime intervals are confidence sequences of [confseq.Lower] for the mean over the log's requests of what the policy's page
-// earns. While a log grows, all its intervals hold together with the probability Level, so one may look after every round and
-// stop at any. Models of dr-pi and dr-sets are then fitted to earlier rounds only. The intervals hold if the log's laws are right, pages[t]
-// is determined before the outcome of round t, and no page earns less than 0 or more than its items' revenues; dr-pi and pi also
-// assume what their weights do. If pages depend on later rounds, call [Report.Learned].
+// The Anytime intervals are confidence sequences (see [confseq.Lower]) for the mean earnings of the policy's page over
+// the log's requests. While a log grows, all its intervals hold simultaneously with the probability Level, so you may
+// look after every round and stop at any time. Models for dr-pi and dr-sets are then fitted only to earlier rounds. The
+// intervals hold if the log's laws are right, pages[t] is determined before the outcome of round t, and no page earns
+// less than 0 or more than its items' revenues. For dr-pi and pi, the assumption behind their weights must hold too. If
+// pages depend on later rounds, call [Report.Learned].
 func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, error) {
 	if len(pages) != len(l.Rounds) {
 		return nil, fmt.Errorf("%d pages for %d rounds", len(pages), len(l.Rounds))
@@ -305,30 +304,32 @@ func (l *Log) Evaluate(policy string, pages []vitrine.Assortment) (*Report, erro
 	return r, nil
 }
 
-// Learned removes the intervals that hold at any time: the policy has learned from later rounds than those it is judged by.
+// Learned removes the intervals that hold at any time. Call it if the policy learned from rounds later than the ones it
+// is judged by.
 func (r *Report) Learned() {
 	for i := range r.Estimates {
 		r.Estimates[i].steps, r.Estimates[i].Anytime = nil, Interval{nan, nan}
 	}
 }
 
-// Balance is how far the pages of a log are from those that its laws draw, by what their items are like. With a feature φ, and
-// 1 as one more,
+// Balance compares the features of the items on the log's pages with pages drawn by the log's laws. For a feature φ,
+// and for the constant 1,
 //
 //	D_t = Σ_i (1{i ∈ S_t} − P_t(i ∈ S)) φ(x_ti)
 //
-// has mean 0 and variance φᵀΓφ − (Σ_i P_t(i ∈ S) φ(x_ti))² given the past, if page S_t was drawn by the law of its round.
+// has mean 0 and variance φᵀΓφ − (Σ_i P_t(i ∈ S) φ(x_ti))² given the past, if page S_t was drawn by the law of its
+// round.
 type Balance struct {
-	Rounds  int     // those with a law
-	Feature int     // the column that is farthest off; −1 stands for the number of items
-	Z       float64 // Σ_t D_t of this column in standard deviations
+	Rounds  int     // rounds with a law
+	Feature int     // column that is farthest off; −1 for the number of items
+	Z       float64 // Σ_t D_t for this column in standard deviations
 	Limit   float64 // largest |Z| that chance explains, by Bernstein's inequality: with an error of 0.1 %, shared by all columns
 }
 
 // Wrong reports whether the pages were not drawn as the log says.
 func (b Balance) Wrong() bool { return math.Abs(b.Z) > b.Limit }
 
-// Balance tests the laws of the log. Without laws in the log, it counts no rounds.
+// Balance tests the log's laws. If the log contains no laws, Balance counts no rounds.
 func (l *Log) Balance() Balance {
 	d := l.o.Model.NumFeatures()
 	sum, variance, most := make([]float64, d+1), make([]float64, d+1), make([]float64, d+1)
@@ -354,7 +355,7 @@ func (l *Log) Balance() Balance {
 			for _, i := range r.Shown {
 				off += column[i]
 			}
-			// A law that is certain has a variance of 0, up to rounding.
+			// A deterministic law gives a variance of 0, up to rounding.
 			second := square(r.SamplingLaw, column)
 			if v := second - mean*mean; v > tolerance*second {
 				sum[j] += off - mean
@@ -381,7 +382,7 @@ func (l *Log) Balance() Balance {
 //
 //	ψ_t = R̂_t − V + n s_tᵀ H⁻¹ ∇V
 //
-// for the score s_t of round t and the information H of all.
+// where s_t is the score of round t and H the total information.
 func (l *Log) direct(pages []vitrine.Assortment) Estimate {
 	n := float64(len(pages))
 	d := len(l.w)
@@ -427,13 +428,13 @@ func add(dst []float64, c float64, x []float64) {
 	}
 }
 
-// moments are the choice probabilities of a page and the gradients of its utilities.
+// moments holds a page's choice probabilities and the gradients of its utilities.
 type moments struct {
 	u, p []float64
 	g    *mat.Dense
 }
 
-// at returns the probabilities of the outside option and the items of a page.
+// at returns the probabilities of the outside option and of a page's items.
 func (m *moments) at(model utility.Model, w []float64, r *Round, page vitrine.Assortment) []float64 {
 	k := len(page)
 	m.u, m.p = make([]float64, k), make([]float64, k+1)
@@ -446,7 +447,7 @@ func (m *moments) at(model utility.Model, w []float64, r *Round, page vitrine.As
 	return m.p
 }
 
-// rows returns the rows of some items.
+// rows returns the rows for some items.
 func rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
 	_, d := x.Dims()
 	part := mat.NewDense(len(s), d, nil)
@@ -456,7 +457,7 @@ func rows(x *mat.Dense, s vitrine.Assortment) *mat.Dense {
 	return part
 }
 
-// revenue returns R̂ of a page of round t under parameters.
+// revenue returns a page's R̂ in round t under the parameters w.
 func (l *Log) revenue(w []float64, t int, page vitrine.Assortment) float64 {
 	if len(page) == 0 {
 		return 0
@@ -472,7 +473,6 @@ func (l *Log) revenue(w []float64, t int, page vitrine.Assortment) float64 {
 	return value
 }
 
-// finish computes the standard error and the intervals.
 func (r *Report) finish(e *Estimate) {
 	if e.None != "" {
 		e.Value, e.StandardError = nan, nan
@@ -512,8 +512,8 @@ func (r *Report) difference(a, b *Estimate) Estimate {
 	return d
 }
 
-// Difference returns the difference between the earnings of two policies, r minus other, by each
-// method, on the same rounds. It returns an error if the reports are not of one log.
+// Difference returns how much more r's policy earns than other's, by each method, paired by round. It is an error if
+// the reports belong to different logs.
 func (r *Report) Difference(other *Report) ([]Estimate, error) {
 	if r.Support.Rounds != other.Support.Rounds {
 		return nil, fmt.Errorf("%s was judged on %d rounds, and %s on %d", r.Policy, r.Support.Rounds, other.Policy, other.Support.Rounds)

@@ -19,7 +19,7 @@ import (
 	"vitrine/utility"
 )
 
-// shop is a world of n items with two features and a linear truth.
+// shop is a world of n items with two features and linear true utilities.
 type shop struct{ n, size int }
 
 var tastes = []float64{0.8, -0.6}
@@ -54,7 +54,7 @@ func (s shop) value(x *vitrine.Context, page vitrine.Assortment) (v float64) {
 	return v
 }
 
-// first and best are the pages of the logging policy and of the one that is judged.
+// first and best are the pages of the logging policy and of the judged policy.
 func (s shop) first() vitrine.Assortment {
 	page := make(vitrine.Assortment, s.size)
 	for k := range page {
@@ -72,7 +72,7 @@ func (s shop) best(x *vitrine.Context) vitrine.Assortment {
 	return page
 }
 
-// log draws rounds in which the first items are shown, and a uniform page in a share of them.
+// log draws rounds that show the first items, or a uniform page in a share of them.
 func (s shop) log(rounds int, share float64, rng *rand.Rand) (log []offpolicy.Round, pages []vitrine.Assortment, truth float64) {
 	names := make([]string, s.n)
 	for i := range names {
@@ -110,8 +110,8 @@ func evaluate(t *testing.T, l *offpolicy.Log, pages []vitrine.Assortment) *offpo
 	return r
 }
 
-// Every method with support is within a few standard errors of the truth, and the doubly robust one
-// is closer than weights without a model. Standard errors are those of repeated logs.
+// Every method with support is within a few standard errors of the truth, and the doubly robust one is closer than
+// weights without a model. Standard errors agree with the spread over repeated logs.
 func TestEvaluateFindsTheTruth(t *testing.T) {
 	const logs = 30
 	off := map[string][]float64{}
@@ -139,7 +139,7 @@ func TestEvaluateFindsTheTruth(t *testing.T) {
 		if math.Abs(mean) > 4*sd/math.Sqrt(logs) {
 			t.Errorf("%s: a bias of %v ± %v", method, mean, sd/math.Sqrt(logs))
 		}
-		// The truth is that of each log's contexts, so the spread is a little smaller.
+		// The truth is taken over each log's contexts, so the spread is slightly smaller.
 		if ratio := sd / errors[method]; ratio < 0.6 || ratio > 1.4 {
 			t.Errorf("%s: a standard error of %v, and a spread of %v", method, errors[method], sd)
 		}
@@ -152,7 +152,7 @@ func TestEvaluateFindsTheTruth(t *testing.T) {
 	}
 }
 
-// The influence of a round on the direct method is what leaving it out changes, n times over.
+// A round's influence on the direct method is n times the change from leaving it out.
 func TestDirectInfluenceIsTheJackknife(t *testing.T) {
 	rounds, pages, _ := shop{4, 2}.log(40, 1, rand.New(rand.NewPCG(1, 1)))
 	o := offpolicy.Options{Ridge: 0.5, Resamples: 10}
@@ -170,11 +170,11 @@ func TestDirectInfluenceIsTheJackknife(t *testing.T) {
 	}
 }
 
-// If a page earns the sum of what its items earn, pseudo-inverse weights are unbiased: exactly, over
-// all pages of the law and all choices.
+// If a page's earnings are the sum of its items' earnings, pseudo-inverse weights are unbiased: exactly, over all the
+// law's pages and all choices.
 func TestPseudoInverseIsUnbiasedOnSums(t *testing.T) {
 	const n = 5
-	gain := []float64{0.05, 0.3, 0.1, 0.2, 0.25} // the probability that an item is taken, whatever the others
+	gain := []float64{0.05, 0.3, 0.1, 0.2, 0.25} // probability that an item is taken, whatever the others
 	revenue := []float64{3, 1, 2, 5, 4}
 	page, target := vitrine.Assortment{0, 1}, vitrine.Assortment{1, 3}
 	for name, law := range map[string]offpolicy.SamplingLaw{
@@ -200,7 +200,7 @@ func TestPseudoInverseIsUnbiasedOnSums(t *testing.T) {
 	}
 }
 
-// By hand: two items, pages of one, shown with probabilities 3/4 and 1/4.
+// By hand: two items on pages of one, shown with probabilities 3/4 and 1/4.
 func TestEvaluateByHand(t *testing.T) {
 	x := &vitrine.Context{Features: mat.NewDense(2, 1, []float64{0, 0}), Revenue: []float64{2, 4}}
 	law := offpolicy.EpsilonPages(0.5, 2, 1, vitrine.Assortment{0})
@@ -240,7 +240,7 @@ func TestEvaluateByHand(t *testing.T) {
 	}
 }
 
-// A paired difference has the spread of differences, not of the two values.
+// A paired difference has the spread of the differences rather than of the two values.
 func TestDifferenceIsPaired(t *testing.T) {
 	s := shop{5, 2}
 	rounds, pages, _ := s.log(2000, 0.5, rand.New(rand.NewPCG(8, 8)))
@@ -329,8 +329,8 @@ func TestBadLogs(t *testing.T) {
 	}
 }
 
-// A learning policy that is replayed on a uniform log earns what it would have earned live. A page
-// that it cannot learn from, and a log that is not uniform, are named.
+// A learning policy replayed on a uniform log earns the same as live. Errors name a page that it cannot learn from, and
+// a log that is not uniform.
 func TestReplay(t *testing.T) {
 	s := shop{4, 1}
 	rounds, _, _ := s.log(4000, 1, rand.New(rand.NewPCG(7, 7)))
@@ -346,7 +346,7 @@ func TestReplay(t *testing.T) {
 	if got.ESS < 900 || got.ESS > 1100 {
 		t.Errorf("%v rounds count, want a quarter of 4000", got.ESS)
 	}
-	// Live: as many rounds of the same world.
+	// Play as many rounds live in the same world.
 	live, rng := 0.0, rand.New(rand.NewPCG(9, 9))
 	const runs = 5
 	for range runs {
@@ -374,8 +374,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The influence of each round is what leaving it out changes, n−1 times over: of the direct method
-// to first order, and so of self-normalised weights.
+// A round's influence is n−1 times the change from leaving it out: to first order for the direct method, and also for
+// self-normalised weights.
 func TestInfluenceOfEachRound(t *testing.T) {
 	rounds, pages, _ := shop{3, 1}.log(300, 1, rand.New(rand.NewPCG(1, 4)))
 	o := offpolicy.Options{Ridge: 0.5, Resamples: 10}
@@ -402,7 +402,7 @@ func TestInfluenceOfEachRound(t *testing.T) {
 	}
 }
 
-// The utilities of a round come from the rounds of other folds: its own outcome does not matter.
+// A round's utilities come from rounds in other folds: its own outcome does not matter.
 func TestCrossFit(t *testing.T) {
 	rounds, _, _ := shop{4, 2}.log(50, 1, rand.New(rand.NewPCG(1, 5)))
 	u, changed := make([]float64, 4), make([]float64, 4)
@@ -417,7 +417,7 @@ func TestCrossFit(t *testing.T) {
 	}
 }
 
-// Long logs are resampled in blocks: the interval is still that of the mean.
+// Long logs are resampled in blocks; the interval for the mean stays the same.
 func TestBootstrapOfLongLogs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 7))
 	for _, n := range []int{5_000, 35_000} {
@@ -433,7 +433,7 @@ func TestBootstrapOfLongLogs(t *testing.T) {
 	}
 }
 
-// largest returns the k items of largest u, in order.
+// largest returns the k items with the largest u, in order.
 func largest(u []float64, k int) vitrine.Assortment {
 	page := make(vitrine.Assortment, len(u))
 	for i := range page {

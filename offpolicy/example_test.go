@@ -11,8 +11,8 @@ import (
 	"vitrine/offpolicy"
 )
 
-// A log of pages of two of four items, drawn uniformly, in which customers like the last items. What would the
-// page of the last two have earned?
+// A log of uniformly drawn pages with two of four items; customers like the last items. How much would a page with the
+// last two have earned?
 func Example() {
 	rng := rand.New(rand.NewPCG(1, 1))
 	features := mat.NewDense(4, 1, []float64{-1, 0, 1, 2})
@@ -30,7 +30,7 @@ func Example() {
 			Context:     &vitrine.Context{Features: features},
 			Items:       []string{"a", "b", "c", "d"},
 			Shown:       page,
-			Choice:      vitrine.Choose(page, features.RawMatrix().Data, shock), // utilities are the feature
+			Choice:      vitrine.Choose(page, features.RawMatrix().Data, shock), // the feature is the utility
 			SamplingLaw: offpolicy.EpsilonPages(1, 4, 2, nil),
 		})
 		pages = append(pages, vitrine.Assortment{2, 3})

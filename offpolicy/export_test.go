@@ -2,13 +2,13 @@ package offpolicy
 
 import "vitrine/internal/confseq"
 
-// Bootstrap is the interval of the mean by resampling.
+// Bootstrap returns the interval of a mean by resampling.
 var Bootstrap = bootstrap
 
 // Deviation bounds a sum.
 var Deviation = deviation
 
-// Looks returns the interval at any time after every round.
+// Looks returns the anytime interval after every round.
 func (e *Estimate) Looks(level float64) (list []Interval) {
 	var low, high confseq.Lower
 	for _, s := range e.steps {
@@ -18,5 +18,4 @@ func (e *Estimate) Looks(level float64) (list []Interval) {
 	return list
 }
 
-// Influence returns the influence of each round.
 func (e *Estimate) Influence() []float64 { return e.influence }

@@ -9,11 +9,10 @@ import (
 	"vitrine/internal/confseq"
 )
 
-// maxResampled bounds the draws of the bootstrap: longer logs are resampled in blocks of consecutive
-// rounds.
+// maxResampled bounds the bootstrap's draws: longer logs are resampled in blocks of consecutive rounds.
 const maxResampled = 10_000
 
-// bootstrap returns the percentiles of the mean of resampled influences around a value.
+// bootstrap returns percentiles of the mean of resampled influences around a value.
 func bootstrap(value float64, influence []float64, level float64, resamples int, seed uint64) Interval {
 	unit := influence
 	if n := len(influence); n > maxResampled {
@@ -42,25 +41,25 @@ func bootstrap(value float64, influence []float64, level float64, resamples int,
 	}
 }
 
-// step is what a round says of a policy at the time of the round: base + low and base + high have the mean that the policy earns.
-// base and the bounds −least ≤ low and high ≤ most are known before the page is drawn.
+// step is a round's evidence about a policy at the time of the round: base + low and base + high have the policy's
+// earnings as their mean. base and the bounds −least ≤ low and high ≤ most are known before the page is drawn.
 type step struct{ base, low, high, least, most float64 }
 
-// both returns a step of one number that is bounded on both sides.
+// both returns a step for a single number bounded on both sides.
 func both(base, v, least, most float64) step { return step{base, v, v, least, most} }
 
-// minus returns the step of the difference of two policies.
+// minus returns the step for the difference of two policies.
 func (a step) minus(b step) step {
 	return step{a.base - b.base, a.low - b.high, a.high - b.low, a.least + b.most, a.most + b.least}
 }
 
-// add adds the step to the sequence of a policy's earnings, and to the sequence of their negative.
+// add adds the step to the sequence for a policy's earnings, and to the sequence for their negative.
 func (a step) add(low, high *confseq.Lower) {
 	low.Add(a.base, a.low, a.least)
 	high.Add(-a.base, -a.high, a.most)
 }
 
-// anytime returns the interval that holds at all times with the level's probability, NaN without steps.
+// anytime returns the interval that holds at all times with probability level, or NaN without steps.
 func anytime(steps []step, level float64) Interval {
 	if steps == nil {
 		return Interval{nan, nan}
@@ -72,7 +71,7 @@ func anytime(steps []step, level float64) Interval {
 	return between(&low, &high, level)
 }
 
-// between returns the interval of a sequence, given the sequence of its negative.
+// between returns the interval between a sequence and the sequence of its negative.
 func between(low, high *confseq.Lower, level float64) Interval {
 	alpha := (1 - level) / 2
 	return Interval{low.Low(alpha), -high.Low(alpha)}

@@ -10,16 +10,16 @@ import (
 	"vitrine"
 )
 
-// SamplingLaw is the distribution μ of the page S ⊂ {0, …, N−1} in one round. With 1_S ∈ {0, 1}ᴺ, it knows
+// SamplingLaw is the distribution μ of the page S ⊂ {0, …, N−1} in one round. With 1_S ∈ {0, 1}ᴺ, it determines
 //
 //	Γ = E_μ 1_S 1_Sᵀ
 //
-// whose diagonal has the probabilities that an item is shown.
+// with the items' probabilities of being shown on the diagonal.
 type SamplingLaw interface {
 	// Items returns N.
 	Items() int
 
-	// MaxSize returns the size of the largest page of positive probability.
+	// MaxSize returns the size of the largest page with positive probability.
 	MaxSize() int
 
 	// Inclusion returns P(i ∈ S).
@@ -32,7 +32,7 @@ type SamplingLaw interface {
 	Moment(dst, v []float64)
 }
 
-// tolerance is the residual of Γz = q that is due to rounding only.
+// tolerance is the largest residual of Γz = q that rounding explains.
 const tolerance = 1e-8
 
 // square returns vᵀΓv = E_μ (Σ_{i∈S} v_i)².
@@ -42,11 +42,12 @@ func square(l SamplingLaw, v []float64) float64 {
 	return floats.Dot(v, moment)
 }
 
-// Solve stores in dst, of length N, a solution z of Γz = 1_T. It returns false if there is none: then pages of T's items are not
-// combinations of the pages that μ shows. All solutions have the same weight Σ_{i∈S} z_i of every page S of positive probability.
+// Solve stores in dst, of length N, a solution z of Γz = 1_T. It returns false if there is none: then the items of page
+// T are not a linear combination of the pages that μ shows. All solutions give the same weight Σ_{i∈S} z_i to every
+// page S of positive probability.
 //
-// The method is conjugate gradients in units in which the diagonal of Γ is 1. There the laws of this package are the identity
-// and a matrix of low rank, about twice the size of a page, so as many steps are enough.
+// The method is conjugate gradients in units that make Γ's diagonal 1. In these units, the laws in this package are the
+// identity plus a matrix with rank about twice the size of a page, so that many steps are enough.
 func Solve(l SamplingLaw, dst []float64, page vitrine.Assortment) bool {
 	n := len(dst)
 	vectors := make([]float64, 5*n)
@@ -76,7 +77,7 @@ func Solve(l SamplingLaw, dst []float64, page vitrine.Assortment) bool {
 		l.Moment(moment, along)
 		curvature := floats.Dot(along, moment)
 		if !(curvature > 1e-14*size) {
-			break // what is left is orthogonal to all pages
+			break // the rest is orthogonal to all pages
 		}
 		floats.AddScaled(dst, size/curvature, along)
 		floats.AddScaled(residual, -size/curvature, moment)
@@ -87,7 +88,7 @@ func Solve(l SamplingLaw, dst []float64, page vitrine.Assortment) bool {
 	return floats.Norm(moment, math.Inf(1)) < tolerance
 }
 
-// overlap returns |s ∩ t| of two sorted sets.
+// overlap returns |s ∩ t| for two sorted sets.
 func overlap(s, t vitrine.Assortment) (n int) {
 	for i, j := 0, 0; i < len(s) && j < len(t); {
 		switch {
@@ -106,18 +107,17 @@ func overlap(s, t vitrine.Assortment) (n int) {
 //
 //	Γ = ε(a−b) I + εb 11ᵀ + (1−ε) ggᵀ
 //
-// where a and b are the probabilities that a uniform page has an item, and a pair of items.
+// where a and b are the probabilities that a uniform page contains a given item, and a given pair of items.
 type sets struct {
 	epsilon float64
 	n       int
-	sizes   []float64 // the probability of each size of a uniform page
+	sizes   []float64 // probability of each size of a uniform page
 	page    vitrine.Assortment
 	a, b    float64
 }
 
-// EpsilonSets returns the law that shows the page with probability 1−ε, and otherwise a set drawn
-// uniformly from the nonempty sets of at most k of n items. It panics unless 0 ≤ ε ≤ 1 and
-// 1 ≤ k ≤ n.
+// EpsilonSets returns the law that shows the page with probability 1−ε, and otherwise a set drawn uniformly from the
+// nonempty sets of at most k of n items. It panics unless 0 ≤ ε ≤ 1 and 1 ≤ k ≤ n.
 func EpsilonSets(epsilon float64, n, k int, page vitrine.Assortment) SamplingLaw {
 	sizes := make([]float64, k+1)
 	total := 0.0
@@ -202,7 +202,7 @@ func sumOf(v []float64, s vitrine.Assortment) (sum float64) {
 	return sum
 }
 
-// ratio returns a/b, and 0 for b = 0.
+// ratio returns a/b, or 0 if b = 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -210,9 +210,8 @@ func ratio(a, b float64) float64 {
 	return a / b
 }
 
-// swaps shows the policy's page g with probability 1−ε, and otherwise g with one of its items
-// replaced, by a swap (out, in) drawn uniformly from F feasible ones. With B_ij = 1 if item i of g
-// may be replaced by item j, c = B1 and d = Bᵀ1,
+// swaps shows the policy's page g with probability 1−ε, and otherwise g with one of its items replaced, by a swap (out,
+// in) drawn uniformly from F feasible ones. With B_ij = 1 if item j may replace item i of g, c = B1 and d = Bᵀ1,
 //
 //	Γ_gg = 11ᵀ − (ε/F)(c1ᵀ + 1cᵀ − diag c),  Γ_gj = (ε/F)(d_j 1 − B_j),  Γ_jj = (ε/F) d_j
 //
@@ -221,17 +220,17 @@ type swaps struct {
 	epsilon float64
 	n       int
 	page    vitrine.Assortment
-	place   []int    // of each item: its place in the page, or -1
+	place   []int    // by item: its place in the page, or -1
 	may     [][]bool // B by places; nil if all swaps are feasible
 	c       []float64
 	d       []float64 // by item
 	count   float64   // F
 }
 
-// Swaps returns the law that shows the page of some of n items with probability 1−ε, and otherwise
-// a page in which one item of it is replaced by one outside it, by a swap drawn uniformly. may[k][j]
-// says whether item j may replace the k-th item of the page; nil allows all swaps. If no swap is
-// feasible, the page is shown with probability 1. It panics unless 0 ≤ ε ≤ 1 and may has N columns.
+// Swaps returns the law that shows the page with probability 1−ε, and otherwise replaces one of its items by an item
+// outside it, by a swap drawn uniformly. may[k][j] says whether item j may replace the page's k-th item; nil allows all
+// swaps. If no swap is feasible, the page is shown with probability 1. Swaps panics unless 0 ≤ ε ≤ 1 and may has N
+// columns.
 func Swaps(epsilon float64, n int, page vitrine.Assortment, may [][]bool) SamplingLaw {
 	if !(epsilon >= 0 && epsilon <= 1) || may != nil && len(may) != len(page) {
 		panic(fmt.Sprintf("offpolicy: a law of ε = %v on swaps of %d items, with rules for %d", epsilon, len(page), len(may)))
@@ -318,15 +317,15 @@ func (l *swaps) Moment(dst, v []float64) {
 	}
 }
 
-// independent draws the item of each slot by itself, from items of the slot's own.
+// independent draws each slot's item independently, from the slot's own items.
 type independent struct {
 	slot  []int
 	p     []float64
 	slots int
 }
 
-// Independent returns the law of a page that has an item from each slot, drawn by itself: item i is in its slot, slot[i], with
-// probability p[i]. The probabilities of a slot's items have the sum 1. With one slot it is the law of a contextual bandit.
+// Independent returns the law of a page with one independently drawn item per slot: item i is in its slot, slot[i],
+// with probability p[i]. The probabilities within a slot sum to 1. With one slot it is the law of a contextual bandit.
 //
 //	Γ_ij = p_i 1{i = j} + p_i p_j 1{slots of i and j differ}
 //

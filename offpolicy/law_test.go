@@ -15,7 +15,7 @@ import (
 	"vitrine/offpolicy"
 )
 
-// subsets returns the sets of from at least to at most k of n items.
+// subsets returns the sets of at least from and at most k of n items.
 func subsets(n, from, k int) (list []vitrine.Assortment) {
 	for mask := range 1 << n {
 		var s vitrine.Assortment
@@ -31,7 +31,7 @@ func subsets(n, from, k int) (list []vitrine.Assortment) {
 	return list
 }
 
-// listed enumerates a law: the page with 1−ε, and the others in equal parts of ε.
+// listed enumerates a law: the page with probability 1−ε, and the others in equal parts of ε.
 func listed(epsilon float64, n int, page vitrine.Assortment, others []vitrine.Assortment) *offpolicy.Listed {
 	l := &offpolicy.Listed{N: n, Pages: []vitrine.Assortment{page}, Probability: []float64{1 - epsilon}}
 	for _, s := range others {
@@ -54,7 +54,7 @@ func replaced(page vitrine.Assortment, k, by int) vitrine.Assortment {
 	return s
 }
 
-// law is a closed form, and the same law as a list of its pages.
+// law is a closed form and the same law as a list of its pages.
 type law struct {
 	name   string
 	closed offpolicy.SamplingLaw
@@ -87,7 +87,7 @@ func laws() (laws []law) {
 				law{"some swaps", offpolicy.Swaps(epsilon, n, page, may), listed(epsilon, n, page, few)})
 		}
 	}
-	// Where no swap is feasible, the page is shown for certain: the rules allow none, or the page has all items.
+	// If no swap is feasible, the page is certain: either the rules allow none, or the page contains all items.
 	for _, epsilon := range []float64{0, 0.1, 1} {
 		for _, page := range []vitrine.Assortment{{0, 2}, {0, 1, 2}} {
 			for _, may := range [][][]bool{nil, make([][]bool, len(page))} {
@@ -113,7 +113,7 @@ func laws() (laws []law) {
 	return append(laws, two)
 }
 
-// Closed forms are those of an enumeration.
+// Closed forms agree with an enumeration.
 func TestLawsAreThoseOfEnumeration(t *testing.T) {
 	for _, l := range laws() {
 		n, gamma := l.listed.N, l.listed.Gamma()
@@ -147,7 +147,7 @@ func TestLawsAreThoseOfEnumeration(t *testing.T) {
 	}
 }
 
-// Weights are those of the Moore–Penrose pseudo-inverse of the enumerated Γ by singular values.
+// Weights agree with the Moore–Penrose pseudo-inverse of the enumerated Γ, from its singular values.
 func TestWeightsAreThoseOfThePseudoInverse(t *testing.T) {
 	for _, l := range laws() {
 		n, gamma := l.listed.N, l.listed.Gamma()
@@ -192,7 +192,8 @@ func TestWeightsAreThoseOfThePseudoInverse(t *testing.T) {
 	}
 }
 
-// Among thousands of items each page that a law shows is a combination of its pages, and one with an item that it never shows is not.
+// Among thousands of items, each page that a law shows is a combination of its pages, and a page with an item that it
+// never shows is not.
 func TestWeightsAmongManyItems(t *testing.T) {
 	const n = 3000
 	page, other := vitrine.Assortment{3, 50, 700, 2999}, vitrine.Assortment{3, 50, 701, 2999}
@@ -217,7 +218,8 @@ func TestWeightsAmongManyItems(t *testing.T) {
 				if name == "slots" {
 					target = vitrine.Assortment{0, 5, 10, 15}
 				}
-				// A law that always swaps shows one item outside the page; the page, with none, is no combination of its pages.
+				// A law that always swaps shows one item outside the page. The page itself contains no such item, so it
+				// is not a combination of the law's pages.
 				want := !(strings.HasSuffix(name, "swaps") && epsilon == 1 && slices.Equal(target, page))
 				if offpolicy.Solve(law, z, target) != want {
 					t.Errorf("%s, ε = %v: Solve(%v) finds weights or none, want %v", name, epsilon, target, want)

@@ -8,11 +8,11 @@ import (
 	"vitrine"
 )
 
-// Listed is a law given by its pages and their probabilities. It is for few pages.
+// Listed is a law given by its pages and their probabilities, for small numbers of pages.
 type Listed struct {
 	N           int
 	Pages       []vitrine.Assortment
-	Probability []float64 // of each page; their sum is 1
+	Probability []float64 // by page; they sum to 1
 }
 
 // Items implements Law.

@@ -8,14 +8,13 @@ import (
 	"vitrine"
 )
 
-// Replay plays a learning policy on a log of uniformly drawn pages: a round in which the policy
-// offers the page that the log shows counts, and is learned from; the others are skipped. The
-// revenue of the rounds that count is what the policy earns while it learns on as many rounds of
-// its own. Source: Li, Chu, Langford and Wang (2011).
+// Replay plays a learning policy on a log of uniformly drawn pages. If the policy offers the same page as the log, the
+// round counts and the policy learns from it; other rounds are skipped. The revenue in the counted rounds estimates the
+// policy's earnings while it learns live on as many rounds. Source: Li, Chu, Langford and Wang (2011).
 //
-// It returns an error that names the first round whose page was not drawn uniformly. Whole pages
-// agree rarely, so that of N = 10 items and K = 3 about one round in 175 counts. There is no number
-// if fewer than [MinESS] rounds count.
+// Replay returns an error that names the first round with a page that was not drawn uniformly. Whole pages rarely
+// agree: with N = 10 items and K = 3, about one round in 175 counts. There is no number if fewer than [MinESS] rounds
+// count.
 func Replay(rounds []Round, learner vitrine.Learner, o Options) (*Estimate, error) {
 	o, err := o.resolve(rounds)
 	if err != nil {

@@ -6,40 +6,40 @@ import (
 	"strings"
 )
 
-// Support says how much of a policy a log can tell.
+// Support says how much a log can tell about a policy.
 type Support struct {
 	Rounds          int
 	KnownLaw        int      // rounds with a known law
 	KnownPropensity int      // rounds with the propensity of the page shown
-	Possible        int      // rounds in which the log could have shown the items of the policy's page, in pages that determine its weight
-	PagePossible    int      // rounds in which it could have shown that very page
+	Possible        int      // rounds in which the log could have shown the items of the policy's page, on pages that determine its weight
+	PagePossible    int      // rounds in which it could have shown exactly that page
 	Shown           int      // rounds in which it did
-	ItemsSeen       int      // rounds with a page of items that were each shown in some round
-	Unseen          []string // the items of the policy's pages that were never shown, the most frequent first
-	LeastInclusion  float64  // the least probability of an item of the policy's pages; NaN if no law is known
+	ItemsSeen       int      // rounds in which every item of the policy's page was shown in some round of the log
+	Unseen          []string // items on the policy's pages that were never shown, most frequent first
+	LeastInclusion  float64  // smallest probability of an item on the policy's pages; NaN if no law is known
 
-	Weights WeightCheck // of the pseudo-inverse weights, in rounds with a known law
+	Weights WeightCheck // pseudo-inverse weights, in rounds with a known law
 	ESS     float64     // their effective sample size (Σw)²/Σw²
 
-	SetWeights WeightCheck // of the weights 1{S_t = π(x_t)}/μ(S_t) of pages, in rounds with a propensity
-	SetESS     float64     // their effective sample size, and at most n²/Σ 1/μ(π(x_t)), its expectation
+	SetWeights WeightCheck // weights 1{S_t = π(x_t)}/μ(S_t) of pages, in rounds with a propensity
+	SetESS     float64     // their effective sample size, but at most its expectation n²/Σ 1/μ(π(x_t))
 }
 
-// WeightCheck compares the mean of weights with the expectation that follows from the laws or the propensities.
+// WeightCheck compares the mean of weights with its expectation under the laws or the propensities.
 type WeightCheck struct {
 	Mean, Expected float64
-	Error          float64 // of the mean: its standard deviation under the laws, or the standard error if only propensities are known
-	Low, High      float64 // means that chance explains
+	Error          float64 // of the mean: the standard deviation under the laws, or the standard error if only propensities are known
+	Low, High      float64 // range of means that chance explains
 }
 
 // Wrong reports whether the pages were not drawn as the log says.
 func (c *WeightCheck) Wrong() bool { return c.Mean < c.Low || c.Mean > c.High }
 
-// lawError is the probability with which each check of laws raises a false alarm.
+// lawError is the probability of a false alarm in each check of laws.
 const lawError = 0.001
 
-// deviation returns the least t for which Bernstein's inequality bounds the probability that a sum of independent numbers
-// of mean 0 and of the given total variance, each within ±bound, is beyond ±t by alpha,
+// deviation returns the smallest t for which Bernstein's inequality bounds P(|sum| > t) by alpha, for a sum of
+// independent numbers with mean 0, the given total variance, and values within ±bound,
 //
 //	2 exp(−t² / (2 (variance + bound t/3))) = alpha
 func deviation(variance, bound, alpha float64) float64 {
@@ -47,17 +47,17 @@ func deviation(variance, bound, alpha float64) float64 {
 	return bound*l/3 + math.Sqrt(bound*bound*l*l/9+2*variance*l)
 }
 
-// underLaws returns the check of n weights of the given sum, whose expected sum and variance follow from their laws, and of
-// which none is farther than bound from its expectation.
+// underLaws checks the sum of n weights against its expectation and variance under their laws. No weight is farther
+// than bound from its expectation.
 func underLaws(n, sum, expected, variance, bound float64) WeightCheck {
 	c := WeightCheck{Mean: sum / n, Expected: expected / n, Error: math.Sqrt(max(variance, 0)) / n}
-	limit := deviation(max(variance, 0), bound, lawError)/n + 1e-6 // the weights are rounded
+	limit := deviation(max(variance, 0), bound, lawError)/n + 1e-6 // allows for rounding
 	c.Low, c.High = c.Expected-limit, c.Expected+limit
 	return c
 }
 
-// underPropensities returns the check of n weights, given their sum and the sum of their squares. The expected mean is 1. The
-// weights are skewed, so the logarithm of their mean is closer to normal: it may be off by 4 of its standard errors.
+// underPropensities checks n weights, given their sum and the sum of their squares. The expected mean is 1. The weights
+// are skewed, so the logarithm of their mean is closer to normal: it may be off by 4 standard errors.
 func underPropensities(n, sum, squares float64) WeightCheck {
 	c := WeightCheck{Mean: sum / n, Expected: 1}
 	c.Error = math.Sqrt(max(squares/n-c.Mean*c.Mean, 0) / (n - 1))
@@ -66,7 +66,7 @@ func underPropensities(n, sum, squares float64) WeightCheck {
 	return c
 }
 
-// Words describes the support, a sentence each.
+// Words describes the support, one sentence per string.
 func (s *Support) Words() []string {
 	percent := func(n int) string {
 		p := 100 * float64(n) / float64(s.Rounds)

@@ -11,7 +11,7 @@ import (
 	"vitrine/offpolicy"
 )
 
-// What a log cannot tell comes in words, and has no number.
+// Limits of a log are described in words rather than numbers.
 func TestSupportInWords(t *testing.T) {
 	s := shop{6, 2}
 	for name, c := range map[string]struct {
@@ -69,12 +69,12 @@ func TestSupportInWords(t *testing.T) {
 	}
 }
 
-// A log in which the rare pages of large weight happen to be missing has weights that are alike: they
-// are worth what their law says, and there is no number.
+// A log that happens to lack the rare pages with large weights contains similar weights. They are judged by the law,
+// and give no number.
 func TestAlikeWeightsAreNoSupport(t *testing.T) {
 	s := shop{9, 2}
 	rounds, pages, _ := s.log(400, 0.05, rand.New(rand.NewPCG(1, 6)))
-	for t := range rounds { // every page is the policy's own, and every second target too
+	for t := range rounds { // every page is the policy's own, and so is every second target
 		rounds[t].Shown = s.first()
 		rounds[t].Choice = min(rounds[t].Choice, 2)
 		if t%2 == 0 {

@@ -21,17 +21,17 @@ type judgement struct {
 	target   []float64 // R̂(π(x_t))
 	shown    []float64 // R̂(S_t)
 	weight   []float64 // w_t by pseudo-inverse
-	up, down []float64 // the largest w and −w of a page that μ could have shown
+	up, down []float64 // largest w and −w among pages that μ could have shown
 	set      []float64 // 1{S_t = π(x_t)}/μ(S_t)
-	least    float64   // the least positive μ(π(x_t)); 0 if no law is known
-	price    []float64 // the largest revenue
-	most     []float64 // the largest of the policy's page
-	bounded  bool      // whether every ρ_t is from 0 to the revenue of the item chosen
+	least    float64   // smallest positive μ(π(x_t)); 0 if no law is known
+	price    []float64 // largest revenue
+	most     []float64 // largest revenue on the policy's page
+	bounded  bool      // whether every ρ_t is between 0 and the revenue of the chosen item
 	item     []float64 // Σ_{i ∈ S_t ∩ π} 1{i chosen} r_i / P(i ∈ S_t)
-	itemMost []float64 // its largest value
+	itemMost []float64 // its largest possible value
 }
 
-// judge computes the weights and the support of a policy's pages.
+// judge computes the weights and the support for a policy's pages.
 func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	n := len(pages)
 	j := &judgement{log: l, pages: pages, bounded: true}
@@ -136,8 +136,8 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	} else {
 		s.LeastInclusion = nan
 	}
-	// A log may lack the rare pages of large weight: then its weights are alike by chance. With laws
-	// the mean of w² is known, 1/μ(π(x)).
+	// A log may lack the rare pages with large weights, which makes its weights similar by chance. With laws, the mean
+	// of w² is known: 1/μ(π(x)).
 	s.SetESS = effective(j.set)
 	if s.KnownLaw == n && inverse > 0 {
 		s.SetESS = min(s.SetESS, float64(n)*float64(n)/inverse)
@@ -152,7 +152,7 @@ func (l *Log) judge(pages []vitrine.Assortment) *judgement {
 	return j
 }
 
-// effective returns (Σw)²/Σw², 0 without weights.
+// effective returns (Σw)²/Σw², or 0 without weights.
 func effective(w []float64) float64 {
 	sum, squares := sums(w)
 	return ratio(sum*sum, squares)
@@ -167,7 +167,7 @@ func sums(w []float64) (sum, squares float64) {
 	return sum, squares
 }
 
-// largestSums bounds Σ_{i∈S} z_i over sets of at most k items, by up from above and by −down from below.
+// largestSums bounds Σ_{i∈S} z_i over sets of at most k items: above by up, below by −down.
 func largestSums(z []float64, k int) (up, down float64) {
 	sorted := slices.Sorted(slices.Values(z))
 	n := len(sorted)
@@ -178,14 +178,14 @@ func largestSums(z []float64, k int) (up, down float64) {
 	return up, down
 }
 
-// mostFrequent returns names, the most frequent first.
+// mostFrequent returns names, most frequent first.
 func mostFrequent(count map[string]int) (names []string) {
 	return slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(count[b]-count[a], cmp.Compare(a, b))
 	})
 }
 
-// mean returns the estimate that is the mean of a term for each round.
+// mean returns the mean of one term per round as an estimate.
 func (j *judgement) mean(method string, terms []float64, ess float64) Estimate {
 	e := Estimate{Method: method, ESS: ess, influence: terms}
 	for _, v := range terms {
@@ -197,7 +197,7 @@ func (j *judgement) mean(method string, terms []float64, ess float64) Estimate {
 	return e
 }
 
-// steps returns a step for each round, nil if the revenues are not bounded.
+// steps returns a step per round, or nil if the revenues are not bounded.
 func (j *judgement) steps(of func(t int) step) []step {
 	if !j.bounded {
 		return nil
@@ -209,7 +209,7 @@ func (j *judgement) steps(of func(t int) step) []step {
 	return list
 }
 
-// early returns what the model that was fitted before round t predicts of the policy's page, of the page shown, and of the best
+// early returns the predictions by the model fitted before round t, for the policy's page, the page shown, and the best
 // page.
 func (j *judgement) early(t int) (target, shown, best float64) {
 	l := j.log
@@ -220,7 +220,7 @@ func (j *judgement) early(t int) (target, shown, best float64) {
 	return l.revenue(w, t, j.pages[t]), l.revenue(w, t, r.Shown), best
 }
 
-// needsLaw returns why weights of items cannot be computed.
+// needsLaw explains why weights of items cannot be computed.
 func (j *judgement) needsLaw() string {
 	s := &j.support
 	switch {
@@ -236,8 +236,8 @@ func (j *judgement) needsLaw() string {
 //
 //	R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)),  w_t = 1_πᵀ Γ_t† 1_{S_t}
 //
-// A round whose page the law does not determine has w_t = 0: there the model is trusted. Source:
-// Swaminathan et al. (2017) for w, of residuals of the model.
+// If the law does not determine a round's page, w_t = 0 and the model is trusted there. Source: Swaminathan et al.
+// (2017) for w, applied to the model's residuals.
 func (j *judgement) doublyRobust() Estimate {
 	if j.support.Possible == 0 {
 		return Estimate{Method: "dr-pi", ESS: 0, None: j.needsLaw()}
@@ -272,11 +272,11 @@ func (j *judgement) pseudoInverse() Estimate {
 	return e
 }
 
-// items averages the terms of independent weights of items,
+// items averages the terms of independent item weights,
 //
 //	Σ_{i ∈ S_t ∩ π(x_t)} 1{i chosen} r_i / P(i ∈ S_t)
 //
-// It assumes that the earnings of an item are independent of the others on the page.
+// It assumes that an item's earnings are independent of the other items on the page.
 func (j *judgement) items() Estimate {
 	if why := j.needsLaw(); why != "" {
 		return Estimate{Method: "items", ESS: nan, None: why}
@@ -288,7 +288,7 @@ func (j *judgement) items() Estimate {
 	return e
 }
 
-// tooFew returns why weights of pages give no estimate.
+// tooFew explains why weights of pages give no estimate.
 func (j *judgement) tooFew() string {
 	s := &j.support
 	switch {
@@ -302,9 +302,10 @@ func (j *judgement) tooFew() string {
 	return ""
 }
 
-// snips is Σ w ρ / Σ w with w = 1{S_t = π(x_t)}/μ(S_t). Its interval at any time rests on the mean (1/n) Σ w ρ: from below by w ρ ≥ 0,
-// and from above by w (p − ρ) ≥ 0, whose mean is the largest revenue p less the value, so that no weight has to be bounded (Waudby-Smith, Wu,
-// Ramdas, Karampatziakis and Mineiro 2024, Anytime-valid off-policy inference for contextual bandits).
+// snips is Σ w ρ / Σ w with w = 1{S_t = π(x_t)}/μ(S_t). Its anytime interval builds on the mean (1/n) Σ w ρ. The lower
+// bound uses w ρ ≥ 0. The upper bound uses w (p − ρ) ≥ 0, which has the largest revenue p minus the value as its mean,
+// so that no weight needs a bound (Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro 2024, Anytime-valid off-policy
+// inference for contextual bandits).
 func (j *judgement) snips() Estimate {
 	e := Estimate{Method: "snips", ESS: j.support.SetESS, None: j.tooFew()}
 	if e.None != "" {
@@ -328,7 +329,7 @@ func (j *judgement) snips() Estimate {
 	return e
 }
 
-// setsRobust averages the terms R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)) with weights of pages.
+// setsRobust averages the terms R̂(π(x_t)) + w_t (ρ_t − R̂(S_t)) with page weights.
 func (j *judgement) setsRobust() Estimate {
 	if why := j.tooFew(); why != "" {
 		return Estimate{Method: "dr-sets", ESS: j.support.SetESS, None: why}

@@ -6,12 +6,12 @@ import (
 	"vitrine/tune"
 )
 
-// Nine settings, of which setting 4 has the least regret, compete on eight seeds.
+// Nine settings compete on eight seeds. Setting 4 has the smallest regret.
 func ExampleSearch() {
 	play := func(settings []int, seeds []uint64) ([][][]float64, error) {
 		regret := make([][][]float64, len(settings))
 		for i, s := range settings {
-			panel := make([]float64, len(seeds)) // of the only panel
+			panel := make([]float64, len(seeds)) // for the only panel
 			for k, seed := range seeds {
 				panel[k] = float64((s-4)*(s-4)) + float64(seed)
 			}

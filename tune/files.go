@@ -10,17 +10,17 @@ import (
 
 // Outcomes of a setting.
 const (
-	Winner     = "winner"     // of the search
+	Winner     = "winner"     // won the search
 	Finished   = "finished"   // played all training seeds
 	Stopped    = "stopped"    // at an earlier rung
-	Configured = "configured" // the present setting of the panels: it does not compete
+	Configured = "configured" // present setting in the panels, which does not compete
 )
 
-// Table holds the results of a tuning on some seeds.
+// Table holds a tuning's results on some seeds.
 type Table struct {
 	Tuning, Policy     string
 	Parameters, Panels []string
-	Rows               []Row // the winner and the configured setting are among them
+	Rows               []Row // includes the winner and the configured setting
 }
 
 // Row is a setting in a table.
@@ -30,23 +30,22 @@ type Row struct {
 	Score   Score
 }
 
-// Find returns the first row of an outcome.
+// Find returns the first row with an outcome.
 func (t Table) Find(outcome string) Row {
 	return t.Rows[slices.IndexFunc(t.Rows, func(r Row) bool { return r.Outcome == outcome })]
 }
 
-// AllPanels is the name of the panel in rows of fresh.csv that average over all panels.
+// AllPanels is the panel's name in rows of fresh.csv that average over all panels.
 const AllPanels = "all panels"
 
-// TrainingCSV returns tune.csv, a row for each setting, with the header
+// TrainingCSV returns tune.csv, with a row per setting and the header
 //
 //	tuning,policy,setting,outcome,⟨parameters⟩,rung,seeds,regret,regret_se,
 //	over_winner,over_winner_se,over_configured,over_configured_se,⟨panels⟩
 //
-// where regret is the mean over seeds and panels of the regret after the last
-// round, over_… the difference to a setting on the seeds that both have played,
-// and a panel's column the mean over its seeds. A standard error that is not
-// defined is empty.
+// where regret is the mean over seeds and panels of the regret after the last round, over_… the difference to a setting
+// on the seeds that both have played, and a panel's column the mean over its seeds. Undefined standard errors are
+// empty.
 func (t Table) TrainingCSV() []byte {
 	rows := [][]string{slices.Concat(t.head(), []string{"rung", "seeds"}, measures, t.Panels)}
 	for _, r := range t.Rows {
@@ -60,7 +59,7 @@ func (t Table) TrainingCSV() []byte {
 	return encode(rows)
 }
 
-// FreshCSV returns fresh.csv, a row for each setting and panel, and one for all panels, with the header
+// FreshCSV returns fresh.csv, with a row per setting and panel, one per setting for all panels, and the header
 //
 //	tuning,policy,setting,outcome,⟨parameters⟩,panel,seeds,regret,regret_se,
 //	over_winner,over_winner_se,over_configured,over_configured_se
@@ -76,7 +75,7 @@ func (t Table) FreshCSV() []byte {
 	return encode(rows)
 }
 
-// measures are the columns of a row's estimates.
+// measures are the columns for a row's estimates.
 var measures = []string{"regret", "regret_se", "over_winner", "over_winner_se", "over_configured", "over_configured_se"}
 
 func (t Table) head() []string {

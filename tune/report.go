@@ -14,15 +14,15 @@ import (
 	"vitrine/internal/hint"
 )
 
-// Report is what a tuning found.
+// Report is the result of a tuning.
 type Report struct {
 	Training, Fresh           Table
 	TrainingSeeds, FreshSeeds []uint64
-	Settings                  int  // how many competed
+	Settings                  int  // number of competing settings
 	IsConfigured              bool // whether the winner is the setting in the experiments
 }
 
-// maxRows is the maximal number of settings in a printed table: csv has all.
+// maxRows is the maximum number of settings in a printed table; the CSV lists all.
 const maxRows = 10
 
 // Print writes the best settings, the configured one, and the verdict.
@@ -55,8 +55,8 @@ func (r Report) Print(out io.Writer) {
 	}
 }
 
-// atEnd returns the parameters for which at least three numbers were tried and the winner has the smallest or
-// the largest of them, other than 0, at which many ranges end.
+// atEnd returns the parameters with at least three tried numbers for which the winner took the smallest or the largest.
+// It ignores the value 0, at which many ranges end.
 func atEnd(t Table) []string {
 	var keys []string
 	for i, key := range t.Parameters {
@@ -85,7 +85,6 @@ func atEnd(t Table) []string {
 	return keys
 }
 
-// print writes rows of the table.
 func (t Table) print(out io.Writer, rows []Row) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "\t%s\tregret\tover the winner\tover the configured\t\n", strings.Join(t.Parameters, "\t"))
@@ -106,9 +105,8 @@ func (t Table) print(out io.Writer, rows []Row) {
 	w.Flush()
 }
 
-// errorsAtLevel returns the number of
-// standard errors that a mean over n seeds exceeds with probability 0.05 if there is no difference: Student's
-// t, which is 1.98 for 100 seeds and 12.7 for two.
+// errorsAtLevel returns how many standard errors a mean over n seeds exceeds with probability 0.05 if there is no
+// difference, by Student's t: 1.98 for 100 seeds and 12.7 for two.
 func errorsAtLevel(n int) float64 {
 	if n < 2 {
 		return math.Inf(1)
@@ -116,7 +114,7 @@ func errorsAtLevel(n int) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(0.975)
 }
 
-// verdict describes in a line how the winner does on the fresh seeds.
+// verdict describes in a line how the winner performs on the fresh seeds.
 func (r Report) verdict() string {
 	winner, configured := r.Fresh.Find(Winner), r.Fresh.Find(Configured)
 	if r.IsConfigured {
@@ -125,7 +123,7 @@ func (r Report) verdict() string {
 	d := winner.Score.Difference(configured.Score)
 	var says string
 	switch level := errorsAtLevel(len(r.FreshSeeds)); {
-	case !(math.Abs(d.Mean) > level*d.SE): // also for a single seed
+	case !(math.Abs(d.Mean) > level*d.SE): // includes a single seed
 		says = "these seeds show no difference at the level of 5 %"
 	case d.Mean < 0:
 		says = "the winner is better at the level of 5 %"

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Values of the tables of Student's t.
+// Values from tables of Student's t.
 func TestErrorsAtLevel(t *testing.T) {
 	for n, want := range map[int]float64{2: 12.706, 10: 2.262, 100: 1.984} {
 		if got := errorsAtLevel(n); math.Abs(got-want) > 5e-4 {

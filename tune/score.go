@@ -7,10 +7,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Score holds the regrets of a setting.
+// Score holds a setting's regrets.
 type Score struct {
 	Setting int
-	Rung    int         // the last rung that it played, from 1
+	Rung    int         // last rung played, from 1
 	Regret  [][]float64 // by panel and seed, in the order of the seeds
 }
 
@@ -18,10 +18,10 @@ type Score struct {
 // single seed.
 type Estimate struct{ Mean, SE float64 }
 
-// Seeds returns how many seeds the setting has played.
+// Seeds returns the number of seeds that the setting has played.
 func (s Score) Seeds() int { return len(s.Regret[0]) }
 
-// add appends the regrets of further seeds.
+// add appends the regrets on further seeds.
 func (s *Score) add(regret [][]float64) {
 	if s.Regret == nil {
 		s.Regret = make([][]float64, len(regret))
@@ -31,22 +31,20 @@ func (s *Score) add(regret [][]float64) {
 	}
 }
 
-// Estimate returns the mean regret over the seeds and over the panels, or over only the
-// given ones. Panels share their seeds, so the standard error is that of the seeds'
-// means over the panels,
+// Estimate returns the mean regret over the seeds and over the given panels, by default all. Panels share their seeds,
+// so the standard error is computed from the seeds' means over the panels,
 //
 //	y_s = (1/P) Σ_p regret_ps,   mean = (1/n) Σ_s y_s,   se = sd(y)/√n
 func (s Score) Estimate(panels ...int) Estimate { return estimate(s.bySeed(panels)) }
 
-// Difference returns the estimate of this score minus the other, paired by seed, over the seeds that both
-// have played.
+// Difference returns the estimate of this score minus the other, paired by seed, over the seeds that both have played.
 func (s Score) Difference(other Score, panels ...int) Estimate {
 	a, b := s.bySeed(panels), other.bySeed(panels)
 	n := min(len(a), len(b))
 	return estimate(floats.SubTo(make([]float64, n), a[:n], b[:n]))
 }
 
-// bySeed returns the mean over panels, all if none is given, for each seed.
+// bySeed returns each seed's mean over the panels, by default all.
 func (s Score) bySeed(panels []int) []float64 {
 	if len(panels) == 0 {
 		for p := range s.Regret {

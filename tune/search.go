@@ -1,10 +1,9 @@
-// Package tune searches the parameters of a policy by successive halving: all
-// settings play a few seeds, the better ones play more, and the best are
-// compared on all. It plays nothing itself and knows settings by their index.
+// Package tune searches a policy's parameters by successive halving: all settings play a few seeds, the better ones
+// play more, and the best are compared on all. The package does not play anything itself, and refers to settings by
+// index.
 //
-// The worlds of a seed are the same for every setting, so settings are compared by paired differences. A
-// search chooses among many means, and the smallest of them is biased downwards, so the winner is measured on
-// fresh seeds.
+// A seed's worlds are the same for every setting, so settings are compared by paired differences. A search chooses
+// among many means, and the smallest of them is biased downwards, so the winner is measured again on fresh seeds.
 package tune
 
 import (
@@ -12,30 +11,28 @@ import (
 	"slices"
 )
 
-// Play plays settings, by index, on seeds in every panel. Entry [i][p][s] of the result is the regret of
-// settings[i] in panel p on seeds[s].
+// Play plays settings, by index, on seeds in every panel. Entry [i][p][s] of the result is the regret of settings[i] in
+// panel p on seeds[s].
 type Play func(settings []int, seeds []uint64) ([][][]float64, error)
 
-// Halving says how many settings go on from rung to rung:
+// Halving determines how many settings continue from rung to rung:
 //
 //	rung k plays ⌈n_{k−1}/Factor⌉ settings on min(First·Factor^k, N) seeds, k = 0, 1, …
 //
-// from all settings until all N seeds are played, so that no rung costs much
-// more than another (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar
-// 2016).
-// The zero value is one rung, plain search.
+// starting with all settings, until all N seeds are played, so that all rungs cost about the same (Karnin, Koren and
+// Somekh 2013; Jamieson and Talwalkar 2016). The zero value is one rung, plain search.
 type Halving struct {
-	First  int // seeds of the first rung, from 1
-	Factor int // from 2
+	First  int // seeds in the first rung, at least 1
+	Factor int // at least 2
 }
 
-// Rung has the number of settings and of seeds, including those of earlier rungs.
+// Rung is a number of settings and a number of seeds, including the seeds of earlier rungs.
 type Rung struct {
 	Settings int `json:"settings"`
 	Seeds    int `json:"seeds"`
 }
 
-// Rungs returns the rungs of a search among some settings on some seeds.
+// Rungs returns the rungs of a search over the given numbers of settings and seeds.
 func (h Halving) Rungs(settings, seeds int) []Rung {
 	if h == (Halving{}) {
 		return []Rung{{settings, seeds}}
@@ -54,12 +51,12 @@ func (h Halving) Rungs(settings, seeds int) []Rung {
 	return rungs
 }
 
-// Search plays the settings 0, …, n − 1 by successive halving and returns the score of each, the best first:
-// those of a later rung before those of an earlier one, and within a rung by the mean regret over seeds and
-// panels. Equal scores keep their order. A rung plays only the seeds that earlier rungs did not.
+// Search plays the settings 0, …, n − 1 by successive halving and returns their scores, best first: later rungs before
+// earlier ones, and within a rung by the mean regret over seeds and panels. Ties keep their order. A rung plays only
+// seeds that earlier rungs did not.
 //
-// The first is the winner. On the seeds that it shares with another score its mean is not larger, because a
-// setting that stops at a rung is not better there than one that continues.
+// The first is the winner. On the seeds that it shares with another score its mean is not larger, because a setting
+// that stops at a rung is no better there than one that continues.
 func Search(n int, seeds []uint64, h Halving, play Play) ([]Score, error) {
 	playing := make([]Score, n)
 	for i := range playing {

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// Grid returns the points of the product of the values of some parameters, the
-// last varying fastest.
+// Grid returns all combinations of the parameters' values, with the last parameter varying fastest.
 func Grid(values [][]any) [][]any {
 	points := [][]any{nil}
 	for _, list := range values {
@@ -22,9 +21,9 @@ func Grid(values [][]any) [][]any {
 	return points
 }
 
-// Range is a distribution of the values of a parameter: uniform on a list or, if that is nil, on [Low, High],
-// or uniform in the logarithm. Numbers lie in the range and have four significant digits, so that they can be
-// copied; whole ones are rounded.
+// Range is a distribution of a parameter's values: uniform on a list or, if that is nil, on [Low, High], possibly in
+// the logarithm. Numbers lie in the range and are rounded to four significant digits, so that they can be copied; whole
+// ones are rounded to integers.
 type Range struct {
 	List      []any
 	Low, High float64 // finite, Low < High, and 0 < Low if Log
@@ -32,7 +31,7 @@ type Range struct {
 	Whole     bool
 }
 
-// Draw returns a value: an int64 if it is whole, a float64, or an entry of the list.
+// Draw returns a value: an int64 if Whole, a float64, or an entry from the list.
 func (r Range) Draw(rng *rand.Rand) any {
 	if r.List != nil {
 		return r.List[rng.IntN(len(r.List))]
@@ -50,7 +49,7 @@ func (r Range) Draw(rng *rand.Rand) any {
 	}
 	v, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
 	if err != nil {
-		panic("tune: " + err.Error()) // it was formatted by this function
+		panic("tune: " + err.Error()) // this function formatted it
 	}
 	return min(max(v, r.Low), r.High)
 }

@@ -36,7 +36,7 @@ func TestRungs(t *testing.T) {
 	}
 }
 
-// table plays what it holds: regret[setting][panel][seed], for the seeds 0, 1, …
+// table plays its content: regret[setting][panel][seed], for the seeds 0, 1, …
 func table(regret [][][]float64, calls *[]string) tune.Play {
 	return func(settings []int, seeds []uint64) ([][][]float64, error) {
 		var out [][][]float64
@@ -79,9 +79,8 @@ func places(scores []tune.Score) []int {
 	return list
 }
 
-// By hand: five settings, one panel, rungs of 5, 3 and 2 settings on 1, 2 and 4
-// seeds. b stands first on seed 0 and loses on seed 1; e is best on the later
-// seeds, but stops before them.
+// By hand: five settings, one panel, rungs of 5, 3 and 2 settings on 1, 2 and 4 seeds. b leads on seed 0 and loses on
+// seed 1; e is best on the later seeds, but is stopped before them.
 func TestSearchByHand(t *testing.T) {
 	regret := [][][]float64{
 		{{3, 1, 2, 2}}, // a: 3 | 2 | 2
@@ -105,7 +104,7 @@ func TestSearchByHand(t *testing.T) {
 	if diff := cmp.Diff(want, scores); diff != "" {
 		t.Errorf("ranking (-want +got):\n%s", diff)
 	}
-	// b over the winner on the two seeds of both: (1 − 3, 9 − 1), mean 3, sd √50.
+	// b over the winner on their two common seeds: (1 − 3, 9 − 1), mean 3, sd √50.
 	got := scores[2].Difference(scores[0])
 	if diff := cmp.Diff(tune.Estimate{Mean: 3, SE: 5}, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Errorf("difference (-want +got):\n%s", diff)
@@ -136,7 +135,7 @@ func halving(t *rapid.T, seeds int) tune.Halving {
 	return tune.Halving{First: rapid.IntRange(1, seeds).Draw(t, "first"), Factor: rapid.IntRange(2, 4).Draw(t, "factor")}
 }
 
-// With one rung the search is the least mean of all, by brute force.
+// With one rung the search picks the smallest mean, as brute force does.
 func TestOneRungIsPlainSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		regret, n, _, last := draw(t)
@@ -167,8 +166,7 @@ func TestOneRungIsPlainSearch(t *testing.T) {
 	})
 }
 
-// Without noise, where every seed ranks settings alike, the best is never
-// stopped and the ranking is the true one.
+// Without noise, every seed ranks the settings alike: the best is never stopped and the ranking is the true one.
 func TestWithoutNoiseTheBestWins(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, last := rapid.IntRange(1, 20).Draw(t, "settings"), rapid.IntRange(1, 12).Draw(t, "seeds")
@@ -190,8 +188,7 @@ func TestWithoutNoiseTheBestWins(t *testing.T) {
 	})
 }
 
-// A setting plays what its rungs have, and no seed twice; nobody is ahead of
-// the winner on the seeds of both.
+// A setting plays the seeds of its rungs, and no seed twice. No setting beats the winner on their common seeds.
 func TestSearchInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		regret, n, _, last := draw(t)
@@ -240,8 +237,7 @@ func TestSearchPassesErrorsOn(t *testing.T) {
 	}
 }
 
-// The standard error is that of the seeds' means: panels that share their
-// seeds do not count as independent.
+// The standard error is computed from the seeds' means: panels that share seeds do not count as independent.
 func TestEstimate(t *testing.T) {
 	s := tune.Score{Regret: [][]float64{{1, 2, 6}, {3, 4, 2}}}
 	mean, sd := stat.MeanStdDev([]float64{2, 3, 4}, nil)
@@ -265,8 +261,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// Draws stay in their range, whole ones are whole, and logarithmic ones have
-// their median at √(low·high).
+// Draws stay in their range, whole ones are integers, and the median of logarithmic ones is √(low·high).
 func TestDraw(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	for _, c := range []struct {
